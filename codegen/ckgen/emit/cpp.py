@@ -1,0 +1,140 @@
+"""Python values as C++ text; every name is checked before it may stand in code."""
+
+from __future__ import annotations
+
+import re
+
+from ckgen.families.gemm.config import (
+    CkBlockScaleConfig,
+    CkPreshuffledConfig,
+    CkRowwiseConfig,
+    CkTileConfig,
+    GemmConfig,
+    HostConfig,
+)
+from ckgen.families.gemm.problem_rules import Constraints
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.backend import Backend
+from ckgen.model.config import Tile
+from ckgen.model.dtype import DType
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLAIN = re.compile(r"[ -!#-\[\]-~]*")
+
+DTYPE_ORDER = (
+    "fp32", "fp16", "bf16", "fp64", "int8", "int32", "int4", "fp4", "e8m0",
+    "fp8_fnuz", "fp8_ocp", "bf8_fnuz", "bf8_ocp", "fp8", "bf8", "none",
+)  # fmt: skip
+"""ckgen::DType's enumerators, in order."""
+LAYOUT_ORDER = ("rcr", "rrr", "ccr", "crr")
+QUANT_ORDER = ("none", "per_tensor", "rowwise", "blockscale", "mx")
+
+_RESERVED = frozenset(
+    "alignas and asm auto bool break case catch char class const continue default delete do double else enum explicit "
+    "export extern false float for friend goto if inline int long mutable namespace new noexcept not nullptr operator "
+    "or private protected public register requires return short signed sizeof static struct switch template this "
+    "throw true try typedef typename union unsigned using virtual void volatile while xor ckgen std".split()
+)
+
+
+def identifier(name: str) -> str:
+    """The name itself; ValueError where it could not be a C++ identifier."""
+    if not _IDENTIFIER.fullmatch(name) or "__" in name or name in _RESERVED:
+        raise ValueError(f"not usable as a C++ identifier: {name!r}")
+    return name
+
+
+def quotable(text: str) -> str:
+    """The text itself; ValueError where it could not stand between double quotes unchanged."""
+    if not _PLAIN.fullmatch(text):
+        raise ValueError(f"not usable in a C++ string: {text!r}")
+    return text
+
+
+def boolean(value: bool) -> str:
+    """`true` or `false`."""
+    return "true" if value else "false"
+
+
+def hex64(value: int) -> str:
+    """An unsigned 64-bit literal."""
+    return f"0x{value:016x}ULL"
+
+
+def dtype(value: DType | None) -> str:
+    """A ckgen::DType; None is `none`."""
+    return f"ckgen::DType::{value.value if value is not None else 'none'}"
+
+
+def backend(value: Backend) -> str:
+    """A ckgen::Backend: `asm` is a keyword there."""
+    return f"ckgen::Backend::{'asm_' if value is Backend.ASM else value.value}"
+
+
+def tile(value: Tile) -> str:
+    """A ckgen::Tile."""
+    return f"{{{value.m}, {value.n}, {value.k}}}"
+
+
+def constraints(value: Constraints) -> str:
+    """A ckgen::Constraints."""
+    numbers = (
+        value.m_multiple,
+        value.n_multiple,
+        value.k_multiple,
+        value.k_multiple_per_split,
+        value.min_k,
+        value.max_k_batch,
+    )
+    return f"{{{', '.join(map(str, numbers))}, {boolean(value.atomic_split)}}}"
+
+
+def signature_fields(value: GemmSignature) -> dict[str, str]:
+    """The members of a ckgen::Signature after `op`."""
+    return {
+        "a": dtype(value.a),
+        "b": dtype(value.b),
+        "c": dtype(value.c),
+        "acc": dtype(value.acc),
+        "scale": dtype(value.scale),
+        "layout": f"ckgen::Layout::{value.layout}",
+        "quant": f"ckgen::Quant::{value.quant}",
+        "preshuffle_b": boolean(value.preshuffle_b),
+        "batched": boolean(value.batched),
+        "bias": boolean(value.bias),
+    }
+
+
+def pack(value: GemmSignature) -> int:
+    """ckgen::Signature::pack()."""
+    key = 0
+    for member in (value.a, value.b, value.c, value.acc, value.scale):
+        key = key << 5 | DTYPE_ORDER.index(member.value if member is not None else "none")
+    key = key << 3 | LAYOUT_ORDER.index(value.layout.value)
+    key = key << 4 | QUANT_ORDER.index(value.quant.value)
+    return key << 3 | value.preshuffle_b << 2 | value.batched << 1 | value.bias
+
+
+def twin_config(config: GemmConfig) -> str:
+    """A ckgen::TwinConfig: the Config as its host twin honours it; all zero for a host instance."""
+    if isinstance(config, HostConfig):
+        return "{0, 0, 0, 0, false, false, false}"
+    macro = config.macro_tile
+    pads = _pads(config)
+    mode = 2 if isinstance(config, CkRowwiseConfig | CkBlockScaleConfig | CkPreshuffledConfig | CkTileConfig) else 0
+    return f"{{{macro.m}, {macro.n}, {macro.k}, {mode}, {', '.join(boolean(pad) for pad in pads)}}}"
+
+
+def host_config(config: GemmConfig, isa: str | None) -> str:
+    """A ckgen::HostConfig for that ISA; all zero for a GPU instance."""
+    if not isinstance(config, HostConfig) or isa is None:
+        return "{ckgen::Isa::x86_64_v3, 0, 0, 0, 0, 0, 0}"
+    numbers = (config.mr, config.nr, config.mc, config.nc, config.kc, config.threads)
+    return f"{{ckgen::Isa::{identifier(isa)}, {', '.join(map(str, numbers))}}}"
+
+
+def _pads(config: GemmConfig) -> tuple[bool, bool, bool]:
+    """Classic CK pads M, N and K by the problem's own needs; ck_tile says it in its Config."""
+    if isinstance(config, CkTileConfig):
+        return (config.pad_m, config.pad_n, config.pad_k)
+    return (True, True, True)

@@ -1,0 +1,130 @@
+"""One generation from options to a published tree, and the short way when nothing has changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ckgen.emit.manifest import MANIFEST, Manifest, digest, generator_digest, intact, read_manifest
+from ckgen.emit.writer import Changes, compare, publish
+from ckgen.model.errors import InputError
+from ckgen.plan.options import PlanOptions
+
+if TYPE_CHECKING:
+    from ckgen.model.arch import ArchSpec
+    from ckgen.plan.model import GenerationPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What a run found: the whole tree as text (empty when nothing had to be parsed), and what it would change."""
+
+    manifest: Manifest
+    texts: Mapping[str, str]
+    changes: Changes
+    plan: GenerationPlan | None
+    phases: tuple[tuple[str, float], ...]
+
+    @property
+    def up_to_date(self) -> bool:
+        """Whether the tree already was what it should be."""
+        return not self.changes
+
+
+@dataclass(slots=True)
+class _Phases:
+    """Seconds by phase, in order."""
+
+    started: float = field(default_factory=time.perf_counter)
+    done: list[tuple[str, float]] = field(default_factory=list)
+
+    def end(self, name: str) -> None:
+        now = time.perf_counter()
+        self.done.append((name, now - self.started))
+        self.started = now
+
+
+def generate(options: PlanOptions, archs: Mapping[str, ArchSpec], name: str, out: Path, *, dry_run: bool) -> Generation:
+    """Plans, renders and, unless `dry_run`, publishes. InputError carries every error; then nothing is written."""
+    phases = _Phases()
+    known = read_manifest(out)
+    wanted = Manifest(generator_digest(), _described(options, name), _inputs(options), {}, {})
+    phases.end("digest")
+    if known is not None and known.same_source(wanted) and intact(out, known):
+        phases.end("compare")
+        return Generation(known, {}, Changes((), (), ()), None, tuple(phases.done))
+    plan, texts = _rendered(options, archs, name, phases)
+    files = {path: digest(text.encode()) for path, text in texts.items()}
+    manifest = Manifest(wanted.generator, wanted.options, wanted.inputs, files, summary(plan))
+    texts[MANIFEST] = manifest.to_text()
+    changes = compare(out, texts)
+    phases.end("compare")
+    if not dry_run:
+        publish(out, texts, changes)
+        phases.end("write")
+    return Generation(manifest, texts, changes, plan, tuple(phases.done))
+
+
+def summary(plan: GenerationPlan) -> dict[str, Any]:
+    """Counts that people ask for: rows by fate, selected rows per target, instances per signature."""
+    fates: dict[str, int] = {}
+    for report in plan.reports:
+        for kind, count in report.fates.items():
+            fates[kind.value] = fates.get(kind.value, 0) + count
+    return {
+        "rows": sum(report.rows for report in plan.reports),
+        "fates": dict(sorted(fates.items())),
+        "selected": {str(target): count for target, count in plan.selected.items()},
+        "instances": {unit.name: len(unit.instances) for unit in plan.units},
+    }
+
+
+def _rendered(
+    options: PlanOptions, archs: Mapping[str, ArchSpec], name: str, phases: _Phases
+) -> tuple[GenerationPlan, dict[str, str]]:
+    from ckgen.emit.render import render
+    from ckgen.plan.planner import has_errors, make_plan
+
+    phases.end("imports")
+    plan = make_plan(options, archs)
+    phases.end("plan")
+    if has_errors(plan):
+        raise InputError(plan.diagnostics)
+    texts = render(plan, name)
+    phases.end("render")
+    return plan, texts
+
+
+def _described(options: PlanOptions, name: str) -> dict[str, Any]:
+    """The options as they stand in the manifest: no paths, for those are told by the inputs."""
+    return {
+        "name": name,
+        "targets": [str(target) for target in options.targets or ()],
+        "ops": sorted(options.ops),
+        "module": options.module,
+        "kernels": sorted(options.kernels),
+        "backends": sorted(options.backends),
+        "m_policy": options.m_policy.value,
+        "assume_gfx": {str(cu_num): gfx for cu_num, gfx in sorted(options.assume_gfx.items())},
+        "strict": options.strict,
+        "strict_layers": options.strict_layers,
+    }
+
+
+def _inputs(options: PlanOptions) -> dict[str, str]:
+    """Digests by `layer:relative path` of every table, and of every kernel set."""
+    from ckgen.tables.load import find_tables
+
+    found = {f"tuning/{source.layer}/{source.path}": source.source for source in find_tables(options.tuning)}
+    found |= {f"kernel_sets/{index}/{path.name}": path for index, path in enumerate(options.kernel_sets)}
+    return {name: _digest_of(path) for name, path in found.items()}
+
+
+def _digest_of(path: Path) -> str:
+    try:
+        return digest(path.read_bytes())
+    except OSError:
+        return "unreadable"

@@ -1,0 +1,138 @@
+"""GenerationPlan → the texts of every generated file, by path relative to `--out`; pure and sorted."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from ckgen.emit import cpp
+from ckgen.emit.environment import environment
+from ckgen.emit.lookup_view import policy_view, table_view
+from ckgen.families.gemm.config import HostConfig
+from ckgen.model.instance import Instance
+from ckgen.plan.model import GenerationPlan, HeuristicPlan, UnitPlan
+from ckgen.plan.policy import near_gap
+from ckgen.version import __version__
+
+RUNTIME_ABI = 1
+"""CKGEN_RUNTIME_ABI of ckgen/library.hpp that the templates are written for."""
+
+CPU_LEVELS = ("x86_64_v3", "x86_64_v4", "x86_64_v4_bf16", "x86_64_amx")
+
+_COMPARISONS = {"<=": "le", "<": "lt", "==": "eq"}
+
+
+def render(plan: GenerationPlan, name: str) -> dict[str, str]:
+    """Every file of the tree; `name` is the library's C++ namespace and CMake target."""
+    library = cpp.identifier(name)
+    texts = {"policy.hpp": _policy(plan, library)}
+    for unit in plan.units:
+        texts |= _unit(plan, unit, library)
+    units = [cpp.identifier(unit.name) for unit in plan.units]
+    build_id = cpp.hex64(_digest(texts))
+    texts[f"include/{library}/register.hpp"] = _render("registry/register.hpp.j2", library=library)
+    texts["register.cpp"] = _render("registry/register.cpp.j2", library=library, units=units, build_id=build_id)
+    sources = sorted(path for path in texts if path.endswith(".cpp"))
+    headers = sorted(path for path in texts if path.endswith(".hpp"))
+    texts["sources.cmake"] = _render("cmake/sources.cmake.j2", sources=sources, headers=headers)
+    return dict(sorted(texts.items()))
+
+
+def _unit(plan: GenerationPlan, unit: UnitPlan, library: str) -> dict[str, str]:
+    signature = cpp.identifier(unit.name)
+    namespace = f"{library}::{signature}"
+    key = cpp.hex64(cpp.pack(unit.signature))
+    texts: dict[str, str] = {}
+    tables = []
+    for table in unit.tables:
+        view = table_view(unit, table)
+        header = f"lookup_{table.target.gfx}_{table.target.cu_num}.hpp"
+        tables.append({"symbol": view["symbol"], "header": header})
+        texts[f"{signature}/{header}"] = _render(
+            "lookup/lookup.hpp.j2",
+            signature=signature,
+            signature_key=key,
+            namespace=namespace,
+            library=library,
+            target=str(table.target),
+            policy=f"{plan.m_policy.value}_{unit.module}" if plan.m_policy.value != "ladder" else "ladder",
+            row_count=sum(len(group.rows) for group in table.groups.values()),
+            table=view,
+        )
+    texts[f"{signature}/unit.cpp"] = _render(
+        "instance/unit.cpp.j2",
+        abi=RUNTIME_ABI,
+        signature=signature,
+        signature_key=key,
+        namespace=namespace,
+        fields=cpp.signature_fields(unit.signature),
+        tables=tables,
+        archs=sorted({cpp.identifier(arch) for instance in unit.instances for arch in instance.archs}),
+        instances=[_instance_view(instance) for instance in unit.instances],
+        heuristics=[_heuristic_view(unit, heuristic) for heuristic in unit.heuristics],
+        defaults=[
+            {"arch": cpp.identifier(arch), "instances": list(indices)}
+            for arch, indices in sorted(unit.defaults.items())
+            if indices
+        ],
+    )
+    return texts
+
+
+def _instance_view(instance: Instance) -> dict[str, Any]:
+    host = isinstance(instance.config, HostConfig)
+    isa = min(instance.archs, key=CPU_LEVELS.index) if host else None
+    return {
+        "name": cpp.identifier(instance.name),
+        "id": cpp.hex64(instance.id),
+        "backend": cpp.backend(instance.backend),
+        "archs": [cpp.identifier(arch) for arch in instance.archs],
+        "table_kernel": cpp.quotable(instance.table_kernel),
+        "tile": cpp.tile(instance.config.macro_tile),
+        "constraints": cpp.constraints(instance.constraints),
+        "twin": cpp.twin_config(instance.config),
+        "host": cpp.host_config(instance.config, isa),
+        "workspace": f"ckgen::gemm_{'host' if host else 'twin'}_workspace_of",
+        "launch": f"ckgen::launch_gemm_{'host' if host else 'twin'}",
+    }
+
+
+def _heuristic_view(unit: UnitPlan, heuristic: HeuristicPlan) -> dict[str, Any]:
+    arms = [
+        {
+            "index": index,
+            "conditions": [
+                {
+                    "feature": condition.feature.value.lower(),
+                    "compare": _COMPARISONS[condition.comparison.value],
+                    "value": condition.limit,
+                }
+                for condition in arm.conditions
+            ],
+            "instance": leaf,
+            "name": unit.instances[leaf].config.text(),
+        }
+        for index, (arm, leaf) in enumerate(zip(heuristic.rule.arms, heuristic.leaves, strict=True))
+    ]
+    name = f"{heuristic.rule.arch}_{heuristic.rule.module}"
+    return {"arch": cpp.identifier(heuristic.arch), "name": cpp.identifier(name), "arms": arms}
+
+
+def _policy(plan: GenerationPlan, library: str) -> str:
+    gap = near_gap()
+    modules = sorted({unit.module for unit in plan.units if unit.tables})
+    view = policy_view(plan.m_policy, modules)
+    return _render("lookup/policy.hpp.j2", library=library, near_add=gap.add, near_factor=gap.factor, **view)
+
+
+def _render(template: str, **values: Any) -> str:
+    return environment().get_template(template).render(version=__version__, **values)
+
+
+def _digest(texts: Mapping[str, str]) -> int:
+    """A number that changes with any generated text."""
+    digest = hashlib.sha256()
+    for path, text in sorted(texts.items()):
+        digest.update(path.encode() + b"\0" + text.encode() + b"\0")
+    return int(digest.hexdigest()[:16], 16)

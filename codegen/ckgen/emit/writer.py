@@ -1,0 +1,161 @@
+"""Publishes a generated tree: unchanged files keep their bytes and times, the whole changes at once or not at all."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ckgen.emit.manifest import MANIFEST, read_manifest
+from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.errors import InputError
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What publishing would do, by relative path, each sorted."""
+
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+def compare(out: Path, texts: Mapping[str, str]) -> Changes:
+    """`texts` (the manifest among them) against the tree at `out`; only files that its manifest lists can be removed.
+
+    InputError (G002) where a file or folder that no manifest lists stands in the way.
+    """
+    known = read_manifest(out)
+    owned = {*known.files, MANIFEST} if known is not None else set()
+    added, changed, foreign = [], [], []
+    for path, text in texts.items():
+        place = out / path
+        if not _occupied(place):
+            added.append(path)
+        elif path not in owned or not place.is_file() or place.is_symlink():
+            foreign.append(path)
+        elif place.read_bytes() != text.encode():
+            changed.append(path)
+    if foreign:
+        raise InputError(_foreign(out, path) for path in foreign)
+    removed = [path for path in owned - texts.keys() if (out / path).is_file()]
+    return Changes(tuple(sorted(added)), tuple(sorted(changed)), tuple(sorted(removed)))
+
+
+def publish(out: Path, texts: Mapping[str, str], changes: Changes) -> None:
+    """Makes the tree at `out` hold exactly `texts`, and whatever else was there that no manifest listed.
+
+    The new tree is built beside the old one and takes its place in one rename: an interruption leaves either.
+    InputError (G003) where that is not possible, for example because the folder cannot be written.
+    """
+    if not changes:
+        return
+    staging = out.parent / f".{out.name}.ckgen-{os.getpid()}"
+    try:
+        _sweep(out)
+        staging.mkdir(parents=True)
+        _fill(staging, out, texts, {*changes.added, *changes.changed})
+        if not out.exists():
+            staging.rename(out)
+            return
+        _adopt_foreign(staging, out, {*texts, *changes.removed})
+        _exchange(staging, out)
+    except OSError as error:
+        raise InputError([_unwritable(out, error)]) from None
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _fill(staging: Path, out: Path, texts: Mapping[str, str], fresh: Iterable[str]) -> None:
+    """New and changed files are written, all others linked, so that their times stay."""
+    written = set(fresh)
+    folders = {staging}
+    for path, text in texts.items():
+        place = staging / path
+        if place.parent not in folders:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            folders.add(place.parent)
+        if path in written:
+            place.write_bytes(text.encode())
+        else:
+            os.link(out / path, place)
+
+
+def _adopt_foreign(staging: Path, out: Path, owned: set[str]) -> None:
+    """Links files that are not the generator's into the new tree; a symbolic link is made again."""
+    for folder, folders, files in os.walk(out):
+        here = Path(folder)
+        for name in (*files, *(name for name in folders if (here / name).is_symlink())):
+            relative = (here / name).relative_to(out)
+            if relative.as_posix() in owned:
+                continue
+            place = staging / relative
+            place.parent.mkdir(parents=True, exist_ok=True)
+            os.link(here / name, place, follow_symlinks=False)
+        for name in folders:
+            inside = here / name
+            if not inside.is_symlink() and not any(inside.iterdir()):
+                (staging / inside.relative_to(out)).mkdir(parents=True, exist_ok=True)
+
+
+def _exchange(new: Path, old: Path) -> None:
+    """Swaps two folders; atomic where the kernel can (Linux), else two renames with the old tree kept until the end."""
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if renameat2 is not None:
+        done = renameat2(_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(old), _RENAME_EXCHANGE)
+        if done == 0:
+            return
+        code = ctypes.get_errno()
+        if code not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+            raise OSError(code, os.strerror(code), str(old))
+    aside = new.with_name(new.name + "-old")
+    old.rename(aside)
+    new.rename(old)
+    shutil.rmtree(aside)
+
+
+def _sweep(out: Path) -> None:
+    """Removes what a killed run left beside `out`, once its process is gone."""
+    for leftover in out.parent.glob(f".{out.name}.ckgen-*"):
+        owner = leftover.name.rpartition("-")[2]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _occupied(path: Path) -> bool:
+    """Whether anything stands at the path, a file in place of one of its folders included."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    except NotADirectoryError:
+        return True
+    return True
+
+
+def _foreign(out: Path, path: str) -> Diagnostic:
+    return Diagnostic(
+        "G002",
+        "a file that ckgen did not write is in the way",
+        Location(str(out / path)),
+        hint="move it away, or choose another --out",
+    )
+
+
+def _unwritable(out: Path, error: OSError) -> Diagnostic:
+    return Diagnostic(
+        "G003",
+        f"cannot write the tree: {error.strerror or error}",
+        Location(str(out)),
+        hint="choose an --out that can be written; the old tree is as it was",
+    )

@@ -1,0 +1,191 @@
+"""Kernel sets: YAML that says which instances may be built, read strictly, with every error located.
+
+A file holds documents of the keys `op`, `name`, `signatures`, `backend`, `targets`, and `kernels` (names of the peer's
+tables) or `configs` (lists and `"*"` multiply out).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ckgen.families.gemm.config import GemmConfig
+from ckgen.families.gemm.config_space import config_products
+from ckgen.families.gemm.grammar import describe_grammar, grammars, identify
+from ckgen.families.gemm.located_yaml import Located, read_documents
+from ckgen.families.gemm.signature import GemmSignature, module_of, parse_signature
+from ckgen.model.backend import Backend
+from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.errors import InputError, UsageError
+
+_KEYS = ("op", "name", "signatures", "backend", "targets", "kernels", "configs")
+_REQUIRED = ("op", "name", "signatures", "backend", "targets")
+_BACKENDS = (Backend.CK, Backend.CK_TILE, Backend.HOST)
+SHIPPED = ("default", "ci", "full")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCandidate:
+    """One instance that a set asks for; a plain fp8 in `signature` means the flavour of the arch it is built for.
+
+    `archs` None is every arch that the backend runs on; `table_kernel` is the peer's name, or empty.
+    """
+
+    set_name: str
+    signature: GemmSignature
+    backend: Backend
+    config: GemmConfig
+    archs: frozenset[str] | None
+    table_kernel: str
+    location: Location
+
+    def is_for(self, arch: str) -> bool:
+        """Whether the set names this arch."""
+        return self.archs is None or arch in self.archs
+
+
+def load_kernel_set(text: str, file: str) -> tuple[KernelCandidate, ...]:
+    """The candidates of a set, in file order, repeated ones once; InputError carries everything that is wrong."""
+    reader = _Reader()
+    found = [candidate for node in read_documents(text, file, reader.report) for candidate in reader.document(node)]
+    if not found and not reader.errors:
+        reader.report(Diagnostic("K008", "the kernel set asks for nothing", Location(file)))
+    if reader.errors:
+        raise InputError(reader.errors)
+    keys = {(c.signature, c.backend, c.config, c.archs): c for c in reversed(found)}
+    return tuple(reversed(keys.values()))
+
+
+def read_kernel_set(path: Path) -> tuple[KernelCandidate, ...]:
+    """The candidates of a file, as `--kernel-set` takes it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError([Diagnostic("K001", f"cannot read: {error}", Location(str(path)))]) from error
+    return load_kernel_set(text, str(path))
+
+
+@cache
+def shipped_set(name: str) -> tuple[KernelCandidate, ...]:
+    """A set that comes with ckgen: default, ci or full."""
+    if name not in SHIPPED:
+        raise UsageError(f"unknown kernel set: '{name}' (a file, or one of {', '.join(SHIPPED)})")
+    path = Path(__file__).with_name("kernel_sets") / f"{name}.yaml"
+    return load_kernel_set(path.read_text(encoding="utf-8"), f"kernel_sets/{path.name}")
+
+
+class _Reader:
+    """Turns documents into candidates and keeps every error."""
+
+    def __init__(self) -> None:
+        self.errors: list[Diagnostic] = []
+
+    def report(self, diagnostic: Diagnostic) -> None:
+        self.errors.append(diagnostic)
+
+    def document(self, node: Located) -> list[KernelCandidate]:
+        if not isinstance(node.value, dict):
+            self._say("K005", node, "a document must be a mapping", f"keys: {', '.join(_KEYS)}")
+            return []
+        fields = node.value
+        self._check_keys(node, fields)
+        backend = self._backend(fields.get("backend"))
+        signatures = self._signatures(fields.get("signatures"))
+        name = fields["name"].value if "name" in fields else ""
+        if not isinstance(name, str) or ("name" in fields and not name):
+            self._say("K005", fields["name"], "name must be a word")
+        if "op" in fields and fields["op"].value != "gemm":
+            self._say("K005", fields["op"], f"unknown op: {fields['op'].value!r}", "known: gemm")
+        archs = self._targets(fields.get("targets"))
+        if backend is None:
+            return []
+        found: list[KernelCandidate] = []
+        for signature in signatures:
+            for config, kernel, location in self._configs(backend, signature, fields):
+                found.append(KernelCandidate(str(name), signature, backend, config, archs, kernel, location))
+        return found
+
+    def _check_keys(self, node: Located, fields: dict[str, Located]) -> None:
+        for key, value in fields.items():
+            if key not in _KEYS:
+                self._say("K003", value, f"unknown key '{key}'", _did_you_mean(key, _KEYS))
+        for key in _REQUIRED:
+            if key not in fields:
+                self._say("K004", node, f"key '{key}' is missing")
+        if ("kernels" in fields) == ("configs" in fields):
+            self._say("K004", node, "a document needs either 'kernels' or 'configs'")
+
+    def _backend(self, node: Located | None) -> Backend | None:
+        if node is None:
+            return None
+        backend = next((backend for backend in _BACKENDS if backend.value == node.value), None)
+        if backend is None:
+            known = [str(backend) for backend in _BACKENDS]
+            self._say("K005", node, f"unknown backend: {node.value!r}", _did_you_mean(str(node.value), known))
+        return backend
+
+    def _signatures(self, node: Located | None) -> list[GemmSignature]:
+        found: list[GemmSignature] = []
+        for item in node.items() if node is not None else []:
+            try:
+                found.append(parse_signature(str(item.value), None))
+            except UsageError as error:
+                self._say("K006", item, str(error))
+        if node is not None and not node.items():
+            self._say("K005", node, "signatures must name at least one")
+        return found
+
+    def _targets(self, node: Located | None) -> frozenset[str] | None:
+        if node is None or node.value == "*":
+            return None
+        names = [item for item in node.items() if isinstance(item.value, str)]
+        if not names or len(names) != len(node.items()):
+            self._say("K005", node, 'targets must be arch names or "*"')
+        for item in names:
+            if not str(item.value).isidentifier():
+                self._say("K005", item, f"not an arch name: {item.value!r}")
+        return frozenset(str(item.value) for item in names)
+
+    def _configs(
+        self, backend: Backend, signature: GemmSignature, fields: dict[str, Located]
+    ) -> Iterator[tuple[GemmConfig, str, Location]]:
+        for item in fields["kernels"].items() if "kernels" in fields else []:
+            config = self._named(backend, signature, item)
+            if config is not None:
+                yield config, str(item.value), item.location
+        for block in fields["configs"].items() if "configs" in fields else []:
+            if backend is Backend.CK:
+                self._say("K005", block, "backend ck takes 'kernels' by their table names, not 'configs'")
+                return
+            for config in config_products(backend, block, self._once):
+                yield config, "", block.location
+
+    def _named(self, backend: Backend, signature: GemmSignature, item: Located) -> GemmConfig | None:
+        module, name = module_of(signature), str(item.value)
+        if module is None:
+            self._say("K007", item, f"{signature} has no kernel tables: give 'configs'")
+            return None
+        for library in sorted({grammar.library for grammar in grammars()}):
+            identified = identify(module, library, name)
+            if identified is not None and identified.backend is backend:
+                return identified.config
+        message = f"not a kernel name of {module} for backend {backend}: '{name}'"
+        self._say("K007", item, message, f"expected {describe_grammar(module)}")
+        return None
+
+    def _say(self, code: str, node: Located, message: str, hint: str | None = None) -> None:
+        self._once(Diagnostic(code, message, node.location, hint=hint))
+
+    def _once(self, diagnostic: Diagnostic) -> None:
+        if diagnostic not in self.errors:
+            self.errors.append(diagnostic)
+
+
+def _did_you_mean(got: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    names = list(known)
+    close = get_close_matches(got, names, n=1)
+    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names)}"

@@ -1,0 +1,64 @@
+"""YAML with places: every scalar as its text, every mapping without duplicate keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckgen.model.diagnostic import Diagnostic, Location
+
+if TYPE_CHECKING:
+    from yaml.nodes import Node
+
+Report = Callable[[Diagnostic], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A scalar's text, a list or a mapping, and where it stands."""
+
+    value: str | list[Located] | dict[str, Located]
+    location: Location
+
+    def items(self) -> list[Located]:
+        """The elements of a list; any other value is a list of itself."""
+        return self.value if isinstance(self.value, list) else [self]
+
+
+def read_documents(text: str, file: str, report: Report) -> list[Located]:
+    """The documents of a YAML text; `report` gets K001 for broken syntax and K002 for a duplicate key."""
+    from yaml import SafeLoader, compose_all
+    from yaml.error import MarkedYAMLError, YAMLError
+
+    documents: list[Located] = []
+    try:
+        for node in compose_all(text, SafeLoader):
+            if node is not None:
+                documents.append(_convert(node, file, report))
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        report(Diagnostic("K001", f"not YAML: {error.problem}", Location(file, line)))
+    except YAMLError as error:
+        report(Diagnostic("K001", f"not YAML: {str(error).splitlines()[0]}", Location(file)))
+    return documents
+
+
+def _convert(node: Node, file: str, report: Report) -> Located:
+    from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+    place = Location(file, node.start_mark.line + 1)
+    if isinstance(node, ScalarNode):
+        return Located(node.value, place)
+    if isinstance(node, SequenceNode):
+        return Located([_convert(child, file, report) for child in node.value], place)
+    found: dict[str, Located] = {}
+    assert isinstance(node, MappingNode)
+    for key_node, value_node in node.value:
+        key_place = Location(file, key_node.start_mark.line + 1)
+        key = key_node.value if isinstance(key_node, ScalarNode) else ""
+        if key in found:
+            report(Diagnostic("K002", f"key '{key}' stands twice", key_place, related=(found[key].location,)))
+        else:
+            found[key] = Located(_convert(value_node, file, report).value, key_place)
+    return Located(found, place)

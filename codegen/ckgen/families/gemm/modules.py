@@ -1,0 +1,128 @@
+"""The peer's table families, and the shorter names of dense GEMMs, read from modules.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ckgen.families.gemm.enums import Layout, Quant
+from ckgen.model.dtype import DType, Fp8Flavour
+from ckgen.model.module import LibrarySplitK, Module, SplitK
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureTemplate:
+    """What a module's or alias's name fixes of a signature.
+
+    `operand` is None where the name leaves A's and B's type open; `out` is C's type when nobody says another.
+    """
+
+    operands: tuple[DType, ...]
+    operand: DType | None
+    out: DType
+    quant: Quant
+    layout: Layout
+    preshuffle_b: bool
+    batched: bool
+
+    def admits(self, dtype: DType) -> bool:
+        """Whether `dtype` may be the operands' type; a plain fp8 admits both flavours."""
+        return any(dtype is known or dtype in _flavours(known) for known in self.operands)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundingBand:
+    """One line of a rounding of M: taken if its bounds hold; `to` is m, multiple, value or power_of_2 (of `of`)."""
+
+    to: str
+    of: int
+    m_over: int
+    m_up_to: int | None
+    n_over: int
+
+
+@dataclass(frozen=True, slots=True)
+class GemmModule:
+    """One of the peer's table families: the table adapter's view, the signature, and how the peer rounds M.
+
+    `table_outs` are the output types that a row without an output type stands for.
+    `kernel_m` and `split_k_m` name the roundings that the peer tries in order for the kernel and for k_batch.
+    """
+
+    module: Module
+    template: SignatureTemplate
+    table_outs: tuple[DType, ...]
+    kernel_m: tuple[str, ...]
+    split_k_m: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The module's name, as in file names and aliases."""
+        return self.module.name
+
+
+@cache
+def modules() -> Mapping[str, GemmModule]:
+    """Every module that has tables, by name."""
+    return {name: _module(name, entry) for name, entry in _data()["modules"].items()}
+
+
+@cache
+def templates() -> Mapping[str, SignatureTemplate]:
+    """Every name that `parse_signature` takes: modules, dense types, mxfp8."""
+    dense = {name: _template(entry) for name, entry in _data()["dense"].items()}
+    return {name: module.template for name, module in modules().items()} | dense
+
+
+@cache
+def roundings() -> Mapping[str, tuple[RoundingBand, ...]]:
+    """The peer's roundings of M by name; bands are tried in order, none that fits means no candidate."""
+    return {name: tuple(_band(band) for band in bands) for name, bands in _data()["roundings"].items()}
+
+
+@cache
+def _data() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(Path(__file__).with_name("modules.json").read_text(encoding="utf-8"))
+    return data
+
+
+def _flavours(dtype: DType) -> tuple[DType, ...]:
+    return tuple(dtype.resolve(flavour) for flavour in Fp8Flavour)
+
+
+def _template(entry: Mapping[str, Any]) -> SignatureTemplate:
+    return SignatureTemplate(
+        operands=tuple(DType(name) for name in entry["operands"]),
+        operand=DType(entry["operand"]) if "operand" in entry else None,
+        out=DType(entry.get("out", "bf16")),
+        quant=Quant(entry.get("quant", "none")),
+        layout=Layout.RCR,
+        preshuffle_b=entry.get("preshuffle_b", False),
+        batched=entry.get("batched", False),
+    )
+
+
+def _module(name: str, entry: Mapping[str, Any]) -> GemmModule:
+    split_k = tuple(LibrarySplitK(library, SplitK(meaning)) for library, meaning in entry["split_k"].items())
+    template = _template(entry)
+    return GemmModule(
+        module=Module(name, template.batched, tuple(entry["generated"]), split_k),
+        template=template,
+        table_outs=tuple(DType(out) for out in entry["table_outs"]),
+        kernel_m=tuple(entry["kernel_m"]),
+        split_k_m=tuple(entry["split_k_m"]),
+    )
+
+
+def _band(entry: Mapping[str, Any]) -> RoundingBand:
+    return RoundingBand(
+        to=entry["to"],
+        of=entry.get("of", 0),
+        m_over=entry.get("m_over", 0),
+        m_up_to=entry.get("m_up_to"),
+        n_over=entry.get("n_over", 0),
+    )

@@ -1,0 +1,150 @@
+"""Is a problem legal for its signature, and can an instance run it: the integers and texts of problem_rules.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.selection import NO_WISHES, Wishes
+from ckgen.model.tuned_row import Shape
+
+
+class Demand(Enum):
+    """What a size must satisfy; MULTIPLE_OF_BITS counts bits of B's elements."""
+
+    AT_LEAST = "at_least"
+    AT_MOST = "at_most"
+    MULTIPLE_OF = "multiple_of"
+    MULTIPLE_OF_BITS = "multiple_of_bits"
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureRule:
+    """A demand on one size of every problem whose signature has the fields of `when`."""
+
+    id: str
+    size: str
+    test: Demand
+    value: int
+    when: Mapping[str, object]
+
+    def applies(self, signature: GemmSignature) -> bool:
+        """Whether the signature has the rule's fields."""
+        return all(_plain(getattr(signature, field)) == wanted for field, wanted in self.when.items())
+
+    def limit(self, signature: GemmSignature) -> int:
+        """The number that the size is held against, in elements."""
+        return self.value // signature.b.bits if self.test is Demand.MULTIPLE_OF_BITS else self.value
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemFinding:
+    """A rule that a problem breaks: its id and the two numbers of its message."""
+
+    rule: str
+    measured: int
+    limit: int
+
+    @property
+    def text(self) -> str:
+        """The message, as in `K = 2050 is not a multiple of 128 (rule gemm.blockscale.k-group)`."""
+        message = messages()[self.rule].format(measured=self.measured, limit=self.limit)
+        return f"{message} (rule {self.rule})"
+
+    @property
+    def index(self) -> int:
+        """The rule's number in generated headers; they count from 1."""
+        return 1 + list(messages()).index(self.rule)
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """What a problem must satisfy for an instance, as integers; 0 asks nothing.
+
+    With k_batch over 1, K is a multiple of k_batch · `k_multiple_per_split`; K // k_batch is at least `min_k`.
+    """
+
+    m_multiple: int = 0
+    n_multiple: int = 0
+    k_multiple: int = 0
+    k_multiple_per_split: int = 0
+    min_k: int = 0
+    max_k_batch: int = 1
+    atomic_split: bool = False
+
+
+def check(signature: GemmSignature, shape: Shape) -> ProblemFinding | None:
+    """The first rule that makes the problem illegal; None for a legal one."""
+    for rule in signature_rules():
+        if rule.applies(signature):
+            size: int = getattr(shape, rule.size)
+            limit = rule.limit(signature)
+            if not _holds(rule.test, size, limit):
+                return ProblemFinding(rule.id, size, limit)
+    return None
+
+
+def supports(constraints: Constraints, shape: Shape, k_batch: int, wishes: Wishes = NO_WISHES) -> ProblemFinding | None:
+    """The first demand of an instance that a legal problem fails; None if it can run. `k_batch` 0 counts as 1."""
+    splits = max(k_batch, 1)
+    for axis, size, multiple in (
+        ("m", shape.m, constraints.m_multiple),
+        ("n", shape.n, constraints.n_multiple),
+        ("k", shape.k, constraints.k_multiple),
+    ):
+        if multiple and size % multiple:
+            return ProblemFinding(f"gemm.instance.{axis}-multiple", size, multiple)
+    if splits > constraints.max_k_batch:
+        return ProblemFinding("gemm.instance.max-k-batch", splits, constraints.max_k_batch)
+    if splits > 1 and constraints.atomic_split and wishes.deterministic:
+        return ProblemFinding("gemm.instance.atomic-split", splits, 1)
+    whole = splits * constraints.k_multiple_per_split
+    if splits > 1 and whole and shape.k % whole:
+        return ProblemFinding("gemm.instance.split-multiple", shape.k, whole)
+    if shape.k // splits < constraints.min_k:
+        return ProblemFinding("gemm.instance.min-k", shape.k // splits, constraints.min_k)
+    return None
+
+
+def no_instance() -> ProblemFinding:
+    """What is said where nothing was built for a legal problem."""
+    return ProblemFinding("gemm.no-instance", 0, 0)
+
+
+@cache
+def signature_rules() -> tuple[SignatureRule, ...]:
+    """The rules that `check` walks, in order."""
+    return tuple(
+        SignatureRule(entry["id"], entry["size"], Demand(entry["test"]), entry["value"], entry.get("when", {}))
+        for entry in _data()["signature_rules"]
+    )
+
+
+@cache
+def messages() -> Mapping[str, str]:
+    """Every rule's message template by id, in the order of generated headers."""
+    return {entry["id"]: entry["template"] for entry in (*_data()["signature_rules"], *_data()["instance_rules"])}
+
+
+@cache
+def _data() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(Path(__file__).with_name("problem_rules.json").read_text(encoding="utf-8"))
+    return data
+
+
+def _plain(value: object) -> object:
+    return value.value if isinstance(value, Enum) else value
+
+
+def _holds(test: Demand, size: int, limit: int) -> bool:
+    if test is Demand.AT_LEAST:
+        return size >= limit
+    if test is Demand.AT_MOST:
+        return size <= limit
+    return size % limit == 0

@@ -1,0 +1,201 @@
+"""What a GEMM must give, from the definition, in float64; with storage as kernels read it and a derived error bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from ckgen.families.gemm.signature import GemmSignature, Layout, Quant
+from ckgen.model.dtype import DType
+from ckgen.model.tuned_row import Shape
+
+Values = npt.NDArray[np.float64]
+Storage = npt.NDArray[np.generic]
+
+SCALE_K, SCALE_N, MX_K = 128, 128, 32
+_ROWS, _CHUNK_BYTES = 16, 16
+_NUMPY: dict[DType, npt.DTypeLike] = {
+    DType.FP64: np.float64,
+    DType.FP32: np.float32,
+    DType.FP16: np.float16,
+    DType.BF16: ml_dtypes.bfloat16,
+    DType.INT8: np.int8,
+    DType.INT32: np.int32,
+    DType.FP4: ml_dtypes.float4_e2m1fn,
+    DType.E8M0: ml_dtypes.float8_e8m0fnu,
+    DType.FP8_FNUZ: ml_dtypes.float8_e4m3fnuz,
+    DType.FP8_OCP: ml_dtypes.float8_e4m3fn,
+    DType.BF8_FNUZ: ml_dtypes.float8_e5m2fnuz,
+    DType.BF8_OCP: ml_dtypes.float8_e5m2,
+}
+_UNIT_ROUNDOFF = {DType.FP64: 2.0**-53, DType.FP32: 2.0**-24, DType.FP16: 2.0**-11, DType.BF16: 2.0**-8}
+_LEAST = {DType.FP64: 2.0**-1074, DType.FP32: 2.0**-149, DType.FP16: 2.0**-24, DType.BF16: 2.0**-133}
+_LARGEST = {DType.FP16: 65504.0, DType.BF16: float(ml_dtypes.finfo(ml_dtypes.bfloat16).max)}
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """Exact values of one problem: A is [batch, M, K], B [batch, K, N]; scales as kernels take them, per batch.
+
+    Scales: rowwise [M], [N]; per_tensor [1], [1]; blockscale [M, K/128], [N/128, K/128]; mx [M, K/32], [N, K/32].
+    """
+
+    signature: GemmSignature
+    a: Values
+    b: Values
+    a_scale: Values | None = None
+    b_scale: Values | None = None
+    bias: Values | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The exact result, [batch, M, N], and how far a correct kernel may be from it, elementwise."""
+
+    c: Values
+    bound: Values
+
+    def excess(self, actual: Storage) -> float:
+        """The largest error in units of its bound; above 1 the kernel is wrong."""
+        found = np.asarray(actual, np.float64).reshape(self.c.shape)
+        agree = found == self.c
+        error = np.where(agree, 0.0, np.abs(found - np.where(np.isinf(self.c), 0.0, self.c)))
+        with np.errstate(invalid="ignore"):
+            ratio = np.where(agree, 0.0, error / self.bound)
+        return float("inf") if np.isnan(ratio).any() else float(ratio.max())
+
+
+def make_operands(signature: GemmSignature, shape: Shape, seed: int) -> Operands:
+    """Mixed-sign operands that the signature's types hold exactly, with scales near one."""
+    random = np.random.default_rng(seed)
+    batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
+
+    def values(dtype: DType, *sizes: int) -> Values:
+        if dtype is DType.INT8:
+            return random.integers(-20, 21, sizes).astype(np.float64)
+        return decode(encode(random.uniform(-2.0, 2.0, sizes), dtype))
+
+    def scales(*sizes: int) -> Values:
+        assert signature.scale is not None
+        if signature.scale is DType.E8M0:
+            return 2.0 ** random.integers(-2, 3, sizes).astype(np.float64)
+        return decode(encode(random.uniform(0.5, 1.5, sizes), signature.scale))
+
+    a_sizes, b_sizes = _scale_sizes(signature.quant, m, n, k)
+    return Operands(
+        signature,
+        values(signature.a, batch, m, k),
+        values(signature.b, batch, k, n),
+        scales(batch, *a_sizes) if a_sizes else None,
+        scales(batch, *b_sizes) if b_sizes else None,
+        values(DType.FP32, n) if signature.bias else None,
+    )
+
+
+def expect(operands: Operands, k_batch: int = 1) -> Expected:
+    """C = scale · A·B + bias in float64, rounded nowhere.
+
+    The bound: K sums and the scalings in the accumulator's type, each faithfully rounded, then one rounding to C for
+    each of the k_batch splits.
+    """
+    signature = operands.signature
+    a, b = scaled_operands(operands)
+    exact, size = a @ b, np.abs(a) @ np.abs(b)
+    if operands.bias is not None:
+        exact, size = exact + operands.bias, size + np.abs(operands.bias)
+    k = operands.a.shape[-1]
+    steps = k + 6 + k_batch
+    if signature.acc is DType.INT32:
+        steps = 0 if signature.c is DType.INT32 else 6 + k_batch
+    roundoff = 2 * _UNIT_ROUNDOFF.get(signature.acc, _UNIT_ROUNDOFF[DType.FP32])
+    bound = size * steps * roundoff / (1 - steps * roundoff)
+    if signature.c in _UNIT_ROUNDOFF:
+        bound = bound + (size * (k_batch - 1) + np.abs(exact) + bound) * _UNIT_ROUNDOFF[signature.c] * 1.001
+        bound = bound + k_batch * _LEAST[signature.c]
+    return _saturated(exact, np.maximum(bound, np.finfo(np.float64).tiny), signature.c)
+
+
+def scaled_operands(operands: Operands) -> tuple[Values, Values]:
+    """A and B with every element times its own scale: what the plain product then sums."""
+    a, b, quant = operands.a, operands.b, operands.signature.quant
+    if quant is Quant.NONE:
+        return a, b
+    assert operands.a_scale is not None
+    assert operands.b_scale is not None
+    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    if quant is Quant.PER_TENSOR:
+        return a * operands.a_scale[..., None], b * operands.b_scale[..., None]
+    if quant is Quant.ROWWISE:
+        return a * operands.a_scale[..., :, None], b * operands.b_scale[..., None, :]
+    of_k = SCALE_K if quant is Quant.BLOCKSCALE else MX_K
+    of_n = SCALE_N if quant is Quant.BLOCKSCALE else 1
+    a_scale = np.repeat(operands.a_scale, of_k, axis=-1)[..., :m, :k]
+    b_scale = np.repeat(np.repeat(operands.b_scale, of_n, axis=-2), of_k, axis=-1)[..., :n, :k]
+    return a * a_scale, b * np.swapaxes(b_scale, -1, -2)
+
+
+def encode(values: Values, dtype: DType) -> Storage:
+    """Values in a type's own numpy form, rounded to nearest even."""
+    rounded: Storage = (
+        values.astype(np.float32).astype(_NUMPY[dtype]) if dtype.bits < 32 else values.astype(_NUMPY[dtype])
+    )
+    return rounded
+
+
+def decode(storage: Storage) -> Values:
+    """Elements as float64, exactly."""
+    if storage.dtype in (np.float64, np.float32, np.int32, np.int8):
+        return storage.astype(np.float64)
+    return storage.astype(np.float32).astype(np.float64)
+
+
+def store_a(operands: Operands) -> npt.NDArray[np.uint8]:
+    """A's bytes as the layout says; fp4 packs two along K, the first in the low half."""
+    rows = operands.signature.layout in (Layout.RCR, Layout.RRR)
+    return _bytes(operands.a if rows else np.swapaxes(operands.a, -1, -2), operands.signature.a)
+
+
+def store_b(operands: Operands) -> npt.NDArray[np.uint8]:
+    """B's bytes as the layout and preshuffling say."""
+    signature = operands.signature
+    rows = signature.layout in (Layout.RRR, Layout.CRR)
+    stored = _bytes(operands.b if rows else np.swapaxes(operands.b, -1, -2), signature.b)
+    return preshuffle(stored) if signature.preshuffle_b else stored
+
+
+def preshuffle(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """[batch, N, bytes of K] so that 16 rows' 16-byte chunks lie side by side, as `preshuffle_b` kernels read B."""
+    batch, n, size = rows.shape
+    blocks = rows.reshape(batch, n // _ROWS, _ROWS, size // _CHUNK_BYTES, _CHUNK_BYTES)
+    return np.ascontiguousarray(blocks.transpose(0, 1, 3, 2, 4)).reshape(batch, n, size)
+
+
+def _bytes(values: Values, dtype: DType) -> npt.NDArray[np.uint8]:
+    stored = np.ascontiguousarray(encode(values, dtype))
+    raw = stored.view(np.uint8).reshape(*stored.shape[:-1], -1)
+    if dtype is DType.FP4:
+        raw = (raw[..., 0::2] & 0xF) | ((raw[..., 1::2] & 0xF) << 4)
+    return raw
+
+
+def _scale_sizes(quant: Quant, m: int, n: int, k: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    match quant:
+        case Quant.NONE:
+            return (), ()
+        case Quant.PER_TENSOR:
+            return (1,), (1,)
+        case Quant.ROWWISE:
+            return (m,), (n,)
+        case Quant.BLOCKSCALE:
+            return (m, -(-k // SCALE_K)), (-(-n // SCALE_N), -(-k // SCALE_K))
+    return (m, -(-k // MX_K)), (n, -(-k // MX_K))
+
+
+def _saturated(exact: Values, bound: Values, c: DType) -> Expected:
+    """Where the result cannot be held, any value up to infinity is right."""
+    if c in _LARGEST:
+        bound = np.where(np.abs(exact) + bound >= _LARGEST[c], np.inf, bound)
+    return Expected(exact, bound)

@@ -1,0 +1,253 @@
+"""WHAT a GEMM computes: its canonical name, and the aliases that users and tables say instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+
+from ckgen.families.gemm.enums import Layout, Quant
+from ckgen.families.gemm.modules import SignatureTemplate, modules, templates
+from ckgen.families.gemm.signature_rules import default_acc, default_scale, problems
+from ckgen.model.dtype import DType, Fp8Flavour
+from ckgen.model.errors import UsageError
+from ckgen.model.tuned_row import Discriminators
+
+__all__ = ["GemmSignature", "Layout", "Quant", "module_of", "parse_canonical", "parse_signature", "signatures_of_row"]
+
+_PREFIX = "gemm"
+_DTYPES = {dtype.value: dtype for dtype in DType}
+_LAYOUTS = {layout.value: layout for layout in Layout}
+_OUT_TOKENS = frozenset({DType.BF16, DType.FP16, DType.FP32, DType.INT32, DType.FP64})
+
+
+@dataclass(frozen=True, slots=True)
+class GemmSignature:
+    """C = epilogue(scale · A·B): types, layouts, quantisation; nothing of how it is done. Bias is fp32."""
+
+    a: DType
+    b: DType
+    c: DType
+    acc: DType
+    scale: DType | None
+    layout: Layout = Layout.RCR
+    quant: Quant = Quant.NONE
+    preshuffle_b: bool = False
+    batched: bool = False
+    bias: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        a: DType,
+        c: DType,
+        *,
+        b: DType | None = None,
+        layout: Layout = Layout.RCR,
+        quant: Quant = Quant.NONE,
+        preshuffle_b: bool = False,
+        batched: bool = False,
+        bias: bool = False,
+    ) -> GemmSignature:
+        """A signature with the usual accumulator and scale types, and B like A unless said."""
+        b = a if b is None else b
+        acc, scale = default_acc(a, b), default_scale(quant)
+        return cls(a, b, c, acc, scale, layout, quant, preshuffle_b, batched, bias)
+
+    def problems(self) -> tuple[str, ...]:
+        """Why this combination of fields means nothing; empty for a legal signature."""
+        return tuple(problems(self))
+
+    def resolved(self, flavour: Fp8Flavour | None) -> GemmSignature:
+        """The same with plain fp8 and bf8 in the arch's flavour."""
+        return replace(self, a=self.a.resolve(flavour), b=self.b.resolve(flavour), c=self.c.resolve(flavour))
+
+    def canonical(self) -> str:
+        """The one identifier-safe name: injective over all field values, inverse of `parse_canonical`."""
+        parts = [_PREFIX, self._dtypes(), self.layout.value]
+        if self.quant is not Quant.NONE:
+            parts.append(self.quant.value)
+        flags = (("preshuffle", self.preshuffle_b), ("batched", self.batched), ("bias", self.bias))
+        parts += [word for word, present in flags if present]
+        if self.acc is not default_acc(self.a, self.b):
+            parts.append(f"acc_{self.acc}")
+        if self.scale is not default_scale(self.quant):
+            parts.append(f"scale_{self.scale.value if self.scale else 'none'}")
+        return "_".join(parts)
+
+    def describe(self) -> str:
+        """The form for people, as in `a8w8_blockscale fp8_fnuz·fp8_fnuz→bf16 rcr`."""
+        words = [_head_of(self), f"{self.a}·{self.b}→{self.c}", str(self.layout)]
+        if self.bias:
+            words.append("bias")
+        if self.acc is not default_acc(self.a, self.b):
+            words.append(f"acc {self.acc}")
+        if self.scale is not default_scale(self.quant):
+            words.append(f"scale {self.scale or 'none'}")
+        return " ".join(words)
+
+    def _dtypes(self) -> str:
+        if self.a is not self.b:
+            return f"{self.a}_{self.b}_{self.c}"
+        return str(self.a) if self.a is self.c else f"{self.a}_{self.c}"
+
+    def __str__(self) -> str:
+        return self.canonical()
+
+
+def parse_canonical(text: str) -> GemmSignature:
+    """The signature that `canonical()` prints as `text`; UsageError for any other text."""
+    words = text.split("_")
+    dtypes, rest = _take_dtypes(words[1:])
+    if words[0] == _PREFIX and 1 <= len(dtypes) <= 3 and rest and rest[0] in _LAYOUTS:
+        a, b, c = (dtypes[0], dtypes[-2] if len(dtypes) > 1 else dtypes[0], dtypes[-1])
+        signature = _with_options(a, b, c, _LAYOUTS[rest[0]], rest[1:])
+        if signature is not None and signature.canonical() == text:
+            return signature
+    raise UsageError(
+        f"not a canonical GEMM signature: '{text}' (expected gemm_<dtypes>_<layout>[_<quant>][_preshuffle]"
+        "[_batched][_bias][_acc_<dtype>][_scale_<dtype>])"
+    )
+
+
+def parse_signature(text: str, flavour: Fp8Flavour | None) -> GemmSignature:
+    """The signature of a canonical name or of an alias such as `a8w8:int8:fp16`; UsageError says what is known."""
+    if text.startswith(f"{_PREFIX}_"):
+        signature = parse_canonical(text).resolved(flavour)
+    else:
+        signature = _parse_alias(text).resolved(flavour)
+    return _legal(signature, text)
+
+
+def signatures_of_row(
+    module: str, discriminators: Discriminators, flavour: Fp8Flavour | None
+) -> tuple[GemmSignature, ...]:
+    """What a tuned row stands for: one signature for each output type that its table leaves open."""
+    entry = modules()[module]
+    operand = discriminators.weight_dtype or discriminators.in_dtype or entry.template.operand
+    if operand is None:
+        raise UsageError(f"a row of {module} must name the type of its operands")
+    outs = (discriminators.out_dtype,) if discriminators.out_dtype else entry.table_outs
+    template = replace(
+        entry.template,
+        quant=Quant.PER_TENSOR if discriminators.scale_ab else entry.template.quant,
+        preshuffle_b=entry.template.preshuffle_b or bool(discriminators.preshuffle_b),
+    )
+    found = (
+        _of_template(template, operand, out, bias=bool(discriminators.bias), a=discriminators.in_dtype) for out in outs
+    )
+    return tuple(_legal(signature.resolved(flavour), f"row of {module}") for signature in found)
+
+
+def _of_template(
+    template: SignatureTemplate,
+    operand: DType,
+    out: DType,
+    *,
+    bias: bool,
+    layout: Layout | None = None,
+    a: DType | None = None,
+) -> GemmSignature:
+    return GemmSignature.of(
+        a or operand,
+        out,
+        b=operand,
+        layout=layout or template.layout,
+        quant=template.quant,
+        preshuffle_b=template.preshuffle_b,
+        batched=template.batched,
+        bias=bias,
+    )
+
+
+def _take_dtypes(words: list[str]) -> tuple[list[DType], list[str]]:
+    found: list[DType] = []
+    while words:
+        taken = next((n for n in (2, 1) if "_".join(words[:n]) in _DTYPES), 0)
+        if not taken:
+            break
+        found.append(_DTYPES["_".join(words[:taken])])
+        words = words[taken:]
+    return found, words
+
+
+def _with_options(a: DType, b: DType, c: DType, layout: Layout, words: list[str]) -> GemmSignature | None:
+    """The signature with these trailing words; None if one is unknown. Order is the caller's round trip to check."""
+    text = f"_{'_'.join(words)}_" if words else "_"
+    quant = next((quant for quant in Quant if quant is not Quant.NONE and f"_{quant}_" in text), Quant.NONE)
+    acc, scale = default_acc(a, b), default_scale(quant)
+    for option in ("acc", "scale"):
+        if option in words:
+            dtypes, _ = _take_dtypes(words[words.index(option) + 1 :])
+            if option == "acc" and dtypes:
+                acc = dtypes[0]
+            elif option == "scale":
+                scale = dtypes[0] if dtypes else None
+    return GemmSignature(a, b, c, acc, scale, layout, quant, "preshuffle" in words, "batched" in words, "bias" in words)
+
+
+@cache
+def _parse_alias(text: str) -> GemmSignature:
+    head, *tokens = text.split(":")
+    template = templates().get(head)
+    if template is None:
+        raise UsageError(_unknown("signature", head, templates(), "a canonical gemm_… name or one of"))
+    operand: DType | None = None
+    out: DType | None = None
+    layout: Layout | None = None
+    bias = False
+    for token in tokens:
+        dtype = _DTYPES.get(token)
+        if dtype and operand is None and template.admits(dtype):
+            operand = dtype
+        elif dtype and out is None and dtype in _OUT_TOKENS:
+            out = dtype
+        elif token in _LAYOUTS and layout is None:
+            layout = _LAYOUTS[token]
+        elif token == "bias" and not bias:
+            bias = True
+        else:
+            known = [*map(str, template.operands), *sorted(map(str, _OUT_TOKENS)), *_LAYOUTS, "bias"]
+            raise UsageError(f"{_unknown(f'word after {head}', token, known, 'each once:')} in '{text}'")
+    operand = operand or template.operand
+    if operand is None:
+        choices = " or ".join(f"{head}:{dtype}" for dtype in template.operands)
+        raise UsageError(f"'{text}' does not say the type of its operands: {choices}")
+    return _of_template(template, operand, out or template.out, bias=bias, layout=layout)
+
+
+def module_of(signature: GemmSignature) -> str | None:
+    """The module whose tables speak of this signature; None where there is none."""
+    return next((name for name, module in modules().items() if _fills(signature, module.template)), None)
+
+
+def _fills(signature: GemmSignature, template: SignatureTemplate) -> bool:
+    fixed = (template.quant, template.preshuffle_b, template.batched)
+    given = (signature.quant, signature.preshuffle_b, signature.batched)
+    return fixed == given and signature.a is signature.b and template.admits(signature.a)
+
+
+def _head_of(signature: GemmSignature) -> str:
+    """The alias whose template the signature fills, or the words that tell it apart."""
+    for name, template in templates().items():
+        if _fills(signature, template):
+            return name
+    flags = (("preshuffle", signature.preshuffle_b), ("batched", signature.batched))
+    words = [_PREFIX, *[str(signature.quant)] * (signature.quant is not Quant.NONE)]
+    return "_".join([*words, *(word for word, present in flags if present)])
+
+
+def _legal(signature: GemmSignature, text: str) -> GemmSignature:
+    reasons = signature.problems()
+    if reasons:
+        raise UsageError(f"'{text}' means nothing: {'; '.join(reasons)}")
+    return signature
+
+
+def _unknown(what: str, got: str, known: Iterable[str], known_as: str) -> str:
+    from difflib import get_close_matches
+
+    names = list(known)
+    close = get_close_matches(got, names, n=1)
+    hint = f"; did you mean '{close[0]}'?" if close else ""
+    return f"unknown {what}: '{got}'{hint} ({known_as} {', '.join(names)})"

@@ -1,0 +1,103 @@
+"""Which combinations of a GEMM signature's fields mean something, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ckgen.families.gemm.enums import Layout, Quant
+from ckgen.model.dtype import DType
+
+if TYPE_CHECKING:
+    from ckgen.families.gemm.signature import GemmSignature
+
+FLOAT8 = frozenset({
+    DType.FP8, DType.BF8, DType.FP8_FNUZ, DType.FP8_OCP, DType.BF8_FNUZ, DType.BF8_OCP,
+})  # fmt: skip
+OPERANDS = FLOAT8 | {DType.FP32, DType.FP16, DType.BF16, DType.FP64, DType.INT8, DType.FP4}
+NARROW_FLOATS = frozenset({DType.FP32, DType.FP16, DType.BF16})
+_FLAVOURS = (
+    frozenset({DType.FP8, DType.BF8}),
+    frozenset({DType.FP8_FNUZ, DType.BF8_FNUZ}),
+    frozenset({DType.FP8_OCP, DType.BF8_OCP}),
+)
+_QUANTISED = {
+    Quant.PER_TENSOR: FLOAT8 | {DType.INT8, DType.FP16, DType.BF16},
+    Quant.ROWWISE: FLOAT8 | {DType.INT8},
+    Quant.BLOCKSCALE: FLOAT8,
+    Quant.MX: frozenset({DType.FP4, DType.FP8_OCP, DType.BF8_OCP}),
+}
+_SCALES = {
+    Quant.NONE: frozenset[DType | None]({None}),
+    Quant.PER_TENSOR: frozenset[DType | None](NARROW_FLOATS),
+    Quant.ROWWISE: frozenset[DType | None](NARROW_FLOATS),
+    Quant.BLOCKSCALE: frozenset[DType | None]({DType.FP32}),
+    Quant.MX: frozenset[DType | None]({DType.E8M0}),
+}
+_ACCUMULATORS = {DType.FP16: {DType.FP32, DType.FP16}, DType.FP32: {DType.FP32, DType.FP64}}
+_PRESHUFFLED = FLOAT8 | {DType.INT8, DType.FP16, DType.BF16, DType.FP4}
+
+
+def default_acc(a: DType, b: DType) -> DType:
+    """int32 for int8 with int8, fp64 for fp64, else fp32."""
+    if a is b is DType.INT8:
+        return DType.INT32
+    return DType.FP64 if DType.FP64 in (a, b) else DType.FP32
+
+
+def default_scale(quant: Quant) -> DType | None:
+    """e8m0 for mx, fp32 for the other quantisations, None without one."""
+    if quant is Quant.NONE:
+        return None
+    return DType.E8M0 if quant is Quant.MX else DType.FP32
+
+
+def legal_outs(signature: GemmSignature) -> frozenset[DType]:
+    """The types that C may have."""
+    if signature.a is DType.FP64:
+        return frozenset({DType.FP64})
+    if signature.a is DType.INT8 and signature.quant is Quant.NONE:
+        return NARROW_FLOATS | {DType.INT32}
+    return NARROW_FLOATS
+
+
+def legal_accumulators(signature: GemmSignature) -> frozenset[DType]:
+    """The types that products may be summed in."""
+    usual = default_acc(signature.a, signature.b)
+    return frozenset(_ACCUMULATORS.get(signature.a, {usual}))
+
+
+def problems(signature: GemmSignature) -> Iterator[str]:
+    """One sentence for each rule that the fields break; none for a signature that means something."""
+    yield from _operand_problems(signature)
+    if signature.c not in legal_outs(signature):
+        yield f"C cannot be {signature.c} (can be {_names(legal_outs(signature))})"
+    if signature.acc not in legal_accumulators(signature):
+        yield f"{signature.a} does not accumulate in {signature.acc} (can: {_names(legal_accumulators(signature))})"
+    scales = _SCALES[signature.quant]
+    if signature.scale not in scales:
+        yield f"quantisation {signature.quant} has scales of type {_names(scales)}, not {signature.scale or 'none'}"
+    if signature.layout is not Layout.RCR:
+        if signature.preshuffle_b:
+            yield f"a preshuffled B needs layout rcr, not {signature.layout}"
+        if signature.quant not in (Quant.NONE, Quant.PER_TENSOR):
+            yield f"quantisation {signature.quant} needs layout rcr, not {signature.layout}"
+
+
+def _operand_problems(signature: GemmSignature) -> Iterator[str]:
+    a, b, quant = signature.a, signature.b, signature.quant
+    for side, dtype in (("A", a), ("B", b)):
+        if dtype not in OPERANDS:
+            yield f"{side} cannot be {dtype} (can be {_names(OPERANDS)})"
+        elif quant is not Quant.NONE and dtype not in _QUANTISED[quant]:
+            yield f"quantisation {quant} takes {_names(_QUANTISED[quant])}, not {dtype}"
+        elif quant is Quant.NONE and dtype is DType.FP4:
+            yield "fp4 needs quantisation mx"
+    if a is not b and (quant is Quant.MX or not any({a, b} <= flavour for flavour in _FLAVOURS)):
+        yield f"A and B cannot be {a} and {b}: only 8-bit floats of one flavour mix, and not under mx"
+    if signature.preshuffle_b and b not in _PRESHUFFLED:
+        yield f"no preshuffled form of {b} is defined (is for {_names(_PRESHUFFLED)})"
+
+
+def _names(dtypes: frozenset[DType] | frozenset[DType | None]) -> str:
+    return ", ".join(sorted(str(dtype or "none") for dtype in dtypes))

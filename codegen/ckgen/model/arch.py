@@ -1,0 +1,223 @@
+"""What a chip is: numbers that rules, plans and generated headers read; sources live beside them in the JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ckgen.model.backend import Backend
+from ckgen.model.config import Tile
+from ckgen.model.dtype import DType, Fp8Flavour
+
+
+class ArchKind(Enum):
+    """GPU archs are AMD gfx names; CPU archs are x86-64 feature levels."""
+
+    GPU = "gpu"
+    CPU = "cpu"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class LdsBasis(Enum):
+    """How a pipeline's LDS budget is stated: a share of the arch's LDS or a number of bytes."""
+
+    FRACTION = "fraction"
+    BYTES = "bytes"
+
+
+class BOperand(Enum):
+    """What a pipeline expects of B: plain and staged in LDS, preshuffled and read past LDS, or either."""
+
+    STAGED = "staged"
+    PRESHUFFLED = "preshuffled"
+    EITHER = "either"
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A compute partition mode and the CU count that one logical device reports in it."""
+
+    mode: str
+    cu_num: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sku:
+    """A product. `cu_num` is what HIP reports (cores on a CPU); `physical_cus` is what people count."""
+
+    name: str
+    cu_num: int
+    default: bool
+    physical_cus: int
+    clock_mhz: int
+    memory_gb_per_s: int | None
+    xcds: int
+    partitions: tuple[Partition, ...]
+
+    @property
+    def hip_reported(self) -> int:
+        """The multiprocessor count of the HIP device properties: the `cu_num` of a target."""
+        return self.cu_num
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixInstruction:
+    """One row of the hardware's own table; `blocks` independent products are made per issue."""
+
+    mnemonic: str
+    a: DType
+    b: DType
+    acc: DType
+    tile: Tile
+    blocks: int = 1
+    scaled: bool = False
+
+    @property
+    def macs(self) -> int:
+        """Multiply-adds per issue."""
+        return self.tile.m * self.tile.n * self.tile.k * self.blocks
+
+
+@dataclass(frozen=True, slots=True)
+class WarpTile:
+    """A tile that a backend offers to one wave, and the hardware instruction that it issues `issues` times."""
+
+    a: DType
+    b: DType
+    acc: DType
+    tile: Tile
+    instruction: str
+    issues: int
+    preshuffle: bool
+
+    @property
+    def dtypes(self) -> tuple[DType, DType, DType]:
+        """The key under which a backend looks its tiles up."""
+        return (self.a, self.b, self.acc)
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSpec:
+    """A main-loop scheme of a backend: LDS budget for staging, legal schedulers, waves per block (0: no limit)."""
+
+    name: str
+    backend: Backend
+    basis: LdsBasis
+    budget: float
+    buffers: int
+    schedulers: tuple[str, ...]
+    b_operand: BOperand
+    max_waves: int
+
+    def lds_budget(self, lds_bytes: int) -> int:
+        """Bytes that one staging buffer of A and B may take on an arch with `lds_bytes` of LDS."""
+        return int(lds_bytes * self.budget) if self.basis is LdsBasis.FRACTION else int(self.budget)
+
+
+@dataclass(frozen=True, slots=True)
+class CpuFeatures:
+    """What a CPU arch requires from cpuid (Linux flag names) and what kernels may then use."""
+
+    vector_bits: int
+    required: tuple[str, ...]
+    capabilities: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchSpec:
+    """Everything that is known of one arch. LDS, wave and register numbers are 0 on a CPU."""
+
+    name: str
+    kind: ArchKind
+    family: str
+    isa: str
+    wave_size: int
+    max_threads_per_block: int
+    waves_per_block: tuple[tuple[int, int, int], ...]
+    vgprs_per_lane: int
+    vgpr_granule: int
+    lds_bytes: int
+    lds_granule: int
+    xcds: int
+    l2_bytes_per_xcd: int
+    last_level_cache_bytes: int
+    fp8_flavour: Fp8Flavour | None
+    ops_per_clock: Mapping[DType, int]
+    skus: tuple[Sku, ...]
+    matrix_instructions: tuple[MatrixInstruction, ...]
+    warp_tiles: Mapping[Backend, tuple[WarpTile, ...]]
+    pipelines: tuple[PipelineSpec, ...]
+    cpu: CpuFeatures | None
+    provenance: Mapping[str, str] = field(repr=False, compare=False)
+    sources: Mapping[str, str] = field(repr=False, compare=False)
+
+    def source_of(self, section: str) -> str:
+        """Where a section's values come from, for example of "lds", "skus.0" or "warp_tiles.ck_tile"."""
+        return self.sources[self.provenance[section]]
+
+    @property
+    def default_sku(self) -> Sku:
+        """The product that a target without a count means."""
+        return next(sku for sku in self.skus if sku.default)
+
+    @property
+    def default_cu_num(self) -> int:
+        """The CU count of a target written without one."""
+        return self.default_sku.cu_num
+
+    @property
+    def cu_nums(self) -> tuple[int, ...]:
+        """Every CU count that a product or one of its partitions reports, ascending."""
+        return tuple(sorted({s.cu_num for s in self.skus} | {p.cu_num for s in self.skus for p in s.partitions}))
+
+    def knows_cu_num(self, cu_num: int) -> bool:
+        """Whether some product or partition of this arch reports that count; a CPU knows any number of cores."""
+        return self.kind is ArchKind.CPU or cu_num in self.cu_nums
+
+    def skus_with(self, cu_num: int) -> tuple[Sku, ...]:
+        """The products that report exactly that count, partitions apart."""
+        return tuple(sku for sku in self.skus if sku.cu_num == cu_num)
+
+    def instruction(self, mnemonic: str) -> MatrixInstruction | None:
+        """The hardware row of that mnemonic, the first where several dtypes share it."""
+        return next((row for row in self.matrix_instructions if row.mnemonic == mnemonic), None)
+
+    def warp_tiles_for(
+        self, backend: Backend, a: DType, b: DType, acc: DType, *, preshuffle: bool = False
+    ) -> tuple[WarpTile, ...]:
+        """The tiles that a backend offers for these dtypes; fp8 and bf8 are taken in the arch's flavour."""
+        key = tuple(dtype.resolve(self.fp8_flavour) for dtype in (a, b, acc))
+        tiles = self.warp_tiles.get(backend, ())
+        return tuple(row for row in tiles if row.dtypes == key and (row.preshuffle or not preshuffle))
+
+    def pipeline(self, backend: Backend, name: str) -> PipelineSpec | None:
+        """A backend's pipeline by name."""
+        return next((row for row in self.pipelines if row.backend is backend and row.name == name), None)
+
+    def peak_ops(self, dtype_a: DType, dtype_b: DType, cu_num: int) -> float | None:
+        """Dense peak in operations per second of the fastest product with that count; None for unknown dtypes.
+
+        Two dtypes run at the slower one's rate; a count that no product reports is scaled from the fastest clock.
+        """
+        rates = [self.ops_per_clock.get(_rate_key(dtype)) for dtype in (dtype_a, dtype_b)]
+        known = [rate for rate in rates if rate is not None]
+        if len(known) < 2:
+            return None
+        exact = self.skus_with(cu_num)
+        if exact:
+            return min(known) * max(sku.physical_cus * sku.clock_mhz for sku in exact) * 1e6
+        per_unit = max(sku.physical_cus * sku.clock_mhz / sku.cu_num for sku in self.skus)
+        return min(known) * cu_num * per_unit * 1e6
+
+
+_EIGHT_BIT_FLOATS = frozenset(
+    {DType.FP8, DType.BF8, DType.FP8_FNUZ, DType.FP8_OCP, DType.BF8_FNUZ, DType.BF8_OCP},
+)
+
+
+def _rate_key(dtype: DType) -> DType:
+    """All 8-bit floats run at one rate."""
+    return DType.FP8 if dtype in _EIGHT_BIT_FLOATS else dtype

@@ -1,0 +1,70 @@
+"""What is wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Severity(Enum):
+    """ERROR stops a command (exit 3); WARNING and NOTE are said and nothing else."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A place in an input file; `line` counts from 1, 0 means the whole file."""
+
+    file: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding about an input, with a stable code.
+
+    `message` is one line; `detail` lines follow it indented; `hint` says what to do next.
+    """
+
+    code: str
+    message: str
+    location: Location | None = None
+    detail: tuple[str, ...] = ()
+    hint: str | None = None
+    related: tuple[Location, ...] = ()
+    severity: Severity = Severity.ERROR
+
+    def render(self) -> str:
+        """The text that a user reads, as in `error[T012] tables/x.csv:812: …`."""
+        places = [str(place) for place in (self.location, *self.related) if place is not None]
+        where = f" {' and '.join(places)}" if places else ""
+        lines = [f"{self.severity.value}[{self.code}]{where}: {self.message}"]
+        lines += [f"            {line}" for line in self.detail]
+        if self.hint:
+            lines.append(f"            {self.hint}")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, object]:
+        """The same as a JSON object with the keys code, severity, file, line, message, detail, hint, related."""
+        return {
+            "code": self.code,
+            "severity": self.severity.value,
+            "file": self.location.file if self.location else None,
+            "line": self.location.line or None if self.location else None,
+            "message": self.message,
+            "detail": list(self.detail),
+            "hint": self.hint,
+            "related": [str(place) for place in self.related],
+        }
+
+
+def sort_key(diagnostic: Diagnostic) -> tuple[str, int, str, str]:
+    """Order by place, then code: the same input always reads the same."""
+    place = diagnostic.location or Location("")
+    return (place.file, place.line, diagnostic.code, diagnostic.message)

@@ -1,0 +1,36 @@
+"""What became of a row: exactly one fate, the first that applies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ckgen.model.diagnostic import Location
+
+
+class FateKind(Enum):
+    """The words that users see. `unavailable(ambiguous_target)` is tried before `other_target`, other reasons last."""
+
+    INVALID = "invalid"
+    UNKNOWN_TABLE = "unknown_table"
+    SHAPE_LIST = "shape_list"
+    OTHER_OP = "other_op"
+    OTHER_TARGET = "other_target"
+    REFUSED_MEASUREMENT = "refused_measurement"
+    OVERRIDDEN = "overridden"
+    DUPLICATE_IDENTICAL = "duplicate_identical"
+    EXTERNAL = "external"
+    UNAVAILABLE = "unavailable"
+    SELECTED = "selected"
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """A row's end: the kind, the reason in brackets (library, rule and numbers, code), and the row's place."""
+
+    kind: FateKind
+    location: Location
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind.value}({self.reason})" if self.reason else self.kind.value

@@ -1,0 +1,43 @@
+"""Where a choice came from, and what it is: the same words in Python and C++."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ckgen.model.tuned_row import Shape
+
+
+class Tier(Enum):
+    """In the order in which the dispatcher tries them."""
+
+    FORCED = "forced"
+    OVERRIDE = "override"
+    EXACT = "exact"
+    NEAR = "near"
+    HEURISTIC = "heuristic"
+    FAR = "far"
+    OTHER_CU = "other_cu"
+    DEFAULT = "default"
+    UNSUPPORTED = "unsupported"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a caller asks beyond the sizes; `deterministic` refuses results that depend on workgroup order."""
+
+    deterministic: bool = False
+
+
+NO_WISHES = Wishes()
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemShape:
+    """Sizes of a problem and the caller's wishes; `shape.batch` is 0 where the signature is not batched."""
+
+    shape: Shape
+    wishes: Wishes = NO_WISHES

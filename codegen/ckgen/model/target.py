@@ -1,0 +1,16 @@
+"""What is built for: an arch and a compute-unit count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Target:
+    """An arch name and the count that its device reports; on a CPU the count is the number of cores."""
+
+    gfx: str
+    cu_num: int
+
+    def __str__(self) -> str:
+        return f"{self.gfx}:{self.cu_num}"

@@ -1,0 +1,58 @@
+"""One measured fact: on this target, for this shape, that kernel won."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ckgen.model.diagnostic import Location
+from ckgen.model.dtype import DType
+from ckgen.model.target import Target
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Shape:
+    """A GEMM's sizes in elements; `batch` is 0 where the module is not batched."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+
+    def __str__(self) -> str:
+        batch = f"B={self.batch} " if self.batch else ""
+        return f"{batch}M={self.m} N={self.n} K={self.k}"
+
+
+@dataclass(frozen=True, slots=True)
+class Discriminators:
+    """The key columns of a dialect besides target and shape; None where the dialect has no such column."""
+
+    weight_dtype: DType | None = None
+    in_dtype: DType | None = None
+    out_dtype: DType | None = None
+    bias: bool | None = None
+    scale_ab: bool | None = None
+    preshuffle_b: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TunedRow:
+    """A row of a tuned GEMM table, adapted: typed, trimmed, `splitK` normalised; nothing of it is lost.
+
+    `target` is None where the dialect names none or no single known gfx has that cu_num; `cu_num` then keeps the cell.
+    `kernel` is the table's own name, verbatim (empty where the dialect has no name column).
+    `k_batch` counts K splits; None means that the kernel decides. `us` is microseconds, None without the column.
+    """
+
+    location: Location
+    layer: int
+    module: str
+    target: Target | None
+    cu_num: int
+    shape: Shape
+    discriminators: Discriminators
+    library: str
+    kernel: str
+    k_batch: int | None
+    us: float | None
+    error_ratio: float | None

@@ -1,0 +1,220 @@
+"""Which fate a row of a tuned GEMM table gets: one ordered list of small predicates, the first that answers wins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ckgen.families.gemm.grammar import Identified
+from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.diagnostic import Diagnostic, Location, Severity
+from ckgen.model.fate import Fate, FateKind
+from ckgen.model.finding import Finding
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import TunedRow
+from ckgen.plan.identify import Identifier, Signatures, unparsable
+from ckgen.rules import judge
+
+MAX_ERROR_RATIO = 0.05
+"""The peer's tuner accepts a kernel whose share of mismatching elements is at most this."""
+
+FullKey = tuple[Target, int, int, int, int, int]
+"""Target, number of the signatures, batch, M, N, K: two rows of one layer with equal keys must agree."""
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A row and what the predicates ask of it, each answered once."""
+
+    row: TunedRow
+    signatures: Signatures
+    number: int
+    generated: bool
+    kernel: Identified | None
+    key: FullKey | None
+    refused: str | None = None
+    invalid: str | None = None
+    best: Entry | None = None
+
+
+@dataclass(slots=True)
+class RowContext:
+    """What a run asks for. `keep` answers why a kernel is filtered out, or None; `targets` None means all.
+
+    `place` is where the user can find a row.
+    """
+
+    identifier: Identifier
+    archs: Mapping[str, ArchSpec]
+    targets: frozenset[Target] | None
+    keep: Callable[[str, Backend], str | None]
+    place: Callable[[TunedRow], Location]
+    findings: list[Diagnostic] = field(default_factory=list)
+    _judged: dict[tuple[int, str, str, str], tuple[Finding, ...]] = field(default_factory=dict)
+
+    def judged(self, entry: Entry) -> tuple[Finding, ...]:
+        """The rules of the kernel's backend on the row's arch; none where either is not known."""
+        row = entry.row
+        arch = self.archs.get(row.target.gfx) if row.target is not None else None
+        if arch is None or entry.kernel is None:
+            return ()
+        key = (entry.number, row.library, row.kernel, arch.name)
+        if key not in self._judged:
+            self._judged[key] = tuple(judge(entry.signatures[0], entry.kernel.config, entry.kernel.backend, arch))
+        return self._judged[key]
+
+
+def resolve(context: RowContext, rows: Sequence[TunedRow]) -> list[tuple[Entry, Fate]]:
+    """Every row with its fate, in the order given; errors and refused times are added to `context.findings`."""
+    entries = [_entry(context, row) for row in rows]
+    _find_invalid(context, entries)
+    _find_best(entries)
+    return [(entry, _fate(context, entry)) for entry in entries]
+
+
+def _entry(context: RowContext, row: TunedRow) -> Entry:
+    identifier = context.identifier
+    number, signatures = identifier.signatures(row) if row.target is not None else (-1, ())
+    generated = identifier.is_generated(row)
+    shape = row.shape
+    key = (row.target, number, shape.batch, shape.m, shape.n, shape.k) if row.target is not None else None
+    entry = Entry(row, signatures, number, generated, identifier.kernel(row) if generated else None, key)
+    entry.refused = _refusal(context, entry)
+    return entry
+
+
+def _find_invalid(context: RowContext, entries: Sequence[Entry]) -> None:
+    """Names that do not parse, and rows of one layer that contradict each other."""
+    first: dict[tuple[int, FullKey], Entry] = {}
+    for entry in entries:
+        if entry.generated and entry.kernel is None:
+            context.findings.append(unparsable(entry.row, context.place(entry.row)))
+            entry.invalid = "T012"
+        elif entry.key is not None:
+            other = first.setdefault((entry.row.layer, entry.key), entry)
+            if other is not entry and _winner(other.row) != _winner(entry.row):
+                context.findings.append(_contradiction(context, other.row, entry.row))
+                entry.invalid = other.invalid = "T007"
+
+
+def _find_best(entries: Sequence[Entry]) -> None:
+    """Per key the row that answers: the last layer's, and of equal rows there the lowest valid time."""
+    best: dict[FullKey, Entry] = {}
+    for entry in entries:
+        if entry.key is None or entry.invalid is not None or entry.refused is not None:
+            continue
+        known = best.get(entry.key)
+        if known is None or _rank(entry.row) < _rank(known.row):
+            best[entry.key] = entry
+    for entry in entries:
+        entry.best = best.get(entry.key) if entry.key is not None else None
+
+
+def _fate(context: RowContext, entry: Entry) -> Fate:
+    for kind, predicate in PREDICATES:
+        reason = predicate(context, entry)
+        if reason is not None:
+            return Fate(kind, entry.row.location, reason)
+    return Fate(FateKind.SELECTED, entry.row.location)
+
+
+def _is_invalid(_: RowContext, entry: Entry) -> str | None:
+    return entry.invalid
+
+
+def _is_ambiguous(_: RowContext, entry: Entry) -> str | None:
+    return "ambiguous_target" if entry.row.target is None else None
+
+
+def _is_of_other_target(context: RowContext, entry: Entry) -> str | None:
+    other = context.targets is not None and entry.row.target not in context.targets
+    return str(entry.row.target) if other else None
+
+
+def _is_refused(_: RowContext, entry: Entry) -> str | None:
+    return entry.refused
+
+
+def _is_overridden(_: RowContext, entry: Entry) -> str | None:
+    best = entry.best
+    return str(best.row.location) if best is not None and best.row.layer > entry.row.layer else None
+
+
+def _is_duplicate(_: RowContext, entry: Entry) -> str | None:
+    best = entry.best
+    return str(best.row.location) if best is not None and best is not entry else None
+
+
+def _is_external(_: RowContext, entry: Entry) -> str | None:
+    return None if entry.generated else entry.row.library
+
+
+def _is_unavailable(context: RowContext, entry: Entry) -> str | None:
+    assert entry.kernel is not None
+    filtered = context.keep(entry.row.kernel, entry.kernel.backend)
+    if filtered is not None:
+        return filtered
+    findings = context.judged(entry)
+    return str(findings[0]) if findings else None
+
+
+PREDICATES: tuple[tuple[FateKind, Callable[[RowContext, Entry], str | None]], ...] = (
+    (FateKind.INVALID, _is_invalid),
+    (FateKind.UNAVAILABLE, _is_ambiguous),
+    (FateKind.OTHER_TARGET, _is_of_other_target),
+    (FateKind.REFUSED_MEASUREMENT, _is_refused),
+    (FateKind.OVERRIDDEN, _is_overridden),
+    (FateKind.DUPLICATE_IDENTICAL, _is_duplicate),
+    (FateKind.EXTERNAL, _is_external),
+    (FateKind.UNAVAILABLE, _is_unavailable),
+)
+
+
+def _refusal(context: RowContext, entry: Entry) -> str | None:
+    """Why a measurement is not believed: not a time, too many wrong elements, or faster than the chip."""
+    row = entry.row
+    if row.us is not None and not (math.isfinite(row.us) and row.us > 0):
+        return f"us = {row.us:g}"
+    if row.error_ratio is not None and not row.error_ratio <= MAX_ERROR_RATIO:
+        return f"errRatio = {row.error_ratio:g} > {MAX_ERROR_RATIO}"
+    share = share_of_peak(context.archs, entry)
+    return f"{share:.2f} times the peak rate" if share is not None and share > 1 else None
+
+
+def share_of_peak(archs: Mapping[str, ArchSpec], entry: Entry) -> float | None:
+    """The row's implied rate over its target's dense peak; None where either is not known."""
+    row = entry.row
+    arch = archs.get(row.target.gfx) if row.target is not None else None
+    if arch is None or row.target is None or not row.us:
+        return None
+    signature = entry.signatures[0]
+    peak = arch.peak_ops(signature.a, signature.b, row.target.cu_num)
+    operations = 2 * max(row.shape.batch, 1) * row.shape.m * row.shape.n * row.shape.k
+    return operations / (row.us * 1e-6) / peak if peak else None
+
+
+def _winner(row: TunedRow) -> tuple[str, str, int | None]:
+    return (row.library, row.kernel, row.k_batch)
+
+
+def _rank(row: TunedRow) -> tuple[int, float]:
+    return (-row.layer, row.us if row.us is not None else math.inf)
+
+
+def _contradiction(context: RowContext, first: TunedRow, second: TunedRow) -> Diagnostic:
+    def said(row: TunedRow) -> str:
+        time = f" ({row.us:g} us)" if row.us is not None else ""
+        splits = f" k_batch {row.k_batch}" if row.k_batch != 1 else ""
+        return f"{row.library} {row.kernel or '-'}{splits}{time}"
+
+    return Diagnostic(
+        code="T007",
+        message="same key, different kernels",
+        location=context.place(first),
+        related=(context.place(second),),
+        detail=(f"{first.target} {first.module} {first.shape}: {said(first)} / {said(second)}",),
+        hint="keep one: ckgen tables dedupe PATH --keep fastest --write",
+        severity=Severity.ERROR,
+    )

@@ -1,0 +1,66 @@
+"""From a row to what it means: its signatures, and the Config and Backend that its kernel's name spells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ckgen.families.gemm.grammar import Identified, describe_grammar, identify
+from ckgen.families.gemm.modules import GemmModule
+from ckgen.families.gemm.signature import GemmSignature, signatures_of_row
+from ckgen.model.arch import ArchSpec
+from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.dtype import Fp8Flavour
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import Discriminators, TunedRow
+
+Signatures = tuple[GemmSignature, ...]
+
+
+@dataclass(slots=True)
+class Identifier:
+    """Answers per row, each distinct question once. Not thread-safe."""
+
+    modules: Mapping[str, GemmModule]
+    archs: Mapping[str, ArchSpec]
+    _signatures: dict[tuple[str, Discriminators, Fp8Flavour | None], tuple[int, Signatures]] = field(
+        default_factory=dict
+    )
+    _kernels: dict[tuple[str, str, str], Identified | None] = field(default_factory=dict)
+
+    def signatures(self, row: TunedRow) -> tuple[int, Signatures]:
+        """What the row stands for, and a small number that is equal exactly for equal answers."""
+        flavour = self._flavour(row.target)
+        key = (row.module, row.discriminators, flavour)
+        known = self._signatures.get(key)
+        if known is None:
+            found = signatures_of_row(row.module, row.discriminators, flavour)
+            number = next((n for n, same in self._signatures.values() if same == found), len(self._signatures))
+            known = self._signatures[key] = (number, found)
+        return known
+
+    def is_generated(self, row: TunedRow) -> bool:
+        """Whether ckgen builds the kernels of the row's library."""
+        return row.library in self.modules[row.module].module.generated
+
+    def kernel(self, row: TunedRow) -> Identified | None:
+        """What the kernel's name spells; None where it does not parse."""
+        key = (row.module, row.library, row.kernel)
+        if key not in self._kernels:
+            self._kernels[key] = identify(*key)
+        return self._kernels[key]
+
+    def _flavour(self, target: Target | None) -> Fp8Flavour | None:
+        arch = self.archs.get(target.gfx) if target is not None else None
+        return arch.fp8_flavour if arch is not None else None
+
+
+def unparsable(row: TunedRow, place: Location) -> Diagnostic:
+    """A ck or ck_tile row whose kernel name fits no grammar of its module."""
+    return Diagnostic(
+        code="T012",
+        message=f"kernel name does not parse: '{row.kernel}'",
+        location=place,
+        detail=(f"expected {describe_grammar(row.module)}",),
+        hint=f"see `ckgen list names --module {row.module}`",
+    )

@@ -1,0 +1,90 @@
+"""The M ladder of one (N, K, batch): measured sizes, run-length encoded, and the hash that finds the ladder."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_MASK64 = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """Measured sizes first, first + step, …, last (rows of M) that one choice won; `step` is at least 1."""
+
+    first: int
+    last: int
+    step: int
+    choice: int
+
+    def measured_at_or_above(self, m: int) -> int:
+        """The smallest measured size that is at least m; m must not exceed `last`."""
+        if m <= self.first:
+            return self.first
+        return self.first + -(-(m - self.first) // self.step) * self.step
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Rungs ascending in M, no two sharing a measured size."""
+
+    rungs: tuple[Rung, ...]
+    lasts: tuple[int, ...]
+
+    @classmethod
+    def from_measured(cls, measured: Iterable[tuple[int, int]]) -> Ladder:
+        """Merge (M, choice) pairs with distinct M: equal neighbours at one distance become one rung."""
+        rungs: list[Rung] = []
+        for m, choice in sorted(measured):
+            last = rungs[-1] if rungs else None
+            if last is not None and last.choice == choice and last.first == last.last:
+                rungs[-1] = Rung(last.first, m, m - last.first, choice)
+            elif last is not None and last.choice == choice and m - last.last == last.step:
+                rungs[-1] = Rung(last.first, m, last.step, choice)
+            else:
+                rungs.append(Rung(m, m, 1, choice))
+        return cls(tuple(rungs), tuple(rung.last for rung in rungs))
+
+    def at_or_above(self, m: int) -> tuple[int, int] | None:
+        """The smallest measured size that is at least m and its choice, or None above the ladder."""
+        index = bisect_left(self.lasts, m)
+        if index == len(self.rungs):
+            return None
+        rung = self.rungs[index]
+        return rung.measured_at_or_above(m), rung.choice
+
+    def below(self, m: int) -> tuple[int, int] | None:
+        """The largest measured size that is less than m and its choice, or None below the ladder."""
+        index = bisect_left(self.lasts, m)
+        if index < len(self.rungs) and self.rungs[index].first < m:
+            rung = self.rungs[index]
+            return rung.first + (m - 1 - rung.first) // rung.step * rung.step, rung.choice
+        if index == 0:
+            return None
+        return self.rungs[index - 1].last, self.rungs[index - 1].choice
+
+
+EMPTY_LADDER = Ladder((), ())
+
+
+def group_hash(n: int, k: int, batch: int) -> int:
+    """The 32-bit hash of a group's key: splitmix64's finaliser over the packed words, as in ckgen/lookup.hpp."""
+    x = ((n << 32 | k) ^ (batch * 0x9E3779B97F4A7C15)) & _MASK64
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK64
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK64
+    return (x ^ (x >> 31)) & 0xFFFFFFFF
+
+
+def layout_slots(keys: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
+    """Open addressing at a load of at most one half: slot → 1 + index into `keys` (n, k, batch), 0 where empty."""
+    size = 2
+    while size < 2 * len(keys):
+        size *= 2
+    slots = [0] * size
+    for index, key in enumerate(keys):
+        slot = group_hash(*key) & (size - 1)
+        while slots[slot]:
+            slot = (slot + 1) & (size - 1)
+        slots[slot] = index + 1
+    return tuple(slots)

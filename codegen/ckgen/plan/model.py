@@ -1,0 +1,119 @@
+"""The GenerationPlan: everything that is emitted, looked up and explained; frozen and sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ckgen.families.gemm.heuristic import DecisionRule
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.diagnostic import Diagnostic
+from ckgen.model.fate import Fate, FateKind
+from ckgen.model.instance import Instance
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import TunedRow
+from ckgen.plan.ladder import Ladder
+from ckgen.plan.policy import MPolicy
+from ckgen.tables.load import TableFile
+
+GroupKey = tuple[int, int, int]
+"""(N, K, batch); batch is 0 where the signature is not batched."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Choice:
+    """An instance of the unit, by index, and its K splits; 0 splits mean that the kernel decides."""
+
+    instance: int
+    k_batch: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ExternalKernel:
+    """A kernel of a library that ckgen does not generate, under that library's name for it."""
+
+    library: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """One (N, K, batch): what can run and what is external, and the row behind each measured M."""
+
+    runnable: Ladder
+    external: Ladder
+    rows: Mapping[int, TunedRow]
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """All rows of one (signature, target). Rungs index `choices` and `externals`."""
+
+    target: Target
+    groups: Mapping[GroupKey, GroupPlan]
+    choices: tuple[Choice, ...]
+    externals: tuple[ExternalKernel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeuristicPlan:
+    """A decision rule for one arch; `leaves` are the unit's instance indices, one per arm."""
+
+    arch: str
+    rule: DecisionRule
+    leaves: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPlan:
+    """Everything about one signature: what is emitted into one folder."""
+
+    signature: GemmSignature
+    module: str
+    instances: tuple[Instance, ...]
+    tables: tuple[TablePlan, ...]
+    heuristics: tuple[HeuristicPlan, ...]
+    defaults: Mapping[str, tuple[int, ...]]
+
+    @property
+    def name(self) -> str:
+        """The canonical signature: folder, namespace and file names follow it."""
+        return self.signature.canonical()
+
+    def table(self, target: Target) -> TablePlan | None:
+        """The table of exactly that target."""
+        return next((table for table in self.tables if table.target == target), None)
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """One input file and how its rows ended; `fates` sums to `rows`."""
+
+    path: str
+    module: str | None
+    rows: int
+    fates: Mapping[FateKind, int]
+    findings: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationPlan:
+    """What to generate and why. `selected` counts rows per target; an ERROR among `diagnostics` forbids writing."""
+
+    targets: tuple[Target, ...]
+    m_policy: MPolicy
+    units: tuple[UnitPlan, ...]
+    fates: tuple[Fate, ...]
+    reports: tuple[FileReport, ...]
+    files: tuple[TableFile, ...]
+    selected: Mapping[Target, int]
+    diagnostics: tuple[Diagnostic, ...]
+
+    def unit(self, signature: GemmSignature) -> UnitPlan | None:
+        """The unit of exactly that signature."""
+        return next((unit for unit in self.units if unit.signature == signature), None)
+
+    @property
+    def instances(self) -> tuple[Instance, ...]:
+        """All instances, by unit, then name."""
+        return tuple(instance for unit in self.units for instance in unit.instances)

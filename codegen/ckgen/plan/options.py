@@ -1,0 +1,27 @@
+"""What a generation was asked for: the part of the command line that decides the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ckgen.model.target import Target
+from ckgen.plan.policy import MPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """`targets` None means every target that the rows name (as `validate` does); empty globs keep everything."""
+
+    targets: tuple[Target, ...] | None
+    ops: frozenset[str] = frozenset({"gemm"})
+    tuning: tuple[Path, ...] = ()
+    module: str | None = None
+    kernel_sets: tuple[Path, ...] = ()
+    kernels: tuple[str, ...] = ()
+    backends: frozenset[str] = frozenset()
+    m_policy: MPolicy = MPolicy.LADDER
+    assume_gfx: Mapping[int, str] = field(default_factory=dict)
+    strict: bool = False
+    strict_layers: bool = False

@@ -1,0 +1,183 @@
+"""Rows + families + rules → GenerationPlan: the only place that joins tables and families."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from ckgen.families.gemm.grammar import fits
+from ckgen.families.gemm.modules import modules
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.arch import ArchKind, ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
+from ckgen.model.fate import Fate, FateKind
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import TunedRow
+from ckgen.plan.defaults import heuristics_for, kernel_defaults
+from ckgen.plan.fates import Entry, RowContext, resolve
+from ckgen.plan.identify import Identifier
+from ckgen.plan.model import FileReport, GenerationPlan, UnitPlan
+from ckgen.plan.options import PlanOptions
+from ckgen.plan.units import build_unit, gather
+from ckgen.tables.load import LoadedTables, LoadOptions, TableFile, load_tables
+
+
+def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> GenerationPlan:
+    """The whole plan; errors of the input are in `diagnostics`, nothing is raised for them.
+
+    UsageError for a path that is not there, a module or op that does not exist.
+    """
+    loaded = load_tables(options.tuning, _load_options(options, archs))
+    context = RowContext(
+        identifier=Identifier(modules(), archs),
+        archs=archs,
+        targets=frozenset(options.targets) if options.targets is not None else None,
+        keep=_filter(options),
+        place=_places(loaded),
+    )
+    resolved = resolve(context, list(loaded.rows))
+    findings = [*context.findings, *_layer_findings(options, context, resolved), *_strict_findings(options, context, resolved)]
+    targets = options.targets if options.targets is not None else _targets_of(resolved)
+    units, set_findings = _units(options, archs, targets, resolved)
+    diagnostics = (*loaded.diagnostics, *findings, *set_findings)
+    return GenerationPlan(
+        targets=targets,
+        m_policy=options.m_policy,
+        units=units,
+        fates=tuple(fate for _, fate in resolved),
+        reports=tuple(_reports(loaded, resolved, diagnostics)),
+        files=loaded.files,
+        selected=_selected(targets, resolved),
+        diagnostics=tuple(sorted(diagnostics, key=sort_key)),
+    )
+
+
+def has_errors(plan: GenerationPlan) -> bool:
+    """Whether anything forbids writing."""
+    return any(diagnostic.severity is Severity.ERROR for diagnostic in plan.diagnostics)
+
+
+def gfx_of_cu(
+    archs: Mapping[str, ArchSpec], targets: Sequence[Target], assumed: Mapping[int, str]
+) -> Callable[[int], str | None]:
+    """The one arch with that CU count: as assumed, else among the requested targets, else among all known products."""
+
+    def answer(cu_num: int) -> str | None:
+        if cu_num in assumed:
+            return assumed[cu_num]
+        requested = {target.gfx for target in targets if target.cu_num == cu_num}
+        if len(requested) == 1:
+            return next(iter(requested))
+        known = [arch.name for arch in archs.values() if arch.kind is ArchKind.GPU and arch.skus_with(cu_num)]
+        return known[0] if len(known) == 1 else None
+
+    return answer
+
+
+def _load_options(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> LoadOptions:
+    return LoadOptions(
+        ops=options.ops,
+        module=options.module,
+        modules={name: module.module for name, module in modules().items()},
+        fits=fits,
+        gfx_of_cu=gfx_of_cu(archs, options.targets or (), options.assume_gfx),
+    )
+
+
+def _places(loaded: LoadedTables) -> Callable[[TunedRow], Location]:
+    """A row's place under the name by which the user can find its file."""
+    shown = {(file.layer, file.path): file.display for file in loaded.files}
+    return lambda row: Location(shown[row.layer, row.location.file], row.location.line)
+
+
+def _filter(options: PlanOptions) -> Callable[[str, Backend], str | None]:
+    def keep(kernel: str, backend: Backend) -> str | None:
+        if options.backends and str(backend) not in options.backends:
+            return f"--backend leaves out {backend}"
+        if options.kernels and not any(fnmatchcase(kernel, glob) for glob in options.kernels):
+            return "no --kernels glob fits"
+        return None
+
+    return keep
+
+
+def _targets_of(resolved: Iterable[tuple[Entry, Fate]]) -> tuple[Target, ...]:
+    return tuple(sorted({entry.row.target for entry, _ in resolved if entry.row.target is not None}))
+
+
+def _units(
+    options: PlanOptions,
+    archs: Mapping[str, ArchSpec],
+    targets: Sequence[Target],
+    resolved: Sequence[tuple[Entry, Fate]],
+) -> tuple[tuple[UnitPlan, ...], tuple[Diagnostic, ...]]:
+    if "gemm" not in options.ops:
+        return (), ()
+    by_signature = gather(resolved)
+    keep = _filter(options)
+    defaults, findings = kernel_defaults(targets, archs, keep, options.kernel_sets)
+    units = []
+    for signature in sorted(by_signature.keys() | defaults.keys(), key=GemmSignature.canonical):
+        rows, default = by_signature.get(signature), defaults.get(signature)
+        module = rows.module if rows else default.module if default else ""
+        units.append(build_unit(signature, module, rows, default, heuristics_for(signature, module, targets, keep)))
+    return tuple(units), findings
+
+
+def _selected(targets: Sequence[Target], resolved: Iterable[tuple[Entry, Fate]]) -> dict[Target, int]:
+    counts = Counter(entry.row.target for entry, fate in resolved if fate.kind is FateKind.SELECTED)
+    return {target: counts[target] for target in targets}
+
+
+def _layer_findings(
+    options: PlanOptions, context: RowContext, resolved: Iterable[tuple[Entry, Fate]]
+) -> list[Diagnostic]:
+    severity = Severity.ERROR if options.strict_layers else Severity.NOTE
+    return [
+        Diagnostic(
+            code="P001",
+            message="row is overridden by a later layer",
+            location=context.place(entry.row),
+            related=(context.place(entry.best.row),),
+            hint="leave out --strict-layers to allow it" if options.strict_layers else None,
+            severity=severity,
+        )
+        for entry, fate in resolved
+        if fate.kind is FateKind.OVERRIDDEN and entry.best is not None
+    ]
+
+
+def _strict_findings(
+    options: PlanOptions, context: RowContext, resolved: Iterable[tuple[Entry, Fate]]
+) -> list[Diagnostic]:
+    severity = Severity.ERROR if options.strict else Severity.WARNING
+    return [
+        Diagnostic(
+            code="P002" if fate.kind is FateKind.UNAVAILABLE else "P003",
+            message=f"row selects nothing: {fate}",
+            location=context.place(entry.row),
+            detail=(f"{entry.row.target} {entry.row.module} {entry.row.shape}: {entry.row.kernel}",),
+            severity=severity if fate.kind is FateKind.UNAVAILABLE else Severity.NOTE,
+        )
+        for entry, fate in resolved
+        if fate.kind in (FateKind.UNAVAILABLE, FateKind.REFUSED_MEASUREMENT) and fate.reason != "ambiguous_target"
+    ]
+
+
+def _reports(
+    loaded: LoadedTables, resolved: Sequence[tuple[Entry, Fate]], diagnostics: Sequence[Diagnostic]
+) -> Iterable[FileReport]:
+    position = 0
+    for file in loaded.files:
+        fates = Counter(fate.kind for fate in file.fates)
+        fates.update(fate.kind for _, fate in resolved[position : position + len(file.rows)])
+        position += len(file.rows)
+        if file.counted is not None and file.row_count:
+            fates[file.counted] += file.row_count
+        yield FileReport(file.path, file.module, file.row_count, fates, _findings_of(file, diagnostics))
+
+
+def _findings_of(file: TableFile, diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(d for d in diagnostics if d.location is not None and d.location.file == file.display)

@@ -1,0 +1,221 @@
+"""The walk of docs/selection.md, in Python: what `lookup` and `explain` answer, and what C++ must equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ckgen.families.gemm.problem_rules import ProblemFinding, check, no_instance, supports
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.arch import ArchSpec
+from ckgen.model.instance import Instance
+from ckgen.model.selection import NO_WISHES, Tier, Wishes
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import Shape, TunedRow
+from ckgen.plan.candidates import (
+    RungHit,
+    TableWinner,
+    aiter_k_batch,
+    aiter_winner,
+    default_cost,
+    far_rungs,
+    group_of,
+    recomputed_k_batch,
+    rounded_up,
+    table_winner,
+)
+from ckgen.plan.model import ExternalKernel, GenerationPlan, GroupPlan, TablePlan, UnitPlan
+from ckgen.plan.policy import MPolicy, near_gap
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One thing the walk tried; `finding` is the rule that rejected it, None where it was taken."""
+
+    tier: Tier
+    instance: Instance
+    k_batch: int
+    row: TunedRow | None
+    finding: ProblemFinding | None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The answer. `external` is the other library's kernel that the table's winner (`winner`) names."""
+
+    tier: Tier
+    instance: Instance | None
+    k_batch: int
+    row: TunedRow | None
+    winner: TunedRow | None
+    external: ExternalKernel | None
+    finding: ProblemFinding | None
+
+    @property
+    def reason(self) -> str:
+        """Why nothing was chosen, with the rule; empty where an instance was."""
+        return self.finding.text if self.finding is not None and self.instance is None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A problem on a device, against a plan. The signature holds no plain fp8 or bf8."""
+
+    plan: GenerationPlan
+    archs: Mapping[str, ArchSpec]
+    target: Target
+    signature: GemmSignature
+    shape: Shape
+    wishes: Wishes = NO_WISHES
+
+
+def select(query: Query) -> Selection:
+    """The first candidate of the walk that supports the problem."""
+    illegal = check(query.signature, query.shape)
+    if illegal is not None:
+        return Selection(Tier.UNSUPPORTED, None, 1, None, None, None, illegal)
+    winner = named_by_table(query)
+    row, external = (winner.row, winner.external) if winner is not None else (None, None)
+    last: ProblemFinding | None = None
+    for candidate in walk(query):
+        if candidate.finding is None:
+            return Selection(
+                candidate.tier, candidate.instance, candidate.k_batch, candidate.row, row, external, None
+            )
+        last = candidate.finding
+    return Selection(Tier.UNSUPPORTED, None, 1, None, row, external, last or no_instance())
+
+
+def walk(query: Query) -> Iterator[Candidate]:
+    """Every candidate in order, taken or rejected; a consumer stops at the first that was taken."""
+    unit = query.plan.unit(query.signature)
+    if unit is None:
+        return
+    table = unit.table(query.target)
+    yield from _from_table(query, unit, table)
+    yield from _from_heuristic(query, unit)
+    yield from _from_far(query, unit, table)
+    yield from _from_other_cu(query, unit)
+    yield from _from_defaults(query, unit)
+
+
+def named_by_table(query: Query) -> TableWinner | None:
+    """The row of the target's own table that answers, were all its kernels at hand."""
+    unit = query.plan.unit(query.signature)
+    table = unit.table(query.target) if unit is not None else None
+    group = group_of(table, query.shape)
+    if unit is None or table is None or group is None:
+        return None
+    if query.plan.m_policy is MPolicy.AITER:
+        found = aiter_winner(unit, group, table, query.shape)
+        if found is not None:
+            return found[0]
+    return table_winner(group, table, query.shape.m, near_gap())
+
+
+def _from_table(query: Query, unit: UnitPlan, table: TablePlan | None) -> Iterator[Candidate]:
+    group = group_of(table, query.shape)
+    if table is None or group is None:
+        return
+    if query.plan.m_policy is MPolicy.AITER:
+        yield from _from_aiter(query, unit, table, group)
+        return
+    hit = rounded_up(group.runnable, query.shape.m, near_gap())
+    if hit is not None:
+        yield _rung(query, unit, table, group, hit)
+
+
+def _from_aiter(query: Query, unit: UnitPlan, table: TablePlan, group: GroupPlan) -> Iterator[Candidate]:
+    found = aiter_winner(unit, group, table, query.shape)
+    if found is None or found[0].external is not None:
+        return
+    candidate = _rung(query, unit, table, group, found[1])
+    k_batch = aiter_k_batch(unit, group, table, query.shape)
+    if k_batch is None or k_batch == candidate.k_batch:
+        yield candidate
+    else:
+        yield _candidate(query, candidate.tier, candidate.instance, k_batch, candidate.row)
+
+
+def _from_heuristic(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
+    for heuristic in unit.heuristics:
+        if heuristic.arch != query.target.gfx:
+            continue
+        arm = heuristic.rule.evaluate(query.shape.m, query.shape.n, query.shape.k)
+        if arm is not None:
+            yield _candidate(query, Tier.HEURISTIC, unit.instances[heuristic.leaves[arm]], 1, None)
+
+
+def _from_far(query: Query, unit: UnitPlan, table: TablePlan | None) -> Iterator[Candidate]:
+    group = group_of(table, query.shape)
+    if table is None or group is None:
+        return
+    for hit in far_rungs(group.runnable, query.shape.m, near_gap()):
+        yield _rung(query, unit, table, group, hit)
+
+
+def _from_other_cu(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
+    cu_num = query.target.cu_num
+    others = [t for t in unit.tables if t.target.gfx == query.target.gfx and t.target.cu_num != cu_num]
+    for table in sorted(others, key=lambda t: (abs(t.target.cu_num - cu_num), -t.target.cu_num)):
+        group = group_of(table, query.shape)
+        if group is None:
+            continue
+        up = rounded_up(group.runnable, query.shape.m, near_gap())
+        hits = ([up] if up is not None else []) + list(far_rungs(group.runnable, query.shape.m, near_gap()))
+        for hit in hits:
+            instance = unit.instances[table.choices[hit.choice].instance]
+            k_batch = recomputed_k_batch(instance, query.shape, cu_num)
+            candidate = _candidate(query, Tier.OTHER_CU, instance, k_batch, group.rows[hit.m])
+            while candidate.finding is not None and candidate.k_batch > 1:
+                candidate = _candidate(query, Tier.OTHER_CU, instance, candidate.k_batch // 2, candidate.row)
+            yield candidate
+
+
+def _from_defaults(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
+    rejected: list[Candidate] = []
+    best: tuple[int, Candidate] | None = None
+    for index in _default_indices(query, unit):
+        candidate = _candidate(query, Tier.DEFAULT, unit.instances[index], 1, None)
+        if candidate.finding is not None:
+            rejected.append(candidate)
+            continue
+        cost = default_cost(candidate.instance, query.shape, query.target.cu_num)
+        if best is None or cost < best[0]:
+            best = (cost, candidate)
+    yield from rejected
+    if best is not None:
+        yield best[1]
+
+
+def _default_indices(query: Query, unit: UnitPlan) -> tuple[int, ...]:
+    """The arch's own defaults; on a CPU those of the highest level at or below it that has any."""
+    arch: str | None = query.target.gfx
+    while arch is not None:
+        if unit.defaults.get(arch):
+            return unit.defaults[arch]
+        arch = CPU_FALLBACK.get(arch)
+    return ()
+
+
+CPU_FALLBACK: Mapping[str, str] = {
+    "x86_64_amx": "x86_64_v4_bf16",
+    "x86_64_v4_bf16": "x86_64_v4",
+    "x86_64_v4": "x86_64_v3",
+}
+"""Each x86 level contains the next lower one."""
+
+
+def _rung(query: Query, unit: UnitPlan, table: TablePlan, group: GroupPlan, hit: RungHit) -> Candidate:
+    choice = table.choices[hit.choice]
+    return _candidate(query, hit.tier, unit.instances[choice.instance], choice.k_batch, group.rows[hit.m])
+
+
+def _candidate(query: Query, tier: Tier, instance: Instance, k_batch: int, row: TunedRow | None) -> Candidate:
+    finding = supports(instance.constraints, query.shape, k_batch, query.wishes)
+    return Candidate(tier, instance, k_batch, row, finding)
+
+
+def with_shape(query: Query, shape: Shape) -> Query:
+    """The same query for another shape."""
+    return replace(query, shape=shape)

@@ -1,0 +1,77 @@
+"""Rules by backend: each judges one Config on one arch and says why, with numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ckgen.families.gemm.config import GemmConfig
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.finding import Finding
+
+Check = Callable[[GemmSignature, Any, ArchSpec], Finding | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule's id, whose Configs it judges, where it comes from, its contract in a line, and the check itself."""
+
+    id: str
+    backend: Backend
+    source: str
+    contract: str
+    check: Check
+
+    def judge(self, signature: GemmSignature, config: GemmConfig, arch: ArchSpec) -> Finding | None:
+        """The finding under this rule's id, or None where the Config keeps the rule."""
+        finding = self.check(signature, config, arch)
+        return replace(finding, rule=self.id) if finding else None
+
+
+_RULES: dict[str, Rule] = {}
+
+
+def rule(rule_id: str, *, backend: Backend, source: str) -> Callable[[Check], Check]:
+    """Register a check under an id of the form `<backend>.<subject>.<what>`; its docstring is the contract."""
+
+    def register(check: Check) -> Check:
+        if rule_id in _RULES or not rule_id.startswith(f"{backend}."):
+            raise ValueError(f"rule id '{rule_id}' is taken or not of backend {backend}")
+        _RULES[rule_id] = Rule(rule_id, backend, source, (check.__doc__ or "").strip().splitlines()[0], check)
+        return check
+
+    return register
+
+
+def registered() -> tuple[Rule, ...]:
+    """Every rule registered so far, by id."""
+    return tuple(_RULES[rule_id] for rule_id in sorted(_RULES))
+
+
+def exceeds(measured: int, limit: int, reason: str) -> Finding | None:
+    """A finding if `measured` is above `limit`; the rule's id is filled in by its registry."""
+    return Finding("", reason, measured, limit) if measured > limit else None
+
+
+def no_multiple(measured: int, grain: int, reason: str) -> Finding | None:
+    """A finding if `measured` is no positive multiple of `grain`."""
+    bad = grain <= 0 or measured <= 0 or measured % grain != 0
+    return Finding("", reason, measured, grain) if bad else None
+
+
+def not_among(measured: str, allowed: tuple[str, ...], reason: str) -> Finding | None:
+    """A finding if `measured` is not one of the allowed words."""
+    return None if measured in allowed else Finding("", reason, measured, " ".join(allowed) or "none")
+
+
+def first(*findings: Finding | None) -> Finding | None:
+    """The first finding that there is."""
+    return next((finding for finding in findings if finding is not None), None)
+
+
+def tile_bytes(rows: int, k: int, bits: int) -> int:
+    """Bytes of a rows x k tile of packed elements."""
+    return rows * k * bits // 8

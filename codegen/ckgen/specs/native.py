@@ -1,0 +1,95 @@
+"""The machine's own target: its first HIP device if one answers, else the CPU by its cpuid flags."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ckgen.model.arch import ArchSpec
+from ckgen.model.target import Target
+from ckgen.specs.archs import load_archs
+
+_LIBRARY = "libamdhip64.so"
+_MULTIPROCESSOR_COUNT = 63
+_ROCMINFO_SECONDS = 20
+
+
+def native_target() -> Target:
+    """A HIP device's target if one answers, else the CPU's; no GPU call is made before this is asked."""
+    return hip_target() or rocminfo_target() or cpu_target(load_archs(), cpu_flags(), os.cpu_count() or 1)
+
+
+def hip_target() -> Target | None:
+    """Device 0 through the HIP runtime's C API; None where the library or a device is missing."""
+    try:
+        hip = ctypes.CDLL(_LIBRARY)
+        count, cu_num = ctypes.c_int(0), ctypes.c_int(0)
+        if hip.hipGetDeviceCount(ctypes.byref(count)) != 0 or count.value == 0:
+            return None
+        if hip.hipDeviceGetAttribute(ctypes.byref(cu_num), _MULTIPROCESSOR_COUNT, 0) != 0 or cu_num.value <= 0:
+            return None
+        name = _gcn_arch_name(hip)
+    except (OSError, AttributeError):
+        return None
+    return Target(name, cu_num.value) if name else None
+
+
+def _gcn_arch_name(hip: ctypes.CDLL) -> str | None:
+    """The properties struct differs between HIP versions: its arch name is the only `gfx…` text in it."""
+    properties = ctypes.create_string_buffer(8192)
+    read = getattr(hip, "hipGetDevicePropertiesR0600", None) or hip.hipGetDeviceProperties
+    if read(properties, 0) != 0:
+        return None
+    match = re.search(rb"gfx[0-9a-f]+", properties.raw)
+    return match.group().decode() if match else None
+
+
+def rocminfo_target() -> Target | None:
+    """The first GPU agent that `rocminfo` lists; None without it."""
+    program = shutil.which("rocminfo")
+    if program is None:
+        return None
+    try:
+        done = subprocess.run([program], capture_output=True, text=True, timeout=_ROCMINFO_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return parse_rocminfo(done.stdout, load_archs())
+
+
+def parse_rocminfo(text: str, archs: Mapping[str, ArchSpec]) -> Target | None:
+    """`rocminfo` counts physical CUs; the target's count is what HIP reports for them."""
+    agent = re.search(r"^\s*Name:\s*(gfx[0-9a-f]+)\s*$(.*?)(?=^\s*Agent\b|\Z)", text, re.MULTILINE | re.DOTALL)
+    if agent is None:
+        return None
+    units = re.search(r"^\s*Compute Unit:\s*(\d+)", agent.group(2), re.MULTILINE)
+    if units is None or int(units.group(1)) == 0:
+        return None
+    physical = int(units.group(1))
+    arch = archs.get(agent.group(1))
+    per_unit = arch.default_sku.physical_cus // arch.default_sku.cu_num if arch else 1
+    return Target(agent.group(1), max(1, physical // per_unit))
+
+
+def cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
+    """The first processor's flags; empty where the kernel does not tell."""
+    try:
+        text = cpuinfo.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return frozenset()
+    match = re.search(r"^flags\s*:(.*)$", text, re.MULTILINE)
+    return frozenset(match.group(1).split()) if match else frozenset()
+
+
+def cpu_target(archs: Mapping[str, ArchSpec], flags: Iterable[str], cores: int) -> Target:
+    """The CPU arch with the most required flags that are all present; the least demanding one if none fits."""
+    present = frozenset(flags)
+    cpus = sorted(
+        ((len(arch.cpu.required), name, arch.cpu.required) for name, arch in archs.items() if arch.cpu is not None),
+    )
+    fitting = [name for _, name, required in cpus if present.issuperset(required)]
+    return Target(fitting[-1] if fitting else cpus[0][1], cores)

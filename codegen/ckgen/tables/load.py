@@ -1,0 +1,195 @@
+"""Tuning arguments to TunedRows: every file classified, every row of a tuned GEMM table adapted or told why not."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from ckgen.model.diagnostic import Diagnostic, Location, sort_key
+from ckgen.model.errors import UsageError
+from ckgen.model.fate import Fate, FateKind
+from ckgen.model.module import Module
+from ckgen.model.tuned_row import TunedRow
+from ckgen.tables.adapt import Place, adapt
+from ckgen.tables.cells import split_columns
+from ckgen.tables.classify import TableKind, ambiguous_module, classify, resolve_module
+from ckgen.tables.dialects import BATCH_COLUMN, NAME_COLUMN
+from ckgen.tables.read import RawTable, parse_bytes, read_bytes
+
+_COUNTED = {
+    TableKind.GEMM_SHAPES: FateKind.SHAPE_LIST,
+    TableKind.MOE_SHAPES: FateKind.SHAPE_LIST,
+    TableKind.MOE_TUNED: FateKind.OTHER_OP,
+    TableKind.UNKNOWN: FateKind.UNKNOWN_TABLE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """What is asked for, and what the families and specs know.
+
+    `fits` names the modules whose grammar a kernel name fits; `gfx_of_cu` the one known arch with that CU count.
+    """
+
+    ops: frozenset[str]
+    module: str | None
+    modules: Mapping[str, Module]
+    fits: Callable[[str], frozenset[str]]
+    gfx_of_cu: Callable[[int], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """One file: its rows, or the fate that all of them share (`counted`).
+
+    `path` is relative to its argument (a file argument: its base name); `display` is the path as the user can find it.
+    `row_count` = rows + fates, or the number of rows that share `counted`.
+    """
+
+    path: str
+    display: str
+    source: Path
+    layer: int
+    kind: TableKind
+    module: str | None
+    counted: FateKind | None
+    row_count: int
+    rows: tuple[TunedRow, ...] = ()
+    fates: tuple[Fate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTables:
+    """All files in layer and path order, and every error found in them, in place order."""
+
+    files: tuple[TableFile, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def rows(self) -> Iterator[TunedRow]:
+        """Every adapted row, in file and line order."""
+        return chain.from_iterable(file.rows for file in self.files)
+
+    def place(self, row: TunedRow) -> Location:
+        """Where the user finds the row: its location with the file's `display` path."""
+        where = row.location
+        display = next(file.display for file in self.files if (file.layer, file.path) == (row.layer, where.file))
+        return Location(display, where.line)
+
+    @property
+    def row_count(self) -> int:
+        """Rows of all files, whatever became of them."""
+        return sum(file.row_count for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class TableSource:
+    """A file to load: where it is, what it is called, and whether the command line names the file itself."""
+
+    source: Path
+    path: str
+    display: str
+    layer: int
+    named: bool
+
+
+def find_tables(arguments: Sequence[Path]) -> tuple[TableSource, ...]:
+    """Every `*.csv` of each argument, one layer per argument; UsageError for one that is not there or holds none."""
+    return tuple(chain.from_iterable(_find(argument, layer) for layer, argument in enumerate(arguments)))
+
+
+def load_tables(arguments: Sequence[Path], options: LoadOptions) -> LoadedTables:
+    """Loads every table; what is wrong inside files is reported in `diagnostics`, never raised."""
+    if options.module is not None and options.module not in options.modules:
+        known = ", ".join(sorted(options.modules))
+        raise UsageError(f"unknown module {options.module!r}; expected one of: {known}")
+    with _collector_paused():
+        loaded = [_load(source, options) for source in find_tables(arguments)]
+    diagnostics = chain.from_iterable(problems for _, problems in loaded)
+    return LoadedTables(tuple(file for file, _ in loaded), tuple(sorted(diagnostics, key=sort_key)))
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Rows hold no cycles: collecting while they are made by the ten thousands only costs time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _find(argument: Path, layer: int) -> list[TableSource]:
+    if argument.is_dir():
+        found = sorted((path.relative_to(argument).as_posix(), path) for path in argument.rglob("*.csv"))
+        tables = [
+            TableSource(path, name, f"{argument.as_posix()}/{name}", layer, named=False)
+            for name, path in found
+            if path.is_file()
+        ]
+        if not tables:
+            raise UsageError(f"no *.csv beneath {argument}")
+        return tables
+    if not argument.exists():
+        raise UsageError(f"no such file or directory: {argument}")
+    return [TableSource(argument, argument.name, argument.as_posix(), layer, named=True)]
+
+
+def _load(table: TableSource, options: LoadOptions) -> tuple[TableFile, list[Diagnostic]]:
+    raw, problems = parse_bytes(read_bytes(table.source), table.display)
+    if raw is None:
+        return _whole(table, TableKind.UNKNOWN, FateKind.INVALID, 0), problems
+    kind = classify(raw.header)
+    if kind is TableKind.UNKNOWN and table.named:
+        problems.append(_unknown(raw))
+    if kind is TableKind.GEMM_TUNED and "gemm" in options.ops:
+        return _load_gemm(table, raw, options)
+    return _whole(table, kind, _COUNTED.get(kind, FateKind.OTHER_OP), len(raw.lines)), problems
+
+
+def _load_gemm(table: TableSource, raw: RawTable, options: LoadOptions) -> tuple[TableFile, list[Diagnostic]]:
+    cells = split_columns(raw)
+    batched = BATCH_COLUMN in raw.header
+    kernels = {name.strip() for name in cells.columns.get(NAME_COLUMN, ())}
+    module = resolve_module(table.path, batched, options.module, kernels, options.modules, options.fits)
+    problems = list(cells.problems)
+    if module is None:
+        problems.append(ambiguous_module(table.display, batched, options.module, options.modules))
+        return _whole(table, TableKind.GEMM_TUNED, FateKind.INVALID, len(raw.lines)), problems
+    adapted = adapt(cells, module, Place(table.path, table.display, table.layer), options.gfx_of_cu)
+    codes = dict(adapted.invalid) | dict(cells.malformed)
+    fates = [Fate(FateKind.INVALID, Location(table.path, line), code) for line, code in sorted(codes.items())]
+    file = TableFile(
+        table.path,
+        table.display,
+        table.source,
+        table.layer,
+        TableKind.GEMM_TUNED,
+        module.name,
+        None,
+        len(raw.lines),
+        adapted.rows,
+        tuple(fates),
+    )
+    return file, [*problems, *adapted.problems]
+
+
+def _whole(table: TableSource, kind: TableKind, fate: FateKind, rows: int) -> TableFile:
+    return TableFile(table.path, table.display, table.source, table.layer, kind, None, fate, rows)
+
+
+def _unknown(raw: RawTable) -> Diagnostic:
+    columns = ", ".join(raw.header)
+    return Diagnostic(
+        "T009",
+        f"unknown kind of table: its columns are {columns if len(columns) <= 200 else columns[:200] + '…'}",
+        Location(raw.display, raw.header_line),
+        ("expected the columns M, N, K of a GEMM table, or token and topk of a MoE table",),
+        "leave the file out of --tuning, or name its directory: there, unknown tables are counted and passed over",
+    )

@@ -1,0 +1,114 @@
+"""A CSV file's bytes as a header and numbered lines, or what makes it unreadable."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.errors import UsageError
+
+BOM = b"\xef\xbb\xbf"
+_CONFLICT = re.compile(rb"^(?:<{7} |={7}|>{7} )[^\r\n]*", re.MULTILINE)
+_LONGEST_QUOTE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RawTable:
+    """Trimmed column names, and every line after them that is not blank, with its number in the file."""
+
+    display: str
+    header: tuple[str, ...]
+    header_line: int
+    numbers: tuple[int, ...]
+    lines: tuple[str, ...]
+
+
+def read_bytes(source: Path) -> bytes:
+    """The file's bytes; UsageError if the system refuses them."""
+    try:
+        return source.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {source}: {error.strerror or error}") from error
+
+
+def parse_bytes(data: bytes, display: str) -> tuple[RawTable | None, list[Diagnostic]]:
+    """The table in `data`, or None and the reasons (T001, T002, T003)."""
+    problems = list(_not_text(data, display))
+    if not problems:
+        problems = list(_conflicts(data, display))
+    if problems:
+        return None, problems
+    text = data.removeprefix(BOM).decode()
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    filled = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line and not line.isspace()]
+    if not filled:
+        return None, [_empty(data, display)]
+    header_line, header = filled[0]
+    numbers, lines = zip(*filled[1:], strict=True) if len(filled) > 1 else ((), ())
+    names = tuple(name.strip() for name in split_line(header) or [header])
+    return RawTable(display, names, header_line, numbers, lines), []
+
+
+def split_line(line: str) -> list[str] | None:
+    """The cells of one line; None where a quote is left open or stands amiss."""
+    if '"' not in line:
+        return line.split(",")
+    try:
+        return next(csv.reader([line], strict=True), [])
+    except csv.Error:
+        return None
+
+
+def quoted(cell: str) -> str:
+    """A cell's text as messages show it: trimmed, in quotes, cut where it is very long."""
+    text = cell.strip()
+    return repr(text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…")
+
+
+def _not_text(data: bytes, display: str) -> Iterator[Diagnostic]:
+    offsets = [offset for offset in (data.find(b"\0"), _undecodable(data)) if offset >= 0]
+    if not offsets:
+        return
+    offset = min(offsets)
+    line = len(data[:offset].splitlines()) + data[:offset].endswith((b"\n", b"\r")) or 1
+    yield Diagnostic(
+        "T001",
+        f"not a text file: byte 0x{data[offset]:02x} at offset {offset}",
+        Location(display, line),
+        ("expected comma-separated UTF-8 text",),
+        "save the table as CSV in UTF-8, or leave the file out of --tuning",
+    )
+
+
+def _undecodable(data: bytes) -> int:
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return -1
+
+
+def _conflicts(data: bytes, display: str) -> Iterator[Diagnostic]:
+    for match in _CONFLICT.finditer(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")):
+        yield Diagnostic(
+            "T003",
+            f"merge conflict marker {quoted(match[0].decode())}",
+            Location(display, match.string.count(b"\n", 0, match.start()) + 1),
+            ("expected a row of the table",),
+            "resolve the conflict: keep the rows of one side and remove the marker lines",
+        )
+
+
+def _empty(data: bytes, display: str) -> Diagnostic:
+    return Diagnostic(
+        "T002",
+        f"no header: the file has {len(data)} bytes" + (" and nothing but blank lines" if data else ""),
+        Location(display),
+        ("expected a line of column names; a header alone is a legal, empty table",),
+        "restore the file, or remove it",
+    )

@@ -1,0 +1,91 @@
+"""Rows of one layer that answer the same question with different kernels, and the removal of all but the fastest."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ckgen.model.diagnostic import Location
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import Discriminators, Shape, TunedRow
+from ckgen.tables.files import without_lines
+from ckgen.tables.load import LoadedTables
+from ckgen.tables.read import read_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RowKey:
+    """What a row answers for."""
+
+    layer: int
+    module: str
+    target: Target
+    shape: Shape
+    discriminators: Discriminators
+
+    def __str__(self) -> str:
+        return f"{self.target} {self.module} {self.shape}"
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Rows of one key with different kernels and the places to show, in file order; no valid time: nothing to keep."""
+
+    key: RowKey
+    rows: tuple[TunedRow, ...]
+    places: tuple[Location, ...]
+    keep: TunedRow | None
+
+    def lines(self) -> tuple[str, ...]:
+        """What a user reads: the key, then every row and what becomes of it."""
+        fate = {True: "keep  ", False: "remove"} if self.keep else {False: "?     "}
+        return (
+            str(self.key),
+            *(
+                f"  {fate[row is self.keep]} {place}  {row.us if row.us is not None else '–'} us  "
+                f"{row.library} {row.kernel} k_batch {row.k_batch or 'auto'}"
+                for row, place in zip(self.rows, self.places, strict=True)
+            ),
+        )
+
+
+def winner(row: TunedRow) -> tuple[str, str, int | None]:
+    """What a row answers: library, kernel, k_batch."""
+    return row.library, row.kernel, row.k_batch
+
+
+def find_conflicts(tables: LoadedTables) -> tuple[Conflict, ...]:
+    """Every key of a layer whose rows name different winners; rows without a target answer for nothing."""
+    groups: dict[RowKey, list[TunedRow]] = defaultdict(list)
+    for row in tables.rows:
+        if row.target is not None:
+            groups[RowKey(row.layer, row.module, row.target, row.shape, row.discriminators)].append(row)
+    return tuple(
+        Conflict(key, tuple(group), tuple(map(tables.place, group)), _fastest(group))
+        for key, group in groups.items()
+        if len(group) > 1 and len({winner(row) for row in group}) > 1
+    )
+
+
+def dedupe(tables: LoadedTables, conflicts: Iterable[Conflict]) -> dict[Path, bytes]:
+    """The new bytes of every file that loses rows; a conflict without a row to keep stays."""
+    lost: dict[Path, set[int]] = defaultdict(set)
+    sources = {(file.layer, file.path): file.source for file in tables.files}
+    for conflict in conflicts:
+        for row in conflict.rows:
+            if conflict.keep is not None and row is not conflict.keep:
+                lost[sources[row.layer, row.location.file]].add(row.location.line)
+    return {source: without_lines(read_bytes(source), lines) for source, lines in lost.items()}
+
+
+def has_valid_time(row: TunedRow) -> bool:
+    """Whether `us` is a finite time greater than 0."""
+    return row.us is not None and math.isfinite(row.us) and row.us > 0
+
+
+def _fastest(rows: Iterable[TunedRow]) -> TunedRow | None:
+    timed = [row for row in rows if has_valid_time(row)]
+    return min(timed, key=lambda row: (row.us, row.location), default=None)

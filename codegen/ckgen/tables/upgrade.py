@@ -1,0 +1,105 @@
+"""Old tuned tables get the `gfx` column that their `cu_num` implies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
+from ckgen.tables.classify import TableKind, classify
+from ckgen.tables.dialects import Problem, positive
+from ckgen.tables.load import find_tables
+from ckgen.tables.read import BOM, RawTable, parse_bytes, quoted, read_bytes, split_line
+
+_TUNED = (TableKind.GEMM_TUNED, TableKind.MOE_TUNED)
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """A table that can be upgraded: its new bytes, and how many rows got which arch."""
+
+    source: Path
+    display: str
+    data: bytes
+    archs: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrades:
+    """The tables that can be upgraded, and why others cannot: errors, or warnings for tables that stay as they are."""
+
+    tables: tuple[Upgrade, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def plan_upgrades(arguments: Sequence[Path], gfx_of_cu: Callable[[int], str | None]) -> Upgrades:
+    """Every tuned table without `gfx`, with the column put first; a table is upgraded whole or not at all."""
+    upgrades: list[Upgrade] = []
+    diagnostics: list[Diagnostic] = []
+    for table in find_tables(arguments):
+        data = read_bytes(table.source)
+        raw, problems = parse_bytes(data, table.display)
+        if raw is not None and classify(raw.header) in _TUNED and "gfx" not in raw.header:
+            archs, problems = _archs(raw, gfx_of_cu)
+            if not problems:
+                counts = tuple(sorted(Counter(archs.values()).items()))
+                upgrades.append(Upgrade(table.source, table.display, _with_column(data, raw, archs), counts))
+        diagnostics += problems
+    return Upgrades(tuple(upgrades), tuple(sorted(diagnostics, key=sort_key)))
+
+
+def _archs(raw: RawTable, gfx_of_cu: Callable[[int], str | None]) -> tuple[dict[int, str], list[Diagnostic]]:
+    if "cu_num" not in raw.header:
+        message, expected = "the table has neither gfx nor cu_num", "expected at least the column cu_num"
+        return {}, [_unknown(raw, raw.header_line, message, len(raw.lines), expected, "add both columns by hand")]
+    position = raw.header.index("cu_num")
+    archs: dict[int, str] = {}
+    unknown: dict[int, list[int]] = {}
+    problems: list[Diagnostic] = []
+    for line_number, line in zip(raw.numbers, raw.lines, strict=True):
+        cells = split_line(line) or []
+        text = cells[position].strip() if position < len(cells) else ""
+        cu_num = positive(text)
+        if isinstance(cu_num, Problem):
+            problems.append(_bad_count(raw, line_number, text, cu_num))
+        elif gfx := gfx_of_cu(cu_num):
+            archs[line_number] = gfx
+        else:
+            unknown.setdefault(cu_num, []).append(line_number)
+    for cu_num, lines in unknown.items():
+        message, expected = (
+            f"no single known arch has cu_num {cu_num}",
+            "expected exactly one known arch with this count",
+        )
+        hint = f"say which: --assume-gfx {cu_num}=GFX"
+        problems.append(_unknown(raw, lines[0], message, len(lines), expected, hint))
+    return archs, problems
+
+
+def _with_column(data: bytes, raw: RawTable, archs: dict[int, str]) -> bytes:
+    body = data.removeprefix(BOM)
+    cells = {raw.header_line: "gfx", **archs}
+    lines = enumerate(body.splitlines(keepends=True), 1)
+    changed = (cells[number].encode() + b"," + line if number in cells else line for number, line in lines)
+    return data[: len(data) - len(body)] + b"".join(changed)
+
+
+def _bad_count(raw: RawTable, line_number: int, text: str, problem: Problem) -> Diagnostic:
+    code, message = (
+        (problem.code, f"cu_num {quoted(text)} {problem.complaint}") if text else ("T004", "cu_num is missing")
+    )
+    hint = "correct the cell, or remove the row"
+    return Diagnostic(code, message, Location(raw.display, line_number), (problem.expected,), hint)
+
+
+def _unknown(raw: RawTable, line_number: int, message: str, rows: int, expected: str, hint: str) -> Diagnostic:
+    return Diagnostic(
+        "T013",
+        f"{message}: {rows} row{'' if rows == 1 else 's'} without a target; the table stays as it is",
+        Location(raw.display, line_number),
+        (expected,),
+        hint,
+        severity=Severity.WARNING,
+    )

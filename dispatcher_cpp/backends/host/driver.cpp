@@ -1,0 +1,428 @@
+#include "backends/host/driver.hpp"
+
+#include "backends/host/threads.hpp"
+#include "ckgen/codecs.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+namespace {
+
+struct PairTable {
+  float value[256][2];
+};
+constexpr PairTable make_pairs() noexcept {
+  PairTable t{};
+  for (std::uint32_t i = 0; i < 256; ++i)
+    for (int e = 0; e < 2; ++e) t.value[i][e] = decode(DType::fp4, fp4_code(static_cast<std::uint8_t>(i), e));
+  return t;
+}
+
+constexpr PairTable kFp4Pairs = make_pairs();
+constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
+constexpr DecodeTable kFp8[] = {make_decode_table(DType::fp8_fnuz), make_decode_table(DType::fp8_ocp),
+                                make_decode_table(DType::bf8_fnuz), make_decode_table(DType::bf8_ocp)};
+
+const float* table_of(DType t) noexcept {
+  switch (t) {
+    case DType::fp8_fnuz: return kFp8[0].value;
+    case DType::fp8_ocp: return kFp8[1].value;
+    case DType::bf8_fnuz: return kFp8[2].value;
+    case DType::bf8_ocp: return kFp8[3].value;
+    default: return nullptr;
+  }
+}
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept { return (a + b - 1) / b; }
+constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
+constexpr std::size_t words_bytes(std::int64_t a, std::int64_t b) noexcept {
+  return aligned(static_cast<std::size_t>(a) * static_cast<std::size_t>(b) * 4);
+}
+
+// Packed operands should stay near the last-level cache; a superblock is never smaller than one item.
+constexpr std::int64_t kPackedABytes = std::int64_t{8} << 20;
+constexpr std::int64_t kPackedBBytes = std::int64_t{16} << 20;
+constexpr std::int64_t kItemBytes = std::int64_t{32} << 20;
+
+// Below this much arithmetic, waking threads costs more than they bring.
+constexpr double kSerialFlops = 1e6;
+constexpr double kSmallProblemFlops = 5e7;
+
+const MicroKernel* pick_micro(const IsaTable::Menu& menu, std::int32_t mr, std::int32_t nr, std::int64_t m) noexcept {
+  const MicroKernel* best = nullptr;
+  for (int i = 0; i < menu.count; ++i) {
+    const MicroKernel& candidate = menu.kernels[i];
+    if (candidate.nr != nr || candidate.mr > mr) continue;
+    const bool enough = candidate.mr >= m;
+    if (best == nullptr) {
+      best = &candidate;
+      continue;
+    }
+    const bool best_enough = best->mr >= m;
+    if (enough ? (!best_enough || candidate.mr < best->mr) : (!best_enough && candidate.mr > best->mr))
+      best = &candidate;
+  }
+  return best;
+}
+
+// Panels per superblock: as many as the budget holds, in whole items.
+std::int64_t superblock(std::int64_t panels, std::int64_t per_item, std::int64_t panel_bytes, std::int64_t budget) noexcept {
+  const std::int64_t items = std::max<std::int64_t>(1, budget / std::max<std::int64_t>(1, panel_bytes * per_item));
+  return std::min(ceil_div(panels, per_item), items) * per_item;
+}
+
+}  // namespace
+
+Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes) noexcept {
+  Geometry g{};
+  g.isa = blocking.isa;
+  g.kind = blocking.kind;
+  g.size = sizes;
+  g.micro = pick_micro(blocking.isa->menu[static_cast<int>(blocking.kind)], blocking.mr, blocking.nr, sizes.m);
+  const std::int64_t mr = g.micro->mr, nr = g.micro->nr, e = elements_per_word(g.kind);
+
+  const double flops = 2.0 * static_cast<double>(sizes.m) * static_cast<double>(sizes.n) * static_cast<double>(sizes.k);
+  const double all_flops = flops * static_cast<double>(sizes.batch);
+  int threads = std::max(1, blocking.threads);
+  if (all_flops < kSerialFlops) threads = 1;
+  g.batch_parallel = threads > 1 && sizes.batch > 1 && flops < kSmallProblemFlops;
+  g.threads = g.batch_parallel ? 1 : threads;
+  g.instances = g.batch_parallel ? static_cast<int>(std::min<std::int64_t>(threads, sizes.batch)) : 1;
+
+  g.split = std::max<std::int64_t>(1, std::min(blocking.split, sizes.k));
+  g.splits = ceil_div(sizes.k, g.split);
+  g.split_mode = blocking.split_mode;
+  g.kc = ceil_div(std::max<std::int64_t>(1, blocking.kc), e) * e;
+  g.split_words = ceil_div(g.split, e);
+  g.words = std::max<std::int64_t>(1, g.split_words * g.splits);
+  g.group = traits.quant == Quant::blockscale ? 128 : traits.quant == Quant::mx ? 32 : 0;
+  g.groups = g.group == 0 ? 0 : ceil_div(sizes.k, g.group);
+
+  g.m_panels = ceil_div(sizes.m, mr);
+  g.n_panels = ceil_div(sizes.n, nr);
+  g.pm = std::min(g.m_panels, std::max<std::int64_t>(1, ceil_div(blocking.block_m, mr)));
+  g.pn = std::min(g.n_panels, std::max<std::int64_t>(1, ceil_div(blocking.block_n, nr)));
+  g.fused = g.m_panels <= g.pm;
+  if (g.fused) {
+    // Enough items for the threads, and a slice of B that stays in a core's cache.
+    g.pn = std::max<std::int64_t>(1, std::min(g.pn, g.n_panels / (2 * g.threads)));
+  } else {
+    g.pm = std::max<std::int64_t>(1, std::min(g.pm, kItemBytes / (mr * g.words * 4)));
+    g.pn = std::max<std::int64_t>(1, std::min(g.pn, kItemBytes / (nr * g.words * 4)));
+  }
+  g.m_super = g.fused ? g.pm : superblock(g.m_panels, g.pm, mr * g.words * 4, kPackedABytes);
+  g.n_super = g.fused ? g.n_panels : superblock(g.n_panels, g.pn, nr * g.words * 4, kPackedBBytes);
+  g.acc_ld = g.pn * nr + 16;  // not a power of two, or the rows of a tile would fight for one cache set
+
+  std::size_t at = words_bytes(g.m_super * mr, g.words);
+  g.b_offset = at;
+  if (!g.fused) at += words_bytes(g.n_super * nr, g.words);
+  g.a_scale_offset = at;
+  at += words_bytes(g.m_super * mr, g.groups);
+  g.b_scale_offset = at;
+  if (!g.fused) at += words_bytes(g.n_super * nr, g.groups);
+  g.slots_offset = at;
+
+  std::size_t slot = words_bytes(g.pm * mr, g.acc_ld);
+  g.slot_total_offset = slot;
+  if (g.splits > 1) slot += words_bytes(g.pm * mr, g.acc_ld);
+  g.slot_row_offset = slot;
+  slot += words_bytes(g.pn * nr, 1);
+  g.slot_b_offset = slot;
+  if (g.fused) slot += words_bytes(nr, std::min(g.kc / e, g.words));
+  g.slot_b_scale_offset = slot;
+  if (g.fused) slot += words_bytes(g.pn * nr, g.groups);
+  g.slot_bytes = slot;
+  g.problem_bytes = g.slots_offset + g.slot_bytes * static_cast<std::size_t>(g.threads);
+  g.bytes = g.problem_bytes * static_cast<std::size_t>(g.instances);
+  return g;
+}
+
+namespace {
+
+// One matrix product of the batch, in its part of the workspace.
+class Problem {
+ public:
+  Problem(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch, unsigned char* workspace)
+      : g_(g), traits_(traits), mr_(g.micro->mr), nr_(g.micro->nr), workspace_(workspace) {
+    a_ = source(traits.a, args.a, args.lda, a_is_row_major(traits.layout), false, batch * args.batch_stride_a);
+    b_ = source(traits.b, args.b, args.ldb, !b_is_row_major(traits.layout), traits.preshuffle_b,
+                batch * args.batch_stride_b);
+    c_ = static_cast<unsigned char*>(args.c) + bytes_of(traits.c, batch * args.batch_stride_c);
+    ldc_ = args.ldc;
+    bias_ = traits.bias ? static_cast<const float*>(args.bias) : nullptr;
+    a_scale_row_major_ = args.a_scale_row_major;
+    a_scale_ = scales(args.a_scale, args.batch_stride_a == 0 ? 0 : batch, g.size.m, traits.quant);
+    b_scale_ = scales(args.b_scale, args.batch_stride_b == 0 ? 0 : batch,
+                      traits.quant == Quant::blockscale ? ceil_div(g.size.n, 128) : g.size.n, traits.quant);
+  }
+
+  void run() noexcept {
+    for (std::int64_t n0 = 0; n0 < g_.n_panels; n0 += g_.n_super)
+      for (std::int64_t m0 = 0; m0 < g_.m_panels; m0 += g_.m_super) superblock(m0, n0);
+  }
+
+ private:
+  PackSource source(DType type, const void* base, std::int64_t ld, bool k_contiguous, bool preshuffled,
+                    std::int64_t offset) const noexcept {
+    PackSource s{};
+    s.base = static_cast<const unsigned char*>(base) + bytes_of(type, offset);
+    s.type = type;
+    s.kind = g_.kind;
+    s.k_contiguous = k_contiguous;
+    s.preshuffled = preshuffled;
+    s.ld = preshuffled ? g_.size.k : ld;
+    s.table = table_of(type);
+    s.pairs = kFp4Pairs.value;
+    return s;
+  }
+
+  const void* scales(const void* base, std::int64_t batch, std::int64_t rows, Quant quant) const noexcept {
+    if (base == nullptr) return nullptr;
+    switch (quant) {
+      case Quant::rowwise: return static_cast<const float*>(base) + batch * rows;
+      case Quant::blockscale: return static_cast<const float*>(base) + batch * rows * g_.groups;
+      case Quant::mx: return static_cast<const unsigned char*>(base) + batch * rows * g_.groups;
+      default: return base;
+    }
+  }
+
+  unsigned char* slot(int index) const noexcept {
+    return workspace_ + g_.slots_offset + g_.slot_bytes * static_cast<std::size_t>(index);
+  }
+
+  // All splits of one panel, each starting on a word of its own.
+  void pack_panel(const PackSource& s, std::int64_t p0, std::int64_t extent, int width, unsigned char* panel) const noexcept {
+    for (std::int64_t i = 0; i < g_.splits; ++i) {
+      const std::int64_t k0 = i * g_.split;
+      g_.isa->pack(s, p0, std::min<std::int64_t>(width, extent - p0), width, k0, std::min(g_.split, g_.size.k - k0),
+                   panel + i * g_.split_words * width * 4);
+    }
+  }
+
+  // out[group * stride + r] for r < width: the scale of row (or column) p0 + r, whatever shape the caller keeps them in.
+  void gather_a_scales(std::int64_t p0, std::int64_t stride, float* out) const noexcept {
+    for (std::int64_t r = 0; r < mr_; ++r) {
+      const std::int64_t p = p0 + r;
+      for (std::int64_t q = 0; q < g_.groups; ++q) {
+        float v = 0.0f;
+        if (p < g_.size.m) {
+          if (traits_.quant == Quant::mx)
+            v = kE8m0.value[static_cast<const unsigned char*>(a_scale_)[p * g_.groups + q]];
+          else
+            v = static_cast<const float*>(a_scale_)[a_scale_row_major_ ? p * g_.groups + q : q * g_.size.m + p];
+        }
+        out[q * stride + r] = v;
+      }
+    }
+  }
+
+  void gather_b_scales(std::int64_t p0, std::int64_t width, std::int64_t stride, float* out) const noexcept {
+    for (std::int64_t r = 0; r < width; ++r) {
+      const std::int64_t p = p0 + r;
+      for (std::int64_t q = 0; q < g_.groups; ++q) {
+        float v = 0.0f;
+        if (p < g_.size.n) {
+          if (traits_.quant == Quant::mx)
+            v = kE8m0.value[static_cast<const unsigned char*>(b_scale_)[p * g_.groups + q]];
+          else
+            v = static_cast<const float*>(b_scale_)[(p / 128) * g_.groups + q];
+        }
+        out[q * stride + r] = v;
+      }
+    }
+  }
+
+  std::int64_t panel_bytes(std::int64_t width) const noexcept { return g_.words * width * 4; }
+
+  void superblock(std::int64_t m0, std::int64_t n0) noexcept {
+    const std::int64_t m_count = std::min(g_.m_super, g_.m_panels - m0);
+    const std::int64_t n_count = std::min(g_.n_super, g_.n_panels - n0);
+    const bool pack_b = !g_.fused && m0 == 0;
+    const std::int64_t to_pack = m_count + (pack_b ? n_count : 0);
+    float* a_scales = reinterpret_cast<float*>(workspace_ + g_.a_scale_offset);
+    float* b_scales = reinterpret_cast<float*>(workspace_ + g_.b_scale_offset);
+    parallel_for(to_pack, g_.threads, [&](std::int64_t i, int) {
+      if (i < m_count) {
+        const std::int64_t p0 = (m0 + i) * mr_;
+        pack_panel(a_, p0, g_.size.m, static_cast<int>(mr_), workspace_ + i * panel_bytes(mr_));
+        gather_a_scales(p0, g_.m_super * mr_, a_scales + i * mr_);
+      } else {
+        const std::int64_t j = i - m_count, p0 = (n0 + j) * nr_;
+        pack_panel(b_, p0, g_.size.n, static_cast<int>(nr_), workspace_ + g_.b_offset + j * panel_bytes(nr_));
+        gather_b_scales(p0, nr_, g_.n_super * nr_, b_scales + j * nr_);
+      }
+    });
+    const std::int64_t m_items = ceil_div(m_count, g_.pm), n_items = ceil_div(n_count, g_.pn);
+    parallel_for(m_items * n_items, g_.threads, [&](std::int64_t i, int index) {
+      Item item{};
+      item.m0 = m0;
+      item.n0 = n0;
+      item.i0 = i % m_items * g_.pm;  // m fastest: neighbours share a block of B
+      item.j0 = i / m_items * g_.pn;
+      item.i_count = std::min(g_.pm, m_count - item.i0);
+      item.j_count = std::min(g_.pn, n_count - item.j0);
+      run_item(item, slot(index));
+    });
+  }
+
+  // Panels [i0, i0+i_count) x [j0, j0+j_count) of the superblock that starts at panels m0, n0.
+  struct Item {
+    std::int64_t m0, n0, i0, j0, i_count, j_count;
+  };
+
+  void run_item(const Item& item, unsigned char* slot) const noexcept {
+    unsigned char* acc = slot;
+    unsigned char* total = slot + g_.slot_total_offset;
+    const bool fold = g_.splits > 1;
+    if (g_.splits == 0) std::memset(acc, 0, g_.slot_total_offset);
+    if (g_.fused && g_.groups > 0)
+      gather_b_scales((item.n0 + item.j0) * nr_, item.j_count * nr_, g_.pn * nr_,
+                      reinterpret_cast<float*>(slot + g_.slot_b_scale_offset));
+    for (std::int64_t s = 0; s < g_.splits; ++s) {
+      accumulate(item, s, slot);
+      if (fold) fold_split(item, s, acc, total, slot);
+    }
+    store(item, fold ? total : acc, slot);
+  }
+
+  // The accumulators of one split, from zero.
+  void accumulate(const Item& item, std::int64_t s, unsigned char* slot) const noexcept {
+    const std::int64_t e = elements_per_word(g_.kind);
+    const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k);
+    const float* a_scales = reinterpret_cast<const float*>(workspace_ + g_.a_scale_offset);
+    const float* b_scales = reinterpret_cast<const float*>(
+        g_.fused ? slot + g_.slot_b_scale_offset : workspace_ + g_.b_scale_offset);
+    const std::int64_t b_scale_stride = (g_.fused ? g_.pn : g_.n_super) * nr_;
+    for (std::int64_t k0 = begin; k0 < end; k0 += g_.kc) {
+      const std::int64_t k1 = std::min(k0 + g_.kc, end);
+      const std::int64_t word0 = s * g_.split_words + (k0 - begin) / e;
+      const std::int64_t step_words = ceil_div(k1 - k0, e);
+      for (std::int64_t j = 0; j < item.j_count; ++j) {
+        const unsigned char* b_panel = nullptr;
+        if (g_.fused) {
+          unsigned char* own = slot + g_.slot_b_offset;
+          const std::int64_t p0 = (item.n0 + item.j0 + j) * nr_;
+          g_.isa->pack(b_, p0, std::min(nr_, g_.size.n - p0), static_cast<int>(nr_), k0, k1 - k0, own);
+          b_panel = own;
+        } else {
+          b_panel = workspace_ + g_.b_offset + (item.j0 + j) * panel_bytes(nr_) + word0 * nr_ * 4;
+        }
+        for (std::int64_t i = 0; i < item.i_count; ++i) {
+          const unsigned char* a_panel = workspace_ + (item.i0 + i) * panel_bytes(mr_) + word0 * mr_ * 4;
+          unsigned char* tile = slot + (i * mr_ * g_.acc_ld + j * nr_) * 4;
+          if (g_.group == 0) {
+            g_.micro->run(step_words, a_panel, b_panel, tile, g_.acc_ld, k0 == begin ? 0u : kAccumulate, nullptr, nullptr);
+            continue;
+          }
+          const float* sa = a_scales + (item.i0 + i) * mr_;
+          const float* sb = b_scales + (g_.fused ? j : item.j0 + j) * nr_;
+          for (std::int64_t k = k0; k < k1;) {
+            const std::int64_t q = k / g_.group, next = std::min((q + 1) * g_.group, k1);
+            g_.micro->run(next - k, a_panel + (k - k0) * mr_ * 4, b_panel + (k - k0) * nr_ * 4, tile, g_.acc_ld,
+                          k == begin ? kScaled : kScaled | kAccumulate, sa + q * g_.m_super * mr_,
+                          sb + q * b_scale_stride);
+            k = next;
+          }
+        }
+      }
+    }
+  }
+
+  std::int64_t rows(const Item& item) const noexcept {
+    return std::min(item.i_count * mr_, g_.size.m - (item.m0 + item.i0) * mr_);
+  }
+  std::int64_t columns(const Item& item) const noexcept {
+    return std::min(item.j_count * nr_, g_.size.n - (item.n0 + item.j0) * nr_);
+  }
+
+  void finish_row(const Item& item, std::int64_t r, const void* acc, bool with_bias, float* out) const noexcept {
+    const std::int64_t row = (item.m0 + item.i0) * mr_ + r, column = (item.n0 + item.j0) * nr_;
+    FinishArgs f{acc, g_.kind == PackKind::i16, columns(item), 1.0f, 1.0f, nullptr, nullptr};
+    if (traits_.quant == Quant::per_tensor) {
+      f.a_scale = *static_cast<const float*>(a_scale_);
+      f.b_scalar = *static_cast<const float*>(b_scale_);
+    } else if (traits_.quant == Quant::rowwise) {
+      f.a_scale = static_cast<const float*>(a_scale_)[row];
+      f.b_scale = static_cast<const float*>(b_scale_) + column;
+    }
+    if (with_bias && bias_ != nullptr) f.bias = bias_ + column;
+    g_.isa->finish(f, out);
+  }
+
+  bool int_total() const noexcept { return g_.kind == PackKind::i16 && (g_.split_mode != 2 || traits_.c == DType::int32); }
+
+  // total += this split, the way the split mode says. Integer sums wrap like the GPU's, hence unsigned.
+  void fold_split(const Item& item, std::int64_t s, unsigned char* acc, unsigned char* total, unsigned char* slot) const noexcept {
+    const std::int64_t n = columns(item);
+    for (std::int64_t r = 0; r < rows(item); ++r) {
+      unsigned char* from = acc + r * g_.acc_ld * 4;
+      unsigned char* to = total + r * g_.acc_ld * 4;
+      if (int_total()) {
+        const std::uint32_t* x = reinterpret_cast<const std::uint32_t*>(from);
+        std::uint32_t* y = reinterpret_cast<std::uint32_t*>(to);
+        for (std::int64_t j = 0; j < n; ++j) y[j] = s == 0 ? x[j] : y[j] + x[j];
+        continue;
+      }
+      const float* x = reinterpret_cast<const float*>(from);
+      float* y = reinterpret_cast<float*>(to);
+      if (g_.split_mode == 2) {
+        float* row = reinterpret_cast<float*>(slot + g_.slot_row_offset);
+        finish_row(item, r, from, s == 0, row);
+        g_.isa->round(traits_.c, row, n);
+        x = row;
+      }
+      for (std::int64_t j = 0; j < n; ++j) y[j] = s == 0 ? x[j] : y[j] + x[j];
+      if (g_.split_mode == 2) g_.isa->round(traits_.c, y, n);
+    }
+  }
+
+  void store(const Item& item, const unsigned char* result, unsigned char* slot) const noexcept {
+    const std::int64_t n = columns(item);
+    float* row = reinterpret_cast<float*>(slot + g_.slot_row_offset);
+    const bool finished = g_.splits > 1 && g_.split_mode == 2;
+    const bool plain = traits_.quant == Quant::none || g_.group != 0;
+    for (std::int64_t r = 0; r < rows(item); ++r) {
+      const unsigned char* acc = result + r * g_.acc_ld * 4;
+      unsigned char* out = c_ + bytes_of(traits_.c, ((item.m0 + item.i0) * mr_ + r) * ldc_ + (item.n0 + item.j0) * nr_);
+      const float* values = reinterpret_cast<const float*>(acc);
+      if (traits_.c == DType::int32) {
+        std::memcpy(out, acc, static_cast<std::size_t>(n) * 4);
+        continue;
+      }
+      if (!finished && !(plain && bias_ == nullptr && g_.kind != PackKind::i16)) {
+        finish_row(item, r, acc, true, row);
+        values = row;
+      }
+      g_.isa->encode(traits_.c, values, out, n);
+    }
+  }
+
+  const Geometry& g_;
+  const GemmTraits traits_;
+  const std::int64_t mr_, nr_;
+  unsigned char* const workspace_;
+  PackSource a_{}, b_{};
+  unsigned char* c_ = nullptr;
+  std::int64_t ldc_ = 0;
+  const float* bias_ = nullptr;
+  bool a_scale_row_major_ = true;
+  const void* a_scale_ = nullptr;
+  const void* b_scale_ = nullptr;
+};
+
+}  // namespace
+
+void execute(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, void* workspace) noexcept {
+  unsigned char* base = static_cast<unsigned char*>(workspace);
+  parallel_for(g.size.batch, g.instances, [&](std::int64_t i, int index) {
+    Problem(g, traits, args, i, base + g.problem_bytes * static_cast<std::size_t>(index)).run();
+  });
+}
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen

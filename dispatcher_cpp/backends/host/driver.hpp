@@ -1,0 +1,63 @@
+// The blocked GEMM behind twins and host instances: geometry (what goes where in the workspace) and execution.
+//
+// C is cut into items of pm x pn register tiles; one thread finishes an item: all splits, all of K, epilogue. Operands
+// are packed before that, superblock by superblock, so that no B tile is decoded once per M tile. When one item spans
+// all of M there is nobody to share packed B with, and the item packs its own, kc deep, into its slot (`fused`).
+// Every accumulator is a sum over k in ascending order per split, so blocking and threads do not change results.
+#pragma once
+
+#include "backends/host/gemm.hpp"
+#include "backends/host/isa_table.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+
+struct Sizes {
+  std::int64_t m, n, k, batch;
+};
+
+// How a caller (twin or host instance) wants the work cut.
+struct Blocking {
+  const IsaTable* isa;
+  PackKind kind;
+  std::int32_t mr, nr;                // mr: the largest tile to use; a smaller one of the same nr serves small M
+  std::int64_t block_m, block_n, kc;  // elements
+  std::int64_t split;                 // elements of K per split, at least 1
+  std::int32_t split_mode;            // TwinConfig::k_batch_mode
+  int threads;
+};
+
+struct Geometry {
+  const IsaTable* isa;
+  const MicroKernel* micro;
+  PackKind kind;
+  Sizes size;
+  std::int64_t split, splits, kc, group;  // group: K elements that share a scale, 0 = none
+  std::int32_t split_mode;
+  std::int64_t split_words, words;          // packed words of a split and of all splits, per row
+  std::int64_t pm, pn;                      // panels per item
+  std::int64_t m_panels, n_panels;          // of the problem
+  std::int64_t m_super, n_super;            // panels per superblock, multiples of pm, pn
+  std::int64_t groups;                      // scale groups of K
+  bool fused, batch_parallel;
+  int threads;                              // of one problem
+  int instances;                            // problems of the batch that run at the same time
+  // Byte offsets in one problem's part of the workspace; slot offsets are relative to a slot.
+  std::size_t b_offset, a_scale_offset, b_scale_offset, slots_offset;
+  std::size_t slot_total_offset, slot_row_offset, slot_b_offset, slot_b_scale_offset, slot_bytes;
+  std::size_t problem_bytes, bytes;
+  std::int64_t acc_ld;
+};
+
+// Precondition: positive sizes (m, n may not be 0), all at most 2^40; blocking validated.
+Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes) noexcept;
+
+void execute(const Geometry& geometry, const GemmTraits& traits, const GemmArgs& args, void* workspace) noexcept;
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen

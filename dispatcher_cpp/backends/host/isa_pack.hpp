@@ -1,0 +1,335 @@
+// Packing (decode and transpose into panels) and the vector part of the epilogue, compiled once per ISA.
+// Included by the isa_*.cpp files only. Everything is in an unnamed namespace for the reason isa_table.hpp gives.
+#include "backends/host/isa_table.hpp"
+
+#include <immintrin.h>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+namespace {
+
+constexpr int kRowWords = 64;   // words of one row that are decoded before the rows are transposed
+constexpr int kMaxWidth = 64;   // widest panel
+
+inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
+inline float bits_to_float(std::uint32_t b) {
+  float f;
+  __builtin_memcpy(&f, &b, 4);
+  return f;
+}
+inline std::uint32_t float_to_bits(float f) {
+  std::uint32_t b;
+  __builtin_memcpy(&b, &f, 4);
+  return b;
+}
+inline std::uint16_t load_u16(const unsigned char* p) {
+  std::uint16_t v;
+  __builtin_memcpy(&v, p, 2);
+  return v;
+}
+
+// `n` consecutive elements from linear element index `at` as fp32. T = fp8_ocp stands for every 8-bit float.
+template <DType T>
+inline void decode_run(const PackSource& s, std::int64_t at, std::int64_t n, float* __restrict out) {
+  std::int64_t i = 0;
+  if constexpr (T == DType::fp32) {
+    __builtin_memcpy(out, s.base + at * 4, static_cast<std::size_t>(n) * 4);
+  } else if constexpr (T == DType::bf16) {
+    const unsigned char* in = s.base + at * 2;
+    for (; i + 8 <= n; i += 8) {
+      __m128i h;
+      __builtin_memcpy(&h, in + i * 2, 16);
+      const __m256i w = _mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16);
+      __builtin_memcpy(out + i, &w, 32);
+    }
+    for (; i < n; ++i) out[i] = bits_to_float(static_cast<std::uint32_t>(load_u16(in + i * 2)) << 16);
+  } else if constexpr (T == DType::fp16) {
+    const unsigned char* in = s.base + at * 2;
+    for (; i + 8 <= n; i += 8) {
+      __m128i h;
+      __builtin_memcpy(&h, in + i * 2, 16);
+      const __m256 w = _mm256_cvtph_ps(h);
+      __builtin_memcpy(out + i, &w, 32);
+    }
+    for (; i < n; ++i) out[i] = _cvtsh_ss(load_u16(in + i * 2));
+  } else if constexpr (T == DType::fp4) {
+    if ((at & 1) != 0 && n > 0) {
+      out[0] = s.pairs[s.base[at >> 1]][1];
+      i = 1;
+    }
+    for (; i + 2 <= n; i += 2) __builtin_memcpy(out + i, s.pairs[s.base[(at + i) >> 1]], 8);
+    if (i < n) out[i] = s.pairs[s.base[(at + i) >> 1]][0];
+  } else {
+    const unsigned char* in = s.base + at;
+    const float* table = s.table;
+    for (; i < n; ++i) out[i] = table[in[i]];
+  }
+}
+
+// Consecutive k of row p lie in memory in runs: one, or one per 16-byte chunk of a preshuffled B.
+template <typename F>
+inline void each_run(const PackSource& s, int chunk, std::int64_t p, std::int64_t k, std::int64_t n, F&& f) {
+  if (!s.preshuffled) {
+    f(p * s.ld + k, std::int64_t{0}, n);
+    return;
+  }
+  const std::int64_t row = (p / 16) * 16 * s.ld + (p % 16) * chunk;
+  for (std::int64_t done = 0; done < n;) {
+    const std::int64_t in_chunk = (k + done) % chunk;
+    const std::int64_t take = least(chunk - in_chunk, n - done);
+    f(row + (k + done - in_chunk) * 16 + in_chunk, done, take);
+    done += take;
+  }
+}
+
+template <DType T>
+constexpr int chunk_elements() {
+  return T == DType::fp4 ? 32 : T == DType::fp32 ? 4 : (T == DType::bf16 || T == DType::fp16) ? 8 : 16;
+}
+
+inline std::uint32_t pair_of_bf16(float low, float high) {
+  return (float_to_bits(low) >> 16) | (float_to_bits(high) & 0xffff0000u);
+}
+
+// `n` elements of row p from k as words; the row's words up to the next whole word are written.
+template <DType T, PackKind KIND>
+inline void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, std::int64_t n, std::uint32_t* row) {
+  constexpr int chunk = chunk_elements<T>();
+  if constexpr (KIND == PackKind::f32) {
+    each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
+      decode_run<T>(s, at, length, reinterpret_cast<float*>(row) + offset);
+    });
+  } else if constexpr (KIND == PackKind::i16) {
+    std::int16_t wide[2 * kRowWords];
+    if (n & 1) wide[n] = 0;
+    each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
+      const unsigned char* in = s.base + at;
+      std::int64_t i = 0;
+      for (; i + 16 <= length; i += 16) {
+        __m128i v;
+        __builtin_memcpy(&v, in + i, 16);
+        const __m256i w = _mm256_cvtepi8_epi16(v);
+        __builtin_memcpy(wide + offset + i, &w, 32);
+      }
+      for (; i < length; ++i) wide[offset + i] = static_cast<signed char>(in[i]);
+    });
+    __builtin_memcpy(row, wide, static_cast<std::size_t>((n + 1) / 2) * 4);
+  } else if constexpr (T == DType::bf16) {
+    if (n & 1) row[n / 2] = 0;
+    each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
+      __builtin_memcpy(reinterpret_cast<unsigned char*>(row) + offset * 2, s.base + at * 2,
+                       static_cast<std::size_t>(length) * 2);
+    });
+  } else {
+    float wide[2 * kRowWords];
+    if (n & 1) wide[n] = 0.0f;
+    each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
+      decode_run<T>(s, at, length, wide + offset);
+    });
+    for (std::int64_t i = 0; i < n; i += 2) row[i / 2] = pair_of_bf16(wide[i], wide[i + 1]);
+  }
+}
+
+inline void store_lanes(std::uint32_t* out, __m256 v, int lanes) {
+  if (lanes >= 8) {
+    __builtin_memcpy(out, &v, 32);
+    return;
+  }
+  __m128 part = _mm256_castps256_ps128(v);
+  if (lanes & 4) {
+    __builtin_memcpy(out, &part, 16);
+    out += 4;
+    part = _mm256_extractf128_ps(v, 1);
+  }
+  if (lanes & 2) {
+    const double two = _mm_cvtsd_f64(_mm_castps_pd(part));
+    __builtin_memcpy(out, &two, 8);
+    out += 2;
+    part = _mm_movehl_ps(part, part);
+  }
+  if (lanes & 1) {
+    const float one = _mm_cvtss_f32(part);
+    __builtin_memcpy(out, &one, 4);
+  }
+}
+
+// out[w][r] = rows[r][w] for `words` words of `width` rows; an 8 x 8 block at a time.
+inline void transpose(const std::uint32_t (*rows)[kRowWords], int width, int words, std::uint32_t* out) {
+  for (int r = 0; r < width; r += 8) {
+    const int lanes = width - r < 8 ? width - r : 8;
+    for (int w = 0; w < words; w += 8) {
+      __m256 v[8], t[8];
+      for (int i = 0; i < 8; ++i) __builtin_memcpy(&v[i], &rows[r + i][w], 32);
+      for (int i = 0; i < 4; ++i) {
+        t[2 * i] = _mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]);
+        t[2 * i + 1] = _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]);
+      }
+      for (int h = 0; h < 2; ++h) {
+        v[4 * h + 0] = _mm256_shuffle_ps(t[4 * h], t[4 * h + 2], 0x44);
+        v[4 * h + 1] = _mm256_shuffle_ps(t[4 * h], t[4 * h + 2], 0xee);
+        v[4 * h + 2] = _mm256_shuffle_ps(t[4 * h + 1], t[4 * h + 3], 0x44);
+        v[4 * h + 3] = _mm256_shuffle_ps(t[4 * h + 1], t[4 * h + 3], 0xee);
+      }
+      for (int i = 0; i < 4; ++i) {
+        t[i] = _mm256_permute2f128_ps(v[i], v[i + 4], 0x20);
+        t[i + 4] = _mm256_permute2f128_ps(v[i], v[i + 4], 0x31);
+      }
+      const int live = words - w < 8 ? words - w : 8;
+      for (int i = 0; i < live; ++i) store_lanes(out + (w + i) * width + r, t[i], lanes);
+    }
+  }
+}
+
+template <DType T, PackKind KIND>
+void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
+                       std::int64_t length, std::uint32_t* panel) {
+  constexpr int e = KIND == PackKind::f32 ? 1 : 2;
+  if (width == 1) {  // a panel of one row is the row itself
+    for (std::int64_t k = 0; k < length; k += kRowWords * e)
+      decode_words<T, KIND>(s, p0, k0 + k, least(kRowWords * e, length - k), panel + k / e);
+    return;
+  }
+  alignas(64) std::uint32_t rows[kMaxWidth][kRowWords];
+  for (std::int64_t r = count; r < (width + 7) / 8 * 8; ++r) __builtin_memset(rows[r], 0, sizeof rows[r]);
+  for (std::int64_t k = 0; k < length; k += kRowWords * e) {
+    const std::int64_t take = least(kRowWords * e, length - k);
+    const int words = static_cast<int>((take + e - 1) / e);
+    for (std::int64_t r = 0; r < count; ++r) {
+      decode_words<T, KIND>(s, p0 + r, k0 + k, take, rows[r]);
+      for (int w = words; w % 8 != 0; ++w) rows[r][w] = 0;
+    }
+    transpose(rows, width, words, panel + k / e * width);
+  }
+}
+
+template <DType T, PackKind KIND>
+void pack_p_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
+                       std::int64_t length, std::uint32_t* __restrict panel) {
+  for (std::int64_t k = 0; k < length;) {
+    const std::int64_t at = (k0 + k) * s.ld + p0;
+    if constexpr (KIND == PackKind::f32) {
+      decode_run<T>(s, at, count, reinterpret_cast<float*>(panel));
+      ++k;
+    } else {
+      const bool both = k + 1 < length;
+      const std::int64_t next = both ? at + s.ld : at;
+      const std::uint32_t keep = both ? 0xffff0000u : 0u;
+      if constexpr (KIND == PackKind::i16) {
+        const unsigned char *low = s.base + at, *high = s.base + next;
+        for (std::int64_t i = 0; i < count; ++i) {
+          const std::uint32_t l = static_cast<std::uint16_t>(static_cast<signed char>(low[i]));
+          const std::uint32_t h = static_cast<std::uint32_t>(static_cast<signed char>(high[i])) << 16;
+          panel[i] = l | (h & keep);
+        }
+      } else if constexpr (T == DType::bf16) {
+        const unsigned char *low = s.base + at * 2, *high = s.base + next * 2;
+        for (std::int64_t i = 0; i < count; ++i)
+          panel[i] = load_u16(low + i * 2) | ((static_cast<std::uint32_t>(load_u16(high + i * 2)) << 16) & keep);
+      } else {
+        float low[kMaxWidth], high[kMaxWidth];
+        decode_run<T>(s, at, count, low);
+        decode_run<T>(s, next, count, high);
+        for (std::int64_t i = 0; i < count; ++i) panel[i] = pair_of_bf16(low[i], high[i]) & (keep | 0xffffu);
+      }
+      k += 2;
+    }
+    for (std::int64_t i = count; i < width; ++i) panel[i] = 0;
+    panel += width;
+  }
+}
+
+template <DType T, PackKind KIND>
+inline void pack_as(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
+                    std::int64_t length, void* panel) {
+  std::uint32_t* out = static_cast<std::uint32_t*>(panel);
+  if (s.k_contiguous)
+    pack_k_contiguous<T, KIND>(s, p0, count, width, k0, length, out);
+  else
+    pack_p_contiguous<T, KIND>(s, p0, count, width, k0, length, out);
+}
+
+void pack(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0, std::int64_t length,
+          void* panel) {
+  if (s.kind == PackKind::i16) return pack_as<DType::int8, PackKind::i16>(s, p0, count, width, k0, length, panel);
+#if CKGEN_HOST_LEVEL >= 5
+  if (s.kind == PackKind::bf16) {
+    if (s.type == DType::bf16) return pack_as<DType::bf16, PackKind::bf16>(s, p0, count, width, k0, length, panel);
+    return pack_as<DType::fp8_ocp, PackKind::bf16>(s, p0, count, width, k0, length, panel);
+  }
+#endif
+  switch (s.type) {
+    case DType::fp32: return pack_as<DType::fp32, PackKind::f32>(s, p0, count, width, k0, length, panel);
+    case DType::fp16: return pack_as<DType::fp16, PackKind::f32>(s, p0, count, width, k0, length, panel);
+    case DType::bf16: return pack_as<DType::bf16, PackKind::f32>(s, p0, count, width, k0, length, panel);
+    case DType::fp4: return pack_as<DType::fp4, PackKind::f32>(s, p0, count, width, k0, length, panel);
+    default: return pack_as<DType::fp8_ocp, PackKind::f32>(s, p0, count, width, k0, length, panel);
+  }
+}
+
+void finish(const FinishArgs& f, float* __restrict out) {
+  if (f.acc_is_int) {
+    const std::int32_t* acc = static_cast<const std::int32_t*>(f.acc);
+    for (std::int64_t j = 0; j < f.n; ++j) out[j] = static_cast<float>(acc[j]) * f.a_scale;
+  } else {
+    const float* acc = static_cast<const float*>(f.acc);
+    for (std::int64_t j = 0; j < f.n; ++j) out[j] = acc[j] * f.a_scale;
+  }
+  if (f.b_scale != nullptr)
+    for (std::int64_t j = 0; j < f.n; ++j) out[j] *= f.b_scale[j];
+  else
+    for (std::int64_t j = 0; j < f.n; ++j) out[j] *= f.b_scalar;
+  if (f.bias != nullptr)
+    for (std::int64_t j = 0; j < f.n; ++j) out[j] += f.bias[j];
+}
+
+inline std::uint16_t to_bf16(std::uint32_t u) {
+  const std::uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+  const std::uint32_t nan = ((u >> 16) & 0x8000u) | 0x7fc0u;
+  return static_cast<std::uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+}
+
+void encode(DType c, const float* __restrict in, void* __restrict out, std::int64_t n) {
+  unsigned char* bytes = static_cast<unsigned char*>(out);
+  std::int64_t i = 0;
+  if (c == DType::bf16) {
+    for (; i < n; ++i) {
+      const std::uint16_t h = to_bf16(float_to_bits(in[i]));
+      __builtin_memcpy(bytes + i * 2, &h, 2);
+    }
+  } else if (c == DType::fp16) {
+    for (; i + 8 <= n; i += 8) {
+      __m256 v;
+      __builtin_memcpy(&v, in + i, 32);
+      const __m128i h = _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+      __builtin_memcpy(bytes + i * 2, &h, 16);
+    }
+    for (; i < n; ++i) {
+      const std::uint16_t h = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+      __builtin_memcpy(bytes + i * 2, &h, 2);
+    }
+  } else {
+    __builtin_memcpy(bytes, in, static_cast<std::size_t>(n) * 4);
+  }
+}
+
+void round_to(DType c, float* values, std::int64_t n) {
+  if (c != DType::bf16 && c != DType::fp16) return;
+  for (std::int64_t i = 0; i < n; i += kRowWords) {
+    const std::int64_t take = least(kRowWords, n - i);
+    std::uint16_t half[kRowWords];
+    encode(c, values + i, half, take);
+    PackSource s{};
+    s.base = reinterpret_cast<const unsigned char*>(half);
+    if (c == DType::bf16)
+      decode_run<DType::bf16>(s, 0, take, values + i);
+    else
+      decode_run<DType::fp16>(s, 0, take, values + i);
+  }
+}
+
+}  // namespace
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,83 @@
+// The seam between the driver (portable code) and the code compiled once per ISA: plain structs and function pointers.
+//
+// The ISA translation units include this header and nothing that has inline functions: an inline function compiled with
+// -mavx512f could otherwise be the copy that the linker keeps for everybody.
+#pragma once
+
+#include "ckgen/dtype.hpp"
+
+#include <cstdint>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+
+// What a 32-bit word of a packed panel holds, and what the micro-kernel does with it.
+enum class PackKind : std::uint8_t {
+  f32,   // one fp32; fp32 FMA
+  i16,   // two int16 widened from int8; exact int32 sums
+  bf16,  // two bf16; dot product into fp32
+};
+inline constexpr int kPackKinds = 3;
+constexpr int elements_per_word(PackKind kind) noexcept { return kind == PackKind::f32 ? 1 : 2; }
+
+// acc[mr][nr] (leading dimension ld) from `words` steps over panels a = [words][mr] and b = [words][nr].
+enum MicroFlags : unsigned {
+  kAccumulate = 1,  // continue from acc; otherwise start from zero
+  kScaled = 2,      // f32 only: the sum over these words, times a_scale[i] then b_scale[j], is what is added
+};
+using MicroFn = void (*)(std::int64_t words, const void* a, const void* b, void* acc, std::int64_t ld, unsigned flags,
+                         const float* a_scale, const float* b_scale);
+struct MicroKernel {
+  std::int32_t mr, nr;
+  MicroFn run;
+};
+
+// One operand: P (m of A, n of B) by K, in elements of `type`.
+struct PackSource {
+  const unsigned char* base;
+  DType type;
+  PackKind kind;
+  bool k_contiguous;        // element (p, k) at p*ld + k, otherwise at k*ld + p
+  bool preshuffled;         // element (p, k) where ckgen/preshuffle.hpp puts it; ld is then K
+  std::int64_t ld;
+  const float* table;       // 8-bit floats: value of every code
+  const float (*pairs)[2];  // fp4: the two values of every byte
+};
+
+// Rows [p0, p0+count) x k [k0, k0+length) as a panel [ceil(length/e)][width] of words; what is missing is zero.
+using PackFn = void (*)(const PackSource& source, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
+                        std::int64_t length, void* panel);
+
+// out[j] = (acc[j] * a_scale) * b_scale[j] + bias[j]; b_scale null: b_scalar; bias null: nothing is added.
+struct FinishArgs {
+  const void* acc;
+  bool acc_is_int;
+  std::int64_t n;
+  float a_scale, b_scalar;
+  const float* b_scale;
+  const float* bias;
+};
+using FinishFn = void (*)(const FinishArgs& args, float* out);
+using EncodeFn = void (*)(DType c, const float* in, void* out, std::int64_t n);  // fp32, fp16, bf16; nearest even
+using RoundFn = void (*)(DType c, float* values, std::int64_t n);                // to c and back
+
+struct IsaTable {
+  struct Menu {
+    const MicroKernel* kernels;
+    int count;
+  };
+  Menu menu[kPackKinds];  // the first entry of a menu is what twins use for tall problems
+  PackFn pack;
+  FinishFn finish;
+  EncodeFn encode;
+  RoundFn round;
+};
+
+extern const IsaTable kIsaV3;
+extern const IsaTable kIsaV4;
+extern const IsaTable kIsaV4Bf16;
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,133 @@
+#include "backends/host/threads.hpp"
+
+#include "backends/host/gemm.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+namespace {
+
+thread_local bool inside_pool = false;
+
+// pthread_create rather than std::thread: a machine that refuses a thread must yield a smaller pool, not an exception.
+class Pool {
+ public:
+  Pool() noexcept : owner_(getpid()) {
+    const int wanted = thread_count() - 1;
+    for (int i = 0; i < wanted && workers_ < kMaxWorkers; ++i) {
+      if (pthread_create(&handles_[workers_], nullptr, &Pool::enter, this) != 0) break;
+      ++workers_;
+    }
+  }
+
+  ~Pool() {
+    if (getpid() != owner_) return;  // a forked child has none of these threads
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    for (int i = 0; i < workers_; ++i) pthread_join(handles_[i], nullptr);
+  }
+
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  // false: not taken, the caller must do the work itself
+  bool run(std::int64_t count, int threads, ParallelBody body, void* context) noexcept {
+    if (workers_ == 0 || getpid() != owner_) return false;
+    const std::unique_lock<std::mutex> session(session_, std::try_to_lock);
+    if (!session.owns_lock()) return false;
+    next_.store(0, std::memory_order_relaxed);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      body_ = body;
+      context_ = context;
+      count_ = count;
+      seats_ = threads - 1;
+      next_slot_ = 1;
+      ++epoch_;
+    }
+    wake_.notify_all();
+    inside_pool = true;
+    drain(count, body, context, 0);
+    inside_pool = false;
+    std::unique_lock<std::mutex> lock(mutex_);
+    seats_ = 0;  // who has not joined by now need not
+    done_.wait(lock, [this] { return active_ == 0; });
+    return true;
+  }
+
+ private:
+  static constexpr int kMaxWorkers = 1023;
+
+  static void* enter(void* self) {
+    static_cast<Pool*>(self)->work();
+    return nullptr;
+  }
+
+  void drain(std::int64_t count, ParallelBody body, void* context, int slot) noexcept {
+    for (;;) {
+      const std::int64_t i = next_.fetch_add(1, std::memory_order_relaxed);
+      if (i >= count) return;
+      body(context, i, slot);
+    }
+  }
+
+  void work() noexcept {
+    inside_pool = true;
+    std::uint64_t seen = 0;
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [this, seen] { return stop_ || (epoch_ != seen && seats_ > 0); });
+      if (stop_) return;
+      seen = epoch_;
+      --seats_;
+      ++active_;
+      const int slot = next_slot_++;
+      const ParallelBody body = body_;
+      void* const context = context_;
+      const std::int64_t count = count_;
+      lock.unlock();
+      drain(count, body, context, slot);
+      lock.lock();
+      if (--active_ == 0) done_.notify_one();
+    }
+  }
+
+  const pid_t owner_;
+  std::mutex session_;  // held by the one caller that uses the workers
+  std::mutex mutex_;    // guards everything below but next_
+  std::condition_variable wake_, done_;
+  ParallelBody body_ = nullptr;
+  void* context_ = nullptr;
+  std::int64_t count_ = 0;
+  std::uint64_t epoch_ = 0;
+  int seats_ = 0, next_slot_ = 1, active_ = 0, workers_ = 0;
+  bool stop_ = false;
+  std::atomic<std::int64_t> next_{0};
+  pthread_t handles_[kMaxWorkers];
+};
+
+Pool& pool() noexcept {
+  static Pool instance;
+  return instance;
+}
+
+}  // namespace
+
+void parallel_for_raw(std::int64_t count, int threads, ParallelBody body, void* context) noexcept {
+  if (count > 1 && threads > 1 && !inside_pool && pool().run(count, threads, body, context)) return;
+  for (std::int64_t i = 0; i < count; ++i) body(context, i, 0);
+}
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,59 @@
+// Where a problem is to run: the arch and the compute-unit count decide, nothing in the environment does.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <ckgen/arch_data.hpp>
+#include <ckgen/status.hpp>
+
+namespace ckgen {
+inline namespace v1 {
+
+enum class DeviceKind : std::uint8_t {
+  unknown,    // an arch that this build does not know: status() says which
+  simulated,  // answers like that chip, runs the host twins
+  host,       // this CPU
+  gpu,        // a real GPU behind the HIP runtime
+};
+
+/// A small value, copyable, trivially destructible. `cu_num` is what HIP reports as multiprocessors; cores on a CPU.
+class Device {
+ public:
+  /// "gfx942" with its default count when `cu_num` is 0, or "gfx942:304". Any known arch, CPUs too.
+  static Device simulated(std::string_view target, std::uint32_t cu_num = 0) noexcept;
+
+  /// This CPU: the best x86 level that cpuid offers, its cores and its brand.
+  static Device host() noexcept;
+
+  /// The calling thread's current HIP device, asked anew on each call (hipGetDevice), its properties kept per device id.
+  /// The host where no HIP runtime or no device answers; note() then says why. The runtime is found by the dynamic
+  /// loader as libamdhip64.so, or is the file that CKGEN_HIP_LIBRARY names when the first call is made. Thread-safe.
+  static Device current() noexcept;
+
+  Arch arch() const noexcept { return arch_; }
+  std::uint32_t cu_num() const noexcept { return cu_num_; }
+  DeviceKind kind() const noexcept { return kind_; }
+  /// The HIP device id of a GPU, else -1.
+  int id() const noexcept { return id_; }
+  /// The arch's name, also of an unknown one.
+  const char* gfx() const noexcept { return gfx_; }
+  /// The CPU's brand on the host, else "".
+  const char* brand() const noexcept { return brand_; }
+  /// Why current() answered with the host, else "".
+  const char* note() const noexcept { return note_; }
+  explicit operator bool() const noexcept { return kind_ != DeviceKind::unknown; }
+  Status status() const noexcept;
+
+ private:
+  Arch arch_{};
+  DeviceKind kind_ = DeviceKind::unknown;
+  int id_ = -1;
+  std::uint32_t cu_num_ = 0;
+  char gfx_[40] = {};
+  char brand_[72] = {};
+  char note_[160] = {};
+};
+
+}  // namespace v1
+}  // namespace ckgen

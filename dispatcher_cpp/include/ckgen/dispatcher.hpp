@@ -1,0 +1,91 @@
+// Picks an instance for a problem on a device, says why, and runs it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <ckgen/plan.hpp>
+#include <ckgen/registry.hpp>
+#include <ckgen/verbose.hpp>
+
+namespace ckgen {
+inline namespace v1 {
+
+struct BenchOptions {
+  int warmup = 3;
+  int runs = 11;
+};
+
+/// Microseconds of wall clock, each run from launch to completion.
+struct BenchResult {
+  double median_us = 0;
+  double min_us = 0;
+  double max_us = 0;
+  int runs = 0;
+};
+
+/// Why nothing was chosen, e.g. "K = 2050 is not a multiple of 128 (rule gemm.blockscale.k-group)"; empty for a selection
+/// that holds an instance.
+std::string reason(const Selection& selection);
+
+/// Called for each instance that supports a problem; false ends the enumeration.
+using EnumerateFn = bool (*)(void* context, const Selection& selection);
+
+/// Immutable after construction but for its override file, so one may serve any number of threads: every const member
+/// is thread-safe. select() neither allocates nor throws nor locks, unless recording or verbose output is on.
+/// The tiers and their order: docs/selection.md.
+class Dispatcher {
+ public:
+  /// Takes a snapshot of the registry. Without options: DispatcherOptions::from_environment().
+  explicit Dispatcher(const Registry& registry) noexcept;
+  Dispatcher(const Registry& registry, const DispatcherOptions& options) noexcept;
+  ~Dispatcher();
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+
+  /// Whether the options could be honoured: an unknown forced name, an unreadable or stale override file.
+  const Status& status() const noexcept;
+  /// The snapshot that indices of a Selection refer to.
+  const Registry& registry() const noexcept;
+
+  /// The first candidate of the walk that supports the problem.
+  Selection select(const Problem& problem, const Device& device) const noexcept;
+
+  /// The first candidate behind `after` in the walk that is another instance or another k_batch.
+  Selection next(const Problem& problem, const Device& device, const Selection& after) const noexcept;
+
+  /// Every instance that supports the problem on the device with k_batch 1, in the order of registration.
+  void enumerate(const Problem& problem, const Device& device, EnumerateFn call, void* context) const noexcept;
+
+  /// Pure: no GPU call. The reason where nothing can be selected. `Plan::launchable` says if it can also be run here.
+  Result<Plan> plan(const Problem& problem, const Device& device) const noexcept;
+  /// The plan of a given selection, e.g. from next().
+  Result<Plan> plan(const Problem& problem, const Device& device, const Selection& selection) const noexcept;
+
+  /// Checks the arguments against the plan, then launches and returns: no timing, allocation or synchronisation.
+  /// `workspace`: plan.workspace_size bytes, 64-byte aligned, of the device (host memory on a simulated device).
+  Status run(const Plan& plan, const GemmArgs& args, void* workspace, Stream stream) const noexcept;
+  /// The same with workspace from the dispatcher's pool for (device, stream); allocates when it must grow.
+  Status run(const Plan& plan, const GemmArgs& args, Stream stream) const noexcept;
+
+  /// The median of timed runs on the default stream, workspace from the pool. Overwrites C.
+  Result<BenchResult> bench(const Plan& plan, const GemmArgs& args, const BenchOptions& options = {}) const noexcept;
+
+  /// The whole trail as text: each tier, each rejected candidate with its rule. Empty only when memory is exhausted.
+  std::string explain(const Problem& problem, const Device& device) const noexcept;
+
+  /// Reads an override file (columns target,signature,B,M,N,K,instance,k_batch in any order; `#` starts a comment) in
+  /// place of the one before. Not ok: rows that were left out, with line and reason; the others hold nevertheless.
+  /// An unreadable file changes nothing. Safe beside concurrent select().
+  Status load_overrides(const char* path) noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace v1
+}  // namespace ckgen

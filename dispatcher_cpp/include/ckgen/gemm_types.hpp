@@ -1,0 +1,96 @@
+// What a GEMM is (GemmTraits) and what a caller passes to run one (GemmArgs): C = epilogue(A * B).
+//
+// A is M x K, B is K x N, C is M x N. The layout's letters say row-major (r) or column-major (c) for A, B, C; C is
+// always row-major. Sizes, leading dimensions and batch strides count elements and are 64-bit.
+// Plain aggregates: no errors, no thread affinity. Formulas (all in fp32 unless acc says otherwise):
+//   none        C = sum_k A B (+ bias[n])
+//   per_tensor  C = (acc * a_scale[0]) * b_scale[0] (+ bias[n])
+//   rowwise     C = (acc * a_scale[m]) * b_scale[n] (+ bias[n])
+//   blockscale  acc = sum over 128-wide K groups g of (partial_g * a_scale[m][g]) * b_scale[n / 128][g]
+//   mx          acc = sum over 32-wide K groups g of (partial_g * 2^(a_scale[m][g]-127)) * 2^(b_scale[n][g]-127)
+#pragma once
+
+#include "ckgen/dtype.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+namespace ckgen {
+inline namespace v1 {
+
+enum class Quant : std::uint8_t { none, per_tensor, rowwise, blockscale, mx };
+enum class Layout : std::uint8_t { rcr, rrr, ccr, crr };
+
+constexpr bool a_is_row_major(Layout l) noexcept { return l == Layout::rcr || l == Layout::rrr; }
+constexpr bool b_is_row_major(Layout l) noexcept { return l == Layout::rrr || l == Layout::crr; }
+
+constexpr std::string_view name(Quant q) noexcept {
+  switch (q) {
+    case Quant::none: return "none";
+    case Quant::per_tensor: return "per_tensor";
+    case Quant::rowwise: return "rowwise";
+    case Quant::blockscale: return "blockscale";
+    case Quant::mx: return "mx";
+  }
+  return "none";
+}
+
+constexpr std::string_view name(Layout l) noexcept {
+  switch (l) {
+    case Layout::rcr: return "rcr";
+    case Layout::rrr: return "rrr";
+    case Layout::ccr: return "ccr";
+    case Layout::crr: return "crr";
+  }
+  return "rcr";
+}
+
+struct GemmTraits {
+  DType a, b, c, acc;  // acc: fp32, or int32 when a and b are int8
+  Layout layout;
+  Quant quant;
+  bool preshuffle_b;  // B is stored as ckgen/preshuffle.hpp lays it out; layout must then be rcr or ccr
+  bool bias;
+};
+
+struct GemmArgs {
+  const void* a;
+  const void* b;
+  void* c;
+  // rowwise: fp32[M], fp32[N]; per_tensor: fp32[1] each; blockscale: fp32 [M][ceil(K/128)] (see a_scale_row_major) and
+  // [ceil(N/128)][ceil(K/128)]; mx: e8m0 bytes [M][ceil(K/32)] and [N][ceil(K/32)]; none: ignored.
+  const void* a_scale;
+  const void* b_scale;
+  const void* bias;        // fp32[N], shared by the whole batch; null when the traits say no bias
+  bool a_scale_row_major;  // blockscale only: false = a_scale is [ceil(K/128)][M]
+  std::int64_t m, n, k, batch;
+  std::int64_t lda, ldb, ldc;  // ldb is ignored when B is preshuffled
+  // 0 broadcasts A or B (and that operand's scales); C must have a stride when batch > 1. The scales of batch i follow
+  // those of batch i-1 without a gap, except per_tensor ones, which all batches share.
+  std::int64_t batch_stride_a, batch_stride_b, batch_stride_c;
+};
+
+// Levels of x86-64 that host kernels are compiled for; each contains the ones before it.
+enum class Isa : std::uint8_t { x86_64_v3, x86_64_v4, x86_64_v4_bf16, x86_64_amx };
+
+// A GPU instance's Config as its twin needs it. Split s covers k in [s*chunk, (s+1)*chunk) with
+// chunk = ceil(K / (k_batch*tile_k)) * tile_k; the last may be short, later ones empty.
+struct TwinConfig {
+  std::int32_t tile_m, tile_n, tile_k;
+  // 0 no split; 1 the splits' accumulators are added in split order, then one epilogue; 2 'atomic': each split goes
+  // through the epilogue (bias with split 0), is rounded to the C dtype and added in the C dtype in split order.
+  std::int32_t k_batch_mode;
+  // An unpadded dimension must be a multiple of its tile, but only where both CK and CK Tile demand it: K always
+  // (of k_batch * tile_k), M when A is column-major, N when B is row-major. The full rules are the dispatcher's.
+  bool pad_m, pad_n, pad_k;
+};
+
+// A host instance's Config. mr x nr: register tile (see host_register_tiles); mc x nc: block of C that one thread
+// finishes; kc: depth of K that stays in its cache; threads: at most this many, 0 = all.
+struct HostConfig {
+  Isa isa;
+  std::int32_t mr, nr, mc, nc, kc, threads;
+};
+
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,77 @@
+// One kernel that can be chosen: its signature, what it supports as numbers, and how it is launched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ckgen/arch_data.hpp>
+#include <ckgen/gemm_types.hpp>
+#include <ckgen/problem.hpp>
+#include <ckgen/signature.hpp>
+#include <ckgen/status.hpp>
+
+namespace ckgen {
+inline namespace v1 {
+
+enum class Backend : std::uint8_t { ck_tile, ck, hip, asm_, host };
+
+/// An opaque stream of the device (hipStream_t on AMD GPUs); null is the default stream.
+using Stream = void*;
+
+struct Tile {
+  std::int32_t m;
+  std::int32_t n;
+  std::int32_t k;
+};
+
+/// What a problem must satisfy, as integers; the same numbers are evaluated in Python. Zero means: not asked.
+struct Constraints {
+  std::int32_t m_multiple;
+  std::int32_t n_multiple;
+  std::int32_t k_multiple;            // of K
+  std::int32_t k_multiple_per_split;  // of K / k_batch, where k_batch > 1; the splits are then equal
+  std::int32_t min_k;
+  std::int32_t max_k_batch;  // at least 1
+  bool atomic_split;         // with k_batch > 1 the result depends on the order of workgroups
+};
+
+struct InstanceDesc;
+
+/// Arguments that were checked and a plan that fits them; the launcher neither allocates nor synchronises.
+struct Launch {
+  const InstanceDesc* instance;
+  const Problem* problem;
+  std::uint32_t k_batch;
+  const GemmArgs* args;
+  void* workspace;
+  Stream stream;
+};
+using LaunchFn = Status (*)(const Launch&) noexcept;
+using WorkspaceFn = std::size_t (*)(const InstanceDesc&, const Problem&, std::uint32_t k_batch) noexcept;
+
+/// A constant per instance, emitted by the generator or filled by a user. Names live as long as the registry.
+/// `device` launches on a GPU of one of `archs`, `twin` is the host kernel of the same contract; either may be null.
+struct InstanceDesc {
+  const char* name;
+  std::uint64_t id;  // content id: a hash of the name
+  Signature signature;
+  Backend backend;
+  std::uint32_t archs;       // bit i: Arch with value i
+  const char* table_kernel;  // the peer's own name, or ""
+  Tile macro_tile;
+  Constraints constraints;
+  TwinConfig twin_config;
+  HostConfig host_config;
+  WorkspaceFn workspace;
+  LaunchFn device;
+  LaunchFn twin;
+  void* context;  // a user's own, passed through Launch::instance
+};
+
+/// Whether `arch` is one of the instance's.
+constexpr bool runs_on(const InstanceDesc& instance, Arch arch) noexcept {
+  return (instance.archs >> static_cast<unsigned>(arch) & 1U) != 0;
+}
+
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,71 @@
+// What a generated tree hands to a Registry: constants only, one SignatureUnit per signature.
+#pragma once
+
+#include <cstdint>
+
+#include <ckgen/instance.hpp>
+#include <ckgen/lookup.hpp>
+
+/// Raised whenever the layout of generated constants changes.
+#define CKGEN_RUNTIME_ABI 1
+
+namespace ckgen {
+inline namespace v1 {
+
+enum class Feature : std::uint8_t { m, n, k, mn };
+enum class Compare : std::uint8_t { le, lt, eq, ne };
+
+/// One condition of a decision rule's arm, e.g. MN <= 307200.
+struct Condition {
+  Feature feature;
+  Compare compare;
+  std::int64_t value;
+};
+
+/// An ordered arm of a decision rule: the first whose conditions all hold answers with `choice`.
+struct Arm {
+  const Condition* conditions;
+  std::uint32_t condition_count;
+  Choice choice;
+};
+
+/// A decision rule for one (signature, arch): its leaves are instances of the same unit.
+struct Heuristic {
+  const char* name;
+  Arch arch;
+  const Arm* arms;
+  std::uint32_t arm_count;
+};
+
+/// The instances of one arch that answer where no table does, in order of preference.
+struct Defaults {
+  Arch arch;
+  const std::uint16_t* instances;
+  std::uint32_t count;
+};
+
+/// Everything about one signature. Tables, heuristics and defaults index `instances`.
+struct SignatureUnit {
+  const char* name;  // the canonical string
+  Signature signature;
+  const InstanceDesc* instances;
+  std::uint32_t instance_count;
+  const LookupTable* const* tables;
+  std::uint32_t table_count;
+  const Heuristic* heuristics;
+  std::uint32_t heuristic_count;
+  const Defaults* defaults;
+  std::uint32_t default_count;
+};
+
+/// A generated library. `build_id` is a digest of the plan that it was generated from.
+struct Library {
+  const char* name;
+  std::uint32_t abi;
+  std::uint64_t build_id;
+  const SignatureUnit* const* units;
+  std::uint32_t unit_count;
+};
+
+}  // namespace v1
+}  // namespace ckgen

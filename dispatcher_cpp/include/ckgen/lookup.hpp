@@ -1,0 +1,130 @@
+// Lookup tables as plain constants: no construction at run time, the same bytes and the same hash as in Python.
+#pragma once
+
+#include <cstdint>
+
+#include <ckgen/arch_data.hpp>
+
+namespace ckgen {
+inline namespace v1 {
+
+/// What a row chose: an instance of the table's own SignatureUnit and a number of K splits (0: the kernel decides).
+struct Choice {
+  std::uint16_t instance;
+  std::uint16_t k_batch;
+};
+
+/// Measured sizes first, first + step, …, last (M, in rows) that one choice won. `step` is at least 1.
+struct Rung {
+  std::uint32_t first;
+  std::uint32_t last;
+  std::uint32_t step;
+  std::uint32_t choice;
+};
+
+/// The ladder of one (N, K, batch): rungs ascending in M. `external` rungs name kernels of other libraries.
+struct Group {
+  std::uint32_t n;
+  std::uint32_t k;
+  std::uint32_t batch;
+  std::uint32_t rung_begin;
+  std::uint16_t rung_count;
+  std::uint16_t external_count;
+  std::uint32_t external_begin;
+};
+
+/// A kernel of a library that ckgen does not generate, under the name that the library gives it.
+struct ExternalKernel {
+  const char* library;
+  const char* name;
+};
+
+/// One line of a peer's rounding of M: taken where m_over < M <= m_up_to and N > n_over.
+struct RoundingBand {
+  enum class To : std::uint8_t { m, multiple, value, power_of_2 };
+  To to;
+  std::uint32_t of;  // of the multiple, or the value
+  std::uint32_t m_over;
+  std::uint32_t m_up_to;  // 0xffffffff: no bound
+  std::uint32_t n_over;
+};
+
+/// A rounding: its first band that fits gives one candidate M; none that fits gives none.
+struct Rounding {
+  const RoundingBand* bands;
+  std::uint32_t band_count;
+};
+
+/// How M between and beyond the measured sizes is answered.
+/// near: the next measured M' with M' <= max(M + near_add, M * near_factor); beyond it the answer is `far`.
+/// With kernel_m (a peer's policy) each rounding gives one candidate M, tried in order, in place of `exact` and `near`;
+/// split_k_m gives those of the row that k_batch is taken from.
+struct LadderPolicy {
+  std::uint32_t near_add;
+  std::uint32_t near_factor;
+  const Rounding* kernel_m;
+  std::uint32_t kernel_m_count;
+  const Rounding* split_k_m;
+  std::uint32_t split_k_m_count;
+};
+
+/// All rows of one (signature, target). `slots` is an open-addressing table over groups: 0 is empty, else index + 1.
+struct LookupTable {
+  std::uint64_t signature;
+  Arch arch;
+  std::uint32_t cu_num;
+  const std::uint16_t* slots;
+  std::uint32_t slot_mask;
+  const Group* groups;
+  std::uint32_t group_count;
+  const Rung* rungs;
+  const Choice* choices;
+  const Rung* external_rungs;
+  const ExternalKernel* externals;
+  std::uint32_t external_count;
+  const LadderPolicy* policy;
+};
+
+/// The hash of a group's key, as the generator lays it out (splitmix64's finaliser over the packed words).
+constexpr std::uint32_t group_hash(std::uint32_t n, std::uint32_t k, std::uint32_t batch) noexcept {
+  std::uint64_t x = (static_cast<std::uint64_t>(n) << 32 | k) ^ static_cast<std::uint64_t>(batch) * 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return static_cast<std::uint32_t>(x ^ (x >> 31));
+}
+
+/// The group of (n, k, batch), or null. Sizes beyond 32 bits never match.
+constexpr const Group* find_group(const LookupTable& table, std::uint64_t n, std::uint64_t k, std::uint64_t batch) noexcept {
+  if ((n | k | batch) >> 32 != 0) return nullptr;
+  const auto n32 = static_cast<std::uint32_t>(n);
+  const auto k32 = static_cast<std::uint32_t>(k);
+  const auto b32 = static_cast<std::uint32_t>(batch);
+  for (std::uint32_t slot = group_hash(n32, k32, b32) & table.slot_mask;; slot = (slot + 1) & table.slot_mask) {
+    const std::uint16_t entry = table.slots[slot];
+    if (entry == 0) return nullptr;
+    const Group& group = table.groups[entry - 1];
+    if (group.n == n32 && group.k == k32 && group.batch == b32) return &group;
+  }
+}
+
+/// The first rung of [begin, begin + count) whose last measured size is at least m; count when there is none.
+constexpr std::uint32_t rung_at_or_above(const Rung* begin, std::uint32_t count, std::uint64_t m) noexcept {
+  std::uint32_t low = 0;
+  std::uint32_t size = count;
+  while (size > 0) {
+    const std::uint32_t half = size / 2;
+    const bool below = begin[low + half].last < m;
+    low = below ? low + half + 1 : low;
+    size = below ? size - half - 1 : half;
+  }
+  return low;
+}
+
+/// The smallest measured size of `rung` that is at least m (m must not exceed rung.last).
+constexpr std::uint64_t measured_at_or_above(const Rung& rung, std::uint64_t m) noexcept {
+  if (m <= rung.first) return rung.first;
+  return rung.first + (m - rung.first + rung.step - 1) / rung.step * rung.step;
+}
+
+}  // namespace v1
+}  // namespace ckgen

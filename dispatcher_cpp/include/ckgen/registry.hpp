@@ -1,0 +1,64 @@
+// The set of instances that a Dispatcher chooses from; filled explicitly, nothing happens before main.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include <ckgen/library.hpp>
+#include <ckgen/selection.hpp>
+
+namespace ckgen {
+inline namespace v1 {
+
+namespace detail {
+struct RegistryState;
+}
+
+/// Instances of generated libraries and of users, numbered in the order of registration.
+///
+/// A Dispatcher keeps a snapshot: what is added to the Registry afterwards is not seen by it, and indices of a
+/// Selection refer to that snapshot (they stay valid here too, as nothing is ever removed). Several registries may live
+/// side by side. Errors: every `add` and `provide` is all or nothing and says what it refused.
+/// Thread-safety: const members may be called concurrently; the others need exclusive access.
+class Registry {
+ public:
+  Registry() noexcept;
+  ~Registry();
+  Registry(const Registry&) noexcept;
+  Registry& operator=(const Registry&) noexcept;
+  Registry(Registry&&) noexcept;
+  Registry& operator=(Registry&&) noexcept;
+
+  /// A generated library. Refused: another CKGEN_RUNTIME_ABI, a name that is taken, tables that point outside.
+  /// The library's constants must outlive the registry and its dispatchers.
+  Status add(const Library& library) noexcept;
+
+  /// A user's own instance, copied; the strings and functions that it points to must outlive the registry.
+  /// It takes part by name (forced, override, next) and as the last default of its signature on its archs.
+  Status add(const InstanceDesc& instance) noexcept;
+
+  /// Adds `instance` and lets it answer wherever a table's winner is `kernel` of `library`, a library that ckgen does
+  /// not generate. Refused where no table that was added before names that kernel, or it is provided already.
+  Status provide(std::string_view library, std::string_view kernel, const InstanceDesc& instance) noexcept;
+
+  std::uint32_t size() const noexcept;
+  /// `index` must be below size().
+  const InstanceDesc& instance(std::uint32_t index) const noexcept;
+  /// The index of an instance, or no_index.
+  std::uint32_t find(std::string_view name) const noexcept;
+  std::uint32_t find_id(std::uint64_t id) const noexcept;
+
+  std::uint32_t external_count() const noexcept;
+  /// `index` must be below external_count(); Selection::external is such an index.
+  const ExternalKernel& external(std::uint32_t index) const noexcept;
+  /// The instance that provides an external kernel, or no_index.
+  std::uint32_t provider(std::uint32_t external) const noexcept;
+
+ private:
+  friend class Dispatcher;
+  std::shared_ptr<const detail::RegistryState> state_;
+};
+
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,43 @@
+// The outcome of a call: a stable code and a short message; trivially copyable, never allocates, never throws.
+#pragma once
+
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <type_traits>
+
+namespace ckgen {
+inline namespace v1 {
+
+enum class StatusCode : std::int32_t {
+  ok = 0,
+  unsupported = 1,       // legal, but this instance, CPU or build cannot do it
+  invalid_argument = 2,  // the caller's sizes, strides or pointers contradict each other
+  no_device = 3,
+  internal = 4,
+};
+
+struct Status {
+  StatusCode code;
+  char message[240];  // NUL-terminated; empty when ok
+
+  constexpr bool ok() const noexcept { return code == StatusCode::ok; }
+  static constexpr Status success() noexcept { return Status{StatusCode::ok, {}}; }
+
+#if defined(__GNUC__)
+  __attribute__((format(printf, 2, 3)))
+#endif
+  static Status error(StatusCode code, const char* format, ...) noexcept {
+    Status s{code, {}};
+    std::va_list ap;
+    va_start(ap, format);
+    std::vsnprintf(s.message, sizeof s.message, format, ap);
+    va_end(ap);
+    return s;
+  }
+};
+
+static_assert(std::is_trivially_copyable<Status>::value, "Status crosses the C ABI by value");
+
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,31 @@
+// What a Dispatcher says and writes beside its answers, and where that is set.
+#pragma once
+
+#include <string>
+
+namespace ckgen {
+inline namespace v1 {
+
+/// Options of one Dispatcher. Nothing reads the environment later than from_environment().
+///
+/// verbose: one line on stderr for each selection, `v1` naming this form; fields are separated by commas:
+///   ckgen_verbose,v1,select,<signature>,<gfx:cu_num>,b<B>m<M>n<N>k<K>,<tier>,<instance>,<k_batch>,<reason>
+/// `b` is 0 where the signature is not batched; <instance> and <reason> are `-` where there is none; a comma inside a
+/// reason is written as a semicolon. Fields 4 to 6 are the arguments that `ckgen explain` takes, so each line is its own
+/// reproducer.
+///
+/// record: a folder; problems answered below `near` are appended, once per (signature, target, shape), to
+/// <record>/<signature>_untuned.csv with the header `M,N,K` (`B,M,N,K` where batched), the tuner's input.
+/// At most 10,000 shapes per process. Several processes may share a folder.
+struct DispatcherOptions {
+  bool verbose = false;
+  std::string force;          // an instance's name: chosen for every problem
+  std::string record;         // a folder, or empty
+  std::string override_file;  // a CSV, or empty; see Dispatcher::load_overrides
+
+  /// CKGEN_VERBOSE=1, CKGEN_FORCE, CKGEN_RECORD, CKGEN_OVERRIDE.
+  static DispatcherOptions from_environment();
+};
+
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,123 @@
+#include "overrides.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include <ckgen/device.hpp>
+#include <ckgen/signature_text.hpp>
+
+#include "query.hpp"
+
+namespace ckgen::detail {
+namespace {
+
+constexpr std::array<std::string_view, 8> kColumns = {"target", "signature", "B", "M", "N", "K", "instance", "k_batch"};
+
+std::string_view trimmed(std::string_view text) noexcept {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+std::vector<std::string_view> split(std::string_view line) {
+  std::vector<std::string_view> cells;
+  for (;;) {
+    const auto comma = line.find(',');
+    cells.push_back(trimmed(line.substr(0, comma)));
+    if (comma == std::string_view::npos) return cells;
+    line.remove_prefix(comma + 1);
+  }
+}
+
+bool number(std::string_view text, std::int64_t low, std::int64_t& out) noexcept {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc{} && end == text.data() + text.size() && out >= low;
+}
+
+std::string quoted(const char* what, std::string_view text) { return std::string(what) + " '" + std::string(text) + "'"; }
+
+/// The file's columns in the order of kColumns; false where one is missing.
+bool order_of(const std::vector<std::string_view>& header, std::array<std::size_t, kColumns.size()>& order) {
+  for (std::size_t i = 0; i < kColumns.size(); ++i) {
+    std::size_t at = 0;
+    while (at < header.size() && header[at] != kColumns[i]) ++at;
+    if (at == header.size()) return false;
+    order[i] = at;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::size_t OverrideTable::Hash::operator()(const Key& key) const noexcept {
+  std::uint64_t x = key.signature * 0x9e3779b97f4a7c15ULL ^ (std::uint64_t{key.cu_num} << 8 | static_cast<std::uint64_t>(key.arch));
+  for (const std::int64_t size : {key.batch, key.m, key.n, key.k})
+    x = (x ^ (x >> 29) ^ static_cast<std::uint64_t>(size)) * 0xbf58476d1ce4e5b9ULL;
+  return x ^ (x >> 31);
+}
+
+std::string OverrideTable::add(const RegistryState& state, const std::vector<std::string_view>& cells) {
+  const Device device = Device::simulated(cells[0]);
+  if (!device) return quoted("unknown target", cells[0]);
+  const Result<Signature> signature = parse_signature(cells[1]);
+  if (!signature) return signature.status().message;
+  const Signature wanted = resolved(*signature, device.arch());
+  Key key{wanted.pack(), device.arch(), device.cu_num(), 0, 0, 0, 0};
+  if (wanted.batched && !number(cells[2], 1, key.batch)) return quoted("B is not a size:", cells[2]);
+  if (!number(cells[3], 1, key.m)) return quoted("M is not a size:", cells[3]);
+  if (!number(cells[4], 1, key.n)) return quoted("N is not a size:", cells[4]);
+  if (!number(cells[5], 1, key.k)) return quoted("K is not a size:", cells[5]);
+  const std::uint32_t instance = state.find(cells[6]);
+  if (instance == no_index) return quoted("unknown instance", cells[6]);
+  std::int64_t k_batch = 0;
+  if (!number(cells[7], 0, k_batch) || k_batch > 0xffff) return quoted("k_batch is not a number of splits:", cells[7]);
+  if (state.instances[instance]->signature != wanted) return quoted("of another signature: instance", cells[6]);
+  if (!rows_.emplace(key, Override{instance, static_cast<std::uint32_t>(k_batch)}).second) return "a second row for this shape";
+  return {};
+}
+
+Status Overrides::load(const RegistryState& state, const char* path) noexcept {
+  try {
+    std::ifstream file(path);
+    if (!file) return Status::error(StatusCode::invalid_argument, "override file %s cannot be read", path);
+    auto table = std::make_unique<OverrideTable>();
+    std::array<std::size_t, kColumns.size()> order{};
+    bool has_header = false;
+    int line_number = 0;
+    int left_out = 0;
+    std::string line;
+    std::string first;
+    while (std::getline(file, line)) {
+      ++line_number;
+      const std::string_view text = trimmed(line);
+      if (text.empty() || text.front() == '#') continue;
+      const std::vector<std::string_view> cells = split(text);
+      if (!has_header) {
+        has_header = order_of(cells, order);
+        if (has_header) continue;
+        return Status::error(StatusCode::invalid_argument,
+                             "override file %s:%d: expected the columns target,signature,B,M,N,K,instance,k_batch", path,
+                             line_number);
+      }
+      std::vector<std::string_view> ordered;
+      for (const std::size_t at : order) ordered.push_back(at < cells.size() ? cells[at] : std::string_view());
+      const std::string reason = table->add(state, ordered);
+      if (reason.empty()) continue;
+      std::fprintf(stderr, "ckgen: override file %s:%d left out: %s\n", path, line_number, reason.c_str());
+      if (left_out++ == 0) first = std::to_string(line_number) + ": " + reason;
+    }
+    const std::lock_guard lock(mutex_);
+    tables_.push_back(std::move(table));
+    current_.store(tables_.back()->empty() ? nullptr : tables_.back().get(), std::memory_order_release);
+    if (left_out == 0) return Status::success();
+    return Status::error(StatusCode::invalid_argument, "override file: %d row%s left out, first line %s", left_out,
+                         left_out == 1 ? "" : "s", first.c_str());
+  } catch (...) {
+    return Status::error(StatusCode::internal, "out of memory while reading overrides");
+  }
+}
+
+}  // namespace ckgen::detail

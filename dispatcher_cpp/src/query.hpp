@@ -1,0 +1,56 @@
+// A problem on a device, resolved: what every consumer of the walk starts from.
+#pragma once
+
+#include <ckgen/device.hpp>
+#include <ckgen/problem.hpp>
+
+#include "index.hpp"
+#include "overrides.hpp"
+#include "supports.hpp"
+
+namespace ckgen::detail {
+
+constexpr DType resolved(DType dtype, Fp8Flavour flavour) noexcept {
+  if (flavour == Fp8Flavour::none) return dtype;
+  const bool fnuz = flavour == Fp8Flavour::fnuz;
+  if (dtype == DType::fp8) return fnuz ? DType::fp8_fnuz : DType::fp8_ocp;
+  if (dtype == DType::bf8) return fnuz ? DType::bf8_fnuz : DType::bf8_ocp;
+  return dtype;
+}
+
+/// Plain fp8 and bf8 of A, B and C in the arch's flavour.
+constexpr Signature resolved(Signature signature, Arch arch) noexcept {
+  const Fp8Flavour flavour = arch_info(arch).fp8;
+  signature.a = resolved(signature.a, flavour);
+  signature.b = resolved(signature.b, flavour);
+  signature.c = resolved(signature.c, flavour);
+  return signature;
+}
+
+struct Query {
+  const RegistryState& state;
+  const Index& index;
+  const OverrideTable* overrides;  // null where there are none
+  bool is_forced;
+  std::uint32_t forced;  // no_index where the forced name is unknown
+  Signature signature;
+  Sizes sizes;
+  bool deterministic;
+  Arch arch;
+  std::uint32_t cu_num;
+
+  /// The batch of table keys: 0 where the signature is not batched.
+  std::int64_t key_batch() const noexcept { return signature.batched ? sizes.batch : 0; }
+
+  Verdict verdict(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
+    if ((instance.archs & runnable_archs(arch)) == 0) return no_instance();
+    return supports(instance.constraints, sizes, k_batch, deterministic);
+  }
+
+  /// For instances that come from outside the problem's own unit.
+  Verdict foreign_verdict(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
+    return instance.signature == signature ? verdict(instance, k_batch) : no_instance();
+  }
+};
+
+}  // namespace ckgen::detail

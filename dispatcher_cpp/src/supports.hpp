@@ -1,0 +1,87 @@
+// Is a problem legal, and can an instance run it? The integers of problem_rules.hpp and Constraints, as in Python.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include <ckgen/instance.hpp>
+#include <ckgen/problem_rules.hpp>
+
+namespace ckgen::detail {
+
+/// A rule that was broken, with the numbers of its message; rule 0 means that none was.
+struct Verdict {
+  std::uint16_t rule = 0;
+  std::int64_t measured = 0;
+  std::int64_t limit = 0;
+
+  bool ok() const noexcept { return rule == 0; }
+};
+
+/// The sizes as table keys and rules see them: batch is 0 where the signature is not batched and the caller said 1.
+struct Sizes {
+  std::int64_t m, n, k, batch;
+};
+
+inline Verdict broken(ProblemRule rule, std::int64_t measured, std::int64_t limit) noexcept {
+  return {static_cast<std::uint16_t>(rule), measured, limit};
+}
+
+inline Verdict no_instance() noexcept { return broken(ProblemRule::gemm_no_instance, 0, 0); }
+
+template <std::size_t I>
+inline bool breaks(const Signature& signature, const Sizes& sizes, Verdict& verdict) noexcept {
+  constexpr SignatureRule rule = signature_rules[I];
+  if (rule.batched >= 0 && signature.batched != (rule.batched != 0)) return false;
+  if (rule.preshuffle_b >= 0 && signature.preshuffle_b != (rule.preshuffle_b != 0)) return false;
+  if (rule.quant >= 0 && signature.quant != static_cast<Quant>(rule.quant)) return false;
+  const std::int64_t size = rule.size == ProblemSize::m   ? sizes.m
+                            : rule.size == ProblemSize::n ? sizes.n
+                            : rule.size == ProblemSize::k ? sizes.k
+                                                          : sizes.batch;
+  std::int64_t limit = rule.value;
+  if constexpr (rule.test == ProblemTest::multiple_of_bits) {
+    const int width = bits(signature.b);
+    if (width == 0) return false;
+    limit = rule.value / width;
+  }
+  const bool holds = rule.test == ProblemTest::at_least  ? size >= limit
+                     : rule.test == ProblemTest::at_most ? size <= limit
+                                                         : size % limit == 0;
+  if (!holds) verdict = {rule.rule, size, limit};
+  return !holds;
+}
+
+template <std::size_t... I>
+inline Verdict check(const Signature& signature, const Sizes& sizes, std::index_sequence<I...>) noexcept {
+  Verdict verdict;
+  static_cast<void>((breaks<I>(signature, sizes, verdict) || ...));
+  return verdict;
+}
+
+/// The first rule that makes the problem illegal.
+inline Verdict check(const Signature& signature, const Sizes& sizes) noexcept {
+  return check(signature, sizes, std::make_index_sequence<std::size(signature_rules)>{});
+}
+
+/// The first demand of an instance that a legal problem fails. A k_batch of 0 counts as 1.
+inline Verdict supports(const Constraints& c, const Sizes& sizes, std::uint32_t k_batch, bool deterministic) noexcept {
+  const std::int64_t splits = k_batch == 0 ? 1 : k_batch;
+  if (c.m_multiple > 1 && sizes.m % c.m_multiple != 0)
+    return broken(ProblemRule::gemm_instance_m_multiple, sizes.m, c.m_multiple);
+  if (c.n_multiple > 1 && sizes.n % c.n_multiple != 0)
+    return broken(ProblemRule::gemm_instance_n_multiple, sizes.n, c.n_multiple);
+  if (c.k_multiple > 1 && sizes.k % c.k_multiple != 0)
+    return broken(ProblemRule::gemm_instance_k_multiple, sizes.k, c.k_multiple);
+  if (splits > c.max_k_batch) return broken(ProblemRule::gemm_instance_max_k_batch, splits, c.max_k_batch);
+  if (splits > 1) {
+    if (c.atomic_split && deterministic) return broken(ProblemRule::gemm_instance_atomic_split, splits, 1);
+    const std::int64_t whole = splits * c.k_multiple_per_split;
+    if (whole != 0 && sizes.k % whole != 0) return broken(ProblemRule::gemm_instance_split_multiple, sizes.k, whole);
+  }
+  const std::int64_t split_k = splits == 1 ? sizes.k : sizes.k / splits;
+  if (split_k < c.min_k) return broken(ProblemRule::gemm_instance_min_k, split_k, c.min_k);
+  return {};
+}
+
+}  // namespace ckgen::detail

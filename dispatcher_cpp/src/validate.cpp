@@ -1,0 +1,85 @@
+#include "validate.hpp"
+
+namespace ckgen::detail {
+namespace {
+
+Status refuse(const Library& library, const SignatureUnit& unit, const char* what) noexcept {
+  return Status::error(StatusCode::invalid_argument, "library %s, signature %s: %s", library.name,
+                       unit.name != nullptr ? unit.name : "?", what);
+}
+
+const char* flaw(const SignatureUnit& unit, const LookupTable& table) noexcept {
+  if (table.signature != unit.signature.pack()) return "a table is of another signature";
+  if (table.slots == nullptr || (table.slot_mask & (table.slot_mask + 1)) != 0) return "a table's slots are no power of two";
+  bool empty = false;
+  for (std::uint32_t i = 0; i <= table.slot_mask; ++i) {
+    empty = empty || table.slots[i] == 0;
+    if (table.slots[i] > table.group_count) return "a slot points outside the groups";
+  }
+  if (!empty) return "a table has no empty slot";
+  for (std::uint32_t g = 0; g < table.group_count; ++g) {
+    const Group& group = table.groups[g];
+    for (std::uint32_t r = 0; r < group.rung_count; ++r) {
+      const Rung& rung = table.rungs[group.rung_begin + r];
+      if (rung.step == 0) return "a rung's step is 0";
+      if (table.choices[rung.choice].instance >= unit.instance_count) return "a choice points outside the instances";
+    }
+    for (std::uint32_t r = 0; r < group.external_count; ++r) {
+      const Rung& rung = table.external_rungs[group.external_begin + r];
+      if (rung.step == 0) return "an external rung's step is 0";
+      if (rung.choice >= table.external_count) return "an external rung points outside the externals";
+    }
+  }
+  return nullptr;
+}
+
+const char* flaw(const SignatureUnit& unit) noexcept {
+  if (unit.name == nullptr) return "it has no name";
+  for (std::uint32_t i = 0; i < unit.instance_count; ++i) {
+    const InstanceDesc& instance = unit.instances[i];
+    if (!validate(instance).ok()) return "an instance has no name, no arch or max_k_batch below 1";
+    if (instance.signature != unit.signature) return "an instance is of another signature";
+  }
+  for (std::uint32_t i = 0; i < unit.table_count; ++i) {
+    if (const char* what = flaw(unit, *unit.tables[i])) return what;
+  }
+  for (std::uint32_t i = 0; i < unit.heuristic_count; ++i) {
+    for (std::uint32_t a = 0; a < unit.heuristics[i].arm_count; ++a) {
+      if (unit.heuristics[i].arms[a].choice.instance >= unit.instance_count) return "a leaf points outside the instances";
+    }
+  }
+  for (std::uint32_t i = 0; i < unit.default_count; ++i) {
+    for (std::uint32_t d = 0; d < unit.defaults[i].count; ++d) {
+      if (unit.defaults[i].instances[d] >= unit.instance_count) return "a default points outside the instances";
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Status validate(const Library& library) noexcept {
+  if (library.name == nullptr) return Status::error(StatusCode::invalid_argument, "the library has no name");
+  if (library.abi != CKGEN_RUNTIME_ABI)
+    return Status::error(StatusCode::unsupported,
+                         "library %s was generated for runtime ABI %u, this is %u: generate and build it again",
+                         library.name, library.abi, static_cast<unsigned>(CKGEN_RUNTIME_ABI));
+  for (std::uint32_t i = 0; i < library.unit_count; ++i) {
+    if (const char* what = flaw(*library.units[i])) return refuse(library, *library.units[i], what);
+  }
+  return Status::success();
+}
+
+Status validate(const InstanceDesc& instance) noexcept {
+  if (instance.name == nullptr || instance.name[0] == '\0')
+    return Status::error(StatusCode::invalid_argument, "an instance needs a name");
+  if (instance.archs == 0)
+    return Status::error(StatusCode::invalid_argument, "instance %s runs on no arch", instance.name);
+  if (instance.constraints.max_k_batch < 1)
+    return Status::error(StatusCode::invalid_argument, "instance %s: max_k_batch must be at least 1", instance.name);
+  if (instance.macro_tile.m < 1 || instance.macro_tile.n < 1 || instance.macro_tile.k < 1)
+    return Status::error(StatusCode::invalid_argument, "instance %s: its macro tile is empty", instance.name);
+  return Status::success();
+}
+
+}  // namespace ckgen::detail

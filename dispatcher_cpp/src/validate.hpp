@@ -1,0 +1,13 @@
+// Are constants that come from outside fit to be walked without further checks?
+#pragma once
+
+#include <ckgen/library.hpp>
+#include <ckgen/status.hpp>
+
+namespace ckgen::detail {
+
+/// The ABI, names that are set, and every index of tables, heuristics and defaults inside its array.
+Status validate(const Library& library) noexcept;
+Status validate(const InstanceDesc& instance) noexcept;
+
+}  // namespace ckgen::detail

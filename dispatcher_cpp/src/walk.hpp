@@ -1,0 +1,262 @@
+// The walk of docs/selection.md, once, for everyone who follows it: select, next, explain.
+#pragma once
+
+#include <limits>
+
+#include "ladder.hpp"
+#include "query.hpp"
+#include "tiling.hpp"
+
+namespace ckgen::detail {
+
+/// One thing that the walk tries. `table_m`: the measured size that names it, 0 where no row did.
+struct Candidate {
+  Tier tier;
+  std::uint32_t instance;
+  std::uint32_t k_batch;
+  std::uint64_t table_m;
+};
+
+/// `Sink` has `bool offer(const Candidate&, const Verdict&)`, true ending the walk, and `void external(std::uint32_t)`
+/// for the kernel of another library that is the table's winner.
+template <class Sink>
+class Walk {
+ public:
+  Walk(const Query& query, Sink& sink) noexcept : q_(query), sink_(sink) {}
+
+  void run() noexcept {
+    if (q_.is_forced) {
+      if (q_.forced != no_index) foreign(Tier::forced, q_.forced, 1, 0);
+      return;
+    }
+    if (q_.overrides != nullptr && from_overrides()) return;
+    entry_ = q_.index.find(q_.signature, q_.arch);
+    if (entry_ == nullptr) return;
+    find_tables();
+    static_cast<void>(from_tables() || from_heuristics() || from_far() || from_other_cu() || from_defaults());
+  }
+
+ private:
+  bool offer(Tier tier, std::uint32_t instance, std::uint32_t k_batch, std::uint64_t table_m) noexcept {
+    return sink_.offer({tier, instance, k_batch, table_m}, q_.verdict(*q_.state.instances[instance], k_batch));
+  }
+
+  bool foreign(Tier tier, std::uint32_t instance, std::uint32_t k_batch, std::uint64_t table_m) noexcept {
+    return sink_.offer({tier, instance, k_batch, table_m}, q_.foreign_verdict(*q_.state.instances[instance], k_batch));
+  }
+
+  bool from_overrides() noexcept {
+    const Override* row = q_.overrides->find(q_.signature, q_.arch, q_.cu_num, q_.key_batch(), q_.sizes);
+    return row != nullptr && foreign(Tier::override_, row->instance, row->k_batch, 0);
+  }
+
+  void find_tables() noexcept {
+    own_begin_ = entry_->table_begin;
+    while (own_begin_ < entry_->table_end && q_.index.table(own_begin_).table->cu_num < q_.cu_num) ++own_begin_;
+    own_end_ = own_begin_;
+    while (own_end_ < entry_->table_end && q_.index.table(own_end_).table->cu_num == q_.cu_num) ++own_end_;
+  }
+
+  const Group* group_of(const LookupTable& table) const noexcept {
+    return find_group(table, static_cast<std::uint64_t>(q_.sizes.n), static_cast<std::uint64_t>(q_.sizes.k),
+                      static_cast<std::uint64_t>(q_.key_batch()));
+  }
+
+  bool rung(const TableRef& ref, const Hit& hit) noexcept {
+    const Choice& choice = ref.table->choices[hit.choice];
+    return offer(hit.tier, ref.instance_base + choice.instance, choice.k_batch, hit.m);
+  }
+
+  /// The user's instance for an external winner, where the user gave one. The kernel decides about K splits.
+  bool provided(const TableRef& ref, const Hit& winner) noexcept {
+    const std::uint32_t instance = q_.state.providers[ref.externals[winner.choice]];
+    return instance != no_index && foreign(winner.tier, instance, 0, winner.m);
+  }
+
+  /// The table's winner if it is external; told to the sink.
+  Hit external_winner(const TableRef& ref, const Group& group, const Hit& peer) noexcept {
+    if (group.external_count == 0) return {};
+    const LookupTable& table = *ref.table;
+    const Hit winner = peer ? peer
+                            : table_winner(own_ladder(table, group), external_ladder(table, group), m(), gap_of(table));
+    if (!winner.external) return {};
+    sink_.external(ref.externals[winner.choice]);
+    return winner;
+  }
+
+  Hit peer_of(const LookupTable& table, const Group& group) const noexcept {
+    if (table.policy->kernel_m_count == 0) return {};
+    return peer_winner(own_ladder(table, group), external_ladder(table, group), table.policy->kernel_m,
+                       table.policy->kernel_m_count, m(), static_cast<std::uint64_t>(q_.sizes.n));
+  }
+
+  bool from_tables() noexcept {
+    for (std::uint32_t i = own_begin_; i < own_end_; ++i) {
+      const TableRef& ref = q_.index.table(i);
+      const LookupTable& table = *ref.table;
+      const Group* group = group_of(table);
+      if (group == nullptr) continue;
+      const Hit peer = peer_of(table, *group);
+      const Hit winner = external_winner(ref, *group, peer);
+      if (winner && winner.tier != Tier::far_ && provided(ref, winner)) return true;
+      if (table.policy->kernel_m_count != 0) {
+        if (peer && !peer.external && peer_rung(ref, *group, peer)) return true;
+        continue;
+      }
+      const Hit hit = rounded_up(own_ladder(table, *group), m(), gap_of(table));
+      if (hit && rung(ref, hit)) return true;
+    }
+    return false;
+  }
+
+  /// The peer takes k_batch from the row that a rounding of its own finds, if that row can run.
+  bool peer_rung(const TableRef& ref, const Group& group, const Hit& hit) noexcept {
+    const LookupTable& table = *ref.table;
+    const Choice& choice = table.choices[hit.choice];
+    const Hit split = peer_winner(own_ladder(table, group), external_ladder(table, group), table.policy->split_k_m,
+                                  table.policy->split_k_m_count, m(), static_cast<std::uint64_t>(q_.sizes.n));
+    const std::uint32_t k_batch = split && !split.external ? table.choices[split.choice].k_batch : choice.k_batch;
+    return offer(hit.tier, ref.instance_base + choice.instance, k_batch, hit.m);
+  }
+
+  bool from_heuristics() noexcept {
+    for (std::uint32_t i = entry_->heuristic_begin; i < entry_->heuristic_end; ++i) {
+      const HeuristicRef& ref = q_.index.heuristic(i);
+      for (std::uint32_t a = 0; a < ref.heuristic->arm_count; ++a) {
+        const Arm& arm = ref.heuristic->arms[a];
+        if (!holds(arm)) continue;
+        if (offer(Tier::heuristic, ref.instance_base + arm.choice.instance, 1, 0)) return true;
+        break;
+      }
+    }
+    return false;
+  }
+
+  bool holds(const Arm& arm) const noexcept {
+    for (std::uint32_t i = 0; i < arm.condition_count; ++i) {
+      const Condition& c = arm.conditions[i];
+      const std::int64_t value = c.feature == Feature::m   ? q_.sizes.m
+                                 : c.feature == Feature::n ? q_.sizes.n
+                                 : c.feature == Feature::k ? q_.sizes.k
+                                                           : q_.sizes.m * q_.sizes.n;
+      const bool ok = c.compare == Compare::le   ? value <= c.value
+                      : c.compare == Compare::lt ? value < c.value
+                      : c.compare == Compare::eq ? value == c.value
+                                                 : value != c.value;
+      if (!ok) return false;
+    }
+    return true;
+  }
+
+  bool from_far() noexcept {
+    for (std::uint32_t i = own_begin_; i < own_end_; ++i) {
+      const TableRef& ref = q_.index.table(i);
+      const Group* group = group_of(*ref.table);
+      if (group == nullptr) continue;
+      if (group->external_count != 0) {
+        const Hit winner = external_winner(ref, *group, peer_of(*ref.table, *group));
+        if (winner && winner.tier == Tier::far_ && provided(ref, winner)) return true;
+      }
+      const FarHits hits = far_rungs(own_ladder(*ref.table, *group), m(), gap_of(*ref.table));
+      if (hits.first && rung(ref, hits.first)) return true;
+      if (hits.second && rung(ref, hits.second)) return true;
+    }
+    return false;
+  }
+
+  bool from_other_cu() noexcept {
+    std::uint32_t low = own_begin_;
+    std::uint32_t high = own_end_;
+    while (low > entry_->table_begin || high < entry_->table_end) {
+      const bool any_low = low > entry_->table_begin;
+      const bool any_high = high < entry_->table_end;
+      const std::uint32_t down = any_low ? q_.cu_num - q_.index.table(low - 1).table->cu_num : 0;
+      const std::uint32_t up = any_high ? q_.index.table(high).table->cu_num - q_.cu_num : 0;
+      const bool take_high = any_high && (!any_low || up <= down);
+      if (from_other(q_.index.table(take_high ? high++ : --low))) return true;
+    }
+    return false;
+  }
+
+  bool from_other(const TableRef& ref) noexcept {
+    const Group* group = group_of(*ref.table);
+    if (group == nullptr) return false;
+    const Ladder ladder = own_ladder(*ref.table, *group);
+    const NearGap gap = gap_of(*ref.table);
+    const Hit up = rounded_up(ladder, m(), gap);
+    const FarHits far = far_rungs(ladder, m(), gap);
+    for (const Hit& hit : {up, far.first, far.second}) {
+      if (hit && other_rung(ref, hit)) return true;
+    }
+    return false;
+  }
+
+  bool other_rung(const TableRef& ref, const Hit& hit) noexcept {
+    const std::uint32_t index = ref.instance_base + ref.table->choices[hit.choice].instance;
+    const InstanceDesc& instance = *q_.state.instances[index];
+    std::uint32_t k_batch = recomputed_k_batch(instance, q_.sizes, q_.cu_num);
+    Verdict verdict = q_.verdict(instance, k_batch);
+    for (; !verdict.ok() && k_batch > 1; verdict = q_.verdict(instance, k_batch)) k_batch /= 2;
+    return sink_.offer({Tier::other_cu, index, k_batch, hit.m}, verdict);
+  }
+
+  /// First what is rejected, then what is left by cost, ties to the earlier.
+  bool from_defaults() noexcept {
+    const std::uint32_t none = entry_->default_end;
+    Wide best_cost = 0;
+    std::uint32_t best = none;
+    for (std::uint32_t i = entry_->default_begin; i < none; ++i) {
+      const std::uint32_t index = q_.index.default_instance(i);
+      const InstanceDesc& instance = *q_.state.instances[index];
+      const Verdict verdict = q_.verdict(instance, 1);
+      if (!verdict.ok()) {
+        if (sink_.offer({Tier::default_, index, 1, 0}, verdict)) return true;
+        continue;
+      }
+      const Wide cost = default_cost(instance, q_.sizes, q_.cu_num);
+      if (best == none || cost < best_cost) {
+        best = i;
+        best_cost = cost;
+      }
+    }
+    while (best != none) {
+      if (sink_.offer({Tier::default_, q_.index.default_instance(best), 1, 0}, {})) return true;
+      best = next_default(best, best_cost);
+    }
+    return false;
+  }
+
+  /// The default that follows position `last` of cost `cost` in the order of (cost, position); updates the cost.
+  std::uint32_t next_default(std::uint32_t last, Wide& cost) const noexcept {
+    const std::uint32_t none = entry_->default_end;
+    std::uint32_t best = none;
+    Wide best_cost = 0;
+    for (std::uint32_t i = entry_->default_begin; i < none; ++i) {
+      const InstanceDesc& instance = *q_.state.instances[q_.index.default_instance(i)];
+      if (!q_.verdict(instance, 1).ok()) continue;
+      const Wide own = default_cost(instance, q_.sizes, q_.cu_num);
+      const bool behind = own > cost || (own == cost && i > last);
+      if (behind && (best == none || own < best_cost)) {
+        best = i;
+        best_cost = own;
+      }
+    }
+    cost = best_cost;
+    return best;
+  }
+
+  std::uint64_t m() const noexcept { return static_cast<std::uint64_t>(q_.sizes.m); }
+
+  const Query& q_;
+  Sink& sink_;
+  const Entry* entry_ = nullptr;
+  std::uint32_t own_begin_ = 0;
+  std::uint32_t own_end_ = 0;
+};
+
+template <class Sink>
+void walk(const Query& query, Sink& sink) noexcept {
+  Walk<Sink>(query, sink).run();
+}
+
+}  // namespace ckgen::detail

@@ -1,0 +1,97 @@
+// The host GEMM over a C ABI, for the Python references: structs by pointer, the workspace guarded on both sides.
+#include "backends/host/gemm.hpp"
+#include "ckgen/preshuffle.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+using namespace ckgen;
+
+namespace {
+
+constexpr std::size_t kGuard = 256;
+
+// Exactly `bytes` usable bytes at a 64-byte boundary; NaN-filled, since a kernel may not read what it has not written.
+class GuardedWorkspace {
+ public:
+  explicit GuardedWorkspace(std::size_t bytes) : bytes_(bytes) {
+    all_ = static_cast<unsigned char*>(std::aligned_alloc(64, (bytes + 2 * kGuard + 63) / 64 * 64));
+    std::memset(all_, 0xff, bytes + 2 * kGuard);
+  }
+  ~GuardedWorkspace() { std::free(all_); }
+  GuardedWorkspace(const GuardedWorkspace&) = delete;
+  GuardedWorkspace& operator=(const GuardedWorkspace&) = delete;
+  void* data() const { return all_ + kGuard; }
+  bool intact() const {
+    for (std::size_t i = 0; i < kGuard; ++i)
+      if (all_[i] != 0xff || all_[kGuard + bytes_ + i] != 0xff) return false;
+    return true;
+  }
+
+ private:
+  std::size_t bytes_;
+  unsigned char* all_;
+};
+
+int answer(const Status& s, const GuardedWorkspace& w, char* message) {
+  std::memcpy(message, s.message, sizeof s.message);
+  return w.intact() ? static_cast<int>(s.code) : -1;
+}
+
+}  // namespace
+
+extern "C" {
+
+int shim_dtype(const char* text) {
+  DType t{};
+  return parse(text, t) ? static_cast<int>(t) : -1;
+}
+
+long long shim_twin_workspace(const GemmTraits* t, const host::TwinConfig* c, std::int64_t k_batch, const GemmArgs* a) {
+  return static_cast<long long>(host::gemm_twin_workspace(*t, *c, k_batch, a->m, a->n, a->k, a->batch));
+}
+
+int shim_twin(const GemmTraits* t, const host::TwinConfig* c, std::int64_t k_batch, const GemmArgs* a, char* message) {
+  const GuardedWorkspace w(host::gemm_twin_workspace(*t, *c, k_batch, a->m, a->n, a->k, a->batch));
+  return answer(host::run_gemm_twin(*t, *c, k_batch, *a, w.data()), w, message);
+}
+
+int shim_host(const GemmTraits* t, const host::HostConfig* c, const GemmArgs* a, char* message) {
+  const GuardedWorkspace w(host::gemm_host_workspace(*t, *c, a->m, a->n, a->k, a->batch));
+  return answer(host::run_gemm_host(*t, *c, *a, w.data()), w, message);
+}
+
+// For benchmarks: the caller owns the workspace.
+int shim_twin_raw(const GemmTraits* t, const host::TwinConfig* c, std::int64_t k_batch, const GemmArgs* a, void* w) {
+  return static_cast<int>(host::run_gemm_twin(*t, *c, k_batch, *a, w).code);
+}
+long long shim_host_workspace(const GemmTraits* t, const host::HostConfig* c, const GemmArgs* a) {
+  return static_cast<long long>(host::gemm_host_workspace(*t, *c, a->m, a->n, a->k, a->batch));
+}
+int shim_host_raw(const GemmTraits* t, const host::HostConfig* c, const GemmArgs* a, void* w) {
+  return static_cast<int>(host::run_gemm_host(*t, *c, *a, w).code);
+}
+
+int shim_isa(void) { return static_cast<int>(host::detect_isa()); }
+int shim_threads(void) { return host::thread_count(); }
+const char* shim_cpu(void) { return host::cpu_brand(); }
+int shim_isa_available(int isa) { return host::isa_available(static_cast<host::Isa>(isa)) ? 1 : 0; }
+int shim_tiles(const GemmTraits* t, int isa, std::int32_t* pairs, int capacity) {
+  host::RegisterTile tiles[32];
+  const int n = host::host_register_tiles(*t, static_cast<host::Isa>(isa), tiles, capacity < 32 ? capacity : 32);
+  for (int i = 0; i < n; ++i) {
+    pairs[2 * i] = tiles[i].mr;
+    pairs[2 * i + 1] = tiles[i].nr;
+  }
+  return n;
+}
+
+int shim_preshuffle(const void* src, std::int64_t stride, void* dst, std::int64_t n, std::int64_t row_bytes) {
+  return preshuffle_b(src, stride, dst, n, row_bytes) ? 1 : 0;
+}
+int shim_unpreshuffle(const void* src, void* dst, std::int64_t stride, std::int64_t n, std::int64_t row_bytes) {
+  return unpreshuffle_b(src, dst, stride, n, row_bytes) ? 1 : 0;
+}
+
+}  // extern "C"

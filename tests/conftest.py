@@ -1,0 +1,39 @@
+"""What every test may use: golden files."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-goldens", action="store_true", help="rewrite tests/golden/ with what the tests produce")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)` fails with a diff unless `text` is what tests/golden/<name> holds."""
+    update = bool(request.config.getoption("--update-goldens"))
+    return lambda name, text: compare_golden(GOLDEN / name, text, update=update)
+
+
+def compare_golden(path: Path, text: str, *, update: bool) -> None:
+    """Compares byte for byte; with `update`, makes the file hold `text`."""
+    data = text.encode()
+    if update:
+        if not path.exists() or path.read_bytes() != data:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        return
+    if not path.exists():
+        pytest.fail(f"no golden file {path}; create it: pytest --update-goldens", pytrace=False)
+    expected = path.read_bytes()
+    if expected != data:
+        old, new = expected.decode().splitlines(keepends=True), text.splitlines(keepends=True)
+        diff = "".join(difflib.unified_diff(old, new, f"golden/{path.name}", "produced"))
+        pytest.fail(f"{path} differs (accept: pytest --update-goldens)\n{diff}", pytrace=False)

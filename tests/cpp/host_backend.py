@@ -1,0 +1,105 @@
+"""The host backend from Python: build it as a shared library, describe a GEMM, run it. Shared by tests and benchmarks."""
+
+import ctypes
+import os
+import pathlib
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import ml_dtypes
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CPP = ROOT / "dispatcher_cpp"
+
+V3 = ["-O3", "-ffp-contract=off", "-mavx2", "-mfma", "-mf16c"]
+V4 = [*V3, "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mprefer-vector-width=512"]
+SOURCES = {
+    "backends/host/cpu.cpp": ["-O2"],
+    "backends/host/driver.cpp": ["-O2"],
+    "backends/host/gemm.cpp": ["-O2"],
+    "backends/host/threads.cpp": ["-O2"],
+    "backends/host/isa_v3.cpp": V3,
+    "backends/host/isa_v4.cpp": V4,
+    "backends/host/isa_v4_bf16.cpp": [*V4, "-mavx512bf16", "-mavx512vnni"],
+    "tests/host_gemm_shim.cpp": ["-O2"],
+}
+
+NUMPY = {
+    "fp32": np.float32,
+    "fp16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "int8": np.int8,
+    "int32": np.int32,
+    "fp8_fnuz": ml_dtypes.float8_e4m3fnuz,
+    "fp8_ocp": ml_dtypes.float8_e4m3fn,
+    "bf8_fnuz": ml_dtypes.float8_e5m2fnuz,
+    "bf8_ocp": ml_dtypes.float8_e5m2,
+    "fp4": ml_dtypes.float4_e2m1fn,
+}
+LAYOUTS = ["rcr", "rrr", "ccr", "crr"]
+QUANTS = ["none", "per_tensor", "rowwise", "blockscale", "mx"]
+ISAS = ["x86_64_v3", "x86_64_v4", "x86_64_v4_bf16", "x86_64_amx"]
+
+
+class Traits(ctypes.Structure):
+    _fields_ = [(f, ctypes.c_uint8) for f in ("a", "b", "c", "acc", "layout", "quant", "preshuffle_b", "bias")]
+
+
+class TwinConfig(ctypes.Structure):
+    _fields_ = [(f, ctypes.c_int32) for f in ("tile_m", "tile_n", "tile_k", "k_batch_mode")] + [
+        (f, ctypes.c_bool) for f in ("pad_m", "pad_n", "pad_k")
+    ]
+
+
+class HostConfig(ctypes.Structure):
+    _fields_ = [("isa", ctypes.c_uint8)] + [(f, ctypes.c_int32) for f in ("mr", "nr", "mc", "nc", "kc", "threads")]
+
+
+class Args(ctypes.Structure):
+    _fields_ = (
+        [(f, ctypes.c_void_p) for f in ("a", "b", "c", "a_scale", "b_scale", "bias")]
+        + [("a_scale_row_major", ctypes.c_bool)]
+        + [
+            (f, ctypes.c_int64)
+            for f in "m n k batch lda ldb ldc batch_stride_a batch_stride_b batch_stride_c".split()
+        ]
+    )
+
+
+def build(folder):
+    """Compile the backend and its C shim into folder/host.so."""
+    flags = ["-std=c++20", "-fPIC", "-fno-exceptions", "-fno-rtti", f"-I{CPP / 'include'}", f"-I{CPP}"]
+
+    def compile_one(item):
+        source, options = item
+        target = pathlib.Path(folder) / (pathlib.Path(source).stem + ".o")
+        subprocess.run(["g++", *flags, *options, "-c", str(CPP / source), "-o", str(target)], check=True)
+        return str(target)
+
+    with ThreadPoolExecutor(max(1, min(4, os.cpu_count() or 1))) as pool:
+        objects = list(pool.map(compile_one, SOURCES.items()))
+    target = pathlib.Path(folder) / "host.so"
+    subprocess.run(["g++", "-shared", *objects, "-lpthread", "-o", str(target)], check=True)
+    return target
+
+
+def load(path):
+    lib = ctypes.CDLL(str(path))
+    lib.shim_cpu.restype = ctypes.c_char_p
+    for f in ("shim_twin_workspace", "shim_host_workspace"):
+        getattr(lib, f).restype = ctypes.c_longlong
+    return lib
+
+
+def pack_fp4(values):
+    """float4 array [..., K] (one code per byte) to bytes [..., K/2], low nibble first."""
+    codes = values.view(np.uint8)
+    return np.ascontiguousarray((codes[..., 0::2] & 15) | (codes[..., 1::2] << 4))
+
+
+def traits_of(lib, a, b, c, layout="rcr", quant="none", preshuffle=False, bias=False):
+    acc = "int32" if a == "int8" else "fp32"
+    ids = [lib.shim_dtype(t.encode()) for t in (a, b, c, acc)]
+    assert -1 not in ids
+    return Traits(*ids, LAYOUTS.index(layout), QUANTS.index(quant), preshuffle, bias)

@@ -1,0 +1,72 @@
+"""The checked-in arch header is what the specs say."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ckgen import paths
+from ckgen.emit import arch_header
+from ckgen.specs import load_archs
+
+
+def test_the_checked_in_header_is_up_to_date(request: pytest.FixtureRequest) -> None:
+    text = arch_header.render_arch_header(load_archs())
+    path = arch_header.header_path()
+    if request.config.getoption("--update-goldens", default=False):
+        arch_header.main(["--write"])
+    fix = f"run `{arch_header.COMMAND}` or `pytest --update-goldens`"
+    assert path.is_file(), fix
+    assert path.read_text(encoding="utf-8") == text, f"arch_specs/ and {path.name} differ; {fix}"
+
+
+def test_order_of_specs_changes_nothing() -> None:
+    archs = load_archs()
+    assert arch_header.render_arch_header(archs) == arch_header.render_arch_header(dict(reversed(archs.items())))
+
+
+def test_drift_is_told_and_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(arch_header, "header_path", lambda: tmp_path / "include" / "arch_data.hpp")
+    assert arch_header.main([]) == 1
+    assert arch_header.COMMAND in capsys.readouterr().err
+    assert arch_header.main(["--write"]) == 0
+    written = (tmp_path / "include" / "arch_data.hpp").stat().st_mtime_ns
+    assert arch_header.main(["--write"]) == 0
+    assert arch_header.main([]) == 0
+    assert (tmp_path / "include" / "arch_data.hpp").stat().st_mtime_ns == written
+
+
+PROGRAM = """\
+#include <ckgen/arch_data.hpp>
+using ckgen::Arch;
+static_assert(ckgen::find_arch("gfx942") == Arch::gfx942);
+static_assert(ckgen::find_arch("gfx942:sramecc+:xnack-") == Arch::gfx942);
+static_assert(ckgen::find_arch("gfx94") == Arch::unknown && ckgen::find_arch("") == Arch::unknown);
+static_assert(ckgen::arch_info(Arch::gfx950).lds_bytes == 163840);
+static_assert(ckgen::arch_info(static_cast<Arch>(200)).arch == Arch::unknown);
+static_assert(ckgen::arch_info(Arch::gfx942).fp8 == ckgen::Fp8Flavour::fnuz);
+constexpr bool indexed() {
+  for (std::size_t i = 0; i <= ckgen::arch_count; ++i)
+    if (static_cast<std::size_t>(ckgen::arch_table[i].arch) != i) return false;
+  return true;
+}
+static_assert(indexed());
+"""
+
+
+@pytest.mark.cpp
+def test_the_header_compiles_and_answers(tmp_path: Path) -> None:
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    source = tmp_path / "probe.cpp"
+    source.write_text(PROGRAM, encoding="utf-8")
+    include = paths.dispatcher_dir() / "include"
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", f"-I{include}"]
+    done = subprocess.run([compiler, *flags, str(source)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,86 @@
+"""The machine's own target, with and without a GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ckgen.model.target import Target
+from ckgen.specs import load_archs, native
+
+ARCHS = load_archs()
+V4 = frozenset(ARCHS["x86_64_v4"].cpu.required if ARCHS["x86_64_v4"].cpu else ())
+
+ROCMINFO = """
+==========
+HSA Agents
+==========
+*******
+Agent 1
+*******
+  Name:                    AMD EPYC 9654
+  Compute Unit:            96
+*******
+Agent 2
+*******
+  Name:                    {name}
+  Marketing Name:          A product
+  Compute Unit:            {units}
+  ISA Info:
+    ISA 1
+      Name:                    amdgcn-amd-amdhsa--{name}:sramecc+:xnack-
+"""
+
+
+@pytest.mark.parametrize(
+    ("added", "expected"),
+    [
+        (frozenset(), "x86_64_v4"),
+        ({"avx512_bf16"}, "x86_64_v4"),
+        ({"avx512_bf16", "avx512_vnni"}, "x86_64_v4_bf16"),
+        ({"avx512_bf16", "avx512_vnni", "amx_tile", "amx_bf16", "amx_int8"}, "x86_64_amx"),
+    ],
+)
+def test_the_cpu_is_the_most_demanding_arch_that_fits(added: set[str], expected: str) -> None:
+    assert native.cpu_target(ARCHS, V4 | added, 56) == Target(expected, 56)
+
+
+def test_a_cpu_below_every_level_is_taken_as_the_least_demanding() -> None:
+    assert native.cpu_target(ARCHS, {"sse2"}, 4) == Target("x86_64_v3", 4)
+
+
+def test_flags_are_read_from_the_first_processor(tmp_path: Path) -> None:
+    file = tmp_path / "cpuinfo"
+    file.write_text("processor : 0\nflags\t\t: fpu avx2 fma\n\nprocessor : 1\nflags : other\n", encoding="utf-8")
+    assert native.cpu_flags(file) == {"fpu", "avx2", "fma"}
+    assert native.cpu_flags(tmp_path / "missing") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("name", "units", "expected"),
+    [
+        ("gfx942", 304, Target("gfx942", 304)),
+        ("gfx942", 80, Target("gfx942", 80)),
+        ("gfx1100", 96, Target("gfx1100", 48)),
+        ("gfx1030", 40, Target("gfx1030", 40)),
+        ("gfx942", 0, None),
+    ],
+)
+def test_rocminfo_is_read_as_hip_would_count(name: str, units: int, expected: Target | None) -> None:
+    assert native.parse_rocminfo(ROCMINFO.format(name=name, units=units), ARCHS) == expected
+
+
+def test_without_any_gpu_the_cpu_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "hip_target", lambda: None)
+    monkeypatch.setattr(native, "rocminfo_target", lambda: None)
+    found = native.native_target()
+    assert found.gfx in ARCHS
+    assert found.cu_num >= 1
+
+
+def test_a_missing_hip_library_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_LIBRARY", "libno_such_thing.so")
+    monkeypatch.setenv("PATH", "")
+    assert native.hip_target() is None
+    assert native.rocminfo_target() is None

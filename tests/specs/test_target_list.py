@@ -1,0 +1,152 @@
+"""Target lists: what is accepted, what is refused, and with which words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckgen.model.errors import UsageError
+from ckgen.model.target import Target
+from ckgen.specs import TargetError, TargetList, load_archs, resolve_targets
+
+ARCHS = load_archs()
+
+
+def resolve(text: str | None, env: Mapping[str, str] | None = None, native: Target | None = None) -> TargetList:
+    return resolve_targets(text, env=env or {}, archs=ARCHS, native=lambda: native or Target("x86_64_v3", 2))
+
+
+def words(text: str | None, env: Mapping[str, str] | None = None) -> list[str]:
+    return [str(target) for target in resolve(text, env).targets]
+
+
+def refusal(text: str | None, env: Mapping[str, str] | None = None) -> str:
+    with pytest.raises(TargetError) as caught:
+        resolve(text, env)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("gfx942", ["gfx942:304"]),
+        ("gfx942:80", ["gfx942:80"]),
+        ("GFX942;gfx950", ["gfx942:304", "gfx950:256"]),
+        ("gfx950;gfx942", ["gfx942:304", "gfx950:256"]),
+        ("gfx942:80 gfx942", ["gfx942:80", "gfx942:304"]),
+        ("gfx942, gfx942:304;;gfx942", ["gfx942:304"]),
+        (";gfx942;", ["gfx942:304"]),
+        ("gfx942:sramecc+:xnack-", ["gfx942:304"]),
+        ("gfx942:80:sramecc+", ["gfx942:80"]),
+        ("gfx942:sramecc+:80", ["gfx942:80"]),
+        ("gfx950:128\n\tgfx90a", ["gfx90a:104", "gfx950:128"]),
+        ("gfx950:0128", ["gfx950:128"]),
+        ("native", ["x86_64_v3:2"]),
+        ("NATIVE;gfx942", ["gfx942:304", "x86_64_v3:2"]),
+        ("x86_64_v4", ["x86_64_v4:1"]),
+        ("X86_64_AMX:56", ["x86_64_amx:56"]),
+    ],
+)
+def test_accepted(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+def test_environment_in_order() -> None:
+    assert words(None, {"CKGEN_TARGETS": "gfx950", "GPU_ARCHS": "gfx942"}) == ["gfx950:256"]
+    assert words(None, {"CKGEN_TARGETS": " ", "GPU_ARCHS": "gfx942"}) == ["gfx942:304"]
+    assert words("gfx90a", {"CKGEN_TARGETS": "gfx950"}) == ["gfx90a:104"]
+
+
+def test_an_unknown_count_of_a_known_gfx_is_said_and_used() -> None:
+    found = resolve("gfx942:300;gfx950")
+    assert found.targets == (Target("gfx942", 300), Target("gfx950", 256))
+    assert found.notes == (
+        "gfx942:300: no known product reports 300 CUs (known: 38, 76, 80, 152, 228, 304); built as asked",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "the target list '' names no target"),
+        (" ; ,", "the target list '; ,' names no target"),
+        ("gfx94", "unknown arch 'gfx94', did you mean 'gfx942'?"),
+        ("mi300x", "unknown arch 'mi300x'; known: gfx1100,"),
+        ("gfx942:0", "'gfx942:0': '0' is no CU count"),
+        ("gfx942:-80", "'gfx942:-80': '-80' is no CU count"),
+        ("gfx942:abc", "'gfx942:abc': 'abc' is no CU count"),
+        ("gfx942:", "'gfx942:': '' is no CU count"),
+        ("gfx942:80:304", "'gfx942:80:304': more than one CU count"),
+        ("gfx942:８０", "'gfx942:８０': '８０' is no CU count"),
+        ("native:80", "native takes neither a count nor features"),
+    ],
+)
+def test_refused(text: str, said: str) -> None:
+    message = refusal(text)
+    assert said in message
+    assert message.endswith("native")
+
+
+def test_no_list_at_all_says_what_to_give() -> None:
+    assert "give --targets or set CKGEN_TARGETS or GPU_ARCHS" in refusal(None)
+    assert "GPU_ARCHS=';' names no target" in refusal(None, {"GPU_ARCHS": ";"})
+
+
+def test_all_bad_elements_are_named_at_once() -> None:
+    message = refusal("gfx943;gfx950;gfx942:0")
+    assert "unknown arch 'gfx943'" in message
+    assert "'0' is no CU count" in message
+
+
+def test_a_native_device_without_a_spec_is_refused() -> None:
+    with pytest.raises(TargetError, match="the native device is gfx1030:40, an arch without a spec"):
+        resolve("native", native=Target("gfx1030", 40))
+
+
+def test_target_errors_are_usage_errors() -> None:
+    assert issubclass(TargetError, UsageError)
+    assert TargetError.exit_code == 2
+
+
+def test_native_is_not_asked_unless_named() -> None:
+    def never() -> Target:
+        raise AssertionError
+
+    assert resolve_targets("gfx942", env={}, archs=ARCHS, native=never).targets == (Target("gfx942", 304),)
+
+
+ELEMENTS = st.sampled_from(sorted(ARCHS)).flatmap(
+    lambda name: st.one_of(st.just(name), st.integers(1, 512).map(lambda count: f"{name}:{count}"))
+)
+
+
+@given(st.lists(ELEMENTS, min_size=1, max_size=8), st.randoms(use_true_random=False))
+def test_order_repetition_case_and_separators_change_nothing(elements: list[str], random: object) -> None:
+    import random as module
+
+    assert isinstance(random, module.Random)
+    shuffled = elements + random.choices(elements, k=3)
+    random.shuffle(shuffled)
+    parts = []
+    for element in shuffled:
+        parts.append(element.upper() if random.random() < 0.5 else element)
+        parts.append(random.choice([";", ",", " ", ";;", " ;\n", ",\t"]))
+    assert resolve("".join(parts)) == resolve(";".join(elements))
+
+
+@given(st.lists(ELEMENTS, min_size=1, max_size=8))
+def test_what_is_printed_is_read_back(elements: list[str]) -> None:
+    targets = resolve(" ".join(elements)).targets
+    assert resolve(";".join(map(str, targets))).targets == targets
+    assert list(targets) == sorted(set(targets))
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_accepted_or_refused_in_words(text: str) -> None:
+    try:
+        assert resolve(text).targets
+    except TargetError as error:
+        assert "known: gfx1100" in str(error)
