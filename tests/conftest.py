@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("ckgen", deadline=None, print_blob=True)
+settings.load_profile("ckgen")
 
 GOLDEN = Path(__file__).parent / "golden"
 

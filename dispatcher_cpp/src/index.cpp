@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ckgen::detail {
+namespace ckgen::inline v1::detail {
 
 static_assert(arch_count < 32, "an arch is a bit of InstanceDesc::archs and five bits of the index's key");
 
@@ -94,4 +94,4 @@ void Index::fill_slots() {
   }
 }
 
-}  // namespace ckgen::detail
+}  // namespace ckgen::v1::detail

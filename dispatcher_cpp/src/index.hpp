@@ -6,7 +6,7 @@
 
 #include "registry_state.hpp"
 
-namespace ckgen::detail {
+namespace ckgen::inline v1::detail {
 
 struct TableRef {
   const LookupTable* table;
@@ -67,4 +67,4 @@ class Index {
   std::uint64_t mask_ = 0;
 };
 
-}  // namespace ckgen::detail
+}  // namespace ckgen::v1::detail

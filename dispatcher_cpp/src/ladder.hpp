@@ -7,7 +7,7 @@
 #include <ckgen/lookup.hpp>
 #include <ckgen/selection.hpp>
 
-namespace ckgen::detail {
+namespace ckgen::inline v1::detail {
 
 /// A measured size that answers, and the choice (or external kernel) that won it. `m` 0: nothing.
 struct Hit {
@@ -153,4 +153,4 @@ inline Hit peer_winner(const Ladder& own, const Ladder& external, const Rounding
   return {};
 }
 
-}  // namespace ckgen::detail
+}  // namespace ckgen::v1::detail

@@ -11,7 +11,7 @@
 
 #include "query.hpp"
 
-namespace ckgen::detail {
+namespace ckgen::inline v1::detail {
 namespace {
 
 constexpr std::array<std::string_view, 8> kColumns = {"target", "signature", "B", "M", "N", "K", "instance", "k_batch"};
@@ -120,4 +120,4 @@ Status Overrides::load(const RegistryState& state, const char* path) noexcept {
   }
 }
 
-}  // namespace ckgen::detail
+}  // namespace ckgen::v1::detail

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -12,7 +14,7 @@
 #include "registry_state.hpp"
 #include "supports.hpp"
 
-namespace ckgen::detail {
+namespace ckgen::inline v1::detail {
 
 struct Override {
   std::uint32_t instance;
@@ -59,4 +61,4 @@ class Overrides {
   std::atomic<const OverrideTable*> current_{nullptr};
 };
 
-}  // namespace ckgen::detail
+}  // namespace ckgen::v1::detail

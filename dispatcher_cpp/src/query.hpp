@@ -8,7 +8,7 @@
 #include "overrides.hpp"
 #include "supports.hpp"
 
-namespace ckgen::detail {
+namespace ckgen::inline v1::detail {
 
 constexpr DType resolved(DType dtype, Fp8Flavour flavour) noexcept {
   if (flavour == Fp8Flavour::none) return dtype;
@@ -53,4 +53,4 @@ struct Query {
   }
 };
 
-}  // namespace ckgen::detail
+}  // namespace ckgen::v1::detail

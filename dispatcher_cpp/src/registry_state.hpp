@@ -10,7 +10,7 @@
 #include <ckgen/library.hpp>
 #include <ckgen/selection.hpp>
 
-namespace ckgen::detail {
+namespace ckgen::inline v1::detail {
 
 /// A unit whose instances are numbered instance_base, instance_base + 1, …
 struct UnitRef {
@@ -37,4 +37,4 @@ struct RegistryState {
   }
 };
 
-}  // namespace ckgen::detail
+}  // namespace ckgen::v1::detail

@@ -7,7 +7,7 @@
 #include <ckgen/instance.hpp>
 #include <ckgen/problem_rules.hpp>
 
-namespace ckgen::detail {
+namespace ckgen::inline v1::detail {
 
 /// A rule that was broken, with the numbers of its message; rule 0 means that none was.
 struct Verdict {
@@ -34,7 +34,7 @@ inline bool breaks(const Signature& signature, const Sizes& sizes, Verdict& verd
   constexpr SignatureRule rule = signature_rules[I];
   if (rule.batched >= 0 && signature.batched != (rule.batched != 0)) return false;
   if (rule.preshuffle_b >= 0 && signature.preshuffle_b != (rule.preshuffle_b != 0)) return false;
-  if (rule.quant >= 0 && signature.quant != static_cast<Quant>(rule.quant)) return false;
+  if (rule.quant >= 0 && static_cast<int>(signature.quant) != rule.quant) return false;
   const std::int64_t size = rule.size == ProblemSize::m   ? sizes.m
                             : rule.size == ProblemSize::n ? sizes.n
                             : rule.size == ProblemSize::k ? sizes.k
@@ -84,4 +84,4 @@ inline Verdict supports(const Constraints& c, const Sizes& sizes, std::uint32_t 
   return {};
 }
 
-}  // namespace ckgen::detail
+}  // namespace ckgen::v1::detail

@@ -7,10 +7,10 @@
 
 #include "supports.hpp"
 
-namespace ckgen::detail {
+namespace ckgen::inline v1::detail {
 
 /// Sizes go up to 2^31 each, so a product of three and a weight needs more than 64 bits.
-using Wide = unsigned __int128;
+__extension__ using Wide = unsigned __int128;
 
 inline std::uint64_t ceil_div(std::uint64_t x, std::uint64_t y) noexcept { return (x + y - 1) / y; }
 
@@ -42,4 +42,4 @@ inline Wide default_cost(const InstanceDesc& instance, const Sizes& sizes, std::
   return waves * (m * n + 64 * (m + n));
 }
 
-}  // namespace ckgen::detail
+}  // namespace ckgen::v1::detail

@@ -1,6 +1,6 @@
 #include "validate.hpp"
 
-namespace ckgen::detail {
+namespace ckgen::inline v1::detail {
 namespace {
 
 Status refuse(const Library& library, const SignatureUnit& unit, const char* what) noexcept {
@@ -82,4 +82,4 @@ Status validate(const InstanceDesc& instance) noexcept {
   return Status::success();
 }
 
-}  // namespace ckgen::detail
+}  // namespace ckgen::v1::detail

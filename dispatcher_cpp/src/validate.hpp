@@ -4,10 +4,10 @@
 #include <ckgen/library.hpp>
 #include <ckgen/status.hpp>
 
-namespace ckgen::detail {
+namespace ckgen::inline v1::detail {
 
 /// The ABI, names that are set, and every index of tables, heuristics and defaults inside its array.
 Status validate(const Library& library) noexcept;
 Status validate(const InstanceDesc& instance) noexcept;
 
-}  // namespace ckgen::detail
+}  // namespace ckgen::v1::detail

@@ -1,13 +1,13 @@
 // The walk of docs/selection.md, once, for everyone who follows it: select, next, explain.
 #pragma once
 
-#include <limits>
+#include <utility>
 
 #include "ladder.hpp"
 #include "query.hpp"
 #include "tiling.hpp"
 
-namespace ckgen::detail {
+namespace ckgen::inline v1::detail {
 
 /// One thing that the walk tries. `table_m`: the measured size that names it, 0 where no row did.
 struct Candidate {
@@ -24,7 +24,7 @@ class Walk {
  public:
   Walk(const Query& query, Sink& sink) noexcept : q_(query), sink_(sink) {}
 
-  void run() noexcept {
+  void run() noexcept(kNoThrow) {
     if (q_.is_forced) {
       if (q_.forced != no_index) foreign(Tier::forced, q_.forced, 1, 0);
       return;
@@ -37,15 +37,18 @@ class Walk {
   }
 
  private:
-  bool offer(Tier tier, std::uint32_t instance, std::uint32_t k_batch, std::uint64_t table_m) noexcept {
+  // A sink that keeps a trail may run out of memory.
+  static constexpr bool kNoThrow = noexcept(std::declval<Sink&>().offer(Candidate{}, Verdict{}));
+
+  bool offer(Tier tier, std::uint32_t instance, std::uint32_t k_batch, std::uint64_t table_m) noexcept(kNoThrow) {
     return sink_.offer({tier, instance, k_batch, table_m}, q_.verdict(*q_.state.instances[instance], k_batch));
   }
 
-  bool foreign(Tier tier, std::uint32_t instance, std::uint32_t k_batch, std::uint64_t table_m) noexcept {
+  bool foreign(Tier tier, std::uint32_t instance, std::uint32_t k_batch, std::uint64_t table_m) noexcept(kNoThrow) {
     return sink_.offer({tier, instance, k_batch, table_m}, q_.foreign_verdict(*q_.state.instances[instance], k_batch));
   }
 
-  bool from_overrides() noexcept {
+  bool from_overrides() noexcept(kNoThrow) {
     const Override* row = q_.overrides->find(q_.signature, q_.arch, q_.cu_num, q_.key_batch(), q_.sizes);
     return row != nullptr && foreign(Tier::override_, row->instance, row->k_batch, 0);
   }
@@ -62,19 +65,19 @@ class Walk {
                       static_cast<std::uint64_t>(q_.key_batch()));
   }
 
-  bool rung(const TableRef& ref, const Hit& hit) noexcept {
+  bool rung(const TableRef& ref, const Hit& hit) noexcept(kNoThrow) {
     const Choice& choice = ref.table->choices[hit.choice];
     return offer(hit.tier, ref.instance_base + choice.instance, choice.k_batch, hit.m);
   }
 
   /// The user's instance for an external winner, where the user gave one. The kernel decides about K splits.
-  bool provided(const TableRef& ref, const Hit& winner) noexcept {
+  bool provided(const TableRef& ref, const Hit& winner) noexcept(kNoThrow) {
     const std::uint32_t instance = q_.state.providers[ref.externals[winner.choice]];
     return instance != no_index && foreign(winner.tier, instance, 0, winner.m);
   }
 
   /// The table's winner if it is external; told to the sink.
-  Hit external_winner(const TableRef& ref, const Group& group, const Hit& peer) noexcept {
+  Hit external_winner(const TableRef& ref, const Group& group, const Hit& peer) noexcept(kNoThrow) {
     if (group.external_count == 0) return {};
     const LookupTable& table = *ref.table;
     const Hit winner = peer ? peer
@@ -90,7 +93,7 @@ class Walk {
                        table.policy->kernel_m_count, m(), static_cast<std::uint64_t>(q_.sizes.n));
   }
 
-  bool from_tables() noexcept {
+  bool from_tables() noexcept(kNoThrow) {
     for (std::uint32_t i = own_begin_; i < own_end_; ++i) {
       const TableRef& ref = q_.index.table(i);
       const LookupTable& table = *ref.table;
@@ -110,7 +113,7 @@ class Walk {
   }
 
   /// The peer takes k_batch from the row that a rounding of its own finds, if that row can run.
-  bool peer_rung(const TableRef& ref, const Group& group, const Hit& hit) noexcept {
+  bool peer_rung(const TableRef& ref, const Group& group, const Hit& hit) noexcept(kNoThrow) {
     const LookupTable& table = *ref.table;
     const Choice& choice = table.choices[hit.choice];
     const Hit split = peer_winner(own_ladder(table, group), external_ladder(table, group), table.policy->split_k_m,
@@ -119,7 +122,7 @@ class Walk {
     return offer(hit.tier, ref.instance_base + choice.instance, k_batch, hit.m);
   }
 
-  bool from_heuristics() noexcept {
+  bool from_heuristics() noexcept(kNoThrow) {
     for (std::uint32_t i = entry_->heuristic_begin; i < entry_->heuristic_end; ++i) {
       const HeuristicRef& ref = q_.index.heuristic(i);
       for (std::uint32_t a = 0; a < ref.heuristic->arm_count; ++a) {
@@ -148,7 +151,7 @@ class Walk {
     return true;
   }
 
-  bool from_far() noexcept {
+  bool from_far() noexcept(kNoThrow) {
     for (std::uint32_t i = own_begin_; i < own_end_; ++i) {
       const TableRef& ref = q_.index.table(i);
       const Group* group = group_of(*ref.table);
@@ -164,7 +167,7 @@ class Walk {
     return false;
   }
 
-  bool from_other_cu() noexcept {
+  bool from_other_cu() noexcept(kNoThrow) {
     std::uint32_t low = own_begin_;
     std::uint32_t high = own_end_;
     while (low > entry_->table_begin || high < entry_->table_end) {
@@ -178,7 +181,7 @@ class Walk {
     return false;
   }
 
-  bool from_other(const TableRef& ref) noexcept {
+  bool from_other(const TableRef& ref) noexcept(kNoThrow) {
     const Group* group = group_of(*ref.table);
     if (group == nullptr) return false;
     const Ladder ladder = own_ladder(*ref.table, *group);
@@ -191,7 +194,7 @@ class Walk {
     return false;
   }
 
-  bool other_rung(const TableRef& ref, const Hit& hit) noexcept {
+  bool other_rung(const TableRef& ref, const Hit& hit) noexcept(kNoThrow) {
     const std::uint32_t index = ref.instance_base + ref.table->choices[hit.choice].instance;
     const InstanceDesc& instance = *q_.state.instances[index];
     std::uint32_t k_batch = recomputed_k_batch(instance, q_.sizes, q_.cu_num);
@@ -201,7 +204,7 @@ class Walk {
   }
 
   /// First what is rejected, then what is left by cost, ties to the earlier.
-  bool from_defaults() noexcept {
+  bool from_defaults() noexcept(kNoThrow) {
     const std::uint32_t none = entry_->default_end;
     Wide best_cost = 0;
     std::uint32_t best = none;
@@ -255,8 +258,8 @@ class Walk {
 };
 
 template <class Sink>
-void walk(const Query& query, Sink& sink) noexcept {
+void walk(const Query& query, Sink& sink) {
   Walk<Sink>(query, sink).run();
 }
 
-}  // namespace ckgen::detail
+}  // namespace ckgen::v1::detail

@@ -97,7 +97,8 @@ class Problem:
     def scale(self, rng, shape, power=True):
         if self.case.data == "exact":
             return (2.0 ** rng.integers(-2, 3, shape)).astype(np.float32)
-        return (rng.uniform(0.25, 2.0, shape) if power else rng.standard_normal(shape)).astype(np.float32)
+        small = 2.0**-5 if self.case.a == "int8" else 1.0  # int8 sums must not overflow fp16
+        return (rng.uniform(0.25, 2.0, shape) * small if power else rng.standard_normal(shape)).astype(np.float32)
 
     def scales(self, rng, batches_a, batches_b):
         """self.sa [batch, m, group] and self.sb [batch, group, n] multiply each K group's partial."""

@@ -29,12 +29,14 @@ DTYPE_ORDER = (
 LAYOUT_ORDER = ("rcr", "rrr", "ccr", "crr")
 QUANT_ORDER = ("none", "per_tensor", "rowwise", "blockscale", "mx")
 
-_RESERVED = frozenset(
-    "alignas and asm auto bool break case catch char class const continue default delete do double else enum explicit "
-    "export extern false float for friend goto if inline int long mutable namespace new noexcept not nullptr operator "
-    "or private protected public register requires return short signed sizeof static struct switch template this "
-    "throw true try typedef typename union unsigned using virtual void volatile while xor ckgen std".split()
-)
+_RESERVED = frozenset({
+    "alignas", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue",
+    "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
+    "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "nullptr",
+    "operator", "or", "private", "protected", "public", "register", "requires", "return", "short", "signed",
+    "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename",
+    "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor", "ckgen", "std",
+})  # fmt: skip
 
 
 def identifier(name: str) -> str:

@@ -47,18 +47,27 @@ class Manifest:
 
 
 def read_manifest(out: Path) -> Manifest | None:
-    """The manifest of a tree; None where there is none. InputError (G001) for one that cannot be read."""
+    """The manifest of a tree; None where there is none. InputError for one that cannot be read (G001), or a file there (G003)."""
     path = out / MANIFEST
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         return Manifest(
-            str(data["generator"]), dict(data["options"]), dict(data["inputs"]), dict(data["files"]), dict(data["summary"])
+            str(data["generator"]),
+            dict(data["options"]),
+            dict(data["inputs"]),
+            dict(data["files"]),
+            dict(data["summary"]),
         )
     except FileNotFoundError:
         return None
+    except NotADirectoryError:
+        message, hint = "a file stands where a folder is meant", "move it away, or choose another --out"
+        raise InputError([Diagnostic("G003", message, Location(str(out)), hint=hint)]) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         hint = "move it away and generate again; no file that it lists will then be removed"
-        raise InputError([Diagnostic("G001", f"not a ckgen manifest: {error}", Location(str(path)), hint=hint)]) from None
+        raise InputError(
+            [Diagnostic("G001", f"not a ckgen manifest: {error}", Location(str(path)), hint=hint)]
+        ) from None
 
 
 def digest(data: bytes) -> str:

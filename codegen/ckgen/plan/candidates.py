@@ -67,9 +67,7 @@ def table_winner(group: GroupPlan, table: TablePlan, m: int, gap: NearGap) -> Ta
     if up:
         hit, external = min(up, key=lambda pair: pair[0].m)
         return _winner(group, table, hit, external)
-    far = [
-        (hit, external) for ladder, external in _kinds(group) for hit in far_rungs(ladder, m, gap)
-    ]
+    far = [(hit, external) for ladder, external in _kinds(group) for hit in far_rungs(ladder, m, gap)]
     above = min((pair for pair in far if pair[0].m > m), key=lambda pair: pair[0].m, default=None)
     below = max((pair for pair in far if pair[0].m < m), key=lambda pair: pair[0].m, default=None)
     if above is not None and (below is None or above[0].m * below[0].m <= m * m):
@@ -77,7 +75,9 @@ def table_winner(group: GroupPlan, table: TablePlan, m: int, gap: NearGap) -> Ta
     return _winner(group, table, *below) if below is not None else None
 
 
-def aiter_winner(unit: UnitPlan, group: GroupPlan, table: TablePlan, shape: Shape) -> tuple[TableWinner, RungHit] | None:
+def aiter_winner(
+    unit: UnitPlan, group: GroupPlan, table: TablePlan, shape: Shape
+) -> tuple[TableWinner, RungHit] | None:
     """The row that AITER's own rounding finds, as a table's winner and as a rung."""
     for m in aiter_kernel_m(unit.module, shape.m, shape.n, shape.k):
         if m in group.rows:

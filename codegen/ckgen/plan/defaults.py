@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from ckgen.families.gemm.grammar import identify
@@ -13,6 +12,7 @@ from ckgen.families.gemm.signature import GemmSignature, module_of
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Severity
+from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.errors import InputError
 from ckgen.model.finding import Finding
 from ckgen.model.target import Target
@@ -50,13 +50,13 @@ def kernel_defaults(
 
 
 def heuristics_for(
-    signature: GemmSignature, module: str, targets: Sequence[Target], keep: Keep
+    signature: GemmSignature, module: str, targets: Sequence[Target], archs: Mapping[str, ArchSpec], keep: Keep
 ) -> tuple[SignatureHeuristic, ...]:
     """The decision rules of the signature's module on the requested archs, with the kernel of every arm."""
     found = []
     for arch in sorted({target.gfx for target in targets}):
         rule = heuristic_for(module, arch)
-        if rule is None:
+        if rule is None or not _of_flavour(signature, archs[arch].fp8_flavour):
             continue
         leaves = []
         for arm in rule.arms:
@@ -103,8 +103,13 @@ def _concerns(candidate: KernelCandidate, arch: ArchSpec) -> bool:
     on_cpu = candidate.backend is Backend.HOST
     if not candidate.is_for(arch.name) or on_cpu != (arch.kind is ArchKind.CPU):
         return False
-    resolved = candidate.signature.resolved(arch.fp8_flavour)
-    return replace(candidate.signature, a=resolved.a, b=resolved.b, c=resolved.c) == resolved
+    return on_cpu or _of_flavour(candidate.signature, arch.fp8_flavour)
+
+
+def _of_flavour(signature: GemmSignature, flavour: Fp8Flavour | None) -> bool:
+    """Whether the operands hold no 8-bit float of another flavour; a plain fp8 is of any."""
+    others = {dtype.resolve(other) for dtype in (DType.FP8, DType.BF8) for other in Fp8Flavour if other is not flavour}
+    return not {signature.a, signature.b} & others
 
 
 def _yields_nothing(path: Path, candidates: Sequence[KernelCandidate], rejected: Iterable[Finding]) -> Diagnostic:

@@ -38,7 +38,11 @@ def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Generation
         place=_places(loaded),
     )
     resolved = resolve(context, list(loaded.rows))
-    findings = [*context.findings, *_layer_findings(options, context, resolved), *_strict_findings(options, context, resolved)]
+    findings = [
+        *context.findings,
+        *_layer_findings(options, context, resolved),
+        *_strict_findings(options, context, resolved),
+    ]
     targets = options.targets if options.targets is not None else _targets_of(resolved)
     units, set_findings = _units(options, archs, targets, resolved)
     diagnostics = (*loaded.diagnostics, *findings, *set_findings)
@@ -122,7 +126,9 @@ def _units(
     for signature in sorted(by_signature.keys() | defaults.keys(), key=GemmSignature.canonical):
         rows, default = by_signature.get(signature), defaults.get(signature)
         module = rows.module if rows else default.module if default else ""
-        units.append(build_unit(signature, module, rows, default, heuristics_for(signature, module, targets, keep)))
+        units.append(
+            build_unit(signature, module, rows, default, heuristics_for(signature, module, targets, archs, keep))
+        )
     return tuple(units), findings
 
 

@@ -79,9 +79,7 @@ def select(query: Query) -> Selection:
     last: ProblemFinding | None = None
     for candidate in walk(query):
         if candidate.finding is None:
-            return Selection(
-                candidate.tier, candidate.instance, candidate.k_batch, candidate.row, row, external, None
-            )
+            return Selection(candidate.tier, candidate.instance, candidate.k_batch, candidate.row, row, external, None)
         last = candidate.finding
     return Selection(Tier.UNSUPPORTED, None, 1, None, row, external, last or no_instance())
 

@@ -23,15 +23,25 @@ constexpr PairTable make_pairs() noexcept {
 
 constexpr PairTable kFp4Pairs = make_pairs();
 constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
-constexpr DecodeTable kFp8[] = {make_decode_table(DType::fp8_fnuz), make_decode_table(DType::fp8_ocp),
-                                make_decode_table(DType::bf8_fnuz), make_decode_table(DType::bf8_ocp)};
 
-const float* table_of(DType t) noexcept {
+struct Fp8Tables {
+  DecodeTable fp32;
+  std::uint16_t bf16[256];
+};
+constexpr Fp8Tables make_fp8(DType t) noexcept {
+  Fp8Tables all{make_decode_table(t), {}};
+  for (int i = 0; i < 256; ++i) all.bf16[i] = static_cast<std::uint16_t>(encode(DType::bf16, all.fp32.value[i]));
+  return all;
+}
+constexpr Fp8Tables kFp8[] = {make_fp8(DType::fp8_fnuz), make_fp8(DType::fp8_ocp), make_fp8(DType::bf8_fnuz),
+                              make_fp8(DType::bf8_ocp)};
+
+const Fp8Tables* tables_of(DType t) noexcept {
   switch (t) {
-    case DType::fp8_fnuz: return kFp8[0].value;
-    case DType::fp8_ocp: return kFp8[1].value;
-    case DType::bf8_fnuz: return kFp8[2].value;
-    case DType::bf8_ocp: return kFp8[3].value;
+    case DType::fp8_fnuz: return &kFp8[0];
+    case DType::fp8_ocp: return &kFp8[1];
+    case DType::bf8_fnuz: return &kFp8[2];
+    case DType::bf8_ocp: return &kFp8[3];
     default: return nullptr;
   }
 }
@@ -175,7 +185,10 @@ class Problem {
     s.k_contiguous = k_contiguous;
     s.preshuffled = preshuffled;
     s.ld = preshuffled ? g_.size.k : ld;
-    s.table = table_of(type);
+    if (const Fp8Tables* tables = tables_of(type)) {
+      s.table = tables->fp32.value;
+      s.table16 = tables->bf16;
+    }
     s.pairs = kFp4Pairs.value;
     return s;
   }

@@ -55,7 +55,9 @@ void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, voi
   const float* b = static_cast<const float*>(b_panel);
   float* c = static_cast<float*>(acc);
   VecF sum[MR][NV];
+#pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
     for (int j = 0; j < NV; ++j)
       sum[i][j] = flags == kAccumulate ? load_f(c + i * ld + j * kLanes) : zero_f();
   for (std::int64_t k = 0; k < words; ++k) {
@@ -71,7 +73,9 @@ void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, voi
     a += MR;
     b += NV * kLanes;
   }
+#pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
     for (int j = 0; j < NV; ++j) {
       VecF v = sum[i][j];
       if (flags & kScaled) {
@@ -89,7 +93,9 @@ void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, voi
   const std::int32_t* b = static_cast<const std::int32_t*>(b_panel);
   std::int32_t* c = static_cast<std::int32_t*>(acc);
   VecI sum[MR][NV];
+#pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
     for (int j = 0; j < NV; ++j)
       sum[i][j] = (flags & kAccumulate) ? load_i(c + i * ld + j * kLanes) : zero_i();
   for (std::int64_t k = 0; k < words; ++k) {
@@ -100,12 +106,14 @@ void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, voi
     for (int i = 0; i < MR; ++i) {
       const VecI av = broadcast_i(a[i]);
 #pragma GCC unroll 8
-      for (int j = 0; j < NV; ++j) sum[i][j] = dot_i16(sum[i][j], av, bv[j]);
+      for (int j = 0; j < NV; ++j) sum[i][j] = dot_i16(sum[i][j], bv[j], av);  // last: the broadcast folds into the load
     }
     a += MR;
     b += NV * kLanes;
   }
+#pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
     for (int j = 0; j < NV; ++j) store_i(c + i * ld + j * kLanes, sum[i][j]);
 }
 
@@ -117,7 +125,9 @@ void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, vo
   const std::int32_t* b = static_cast<const std::int32_t*>(b_panel);
   float* c = static_cast<float*>(acc);
   VecF sum[MR][NV];
+#pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
     for (int j = 0; j < NV; ++j)
       sum[i][j] = (flags & kAccumulate) ? load_f(c + i * ld + j * kLanes) : zero_f();
   for (std::int64_t k = 0; k < words; ++k) {
@@ -128,12 +138,14 @@ void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, vo
     for (int i = 0; i < MR; ++i) {
       const VecI av = broadcast_i(a[i]);
 #pragma GCC unroll 8
-      for (int j = 0; j < NV; ++j) sum[i][j] = _mm512_dpbf16_ps(sum[i][j], (__m512bh)av, (__m512bh)bv[j]);
+      for (int j = 0; j < NV; ++j) sum[i][j] = _mm512_dpbf16_ps(sum[i][j], (__m512bh)bv[j], (__m512bh)av);
     }
     a += MR;
     b += NV * kLanes;
   }
+#pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
     for (int j = 0; j < NV; ++j) store_f(c + i * ld + j * kLanes, sum[i][j]);
 }
 #endif

@@ -38,11 +38,12 @@ struct PackSource {
   const unsigned char* base;
   DType type;
   PackKind kind;
-  bool k_contiguous;        // element (p, k) at p*ld + k, otherwise at k*ld + p
-  bool preshuffled;         // element (p, k) where ckgen/preshuffle.hpp puts it; ld is then K
+  bool k_contiguous;             // element (p, k) at p*ld + k, otherwise at k*ld + p
+  bool preshuffled;              // element (p, k) where ckgen/preshuffle.hpp puts it; ld is then K
   std::int64_t ld;
-  const float* table;       // 8-bit floats: value of every code
-  const float (*pairs)[2];  // fp4: the two values of every byte
+  const float* table;            // 8-bit floats: value of every code
+  const std::uint16_t* table16;  // the same as bf16, which holds each of them exactly
+  const float (*pairs)[2];       // fp4: the two values of every byte
 };
 
 // Rows [p0, p0+count) x k [k0, k0+length) as a panel [ceil(length/e)][width] of words; what is missing is zero.

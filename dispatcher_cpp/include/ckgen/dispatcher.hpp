@@ -43,8 +43,8 @@ class Dispatcher {
   explicit Dispatcher(const Registry& registry) noexcept;
   Dispatcher(const Registry& registry, const DispatcherOptions& options) noexcept;
   ~Dispatcher();
-  Dispatcher(const Dispatcher&) = delete;
-  Dispatcher& operator=(const Dispatcher&) = delete;
+  Dispatcher(Dispatcher&&) noexcept;
+  Dispatcher& operator=(Dispatcher&&) noexcept;
 
   /// Whether the options could be honoured: an unknown forced name, an unreadable or stale override file.
   const Status& status() const noexcept;

@@ -122,15 +122,18 @@ class Grammar:
         match = self.regex.fullmatch(name)
         if match is None:
             return None
-        values: dict[str, Any] = {piece.name: piece.read(match[piece.name]) for piece in self.pieces if _named(piece)}
+        values: dict[str, Any] = {piece.name: piece.read(match[piece.name]) for piece in self._named()}
         return self.config(**values, **self.fixed)
 
     def format(self, config: NamedConfig) -> str | None:
         """The name of `config`; None if this form cannot say all of its fields."""
-        if not isinstance(config, self.config):
+        if not isinstance(config, self.config) or any(getattr(config, piece.name) is None for piece in self._named()):
             return None
         name = "".join(piece.write(config) for piece in self.pieces)
         return name if self.parse(name) == config else None
+
+    def _named(self) -> list[_Piece]:
+        return [piece for piece in self.pieces if _named(piece)]
 
     def hint(self, *, full: bool) -> str:
         """The form for people; cut after the tile unless `full`."""

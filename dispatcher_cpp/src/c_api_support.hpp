@@ -1,0 +1,81 @@
+// What the two halves of the C API share: handles, checks of what a caller gave, messages.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include <ckgen/c_api.h>
+#include <ckgen/dispatcher.hpp>
+
+struct ckgen_registry {
+  ckgen::Registry value;
+};
+struct ckgen_dispatcher {
+  ckgen::Dispatcher value;
+};
+struct ckgen_device {
+  ckgen::Device value;
+};
+struct ckgen_plan {
+  ckgen::Plan value;
+};
+
+namespace ckgen::inline v1::detail {
+
+inline void write(const ckgen_message& message, std::string_view text) noexcept {
+  if (message.text == nullptr || message.size == 0) return;
+  const std::size_t length = std::min(text.size(), message.size - 1);
+  std::memcpy(message.text, text.data(), length);
+  message.text[length] = '\0';
+}
+
+inline ckgen_status answer(const Status& status, const ckgen_message& message) noexcept {
+  write(message, status.message);
+  return static_cast<ckgen_status>(status.code);
+}
+
+inline ckgen_status ok(const ckgen_message& message) noexcept {
+  write(message, {});
+  return CKGEN_OK;
+}
+
+inline ckgen_status invalid(const ckgen_message& message, std::string_view text) noexcept {
+  write(message, text);
+  return CKGEN_INVALID_ARGUMENT;
+}
+
+/// Whether none of the pointers is null; says so otherwise.
+template <class... Pointers>
+bool given(const ckgen_message& message, const Pointers*... pointers) noexcept {
+  if (((pointers != nullptr) && ...)) return true;
+  invalid(message, "a required argument is null");
+  return false;
+}
+
+/// Whether a caller's struct is at least as large as the first version of it.
+template <class Struct>
+bool sized(const ckgen_message& message, const Struct* value) noexcept {
+  if (value == nullptr) return given(message, value);
+  if (value->size >= sizeof(Struct)) return true;
+  invalid(message, "a struct's size field is smaller than the struct");
+  return false;
+}
+
+/// Runs `body`, a function that returns a ckgen_status, and turns any exception into CKGEN_INTERNAL.
+template <class Body>
+ckgen_status guarded(const ckgen_message& message, Body body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    write(message, "out of memory");
+    return CKGEN_INTERNAL;
+  }
+}
+
+Signature unpack(std::uint64_t packed) noexcept;
+Problem problem_of(const ckgen_problem& problem) noexcept;
+Selection selection_of(const ckgen_selection& selection) noexcept;
+void fill(const Selection& selection, ckgen_selection& out) noexcept;
+
+}  // namespace ckgen::v1::detail

@@ -1,0 +1,44 @@
+// What a Dispatcher holds; everything but the override table and the pool is constant after construction.
+#pragma once
+
+#include <ckgen/dispatcher.hpp>
+
+#include "hooks.hpp"
+#include "query.hpp"
+#include "workspace_pool.hpp"
+
+namespace ckgen {
+inline namespace v1 {
+
+struct Dispatcher::Impl {
+  Impl(const Registry& source, std::shared_ptr<const detail::RegistryState> snapshot, const DispatcherOptions& options);
+
+  detail::Query query(const Problem& problem, const Device& device) const noexcept {
+    const Signature signature = detail::resolved(problem.signature(), device.arch());
+    return {*state,
+            index,
+            overrides.current(),
+            is_forced,
+            forced,
+            signature,
+            {problem.m(), problem.n(), problem.k(), problem.batch()},
+            problem.deterministic(),
+            device.arch(),
+            device.cu_num()};
+  }
+
+  Selection select(const Problem& problem, const Device& device) const noexcept;
+
+  Registry registry;
+  std::shared_ptr<const detail::RegistryState> state;
+  detail::Index index;
+  bool is_forced = false;
+  std::uint32_t forced = no_index;
+  Status status = Status::success();
+  detail::Overrides overrides;
+  mutable detail::Hooks hooks;
+  mutable detail::WorkspacePool pool;
+};
+
+}  // namespace v1
+}  // namespace ckgen

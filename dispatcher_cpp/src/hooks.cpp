@@ -1,0 +1,69 @@
+#include "hooks.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <ckgen/signature_text.hpp>
+
+#include "query.hpp"
+
+namespace ckgen::inline v1::detail {
+namespace {
+
+void say(const Registry& registry, const Problem& problem, const Device& device, const Selection& selection) {
+  char signature[kSignatureTextSize] = "-";
+  if (problem.status().ok()) canonical_text(resolved(problem.signature(), device.arch()), signature);
+  std::string why = problem.status().ok() ? reason(selection) : problem.status().message;
+  std::replace(why.begin(), why.end(), ',', ';');
+  const long long batch = problem.signature().batched ? problem.batch() : 0;
+  std::string line = "ckgen_verbose,v1,select,";
+  line += signature;
+  line += ',';
+  line += device.gfx();
+  line += ':' + std::to_string(device.cu_num()) + ",b" + std::to_string(batch);
+  line += 'm' + std::to_string(problem.m()) + 'n' + std::to_string(problem.n()) + 'k' + std::to_string(problem.k());
+  line += ',';
+  line += tier_name(selection.tier);
+  line += ',';
+  line += selection ? registry.instance(selection.instance).name : "-";
+  line += ',' + std::to_string(selection.k_batch) + ',' + (why.empty() ? "-" : why) + '\n';
+  std::fwrite(line.data(), 1, line.size(), stderr);  // one call: lines of several threads stay whole
+}
+
+bool is_missed(Tier tier) noexcept {
+  return tier == Tier::heuristic || tier == Tier::far_ || tier == Tier::other_cu || tier == Tier::default_;
+}
+
+}  // namespace
+
+void Hooks::selected(const Registry& registry, const Problem& problem, const Device& device,
+                     const Selection& selection) noexcept {
+  try {
+    if (verbose_) say(registry, problem, device, selection);
+    if (recorder_ && is_missed(selection.tier))
+      recorder_->record(resolved(problem.signature(), device.arch()), device.arch(), device.cu_num(),
+                        {problem.m(), problem.n(), problem.k(), problem.batch()});
+  } catch (...) {
+    // Out of memory: the selection itself stands.
+  }
+}
+
+}  // namespace ckgen::v1::detail
+
+namespace ckgen {
+inline namespace v1 {
+
+DispatcherOptions DispatcherOptions::from_environment() {
+  const auto text = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : "";
+  };
+  const std::string verbose = text("CKGEN_VERBOSE");
+  return {!verbose.empty() && verbose != "0", text("CKGEN_FORCE"), text("CKGEN_RECORD"), text("CKGEN_OVERRIDE")};
+}
+
+}  // namespace v1
+}  // namespace ckgen

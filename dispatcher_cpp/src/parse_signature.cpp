@@ -1,0 +1,215 @@
+// Canonical names and aliases to signatures; a test holds the aliases equal to families/gemm/modules.json.
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <ckgen/problem.hpp>
+#include <ckgen/signature_text.hpp>
+
+#include "signature_rules.hpp"
+
+namespace ckgen {
+inline namespace v1 {
+namespace {
+
+/// What an alias fixes of a signature; `operand` is none where the alias leaves it open.
+struct Template {
+  std::string_view alias;
+  std::array<DType, 2> operands;
+  DType operand;
+  DType out;
+  Quant quant;
+  bool preshuffle_b;
+  bool batched;
+};
+
+using D = DType;
+constexpr Template kTemplates[] = {
+    {"a8w8", {D::int8, D::fp8}, D::none, D::bf16, Quant::rowwise, false, false},
+    {"a8w8_bpreshuffle", {D::fp8, D::int8}, D::fp8, D::bf16, Quant::rowwise, true, false},
+    {"a8w8_blockscale", {D::fp8, D::fp8}, D::fp8, D::bf16, Quant::blockscale, false, false},
+    {"a8w8_blockscale_bpreshuffle", {D::fp8, D::fp8}, D::fp8, D::bf16, Quant::blockscale, true, false},
+    {"a4w4_blockscale", {D::fp4, D::fp4}, D::fp4, D::bf16, Quant::mx, true, false},
+    {"batched_a8w8", {D::int8, D::fp8}, D::int8, D::bf16, Quant::rowwise, false, true},
+    {"batched_bf16", {D::bf16, D::bf16}, D::bf16, D::bf16, Quant::none, false, true},
+    {"bf16", {D::bf16, D::bf16}, D::bf16, D::bf16, Quant::none, false, false},
+    {"fp32", {D::fp32, D::fp32}, D::fp32, D::fp32, Quant::none, false, false},
+    {"fp16", {D::fp16, D::fp16}, D::fp16, D::fp16, Quant::none, false, false},
+    {"fp64", {D::fp64, D::fp64}, D::fp64, D::fp64, Quant::none, false, false},
+    {"int8", {D::int8, D::int8}, D::int8, D::int32, Quant::none, false, false},
+    {"fp8", {D::fp8, D::fp8}, D::fp8, D::bf16, Quant::none, false, false},
+    {"bf8", {D::bf8, D::bf8}, D::bf8, D::bf16, Quant::none, false, false},
+    {"fp8_fnuz", {D::fp8_fnuz, D::fp8_fnuz}, D::fp8_fnuz, D::bf16, Quant::none, false, false},
+    {"fp8_ocp", {D::fp8_ocp, D::fp8_ocp}, D::fp8_ocp, D::bf16, Quant::none, false, false},
+    {"bf8_fnuz", {D::bf8_fnuz, D::bf8_fnuz}, D::bf8_fnuz, D::bf16, Quant::none, false, false},
+    {"bf8_ocp", {D::bf8_ocp, D::bf8_ocp}, D::bf8_ocp, D::bf16, Quant::none, false, false},
+    {"mxfp8", {D::fp8_ocp, D::bf8_ocp}, D::fp8_ocp, D::bf16, Quant::mx, false, false},
+};
+
+constexpr bool is_flavour_of(DType dtype, DType plain) noexcept {
+  return (plain == D::fp8 && (dtype == D::fp8_fnuz || dtype == D::fp8_ocp)) ||
+         (plain == D::bf8 && (dtype == D::bf8_fnuz || dtype == D::bf8_ocp));
+}
+
+bool admits(const Template& known, DType dtype) noexcept {
+  for (const DType operand : known.operands) {
+    if (dtype == operand || is_flavour_of(dtype, operand)) return true;
+  }
+  return false;
+}
+
+constexpr bool is_out(DType d) noexcept {
+  return d == D::bf16 || d == D::fp16 || d == D::fp32 || d == D::int32 || d == D::fp64;
+}
+
+std::optional<DType> dtype_of(std::string_view text) noexcept {
+  DType dtype{};
+  if (!parse(text, dtype) || dtype == D::none) return std::nullopt;
+  return dtype;
+}
+
+std::optional<Layout> layout_of(std::string_view text) noexcept {
+  for (const Layout layout : {Layout::rcr, Layout::rrr, Layout::ccr, Layout::crr}) {
+    if (text == name(layout)) return layout;
+  }
+  return std::nullopt;
+}
+
+Status unknown(std::string_view what, std::string_view text) noexcept {
+  return Status::error(StatusCode::invalid_argument, "unknown %.*s: '%.*s'", static_cast<int>(what.size()), what.data(),
+                       static_cast<int>(text.size() < 100 ? text.size() : 100), text.data());
+}
+
+Result<Signature> parse_alias(std::string_view text) noexcept {
+  const std::string_view head = text.substr(0, text.find(':'));
+  const Template* known = nullptr;
+  for (const Template& candidate : kTemplates) {
+    if (candidate.alias == head) known = &candidate;
+  }
+  if (known == nullptr) return unknown("signature", text);
+  std::optional<DType> operand;
+  std::optional<DType> out;
+  std::optional<Layout> layout;
+  bool bias = false;
+  for (std::size_t at = head.size(); at < text.size();) {
+    const std::size_t end = std::min(text.find(':', at + 1), text.size());
+    const std::string_view word = text.substr(at + 1, end - at - 1);
+    at = end;
+    const std::optional<DType> dtype = dtype_of(word);
+    if (dtype && !operand && admits(*known, *dtype)) {
+      operand = dtype;
+    } else if (dtype && !out && is_out(*dtype)) {
+      out = dtype;
+    } else if (!layout && layout_of(word)) {
+      layout = layout_of(word);
+    } else if (word == "bias" && !bias) {
+      bias = true;
+    } else {
+      return unknown("word in a signature", text);
+    }
+  }
+  const DType type = operand.value_or(known->operand);
+  if (type == D::none)
+    return Status::error(StatusCode::invalid_argument, "'%.*s' does not say the type of its operands: int8 or fp8",
+                         static_cast<int>(head.size()), head.data());
+  return Signature{Op::gemm, type, type, out.value_or(known->out), detail::default_acc(type, type),
+                   detail::default_scale(known->quant), layout.value_or(Layout::rcr), known->quant,
+                   known->preshuffle_b, known->batched, bias};
+}
+
+/// Words between underscores, read from the front.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) noexcept : rest_(text) {}
+
+  bool take(std::string_view word) noexcept {
+    if (rest_.substr(0, word.size()) != word) return false;
+    if (rest_.size() != word.size() && rest_[word.size()] != '_') return false;
+    rest_.remove_prefix(std::min(rest_.size(), word.size() + 1));
+    return true;
+  }
+  /// The longest dtype: fp8_ocp before fp8.
+  std::optional<DType> take_dtype() noexcept {
+    std::optional<DType> best;
+    for (int i = 0; i < kDTypeCount; ++i) {
+      const auto dtype = static_cast<DType>(i);
+      Reader probe = *this;
+      if (dtype != D::none && probe.take(name(dtype)) && (!best || name(dtype).size() > name(*best).size())) best = dtype;
+    }
+    if (best) take(name(*best));
+    return best;
+  }
+  bool done() const noexcept { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+};
+
+std::optional<Signature> read_canonical(std::string_view text) noexcept {
+  Reader reader(text);
+  if (!reader.take("gemm")) return std::nullopt;
+  std::array<DType, 3> types{};
+  std::size_t count = 0;
+  while (const std::optional<DType> dtype = reader.take_dtype()) {
+    if (count == types.size()) return std::nullopt;
+    types[count++] = *dtype;
+  }
+  if (count == 0) return std::nullopt;
+  Signature s;
+  s.a = types[0];
+  s.b = count == 3 ? types[1] : types[0];
+  s.c = types[count - 1];
+  bool has_layout = false;
+  for (const Layout layout : {Layout::rcr, Layout::rrr, Layout::ccr, Layout::crr}) {
+    if (!has_layout && reader.take(name(layout))) {
+      s.layout = layout;
+      has_layout = true;
+    }
+  }
+  if (!has_layout) return std::nullopt;
+  for (const Quant quant : {Quant::per_tensor, Quant::rowwise, Quant::blockscale, Quant::mx}) {
+    if (s.quant == Quant::none && reader.take(name(quant))) s.quant = quant;
+  }
+  s.preshuffle_b = reader.take("preshuffle");
+  s.batched = reader.take("batched");
+  s.bias = reader.take("bias");
+  s.acc = detail::default_acc(s.a, s.b);
+  s.scale = detail::default_scale(s.quant);
+  if (reader.take("acc")) s.acc = reader.take_dtype().value_or(D::none);
+  if (reader.take("scale")) s.scale = reader.take("none") ? D::none : reader.take_dtype().value_or(s.scale);
+  return reader.done() ? std::optional(s) : std::nullopt;
+}
+
+}  // namespace
+
+Result<Signature> parse_signature(std::string_view text) noexcept {
+  Result<Signature> result = Status::error(StatusCode::invalid_argument, "no signature");
+  if (text.substr(0, 5) == "gemm_") {
+    const std::optional<Signature> read = read_canonical(text);
+    char again[kSignatureTextSize];
+    if (!read || std::string_view(again, canonical_text(*read, again)) != text)
+      return unknown("canonical GEMM signature", text);
+    result = *read;
+  } else {
+    result = parse_alias(text);
+  }
+  if (!result) return result;
+  if (const Status status = signature_status(*result); !status.ok())
+    return Status::error(StatusCode::invalid_argument, "'%.*s' means nothing: %s",
+                         static_cast<int>(text.size() < 80 ? text.size() : 80), text.data(), status.message);
+  return result;
+}
+
+Problem gemm(std::string_view signature) noexcept {
+  const Result<Signature> parsed = parse_signature(signature);
+  Problem problem;
+  if (parsed) {
+    problem.signature_ = *parsed;
+  } else {
+    problem.status_ = parsed.status();
+  }
+  return problem;
+}
+
+}  // namespace v1
+}  // namespace ckgen

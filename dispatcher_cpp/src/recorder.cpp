@@ -1,0 +1,104 @@
+#include "recorder.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <ckgen/signature_text.hpp>
+
+namespace ckgen::inline v1::detail {
+namespace {
+
+/// A file that is locked for as long as this lives.
+class LockedFile {
+ public:
+  explicit LockedFile(const std::string& path) noexcept
+      : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+    if (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0) {
+      ::close(fd_);
+      fd_ = -1;
+    }
+  }
+  ~LockedFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  LockedFile(const LockedFile&) = delete;
+  LockedFile& operator=(const LockedFile&) = delete;
+
+  bool ok() const noexcept { return fd_ >= 0; }
+
+  std::string read_from(std::uint64_t offset) const {
+    std::string text;
+    char buffer[4096];
+    for (;;) {
+      const ::ssize_t got = ::pread(fd_, buffer, sizeof buffer, static_cast<::off_t>(offset + text.size()));
+      if (got <= 0) return text;
+      text.append(buffer, static_cast<std::size_t>(got));
+    }
+  }
+
+  bool write(const std::string& text) const noexcept {
+    return ::write(fd_, text.data(), text.size()) == static_cast<::ssize_t>(text.size());
+  }
+
+ private:
+  int fd_;
+};
+
+/// "1, 2 , 3" and "1,2,3" are one shape.
+std::string normalised(const std::string& line) {
+  std::string text;
+  for (const char c : line) {
+    if (c != ' ' && c != '\t' && c != '\r') text += c;
+  }
+  return text;
+}
+
+}  // namespace
+
+void Recorder::record(const Signature& signature, Arch arch, std::uint32_t cu_num, const Sizes& sizes) {
+  std::string line = std::to_string(sizes.m) + ',' + std::to_string(sizes.n) + ',' + std::to_string(sizes.k);
+  if (signature.batched) line = std::to_string(sizes.batch) + ',' + line;
+  const std::string key = std::to_string(signature.pack()) + '/' + std::to_string(static_cast<int>(arch)) + ':' +
+                          std::to_string(cu_num) + '/' + line;
+  const std::lock_guard lock(mutex_);
+  if (seen_.size() >= kMaxShapes || !seen_.insert(key).second) return;
+  File& file = files_[signature.pack()];
+  if (file.path.empty()) {
+    char name[kSignatureTextSize];
+    canonical_text(signature, name);
+    if (::mkdir(folder_.c_str(), 0777) != 0 && errno != EEXIST) return complain(folder_);
+    file.path = folder_ + '/' + name + "_untuned.csv";
+  }
+  append(file, line, signature.batched ? "B,M,N,K" : "M,N,K");
+}
+
+void Recorder::append(File& file, const std::string& line, const char* header) {
+  const LockedFile locked(file.path);
+  if (!locked.ok()) return complain(file.path);
+  const std::string grown = locked.read_from(file.read);
+  file.read += grown.size();
+  for (std::size_t begin = 0; begin < grown.size();) {
+    const std::size_t end = std::min(grown.find('\n', begin), grown.size());
+    file.lines.insert(normalised(grown.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  if (!file.lines.insert(line).second) return;
+  const bool torn = !grown.empty() && grown.back() != '\n';  // the last line has no end: a foreign editor's
+  const std::string text = (file.read == 0 ? std::string(header) + '\n' : torn ? "\n" : "") + line + '\n';
+  if (!locked.write(text)) return complain(file.path);
+  file.read += text.size();
+}
+
+void Recorder::complain(const std::string& path) {
+  if (!complained_) std::fprintf(stderr, "ckgen: cannot record to %s: %s\n", path.c_str(), std::strerror(errno));
+  complained_ = true;
+}
+
+}  // namespace ckgen::v1::detail

@@ -1,0 +1,19 @@
+// Which combinations of a GEMM signature's fields mean something; the same rules as families/gemm/signature_rules.py.
+#pragma once
+
+#include <ckgen/signature.hpp>
+
+namespace ckgen::inline v1::detail {
+
+/// int32 for int8 with int8, fp64 for fp64, else fp32.
+constexpr DType default_acc(DType a, DType b) noexcept {
+  if (a == DType::int8 && b == DType::int8) return DType::int32;
+  return a == DType::fp64 || b == DType::fp64 ? DType::fp64 : DType::fp32;
+}
+
+constexpr DType default_scale(Quant quant) noexcept {
+  if (quant == Quant::none) return DType::none;
+  return quant == Quant::mx ? DType::e8m0 : DType::fp32;
+}
+
+}  // namespace ckgen::v1::detail

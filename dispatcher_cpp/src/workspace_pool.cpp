@@ -1,0 +1,61 @@
+#include "workspace_pool.hpp"
+
+#include <new>
+
+#include "hip_loader.hpp"
+
+namespace ckgen::inline v1::detail {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+}  // namespace
+
+WorkspacePool::~WorkspacePool() {
+  for (auto& [key, entry] : entries_) release(*entry);
+}
+
+void* WorkspacePool::Lease::memory() const noexcept { return entry_ != nullptr ? entry_->memory : nullptr; }
+
+Status WorkspacePool::acquire(const Device& device, Stream stream, std::uint64_t bytes, Lease& lease) noexcept {
+  try {
+    {
+      const std::lock_guard lock(mutex_);
+      auto& slot = entries_[{device.id(), static_cast<std::uint8_t>(device.kind()), stream}];
+      if (!slot) slot = std::make_unique<Entry>();
+      slot->on_gpu = device.kind() == DeviceKind::gpu;
+      lease.entry_ = slot.get();
+    }
+    lease.lock_ = std::unique_lock(lease.entry_->mutex);
+  } catch (...) {
+    return Status::error(StatusCode::internal, "out of memory for the workspace pool");
+  }
+  return bytes > lease.entry_->bytes ? grow(*lease.entry_, bytes) : Status::success();
+}
+
+Status WorkspacePool::grow(Entry& entry, std::uint64_t bytes) noexcept {
+  release(entry);
+  if (entry.on_gpu) {
+    if (const Status status = HipLoader::instance().allocate(bytes, &entry.memory); !status.ok()) return status;
+  } else {
+    entry.memory = ::operator new(bytes, kAlignment, std::nothrow);
+    if (entry.memory == nullptr)
+      return Status::error(StatusCode::internal, "no memory for %llu bytes of workspace",
+                           static_cast<unsigned long long>(bytes));
+  }
+  entry.bytes = bytes;
+  return Status::success();
+}
+
+void WorkspacePool::release(Entry& entry) noexcept {
+  if (entry.memory == nullptr) return;
+  if (entry.on_gpu) {
+    static_cast<void>(HipLoader::instance().release(entry.memory));  // waits for the device
+  } else {
+    ::operator delete(entry.memory, kAlignment);
+  }
+  entry.memory = nullptr;
+  entry.bytes = 0;
+}
+
+}  // namespace ckgen::v1::detail

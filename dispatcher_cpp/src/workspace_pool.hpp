@@ -1,0 +1,55 @@
+// Scratch memory that grows per (device, stream) and is kept until the dispatcher goes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+#include <ckgen/device.hpp>
+#include <ckgen/instance.hpp>
+
+namespace ckgen::inline v1::detail {
+
+/// Thread-safe. Host memory is 64-byte aligned; a GPU's is that GPU's.
+class WorkspacePool {
+ private:
+  struct Entry;
+
+ public:
+  WorkspacePool() = default;
+  ~WorkspacePool();
+  WorkspacePool(const WorkspacePool&) = delete;
+  WorkspacePool& operator=(const WorkspacePool&) = delete;
+
+  /// Holds one stream's memory: nobody else launches into it before this is gone. On a GPU the stream's own order
+  /// protects the memory afterwards.
+  class Lease {
+   public:
+    void* memory() const noexcept;
+
+   private:
+    friend class WorkspacePool;
+    Entry* entry_ = nullptr;
+    std::unique_lock<std::mutex> lock_;
+  };
+
+  Status acquire(const Device& device, Stream stream, std::uint64_t bytes, Lease& lease) noexcept;
+
+ private:
+  struct Entry {
+    std::mutex mutex;
+    void* memory = nullptr;
+    std::uint64_t bytes = 0;
+    bool on_gpu = false;
+  };
+
+  static Status grow(Entry& entry, std::uint64_t bytes) noexcept;
+  static void release(Entry& entry) noexcept;
+
+  std::mutex mutex_;
+  std::map<std::tuple<int, std::uint8_t, Stream>, std::unique_ptr<Entry>> entries_;  // by device id, kind, stream
+};
+
+}  // namespace ckgen::v1::detail

@@ -1,0 +1,82 @@
+// parallel_for: every index once, slots exclusive, safe from several threads, nested calls and forked children.
+#include "backends/host/threads.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+using namespace ckgen;
+
+namespace {
+
+constexpr int kThreads = 4;
+
+// More threads than a small machine has cores, so that the pool exists wherever the tests run.
+const bool kConfigured = [] { return setenv("CKGEN_NUM_THREADS", "4", 1) == 0; }();
+
+std::int64_t sum_of_indices(std::int64_t count, int threads) {
+  std::vector<std::int64_t> per_slot(static_cast<std::size_t>(threads), 0);  // plain: a slot must be exclusive
+  host::parallel_for(count, threads, [&](std::int64_t i, int slot) { per_slot.at(static_cast<std::size_t>(slot)) += i + 1; });
+  return std::accumulate(per_slot.begin(), per_slot.end(), std::int64_t{0});
+}
+
+}  // namespace
+
+TEST(ParallelFor, EveryIndexOnce) {
+  ASSERT_TRUE(kConfigured);
+  for (const std::int64_t count : {0, 1, 2, 3, 5, 64, 1000})
+    for (int threads = 1; threads <= kThreads; ++threads) {
+      std::vector<int> hits(static_cast<std::size_t>(count), 0);
+      host::parallel_for(count, threads, [&](std::int64_t i, int) { ++hits[static_cast<std::size_t>(i)]; });
+      for (const int h : hits) EXPECT_EQ(h, 1);
+      EXPECT_EQ(sum_of_indices(count, threads), count * (count + 1) / 2);
+    }
+}
+
+TEST(ParallelFor, ManyShortCallsReuseThePool) {
+  for (int i = 0; i < 2000; ++i) ASSERT_EQ(sum_of_indices(7, kThreads), 28);
+}
+
+TEST(ParallelFor, NestedRunsSerially) {
+  std::atomic<int> total{0};
+  host::parallel_for(8, kThreads, [&](std::int64_t, int) {
+    host::parallel_for(5, kThreads, [&](std::int64_t, int slot) {
+      EXPECT_EQ(slot, 0);
+      total.fetch_add(1, std::memory_order_relaxed);
+    });
+  });
+  EXPECT_EQ(total.load(), 40);
+}
+
+TEST(ParallelFor, CallersMayCompete) {
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 3; ++t)
+    callers.emplace_back([&] {
+      for (int i = 0; i < 300; ++i)
+        if (sum_of_indices(20, kThreads) != 210) wrong.fetch_add(1);
+    });
+  for (std::thread& c : callers) c.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+#if !defined(__SANITIZE_THREAD__)  // TSan does not follow a fork of a threaded process
+TEST(ParallelFor, WorksAndExitsInAForkedChild) {
+  ASSERT_EQ(sum_of_indices(20, kThreads), 210);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(20);
+    std::exit(sum_of_indices(20, kThreads) == 210 ? 0 : 1);  // exit, not _exit: the pool's destructor must not wait
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+#endif

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ckgen.families.gemm import reference
+from ckgen.families.gemm.kernel_set import shipped_set
+from ckgen.families.gemm.reference import decode, encode, expect, make_operands, preshuffle, store_a, store_b
+from ckgen.families.gemm.signature import parse_signature
+from ckgen.model.dtype import DType, Fp8Flavour
+from ckgen.model.tuned_row import Shape
+
+SIGNATURES = sorted({c.signature.resolved(Fp8Flavour.OCP) for c in shipped_set("default")}, key=str)
+
+
+def by_hand(operands: reference.Operands, batch: int, row: int, column: int) -> float:
+    """One element of C in exact arithmetic, from the definition."""
+    s = operands.signature
+    terms = []
+    for k in range(operands.a.shape[-1]):
+        scale = 1.0
+        if operands.a_scale is not None and operands.b_scale is not None:
+            of = min(batch, len(operands.a_scale) - 1)
+            where = {
+                "per_tensor": ((0,), (0,)), "rowwise": ((row,), (column,)),
+                "blockscale": ((row, k // 128), (column // 128, k // 128)), "mx": ((row, k // 32), (column, k // 32)),
+            }[s.quant.value]  # fmt: skip
+            scale = float(operands.a_scale[(of, *where[0])]) * float(operands.b_scale[(of, *where[1])])
+        terms.append(float(operands.a[batch, row, k]) * float(operands.b[batch, k, column]) * scale)
+    if operands.bias is not None:
+        terms.append(float(operands.bias[column]))
+    return math.fsum(terms)
+
+
+@pytest.mark.parametrize("signature", [*SIGNATURES, *(
+    parse_signature(text, None) for text in ("gemm_bf16_rcr_per_tensor_batched_bias", "gemm_fp64_rcr", "a8w8:int8:bias")
+)], ids=str)  # fmt: skip
+def test_the_reference_is_the_definition(signature: reference.GemmSignature) -> None:
+    shape = Shape(2 if signature.batched else 0, 3, 144, 256)
+    operands = make_operands(signature, shape, seed=3)
+    expected = expect(operands)
+    assert expected.c.shape == (max(shape.batch, 1), 3, 144)
+    for batch, row, column in ((0, 0, 0), (expected.c.shape[0] - 1, 2, 143), (0, 1, 130)):
+        assert expected.c[batch, row, column] == pytest.approx(
+            by_hand(operands, batch, row, column), rel=1e-12, abs=1e-12
+        )
+
+
+@pytest.mark.parametrize(
+    "text", ["fp32", "fp16", "bf16", "int8", "a8w8:int8", "gemm_fp8_ocp_fp16_rcr_blockscale", "mxfp8"]
+)
+def test_a_plain_float32_kernel_is_within_the_bound(text: str) -> None:
+    operands = make_operands(parse_signature(text, Fp8Flavour.OCP), Shape(0, 5, 7, 384), seed=1)
+    a, b = reference.scaled_operands(operands)
+    total = np.zeros((1, 5, 7), np.float32)
+    for k in range(384):
+        total = (total + (a[..., k, None] * b[..., k, None, :]).astype(np.float32)).astype(np.float32)
+    c = encode(total.astype(np.float64), operands.signature.c)
+    assert expect(operands).excess(decode(c)) <= 1.0
+
+
+@pytest.mark.parametrize("text", ["fp32", "fp16", "bf16", "int8", "a8w8:int8", "mxfp8"])
+def test_a_lost_product_is_beyond_the_bound(text: str) -> None:
+    operands = make_operands(parse_signature(text, Fp8Flavour.OCP), Shape(0, 3, 3, 64), seed=2)
+    expected = expect(operands)
+    a, b = reference.scaled_operands(operands)
+    lost = expected.c - np.einsum("bm,bn->bmn", a[..., 5], b[..., 5, :])
+    assert expected.excess(lost) > 1.0
+
+
+def test_nan_is_wrong_and_overflow_may_be_infinite() -> None:
+    operands = make_operands(parse_signature("fp16", None), Shape(0, 1, 1, 4), seed=0)
+    expected = expect(operands)
+    assert expected.excess(np.array([[[np.nan]]])) == np.inf
+    assert expected.excess(np.array([[[np.inf]]])) == np.inf
+    assert expected.excess(expected.c) == 0.0
+    huge = reference.Operands(operands.signature, operands.a * 0 + 300.0, operands.b * 0 + 300.0)
+    assert expect(huge).excess(np.array([[[np.inf]]])) <= 1.0
+
+
+def test_more_splits_widen_the_bound() -> None:
+    operands = make_operands(parse_signature("bf16", None), Shape(0, 2, 2, 256), seed=0)
+    assert (expect(operands, k_batch=4).bound > expect(operands).bound).all()
+
+
+@pytest.mark.parametrize("layout", ["rcr", "rrr", "ccr", "crr"])
+def test_storage_follows_the_layout(layout: str) -> None:
+    operands = make_operands(parse_signature(f"fp32:{layout}", None), Shape(0, 2, 3, 4), seed=0)
+    a, b = (stored.view(np.float32)[0] for stored in (store_a(operands), store_b(operands)))
+    assert (a == (operands.a[0] if layout[0] == "r" else operands.a[0].T)).all()
+    assert (b == (operands.b[0] if layout[1] == "r" else operands.b[0].T)).all()
+
+
+def test_fp4_packs_the_first_of_two_in_the_low_half() -> None:
+    operands = make_operands(parse_signature("gemm_fp4_bf16_rcr_mx", None), Shape(0, 1, 16, 64), seed=0)
+    stored = store_a(operands)
+    assert stored.shape == (1, 1, 32)
+    codes = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+    assert (codes[stored[0, 0] & 0xF] == operands.a[0, 0, 0::2]).all()
+    assert (codes[stored[0, 0] >> 4] == operands.a[0, 0, 1::2]).all()
+
+
+def test_preshuffling_puts_16_rows_of_16_bytes_side_by_side() -> None:
+    rows = np.arange(32 * 64, dtype=np.int64).reshape(1, 32, 64) % 251
+    shuffled = preshuffle(rows.astype(np.uint8)).reshape(-1)
+    for n in (0, 15, 16, 31):
+        for byte in (0, 15, 16, 47, 63):
+            offset = (n // 16) * 16 * 64 + (byte // 16) * 256 + (n % 16) * 16 + byte % 16
+            assert shuffled[offset] == rows[0, n, byte]
+
+
+@pytest.mark.parametrize("dtype", [d for d in DType if d not in (DType.INT4, DType.FP8, DType.BF8, DType.E8M0)])
+def test_operands_are_exact_in_their_type(dtype: DType) -> None:
+    if dtype is DType.INT32:
+        assert decode(encode(np.array([7.0, -3.0]), dtype)).tolist() == [7.0, -3.0]
+        return
+    values = decode(encode(np.linspace(-2, 2, 41), dtype))
+    assert (decode(encode(values, dtype)) == values).all()
+
+
+def test_bf16_and_fp8_use_the_flavours_own_encodings() -> None:
+    assert encode(np.array([240.0]), DType.FP8_FNUZ).view(np.uint8)[0] == 0x7F
+    assert encode(np.array([448.0]), DType.FP8_OCP).view(np.uint8)[0] == 0x7E
+    assert encode(np.array([1.0]), DType.BF16).dtype == ml_dtypes.bfloat16

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from ckgen.families.registry import FAMILIES, families_of
+from ckgen.model.errors import UsageError
+
+
+def test_ops_choose_families() -> None:
+    assert [family.name for family in families_of([])] == list(FAMILIES)
+    assert [family.name for family in families_of(["gemm", "gemm"])] == ["gemm"]
+    with pytest.raises(UsageError, match=r"unknown op: fmah \(known: gemm\)"):
+        families_of(["fmah", "gemm"])
+
+
+def test_every_family_parses_its_own_aliases() -> None:
+    for family in FAMILIES.values():
+        assert set(family.modules) <= set(family.aliases)
+        assert family.parse_signature("a8w8_blockscale", None).canonical() == "gemm_fp8_bf16_rcr_blockscale"
+
+
+def test_importing_the_families_is_light() -> None:
+    heavy = "import sys, ckgen.families.registry, ckgen.families.gemm.kernel_set, ckgen.families.gemm.constraints;"
+    code = f"{heavy} print(sorted({{'numpy', 'pandas', 'yaml', 'jinja2', 'click'}} & sys.modules.keys()))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

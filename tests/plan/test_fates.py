@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ckgen.model.target import Target
+from ckgen.plan.model import GenerationPlan
+from ckgen.plan.planner import has_errors
+from plan_support import GFX942, LARGE, MIDDLE, SMALL_M, fate_words, plan_of, row, write_table
+
+
+def reasons(plan: GenerationPlan) -> list[str]:
+    return [str(fate) for fate in plan.fates]
+
+
+def test_a_good_row_of_a_requested_target_is_selected(tmp_path: Path) -> None:
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale_tuned.csv", [row(16)]))
+    assert reasons(plan) == ["selected"]
+    assert plan.selected == {GFX942: 1}
+
+
+def test_rows_of_other_targets_never_select_instances(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "a8w8_blockscale_tuned.csv", [row(16), row(16, SMALL_M, cu_num=80)])
+    plan = plan_of(table)
+    assert reasons(plan) == ["selected", "other_target(gfx942:80)"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"us": 0}, "us = 0"),
+        ({"us": -1}, "us = -1"),
+        ({"us": "inf"}, "us = inf"),
+        ({"us": "nan"}, "us = nan"),
+        ({"errRatio": 0.0501}, "errRatio = 0.0501 > 0.05"),
+        ({"us": 0.0001, "M": 8192}, "times the peak rate"),
+    ],
+)
+def test_measurements_that_cannot_be_are_refused(tmp_path: Path, changes: dict[str, object], reason: str) -> None:
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale_tuned.csv", [row(16, **changes)]))
+    (fate,) = reasons(plan)
+    assert fate.startswith("refused_measurement(") and reason in fate
+
+
+def test_an_error_ratio_at_the_bound_is_believed(tmp_path: Path) -> None:
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale_tuned.csv", [row(16, errRatio=0.05)]))
+    assert reasons(plan) == ["selected"]
+
+
+def test_two_kernels_for_one_key_of_one_layer_are_an_error_with_both_places(tmp_path: Path) -> None:
+    folder = tmp_path / "tables"
+    write_table(folder / "a_a8w8_blockscale.csv", [row(16, SMALL_M), row(32)])
+    write_table(folder / "b_a8w8_blockscale.csv", [row(16, LARGE)])
+    plan = plan_of(folder)
+    (error,) = (d for d in plan.diagnostics if d.code == "T007")
+    assert has_errors(plan)
+    assert [place.line for place in (error.location, *error.related) if place] == [2, 2]
+    assert reasons(plan) == ["invalid(T007)", "selected", "invalid(T007)"]
+
+
+@pytest.mark.parametrize("changes", [{"splitK": 1}, {"libtype": "asm"}])
+def test_k_batch_and_library_count_as_different_kernels(tmp_path: Path, changes: dict[str, object]) -> None:
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [row(16), row(16, **changes)]))
+    assert any(d.code == "T007" for d in plan.diagnostics)
+
+
+def test_equal_rows_keep_the_lowest_valid_time(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16, us=9), row(16, us=5), row(16, us=0), row(16, us=7)])
+    plan = plan_of(table)
+    assert [fate.kind.value for fate in plan.fates] == [
+        "duplicate_identical",
+        "selected",
+        "refused_measurement",
+        "duplicate_identical",
+    ]
+    assert not has_errors(plan)
+
+
+def test_a_later_layer_overrides_and_is_listed(tmp_path: Path) -> None:
+    first = write_table(tmp_path / "1" / "a8w8_blockscale.csv", [row(16, SMALL_M), row(32)])
+    second = write_table(tmp_path / "2" / "a8w8_blockscale.csv", [row(16, MIDDLE)])
+    plan = plan_of(first, second)
+    assert [fate.kind.value for fate in plan.fates] == ["overridden", "selected", "selected"]
+    assert [d.code for d in plan.diagnostics] == ["P001"] and not has_errors(plan)
+    assert has_errors(plan_of(first, second, strict_layers=True))
+
+
+def test_a_refused_row_of_a_later_layer_overrides_nothing(tmp_path: Path) -> None:
+    first = write_table(tmp_path / "1" / "a8w8_blockscale.csv", [row(16, SMALL_M)])
+    second = write_table(tmp_path / "2" / "a8w8_blockscale.csv", [row(16, MIDDLE, us=0)])
+    assert [fate.kind.value for fate in plan_of(first, second).fates] == ["selected", "refused_measurement"]
+
+
+def test_kernels_of_other_libraries_stay_external(tmp_path: Path) -> None:
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [row(16, "_ZN5aiter3fooE", libtype="asm")]))
+    assert reasons(plan) == ["external(asm)"]
+
+
+def test_a_name_that_does_not_parse_is_an_error_whatever_its_target(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16), row(16, "a8w8_blockscale_nonsense", cu_num=80)])
+    plan = plan_of(table)
+    (error,) = (d for d in plan.diagnostics if d.code == "T012")
+    assert error.location is not None and error.location.line == 3
+    assert reasons(plan) == ["selected", "invalid(T012)"]
+
+
+def test_filters_make_rows_unavailable_with_that_reason(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16, SMALL_M), row(32)])
+    plan = plan_of(table, kernels=("*_256x16x64x256_*",))
+    assert reasons(plan) == ["selected", "unavailable(no --kernels glob fits)"]
+    plan = plan_of(table, backends=frozenset({"ck_tile"}))
+    assert fate_words(plan) == {"unavailable": 2}
+
+
+def test_strict_makes_an_unavailable_row_an_error(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16, SMALL_M)])
+    assert not has_errors(plan_of(table, kernels=("nothing",)))
+    assert has_errors(plan_of(table, kernels=("nothing",), strict=True))
+
+
+HEADER_WITHOUT_GFX = "cu_num,M,N,K,libtype,kernelId,splitK,us,kernelName,tflops,bw,errRatio"
+
+
+@pytest.mark.parametrize(
+    ("cu_num", "targets", "assumed", "fate"),
+    [
+        (304, (GFX942,), {}, "selected"),
+        (256, (GFX942,), {}, "unavailable(ambiguous_target)"),
+        (256, (Target("gfx950", 256),), {}, "selected"),
+        (256, (GFX942,), {256: "gfx950"}, "other_target(gfx950:256)"),
+        (7, (GFX942,), {}, "unavailable(ambiguous_target)"),
+    ],
+)
+def test_a_missing_gfx_is_filled_only_when_one_arch_can_be_meant(
+    tmp_path: Path, cu_num: int, targets: tuple[Target, ...], assumed: dict[int, str], fate: str
+) -> None:
+    line = row(16, cu_num=cu_num).removeprefix("gfx942,")
+    table = write_table(tmp_path / "a8w8_blockscale.csv", [line], HEADER_WITHOUT_GFX)
+    assert reasons(plan_of(table, targets=targets, assume_gfx=assumed)) == [fate]
