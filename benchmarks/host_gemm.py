@@ -144,6 +144,7 @@ def main():
         lib = hb.load(hb.build(folder))
         print(f"cpu: {cpu_name(lib)}, isa {hb.ISAS[lib.shim_isa()]}, {ARGUMENTS.threads} threads of {os.cpu_count()}")
         print(f"numpy {np.__version__}, python {platform.python_version()}, rounds {ARGUMENTS.rounds}, medians")
+        print(f"load average before: {os.getloadavg()[0]:.2f} (above a few tenths, others used the cores: do not quote)")
         for shape in shapes:
             runs = {"numpy fp32": numpy_reference(shape)}
             for name, kinds, layout, quant, config in candidates(lib):

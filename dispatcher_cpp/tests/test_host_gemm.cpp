@@ -110,11 +110,12 @@ class Fixture {
   }
 
   void expect_equal() const {
+    const std::vector<float> af = values(traits.a, a), bf = values(traits.b, b);
     for (std::int64_t i = 0; i < args.batch; ++i)
       for (std::int64_t m = 0; m < args.m; ++m)
         for (std::int64_t n = 0; n < args.n; ++n) {
           const std::int64_t at = i * args.batch_stride_c + m * args.ldc + n;
-          float want = reference(i, m, n);
+          float want = reference(af, bf, i, m, n);
           if (has_codec(traits.c)) want = decode(traits.c, encode(traits.c, want));
           ASSERT_EQ(read(traits.c, c.data(), at), want) << "batch " << i << " m " << m << " n " << n;
         }
@@ -138,15 +139,22 @@ class Fixture {
     for (float& v : out) v = random() % 2 == 0 ? 0.5f : 2.0f;
     return out;
   }
-  float scale(const std::vector<float>& s, std::int64_t i) const { return s[static_cast<std::size_t>(i)]; }
+  static float scale(const std::vector<float>& s, std::int64_t i) { return s[static_cast<std::size_t>(i)]; }
 
-  float reference(std::int64_t i, std::int64_t m, std::int64_t n) const {
+  static std::vector<float> values(DType t, const Bytes& from) {
+    std::vector<float> out(from.size() * 8 / static_cast<std::size_t>(bits(t)));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = read(t, from.data(), static_cast<std::int64_t>(i));
+    return out;
+  }
+
+  float reference(const std::vector<float>& af, const std::vector<float>& bf, std::int64_t i, std::int64_t m,
+                  std::int64_t n) const {
     const bool a_rows = a_is_row_major(traits.layout), b_rows = b_is_row_major(traits.layout);
     double sum = 0;
     for (std::int64_t k = 0; k < args.k; ++k) {
       const std::int64_t ai = i * args.batch_stride_a + (a_rows ? m * args.lda + k : k * args.lda + m);
       const std::int64_t bi = i * args.batch_stride_b + (b_rows ? k * args.ldb + n : n * args.ldb + k);
-      double term = static_cast<double>(read(traits.a, a.data(), ai)) * static_cast<double>(read(traits.b, b.data(), bi));
+      double term = static_cast<double>(scale(af, ai)) * static_cast<double>(scale(bf, bi));
       const std::int64_t g = k / group;
       if (traits.quant == Quant::mx) term *= scale(sa, (i * args.m + m) * groups + g) * scale(sb, (i * args.n + n) * groups + g);
       if (traits.quant == Quant::blockscale)

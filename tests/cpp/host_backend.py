@@ -18,6 +18,7 @@ SOURCES = {
     "backends/host/cpu.cpp": ["-O2"],
     "backends/host/driver.cpp": ["-O2"],
     "backends/host/gemm.cpp": ["-O2"],
+    "backends/host/geometry.cpp": ["-O2"],
     "backends/host/threads.cpp": ["-O2"],
     "backends/host/isa_v3.cpp": V3,
     "backends/host/isa_v4.cpp": V4,

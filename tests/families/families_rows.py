@@ -53,11 +53,11 @@ def read_rows() -> Rows:
                 cells = {key.strip(): (value or "").strip() for key, value in raw.items() if key}
                 kernel = cells["kernelName"]
                 library = cells.get("libtype") or ("asm" if kernel.startswith("_Z") else "ck")
-                sizes = [int(cells[key]) for key in ("M", "N", "K", "splitK")]
+                m, n, k, split_k = (int(cells[key]) for key in ("M", "N", "K", "splitK"))
                 found.append(
                     Row(
                         path.name, module, library, cells["gfx"], int(cells["cu_num"]), int(cells.get("B", "0")),
-                        *sizes, cells.get("q_dtype_w"), kernel,
+                        m, n, k, split_k, cells.get("q_dtype_w"), kernel,
                     )
                 )  # fmt: skip
     return tuple(found)

@@ -35,10 +35,11 @@ common = {
     "c_vector": triple | st.tuples(size), "cshuffle": pair, "scheduler": st.sampled_from(Scheduler),
     "pipeline": st.integers(1, 5),
 }  # fmt: skip
+k_pack = {"k_pack": st.integers(1, 2)}
 kinds: tuple[st.SearchStrategy[GemmConfig], ...] = (
     st.builds(CkRowwiseConfig, xdl_per_wave=pair, **common),
     st.builds(CkBlockScaleConfig, scale_block=triple, ak1=size, bk1=size, xdl_per_wave=pair, **common),
-    st.builds(CkPreshuffledConfig, scale_block=st.none() | triple, ak1=size, bk1=size, k_pack=st.integers(1, 2), **common),
+    st.builds(CkPreshuffledConfig, scale_block=st.none() | triple, ak1=size, bk1=size, **k_pack, **common),
     st.builds(
         CkTileConfig, tile=tile, warps=triple, warp_tile=tile, pipeline=st.sampled_from(TilePipeline),
         scheduler=st.none() | st.sampled_from(Scheduler), epilogue=st.sampled_from(Epilogue), pad_m=st.booleans(),
@@ -89,6 +90,13 @@ def test_waves_along_m_are_the_fewest_that_divide() -> None:
     assert found is not None
     assert found.config.waves == (2, 2, 1)
     assert found.config.xdl_per_wave is None  # type: ignore[union-attr]
+
+
+def test_where_several_wave_grids_divide_the_one_with_fewest_along_m_is_meant() -> None:
+    name = "a8w8_bpreshuffle_256x128x128x128_16x16_16x16_8x32x1_8x32x1_1x32x1x8_8x8x1_2x1_intrawave_v3"
+    found = identify("a8w8_bpreshuffle", "ck", name)
+    assert found is not None
+    assert found.config.waves == (1, 4, 1)
 
 
 def test_fp4_tiles_count_elements_not_bytes() -> None:

@@ -64,7 +64,12 @@ def test_a_set_becomes_located_candidates() -> None:
     (found,) = load_kernel_set(TILE_SET, "set.yaml")
     config = CkTileConfig(Tile(64, 64, 64), (2, 2, 1), Tile(32, 32, 16), TilePipeline.COMPV3)
     assert found.config == config
-    assert (found.set_name, found.backend, found.archs, found.table_kernel) == ("mine", Backend.CK_TILE, {"gfx942"}, "")
+    assert (found.set_name, found.backend, found.archs, found.table_kernel) == (
+        "mine",
+        Backend.CK_TILE,
+        frozenset({"gfx942"}),
+        "",
+    )
     assert found.location == Location("set.yaml", 6)
     assert found.is_for("gfx942")
     assert not found.is_for("gfx950")
@@ -102,7 +107,8 @@ def test_wildcards_stand_for_every_legal_value() -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("name: mine", "name: other"), ("[fp16]", "[bf16]"), ("[gfx942]", "[gfx950]"), ("tile: 64x64x64", "tile: 64x64x32"),
+        ("name: mine", "name: other"), ("[fp16]", "[bf16]"), ("[gfx942]", "[gfx950]"),
+        ("tile: 64x64x64", "tile: 64x64x32"),
         ("warps: 2x2x1", "warps: 1x4x1"), ("32x32x16", "16x16x16"), ("compv3", "compv4"),
         *(
             ("compv3\n", f"compv3\n  {key}: {value}\n")

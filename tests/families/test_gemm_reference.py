@@ -9,7 +9,7 @@ import pytest
 from ckgen.families.gemm import reference
 from ckgen.families.gemm.kernel_set import shipped_set
 from ckgen.families.gemm.reference import decode, encode, expect, make_operands, preshuffle, store_a, store_b
-from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.gemm.signature import GemmSignature, parse_signature
 from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.tuned_row import Shape
 
@@ -38,7 +38,7 @@ def by_hand(operands: reference.Operands, batch: int, row: int, column: int) -> 
 @pytest.mark.parametrize("signature", [*SIGNATURES, *(
     parse_signature(text, None) for text in ("gemm_bf16_rcr_per_tensor_batched_bias", "gemm_fp64_rcr", "a8w8:int8:bias")
 )], ids=str)  # fmt: skip
-def test_the_reference_is_the_definition(signature: reference.GemmSignature) -> None:
+def test_the_reference_is_the_definition(signature: GemmSignature) -> None:
     shape = Shape(2 if signature.batched else 0, 3, 144, 256)
     operands = make_operands(signature, shape, seed=3)
     expected = expect(operands)

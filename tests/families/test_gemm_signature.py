@@ -164,7 +164,7 @@ def test_a_row_without_an_out_type_stands_for_two_signatures() -> None:
 
 
 def test_rows_of_different_meaning_never_share_a_signature() -> None:
-    meanings = {}
+    meanings: dict[GemmSignature, object] = {}
     for module in modules():
         for dtype in (DType.BF16, DType.FP16) if module == "bf16" else (None,):
             for out in (None, DType.BF16, DType.FP32):

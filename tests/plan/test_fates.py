@@ -138,3 +138,10 @@ def test_a_missing_gfx_is_filled_only_when_one_arch_can_be_meant(
     line = row(16, cu_num=cu_num).removeprefix("gfx942,")
     table = write_table(tmp_path / "a8w8_blockscale.csv", [line], HEADER_WITHOUT_GFX)
     assert reasons(plan_of(table, targets=targets, assume_gfx=assumed)) == [fate]
+
+
+def test_a_signature_glob_keeps_one_output_type_of_a_row(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16, SMALL_M)])
+    plan = plan_of(table, signatures=("*_bf16_rcr_blockscale",))
+    assert reasons(plan) == ["selected"] and [unit.name for unit in plan.units] == ["gemm_fp8_fnuz_bf16_rcr_blockscale"]
+    assert reasons(plan_of(table, signatures=("nothing",))) == ["unavailable(no --signatures glob fits)"]

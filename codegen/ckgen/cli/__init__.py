@@ -1,1 +1,41 @@
+"""The command line: every sub-command in a file of its own, imported when it is called."""
 
+from __future__ import annotations
+
+import click
+
+from ckgen.cli.groups import Entry, RootGroup
+from ckgen.version import __version__
+
+__all__ = ["cli", "main"]
+
+COMMANDS = {
+    "generate": Entry("ckgen.cli.generate", "Write the C++ library for a list of targets."),
+    "validate": Entry("ckgen.cli.validate", "Check tuning tables and say what becomes of every row."),
+    "lookup": Entry("ckgen.cli.lookup", "Say which instance answers a problem on a target."),
+    "explain": Entry("ckgen.cli.explain", "Show the whole trail of a lookup, with what was rejected and why."),
+    "list": Entry("ckgen.cli.listing", "List archs, ops, instances, rules or kernel-name forms."),
+    "tables": Entry("ckgen.cli.tables", "Mend, join and count tuning tables."),
+    "env": Entry("ckgen.cli.env", "Show versions, tools and what this machine is."),
+    "schema": Entry("ckgen.cli.schema", "Print the JSON Schema of an input or output file."),
+}
+
+
+@click.group(
+    cls=RootGroup,
+    name="ckgen",
+    entries=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
+@click.version_option(__version__, prog_name="ckgen", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Generate a C++ kernel library and its dispatcher from arch specs and tuning tables.
+
+    Exit codes: 0 done, 1 drift or findings, 2 usage, 3 invalid input, 4 internal error.
+    """
+
+
+def main() -> int:
+    """The entry point; leaves by SystemExit with the command's exit code."""
+    cli.main(prog_name="ckgen")
+    return 0

@@ -106,6 +106,7 @@ def _described(options: PlanOptions, name: str) -> dict[str, Any]:
         "ops": sorted(options.ops),
         "module": options.module,
         "kernels": sorted(options.kernels),
+        "signatures": sorted(options.signatures),
         "backends": sorted(options.backends),
         "m_policy": options.m_policy.value,
         "assume_gfx": {str(cu_num): gfx for cu_num, gfx in sorted(options.assume_gfx.items())},

@@ -19,7 +19,9 @@ from ckgen.model.target import Target
 from ckgen.plan.units import Kernel, SignatureDefaults, SignatureHeuristic
 from ckgen.rules import judge
 
-Keep = Callable[[str, Backend], str | None]
+Keep = Callable[[Iterable[GemmSignature], str, Backend], str | None]
+"""Why a kernel is filtered out for all of these signatures, or None."""
+
 Defaults = dict[GemmSignature, SignatureDefaults]
 
 
@@ -64,7 +66,7 @@ def heuristics_for(
             if kernel is None:
                 raise ValueError(f"heuristics/{arch}_{module}.json: '{arm.kernel}' does not parse")
             leaves.append(Kernel(kernel.backend, kernel.config, arm.kernel, (arch,)))
-        if all(keep(leaf.table_kernel, leaf.backend) is None for leaf in leaves):
+        if all(keep((signature,), leaf.table_kernel, leaf.backend) is None for leaf in leaves):
             found.append(SignatureHeuristic(rule, tuple(leaves)))
     return tuple(found)
 
@@ -80,18 +82,19 @@ def _collect(
     rejected: list[Finding] = []
     added = False
     for candidate in candidates:
-        for name in names:
-            if not _concerns(candidate, archs[name]):
+        for arch in names:
+            if not _concerns(candidate, archs[arch]):
                 continue
-            signature = candidate.signature.resolved(archs[name].fp8_flavour)
-            if keep(candidate.table_kernel or candidate.config.text(), candidate.backend) is not None:
+            signature = candidate.signature.resolved(archs[arch].fp8_flavour)
+            name = candidate.table_kernel or candidate.config.text()
+            if keep((signature,), name, candidate.backend) is not None:
                 continue
-            findings = judge(signature, candidate.config, candidate.backend, archs[name])
+            findings = judge(signature, candidate.config, candidate.backend, archs[arch])
             if findings:
                 rejected += findings
                 continue
-            kernel = Kernel(candidate.backend, candidate.config, candidate.table_kernel, (name,))
-            kernels = found.setdefault(signature, {}).setdefault(name, [])
+            kernel = Kernel(candidate.backend, candidate.config, candidate.table_kernel, (arch,))
+            kernels = found.setdefault(signature, {}).setdefault(arch, [])
             if kernel not in kernels:
                 kernels.append(kernel)
             added = True

@@ -49,7 +49,7 @@ class RowContext:
     identifier: Identifier
     archs: Mapping[str, ArchSpec]
     targets: frozenset[Target] | None
-    keep: Callable[[str, Backend], str | None]
+    keep: Callable[[Signatures, str, Backend], str | None]
     place: Callable[[TunedRow], Location]
     findings: list[Diagnostic] = field(default_factory=list)
     _judged: dict[tuple[int, str, str, str], tuple[Finding, ...]] = field(default_factory=dict)
@@ -153,7 +153,7 @@ def _is_external(_: RowContext, entry: Entry) -> str | None:
 
 def _is_unavailable(context: RowContext, entry: Entry) -> str | None:
     assert entry.kernel is not None
-    filtered = context.keep(entry.row.kernel, entry.kernel.backend)
+    filtered = context.keep(entry.signatures, entry.row.kernel, entry.kernel.backend)
     if filtered is not None:
         return filtered
     findings = context.judged(entry)

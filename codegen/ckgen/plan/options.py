@@ -12,7 +12,10 @@ from ckgen.plan.policy import MPolicy
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """`targets` None means every target that the rows name (as `validate` does); empty globs keep everything."""
+    """`targets` None means every target that the rows name (as `validate` does); empty globs keep everything.
+
+    `every_count` adds the targets of the same archs at every CU count that the rows name.
+    """
 
     targets: tuple[Target, ...] | None
     ops: frozenset[str] = frozenset({"gemm"})
@@ -20,8 +23,10 @@ class PlanOptions:
     module: str | None = None
     kernel_sets: tuple[Path, ...] = ()
     kernels: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
     backends: frozenset[str] = frozenset()
     m_policy: MPolicy = MPolicy.LADDER
     assume_gfx: Mapping[int, str] = field(default_factory=dict)
     strict: bool = False
     strict_layers: bool = False
+    every_count: bool = False

@@ -15,7 +15,7 @@ from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
-from ckgen.plan.defaults import heuristics_for, kernel_defaults
+from ckgen.plan.defaults import Keep, heuristics_for, kernel_defaults
 from ckgen.plan.fates import Entry, RowContext, resolve
 from ckgen.plan.identify import Identifier
 from ckgen.plan.model import FileReport, GenerationPlan, UnitPlan
@@ -30,10 +30,11 @@ def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Generation
     UsageError for a path that is not there, a module or op that does not exist.
     """
     loaded = load_tables(options.tuning, _load_options(options, archs))
+    wanted = _wanted(options, loaded)
     context = RowContext(
         identifier=Identifier(modules(), archs),
         archs=archs,
-        targets=frozenset(options.targets) if options.targets is not None else None,
+        targets=frozenset(wanted) if wanted is not None else None,
         keep=_filter(options),
         place=_places(loaded),
     )
@@ -43,7 +44,7 @@ def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Generation
         *_layer_findings(options, context, resolved),
         *_strict_findings(options, context, resolved),
     ]
-    targets = options.targets if options.targets is not None else _targets_of(resolved)
+    targets = wanted if wanted is not None else _targets_of(resolved)
     units, set_findings = _units(options, archs, targets, resolved)
     diagnostics = (*loaded.diagnostics, *findings, *set_findings)
     return GenerationPlan(
@@ -96,15 +97,22 @@ def _places(loaded: LoadedTables) -> Callable[[TunedRow], Location]:
     return lambda row: Location(shown[row.layer, row.location.file], row.location.line)
 
 
-def _filter(options: PlanOptions) -> Callable[[str, Backend], str | None]:
-    def keep(kernel: str, backend: Backend) -> str | None:
+def _filter(options: PlanOptions) -> Keep:
+    def keep(signatures: Iterable[GemmSignature], kernel: str, backend: Backend) -> str | None:
         if options.backends and str(backend) not in options.backends:
             return f"--backend leaves out {backend}"
         if options.kernels and not any(fnmatchcase(kernel, glob) for glob in options.kernels):
             return "no --kernels glob fits"
+        if options.signatures and not any(_fits_globs(options, signature) for signature in signatures):
+            return "no --signatures glob fits"
         return None
 
     return keep
+
+
+def _fits_globs(options: PlanOptions, signature: GemmSignature) -> bool:
+    name = signature.canonical()
+    return not options.signatures or any(fnmatchcase(name, glob) for glob in options.signatures)
 
 
 def _targets_of(resolved: Iterable[tuple[Entry, Fate]]) -> tuple[Target, ...]:
@@ -123,7 +131,8 @@ def _units(
     keep = _filter(options)
     defaults, findings = kernel_defaults(targets, archs, keep, options.kernel_sets)
     units = []
-    for signature in sorted(by_signature.keys() | defaults.keys(), key=GemmSignature.canonical):
+    wanted = (signature for signature in by_signature.keys() | defaults.keys() if _fits_globs(options, signature))
+    for signature in sorted(wanted, key=GemmSignature.canonical):
         rows, default = by_signature.get(signature), defaults.get(signature)
         module = rows.module if rows else default.module if default else ""
         units.append(

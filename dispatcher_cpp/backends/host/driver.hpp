@@ -16,6 +16,8 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept { return (a + b - 1) / b; }
+
 struct Sizes {
   std::int64_t m, n, k, batch;
 };

@@ -108,8 +108,8 @@ Status check_args(const GemmTraits& t, const GemmArgs& p, const void* workspace)
   if (t.bias && p.bias == nullptr) return missing("bias");
   if (!t.bias && p.bias != nullptr)
     return Status::error(StatusCode::invalid_argument, "bias is given, but this instance adds none");
-  if (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % 64 != 0)
-    return Status::error(StatusCode::invalid_argument, "workspace is null or not aligned to 64 bytes");
+  if (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)
+    return Status::error(StatusCode::invalid_argument, "workspace is null or not aligned to 16 bytes");
 
   const bool a_rows = a_is_row_major(t.layout), b_rows = b_is_row_major(t.layout);
   Status s = check_matrix("a", a_rows ? p.m : p.k, a_rows ? p.k : p.m, p.lda, p.batch, p.batch_stride_a, t.a);

@@ -28,7 +28,7 @@ const char* cpu_brand() noexcept;     // cpuid brand string, trimmed; static sto
 int core_count() noexcept;            // CPUs this process may run on
 int thread_count() noexcept;          // threads a call may use: CKGEN_NUM_THREADS (read once), else core_count()
 
-// Exact bytes of workspace, 0 when the arguments cannot run; `run_*` needs them aligned to 64 bytes.
+// Exact bytes of workspace, 0 when the arguments cannot run; `run_*` needs them aligned to 16 bytes; 64 is faster.
 std::size_t gemm_twin_workspace(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch, std::int64_t m,
                                 std::int64_t n, std::int64_t k, std::int64_t batch) noexcept;
 std::size_t gemm_host_workspace(const GemmTraits& traits, const HostConfig& config, std::int64_t m, std::int64_t n,

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 
 namespace ckgen {
 inline namespace v1 {
@@ -22,12 +23,13 @@ class Pool {
   Pool() noexcept : owner_(getpid()) {
     const int wanted = thread_count() - 1;
     for (int i = 0; i < wanted && workers_ < kMaxWorkers; ++i) {
-      if (pthread_create(&handles_[workers_], nullptr, &Pool::enter, this) != 0) break;
+      if (pthread_create(&handles_[workers_.load()], nullptr, &Pool::enter, this) != 0) break;
       ++workers_;
     }
   }
 
-  ~Pool() {
+  // From now on every call runs serially.
+  void stop() noexcept {
     if (getpid() != owner_) return;  // a forked child has none of these threads
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -35,6 +37,7 @@ class Pool {
     }
     wake_.notify_all();
     for (int i = 0; i < workers_; ++i) pthread_join(handles_[i], nullptr);
+    workers_ = 0;
   }
 
   Pool(const Pool&) = delete;
@@ -110,15 +113,31 @@ class Pool {
   void* context_ = nullptr;
   std::int64_t count_ = 0;
   std::uint64_t epoch_ = 0;
-  int seats_ = 0, next_slot_ = 1, active_ = 0, workers_ = 0;
+  int seats_ = 0, next_slot_ = 1, active_ = 0;
   bool stop_ = false;
+  std::atomic<int> workers_{0};  // not guarded either: a call may race with stop()
   std::atomic<std::int64_t> next_{0};
   pthread_t handles_[kMaxWorkers];
 };
 
+// Stopped at exit (or dlclose), but never destroyed: in a forked child, destroying a condition variable that the parent's
+// threads wait on would block forever.
+class PoolHolder {
+ public:
+  PoolHolder() noexcept : pool_(new (storage_) Pool) {}
+  ~PoolHolder() { pool_->stop(); }
+  PoolHolder(const PoolHolder&) = delete;
+  PoolHolder& operator=(const PoolHolder&) = delete;
+  Pool& get() noexcept { return *pool_; }
+
+ private:
+  alignas(Pool) unsigned char storage_[sizeof(Pool)];
+  Pool* pool_;
+};
+
 Pool& pool() noexcept {
-  static Pool instance;
-  return instance;
+  static PoolHolder holder;
+  return holder.get();
 }
 
 }  // namespace

@@ -108,22 +108,24 @@ constexpr const Group* find_group(const LookupTable& table, std::uint64_t n, std
 }
 
 /// The first rung of [begin, begin + count) whose last measured size is at least m; count when there is none.
+/// The number of steps depends on `count` only and no step branches on data, so random M cost no mispredictions.
 constexpr std::uint32_t rung_at_or_above(const Rung* begin, std::uint32_t count, std::uint64_t m) noexcept {
-  std::uint32_t low = 0;
+  if (count == 0) return 0;
+  const Rung* base = begin;
   std::uint32_t size = count;
-  while (size > 0) {
+  while (size > 1) {
     const std::uint32_t half = size / 2;
-    const bool below = begin[low + half].last < m;
-    low = below ? low + half + 1 : low;
-    size = below ? size - half - 1 : half;
+    base += half & (0U - static_cast<std::uint32_t>(base[half - 1].last < m));
+    size -= half;
   }
-  return low;
+  return static_cast<std::uint32_t>(base - begin) + static_cast<std::uint32_t>(base->last < m);
 }
 
 /// The smallest measured size of `rung` that is at least m (m must not exceed rung.last).
 constexpr std::uint64_t measured_at_or_above(const Rung& rung, std::uint64_t m) noexcept {
   if (m <= rung.first) return rung.first;
-  return rung.first + (m - rung.first + rung.step - 1) / rung.step * rung.step;
+  const std::uint32_t beyond = static_cast<std::uint32_t>(m) - rung.first;
+  return rung.first + static_cast<std::uint64_t>((beyond - 1) / rung.step + 1) * rung.step;
 }
 
 }  // namespace v1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from ckgen.families.gemm.config import (
     CkBlockScaleConfig,
@@ -22,6 +23,7 @@ _PREFETCHED = {1: 0, 3: 2, 4: 3, 5: 3}
 _V2_STAGE_BYTES = 32768
 
 
+@cache
 def constraints_of(signature: GemmSignature, config: GemmConfig) -> Constraints:
     """The numbers that a problem of `signature` must satisfy for `config`."""
     if isinstance(config, CkRowwiseConfig):

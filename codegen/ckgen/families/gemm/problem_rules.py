@@ -81,12 +81,10 @@ class Constraints:
 
 def check(signature: GemmSignature, shape: Shape) -> ProblemFinding | None:
     """The first rule that makes the problem illegal; None for a legal one."""
-    for rule in signature_rules():
-        if rule.applies(signature):
-            size: int = getattr(shape, rule.size)
-            limit = rule.limit(signature)
-            if not _holds(rule.test, size, limit):
-                return ProblemFinding(rule.id, size, limit)
+    for rule, limit in _rules_of(signature):
+        size: int = getattr(shape, rule.size)
+        if not _holds(rule.test, size, limit):
+            return ProblemFinding(rule.id, size, limit)
     return None
 
 
@@ -130,6 +128,11 @@ def signature_rules() -> tuple[SignatureRule, ...]:
 def messages() -> Mapping[str, str]:
     """Every rule's message template by id, in the order of generated headers."""
     return {entry["id"]: entry["template"] for entry in (*_data()["signature_rules"], *_data()["instance_rules"])}
+
+
+@cache
+def _rules_of(signature: GemmSignature) -> tuple[tuple[SignatureRule, int], ...]:
+    return tuple((rule, rule.limit(signature)) for rule in signature_rules() if rule.applies(signature))
 
 
 @cache

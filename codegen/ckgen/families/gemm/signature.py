@@ -119,6 +119,7 @@ def parse_signature(text: str, flavour: Fp8Flavour | None) -> GemmSignature:
     return _legal(signature, text)
 
 
+@cache
 def signatures_of_row(
     module: str, discriminators: Discriminators, flavour: Fp8Flavour | None
 ) -> tuple[GemmSignature, ...]:

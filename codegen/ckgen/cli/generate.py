@@ -1,0 +1,177 @@
+"""`ckgen generate`: options in, a published tree or a report of what would change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckgen.cli.errors import Command, error_document
+from ckgen.cli.generate_report import Mode, Request, report_json, report_text
+from ckgen.cli.options import (
+    PATH,
+    assume_option,
+    assumptions,
+    backends_of,
+    json_option,
+    module_option,
+    ops_of,
+    policy_option,
+    targets_option,
+    targets_or_env,
+    tuning_option,
+    tuning_or_shipped,
+)
+from ckgen.cli.output import error_summary, errors_of, plural, progress, say, say_diagnostics, show_json
+from ckgen.model.diagnostic import Diagnostic, Location, Severity
+from ckgen.model.errors import InputError, UsageError
+from ckgen.plan.options import PlanOptions
+from ckgen.plan.policy import MPolicy
+
+if TYPE_CHECKING:
+    from ckgen.emit.generate import Generation
+
+DRIFT = 1
+
+
+@click.command(cls=Command, name="generate", short_help="Write the C++ library for a list of targets.")
+@targets_option
+@click.option("--ops", multiple=True, metavar="LIST", help="Operations, separated by ; , or spaces.  [default: all]")
+@tuning_option
+@module_option
+@assume_option
+@click.option("--kernel-set", "kernel_sets", type=PATH, multiple=True, metavar="YAML", help="Further kernels to build.")
+@click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits one of the globs.")
+@click.option("--backend", "backends", multiple=True, metavar="LIST", help="Only kernels of these backends.")
+@policy_option
+@click.option("--strict", is_flag=True, help="A row whose kernel cannot be built is an error.")
+@click.option("--strict-layers", is_flag=True, help="A row that a later --tuning overrides is an error.")
+@click.option("--out", type=PATH, default="ckgen_generated", show_default=True, help="The folder to write.")
+@click.option("--name", default="ckgen_generated", show_default=True, help="C++ namespace and CMake target.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 with a diff if the folder is out of date.")
+@click.option("--diff", is_flag=True, help="Write nothing; show what would change as a diff.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; list what would be added, changed and removed.")
+@click.option("--list-outputs", is_flag=True, help="Write nothing; list every file of the folder.")
+@click.option("--depfile", type=PATH, help="Write a Makefile rule of everything that was read.")
+@click.option("--stamp", type=PATH, help="Touch this file last; the target of the rule in --depfile.")
+@click.option("--time-phases", is_flag=True, help="Say how long each phase took.")
+@json_option
+def command(**params: Any) -> int:
+    """Write the C++ library for a list of targets.
+
+    Without --targets, CKGEN_TARGETS or GPU_ARCHS says what to build for. A second run with nothing new touches nothing.
+    """
+    from ckgen.emit.generate import generate
+    from ckgen.specs.archs import load_archs
+
+    mode = _mode(params)
+    archs = load_archs()
+    options = PlanOptions(
+        targets=targets_or_env(params["targets"], archs),
+        ops=ops_of(params["ops"]),
+        tuning=tuning_or_shipped(params["tuning"]),
+        module=params["module"],
+        kernel_sets=tuple(params["kernel_sets"]),
+        kernels=tuple(params["kernels"]),
+        backends=backends_of(params["backends"]),
+        m_policy=MPolicy(params["m_policy"]),
+        assume_gfx=assumptions(params["assume_gfx"], archs),
+        strict=params["strict"],
+        strict_layers=params["strict_layers"],
+    )
+    request = Request(options, params["name"], params["out"], tuple(params["tuning"]), mode)
+    _check_name(request.name)
+    out = _usable_out(request.out)
+    try:
+        with progress("generating"):
+            made = generate(options, archs, request.name, out, dry_run=mode is not Mode.WRITE)
+    except InputError as error:
+        return _refused(error, options, params["as_json"])
+    _say_findings(made)
+    if params["time_phases"]:
+        _say_phases(made)
+    if mode is Mode.WRITE:
+        _finish(options, out, params["depfile"], params["stamp"])
+    if params["as_json"]:
+        show_json(report_json(request, made, out, phases=params["time_phases"]))
+    else:
+        report_text(request, made, out)
+    return DRIFT if mode is Mode.CHECK and made.changes else 0
+
+
+def _mode(params: Mapping[str, Any]) -> Mode:
+    asked = [mode for mode in Mode if mode is not Mode.WRITE and params[mode.value.replace("-", "_")]]
+    if len(asked) > 1:
+        raise click.UsageError(f"--{asked[0].value} and --{asked[1].value} exclude each other")
+    if asked and (params["depfile"] or params["stamp"]):
+        raise click.UsageError(f"--depfile and --stamp need a run that writes; --{asked[0].value} does not")
+    return asked[0] if asked else Mode.WRITE
+
+
+def _check_name(name: str) -> None:
+    from ckgen.emit.cpp import identifier
+
+    try:
+        identifier(name)
+    except ValueError as error:
+        raise UsageError(f"--name: {error}") from None
+
+
+def _usable_out(out: Path) -> Path:
+    """The folder, its links followed; InputError (G003) where a file stands in its place or above it."""
+    if out.name in ("", "..") or out.is_symlink():
+        out = out.resolve()
+    if not out.name:
+        raise UsageError(f"--out {out}: choose a folder below it")
+    standing = next((place for place in (out, *out.parents) if os.path.lexists(place)), None)
+    if standing is not None and not standing.is_dir():
+        hint = "choose an --out that can be written"
+        raise InputError([Diagnostic("G003", "cannot write the tree: not a directory", Location(str(standing)), hint=hint)])
+    return out
+
+
+def _refused(error: InputError, options: PlanOptions, as_json: bool) -> int:
+    from ckgen.tables.load import find_tables
+
+    if as_json:
+        show_json(error_document(error))
+    say_diagnostics(d for d in error.diagnostics if d.severity is not Severity.NOTE)
+    files = len(find_tables(options.tuning)) + len(options.kernel_sets)
+    say(f"{error_summary(error.diagnostics, files)}; nothing was written")
+    return error.exit_code
+
+
+def _say_findings(made: Generation) -> None:
+    """Warnings in full, notes by number: `ckgen validate` shows them."""
+    if made.plan is None:
+        return
+    notes = [d for d in made.plan.diagnostics if d.severity is Severity.NOTE]
+    assert not errors_of(made.plan.diagnostics)
+    say_diagnostics(d for d in made.plan.diagnostics if d.severity is Severity.WARNING)
+    if notes:
+        say(f"{plural(len(notes), 'note')} on the tables: ckgen validate shows them")
+
+
+def _say_phases(made: Generation) -> None:
+    total = sum(seconds for _, seconds in made.phases)
+    for name, seconds in (*made.phases, ("total", total)):
+        say(f"{name:<8} {seconds:8.3f} s")
+
+
+def _finish(options: PlanOptions, out: Path, depfile: Path | None, stamp: Path | None) -> None:
+    """The depfile, then the stamp."""
+    if depfile is not None:
+        from ckgen.emit.depfile import depfile_text
+        from ckgen.emit.manifest import MANIFEST, generator_files
+        from ckgen.tables.load import find_tables
+
+        tables = (table.source for table in find_tables(options.tuning))
+        text = depfile_text(stamp or out / MANIFEST, (*generator_files(), *tables, *options.kernel_sets))
+        depfile.parent.mkdir(parents=True, exist_ok=True)
+        depfile.write_text(text, encoding="utf-8", errors="surrogateescape")
+    if stamp is not None:
+        stamp.parent.mkdir(parents=True, exist_ok=True)
+        stamp.touch()

@@ -1,0 +1,167 @@
+"""What a generation did or would do, as text or JSON; the diff, and the command that mends a drift."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import unified_diff
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ckgen.cli.output import columns, fates_text, plural, show
+from ckgen.emit.manifest import MANIFEST
+from ckgen.plan.options import PlanOptions
+from ckgen.plan.policy import MPolicy
+
+if TYPE_CHECKING:
+    from ckgen.emit.generate import Generation
+
+
+class Mode(Enum):
+    """What is done with the result; the values of all but WRITE are options."""
+
+    WRITE = "write"
+    CHECK = "check"
+    DIFF = "diff"
+    DRY_RUN = "dry-run"
+    LIST = "list-outputs"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The command line: `tuning` as given, empty for the shipped tables, and `out` as given."""
+
+    options: PlanOptions
+    name: str
+    out: Path
+    tuning: tuple[Path, ...]
+    mode: Mode
+
+    def command_line(self) -> str:
+        """The `ckgen generate …` that makes the same tree, quoted for a shell."""
+        options = self.options
+        parts = ["ckgen", "generate", "--targets", ";".join(map(str, options.targets or ()))]
+        parts += ["--ops", ";".join(sorted(options.ops))]
+        parts += _repeated("--tuning", map(str, self.tuning))
+        parts += ["--module", options.module] if options.module is not None else []
+        parts += _repeated("--assume-gfx", (f"{cu}={gfx}" for cu, gfx in sorted(options.assume_gfx.items())))
+        parts += _repeated("--kernel-set", map(str, options.kernel_sets))
+        parts += _repeated("--kernels", options.kernels)
+        parts += _repeated("--backend", sorted(options.backends))
+        parts += ["--m-policy", options.m_policy.value] if options.m_policy is not MPolicy.LADDER else []
+        parts += ["--strict"] if options.strict else []
+        parts += ["--strict-layers"] if options.strict_layers else []
+        parts += ["--name", self.name] if self.name != "ckgen_generated" else []
+        return shlex.join([*parts, "--out", str(self.out)])
+
+
+def report_text(request: Request, made: Generation, out: Path) -> None:
+    """Prints the result of the mode."""
+    changes = made.changes
+    match request.mode:
+        case Mode.LIST:
+            show("\n".join(outputs(request, made)))
+        case Mode.DRY_RUN:
+            listed = (("added", changes.added), ("changed", changes.changed), ("removed", changes.removed))
+            rows = [(word, f"{request.out.as_posix()}/{path}") for word, places in listed for path in places]
+            show(columns(rows) if rows else f"{request.out.as_posix()}: up to date")
+        case Mode.DIFF:
+            if changes:
+                show(diff_text(made, out).removesuffix("\n"))
+        case Mode.CHECK if changes:
+            show(_drift(request, made, out))
+        case _:
+            show(_summary(request, made))
+
+
+def report_json(request: Request, made: Generation, out: Path, *, phases: bool) -> Any:
+    """The document of the mode: an array of paths for --list-outputs, else an object."""
+    if request.mode is Mode.LIST:
+        return outputs(request, made)
+    changes = made.changes
+    document: dict[str, Any] = {
+        "out": request.out.as_posix(),
+        "name": request.name,
+        "targets": [str(target) for target in request.options.targets or ()],
+        "status": _status(request.mode, bool(changes)),
+        "added": list(changes.added),
+        "changed": list(changes.changed),
+        "removed": list(changes.removed),
+        **made.manifest.summary,
+    }
+    if request.mode in (Mode.CHECK, Mode.DIFF):
+        document["diff"] = diff_text(made, out)
+    if request.mode is Mode.CHECK and changes:
+        document["command"] = request.command_line()
+    if phases:
+        document["phases"] = dict(made.phases)
+    return document
+
+
+def outputs(request: Request, made: Generation) -> list[str]:
+    """Every file of the tree, under --out as it was given."""
+    return [f"{request.out.as_posix()}/{path}" for path in sorted({*made.manifest.files, MANIFEST})]
+
+
+def diff_text(made: Generation, out: Path) -> str:
+    """A unified diff from the tree at `out` to what would be written, as `patch -p1` takes it."""
+    changes = made.changes
+    return "".join(
+        line
+        for path in sorted((*changes.added, *changes.changed, *changes.removed))
+        for line in _diff_of(path, out, made, new=path in changes.added)
+    )
+
+
+def _diff_of(path: str, out: Path, made: Generation, *, new: bool) -> Iterator[str]:
+    old_lines = [] if new else _lines((out / path).read_text(encoding="utf-8", errors="replace"))
+    new_lines = _lines(made.texts.get(path, ""))
+    before = "/dev/null" if new else f"a/{path}"
+    after = f"b/{path}" if path in made.texts else "/dev/null"
+    for line in unified_diff(old_lines, new_lines, before, after):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their ends; only \\n ends a line."""
+    lines = [f"{line}\n" for line in text.split("\n")]
+    last = lines.pop().removesuffix("\n")
+    return [*lines, last] if last else lines
+
+
+def _drift(request: Request, made: Generation, out: Path) -> str:
+    changes = made.changes
+    out_text = request.out.as_posix()
+    if (out / MANIFEST).is_file():
+        count = len(changes.added) + len(changes.changed) + len(changes.removed)
+        found = f"{diff_text(made, out)}{plural(count, 'file')} of {out_text} out of date; this brings it up to date:"
+    else:
+        found = f"{out_text} holds no generated files, {len(changes.added)} are missing; this writes them:"
+    return f"{found}\n{request.command_line()}"
+
+
+def _summary(request: Request, made: Generation) -> str:
+    summary, changes = made.manifest.summary, made.changes
+    done = f"{len(changes.added)} added, {len(changes.changed)} changed, {len(changes.removed)} removed"
+    instances = sum(summary["instances"].values())
+    lines = [
+        f"{request.out.as_posix()}: {done if changes else 'up to date'}; {plural(len(made.manifest.files) + 1, 'file')}, "
+        f"{plural(instances, 'instance')} of {plural(len(summary['instances']), 'signature')}",
+        columns([(f"  {target}", f"{count:,} rows selected") for target, count in summary["selected"].items()]),
+        f"  {plural(summary['rows'], 'row')}: {fates_text(summary['fates'])}",
+    ]
+    return "\n".join(lines)
+
+
+def _status(mode: Mode, changed: bool) -> str:
+    if not changed:
+        return "up_to_date"
+    return "written" if mode is Mode.WRITE else "drift"
+
+
+def _repeated(option: str, values: Iterable[str]) -> list[str]:
+    return [part for value in values for part in (option, value)]
+
+

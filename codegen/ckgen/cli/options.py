@@ -1,0 +1,126 @@
+"""Options that several commands share, and their texts as what the plan takes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ckgen import paths
+from ckgen.cli.output import say
+from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.errors import UsageError
+from ckgen.model.target import Target
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PATH = click.Path(path_type=Path)
+_SEPARATORS = re.compile(r"[;,\s]+")
+_ASSUMPTION = re.compile(r"([0-9]{1,9})=(\S+)")
+
+
+def tuning_option(function: F) -> F:
+    """--tuning, one layer each."""
+    text = "Table or folder of tables; may be repeated, later ones win.  [default: the shipped tables]"
+    return click.option("--tuning", "tuning", type=PATH, multiple=True, metavar="PATH", help=text)(function)
+
+
+def module_option(function: F) -> F:
+    """--module."""
+    return click.option("--module", metavar="NAME", help="Module of tables whose name does not tell it.")(function)
+
+
+def assume_option(function: F) -> F:
+    """--assume-gfx."""
+    text = "The arch of rows that only tell a CU count, as in 256=gfx950; may be repeated."
+    return click.option("--assume-gfx", "assume_gfx", multiple=True, metavar="CU=GFX", help=text)(function)
+
+
+def policy_option(function: F) -> F:
+    """--m-policy."""
+    text = "How M between measured sizes is answered."
+    choice = click.Choice(["ladder", "aiter"])
+    return click.option("--m-policy", type=choice, default="ladder", show_default=True, help=text)(function)
+
+
+def json_option(function: F) -> F:
+    """--json."""
+    return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(function)
+
+
+def targets_option(function: F) -> F:
+    """--targets."""
+    text = "Targets such as 'gfx942;gfx942:80'; separated by ; , or spaces."
+    return click.option("--targets", multiple=True, metavar="LIST", help=text)(function)
+
+
+def words(texts: Iterable[str]) -> tuple[str, ...]:
+    """The distinct words of lists that are separated by ; , or white space, in order."""
+    return tuple(dict.fromkeys(word for text in texts for word in _SEPARATORS.split(text) if word))
+
+
+def targets_of(texts: Sequence[str], archs: Mapping[str, ArchSpec], env: Mapping[str, str]) -> tuple[Target, ...]:
+    """The targets of the option, else of `env`; notes about them go to stderr."""
+    from ckgen.specs.native import native_target
+    from ckgen.specs.targets import resolve_targets
+
+    text = ";".join(texts) if texts else None
+    found = resolve_targets(text, env=env, archs=archs, native=native_target)
+    for note in found.notes:
+        say(f"note: {note}")
+    return found.targets
+
+
+def targets_or_env(texts: Sequence[str], archs: Mapping[str, ArchSpec]) -> tuple[Target, ...]:
+    """The targets of the option, else of CKGEN_TARGETS, else of GPU_ARCHS."""
+    return targets_of(texts, archs, os.environ)
+
+
+def ops_of(texts: Sequence[str]) -> frozenset[str]:
+    """The ops that a list names; all where there is no list."""
+    from ckgen.families.registry import families_of
+
+    named = words(texts)
+    if texts and not named:
+        raise UsageError("the list of ops names no op")
+    return frozenset(family.name for family in families_of(named))
+
+
+def backends_of(texts: Sequence[str]) -> frozenset[str]:
+    """The backends that a list names; empty, which leaves out none, where there is no list."""
+    known = [str(backend) for backend in Backend]
+    named = words(texts)
+    unknown = sorted(set(named) - set(known))
+    if unknown or (texts and not named):
+        problem = f"unknown backend: {', '.join(unknown)}" if unknown else "the list of backends names none"
+        raise UsageError(f"{problem} (known: {', '.join(known)})")
+    return frozenset(named)
+
+
+def assumptions(texts: Iterable[str], archs: Mapping[str, ArchSpec]) -> dict[int, str]:
+    """CU count → arch."""
+    found: dict[int, str] = {}
+    for text in words(texts):
+        match = _ASSUMPTION.fullmatch(text)
+        if match is None or int(match[1]) == 0:
+            raise UsageError(f"--assume-gfx takes CU=GFX, as in 256=gfx950; got '{text}'")
+        if match[2] not in archs:
+            raise UsageError(f"--assume-gfx {text}: unknown arch '{match[2]}' (known: {', '.join(sorted(archs))})")
+        if found.setdefault(int(match[1]), match[2]) != match[2]:
+            raise UsageError(f"--assume-gfx names two archs for {match[1]} CUs")
+    return found
+
+
+def tuning_or_shipped(given: Sequence[Path]) -> tuple[Path, ...]:
+    """The tables asked for, else those that come with ckgen."""
+    if given:
+        return tuple(given)
+    shipped = paths.tuning_dir() / "aiter"
+    if not shipped.is_dir():
+        raise UsageError(f"no shipped tables in {shipped}: give --tuning")
+    return (shipped,)

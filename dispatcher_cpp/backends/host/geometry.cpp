@@ -1,0 +1,117 @@
+// Where everything goes: items, superblocks and the exact workspace.
+#include "backends/host/driver.hpp"
+
+#include <algorithm>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+namespace {
+
+constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
+constexpr std::size_t words_bytes(std::int64_t a, std::int64_t b) noexcept {
+  return aligned(static_cast<std::size_t>(a) * static_cast<std::size_t>(b) * 4);
+}
+
+// Packed operands should stay near the last-level cache; a superblock is never smaller than one item.
+constexpr std::int64_t kPackedABytes = std::int64_t{8} << 20;
+constexpr std::int64_t kPackedBBytes = std::int64_t{16} << 20;
+constexpr std::int64_t kItemBytes = std::int64_t{32} << 20;
+
+// Below this much arithmetic, waking threads costs more than they bring.
+constexpr double kSerialFlops = 1e6;
+constexpr double kSmallProblemFlops = 5e7;
+
+const MicroKernel* pick_micro(const IsaTable::Menu& menu, std::int32_t mr, std::int32_t nr, std::int64_t m) noexcept {
+  const MicroKernel* best = nullptr;
+  for (int i = 0; i < menu.count; ++i) {
+    const MicroKernel& candidate = menu.kernels[i];
+    if (candidate.nr != nr || candidate.mr > mr) continue;
+    const bool enough = candidate.mr >= m;
+    if (best == nullptr) {
+      best = &candidate;
+      continue;
+    }
+    const bool best_enough = best->mr >= m;
+    if (enough ? (!best_enough || candidate.mr < best->mr) : (!best_enough && candidate.mr > best->mr))
+      best = &candidate;
+  }
+  return best;
+}
+
+// Panels per superblock: as many as the budget holds, in whole items.
+std::int64_t superblock(std::int64_t panels, std::int64_t per_item, std::int64_t panel_bytes, std::int64_t budget) noexcept {
+  const std::int64_t items = std::max<std::int64_t>(1, budget / std::max<std::int64_t>(1, panel_bytes * per_item));
+  return std::min(ceil_div(panels, per_item), items) * per_item;
+}
+
+}  // namespace
+
+Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes) noexcept {
+  Geometry g{};
+  g.isa = blocking.isa;
+  g.kind = blocking.kind;
+  g.size = sizes;
+  g.micro = pick_micro(blocking.isa->menu[static_cast<int>(blocking.kind)], blocking.mr, blocking.nr, sizes.m);
+  const std::int64_t mr = g.micro->mr, nr = g.micro->nr, e = elements_per_word(g.kind);
+
+  const double flops = 2.0 * static_cast<double>(sizes.m) * static_cast<double>(sizes.n) * static_cast<double>(sizes.k);
+  const double all_flops = flops * static_cast<double>(sizes.batch);
+  int threads = std::max(1, blocking.threads);
+  if (all_flops < kSerialFlops) threads = 1;
+  g.batch_parallel = threads > 1 && sizes.batch > 1 && flops < kSmallProblemFlops;
+  g.threads = g.batch_parallel ? 1 : threads;
+  g.instances = g.batch_parallel ? static_cast<int>(std::min<std::int64_t>(threads, sizes.batch)) : 1;
+
+  g.split = std::max<std::int64_t>(1, std::min(blocking.split, sizes.k));
+  g.splits = ceil_div(sizes.k, g.split);
+  g.split_mode = blocking.split_mode;
+  g.kc = ceil_div(std::max<std::int64_t>(1, blocking.kc), e) * e;
+  g.split_words = ceil_div(g.split, e);
+  g.words = std::max<std::int64_t>(1, g.split_words * g.splits);
+  g.group = traits.quant == Quant::blockscale ? 128 : traits.quant == Quant::mx ? 32 : 0;
+  g.groups = g.group == 0 ? 0 : ceil_div(sizes.k, g.group);
+
+  g.m_panels = ceil_div(sizes.m, mr);
+  g.n_panels = ceil_div(sizes.n, nr);
+  g.pm = std::min(g.m_panels, std::max<std::int64_t>(1, ceil_div(blocking.block_m, mr)));
+  g.pn = std::min(g.n_panels, std::max<std::int64_t>(1, ceil_div(blocking.block_n, nr)));
+  g.fused = g.m_panels <= g.pm;
+  if (g.fused) {
+    // Enough items for the threads, and a slice of B that stays in a core's cache.
+    g.pn = std::max<std::int64_t>(1, std::min(g.pn, g.n_panels / (2 * g.threads)));
+  } else {
+    g.pm = std::max<std::int64_t>(1, std::min(g.pm, kItemBytes / (mr * g.words * 4)));
+    g.pn = std::max<std::int64_t>(1, std::min(g.pn, kItemBytes / (nr * g.words * 4)));
+  }
+  g.m_super = g.fused ? g.pm : superblock(g.m_panels, g.pm, mr * g.words * 4, kPackedABytes);
+  g.n_super = g.fused ? g.n_panels : superblock(g.n_panels, g.pn, nr * g.words * 4, kPackedBBytes);
+  g.acc_ld = g.pn * nr + 16;  // not a power of two, or the rows of a tile would fight for one cache set
+
+  std::size_t at = words_bytes(g.m_super * mr, g.words);
+  g.b_offset = at;
+  if (!g.fused) at += words_bytes(g.n_super * nr, g.words);
+  g.a_scale_offset = at;
+  at += words_bytes(g.m_super * mr, g.groups);
+  g.b_scale_offset = at;
+  if (!g.fused) at += words_bytes(g.n_super * nr, g.groups);
+  g.slots_offset = at;
+
+  std::size_t slot = words_bytes(g.pm * mr, g.acc_ld);
+  g.slot_total_offset = slot;
+  if (g.splits > 1) slot += words_bytes(g.pm * mr, g.acc_ld);
+  g.slot_row_offset = slot;
+  slot += words_bytes(g.pn * nr, 1);
+  g.slot_b_offset = slot;
+  if (g.fused) slot += words_bytes(nr, std::min(g.kc / e, g.words));
+  g.slot_b_scale_offset = slot;
+  if (g.fused) slot += words_bytes(g.pn * nr, g.groups);
+  g.slot_bytes = slot;
+  g.problem_bytes = g.slots_offset + g.slot_bytes * static_cast<std::size_t>(g.threads);
+  g.bytes = g.problem_bytes * static_cast<std::size_t>(g.instances);
+  return g;
+}
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,71 @@
+"""ckgen's C++ library, built once for every test: `build/test`, which tools/test.sh has built already, or a folder of one's own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = Path(os.environ.get("CKGEN_TEST_BUILD", ROOT / "build" / "test"))
+"""Shared with ctest: the preset `ci` builds there."""
+
+
+def tool(name: str) -> str:
+    """A program of the Python environment (cmake, ninja), else the one on PATH."""
+    beside = Path(sys.executable).parent / name
+    return str(beside) if beside.exists() else name
+
+
+def run(*command: object, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+    """Runs a program to its end and returns what it printed; AssertionError with all of that where it fails."""
+    done = attempt(*command, cwd=cwd, env=env)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}"
+    return done.stdout
+
+
+def attempt(
+    *command: object, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program, stderr among stdout."""
+    return subprocess.run(
+        list(map(str, command)),
+        cwd=cwd,
+        env=os.environ | (env or {}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+def built(*targets: str) -> Path:
+    """The build folder with those targets up to date; safe beside other test processes."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (BUILD / "CMakeCache.txt").exists():
+            make = f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}"
+            run(tool("cmake"), "--preset", "ci", "-B", BUILD, make, "-DCKGEN_BUILD_TESTS=OFF", cwd=ROOT)
+        run(tool("cmake"), "--build", BUILD, "--target", *targets)
+    return BUILD
+
+
+def installed(prefix: Path) -> Path:
+    """ckgen's CMake package under `prefix`."""
+    run(tool("cmake"), "--install", built("ckgen_dispatcher"), "--prefix", prefix)
+    return prefix
+
+
+def configure(source: Path, build: Path, *options: str, generator: str = "Ninja") -> subprocess.CompletedProcess[str]:
+    """Configures a consumer project with this Python interpreter; -Wdev is an error."""
+    make = [f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}"] if generator == "Ninja" else []
+    python = f"-DPython3_EXECUTABLE={sys.executable}"
+    return attempt(tool("cmake"), "-S", source, "-B", build, "-G", generator, "-Werror=dev", *make, python, *options)
+
+
+def build(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Builds a consumer project."""
+    return attempt(tool("cmake"), "--build", folder, *options)
