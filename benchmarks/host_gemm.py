@@ -133,7 +133,8 @@ def measure(runs, rounds):
 
 
 def cpu_name(lib):
-    model = next((x.split(":", 1)[1].strip() for x in open("/proc/cpuinfo") if x.startswith("model name")), "?")
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), "?")
     return f"{lib.shim_cpu().decode()} (/proc/cpuinfo: {model})"
 
 
@@ -144,7 +145,7 @@ def main():
         lib = hb.load(hb.build(folder))
         print(f"cpu: {cpu_name(lib)}, isa {hb.ISAS[lib.shim_isa()]}, {ARGUMENTS.threads} threads of {os.cpu_count()}")
         print(f"numpy {np.__version__}, python {platform.python_version()}, rounds {ARGUMENTS.rounds}, medians")
-        print(f"load average before: {os.getloadavg()[0]:.2f} (above a few tenths, others used the cores: do not quote)")
+        print(f"load average before: {os.getloadavg()[0]:.2f} (above 0.5 others used the cores: do not quote)")
         for shape in shapes:
             runs = {"numpy fp32": numpy_reference(shape)}
             for name, kinds, layout, quant, config in candidates(lib):
@@ -158,7 +159,8 @@ def main():
                 rate = 2e-9 * shape[0] * shape[1] * shape[2] / t
                 print(f"{name:24} {t * 1e3:9.3f} {min(seconds) * 1e3:9.3f} {rate:8.1f} {base / t:8.2f}")
     extra = "".join(f" --shape {s}" for s in ARGUMENTS.shape or ())
-    print(f"\nreproduce: python benchmarks/host_gemm.py --threads {ARGUMENTS.threads} --rounds {ARGUMENTS.rounds}{extra}")
+    command = f"python benchmarks/host_gemm.py --threads {ARGUMENTS.threads} --rounds {ARGUMENTS.rounds}{extra}"
+    print(f"\nreproduce: {command}")
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ std::uint32_t find(const Query& q) {
     const ckgen::Group* group = ckgen::find_group(*table, static_cast<std::uint64_t>(q.n), static_cast<std::uint64_t>(q.k), 0);
     if (group == nullptr) return 0;
     const ckgen::Rung* rungs = table->rungs + group->rung_begin;
-    const std::uint32_t at = ckgen::rung_at_or_above(rungs, group->rung_count, static_cast<std::uint64_t>(q.m));
+    const std::uint32_t at = ckgen::rung_at_or_above(*table, *group, static_cast<std::uint64_t>(q.m));
     if (at == group->rung_count) return 0;
     const auto measured = ckgen::measured_at_or_above(rungs[at], static_cast<std::uint64_t>(q.m));
     return table->choices[rungs[at].choice].instance + static_cast<std::uint32_t>(measured);

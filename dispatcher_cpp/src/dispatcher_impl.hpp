@@ -24,7 +24,8 @@ struct Dispatcher::Impl {
             {problem.m(), problem.n(), problem.k(), problem.batch()},
             problem.deterministic(),
             device.arch(),
-            device.cu_num()};
+            device.cu_num(),
+            detail::runnable_archs(device.arch())};
   }
 
   Selection select(const Problem& problem, const Device& device) const noexcept;

@@ -6,21 +6,6 @@ namespace ckgen::inline v1::detail {
 
 static_assert(arch_count < 32, "an arch is a bit of InstanceDesc::archs and five bits of the index's key");
 
-Arch lower_level(Arch arch) noexcept {
-  switch (arch) {
-    case Arch::x86_64_amx: return Arch::x86_64_v4_bf16;
-    case Arch::x86_64_v4_bf16: return Arch::x86_64_v4;
-    case Arch::x86_64_v4: return Arch::x86_64_v3;
-    default: return Arch::unknown;
-  }
-}
-
-std::uint32_t runnable_archs(Arch arch) noexcept {
-  std::uint32_t mask = 0;
-  for (; arch != Arch::unknown; arch = lower_level(arch)) mask |= 1U << static_cast<unsigned>(arch);
-  return mask;
-}
-
 Index::Index(const RegistryState& state) {
   std::vector<Signature> signatures;
   const auto note = [&](const Signature& signature) {

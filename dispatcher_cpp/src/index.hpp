@@ -27,11 +27,22 @@ struct Entry {
   std::uint32_t default_begin, default_end;  // registry indices of instances, in order of preference
 };
 
-/// Bit i: Arch with value i. An x86 level also runs what was built for the levels that it contains.
-std::uint32_t runnable_archs(Arch arch) noexcept;
-
 /// The next lower x86 level, or Arch::unknown.
-Arch lower_level(Arch arch) noexcept;
+constexpr Arch lower_level(Arch arch) noexcept {
+  switch (arch) {
+    case Arch::x86_64_amx: return Arch::x86_64_v4_bf16;
+    case Arch::x86_64_v4_bf16: return Arch::x86_64_v4;
+    case Arch::x86_64_v4: return Arch::x86_64_v3;
+    default: return Arch::unknown;
+  }
+}
+
+/// Bit i: Arch with value i. An x86 level also runs what was built for the levels that it contains.
+constexpr std::uint32_t runnable_archs(Arch arch) noexcept {
+  std::uint32_t mask = 0;
+  for (; arch != Arch::unknown; arch = lower_level(arch)) mask |= 1U << static_cast<unsigned>(arch);
+  return mask;
+}
 
 class Index {
  public:

@@ -19,14 +19,21 @@ struct Hit {
   explicit operator bool() const noexcept { return m != 0; }
 };
 
+/// `table` and `group` are set where the group's directory can shorten the search.
 struct Ladder {
   const Rung* rungs;
   std::uint32_t count;
   bool external;
+  const LookupTable* table = nullptr;
+  const Group* group = nullptr;
+
+  std::uint32_t find(std::uint64_t m) const noexcept {
+    return table != nullptr ? rung_at_or_above(*table, *group, m) : rung_at_or_above(rungs, count, m);
+  }
 };
 
 inline Ladder own_ladder(const LookupTable& table, const Group& group) noexcept {
-  return {table.rungs + group.rung_begin, group.rung_count, false};
+  return {table.rungs + group.rung_begin, group.rung_count, false, &table, &group};
 }
 
 inline Ladder external_ladder(const LookupTable& table, const Group& group) noexcept {
@@ -49,13 +56,13 @@ inline NearGap gap_of(const LookupTable& table) noexcept {
 }
 
 inline Hit at_or_above(const Ladder& ladder, std::uint64_t m) noexcept {
-  const std::uint32_t i = rung_at_or_above(ladder.rungs, ladder.count, m);
+  const std::uint32_t i = ladder.find(m);
   if (i == ladder.count) return {};
   return {measured_at_or_above(ladder.rungs[i], m), ladder.rungs[i].choice, Tier::far_, ladder.external};
 }
 
 inline Hit below(const Ladder& ladder, std::uint64_t m) noexcept {
-  const std::uint32_t i = rung_at_or_above(ladder.rungs, ladder.count, m);
+  const std::uint32_t i = ladder.find(m);
   if (i < ladder.count && ladder.rungs[i].first < m) {
     const Rung& rung = ladder.rungs[i];
     return {rung.first + (m - 1 - rung.first) / rung.step * rung.step, rung.choice, Tier::far_, ladder.external};

@@ -38,12 +38,13 @@ struct Query {
   bool deterministic;
   Arch arch;
   std::uint32_t cu_num;
+  std::uint32_t archs;  // runnable_archs(arch)
 
   /// The batch of table keys: 0 where the signature is not batched.
   std::int64_t key_batch() const noexcept { return signature.batched ? sizes.batch : 0; }
 
   Verdict verdict(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
-    if ((instance.archs & runnable_archs(arch)) == 0) return no_instance();
+    if ((instance.archs & archs) == 0) return no_instance();
     return supports(instance.constraints, sizes, k_batch, deterministic);
   }
 

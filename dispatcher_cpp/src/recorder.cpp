@@ -84,16 +84,17 @@ void Recorder::append(File& file, const std::string& line, const char* header) {
   if (!locked.ok()) return complain(file.path);
   const std::string grown = locked.read_from(file.read);
   file.read += grown.size();
+  if (!grown.empty()) file.torn = grown.back() != '\n';
   for (std::size_t begin = 0; begin < grown.size();) {
     const std::size_t end = std::min(grown.find('\n', begin), grown.size());
     file.lines.insert(normalised(grown.substr(begin, end - begin)));
     begin = end + 1;
   }
   if (!file.lines.insert(line).second) return;
-  const bool torn = !grown.empty() && grown.back() != '\n';  // the last line has no end: a foreign editor's
-  const std::string text = (file.read == 0 ? std::string(header) + '\n' : torn ? "\n" : "") + line + '\n';
+  const std::string text = (file.read == 0 ? std::string(header) + '\n' : file.torn ? "\n" : "") + line + '\n';
   if (!locked.write(text)) return complain(file.path);
   file.read += text.size();
+  file.torn = false;
 }
 
 void Recorder::complain(const std::string& path) {

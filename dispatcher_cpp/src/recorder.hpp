@@ -27,6 +27,7 @@ class Recorder {
   struct File {
     std::string path;
     std::uint64_t read = 0;  // bytes of the file that are in `lines`
+    bool torn = false;       // its last line has no end: a foreign editor's
     std::unordered_set<std::string> lines;
   };
 

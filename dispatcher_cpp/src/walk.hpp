@@ -99,17 +99,25 @@ class Walk {
       const LookupTable& table = *ref.table;
       const Group* group = group_of(table);
       if (group == nullptr) continue;
-      const Hit peer = peer_of(table, *group);
-      const Hit winner = external_winner(ref, *group, peer);
-      if (winner && winner.tier != Tier::far_ && provided(ref, winner)) return true;
       if (table.policy->kernel_m_count != 0) {
-        if (peer && !peer.external && peer_rung(ref, *group, peer)) return true;
+        if (from_peer_policy(ref, *group)) return true;
         continue;
       }
       const Hit hit = rounded_up(own_ladder(table, *group), m(), gap_of(table));
+      if (hit.tier != Tier::exact) {  // an exact rung of its own is the winner
+        const Hit winner = external_winner(ref, *group, {});
+        if (winner && winner.tier != Tier::far_ && provided(ref, winner)) return true;
+      }
       if (hit && rung(ref, hit)) return true;
     }
     return false;
+  }
+
+  bool from_peer_policy(const TableRef& ref, const Group& group) noexcept(kNoThrow) {
+    const Hit peer = peer_of(*ref.table, group);
+    const Hit winner = external_winner(ref, group, peer);
+    if (winner && winner.tier != Tier::far_ && provided(ref, winner)) return true;
+    return peer && !peer.external && peer_rung(ref, group, peer);
   }
 
   /// The peer takes k_batch from the row that a rounding of its own finds, if that row can run.

@@ -73,10 +73,18 @@ int shim_host_raw(const GemmTraits* t, const host::HostConfig* c, const GemmArgs
   return static_cast<int>(host::run_gemm_host(*t, *c, *a, w).code);
 }
 
-int shim_isa(void) { return static_cast<int>(host::detect_isa()); }
-int shim_threads(void) { return host::thread_count(); }
-const char* shim_cpu(void) { return host::cpu_brand(); }
-int shim_isa_available(int isa) { return host::isa_available(static_cast<host::Isa>(isa)) ? 1 : 0; }
+int shim_isa(void) {
+  return static_cast<int>(host::detect_isa());
+}
+int shim_threads(void) {
+  return host::thread_count();
+}
+const char* shim_cpu(void) {
+  return host::cpu_brand();
+}
+int shim_isa_available(int isa) {
+  return host::isa_available(static_cast<host::Isa>(isa)) ? 1 : 0;
+}
 int shim_tiles(const GemmTraits* t, int isa, std::int32_t* pairs, int capacity) {
   host::RegisterTile tiles[32];
   const int n = host::host_register_tiles(*t, static_cast<host::Isa>(isa), tiles, capacity < 32 ? capacity : 32);

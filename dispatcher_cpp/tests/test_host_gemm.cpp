@@ -131,7 +131,8 @@ class Fixture {
   unsigned random() { return (state_ = state_ * 1664525u + 1013904223u) >> 16; }
   Bytes fill(DType t, std::int64_t n) {
     Bytes out(static_cast<std::size_t>(bytes_of(t, n)), 0);
-    for (std::int64_t i = 0; i < n; ++i) write(t, out.data(), i, static_cast<float>(static_cast<int>(random() % 5) - 2));
+    for (std::int64_t i = 0; i < n; ++i)
+      write(t, out.data(), i, static_cast<float>(static_cast<int>(random() % 5) - 2));
     return out;
   }
   std::vector<float> scales(std::int64_t n) {
@@ -156,9 +157,11 @@ class Fixture {
       const std::int64_t bi = i * args.batch_stride_b + (b_rows ? k * args.ldb + n : n * args.ldb + k);
       double term = static_cast<double>(scale(af, ai)) * static_cast<double>(scale(bf, bi));
       const std::int64_t g = k / group;
-      if (traits.quant == Quant::mx) term *= scale(sa, (i * args.m + m) * groups + g) * scale(sb, (i * args.n + n) * groups + g);
+      if (traits.quant == Quant::mx)
+        term *= scale(sa, (i * args.m + m) * groups + g) * scale(sb, (i * args.n + n) * groups + g);
       if (traits.quant == Quant::blockscale)
-        term *= scale(sa, (i * args.m + m) * groups + g) * scale(sb, (i * ((args.n + 127) / 128) + n / 128) * groups + g);
+        term *=
+            scale(sa, (i * args.m + m) * groups + g) * scale(sb, (i * ((args.n + 127) / 128) + n / 128) * groups + g);
       sum += term;
     }
     if (traits.quant == Quant::rowwise) sum *= scale(sa, i * args.m + m) * scale(sb, i * args.n + n);
@@ -179,7 +182,8 @@ void run_twin(Fixture& f, const host::TwinConfig& config = kTile, std::int64_t k
   f.expect_equal();
 }
 
-constexpr DType kInt = DType::int8, kHalf = DType::bf16, kFp8 = DType::fp8_fnuz, kFp4 = DType::fp4, kFloat = DType::fp32;
+constexpr DType kInt = DType::int8, kHalf = DType::bf16, kFp8 = DType::fp8_fnuz, kFp4 = DType::fp4,
+                kFloat = DType::fp32;
 
 }  // namespace
 
@@ -275,7 +279,8 @@ TEST(GemmTwin, CallersInSeveralThreads) {
   for (unsigned t = 0; t < 3; ++t)
     callers.emplace_back([t] {
       for (unsigned i = 0; i < 4; ++i) {
-        Fixture f({kFp8, kFp8, kHalf, DType::fp32, Layout::rcr, Quant::rowwise, false, false}, {90, 160, 128}, 1, t * 8 + i);
+        Fixture f({kFp8, kFp8, kHalf, DType::fp32, Layout::rcr, Quant::rowwise, false, false}, {90, 160, 128}, 1,
+                  t * 8 + i);
         run_twin(f);
       }
     });

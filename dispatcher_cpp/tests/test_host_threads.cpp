@@ -22,7 +22,8 @@ const bool kConfigured = [] { return setenv("CKGEN_NUM_THREADS", "4", 1) == 0; }
 
 std::int64_t sum_of_indices(std::int64_t count, int threads) {
   std::vector<std::int64_t> per_slot(static_cast<std::size_t>(threads), 0);  // plain: a slot must be exclusive
-  host::parallel_for(count, threads, [&](std::int64_t i, int slot) { per_slot.at(static_cast<std::size_t>(slot)) += i + 1; });
+  host::parallel_for(count, threads,
+                     [&](std::int64_t i, int slot) { per_slot.at(static_cast<std::size_t>(slot)) += i + 1; });
   return std::accumulate(per_slot.begin(), per_slot.end(), std::int64_t{0});
 }
 

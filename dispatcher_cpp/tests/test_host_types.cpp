@@ -48,8 +48,8 @@ TEST(Status, FormatsAndTruncates) {
 }
 
 TEST(Codecs, KnownValues) {
-  EXPECT_EQ(encode(DType::fp8_ocp, 449.0f), 0x7eu);       // rounds to 448
-  EXPECT_EQ(encode(DType::fp8_ocp, 465.0f), 0x7fu);       // past the midpoint to 480: NaN
+  EXPECT_EQ(encode(DType::fp8_ocp, 449.0f), 0x7eu);  // rounds to 448
+  EXPECT_EQ(encode(DType::fp8_ocp, 465.0f), 0x7fu);  // past the midpoint to 480: NaN
   EXPECT_EQ(encode(DType::fp8_ocp, 465.0f, Overflow::saturating), 0x7eu);
   EXPECT_EQ(encode(DType::fp8_fnuz, -0.0f), 0u);
   EXPECT_EQ(encode(DType::bf8_ocp, 1e9f), 0x7cu);

@@ -228,6 +228,6 @@ INSTANTIATE_TEST_SUITE_P(Signature, EachField,
                                            Field{"preshuffle_b", with([](Signature& s) { s.preshuffle_b = true; })},
                                            Field{"batched", with([](Signature& s) { s.batched = true; })},
                                            Field{"bias", with([](Signature& s) { s.bias = true; })}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& field) { return std::string(field.param.name); });
 
 }  // namespace

@@ -26,6 +26,10 @@ BLOCKSCALE = "a8w8_blockscale_1x128x128_256x16x64x128_8x16_16x16_1x1_16x16x1_8x3
 INT8 = f"gfx950,256,1,1280,8192,torch.int8,34,0,17.7,{SMALL},1.2,593.3,0.0\n"
 FP8 = f"gfx950,256,1,1280,8192,torch.float8_e4m3fn,34,0,11.2,{SMALL},1.9,900.0,0.0\n"
 BLOCKSCALE_ROW = f"gfx950,256,16,2048,3072,ck,0,0,6.1,{BLOCKSCALE},32.9,1000.0,0.0\n"
+
+INT8_UNITS = ["gemm_int8_bf16_rcr_rowwise", "gemm_int8_fp16_rcr_rowwise", "register"]
+"""A row whose table names no output type stands for both."""
+
 KERNEL_SET = """op: gemm
 name: small
 signatures: [fp16]
@@ -106,9 +110,8 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(autouse=True)
-def clean(project: Project) -> None:
-    """What ran before is built to the end, and the clock has moved on."""
-    project.build()
+def later() -> None:
+    """The clock has moved on since the last build."""
     time.sleep(0.02)
 
 
@@ -140,13 +143,13 @@ def test_a_touched_input_runs_ckgen_and_compiles_nothing(project: Project, path:
 def test_an_edited_row_compiles_its_own_signature_and_the_register(project: Project) -> None:
     project.edit("a8w8_tuned_gemm.csv", ROWWISE_HEADER + INT8.replace(SMALL, LARGE) + FP8)
     work = project.build()
-    assert work.units == ["gemm_int8_bf16_rcr_rowwise", "register"]
+    assert work.units == INT8_UNITS
     project.edit("a8w8_tuned_gemm.csv", ROWWISE_HEADER + INT8 + FP8)
-    assert project.build().units == ["gemm_int8_bf16_rcr_rowwise", "register"]
+    assert project.build().units == INT8_UNITS
 
 
-def test_an_edited_comment_of_a_row_compiles_nothing(project: Project) -> None:
-    project.edit("a8w8_tuned_gemm.csv", ROWWISE_HEADER + INT8.replace("17.7", "17.6") + FP8)
+def test_an_edited_cell_that_decides_nothing_compiles_nothing(project: Project) -> None:
+    project.edit("a8w8_tuned_gemm.csv", ROWWISE_HEADER + INT8.replace("593.3", "593.4") + FP8)
     assert project.build().compiled == []
     project.edit("a8w8_tuned_gemm.csv", ROWWISE_HEADER + INT8 + FP8)
     assert project.build().compiled == []
@@ -161,14 +164,23 @@ def test_an_edited_template_compiles_all_that_it_wrote(project: Project) -> None
     assert project.build().units == [*project.all_units, "register"]
 
 
-def test_a_new_table_is_compiled_in_the_same_build_and_a_removed_one_disappears(project: Project) -> None:
-    before = project.all_units
+def test_a_table_that_comes_or_goes_compiles_its_own_signatures(project: Project) -> None:
+    units = ["gemm_fp8_ocp_bf16_rcr_blockscale", "gemm_fp8_ocp_fp16_rcr_blockscale", "register"]
     project.edit("a8w8_blockscale_tuned_gemm.csv", HEADER + BLOCKSCALE_ROW)
+    assert project.build().units == units
+    (project.source / "tables" / "a8w8_blockscale_tuned_gemm.csv").unlink()
+    assert project.build().units == units
+
+
+def test_a_signature_that_comes_or_goes_configures_and_compiles_in_the_same_build(project: Project) -> None:
+    before = project.all_units
+    write_later(project.source / "set.yaml", KERNEL_SET.replace("[fp16]", "[fp16, gemm_fp16_ccr]"))
     work = project.build()
     assert work.ok, work.log
-    assert work.units == ["gemm_fp8_ocp_bf16_rcr_blockscale", "register"]
+    assert work.configured
+    assert work.units == ["gemm_fp16_ccr", "register"]
     assert project.build().compiled == []
-    (project.source / "tables" / "a8w8_blockscale_tuned_gemm.csv").unlink()
+    write_later(project.source / "set.yaml", KERNEL_SET)
     work = project.build()
     assert work.ok, work.log
     assert work.units == ["register"]

@@ -1,4 +1,4 @@
-"""The host backend from Python: build it as a shared library, describe a GEMM, run it. Shared by tests and benchmarks."""
+"""The host backend from Python: build it as a library, describe a GEMM, run it. For tests and benchmarks."""
 
 import ctypes
 import os
@@ -63,7 +63,7 @@ class Args(ctypes.Structure):
         + [("a_scale_row_major", ctypes.c_bool)]
         + [
             (f, ctypes.c_int64)
-            for f in "m n k batch lda ldb ldc batch_stride_a batch_stride_b batch_stride_c".split()
+            for f in ("m", "n", "k", "batch", "lda", "ldb", "ldc", "batch_stride_a", "batch_stride_b", "batch_stride_c")
         ]
     )
 

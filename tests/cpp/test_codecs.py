@@ -8,6 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.cpp
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 SHIM = r"""
@@ -87,8 +89,7 @@ def corpus():
     finite = np.sort(fp16.view(np.float32)[np.isfinite(fp16.view(np.float32))])
     halves = (finite[:-1] + finite[1:]) / np.float32(2)
     special = np.array([0.0, -0.0, np.inf, -np.inf, 1e-45, -1e-45, 3.4028235e38, 2**-127, 1.5 * 2**-127], np.float32)
-    values = np.concatenate([bits.view(np.float32), fp16.view(np.float32), noise.view(np.float32), halves, special])
-    return values
+    return np.concatenate([bits.view(np.float32), fp16.view(np.float32), noise.view(np.float32), halves, special])
 
 
 @pytest.mark.parametrize("name", ORACLE)

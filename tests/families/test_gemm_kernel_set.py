@@ -169,6 +169,10 @@ def test_every_key_of_a_host_set_takes_part(old: str, new: str) -> None:
         (CK_SET.replace("_v1", "_v9"), "expected a8w8_blockscale_<sm>x<sn>x<sk>_<block>x<M>x<N>x<K>_…"),
         (CK_SET.replace("[a8w8_blockscale]", "[fp32]"), "has no kernel tables"),
         (CK_SET.replace("kernels: [", "configs: [x"), "takes 'kernels' by their table names"),
+        (
+            CK_SET.replace(BLOCKSCALE, "a8w8_blockscale_cktile_192x256x128_4x2x1_16x16x128_intrawave_0x1x0_1"),
+            "not a kernel name of a8w8_blockscale for backend ck:",
+        ),
         ("- 1\n", "error[K005] set.yaml:1: a document must be a mapping"),
         ("", "error[K008] set.yaml: the kernel set asks for nothing"),
     ],

@@ -81,9 +81,16 @@ def test_nan_is_wrong_and_overflow_may_be_infinite() -> None:
     assert expect(huge).excess(np.array([[[np.inf]]])) <= 1.0
 
 
-def test_more_splits_widen_the_bound() -> None:
+def test_every_split_beyond_the_first_may_round_all_of_the_sum() -> None:
     operands = make_operands(parse_signature("bf16", None), Shape(0, 2, 2, 256), seed=0)
-    assert (expect(operands, k_batch=4).bound > expect(operands).bound).all()
+    size = np.abs(operands.a) @ np.abs(operands.b)
+    assert (expect(operands, k_batch=4).bound >= expect(operands).bound + 3 * size * 2.0**-8).all()
+
+
+def test_all_batches_share_per_tensor_scales() -> None:
+    operands = make_operands(parse_signature("gemm_bf16_rcr_per_tensor_batched", None), Shape(3, 2, 2, 8), seed=0)
+    assert operands.a_scale is not None
+    assert operands.a_scale.shape == (1, 1)
 
 
 @pytest.mark.parametrize("layout", ["rcr", "rrr", "ccr", "crr"])

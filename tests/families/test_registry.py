@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from ckgen.families import registry
+from ckgen.families.gemm.family import GemmFamily
 from ckgen.families.registry import FAMILIES, families_of
 from ckgen.model.errors import UsageError
 
@@ -14,6 +16,13 @@ def test_ops_choose_families() -> None:
     assert [family.name for family in families_of(["gemm", "gemm"])] == ["gemm"]
     with pytest.raises(UsageError, match=r"unknown op: fmah \(known: gemm\)"):
         families_of(["fmah", "gemm"])
+
+
+def test_only_the_families_asked_for_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = {"gemm": FAMILIES["gemm"], "moe": GemmFamily(name="moe")}
+    monkeypatch.setattr(registry, "FAMILIES", both)
+    assert [family.name for family in families_of(["moe"])] == ["moe"]
+    assert [family.name for family in families_of([])] == ["gemm", "moe"]
 
 
 def test_every_family_parses_its_own_aliases() -> None:

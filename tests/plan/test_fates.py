@@ -7,7 +7,7 @@ import pytest
 from ckgen.model.target import Target
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.planner import has_errors
-from plan_support import GFX942, LARGE, MIDDLE, SMALL_M, fate_words, plan_of, row, write_table
+from plan_support import GFX942, HEADER, LARGE, MIDDLE, SMALL_M, fate_words, plan_of, row, write_table
 
 
 def reasons(plan: GenerationPlan) -> list[str]:
@@ -145,3 +145,10 @@ def test_a_signature_glob_keeps_one_output_type_of_a_row(tmp_path: Path) -> None
     plan = plan_of(table, signatures=("*_bf16_rcr_blockscale",))
     assert reasons(plan) == ["selected"] and [unit.name for unit in plan.units] == ["gemm_fp8_fnuz_bf16_rcr_blockscale"]
     assert reasons(plan_of(table, signatures=("nothing",))) == ["unavailable(no --signatures glob fits)"]
+
+
+def test_types_that_make_no_gemm_are_a_located_error(tmp_path: Path) -> None:
+    header = HEADER.replace("K,libtype", "K,q_dtype_w,libtype")
+    line = row(16, SMALL_M).replace(",ck,", ",torch.float32,ck,")
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [line], header))
+    assert reasons(plan) == ["invalid(T015)"] and [d.code for d in plan.diagnostics] == ["T015"]

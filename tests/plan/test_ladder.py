@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckgen.plan.ladder import Ladder, group_hash, layout_slots
+from ckgen.plan.ladder import Ladder, bucket_floor, group_hash, ladder_bucket, layout_directory, layout_slots
 
 measured = st.dictionaries(st.integers(1, 4000), st.integers(0, 3), min_size=1, max_size=60)
 grids = st.builds(
@@ -52,3 +52,24 @@ def test_every_group_is_found_by_probing(keys: set[tuple[int, int, int]]) -> Non
         while slots[slot] != index + 1:
             assert slots[slot] != 0
             slot = (slot + 1) & (len(slots) - 1)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_buckets_are_consecutive_and_begin_at_their_floor(m: int) -> None:
+    bucket = ladder_bucket(m)
+    assert bucket_floor(bucket) <= m < bucket_floor(bucket + 1)
+    assert ladder_bucket(bucket_floor(bucket)) == bucket
+
+
+@given(st.lists(measured, min_size=1, max_size=4), st.integers(1, 5000))
+def test_a_directory_leaves_the_answer_between_two_entries(groups: list[dict[int, int]], m: int) -> None:
+    ladders = [Ladder.from_measured(rows.items()) for rows in groups]
+    rows = layout_directory(ladders)
+    assert len({len(row) for row in rows}) == 1
+    for ladder, row in zip(ladders, rows, strict=True):
+        expected = next((i for i, rung in enumerate(ladder.rungs) if rung.last >= m), len(ladder.rungs))
+        bucket = ladder_bucket(m)
+        if bucket + 1 >= len(row):
+            assert expected == len(ladder.rungs)
+        else:
+            assert row[bucket] <= expected <= row[bucket + 1]

@@ -45,6 +45,7 @@ DRIFT = 1
 @assume_option
 @click.option("--kernel-set", "kernel_sets", type=PATH, multiple=True, metavar="YAML", help="Further kernels to build.")
 @click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits one of the globs.")
+@click.option("--signatures", multiple=True, metavar="GLOB", help="Only signatures whose canonical name fits a glob.")
 @click.option("--backend", "backends", multiple=True, metavar="LIST", help="Only kernels of these backends.")
 @policy_option
 @click.option("--strict", is_flag=True, help="A row whose kernel cannot be built is an error.")
@@ -76,6 +77,7 @@ def command(**params: Any) -> int:
         module=params["module"],
         kernel_sets=tuple(params["kernel_sets"]),
         kernels=tuple(params["kernels"]),
+        signatures=tuple(params["signatures"]),
         backends=backends_of(params["backends"]),
         m_policy=MPolicy(params["m_policy"]),
         assume_gfx=assumptions(params["assume_gfx"], archs),
@@ -129,7 +131,9 @@ def _usable_out(out: Path) -> Path:
     standing = next((place for place in (out, *out.parents) if os.path.lexists(place)), None)
     if standing is not None and not standing.is_dir():
         hint = "choose an --out that can be written"
-        raise InputError([Diagnostic("G003", "cannot write the tree: not a directory", Location(str(standing)), hint=hint)])
+        raise InputError(
+            [Diagnostic("G003", "cannot write the tree: not a directory", Location(str(standing)), hint=hint)]
+        )
     return out
 
 

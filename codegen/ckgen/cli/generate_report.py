@@ -49,6 +49,7 @@ class Request:
         parts += _repeated("--assume-gfx", (f"{cu}={gfx}" for cu, gfx in sorted(options.assume_gfx.items())))
         parts += _repeated("--kernel-set", map(str, options.kernel_sets))
         parts += _repeated("--kernels", options.kernels)
+        parts += _repeated("--signatures", options.signatures)
         parts += _repeated("--backend", sorted(options.backends))
         parts += ["--m-policy", options.m_policy.value] if options.m_policy is not MPolicy.LADDER else []
         parts += ["--strict"] if options.strict else []
@@ -90,6 +91,7 @@ def report_json(request: Request, made: Generation, out: Path, *, phases: bool) 
         "changed": list(changes.changed),
         "removed": list(changes.removed),
         **made.manifest.summary,
+        "selected": _selected(request, made),
     }
     if request.mode in (Mode.CHECK, Mode.DIFF):
         document["diff"] = diff_text(made, out)
@@ -136,7 +138,8 @@ def _drift(request: Request, made: Generation, out: Path) -> str:
     out_text = request.out.as_posix()
     if (out / MANIFEST).is_file():
         count = len(changes.added) + len(changes.changed) + len(changes.removed)
-        found = f"{diff_text(made, out)}{plural(count, 'file')} of {out_text} out of date; this brings it up to date:"
+        verb = "is" if count == 1 else "are"
+        found = f"{diff_text(made, out)}{plural(count, 'file')} of {out_text} {verb} out of date; this mends it:"
     else:
         found = f"{out_text} holds no generated files, {len(changes.added)} are missing; this writes them:"
     return f"{found}\n{request.command_line()}"
@@ -145,14 +148,23 @@ def _drift(request: Request, made: Generation, out: Path) -> str:
 def _summary(request: Request, made: Generation) -> str:
     summary, changes = made.manifest.summary, made.changes
     done = f"{len(changes.added)} added, {len(changes.changed)} changed, {len(changes.removed)} removed"
-    instances = sum(summary["instances"].values())
+    counts = (
+        plural(len(made.manifest.files) + 1, "file"),
+        plural(sum(summary["instances"].values()), "instance"),
+        plural(len(summary["instances"]), "signature"),
+    )
     lines = [
-        f"{request.out.as_posix()}: {done if changes else 'up to date'}; {plural(len(made.manifest.files) + 1, 'file')}, "
-        f"{plural(instances, 'instance')} of {plural(len(summary['instances']), 'signature')}",
-        columns([(f"  {target}", f"{count:,} rows selected") for target, count in summary["selected"].items()]),
+        f"{request.out.as_posix()}: {done if changes else 'up to date'}; {', '.join(counts)}",
+        columns([(f"  {target}", f"{plural(count, 'row')} selected") for target, count in _selected(request, made).items()]),
         f"  {plural(summary['rows'], 'row')}: {fates_text(summary['fates'])}",
     ]
     return "\n".join(lines)
+
+
+def _selected(request: Request, made: Generation) -> dict[str, int]:
+    """Selected rows by target, in the order of targets."""
+    counts = made.manifest.summary["selected"]
+    return {str(target): counts[str(target)] for target in request.options.targets or ()}
 
 
 def _status(mode: Mode, changed: bool) -> str:
@@ -163,5 +175,3 @@ def _status(mode: Mode, changed: bool) -> str:
 
 def _repeated(option: str, values: Iterable[str]) -> list[str]:
     return [part for value in values for part in (option, value)]
-
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -48,13 +48,15 @@ class LazyGroup(click.Group):
 class RootGroup(LazyGroup):
     """The outermost group: what a command returns is the exit code, and no error shows a traceback."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **kwargs: Any) -> Any:
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
+    ) -> int:
         """Runs the command line and exits; without `standalone_mode` returns the exit code."""
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
         try:
-            code = super().main(*args, standalone_mode=False, **kwargs) or 0
+            code: int = super().main(args, standalone_mode=False, **extra) or 0
         except (Exception, KeyboardInterrupt) as error:
             from ckgen.cli.errors import report
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ckgen.emit import cpp
 from ckgen.families.gemm.modules import RoundingBand, modules, roundings
-from ckgen.plan.ladder import layout_slots
+from ckgen.plan.ladder import layout_directory, layout_slots
 from ckgen.plan.model import TablePlan, UnitPlan
 from ckgen.plan.policy import MPolicy
 
@@ -44,6 +44,7 @@ def table_view(unit: UnitPlan, table: TablePlan) -> dict[str, Any]:
         "groups": groups,
         "rung_count": rungs,
         "slots": layout_slots(list(table.groups)),
+        "directory": layout_directory([group.runnable for group in table.groups.values()]),
         "choices": [
             {
                 "instance": choice.instance,

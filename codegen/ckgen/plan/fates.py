@@ -10,11 +10,12 @@ from ckgen.families.gemm.grammar import Identified
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location, Severity
+from ckgen.model.errors import UsageError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.finding import Finding
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
-from ckgen.plan.identify import Identifier, Signatures, unparsable
+from ckgen.plan.identify import Identifier, Signatures, meaningless, unparsable
 from ckgen.rules import judge
 
 MAX_ERROR_RATIO = 0.05
@@ -76,11 +77,18 @@ def resolve(context: RowContext, rows: Sequence[TunedRow]) -> list[tuple[Entry, 
 
 def _entry(context: RowContext, row: TunedRow) -> Entry:
     identifier = context.identifier
-    number, signatures = identifier.signatures(row) if row.target is not None else (-1, ())
     generated = identifier.is_generated(row)
+    kernel = identifier.kernel(row) if generated else None
+    if row.target is None:
+        return Entry(row, (), -1, generated, kernel, None)
+    try:
+        number, signatures = identifier.signatures(row)
+    except UsageError as error:
+        context.findings.append(meaningless(row, context.place(row), error))
+        return Entry(row, (), -1, generated, kernel, None, invalid="T015")
     shape = row.shape
-    key = (row.target, number, shape.batch, shape.m, shape.n, shape.k) if row.target is not None else None
-    entry = Entry(row, signatures, number, generated, identifier.kernel(row) if generated else None, key)
+    key = (row.target, number, shape.batch, shape.m, shape.n, shape.k)
+    entry = Entry(row, signatures, number, generated, kernel, key)
     entry.refused = _refusal(context, entry)
     return entry
 
@@ -152,7 +160,9 @@ def _is_external(_: RowContext, entry: Entry) -> str | None:
 
 
 def _is_unavailable(context: RowContext, entry: Entry) -> str | None:
-    assert entry.kernel is not None
+    assert entry.kernel is not None and entry.row.target is not None
+    if entry.row.target.gfx not in context.archs:
+        return f"no spec of {entry.row.target.gfx}"
     filtered = context.keep(entry.signatures, entry.row.kernel, entry.kernel.backend)
     if filtered is not None:
         return filtered
@@ -187,7 +197,7 @@ def share_of_peak(archs: Mapping[str, ArchSpec], entry: Entry) -> float | None:
     """The row's implied rate over its target's dense peak; None where either is not known."""
     row = entry.row
     arch = archs.get(row.target.gfx) if row.target is not None else None
-    if arch is None or row.target is None or not row.us:
+    if arch is None or row.target is None or not row.us or not entry.signatures:
         return None
     signature = entry.signatures[0]
     peak = arch.peak_ops(signature.a, signature.b, row.target.cu_num)

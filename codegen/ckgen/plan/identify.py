@@ -11,6 +11,7 @@ from ckgen.families.gemm.signature import GemmSignature, signatures_of_row
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.dtype import Fp8Flavour
+from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Discriminators, TunedRow
 
@@ -63,4 +64,15 @@ def unparsable(row: TunedRow, place: Location) -> Diagnostic:
         location=place,
         detail=(f"expected {describe_grammar(row.module)}",),
         hint=f"see `ckgen list names --module {row.module}`",
+    )
+
+
+def meaningless(row: TunedRow, place: Location, error: UsageError) -> Diagnostic:
+    """A row whose types make no GEMM that is defined."""
+    return Diagnostic(
+        code="T015",
+        message=str(error),
+        location=place,
+        detail=(f"{row.target} {row.module} {row.shape}",),
+        hint="mend the type columns, or name the table's module with --module",
     )

@@ -88,3 +88,26 @@ def layout_slots(keys: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
             slot = (slot + 1) & (size - 1)
         slots[slot] = index + 1
     return tuple(slots)
+
+
+def ladder_bucket(m: int) -> int:
+    """Four buckets per octave of M, consecutive from 0, as in ckgen/lookup.hpp."""
+    if m < 4:
+        return m
+    octave = m.bit_length() - 1
+    return (octave - 1) * 4 + (m >> (octave - 2) & 3)
+
+
+def bucket_floor(bucket: int) -> int:
+    """The least M of a bucket."""
+    if bucket < 4:
+        return bucket
+    octave, quarter = divmod(bucket, 4)
+    return (4 + quarter) << (octave - 1)
+
+
+def layout_directory(ladders: Sequence[Ladder]) -> tuple[tuple[int, ...], ...]:
+    """Per ladder the first rung at or above each bucket's floor, then the rung count; all rows are equally long."""
+    top = max((ladder.lasts[-1] for ladder in ladders if ladder.lasts), default=0)
+    floors = [bucket_floor(bucket) for bucket in range(ladder_bucket(top) + 1)]
+    return tuple((*(bisect_left(ladder.lasts, floor) for floor in floors), len(ladder.rungs)) for ladder in ladders)

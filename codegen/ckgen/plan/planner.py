@@ -44,7 +44,7 @@ def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Generation
         *_layer_findings(options, context, resolved),
         *_strict_findings(options, context, resolved),
     ]
-    targets = wanted if wanted is not None else _targets_of(resolved)
+    targets = wanted if wanted is not None else _targets_of(resolved, archs)
     units, set_findings = _units(options, archs, targets, resolved)
     diagnostics = (*loaded.diagnostics, *findings, *set_findings)
     return GenerationPlan(
@@ -115,8 +115,19 @@ def _fits_globs(options: PlanOptions, signature: GemmSignature) -> bool:
     return not options.signatures or any(fnmatchcase(name, glob) for glob in options.signatures)
 
 
-def _targets_of(resolved: Iterable[tuple[Entry, Fate]]) -> tuple[Target, ...]:
-    return tuple(sorted({entry.row.target for entry, _ in resolved if entry.row.target is not None}))
+def _wanted(options: PlanOptions, loaded: LoadedTables) -> tuple[Target, ...] | None:
+    """The requested targets and, with `every_count`, those of their archs at every CU count that a row names."""
+    if options.targets is None or not options.every_count:
+        return options.targets
+    archs = {target.gfx for target in options.targets}
+    named = {row.target for row in loaded.rows if row.target is not None and row.target.gfx in archs}
+    return tuple(sorted({*options.targets, *named}))
+
+
+def _targets_of(resolved: Iterable[tuple[Entry, Fate]], archs: Mapping[str, ArchSpec]) -> tuple[Target, ...]:
+    """Every target of a known arch that a row names."""
+    named = {entry.row.target for entry, _ in resolved if entry.row.target is not None}
+    return tuple(sorted(target for target in named if target.gfx in archs))
 
 
 def _units(

@@ -90,7 +90,9 @@ Isa find_isa() noexcept {
 
 }  // namespace
 
-bool isa_available(Isa isa) noexcept { return cpu_has(isa); }
+bool isa_available(Isa isa) noexcept {
+  return cpu_has(isa);
+}
 
 Isa detect_isa() noexcept {
   static const Isa isa = find_isa();

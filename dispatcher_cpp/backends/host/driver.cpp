@@ -49,7 +49,8 @@ const Fp8Tables* tables_of(DType t) noexcept {
 // One matrix product of the batch, in its part of the workspace.
 class Problem {
  public:
-  Problem(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch, unsigned char* workspace)
+  Problem(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch,
+          unsigned char* workspace)
       : g_(g), traits_(traits), mr_(g.micro->mr), nr_(g.micro->nr), workspace_(workspace) {
     a_ = source(traits.a, args.a, args.lda, a_is_row_major(traits.layout), false, batch * args.batch_stride_a);
     b_ = source(traits.b, args.b, args.ldb, !b_is_row_major(traits.layout), traits.preshuffle_b,
@@ -101,7 +102,8 @@ class Problem {
   }
 
   // All splits of one panel, each starting on a word of its own.
-  void pack_panel(const PackSource& s, std::int64_t p0, std::int64_t extent, int width, unsigned char* panel) const noexcept {
+  void pack_panel(const PackSource& s, std::int64_t p0, std::int64_t extent, int width,
+                  unsigned char* panel) const noexcept {
     for (std::int64_t i = 0; i < g_.splits; ++i) {
       const std::int64_t k0 = i * g_.split;
       g_.isa->pack(s, p0, std::min<std::int64_t>(width, extent - p0), width, k0, std::min(g_.split, g_.size.k - k0),
@@ -109,7 +111,8 @@ class Problem {
     }
   }
 
-  // out[group * stride + r] for r < width: the scale of row (or column) p0 + r, whatever shape the caller keeps them in.
+  // out[group * stride + r] for r < width: the scale of row (or column) p0 + r, whatever shape the caller keeps them
+  // in.
   void gather_a_scales(std::int64_t p0, std::int64_t stride, float* out) const noexcept {
     for (std::int64_t r = 0; r < mr_; ++r) {
       const std::int64_t p = p0 + r;
@@ -200,8 +203,8 @@ class Problem {
     const std::int64_t e = elements_per_word(g_.kind);
     const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k);
     const float* a_scales = reinterpret_cast<const float*>(workspace_ + g_.a_scale_offset);
-    const float* b_scales = reinterpret_cast<const float*>(
-        g_.fused ? slot + g_.slot_b_scale_offset : workspace_ + g_.b_scale_offset);
+    const float* b_scales =
+        reinterpret_cast<const float*>(g_.fused ? slot + g_.slot_b_scale_offset : workspace_ + g_.b_scale_offset);
     const std::int64_t b_scale_stride = (g_.fused ? g_.pn : g_.n_super) * nr_;
     for (std::int64_t k0 = begin; k0 < end; k0 += g_.kc) {
       const std::int64_t k1 = std::min(k0 + g_.kc, end);
@@ -221,7 +224,8 @@ class Problem {
           const unsigned char* a_panel = workspace_ + (item.i0 + i) * panel_bytes(mr_) + word0 * mr_ * 4;
           unsigned char* tile = slot + (i * mr_ * g_.acc_ld + j * nr_) * 4;
           if (g_.group == 0) {
-            g_.micro->run(step_words, a_panel, b_panel, tile, g_.acc_ld, k0 == begin ? 0u : kAccumulate, nullptr, nullptr);
+            g_.micro->run(step_words, a_panel, b_panel, tile, g_.acc_ld, k0 == begin ? 0u : kAccumulate, nullptr,
+                          nullptr);
             continue;
           }
           const float* sa = a_scales + (item.i0 + i) * mr_;
@@ -259,10 +263,13 @@ class Problem {
     g_.isa->finish(f, out);
   }
 
-  bool int_total() const noexcept { return g_.kind == PackKind::i16 && (g_.split_mode != 2 || traits_.c == DType::int32); }
+  bool int_total() const noexcept {
+    return g_.kind == PackKind::i16 && (g_.split_mode != 2 || traits_.c == DType::int32);
+  }
 
   // total += this split, the way the split mode says. Integer sums wrap like the GPU's, hence unsigned.
-  void fold_split(const Item& item, std::int64_t s, unsigned char* acc, unsigned char* total, unsigned char* slot) const noexcept {
+  void fold_split(const Item& item, std::int64_t s, unsigned char* acc, unsigned char* total,
+                  unsigned char* slot) const noexcept {
     const std::int64_t n = columns(item);
     for (std::int64_t r = 0; r < rows(item); ++r) {
       unsigned char* from = acc + r * g_.acc_ld * 4;

@@ -16,7 +16,9 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept { return (a + b - 1) / b; }
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept {
+  return (a + b - 1) / b;
+}
 
 struct Sizes {
   std::int64_t m, n, k, batch;
@@ -40,14 +42,14 @@ struct Geometry {
   Sizes size;
   std::int64_t split, splits, kc, group;  // group: K elements that share a scale, 0 = none
   std::int32_t split_mode;
-  std::int64_t split_words, words;          // packed words of a split and of all splits, per row
-  std::int64_t pm, pn;                      // panels per item
-  std::int64_t m_panels, n_panels;          // of the problem
-  std::int64_t m_super, n_super;            // panels per superblock, multiples of pm, pn
-  std::int64_t groups;                      // scale groups of K
+  std::int64_t split_words, words;  // packed words of a split and of all splits, per row
+  std::int64_t pm, pn;              // panels per item
+  std::int64_t m_panels, n_panels;  // of the problem
+  std::int64_t m_super, n_super;    // panels per superblock, multiples of pm, pn
+  std::int64_t groups;              // scale groups of K
   bool fused, batch_parallel;
-  int threads;                              // of one problem
-  int instances;                            // problems of the batch that run at the same time
+  int threads;    // of one problem
+  int instances;  // problems of the batch that run at the same time
   // Byte offsets in one problem's part of the workspace; slot offsets are relative to a slot.
   std::size_t b_offset, a_scale_offset, b_scale_offset, slots_offset;
   std::size_t slot_total_offset, slot_row_offset, slot_b_offset, slot_b_scale_offset, slot_bytes;

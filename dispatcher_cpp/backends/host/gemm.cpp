@@ -16,7 +16,9 @@ constexpr std::int64_t kMaxExtent = std::int64_t{1} << 40;
 constexpr std::int32_t kMaxBlock = 1 << 16;
 constexpr std::int32_t kMaxDepth = 1 << 20;
 
-const char* text(DType t) noexcept { return name(t).data(); }  // the names are literals, so NUL-terminated
+const char* text(DType t) noexcept {
+  return name(t).data();
+}  // the names are literals, so NUL-terminated
 
 bool is_fp8(DType t) noexcept {
   return t == DType::fp8_fnuz || t == DType::fp8_ocp || t == DType::bf8_fnuz || t == DType::bf8_ocp;
@@ -24,7 +26,9 @@ bool is_fp8(DType t) noexcept {
 bool is_float_operand(DType t) noexcept {
   return t == DType::fp32 || t == DType::fp16 || t == DType::bf16 || t == DType::fp4 || is_fp8(t);
 }
-bool is_float_result(DType t) noexcept { return t == DType::fp32 || t == DType::fp16 || t == DType::bf16; }
+bool is_float_result(DType t) noexcept {
+  return t == DType::fp32 || t == DType::fp16 || t == DType::bf16;
+}
 
 // There are no AMX kernels yet: such a CPU runs the v4_bf16 ones.
 const IsaTable* table_for(Isa isa) noexcept {
@@ -58,7 +62,8 @@ Status check_traits(const GemmTraits& t) noexcept {
   if (t.quant > Quant::mx || t.layout > Layout::crr)
     return Status::error(StatusCode::invalid_argument, "quant or layout out of range");
   if (t.preshuffle_b && b_is_row_major(t.layout))
-    return Status::error(StatusCode::unsupported, "a preshuffled B needs layout rcr or ccr, not %s", name(t.layout).data());
+    return Status::error(StatusCode::unsupported, "a preshuffled B needs layout rcr or ccr, not %s",
+                         name(t.layout).data());
   return Status::success();
 }
 
@@ -75,7 +80,9 @@ Status check_sizes(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t 
   return Status::success();
 }
 
-bool empty(std::int64_t m, std::int64_t n, std::int64_t batch) noexcept { return m == 0 || n == 0 || batch == 0; }
+bool empty(std::int64_t m, std::int64_t n, std::int64_t batch) noexcept {
+  return m == 0 || n == 0 || batch == 0;
+}
 
 // rows x columns at leading dimension ld, `batch` times: does it fit 63 bits, is ld long enough?
 Status check_matrix(const char* what, std::int64_t rows, std::int64_t columns, std::int64_t ld, std::int64_t batch,
@@ -153,7 +160,8 @@ Status check_twin(const GemmTraits& t, const TwinConfig& c, std::int64_t k_batch
   const Status s = gemm_twin_supports(t, c);
   if (!s.ok()) return s;
   if (k_batch < 1 || k_batch > kMaxDepth)
-    return Status::error(StatusCode::invalid_argument, "k_batch=%lld is outside [1, 2^20]", static_cast<long long>(k_batch));
+    return Status::error(StatusCode::invalid_argument, "k_batch=%lld is outside [1, 2^20]",
+                         static_cast<long long>(k_batch));
   if (k_batch > 1 && c.k_batch_mode == 0)
     return Status::error(StatusCode::invalid_argument, "k_batch=%lld, but this instance does not split K",
                          static_cast<long long>(k_batch));
@@ -162,8 +170,8 @@ Status check_twin(const GemmTraits& t, const TwinConfig& c, std::int64_t k_batch
 
 Status check_padding(const GemmTraits& t, const TwinConfig& c, std::int64_t k_batch, const GemmArgs& p) noexcept {
   const auto refuse = [](const char* dim, std::int64_t size, std::int64_t tile) {
-    return Status::error(StatusCode::unsupported, "%s=%lld is not a multiple of %lld and this instance does not pad %s", dim,
-                         static_cast<long long>(size), static_cast<long long>(tile), dim);
+    return Status::error(StatusCode::unsupported, "%s=%lld is not a multiple of %lld and this instance does not pad %s",
+                         dim, static_cast<long long>(size), static_cast<long long>(tile), dim);
   };
   if (!c.pad_k && p.k % (c.tile_k * k_batch) != 0) return refuse("k", p.k, c.tile_k * k_batch);
   if (!c.pad_m && !a_is_row_major(t.layout) && p.m % c.tile_m != 0) return refuse("m", p.m, c.tile_m);
@@ -200,8 +208,8 @@ Blocking host_blocking(const GemmTraits& t, const HostConfig& c, std::int64_t k)
 
 Status gemm_twin_supports(const GemmTraits& traits, const TwinConfig& config) noexcept {
   if (!config_in_range(config))
-    return Status::error(StatusCode::invalid_argument, "tile %dx%dx%d or k_batch_mode %d is out of range", config.tile_m,
-                         config.tile_n, config.tile_k, config.k_batch_mode);
+    return Status::error(StatusCode::invalid_argument, "tile %dx%dx%d or k_batch_mode %d is out of range",
+                         config.tile_m, config.tile_n, config.tile_k, config.k_batch_mode);
   if (!isa_available(Isa::x86_64_v3))
     return Status::error(StatusCode::unsupported, "%s has no AVX2, FMA and F16C", cpu_brand());
   return check_traits(traits);
@@ -210,8 +218,8 @@ Status gemm_twin_supports(const GemmTraits& traits, const TwinConfig& config) no
 Status gemm_host_supports(const GemmTraits& traits, const HostConfig& config) noexcept {
   if (config.mc < 1 || config.mc > kMaxBlock || config.nc < 1 || config.nc > kMaxBlock || config.kc < 1 ||
       config.kc > kMaxDepth || config.threads < 0 || config.isa > Isa::x86_64_amx)
-    return Status::error(StatusCode::invalid_argument, "mc=%d nc=%d kc=%d threads=%d is out of range", config.mc, config.nc,
-                         config.kc, config.threads);
+    return Status::error(StatusCode::invalid_argument, "mc=%d nc=%d kc=%d threads=%d is out of range", config.mc,
+                         config.nc, config.kc, config.threads);
   if (!isa_available(config.isa))
     return Status::error(StatusCode::unsupported, "%s is not an %s CPU", cpu_brand(), isa_name(config.isa));
   const Status s = check_traits(traits);
@@ -233,8 +241,8 @@ int host_register_tiles(const GemmTraits& traits, Isa isa, RegisterTile* out, in
   return n;
 }
 
-std::size_t gemm_twin_workspace(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch, std::int64_t m,
-                                std::int64_t n, std::int64_t k, std::int64_t batch) noexcept {
+std::size_t gemm_twin_workspace(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch,
+                                std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) noexcept {
   if (!check_twin(traits, config, k_batch).ok() || !check_sizes(m, n, k, batch).ok() || empty(m, n, batch)) return 0;
   return make_geometry(traits, twin_blocking(traits, config, k_batch, k), {m, n, k, batch}).bytes;
 }
@@ -253,19 +261,20 @@ Status run_gemm_twin(const GemmTraits& traits, const TwinConfig& config, std::in
   s = check_args(traits, args, workspace);
   if (s.ok()) s = check_padding(traits, config, k_batch, args);
   if (!s.ok()) return s;
-  execute(make_geometry(traits, twin_blocking(traits, config, k_batch, args.k), {args.m, args.n, args.k, args.batch}), traits,
-          args, workspace);
+  execute(make_geometry(traits, twin_blocking(traits, config, k_batch, args.k), {args.m, args.n, args.k, args.batch}),
+          traits, args, workspace);
   return s;
 }
 
-Status run_gemm_host(const GemmTraits& traits, const HostConfig& config, const GemmArgs& args, void* workspace) noexcept {
+Status run_gemm_host(const GemmTraits& traits, const HostConfig& config, const GemmArgs& args,
+                     void* workspace) noexcept {
   Status s = gemm_host_supports(traits, config);
   if (s.ok()) s = check_sizes(args.m, args.n, args.k, args.batch);
   if (!s.ok() || empty(args.m, args.n, args.batch)) return s;
   s = check_args(traits, args, workspace);
   if (!s.ok()) return s;
-  execute(make_geometry(traits, host_blocking(traits, config, args.k), {args.m, args.n, args.k, args.batch}), traits, args,
-          workspace);
+  execute(make_geometry(traits, host_blocking(traits, config, args.k), {args.m, args.n, args.k, args.batch}), traits,
+          args, workspace);
   return s;
 }
 

@@ -22,28 +22,30 @@ using v1::TwinConfig;
 
 // The best ISA this CPU has, at most CKGEN_HOST_ISA (read once); x86_64_v3 if it has none (isa_available then says so).
 Isa detect_isa() noexcept;
-bool isa_available(Isa isa) noexcept; // of the CPU itself, whatever CKGEN_HOST_ISA says
+bool isa_available(Isa isa) noexcept;  // of the CPU itself, whatever CKGEN_HOST_ISA says
 const char* isa_name(Isa isa) noexcept;
-const char* cpu_brand() noexcept;     // cpuid brand string, trimmed; static storage
-int core_count() noexcept;            // CPUs this process may run on
-int thread_count() noexcept;          // threads a call may use: CKGEN_NUM_THREADS (read once), else core_count()
+const char* cpu_brand() noexcept;  // cpuid brand string, trimmed; static storage
+int core_count() noexcept;         // CPUs this process may run on
+int thread_count() noexcept;       // threads a call may use: CKGEN_NUM_THREADS (read once), else core_count()
 
 // Exact bytes of workspace, 0 when the arguments cannot run; `run_*` needs them aligned to 16 bytes; 64 is faster.
-std::size_t gemm_twin_workspace(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch, std::int64_t m,
-                                std::int64_t n, std::int64_t k, std::int64_t batch) noexcept;
+std::size_t gemm_twin_workspace(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch,
+                                std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) noexcept;
 std::size_t gemm_host_workspace(const GemmTraits& traits, const HostConfig& config, std::int64_t m, std::int64_t n,
                                 std::int64_t k, std::int64_t batch) noexcept;
 
 // unsupported: dtypes, quantization, padding or ISA; invalid_argument: sizes, strides, pointers, k_batch.
 Status run_gemm_twin(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch, const GemmArgs& args,
                      void* workspace) noexcept;
-Status run_gemm_host(const GemmTraits& traits, const HostConfig& config, const GemmArgs& args, void* workspace) noexcept;
+Status run_gemm_host(const GemmTraits& traits, const HostConfig& config, const GemmArgs& args,
+                     void* workspace) noexcept;
 
 // Would run_gemm_* accept these traits and this Config on this CPU, whatever the sizes?
 Status gemm_twin_supports(const GemmTraits& traits, const TwinConfig& config) noexcept;
 Status gemm_host_supports(const GemmTraits& traits, const HostConfig& config) noexcept;
 
-// The menu of register tiles for operands of these traits on an ISA: writes up to `capacity` pairs, returns their number.
+// The menu of register tiles for operands of these traits on an ISA: writes up to `capacity` pairs, returns their
+// number.
 struct RegisterTile {
   std::int32_t mr, nr;
 };

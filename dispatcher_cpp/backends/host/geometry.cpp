@@ -8,7 +8,9 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
+constexpr std::size_t aligned(std::size_t bytes) noexcept {
+  return (bytes + 63) / 64 * 64;
+}
 constexpr std::size_t words_bytes(std::int64_t a, std::int64_t b) noexcept {
   return aligned(static_cast<std::size_t>(a) * static_cast<std::size_t>(b) * 4);
 }
@@ -40,7 +42,8 @@ const MicroKernel* pick_micro(const IsaTable::Menu& menu, std::int32_t mr, std::
 }
 
 // Panels per superblock: as many as the budget holds, in whole items.
-std::int64_t superblock(std::int64_t panels, std::int64_t per_item, std::int64_t panel_bytes, std::int64_t budget) noexcept {
+std::int64_t superblock(std::int64_t panels, std::int64_t per_item, std::int64_t panel_bytes,
+                        std::int64_t budget) noexcept {
   const std::int64_t items = std::max<std::int64_t>(1, budget / std::max<std::int64_t>(1, panel_bytes * per_item));
   return std::min(ceil_div(panels, per_item), items) * per_item;
 }

@@ -14,38 +14,88 @@ namespace {
 constexpr int kLanes = 16;
 using VecF = __m512;
 using VecI = __m512i;
-inline VecF zero_f() { return _mm512_setzero_ps(); }
-inline VecI zero_i() { return _mm512_setzero_si512(); }
-inline VecF load_f(const float* p) { return _mm512_loadu_ps(p); }
-inline VecI load_i(const std::int32_t* p) { return _mm512_loadu_si512(p); }
-inline void store_f(float* p, VecF v) { _mm512_storeu_ps(p, v); }
-inline void store_i(std::int32_t* p, VecI v) { _mm512_storeu_si512(p, v); }
-inline VecF broadcast_f(float x) { return _mm512_set1_ps(x); }
-inline VecI broadcast_i(std::int32_t x) { return _mm512_set1_epi32(x); }
-inline VecF fma_f(VecF a, VecF b, VecF c) { return _mm512_fmadd_ps(a, b, c); }
-inline VecF mul_f(VecF a, VecF b) { return _mm512_mul_ps(a, b); }
-inline VecF add_f(VecF a, VecF b) { return _mm512_add_ps(a, b); }
+inline VecF zero_f() {
+  return _mm512_setzero_ps();
+}
+inline VecI zero_i() {
+  return _mm512_setzero_si512();
+}
+inline VecF load_f(const float* p) {
+  return _mm512_loadu_ps(p);
+}
+inline VecI load_i(const std::int32_t* p) {
+  return _mm512_loadu_si512(p);
+}
+inline void store_f(float* p, VecF v) {
+  _mm512_storeu_ps(p, v);
+}
+inline void store_i(std::int32_t* p, VecI v) {
+  _mm512_storeu_si512(p, v);
+}
+inline VecF broadcast_f(float x) {
+  return _mm512_set1_ps(x);
+}
+inline VecI broadcast_i(std::int32_t x) {
+  return _mm512_set1_epi32(x);
+}
+inline VecF fma_f(VecF a, VecF b, VecF c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+inline VecF mul_f(VecF a, VecF b) {
+  return _mm512_mul_ps(a, b);
+}
+inline VecF add_f(VecF a, VecF b) {
+  return _mm512_add_ps(a, b);
+}
 #if CKGEN_HOST_LEVEL >= 5
-inline VecI dot_i16(VecI c, VecI a, VecI b) { return _mm512_dpwssd_epi32(c, a, b); }
+inline VecI dot_i16(VecI c, VecI a, VecI b) {
+  return _mm512_dpwssd_epi32(c, a, b);
+}
 #else
-inline VecI dot_i16(VecI c, VecI a, VecI b) { return _mm512_add_epi32(c, _mm512_madd_epi16(a, b)); }
+inline VecI dot_i16(VecI c, VecI a, VecI b) {
+  return _mm512_add_epi32(c, _mm512_madd_epi16(a, b));
+}
 #endif
 #else
 constexpr int kLanes = 8;
 using VecF = __m256;
 using VecI = __m256i;
-inline VecF zero_f() { return _mm256_setzero_ps(); }
-inline VecI zero_i() { return _mm256_setzero_si256(); }
-inline VecF load_f(const float* p) { return _mm256_loadu_ps(p); }
-inline VecI load_i(const std::int32_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(p)); }
-inline void store_f(float* p, VecF v) { _mm256_storeu_ps(p, v); }
-inline void store_i(std::int32_t* p, VecI v) { _mm256_storeu_si256(reinterpret_cast<__m256i_u*>(p), v); }
-inline VecF broadcast_f(float x) { return _mm256_set1_ps(x); }
-inline VecI broadcast_i(std::int32_t x) { return _mm256_set1_epi32(x); }
-inline VecF fma_f(VecF a, VecF b, VecF c) { return _mm256_fmadd_ps(a, b, c); }
-inline VecF mul_f(VecF a, VecF b) { return _mm256_mul_ps(a, b); }
-inline VecF add_f(VecF a, VecF b) { return _mm256_add_ps(a, b); }
-inline VecI dot_i16(VecI c, VecI a, VecI b) { return _mm256_add_epi32(c, _mm256_madd_epi16(a, b)); }
+inline VecF zero_f() {
+  return _mm256_setzero_ps();
+}
+inline VecI zero_i() {
+  return _mm256_setzero_si256();
+}
+inline VecF load_f(const float* p) {
+  return _mm256_loadu_ps(p);
+}
+inline VecI load_i(const std::int32_t* p) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(p));
+}
+inline void store_f(float* p, VecF v) {
+  _mm256_storeu_ps(p, v);
+}
+inline void store_i(std::int32_t* p, VecI v) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i_u*>(p), v);
+}
+inline VecF broadcast_f(float x) {
+  return _mm256_set1_ps(x);
+}
+inline VecI broadcast_i(std::int32_t x) {
+  return _mm256_set1_epi32(x);
+}
+inline VecF fma_f(VecF a, VecF b, VecF c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+inline VecF mul_f(VecF a, VecF b) {
+  return _mm256_mul_ps(a, b);
+}
+inline VecF add_f(VecF a, VecF b) {
+  return _mm256_add_ps(a, b);
+}
+inline VecI dot_i16(VecI c, VecI a, VecI b) {
+  return _mm256_add_epi32(c, _mm256_madd_epi16(a, b));
+}
 #endif
 
 template <int MR, int NV>
@@ -58,8 +108,7 @@ void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, voi
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j)
-      sum[i][j] = flags == kAccumulate ? load_f(c + i * ld + j * kLanes) : zero_f();
+    for (int j = 0; j < NV; ++j) sum[i][j] = flags == kAccumulate ? load_f(c + i * ld + j * kLanes) : zero_f();
   for (std::int64_t k = 0; k < words; ++k) {
     VecF bv[NV];
 #pragma GCC unroll 8
@@ -96,8 +145,7 @@ void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, voi
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j)
-      sum[i][j] = (flags & kAccumulate) ? load_i(c + i * ld + j * kLanes) : zero_i();
+    for (int j = 0; j < NV; ++j) sum[i][j] = (flags & kAccumulate) ? load_i(c + i * ld + j * kLanes) : zero_i();
   for (std::int64_t k = 0; k < words; ++k) {
     VecI bv[NV];
 #pragma GCC unroll 8
@@ -106,7 +154,8 @@ void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, voi
     for (int i = 0; i < MR; ++i) {
       const VecI av = broadcast_i(a[i]);
 #pragma GCC unroll 8
-      for (int j = 0; j < NV; ++j) sum[i][j] = dot_i16(sum[i][j], bv[j], av);  // last: the broadcast folds into the load
+      for (int j = 0; j < NV; ++j)
+        sum[i][j] = dot_i16(sum[i][j], bv[j], av);  // last: the broadcast folds into the load
     }
     a += MR;
     b += NV * kLanes;
@@ -119,8 +168,8 @@ void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, voi
 
 #if CKGEN_HOST_LEVEL >= 5
 template <int MR, int NV>
-void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, void* acc, std::int64_t ld, unsigned flags,
-                const float*, const float*) {
+void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, void* acc, std::int64_t ld,
+                unsigned flags, const float*, const float*) {
   const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
   const std::int32_t* b = static_cast<const std::int32_t*>(b_panel);
   float* c = static_cast<float*>(acc);
@@ -128,8 +177,7 @@ void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, vo
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j)
-      sum[i][j] = (flags & kAccumulate) ? load_f(c + i * ld + j * kLanes) : zero_f();
+    for (int j = 0; j < NV; ++j) sum[i][j] = (flags & kAccumulate) ? load_f(c + i * ld + j * kLanes) : zero_f();
   for (std::int64_t k = 0; k < words; ++k) {
     VecI bv[NV];
 #pragma GCC unroll 8
@@ -150,18 +198,19 @@ void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, vo
 }
 #endif
 
-#define CKGEN_TILE(kind, mr, nv) \
-  { mr, nv * kLanes, &micro_##kind<mr, nv> }
+#define CKGEN_TILE(kind, mr, nv) {mr, nv * kLanes, &micro_##kind<mr, nv>}
 
 #if CKGEN_HOST_LEVEL >= 4
-constexpr MicroKernel kF32[] = {CKGEN_TILE(f32, 8, 2),  CKGEN_TILE(f32, 1, 2),  CKGEN_TILE(f32, 2, 2), CKGEN_TILE(f32, 4, 2),
-                                CKGEN_TILE(f32, 12, 2), CKGEN_TILE(f32, 14, 2), CKGEN_TILE(f32, 8, 3), CKGEN_TILE(f32, 6, 4)};
+constexpr MicroKernel kF32[] = {CKGEN_TILE(f32, 8, 2), CKGEN_TILE(f32, 1, 2),  CKGEN_TILE(f32, 2, 2),
+                                CKGEN_TILE(f32, 4, 2), CKGEN_TILE(f32, 12, 2), CKGEN_TILE(f32, 14, 2),
+                                CKGEN_TILE(f32, 8, 3), CKGEN_TILE(f32, 6, 4)};
 constexpr MicroKernel kI16[] = {CKGEN_TILE(i16, 8, 2), CKGEN_TILE(i16, 1, 2),  CKGEN_TILE(i16, 2, 2),
                                 CKGEN_TILE(i16, 4, 2), CKGEN_TILE(i16, 14, 2), CKGEN_TILE(i16, 8, 3)};
 #else
-constexpr MicroKernel kF32[] = {CKGEN_TILE(f32, 6, 2), CKGEN_TILE(f32, 1, 2), CKGEN_TILE(f32, 2, 2), CKGEN_TILE(f32, 4, 2),
-                                CKGEN_TILE(f32, 4, 3)};
-constexpr MicroKernel kI16[] = {CKGEN_TILE(i16, 6, 2), CKGEN_TILE(i16, 1, 2), CKGEN_TILE(i16, 2, 2), CKGEN_TILE(i16, 4, 2)};
+constexpr MicroKernel kF32[] = {CKGEN_TILE(f32, 6, 2), CKGEN_TILE(f32, 1, 2), CKGEN_TILE(f32, 2, 2),
+                                CKGEN_TILE(f32, 4, 2), CKGEN_TILE(f32, 4, 3)};
+constexpr MicroKernel kI16[] = {CKGEN_TILE(i16, 6, 2), CKGEN_TILE(i16, 1, 2), CKGEN_TILE(i16, 2, 2),
+                                CKGEN_TILE(i16, 4, 2)};
 #endif
 #if CKGEN_HOST_LEVEL >= 5
 constexpr MicroKernel kBf16[] = {CKGEN_TILE(bf16, 8, 2), CKGEN_TILE(bf16, 1, 2),  CKGEN_TILE(bf16, 2, 2),

@@ -9,10 +9,12 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-constexpr int kRowWords = 64;   // words of one row that are decoded before the rows are transposed
-constexpr int kMaxWidth = 64;   // widest panel
+constexpr int kRowWords = 64;  // words of one row that are decoded before the rows are transposed
+constexpr int kMaxWidth = 64;  // widest panel
 
-inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+inline std::int64_t least(std::int64_t a, std::int64_t b) {
+  return a < b ? a : b;
+}
 
 inline float bits_to_float(std::uint32_t b) {
   float f;
@@ -128,10 +130,12 @@ constexpr int storage_bits(DType t) {
   return t == DType::fp4 ? 4 : t == DType::fp32 ? 32 : (t == DType::bf16 || t == DType::fp16) ? 16 : 8;
 }
 
-// Panels walk memory in strides that the hardware does not foresee. Only a hint, so the end of the operand is no concern.
+// Panels walk memory in strides that the hardware does not foresee. Only a hint, so the end of the operand is no
+// concern.
 template <DType T>
 inline void prefetch_run(const PackSource& s, std::int64_t at, std::int64_t n) {
-  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(s.base) + static_cast<std::uintptr_t>(at * storage_bits(T) / 8);
+  const std::uintptr_t first =
+      reinterpret_cast<std::uintptr_t>(s.base) + static_cast<std::uintptr_t>(at * storage_bits(T) / 8);
   const std::uintptr_t bytes = static_cast<std::uintptr_t>(n * storage_bits(T) / 8);
   for (std::uintptr_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const void*>(first + i));
 }

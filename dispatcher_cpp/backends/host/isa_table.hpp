@@ -19,7 +19,9 @@ enum class PackKind : std::uint8_t {
   bf16,  // two bf16; dot product into fp32
 };
 inline constexpr int kPackKinds = 3;
-constexpr int elements_per_word(PackKind kind) noexcept { return kind == PackKind::f32 ? 1 : 2; }
+constexpr int elements_per_word(PackKind kind) noexcept {
+  return kind == PackKind::f32 ? 1 : 2;
+}
 
 // acc[mr][nr] (leading dimension ld) from `words` steps over panels a = [words][mr] and b = [words][nr].
 enum MicroFlags : unsigned {
@@ -38,8 +40,8 @@ struct PackSource {
   const unsigned char* base;
   DType type;
   PackKind kind;
-  bool k_contiguous;             // element (p, k) at p*ld + k, otherwise at k*ld + p
-  bool preshuffled;              // element (p, k) where ckgen/preshuffle.hpp puts it; ld is then K
+  bool k_contiguous;  // element (p, k) at p*ld + k, otherwise at k*ld + p
+  bool preshuffled;   // element (p, k) where ckgen/preshuffle.hpp puts it; ld is then K
   std::int64_t ld;
   const float* table;            // 8-bit floats: value of every code
   const std::uint16_t* table16;  // the same as bf16, which holds each of them exactly

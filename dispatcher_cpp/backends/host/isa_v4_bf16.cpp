@@ -6,7 +6,8 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-constinit const IsaTable kIsaV4Bf16 = {{menu_of(kF32), menu_of(kI16), menu_of(kBf16)}, &pack, &finish, &encode, &round_to};
+constinit const IsaTable kIsaV4Bf16 = {
+    {menu_of(kF32), menu_of(kI16), menu_of(kBf16)}, &pack, &finish, &encode, &round_to};
 
 }  // namespace host
 }  // namespace v1

@@ -120,8 +120,8 @@ class Pool {
   pthread_t handles_[kMaxWorkers];
 };
 
-// Stopped at exit (or dlclose), but never destroyed: in a forked child, destroying a condition variable that the parent's
-// threads wait on would block forever.
+// Stopped at exit (or dlclose), but never destroyed: in a forked child, destroying a condition variable that the
+// parent's threads wait on would block forever.
 class PoolHolder {
  public:
   PoolHolder() noexcept : pool_(new (storage_) Pool) {}

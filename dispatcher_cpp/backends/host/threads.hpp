@@ -18,8 +18,7 @@ void parallel_for_raw(std::int64_t count, int threads, ParallelBody body, void* 
 
 template <typename F>
 void parallel_for(std::int64_t count, int threads, F&& f) noexcept {
-  parallel_for_raw(
-      count, threads, [](void* c, std::int64_t i, int slot) { (*static_cast<F*>(c))(i, slot); }, &f);
+  parallel_for_raw(count, threads, [](void* c, std::int64_t i, int slot) { (*static_cast<F*>(c))(i, slot); }, &f);
 }
 
 }  // namespace host

@@ -39,8 +39,12 @@ constexpr Format format_of(DType t) noexcept {
   }
 }
 
-constexpr std::uint32_t to_bits(float f) noexcept { return __builtin_bit_cast(std::uint32_t, f); }
-constexpr float from_bits(std::uint32_t b) noexcept { return __builtin_bit_cast(float, b); }
+constexpr std::uint32_t to_bits(float f) noexcept {
+  return __builtin_bit_cast(std::uint32_t, f);
+}
+constexpr float from_bits(std::uint32_t b) noexcept {
+  return __builtin_bit_cast(float, b);
+}
 
 inline constexpr std::uint32_t kNan = 0x7fc00000u;
 inline constexpr std::uint32_t kInf = 0x7f800000u;
@@ -110,7 +114,8 @@ constexpr std::uint32_t encode_float(const Format f, float value, Overflow overf
       const std::uint32_t rest = significand & ((half << 1) - 1u);
       const std::uint32_t rounded = kept + ((rest > half || (rest == half && (kept & 1u))) ? 1u : 0u);
       // The implicit one of `rounded` carries into the exponent field, which is why no + 1 appears here.
-      code = below == 0 ? (static_cast<std::uint32_t>(exponent - smallest_normal) << f.mantissa_bits) + rounded : rounded;
+      code =
+          below == 0 ? (static_cast<std::uint32_t>(exponent - smallest_normal) << f.mantissa_bits) + rounded : rounded;
     }
     overflows = code > max_finite;
   }
@@ -128,7 +133,8 @@ constexpr float decode_e8m0(std::uint32_t code) noexcept {
   return code == 0 ? from_bits(0x00400000u) : from_bits(code << 23);
 }
 
-// Halves round up (ml_dtypes); zero, negative values and NaN have no code and become NaN, unless saturating clamps zero.
+// Halves round up (ml_dtypes); zero, negative values and NaN have no code and become NaN, unless saturating clamps
+// zero.
 constexpr std::uint32_t encode_e8m0(float value, Overflow overflow) noexcept {
   const std::uint32_t bits = to_bits(value);
   const bool saturate = overflow == Overflow::saturating;

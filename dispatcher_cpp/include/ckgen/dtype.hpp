@@ -16,14 +16,14 @@ enum class DType : std::uint8_t {
   int8,
   int32,
   int4,
-  fp4,        // e2m1, two per byte, low nibble first
-  e8m0,       // power-of-two scale
-  fp8_fnuz,   // e4m3fnuz (gfx942)
-  fp8_ocp,    // e4m3fn   (gfx950, gfx12)
-  bf8_fnuz,   // e5m2fnuz
-  bf8_ocp,    // e5m2
-  fp8,        // the arch's own flavour, not resolved yet
-  bf8,        // likewise
+  fp4,       // e2m1, two per byte, low nibble first
+  e8m0,      // power-of-two scale
+  fp8_fnuz,  // e4m3fnuz (gfx942)
+  fp8_ocp,   // e4m3fn   (gfx950, gfx12)
+  bf8_fnuz,  // e5m2fnuz
+  bf8_ocp,   // e5m2
+  fp8,       // the arch's own flavour, not resolved yet
+  bf8,       // likewise
   none,
 };
 

@@ -1,6 +1,7 @@
 // Lookup tables as plain constants: no construction at run time, the same bytes and the same hash as in Python.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <ckgen/arch_data.hpp>
@@ -83,6 +84,10 @@ struct LookupTable {
   const ExternalKernel* externals;
   std::uint32_t external_count;
   const LadderPolicy* policy;
+  /// Per group, directory_stride entries: the first rung at or above the least M of each ladder_bucket, within the group.
+  /// The last entry is the group's rung_count. Null: ladders are searched from end to end.
+  const std::uint16_t* directory = nullptr;
+  std::uint32_t directory_stride = 0;
 };
 
 /// The hash of a group's key, as the generator lays it out (splitmix64's finaliser over the packed words).
@@ -119,6 +124,25 @@ constexpr std::uint32_t rung_at_or_above(const Rung* begin, std::uint32_t count,
     size -= half;
   }
   return static_cast<std::uint32_t>(base - begin) + static_cast<std::uint32_t>(base->last < m);
+}
+
+/// Four buckets per octave of M; consecutive from 0.
+constexpr std::uint32_t ladder_bucket(std::uint32_t m) noexcept {
+  if (m < 4) return m;
+  const auto octave = 31U - static_cast<std::uint32_t>(__builtin_clz(m));
+  return (octave - 1) * 4 + ((m >> (octave - 2)) & 3U);
+}
+
+/// The same for a group's runnable rungs: its directory leaves a rung or two to search, whatever the ladder's length.
+constexpr std::uint32_t rung_at_or_above(const LookupTable& table, const Group& group, std::uint64_t m) noexcept {
+  const Rung* rungs = table.rungs + group.rung_begin;
+  if (table.directory == nullptr) return rung_at_or_above(rungs, group.rung_count, m);
+  if (m >> 32 != 0) return group.rung_count;
+  const std::uint32_t bucket = ladder_bucket(static_cast<std::uint32_t>(m));
+  if (bucket + 1 >= table.directory_stride) return group.rung_count;
+  const std::uint16_t* entry =
+      table.directory + static_cast<std::size_t>(&group - table.groups) * table.directory_stride + bucket;
+  return entry[0] + rung_at_or_above(rungs + entry[0], static_cast<std::uint32_t>(entry[1] - entry[0]), m);
 }
 
 /// The smallest measured size of `rung` that is at least m (m must not exceed rung.last).

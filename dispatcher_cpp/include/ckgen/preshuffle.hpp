@@ -1,10 +1,10 @@
 // AITER's shuffle_weight(layout=(16, 16)): the B layout that `preshuffle_b` instances read, and its inverse.
 //
-// B is given as N rows of K elements (row-major N x K, i.e. column-major K x N). With e bytes per element, IK = 16/e and
-// BK = 2*IK, the result is the contiguous array [N/16][K/BK][2][16 (n)][IK (k)], the permutation
-// x.view(N/16, 16, K/BK, 2, IK).permute(0, 2, 3, 1, 4). fp4 counts packed bytes: pass row_bytes = K/2.
-// Units are bytes so that one function serves every dtype. Both are pure copies, safe to call concurrently; src and dst
-// must not overlap. false (nothing written) unless n is a multiple of 16 and row_bytes a multiple of 32.
+// B is given as N rows of K elements (row-major N x K, i.e. column-major K x N). With e bytes per element, IK = 16/e
+// and BK = 2*IK, the result is the contiguous array [N/16][K/BK][2][16 (n)][IK (k)], the permutation x.view(N/16, 16,
+// K/BK, 2, IK).permute(0, 2, 3, 1, 4). fp4 counts packed bytes: pass row_bytes = K/2. Units are bytes so that one
+// function serves every dtype. Both are pure copies, safe to call concurrently; src and dst must not overlap. false
+// (nothing written) unless n is a multiple of 16 and row_bytes a multiple of 32.
 #pragma once
 
 #include <cstdint>

@@ -45,6 +45,11 @@ inline constexpr std::uint16_t slots[] = {
     1, 0,
 };
 
+// Per group: its first rung at or above the least M of each ckgen::ladder_bucket, then its number of rungs.
+inline constexpr std::uint16_t directory[] = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3,
+};
+
 inline constexpr ckgen::LookupTable table{
     0x0000000252200018ULL,  // gemm_fp8_fnuz_bf16_rcr_blockscale
     ckgen::Arch::gfx942, 304,
@@ -52,7 +57,7 @@ inline constexpr ckgen::LookupTable table{
     groups, 1,
     rungs, choices,
     external_rungs, externals, 1,
-    &my_kernels::policy::ladder};
+    &my_kernels::policy::ladder, directory, 46};
 
 }  // namespace gfx942_304
 }  // namespace my_kernels::gemm_fp8_fnuz_bf16_rcr_blockscale

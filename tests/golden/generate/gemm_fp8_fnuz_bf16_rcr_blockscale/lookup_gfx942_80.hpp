@@ -31,6 +31,11 @@ inline constexpr std::uint16_t slots[] = {
     1, 0,
 };
 
+// Per group: its first rung at or above the least M of each ckgen::ladder_bucket, then its number of rungs.
+inline constexpr std::uint16_t directory[] = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,
+};
+
 inline constexpr ckgen::LookupTable table{
     0x0000000252200018ULL,  // gemm_fp8_fnuz_bf16_rcr_blockscale
     ckgen::Arch::gfx942, 80,
@@ -38,7 +43,7 @@ inline constexpr ckgen::LookupTable table{
     groups, 1,
     rungs, choices,
     nullptr, nullptr, 0,
-    &my_kernels::policy::ladder};
+    &my_kernels::policy::ladder, directory, 22};
 
 }  // namespace gfx942_80
 }  // namespace my_kernels::gemm_fp8_fnuz_bf16_rcr_blockscale

@@ -1,0 +1,118 @@
+"""Builds a generated library and ckgen's own into one shared library that Python can load."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ckgen import paths
+from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.errors import InputError, UsageError
+from ckgen.model.target import Target
+
+_PROJECT = """\
+# Written by ckgen {command}. Edits are kept out: it is written again.
+cmake_minimum_required(VERSION 3.24)
+project({name} LANGUAGES CXX)
+set(CKGEN_EXECUTABLE "{python};-m;ckgen" CACHE STRING "" FORCE)
+add_subdirectory("{root}" ckgen)
+ckgen_generate({name}
+  TARGETS {targets}
+  SIGNATURES {signatures}
+  OUT_DIR "{out}")
+file(WRITE "${{CMAKE_CURRENT_BINARY_DIR}}/empty.cpp" "")
+add_library({name}_runtime SHARED "${{CMAKE_CURRENT_BINARY_DIR}}/empty.cpp")
+target_link_libraries({name}_runtime PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,{name},ckgen_dispatcher>")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeProject:
+    """What to build: `signatures` are globs over canonical names; everything lies beneath `folder`."""
+
+    name: str
+    folder: Path
+    targets: Sequence[Target]
+    signatures: Sequence[str]
+
+    @property
+    def tree(self) -> Path:
+        """The generated sources."""
+        return self.folder / "generated"
+
+    @property
+    def library(self) -> Path:
+        """The shared library once it is built."""
+        return self.folder / "build" / f"lib{self.name}_runtime.so"
+
+
+def build_runtime(project: RuntimeProject, say: Callable[[str], None]) -> Path:
+    """Configures and builds what is not up to date; `say` hears each step.
+
+    UsageError without a C++ compiler; InputError (B001) with the end of the log where a step fails.
+    """
+    build = project.folder / "build"
+    text = _PROJECT.format(
+        command="quickstart",
+        name=project.name,
+        python=sys.executable,
+        root=paths.root().as_posix(),
+        targets=" ".join(map(str, project.targets)),
+        signatures=" ".join(f'"{glob}"' for glob in project.signatures),
+        out=project.tree.as_posix(),
+    )
+    lists = project.folder / "CMakeLists.txt"
+    if not lists.exists() or lists.read_text(encoding="utf-8") != text or not (build / "build.ninja").exists():
+        _need_compiler()
+        project.folder.mkdir(parents=True, exist_ok=True)
+        lists.write_text(text, encoding="utf-8")
+        say("configuring with CMake")
+        configure = [tool("cmake"), "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", "-DCMAKE_BUILD_TYPE=Release"]
+        _run([*configure, "-S", str(project.folder), "-B", str(build)], build)
+    say("compiling what changed")
+    _run([tool("cmake"), "--build", str(build), "--target", f"{project.name}_runtime"], build)
+    return project.library
+
+
+def tool(name: str) -> str:
+    """`cmake` or `ninja`: the wheel's own binary, else the one on PATH; UsageError where there is neither."""
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        raise UsageError(f"no {name} found beside {sys.executable} or on PATH: pip install {name}")
+    return found
+
+
+def _need_compiler() -> None:
+    names = [os.environ["CXX"]] if os.environ.get("CXX") else ["c++", "g++", "clang++"]
+    if not any(shutil.which(name.split()[0]) for name in names):
+        raise UsageError(f"no C++ compiler found ({', '.join(names)}): install g++ 12 or newer, or set CXX")
+
+
+def _run(command: Sequence[str], build: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": _python_path()}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode:
+        log = (done.stdout + done.stderr).splitlines()
+        raise InputError(
+            [
+                Diagnostic(
+                    "B001",
+                    f"{Path(command[0]).name} failed with exit code {done.returncode}",
+                    Location(str(build)),
+                    detail=tuple(log[-40:]),
+                    hint=f"the command was: {' '.join(command)}",
+                )
+            ]
+        )
+
+
+def _python_path() -> str:
+    """The generator that runs now, for the one that CMake starts."""
+    known = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([str(paths.package_dir().parent), *([known] if known else [])])

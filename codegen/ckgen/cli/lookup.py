@@ -1,0 +1,49 @@
+"""`ckgen lookup`: which instance answers a problem on a target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ckgen.cli.errors import Command
+from ckgen.cli.output import columns, show, show_json
+from ckgen.cli.problem import NOT_ANSWERED, asked_query, lookup_document, place_of, problem_options
+from ckgen.model.selection import Tier
+from ckgen.plan.explain import title
+from ckgen.plan.select import Query, Selection, select
+
+
+@click.command(cls=Command, name="lookup", short_help="Say which instance answers a problem on a target.")
+@problem_options
+def command(**params: Any) -> int:
+    """Say which instance answers a problem on a target.
+
+    The library is taken to be built for every target of that arch that the tables name. Exit 1: unsupported.
+    """
+    query = asked_query(params)
+    selection = select(query)
+    if params["as_json"]:
+        show_json(lookup_document(query, selection))
+    else:
+        show(_text(query, selection))
+    return NOT_ANSWERED if selection.tier is Tier.UNSUPPORTED else 0
+
+
+def _text(query: Query, selection: Selection) -> str:
+    rows: list[tuple[str, str]] = []
+    if selection.instance is None:
+        rows.append(("  unsupported", selection.reason))
+    else:
+        k_batch = str(selection.k_batch) if selection.k_batch else "as the kernel decides"
+        rows += [(f"  {selection.tier}", selection.instance.name), ("  k_batch", k_batch)]
+        row = selection.row
+        kernel = row.kernel if row is not None else selection.instance.table_kernel
+        rows += [("  kernel", kernel)] if kernel else []
+        if row is not None:
+            time = f"  {row.us:g} us" if row.us is not None else ""
+            rows.append(("  row", f"{place_of(query.plan, row)}{time} measured at {row.shape} on {row.target}"))
+    if selection.external is not None and selection.winner is not None:
+        winner = f"{selection.external.library} {selection.external.name or '-'}"
+        rows.append(("  external", f"{winner}  {place_of(query.plan, selection.winner)}"))
+    return f"{title(query)}\n{columns(rows)}"

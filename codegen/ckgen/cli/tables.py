@@ -1,0 +1,19 @@
+"""`ckgen tables`: the commands that mend, join and count tuning tables."""
+
+from __future__ import annotations
+
+import click
+
+from ckgen.cli.groups import Entry, LazyGroup
+
+COMMANDS = {
+    "dedupe": Entry("ckgen.cli.tables_dedupe", "Keep one of the rows that answer the same question differently."),
+    "merge": Entry("ckgen.cli.tables_merge", "Join tables of one module; later ones win."),
+    "upgrade": Entry("ckgen.cli.tables_upgrade", "Give old tables the gfx column that their cu_num implies."),
+    "stats": Entry("ckgen.cli.tables_stats", "Count files, rows, kernels and times."),
+}
+
+
+@click.group(cls=LazyGroup, name="tables", entries=COMMANDS)
+def command() -> None:
+    """Mend, join and count tuning tables."""

@@ -1,0 +1,51 @@
+"""`ckgen tables dedupe`: of rows that contradict each other the fastest stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ckgen.cli.errors import Command
+from ckgen.cli.options import PATH, assume_option, module_option
+from ckgen.cli.output import error_summary, errors_of, plural, say, say_diagnostics, show
+from ckgen.model.errors import InputError
+
+UNDECIDED = 1
+
+
+@click.command(cls=Command, name="dedupe", short_help="Keep one of the rows that answer the same question differently.")
+@click.argument("tables", nargs=-1, required=True, type=PATH, metavar="PATH…")
+@click.option("--keep", type=click.Choice(["fastest"]), default="fastest", show_default=True, help="Which row stays.")
+@click.option("--write", is_flag=True, help="Change the files; without it, only show what would change.")
+@module_option
+@assume_option
+def command(tables: tuple[Path, ...], keep: str, write: bool, module: str | None, assume_gfx: tuple[str, ...]) -> int:
+    """Keep one of the rows that answer the same question differently.
+
+    Exit 1: rows without a valid time contradict each other, and none can be kept.
+    """
+    from ckgen.cli.tables_input import load, problems_of
+    from ckgen.tables.files import write_files
+    from ckgen.tables.repair import dedupe, find_conflicts
+
+    loaded = load(tables, module, assume_gfx)
+    problems = problems_of(loaded)
+    say_diagnostics(problems)
+    conflicts = find_conflicts(loaded)
+    for conflict in conflicts:
+        show("\n".join(conflict.lines()))
+    decided = [conflict for conflict in conflicts if conflict.keep is not None]
+    removed = sum(len(conflict.rows) - 1 for conflict in decided)
+    if errors_of(problems):
+        say(f"{error_summary(problems, len(loaded.files))}; nothing was written")
+        return InputError.exit_code
+    contents = dedupe(loaded, decided)
+    if write:
+        write_files(contents)
+    done = "removed" if write else "would be removed (--write does it)" if removed else "to remove"
+    show(f"{plural(removed, 'row')} of {plural(len(contents), 'file')} {done}")
+    if len(decided) == len(conflicts):
+        return 0
+    say(f"{plural(len(conflicts) - len(decided), 'contradiction')} without a valid time: remove rows by hand")
+    return UNDECIDED

@@ -1,0 +1,115 @@
+"""JSON Schemas of what ckgen reads and writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ckgen import paths
+from ckgen.emit.manifest import SCHEMA
+from ckgen.plan.policy import MPolicy
+from ckgen.specs.archs import SCHEMA_FILE
+
+Schema = dict[str, Any]
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_SHA256: Schema = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_COUNTS: Schema = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}
+
+
+def schema(kind: str) -> Schema:
+    """The schema of `arch`, `kernel-set` or `manifest`."""
+    return _SCHEMAS[kind]()
+
+
+def bundle() -> Schema:
+    """One schema that takes each of them."""
+    return {
+        "$schema": DRAFT,
+        "title": "A file that ckgen reads or writes",
+        "anyOf": [{"$ref": f"#/$defs/{kind}"} for kind in _SCHEMAS],
+        "$defs": {kind: schema(kind) for kind in _SCHEMAS},
+    }
+
+
+def _arch() -> Schema:
+    found: Schema = json.loads((paths.arch_specs_dir() / SCHEMA_FILE).read_text(encoding="utf-8"))
+    return found
+
+
+def _kernel_set() -> Schema:
+    text: Schema = {"type": "string", "minLength": 1}
+    scalar: Schema = {"type": ["string", "integer", "boolean"]}
+    texts: Schema = {"oneOf": [text, {"type": "array", "items": text, "minItems": 1}]}
+    values: Schema = {"oneOf": [scalar, {"type": "array", "items": scalar, "minItems": 1}]}
+    block: Schema = {"type": "object", "additionalProperties": values}
+    properties: Mapping[str, Schema] = {
+        "op": {"const": "gemm"},
+        "name": text,
+        "signatures": texts,
+        "backend": {"enum": ["ck", "ck_tile", "host"]},
+        "targets": {"description": 'Arch names, or "*" for all', **texts},
+        "kernels": {"description": "Kernel names of the module's tables", **texts},
+        "configs": {
+            "description": 'Values that multiply out; "*" stands for all of the search space',
+            "oneOf": [block, {"type": "array", "items": block, "minItems": 1}],
+        },
+    }
+    return {
+        "$schema": DRAFT,
+        "$id": "https://ckgen.invalid/kernel-set.json",
+        "title": "One document of a kernel set",
+        "type": "object",
+        "properties": dict(properties),
+        "required": ["op", "name", "signatures", "backend", "targets"],
+        "oneOf": [{"required": ["kernels"]}, {"required": ["configs"]}],
+        "additionalProperties": False,
+    }
+
+
+def _manifest() -> Schema:
+    digests: Schema = {"type": "object", "additionalProperties": _SHA256}
+    words: Schema = {"type": "array", "items": {"type": "string"}}
+    options: Mapping[str, Schema] = {
+        "name": {"type": "string"},
+        "targets": words,
+        "ops": words,
+        "module": {"type": ["string", "null"]},
+        "kernels": words,
+        "signatures": words,
+        "backends": words,
+        "m_policy": {"enum": [policy.value for policy in MPolicy]},
+        "assume_gfx": {"type": "object", "additionalProperties": {"type": "string"}},
+        "strict": {"type": "boolean"},
+        "strict_layers": {"type": "boolean"},
+    }
+    summary = {"rows": {"type": "integer", "minimum": 0}, "fates": _COUNTS, "selected": _COUNTS, "instances": _COUNTS}
+    return {
+        "$schema": DRAFT,
+        "$id": "https://ckgen.invalid/manifest.json",
+        "title": "What a generated tree was made from, and the files that it owns",
+        "type": "object",
+        "properties": {
+            "schema": {"const": SCHEMA},
+            "generator": _SHA256,
+            "options": _closed(options),
+            "inputs": digests,
+            "files": digests,
+            "summary": _closed(summary),
+        },
+        "required": ["schema", "generator", "options", "inputs", "files", "summary"],
+        "additionalProperties": False,
+    }
+
+
+def _closed(properties: Mapping[str, Schema]) -> Schema:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+_SCHEMAS: Mapping[str, Callable[[], Schema]] = {"arch": _arch, "kernel-set": _kernel_set, "manifest": _manifest}

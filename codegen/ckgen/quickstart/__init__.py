@@ -1,0 +1,1 @@
+"""From nothing to verified results: the shipped tables generated, built, selected, run and checked."""

@@ -1,0 +1,166 @@
+// The C API on the tiny library, and what it makes of misuse.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <ckgen/c_api.h>
+
+#include "tiny_library.hpp"
+
+namespace {
+
+class CApi : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(ckgen_registry_create(&registry, message()), CKGEN_OK);
+    ASSERT_EQ(ckgen_registry_add_library(registry, &tiny::library, message()), CKGEN_OK) << text;
+    ckgen_options options{};
+    options.size = sizeof options;
+    ASSERT_EQ(ckgen_dispatcher_create(registry, &options, &dispatcher, message()), CKGEN_OK) << text;
+    ASSERT_EQ(ckgen_device_simulated("gfx942:304", 0, &device, message()), CKGEN_OK) << text;
+  }
+  void TearDown() override {
+    ckgen_device_destroy(device);
+    ckgen_dispatcher_destroy(dispatcher);
+    ckgen_registry_destroy(registry);
+  }
+
+  ckgen_message message() { return {text, sizeof text}; }
+
+  static ckgen_problem problem(std::int64_t m, std::int64_t n, std::int64_t k) {
+    return {sizeof(ckgen_problem), tiny::fp16.pack(), m, n, k, 1, 0, 0};
+  }
+  static ckgen_selection selection() {
+    ckgen_selection s{};
+    s.size = sizeof s;
+    return s;
+  }
+
+  ckgen_registry* registry = nullptr;
+  ckgen_dispatcher* dispatcher = nullptr;
+  ckgen_device* device = nullptr;
+  char text[512] = {};
+};
+
+TEST_F(CApi, SelectsAsTheLibraryDoes) {
+  const ckgen_problem wanted = problem(128, 1024, 2048);
+  ckgen_selection chosen = selection();
+  ASSERT_EQ(ckgen_select(dispatcher, device, &wanted, &chosen, message()), CKGEN_OK);
+  EXPECT_EQ(chosen.tier, static_cast<std::uint32_t>(ckgen::Tier::exact));
+  EXPECT_EQ(chosen.k_batch, 2U);
+  ckgen_instance_info info{};
+  info.size = sizeof info;
+  ASSERT_EQ(ckgen_instance(dispatcher, chosen.instance, &info, message()), CKGEN_OK);
+  EXPECT_STREQ(info.name, "tiny_medium");
+  EXPECT_EQ(info.has_twin, 1);
+  EXPECT_EQ(info.has_device, 0);
+}
+
+TEST_F(CApi, SelectsManyAtOnce) {
+  std::vector<ckgen_problem> problems;
+  for (int m = 1; m <= 300; ++m) problems.push_back(problem(m, 1024, 2048));
+  std::vector<ckgen_selection> chosen(problems.size(), selection());
+  ASSERT_EQ(ckgen_select_many(dispatcher, device, problems.data(), problems.size(), chosen.data(), message()), CKGEN_OK);
+  const ckgen::Dispatcher reference{tiny::registry(), ckgen::DispatcherOptions{}};
+  for (int m = 1; m <= 300; ++m) {
+    const auto expected = reference.select(tiny::problem(m, 1024, 2048), ckgen::Device::simulated("gfx942"));
+    ASSERT_EQ(chosen[static_cast<std::size_t>(m - 1)].instance, expected.instance) << m;
+    ASSERT_EQ(chosen[static_cast<std::size_t>(m - 1)].table_m, expected.table_m) << m;
+  }
+}
+
+TEST_F(CApi, SaysReasonsAndTrails) {
+  const ckgen_problem wanted = problem(0, 1, 1);
+  ckgen_selection chosen = selection();
+  ASSERT_EQ(ckgen_select(dispatcher, device, &wanted, &chosen, message()), CKGEN_OK);
+  EXPECT_EQ(chosen.instance, CKGEN_NO_INDEX);
+  ASSERT_EQ(ckgen_reason(&chosen, message()), CKGEN_OK);
+  EXPECT_STREQ(text, "M = 0 is below 1 (rule gemm.shape.m)");
+  size_t needed = 0;
+  char tiny_room[8];
+  ASSERT_EQ(ckgen_explain(dispatcher, device, &wanted, {tiny_room, sizeof tiny_room}, &needed), CKGEN_OK);
+  EXPECT_STREQ(tiny_room, "gemm_fp");
+  std::vector<char> room(needed);
+  ASSERT_EQ(ckgen_explain(dispatcher, device, &wanted, {room.data(), room.size()}, &needed), CKGEN_OK);
+  EXPECT_EQ(std::string(room.data()).size() + 1, needed);
+}
+
+TEST_F(CApi, ParsesSignatures) {
+  std::uint64_t number = 0;
+  ASSERT_EQ(ckgen_parse_signature("a8w8:int8", &number, message()), CKGEN_OK);
+  ASSERT_EQ(ckgen_signature_text(number, message()), CKGEN_OK);
+  EXPECT_STREQ(text, "gemm_int8_bf16_rcr_rowwise");
+  EXPECT_EQ(ckgen_parse_signature("nonsense", &number, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_signature_text(~std::uint64_t{0}, message()), CKGEN_INVALID_ARGUMENT);
+}
+
+TEST_F(CApi, PlansRunsAndCounts) {
+  const ckgen_problem wanted = problem(64, 1024, 2048);
+  ckgen_plan* plan = nullptr;
+  ASSERT_EQ(ckgen_plan_create(dispatcher, device, &wanted, nullptr, &plan, message()), CKGEN_OK) << text;
+  EXPECT_EQ(ckgen_plan_launchable(plan, message()), CKGEN_OK);
+  std::uint64_t bytes = 1;
+  EXPECT_EQ(ckgen_plan_workspace(plan, &bytes, message()), CKGEN_OK);
+  ckgen_gemm_args args{};
+  args.size = sizeof args;
+  EXPECT_EQ(ckgen_run_pooled(dispatcher, plan, &args, nullptr, message()), CKGEN_INVALID_ARGUMENT);
+  ckgen_plan_destroy(plan);
+  size_t count = 0;
+  ckgen_selection found[2] = {selection(), selection()};
+  ASSERT_EQ(ckgen_enumerate(dispatcher, device, &wanted, found, 2, &count, message()), CKGEN_OK);
+  EXPECT_EQ(count, 3U);
+  EXPECT_EQ(found[1].instance, 1U);
+}
+
+TEST_F(CApi, NullsAreRefused) {
+  const ckgen_problem wanted = problem(1, 1, 1);
+  ckgen_selection chosen = selection();
+  std::uint32_t index = 0;
+  EXPECT_EQ(ckgen_registry_create(nullptr, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_registry_add_library(registry, nullptr, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_registry_add_library(nullptr, &tiny::library, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_select(nullptr, device, &wanted, &chosen, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_select(dispatcher, nullptr, &wanted, &chosen, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_select(dispatcher, device, nullptr, &chosen, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_select(dispatcher, device, &wanted, nullptr, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_find_instance(dispatcher, "nonsense", &index, {nullptr, 0}), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_instance(dispatcher, 99, nullptr, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_plan_create(dispatcher, device, &wanted, nullptr, nullptr, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_run(dispatcher, nullptr, nullptr, nullptr, nullptr, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_reason(nullptr, message()), CKGEN_INVALID_ARGUMENT);
+  ckgen_registry_destroy(nullptr);
+  ckgen_plan_destroy(nullptr);
+}
+
+TEST_F(CApi, StructsOfAnotherSizeAreRefused) {
+  ckgen_problem wanted = problem(1, 1, 1);
+  ckgen_selection chosen = selection();
+  wanted.size = 8;
+  EXPECT_EQ(ckgen_select(dispatcher, device, &wanted, &chosen, message()), CKGEN_INVALID_ARGUMENT);
+  wanted.size = sizeof wanted;
+  chosen.size = 0;
+  EXPECT_EQ(ckgen_select(dispatcher, device, &wanted, &chosen, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_STREQ(text, "a struct's size field is smaller than the struct");
+  ckgen_problem two[2] = {problem(1, 1, 1), problem(1, 1, 1)};
+  ckgen_selection out[2] = {selection(), selection()};
+  two[1].size += 8;
+  EXPECT_EQ(ckgen_select_many(dispatcher, device, two, 2, out, message()), CKGEN_INVALID_ARGUMENT);
+  ckgen_options options{};
+  ckgen_dispatcher* made = nullptr;
+  EXPECT_EQ(ckgen_dispatcher_create(registry, &options, &made, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(made, nullptr);
+}
+
+TEST_F(CApi, OptionsThatCannotBeHonouredAreSaid) {
+  ckgen_options options{};
+  options.size = sizeof options;
+  options.force = "nonsense";
+  ckgen_dispatcher* made = nullptr;
+  EXPECT_EQ(ckgen_dispatcher_create(registry, &options, &made, message()), CKGEN_INVALID_ARGUMENT);
+  ASSERT_NE(made, nullptr);
+  EXPECT_STREQ(text, "the forced instance nonsense is not registered");
+  ckgen_dispatcher_destroy(made);
+}
+
+}  // namespace

@@ -1,0 +1,182 @@
+// Plans, and runs of host twins on a simulated device.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tiny_library.hpp"
+
+namespace {
+
+using namespace ckgen;
+
+constexpr Signature kFp32{};
+
+Status own_kernel(const Launch& launch) noexcept {
+  *static_cast<int*>(launch.instance->context) += 1;
+  return Status::success();
+}
+
+constexpr InstanceDesc kTwin = [] {
+  InstanceDesc twin = tiny::instance("fp32_twin", 50, kFp32, {16, 16, 16}, {0, 0, 0, 0, 0, 4, false});
+  return twin;
+}();
+
+class Run : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(registry.add(kTwin).ok());
+    dispatcher = Dispatcher(registry, DispatcherOptions{});
+    a.assign(m * k, 1.0F);
+    b.assign(n * k, 2.0F);
+    c.assign(m * n, 0.0F);
+  }
+  Problem problem() const { return Problem(kFp32).shape(m, n, k); }
+  GemmArgs args() {
+    GemmArgs args{};
+    args.a = a.data();
+    args.b = b.data();
+    args.c = c.data();
+    args.m = m;
+    args.n = n;
+    args.k = k;
+    args.batch = 1;
+    args.lda = k;
+    args.ldb = k;
+    args.ldc = n;
+    return args;
+  }
+  Result<Plan> plan() const { return dispatcher.plan(problem(), device); }
+
+  static constexpr std::int64_t m = 5, n = 6, k = 40;
+  Registry registry;
+  Dispatcher dispatcher{Registry(), DispatcherOptions{}};
+  Device device = Device::simulated("gfx942");
+  std::vector<float> a, b, c;
+};
+
+TEST_F(Run, ATwinComputesOnASimulatedDevice) {
+  const auto made = plan();
+  ASSERT_TRUE(made) << made.status().message;
+  ASSERT_TRUE(made->launchable.ok()) << made->launchable.message;
+  const Status status = dispatcher.run(*made, args(), nullptr);
+  ASSERT_TRUE(status.ok()) << status.message;
+  for (const float value : c) EXPECT_EQ(value, 80.0F);
+}
+
+TEST_F(Run, TheCallersWorkspaceIsEnough) {
+  const auto made = plan();
+  ASSERT_TRUE(made);
+  std::vector<unsigned char> room(made->workspace_size + 64);
+  void* aligned = room.data() + (64 - reinterpret_cast<std::uintptr_t>(room.data()) % 64) % 64;
+  EXPECT_TRUE(dispatcher.run(*made, args(), aligned, nullptr).ok());
+  EXPECT_EQ(c[0], 80.0F);
+}
+
+TEST_F(Run, ThreadsShareThePool) {
+  const auto made = plan();
+  ASSERT_TRUE(made);
+  std::vector<std::vector<float>> outputs(4, std::vector<float>(m * n));
+  std::vector<std::thread> threads;
+  for (auto& output : outputs) {
+    threads.emplace_back([&] {
+      GemmArgs own = args();
+      own.c = output.data();
+      for (int i = 0; i < 20; ++i) ASSERT_TRUE(dispatcher.run(*made, own, nullptr).ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& output : outputs) {
+    for (const float value : output) ASSERT_EQ(value, 80.0F);
+  }
+}
+
+TEST_F(Run, ArgumentsThatDoNotFitAreRefusedByName) {
+  const auto made = plan();
+  ASSERT_TRUE(made);
+  const auto refusal = [&](void (*change)(GemmArgs&)) {
+    GemmArgs wrong = args();
+    change(wrong);
+    const Status status = dispatcher.run(*made, wrong, nullptr);
+    EXPECT_EQ(status.code, StatusCode::invalid_argument);
+    return std::string(status.message);
+  };
+  EXPECT_EQ(refusal([](GemmArgs& x) { x.a = nullptr; }), "A is null");
+  EXPECT_EQ(refusal([](GemmArgs& x) { x.c = nullptr; }), "C is null");
+  EXPECT_EQ(refusal([](GemmArgs& x) { x.lda = 39; }), "the leading dimension of A = 39 is below 40");
+  EXPECT_EQ(refusal([](GemmArgs& x) { x.ldc = -1; }), "the leading dimension of C = -1 is below 6");
+  EXPECT_EQ(refusal([](GemmArgs& x) { x.ldb = std::numeric_limits<std::int64_t>::max(); }),
+            "B has more bits than 64-bit integers count");
+  EXPECT_NE(refusal([](GemmArgs& x) { x.m = 4; }).find("M=4 N=6 K=40 batch=1, the plan for M=5"), std::string::npos);
+}
+
+TEST_F(Run, BatchesNeedRoomInC) {
+  Signature batched = kFp32;
+  batched.batched = true;
+  InstanceDesc twin = tiny::instance("batched", 51, batched, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false});
+  ASSERT_TRUE(registry.add(twin).ok());
+  const Dispatcher with_batches{registry, DispatcherOptions{}};
+  const auto made = with_batches.plan(Problem(batched).shape(m, n, k).batch(2), device);
+  ASSERT_TRUE(made) << made.status().message;
+  GemmArgs two = args();
+  two.batch = 2;
+  EXPECT_STREQ(with_batches.run(*made, two, nullptr).message, "the batch stride of C = 0 is below 30");
+}
+
+TEST_F(Run, SizesThatOverflowAreRefused) {
+  Signature batched = kFp32;
+  batched.batched = true;
+  ASSERT_TRUE(registry.add(tiny::instance("batched", 51, batched, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false})).ok());
+  const Dispatcher with_batches{registry, DispatcherOptions{}};
+  constexpr std::int64_t most = 2147483647;
+  const auto made = with_batches.plan(Problem(batched).shape(most, most, most).batch(most), device);
+  EXPECT_EQ(made.status().code, StatusCode::invalid_argument);
+}
+
+TEST_F(Run, AUsersOwnFunctionIsLaunched) {
+  int launches = 0;
+  InstanceDesc own = kTwin;
+  own.name = "own";
+  own.id = 52;
+  own.twin = own_kernel;
+  own.workspace = nullptr;
+  own.context = &launches;
+  ASSERT_TRUE(registry.add(own).ok());
+  const Dispatcher forced{registry, DispatcherOptions{false, "own", "", ""}};
+  const auto made = forced.plan(problem(), device);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->workspace_size, 0U);
+  EXPECT_TRUE(forced.run(*made, args(), nullptr).ok());
+  const auto timed = forced.bench(*made, args(), {1, 4});
+  ASSERT_TRUE(timed);
+  EXPECT_EQ(launches, 6);
+  EXPECT_LE(timed->min_us, timed->median_us);
+  EXPECT_LE(timed->median_us, timed->max_us);
+  EXPECT_FALSE(forced.bench(*made, args(), {0, 0}));
+}
+
+TEST_F(Run, ReasonsComeWithThePlan) {
+  EXPECT_STREQ(dispatcher.plan(gemm("fp16").shape(1, 1, 1), device).status().message,
+               "no instance of this signature was built for this device (rule gemm.no-instance)");
+  EXPECT_NE(std::string(dispatcher.plan(gemm("nonsense").shape(1, 1, 1), device).status().message).find("nonsense"),
+            std::string::npos);
+  EXPECT_FALSE(dispatcher.run(Plan{}, args(), nullptr).ok());
+  InstanceDesc bare = kTwin;
+  bare.name = "bare";
+  bare.id = 53;
+  bare.twin = nullptr;
+  ASSERT_TRUE(registry.add(bare).ok());
+  const auto made = Dispatcher(registry, DispatcherOptions{false, "bare", "", ""}).plan(problem(), device);
+  ASSERT_TRUE(made);
+  EXPECT_STREQ(made->launchable.message, "bare has no host twin: it cannot run on gfx942");
+}
+
+TEST_F(Run, ASelectionOfAnotherDispatcherIsRefused) {
+  Selection foreign;
+  foreign.instance = 17;
+  EXPECT_EQ(dispatcher.plan(problem(), device, foreign).status().code, StatusCode::invalid_argument);
+}
+
+}  // namespace

@@ -1,0 +1,83 @@
+"""Real consumer projects: add_subdirectory with nothing set, find_package of an install tree, static and shared."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import cpp_build
+import pytest
+from checkout import command
+
+import ckgen
+
+pytestmark = [pytest.mark.cpp, pytest.mark.slow]
+
+CONSUMERS = cpp_build.ROOT / "tests" / "consumers"
+RUNS = f"gfx942 default {ckgen.__version__}\ngfx950 default {ckgen.__version__}\n"
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An install tree that was moved after it was installed."""
+    first = cpp_build.installed(tmp_path_factory.mktemp("install") / "first place")
+    return first.rename(first.with_name("second place"))
+
+
+def built_and_run(source: Path, folder: Path, *options: str) -> str:
+    """What the consumer's program prints; configured and built without a word of warning from CMake."""
+    done = cpp_build.configure(source, folder, *options)
+    assert done.returncode == 0, done.stdout
+    assert "Warning" not in done.stdout
+    done = cpp_build.build(folder)
+    assert done.returncode == 0, done.stdout
+    cpp_build.run(folder / "headers_only")
+    return cpp_build.run(folder / "use")
+
+
+@pytest.mark.parametrize("shared", ["OFF", "ON"])
+def test_find_package_of_a_moved_install_tree(prefix: Path, tmp_path: Path, shared: str) -> None:
+    options = (f"-DCMAKE_PREFIX_PATH={prefix}", f"-DBUILD_SHARED_LIBS={shared}", *path_to_ckgen(tmp_path))
+    assert built_and_run(CONSUMERS / "find_package", tmp_path / "build", *options) == RUNS * 2
+
+
+def test_add_subdirectory_with_nothing_set(tmp_path: Path) -> None:
+    source = f"-DCKGEN_SOURCE_DIR={cpp_build.ROOT}"
+    assert built_and_run(CONSUMERS / "add_subdirectory", tmp_path / "build", source) == RUNS * 2
+
+
+@pytest.mark.parametrize("wanted", ["0.2", "1.0", "0.0.1"])
+def test_another_minor_version_is_not_accepted(prefix: Path, tmp_path: Path, wanted: str) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.23)\nproject(p LANGUAGES CXX)\nfind_package(ckgen {wanted} REQUIRED)\n"
+    )
+    done = cpp_build.configure(tmp_path, tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    assert done.returncode != 0
+    assert "compatible with requested version" in done.stdout
+
+
+def test_the_install_tree_holds_exactly_these_files(prefix: Path, golden: Callable[[str, str], None]) -> None:
+    files = sorted(path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir())
+    golden("cmake/install_tree.txt", "".join(f"{file}\n" for file in files))
+
+
+def test_no_installed_cmake_file_names_the_place_where_it_was_built(prefix: Path) -> None:
+    for path in prefix.rglob("*.cmake"):
+        text = path.read_text()
+        assert str(cpp_build.ROOT) not in text, path
+        assert str(cpp_build.BUILD) not in text, path
+
+
+def path_to_ckgen(folder: Path) -> tuple[str, ...]:
+    """An installed package needs a ckgen command: this interpreter's, from the source tree."""
+    line = f'PYTHONPATH="{cpp_build.ROOT}/codegen" exec "{sys.executable}" -m ckgen "$@"'
+    return (f"-DCKGEN_EXECUTABLE={command(folder / 'ckgen', line)}",)
+
+
+def test_presets_are_read_by_cmake(tmp_path: Path) -> None:
+    shutil.copy(cpp_build.ROOT / "CMakePresets.json", tmp_path)
+    (tmp_path / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.23)\n")
+    listed = cpp_build.run(cpp_build.tool("cmake"), "--list-presets", cwd=tmp_path)
+    assert [line.split('"')[1] for line in listed.splitlines() if '"' in line] == ["dev", "release", "asan", "tsan", "ci"]
