@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 
 #include <ckgen/c_api.h>
@@ -26,7 +25,7 @@ namespace ckgen::inline v1::detail {
 inline void write(const ckgen_message& message, std::string_view text) noexcept {
   if (message.text == nullptr || message.size == 0) return;
   const std::size_t length = std::min(text.size(), message.size - 1);
-  std::memcpy(message.text, text.data(), length);
+  std::copy_n(text.data(), length, message.text);
   message.text[length] = '\0';
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 
 #include "backends/host/gemm.hpp"
 #include "hip_loader.hpp"
@@ -14,7 +13,7 @@ namespace {
 template <std::size_t N>
 void copy_text(char (&out)[N], std::string_view text) noexcept {
   const std::size_t length = std::min(text.size(), N - 1);
-  std::memcpy(out, text.data(), length);
+  std::copy_n(text.data(), length, out);
   out[length] = '\0';
 }
 

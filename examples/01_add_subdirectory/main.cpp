@@ -1,4 +1,5 @@
-// One block-scaled fp8 GEMM, dispatched as an MI300X would (on its host twin) and for this CPU; both results are checked.
+// One block-scaled fp8 GEMM, dispatched as an MI300X would (on its host twin) and for this CPU; both results are
+// checked.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -14,10 +15,18 @@ constexpr std::int64_t M = 20, N = 512, K = 7168, group = 128;
 constexpr std::int64_t groups_k = K / group, groups_n = N / group;
 
 // Operands as plain numbers: small integers, which every fp8 flavour holds exactly, and power-of-two scales.
-float a_value(std::int64_t m, std::int64_t k) { return static_cast<float>((m * 7 + k * 3) % 9 - 4); }
-float b_value(std::int64_t n, std::int64_t k) { return static_cast<float>((n * 5 + k * 11) % 7 - 3); }
-float a_scale(std::int64_t m, std::int64_t g) { return std::ldexp(1.0f, static_cast<int>((m + g) % 3) - 6); }
-float b_scale(std::int64_t n, std::int64_t g) { return std::ldexp(1.0f, static_cast<int>((n + 2 * g) % 3) - 6); }
+float a_value(std::int64_t m, std::int64_t k) {
+  return static_cast<float>((m * 7 + k * 3) % 9 - 4);
+}
+float b_value(std::int64_t n, std::int64_t k) {
+  return static_cast<float>((n * 5 + k * 11) % 7 - 3);
+}
+float a_scale(std::int64_t m, std::int64_t g) {
+  return std::ldexp(1.0f, static_cast<int>((m + g) % 3) - 6);
+}
+float b_scale(std::int64_t n, std::int64_t g) {
+  return std::ldexp(1.0f, static_cast<int>((n + 2 * g) % 3) - 6);
+}
 
 double expected(std::int64_t m, std::int64_t n) {
   double sum = 0;
@@ -89,5 +98,6 @@ int main() {
   if (!registered.ok()) return fail(registered);
   const ckgen::Dispatcher dispatcher{registry};
 
-  return multiply_on(ckgen::Device::simulated("gfx942", 304), dispatcher) | multiply_on(ckgen::Device::host(), dispatcher);
+  return multiply_on(ckgen::Device::simulated("gfx942", 304), dispatcher) |
+         multiply_on(ckgen::Device::host(), dispatcher);
 }

@@ -15,7 +15,10 @@ def copy_checkout(folder: Path) -> Path:
     """The copy at `folder`; `folder/ckgen` is its command."""
     for part in PARTS:
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-    command(folder / "ckgen", f'PYTHONPATH="{folder}/codegen" PYTHONDONTWRITEBYTECODE=1 exec "{sys.executable}" -m ckgen "$@"')
+    command(
+        folder / "ckgen",
+        f'PYTHONPATH="{folder}/codegen" PYTHONDONTWRITEBYTECODE=1 exec "{sys.executable}" -m ckgen "$@"',
+    )
     return folder
 
 

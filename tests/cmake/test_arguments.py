@@ -6,11 +6,11 @@ import re
 import sys
 from pathlib import Path
 
-import cpp_build
 import pytest
 from checkout import command, copy_checkout
 
 import ckgen
+import cpp_build
 
 PROJECT = """cmake_minimum_required(VERSION 3.23...3.31)
 project(arguments LANGUAGES NONE)
@@ -73,7 +73,11 @@ def test_no_ckgen_found_lists_what_was_searched(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     python = command(tmp_path / "bin" / "python3", lines)
     message = said(
-        tmp_path, "ckgen_generate(k TARGETS gfx942)", f"-DPython3_EXECUTABLE={python}", root=root, env={"PATH": "/usr/bin:/bin"}
+        tmp_path,
+        "ckgen_generate(k TARGETS gfx942)",
+        f"-DPython3_EXECUTABLE={python}",
+        root=root,
+        env={"PATH": "/usr/bin:/bin"},
     )
     assert f"ckgen_generate(k): no ckgen {ckgen.__version__} found. Searched:" in message
     assert "PATH: not there" in message

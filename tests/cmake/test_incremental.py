@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import cpp_build
 import pytest
 from checkout import copy_checkout
 
 import ckgen
+import cpp_build
 
 PROJECT = Path(__file__).parent / "incremental"
 HEADER = "gfx,cu_num,M,N,K,libtype,kernelId,splitK,us,kernelName,tflops,bw,errRatio\n"

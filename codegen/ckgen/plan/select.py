@@ -59,7 +59,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A problem on a device, against a plan. The signature holds no plain fp8 or bf8."""
+    """A problem on a device, against a plan. The signature holds no plain fp8 or bf8.
+
+    A legal batch of a signature that is not batched becomes 0, as it stands in keys.
+    """
 
     plan: GenerationPlan
     archs: Mapping[str, ArchSpec]
@@ -67,6 +70,10 @@ class Query:
     signature: GemmSignature
     shape: Shape
     wishes: Wishes = NO_WISHES
+
+    def __post_init__(self) -> None:
+        if not self.signature.batched and self.shape.batch <= 1:
+            object.__setattr__(self, "shape", replace(self.shape, batch=0))
 
 
 def select(query: Query) -> Selection:

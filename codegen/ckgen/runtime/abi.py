@@ -1,0 +1,238 @@
+"""The C ABI of ckgen/c_api.h: its structs and functions, as ctypes sees them."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, byref, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any
+
+NO_INDEX = 0xFFFFFFFF
+_MESSAGE_SIZE = 512
+
+
+class _Sized(ctypes.Structure):
+    """A struct whose first field is its own size."""
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(size=ctypes.sizeof(self), **fields)
+
+
+class Message(ctypes.Structure):
+    """The caller's buffer for a text."""
+
+    _fields_ = (("text", c_char_p), ("size", c_size_t))
+
+
+class ProblemStruct(_Sized):
+    """ckgen_problem."""
+
+    _fields_ = (
+        ("size", c_uint64),
+        ("signature", c_uint64),
+        ("m", c_int64),
+        ("n", c_int64),
+        ("k", c_int64),
+        ("batch", c_int64),
+        ("deterministic", c_int32),
+        ("reserved", c_int32),
+    )
+
+
+class SelectionStruct(_Sized):
+    """ckgen_selection."""
+
+    _fields_ = (
+        ("size", c_uint64),
+        ("instance", c_uint32),
+        ("k_batch", c_uint32),
+        ("table_m", c_uint64),
+        ("external", c_uint32),
+        ("tier", c_uint32),
+        ("rule", c_uint32),
+        ("reserved", c_uint32),
+        ("measured", c_int64),
+        ("limit", c_int64),
+    )
+
+
+class InstanceStruct(_Sized):
+    """ckgen_instance_info."""
+
+    _fields_ = (
+        ("size", c_uint64),
+        ("name", c_char_p),
+        ("id", c_uint64),
+        ("signature", c_uint64),
+        ("backend", c_uint32),
+        ("archs", c_uint32),
+        ("table_kernel", c_char_p),
+        ("tile_m", c_int32),
+        ("tile_n", c_int32),
+        ("tile_k", c_int32),
+        ("max_k_batch", c_int32),
+        ("has_device", c_int32),
+        ("has_twin", c_int32),
+    )
+
+
+class DeviceStruct(_Sized):
+    """ckgen_device_info."""
+
+    _fields_ = (
+        ("size", c_uint64),
+        ("gfx", c_char_p),
+        ("brand", c_char_p),
+        ("note", c_char_p),
+        ("cu_num", c_uint32),
+        ("kind", c_uint32),
+        ("id", c_int32),
+        ("reserved", c_int32),
+    )
+
+
+class OptionsStruct(_Sized):
+    """ckgen_options."""
+
+    _fields_ = (
+        ("size", c_uint64),
+        ("verbose", c_int32),
+        ("reserved", c_int32),
+        ("force", c_char_p),
+        ("record", c_char_p),
+        ("override_file", c_char_p),
+    )
+
+
+class GemmArgsStruct(_Sized):
+    """ckgen_gemm_args: pointers are addresses; sizes, leading dimensions and strides count elements."""
+
+    _fields_ = (
+        ("size", c_uint64),
+        ("a", c_void_p),
+        ("b", c_void_p),
+        ("c", c_void_p),
+        ("a_scale", c_void_p),
+        ("b_scale", c_void_p),
+        ("bias", c_void_p),
+        ("a_scale_row_major", c_int32),
+        ("reserved", c_int32),
+        ("m", c_int64),
+        ("n", c_int64),
+        ("k", c_int64),
+        ("batch", c_int64),
+        ("lda", c_int64),
+        ("ldb", c_int64),
+        ("ldc", c_int64),
+        ("batch_stride_a", c_int64),
+        ("batch_stride_b", c_int64),
+        ("batch_stride_c", c_int64),
+    )
+
+
+class BenchStruct(_Sized):
+    """ckgen_bench_result."""
+
+    _fields_ = (
+        ("size", c_uint64),
+        ("median_us", c_double),
+        ("min_us", c_double),
+        ("max_us", c_double),
+        ("runs", c_int32),
+        ("reserved", c_int32),
+    )
+
+
+_H = c_void_p
+_FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "parse_signature": (c_char_p, POINTER(c_uint64)),
+    "signature_text": (c_uint64,),
+    "registry_create": (POINTER(_H),),
+    "registry_add_library": (_H, c_void_p),
+    "device_simulated": (c_char_p, c_uint32, POINTER(_H)),
+    "device_host": (POINTER(_H),),
+    "device_current": (POINTER(_H),),
+    "device_describe": (_H, POINTER(DeviceStruct)),
+    "dispatcher_create": (_H, POINTER(OptionsStruct), POINTER(_H)),
+    "load_overrides": (_H, c_char_p),
+    "instance_count": (_H, POINTER(c_uint32)),
+    "instance": (_H, c_uint32, POINTER(InstanceStruct)),
+    "find_instance": (_H, c_char_p, POINTER(c_uint32)),
+    "external": (_H, c_uint32, POINTER(c_char_p), POINTER(c_char_p)),
+    "select_many": (_H, _H, c_void_p, c_size_t, c_void_p),
+    "next": (_H, _H, POINTER(ProblemStruct), POINTER(SelectionStruct), POINTER(SelectionStruct)),
+    "enumerate": (_H, _H, POINTER(ProblemStruct), c_void_p, c_size_t, POINTER(c_size_t)),
+    "reason": (POINTER(SelectionStruct),),
+    "plan_create": (_H, _H, POINTER(ProblemStruct), POINTER(SelectionStruct), POINTER(_H)),
+    "plan_selection": (_H, POINTER(SelectionStruct)),
+    "plan_workspace": (_H, POINTER(c_uint64)),
+    "plan_launchable": (_H,),
+    "run_pooled": (_H, _H, POINTER(GemmArgsStruct), c_void_p),
+    "bench": (_H, _H, POINTER(GemmArgsStruct), c_int32, c_int32, POINTER(BenchStruct)),
+}
+"""Arguments before the message that ends every call's list."""
+
+
+class RuntimeFailure(Exception):
+    """A call of the library was refused; the message is the library's own."""
+
+    def __init__(self, code: int, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+class Abi:
+    """The functions of one loaded library. Every refusal raises RuntimeFailure."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+        for name, arguments in _FUNCTIONS.items():
+            function = getattr(library, f"ckgen_{name}")
+            function.restype, function.argtypes = c_int32, (*arguments, Message)
+        for handle in ("registry", "device", "dispatcher", "plan"):
+            getattr(library, f"ckgen_{handle}_destroy").argtypes = (c_void_p,)
+        library.ckgen_explain.argtypes = (_H, _H, POINTER(ProblemStruct), Message, POINTER(c_size_t))
+        library.ckgen_version.restype = c_char_p
+
+    def call(self, name: str, *arguments: Any) -> str:
+        """Calls `ckgen_<name>` and returns the text that it wrote."""
+        buffer = ctypes.create_string_buffer(_MESSAGE_SIZE)
+        message = Message(ctypes.cast(buffer, c_char_p), _MESSAGE_SIZE)
+        code = getattr(self._library, f"ckgen_{name}")(*arguments, message)
+        text = buffer.value.decode()
+        if code:
+            raise RuntimeFailure(code, text)
+        return text
+
+    def create(self, name: str, *arguments: Any) -> c_void_p:
+        """Calls a function whose last output is a new handle."""
+        handle = c_void_p()
+        self.call(name, *arguments, byref(handle))
+        return handle
+
+    def destroy(self, name: str, handle: c_void_p) -> None:
+        """Ends a handle of that kind."""
+        getattr(self._library, f"ckgen_{name}_destroy")(handle)
+
+    def explain(self, dispatcher: c_void_p, device: c_void_p, problem: ProblemStruct) -> str:
+        """The trail, however long it is."""
+        size, needed = 4096, c_size_t()
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            message = Message(ctypes.cast(buffer, c_char_p), size)
+            code = self._library.ckgen_explain(dispatcher, device, byref(problem), message, byref(needed))
+            if code:
+                raise RuntimeFailure(code, buffer.value.decode())
+            if needed.value <= size:
+                return buffer.value.decode()
+            size = needed.value
+
+    def library_constants(self, name: str) -> int:
+        """The address that `ckgen_<name>_library()` returns."""
+        function = getattr(self._library, f"ckgen_{name}_library")
+        function.restype = c_void_p
+        return int(function())
+
+    @property
+    def version(self) -> str:
+        """The version of the loaded library."""
+        return str(self._library.ckgen_version().decode())

@@ -1,0 +1,108 @@
+"""`ckgen list`, `env`, `schema`: their JSON, and words that do not exist."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from cli_support import REPOSITORY, as_json, ok, run
+
+from ckgen.families.gemm import kernel_set
+from ckgen.version import __version__
+
+
+def test_archs_are_those_of_the_specs() -> None:
+    archs = as_json("list", "archs")
+    assert [arch["name"] for arch in archs] == sorted(path.stem for path in specs())
+    (mi300,) = (arch for arch in archs if arch["name"] == "gfx942")
+    assert mi300["default_cu_num"] == 304 and {80, 304} <= set(mi300["cu_nums"])
+    assert ok("list", "archs").count("\n") == len(archs)
+
+
+def specs() -> list[Path]:
+    return [path for path in (REPOSITORY / "arch_specs").glob("*.json") if path.name != "schema.json"]
+
+
+def test_ops_have_names() -> None:
+    ops = as_json("list", "ops")
+    assert "gemm" in [op["name"] for op in ops]
+    assert "a8w8_blockscale" in ops[0]["signatures"] and ok("list", "ops").startswith("gemm ")
+
+
+def test_rules_have_ids_texts_and_sources() -> None:
+    rules = as_json("list", "rules")
+    ids = [rule["id"] for rule in rules]
+    assert len(ids) == len(set(ids)) and {"gemm.blockscale.k-group"} < set(ids)
+    assert all(rule["text"] and (rule["source"] or rule["judges"] == "problem") for rule in rules)
+    assert ok("list", "rules").count("\n") == len(rules)
+
+
+def test_instances_are_those_of_search_spaces_and_tables() -> None:
+    instances = as_json("list", "instances")
+    assert len({one["name"] for one in instances}) == len(instances) > 1500
+    assert {tuple(one) for one in instances} == {("name", "op", "signature", "module", "backend", "targets")}
+    assert {one["backend"] for one in instances} == {"ck", "ck_tile", "host"}
+    assert all(one["targets"] and one["name"].startswith(f"{one['signature']}_{one['backend']}_") for one in instances)
+
+
+def test_names_are_the_forms_that_error_hints_refer_to() -> None:
+    forms = ok("list", "names", "--module", "a8w8_blockscale").splitlines()
+    assert forms[0].startswith("a8w8_blockscale_<sm>x<sn>x<sk>_<block>x<M>x<N>x<K>_") and "…" not in "".join(forms)
+    assert [name["form"] for name in as_json("list", "names", "--module", "a8w8_blockscale")] == forms
+    assert {"a8w8", "batched_bf16"} < {name["module"] for name in as_json("list", "names")}
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (("things",), "'things' is not one of"),
+        ((), "Missing argument"),
+        (("names", "--module", "nope"), "unknown module 'nope'"),
+        (("names", "--module", "bf16"), "external"),
+        (("archs", "--module", "a8w8"), "--module goes with 'names'"),
+    ],
+)
+def test_unknown_words_are_exit_2(arguments: tuple[str, ...], said: str) -> None:
+    result = run("list", *arguments)
+    assert result.exit_code == 2 and said in result.stderr and result.stdout == ""
+
+
+def test_env_says_versions_machine_and_folders() -> None:
+    found = as_json("env")
+    assert found["ckgen"] == __version__ and ":" in found["native_target"] and found["cpu"]
+    assert {"cmake", "ninja", "g++", "hipcc"} <= set(found["tools"])
+    assert Path(found["data"]["arch_specs"]).is_dir()
+    assert {"rocm", "hip_device"} < set(found)
+    assert ok("env").startswith(f"ckgen           {__version__}\n")
+
+
+class TestSchema:
+    def test_shipped_arch_specs_keep_theirs(self) -> None:
+        schema = json.loads(ok("schema", "arch"))
+        for path in specs():
+            jsonschema.validate(json.loads(path.read_text(encoding="utf-8")), schema)
+
+    def test_shipped_kernel_sets_keep_theirs(self) -> None:
+        schema = json.loads(ok("schema", "kernel-set"))
+        folder = Path(kernel_set.__file__).with_name("kernel_sets")
+        for path in folder.glob("*.yaml"):
+            for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+                if document is not None:
+                    jsonschema.validate(document, schema)
+        assert tuple(schema["properties"]) == kernel_set._KEYS
+        assert tuple(schema["required"]) == kernel_set._REQUIRED
+        assert schema["properties"]["backend"]["enum"] == [str(backend) for backend in kernel_set._BACKENDS]
+
+    def test_a_generated_manifest_keeps_its_own(self, tiny: Path) -> None:
+        ok("generate", "--targets", "gfx942", "--tuning", "t", "--assume-gfx", "256=gfx950")
+        manifest = json.loads((tiny / "ckgen_generated/manifest.json").read_text(encoding="utf-8"))
+        jsonschema.validate(manifest, json.loads(ok("schema", "manifest")))
+        jsonschema.validate(manifest, json.loads(ok("schema")))
+
+    def test_every_schema_is_one(self) -> None:
+        for words in ((), ("arch",), ("kernel-set",), ("manifest",)):
+            jsonschema.Draft202012Validator.check_schema(json.loads(ok("schema", *words)))
+        assert run("schema", "table").exit_code == 2

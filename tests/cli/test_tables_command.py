@@ -1,0 +1,112 @@
+"""`ckgen tables …`: what is shown, what is written, and what forbids to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli_support import HEADER, LARGE, as_json, ok, row, run, table, tree, write
+
+SLOW, FAST = row(us="4.3"), row(us="4.1", kernel=LARGE)
+OLD_HEADER = HEADER.removeprefix("gfx,")
+
+
+def old(*rows: str) -> str:
+    """A table without the column gfx."""
+    return table(*(line.partition(",")[2] for line in rows), header=OLD_HEADER)
+
+
+class TestDedupe:
+    def test_a_contradiction_is_mended_as_the_error_says(self, tiny: Path, golden: Callable[[str, str], None]) -> None:
+        write(tiny, {"t/a8w8_blockscale.csv": table(SLOW, row(m=32), FAST)})
+        assert run("validate", "t").exit_code == 3
+        before = tree(tiny)
+        golden("cli/tables_dedupe.txt", ok("tables", "dedupe", "t"))
+        assert tree(tiny) == before
+        assert "1 row of 1 file removed" in ok("tables", "dedupe", "t", "--keep", "fastest", "--write")
+        assert (tiny / "t/a8w8_blockscale.csv").read_text() == table(row(m=32), FAST)
+        assert run("validate", "t").exit_code == 0
+        assert ok("tables", "dedupe", "t") == "0 rows of 0 files to remove\n"
+
+    def test_other_errors_forbid_to_write(self, tiny: Path) -> None:
+        text = table(SLOW, FAST, row(m=64, kernel="nonsense"))
+        write(tiny, {"t/a8w8_blockscale.csv": text})
+        result = run("tables", "dedupe", "t", "--write")
+        assert result.exit_code == 3
+        assert "error[T012] t/a8w8_blockscale.csv:4" in result.stderr
+        assert result.stderr.endswith("1 error in 1 of 2 files; nothing was written\n")
+        assert (tiny / "t/a8w8_blockscale.csv").read_text() == text
+
+    def test_rows_without_a_time_are_left_and_said(self, tiny: Path) -> None:
+        text = table(row(us="nan"), row(us="0", kernel=LARGE))
+        write(tiny, {"t/a8w8_blockscale.csv": text})
+        result = run("tables", "dedupe", "t", "--write")
+        assert result.exit_code == 1 and "1 contradiction without a valid time" in result.stderr
+        assert (tiny / "t/a8w8_blockscale.csv").read_text() == text
+
+
+class TestMerge:
+    def test_later_tables_win_on_stdout_or_in_a_file(self, tiny: Path) -> None:
+        write(tiny, {"a/a8w8_blockscale.csv": table(SLOW, row(m=1)), "b/a8w8_blockscale.csv": table(FAST)})
+        merged = ok("tables", "merge", "a", "b")
+        assert merged == table(row(m=1), FAST)
+        result = run("tables", "merge", "a", "b", "--out", "merged.csv")
+        assert (result.exit_code, result.stdout, result.stderr) == (0, "", "merged.csv: 2 rows\n")
+        assert (tiny / "merged.csv").read_text() == merged
+
+    def test_what_cannot_be_one_table_is_refused(self, tiny: Path) -> None:
+        write(tiny, {"t/a8w8_blockscale.csv": table(SLOW, FAST)})
+        result = run("tables", "merge", "t", "--out", "merged.csv")
+        assert result.exit_code == 3 and "error[T007]" in result.stderr
+        assert not (tiny / "merged.csv").exists()
+        nothing = run("tables", "merge", "t/a8w8_blockscale_untuned.csv")
+        assert nothing.exit_code == 2 and "none of these files is a tuned GEMM table" in nothing.stderr
+
+    @pytest.mark.parametrize("out", ["t", "t/a8w8_blockscale.csv/x", "missing/x.csv"])
+    def test_an_output_that_cannot_be_written(self, tiny: Path, out: str) -> None:
+        result = run("tables", "merge", "t/a8w8_blockscale.csv", "--out", out)
+        assert result.exit_code == 2 and result.stderr.startswith("error: ")
+
+
+class TestUpgrade:
+    def test_the_arch_is_filled_in_where_the_count_tells_it(self, tiny: Path) -> None:
+        write(tiny, {"old.csv": old(row(), row(cu=80))})
+        assert "old.csv: 2 rows of gfx942\n1 file would be upgraded" in ok("tables", "upgrade", "old.csv")
+        ok("tables", "upgrade", "old.csv", "--write")
+        assert (tiny / "old.csv").read_text() == table(row(), row(cu=80))
+        assert ok("tables", "upgrade", "old.csv", "--write") == "0 files upgraded\n"
+
+    def test_an_ambiguous_count_needs_to_be_said(self, tiny: Path) -> None:
+        write(tiny, {"old.csv": old(row(cu=256))})
+        result = run("tables", "upgrade", "old.csv", "--write")
+        assert result.exit_code == 0 and "--assume-gfx 256=GFX" in result.stderr
+        ok("tables", "upgrade", "old.csv", "--write", "--assume-gfx", "256=gfx950")
+        assert (tiny / "old.csv").read_text() == table(row(gfx="gfx950", cu=256))
+
+    def test_errors_forbid_to_write(self, tiny: Path) -> None:
+        write(tiny, {"u/old.csv": old(row()), "u/bad.csv": old(row(cu="many"))})
+        before = tree(tiny)
+        result = run("tables", "upgrade", "u", "--write")
+        assert result.exit_code == 3 and "error[T005] u/bad.csv:2" in result.stderr
+        assert tree(tiny) == before
+
+
+class TestStats:
+    def test_text_and_json_agree(self, tiny: Path, golden: Callable[[str, str], None]) -> None:
+        golden("cli/tables_stats.txt", ok("tables", "stats", "t"))
+        found = as_json("tables", "stats", "t")
+        assert set(found) == {"kinds", "groups", "invalid"}
+        assert {"kind": "gemm_shapes", "files": 1, "rows": 2} in found["kinds"]
+        assert sum(group["rows"] for group in found["groups"]) == 6
+
+    def test_bad_rows_are_exit_3_and_counted(self, tiny: Path) -> None:
+        write(tiny, {"t/a8w8_blockscale.csv": table(row(m="x"))})
+        assert as_json("tables", "stats", "t", code=3)["invalid"] == 1
+
+
+@pytest.mark.parametrize("command", ["dedupe", "merge", "upgrade", "stats"])
+def test_wrong_usage_is_exit_2(tiny: Path, command: str) -> None:
+    assert run("tables", command).exit_code == 2
+    missing = run("tables", command, "missing")
+    assert missing.exit_code == 2 and missing.stderr == "error: no such file or directory: missing\n"

@@ -1,0 +1,129 @@
+"""The Python side of the C ABI, on the C++ tests' tiny library."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ckgen.families.gemm.modules import templates
+from ckgen.families.gemm.signature import parse_signature
+from ckgen.model.errors import UsageError
+from ckgen.model.selection import Tier
+from ckgen.runtime import GemmArgsStruct, Options, RuntimeFailure, RuntimeLibrary
+from cpp_build import ROOT, built
+
+pytestmark = pytest.mark.cpp
+CPP = ROOT / "dispatcher_cpp"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> RuntimeLibrary:
+    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    out = tmp_path_factory.mktemp("tiny") / "libtiny_runtime.so"
+    source = Path(__file__).with_name("tiny_runtime.cpp")
+    includes = [f"-I{CPP / 'include'}", f"-I{CPP / 'tests'}"]
+    whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", "-ldl", "-lpthread"]
+    subprocess.run(
+        ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", *includes, str(source), "-o", str(out), *whole], check=True
+    )
+    return RuntimeLibrary(out)
+
+
+def test_a_problem_gets_the_answer_of_cpp(library: RuntimeLibrary) -> None:
+    dispatcher = library.dispatcher(["tiny"], Options())
+    device = library.simulated("gfx942:304")
+    assert str(device) == "gfx942:304 (simulated)"
+    choice = dispatcher.select(library.problem("fp16", 128, 1024, 2048), device)
+    assert (choice.tier, choice.instance, choice.k_batch, choice.table_m) == (Tier.EXACT, "tiny_medium", 2, 128)
+    external = dispatcher.select(library.problem("fp16", 96, 1024, 2048), device)
+    assert external.external == ("asm", "ext_a")
+
+
+def test_a_refusal_carries_its_reason(library: RuntimeLibrary) -> None:
+    dispatcher = library.dispatcher(["tiny"], Options())
+    device = library.simulated("gfx942")
+    problem = library.problem("a8w8_blockscale", 1, 1, 2050)
+    choice = dispatcher.select(problem, device)
+    assert choice.instance is None
+    assert choice.reason == "K = 2050 is not a multiple of 128 (rule gemm.blockscale.k-group)"
+    with pytest.raises(RuntimeFailure, match=r"gemm\.blockscale\.k-group"):
+        dispatcher.plan(problem, device)
+    with pytest.raises(RuntimeFailure, match="gfx000"):
+        library.simulated("gfx000")
+    with pytest.raises(RuntimeFailure, match="nonsense"):
+        library.dispatcher(["tiny"], Options(force="nonsense"))
+
+
+def test_a_hundred_thousand_shapes_are_one_call(library: RuntimeLibrary) -> None:
+    dispatcher = library.dispatcher(["tiny"], Options())
+    device = library.simulated("gfx942")
+    shapes = np.zeros((100_000, 4), dtype=np.int64)
+    shapes[:, 1] = np.arange(100_000)
+    shapes[:, 2:] = (1024, 2048)
+    chosen = dispatcher.select_many(library.signature("fp16"), shapes, device)
+    assert dispatcher.reason(chosen[0]) == "M = 0 is below 1 (rule gemm.shape.m)"
+    for m in (1, 16, 100, 500, 600, 99_999):
+        one = dispatcher.select(library.problem("fp16", m, 1024, 2048), device)
+        assert chosen[m]["table_m"] == one.table_m
+        assert dispatcher.instance(chosen[m]["instance"]).name == one.instance
+
+
+def test_instances_and_explanations_are_listed(library: RuntimeLibrary) -> None:
+    dispatcher = library.dispatcher(["tiny"], Options())
+    device = library.simulated("gfx942")
+    first = next(dispatcher.instances())
+    assert (first.name, first.signature, first.tile) == ("tiny_small", "gemm_fp16_rcr", (16, 64, 32))
+    problem = library.problem("fp16", 7, 7, 64)
+    assert dispatcher.enumerate(problem, device) == ["tiny_small", "tiny_medium"]
+    assert "gfx942:304 (simulated)" in dispatcher.explain(problem, device)
+
+
+def test_a_twin_computes(library: RuntimeLibrary) -> None:
+    dispatcher = library.dispatcher(["tiny"], Options())
+    problem = library.problem("fp16", 5, 6, 64)
+    plan = dispatcher.plan(problem, library.simulated("gfx942"), instance="tiny_small", k_batch=2)
+    assert plan.refusal == ""
+    a, b = np.ones((5, 64), np.float16), np.full((6, 64), 2, np.float16)
+    c = np.zeros((5, 6), np.float16)
+    sizes = {"m": 5, "n": 6, "k": 64, "batch": 1, "lda": 64, "ldb": 64, "ldc": 6}
+    args = GemmArgsStruct(a=a.ctypes.data, b=b.ctypes.data, c=c.ctypes.data, **sizes)
+    dispatcher.run(plan, args)
+    assert (c == 128).all()
+    timed = dispatcher.bench(plan, args, warmup=1, runs=3)
+    assert 0 < timed.min_us <= timed.median_us <= timed.max_us
+    with pytest.raises(RuntimeFailure, match="A is null"):
+        dispatcher.run(plan, GemmArgsStruct(b=b.ctypes.data, c=c.ctypes.data, **sizes))
+
+
+TAILS = (
+    "", "_rowwise", "_mx_preshuffle", "_blockscale_bias", "_batched", "_acc_fp16", "_scale_none", "_bias_batched",
+)  # fmt: skip
+
+
+def texts() -> list[str]:
+    heads = list(templates())
+    words = ["int8", "fp8", "fp8_ocp", "bf16", "fp16", "fp32", "rrr", "bias", "nonsense"]
+    pairs = [f"{head}:{word}" for head in heads for word in words]
+    canonical = [
+        f"gemm_{types}_{layout}{tail}"
+        for types in ("fp16", "fp8", "fp8_ocp", "int8_bf16", "fp8_bf8_bf16", "fp16_fp16", "fp4_bf16", "fp16_int32")
+        for layout in ("rcr", "crr")
+        for tail in TAILS
+    ]
+    return [*heads, *pairs, *[f"{pair}:fp16" for pair in pairs], *canonical, "", "gemm", "gemm_", "a8w8:"]
+
+
+def test_cpp_parses_signatures_as_python_does(library: RuntimeLibrary) -> None:
+    for text in texts():
+        try:
+            expected = parse_signature(text, None).canonical()
+        except UsageError:
+            expected = "refused"
+        try:
+            found = library.signature_text(library.signature(text))
+        except RuntimeFailure:
+            found = "refused"
+        assert found == expected, text

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Sets up .venv and runs every check; continuous integration runs exactly this. Exit 0 only if all of them pass.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+fail() {
+  echo "tools/test.sh: $*" >&2
+  exit 1
+}
+
+# System packages: only what is missing, and root only for that.
+missing=()
+command -v g++ >/dev/null || missing+=(g++)
+command -v make >/dev/null || missing+=(make)
+python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
+if command -v g++ >/dev/null; then
+  echo '#include <gtest/gtest.h>' | g++ -x c++ -fsyntax-only - 2>/dev/null || missing+=(libgtest-dev)
+else
+  missing+=(libgtest-dev)
+fi
+if [ "${#missing[@]}" -gt 0 ]; then
+  sudo=()
+  [ "$(id -u)" -eq 0 ] || sudo=(sudo)
+  command -v apt-get >/dev/null || fail "please install: ${missing[*]}"
+  [ "${#sudo[@]}" -eq 0 ] || command -v sudo >/dev/null || fail "not root and no sudo; please install: ${missing[*]}"
+  "${sudo[@]}" apt-get update -qq && "${sudo[@]}" apt-get install -y -qq "${missing[@]}" || fail "cannot install ${missing[*]}"
+fi
+
+[ -x .venv/bin/pip ] || python3 -m venv .venv || fail "cannot create .venv"
+.venv/bin/pip install -q -e '.[test]' || fail "cannot install the Python packages"
+export PATH="$PWD/.venv/bin:$PATH"
+unset CKGEN_TEST_BUILD
+
+failed=()
+check() {
+  local name=$1
+  shift
+  echo "== $name"
+  "$@" || failed+=("$name")
+}
+format_of_cpp() {
+  find dispatcher_cpp examples tests benchmarks -not -path '*/golden/*' \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) \
+    -print0 | xargs -0 clang-format --dry-run -Werror
+}
+build() {
+  cmake --preset ci >build/configure.log 2>&1 || { cat build/configure.log; return 1; }
+  cmake --build --preset ci
+}
+
+mkdir -p build
+check "ruff check" ruff check .
+check "ruff format" ruff format --check .
+check "mypy" mypy
+check "clang-format" format_of_cpp
+check "C++ build" build
+check "ctest" ctest --preset ci --parallel "$(nproc)"
+check "pytest" pytest -q -n "$(nproc)" --dist loadfile
+
+if [ "${#failed[@]}" -gt 0 ]; then
+  echo "FAILED: ${failed[*]}"
+  exit 1
+fi
+echo "all checks passed"
