@@ -4,6 +4,7 @@
 #   [TUNING     <csv|dir>...]    tuning tables, later ones override earlier ones
 #   [KERNEL_SETS <set|yaml>...]  kernels for shapes that no table answers
 #   [KERNELS    <glob>...]       only instances whose name matches
+#   [SIGNATURES <glob>...]       only signatures whose canonical name matches
 #   [OUT_DIR    <dir>])          default: <build dir>/ckgen/<name>
 #
 # Creates the library <name>: STATIC, or SHARED where BUILD_SHARED_LIBS is on. It links ckgen::dispatcher and brings
@@ -19,7 +20,7 @@ include_guard(GLOBAL)
 include("${CMAKE_CURRENT_LIST_DIR}/CkgenFind.cmake")
 
 function(ckgen_generate name)
-  set(lists TARGETS OPS TUNING KERNEL_SETS KERNELS)
+  set(lists TARGETS OPS TUNING KERNEL_SETS KERNELS SIGNATURES)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "OUT_DIR" "${lists}")
   set(where "ckgen_generate(${name})")
   _ckgen_check_arguments("${where}" "${name}")
@@ -61,6 +62,9 @@ function(ckgen_generate name)
   foreach(glob IN LISTS arg_KERNELS)
     list(APPEND command --kernels "${glob}")
   endforeach()
+  foreach(glob IN LISTS arg_SIGNATURES)
+    list(APPEND command --signatures "${glob}")
+  endforeach()
 
   _ckgen_run_at_configure("${where}" "${state}/${name}.configure" ${command})
   include("${out}/sources.cmake")
@@ -94,7 +98,7 @@ endfunction()
 
 # Everything that is wrong with the call itself; reads the caller's arg_ variables.
 function(_ckgen_check_arguments where name)
-  set(keywords "TARGETS, OPS, TUNING, KERNEL_SETS, KERNELS, OUT_DIR")
+  set(keywords "TARGETS, OPS, TUNING, KERNEL_SETS, KERNELS, SIGNATURES, OUT_DIR")
   if(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$" OR name MATCHES "__")
     message(FATAL_ERROR "${where}: '${name}' is not a C++ identifier; it names a CMake target, a folder and a namespace.")
   endif()
@@ -109,7 +113,7 @@ function(_ckgen_check_arguments where name)
     message(FATAL_ERROR "${where}: keyword without a value: ${missing}.")
   endif()
   # A misspelt keyword is swallowed as a value of the one before it.
-  foreach(value IN LISTS arg_UNPARSED_ARGUMENTS arg_TARGETS arg_OPS arg_TUNING arg_KERNEL_SETS arg_KERNELS)
+  foreach(value IN LISTS arg_UNPARSED_ARGUMENTS arg_TARGETS arg_OPS arg_TUNING arg_KERNEL_SETS arg_KERNELS arg_SIGNATURES)
     if(value IN_LIST arg_UNPARSED_ARGUMENTS OR (value MATCHES "^[A-Z][A-Z_]+$" AND NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${value}"))
       message(FATAL_ERROR "${where}: unknown keyword '${value}'. Known: ${keywords}.")
     endif()

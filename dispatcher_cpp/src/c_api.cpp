@@ -88,13 +88,17 @@ ckgen_status make_device(const Device& device, ckgen_device** out, const ckgen_m
 }
 
 }  // namespace
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail
 
 extern "C" {
 
-const char* ckgen_version(void) { return ckgen::version(); }
+const char* ckgen_version(void) {
+  return ckgen::version();
+}
 
-uint32_t ckgen_runtime_abi(void) { return CKGEN_RUNTIME_ABI; }
+uint32_t ckgen_runtime_abi(void) {
+  return CKGEN_RUNTIME_ABI;
+}
 
 ckgen_status ckgen_parse_signature(const char* text, uint64_t* signature, ckgen_message message) {
   if (!given(message, text, signature)) return CKGEN_INVALID_ARGUMENT;
@@ -117,7 +121,9 @@ ckgen_status ckgen_registry_create(ckgen_registry** out, ckgen_message message) 
   return ckgen::detail::make(out, ckgen::Registry(), message);
 }
 
-void ckgen_registry_destroy(ckgen_registry* registry) { delete registry; }
+void ckgen_registry_destroy(ckgen_registry* registry) {
+  delete registry;
+}
 
 ckgen_status ckgen_registry_add_library(ckgen_registry* registry, const void* library, ckgen_message message) {
   if (!given(message, registry, library)) return CKGEN_INVALID_ARGUMENT;
@@ -145,31 +151,37 @@ ckgen_status ckgen_device_current(ckgen_device** out, ckgen_message message) {
   return ckgen::detail::make_device(ckgen::Device::current(), out, message);
 }
 
-void ckgen_device_destroy(ckgen_device* device) { delete device; }
+void ckgen_device_destroy(ckgen_device* device) {
+  delete device;
+}
 
 ckgen_status ckgen_device_describe(const ckgen_device* device, ckgen_device_info* out, ckgen_message message) {
   if (!given(message, device) || !sized(message, out)) return CKGEN_INVALID_ARGUMENT;
   const ckgen::Device& value = device->value;
-  *out = {out->size, value.gfx(), value.brand(), value.note(), value.cu_num(), static_cast<uint32_t>(value.kind()),
-          value.id(), 0};
+  *out = {out->size,      value.gfx(),
+          value.brand(),  value.note(),
+          value.cu_num(), static_cast<uint32_t>(value.kind()),
+          value.id(),     0};
   return ok(message);
 }
 
-ckgen_status ckgen_dispatcher_create(const ckgen_registry* registry, const ckgen_options* options, ckgen_dispatcher** out,
-                                     ckgen_message message) {
+ckgen_status ckgen_dispatcher_create(const ckgen_registry* registry, const ckgen_options* options,
+                                     ckgen_dispatcher** out, ckgen_message message) {
   if (!given(message, registry, out) || (options != nullptr && !sized(message, options))) return CKGEN_INVALID_ARGUMENT;
   return guarded(message, [&] {
     const auto text = [](const char* value) { return std::string(value != nullptr ? value : ""); };
     const ckgen::DispatcherOptions chosen =
         options == nullptr ? ckgen::DispatcherOptions::from_environment()
-                           : ckgen::DispatcherOptions{options->verbose != 0, text(options->force), text(options->record),
-                                                      text(options->override_file)};
+                           : ckgen::DispatcherOptions{options->verbose != 0, text(options->force),
+                                                      text(options->record), text(options->override_file)};
     *out = new ckgen_dispatcher{ckgen::Dispatcher(registry->value, chosen)};
     return answer((*out)->value.status(), message);
   });
 }
 
-void ckgen_dispatcher_destroy(ckgen_dispatcher* dispatcher) { delete dispatcher; }
+void ckgen_dispatcher_destroy(ckgen_dispatcher* dispatcher) {
+  delete dispatcher;
+}
 
 ckgen_status ckgen_load_overrides(ckgen_dispatcher* dispatcher, const char* path, ckgen_message message) {
   if (!given(message, dispatcher, path)) return CKGEN_INVALID_ARGUMENT;
@@ -213,7 +225,8 @@ ckgen_status ckgen_find_instance(const ckgen_dispatcher* dispatcher, const char*
 ckgen_status ckgen_external(const ckgen_dispatcher* dispatcher, uint32_t index, const char** library, const char** name,
                             ckgen_message message) {
   if (!given(message, dispatcher, library, name)) return CKGEN_INVALID_ARGUMENT;
-  if (index >= dispatcher->value.registry().external_count()) return invalid(message, "no external kernel has this index");
+  if (index >= dispatcher->value.registry().external_count())
+    return invalid(message, "no external kernel has this index");
   const ckgen::ExternalKernel& kernel = dispatcher->value.registry().external(index);
   *library = kernel.library;
   *name = kernel.name;
@@ -226,7 +239,8 @@ ckgen_status ckgen_select(const ckgen_dispatcher* dispatcher, const ckgen_device
 }
 
 ckgen_status ckgen_select_many(const ckgen_dispatcher* dispatcher, const ckgen_device* device,
-                               const ckgen_problem* problems, size_t count, ckgen_selection* out, ckgen_message message) {
+                               const ckgen_problem* problems, size_t count, ckgen_selection* out,
+                               ckgen_message message) {
   if (!given(message, dispatcher, device)) return CKGEN_INVALID_ARGUMENT;
   for (size_t i = 0; i < count; ++i) {
     // Arrays are stepped through by this version's struct, so a larger one is refused too.

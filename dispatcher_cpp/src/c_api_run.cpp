@@ -17,8 +17,8 @@ using ckgen::v1::detail::write;
 namespace {
 
 ckgen::GemmArgs args_of(const ckgen_gemm_args& x) noexcept {
-  return {x.a, x.b, x.c, x.a_scale, x.b_scale, x.bias, x.a_scale_row_major != 0, x.m, x.n, x.k, x.batch,
-          x.lda, x.ldb, x.ldc, x.batch_stride_a, x.batch_stride_b, x.batch_stride_c};
+  return {x.a,     x.b,   x.c,   x.a_scale, x.b_scale,        x.bias,           x.a_scale_row_major != 0, x.m, x.n, x.k,
+          x.batch, x.lda, x.ldb, x.ldc,     x.batch_stride_a, x.batch_stride_b, x.batch_stride_c};
 }
 
 struct Listing {
@@ -31,8 +31,9 @@ struct Listing {
 
 extern "C" {
 
-ckgen_status ckgen_enumerate(const ckgen_dispatcher* dispatcher, const ckgen_device* device, const ckgen_problem* problem,
-                             ckgen_selection* out, size_t capacity, size_t* count, ckgen_message message) {
+ckgen_status ckgen_enumerate(const ckgen_dispatcher* dispatcher, const ckgen_device* device,
+                             const ckgen_problem* problem, ckgen_selection* out, size_t capacity, size_t* count,
+                             ckgen_message message) {
   if (!given(message, dispatcher, device, count) || !sized(message, problem)) return CKGEN_INVALID_ARGUMENT;
   for (size_t i = 0; i < capacity; ++i) {
     if (!given(message, out)) return CKGEN_INVALID_ARGUMENT;
@@ -71,14 +72,15 @@ ckgen_status ckgen_explain(const ckgen_dispatcher* dispatcher, const ckgen_devic
   });
 }
 
-ckgen_status ckgen_plan_create(const ckgen_dispatcher* dispatcher, const ckgen_device* device, const ckgen_problem* problem,
-                               const ckgen_selection* selection, ckgen_plan** out, ckgen_message message) {
+ckgen_status ckgen_plan_create(const ckgen_dispatcher* dispatcher, const ckgen_device* device,
+                               const ckgen_problem* problem, const ckgen_selection* selection, ckgen_plan** out,
+                               ckgen_message message) {
   if (!given(message, dispatcher, device, out) || !sized(message, problem)) return CKGEN_INVALID_ARGUMENT;
   if (selection != nullptr && !sized(message, selection)) return CKGEN_INVALID_ARGUMENT;
   const ckgen::Problem wanted = problem_of(*problem);
-  const ckgen::Result<ckgen::Plan> plan =
-      selection == nullptr ? dispatcher->value.plan(wanted, device->value)
-                           : dispatcher->value.plan(wanted, device->value, selection_of(*selection));
+  const ckgen::Result<ckgen::Plan> plan = selection == nullptr
+                                              ? dispatcher->value.plan(wanted, device->value)
+                                              : dispatcher->value.plan(wanted, device->value, selection_of(*selection));
   if (!plan) return answer(plan.status(), message);
   return guarded(message, [&] {
     *out = new ckgen_plan{*plan};
@@ -86,7 +88,9 @@ ckgen_status ckgen_plan_create(const ckgen_dispatcher* dispatcher, const ckgen_d
   });
 }
 
-void ckgen_plan_destroy(ckgen_plan* plan) { delete plan; }
+void ckgen_plan_destroy(ckgen_plan* plan) {
+  delete plan;
+}
 
 ckgen_status ckgen_plan_selection(const ckgen_plan* plan, ckgen_selection* out, ckgen_message message) {
   if (!given(message, plan) || !sized(message, out)) return CKGEN_INVALID_ARGUMENT;

@@ -77,4 +77,4 @@ Problem problem_of(const ckgen_problem& problem) noexcept;
 Selection selection_of(const ckgen_selection& selection) noexcept;
 void fill(const Selection& selection, ckgen_selection& out) noexcept;
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

@@ -71,12 +71,12 @@ Status check_extents(const Problem& problem) noexcept {
 
 Status check_args(const Problem& problem, const GemmArgs& args) noexcept {
   if (args.m != problem.m() || args.n != problem.n() || args.k != problem.k() || args.batch != problem.batch())
-    return Status::error(StatusCode::invalid_argument,
-                         "the arguments are for M=%lld N=%lld K=%lld batch=%lld, the plan for M=%lld N=%lld K=%lld batch=%lld",
-                         static_cast<long long>(args.m), static_cast<long long>(args.n), static_cast<long long>(args.k),
-                         static_cast<long long>(args.batch), static_cast<long long>(problem.m()),
-                         static_cast<long long>(problem.n()), static_cast<long long>(problem.k()),
-                         static_cast<long long>(problem.batch()));
+    return Status::error(
+        StatusCode::invalid_argument,
+        "the arguments are for M=%lld N=%lld K=%lld batch=%lld, the plan for M=%lld N=%lld K=%lld batch=%lld",
+        static_cast<long long>(args.m), static_cast<long long>(args.n), static_cast<long long>(args.k),
+        static_cast<long long>(args.batch), static_cast<long long>(problem.m()), static_cast<long long>(problem.n()),
+        static_cast<long long>(problem.k()), static_cast<long long>(problem.batch()));
   const Operands operands = operands_of(problem, args);
   for (const Operand* x : {&operands.a, &operands.b, &operands.c}) {
     if (const Status status = check(*x, args.batch); !status.ok()) return status;
@@ -90,4 +90,4 @@ Status check_args(const Problem& problem, const GemmArgs& args) noexcept {
   return Status::success();
 }
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

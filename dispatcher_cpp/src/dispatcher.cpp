@@ -31,19 +31,23 @@ Selection refused(const Verdict& verdict, std::uint32_t external = no_index) noe
   return selection;
 }
 
-/// Ends the walk at the first candidate that supports the problem.
+/// Ends the walk at the first candidate that supports the problem. Fields are set one by one, for the same reason as in
+/// detail::resolved.
 struct First {
   Selection result = refused(detail::no_instance());
-  std::uint32_t winner = no_index;
 
   bool offer(const Candidate& candidate, const Verdict& verdict) noexcept {
-    result = verdict.ok() ? selection_of(candidate, winner) : refused(verdict, winner);
-    return verdict.ok();
+    result.rule = verdict.rule;
+    result.measured = verdict.measured;
+    result.limit = verdict.limit;
+    if (!verdict.ok()) return false;
+    result.instance = candidate.instance;
+    result.k_batch = candidate.k_batch;
+    result.table_m = candidate.table_m;
+    result.tier = candidate.tier;
+    return true;
   }
-  void external(std::uint32_t index) noexcept {
-    winner = index;
-    result.external = index;
-  }
+  void external(std::uint32_t index) noexcept { result.external = index; }
 };
 
 /// Walks to the end: what supports the problem behind the last place where `after` was tried. The last, so that
@@ -56,7 +60,8 @@ struct Following {
 
   bool offer(const Candidate& c, const Verdict& verdict) noexcept {
     if (!verdict.ok()) return false;
-    if (c.tier == after.tier && c.instance == after.instance && c.k_batch == after.k_batch && c.table_m == after.table_m) {
+    if (c.tier == after.tier && c.instance == after.instance && c.k_batch == after.k_batch &&
+        c.table_m == after.table_m) {
       passed = true;
       result = refused(detail::no_instance(), winner);
     } else if (passed && !result && (c.instance != after.instance || c.k_batch != after.k_batch)) {
@@ -67,7 +72,9 @@ struct Following {
   void external(std::uint32_t index) noexcept { winner = index; }
 };
 
-Status out_of_memory() noexcept { return Status::error(StatusCode::internal, "out of memory"); }
+Status out_of_memory() noexcept {
+  return Status::error(StatusCode::internal, "out of memory");
+}
 
 }  // namespace
 
@@ -144,7 +151,8 @@ Selection Dispatcher::next(const Problem& problem, const Device& device, const S
   return following.result;
 }
 
-void Dispatcher::enumerate(const Problem& problem, const Device& device, EnumerateFn call, void* context) const noexcept {
+void Dispatcher::enumerate(const Problem& problem, const Device& device, EnumerateFn call,
+                           void* context) const noexcept {
   if (!impl_ || !problem.status().ok() || !device || call == nullptr) return;
   const Query q = impl_->query(problem, device);
   if (!detail::check(q.signature, q.sizes).ok()) return;

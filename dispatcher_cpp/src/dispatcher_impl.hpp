@@ -14,13 +14,12 @@ struct Dispatcher::Impl {
   Impl(const Registry& source, std::shared_ptr<const detail::RegistryState> snapshot, const DispatcherOptions& options);
 
   detail::Query query(const Problem& problem, const Device& device) const noexcept {
-    const Signature signature = detail::resolved(problem.signature(), device.arch());
     return {*state,
             index,
             overrides.current(),
             is_forced,
             forced,
-            signature,
+            detail::resolved(problem.signature(), device.arch()),
             {problem.m(), problem.n(), problem.k(), problem.batch()},
             problem.deterministic(),
             device.arch(),

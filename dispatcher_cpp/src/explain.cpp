@@ -43,7 +43,8 @@ const char* kind_name(DeviceKind kind) noexcept {
 
 std::string sizes_text(const detail::Query& q) {
   std::string text = q.signature.batched ? "B=" + std::to_string(q.sizes.batch) + ' ' : "";
-  return text + "M=" + std::to_string(q.sizes.m) + " N=" + std::to_string(q.sizes.n) + " K=" + std::to_string(q.sizes.k);
+  return text + "M=" + std::to_string(q.sizes.m) + " N=" + std::to_string(q.sizes.n) +
+         " K=" + std::to_string(q.sizes.k);
 }
 
 std::string header(const detail::Query& q, const Device& device) {
@@ -103,7 +104,8 @@ std::string external_text(const detail::Query& q, std::uint32_t winner) {
   if (winner == no_index) return {};
   const ExternalKernel& kernel = q.state.externals[winner];
   const char* how = q.state.providers[winner] == no_index ? "nobody provided it" : "provided";
-  return std::string("  external       the table's winner is ") + kernel.name + " of " + kernel.library + " (" + how + ")\n";
+  return std::string("  external       the table's winner is ") + kernel.name + " of " + kernel.library + " (" + how +
+         ")\n";
 }
 
 std::string trail_text(const detail::Query& q, const Trail& trail) {

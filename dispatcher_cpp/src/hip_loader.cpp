@@ -52,7 +52,8 @@ HipLoader::HipLoader() noexcept : status_(Status::success()) {
     if (library == nullptr && !named) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   }
   if (library == nullptr) {
-    status_ = Status::error(StatusCode::no_device, "no HIP runtime: %s", named ? dlerror() : "libamdhip64.so was not found");
+    status_ =
+        Status::error(StatusCode::no_device, "no HIP runtime: %s", named ? dlerror() : "libamdhip64.so was not found");
     return;
   }
   const bool found = resolve(library, "hipGetDevice", get_device_) &&
@@ -90,7 +91,8 @@ Status HipLoader::query(int id, GpuProperties& out) const noexcept {
   if (const int code = get_properties_(properties, id); code != 0) return failed("hipGetDevicePropertiesR0600", code);
   const char* name = properties + kArchNameOffset;
   std::size_t length = strnlen(name, kArchNameSize);
-  if (const void* colon = std::memchr(name, ':', length)) length = static_cast<std::size_t>(static_cast<const char*>(colon) - name);
+  if (const void* colon = std::memchr(name, ':', length))
+    length = static_cast<std::size_t>(static_cast<const char*>(colon) - name);
   if (length == 0 || length >= sizeof out.gfx || count <= 0 || std::strncmp(name, "gfx", 3) != 0)
     return Status::error(StatusCode::no_device, "HIP device %d names no gfx arch", id);
   std::memcpy(out.gfx, name, length);
@@ -117,4 +119,4 @@ Status HipLoader::release(void* memory) const noexcept {
   return code == 0 ? Status::success() : failed("hipFree", code);
 }
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

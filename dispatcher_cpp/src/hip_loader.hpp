@@ -42,4 +42,4 @@ class HipLoader {
   int (*free_)(void*) = nullptr;
 };
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

@@ -51,7 +51,7 @@ void Hooks::selected(const Registry& registry, const Problem& problem, const Dev
   }
 }
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail
 
 namespace ckgen {
 inline namespace v1 {

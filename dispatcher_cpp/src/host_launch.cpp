@@ -13,7 +13,8 @@ Status launch_gemm_twin(const Launch& launch) noexcept {
                              *launch.args, launch.workspace);
 }
 
-std::size_t gemm_twin_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch) noexcept {
+std::size_t gemm_twin_workspace_of(const InstanceDesc& instance, const Problem& problem,
+                                   std::uint32_t k_batch) noexcept {
   return host::gemm_twin_workspace(traits_of(instance.signature), instance.twin_config, std::max(k_batch, 1U),
                                    problem.m(), problem.n(), problem.k(), problem.batch());
 }

@@ -36,9 +36,8 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
       if (unit.heuristics[h].arch == arch) heuristics_.push_back({&unit.heuristics[h], ref.instance_base});
     }
   }
-  std::stable_sort(tables_.begin() + entry.table_begin, tables_.end(), [](const TableRef& x, const TableRef& y) {
-    return x.table->cu_num < y.table->cu_num;
-  });
+  std::stable_sort(tables_.begin() + entry.table_begin, tables_.end(),
+                   [](const TableRef& x, const TableRef& y) { return x.table->cu_num < y.table->cu_num; });
   add_defaults(state, signature, arch);
   entry.table_end = static_cast<std::uint32_t>(tables_.size());
   entry.heuristic_end = static_cast<std::uint32_t>(heuristics_.size());
@@ -79,4 +78,4 @@ void Index::fill_slots() {
   }
 }
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

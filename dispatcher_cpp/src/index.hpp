@@ -78,4 +78,4 @@ class Index {
   std::uint64_t mask_ = 0;
 };
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

@@ -160,4 +160,4 @@ inline Hit peer_winner(const Ladder& own, const Ladder& external, const Rounding
   return {};
 }
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

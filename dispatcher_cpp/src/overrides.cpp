@@ -37,7 +37,9 @@ bool number(std::string_view text, std::int64_t low, std::int64_t& out) noexcept
   return error == std::errc{} && end == text.data() + text.size() && out >= low;
 }
 
-std::string quoted(const char* what, std::string_view text) { return std::string(what) + " '" + std::string(text) + "'"; }
+std::string quoted(const char* what, std::string_view text) {
+  return std::string(what) + " '" + std::string(text) + "'";
+}
 
 /// The file's columns in the order of kColumns; false where one is missing.
 bool order_of(const std::vector<std::string_view>& header, std::array<std::size_t, kColumns.size()>& order) {
@@ -53,7 +55,8 @@ bool order_of(const std::vector<std::string_view>& header, std::array<std::size_
 }  // namespace
 
 std::size_t OverrideTable::Hash::operator()(const Key& key) const noexcept {
-  std::uint64_t x = key.signature * 0x9e3779b97f4a7c15ULL ^ (std::uint64_t{key.cu_num} << 8 | static_cast<std::uint64_t>(key.arch));
+  std::uint64_t x =
+      key.signature * 0x9e3779b97f4a7c15ULL ^ (std::uint64_t{key.cu_num} << 8 | static_cast<std::uint64_t>(key.arch));
   for (const std::int64_t size : {key.batch, key.m, key.n, key.k})
     x = (x ^ (x >> 29) ^ static_cast<std::uint64_t>(size)) * 0xbf58476d1ce4e5b9ULL;
   return x ^ (x >> 31);
@@ -75,7 +78,8 @@ std::string OverrideTable::add(const RegistryState& state, const std::vector<std
   std::int64_t k_batch = 0;
   if (!number(cells[7], 0, k_batch) || k_batch > 0xffff) return quoted("k_batch is not a number of splits:", cells[7]);
   if (state.instances[instance]->signature != wanted) return quoted("of another signature: instance", cells[6]);
-  if (!rows_.emplace(key, Override{instance, static_cast<std::uint32_t>(k_batch)}).second) return "a second row for this shape";
+  if (!rows_.emplace(key, Override{instance, static_cast<std::uint32_t>(k_batch)}).second)
+    return "a second row for this shape";
   return {};
 }
 
@@ -99,8 +103,8 @@ Status Overrides::load(const RegistryState& state, const char* path) noexcept {
         has_header = order_of(cells, order);
         if (has_header) continue;
         return Status::error(StatusCode::invalid_argument,
-                             "override file %s:%d: expected the columns target,signature,B,M,N,K,instance,k_batch", path,
-                             line_number);
+                             "override file %s:%d: expected the columns target,signature,B,M,N,K,instance,k_batch",
+                             path, line_number);
       }
       std::vector<std::string_view> ordered;
       for (const std::size_t at : order) ordered.push_back(at < cells.size() ? cells[at] : std::string_view());
@@ -120,4 +124,4 @@ Status Overrides::load(const RegistryState& state, const char* path) noexcept {
   }
 }
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

@@ -61,4 +61,4 @@ class Overrides {
   std::atomic<const OverrideTable*> current_{nullptr};
 };
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

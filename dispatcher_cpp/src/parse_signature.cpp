@@ -112,9 +112,17 @@ Result<Signature> parse_alias(std::string_view text) noexcept {
   if (type == D::none)
     return Status::error(StatusCode::invalid_argument, "'%.*s' does not say the type of its operands: int8 or fp8",
                          static_cast<int>(head.size()), head.data());
-  return Signature{Op::gemm, type, type, out.value_or(known->out), detail::default_acc(type, type),
-                   detail::default_scale(known->quant), layout.value_or(Layout::rcr), known->quant,
-                   known->preshuffle_b, known->batched, bias};
+  return Signature{Op::gemm,
+                   type,
+                   type,
+                   out.value_or(known->out),
+                   detail::default_acc(type, type),
+                   detail::default_scale(known->quant),
+                   layout.value_or(Layout::rcr),
+                   known->quant,
+                   known->preshuffle_b,
+                   known->batched,
+                   bias};
 }
 
 /// Words between underscores, read from the front.
@@ -134,7 +142,8 @@ class Reader {
     for (int i = 0; i < kDTypeCount; ++i) {
       const auto dtype = static_cast<DType>(i);
       Reader probe = *this;
-      if (dtype != D::none && probe.take(name(dtype)) && (!best || name(dtype).size() > name(*best).size())) best = dtype;
+      if (dtype != D::none && probe.take(name(dtype)) && (!best || name(dtype).size() > name(*best).size()))
+        best = dtype;
     }
     if (best) take(name(*best));
     return best;

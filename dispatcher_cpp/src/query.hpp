@@ -18,13 +18,21 @@ constexpr DType resolved(DType dtype, Fp8Flavour flavour) noexcept {
   return dtype;
 }
 
-/// Plain fp8 and bf8 of A, B and C in the arch's flavour.
-constexpr Signature resolved(Signature signature, Arch arch) noexcept {
+/// Plain fp8 and bf8 of A, B and C in the arch's flavour. Built field by field: a copy that is changed afterwards costs
+/// select() a store-forwarding stall.
+constexpr Signature resolved(const Signature& s, Arch arch) noexcept {
   const Fp8Flavour flavour = arch_info(arch).fp8;
-  signature.a = resolved(signature.a, flavour);
-  signature.b = resolved(signature.b, flavour);
-  signature.c = resolved(signature.c, flavour);
-  return signature;
+  return {s.op,
+          resolved(s.a, flavour),
+          resolved(s.b, flavour),
+          resolved(s.c, flavour),
+          s.acc,
+          s.scale,
+          s.layout,
+          s.quant,
+          s.preshuffle_b,
+          s.batched,
+          s.bias};
 }
 
 struct Query {
@@ -54,4 +62,4 @@ struct Query {
   }
 };
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

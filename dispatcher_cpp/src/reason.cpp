@@ -11,14 +11,15 @@ std::string reason_text(std::uint16_t rule, std::int64_t measured, std::int64_t 
   if (rule == 0 || rule > problem_rule_count) return {};
   std::string text = problem_rules[rule].message;
   const auto fill = [&text](std::string_view place, std::int64_t value) {
-    if (const auto at = text.find(place); at != std::string::npos) text.replace(at, place.size(), std::to_string(value));
+    if (const auto at = text.find(place); at != std::string::npos)
+      text.replace(at, place.size(), std::to_string(value));
   };
   fill("{measured}", measured);
   fill("{limit}", limit);
   return text + " (rule " + problem_rules[rule].id + ")";
 }
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail
 
 namespace ckgen {
 inline namespace v1 {

@@ -102,4 +102,4 @@ void Recorder::complain(const std::string& path) {
   complained_ = true;
 }
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

@@ -14,8 +14,8 @@
 
 namespace ckgen::inline v1::detail {
 
-/// Each shape once per (signature, target) and once per file, whoever wrote it there. Thread-safe; several processes may
-/// share the folder: a line is one write to a file that is locked and opened for appending.
+/// Each shape once per (signature, target) and once per file, whoever wrote it there. Thread-safe; several processes
+/// may share the folder: a line is one write to a file that is locked and opened for appending.
 class Recorder {
  public:
   static constexpr std::size_t kMaxShapes = 10'000;
@@ -41,4 +41,4 @@ class Recorder {
   bool complained_ = false;
 };
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

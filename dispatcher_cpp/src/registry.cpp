@@ -122,11 +122,17 @@ Status Registry::provide(std::string_view library, std::string_view kernel, cons
   });
 }
 
-std::uint32_t Registry::size() const noexcept { return static_cast<std::uint32_t>(state_of(state_).instances.size()); }
+std::uint32_t Registry::size() const noexcept {
+  return static_cast<std::uint32_t>(state_of(state_).instances.size());
+}
 
-const InstanceDesc& Registry::instance(std::uint32_t index) const noexcept { return *state_of(state_).instances[index]; }
+const InstanceDesc& Registry::instance(std::uint32_t index) const noexcept {
+  return *state_of(state_).instances[index];
+}
 
-std::uint32_t Registry::find(std::string_view name) const noexcept { return state_of(state_).find(name); }
+std::uint32_t Registry::find(std::string_view name) const noexcept {
+  return state_of(state_).find(name);
+}
 
 std::uint32_t Registry::find_id(std::uint64_t id) const noexcept {
   const RegistryState& state = state_of(state_);
@@ -142,7 +148,9 @@ const ExternalKernel& Registry::external(std::uint32_t index) const noexcept {
   return state_of(state_).externals[index];
 }
 
-std::uint32_t Registry::provider(std::uint32_t external) const noexcept { return state_of(state_).providers[external]; }
+std::uint32_t Registry::provider(std::uint32_t external) const noexcept {
+  return state_of(state_).providers[external];
+}
 
 }  // namespace v1
 }  // namespace ckgen

@@ -26,8 +26,8 @@ struct RegistryState {
   std::vector<UnitRef> units;
   std::vector<std::uint64_t> build_ids;
   std::vector<ExternalKernel> externals;
-  std::vector<std::uint32_t> providers;                      // by external: an instance or no_index
-  std::vector<std::vector<std::uint32_t>> table_externals;   // by table: its externals as indices of `externals`
+  std::vector<std::uint32_t> providers;                     // by external: an instance or no_index
+  std::vector<std::vector<std::uint32_t>> table_externals;  // by table: its externals as indices of `externals`
   std::unordered_map<std::string_view, std::uint32_t> by_name;
   std::unordered_map<std::uint64_t, std::uint32_t> by_id;
 
@@ -37,4 +37,4 @@ struct RegistryState {
   }
 };
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

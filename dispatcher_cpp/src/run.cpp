@@ -49,7 +49,8 @@ Status Dispatcher::run(const Plan& plan, const GemmArgs& args, Stream stream) co
   return launch(plan, args, lease.memory(), stream);
 }
 
-Result<BenchResult> Dispatcher::bench(const Plan& plan, const GemmArgs& args, const BenchOptions& options) const noexcept {
+Result<BenchResult> Dispatcher::bench(const Plan& plan, const GemmArgs& args,
+                                      const BenchOptions& options) const noexcept {
   using Clock = std::chrono::steady_clock;
   if (options.runs < 1 || options.warmup < 0)
     return Status::error(StatusCode::invalid_argument, "bench needs at least one run");

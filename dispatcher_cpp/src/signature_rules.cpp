@@ -6,14 +6,18 @@ namespace ckgen {
 inline namespace v1 {
 namespace {
 
-constexpr std::uint32_t bit(DType dtype) noexcept { return 1U << static_cast<unsigned>(dtype); }
+constexpr std::uint32_t bit(DType dtype) noexcept {
+  return 1U << static_cast<unsigned>(dtype);
+}
 
 template <class... Types>
 constexpr std::uint32_t set_of(Types... types) noexcept {
   return (bit(types) | ...);
 }
 
-constexpr bool in(DType dtype, std::uint32_t set) noexcept { return (set & bit(dtype)) != 0; }
+constexpr bool in(DType dtype, std::uint32_t set) noexcept {
+  return (set & bit(dtype)) != 0;
+}
 
 constexpr std::uint32_t kPlain8 = set_of(DType::fp8, DType::bf8);
 constexpr std::uint32_t kFnuz8 = set_of(DType::fp8_fnuz, DType::bf8_fnuz);

@@ -16,4 +16,4 @@ constexpr DType default_scale(Quant quant) noexcept {
   return quant == Quant::mx ? DType::e8m0 : DType::fp32;
 }
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

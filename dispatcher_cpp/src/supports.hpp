@@ -27,7 +27,9 @@ inline Verdict broken(ProblemRule rule, std::int64_t measured, std::int64_t limi
   return {static_cast<std::uint16_t>(rule), measured, limit};
 }
 
-inline Verdict no_instance() noexcept { return broken(ProblemRule::gemm_no_instance, 0, 0); }
+inline Verdict no_instance() noexcept {
+  return broken(ProblemRule::gemm_no_instance, 0, 0);
+}
 
 template <std::size_t I>
 inline bool breaks(const Signature& signature, const Sizes& sizes, Verdict& verdict) noexcept {
@@ -67,12 +69,13 @@ inline Verdict check(const Signature& signature, const Sizes& sizes) noexcept {
 /// The first demand of an instance that a legal problem fails. A k_batch of 0 counts as 1.
 inline Verdict supports(const Constraints& c, const Sizes& sizes, std::uint32_t k_batch, bool deterministic) noexcept {
   const std::int64_t splits = k_batch == 0 ? 1 : k_batch;
-  if (c.m_multiple > 1 && sizes.m % c.m_multiple != 0)
-    return broken(ProblemRule::gemm_instance_m_multiple, sizes.m, c.m_multiple);
-  if (c.n_multiple > 1 && sizes.n % c.n_multiple != 0)
-    return broken(ProblemRule::gemm_instance_n_multiple, sizes.n, c.n_multiple);
-  if (c.k_multiple > 1 && sizes.k % c.k_multiple != 0)
-    return broken(ProblemRule::gemm_instance_k_multiple, sizes.k, c.k_multiple);
+  // Legal sizes fit in 32 bits, where division costs a third.
+  const auto off = [](std::int64_t size, std::int32_t multiple) {
+    return multiple > 1 && static_cast<std::uint32_t>(size) % static_cast<std::uint32_t>(multiple) != 0;
+  };
+  if (off(sizes.m, c.m_multiple)) return broken(ProblemRule::gemm_instance_m_multiple, sizes.m, c.m_multiple);
+  if (off(sizes.n, c.n_multiple)) return broken(ProblemRule::gemm_instance_n_multiple, sizes.n, c.n_multiple);
+  if (off(sizes.k, c.k_multiple)) return broken(ProblemRule::gemm_instance_k_multiple, sizes.k, c.k_multiple);
   if (splits > c.max_k_batch) return broken(ProblemRule::gemm_instance_max_k_batch, splits, c.max_k_batch);
   if (splits > 1) {
     if (c.atomic_split && deterministic) return broken(ProblemRule::gemm_instance_atomic_split, splits, 1);
@@ -84,4 +87,4 @@ inline Verdict supports(const Constraints& c, const Sizes& sizes, std::uint32_t 
   return {};
 }
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

@@ -12,7 +12,9 @@ namespace ckgen::inline v1::detail {
 /// Sizes go up to 2^31 each, so a product of three and a weight needs more than 64 bits.
 __extension__ using Wide = unsigned __int128;
 
-inline std::uint64_t ceil_div(std::uint64_t x, std::uint64_t y) noexcept { return (x + y - 1) / y; }
+inline std::uint64_t ceil_div(std::uint64_t x, std::uint64_t y) noexcept {
+  return (x + y - 1) / y;
+}
 
 inline Wide tiles(const Tile& tile, const Sizes& sizes) noexcept {
   const auto m = ceil_div(static_cast<std::uint64_t>(sizes.m), static_cast<std::uint64_t>(tile.m));
@@ -21,7 +23,8 @@ inline Wide tiles(const Tile& tile, const Sizes& sizes) noexcept {
 }
 
 /// K splits for another CU count; the caller still halves them until the instance supports them.
-inline std::uint32_t recomputed_k_batch(const InstanceDesc& instance, const Sizes& sizes, std::uint32_t cu_num) noexcept {
+inline std::uint32_t recomputed_k_batch(const InstanceDesc& instance, const Sizes& sizes,
+                                        std::uint32_t cu_num) noexcept {
   const Wide count = tiles(instance.macro_tile, sizes);
   std::int64_t k_batch = 1;
   while (count * static_cast<std::uint64_t>(2 * k_batch) <= cu_num &&
@@ -42,4 +45,4 @@ inline Wide default_cost(const InstanceDesc& instance, const Sizes& sizes, std::
   return waves * (m * n + 64 * (m + n));
 }
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

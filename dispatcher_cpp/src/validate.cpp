@@ -10,7 +10,8 @@ Status refuse(const Library& library, const SignatureUnit& unit, const char* wha
 
 const char* flaw(const SignatureUnit& unit, const LookupTable& table) noexcept {
   if (table.signature != unit.signature.pack()) return "a table is of another signature";
-  if (table.slots == nullptr || (table.slot_mask & (table.slot_mask + 1)) != 0) return "a table's slots are no power of two";
+  if (table.slots == nullptr || (table.slot_mask & (table.slot_mask + 1)) != 0)
+    return "a table's slots are no power of two";
   bool empty = false;
   for (std::uint32_t i = 0; i <= table.slot_mask; ++i) {
     empty = empty || table.slots[i] == 0;
@@ -45,7 +46,8 @@ const char* flaw(const SignatureUnit& unit) noexcept {
   }
   for (std::uint32_t i = 0; i < unit.heuristic_count; ++i) {
     for (std::uint32_t a = 0; a < unit.heuristics[i].arm_count; ++a) {
-      if (unit.heuristics[i].arms[a].choice.instance >= unit.instance_count) return "a leaf points outside the instances";
+      if (unit.heuristics[i].arms[a].choice.instance >= unit.instance_count)
+        return "a leaf points outside the instances";
     }
   }
   for (std::uint32_t i = 0; i < unit.default_count; ++i) {
@@ -82,4 +84,4 @@ Status validate(const InstanceDesc& instance) noexcept {
   return Status::success();
 }
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

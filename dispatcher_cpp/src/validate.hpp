@@ -10,4 +10,4 @@ namespace ckgen::inline v1::detail {
 Status validate(const Library& library) noexcept;
 Status validate(const InstanceDesc& instance) noexcept;
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

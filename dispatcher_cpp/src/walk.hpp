@@ -37,6 +37,7 @@ class Walk {
   }
 
  private:
+  // Rare steps are kept out of line: the measured path then stays small enough to inline.
   // A sink that keeps a trail may run out of memory.
   static constexpr bool kNoThrow = noexcept(std::declval<Sink&>().offer(Candidate{}, Verdict{}));
 
@@ -48,7 +49,7 @@ class Walk {
     return sink_.offer({tier, instance, k_batch, table_m}, q_.foreign_verdict(*q_.state.instances[instance], k_batch));
   }
 
-  bool from_overrides() noexcept(kNoThrow) {
+  [[gnu::noinline]] bool from_overrides() noexcept(kNoThrow) {
     const Override* row = q_.overrides->find(q_.signature, q_.arch, q_.cu_num, q_.key_batch(), q_.sizes);
     return row != nullptr && foreign(Tier::override_, row->instance, row->k_batch, 0);
   }
@@ -80,8 +81,8 @@ class Walk {
   Hit external_winner(const TableRef& ref, const Group& group, const Hit& peer) noexcept(kNoThrow) {
     if (group.external_count == 0) return {};
     const LookupTable& table = *ref.table;
-    const Hit winner = peer ? peer
-                            : table_winner(own_ladder(table, group), external_ladder(table, group), m(), gap_of(table));
+    const Hit winner =
+        peer ? peer : table_winner(own_ladder(table, group), external_ladder(table, group), m(), gap_of(table));
     if (!winner.external) return {};
     sink_.external(ref.externals[winner.choice]);
     return winner;
@@ -113,7 +114,7 @@ class Walk {
     return false;
   }
 
-  bool from_peer_policy(const TableRef& ref, const Group& group) noexcept(kNoThrow) {
+  [[gnu::noinline]] bool from_peer_policy(const TableRef& ref, const Group& group) noexcept(kNoThrow) {
     const Hit peer = peer_of(*ref.table, group);
     const Hit winner = external_winner(ref, group, peer);
     if (winner && winner.tier != Tier::far_ && provided(ref, winner)) return true;
@@ -130,7 +131,7 @@ class Walk {
     return offer(hit.tier, ref.instance_base + choice.instance, k_batch, hit.m);
   }
 
-  bool from_heuristics() noexcept(kNoThrow) {
+  [[gnu::noinline]] bool from_heuristics() noexcept(kNoThrow) {
     for (std::uint32_t i = entry_->heuristic_begin; i < entry_->heuristic_end; ++i) {
       const HeuristicRef& ref = q_.index.heuristic(i);
       for (std::uint32_t a = 0; a < ref.heuristic->arm_count; ++a) {
@@ -159,7 +160,7 @@ class Walk {
     return true;
   }
 
-  bool from_far() noexcept(kNoThrow) {
+  [[gnu::noinline]] bool from_far() noexcept(kNoThrow) {
     for (std::uint32_t i = own_begin_; i < own_end_; ++i) {
       const TableRef& ref = q_.index.table(i);
       const Group* group = group_of(*ref.table);
@@ -175,7 +176,7 @@ class Walk {
     return false;
   }
 
-  bool from_other_cu() noexcept(kNoThrow) {
+  [[gnu::noinline]] bool from_other_cu() noexcept(kNoThrow) {
     std::uint32_t low = own_begin_;
     std::uint32_t high = own_end_;
     while (low > entry_->table_begin || high < entry_->table_end) {
@@ -212,7 +213,7 @@ class Walk {
   }
 
   /// First what is rejected, then what is left by cost, ties to the earlier.
-  bool from_defaults() noexcept(kNoThrow) {
+  [[gnu::noinline]] bool from_defaults() noexcept(kNoThrow) {
     const std::uint32_t none = entry_->default_end;
     Wide best_cost = 0;
     std::uint32_t best = none;
@@ -270,4 +271,4 @@ void walk(const Query& query, Sink& sink) {
   Walk<Sink>(query, sink).run();
 }
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

@@ -15,7 +15,9 @@ WorkspacePool::~WorkspacePool() {
   for (auto& [key, entry] : entries_) release(*entry);
 }
 
-void* WorkspacePool::Lease::memory() const noexcept { return entry_ != nullptr ? entry_->memory : nullptr; }
+void* WorkspacePool::Lease::memory() const noexcept {
+  return entry_ != nullptr ? entry_->memory : nullptr;
+}
 
 Status WorkspacePool::acquire(const Device& device, Stream stream, std::uint64_t bytes, Lease& lease) noexcept {
   try {
@@ -58,4 +60,4 @@ void WorkspacePool::release(Entry& entry) noexcept {
   entry.bytes = 0;
 }
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

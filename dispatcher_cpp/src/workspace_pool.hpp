@@ -52,4 +52,4 @@ class WorkspacePool {
   std::map<std::tuple<int, std::uint8_t, Stream>, std::unique_ptr<Entry>> entries_;  // by device id, kind, stream
 };
 
-}  // namespace ckgen::v1::detail
+}  // namespace ckgen::inline v1::detail

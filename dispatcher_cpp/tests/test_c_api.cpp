@@ -61,7 +61,8 @@ TEST_F(CApi, SelectsManyAtOnce) {
   std::vector<ckgen_problem> problems;
   for (int m = 1; m <= 300; ++m) problems.push_back(problem(m, 1024, 2048));
   std::vector<ckgen_selection> chosen(problems.size(), selection());
-  ASSERT_EQ(ckgen_select_many(dispatcher, device, problems.data(), problems.size(), chosen.data(), message()), CKGEN_OK);
+  ASSERT_EQ(ckgen_select_many(dispatcher, device, problems.data(), problems.size(), chosen.data(), message()),
+            CKGEN_OK);
   const ckgen::Dispatcher reference{tiny::registry(), ckgen::DispatcherOptions{}};
   for (int m = 1; m <= 300; ++m) {
     const auto expected = reference.select(tiny::problem(m, 1024, 2048), ckgen::Device::simulated("gfx942"));

@@ -23,16 +23,28 @@ void* counted(std::size_t bytes) {
 
 }  // namespace
 
-void* operator new(std::size_t bytes) { return counted(bytes); }
-void* operator new[](std::size_t bytes) { return counted(bytes); }
+void* operator new(std::size_t bytes) {
+  return counted(bytes);
+}
+void* operator new[](std::size_t bytes) {
+  return counted(bytes);
+}
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(bytes);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 namespace {
 
@@ -55,9 +67,14 @@ double nanoseconds(const Dispatcher& dispatcher, const Device& device, const Pro
 TEST(HotPath, SelectPlanAndRefusalDoNotAllocate) {
   const Dispatcher dispatcher{tiny::registry(), DispatcherOptions{}};
   const Device device = Device::simulated("gfx942");
-  const Problem problems[] = {tiny::problem(128, 1024, 2048), tiny::problem(33, 1024, 2048), tiny::problem(600, 1024, 2048),
-                              tiny::problem(64, 512, 8192),   tiny::problem(300, 300, 100),  tiny::problem(0, 1, 1),
-                              gemm("a8w8_blockscale").shape(128, 256, 256), gemm("nonsense")};
+  const Problem problems[] = {tiny::problem(128, 1024, 2048),
+                              tiny::problem(33, 1024, 2048),
+                              tiny::problem(600, 1024, 2048),
+                              tiny::problem(64, 512, 8192),
+                              tiny::problem(300, 300, 100),
+                              tiny::problem(0, 1, 1),
+                              gemm("a8w8_blockscale").shape(128, 256, 256),
+                              gemm("nonsense")};
   const long before = allocations;
   for (const Problem& problem : problems) static_cast<void>(dispatcher.select(problem, device));
   EXPECT_TRUE(dispatcher.plan(problems[0], device));

@@ -46,7 +46,8 @@ TEST_F(OverrideFile, ARowThatDoesNotSupportTheProblemIsPassedOver) {
   write(std::string(kHeader) + "gfx942,fp16,,128,1024,2048,tiny_small,16\n");
   ASSERT_TRUE(dispatcher.load_overrides(path.c_str()).ok());
   EXPECT_EQ(select(128).tier, Tier::exact);
-  EXPECT_NE(dispatcher.explain(tiny::problem(128, 1024, 2048), device).find("k_batch = 16 is above 8"), std::string::npos);
+  EXPECT_NE(dispatcher.explain(tiny::problem(128, 1024, 2048), device).find("k_batch = 16 is above 8"),
+            std::string::npos);
 }
 
 TEST_F(OverrideFile, StaleRowsAreSaidAndTheOthersHold) {

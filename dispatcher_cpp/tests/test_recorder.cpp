@@ -41,7 +41,7 @@ class RecorderTest : public ::testing::Test {
 TEST_F(RecorderTest, RecordsWhatWasMissedOnceInTheTunersFormat) {
   const Dispatcher dispatcher = recording();
   for (int repeat = 0; repeat < 3; ++repeat) {
-    dispatcher.select(tiny::problem(300, 300, 100), device);   // default
+    dispatcher.select(tiny::problem(300, 300, 100), device);    // default
     dispatcher.select(tiny::problem(600, 1024, 2048), device);  // far
     dispatcher.select(tiny::problem(128, 1024, 2048), device);  // exact: known
     dispatcher.select(tiny::problem(100, 1024, 2048), device);  // near: close enough

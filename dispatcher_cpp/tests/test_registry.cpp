@@ -11,7 +11,9 @@ using namespace ckgen;
 
 constexpr InstanceDesc kMine = tiny::instance("mine", 77, tiny::fp16, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false});
 
-bool contains(const Status& status, const char* text) { return std::string(status.message).find(text) != std::string::npos; }
+bool contains(const Status& status, const char* text) {
+  return std::string(status.message).find(text) != std::string::npos;
+}
 
 TEST(RegistryTest, NumbersInstancesInTheOrderOfRegistration) {
   const Registry registry = tiny::registry();
@@ -63,7 +65,8 @@ TEST(RegistryTest, RefusesTablesThatPointOutside) {
   unit.instance_count = 1;
   const SignatureUnit* units[] = {&unit};
   Registry registry;
-  EXPECT_TRUE(contains(registry.add(Library{"broken", CKGEN_RUNTIME_ABI, 0, units, 1}), "points outside the instances"));
+  EXPECT_TRUE(
+      contains(registry.add(Library{"broken", CKGEN_RUNTIME_ABI, 0, units, 1}), "points outside the instances"));
 
   LookupTable table = tiny::table80;
   table.signature ^= 1;
@@ -76,7 +79,8 @@ TEST(RegistryTest, RefusesTablesThatPointOutside) {
 
 TEST(RegistryTest, ProvidersNeedAKernelThatATableNames) {
   Registry registry = tiny::registry();
-  EXPECT_TRUE(contains(registry.provide("asm", "nonsense", kMine), "no registered table names kernel nonsense of library asm"));
+  EXPECT_TRUE(
+      contains(registry.provide("asm", "nonsense", kMine), "no registered table names kernel nonsense of library asm"));
   ASSERT_TRUE(registry.provide("asm", "ext_a", kMine).ok());
   EXPECT_EQ(registry.provider(0), 5U);
   InstanceDesc again = kMine;

@@ -39,10 +39,26 @@ TEST(SignatureText, CanonicalNamesRoundTrip) {
 }
 
 TEST(SignatureText, AnythingElseIsRefused) {
-  for (const char* text : {"", "gemm", "gemm_", "gemm_fp16", "gemm_fp16_fp16_rcr", "gemm_fp16_rcr_", "gemm_fp16_rcr_bias_batched",
-                           "gemm_fp16_rcr_acc", "gemm_fp16_rcr_acc_fp32", "gemm_fp16_rcr_rowwise", "gemm_fp8_fp16_rrr_rowwise",
-                           "a8w8", "a8w8:bf16", "a8w8:int8:int8", "a8w8:int8:", "a8w8_blockscale:int8", "fp16:rcr:rrr",
-                           "gemm_fp8_fnuz_fp8_ocp_bf16_rcr", "gemm_fp4_rcr", "nonsense"}) {
+  for (const char* text : {"",
+                           "gemm",
+                           "gemm_",
+                           "gemm_fp16",
+                           "gemm_fp16_fp16_rcr",
+                           "gemm_fp16_rcr_",
+                           "gemm_fp16_rcr_bias_batched",
+                           "gemm_fp16_rcr_acc",
+                           "gemm_fp16_rcr_acc_fp32",
+                           "gemm_fp16_rcr_rowwise",
+                           "gemm_fp8_fp16_rrr_rowwise",
+                           "a8w8",
+                           "a8w8:bf16",
+                           "a8w8:int8:int8",
+                           "a8w8:int8:",
+                           "a8w8_blockscale:int8",
+                           "fp16:rcr:rrr",
+                           "gemm_fp8_fnuz_fp8_ocp_bf16_rcr",
+                           "gemm_fp4_rcr",
+                           "nonsense"}) {
     EXPECT_EQ(canonical(text).substr(0, 6), "error:") << text;
   }
 }

@@ -11,15 +11,29 @@ namespace tiny {
 
 using namespace ckgen;
 
-constexpr std::uint32_t bit(Arch arch) { return 1U << static_cast<unsigned>(arch); }
+constexpr std::uint32_t bit(Arch arch) {
+  return 1U << static_cast<unsigned>(arch);
+}
 constexpr std::uint32_t kArchs = bit(Arch::gfx942) | bit(Arch::gfx950) | bit(Arch::x86_64_v3);
 
 constexpr Signature fp16{Op::gemm, DType::fp16, DType::fp16, DType::fp16, DType::fp32, DType::none};
 
-constexpr InstanceDesc instance(const char* name, std::uint64_t id, Signature signature, Tile tile, Constraints constraints,
-                                std::uint32_t archs = kArchs, int k_batch_mode = 1) {
-  return {name, id, signature, Backend::ck_tile, archs, "", tile, constraints,
-          {tile.m, tile.n, tile.k, k_batch_mode, true, true, true}, {}, gemm_twin_workspace_of, nullptr, launch_gemm_twin, nullptr};
+constexpr InstanceDesc instance(const char* name, std::uint64_t id, Signature signature, Tile tile,
+                                Constraints constraints, std::uint32_t archs = kArchs, int k_batch_mode = 1) {
+  return {name,
+          id,
+          signature,
+          Backend::ck_tile,
+          archs,
+          "",
+          tile,
+          constraints,
+          {tile.m, tile.n, tile.k, k_batch_mode, true, true, true},
+          {},
+          gemm_twin_workspace_of,
+          nullptr,
+          launch_gemm_twin,
+          nullptr};
 }
 
 /// The generator's slots for groups: open addressing at a load of at most one half.
@@ -53,18 +67,18 @@ inline constexpr Rung rungs304[] = {{16, 64, 16, 0}, {128, 128, 1, 1}, {2048, 20
 inline constexpr Rung external304[] = {{96, 96, 1, 0}, {4096, 4096, 1, 1}};
 inline constexpr Group groups304[] = {{1024, 2048, 0, 0, 3, 2, 0}, {1000, 2048, 0, 3, 1, 0, 0}};
 inline constexpr auto slots304 = slots_of<4>(groups304);
-inline constexpr LookupTable table304{fp16.pack(), Arch::gfx942, 304, slots304.data(), 3, groups304, 2, rungs304, choices,
-                                      external304, externals, 2, &policy};
+inline constexpr LookupTable table304{fp16.pack(), Arch::gfx942, 304,         slots304.data(), 3, groups304, 2,
+                                      rungs304,    choices,      external304, externals,       2, &policy};
 
 // gfx942:80 and gfx942:228, N=512 K=8192: at M=16 the kernel decides about its splits.
 inline constexpr Rung rungs80[] = {{16, 16, 1, 3}};
 inline constexpr Rung rungs228[] = {{64, 64, 1, 0}};
 inline constexpr Group groups512[] = {{512, 8192, 0, 0, 1, 0, 0}};
 inline constexpr auto slots512 = slots_of<2>(groups512);
-inline constexpr LookupTable table80{fp16.pack(), Arch::gfx942, 80, slots512.data(), 1, groups512, 1, rungs80, choices,
-                                     nullptr, nullptr, 0, &policy};
-inline constexpr LookupTable table228{fp16.pack(), Arch::gfx942, 228, slots512.data(), 1, groups512, 1, rungs228, choices,
-                                      nullptr, nullptr, 0, &policy};
+inline constexpr LookupTable table80{fp16.pack(), Arch::gfx942, 80,      slots512.data(), 1, groups512, 1,
+                                     rungs80,     choices,      nullptr, nullptr,         0, &policy};
+inline constexpr LookupTable table228{fp16.pack(), Arch::gfx942, 228,     slots512.data(), 1, groups512, 1,
+                                      rungs228,    choices,      nullptr, nullptr,         0, &policy};
 inline constexpr const LookupTable* tables[] = {&table304, &table80, &table228};
 
 inline constexpr Condition few_rows[] = {{Feature::m, Compare::le, 32}, {Feature::mn, Compare::lt, 8192}};
@@ -88,10 +102,26 @@ inline constexpr InstanceDesc ocp_instances[] = {
 inline constexpr std::uint16_t first[] = {0};
 inline constexpr Defaults fnuz_defaults[] = {{Arch::gfx942, first, 1}};
 inline constexpr Defaults ocp_defaults[] = {{Arch::gfx950, first, 1}};
-inline constexpr SignatureUnit fnuz_unit{"gemm_fp8_fnuz_bf16_rcr_blockscale", blockscale(DType::fp8_fnuz), fnuz_instances, 1,
-                                         nullptr, 0, nullptr, 0, fnuz_defaults, 1};
-inline constexpr SignatureUnit ocp_unit{"gemm_fp8_ocp_bf16_rcr_blockscale", blockscale(DType::fp8_ocp), ocp_instances, 1,
-                                        nullptr, 0, nullptr, 0, ocp_defaults, 1};
+inline constexpr SignatureUnit fnuz_unit{"gemm_fp8_fnuz_bf16_rcr_blockscale",
+                                         blockscale(DType::fp8_fnuz),
+                                         fnuz_instances,
+                                         1,
+                                         nullptr,
+                                         0,
+                                         nullptr,
+                                         0,
+                                         fnuz_defaults,
+                                         1};
+inline constexpr SignatureUnit ocp_unit{"gemm_fp8_ocp_bf16_rcr_blockscale",
+                                        blockscale(DType::fp8_ocp),
+                                        ocp_instances,
+                                        1,
+                                        nullptr,
+                                        0,
+                                        nullptr,
+                                        0,
+                                        ocp_defaults,
+                                        1};
 
 inline constexpr const SignatureUnit* units[] = {&unit, &fnuz_unit, &ocp_unit};
 inline constexpr Library library{"tiny", CKGEN_RUNTIME_ABI, 0x1234, units, 3};
@@ -102,6 +132,8 @@ inline Registry registry() {
   return filled;
 }
 
-inline Problem problem(std::int64_t m, std::int64_t n, std::int64_t k) { return Problem(fp16).shape(m, n, k); }
+inline Problem problem(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return Problem(fp16).shape(m, n, k);
+}
 
 }  // namespace tiny

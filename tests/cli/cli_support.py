@@ -93,7 +93,9 @@ def spawn(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """`python -m ckgen …` in its own process."""
     env = {**os.environ, "PYTHONPATH": str(REPOSITORY / "codegen"), **options.pop("env", {})}
     command = [sys.executable, "-m", "ckgen", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", env=env, timeout=120, check=False, **options)
+    return subprocess.run(
+        command, capture_output=True, text=True, errors="replace", env=env, timeout=120, check=False, **options
+    )
 
 
 def tree(folder: Path) -> dict[str, tuple[bytes, int]]:

@@ -60,8 +60,12 @@ def test_what_is_no_file_is_said(tiny: Path, command: tuple[str, ...]) -> None:
 
 
 CELLS = st.one_of(
-    st.sampled_from([SMALL, LARGE, "gfx942", "gfx950", "304", "16", "512", "7168", "ck", "asm", "0", "4.5", "nan", "-1"]),
-    st.sampled_from(["", " ", '"', '"a""b"', "1e999", "inf", "0x10", "\x00", "\ufeff", "é", "9" * 50, "2.5", "gfx1151"]),
+    st.sampled_from(
+        [SMALL, LARGE, "gfx942", "gfx950", "304", "16", "512", "7168", "ck", "asm", "0", "4.5", "nan", "-1"]
+    ),
+    st.sampled_from(
+        ["", " ", '"', '"a""b"', "1e999", "inf", "0x10", "\x00", "\ufeff", "é", "9" * 50, "2.5", "gfx1151"]
+    ),
     st.text(max_size=6),
 )
 LINES = st.one_of(
@@ -69,7 +73,9 @@ LINES = st.one_of(
     st.builds(row, m=CELLS, us=CELLS, splits=CELLS, kernel=st.sampled_from([SMALL, LARGE, "x"]), error=CELLS),
     st.builds(row, gfx=CELLS, cu=CELLS, library=CELLS),
 )
-HEADERS = st.sampled_from([HEADER, HEADER.removeprefix("gfx,"), "M,N,K", "token,topk,us,cu_num", f"{HEADER},B", "M,M,us"])
+HEADERS = st.sampled_from(
+    [HEADER, HEADER.removeprefix("gfx,"), "M,N,K", "token,topk,us,cu_num", f"{HEADER},B", "M,M,us"]
+)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,6 +10,7 @@ from ckgen.version import __version__
 __all__ = ["cli", "main"]
 
 COMMANDS = {
+    "quickstart": Entry("ckgen.cli.quickstart", "Build, run and verify real problems on simulated GPUs and this CPU."),
     "generate": Entry("ckgen.cli.generate", "Write the C++ library for a list of targets."),
     "validate": Entry("ckgen.cli.validate", "Check tuning tables and say what becomes of every row."),
     "lookup": Entry("ckgen.cli.lookup", "Say which instance answers a problem on a target."),

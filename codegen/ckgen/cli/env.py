@@ -7,6 +7,7 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,8 @@ def _environment() -> dict[str, Any]:
 
 
 def _tool(name: str) -> dict[str, str] | None:
-    program = shutil.which(name)
+    places = [os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)]
+    program = shutil.which(name, path=os.pathsep.join(places))
     if program is None:
         return None
     try:

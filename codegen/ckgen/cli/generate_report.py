@@ -155,7 +155,9 @@ def _summary(request: Request, made: Generation) -> str:
     )
     lines = [
         f"{request.out.as_posix()}: {done if changes else 'up to date'}; {', '.join(counts)}",
-        columns([(f"  {target}", f"{plural(count, 'row')} selected") for target, count in _selected(request, made).items()]),
+        columns(
+            [(f"  {target}", f"{plural(count, 'row')} selected") for target, count in _selected(request, made).items()]
+        ),
         f"  {plural(summary['rows'], 'row')}: {fates_text(summary['fates'])}",
     ]
     return "\n".join(lines)

@@ -21,7 +21,12 @@ _ROCMINFO_SECONDS = 20
 
 def native_target() -> Target:
     """A HIP device's target if one answers, else the CPU's; no GPU call is made before this is asked."""
-    return hip_target() or rocminfo_target() or cpu_target(load_archs(), cpu_flags(), os.cpu_count() or 1)
+    return hip_target() or rocminfo_target() or own_cpu()
+
+
+def own_cpu() -> Target:
+    """This machine's CPU as a target: its highest level, and the cores that this process may use."""
+    return cpu_target(load_archs(), cpu_flags(), len(os.sched_getaffinity(0)))
 
 
 def hip_target() -> Target | None:

@@ -26,8 +26,8 @@ class Device {
   /// This CPU: the best x86 level that cpuid offers, its cores and its brand.
   static Device host() noexcept;
 
-  /// The calling thread's current HIP device, asked anew on each call (hipGetDevice), its properties kept per device id.
-  /// The host where no HIP runtime or no device answers; note() then says why. The runtime is found by the dynamic
+  /// The calling thread's current HIP device, asked anew on each call (hipGetDevice), its properties kept per device
+  /// id. The host where no HIP runtime or no device answers; note() then says why. The runtime is found by the dynamic
   /// loader as libamdhip64.so, or is the file that CKGEN_HIP_LIBRARY names when the first call is made. Thread-safe.
   static Device current() noexcept;
 

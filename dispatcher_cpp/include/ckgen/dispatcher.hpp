@@ -27,8 +27,8 @@ struct BenchResult {
   int runs = 0;
 };
 
-/// Why nothing was chosen, e.g. "K = 2050 is not a multiple of 128 (rule gemm.blockscale.k-group)"; empty for a selection
-/// that holds an instance.
+/// Why nothing was chosen, e.g. "K = 2050 is not a multiple of 128 (rule gemm.blockscale.k-group)"; empty for a
+/// selection that holds an instance.
 std::string reason(const Selection& selection);
 
 /// Called for each instance that supports a problem; false ends the enumeration.

@@ -10,11 +10,13 @@ inline namespace v1 {
 
 /// A GPU instance's twin: InstanceDesc::twin_config. A k_batch of 0 runs unsplit.
 Status launch_gemm_twin(const Launch& launch) noexcept;
-std::size_t gemm_twin_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch) noexcept;
+std::size_t gemm_twin_workspace_of(const InstanceDesc& instance, const Problem& problem,
+                                   std::uint32_t k_batch) noexcept;
 
 /// An instance of the CPU itself: InstanceDesc::host_config; it never splits K.
 Status launch_gemm_host(const Launch& launch) noexcept;
-std::size_t gemm_host_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch) noexcept;
+std::size_t gemm_host_workspace_of(const InstanceDesc& instance, const Problem& problem,
+                                   std::uint32_t k_batch) noexcept;
 
 /// The traits that the host kernels take for a signature.
 constexpr GemmTraits traits_of(const Signature& s) noexcept {

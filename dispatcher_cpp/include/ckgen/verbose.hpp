@@ -11,8 +11,8 @@ inline namespace v1 {
 /// verbose: one line on stderr for each selection, `v1` naming this form; fields are separated by commas:
 ///   ckgen_verbose,v1,select,<signature>,<gfx:cu_num>,b<B>m<M>n<N>k<K>,<tier>,<instance>,<k_batch>,<reason>
 /// `b` is 0 where the signature is not batched; <instance> and <reason> are `-` where there is none; a comma inside a
-/// reason is written as a semicolon. Fields 4 to 6 are the arguments that `ckgen explain` takes, so each line is its own
-/// reproducer.
+/// reason is written as a semicolon. Fields 4 to 6 are the arguments that `ckgen explain` takes, so each line is its
+/// own reproducer.
 ///
 /// record: a folder; problems answered below `near` are appended, once per (signature, target, shape), to
 /// <record>/<signature>_untuned.csv with the header `M,N,K` (`B,M,N,K` where batched), the tuner's input.

@@ -13,8 +13,11 @@ struct MockDevice {
 };
 
 constexpr MockDevice kDevices[] = {
-    {"gfx942:sramecc+:xnack-", 304}, {"gfx942:sramecc+:xnack-", 80}, {"gfx950:sramecc+:xnack-", 256},
-    {"gfx1100", 48},                 {"gfx9999", 7},
+    {"gfx942:sramecc+:xnack-", 304},
+    {"gfx942:sramecc+:xnack-", 80},
+    {"gfx950:sramecc+:xnack-", 256},
+    {"gfx1100", 48},
+    {"gfx9999", 7},
 };
 constexpr int kCount = static_cast<int>(std::size(kDevices));
 constexpr int kInvalidDevice = 101;
@@ -51,7 +54,9 @@ int hipGetDevicePropertiesR0600(void* properties, int id) {
   return 0;
 }
 
-int hipStreamSynchronize(void*) { return 0; }
+int hipStreamSynchronize(void*) {
+  return 0;
+}
 
 int hipMalloc(void** memory, std::size_t bytes) {
   *memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -63,6 +68,8 @@ int hipFree(void* memory) {
   return 0;
 }
 
-int mock_hip_property_queries() { return property_queries; }
+int mock_hip_property_queries() {
+  return property_queries;
+}
 
 }  // extern "C"

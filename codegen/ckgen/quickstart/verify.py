@@ -1,0 +1,113 @@
+"""Runs one problem through the loaded library and checks the result against the definition."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ckgen.families.gemm.reference import Operands, decode, encode, expect, make_operands, store_a, store_b
+from ckgen.families.gemm.signature import GemmSignature, Layout, Quant
+from ckgen.model.tuned_row import Shape
+from ckgen.runtime import Choice, Device, Dispatcher, GemmArgsStruct, RuntimeLibrary
+
+CHECKED_ROWS = 16
+SEED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A selection, and if something was selected its time and its error: the largest, and in units of its bound."""
+
+    choice: Choice
+    milliseconds: float | None = None
+    max_error: float | None = None
+    excess: float | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether every checked element is within its bound; a refusal is no failure."""
+        return self.excess is None or self.excess <= 1
+
+
+def run_checked(
+    library: RuntimeLibrary, dispatcher: Dispatcher, device: Device, signature: GemmSignature, shape: Shape
+) -> Outcome:
+    """Selects, runs and compares; every column of up to CHECKED_ROWS rows spread over M is checked."""
+    problem = library.problem(
+        signature.canonical(), shape.m, shape.n, shape.k, batch=shape.batch if signature.batched else 1
+    )
+    choice = dispatcher.select(problem, device)
+    if choice.instance is None:
+        return Outcome(choice)
+    operands = make_operands(signature, shape, SEED)
+    buffers = Buffers.of(operands, shape)
+    plan = dispatcher.plan(problem, device)
+    dispatcher.run(plan, buffers.args)
+    buffers.c[...] = 0
+    start = time.perf_counter()
+    dispatcher.run(plan, buffers.args)
+    milliseconds = 1000 * (time.perf_counter() - start)
+    rows = np.unique(np.linspace(0, shape.m - 1, min(shape.m, CHECKED_ROWS)).astype(int))
+    expected = expect(_of_rows(operands, rows), max(choice.k_batch, 1))
+    actual = buffers.c[:, rows]
+    error = float(np.abs(decode(actual) - expected.c).max())
+    return Outcome(choice, milliseconds, error, expected.excess(actual))
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """The bytes of one problem and the arguments that point to them; keep it alive while they are used."""
+
+    args: GemmArgsStruct
+    c: npt.NDArray[np.generic]
+    kept: tuple[npt.NDArray[np.generic], ...]
+
+    @classmethod
+    def of(cls, operands: Operands, shape: Shape) -> Buffers:
+        """Operands as the kernels read them, without gaps between rows or batches, and a C of zeros."""
+        signature, batch = operands.signature, max(shape.batch, 1)
+        a, b = store_a(operands), store_b(operands)
+        c = encode(np.zeros((batch, shape.m, shape.n)), signature.c)
+        scales = [
+            np.ascontiguousarray(encode(scale, signature.scale)) if scale is not None and signature.scale else None
+            for scale in (operands.a_scale, operands.b_scale)
+        ]
+        bias = operands.bias.astype(np.float32) if operands.bias is not None else None
+        rows_of_a = signature.layout in (Layout.RCR, Layout.RRR)
+        rows_of_b = signature.layout in (Layout.RRR, Layout.CRR)
+        args = GemmArgsStruct(
+            a=_address(a),
+            b=_address(b),
+            c=_address(c),
+            a_scale=_address(scales[0]),
+            b_scale=_address(scales[1]),
+            bias=_address(bias),
+            a_scale_row_major=1,
+            m=shape.m,
+            n=shape.n,
+            k=shape.k,
+            batch=batch,
+            lda=shape.k if rows_of_a else shape.m,
+            ldb=shape.n if rows_of_b else shape.k,
+            ldc=shape.n,
+            batch_stride_a=shape.m * shape.k,
+            batch_stride_b=shape.n * shape.k,
+            batch_stride_c=shape.m * shape.n,
+        )
+        return cls(args, c, tuple(array for array in (a, b, c, *scales, bias) if array is not None))
+
+
+def _of_rows(operands: Operands, rows: npt.NDArray[np.int_]) -> Operands:
+    """The same problem with only these rows of A."""
+    scale = operands.a_scale
+    if scale is not None and operands.signature.quant is not Quant.PER_TENSOR:
+        scale = scale[:, rows]
+    return replace(operands, a=operands.a[:, rows], a_scale=scale)
+
+
+def _address(array: npt.NDArray[np.generic] | None) -> ctypes.c_void_p | None:
+    return ctypes.c_void_p(array.ctypes.data) if array is not None else None

@@ -1,0 +1,54 @@
+"""The commands of each example's README, run as they stand."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import cpp_build
+import pytest
+
+pytestmark = [pytest.mark.cpp, pytest.mark.slow]
+
+EXAMPLES = cpp_build.ROOT / "examples"
+
+
+def run_readme(example: str, folder: Path) -> str:
+    """What the last command of the README's shell block prints; `ckgen` and `cmake` are this environment's."""
+    text = (EXAMPLES / example / "README.md").read_text()
+    lines = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[0].splitlines()
+    (folder / "bin").mkdir()
+    script = folder / "bin" / "ckgen"
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="{cpp_build.ROOT}/codegen" exec "{sys.executable}" -m ckgen "$@"\n')
+    script.chmod(0o755)
+    path = f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    output = ""
+    for line in lines:
+        output = cpp_build.run("bash", "-c", line, cwd=folder, env={"PATH": path})
+    return output
+
+
+def checkout(folder: Path) -> Path:
+    """The checkout as the examples see it: linked, so that nothing is written into the real one."""
+    folder.mkdir()
+    for entry in cpp_build.ROOT.iterdir():
+        if entry.name not in {"build", ".git", ".venv", "examples"}:
+            (folder / entry.name).symlink_to(entry)
+    shutil.copytree(EXAMPLES, folder / "examples")
+    return folder
+
+
+def test_add_subdirectory_dispatches_a_tuned_shape_and_checks_it_on_two_devices(tmp_path: Path) -> None:
+    output = run_readme("01_add_subdirectory", checkout(tmp_path / "ckgen"))
+    assert "near       ✔" in output or "near      ✔" in output
+    assert output.count("correct: 20 x 512 results") == 2
+
+
+def test_find_package_takes_sizes_from_the_command_line(tmp_path: Path) -> None:
+    folder = checkout(tmp_path / "ckgen")
+    cpp_build.installed(folder / "prefix")
+    output = run_readme("02_find_package", folder)
+    assert output.count("correct: 12800 results") == 2
