@@ -1,9 +1,10 @@
 # ckgen_generate(<name>
 #   TARGETS     <target>...      what to build for: gfx942 gfx942:80 gfx950; "a;b" and a,b are lists too
 #   [OPS        <op>...]         default: all that exist
-#   [TUNING     <csv|dir>...]    tuning tables, later ones override earlier ones
-#   [KERNEL_SETS <set|yaml>...]  kernels for shapes that no table answers
-#   [KERNELS    <glob>...]       only instances whose name matches
+#   [TUNING     <csv|dir>...]    later ones override earlier ones; default: the tables that come with ckgen
+#   [KERNEL_SETS <yaml>...]      further kernels, for shapes that no table answers
+#   [KERNELS    <glob>...]       only kernels whose name fits, as the tables write it
+#   [SIGNATURES <glob>...]       only signatures whose canonical name fits
 #   [SIGNATURES <glob>...]       only signatures whose canonical name matches
 #   [OUT_DIR    <dir>])          default: <build dir>/ckgen/<name>
 #
@@ -54,13 +55,14 @@ function(ckgen_generate name)
     _ckgen_folders("${table}" folders)
   endforeach()
   foreach(set IN LISTS arg_KERNEL_SETS)
-    if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${set}")
-      set(set "${CMAKE_CURRENT_SOURCE_DIR}/${set}")
-    endif()
+    cmake_path(ABSOLUTE_PATH set BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
     list(APPEND command --kernel-set "${set}")
   endforeach()
   foreach(glob IN LISTS arg_KERNELS)
     list(APPEND command --kernels "${glob}")
+  endforeach()
+  foreach(glob IN LISTS arg_SIGNATURES)
+    list(APPEND command --signatures "${glob}")
   endforeach()
   foreach(glob IN LISTS arg_SIGNATURES)
     list(APPEND command --signatures "${glob}")

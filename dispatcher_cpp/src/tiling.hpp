@@ -33,9 +33,10 @@ inline std::uint32_t recomputed_k_batch(const InstanceDesc& instance, const Size
   return static_cast<std::uint32_t>(k_batch);
 }
 
-/// Waves of workgroups times the cost of one.
+/// Waves of workgroups (on a CPU: register tiles per core) times the cost of one.
 inline Wide default_cost(const InstanceDesc& instance, const Sizes& sizes, std::uint32_t cu_num) noexcept {
-  const Tile& tile = instance.macro_tile;
+  const HostConfig& host = instance.host_config;
+  const Tile tile = host.mr > 0 ? Tile{host.mr, host.nr, 1} : instance.macro_tile;
   const auto m = static_cast<std::uint64_t>(tile.m);
   const auto n = static_cast<std::uint64_t>(tile.n);
   const std::uint64_t cus = cu_num == 0 ? 1 : cu_num;

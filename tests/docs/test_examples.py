@@ -8,8 +8,9 @@ import shutil
 import sys
 from pathlib import Path
 
-import cpp_build
 import pytest
+
+import cpp_build
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 

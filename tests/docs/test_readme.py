@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import cpp_build
 import pytest
+
+import cpp_build
 
 ROOT = cpp_build.ROOT
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
@@ -74,6 +76,19 @@ def test_the_first_two_shell_blocks_of_the_readme_are_its_two_commands() -> None
     assert blocks(text, "sh")[:2] == [f"{QUICKSTART}\n", f"{TESTS}\n"]
     first = next(line for line in text.splitlines() if "ckgen quickstart" in line)
     assert first == QUICKSTART
+
+
+@pytest.mark.cpp
+@pytest.mark.slow
+def test_the_first_command_works_in_a_fresh_clone(tmp_path: Path) -> None:
+    """The line itself, with pip's index; the name of the last program in it is what people will type next."""
+    clone = tmp_path / "clone"
+    ignored = shutil.ignore_patterns(
+        "build", ".git", ".venv", "__pycache__", ".hypothesis", ".*_cache", "ckgen_quickstart"
+    )
+    shutil.copytree(ROOT, clone, ignore=ignored)
+    environment = {"PATH": f"{Path(sys.base_prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": ""}
+    cpp_build.run("bash", "-c", QUICKSTART, cwd=clone, env=environment)
 
 
 def test_continuous_integration_runs_the_second_command() -> None:

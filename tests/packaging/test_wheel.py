@@ -73,9 +73,8 @@ def test_an_installed_wheel_generates_from_any_folder(site: Path, tmp_path: Path
     ]
     generate = ("generate", "--targets", "gfx942:304;gfx950", "--name", "kernels", "--out", "out")
     cpp_build.run(sys.executable, "-m", "ckgen", *generate, cwd=tmp_path, env=env)
-    header = (tmp_path / "out" / "gemm_fp8_fnuz_bf16_rcr_blockscale" / "lookup_gfx942_304.hpp").read_text()
-    assert "3903" in header or "rungs" in header
-    assert "Warning" not in header
+    lookup = tmp_path / "out" / "gemm_fp8_fnuz_bf16_rcr_blockscale" / "lookup_gfx942_304.hpp"
+    assert "3903 rows" in lookup.read_text()
 
 
 @pytest.mark.slow

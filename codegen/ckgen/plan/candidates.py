@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.m_policy import aiter_kernel_m, aiter_split_k_m
 from ckgen.model.instance import Instance
 from ckgen.model.selection import Tier
 from ckgen.model.tuned_row import Shape, TunedRow
 from ckgen.plan.ladder import Ladder
 from ckgen.plan.model import ExternalKernel, GroupPlan, TablePlan, UnitPlan
-from ckgen.plan.policy import MPolicy, NearGap
+from ckgen.plan.policy import NearGap
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +115,11 @@ def recomputed_k_batch(instance: Instance, shape: Shape, cu_num: int) -> int:
 
 
 def default_cost(instance: Instance, shape: Shape, cu_num: int) -> int:
-    """Waves of workgroups times the cost of one, in units of docs/selection.md."""
-    tile = instance.config.macro_tile
-    tiles = -(-shape.m // tile.m) * -(-shape.n // tile.n) * max(shape.batch, 1)
-    return -(-tiles // cu_num) * (tile.m * tile.n + 64 * (tile.m + tile.n))
-
-
-def uses_aiter(policy: MPolicy) -> bool:
-    """Whether the peer's rounding takes the place of exact and near."""
-    return policy is MPolicy.AITER
+    """Waves of workgroups (on a CPU: register tiles per core) times the cost of one, as in docs/selection.md."""
+    config = instance.config
+    tile_m, tile_n = (config.mr, config.nr) if isinstance(config, HostConfig) else (config.macro_tile.m, config.macro_tile.n)
+    tiles = -(-shape.m // tile_m) * -(-shape.n // tile_n) * max(shape.batch, 1)
+    return -(-tiles // cu_num) * (tile_m * tile_n + 64 * (tile_m + tile_n))
 
 
 def _kinds(group: GroupPlan) -> tuple[tuple[Ladder, bool], tuple[Ladder, bool]]:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ckgen.families.gemm.reference import Operands, decode, encode, expect, make_operands, store_a, store_b
+from ckgen.families.gemm.reference import SCALE_N, Operands, decode, encode, expect, make_operands, store_a, store_b
 from ckgen.families.gemm.signature import GemmSignature, Layout, Quant
 from ckgen.model.tuned_row import Shape
 from ckgen.runtime import Choice, Device, Dispatcher, GemmArgsStruct, RuntimeLibrary
 
 CHECKED_ROWS = 16
+CHECKED_BLOCKS = 3
 SEED = 1
 
 
@@ -36,7 +37,10 @@ class Outcome:
 def run_checked(
     library: RuntimeLibrary, dispatcher: Dispatcher, device: Device, signature: GemmSignature, shape: Shape
 ) -> Outcome:
-    """Selects, runs and compares; every column of up to CHECKED_ROWS rows spread over M is checked."""
+    """Selects, runs and compares; a sample spread over all of C is checked.
+
+    The sample: up to CHECKED_ROWS rows by CHECKED_BLOCKS blocks of SCALE_N columns, first and last among them.
+    """
     problem = library.problem(
         signature.canonical(), shape.m, shape.n, shape.k, batch=shape.batch if signature.batched else 1
     )
@@ -51,9 +55,10 @@ def run_checked(
     start = time.perf_counter()
     dispatcher.run(plan, buffers.args)
     milliseconds = 1000 * (time.perf_counter() - start)
-    rows = np.unique(np.linspace(0, shape.m - 1, min(shape.m, CHECKED_ROWS)).astype(int))
-    expected = expect(_of_rows(operands, rows), max(choice.k_batch, 1))
-    actual = buffers.c[:, rows]
+    rows, blocks = _spread(shape.m, CHECKED_ROWS), _spread(-(-shape.n // SCALE_N), CHECKED_BLOCKS)
+    columns = np.concatenate([np.arange(b * SCALE_N, min((b + 1) * SCALE_N, shape.n)) for b in blocks])
+    expected = expect(_sample(operands, rows, blocks, columns), max(choice.k_batch, 1))
+    actual = buffers.c[:, rows][:, :, columns]
     error = float(np.abs(decode(actual) - expected.c).max())
     return Outcome(choice, milliseconds, error, expected.excess(actual))
 
@@ -101,12 +106,23 @@ class Buffers:
         return cls(args, c, tuple(array for array in (a, b, c, *scales, bias) if array is not None))
 
 
-def _of_rows(operands: Operands, rows: npt.NDArray[np.int_]) -> Operands:
-    """The same problem with only these rows of A."""
-    scale = operands.a_scale
-    if scale is not None and operands.signature.quant is not Quant.PER_TENSOR:
-        scale = scale[:, rows]
-    return replace(operands, a=operands.a[:, rows], a_scale=scale)
+def _spread(count: int, most: int) -> npt.NDArray[np.int_]:
+    """Up to `most` indices below `count`, evenly apart, both ends among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
+
+
+def _sample(
+    operands: Operands, rows: npt.NDArray[np.int_], blocks: npt.NDArray[np.int_], columns: npt.NDArray[np.int_]
+) -> Operands:
+    """The same problem with only these rows of A and columns of B; `blocks` are the columns' scale blocks."""
+    a_scale, b_scale, quant = operands.a_scale, operands.b_scale, operands.signature.quant
+    if a_scale is not None and b_scale is not None and quant is not Quant.PER_TENSOR:
+        a_scale = a_scale[:, rows]
+        b_scale = b_scale[:, blocks if quant is Quant.BLOCKSCALE else columns]
+    bias = operands.bias[columns] if operands.bias is not None else None
+    return replace(
+        operands, a=operands.a[:, rows], b=operands.b[:, :, columns], a_scale=a_scale, b_scale=b_scale, bias=bias
+    )
 
 
 def _address(array: npt.NDArray[np.generic] | None) -> ctypes.c_void_p | None:
