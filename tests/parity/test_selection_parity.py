@@ -4,70 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import pytest
-from plan_support import REAL_TABLES, REAL_TARGETS, plan_of
+from parity_support import BUILT, Parity
 
-from ckgen.model.selection import Tier
-from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.model import GenerationPlan, UnitPlan
-from ckgen.plan.policy import MPolicy
-from ckgen.plan.select import Query, select
-from ckgen.runtime import Dispatcher, Options, RuntimeLibrary
-from ckgen.runtime.abi import NO_INDEX
-from ckgen.specs.archs import load_archs
-from runtime_build import load_generated
+from ckgen.plan.model import UnitPlan
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
-TARGETS = (*REAL_TARGETS, Target("gfx942", 228), Target("gfx950", 128), Target("gfx90a", 104))
-BUILT = tuple(sorted({*TARGETS, Target("x86_64_v4", 2), Target("x86_64_v3", 1)}))
 RANDOM_SHAPES = 100_000
-
-
-class Parity:
-    """One plan, and the same plan as a loaded library."""
-
-    def __init__(self, plan: GenerationPlan, name: str, folder: Path) -> None:
-        self.plan = plan
-        self.library: RuntimeLibrary = load_generated(plan, name, folder)
-        self.dispatcher: Dispatcher = self.library.dispatcher([name], Options())
-        self.names = [info.name for info in self.dispatcher.instances()]
-        self.archs = load_archs()
-
-    def compare(self, unit: UnitPlan, target: Target, shapes: Sequence[Shape]) -> int:
-        """Asserts equality for every shape; the number compared."""
-        device = self.library.simulated(str(target))
-        number = self.library.signature(unit.name)
-        records = self.dispatcher.select_many(number, [(s.batch, s.m, s.n, s.k) for s in shapes], device)
-        for shape, record in zip(shapes, records, strict=True):
-            found = select(Query(self.plan, self.archs, target, unit.signature, shape))
-            there = int(record["instance"])
-            mine = (
-                found.instance.name if found.instance else None,
-                found.k_batch if found.instance else 1,
-                found.tier,
-                found.external.name if found.external else None,
-                found.reason,
-            )
-            theirs = (
-                self.names[there] if there != NO_INDEX else None,
-                int(record["k_batch"]) if there != NO_INDEX else 1,
-                tuple(Tier)[record["tier"]],
-                self.dispatcher._external(int(record["external"]))[1] if record["external"] != NO_INDEX else None,
-                self.dispatcher.reason(record) if there == NO_INDEX else "",
-            )
-            assert mine == theirs, (unit.name, str(target), shape)
-        return len(shapes)
-
-
-@pytest.fixture(scope="module", params=[MPolicy.LADDER, MPolicy.AITER], ids=str)
-def parity(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Parity:
-    plan = plan_of(REAL_TABLES, targets=BUILT, m_policy=request.param)
-    name = f"parity_{request.param.value}"
-    return Parity(plan, name, tmp_path_factory.mktemp(name))
 
 
 def test_every_instance_is_there_under_its_name_and_id(parity: Parity) -> None:
