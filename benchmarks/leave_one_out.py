@@ -1,4 +1,4 @@
-"""How often a ladder without one of its rows would have chosen that row's kernel, per module, over the shipped tables."""
+"""How often a ladder without one of its rows would have chosen that row's kernel, per module of the shipped tables."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def _without(rows: list[tuple[int, int]], index: int, m: int) -> tuple[tuple[str
 def main() -> None:
     """Prints the table."""
     plan = make_plan(PlanOptions(targets=TARGETS, tuning=(paths.tuning_dir() / "aiter",)), load_archs())
-    print(f"leave-one-out  {', '.join(map(str, TARGETS))}, all shipped tables: share answered with the row's own kernel")
+    print(
+        f"leave-one-out  {', '.join(map(str, TARGETS))}, all shipped tables: share answered with the row's own kernel"
+    )
     print(f"  {'module':28}" + "".join(f"{band:>24}" for band in BANDS))
     for module, bands in sorted(agreement(plan).items()):
         cells = (f"{same / total:.3f} of {total}" if total else "-" for same, total in bands.values())

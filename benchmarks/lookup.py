@@ -44,7 +44,9 @@ def main() -> None:
     print(f"lookup  {cpu_name()}, {compiler()} -O2, 65,536 random keys over {values['rows']} rows, median of 11")
     for name in ("hit", "between", "miss"):
         ours, theirs = float(values[f"ckgen_{name}"]), float(values[f"map_{name}"])
-        print(f"  {name:8} ckgen table {ours:6.1f} ns   AITER-style unordered_map {theirs:6.1f} ns   {theirs / ours:.1f}x")
+        print(
+            f"  {name:8} ckgen table {ours:6.1f} ns   AITER-style unordered_map {theirs:6.1f} ns   {theirs / ours:.1f}x"
+        )
     print(f"  all lookup headers of {MODULE}: compile {header.seconds:.2f} s, {header.peak_mb:.0f} MB")
     print(f"  static constructors: {'yes' if '.init_array' in sections or '.ctors' in sections else 'none'}")
     print(f"  unanswered rows: {values['unanswered']}")
@@ -60,9 +62,8 @@ def _write_inputs(here: Path, units: list, archs: list[str]) -> None:  # type: i
             tables.append(f"&bench::{unit.name}::{symbol}::table")
             arch = 1 + archs.index(table.target.gfx)
             for (n, k, _), group in table.groups.items():
-                rows += [
-                    f'{{"{table.target.gfx}", {arch}, {table.target.cu_num}, {m}, {n}, {k}}},' for m in sorted(group.rows)
-                ]
+                head = f'"{table.target.gfx}", {arch}, {table.target.cu_num}'
+                rows += [f"{{{head}, {m}, {n}, {k}}}," for m in sorted(group.rows)]
     (here / "rows.inc").write_text("\n".join(rows), encoding="utf-8")
     constants = f"inline constexpr const ckgen::LookupTable* tables[] = {{{', '.join(tables)}}};\n"
     (here / "tables.inc").write_text("\n".join(includes) + "\n" + constants, encoding="utf-8")

@@ -6,11 +6,10 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cpp_build import ROOT, built
-
 from ckgen.emit.render import render
 from ckgen.plan.model import GenerationPlan
 from ckgen.runtime import RuntimeLibrary
+from cpp_build import ROOT, built
 
 _JOBS = 2
 

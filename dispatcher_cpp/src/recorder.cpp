@@ -10,8 +10,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include <ckgen/signature_text.hpp>
-
 namespace ckgen::inline v1::detail {
 namespace {
 
@@ -63,26 +61,26 @@ std::string normalised(const std::string& line) {
 }  // namespace
 
 void Recorder::record(const Signature& signature, Arch arch, std::uint32_t cu_num, const Sizes& sizes) {
-  std::string line = std::to_string(sizes.m) + ',' + std::to_string(sizes.n) + ',' + std::to_string(sizes.k);
-  if (signature.batched) line = std::to_string(sizes.batch) + ',' + line;
-  const std::string key = std::to_string(signature.pack()) + '/' + std::to_string(static_cast<int>(arch)) + ':' +
-                          std::to_string(cu_num) + '/' + line;
+  ShapeList list = shape_list(signature, arch, cu_num, sizes);
   const std::lock_guard lock(mutex_);
-  if (seen_.size() >= kMaxShapes || !seen_.insert(key).second) return;
-  File& file = files_[signature.pack()];
+  if (seen_.size() >= kMaxShapes || !seen_.insert(list.file + ':' + list.line).second) return;
+  File& file = files_[list.file];
   if (file.path.empty()) {
-    char name[kSignatureTextSize];
-    canonical_text(signature, name);
-    if (::mkdir(folder_.c_str(), 0777) != 0 && errno != EEXIST) return complain(folder_);
-    file.path = folder_ + '/' + name + "_untuned.csv";
+    if (::mkdir(folder_.c_str(), 0777) != 0 && errno != EEXIST) return complain(folder_, std::strerror(errno));
+    file.path = folder_ + '/' + list.file;
   }
-  append(file, line, signature.batched ? "B,M,N,K" : "M,N,K");
+  append(file, list);
 }
 
-void Recorder::append(File& file, const std::string& line, const char* header) {
+void Recorder::append(File& file, const ShapeList& list) {
   const LockedFile locked(file.path);
-  if (!locked.ok()) return complain(file.path);
+  if (!locked.ok()) return complain(file.path, std::strerror(errno));
   const std::string grown = locked.read_from(file.read);
+  if (file.read == 0 && !grown.empty()) {
+    const std::string header = normalised(grown.substr(0, grown.find('\n')));
+    file.foreign = header != list.header;
+  }
+  if (file.foreign) return complain(file.path, "its columns are not " + list.header);
   file.read += grown.size();
   if (!grown.empty()) file.torn = grown.back() != '\n';
   for (std::size_t begin = 0; begin < grown.size();) {
@@ -90,15 +88,15 @@ void Recorder::append(File& file, const std::string& line, const char* header) {
     file.lines.insert(normalised(grown.substr(begin, end - begin)));
     begin = end + 1;
   }
-  if (!file.lines.insert(line).second) return;
-  const std::string text = (file.read == 0 ? std::string(header) + '\n' : file.torn ? "\n" : "") + line + '\n';
-  if (!locked.write(text)) return complain(file.path);
+  if (!file.lines.insert(list.line).second) return;
+  const std::string text = (file.read == 0 ? list.header + '\n' : file.torn ? "\n" : "") + list.line + '\n';
+  if (!locked.write(text)) return complain(file.path, std::strerror(errno));
   file.read += text.size();
   file.torn = false;
 }
 
-void Recorder::complain(const std::string& path) {
-  if (!complained_) std::fprintf(stderr, "ckgen: cannot record to %s: %s\n", path.c_str(), std::strerror(errno));
+void Recorder::complain(const std::string& path, const std::string& why) {
+  if (!complained_) std::fprintf(stderr, "ckgen: cannot record to %s: %s\n", path.c_str(), why.c_str());
   complained_ = true;
 }
 

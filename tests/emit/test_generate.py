@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from jinja2 import UndefinedError
-from plan_support import GFX942, GFX942_80, LARGE, MIDDLE, SMALL_M, row, write_table
 
 from ckgen import paths
 from ckgen.emit.environment import environment
@@ -17,6 +16,7 @@ from ckgen.emit.generate import Generation, generate
 from ckgen.model.errors import InputError
 from ckgen.plan.options import PlanOptions
 from ckgen.specs.archs import load_archs
+from plan_support import GFX942, GFX942_80, LARGE, MIDDLE, SMALL_M, row, write_table
 
 
 def run(out: Path, *tables: Path, dry_run: bool = False, **options: object) -> Generation:

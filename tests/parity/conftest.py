@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 from parity_support import BUILT, Parity
-from plan_support import REAL_TABLES, plan_of
 
 from ckgen.plan.policy import MPolicy
+from plan_support import REAL_TABLES, plan_of
 
 
 def _parity(policy: MPolicy, tmp_path_factory: pytest.TempPathFactory) -> Parity:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from plan_support import REAL_TARGETS
-
 from ckgen.model.selection import Tier
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
@@ -15,6 +13,7 @@ from ckgen.plan.select import Query, select
 from ckgen.runtime import Dispatcher, Options, RuntimeLibrary
 from ckgen.runtime.abi import NO_INDEX
 from ckgen.specs.archs import load_archs
+from plan_support import REAL_TARGETS
 from runtime_build import load_generated
 
 TARGETS = (*REAL_TARGETS, Target("gfx942", 228), Target("gfx950", 128), Target("gfx90a", 104))

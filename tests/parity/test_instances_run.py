@@ -82,7 +82,11 @@ def test_a_split_changes_the_partition_and_not_the_result(ladder_parity: Parity,
     for unit in ladder_parity.plan.units:
         for instance in [i for i in unit.instances if i.constraints.max_k_batch >= k_batch][:3]:
             asked = instance.constraints
-            k = k_batch * max(asked.k_multiple_per_split, 1) * -(-max(asked.min_k, 1) // max(asked.k_multiple_per_split, 1))
+            k = (
+                k_batch
+                * max(asked.k_multiple_per_split, 1)
+                * -(-max(asked.min_k, 1) // max(asked.k_multiple_per_split, 1))
+            )
             shape = Shape(0, M, _at_least(LEAST_N, asked.n_multiple or 16), k)
             if check(unit.signature, shape) is not None or supports(asked, shape, k_batch) is not None:
                 continue

@@ -57,7 +57,9 @@ def _shapes(unit: UnitPlan, known: Sequence[tuple[int, int, int]], count: int) -
         n, k, batch = random.choice(known) if known and index % 3 else _untuned(unit)
         m = random.choice([random.randint(1, 300), random.randint(1, 40_000), 1 << random.randint(0, 17)])
         if index % 11 == 0:
-            m, n, k = random.choice([(0, n, k), (m, n + 1, k), (m, n, k + 1), (m, -1, k), (1 << 32, n, k), (m, n, 1 << 40)])
+            m, n, k = random.choice(
+                [(0, n, k), (m, n + 1, k), (m, n, k + 1), (m, -1, k), (1 << 32, n, k), (m, n, 1 << 40)]
+            )
         if index % 13 == 0:
             batch = random.choice([-1, 2, 1 << 33])
         yield Shape(batch, m, n, k)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import leave_one_out
 import pytest
+
 from plan_support import real_plan
 
 # benchmarks/leave_one_out.py on the shipped tables, rounded down.

@@ -146,7 +146,7 @@ def test_the_order_of_rows_and_targets_changes_nothing(tmp_path, order) -> None:
 
 
 def test_selected_rows_by_module_library_and_target() -> None:
-    """As kernels that ran are counted in the shipped tables; 16 rows of gfx942:80 beat the peak and are not among them."""
+    """As counted in the shipped tables, but for 16 rows of gfx942:80 that beat the peak."""
     plan = real_plan()
     chosen = {fate.location for fate in plan.fates if fate.kind.value == "selected"}
     counts = Counter(

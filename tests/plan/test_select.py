@@ -5,6 +5,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ckgen.model.selection import Tier, Wishes
+from ckgen.model.target import Target
+from ckgen.plan.model import GenerationPlan
+from ckgen.plan.options import PlanOptions
+from ckgen.plan.policy import MPolicy
+from ckgen.plan.select import Selection, select, walk
 from plan_support import (
     GFX942,
     GFX942_80,
@@ -19,13 +26,6 @@ from plan_support import (
     row,
     write_table,
 )
-
-from ckgen.model.selection import Tier, Wishes
-from ckgen.model.target import Target
-from ckgen.plan.model import GenerationPlan
-from ckgen.plan.options import PlanOptions
-from ckgen.plan.policy import MPolicy
-from ckgen.plan.select import Selection, select, walk
 
 BLOCK_SCALE = "a8w8_blockscale"
 
@@ -196,10 +196,9 @@ _AITER_PLANS: list[GenerationPlan] = []
 
 def aiter_plan() -> GenerationPlan:
     if not _AITER_PLANS:
-        from plan_support import REAL_TABLES
-
         from ckgen.plan.planner import make_plan
         from ckgen.specs.archs import load_archs
+        from plan_support import REAL_TABLES
 
         options = PlanOptions(targets=REAL_TARGETS, tuning=(REAL_TABLES,), m_policy=MPolicy.AITER)
         _AITER_PLANS.append(make_plan(options, load_archs()))

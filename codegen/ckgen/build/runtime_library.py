@@ -72,7 +72,13 @@ def build_runtime(project: RuntimeProject, say: Callable[[str], None]) -> Path:
         project.folder.mkdir(parents=True, exist_ok=True)
         lists.write_text(text, encoding="utf-8")
         say("configuring with CMake")
-        configure = [tool("cmake"), "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", "-DCMAKE_BUILD_TYPE=Release"]
+        configure = [
+            tool("cmake"),
+            "-G",
+            "Ninja",
+            f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
+            "-DCMAKE_BUILD_TYPE=Release",
+        ]
         _run([*configure, "-S", str(project.folder), "-B", str(build)], build)
     say("compiling what changed")
     _run([tool("cmake"), "--build", str(build), "--target", f"{project.name}_runtime"], build)

@@ -19,7 +19,9 @@ what next
   ckgen generate --targets "gfx942;gfx950" --out my_kernels     your own library; docs/cmake.md for CMake"""
 
 
-@click.command(cls=Command, name="quickstart", short_help="build, run and verify real problems on simulated GPUs and this CPU")
+@click.command(
+    cls=Command, name="quickstart", short_help="build, run and verify real problems on simulated GPUs and this CPU"
+)
 @click.option(
     "--dir",
     "folder",

@@ -47,7 +47,10 @@ class Manifest:
 
 
 def read_manifest(out: Path) -> Manifest | None:
-    """The manifest of a tree; None where there is none. InputError for one that cannot be read (G001), or a file there (G003)."""
+    """The manifest of a tree; None where there is none.
+
+    InputError for one that cannot be read (G001), or a file in the tree's place (G003).
+    """
     path = out / MANIFEST
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

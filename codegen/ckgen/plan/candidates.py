@@ -117,7 +117,9 @@ def recomputed_k_batch(instance: Instance, shape: Shape, cu_num: int) -> int:
 def default_cost(instance: Instance, shape: Shape, cu_num: int) -> int:
     """Waves of workgroups (on a CPU: register tiles per core) times the cost of one, as in docs/selection.md."""
     config = instance.config
-    tile_m, tile_n = (config.mr, config.nr) if isinstance(config, HostConfig) else (config.macro_tile.m, config.macro_tile.n)
+    tile_m, tile_n = (
+        (config.mr, config.nr) if isinstance(config, HostConfig) else (config.macro_tile.m, config.macro_tile.n)
+    )
     tiles = -(-shape.m // tile_m) * -(-shape.n // tile_n) * max(shape.batch, 1)
     return -(-tiles // cu_num) * (tile_m * tile_n + 64 * (tile_m + tile_n))
 

@@ -14,9 +14,10 @@ inline namespace v1 {
 /// reason is written as a semicolon. Fields 4 to 6 are the arguments that `ckgen explain` takes, so each line is its
 /// own reproducer.
 ///
-/// record: a folder; problems answered below `near` are appended, once per (signature, target, shape), to
-/// <record>/<signature>_untuned.csv with the header `M,N,K` (`B,M,N,K` where batched), the tuner's input.
-/// At most 10,000 shapes per process. Several processes may share a folder.
+/// record: a folder; problems answered below `near` are appended, each once, to the untuned list of their module and
+/// target, <record>/<module>_untuned_gemm_<gfx>_<cu_num>.csv, with the columns that the module's tuner reads (`M,N,K`;
+/// `B` before them, `q_dtype_w` or bf16's flags behind). A signature without a module has a list under its own name.
+/// At most 10,000 shapes per process. Several processes may share a folder. A file with other columns is left alone.
 struct DispatcherOptions {
   bool verbose = false;
   std::string force;          // an instance's name: chosen for every problem
