@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "src/shape_list.hpp"
 #include "tiny_library.hpp"
 
 namespace {
@@ -32,7 +33,7 @@ class RecorderTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder); }
 
   Dispatcher recording() const { return Dispatcher(tiny::registry(), DispatcherOptions{false, "", folder, ""}); }
-  std::string file() const { return folder + "/gemm_fp16_rcr_untuned.csv"; }
+  std::string file() const { return folder + "/gemm_fp16_rcr_untuned_gemm_gfx942_304.csv"; }
 
   std::string folder;
   Device device = Device::simulated("gfx942");
@@ -66,7 +67,67 @@ TEST_F(RecorderTest, BatchedSignaturesHaveAColumnMore) {
   ASSERT_TRUE(registry.add(tiny::instance("batched", 9, batched, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false})).ok());
   const Dispatcher dispatcher{registry, DispatcherOptions{false, "", folder, ""}};
   dispatcher.select(Problem(batched).shape(3, 4, 5).batch(2), device);
-  EXPECT_EQ(lines_of(folder + "/gemm_fp16_rcr_batched_untuned.csv"), (std::vector<std::string>{"B,M,N,K", "2,3,4,5"}));
+  EXPECT_EQ(lines_of(folder + "/gemm_fp16_rcr_batched_untuned_gemm_gfx942_304.csv"),
+            (std::vector<std::string>{"B,M,N,K", "2,3,4,5"}));
+}
+
+TEST_F(RecorderTest, EachTargetHasItsOwnList) {
+  const Dispatcher dispatcher = recording();
+  for (const char* target : {"gfx942:304", "gfx942:80", "gfx942:304"})
+    dispatcher.select(tiny::problem(300, 300, 100), Device::simulated(target));
+  for (const char* target : {"gfx942_304", "gfx942_80"})
+    EXPECT_EQ(lines_of(folder + "/gemm_fp16_rcr_untuned_gemm_" + target + ".csv"),
+              (std::vector<std::string>{"M,N,K", "300,300,100"}));
+}
+
+TEST_F(RecorderTest, AFileWithOtherColumnsIsLeftAlone) {
+  std::filesystem::create_directories(folder);
+  std::ofstream(file()) << "B,M,N,K\n1,2,3,4\n";
+  const Dispatcher dispatcher = recording();
+  ::testing::internal::CaptureStderr();
+  dispatcher.select(tiny::problem(300, 300, 100), device);
+  dispatcher.select(tiny::problem(301, 300, 100), device);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("its columns are not M,N,K\n"), std::string::npos) << said;
+  EXPECT_EQ(lines_of(file()), (std::vector<std::string>{"B,M,N,K", "1,2,3,4"}));
+}
+
+struct Expected {
+  const char* signature;
+  const char* file;
+  const char* header;
+  const char* line;
+};
+
+TEST(ShapeList, IsTheOneThatTheModulesTunerReads) {
+  constexpr const char* kDense = "M,N,K,bias,dtype,outdtype,scaleAB,bpreshuffle";
+  constexpr Expected expected[] = {
+      {"a8w8:int8", "a8w8", "M,N,K,q_dtype_w", "2,3,4,torch.int8"},
+      {"a8w8:int8:fp16", "a8w8", "M,N,K,q_dtype_w", "2,3,4,torch.int8"},
+      {"a8w8:fp8_fnuz", "a8w8", "M,N,K,q_dtype_w", "2,3,4,torch.float8_e4m3fnuz"},
+      {"a8w8:fp8_ocp", "a8w8", "M,N,K,q_dtype_w", "2,3,4,torch.float8_e4m3fn"},
+      {"a8w8_bpreshuffle:fp8_ocp", "a8w8_bpreshuffle", "M,N,K,q_dtype_w", "2,3,4,torch.float8_e4m3fn"},
+      {"a8w8_blockscale:fp8_fnuz", "a8w8_blockscale", "M,N,K", "2,3,4"},
+      {"a8w8_blockscale_bpreshuffle:fp8_ocp", "a8w8_blockscale_bpreshuffle", "M,N,K", "2,3,4"},
+      {"a4w4_blockscale", "a4w4_blockscale", "M,N,K", "2,3,4"},
+      {"batched_a8w8", "batched_a8w8", "B,M,N,K", "5,2,3,4"},
+      {"batched_bf16", "batched_bf16", "B,M,N,K", "5,2,3,4"},
+      {"bf16", "bf16", kDense, "2,3,4,False,torch.bfloat16,torch.bfloat16,False,False"},
+      {"bf16:fp32:bias", "bf16", kDense, "2,3,4,True,torch.bfloat16,torch.float32,False,False"},
+      {"gemm_bf16_rcr_preshuffle", "bf16", kDense, "2,3,4,False,torch.bfloat16,torch.bfloat16,False,True"},
+      {"bf16:rrr", "gemm_bf16_rrr", "M,N,K", "2,3,4"},
+      {"a8w8:int8:bias", "gemm_int8_bf16_rcr_rowwise_bias", "M,N,K", "2,3,4"},
+      {"fp16", "gemm_fp16_rcr", "M,N,K", "2,3,4"},
+      {"bf8_ocp", "gemm_bf8_ocp_bf16_rcr", "M,N,K", "2,3,4"},
+  };
+  for (const Expected& e : expected) {
+    const Result<Signature> signature = parse_signature(e.signature);
+    ASSERT_TRUE(signature) << e.signature;
+    const detail::ShapeList list = detail::shape_list(*signature, Arch::gfx942, 80, {2, 3, 4, 5});
+    EXPECT_EQ(list.file, std::string(e.file) + "_untuned_gemm_gfx942_80.csv") << e.signature;
+    EXPECT_EQ(list.header, e.header) << e.signature;
+    EXPECT_EQ(list.line, e.line) << e.signature;
+  }
 }
 
 TEST_F(RecorderTest, StopsAtItsBound) {

@@ -152,3 +152,10 @@ def test_types_that_make_no_gemm_are_a_located_error(tmp_path: Path) -> None:
     line = row(16, SMALL_M).replace(",ck,", ",torch.float32,ck,")
     plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [line], header))
     assert reasons(plan) == ["invalid(T015)"] and [d.code for d in plan.diagnostics] == ["T015"]
+
+
+@pytest.mark.parametrize("name", ['a"; }', "back\\slash", "naïve", "tab\there"])
+def test_names_that_could_not_stand_in_code_are_errors(tmp_path: Path, name: str) -> None:
+    quoted = '"' + name.replace('"', '""') + '"'
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [row(16, quoted, libtype="asm")]))
+    assert reasons(plan) == ["invalid(T016)"] and has_errors(plan)

@@ -15,7 +15,7 @@ from ckgen.model.fate import Fate, FateKind
 from ckgen.model.finding import Finding
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
-from ckgen.plan.identify import Identifier, Signatures, meaningless, unparsable
+from ckgen.plan.identify import Identifier, Signatures, is_printable, meaningless, unparsable, unprintable
 from ckgen.rules import judge
 
 MAX_ERROR_RATIO = 0.05
@@ -100,6 +100,9 @@ def _find_invalid(context: RowContext, entries: Sequence[Entry]) -> None:
         if entry.generated and entry.kernel is None:
             context.findings.append(unparsable(entry.row, context.place(entry.row)))
             entry.invalid = "T012"
+        elif not is_printable(entry.row):
+            context.findings.append(unprintable(entry.row, context.place(entry.row)))
+            entry.invalid = "T016"
         elif entry.key is not None:
             other = first.setdefault((entry.row.layer, entry.key), entry)
             if other is not entry and _winner(other.row) != _winner(entry.row):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,8 @@ from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Discriminators, TunedRow
+
+_PRINTABLE = re.compile(r"[ -!#-\[\]-~]*")
 
 Signatures = tuple[GemmSignature, ...]
 
@@ -54,6 +57,22 @@ class Identifier:
     def _flavour(self, target: Target | None) -> Fp8Flavour | None:
         arch = self.archs.get(target.gfx) if target is not None else None
         return arch.fp8_flavour if arch is not None else None
+
+
+def is_printable(row: TunedRow) -> bool:
+    """Whether library and kernel can stand in a C++ string as they are: printable ASCII, no quote, no backslash."""
+    return _PRINTABLE.fullmatch(row.kernel) is not None and _PRINTABLE.fullmatch(row.library) is not None
+
+
+def unprintable(row: TunedRow, place: Location) -> Diagnostic:
+    """A row whose names could not be emitted unchanged."""
+    return Diagnostic(
+        code="T016",
+        message=f"kernel or library name is not plain text: {row.kernel!r} of {row.library!r}",
+        location=place,
+        detail=("expected printable ASCII without quotes and backslashes",),
+        hint="mend the name; ckgen never alters one",
+    )
 
 
 def unparsable(row: TunedRow, place: Location) -> Diagnostic:

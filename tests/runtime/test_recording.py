@@ -1,0 +1,65 @@
+"""What CKGEN_RECORD leaves is what the tables loader calls a shape list of the right module, from several processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ckgen.families.gemm.modules import modules
+from ckgen.tables.classify import TableKind, classify, resolve_module
+from ckgen.tables.load import LoadOptions, load_tables
+from cpp_build import ROOT, built
+
+pytestmark = pytest.mark.cpp
+CPP = ROOT / "dispatcher_cpp"
+KNOWN = {name: found.module for name, found in modules().items()}
+PROCESSES, SHIFT, SHAPES = 3, 10, 20
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recorded")
+    program = folder / "recording"
+    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    includes = [f"-I{CPP / 'include'}", f"-I{CPP / 'tests'}"]
+    source = Path(__file__).with_name("recording.cpp")
+    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", *includes]
+    subprocess.run(["g++", *flags, str(source), str(archive), "-ldl", "-lpthread", "-o", str(program)], check=True)
+    lists = folder / "lists"
+    environment = os.environ | {"CKGEN_RECORD": str(lists)}
+    running = [subprocess.Popen([program, str(SHIFT * i)], env=environment) for i in range(PROCESSES)]
+    assert [process.wait() for process in running] == [0] * PROCESSES
+    return lists
+
+
+def test_the_loader_calls_every_file_a_shape_list(recorded: Path) -> None:
+    options = LoadOptions(frozenset({"gemm"}), None, KNOWN, lambda _: frozenset(), lambda _: None)
+    loaded = load_tables([recorded], options)
+    assert not loaded.diagnostics
+    assert {file.kind for file in loaded.files} == {TableKind.GEMM_SHAPES}
+    shapes = SHAPES + SHIFT * (PROCESSES - 1)
+    per_line = {"a8w8": 2, "bf16": 1}
+    for file in loaded.files:
+        assert file.row_count == shapes * per_line.get(file.path.split("_untuned_")[0], 1), file.path
+
+
+def test_every_module_is_told_by_its_file_and_has_its_peers_columns(recorded: Path) -> None:
+    expected = {f"{name}_untuned_gemm_{target}.csv" for name in KNOWN for target in ("gfx942_80", "gfx950_256")}
+    assert {path.name for path in recorded.iterdir()} == expected
+    for path in recorded.iterdir():
+        header = path.read_text(encoding="utf-8").splitlines()[0].split(",")
+        assert classify(header) is TableKind.GEMM_SHAPES
+        module = resolve_module(path.name, "B" in header, None, (), KNOWN, lambda _: frozenset())
+        assert module is not None and path.name.startswith(f"{module.name}_untuned_gemm_")
+        assert header == _peers_header(module.name), path.name
+
+
+def _peers_header(module: str) -> list[str]:
+    """The columns of AITER's own list of that module."""
+    batched = module.startswith("batched_")
+    stem = f"{module.removeprefix('batched_')}_untuned_{'batched_' if batched else ''}gemm"
+    text = (ROOT / "tuning" / "aiter" / f"{stem}.csv").read_text(encoding="utf-8")
+    return text.splitlines()[0].strip().split(",")
