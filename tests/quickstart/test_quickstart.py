@@ -4,8 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
@@ -45,13 +43,11 @@ def test_everything_is_selected_run_and_right() -> None:
     assert "near" in document["explain"] and "✔" in document["explain"]
 
 
-def test_again_it_builds_nothing_and_prints_whole_names(tmp_path: Path) -> None:
+def test_again_it_builds_nothing_and_prints_whole_names() -> None:
     quickstart("--json")
     library = BUILD.parent / "quickstart" / "build" / "libckgen_quickstart_runtime.so"
     before = library.stat().st_mtime_ns
-    start = time.monotonic()
     done = quickstart()
-    assert time.monotonic() - start < 60  # a hang, not a speed
     assert library.stat().st_mtime_ns == before
     lines = done.stdout.splitlines()
     assert any(line.rstrip().endswith("_intrawave_v3") for line in lines) and not any("…" in x for x in lines[:50])

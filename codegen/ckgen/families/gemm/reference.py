@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -77,6 +78,8 @@ def make_operands(signature: GemmSignature, shape: Shape, seed: int) -> Operands
     def values(dtype: DType, *sizes: int) -> Values:
         if dtype is DType.INT8:
             return random.integers(-20, 21, sizes).astype(np.float64)
+        if dtype.bits <= 8:
+            return random.choice(_small_values(dtype), sizes)
         return decode(encode(random.uniform(-2.0, 2.0, sizes), dtype))
 
     def scales(*sizes: int) -> Values:
@@ -95,6 +98,14 @@ def make_operands(signature: GemmSignature, shape: Shape, seed: int) -> Operands
         scales(scaled, *b_sizes) if b_sizes else None,
         values(DType.FP32, n) if signature.bias else None,
     )
+
+
+@cache
+def _small_values(dtype: DType) -> Values:
+    """Every value of a narrow float from -2 to 2."""
+    codes = np.arange(1 << dtype.bits, dtype=np.uint8).view(_NUMPY[dtype])
+    decoded = decode(codes)
+    return decoded[np.abs(decoded) <= 2]
 
 
 def expect(operands: Operands, k_batch: int = 1) -> Expected:

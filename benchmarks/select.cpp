@@ -1,0 +1,188 @@
+// Dispatcher::select() over a generated library of the shipped tables, per module and tier, beside an unordered_map
+// keyed as AITER keys it: one find of the exact shape in a map of the module's rows.
+// Prints "<module> <tier> <problems> <ns> <ns of the map> <allocations>" lines; benchmarks/select.py reads them.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <random>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <bench/register.hpp>
+#include <ckgen/ckgen.hpp>
+
+namespace {
+
+long allocations = 0;
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace {
+
+using namespace ckgen;
+
+constexpr std::size_t kProblems = 65536;
+constexpr int kRounds = 11;
+
+struct Key {
+  std::string_view gfx;
+  std::int32_t cu_num, batch, m, n, k;
+  bool operator==(const Key& o) const {
+    return gfx == o.gfx && cu_num == o.cu_num && batch == o.batch && m == o.m && n == o.n && k == o.k;
+  }
+};
+
+// The boost hash_combine mix over the same fields.
+struct Hash {
+  std::size_t operator()(const Key& key) const {
+    std::size_t h = std::hash<std::string_view>{}(key.gfx);
+    for (const std::int32_t x : {key.cu_num, key.batch, key.m, key.n, key.k}) {
+      h ^= std::hash<std::int32_t>{}(x) + 0x9e3779b9U + (h << 6) + (h >> 2);
+    }
+    return h;
+  }
+};
+
+struct Query {
+  const LookupTable* table;
+  const Device* device;
+  std::int32_t batch, m, n, k;
+};
+
+struct Module {
+  const SignatureUnit* unit;
+  std::vector<Query> rows;  // what can run and was measured
+};
+
+std::vector<Device>& devices() {
+  static std::vector<Device> all;
+  return all;
+}
+
+const Device* device_of(const LookupTable& table) {
+  for (const Device& device : devices()) {
+    if (device.arch() == table.arch && device.cu_num() == table.cu_num) return &device;
+  }
+  return nullptr;
+}
+
+Module read(const SignatureUnit& unit) {
+  Module module{&unit, {}};
+  for (std::uint32_t t = 0; t < unit.table_count; ++t) {
+    const LookupTable& table = *unit.tables[t];
+    const Device* device = device_of(table);
+    for (std::uint32_t g = 0; g < table.group_count && device != nullptr; ++g) {
+      const Group& group = table.groups[g];
+      for (std::uint32_t r = 0; r < group.rung_count; ++r) {
+        const Rung& rung = table.rungs[group.rung_begin + r];
+        for (std::uint64_t m = rung.first; m <= rung.last; m += rung.step)
+          module.rows.push_back({&table, device, static_cast<std::int32_t>(group.batch), static_cast<std::int32_t>(m),
+                                 static_cast<std::int32_t>(group.n), static_cast<std::int32_t>(group.k)});
+      }
+    }
+  }
+  return module;
+}
+
+/// What a caller writes: the problem is made anew for every call.
+Selection select(const Dispatcher& dispatcher, const Signature& signature, const Query& q) {
+  return dispatcher.select(Problem(signature).shape(q.m, q.n, q.k).batch(q.batch == 0 ? 1 : q.batch), *q.device);
+}
+
+enum Set { exact, near, far, untuned, set_count };
+constexpr const char* set_names[set_count] = {"exact", "near", "far", "untuned"};
+
+Set set_of(Tier tier) {
+  switch (tier) {
+    case Tier::exact: return exact;
+    case Tier::near_: return near;
+    case Tier::far_: return far;
+    case Tier::heuristic:
+    case Tier::other_cu:
+    case Tier::default_: return untuned;
+    default: return set_count;
+  }
+}
+
+/// Random problems around the module's rows, sorted by the tier that answers them.
+void draw(const Dispatcher& dispatcher, const Module& module, std::vector<Query> (&sets)[set_count]) {
+  std::mt19937 random(1);
+  for (std::size_t tries = 0; tries < 100 * kProblems; ++tries) {
+    Query q = module.rows[random() % module.rows.size()];
+    switch (random() % 4) {
+      case 0: break;
+      case 1: q.m += 1 + static_cast<std::int32_t>(random() % 64); break;
+      case 2: q.m = 1 + static_cast<std::int32_t>(random() % 100'000); break;
+      default: q.n += 128 * (1 + static_cast<std::int32_t>(random() % 64));
+    }
+    const Set set = set_of(select(dispatcher, module.unit->signature, q).tier);
+    if (set != set_count && sets[set].size() < kProblems) sets[set].push_back(q);
+    if (std::all_of(sets, sets + set_count, [](const auto& found) { return found.size() == kProblems; })) return;
+  }
+}
+
+template <class F>
+double median_ns(const std::vector<Query>& queries, F&& ask) {
+  double times[kRounds];
+  for (double& time : times) {
+    const auto start = std::chrono::steady_clock::now();
+    std::uint64_t sum = 0;
+    for (const Query& q : queries) sum += ask(q);
+    const auto stop = std::chrono::steady_clock::now();
+    volatile std::uint64_t sink = sum;
+    static_cast<void>(sink);
+    time = std::chrono::duration<double, std::nano>(stop - start).count() / static_cast<double>(queries.size());
+  }
+  std::nth_element(times, times + kRounds / 2, times + kRounds);
+  return times[kRounds / 2];
+}
+
+void measure(const Dispatcher& dispatcher, const Module& module) {
+  std::unordered_map<Key, std::uint32_t, Hash> map;
+  const auto key_of = [](const Query& q) {
+    return Key{q.device->gfx(), static_cast<std::int32_t>(q.device->cu_num()), q.batch, q.m, q.n, q.k};
+  };
+  for (const Query& row : module.rows) map.emplace(key_of(row), static_cast<std::uint32_t>(map.size()));
+  std::vector<Query> sets[set_count];
+  draw(dispatcher, module, sets);
+  for (int set = 0; set < set_count; ++set) {
+    if (sets[set].empty()) continue;
+    const long before = allocations;
+    const double ours = median_ns(
+        sets[set], [&](const Query& q) { return select(dispatcher, module.unit->signature, q).instance; });
+    const long made = allocations - before;
+    const double theirs = median_ns(sets[set], [&](const Query& q) -> std::uint32_t {
+      const auto found = map.find(key_of(q));
+      return found == map.end() ? 0 : found->second;
+    });
+    std::printf("%s %s %zu %.2f %.2f %ld\n", module.unit->name, set_names[set], sets[set].size(), ours, theirs, made);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) devices().push_back(Device::simulated(argv[i]));
+  Registry registry;
+  if (!bench::register_all(registry).ok()) return 1;
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const Library& library = bench::library();
+  for (std::uint32_t i = 0; i < library.unit_count; ++i) {
+    const Module module = read(*library.units[i]);
+    if (!module.rows.empty()) measure(dispatcher, module);
+  }
+  return 0;
+}

@@ -1,0 +1,74 @@
+"""select() over a library generated from the shipped tables, beside an unordered_map keyed as AITER keys it.
+
+A module named `select` would hide the standard library's from every benchmark, so the file is not called that.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+for _folder in ("codegen", "tests"):
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / _folder))
+
+from cpp_build import built
+from support import CXX, ROOT, compiler, cpu_name
+
+from ckgen import paths
+from ckgen.emit.render import render
+from ckgen.model.target import Target
+from ckgen.plan.options import PlanOptions
+from ckgen.plan.planner import make_plan
+from ckgen.specs.archs import load_archs
+
+TARGETS = (Target("gfx942", 304), Target("gfx942", 80), Target("gfx950", 256))
+GOALS = {"exact": 50, "near": 50, "far": 200, "untuned": 200}
+_JOBS = 2
+
+
+def main() -> None:
+    """Prints the table."""
+    plan = make_plan(PlanOptions(targets=TARGETS, tuning=(paths.tuning_dir() / "aiter",)), load_archs())
+    with tempfile.TemporaryDirectory() as folder:
+        program = build_program(Path(folder), render(plan, "bench"))
+        targets = [str(target) for target in TARGETS]
+        done = subprocess.run([str(program), *targets], capture_output=True, text=True, check=True)
+    print(f"select  {cpu_name()}, {compiler()} -O2, up to 65,536 random problems per line on {', '.join(targets)},")
+    print("        median of 11 rounds, making the Problem included; the map: one find of the exact shape")
+    print(f"  {'signature':50} {'tier':8} {'problems':>8} {'select':>9} {'map':>9}  ratio  allocations")
+    for line in done.stdout.splitlines():
+        name, tier, problems, ours, theirs, allocations = line.split()
+        ratio = float(theirs) / float(ours)
+        print(f"  {name:50} {tier:8} {problems:>8} {ours:>6} ns {theirs:>6} ns {ratio:5.1f}x  {allocations}")
+    print(f"  goals on a quiet machine, in ns: {', '.join(f'{tier} {ns}' for tier, ns in GOALS.items())}")
+    print("  untuned: heuristic, other_cu and default")
+    print("reproduce: python benchmarks/select_kernel.py")
+
+
+def build_program(here: Path, tree: dict[str, str]) -> Path:
+    """The generated sources and select.cpp, linked with ckgen's own library."""
+    sources = [ROOT / "benchmarks/select.cpp"]
+    for path, text in tree.items():
+        (here / path).parent.mkdir(parents=True, exist_ok=True)
+        (here / path).write_text(text, encoding="utf-8")
+        if path.endswith(".cpp"):
+            sources.append(here / path)
+    flags = ["-std=c++17", "-O2", f"-I{paths.dispatcher_dir() / 'include'}", f"-I{here / 'include'}"]
+
+    def compile_one(numbered: tuple[int, Path]) -> str:
+        target = str(here / f"{numbered[0]}.o")
+        subprocess.run([CXX, *flags, "-c", str(numbered[1]), "-o", target], check=True)
+        return target
+
+    with ThreadPoolExecutor(_JOBS) as pool:
+        objects = list(pool.map(compile_one, enumerate(sources)))
+    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    subprocess.run([CXX, *objects, str(archive), "-ldl", "-lpthread", "-o", str(here / "select")], check=True)
+    return here / "select"
+
+
+if __name__ == "__main__":
+    main()
