@@ -32,7 +32,7 @@ ARGUMENTS = parse_arguments()
 for variable in ("CKGEN_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = str(ARGUMENTS.threads)  # before numpy loads its BLAS
 
-sys.path.insert(0, str(ROOT / "tests/cpp"))
+sys.path[:0] = [str(ROOT / "tests/cpp"), str(ROOT / "tests")]
 import host_backend as hb  # noqa: E402
 import numpy as np  # noqa: E402
 

@@ -30,9 +30,7 @@ constexpr std::size_t row_count = sizeof(rows) / sizeof(rows[0]);
 struct Key {
   std::string_view gfx;
   std::int32_t cu_num, m, n, k;
-  bool operator==(const Key& o) const {
-    return gfx == o.gfx && cu_num == o.cu_num && m == o.m && n == o.n && k == o.k;
-  }
+  bool operator==(const Key& o) const { return gfx == o.gfx && cu_num == o.cu_num && m == o.m && n == o.n && k == o.k; }
 };
 
 // The boost hash_combine mix over the same five fields.
@@ -56,7 +54,8 @@ struct Query {
 std::uint32_t find(const Query& q) {
   for (const ckgen::LookupTable* table : tables) {
     if (table->arch != q.arch || table->cu_num != static_cast<std::uint32_t>(q.cu_num)) continue;
-    const ckgen::Group* group = ckgen::find_group(*table, static_cast<std::uint64_t>(q.n), static_cast<std::uint64_t>(q.k), 0);
+    const ckgen::Group* group =
+        ckgen::find_group(*table, static_cast<std::uint64_t>(q.n), static_cast<std::uint64_t>(q.k), 0);
     if (group == nullptr) return 0;
     const ckgen::Rung* rungs = table->rungs + group->rung_begin;
     const std::uint32_t at = ckgen::rung_at_or_above(*table, *group, static_cast<std::uint64_t>(q.m));
@@ -77,7 +76,8 @@ double median_ns(const std::vector<Query>& queries, F&& lookup) {
     const auto stop = std::chrono::steady_clock::now();
     volatile std::uint64_t sink = sum;
     (void)sink;
-    times.push_back(std::chrono::duration<double, std::nano>(stop - start).count() / static_cast<double>(queries.size()));
+    times.push_back(std::chrono::duration<double, std::nano>(stop - start).count() /
+                    static_cast<double>(queries.size()));
   }
   std::nth_element(times.begin(), times.begin() + 5, times.end());
   return times[5];
@@ -106,7 +106,8 @@ int main() {
   std::size_t wrong = 0;
   for (const Query& q : hit) wrong += find(q) == 0;
   std::printf("rows %zu\nunanswered %zu\n", row_count, wrong);
-  const std::pair<const char*, const std::vector<Query>*> sets[] = {{"hit", &hit}, {"between", &between}, {"miss", &miss}};
+  const std::pair<const char*, const std::vector<Query>*> sets[] = {
+      {"hit", &hit}, {"between", &between}, {"miss", &miss}};
   for (const auto& [name, queries] : sets) {
     std::printf("ckgen_%s %.2f\n", name, median_ns(*queries, find));
     std::printf("map_%s %.2f\n", name, median_ns(*queries, in_map));

@@ -14,7 +14,6 @@ from pathlib import Path
 for _folder in ("codegen", "tests"):
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / _folder))
 
-from cpp_build import built
 from support import CXX, ROOT, compiler, cpu_name
 
 from ckgen import paths
@@ -23,6 +22,7 @@ from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.specs.archs import load_archs
+from cpp_build import built
 
 TARGETS = (Target("gfx942", 304), Target("gfx942", 80), Target("gfx950", 256))
 GOALS = {"exact": 50, "near": 50, "far": 200, "untuned": 200}

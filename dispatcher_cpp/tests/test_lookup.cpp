@@ -35,7 +35,7 @@ TEST(Rungs, AnswerTheNextMeasuredSizeAtOrAbove) {
 }
 
 TEST(Directory, GivesTheSameRungAsSearchingTheWholeLadder) {
-  constexpr ckgen::Rung rungs[] = {{1, 1, 1, 0},     {16, 64, 16, 1},     {96, 96, 1, 0},
+  constexpr ckgen::Rung rungs[] = {{1, 1, 1, 0},     {16, 64, 16, 1},       {96, 96, 1, 0},
                                    {100, 110, 5, 2}, {1024, 4096, 1024, 1}, {5000, 5000, 1, 0}};
   constexpr std::uint16_t count = 6;
   constexpr ckgen::Group group{512, 1024, 0, 0, count, 0, 0};

@@ -1,30 +1,16 @@
 """The host backend from Python: build it as a library, describe a GEMM, run it. For tests and benchmarks."""
 
 import ctypes
-import os
 import pathlib
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
 import numpy as np
 
+from cpp_build import built
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CPP = ROOT / "dispatcher_cpp"
-
-V3 = ["-O3", "-ffp-contract=off", "-mavx2", "-mfma", "-mf16c"]
-V4 = [*V3, "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mprefer-vector-width=512"]
-SOURCES = {
-    "backends/host/cpu.cpp": ["-O2"],
-    "backends/host/driver.cpp": ["-O2"],
-    "backends/host/gemm.cpp": ["-O2"],
-    "backends/host/geometry.cpp": ["-O2"],
-    "backends/host/threads.cpp": ["-O2"],
-    "backends/host/isa_v3.cpp": V3,
-    "backends/host/isa_v4.cpp": V4,
-    "backends/host/isa_v4_bf16.cpp": [*V4, "-mavx512bf16", "-mavx512vnni"],
-    "tests/host_gemm_shim.cpp": ["-O2"],
-}
 
 NUMPY = {
     "fp32": np.float32,
@@ -69,20 +55,13 @@ class Args(ctypes.Structure):
 
 
 def build(folder):
-    """Compile the backend and its C shim into folder/host.so."""
-    flags = ["-std=c++20", "-fPIC", "-fno-exceptions", "-fno-rtti", f"-I{CPP / 'include'}", f"-I{CPP}"]
-
-    def compile_one(item):
-        source, options = item
-        target = pathlib.Path(folder) / (pathlib.Path(source).stem + ".o")
-        subprocess.run(["g++", *flags, *options, "-c", str(CPP / source), "-o", str(target)], check=True)
-        return str(target)
-
-    with ThreadPoolExecutor(max(1, min(4, os.cpu_count() or 1))) as pool:
-        objects = list(pool.map(compile_one, SOURCES.items()))
-    target = pathlib.Path(folder) / "host.so"
-    subprocess.run(["g++", "-shared", *objects, "-lpthread", "-o", str(target)], check=True)
-    return target
+    """Link the C shim and ckgen's own library into folder/host.so."""
+    archive = built("ckgen_dispatcher") / "dispatcher_cpp/libckgen_dispatcher.a"
+    library = pathlib.Path(folder) / "host.so"
+    flags = ["-std=c++20", "-O2", "-fPIC", "-shared", f"-I{CPP / 'include'}", f"-I{CPP}"]
+    whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", "-ldl", "-lpthread"]
+    subprocess.run(["g++", *flags, str(CPP / "tests/host_gemm_shim.cpp"), "-o", str(library), *whole], check=True)
+    return library
 
 
 def load(path):

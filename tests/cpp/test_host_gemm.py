@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from host_reference import Case, Problem, check, run_host, run_twin, shuffle_reference
 
+from cpp_build import built
+
 pytestmark = pytest.mark.cpp
 
 FP8 = ["fp8_fnuz", "fp8_ocp", "bf8_fnuz", "bf8_ocp"]
@@ -310,7 +312,12 @@ def digest_in(path, **environment):
         text=True,
         check=True,
         cwd=here,
-        env={**os.environ, "PYTHONPATH": here, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{here}:{pathlib.Path(here).parent}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **environment,
+        },
     )
     return run.stdout.split()
 
@@ -332,10 +339,11 @@ def test_macro_tile_does_not_change_a_bit(lib):
     assert len(seen) == 1
 
 
-def test_isa_objects_define_nothing_that_the_linker_could_share(library_path):
+def test_isa_objects_define_nothing_that_the_linker_could_share():
     """An inline function compiled for AVX-512 must not become everybody's copy: it would crash an older CPU."""
+    objects = built("ckgen_dispatcher") / "dispatcher_cpp/backends/host/CMakeFiles/ckgen_host_backend.dir"
     for isa in hb.ISAS[:3]:
-        target = library_path.parent / f"isa_{isa.removeprefix('x86_64_')}.o"
+        target = objects / f"isa_{isa.removeprefix('x86_64_')}.cpp.o"
         run = subprocess.run(["nm", "-g", "--defined-only", "-C", target], capture_output=True, text=True, check=True)
         symbols = [line.split(maxsplit=2)[2] for line in run.stdout.splitlines()]
         assert len(symbols) == 1 and "kIsa" in symbols[0], symbols

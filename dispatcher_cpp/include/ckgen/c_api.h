@@ -1,11 +1,11 @@
 /* ckgen over plain C: opaque handles, size-prefixed structs, a status code and the caller's own message buffer.
  *
- * Every struct begins with `size`, which the caller sets to its sizeof; a call that is given a smaller one refuses it, and
- * fields that are added later are only touched where `size` covers them. Every function returns a ckgen_status; where it
- * is not CKGEN_OK the reason is written to `message` (NUL-terminated, cut at message.size; a null buffer is allowed).
- * Null handles and null outputs are refused, never followed. No C++ exception crosses.
- * Thread-safety: a dispatcher and a device may be used by any number of threads; a registry by one at a time while it
- * is filled. What is returned as `const char*` lives as long as the handle that it was asked of. */
+ * Every struct begins with `size`, which the caller sets to its sizeof; a call that is given a smaller one refuses it,
+ * and fields that are added later are only touched where `size` covers them. Every function returns a ckgen_status;
+ * where it is not CKGEN_OK the reason is written to `message` (NUL-terminated, cut at message.size; a null buffer is
+ * allowed). Null handles and null outputs are refused, never followed. No C++ exception crosses. Thread-safety: a
+ * dispatcher and a device may be used by any number of threads; a registry by one at a time while it is filled. What is
+ * returned as `const char*` lives as long as the handle that it was asked of. */
 #ifndef CKGEN_C_API_H
 #define CKGEN_C_API_H
 
@@ -25,13 +25,7 @@ extern "C" {
 #endif
 
 typedef int32_t ckgen_status;
-enum {
-  CKGEN_OK = 0,
-  CKGEN_UNSUPPORTED = 1,
-  CKGEN_INVALID_ARGUMENT = 2,
-  CKGEN_NO_DEVICE = 3,
-  CKGEN_INTERNAL = 4
-};
+enum { CKGEN_OK = 0, CKGEN_UNSUPPORTED = 1, CKGEN_INVALID_ARGUMENT = 2, CKGEN_NO_DEVICE = 3, CKGEN_INTERNAL = 4 };
 
 #define CKGEN_NO_INDEX 0xffffffffu
 
@@ -137,14 +131,15 @@ CKGEN_API void ckgen_registry_destroy(ckgen_registry* registry);
 CKGEN_API ckgen_status ckgen_registry_add_library(ckgen_registry* registry, const void* library, ckgen_message message);
 CKGEN_API ckgen_status ckgen_registry_size(const ckgen_registry* registry, uint32_t* out, ckgen_message message);
 
-CKGEN_API ckgen_status ckgen_device_simulated(const char* target, uint32_t cu_num, ckgen_device** out, ckgen_message message);
+CKGEN_API ckgen_status ckgen_device_simulated(const char* target, uint32_t cu_num, ckgen_device** out,
+                                              ckgen_message message);
 CKGEN_API ckgen_status ckgen_device_host(ckgen_device** out, ckgen_message message);
 CKGEN_API ckgen_status ckgen_device_current(ckgen_device** out, ckgen_message message);
 CKGEN_API void ckgen_device_destroy(ckgen_device* device);
 CKGEN_API ckgen_status ckgen_device_describe(const ckgen_device* device, ckgen_device_info* out, ckgen_message message);
 
-/* Null options: those of the environment. Options that could not be honoured are said in `message`, with the code of the
- * status, and the dispatcher is made nevertheless. */
+/* Null options: those of the environment. Options that could not be honoured are said in `message`, with the code of
+ * the status, and the dispatcher is made nevertheless. */
 CKGEN_API ckgen_status ckgen_dispatcher_create(const ckgen_registry* registry, const ckgen_options* options,
                                                ckgen_dispatcher** out, ckgen_message message);
 CKGEN_API void ckgen_dispatcher_destroy(ckgen_dispatcher* dispatcher);
@@ -171,8 +166,8 @@ CKGEN_API ckgen_status ckgen_next(const ckgen_dispatcher* dispatcher, const ckge
                                   ckgen_message message);
 /* Writes up to `capacity` selections of instances that support the problem; `count` is how many there are. */
 CKGEN_API ckgen_status ckgen_enumerate(const ckgen_dispatcher* dispatcher, const ckgen_device* device,
-                                       const ckgen_problem* problem, ckgen_selection* out, size_t capacity, size_t* count,
-                                       ckgen_message message);
+                                       const ckgen_problem* problem, ckgen_selection* out, size_t capacity,
+                                       size_t* count, ckgen_message message);
 /* The sentence of a selection without an instance; empty for one that has one. */
 CKGEN_API ckgen_status ckgen_reason(const ckgen_selection* selection, ckgen_message text);
 /* The trail; `needed` (may be null) is its length with the NUL, so that a caller can ask again with more room. */
@@ -181,8 +176,8 @@ CKGEN_API ckgen_status ckgen_explain(const ckgen_dispatcher* dispatcher, const c
 
 /* Null `selection`: the dispatcher's own. */
 CKGEN_API ckgen_status ckgen_plan_create(const ckgen_dispatcher* dispatcher, const ckgen_device* device,
-                                         const ckgen_problem* problem, const ckgen_selection* selection, ckgen_plan** out,
-                                         ckgen_message message);
+                                         const ckgen_problem* problem, const ckgen_selection* selection,
+                                         ckgen_plan** out, ckgen_message message);
 CKGEN_API void ckgen_plan_destroy(ckgen_plan* plan);
 CKGEN_API ckgen_status ckgen_plan_selection(const ckgen_plan* plan, ckgen_selection* out, ckgen_message message);
 CKGEN_API ckgen_status ckgen_plan_workspace(const ckgen_plan* plan, uint64_t* bytes, ckgen_message message);
@@ -190,13 +185,14 @@ CKGEN_API ckgen_status ckgen_plan_workspace(const ckgen_plan* plan, uint64_t* by
 CKGEN_API ckgen_status ckgen_plan_launchable(const ckgen_plan* plan, ckgen_message message);
 
 /* With the caller's workspace, aligned to 64 bytes. */
-CKGEN_API ckgen_status ckgen_run(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_gemm_args* args,
-                                 void* workspace, void* stream, ckgen_message message);
+CKGEN_API ckgen_status ckgen_run(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
+                                 const ckgen_gemm_args* args, void* workspace, void* stream, ckgen_message message);
 /* With workspace from the dispatcher's pool. */
 CKGEN_API ckgen_status ckgen_run_pooled(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
                                         const ckgen_gemm_args* args, void* stream, ckgen_message message);
-CKGEN_API ckgen_status ckgen_bench(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_gemm_args* args,
-                                   int32_t warmup, int32_t runs, ckgen_bench_result* out, ckgen_message message);
+CKGEN_API ckgen_status ckgen_bench(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
+                                   const ckgen_gemm_args* args, int32_t warmup, int32_t runs, ckgen_bench_result* out,
+                                   ckgen_message message);
 
 #ifdef __cplusplus
 }

@@ -21,8 +21,12 @@ inline namespace v1 {
 enum class Quant : std::uint8_t { none, per_tensor, rowwise, blockscale, mx };
 enum class Layout : std::uint8_t { rcr, rrr, ccr, crr };
 
-constexpr bool a_is_row_major(Layout l) noexcept { return l == Layout::rcr || l == Layout::rrr; }
-constexpr bool b_is_row_major(Layout l) noexcept { return l == Layout::rrr || l == Layout::crr; }
+constexpr bool a_is_row_major(Layout l) noexcept {
+  return l == Layout::rcr || l == Layout::rrr;
+}
+constexpr bool b_is_row_major(Layout l) noexcept {
+  return l == Layout::rrr || l == Layout::crr;
+}
 
 constexpr std::string_view name(Quant q) noexcept {
   switch (q) {

@@ -84,22 +84,24 @@ struct LookupTable {
   const ExternalKernel* externals;
   std::uint32_t external_count;
   const LadderPolicy* policy;
-  /// Per group, directory_stride entries: the first rung at or above the least M of each ladder_bucket, within the group.
-  /// The last entry is the group's rung_count. Null: ladders are searched from end to end.
+  /// Per group, directory_stride entries: the first rung at or above the least M of each ladder_bucket, within the
+  /// group. The last entry is the group's rung_count. Null: ladders are searched from end to end.
   const std::uint16_t* directory = nullptr;
   std::uint32_t directory_stride = 0;
 };
 
 /// The hash of a group's key, as the generator lays it out (splitmix64's finaliser over the packed words).
 constexpr std::uint32_t group_hash(std::uint32_t n, std::uint32_t k, std::uint32_t batch) noexcept {
-  std::uint64_t x = (static_cast<std::uint64_t>(n) << 32 | k) ^ static_cast<std::uint64_t>(batch) * 0x9e3779b97f4a7c15ULL;
+  std::uint64_t x =
+      (static_cast<std::uint64_t>(n) << 32 | k) ^ static_cast<std::uint64_t>(batch) * 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
   return static_cast<std::uint32_t>(x ^ (x >> 31));
 }
 
 /// The group of (n, k, batch), or null. Sizes beyond 32 bits never match.
-constexpr const Group* find_group(const LookupTable& table, std::uint64_t n, std::uint64_t k, std::uint64_t batch) noexcept {
+constexpr const Group* find_group(const LookupTable& table, std::uint64_t n, std::uint64_t k,
+                                  std::uint64_t batch) noexcept {
   if ((n | k | batch) >> 32 != 0) return nullptr;
   const auto n32 = static_cast<std::uint32_t>(n);
   const auto k32 = static_cast<std::uint32_t>(k);

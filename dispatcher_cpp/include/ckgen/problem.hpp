@@ -54,7 +54,8 @@ class Problem {
   Status status_{};
 };
 
-/// A GEMM problem from a signature's canonical string or alias, e.g. "a8w8_blockscale", "a8w8:int8:fp16", "gemm_fp16_rcr".
+/// A GEMM problem from a signature's canonical string or alias, e.g. "a8w8_blockscale", "a8w8:int8:fp16",
+/// "gemm_fp16_rcr".
 Problem gemm(std::string_view signature) noexcept;
 
 }  // namespace v1

@@ -18,9 +18,10 @@ constexpr const char* tier_name(Tier tier) noexcept {
 
 inline constexpr std::uint32_t no_index = 0xffffffffU;
 
-/// A small value. `instance` indexes the registry (no_index when unsupported); `k_batch` 0 means that the kernel decides.
-/// `table_m` is the measured M that answered (0 when no row did). `external` indexes Registry::external(): the kernel of
-/// another library that the table's winner names, no_index when there is none. `rule` and its numbers say why not.
+/// A small value. `instance` indexes the registry (no_index when unsupported); `k_batch` 0 means that the kernel
+/// decides. `table_m` is the measured M that answered (0 when no row did). `external` indexes Registry::external(): the
+/// kernel of another library that the table's winner names, no_index when there is none. `rule` and its numbers say why
+/// not.
 struct Selection {
   std::uint32_t instance = no_index;
   std::uint32_t k_batch = 1;
