@@ -304,6 +304,9 @@ def digest(path):
     return f"{lib.shim_threads()} {lib.shim_isa()} {h.hexdigest()}"
 
 
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
 def digest_in(path, **environment):
     here = str(pathlib.Path(__file__).resolve().parent)
     run = subprocess.run(

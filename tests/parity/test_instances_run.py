@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from parity_support import Parity
 
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.reference import Expected, Operands, expect, make_operands
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
-from ckgen.model.instance import Instance
 from ckgen.model.tuned_row import Shape
 from ckgen.quickstart.verify import Buffers
 

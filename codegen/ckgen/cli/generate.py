@@ -17,6 +17,7 @@ from ckgen.cli.options import (
     assumptions,
     backends_of,
     json_option,
+    kernel_sets_of,
     module_option,
     ops_of,
     policy_option,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ckgen.emit.generate import Generation
 
 DRIFT = 1
+KERNEL_SET_HELP = "Further kernels to build: a file, or a shipped set (ci, full)."
 
 
 @click.command(cls=Command, name="generate", short_help="Write the C++ library for a list of targets.")
@@ -43,7 +45,7 @@ DRIFT = 1
 @tuning_option
 @module_option
 @assume_option
-@click.option("--kernel-set", "kernel_sets", type=PATH, multiple=True, metavar="YAML", help="Further kernels to build.")
+@click.option("--kernel-set", "kernel_sets", type=PATH, multiple=True, metavar="YAML|NAME", help=KERNEL_SET_HELP)
 @click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits one of the globs.")
 @click.option("--signatures", multiple=True, metavar="GLOB", help="Only signatures whose canonical name fits a glob.")
 @click.option("--backend", "backends", multiple=True, metavar="LIST", help="Only kernels of these backends.")
@@ -75,7 +77,7 @@ def command(**params: Any) -> int:
         ops=ops_of(params["ops"]),
         tuning=tuning_or_shipped(params["tuning"]),
         module=params["module"],
-        kernel_sets=tuple(params["kernel_sets"]),
+        kernel_sets=kernel_sets_of(params["kernel_sets"]),
         kernels=tuple(params["kernels"]),
         signatures=tuple(params["signatures"]),
         backends=backends_of(params["backends"]),
@@ -84,7 +86,9 @@ def command(**params: Any) -> int:
         strict=params["strict"],
         strict_layers=params["strict_layers"],
     )
-    request = Request(options, params["name"], params["out"], tuple(params["tuning"]), mode)
+    request = Request(
+        options, params["name"], params["out"], tuple(params["tuning"]), tuple(params["kernel_sets"]), mode
+    )
     _check_name(request.name)
     out = _usable_out(request.out)
     try:

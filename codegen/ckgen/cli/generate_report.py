@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckgen.cli.output import columns, fates_text, plural, show
+from ckgen.cli.output import columns, fates_text, plural, show, show_verbatim
 from ckgen.emit.manifest import MANIFEST
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.policy import MPolicy
@@ -31,12 +31,13 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The command line: `tuning` as given, empty for the shipped tables, and `out` as given."""
+    """The command line: `tuning`, `kernel_sets` and `out` as given; `tuning` empty for the shipped tables."""
 
     options: PlanOptions
     name: str
     out: Path
     tuning: tuple[Path, ...]
+    kernel_sets: tuple[Path, ...]
     mode: Mode
 
     def command_line(self) -> str:
@@ -47,7 +48,7 @@ class Request:
         parts += _repeated("--tuning", map(str, self.tuning))
         parts += ["--module", options.module] if options.module is not None else []
         parts += _repeated("--assume-gfx", (f"{cu}={gfx}" for cu, gfx in sorted(options.assume_gfx.items())))
-        parts += _repeated("--kernel-set", map(str, options.kernel_sets))
+        parts += _repeated("--kernel-set", map(str, self.kernel_sets))
         parts += _repeated("--kernels", options.kernels)
         parts += _repeated("--signatures", options.signatures)
         parts += _repeated("--backend", sorted(options.backends))
@@ -70,9 +71,9 @@ def report_text(request: Request, made: Generation, out: Path) -> None:
             show(columns(rows) if rows else f"{request.out.as_posix()}: up to date")
         case Mode.DIFF:
             if changes:
-                show(diff_text(made, out).removesuffix("\n"))
+                show_verbatim(diff_text(made, out).removesuffix("\n"))
         case Mode.CHECK if changes:
-            show(_drift(request, made, out))
+            show_verbatim(_drift(request, made, out))
         case _:
             show(_summary(request, made))
 

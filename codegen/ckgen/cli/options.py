@@ -19,7 +19,18 @@ from ckgen.model.target import Target
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PATH = click.Path(path_type=Path)
+
+class _Path(click.Path):
+    """A path; an empty word, such as an unset variable leaves, is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The Path; a usage error for an empty one."""
+        if value == "":
+            self.fail("a path is expected, got an empty word", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = _Path(path_type=Path)
 _SEPARATORS = re.compile(r"[;,\s]+")
 _ASSUMPTION = re.compile(r"([0-9]{1,9})=(\S+)")
 
@@ -114,6 +125,13 @@ def assumptions(texts: Iterable[str], archs: Mapping[str, ArchSpec]) -> dict[int
         if found.setdefault(int(match[1]), match[2]) != match[2]:
             raise UsageError(f"--assume-gfx names two archs for {match[1]} CUs")
     return found
+
+
+def kernel_sets_of(given: Iterable[Path]) -> tuple[Path, ...]:
+    """The files of --kernel-set; a shipped set is meant by its bare name."""
+    from ckgen.families.gemm.kernel_set import kernel_set_file
+
+    return tuple(kernel_set_file(path) for path in given)
 
 
 def tuning_or_shipped(given: Sequence[Path]) -> tuple[Path, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,10 +13,22 @@ import click
 
 from ckgen.model.diagnostic import Diagnostic, Severity
 
+_UNPRINTABLE = re.compile(r"[^\n -~]")
+
 
 def show(text: str) -> None:
-    """A result, on stdout."""
+    """A result, on stdout; what would move a terminal's cursor or colour it is escaped."""
+    click.echo(printable(text))
+
+
+def show_verbatim(text: str) -> None:
+    """A result whose every byte counts, on stdout."""
     click.echo(text)
+
+
+def printable(text: str) -> str:
+    """The text with everything that is neither printable nor a line end as an escape."""
+    return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1] if not found[0].isprintable() else found[0], text)
 
 
 def show_json(value: Any) -> None:
@@ -24,8 +37,8 @@ def show_json(value: Any) -> None:
 
 
 def say(text: str) -> None:
-    """A message, on stderr."""
-    click.echo(text, err=True)
+    """A message, on stderr, escaped as a result is."""
+    click.echo(printable(text), err=True)
 
 
 def say_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:

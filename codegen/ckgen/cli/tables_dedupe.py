@@ -23,16 +23,17 @@ UNDECIDED = 1
 def command(tables: tuple[Path, ...], keep: str, write: bool, module: str | None, assume_gfx: tuple[str, ...]) -> int:
     """Keep one of the rows that answer the same question differently.
 
-    Exit 1: rows without a valid time contradict each other, and none can be kept.
+    The fastest row whose measurement is believed stays. Exit 1: of some rows none is believed, and none is kept.
     """
-    from ckgen.cli.tables_input import load, problems_of
+    from ckgen.cli.tables_input import judgement_of, load, problems_of
     from ckgen.tables.files import write_files
     from ckgen.tables.repair import dedupe, find_conflicts
 
     loaded = load(tables, module, assume_gfx)
     problems = problems_of(loaded)
     say_diagnostics(problems)
-    conflicts = find_conflicts(loaded)
+    judgement = judgement_of(loaded)
+    conflicts = find_conflicts(loaded, judgement.problem, judgement.believed)
     for conflict in conflicts:
         show("\n".join(conflict.lines()))
     decided = [conflict for conflict in conflicts if conflict.keep is not None]
@@ -47,5 +48,5 @@ def command(tables: tuple[Path, ...], keep: str, write: bool, module: str | None
     show(f"{plural(removed, 'row')} of {plural(len(contents), 'file')} {done}")
     if len(decided) == len(conflicts):
         return 0
-    say(f"{plural(len(conflicts) - len(decided), 'contradiction')} without a valid time: remove rows by hand")
+    say(f"{plural(len(conflicts) - len(decided), 'contradiction')} without a time to believe: remove rows by hand")
     return UNDECIDED

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ckgen.cli.options import assumptions
@@ -10,12 +11,15 @@ from ckgen.cli.output import progress
 from ckgen.families.gemm.grammar import fits
 from ckgen.families.gemm.modules import modules
 from ckgen.families.registry import FAMILIES
-from ckgen.model.diagnostic import Diagnostic, sort_key
+from ckgen.model.diagnostic import Diagnostic, Location, sort_key
 from ckgen.model.errors import UsageError
-from ckgen.plan.identify import Identifier, meaningless, unparsable
+from ckgen.model.tuned_row import TunedRow
+from ckgen.plan.fates import Entry, RowContext, examine
+from ckgen.plan.identify import Identifier, is_printable, meaningless, unparsable, unprintable
 from ckgen.plan.planner import gfx_of_cu
 from ckgen.specs.archs import load_archs
 from ckgen.tables.load import LoadedTables, LoadOptions, load_tables
+from ckgen.tables.repair import problem_of
 
 
 def load(tables: Sequence[Path], module: str | None, assumed: Sequence[str]) -> LoadedTables:
@@ -32,8 +36,35 @@ def load(tables: Sequence[Path], module: str | None, assumed: Sequence[str]) -> 
         return load_tables(tables, options)
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the planner makes of rows: which of them are about the same problem, and whose time it believes."""
+
+    entries: Mapping[tuple[int, Location], Entry]
+
+    def problem(self, row: TunedRow) -> Hashable:
+        """Equal for rows of one layer, target and shape that answer the same question."""
+        number = self.entries[_placed(row)].number
+        return number if number >= 0 else problem_of(row)
+
+    def believed(self, row: TunedRow) -> bool:
+        """Whether the row could be selected as far as its measurement goes."""
+        return self.entries[_placed(row)].refused is None
+
+
+def judgement_of(loaded: LoadedTables) -> Judgement:
+    """The planner's view of every row."""
+    archs = load_archs()
+    context = RowContext(Identifier(modules(), archs), archs, None, lambda *_: None, loaded.place)
+    return Judgement({_placed(row): examine(context, row) for row in loaded.rows})
+
+
+def _placed(row: TunedRow) -> tuple[int, Location]:
+    return row.layer, row.location
+
+
 def problems_of(loaded: LoadedTables) -> tuple[Diagnostic, ...]:
-    """Everything wrong but contradictions: bad cells, types that make no GEMM, kernel names that do not parse."""
+    """Everything wrong but contradictions: bad cells, types that make no GEMM, names that do not parse."""
     identifier = Identifier(modules(), load_archs())
     found = list(loaded.diagnostics)
     for row in loaded.rows:
@@ -43,4 +74,6 @@ def problems_of(loaded: LoadedTables) -> tuple[Diagnostic, ...]:
             found.append(meaningless(row, loaded.place(row), error))
         if identifier.is_generated(row) and identifier.kernel(row) is None:
             found.append(unparsable(row, loaded.place(row)))
+        elif not is_printable(row):
+            found.append(unprintable(row, loaded.place(row)))
     return tuple(sorted(found, key=sort_key))

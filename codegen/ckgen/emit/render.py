@@ -10,7 +10,7 @@ from ckgen.emit import cpp
 from ckgen.emit.environment import environment
 from ckgen.emit.lookup_view import policy_view, table_view
 from ckgen.families.gemm.config import HostConfig
-from ckgen.model.instance import Instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.plan.model import GenerationPlan, HeuristicPlan, UnitPlan
 from ckgen.plan.policy import near_gap
 from ckgen.version import __version__

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckgen.families.gemm.config import HostConfig
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.m_policy import aiter_kernel_m, aiter_split_k_m
-from ckgen.model.instance import Instance
 from ckgen.model.selection import Tier
 from ckgen.model.tuned_row import Shape, TunedRow
 from ckgen.plan.ladder import Ladder

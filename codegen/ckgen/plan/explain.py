@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.m_policy import aiter_kernel_m
 from ckgen.families.gemm.problem_rules import Constraints, check, no_instance
-from ckgen.model.instance import Instance
 from ckgen.model.selection import Tier
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.candidates import group_of

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, islice
 
+from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.grammar import Identified
+from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location, Severity
@@ -17,9 +21,13 @@ from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.identify import Identifier, Signatures, is_printable, meaningless, unparsable, unprintable
 from ckgen.rules import judge
+from ckgen.tables.repair import winner
 
 MAX_ERROR_RATIO = 0.05
 """The peer's tuner accepts a kernel whose share of mismatching elements is at most this."""
+
+MOST_PAIRS = 100
+"""Contradicting pairs of one key that are listed; every row is in one of the first pairs."""
 
 FullKey = tuple[Target, int, int, int, int, int]
 """Target, number of the signatures, batch, M, N, K: two rows of one layer with equal keys must agree."""
@@ -69,13 +77,14 @@ class RowContext:
 
 def resolve(context: RowContext, rows: Sequence[TunedRow]) -> list[tuple[Entry, Fate]]:
     """Every row with its fate, in the order given; errors and refused times are added to `context.findings`."""
-    entries = [_entry(context, row) for row in rows]
+    entries = [examine(context, row) for row in rows]
     _find_invalid(context, entries)
     _find_best(entries)
     return [(entry, _fate(context, entry)) for entry in entries]
 
 
-def _entry(context: RowContext, row: TunedRow) -> Entry:
+def examine(context: RowContext, row: TunedRow) -> Entry:
+    """What is known about a row by itself; types that mean nothing are added to `context.findings`."""
     identifier = context.identifier
     generated = identifier.is_generated(row)
     kernel = identifier.kernel(row) if generated else None
@@ -94,8 +103,8 @@ def _entry(context: RowContext, row: TunedRow) -> Entry:
 
 
 def _find_invalid(context: RowContext, entries: Sequence[Entry]) -> None:
-    """Names that do not parse, and rows of one layer that contradict each other."""
-    first: dict[tuple[int, FullKey], Entry] = {}
+    """Names that do not parse or cannot be emitted, and rows of one layer that contradict each other."""
+    groups: dict[tuple[int, FullKey], list[Entry]] = defaultdict(list)
     for entry in entries:
         if entry.generated and entry.kernel is None:
             context.findings.append(unparsable(entry.row, context.place(entry.row)))
@@ -104,10 +113,13 @@ def _find_invalid(context: RowContext, entries: Sequence[Entry]) -> None:
             context.findings.append(unprintable(entry.row, context.place(entry.row)))
             entry.invalid = "T016"
         elif entry.key is not None:
-            other = first.setdefault((entry.row.layer, entry.key), entry)
-            if other is not entry and _winner(other.row) != _winner(entry.row):
-                context.findings.append(_contradiction(context, other.row, entry.row))
-                entry.invalid = other.invalid = "T007"
+            groups[entry.row.layer, entry.key].append(entry)
+    for group in groups.values():
+        if len(group) > 1 and len({winner(entry.row) for entry in group}) > 1:
+            for entry in group:
+                entry.invalid = "T007"
+            pairs = (pair for pair in combinations(group, 2) if winner(pair[0].row) != winner(pair[1].row))
+            context.findings += (_contradiction(context, a.row, b.row) for a, b in islice(pairs, MOST_PAIRS))
 
 
 def _find_best(entries: Sequence[Entry]) -> None:
@@ -148,14 +160,14 @@ def _is_refused(_: RowContext, entry: Entry) -> str | None:
     return entry.refused
 
 
-def _is_overridden(_: RowContext, entry: Entry) -> str | None:
+def _is_overridden(context: RowContext, entry: Entry) -> str | None:
     best = entry.best
-    return str(best.row.location) if best is not None and best.row.layer > entry.row.layer else None
+    return str(context.place(best.row)) if best is not None and best.row.layer > entry.row.layer else None
 
 
-def _is_duplicate(_: RowContext, entry: Entry) -> str | None:
+def _is_duplicate(context: RowContext, entry: Entry) -> str | None:
     best = entry.best
-    return str(best.row.location) if best is not None and best is not entry else None
+    return str(context.place(best.row)) if best is not None and best is not entry else None
 
 
 def _is_external(_: RowContext, entry: Entry) -> str | None:
@@ -170,7 +182,12 @@ def _is_unavailable(context: RowContext, entry: Entry) -> str | None:
     if filtered is not None:
         return filtered
     findings = context.judged(entry)
-    return str(findings[0]) if findings else None
+    if findings:
+        return str(findings[0])
+    signature, shape = entry.signatures[0], entry.row.shape
+    constraints = constraints_of(signature, entry.kernel.config)
+    problem = check(signature, shape) or supports(constraints, shape, entry.row.k_batch or 0)
+    return problem.text if problem is not None else None
 
 
 PREDICATES: tuple[tuple[FateKind, Callable[[RowContext, Entry], str | None]], ...] = (
@@ -191,7 +208,8 @@ def _refusal(context: RowContext, entry: Entry) -> str | None:
     if row.us is not None and not (math.isfinite(row.us) and row.us > 0):
         return f"us = {row.us:g}"
     if row.error_ratio is not None and not row.error_ratio <= MAX_ERROR_RATIO:
-        return f"errRatio = {row.error_ratio:g} > {MAX_ERROR_RATIO}"
+        bound = f" > {MAX_ERROR_RATIO}" if row.error_ratio > MAX_ERROR_RATIO else ""
+        return f"errRatio = {row.error_ratio:g}{bound}"
     share = share_of_peak(context.archs, entry)
     return f"{share:.2f} times the peak rate" if share is not None and share > 1 else None
 
@@ -206,10 +224,6 @@ def share_of_peak(archs: Mapping[str, ArchSpec], entry: Entry) -> float | None:
     peak = arch.peak_ops(signature.a, signature.b, row.target.cu_num)
     operations = 2 * max(row.shape.batch, 1) * row.shape.m * row.shape.n * row.shape.k
     return operations / (row.us * 1e-6) / peak if peak else None
-
-
-def _winner(row: TunedRow) -> tuple[str, str, int | None]:
-    return (row.library, row.kernel, row.k_batch)
 
 
 def _rank(row: TunedRow) -> tuple[int, float]:

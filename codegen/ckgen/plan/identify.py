@@ -15,6 +15,7 @@ from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Discriminators, TunedRow
+from ckgen.tables.read import quoted
 
 _PRINTABLE = re.compile(r"[ -!#-\[\]-~]*")
 
@@ -68,7 +69,7 @@ def unprintable(row: TunedRow, place: Location) -> Diagnostic:
     """A row whose names could not be emitted unchanged."""
     return Diagnostic(
         code="T016",
-        message=f"kernel or library name is not plain text: {row.kernel!r} of {row.library!r}",
+        message=f"kernel or library name is not plain text: {quoted(row.kernel)} of {quoted(row.library)}",
         location=place,
         detail=("expected printable ASCII without quotes and backslashes",),
         hint="mend the name; ckgen never alters one",
@@ -79,7 +80,7 @@ def unparsable(row: TunedRow, place: Location) -> Diagnostic:
     """A ck or ck_tile row whose kernel name fits no grammar of its module."""
     return Diagnostic(
         code="T012",
-        message=f"kernel name does not parse: '{row.kernel}'",
+        message=f"kernel name does not parse: {quoted(row.kernel)}",
         location=place,
         detail=(f"expected {describe_grammar(row.module)}",),
         hint=f"see `ckgen list names --module {row.module}`",

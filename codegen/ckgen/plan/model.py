@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ckgen.families.gemm.heuristic import DecisionRule
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.fate import Fate, FateKind
-from ckgen.model.instance import Instance
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.ladder import Ladder

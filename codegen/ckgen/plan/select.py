@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import ProblemFinding, check, no_instance, supports
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
-from ckgen.model.instance import Instance
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape, TunedRow

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from ckgen.families.gemm.config import GemmConfig
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.heuristic import DecisionRule
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.naming import instance_id, instance_name
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
 from ckgen.model.fate import Fate, FateKind
-from ckgen.model.instance import Instance
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.fates import Entry

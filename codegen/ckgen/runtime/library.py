@@ -139,9 +139,7 @@ class Dispatcher(_Handle):
             problems[field] = rows[:, column]
         chosen = np.zeros(len(rows), dtype=np.dtype(SelectionStruct))
         chosen["size"] = ctypes.sizeof(SelectionStruct)
-        self._abi.call(
-            "select_many", self.handle, device.handle, problems.ctypes.data, len(rows), chosen.ctypes.data
-        )
+        self._abi.call("select_many", self.handle, device.handle, problems.ctypes.data, len(rows), chosen.ctypes.data)
         return chosen
 
     def reason(self, record: Any) -> str:

@@ -16,6 +16,7 @@ ENVIRONMENT = ("CKGEN_TARGETS", "GPU_ARCHS")
 _SEPARATORS = re.compile(r"[;,\s]+")
 _FEATURE = re.compile(r"[a-z][a-z0-9_-]*[+-]")
 _COUNT = re.compile(r"[0-9]+")
+_LARGEST_COUNT = 2**31 - 1
 
 
 class TargetError(UsageError):
@@ -85,9 +86,9 @@ def _element(
         return None
     if not counts:
         return Target(name, arch.default_cu_num)
-    if not _COUNT.fullmatch(counts[0]) or int(counts[0]) == 0:
+    if not _COUNT.fullmatch(counts[0]) or len(counts[0]) > 40 or not 0 < int(counts[0]) <= _LARGEST_COUNT:
         example = f"{name}:{arch.default_cu_num}"
-        errors.append(f"'{element}': '{counts[0]}' is no CU count (a positive number, as in {example})")
+        errors.append(f"'{element}': '{counts[0]}' is no CU count (1 to {_LARGEST_COUNT}, as in {example})")
         return None
     return Target(name, int(counts[0]))
 

@@ -37,16 +37,15 @@ _DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
 _ARCH = re.compile(r"gfx[0-9]{1,2}[0-9a-f]{2}|x86_64_[0-9a-z_]+")
 _LIBRARY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
-_LARGEST = 2**63 - 1
-_LARGEST_SPLIT = 2**31 - 1
+_LARGEST = 2**31 - 1
 _LARGEST_LOG2 = 30
 
 
 def positive(text: str) -> int | Problem:
-    """An integer greater than 0 that fits 64 bits (T005)."""
+    """An integer greater than 0 that a problem or a device may have (T005)."""
     if _DIGITS.fullmatch(text) and len(text) < 40 and 0 < int(text) <= _LARGEST:
         return int(text)
-    return Problem("T005", "is not an integer greater than 0", "expected a decimal integer from 1 to 2^63 - 1")
+    return Problem("T005", "is not an integer greater than 0", "expected a decimal integer from 1 to 2^31 - 1")
 
 
 def number(text: str) -> float | Problem:
@@ -94,7 +93,7 @@ def k_batch(meaning: SplitK, text: str) -> int | Problem | None:
         return value
     if meaning is SplitK.IGNORED:
         return 1
-    largest = _LARGEST_LOG2 if meaning is SplitK.LOG2 else _LARGEST_SPLIT
+    largest = _LARGEST_LOG2 if meaning is SplitK.LOG2 else _LARGEST
     if not (0 <= value <= largest and value.is_integer()):
         what = "log2 of the K batch" if meaning is SplitK.LOG2 else "a count of K splits"
         return Problem("T008", f"is not {what}", f"expected an integer from 0 to {largest}")

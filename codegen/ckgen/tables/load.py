@@ -138,6 +138,8 @@ def _find(argument: Path, layer: int) -> list[TableSource]:
         return tables
     if not argument.exists():
         raise UsageError(f"no such file or directory: {argument}")
+    if not argument.is_file():
+        raise UsageError(f"neither a file nor a directory: {argument}")
     return [TableSource(argument, argument.name, argument.as_posix(), layer, named=True)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +32,7 @@ class RowKey:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Rows of one key with different kernels and the places to show, in file order; no valid time: nothing to keep."""
+    """Rows of one key with different kernels and the places to show, in file order; `keep` None: none is believed."""
 
     key: RowKey
     rows: tuple[TunedRow, ...]
@@ -57,15 +57,32 @@ def winner(row: TunedRow) -> tuple[str, str, int | None]:
     return row.library, row.kernel, row.k_batch
 
 
-def find_conflicts(tables: LoadedTables) -> tuple[Conflict, ...]:
-    """Every key of a layer whose rows name different winners; rows without a target answer for nothing."""
-    groups: dict[RowKey, list[TunedRow]] = defaultdict(list)
+def has_valid_time(row: TunedRow) -> bool:
+    """Whether `us` is a finite time greater than 0."""
+    return row.us is not None and math.isfinite(row.us) and row.us > 0
+
+
+def problem_of(row: TunedRow) -> Hashable:
+    """What a row is about besides target and shape, by its cells alone."""
+    return row.module, row.discriminators
+
+
+def find_conflicts(
+    tables: LoadedTables,
+    problem: Callable[[TunedRow], Hashable] = problem_of,
+    believed: Callable[[TunedRow], bool] = has_valid_time,
+) -> tuple[Conflict, ...]:
+    """Every key of a layer whose rows name different winners; rows without a target answer for nothing.
+
+    Two rows are about the same where `problem` is equal; the fastest that is `believed` is kept.
+    """
+    groups: dict[Hashable, list[TunedRow]] = defaultdict(list)
     for row in tables.rows:
         if row.target is not None:
-            groups[RowKey(row.layer, row.module, row.target, row.shape, row.discriminators)].append(row)
+            groups[row.layer, row.target, row.shape, problem(row)].append(row)
     return tuple(
-        Conflict(key, tuple(group), tuple(map(tables.place, group)), _fastest(group))
-        for key, group in groups.items()
+        Conflict(_key(group[0]), tuple(group), tuple(map(tables.place, group)), _fastest(filter(believed, group)))
+        for group in groups.values()
         if len(group) > 1 and len({winner(row) for row in group}) > 1
     )
 
@@ -81,11 +98,10 @@ def dedupe(tables: LoadedTables, conflicts: Iterable[Conflict]) -> dict[Path, by
     return {source: without_lines(read_bytes(source), lines) for source, lines in lost.items()}
 
 
-def has_valid_time(row: TunedRow) -> bool:
-    """Whether `us` is a finite time greater than 0."""
-    return row.us is not None and math.isfinite(row.us) and row.us > 0
+def _key(row: TunedRow) -> RowKey:
+    assert row.target is not None
+    return RowKey(row.layer, row.module, row.target, row.shape, row.discriminators)
 
 
 def _fastest(rows: Iterable[TunedRow]) -> TunedRow | None:
-    timed = [row for row in rows if has_valid_time(row)]
-    return min(timed, key=lambda row: (row.us, row.location), default=None)
+    return min(filter(has_valid_time, rows), key=lambda row: (row.us, row.location), default=None)

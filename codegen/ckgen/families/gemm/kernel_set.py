@@ -63,8 +63,15 @@ def read_kernel_set(path: Path) -> tuple[KernelCandidate, ...]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError([Diagnostic("K001", f"cannot read: {error}", Location(str(path)))]) from error
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        hint = f"give a YAML file, or one of {', '.join(SHIPPED)}"
+        raise InputError([Diagnostic("K001", f"cannot read: {reason}", Location(str(path)), hint=hint)]) from error
     return load_kernel_set(text, str(path))
+
+
+def kernel_set_file(given: Path) -> Path:
+    """The file that `--kernel-set` means: a shipped set by its bare name, else the path itself."""
+    return _shipped_file(str(given)) if str(given) in SHIPPED else given
 
 
 @cache
@@ -72,8 +79,12 @@ def shipped_set(name: str) -> tuple[KernelCandidate, ...]:
     """A set that comes with ckgen: default, ci or full."""
     if name not in SHIPPED:
         raise UsageError(f"unknown kernel set: '{name}' (a file, or one of {', '.join(SHIPPED)})")
-    path = Path(__file__).with_name("kernel_sets") / f"{name}.yaml"
+    path = _shipped_file(name)
     return load_kernel_set(path.read_text(encoding="utf-8"), f"kernel_sets/{path.name}")
+
+
+def _shipped_file(name: str) -> Path:
+    return Path(__file__).with_name("kernel_sets") / f"{name}.yaml"
 
 
 class _Reader:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from ckgen.families.gemm.config import GemmConfig
+from ckgen.families.gemm.problem_rules import Constraints
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
-
-if TYPE_CHECKING:
-    from ckgen.families.gemm.config import GemmConfig
-    from ckgen.families.gemm.problem_rules import Constraints
-    from ckgen.families.gemm.signature import GemmSignature
 
 
 @dataclass(frozen=True, slots=True)
