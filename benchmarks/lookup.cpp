@@ -52,18 +52,20 @@ struct Query {
 
 // What a dispatcher does with a tuned signature: its table for the device, the ladder of (N, K), the rung of M.
 std::uint32_t find(const Query& q) {
-  for (const ckgen::LookupTable* table : tables) {
-    if (table->arch != q.arch || table->cu_num != static_cast<std::uint32_t>(q.cu_num)) continue;
-    const ckgen::Group* group =
-        ckgen::find_group(*table, static_cast<std::uint64_t>(q.n), static_cast<std::uint64_t>(q.k), 0);
-    if (group == nullptr) return 0;
-    const ckgen::Rung* rungs = table->rungs + group->rung_begin;
-    const std::uint32_t at = ckgen::rung_at_or_above(*table, *group, static_cast<std::uint64_t>(q.m));
-    if (at == group->rung_count) return 0;
-    const auto measured = ckgen::measured_at_or_above(rungs[at], static_cast<std::uint64_t>(q.m));
-    return table->choices[rungs[at].choice].instance + static_cast<std::uint32_t>(measured);
+  const ckgen::LookupTable* table = nullptr;
+  for (const ckgen::LookupTable* known : tables) {
+    const bool same = known->arch == q.arch && known->cu_num == static_cast<std::uint32_t>(q.cu_num);
+    table = same ? known : table;
   }
-  return 0;
+  if (table == nullptr) return 0;
+  const auto m = static_cast<std::uint64_t>(q.m);
+  const ckgen::Group* group =
+      ckgen::find_group(*table, static_cast<std::uint64_t>(q.n), static_cast<std::uint64_t>(q.k), 0);
+  if (group == nullptr) return 0;
+  const std::uint32_t at = ckgen::rung_at_or_above(*table, *group, m);
+  if (at == group->rung_count) return 0;
+  const ckgen::Rung& rung = table->rungs[group->rung_begin + at];
+  return table->choices[rung.choice].instance + static_cast<std::uint32_t>(ckgen::measured_at_or_above(rung, m));
 }
 
 template <class F>

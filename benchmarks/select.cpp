@@ -171,6 +171,9 @@ void measure(const Dispatcher& dispatcher, const Module& module) {
   draw(dispatcher, module, sets);
   for (int set = 0; set < set_count; ++set) {
     if (sets[set].empty()) continue;
+    // A process has one device: its problems come together.
+    std::stable_sort(sets[set].begin(), sets[set].end(),
+                     [](const Query& x, const Query& y) { return x.device < y.device; });
     const long before = allocations;
     const double ours =
         median_ns(sets[set], [&](const Query& q) { return select(dispatcher, module.unit->signature, q).instance; });

@@ -30,7 +30,7 @@ Signature unpack(std::uint64_t packed) noexcept {
     *field = static_cast<DType>(rest & 31);
     rest >>= 5;
   }
-  s.op = static_cast<Op>(rest);
+  s.op = static_cast<Op>(std::min<std::uint64_t>(rest, 0xff));
   return s;
 }
 

@@ -24,7 +24,9 @@ namespace ckgen::inline v1::detail {
 
 inline void write(const ckgen_message& message, std::string_view text) noexcept {
   if (message.text == nullptr || message.size == 0) return;
-  const std::size_t length = std::min(text.size(), message.size - 1);
+  std::size_t length = std::min(text.size(), message.size - 1);
+  const auto is_inside = [&](std::size_t at) { return at < text.size() && (text[at] & 0xC0) == 0x80; };
+  while (length > 0 && is_inside(length)) --length;  // a cut never splits a UTF-8 character
   std::copy_n(text.data(), length, message.text);
   message.text[length] = '\0';
 }

@@ -31,10 +31,10 @@ Selection refused(const Verdict& verdict, std::uint32_t external = no_index) noe
   return selection;
 }
 
-/// Ends the walk at the first candidate that supports the problem. Fields are set one by one, for the same reason as in
-/// detail::resolved.
+/// Ends the walk at the first candidate that supports the problem. Fields are set one by one in the caller's own
+/// result, for the same reason as in detail::resolved.
 struct First {
-  Selection result = refused(detail::no_instance());
+  Selection& result;
 
   bool offer(const Candidate& candidate, const Verdict& verdict) noexcept {
     result.rule = verdict.rule;
@@ -47,7 +47,7 @@ struct First {
     result.tier = candidate.tier;
     return true;
   }
-  void external(std::uint32_t index) noexcept { result.external = index; }
+  void external(std::uint32_t index, const detail::Hit&) noexcept { result.external = index; }
 };
 
 /// Walks to the end: what supports the problem behind the last place where `after` was tried. The last, so that
@@ -69,7 +69,7 @@ struct Following {
     }
     return false;
   }
-  void external(std::uint32_t index) noexcept { winner = index; }
+  void external(std::uint32_t index, const detail::Hit&) noexcept { winner = index; }
 };
 
 Status out_of_memory() noexcept {
@@ -95,12 +95,27 @@ Dispatcher::Impl::Impl(const Registry& source, std::shared_ptr<const detail::Reg
 }
 
 Selection Dispatcher::Impl::select(const Problem& problem, const Device& device) const noexcept {
-  if (!problem.status().ok() || !device) return refused(detail::no_instance());
+  Selection result;
+  First first{result};
+  if (!problem.status().ok() || !device) {
+    result.rule = detail::no_instance().rule;
+    return result;
+  }
   const Query q = query(problem, device);
-  if (const Verdict illegal = detail::check(q.signature, q.sizes); !illegal.ok()) return refused(illegal);
-  First first;
+  const Verdict illegal = detail::check(q.signature, q.sizes);
+  if (!illegal.ok()) {
+    first.offer({}, illegal);
+    return result;
+  }
+  result.rule = detail::no_instance().rule;
   detail::walk(q, first);
-  return first.result;
+  return result;
+}
+
+Selection Dispatcher::Impl::hooked(const Problem& problem, const Device& device) const noexcept {
+  const Selection selection = select(problem, device);
+  hooks.selected(registry, problem, device, selection);
+  return selection;
 }
 
 Dispatcher::Dispatcher(const Registry& registry) noexcept {
@@ -136,10 +151,9 @@ const Registry& Dispatcher::registry() const noexcept {
 
 Selection Dispatcher::select(const Problem& problem, const Device& device) const noexcept {
   if (!impl_) return refused(detail::no_instance());
-  const Selection selection = impl_->select(problem, device);
   if (impl_->hooks.any()) [[unlikely]]
-    impl_->hooks.selected(impl_->registry, problem, device, selection);
-  return selection;
+    return impl_->hooked(problem, device);
+  return impl_->select(problem, device);
 }
 
 Selection Dispatcher::next(const Problem& problem, const Device& device, const Selection& after) const noexcept {

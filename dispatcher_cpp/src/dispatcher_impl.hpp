@@ -28,6 +28,8 @@ struct Dispatcher::Impl {
   }
 
   Selection select(const Problem& problem, const Device& device) const noexcept;
+  /// The same, said and recorded as the options ask.
+  Selection hooked(const Problem& problem, const Device& device) const noexcept;
 
   Registry registry;
   std::shared_ptr<const detail::RegistryState> state;

@@ -1,11 +1,13 @@
-// The trail of a selection as text, tier by tier, in the order of the walk.
-#include <iterator>
+// The trail of a selection as text: the same lines as codegen/ckgen/plan/explain.py writes, but for what only tables
+// know (their file, line and time) and what only a process knows (the kind of device, who provides an external kernel).
 #include <vector>
 
 #include <ckgen/signature_text.hpp>
 
 #include "dispatcher_impl.hpp"
+#include "explain_absent.hpp"
 #include "reason.hpp"
+#include "signature_rules.hpp"
 #include "walk.hpp"
 
 namespace ckgen {
@@ -13,11 +15,13 @@ inline namespace v1 {
 namespace {
 
 using detail::Candidate;
+using detail::Hit;
+using detail::Query;
 using detail::Verdict;
 
 constexpr Tier kTiers[] = {Tier::forced,    Tier::override_, Tier::exact,    Tier::near_,
                            Tier::heuristic, Tier::far_,      Tier::other_cu, Tier::default_};
-constexpr std::size_t kLadderSizes = 4;
+constexpr const char* kDetail = "\n               ";
 
 struct Step {
   Candidate candidate;
@@ -27,13 +31,18 @@ struct Step {
 /// Keeps every candidate up to the one that is taken.
 struct Trail {
   std::vector<Step> steps;
-  std::uint32_t winner = no_index;
+  std::uint32_t external_kernel = no_index;
+  Hit winner;
 
   bool offer(const Candidate& candidate, const Verdict& verdict) {
     steps.push_back({candidate, verdict});
     return verdict.ok();
   }
-  void external(std::uint32_t index) noexcept { winner = index; }
+  void external(std::uint32_t index, const Hit& hit) noexcept {
+    external_kernel = index;
+    winner = hit;
+  }
+  bool taken() const noexcept { return !steps.empty() && steps.back().verdict.ok(); }
 };
 
 const char* kind_name(DeviceKind kind) noexcept {
@@ -41,75 +50,95 @@ const char* kind_name(DeviceKind kind) noexcept {
   return names[static_cast<unsigned>(kind)];
 }
 
-std::string sizes_text(const detail::Query& q) {
-  std::string text = q.signature.batched ? "B=" + std::to_string(q.sizes.batch) + ' ' : "";
-  return text + "M=" + std::to_string(q.sizes.m) + " N=" + std::to_string(q.sizes.n) +
-         " K=" + std::to_string(q.sizes.k);
-}
-
-std::string header(const detail::Query& q, const Device& device) {
-  char signature[kSignatureTextSize];
-  canonical_text(q.signature, signature);
-  return std::string(signature) + "  " + sizes_text(q) + (q.deterministic ? " deterministic" : "") + "  on " +
-         device.gfx() + ':' + std::to_string(device.cu_num()) + " (" + kind_name(device.kind()) + ")\n";
-}
-
-/// The measured sizes of the device's own table for this (N, K), as in "ladder 16, 32, 64, 128, … of 681".
-std::string ladder_text(const detail::Query& q) {
-  const detail::Entry* entry = q.index.find(q.signature, q.arch);
-  if (entry == nullptr) return "nothing was built for this signature and arch";
-  for (std::uint32_t i = entry->table_begin; i < entry->table_end; ++i) {
-    const LookupTable& table = *q.index.table(i).table;
-    if (table.cu_num != q.cu_num) continue;
-    const Group* group = find_group(table, static_cast<std::uint64_t>(q.sizes.n), static_cast<std::uint64_t>(q.sizes.k),
-                                    static_cast<std::uint64_t>(q.key_batch()));
-    if (group == nullptr) return "no rows for N=" + std::to_string(q.sizes.n) + " K=" + std::to_string(q.sizes.k);
-    std::string text;
-    std::uint64_t count = 0;
-    for (std::uint32_t r = 0; r < group->rung_count; ++r) {
-      const Rung& rung = table.rungs[group->rung_begin + r];
-      for (std::uint64_t m = rung.first; m <= rung.last; m += rung.step, ++count) {
-        if (count < kLadderSizes) text += (count == 0 ? "" : ", ") + std::to_string(m);
-      }
-    }
-    if (count > kLadderSizes) text += ", … of " + std::to_string(count);
-    return "no row for M=" + std::to_string(q.sizes.m) + " (ladder " + (count == 0 ? "empty" : text) + ")";
+/// As in "a8w8_blockscale fp8_fnuz·fp8_fnuz→bf16 rcr".
+std::string described(const Signature& s) {
+  std::string text(detail::alias_of(s));
+  if (text.empty()) {
+    text = "gemm";
+    if (s.quant != Quant::none) text += '_' + std::string(name(s.quant));
+    if (s.preshuffle_b) text += "_preshuffle";
+    if (s.batched) text += "_batched";
   }
-  return "no table for this CU count";
-}
-
-std::string empty_tier(const detail::Query& q, Tier tier) {
-  if (tier == Tier::exact) return ladder_text(q);
-  if (tier == Tier::forced && q.is_forced) return "the forced instance is not registered";
-  return "–";
-}
-
-std::string label(Tier tier, const char* mark) {
-  std::string text = "  ";
-  text += tier_name(tier);
-  text.append(text.size() < 12 ? 12 - text.size() : 1, ' ');
-  return text + mark + "  ";
-}
-
-std::string step_text(const detail::Query& q, const Step& step) {
-  std::string text = step.candidate.table_m != 0 ? "M=" + std::to_string(step.candidate.table_m) + " → " : "";
-  text += q.state.instances[step.candidate.instance]->name;
-  text += "   k_batch " + std::to_string(step.candidate.k_batch);
-  if (!step.verdict.ok())
-    text += "\n                 " + detail::reason_text(step.verdict.rule, step.verdict.measured, step.verdict.limit);
+  text += ' ' + std::string(name(s.a)) + "·" + std::string(name(s.b)) + "→" + std::string(name(s.c));
+  text += ' ' + std::string(name(s.layout));
+  if (s.bias) text += " bias";
+  if (s.acc != detail::default_acc(s.a, s.b)) text += " acc " + std::string(name(s.acc));
+  if (s.scale != detail::default_scale(s.quant)) text += " scale " + std::string(name(s.scale));
   return text;
 }
 
-std::string external_text(const detail::Query& q, std::uint32_t winner) {
-  if (winner == no_index) return {};
-  const ExternalKernel& kernel = q.state.externals[winner];
-  const char* how = q.state.providers[winner] == no_index ? "nobody provided it" : "provided";
-  return std::string("  external       the table's winner is ") + kernel.name + " of " + kernel.library + " (" + how +
-         ")\n";
+std::string title(const Query& q, const Device& device) {
+  const bool has_batch = q.signature.batched ? q.sizes.batch != 0 : q.sizes.batch > 1;
+  return "gemm " + described(q.signature) + "  " + (has_batch ? "B=" + std::to_string(q.sizes.batch) + ' ' : "") +
+         "M=" + std::to_string(q.sizes.m) + " N=" + std::to_string(q.sizes.n) + " K=" + std::to_string(q.sizes.k) +
+         (q.deterministic ? " deterministic" : "") + "  on " + device.gfx() + ':' + std::to_string(device.cu_num()) +
+         " (" + kind_name(device.kind()) + ")\n";
 }
 
-std::string trail_text(const detail::Query& q, const Trail& trail) {
-  const bool taken = !trail.steps.empty() && trail.steps.back().verdict.ok();
+/// A tier's word, padded, with the mark of a candidate.
+std::string label(Tier tier, const char* mark) {
+  std::string text = tier_name(tier);
+  text.resize(10, ' ');
+  return "  " + text + ' ' + mark + ' ';
+}
+
+/// What an instance asked of the problem and got, as in " (N % 8 = 0, K % 128 = 0)".
+std::string demands(const Constraints& c, std::uint32_t k_batch) {
+  std::string text;
+  const auto add = [&text](const std::string& demand) { text += (text.empty() ? "" : ", ") + demand; };
+  if (c.m_multiple > 1) add("M % " + std::to_string(c.m_multiple) + " = 0");
+  if (c.n_multiple > 1) add("N % " + std::to_string(c.n_multiple) + " = 0");
+  if (c.k_multiple > 1) add("K % " + std::to_string(c.k_multiple) + " = 0");
+  if (k_batch > 1 && c.k_multiple_per_split != 0)
+    add("K % (" + std::to_string(k_batch) + " · " + std::to_string(c.k_multiple_per_split) + ") = 0");
+  if (c.min_k != 0) add("K / k_batch ≥ " + std::to_string(c.min_k));
+  return text.empty() ? text : " (" + text + ')';
+}
+
+std::string step_text(const Query& q, const Step& step) {
+  const Candidate& c = step.candidate;
+  const InstanceDesc& instance = *q.state.instances[c.instance];
+  std::string text = label(c.tier, step.verdict.ok() ? "✔" : "✘");
+  if (c.table_m != 0) text += "M=" + std::to_string(c.table_m) + " → ";
+  text += instance.name;
+  text += "   k_batch " + (c.k_batch != 0 ? std::to_string(c.k_batch) : "as the kernel decides");
+  if (c.table_m != 0) {
+    text += kDetail + ("measured at M=" + std::to_string(c.table_m));
+    if (c.cu_num != q.cu_num) text += " on " + std::string(arch_name(q.arch)) + ':' + std::to_string(c.cu_num);
+  }
+  text += kDetail;
+  text += step.verdict.ok()
+              ? "supports: ok" + demands(instance.constraints, c.k_batch)
+              : "rejected: " + detail::reason_text(step.verdict.rule, step.verdict.measured, step.verdict.limit);
+  return text + '\n';
+}
+
+std::string absent_text(const Query& q, Tier tier) {
+  const bool unknown = tier == Tier::forced && q.is_forced;
+  return label(tier, " ") + (unknown ? "the forced instance is not registered" : detail::why_absent(q, tier)) + '\n';
+}
+
+std::string external_text(const Query& q, const Trail& trail) {
+  if (trail.external_kernel == no_index) return {};
+  const ExternalKernel& kernel = q.state.externals[trail.external_kernel];
+  const std::uint32_t provider = q.state.providers[trail.external_kernel];
+  const std::string name = kernel.name[0] != '\0' ? kernel.name : "-";
+  return std::string("  external     ") + tier_name(trail.winner.tier) + " M=" + std::to_string(trail.winner.m) + ": " +
+         kernel.library + ' ' + name +
+         (provider == no_index ? "" : std::string("  provided by ") + q.state.instances[provider]->name) + '\n';
+}
+
+std::string ending(const std::string& not_tried, const std::string& external, const Verdict* refusal) {
+  std::string text;
+  if (!not_tried.empty()) text += "  not tried    " + not_tried + '\n';
+  text += external;
+  if (refusal != nullptr)
+    text += "  unsupported  " + detail::reason_text(refusal->rule, refusal->measured, refusal->limit) + '\n';
+  return text;
+}
+
+std::string trail_text(const Query& q, const Trail& trail) {
+  const bool taken = trail.taken();
   std::string text;
   std::string not_tried;
   bool done = false;
@@ -118,17 +147,20 @@ std::string trail_text(const detail::Query& q, const Trail& trail) {
     for (const Step& step : trail.steps) {
       if (step.candidate.tier != tier) continue;
       any = true;
-      text += label(tier, step.verdict.ok() ? "✔" : "✘") + step_text(q, step) + '\n';
+      text += step_text(q, step);
     }
-    if (!any && !done) text += label(tier, " ") + empty_tier(q, tier) + '\n';
+    if (!any && !done) text += absent_text(q, tier);
     if (!any && done) not_tried += (not_tried.empty() ? "" : ", ") + std::string(tier_name(tier));
     done = done || (taken && trail.steps.back().candidate.tier == tier) || (tier == Tier::forced && q.is_forced);
   }
-  text += external_text(q, trail.winner);
-  if (!not_tried.empty()) text += "  not tried      " + not_tried + '\n';
-  if (taken) return text;
   const Verdict last = trail.steps.empty() ? detail::no_instance() : trail.steps.back().verdict;
-  return text + "  unsupported    " + detail::reason_text(last.rule, last.measured, last.limit) + '\n';
+  return text + ending(not_tried, external_text(q, trail), taken ? nullptr : &last);
+}
+
+std::string illegal_text(const Verdict& verdict) {
+  std::string all;
+  for (const Tier tier : kTiers) all += (all.empty() ? "" : ", ") + std::string(tier_name(tier));
+  return ending(all, {}, &verdict);
 }
 
 }  // namespace
@@ -138,11 +170,10 @@ std::string Dispatcher::explain(const Problem& problem, const Device& device) co
     if (!impl_) return std::string(status().message) + '\n';
     if (!problem.status().ok()) return std::string(problem.status().message) + '\n';
     if (!device) return std::string(device.status().message) + '\n';
-    const detail::Query q = impl_->query(problem, device);
-    std::string text = header(q, device);
-    if (device.note()[0] != '\0') text += std::string("  note           ") + device.note() + '\n';
-    if (const Verdict illegal = detail::check(q.signature, q.sizes); !illegal.ok())
-      return text + "  illegal        " + detail::reason_text(illegal.rule, illegal.measured, illegal.limit) + '\n';
+    const Query q = impl_->query(problem, device);
+    std::string text = title(q, device);
+    if (device.note()[0] != '\0') text += std::string("  note         ") + device.note() + '\n';
+    if (const Verdict illegal = detail::check(q.signature, q.sizes); !illegal.ok()) return text + illegal_text(illegal);
     Trail trail;
     detail::walk(q, trail);
     return text + trail_text(q, trail);

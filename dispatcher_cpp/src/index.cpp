@@ -30,14 +30,15 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
     if (unit.signature != signature) continue;
     for (std::uint32_t t = 0; t < unit.table_count; ++t) {
       if (unit.tables[t]->arch == arch)
-        tables_.push_back({unit.tables[t], ref.instance_base, state.table_externals[ref.first_table + t].data()});
+        tables_.push_back({unit.tables[t], unit.tables[t]->cu_num, ref.instance_base,
+                           state.table_externals[ref.first_table + t].data()});
     }
     for (std::uint32_t h = 0; h < unit.heuristic_count; ++h) {
       if (unit.heuristics[h].arch == arch) heuristics_.push_back({&unit.heuristics[h], ref.instance_base});
     }
   }
   std::stable_sort(tables_.begin() + entry.table_begin, tables_.end(),
-                   [](const TableRef& x, const TableRef& y) { return x.table->cu_num < y.table->cu_num; });
+                   [](const TableRef& x, const TableRef& y) { return x.cu_num < y.cu_num; });
   add_defaults(state, signature, arch);
   entry.table_end = static_cast<std::uint32_t>(tables_.size());
   entry.heuristic_end = static_cast<std::uint32_t>(heuristics_.size());

@@ -10,6 +10,7 @@ namespace ckgen::inline v1::detail {
 
 struct TableRef {
   const LookupTable* table;
+  std::uint32_t cu_num;  // the table's
   std::uint32_t instance_base;
   const std::uint32_t* externals;  // the table's externals as registry indices
 };

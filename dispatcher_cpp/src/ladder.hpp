@@ -65,7 +65,8 @@ inline Hit below(const Ladder& ladder, std::uint64_t m) noexcept {
   const std::uint32_t i = ladder.find(m);
   if (i < ladder.count && ladder.rungs[i].first < m) {
     const Rung& rung = ladder.rungs[i];
-    return {rung.first + (m - 1 - rung.first) / rung.step * rung.step, rung.choice, Tier::far_, ladder.external};
+    const std::uint64_t beyond = (m - 1 - rung.first) & ~(std::uint64_t{rung.step} - 1);
+    return {rung.first + beyond, rung.choice, Tier::far_, ladder.external};
   }
   if (i == 0) return {};
   return {ladder.rungs[i - 1].last, ladder.rungs[i - 1].choice, Tier::far_, ladder.external};

@@ -191,6 +191,14 @@ std::optional<Signature> read_canonical(std::string_view text) noexcept {
 
 }  // namespace
 
+std::string_view detail::alias_of(const Signature& s) noexcept {
+  for (const Template& known : kTemplates) {
+    const bool fills = s.quant == known.quant && s.preshuffle_b == known.preshuffle_b && s.batched == known.batched;
+    if (fills && s.a == s.b && admits(known, s.a)) return known.alias;
+  }
+  return {};
+}
+
 Result<Signature> parse_signature(std::string_view text) noexcept {
   Result<Signature> result = Status::error(StatusCode::invalid_argument, "no signature");
   if (text.substr(0, 5) == "gemm_") {

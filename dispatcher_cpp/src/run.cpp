@@ -14,6 +14,13 @@ Status check(const Plan& plan, const GemmArgs& args) noexcept {
   if (plan.stage_count == 0 || plan.stage_count > kMaxStages)
     return Status::error(StatusCode::invalid_argument, "the plan is empty");
   if (!plan.launchable.ok()) return plan.launchable;
+  if (plan.device.kind() == DeviceKind::gpu) {
+    int current = -1;
+    if (const Status status = detail::HipLoader::instance().current_device(current); !status.ok()) return status;
+    if (current != plan.device.id())
+      return Status::error(StatusCode::invalid_argument, "the plan is for HIP device %d, the current one is %d",
+                           plan.device.id(), current);
+  }
   return detail::check_args(plan.problem, args);
 }
 

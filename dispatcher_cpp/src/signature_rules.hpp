@@ -1,6 +1,8 @@
 // Which combinations of a GEMM signature's fields mean something; the same rules as families/gemm/signature_rules.py.
 #pragma once
 
+#include <string_view>
+
 #include <ckgen/signature.hpp>
 
 namespace ckgen::inline v1::detail {
@@ -15,5 +17,8 @@ constexpr DType default_scale(Quant quant) noexcept {
   if (quant == Quant::none) return DType::none;
   return quant == Quant::mx ? DType::e8m0 : DType::fp32;
 }
+
+/// The alias that fixes the operands, quantisation and form of a signature, or "".
+std::string_view alias_of(const Signature& signature) noexcept;
 
 }  // namespace ckgen::inline v1::detail

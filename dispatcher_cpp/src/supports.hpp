@@ -1,7 +1,9 @@
 // Is a problem legal, and can an instance run it? The integers of problem_rules.hpp and Constraints, as in Python.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include <ckgen/instance.hpp>
@@ -45,11 +47,13 @@ inline bool breaks(const Signature& signature, const Sizes& sizes, Verdict& verd
   if constexpr (rule.test == ProblemTest::multiple_of_bits) {
     const int width = bits(signature.b);
     if (width == 0) return false;
-    limit = rule.value / width;
+    limit = rule.value >> std::countr_zero(static_cast<unsigned>(width));
   }
+  constexpr bool is_multiple = rule.test == ProblemTest::multiple_of || rule.test == ProblemTest::multiple_of_bits;
+  static_assert(!is_multiple || std::has_single_bit(static_cast<std::uint64_t>(rule.value)), "tested by a mask");
   const bool holds = rule.test == ProblemTest::at_least  ? size >= limit
                      : rule.test == ProblemTest::at_most ? size <= limit
-                                                         : size % limit == 0;
+                                                         : (size & (limit - 1)) == 0;
   if (!holds) verdict = {rule.rule, size, limit};
   return !holds;
 }
@@ -69,9 +73,12 @@ inline Verdict check(const Signature& signature, const Sizes& sizes) noexcept {
 /// The first demand of an instance that a legal problem fails. A k_batch of 0 counts as 1.
 inline Verdict supports(const Constraints& c, const Sizes& sizes, std::uint32_t k_batch, bool deterministic) noexcept {
   const std::int64_t splits = k_batch == 0 ? 1 : k_batch;
-  // Legal sizes fit in 32 bits, where division costs a third.
-  const auto off = [](std::int64_t size, std::int32_t multiple) {
-    return multiple > 1 && static_cast<std::uint32_t>(size) % static_cast<std::uint32_t>(multiple) != 0;
+  // Legal sizes fit in 32 bits, where division costs a third; most multiples are powers of two and need none.
+  const auto off = [](std::int64_t size, std::int64_t multiple) {
+    if (multiple <= 1) return false;
+    const auto divisor = static_cast<std::uint32_t>(multiple);
+    const auto dividend = static_cast<std::uint32_t>(size);
+    return (divisor & (divisor - 1)) == 0 ? (dividend & (divisor - 1)) != 0 : dividend % divisor != 0;
   };
   if (off(sizes.m, c.m_multiple)) return broken(ProblemRule::gemm_instance_m_multiple, sizes.m, c.m_multiple);
   if (off(sizes.n, c.n_multiple)) return broken(ProblemRule::gemm_instance_n_multiple, sizes.n, c.n_multiple);
@@ -80,9 +87,11 @@ inline Verdict supports(const Constraints& c, const Sizes& sizes, std::uint32_t 
   if (splits > 1) {
     if (c.atomic_split && deterministic) return broken(ProblemRule::gemm_instance_atomic_split, splits, 1);
     const std::int64_t whole = splits * c.k_multiple_per_split;
-    if (whole != 0 && sizes.k % whole != 0) return broken(ProblemRule::gemm_instance_split_multiple, sizes.k, whole);
+    if (whole > sizes.k || off(sizes.k, whole))
+      return broken(ProblemRule::gemm_instance_split_multiple, sizes.k, whole);
   }
-  const std::int64_t split_k = splits == 1 ? sizes.k : sizes.k / splits;
+  const std::int64_t split_k =
+      splits == 1 ? sizes.k : static_cast<std::uint32_t>(sizes.k) / static_cast<std::uint32_t>(splits);
   if (split_k < c.min_k) return broken(ProblemRule::gemm_instance_min_k, split_k, c.min_k);
   return {};
 }

@@ -8,8 +8,13 @@ Status refuse(const Library& library, const SignatureUnit& unit, const char* wha
                        unit.name != nullptr ? unit.name : "?", what);
 }
 
+constexpr bool is_power_of_two(std::uint32_t x) noexcept {
+  return x != 0 && (x & (x - 1)) == 0;
+}
+
 const char* flaw(const SignatureUnit& unit, const LookupTable& table) noexcept {
   if (table.signature != unit.signature.pack()) return "a table is of another signature";
+  if (table.policy == nullptr) return "a table has no policy";
   if (table.slots == nullptr || (table.slot_mask & (table.slot_mask + 1)) != 0)
     return "a table's slots are no power of two";
   bool empty = false;
@@ -22,12 +27,12 @@ const char* flaw(const SignatureUnit& unit, const LookupTable& table) noexcept {
     const Group& group = table.groups[g];
     for (std::uint32_t r = 0; r < group.rung_count; ++r) {
       const Rung& rung = table.rungs[group.rung_begin + r];
-      if (rung.step == 0) return "a rung's step is 0";
+      if (!is_power_of_two(rung.step)) return "a rung's step is no power of two";
       if (table.choices[rung.choice].instance >= unit.instance_count) return "a choice points outside the instances";
     }
     for (std::uint32_t r = 0; r < group.external_count; ++r) {
       const Rung& rung = table.external_rungs[group.external_begin + r];
-      if (rung.step == 0) return "an external rung's step is 0";
+      if (!is_power_of_two(rung.step)) return "an external rung's step is no power of two";
       if (rung.choice >= table.external_count) return "an external rung points outside the externals";
     }
   }

@@ -9,16 +9,18 @@
 
 namespace ckgen::inline v1::detail {
 
-/// One thing that the walk tries. `table_m`: the measured size that names it, 0 where no row did.
+/// One thing that the walk tries. `table_m`: the measured size that names it, 0 where no row did; `cu_num`: its
+/// table's.
 struct Candidate {
   Tier tier;
   std::uint32_t instance;
   std::uint32_t k_batch;
   std::uint64_t table_m;
+  std::uint32_t cu_num = 0;
 };
 
-/// `Sink` has `bool offer(const Candidate&, const Verdict&)`, true ending the walk, and `void external(std::uint32_t)`
-/// for the kernel of another library that is the table's winner.
+/// `Sink` has `bool offer(const Candidate&, const Verdict&)`, true ending the walk, and
+/// `void external(std::uint32_t, const Hit&)` for the kernel of another library that is the table's winner.
 template <class Sink>
 class Walk {
  public:
@@ -42,11 +44,13 @@ class Walk {
   static constexpr bool kNoThrow = noexcept(std::declval<Sink&>().offer(Candidate{}, Verdict{}));
 
   bool offer(Tier tier, std::uint32_t instance, std::uint32_t k_batch, std::uint64_t table_m) noexcept(kNoThrow) {
-    return sink_.offer({tier, instance, k_batch, table_m}, q_.verdict(*q_.state.instances[instance], k_batch));
+    return sink_.offer({tier, instance, k_batch, table_m, q_.cu_num},
+                       q_.verdict(*q_.state.instances[instance], k_batch));
   }
 
   bool foreign(Tier tier, std::uint32_t instance, std::uint32_t k_batch, std::uint64_t table_m) noexcept(kNoThrow) {
-    return sink_.offer({tier, instance, k_batch, table_m}, q_.foreign_verdict(*q_.state.instances[instance], k_batch));
+    return sink_.offer({tier, instance, k_batch, table_m, q_.cu_num},
+                       q_.foreign_verdict(*q_.state.instances[instance], k_batch));
   }
 
   [[gnu::noinline]] bool from_overrides() noexcept(kNoThrow) {
@@ -55,10 +59,12 @@ class Walk {
   }
 
   void find_tables() noexcept {
-    own_begin_ = entry_->table_begin;
-    while (own_begin_ < entry_->table_end && q_.index.table(own_begin_).table->cu_num < q_.cu_num) ++own_begin_;
-    own_end_ = own_begin_;
-    while (own_end_ < entry_->table_end && q_.index.table(own_end_).table->cu_num == q_.cu_num) ++own_end_;
+    own_begin_ = own_end_ = entry_->table_begin;
+    for (std::uint32_t i = entry_->table_begin; i < entry_->table_end; ++i) {  // counted, as branches would mispredict
+      const std::uint32_t cu_num = q_.index.table(i).cu_num;
+      own_begin_ += cu_num < q_.cu_num ? 1 : 0;
+      own_end_ += cu_num <= q_.cu_num ? 1 : 0;
+    }
   }
 
   const Group* group_of(const LookupTable& table) const noexcept {
@@ -84,7 +90,7 @@ class Walk {
     const Hit winner =
         peer ? peer : table_winner(own_ladder(table, group), external_ladder(table, group), m(), gap_of(table));
     if (!winner.external) return {};
-    sink_.external(ref.externals[winner.choice]);
+    sink_.external(ref.externals[winner.choice], winner);
     return winner;
   }
 
@@ -182,8 +188,8 @@ class Walk {
     while (low > entry_->table_begin || high < entry_->table_end) {
       const bool any_low = low > entry_->table_begin;
       const bool any_high = high < entry_->table_end;
-      const std::uint32_t down = any_low ? q_.cu_num - q_.index.table(low - 1).table->cu_num : 0;
-      const std::uint32_t up = any_high ? q_.index.table(high).table->cu_num - q_.cu_num : 0;
+      const std::uint32_t down = any_low ? q_.cu_num - q_.index.table(low - 1).cu_num : 0;
+      const std::uint32_t up = any_high ? q_.index.table(high).cu_num - q_.cu_num : 0;
       const bool take_high = any_high && (!any_low || up <= down);
       if (from_other(q_.index.table(take_high ? high++ : --low))) return true;
     }
@@ -209,7 +215,7 @@ class Walk {
     std::uint32_t k_batch = recomputed_k_batch(instance, q_.sizes, q_.cu_num);
     Verdict verdict = q_.verdict(instance, k_batch);
     for (; !verdict.ok() && k_batch > 1; verdict = q_.verdict(instance, k_batch)) k_batch /= 2;
-    return sink_.offer({Tier::other_cu, index, k_batch, hit.m}, verdict);
+    return sink_.offer({Tier::other_cu, index, k_batch, hit.m, ref.cu_num}, verdict);
   }
 
   /// First what is rejected, then what is left by cost, ties to the earlier.

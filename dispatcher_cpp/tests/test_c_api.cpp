@@ -81,7 +81,7 @@ TEST_F(CApi, SaysReasonsAndTrails) {
   size_t needed = 0;
   char tiny_room[8];
   ASSERT_EQ(ckgen_explain(dispatcher, device, &wanted, {tiny_room, sizeof tiny_room}, &needed), CKGEN_OK);
-  EXPECT_STREQ(tiny_room, "gemm_fp");
+  EXPECT_STREQ(tiny_room, "gemm fp");
   std::vector<char> room(needed);
   ASSERT_EQ(ckgen_explain(dispatcher, device, &wanted, {room.data(), room.size()}, &needed), CKGEN_OK);
   EXPECT_EQ(std::string(room.data()).size() + 1, needed);

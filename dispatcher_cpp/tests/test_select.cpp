@@ -178,13 +178,14 @@ TEST_F(Select, EnumerateListsWhatSupportsTheProblem) {
 
 TEST_F(Select, ExplainShowsTheTrail) {
   const std::string text = dispatcher.explain(tiny::problem(600, 1024, 2048).deterministic(), device);
-  EXPECT_NE(text.find("gemm_fp16_rcr  M=600 N=1024 K=2048 deterministic  on gfx942:304 (simulated)"),
+  EXPECT_NE(text.find("gemm fp16 fp16·fp16→fp16 rcr  M=600 N=1024 K=2048 deterministic  on gfx942:304 (simulated)"),
             std::string::npos);
-  EXPECT_NE(text.find("no row for M=600 (ladder 16, 32, 48, 64, … of 6)"), std::string::npos) << text;
-  EXPECT_NE(text.find("far       ✘  M=2048 → tiny_atomic   k_batch 4"), std::string::npos) << text;
+  EXPECT_NE(text.find("no row for M=600 (ladder …, 64, 128, 2048 of 6; external 96, 4096 of 2)"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("far        ✘ M=2048 → tiny_atomic   k_batch 4"), std::string::npos) << text;
   EXPECT_NE(text.find("(rule gemm.instance.atomic-split)"), std::string::npos) << text;
-  EXPECT_NE(text.find("far       ✔  M=128 → tiny_medium   k_batch 2"), std::string::npos) << text;
-  EXPECT_NE(text.find("not tried      other_cu, default"), std::string::npos) << text;
+  EXPECT_NE(text.find("far        ✔ M=128 → tiny_medium   k_batch 2"), std::string::npos) << text;
+  EXPECT_NE(text.find("not tried    other_cu, default"), std::string::npos) << text;
 }
 
 struct Field {

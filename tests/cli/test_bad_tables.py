@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from pathlib import Path
 
@@ -101,3 +102,23 @@ def test_no_bytes_of_a_kernel_set_are_an_internal_error(data: bytes) -> None:
         (Path(folder) / NAME).write_text(table(row()), encoding="utf-8")
         arguments = ("generate", "--targets", "gfx942", "--tuning", folder, "--kernel-set", str(path), "--dry-run")
         assert run(*arguments).exit_code in (0, 3)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command[:2]))
+def test_what_never_ends_is_not_read(tiny: Path, command: tuple[str, ...]) -> None:
+    os.mkfifo(tiny / "pipe.csv")
+    for path in ("pipe.csv", "/dev/zero"):
+        result = run(*command, path)
+        assert result.exit_code == 2 and f"neither a file nor a directory: {path}" in result.stderr
+
+
+def test_no_text_of_a_table_reaches_the_terminal_as_a_control_character(tiny: Path) -> None:
+    name = "a8w8_blockscale\x1b[31m\nerror[T000] x.csv:1.csv"
+    write(
+        tiny, {f"bad/{name}": table(row(kernel="\x1b[2J\x9b\u202e" + "x" * 1000), row(m="\x07"), row(library="\x1b"))}
+    )
+    result = run("validate", "bad")
+    assert result.exit_code == 3
+    assert all(character.isprintable() or character == "\n" for character in result.stdout + result.stderr)
+    assert "'\\x1b[2J\\x9b\\u202exxx" in result.stderr and "x" * 200 not in result.stderr
+    assert not any(line.startswith("error[T000]") for line in result.stderr.splitlines())

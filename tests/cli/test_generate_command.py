@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,10 @@ def test_strict_layers_refuses_overrides(tiny: Path) -> None:
         (("--targets", "gfx942", "--backend", "cuda"), "unknown backend: cuda"),
         (("--targets", "gfx942", "--module", "nope"), "unknown module 'nope'"),
         (("--targets", "gfx942", "--tuning", "missing"), "no such file or directory: missing"),
+        (("--targets", "gfx942", "--tuning", ""), "a path is expected, got an empty word"),
+        (("--targets", "gfx942", "--out", ""), "a path is expected, got an empty word"),
+        (("--targets", "gfx942", "--out", "."), "--out . is or holds the working directory"),
+        (("--targets", "gfx942", "--out", ".."), "--out .. is or holds the working directory"),
         (("--targets", "gfx942", "--tuning", "empty"), "no *.csv beneath empty"),
         (("--targets", "gfx942", "--assume-gfx", "256"), "--assume-gfx takes CU=GFX"),
         (("--targets", "gfx942", "--assume-gfx", "256=gfx1"), "unknown arch 'gfx1'"),
@@ -251,3 +256,37 @@ def test_the_tree_is_the_same_from_any_folder_order_and_seed(tiny: Path) -> None
     a, b = tree(tiny / "a"), tree(tiny / "b")
     assert {name: data for name, (data, _) in a.items()} == {name: data for name, (data, _) in b.items()}
     assert json.loads(a["manifest.json"][0])["summary"]["rows"] == 8
+
+
+def test_a_shipped_kernel_set_is_taken_by_its_name_and_stands_in_the_mending_line(tiny: Path) -> None:
+    write(tiny, {"ci": "not: a set"})
+    document = as_json(*GENERATE, "--kernel-set", "ci", "--check", code=1)
+    assert "--kernel-set ci --out" in document["command"]
+    assert document["instances"]["gemm_fp16_rcr"] > as_json(*GENERATE)["instances"]["gemm_fp16_rcr"]
+    refused = run(*GENERATE, "--kernel-set", str(tiny / "ci"))
+    assert refused.exit_code == 3 and "ci:1: unknown key 'not'" in refused.stderr
+
+
+def test_the_working_directory_can_be_checked_but_not_replaced(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ok(*GENERATE, "--out", "o")
+    monkeypatch.chdir("o")
+    assert "up to date" in ok("generate", "--targets", "gfx942", "--tuning", "../t", "--out", ".", "--check")
+    assert run("generate", "--targets", "gfx942", "--tuning", "../t", "--out", ".").exit_code == 2
+
+
+def test_two_runs_into_one_folder_leave_one_of_the_two_trees(tiny: Path) -> None:
+    write(tiny, {"u/a8w8_blockscale.csv": table(row(m=64))})
+    for name in ("t", "u"):
+        ok("generate", "--targets", "gfx942", "--tuning", name, "--out", f"only_{name}")
+    expected = [_bytes(tiny / f"only_{name}") for name in ("t", "u")]
+    with ThreadPoolExecutor() as pool:
+        runs = [
+            pool.submit(spawn, "generate", "--targets", "gfx942", "--tuning", name, "--out", "both", cwd=tiny)
+            for name in ("t", "u", "t", "u")
+        ]
+    assert [(done.result().returncode, done.result().stderr.count("rror")) for done in runs] == [(0, 0)] * 4
+    assert _bytes(tiny / "both") in expected
+
+
+def _bytes(folder: Path) -> dict[str, bytes]:
+    return {path: data for path, (data, _) in tree(folder).items()}

@@ -38,11 +38,25 @@ class TestDedupe:
         assert result.stderr.endswith("1 error in 1 of 2 files; nothing was written\n")
         assert (tiny / "t/a8w8_blockscale.csv").read_text() == text
 
+    @pytest.mark.parametrize("refused", [{"us": "0.0001"}, {"us": "-1"}, {"us": "1", "error": "0.5"}])
+    def test_the_row_that_stays_is_one_that_the_planner_believes(self, tiny: Path, refused: dict[str, str]) -> None:
+        bad = row(kernel=LARGE, **refused)
+        write(tiny, {"t/a8w8_blockscale.csv": table(bad, SLOW)})
+        ok("tables", "dedupe", "t", "--write")
+        assert (tiny / "t/a8w8_blockscale.csv").read_text() == table(SLOW)
+        (file, _) = as_json("validate", "t")["files"]
+        assert file["fates"] == {"selected": 1}
+
+    def test_names_that_cannot_be_emitted_forbid_to_write(self, tiny: Path) -> None:
+        write(tiny, {"t/a8w8_blockscale.csv": table(SLOW, FAST, row(m=64, library="asm", kernel="a\\b"))})
+        result = run("tables", "dedupe", "t", "--write")
+        assert result.exit_code == 3 and "error[T016] t/a8w8_blockscale.csv:4" in result.stderr
+
     def test_rows_without_a_time_are_left_and_said(self, tiny: Path) -> None:
         text = table(row(us="nan"), row(us="0", kernel=LARGE))
         write(tiny, {"t/a8w8_blockscale.csv": text})
         result = run("tables", "dedupe", "t", "--write")
-        assert result.exit_code == 1 and "1 contradiction without a valid time" in result.stderr
+        assert result.exit_code == 1 and "1 contradiction without a time to believe" in result.stderr
         assert (tiny / "t/a8w8_blockscale.csv").read_text() == text
 
 

@@ -3,13 +3,14 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
 import pytest
 
 from ckgen.emit import writer
 from ckgen.emit.manifest import MANIFEST, Manifest, digest
-from ckgen.emit.writer import Changes, compare, publish
+from ckgen.emit.writer import Changes, compare, exclusive, publish
 from ckgen.model.errors import InputError
 
 OLD = {"a/keep.hpp": "keep\n", "a/change.hpp": "old\n", "b/gone.cpp": "gone\n"}
@@ -78,9 +79,27 @@ def test_a_tree_without_a_manifest_is_all_foreign(tmp_path: Path) -> None:
     assert read(out) == {"a": "a file where a folder must be"}
 
 
-def test_a_manifest_that_is_not_ours_stops_everything(tmp_path: Path) -> None:
+OURS = with_manifest(OLD)[MANIFEST]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[1, 2]",
+        "null",
+        "{",
+        "[" * 100_000,
+        '{"name": "a web app"}',
+        OURS.replace("manifest/1", "manifest/9"),
+        OURS.replace('"options": {}', '"options": []'),
+        OURS.replace("a/keep.hpp", "../keep.hpp"),
+        OURS.replace("a/keep.hpp", "/keep.hpp"),
+        OURS.replace("a/keep.hpp", ""),
+    ],
+)
+def test_a_manifest_that_is_not_ours_stops_everything(tmp_path: Path, text: str) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / MANIFEST).write_text("[1, 2]")
+    (tmp_path / "out" / MANIFEST).write_text(text)
     with pytest.raises(InputError) as error:
         write(tmp_path / "out", OLD)
     assert error.value.diagnostics[0].code == "G001"
@@ -151,3 +170,28 @@ def test_what_a_killed_run_left_is_swept(tmp_path: Path) -> None:
     (leftover / "a").mkdir(parents=True)
     write(tmp_path / "out", OLD)
     assert not leftover.exists()
+
+
+def test_what_a_killed_run_of_the_same_number_left_is_swept(tmp_path: Path) -> None:
+    leftover = tmp_path / f".out.ckgen-{os.getpid()}"
+    (leftover / "a").mkdir(parents=True)
+    write(tmp_path / "out", OLD)
+    assert read(tmp_path / "out") == with_manifest(OLD) and not leftover.exists()
+
+
+def test_what_a_killed_run_left_is_swept_even_when_nothing_changes(tmp_path: Path) -> None:
+    write(tmp_path / "out", OLD)
+    (tmp_path / ".out.ckgen-999999999").mkdir()
+    assert not write(tmp_path / "out", OLD)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_only_one_run_at_a_time_publishes_beside_a_folder(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    with exclusive(out):
+        other = os.open(out.parent, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            flock(other, LOCK_EX | LOCK_NB)
+    flock(other, LOCK_EX | LOCK_NB)
+    os.close(other)
+    assert [*out.parent.iterdir()] == []

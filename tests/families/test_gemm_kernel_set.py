@@ -11,7 +11,14 @@ from ckgen.families.gemm.config import CkTileConfig, HostConfig, Scheduler, Tile
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.heuristic import heuristics
-from ckgen.families.gemm.kernel_set import SHIPPED, KernelCandidate, load_kernel_set, read_kernel_set, shipped_set
+from ckgen.families.gemm.kernel_set import (
+    SHIPPED,
+    KernelCandidate,
+    kernel_set_file,
+    load_kernel_set,
+    read_kernel_set,
+    shipped_set,
+)
 from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.signature import GemmSignature
@@ -150,7 +157,8 @@ def test_every_key_of_a_host_set_takes_part(old: str, new: str) -> None:
         (TILE_SET.replace("ck_tile", "cktile"), "did you mean 'ck_tile'?"),
         (TILE_SET.replace("ck_tile", "hip"), "unknown backend: 'hip'"),
         (TILE_SET.replace("[gfx942]", "[]"), "error[K005] set.yaml:5: targets must be"),
-        (TILE_SET.replace("[gfx942]", '["gfx942:80"]'), "not an arch name: 'gfx942:80'"),
+        (TILE_SET.replace("[gfx942]", '["gfx942:80"]'), "unknown arch: 'gfx942:80'"),
+        (TILE_SET.replace("gfx942", "gfx942, gfx943"), "error[K005] set.yaml:5: unknown arch: 'gfx943'"),
         (TILE_SET.replace("[fp16]", "[]"), "signatures must name at least one"),
         (
             TILE_SET.replace("[fp16]", "[fp17]"),
@@ -296,3 +304,10 @@ def test_the_heuristics_leaves_are_names_that_a_set_may_use() -> None:
         for arm in rule.arms:
             text = CK_SET.replace(BLOCKSCALE, arm.kernel).replace("[a8w8_blockscale]", f"[{rule.module}]")
             assert load_kernel_set(text, "s")[0].table_kernel == arm.kernel
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_bare_name_means_the_shipped_set_and_a_path_a_file(name: str) -> None:
+    assert len(read_kernel_set(kernel_set_file(Path(name)))) == len(shipped_set(name))
+    path = Path("sets") / name
+    assert kernel_set_file(path) == path

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
 
+from ckgen import paths
 from ckgen.families import registry
 from ckgen.families.gemm.family import GemmFamily
 from ckgen.families.registry import FAMILIES, families_of
@@ -34,5 +36,6 @@ def test_every_family_parses_its_own_aliases() -> None:
 def test_importing_the_families_is_light() -> None:
     heavy = "import sys, ckgen.families.registry, ckgen.families.gemm.kernel_set, ckgen.families.gemm.constraints;"
     code = f"{heavy} print(sorted({{'numpy', 'pandas', 'yaml', 'jinja2', 'click'}} & sys.modules.keys()))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    environment = os.environ | {"PYTHONPATH": str(paths.package_dir().parent)}
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert found.stdout.strip() == "[]"

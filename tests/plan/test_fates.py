@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from ckgen.model.fate import FateKind
 from ckgen.model.target import Target
+from ckgen.plan.fates import MOST_PAIRS
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.planner import has_errors
 from plan_support import GFX942, HEADER, LARGE, MIDDLE, SMALL_M, fate_words, plan_of, row, write_table
@@ -34,6 +36,7 @@ def test_rows_of_other_targets_never_select_instances(tmp_path: Path) -> None:
         ({"us": "inf"}, "us = inf"),
         ({"us": "nan"}, "us = nan"),
         ({"errRatio": 0.0501}, "errRatio = 0.0501 > 0.05"),
+        ({"errRatio": "nan"}, "(errRatio = nan)"),
         ({"us": 0.0001, "M": 8192}, "times the peak rate"),
     ],
 )
@@ -65,6 +68,38 @@ def test_k_batch_and_library_count_as_different_kernels(tmp_path: Path, changes:
     assert any(d.code == "T007" for d in plan.diagnostics)
 
 
+def test_every_pair_of_rows_that_contradict_each_other_is_listed(tmp_path: Path) -> None:
+    rows = [row(16), row(16, SMALL_M), row(16), row(16, MIDDLE)]
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows))
+    found = [(d.location, *d.related) for d in plan.diagnostics if d.code == "T007"]
+    assert [tuple(place.line for place in pair if place) for pair in found] == [(2, 3), (2, 5), (3, 4), (3, 5), (4, 5)]
+    assert set(reasons(plan)) == {"invalid(T007)"}
+
+
+def test_a_key_of_very_many_rows_does_not_list_all_pairs(tmp_path: Path) -> None:
+    rows = [row(16, splitK=index % 2) for index in range(400)]
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows))
+    assert len([d for d in plan.diagnostics if d.code == "T007"]) == MOST_PAIRS
+    assert fate_words(plan) == {"invalid": 400}
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"K": 1000}, "K = 1000 is not a multiple of 128 (rule gemm.blockscale.k-group)"),
+        ({"N": 516}, "N = 516 is not a multiple of 8 (rule gemm.instance.n-multiple)"),
+        ({"splitK": 20}, "rule gemm.instance.max-k-batch"),
+    ],
+)
+def test_a_row_that_could_not_answer_its_own_shape_is_unavailable(
+    tmp_path: Path, changes: dict[str, object], rule: str
+) -> None:
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [row(16, **changes)]))
+    (fate,) = reasons(plan)
+    assert fate.startswith("unavailable(") and rule in fate
+    assert [d.code for d in plan.diagnostics] == ["P002"]
+
+
 def test_equal_rows_keep_the_lowest_valid_time(tmp_path: Path) -> None:
     table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16, us=9), row(16, us=5), row(16, us=0), row(16, us=7)])
     plan = plan_of(table)
@@ -84,6 +119,34 @@ def test_a_later_layer_overrides_and_is_listed(tmp_path: Path) -> None:
     assert [fate.kind.value for fate in plan.fates] == ["overridden", "selected", "selected"]
     assert [d.code for d in plan.diagnostics] == ["P001"] and not has_errors(plan)
     assert has_errors(plan_of(first, second, strict_layers=True))
+    assert plan.fates[0].reason == f"{second}:2"
+
+
+def test_files_of_one_name_in_two_layers_are_told_apart(tmp_path: Path) -> None:
+    layers = [tmp_path / name for name in ("x", "y")]
+    write_table(layers[0] / "a8w8_blockscale.csv", [row(16), row(16, us=11), row(32, us=0)])
+    write_table(layers[1] / "a8w8_blockscale.csv", [row(64), row(64, us=11)])
+    plan = plan_of(*layers)
+    assert [dict(report.fates) for report in plan.reports] == [
+        {FateKind.SELECTED: 1, FateKind.DUPLICATE_IDENTICAL: 1, FateKind.REFUSED_MEASUREMENT: 1},
+        {FateKind.SELECTED: 1, FateKind.DUPLICATE_IDENTICAL: 1},
+    ]
+    assert [len(report.findings) for report in plan.reports] == [1, 0]
+    assert [fate.reason for fate in plan.fates if fate.kind is FateKind.DUPLICATE_IDENTICAL] == [
+        f"{layer}/a8w8_blockscale.csv:2" for layer in layers
+    ]
+
+
+def test_rows_that_do_not_tell_their_target_are_noted_once_per_file_and_count(tmp_path: Path) -> None:
+    header = HEADER.removeprefix("gfx,")
+    rows = [row(m, cu_num=count).partition(",")[2] for m in (16, 32) for count in (256, 304, 12345)]
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows, header))
+    notes = [(d.location.line, d.detail[0][:6], d.hint) for d in plan.diagnostics if d.code == "P004" and d.location]
+    assert notes == [
+        (2, "2 rows", "say which: --assume-gfx 256=GFX"),
+        (4, "2 rows", "say which: --assume-gfx 12345=GFX"),
+    ]
+    assert not has_errors(plan)
 
 
 def test_a_refused_row_of_a_later_layer_overrides_nothing(tmp_path: Path) -> None:

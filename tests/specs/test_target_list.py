@@ -90,6 +90,12 @@ def test_refused(text: str, said: str) -> None:
     assert message.endswith("native")
 
 
+@pytest.mark.parametrize("count", [str(2**31), "9" * 5000], ids=len)
+def test_a_count_that_no_device_can_report_is_refused(count: str) -> None:
+    assert "is no CU count (1 to 2147483647" in refusal(f"gfx942:{count}")
+    assert words(f"gfx942:{2**31 - 1}") == ["gfx942:2147483647"]
+
+
 def test_no_list_at_all_says_what_to_give() -> None:
     assert "give --targets or set CKGEN_TARGETS or GPU_ARCHS" in refusal(None)
     assert "GPU_ARCHS=';' names no target" in refusal(None, {"GPU_ARCHS": ";"})

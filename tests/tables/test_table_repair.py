@@ -76,6 +76,21 @@ class TestDedupe:
         assert conflict.keep is None
         assert dedupe(loaded, [conflict]) == {}
 
+    def test_a_row_that_is_not_believed_is_never_kept(self, tmp_path: Path) -> None:
+        loaded = load(tmp_path, {NAME: table(SLOW, FAST)})
+        (conflict,) = find_conflicts(loaded, believed=lambda found: found.kernel != "fast")
+        assert conflict.keep is conflict.rows[0]
+        (conflict,) = find_conflicts(loaded, believed=lambda found: False)
+        assert conflict.keep is None
+
+    def test_rows_are_about_the_same_where_the_caller_says_so(self, tmp_path: Path) -> None:
+        rows = [
+            row(BPRESHUFFLE_HEADER, q_dtype_w=f"torch.{name}", kernelName=name) for name in ("int8", "float8_e4m3fn")
+        ]
+        loaded = load(tmp_path, {"a8w8_bpreshuffle.csv": table(*rows, header=BPRESHUFFLE_HEADER)})
+        assert find_conflicts(loaded) == ()
+        assert len(find_conflicts(loaded, lambda found: found.module)) == 1
+
     def test_a_tie_keeps_the_first(self, tmp_path: Path) -> None:
         (conflict,) = conflicts_of(tmp_path, {NAME: table(row(kernelName="b"), row(kernelName="a"))})
         assert conflict.keep is conflict.rows[0]

@@ -91,6 +91,8 @@ def command(**params: Any) -> int:
     )
     _check_name(request.name)
     out = _usable_out(request.out)
+    if mode is Mode.WRITE:
+        _keep_working_directory(request.out)
     try:
         with progress("generating"):
             made = generate(options, archs, request.name, out, dry_run=mode is not Mode.WRITE)
@@ -139,6 +141,15 @@ def _usable_out(out: Path) -> Path:
             [Diagnostic("G003", "cannot write the tree: not a directory", Location(str(standing)), hint=hint)]
         )
     return out
+
+
+def _keep_working_directory(out: Path) -> None:
+    """UsageError where publishing would replace the folder that this process and its shell stand in."""
+    if Path.cwd().is_relative_to(out.resolve()):
+        raise UsageError(
+            f"--out {out} is or holds the working directory: the folder is replaced as a whole, which would leave the "
+            "shell in a deleted one; choose a folder below, or run from outside it"
+        )
 
 
 def _refused(error: InputError, options: PlanOptions, as_json: bool) -> int:

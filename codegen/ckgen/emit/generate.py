@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckgen.emit.manifest import MANIFEST, Manifest, digest, generator_digest, intact, read_manifest
-from ckgen.emit.writer import Changes, compare, publish
+from ckgen.emit.writer import Changes, compare, exclusive, publish
 from ckgen.model.errors import InputError
 from ckgen.plan.options import PlanOptions
 
@@ -60,10 +60,14 @@ def generate(options: PlanOptions, archs: Mapping[str, ArchSpec], name: str, out
     files = {path: digest(text.encode()) for path, text in texts.items()}
     manifest = Manifest(wanted.generator, wanted.options, wanted.inputs, files, summary(plan))
     texts[MANIFEST] = manifest.to_text()
-    changes = compare(out, texts)
-    phases.end("compare")
-    if not dry_run:
-        publish(out, texts, changes)
+    if dry_run:
+        changes = compare(out, texts)
+        phases.end("compare")
+    else:
+        with exclusive(out):
+            changes = compare(out, texts)
+            phases.end("compare")
+            publish(out, texts, changes)
         phases.end("write")
     return Generation(manifest, texts, changes, plan, tuple(phases.done))
 

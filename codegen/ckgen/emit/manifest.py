@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ckgen import paths
@@ -16,6 +16,7 @@ from ckgen.model.errors import InputError
 MANIFEST = "manifest.json"
 SCHEMA = "ckgen.manifest/1"
 
+_MEMBERS = {"generator": str, "options": dict, "inputs": dict, "files": dict, "summary": dict}
 _GENERATOR_SUFFIXES = (".py", ".json", ".yaml", ".j2")
 
 
@@ -30,8 +31,8 @@ class Manifest:
     summary: Mapping[str, Any]
 
     def to_text(self) -> str:
-        """The JSON document, sorted, ending in a newline."""
-        document = {
+        """The JSON document, sorted, ending in a newline; its `digest` is that of all the rest."""
+        document: dict[str, Any] = {
             "schema": SCHEMA,
             "generator": self.generator,
             "options": self.options,
@@ -39,7 +40,8 @@ class Manifest:
             "files": self.files,
             "summary": self.summary,
         }
-        return json.dumps(document, indent=1, sort_keys=True) + "\n"
+        document["digest"] = digest(_dumped(document).encode())
+        return _dumped(document)
 
     def same_source(self, other: Manifest) -> bool:
         """Whether both were made by one generator, from equal options and inputs."""
@@ -53,20 +55,13 @@ def read_manifest(out: Path) -> Manifest | None:
     """
     path = out / MANIFEST
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        return Manifest(
-            str(data["generator"]),
-            dict(data["options"]),
-            dict(data["inputs"]),
-            dict(data["files"]),
-            dict(data["summary"]),
-        )
+        return _parsed(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except NotADirectoryError:
         message, hint = "a file stands where a folder is meant", "move it away, or choose another --out"
         raise InputError([Diagnostic("G003", message, Location(str(out)), hint=hint)]) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         hint = "move it away and generate again; no file that it lists will then be removed"
         raise InputError(
             [Diagnostic("G001", f"not a ckgen manifest: {error}", Location(str(path)), hint=hint)]
@@ -95,11 +90,30 @@ def generator_files() -> tuple[Path, ...]:
 
 
 def intact(out: Path, manifest: Manifest) -> bool:
-    """Whether every listed file still has the bytes that were written."""
+    """Whether every listed file, and the manifest itself, still has the bytes that were written."""
     try:
-        return all(digest((out / path).read_bytes()) == known for path, known in manifest.files.items())
+        unchanged = (out / MANIFEST).read_bytes() == manifest.to_text().encode()
+        return unchanged and all(digest((out / path).read_bytes()) == known for path, known in manifest.files.items())
     except OSError:
         return False
+
+
+def _dumped(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, indent=1, sort_keys=True) + "\n"
+
+
+def _parsed(data: Any) -> Manifest:
+    """ValueError for anything but a manifest of this schema whose files lie inside its folder."""
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise ValueError(f"its schema is not {SCHEMA}")
+    for key in _MEMBERS:
+        if not isinstance(data.get(key), _MEMBERS[key]):
+            raise ValueError(f"'{key}' is missing or of another type")
+    for name in data["files"]:
+        path = PurePosixPath(name)
+        if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in name:
+            raise ValueError(f"file {name!r} lies outside the folder")
+    return Manifest(*(data[key] for key in _MEMBERS))
 
 
 def _is_generator(path: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from ckgen.emit import cpp
@@ -30,7 +30,7 @@ def render(plan: GenerationPlan, name: str) -> dict[str, str]:
     for unit in plan.units:
         texts |= _unit(plan, unit, library)
     units = [cpp.identifier(unit.name) for unit in plan.units]
-    build_id = cpp.hex64(_digest(texts))
+    build_id = cpp.hex64(_digest([library, __version__, *units]))
     texts[f"include/{library}/register.hpp"] = _render("registry/register.hpp.j2", library=library)
     texts["register.cpp"] = _render("registry/register.cpp.j2", library=library, units=units, build_id=build_id)
     sources = sorted(path for path in texts if path.endswith(".cpp"))
@@ -130,9 +130,6 @@ def _render(template: str, **values: Any) -> str:
     return environment().get_template(template).render(version=__version__, **values)
 
 
-def _digest(texts: Mapping[str, str]) -> int:
-    """A number that changes with any generated text."""
-    digest = hashlib.sha256()
-    for path, text in sorted(texts.items()):
-        digest.update(path.encode() + b"\0" + text.encode() + b"\0")
-    return int(digest.hexdigest()[:16], 16)
+def _digest(words: Iterable[str]) -> int:
+    """64 bits that change with any of the words or their order."""
+    return int(hashlib.sha256("\0".join(words).encode()).hexdigest()[:16], 16)

@@ -97,8 +97,9 @@ def _manifest() -> Schema:
             "inputs": digests,
             "files": digests,
             "summary": _closed(summary),
+            "digest": _SHA256,
         },
-        "required": ["schema", "generator", "options", "inputs", "files", "summary"],
+        "required": ["schema", "generator", "options", "inputs", "files", "summary", "digest"],
         "additionalProperties": False,
     }
 

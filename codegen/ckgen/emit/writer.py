@@ -6,8 +6,10 @@ import ctypes
 import errno
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 from ckgen.emit.manifest import MANIFEST, read_manifest
@@ -52,17 +54,36 @@ def compare(out: Path, texts: Mapping[str, str]) -> Changes:
     return Changes(tuple(sorted(added)), tuple(sorted(changed)), tuple(sorted(removed)))
 
 
+@contextmanager
+def exclusive(out: Path) -> Iterator[None]:
+    """Keeps other runs from publishing beside `out` meanwhile, and makes the folder above it.
+
+    InputError (G003) where that folder cannot be made. A file system without locks goes unguarded.
+    """
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        folder = os.open(out.parent, os.O_RDONLY)
+    except OSError as error:
+        raise InputError([_unwritable(out, error)]) from None
+    try:
+        with suppress(OSError):
+            flock(folder, LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
 def publish(out: Path, texts: Mapping[str, str], changes: Changes) -> None:
     """Makes the tree at `out` hold exactly `texts`, and whatever else was there that no manifest listed.
 
     The new tree is built beside the old one and takes its place in one rename: an interruption leaves either.
     InputError (G003) where that is not possible, for example because the folder cannot be written.
     """
-    if not changes:
-        return
     staging = out.parent / f".{out.name}.ckgen-{os.getpid()}"
     try:
         _sweep(out)
+        if not changes:
+            return
         staging.mkdir(parents=True)
         _fill(staging, out, texts, {*changes.added, *changes.changed})
         if not out.exists():
@@ -126,9 +147,10 @@ def _exchange(new: Path, old: Path) -> None:
 
 def _sweep(out: Path) -> None:
     """Removes what a killed run left beside `out`, once its process is gone."""
-    for leftover in out.parent.glob(f".{out.name}.ckgen-*"):
-        owner = leftover.name.rpartition("-")[2]
-        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+    prefix = f".{out.name}.ckgen-"
+    for leftover in [path for path in out.parent.iterdir() if path.name.startswith(prefix)]:
+        owner = leftover.name.removeprefix(prefix)
+        if owner.isdigit() and (int(owner) == os.getpid() or not Path(f"/proc/{owner}").exists()):
             shutil.rmtree(leftover, ignore_errors=True)
 
 

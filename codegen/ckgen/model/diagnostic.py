@@ -43,7 +43,7 @@ class Diagnostic:
     def render(self) -> str:
         """The text that a user reads, as in `error[T012] tables/x.csv:812: …`."""
         places = [str(place) for place in (self.location, *self.related) if place is not None]
-        where = f" {' and '.join(places)}" if places else ""
+        where = f" {' and '.join(places)}".replace("\n", "\\n") if places else ""
         lines = [f"{self.severity.value}[{self.code}]{where}: {self.message}"]
         lines += [f"            {line}" for line in self.detail]
         if self.hint:

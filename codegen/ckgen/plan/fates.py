@@ -26,6 +26,9 @@ from ckgen.tables.repair import winner
 MAX_ERROR_RATIO = 0.05
 """The peer's tuner accepts a kernel whose share of mismatching elements is at most this."""
 
+AMBIGUOUS = "ambiguous_target"
+"""The reason of a row that does not tell its target."""
+
 MOST_PAIRS = 100
 """Contradicting pairs of one key that are listed; every row is in one of the first pairs."""
 
@@ -148,7 +151,7 @@ def _is_invalid(_: RowContext, entry: Entry) -> str | None:
 
 
 def _is_ambiguous(_: RowContext, entry: Entry) -> str | None:
-    return "ambiguous_target" if entry.row.target is None else None
+    return AMBIGUOUS if entry.row.target is None else None
 
 
 def _is_of_other_target(context: RowContext, entry: Entry) -> str | None:

@@ -11,7 +11,7 @@ _MASK64 = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """Measured sizes first, first + step, …, last (rows of M) that one choice won; `step` is at least 1."""
+    """Measured sizes first, first + step, …, last (rows of M) that one choice won; `step` is a power of two."""
 
     first: int
     last: int
@@ -34,14 +34,15 @@ class Ladder:
 
     @classmethod
     def from_measured(cls, measured: Iterable[tuple[int, int]]) -> Ladder:
-        """Merge (M, choice) pairs with distinct M: equal neighbours at one distance become one rung."""
+        """Merge (M, choice) pairs with distinct M: equal neighbours at one distance, a power of two, become one rung."""
         rungs: list[Rung] = []
         for m, choice in sorted(measured):
             last = rungs[-1] if rungs else None
-            if last is not None and last.choice == choice and last.first == last.last:
-                rungs[-1] = Rung(last.first, m, m - last.first, choice)
-            elif last is not None and last.choice == choice and m - last.last == last.step:
-                rungs[-1] = Rung(last.first, m, last.step, choice)
+            distance = m - last.last if last is not None else 0
+            if last is None or last.choice != choice or distance.bit_count() != 1:
+                rungs.append(Rung(m, m, 1, choice))
+            elif last.first == last.last or distance == last.step:
+                rungs[-1] = Rung(last.first, m, distance, choice)
             else:
                 rungs.append(Rung(m, m, 1, choice))
         return cls(tuple(rungs), tuple(rung.last for rung in rungs))
@@ -77,9 +78,12 @@ def group_hash(n: int, k: int, batch: int) -> int:
 
 
 def layout_slots(keys: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
-    """Open addressing at a load of at most one half: slot → 1 + index into `keys` (n, k, batch), 0 where empty."""
-    size = 2
-    while size < 2 * len(keys):
+    """Open addressing at a load of at most a quarter: slot → 1 + index into `keys` (n, k, batch), 0 where empty.
+
+    So empty, nearly every probe is the first: a second one is a mispredicted branch.
+    """
+    size = 4
+    while size < 4 * len(keys):
         size *= 2
     slots = [0] * size
     for index, key in enumerate(keys):

@@ -16,7 +16,7 @@ from ckgen.model.fate import Fate, FateKind
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.defaults import Keep, heuristics_for, kernel_defaults
-from ckgen.plan.fates import Entry, RowContext, resolve
+from ckgen.plan.fates import AMBIGUOUS, Entry, RowContext, resolve
 from ckgen.plan.identify import Identifier
 from ckgen.plan.model import FileReport, GenerationPlan, UnitPlan
 from ckgen.plan.options import PlanOptions
@@ -43,6 +43,7 @@ def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Generation
         *context.findings,
         *_layer_findings(options, context, resolved),
         *_strict_findings(options, context, resolved),
+        *_target_findings(context, resolved),
     ]
     targets = wanted if wanted is not None else _targets_of(resolved, archs)
     units, set_findings = _units(options, archs, targets, resolved)
@@ -188,7 +189,27 @@ def _strict_findings(
             severity=severity if fate.kind is FateKind.UNAVAILABLE else Severity.NOTE,
         )
         for entry, fate in resolved
-        if fate.kind in (FateKind.UNAVAILABLE, FateKind.REFUSED_MEASUREMENT) and fate.reason != "ambiguous_target"
+        if fate.kind in (FateKind.UNAVAILABLE, FateKind.REFUSED_MEASUREMENT) and fate.reason != AMBIGUOUS
+    ]
+
+
+def _target_findings(context: RowContext, resolved: Iterable[tuple[Entry, Fate]]) -> list[Diagnostic]:
+    """One note for all rows of a file whose CU count, or the lack of one, leaves their arch open."""
+    places: dict[tuple[str, int], list[Location]] = {}
+    for entry, fate in resolved:
+        if fate.kind is FateKind.UNAVAILABLE and fate.reason == AMBIGUOUS:
+            place = context.place(entry.row)
+            places.setdefault((place.file, entry.row.cu_num), []).append(place)
+    return [
+        Diagnostic(
+            code="P004",
+            message=f"no target: {f'no single known arch has {cu_num} CUs' if cu_num else 'there is no CU count'}",
+            location=found[0],
+            detail=(f"{len(found)} row{'' if len(found) == 1 else 's'} of this kind select nothing",),
+            hint=f"say which: --assume-gfx {cu_num}=GFX" if cu_num else "add the columns gfx and cu_num",
+            severity=Severity.NOTE,
+        )
+        for (_, cu_num), found in places.items()
     ]
 
 

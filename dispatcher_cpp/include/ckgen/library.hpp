@@ -58,7 +58,7 @@ struct SignatureUnit {
   std::uint32_t default_count;
 };
 
-/// A generated library. `build_id` is a digest of the plan that it was generated from.
+/// A generated library. `build_id` is a digest of its name, ckgen's version and its signatures.
 struct Library {
   const char* name;
   std::uint32_t abi;

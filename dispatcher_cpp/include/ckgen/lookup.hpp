@@ -15,7 +15,8 @@ struct Choice {
   std::uint16_t k_batch;
 };
 
-/// Measured sizes first, first + step, …, last (M, in rows) that one choice won. `step` is at least 1.
+/// Measured sizes first, first + step, …, last (M, in rows) that one choice won. `step` is a power of two, so that
+/// rounding to a measured size needs no division.
 struct Rung {
   std::uint32_t first;
   std::uint32_t last;
@@ -149,9 +150,8 @@ constexpr std::uint32_t rung_at_or_above(const LookupTable& table, const Group& 
 
 /// The smallest measured size of `rung` that is at least m (m must not exceed rung.last).
 constexpr std::uint64_t measured_at_or_above(const Rung& rung, std::uint64_t m) noexcept {
-  if (m <= rung.first) return rung.first;
-  const std::uint32_t beyond = static_cast<std::uint32_t>(m) - rung.first;
-  return rung.first + static_cast<std::uint64_t>((beyond - 1) / rung.step + 1) * rung.step;
+  const std::uint64_t beyond = m > rung.first ? m - rung.first : 0;
+  return rung.first + ((beyond + rung.step - 1) & ~(std::uint64_t{rung.step} - 1));
 }
 
 }  // namespace v1

@@ -14,8 +14,12 @@ inline namespace v1 {
 /// Strides are arguments of a run, not of the selection. Copyable value; building one never throws or allocates.
 class Problem {
  public:
-  Problem() = default;
-  explicit Problem(const Signature& signature) noexcept : signature_(signature) {}
+  Problem() noexcept : Problem(Signature{}) {}
+  // Only the first character of the message is set: one problem is made per selection, and clearing all costs more.
+  explicit Problem(const Signature& signature) noexcept : signature_(signature) {
+    status_.code = StatusCode::ok;
+    status_.message[0] = '\0';
+  }
 
   Problem& shape(std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
     m_ = m;
@@ -51,7 +55,7 @@ class Problem {
   std::int64_t k_ = 0;
   std::int64_t batch_ = 1;
   bool deterministic_ = false;
-  Status status_{};
+  Status status_;
 };
 
 /// A GEMM problem from a signature's canonical string or alias, e.g. "a8w8_blockscale", "a8w8:int8:fp16",

@@ -24,7 +24,7 @@ constexpr const ckgen::SignatureUnit* units[] = {
     &gemm_fp8_fnuz_fp16_rcr_blockscale_preshuffle::unit,
 };
 
-constexpr ckgen::Library constants{"my_kernels", CKGEN_RUNTIME_ABI, 0xa10c55db2e0b546bULL, units, 4};
+constexpr ckgen::Library constants{"my_kernels", CKGEN_RUNTIME_ABI, 0x769f08c386cfa365ULL, units, 4};
 
 }  // namespace
 

@@ -48,8 +48,38 @@ class Epilogue(Enum):
         return self.value
 
 
+class _Tiled:
+    """Configs whose `tile` is what one workgroup computes."""
+
+    __slots__ = ()
+    tile: Tile
+
+    @property
+    def macro_tile(self) -> Tile:
+        """What one workgroup computes per K step."""
+        return self.tile
+
+    @property
+    def k_grain(self) -> int:
+        """The smallest K step that the main loop takes, in elements."""
+        return self.tile.k
+
+
+class _TiledByWaves(_Tiled):
+    """Configs that tell how many XDL tiles each wave computes."""
+
+    __slots__ = ()
+    xdl: Ints2
+    xdl_per_wave: Ints2
+
+    @property
+    def waves(self) -> Ints3 | None:
+        """Waves along M, N, K; None if the tile is no multiple of a wave's part."""
+        return _waves_of_parts(self.tile, self.xdl, self.xdl_per_wave)
+
+
 @dataclass(frozen=True, slots=True)
-class CkRowwiseConfig:
+class CkRowwiseConfig(_TiledByWaves):
     """Classic CK's rowwise-scaled and batched GEMMs (a8w8, batched_a8w8, batched_bf16)."""
 
     block: int
@@ -64,28 +94,13 @@ class CkRowwiseConfig:
     scheduler: Scheduler
     pipeline: int
 
-    @property
-    def macro_tile(self) -> Tile:
-        """What one workgroup computes per K step."""
-        return self.tile
-
-    @property
-    def k_grain(self) -> int:
-        """The smallest K step that the main loop takes, in elements."""
-        return self.tile.k
-
-    @property
-    def waves(self) -> Ints3 | None:
-        """Waves along M, N, K; None if the tile is no multiple of a wave's part."""
-        return _waves_of_parts(self.tile, self.xdl, self.xdl_per_wave)
-
     def text(self) -> str:
         """The fields as they stand in the table's name."""
         return f"{self.block}x{self.tile}_{_x(self.xdl)}_{_x(self.xdl_per_wave)}_{_tail(self)}"
 
 
 @dataclass(frozen=True, slots=True)
-class CkBlockScaleConfig:
+class CkBlockScaleConfig(_TiledByWaves):
     """Classic CK's block-scaled GEMM (a8w8_blockscale); `scale_block` is elements of M, N, K per scale."""
 
     scale_block: Ints3
@@ -102,21 +117,6 @@ class CkBlockScaleConfig:
     cshuffle: Ints2
     scheduler: Scheduler
     pipeline: int
-
-    @property
-    def macro_tile(self) -> Tile:
-        """What one workgroup computes per K step."""
-        return self.tile
-
-    @property
-    def k_grain(self) -> int:
-        """The smallest K step that the main loop takes, in elements."""
-        return self.tile.k
-
-    @property
-    def waves(self) -> Ints3 | None:
-        """Waves along M, N, K; None if the tile is no multiple of a wave's part."""
-        return _waves_of_parts(self.tile, self.xdl, self.xdl_per_wave)
 
     def text(self) -> str:
         """The fields as they stand in the table's name."""
@@ -184,7 +184,7 @@ CkConfig = CkRowwiseConfig | CkBlockScaleConfig | CkPreshuffledConfig
 
 
 @dataclass(frozen=True, slots=True)
-class CkTileConfig:
+class CkTileConfig(_Tiled):
     """ck_tile's GEMMs. `scheduler` None is the pipeline's own; flags at their default are not in the name.
 
     `vector` is the elements per global access of A, B and C; 0 is the widest, 16 bytes.
@@ -210,16 +210,6 @@ class CkTileConfig:
     num_wave_groups: int = 1
     vector: int = 0
     block_per_cu: int = 1
-
-    @property
-    def macro_tile(self) -> Tile:
-        """What one workgroup computes per K step."""
-        return self.tile
-
-    @property
-    def k_grain(self) -> int:
-        """The smallest K step that the main loop takes, in elements."""
-        return self.tile.k
 
     @property
     def waves(self) -> Ints3:

@@ -19,6 +19,7 @@ from ckgen.families.gemm.signature import GemmSignature, module_of, parse_signat
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
+from ckgen.specs.archs import load_archs
 
 _KEYS = ("op", "name", "signatures", "backend", "targets", "kernels", "configs")
 _REQUIRED = ("op", "name", "signatures", "backend", "targets")
@@ -155,8 +156,8 @@ class _Reader:
         if not names or len(names) != len(node.items()):
             self._say("K005", node, 'targets must be arch names or "*"')
         for item in names:
-            if not str(item.value).isidentifier():
-                self._say("K005", item, f"not an arch name: {item.value!r}")
+            if item.value not in load_archs():
+                self._say("K005", item, f"unknown arch: {item.value!r}", _did_you_mean(str(item.value), load_archs()))
         return frozenset(str(item.value) for item in names)
 
     def _configs(

@@ -42,7 +42,7 @@ inline constexpr ckgen::Group groups[] = {
 
 // Open addressing by ckgen::group_hash(N, K, batch): 1 + index into groups, 0 where empty.
 inline constexpr std::uint16_t slots[] = {
-    1, 0,
+    0, 0, 1, 0,
 };
 
 // Per group: its first rung at or above the least M of each ckgen::ladder_bucket, then its number of rungs.
@@ -53,7 +53,7 @@ inline constexpr std::uint16_t directory[] = {
 inline constexpr ckgen::LookupTable table{
     0x0000000252200018ULL,  // gemm_fp8_fnuz_bf16_rcr_blockscale
     ckgen::Arch::gfx942, 304,
-    slots, 1,
+    slots, 3,
     groups, 1,
     rungs, choices,
     external_rungs, externals, 1,

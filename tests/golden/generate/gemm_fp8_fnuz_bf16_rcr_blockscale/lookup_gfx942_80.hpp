@@ -28,7 +28,7 @@ inline constexpr ckgen::Group groups[] = {
 
 // Open addressing by ckgen::group_hash(N, K, batch): 1 + index into groups, 0 where empty.
 inline constexpr std::uint16_t slots[] = {
-    1, 0,
+    0, 0, 1, 0,
 };
 
 // Per group: its first rung at or above the least M of each ckgen::ladder_bucket, then its number of rungs.
@@ -39,7 +39,7 @@ inline constexpr std::uint16_t directory[] = {
 inline constexpr ckgen::LookupTable table{
     0x0000000252200018ULL,  // gemm_fp8_fnuz_bf16_rcr_blockscale
     ckgen::Arch::gfx942, 80,
-    slots, 1,
+    slots, 3,
     groups, 1,
     rungs, choices,
     nullptr, nullptr, 0,
