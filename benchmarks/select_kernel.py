@@ -11,8 +11,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-for _folder in ("codegen", "tests"):
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / _folder))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "codegen"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from support import CXX, ROOT, compiler, cpu_name
 

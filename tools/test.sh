@@ -47,6 +47,11 @@ build() {
   cmake --build --preset ci
 }
 
+sanitized() {  # preset: asan or tsan, each in its own build folder
+  cmake --preset "$1" >"build/configure-$1.log" 2>&1 || { cat "build/configure-$1.log"; return 1; }
+  cmake --build --preset "$1" && ctest --preset "$1" --parallel "$(nproc)"
+}
+
 mkdir -p build
 check "ruff check" ruff check .
 check "ruff format" ruff format --check .
@@ -54,6 +59,8 @@ check "mypy" mypy
 check "clang-format" format_of_cpp
 check "C++ build" build
 check "ctest" ctest --preset ci --parallel "$(nproc)"
+check "address and undefined-behaviour sanitizers" sanitized asan
+check "thread sanitizer" sanitized tsan
 check "pytest" pytest -q -n "$(nproc)" --dist loadfile
 
 if [ "${#failed[@]}" -gt 0 ]; then

@@ -25,6 +25,7 @@ void say(const Registry& registry, const Problem& problem, const Device& device,
   line += device.gfx();
   line += ':' + std::to_string(device.cu_num()) + ",b" + std::to_string(batch);
   line += 'm' + std::to_string(problem.m()) + 'n' + std::to_string(problem.n()) + 'k' + std::to_string(problem.k());
+  if (problem.deterministic()) line += 'd';
   line += ',';
   line += tier_name(selection.tier);
   line += ',';

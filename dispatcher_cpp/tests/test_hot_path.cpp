@@ -21,6 +21,11 @@ void* counted(std::size_t bytes) {
   throw std::bad_alloc();
 }
 
+/// Out of line: GCC takes free() of what operator new returned for a mistake where it sees both.
+[[gnu::noinline]] void released(void* memory) noexcept {
+  std::free(memory);
+}
+
 }  // namespace
 
 void* operator new(std::size_t bytes) {
@@ -34,16 +39,16 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   return std::malloc(bytes);
 }
 void operator delete(void* memory) noexcept {
-  std::free(memory);
+  released(memory);
 }
 void operator delete[](void* memory) noexcept {
-  std::free(memory);
+  released(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
+  released(memory);
 }
 void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
+  released(memory);
 }
 
 namespace {

@@ -173,7 +173,7 @@ TEST(CApiMisuse, NumbersThatAreNoSignatureAreNotTakenForOne) {
   char text[256];
   const ckgen_message message{text, sizeof text};
   EXPECT_EQ(ckgen_signature_text(tiny::fp16.pack(), message), CKGEN_OK);
-  for (int bit = 35; bit < 64; ++bit)
+  for (int bit = 38; bit < 64; ++bit)  // behind the operations that there are
     EXPECT_EQ(ckgen_signature_text(tiny::fp16.pack() | std::uint64_t{1} << bit, message), CKGEN_INVALID_ARGUMENT)
         << bit;
 }

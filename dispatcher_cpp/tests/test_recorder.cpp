@@ -171,10 +171,10 @@ TEST_F(RecorderTest, TheVerboseLineIsVersionedAndAReproducer) {
   unsetenv("CKGEN_VERBOSE");
   ::testing::internal::CaptureStderr();
   dispatcher.select(tiny::problem(128, 1024, 2048), device);
-  dispatcher.select(gemm("a8w8_blockscale").shape(1, 2, 2050), device);
+  dispatcher.select(gemm("a8w8_blockscale").shape(1, 2, 2050).deterministic(), device);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "ckgen_verbose,v1,select,gemm_fp16_rcr,gfx942:304,b0m128n1024k2048,exact,tiny_medium,2,-\n"
-            "ckgen_verbose,v1,select,gemm_fp8_fnuz_bf16_rcr_blockscale,gfx942:304,b0m1n2k2050,unsupported,-,1,"
+            "ckgen_verbose,v1,select,gemm_fp8_fnuz_bf16_rcr_blockscale,gfx942:304,b0m1n2k2050d,unsupported,-,1,"
             "K = 2050 is not a multiple of 128 (rule gemm.blockscale.k-group)\n");
 }
 

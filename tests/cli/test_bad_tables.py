@@ -113,7 +113,7 @@ def test_what_never_ends_is_not_read(tiny: Path, command: tuple[str, ...]) -> No
 
 
 def test_no_text_of_a_table_reaches_the_terminal_as_a_control_character(tiny: Path) -> None:
-    name = "a8w8_blockscale\x1b[31m\nerror[T000] x.csv:1.csv"
+    name = "a8w8_blockscale\x1b[31m\x07\u202e\nerror[T000] x.csv:1.csv"
     write(
         tiny, {f"bad/{name}": table(row(kernel="\x1b[2J\x9b\u202e" + "x" * 1000), row(m="\x07"), row(library="\x1b"))}
     )

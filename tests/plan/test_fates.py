@@ -9,7 +9,8 @@ from ckgen.model.target import Target
 from ckgen.plan.fates import MOST_PAIRS
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.planner import has_errors
-from plan_support import GFX942, HEADER, LARGE, MIDDLE, SMALL_M, fate_words, plan_of, row, write_table
+from ckgen.plan.select import select
+from plan_support import GFX942, HEADER, LARGE, MIDDLE, SMALL_M, fate_words, plan_of, query, row, write_table
 
 
 def reasons(plan: GenerationPlan) -> list[str]:
@@ -222,3 +223,47 @@ def test_names_that_could_not_stand_in_code_are_errors(tmp_path: Path, name: str
     quoted = '"' + name.replace('"', '""') + '"'
     plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [row(16, quoted, libtype="asm")]))
     assert reasons(plan) == ["invalid(T016)"] and has_errors(plan)
+
+
+TYPED = f"{HEADER},outdtype"
+
+
+def test_a_table_with_an_output_type_and_one_without_answer_side_by_side(tmp_path: Path) -> None:
+    both = write_table(tmp_path / "1" / "a8w8_blockscale.csv", [row(16, SMALL_M), row(32)])
+    typed = write_table(tmp_path / "2" / "a8w8_blockscale.csv", [row(16, MIDDLE) + ",torch.bfloat16"], TYPED)
+    for tables, winner in (((both, typed), MIDDLE), ((typed, both), SMALL_M)):
+        plan = plan_of(*tables)
+        answers = {
+            (signature, m): select(query(plan, GFX942, signature, m, 512, 1024)).row
+            for signature in ("a8w8_blockscale", "a8w8_blockscale:fp16")
+            for m in (16, 32)
+        }
+        assert {key: found.kernel for key, found in answers.items() if found is not None} == {
+            ("a8w8_blockscale", 16): winner,
+            ("a8w8_blockscale", 32): LARGE,
+            ("a8w8_blockscale:fp16", 16): SMALL_M,
+            ("a8w8_blockscale:fp16", 32): LARGE,
+        }
+        assert [d.code for d in plan.diagnostics] == ["P001"]
+        assert has_errors(plan_of(*tables, strict_layers=True))
+    assert reasons(plan_of(both, typed)) == ["selected", "selected", "selected"]
+    assert plan_of(typed, both).fates[0].kind is FateKind.OVERRIDDEN
+
+
+def test_a_table_with_an_output_type_and_one_without_can_contradict_each_other(tmp_path: Path) -> None:
+    write_table(tmp_path / "t" / "a_a8w8_blockscale.csv", [row(16, SMALL_M)])
+    write_table(tmp_path / "t" / "b_a8w8_blockscale.csv", [row(16, MIDDLE) + ",torch.bfloat16"], TYPED)
+    plan = plan_of(tmp_path / "t")
+    assert [d.code for d in plan.diagnostics] == ["T007"]
+    assert fate_words(plan) == {"invalid": 2}
+
+
+def test_of_equal_rows_the_fastest_answers_for_each_output_type(tmp_path: Path) -> None:
+    write_table(tmp_path / "t" / "a_a8w8_blockscale.csv", [row(16, us=5) + ",torch.bfloat16"], TYPED)
+    write_table(tmp_path / "t" / "b_a8w8_blockscale.csv", [row(16, us=9)])
+    plan = plan_of(tmp_path / "t")
+    answers = [
+        select(query(plan, GFX942, name, 16, 512, 1024)).row for name in ("a8w8_blockscale", "a8w8_blockscale:fp16")
+    ]
+    assert [found.us for found in answers if found is not None] == [5, 9]
+    assert reasons(plan) == ["selected", "selected"]

@@ -89,7 +89,7 @@ class TestDedupe:
         ]
         loaded = load(tmp_path, {"a8w8_bpreshuffle.csv": table(*rows, header=BPRESHUFFLE_HEADER)})
         assert find_conflicts(loaded) == ()
-        assert len(find_conflicts(loaded, lambda found: found.module)) == 1
+        assert len(find_conflicts(loaded, lambda found: [found.module])) == 1
 
     def test_a_tie_keeps_the_first(self, tmp_path: Path) -> None:
         (conflict,) = conflicts_of(tmp_path, {NAME: table(row(kernelName="b"), row(kernelName="a"))})

@@ -33,7 +33,7 @@ def command(tables: tuple[Path, ...], keep: str, write: bool, module: str | None
     problems = problems_of(loaded)
     say_diagnostics(problems)
     judgement = judgement_of(loaded)
-    conflicts = find_conflicts(loaded, judgement.problem, judgement.believed)
+    conflicts = find_conflicts(loaded, judgement.problems, judgement.believed)
     for conflict in conflicts:
         show("\n".join(conflict.lines()))
     decided = [conflict for conflict in conflicts if conflict.keep is not None]

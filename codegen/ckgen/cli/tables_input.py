@@ -14,12 +14,12 @@ from ckgen.families.registry import FAMILIES
 from ckgen.model.diagnostic import Diagnostic, Location, sort_key
 from ckgen.model.errors import UsageError
 from ckgen.model.tuned_row import TunedRow
-from ckgen.plan.fates import Entry, RowContext, examine
+from ckgen.plan.fates import Entry, RowContext, examine, set_keys
 from ckgen.plan.identify import Identifier, is_printable, meaningless, unparsable, unprintable
 from ckgen.plan.planner import gfx_of_cu
 from ckgen.specs.archs import load_archs
 from ckgen.tables.load import LoadedTables, LoadOptions, load_tables
-from ckgen.tables.repair import problem_of
+from ckgen.tables.repair import problems_of_cells
 
 
 def load(tables: Sequence[Path], module: str | None, assumed: Sequence[str]) -> LoadedTables:
@@ -42,10 +42,9 @@ class Judgement:
 
     entries: Mapping[tuple[int, Location], Entry]
 
-    def problem(self, row: TunedRow) -> Hashable:
-        """Equal for rows of one layer, target and shape that answer the same question."""
-        number = self.entries[_placed(row)].number
-        return number if number >= 0 else problem_of(row)
+    def problems(self, row: TunedRow) -> Sequence[Hashable]:
+        """Rows of one layer that have one of these in common answer the same question."""
+        return self.entries[_placed(row)].keys or problems_of_cells(row)
 
     def believed(self, row: TunedRow) -> bool:
         """Whether the row could be selected as far as its measurement goes."""
@@ -56,7 +55,9 @@ def judgement_of(loaded: LoadedTables) -> Judgement:
     """The planner's view of every row."""
     archs = load_archs()
     context = RowContext(Identifier(modules(), archs), archs, None, lambda *_: None, loaded.place)
-    return Judgement({_placed(row): examine(context, row) for row in loaded.rows})
+    entries = {_placed(row): examine(context, row) for row in loaded.rows}
+    set_keys(context, entries.values())
+    return Judgement(entries)
 
 
 def _placed(row: TunedRow) -> tuple[int, Location]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, islice
 
@@ -19,7 +19,7 @@ from ckgen.model.fate import Fate, FateKind
 from ckgen.model.finding import Finding
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
-from ckgen.plan.identify import Identifier, Signatures, is_printable, meaningless, unparsable, unprintable
+from ckgen.plan.identify import Identifier, Part, Signatures, is_printable, meaningless, unparsable, unprintable
 from ckgen.rules import judge
 from ckgen.tables.repair import winner
 
@@ -33,22 +33,28 @@ MOST_PAIRS = 100
 """Contradicting pairs of one key that are listed; every row is in one of the first pairs."""
 
 FullKey = tuple[Target, int, int, int, int, int]
-"""Target, number of the signatures, batch, M, N, K: two rows of one layer with equal keys must agree."""
+"""Target, number of the part of the signatures, batch, M, N, K: two rows of one layer with equal keys must agree."""
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """A row and what the predicates ask of it, each answered once."""
+    """A row and what the predicates ask of it, each answered once.
+
+    `keys` has one for each of `parts`; the row answers for those of `won`. `best` is what answers instead, or the row.
+    """
 
     row: TunedRow
     signatures: Signatures
     number: int
     generated: bool
     kernel: Identified | None
-    key: FullKey | None
     refused: str | None = None
     invalid: str | None = None
+    parts: tuple[Part, ...] = ()
+    keys: tuple[FullKey, ...] = ()
+    won: tuple[Part, ...] = ()
     best: Entry | None = None
+    overrider: Entry | None = None
 
 
 @dataclass(slots=True)
@@ -81,6 +87,7 @@ class RowContext:
 def resolve(context: RowContext, rows: Sequence[TunedRow]) -> list[tuple[Entry, Fate]]:
     """Every row with its fate, in the order given; errors and refused times are added to `context.findings`."""
     entries = [examine(context, row) for row in rows]
+    set_keys(context, entries)
     _find_invalid(context, entries)
     _find_best(entries)
     return [(entry, _fate(context, entry)) for entry in entries]
@@ -92,17 +99,25 @@ def examine(context: RowContext, row: TunedRow) -> Entry:
     generated = identifier.is_generated(row)
     kernel = identifier.kernel(row) if generated else None
     if row.target is None:
-        return Entry(row, (), -1, generated, kernel, None)
+        return Entry(row, (), -1, generated, kernel)
     try:
         number, signatures = identifier.signatures(row)
     except UsageError as error:
         context.findings.append(meaningless(row, context.place(row), error))
-        return Entry(row, (), -1, generated, kernel, None, invalid="T015")
-    shape = row.shape
-    key = (row.target, number, shape.batch, shape.m, shape.n, shape.k)
-    entry = Entry(row, signatures, number, generated, kernel, key)
+        return Entry(row, (), -1, generated, kernel, invalid="T015")
+    entry = Entry(row, signatures, number, generated, kernel)
     entry.refused = _refusal(context, entry)
     return entry
+
+
+def set_keys(context: RowContext, entries: Iterable[Entry]) -> None:
+    """Says what each row answers for; all rows must have been examined."""
+    parts = context.identifier.parts()
+    for entry in entries:
+        target, shape = entry.row.target, entry.row.shape
+        if target is not None and entry.signatures:
+            entry.parts = parts[entry.number]
+            entry.keys = tuple((target, part, shape.batch, shape.m, shape.n, shape.k) for part, _ in entry.parts)
 
 
 def _find_invalid(context: RowContext, entries: Sequence[Entry]) -> None:
@@ -115,27 +130,36 @@ def _find_invalid(context: RowContext, entries: Sequence[Entry]) -> None:
         elif not is_printable(entry.row):
             context.findings.append(unprintable(entry.row, context.place(entry.row)))
             entry.invalid = "T016"
-        elif entry.key is not None:
-            groups[entry.row.layer, entry.key].append(entry)
+        else:
+            for key in entry.keys:
+                groups[entry.row.layer, key].append(entry)
+    listed: dict[tuple[int, int], Diagnostic] = {}
     for group in groups.values():
         if len(group) > 1 and len({winner(entry.row) for entry in group}) > 1:
             for entry in group:
                 entry.invalid = "T007"
             pairs = (pair for pair in combinations(group, 2) if winner(pair[0].row) != winner(pair[1].row))
-            context.findings += (_contradiction(context, a.row, b.row) for a, b in islice(pairs, MOST_PAIRS))
+            for a, b in islice(pairs, MOST_PAIRS):
+                listed.setdefault((id(a), id(b)), _contradiction(context, a.row, b.row))
+    context.findings += listed.values()
 
 
 def _find_best(entries: Sequence[Entry]) -> None:
     """Per key the row that answers: the last layer's, and of equal rows there the lowest valid time."""
     best: dict[FullKey, Entry] = {}
     for entry in entries:
-        if entry.key is None or entry.invalid is not None or entry.refused is not None:
+        if entry.invalid is not None or entry.refused is not None:
             continue
-        known = best.get(entry.key)
-        if known is None or _rank(entry.row) < _rank(known.row):
-            best[entry.key] = entry
+        for key in entry.keys:
+            known = best.get(key)
+            if known is None or _rank(entry.row) < _rank(known.row):
+                best[key] = entry
     for entry in entries:
-        entry.best = best.get(entry.key) if entry.key is not None else None
+        rivals = [best[key] for key in entry.keys if key in best]
+        entry.won = tuple(part for part, key in zip(entry.parts, entry.keys, strict=True) if best.get(key) is entry)
+        latest = max(rivals, key=lambda rival: rival.row.layer, default=None)
+        entry.best = entry if entry.won else latest
+        entry.overrider = latest if latest is not None and latest.row.layer > entry.row.layer else None
 
 
 def _fate(context: RowContext, entry: Entry) -> Fate:

@@ -20,6 +20,8 @@ from ckgen.tables.read import quoted
 _PRINTABLE = re.compile(r"[ -!#-\[\]-~]*")
 
 Signatures = tuple[GemmSignature, ...]
+Part = tuple[int, Signatures]
+"""Signatures that no row of these tables tells apart, and their number."""
 
 
 @dataclass(slots=True)
@@ -43,6 +45,21 @@ class Identifier:
             number = next((n for n, same in self._signatures.values() if same == found), len(self._signatures))
             known = self._signatures[key] = (number, found)
         return known
+
+    def parts(self) -> Mapping[int, tuple[Part, ...]]:
+        """By number of `signatures`, what it consists of: a row of bf16 and fp16 and one of bf16 alone share a part."""
+        holders: dict[GemmSignature, list[int]] = {}
+        for number, signatures in dict(self._signatures.values()).items():
+            for signature in signatures:
+                holders.setdefault(signature, []).append(number)
+        groups: dict[tuple[int, ...], list[GemmSignature]] = {}
+        for signature, numbers in holders.items():
+            groups.setdefault(tuple(numbers), []).append(signature)
+        parts: dict[int, tuple[Part, ...]] = {}
+        for index, (sharers, shared) in enumerate(groups.items()):
+            for number in dict.fromkeys(sharers):
+                parts[number] = (*parts.get(number, ()), (index, tuple(shared)))
+        return parts
 
     def is_generated(self, row: TunedRow) -> bool:
         """Whether ckgen builds the kernels of the row's library."""

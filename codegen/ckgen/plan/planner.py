@@ -23,6 +23,8 @@ from ckgen.plan.options import PlanOptions
 from ckgen.plan.units import build_unit, gather
 from ckgen.tables.load import LoadedTables, LoadOptions, TableFile, load_tables
 
+_ANSWERING = (FateKind.OVERRIDDEN, FateKind.EXTERNAL, FateKind.UNAVAILABLE, FateKind.SELECTED)
+
 
 def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> GenerationPlan:
     """The whole plan; errors of the input are in `diagnostics`, nothing is raised for them.
@@ -167,12 +169,13 @@ def _layer_findings(
             code="P001",
             message="row is overridden by a later layer",
             location=context.place(entry.row),
-            related=(context.place(entry.best.row),),
+            related=(context.place(entry.overrider.row),),
+            detail=() if fate.kind is FateKind.OVERRIDDEN else ("for some of the output types that it stands for",),
             hint="leave out --strict-layers to allow it" if options.strict_layers else None,
             severity=severity,
         )
         for entry, fate in resolved
-        if fate.kind is FateKind.OVERRIDDEN and entry.best is not None
+        if fate.kind in _ANSWERING and entry.overrider is not None
     ]
 
 

@@ -77,20 +77,20 @@ class Rows:
 
 def gather(resolved: Iterable[tuple[Entry, Fate]]) -> dict[GemmSignature, Rows]:
     """Selected and external rows by signature; signatures of one row share one Rows."""
-    by_number: dict[int, Rows] = {}
+    by_part: dict[int, Rows] = {}
     found: dict[GemmSignature, Rows] = {}
     for entry, fate in resolved:
         if fate.kind not in (FateKind.SELECTED, FateKind.EXTERNAL) or entry.row.target is None:
             continue
-        rows = by_number.get(entry.number)
-        if rows is None:
-            rows = by_number[entry.number] = Rows(entry.row.module)
-            for signature in entry.signatures:
-                found[signature] = rows
-        side = rows.selected if fate.kind is FateKind.SELECTED else rows.external
         shape = entry.row.shape
-        groups = side.setdefault(entry.row.target, {})
-        groups.setdefault((shape.n, shape.k, shape.batch), []).append(entry)
+        for part, signatures in entry.won:
+            rows = by_part.get(part)
+            if rows is None:
+                rows = by_part[part] = Rows(entry.row.module)
+                found |= dict.fromkeys(signatures, rows)
+            side = rows.selected if fate.kind is FateKind.SELECTED else rows.external
+            groups = side.setdefault(entry.row.target, {})
+            groups.setdefault((shape.n, shape.k, shape.batch), []).append(entry)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,27 +62,29 @@ def has_valid_time(row: TunedRow) -> bool:
     return row.us is not None and math.isfinite(row.us) and row.us > 0
 
 
-def problem_of(row: TunedRow) -> Hashable:
+def problems_of_cells(row: TunedRow) -> Sequence[Hashable]:
     """What a row is about besides target and shape, by its cells alone."""
-    return row.module, row.discriminators
+    return ((row.module, row.discriminators),)
 
 
 def find_conflicts(
     tables: LoadedTables,
-    problem: Callable[[TunedRow], Hashable] = problem_of,
+    problems: Callable[[TunedRow], Sequence[Hashable]] = problems_of_cells,
     believed: Callable[[TunedRow], bool] = has_valid_time,
 ) -> tuple[Conflict, ...]:
     """Every key of a layer whose rows name different winners; rows without a target answer for nothing.
 
-    Two rows are about the same where `problem` is equal; the fastest that is `believed` is kept.
+    Rows are about the same where one of their `problems` is equal; the fastest that is `believed` is kept.
     """
     groups: dict[Hashable, list[TunedRow]] = defaultdict(list)
     for row in tables.rows:
         if row.target is not None:
-            groups[row.layer, row.target, row.shape, problem(row)].append(row)
+            for problem in problems(row):
+                groups[row.layer, row.target, row.shape, problem].append(row)
+    distinct = {tuple(map(id, group)): group for group in groups.values()}
     return tuple(
         Conflict(_key(group[0]), tuple(group), tuple(map(tables.place, group)), _fastest(filter(believed, group)))
-        for group in groups.values()
+        for group in distinct.values()
         if len(group) > 1 and len({winner(row) for row in group}) > 1
     )
 

@@ -10,9 +10,10 @@ inline namespace v1 {
 ///
 /// verbose: one line on stderr for each selection, `v1` naming this form; fields are separated by commas:
 ///   ckgen_verbose,v1,select,<signature>,<gfx:cu_num>,b<B>m<M>n<N>k<K>,<tier>,<instance>,<k_batch>,<reason>
-/// `b` is 0 where the signature is not batched; <instance> and <reason> are `-` where there is none; a comma inside a
-/// reason is written as a semicolon. Fields 4 to 6 are the arguments that `ckgen explain` takes, so each line is its
-/// own reproducer.
+/// `b` is 0 where the signature is not batched; `d` stands behind the sizes where a deterministic result is wished for;
+/// <instance> and <reason> are `-` where there is none; a comma inside a reason is written as a semicolon. Each line is
+/// its own reproducer: fields 4 to 6 are --signature, --target and --shape (with --deterministic) of
+///   ckgen explain gemm --signature <signature> --target <gfx:cu_num> --shape [<B>,]<M>,<N>,<K>
 ///
 /// record: a folder; problems answered below `near` are appended, each once, to the untuned list of their module and
 /// target, <record>/<module>_untuned_gemm_<gfx>_<cu_num>.csv, with the columns that the module's tuner reads (`M,N,K`;
