@@ -70,7 +70,20 @@ class RowContext:
     keep: Callable[[Signatures, str, Backend], str | None]
     place: Callable[[TunedRow], Location]
     findings: list[Diagnostic] = field(default_factory=list)
+    _peaks: dict[tuple[Target, int], float | None] = field(default_factory=dict)
     _judged: dict[tuple[int, str, str, str], tuple[Finding, ...]] = field(default_factory=dict)
+
+    def peak(self, entry: Entry) -> float | None:
+        """The dense peak rate of the row's target for its types, in operations per second; None where not known."""
+        target = entry.row.target
+        arch = self.archs.get(target.gfx) if target is not None else None
+        if arch is None or target is None or not entry.signatures:
+            return None
+        key = (target, entry.number)
+        if key not in self._peaks:
+            signature = entry.signatures[0]
+            self._peaks[key] = arch.peak_ops(signature.a, signature.b, target.cu_num)
+        return self._peaks[key]
 
     def judged(self, entry: Entry) -> tuple[Finding, ...]:
         """The rules of the kernel's backend on the row's arch; none where either is not known."""
@@ -237,18 +250,16 @@ def _refusal(context: RowContext, entry: Entry) -> str | None:
     if row.error_ratio is not None and not row.error_ratio <= MAX_ERROR_RATIO:
         bound = f" > {MAX_ERROR_RATIO}" if row.error_ratio > MAX_ERROR_RATIO else ""
         return f"errRatio = {row.error_ratio:g}{bound}"
-    share = share_of_peak(context.archs, entry)
+    share = share_of_peak(context, entry)
     return f"{share:.2f} times the peak rate" if share is not None and share > 1 else None
 
 
-def share_of_peak(archs: Mapping[str, ArchSpec], entry: Entry) -> float | None:
+def share_of_peak(context: RowContext, entry: Entry) -> float | None:
     """The row's implied rate over its target's dense peak; None where either is not known."""
     row = entry.row
-    arch = archs.get(row.target.gfx) if row.target is not None else None
-    if arch is None or row.target is None or not row.us or not entry.signatures:
+    peak = context.peak(entry)
+    if not row.us:
         return None
-    signature = entry.signatures[0]
-    peak = arch.peak_ops(signature.a, signature.b, row.target.cu_num)
     operations = 2 * max(row.shape.batch, 1) * row.shape.m * row.shape.n * row.shape.k
     return operations / (row.us * 1e-6) / peak if peak else None
 

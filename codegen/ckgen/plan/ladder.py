@@ -95,19 +95,19 @@ def layout_slots(keys: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
 
 
 def ladder_bucket(m: int) -> int:
-    """Four buckets per octave of M, consecutive from 0, as in ckgen/lookup.hpp."""
-    if m < 4:
+    """Eight buckets per octave of M, consecutive from 0, as in ckgen/lookup.hpp."""
+    if m < 8:
         return m
     octave = m.bit_length() - 1
-    return (octave - 1) * 4 + (m >> (octave - 2) & 3)
+    return (octave - 2) * 8 + (m >> (octave - 3) & 7)
 
 
 def bucket_floor(bucket: int) -> int:
     """The least M of a bucket."""
-    if bucket < 4:
+    if bucket < 8:
         return bucket
-    octave, quarter = divmod(bucket, 4)
-    return (4 + quarter) << (octave - 1)
+    octave, eighth = divmod(bucket, 8)
+    return (8 + eighth) << (octave - 1)
 
 
 def layout_directory(ladders: Sequence[Ladder]) -> tuple[tuple[int, ...], ...]:

@@ -129,14 +129,14 @@ constexpr std::uint32_t rung_at_or_above(const Rung* begin, std::uint32_t count,
   return static_cast<std::uint32_t>(base - begin) + static_cast<std::uint32_t>(base->last < m);
 }
 
-/// Four buckets per octave of M; consecutive from 0.
+/// Eight buckets per octave of M; consecutive from 0.
 constexpr std::uint32_t ladder_bucket(std::uint32_t m) noexcept {
-  if (m < 4) return m;
+  if (m < 8) return m;
   const auto octave = 31U - static_cast<std::uint32_t>(__builtin_clz(m));
-  return (octave - 1) * 4 + ((m >> (octave - 2)) & 3U);
+  return (octave - 2) * 8 + ((m >> (octave - 3)) & 7U);
 }
 
-/// The same for a group's runnable rungs: its directory leaves a rung or two to search, whatever the ladder's length.
+/// The same for a group's runnable rungs: its directory leaves, as a rule, one comparison, whatever the ladder's length.
 constexpr std::uint32_t rung_at_or_above(const LookupTable& table, const Group& group, std::uint64_t m) noexcept {
   const Rung* rungs = table.rungs + group.rung_begin;
   if (table.directory == nullptr) return rung_at_or_above(rungs, group.rung_count, m);
@@ -145,7 +145,10 @@ constexpr std::uint32_t rung_at_or_above(const LookupTable& table, const Group& 
   if (bucket + 1 >= table.directory_stride) return group.rung_count;
   const std::uint16_t* entry =
       table.directory + static_cast<std::size_t>(&group - table.groups) * table.directory_stride + bucket;
-  return entry[0] + rung_at_or_above(rungs + entry[0], static_cast<std::uint32_t>(entry[1] - entry[0]), m);
+  const std::uint32_t begin = entry[0];
+  const std::uint32_t between = entry[1] - begin;
+  if (between > 1) return begin + rung_at_or_above(rungs + begin, between, m);
+  return begin + (between & static_cast<std::uint32_t>(rungs[begin].last < m));
 }
 
 /// The smallest measured size of `rung` that is at least m (m must not exceed rung.last).
