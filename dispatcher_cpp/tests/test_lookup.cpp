@@ -8,12 +8,12 @@
 
 namespace {
 
-TEST(GroupHash, IsTheOneOfThePythonGenerator) {
-  // The same four numbers are asserted of group_hash in tests/plan/test_ladder.py.
-  EXPECT_EQ(ckgen::group_hash(1, 1, 0), 0x223f6961U);
-  EXPECT_EQ(ckgen::group_hash(7168, 2048, 0), 0xd7a0cbdcU);
-  EXPECT_EQ(ckgen::group_hash(2048, 7168, 0), 0x0defa246U);
-  EXPECT_EQ(ckgen::group_hash(8192, 8192, 16), 0xb26ce496U);
+TEST(GroupSlot, IsTheOneOfThePythonGenerator) {
+  // The same four numbers are asserted of group_slot in tests/plan/test_ladder.py.
+  EXPECT_EQ(ckgen::group_slot(1, 1, 0, (1U << 20) - 1), 0x1d81fU);
+  EXPECT_EQ(ckgen::group_slot(7168, 2048, 0, (1U << 20) - 1), 0xe1601U);
+  EXPECT_EQ(ckgen::group_slot(2048, 7168, 0, (1U << 20) - 1), 0x6530fU);
+  EXPECT_EQ(ckgen::group_slot(8192, 8192, 16, (1U << 20) - 1), 0x06f5aU);
 }
 
 TEST(Rungs, AnswerTheNextMeasuredSizeAtOrAbove) {

@@ -42,7 +42,7 @@ constexpr std::array<std::uint16_t, Size> slots_of(const Group (&groups)[Count])
   static_assert(Size >= 2 * Count && (Size & (Size - 1)) == 0);
   std::array<std::uint16_t, Size> slots{};
   for (std::size_t i = 0; i < Count; ++i) {
-    std::size_t slot = group_hash(groups[i].n, groups[i].k, groups[i].batch) & (Size - 1);
+    std::size_t slot = group_slot(groups[i].n, groups[i].k, groups[i].batch, Size - 1);
     while (slots[slot] != 0) slot = (slot + 1) & (Size - 1);
     slots[slot] = static_cast<std::uint16_t>(i + 1);
   }

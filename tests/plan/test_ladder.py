@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckgen.plan.ladder import Ladder, bucket_floor, group_hash, ladder_bucket, layout_directory, layout_slots
+from ckgen.plan.ladder import Ladder, bucket_floor, group_slot, ladder_bucket, layout_directory, layout_slots
 
 measured = st.dictionaries(st.integers(1, 4000), st.integers(0, 3), min_size=1, max_size=60)
 grids = st.builds(
@@ -36,10 +36,10 @@ def test_one_more_grid_point_of_one_kernel_makes_no_new_rung(rows: dict[int, int
     assert len(Ladder.from_measured(grid).rungs) == 1
 
 
-def test_group_hash_is_the_one_in_lookup_hpp() -> None:
-    """The same four numbers are asserted of ckgen::group_hash in dispatcher_cpp/tests/test_lookup.cpp."""
+def test_group_slot_is_the_one_in_lookup_hpp() -> None:
+    """The same four numbers are asserted of ckgen::group_slot in dispatcher_cpp/tests/test_lookup.cpp."""
     keys = ((1, 1, 0), (7168, 2048, 0), (2048, 7168, 0), (8192, 8192, 16))
-    assert [group_hash(*key) for key in keys] == [0x223F6961, 0xD7A0CBDC, 0x0DEFA246, 0xB26CE496]
+    assert [group_slot(*key, 1 << 20) for key in keys] == [0x1D81F, 0xE1601, 0x6530F, 0x06F5A]
 
 
 @given(st.sets(st.tuples(st.integers(1, 2**31), st.integers(1, 2**31), st.integers(0, 64)), min_size=1, max_size=80))
@@ -48,7 +48,7 @@ def test_every_group_is_found_by_probing(keys: set[tuple[int, int, int]]) -> Non
     slots = layout_slots(order)
     assert len(slots) & (len(slots) - 1) == 0 and slots.count(0) >= len(slots) // 2
     for index, key in enumerate(order):
-        slot = group_hash(*key) & (len(slots) - 1)
+        slot = group_slot(*key, len(slots))
         while slots[slot] != index + 1:
             assert slots[slot] != 0
             slot = (slot + 1) & (len(slots) - 1)

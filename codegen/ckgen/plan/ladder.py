@@ -69,12 +69,10 @@ class Ladder:
 EMPTY_LADDER = Ladder((), ())
 
 
-def group_hash(n: int, k: int, batch: int) -> int:
-    """The 32-bit hash of a group's key: splitmix64's finaliser over the packed words, as in ckgen/lookup.hpp."""
-    x = ((n << 32 | k) ^ (batch * 0x9E3779B97F4A7C15)) & _MASK64
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK64
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK64
-    return (x ^ (x >> 31)) & 0xFFFFFFFF
+def group_slot(n: int, k: int, batch: int, size: int) -> int:
+    """The slot where the search for a key begins in a table of `size` slots (a power of two), as in ckgen/lookup.hpp."""
+    key = (n << 32 | k) ^ (batch * 0xBF58476D1CE4E5B9 & _MASK64)
+    return (key * 0x9E3779B97F4A7C15 & _MASK64) >> (64 - (size.bit_length() - 1))
 
 
 def layout_slots(keys: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
@@ -87,7 +85,7 @@ def layout_slots(keys: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
         size *= 2
     slots = [0] * size
     for index, key in enumerate(keys):
-        slot = group_hash(*key) & (size - 1)
+        slot = group_slot(*key, size)
         while slots[slot]:
             slot = (slot + 1) & (size - 1)
         slots[slot] = index + 1
@@ -95,19 +93,19 @@ def layout_slots(keys: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
 
 
 def ladder_bucket(m: int) -> int:
-    """Eight buckets per octave of M, consecutive from 0, as in ckgen/lookup.hpp."""
-    if m < 8:
+    """Thirty-two buckets per octave of M, consecutive from 0, as in ckgen/lookup.hpp."""
+    if m < 32:
         return m
     octave = m.bit_length() - 1
-    return (octave - 2) * 8 + (m >> (octave - 3) & 7)
+    return (octave - 4) * 32 + (m >> (octave - 5) & 31)
 
 
 def bucket_floor(bucket: int) -> int:
     """The least M of a bucket."""
-    if bucket < 8:
+    if bucket < 32:
         return bucket
-    octave, eighth = divmod(bucket, 8)
-    return (8 + eighth) << (octave - 1)
+    octave, part = divmod(bucket, 32)
+    return (32 + part) << (octave - 1)
 
 
 def layout_directory(ladders: Sequence[Ladder]) -> tuple[tuple[int, ...], ...]:

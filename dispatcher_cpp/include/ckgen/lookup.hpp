@@ -91,13 +91,13 @@ struct LookupTable {
   std::uint32_t directory_stride = 0;
 };
 
-/// The hash of a group's key, as the generator lays it out (splitmix64's finaliser over the packed words).
-constexpr std::uint32_t group_hash(std::uint32_t n, std::uint32_t k, std::uint32_t batch) noexcept {
-  std::uint64_t x =
-      (static_cast<std::uint64_t>(n) << 32 | k) ^ static_cast<std::uint64_t>(batch) * 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return static_cast<std::uint32_t>(x ^ (x >> 31));
+/// The slot where the search for a group's key begins, as the generator lays it out: multiplicative (Fibonacci) hashing,
+/// whose high bits depend on every bit of the key. slot_mask + 1 is a power of two, at least 2.
+constexpr std::uint32_t group_slot(std::uint32_t n, std::uint32_t k, std::uint32_t batch,
+                                   std::uint32_t slot_mask) noexcept {
+  const std::uint64_t key =
+      (static_cast<std::uint64_t>(n) << 32 | k) ^ static_cast<std::uint64_t>(batch) * 0xbf58476d1ce4e5b9ULL;
+  return static_cast<std::uint32_t>(key * 0x9e3779b97f4a7c15ULL >> __builtin_clzll(slot_mask));
 }
 
 /// The group of (n, k, batch), or null. Sizes beyond 32 bits never match.
@@ -107,7 +107,7 @@ constexpr const Group* find_group(const LookupTable& table, std::uint64_t n, std
   const auto n32 = static_cast<std::uint32_t>(n);
   const auto k32 = static_cast<std::uint32_t>(k);
   const auto b32 = static_cast<std::uint32_t>(batch);
-  for (std::uint32_t slot = group_hash(n32, k32, b32) & table.slot_mask;; slot = (slot + 1) & table.slot_mask) {
+  for (std::uint32_t slot = group_slot(n32, k32, b32, table.slot_mask);; slot = (slot + 1) & table.slot_mask) {
     const std::uint16_t entry = table.slots[slot];
     if (entry == 0) return nullptr;
     const Group& group = table.groups[entry - 1];
@@ -129,11 +129,11 @@ constexpr std::uint32_t rung_at_or_above(const Rung* begin, std::uint32_t count,
   return static_cast<std::uint32_t>(base - begin) + static_cast<std::uint32_t>(base->last < m);
 }
 
-/// Eight buckets per octave of M; consecutive from 0.
+/// Thirty-two buckets per octave of M; consecutive from 0.
 constexpr std::uint32_t ladder_bucket(std::uint32_t m) noexcept {
-  if (m < 8) return m;
+  if (m < 32) return m;
   const auto octave = 31U - static_cast<std::uint32_t>(__builtin_clz(m));
-  return (octave - 2) * 8 + ((m >> (octave - 3)) & 7U);
+  return (octave - 4) * 32 + ((m >> (octave - 5)) & 31U);
 }
 
 /// The same for a group's runnable rungs: its directory leaves, as a rule, one comparison, whatever the ladder's length.

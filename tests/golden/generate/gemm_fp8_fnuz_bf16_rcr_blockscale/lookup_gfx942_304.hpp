@@ -40,14 +40,14 @@ inline constexpr ckgen::Group groups[] = {
     {512, 1024, 0, 0, 3, 1, 0},
 };
 
-// Open addressing by ckgen::group_hash(N, K, batch): 1 + index into groups, 0 where empty.
+// Open addressing from ckgen::group_slot(N, K, batch, slots - 1): 1 + index into groups, 0 where empty.
 inline constexpr std::uint16_t slots[] = {
-    0, 0, 1, 0,
+    0, 1, 0, 0,
 };
 
 // Per group: its first rung at or above the least M of each ckgen::ladder_bucket, then its number of rungs.
 inline constexpr std::uint16_t directory[] = {
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3,
 };
 
 inline constexpr ckgen::LookupTable table{
@@ -57,7 +57,7 @@ inline constexpr ckgen::LookupTable table{
     groups, 1,
     rungs, choices,
     external_rungs, externals, 1,
-    &my_kernels::policy::ladder, directory, 46};
+    &my_kernels::policy::ladder, directory, 258};
 
 }  // namespace gfx942_304
 }  // namespace my_kernels::gemm_fp8_fnuz_bf16_rcr_blockscale

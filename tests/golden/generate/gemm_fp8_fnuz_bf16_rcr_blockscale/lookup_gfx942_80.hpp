@@ -26,14 +26,14 @@ inline constexpr ckgen::Group groups[] = {
     {512, 1024, 0, 0, 1, 0, 0},
 };
 
-// Open addressing by ckgen::group_hash(N, K, batch): 1 + index into groups, 0 where empty.
+// Open addressing from ckgen::group_slot(N, K, batch, slots - 1): 1 + index into groups, 0 where empty.
 inline constexpr std::uint16_t slots[] = {
-    0, 0, 1, 0,
+    0, 1, 0, 0,
 };
 
 // Per group: its first rung at or above the least M of each ckgen::ladder_bucket, then its number of rungs.
 inline constexpr std::uint16_t directory[] = {
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,
 };
 
 inline constexpr ckgen::LookupTable table{
@@ -43,7 +43,7 @@ inline constexpr ckgen::LookupTable table{
     groups, 1,
     rungs, choices,
     nullptr, nullptr, 0,
-    &my_kernels::policy::ladder, directory, 22};
+    &my_kernels::policy::ladder, directory, 66};
 
 }  // namespace gfx942_80
 }  // namespace my_kernels::gemm_fp8_fnuz_bf16_rcr_blockscale
