@@ -34,7 +34,7 @@ class Ladder:
 
     @classmethod
     def from_measured(cls, measured: Iterable[tuple[int, int]]) -> Ladder:
-        """Merge (M, choice) pairs with distinct M: equal neighbours at one distance, a power of two, become one rung."""
+        """Merge (M, choice) pairs of distinct M: equal neighbours a power of two apart become one rung."""
         rungs: list[Rung] = []
         for m, choice in sorted(measured):
             last = rungs[-1] if rungs else None
@@ -70,7 +70,7 @@ EMPTY_LADDER = Ladder((), ())
 
 
 def group_slot(n: int, k: int, batch: int, size: int) -> int:
-    """The slot where the search for a key begins in a table of `size` slots (a power of two), as in ckgen/lookup.hpp."""
+    """Where the search for a key begins among `size` slots (a power of two), as in ckgen/lookup.hpp."""
     key = (n << 32 | k) ^ (batch * 0xBF58476D1CE4E5B9 & _MASK64)
     return (key * 0x9E3779B97F4A7C15 & _MASK64) >> (64 - (size.bit_length() - 1))
 

@@ -91,8 +91,8 @@ struct LookupTable {
   std::uint32_t directory_stride = 0;
 };
 
-/// The slot where the search for a group's key begins, as the generator lays it out: multiplicative (Fibonacci) hashing,
-/// whose high bits depend on every bit of the key. slot_mask + 1 is a power of two, at least 2.
+/// The slot where the search for a group's key begins, as the generator lays it out: multiplicative (Fibonacci)
+/// hashing, whose high bits depend on every bit of the key. slot_mask + 1 is a power of two, at least 2.
 constexpr std::uint32_t group_slot(std::uint32_t n, std::uint32_t k, std::uint32_t batch,
                                    std::uint32_t slot_mask) noexcept {
   const std::uint64_t key =
@@ -136,7 +136,8 @@ constexpr std::uint32_t ladder_bucket(std::uint32_t m) noexcept {
   return (octave - 4) * 32 + ((m >> (octave - 5)) & 31U);
 }
 
-/// The same for a group's runnable rungs: its directory leaves, as a rule, one comparison, whatever the ladder's length.
+/// The same for a group's runnable rungs: its directory leaves, as a rule, one comparison, whatever the ladder's
+/// length.
 constexpr std::uint32_t rung_at_or_above(const LookupTable& table, const Group& group, std::uint64_t m) noexcept {
   const Rung* rungs = table.rungs + group.rung_begin;
   if (table.directory == nullptr) return rung_at_or_above(rungs, group.rung_count, m);
