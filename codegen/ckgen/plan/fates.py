@@ -10,7 +10,7 @@ from itertools import combinations, islice
 
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.grammar import Identified
-from ckgen.families.gemm.problem_rules import check, supports
+from ckgen.families.gemm.problem_rules import Constraints, Limits, first_broken, limits_of, supports
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location, Severity
@@ -71,6 +71,7 @@ class RowContext:
     place: Callable[[TunedRow], Location]
     findings: list[Diagnostic] = field(default_factory=list)
     _peaks: dict[tuple[Target, int], float | None] = field(default_factory=dict)
+    _demands: dict[tuple[int, int], tuple[Limits, Constraints]] = field(default_factory=dict)
     _judged: dict[tuple[int, str, str, str], tuple[Finding, ...]] = field(default_factory=dict)
 
     def peak(self, entry: Entry) -> float | None:
@@ -84,6 +85,14 @@ class RowContext:
             signature = entry.signatures[0]
             self._peaks[key] = arch.peak_ops(signature.a, signature.b, target.cu_num)
         return self._peaks[key]
+
+    def demands(self, entry: Entry, kernel: Identified) -> tuple[Limits, Constraints]:
+        """What the row's signature and its kernel ask of a shape. Identified kernels are made once: `id` tells them."""
+        key = (entry.number, id(kernel))
+        if key not in self._demands:
+            signature = entry.signatures[0]
+            self._demands[key] = (limits_of(signature), constraints_of(signature, kernel.config))
+        return self._demands[key]
 
     def judged(self, entry: Entry) -> tuple[Finding, ...]:
         """The rules of the kernel's backend on the row's arch; none where either is not known."""
@@ -224,9 +233,9 @@ def _is_unavailable(context: RowContext, entry: Entry) -> str | None:
     findings = context.judged(entry)
     if findings:
         return str(findings[0])
-    signature, shape = entry.signatures[0], entry.row.shape
-    constraints = constraints_of(signature, entry.kernel.config)
-    problem = check(signature, shape) or supports(constraints, shape, entry.row.k_batch or 0)
+    limits, constraints = context.demands(entry, entry.kernel)
+    shape = entry.row.shape
+    problem = first_broken(limits, shape) or supports(constraints, shape, entry.row.k_batch or 0)
     return problem.text if problem is not None else None
 
 

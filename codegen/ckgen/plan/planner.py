@@ -11,6 +11,7 @@ from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
+from ckgen.model.collector import collector_paused
 from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.target import Target
@@ -26,6 +27,7 @@ from ckgen.tables.load import LoadedTables, LoadOptions, TableFile, load_tables
 _ANSWERING = (FateKind.OVERRIDDEN, FateKind.EXTERNAL, FateKind.UNAVAILABLE, FateKind.SELECTED)
 
 
+@collector_paused()
 def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> GenerationPlan:
     """The whole plan; errors of the input are in `diagnostics`, nothing is raised for them.
 

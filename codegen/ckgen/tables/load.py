@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from ckgen.model.collector import collector_paused
 from ckgen.model.diagnostic import Diagnostic, Location, sort_key
 from ckgen.model.errors import UsageError
 from ckgen.model.fate import Fate, FateKind
@@ -107,22 +106,10 @@ def load_tables(arguments: Sequence[Path], options: LoadOptions) -> LoadedTables
     if options.module is not None and options.module not in options.modules:
         known = ", ".join(sorted(options.modules))
         raise UsageError(f"unknown module {options.module!r}; expected one of: {known}")
-    with _collector_paused():
+    with collector_paused():
         loaded = [_load(source, options) for source in find_tables(arguments)]
     diagnostics = chain.from_iterable(problems for _, problems in loaded)
     return LoadedTables(tuple(file for file, _ in loaded), tuple(sorted(diagnostics, key=sort_key)))
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Rows hold no cycles: collecting while they are made by the ten thousands only costs time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _find(argument: Path, layer: int) -> list[TableSource]:

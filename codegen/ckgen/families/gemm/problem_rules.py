@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -79,12 +81,21 @@ class Constraints:
     atomic_split: bool = False
 
 
+Limits = tuple[tuple[str, Callable[[Shape], int], Callable[[int, int], bool], int], ...]
+"""A signature's rules, ready to evaluate: id, the size, whether it holds, the limit."""
+
+
 def check(signature: GemmSignature, shape: Shape) -> ProblemFinding | None:
     """The first rule that makes the problem illegal; None for a legal one."""
-    for rule, limit in _rules_of(signature):
-        size: int = getattr(shape, rule.size)
-        if not _holds(rule.test, size, limit):
-            return ProblemFinding(rule.id, size, limit)
+    return first_broken(limits_of(signature), shape)
+
+
+def first_broken(limits: Limits, shape: Shape) -> ProblemFinding | None:
+    """The same for many shapes of one signature."""
+    for rule, size_of, holds, limit in limits:
+        size = size_of(shape)
+        if not holds(size, limit):
+            return ProblemFinding(rule, size, limit)
     return None
 
 
@@ -131,8 +142,13 @@ def messages() -> Mapping[str, str]:
 
 
 @cache
-def _rules_of(signature: GemmSignature) -> tuple[tuple[SignatureRule, int], ...]:
-    return tuple((rule, rule.limit(signature)) for rule in signature_rules() if rule.applies(signature))
+def limits_of(signature: GemmSignature) -> Limits:
+    """The rules that hold for a signature's problems, in order."""
+    return tuple(
+        (rule.id, attrgetter(rule.size), _HOLDS[rule.test], rule.limit(signature))
+        for rule in signature_rules()
+        if rule.applies(signature)
+    )
 
 
 @cache
@@ -145,9 +161,13 @@ def _plain(value: object) -> object:
     return value.value if isinstance(value, Enum) else value
 
 
-def _holds(test: Demand, size: int, limit: int) -> bool:
-    if test is Demand.AT_LEAST:
-        return size >= limit
-    if test is Demand.AT_MOST:
-        return size <= limit
-    return size % limit == 0
+def _is_multiple(size: int, of: int) -> bool:
+    return size % of == 0
+
+
+_HOLDS: Mapping[Demand, Callable[[int, int], bool]] = {
+    Demand.AT_LEAST: operator.ge,
+    Demand.AT_MOST: operator.le,
+    Demand.MULTIPLE_OF: _is_multiple,
+    Demand.MULTIPLE_OF_BITS: _is_multiple,
+}
