@@ -13,11 +13,13 @@
 
 using namespace ckgen;
 
+#if !defined(__SANITIZE_THREAD__)  // TSan does not follow a fork of a threaded process
 namespace {
 
 bool in_forked_child = false;
 
 }  // namespace
+#endif
 
 #if defined(__SANITIZE_ADDRESS__)
 // LeakSanitizer asks this at exit. In a child forked from a process with threads its own check may wait forever for
@@ -81,7 +83,7 @@ TEST(ParallelFor, CallersMayCompete) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
-#if !defined(__SANITIZE_THREAD__)  // TSan does not follow a fork of a threaded process
+#if !defined(__SANITIZE_THREAD__)
 TEST(ParallelFor, WorksAndExitsInAForkedChild) {
   ASSERT_EQ(sum_of_indices(20, kThreads), 210);
   const pid_t child = fork();
