@@ -195,3 +195,32 @@ def test_only_one_run_at_a_time_publishes_beside_a_folder(tmp_path: Path) -> Non
     flock(other, LOCK_EX | LOCK_NB)
     os.close(other)
     assert [*out.parent.iterdir()] == []
+
+
+def test_a_file_put_into_the_old_tree_at_the_last_moment_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    write(out, OLD)
+    exchange = writer._exchange
+
+    def put_then_exchange(new: Path, old: Path) -> None:
+        (old / "late.txt").write_text("mine")
+        exchange(new, old)
+
+    monkeypatch.setattr(writer, "_exchange", put_then_exchange)
+    write(out, NEW)
+    assert read(out) == with_manifest(NEW) | {"late.txt": "mine"}
+
+
+def test_without_hard_links_files_are_copied_with_their_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    write(out, OLD)
+    before = (out / "a/keep.hpp").stat().st_mtime_ns
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr(writer.os, "link", refuse)
+    write(out, NEW)
+    assert read(out) == with_manifest(NEW) and (out / "a/keep.hpp").stat().st_mtime_ns == before

@@ -89,8 +89,10 @@ def publish(out: Path, texts: Mapping[str, str], changes: Changes) -> None:
         if not out.exists():
             staging.rename(out)
             return
-        _adopt_foreign(staging, out, {*texts, *changes.removed})
+        owned = {*texts, *changes.removed}
+        _adopt_foreign(staging, out, owned)
         _exchange(staging, out)
+        _adopt_foreign(out, staging, owned)  # what was put into the old tree since
     except OSError as error:
         raise InputError([_unwritable(out, error)]) from None
     finally:
@@ -109,24 +111,32 @@ def _fill(staging: Path, out: Path, texts: Mapping[str, str], fresh: Iterable[st
         if path in written:
             place.write_bytes(text.encode())
         else:
-            os.link(out / path, place)
+            _link(out / path, place)
 
 
-def _adopt_foreign(staging: Path, out: Path, owned: set[str]) -> None:
-    """Links files that are not the generator's into the new tree; a symbolic link is made again."""
-    for folder, folders, files in os.walk(out):
+def _link(source: Path, place: Path) -> None:
+    """The same file under a second name; a copy with its times where the file system has no hard links."""
+    try:
+        os.link(source, place, follow_symlinks=False)
+    except PermissionError:
+        shutil.copy2(source, place, follow_symlinks=False)
+
+
+def _adopt_foreign(new: Path, old: Path, owned: set[str]) -> None:
+    """Links files that are not the generator's into the new tree, where it has none; a symbolic link is made again."""
+    for folder, folders, files in os.walk(old):
         here = Path(folder)
         for name in (*files, *(name for name in folders if (here / name).is_symlink())):
-            relative = (here / name).relative_to(out)
-            if relative.as_posix() in owned:
+            relative = (here / name).relative_to(old)
+            place = new / relative
+            if relative.as_posix() in owned or _occupied(place):
                 continue
-            place = staging / relative
             place.parent.mkdir(parents=True, exist_ok=True)
-            os.link(here / name, place, follow_symlinks=False)
+            _link(here / name, place)
         for name in folders:
             inside = here / name
             if not inside.is_symlink() and not any(inside.iterdir()):
-                (staging / inside.relative_to(out)).mkdir(parents=True, exist_ok=True)
+                (new / inside.relative_to(old)).mkdir(parents=True, exist_ok=True)
 
 
 def _exchange(new: Path, old: Path) -> None:
