@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "codegen"))
+from shipped import TARGETS, shipped_plan
 
-from ckgen import paths
-from ckgen.model.target import Target
 from ckgen.plan.model import GenerationPlan
-from ckgen.plan.options import PlanOptions
-from ckgen.plan.planner import make_plan
 from ckgen.plan.policy import near_gap
-from ckgen.specs.archs import load_archs
 
-TARGETS = (Target("gfx942", 80), Target("gfx942", 304), Target("gfx950", 256))
 BANDS = ("near, M <= 1024", "near", "far")
 
 
@@ -56,7 +48,7 @@ def _without(rows: list[tuple[int, int]], index: int, m: int) -> tuple[tuple[str
 
 def main() -> None:
     """Prints the table."""
-    plan = make_plan(PlanOptions(targets=TARGETS, tuning=(paths.tuning_dir() / "aiter",)), load_archs())
+    plan = shipped_plan()
     print(
         f"leave-one-out  {', '.join(map(str, TARGETS))}, all shipped tables: share answered with the row's own kernel"
     )

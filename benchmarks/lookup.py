@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "codegen"))
-
+from shipped import shipped_plan
 from support import CXX, ROOT, compiler, cpu_name, timed
 
 from ckgen import paths
 from ckgen.emit.render import render
-from ckgen.model.target import Target
-from ckgen.plan.options import PlanOptions
-from ckgen.plan.planner import make_plan
 from ckgen.specs.archs import load_archs
 
-TARGETS = (Target("gfx942", 80), Target("gfx942", 304), Target("gfx950", 256))
 MODULE = "a8w8_blockscale"
 
 
 def main() -> None:
     """Prints the table."""
-    plan = make_plan(PlanOptions(targets=TARGETS, tuning=(paths.tuning_dir() / "aiter",)), load_archs())
+    plan = shipped_plan()
     units = [unit for unit in plan.units if unit.module == MODULE and unit.tables and unit.signature.c.value == "bf16"]
     archs = sorted(load_archs())
     with tempfile.TemporaryDirectory() as folder:

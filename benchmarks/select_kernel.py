@@ -12,27 +12,22 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "codegen"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from shipped import TARGETS, shipped_plan
 from support import CXX, ROOT, compiler, cpu_name
 
 from ckgen import paths
 from ckgen.emit.render import render
-from ckgen.model.target import Target
-from ckgen.plan.options import PlanOptions
-from ckgen.plan.planner import make_plan
-from ckgen.specs.archs import load_archs
 from cpp_build import built
 
-TARGETS = (Target("gfx942", 304), Target("gfx942", 80), Target("gfx950", 256))
 GOALS = {"exact": 50, "near": 50, "far": 200, "untuned": 200}
 _JOBS = 2
 
 
 def main() -> None:
     """Prints the table."""
-    plan = make_plan(PlanOptions(targets=TARGETS, tuning=(paths.tuning_dir() / "aiter",)), load_archs())
+    plan = shipped_plan()
     with tempfile.TemporaryDirectory() as folder:
         program = build_program(Path(folder), render(plan, "bench"))
         targets = [str(target) for target in TARGETS]

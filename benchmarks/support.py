@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import time
 from dataclasses import dataclass
@@ -46,8 +45,3 @@ def timed(command: list[str], **more: object) -> Cost:
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
     return Cost(seconds, usage.ru_maxrss / 1024)
-
-
-def self_peak_mb() -> float:
-    """This process's own largest resident set, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -11,14 +11,13 @@ from ckgen.emit.environment import environment
 from ckgen.emit.lookup_view import policy_view, table_view
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.instance import Instance
+from ckgen.model.arch import CPU_LEVELS
 from ckgen.plan.model import GenerationPlan, HeuristicPlan, UnitPlan
 from ckgen.plan.policy import near_gap
 from ckgen.version import __version__
 
 RUNTIME_ABI = 1
 """CKGEN_RUNTIME_ABI of ckgen/library.hpp that the templates are written for."""
-
-CPU_LEVELS = ("x86_64_v3", "x86_64_v4", "x86_64_v4_bf16", "x86_64_amx")
 
 _COMPARISONS = {"<=": "le", "<": "lt", "==": "eq"}
 

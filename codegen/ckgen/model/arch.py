@@ -21,6 +21,10 @@ class ArchKind(Enum):
         return self.value
 
 
+CPU_LEVELS = ("x86_64_v3", "x86_64_v4", "x86_64_v4_bf16", "x86_64_amx")
+"""The CPU archs, each of which contains the one before it."""
+
+
 class LdsBasis(Enum):
     """How a pipeline's LDS budget is stated: a share of the arch's LDS or a number of bytes."""
 

@@ -9,19 +9,19 @@ from fnmatch import fnmatchcase
 from ckgen.families.gemm.grammar import fits
 from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.model.arch import ArchKind, ArchSpec
+from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.collector import collector_paused
 from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.target import Target
-from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.defaults import Keep, heuristics_for, kernel_defaults
 from ckgen.plan.fates import AMBIGUOUS, Entry, RowContext, resolve
 from ckgen.plan.identify import Identifier
 from ckgen.plan.model import FileReport, GenerationPlan, UnitPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.units import build_unit, gather
+from ckgen.specs.archs import arch_of_cu_num
 from ckgen.tables.load import LoadedTables, LoadOptions, TableFile, load_tables
 
 _ANSWERING = (FateKind.OVERRIDDEN, FateKind.EXTERNAL, FateKind.UNAVAILABLE, FateKind.SELECTED)
@@ -40,7 +40,7 @@ def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Generation
         archs=archs,
         targets=frozenset(wanted) if wanted is not None else None,
         keep=_filter(options),
-        place=_places(loaded),
+        place=loaded.place,
     )
     resolved = resolve(context, list(loaded.rows))
     findings = [
@@ -80,8 +80,7 @@ def gfx_of_cu(
         requested = {target.gfx for target in targets if target.cu_num == cu_num}
         if len(requested) == 1:
             return next(iter(requested))
-        known = [arch.name for arch in archs.values() if arch.kind is ArchKind.GPU and arch.skus_with(cu_num)]
-        return known[0] if len(known) == 1 else None
+        return arch_of_cu_num(archs, cu_num)
 
     return answer
 
@@ -94,12 +93,6 @@ def _load_options(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> LoadOp
         fits=fits,
         gfx_of_cu=gfx_of_cu(archs, options.targets or (), options.assume_gfx),
     )
-
-
-def _places(loaded: LoadedTables) -> Callable[[TunedRow], Location]:
-    """A row's place under the name by which the user can find its file."""
-    shown = {(file.layer, file.path): file.display for file in loaded.files}
-    return lambda row: Location(shown[row.layer, row.location.file], row.location.line)
 
 
 def _filter(options: PlanOptions) -> Keep:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import ProblemFinding, check, no_instance, supports
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.model.arch import ArchSpec
+from ckgen.model.arch import CPU_LEVELS, ArchSpec
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape, TunedRow
@@ -195,20 +195,9 @@ def _from_defaults(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
 
 def _default_indices(query: Query, unit: UnitPlan) -> tuple[int, ...]:
     """The arch's own defaults; on a CPU those of the highest level at or below it that has any."""
-    arch: str | None = query.target.gfx
-    while arch is not None:
-        if unit.defaults.get(arch):
-            return unit.defaults[arch]
-        arch = CPU_FALLBACK.get(arch)
-    return ()
-
-
-CPU_FALLBACK: Mapping[str, str] = {
-    "x86_64_amx": "x86_64_v4_bf16",
-    "x86_64_v4_bf16": "x86_64_v4",
-    "x86_64_v4": "x86_64_v3",
-}
-"""Each x86 level contains the next lower one."""
+    gfx = query.target.gfx
+    levels = CPU_LEVELS[: CPU_LEVELS.index(gfx) + 1] if gfx in CPU_LEVELS else (gfx,)
+    return next((unit.defaults[arch] for arch in reversed(levels) if unit.defaults.get(arch)), ())
 
 
 def _rung(query: Query, unit: UnitPlan, table: TablePlan, group: GroupPlan, hit: RungHit) -> Candidate:
@@ -219,8 +208,3 @@ def _rung(query: Query, unit: UnitPlan, table: TablePlan, group: GroupPlan, hit:
 def _candidate(query: Query, tier: Tier, instance: Instance, k_batch: int, row: TunedRow | None) -> Candidate:
     finding = supports(instance.constraints, query.shape, k_batch, query.wishes)
     return Candidate(tier, instance, k_batch, row, finding)
-
-
-def with_shape(query: Query, shape: Shape) -> Query:
-    """The same query for another shape."""
-    return replace(query, shape=shape)

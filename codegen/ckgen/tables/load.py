@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
@@ -67,6 +67,10 @@ class LoadedTables:
 
     files: tuple[TableFile, ...]
     diagnostics: tuple[Diagnostic, ...]
+    _shown: dict[tuple[int, str], str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_shown", {(file.layer, file.path): file.display for file in self.files})
 
     @property
     def rows(self) -> Iterator[TunedRow]:
@@ -75,9 +79,7 @@ class LoadedTables:
 
     def place(self, row: TunedRow) -> Location:
         """Where the user finds the row: its location with the file's `display` path."""
-        where = row.location
-        display = next(file.display for file in self.files if (file.layer, file.path) == (row.layer, where.file))
-        return Location(display, where.line)
+        return Location(self._shown[row.layer, row.location.file], row.location.line)
 
     @property
     def row_count(self) -> int:
