@@ -66,7 +66,7 @@ def build_program(here: Path, tree: dict[str, str]) -> Path:
     with ThreadPoolExecutor(_JOBS) as pool:
         objects = list(pool.map(compile_one, enumerate(sources)))
     archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
-    subprocess.run([CXX, *objects, str(archive), "-ldl", "-lpthread", "-o", str(here / "select")], check=True)
+    subprocess.run([CXX, *objects, str(archive), "-ldl", "-lpthread", "-lz", "-o", str(here / "select")], check=True)
     return here / "select"
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("CKGEN_TEST_BUILD", ROOT / "build" / "test"))
 """Shared with ctest: the preset `ci` builds there."""
+SYSTEM_LIBRARIES = ("-ldl", "-lpthread", "-lz")
+"""What ckgen's archive needs when it is linked without CMake."""
 
 
 def tool(name: str) -> str:

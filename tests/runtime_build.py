@@ -9,7 +9,7 @@ from pathlib import Path
 from ckgen.emit.render import render
 from ckgen.plan.model import GenerationPlan
 from ckgen.runtime import RuntimeLibrary
-from cpp_build import ROOT, built
+from cpp_build import ROOT, SYSTEM_LIBRARIES, built
 
 _JOBS = 2
 
@@ -35,6 +35,6 @@ def load_generated(plan: GenerationPlan, name: str, folder: Path) -> RuntimeLibr
         objects = list(pool.map(compile_one, sources))
     archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
     library = folder / f"lib{name}_runtime.so"
-    whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", "-ldl", "-lpthread"]
+    whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
     subprocess.run(["g++", "-shared", *objects, "-o", str(library), *whole], check=True)
     return RuntimeLibrary(library)

@@ -15,8 +15,9 @@ command -v make >/dev/null || missing+=(make)
 python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
 if command -v g++ >/dev/null; then
   echo '#include <gtest/gtest.h>' | g++ -x c++ -fsyntax-only - 2>/dev/null || missing+=(libgtest-dev)
+  echo '#include <zlib.h>' | g++ -x c++ -fsyntax-only - 2>/dev/null || missing+=(zlib1g-dev)
 else
-  missing+=(libgtest-dev)
+  missing+=(libgtest-dev zlib1g-dev)
 fi
 if [ "${#missing[@]}" -gt 0 ]; then
   sudo=()

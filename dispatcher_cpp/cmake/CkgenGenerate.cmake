@@ -5,7 +5,6 @@
 #   [KERNEL_SETS <yaml>...]      further kernels, for shapes that no table answers
 #   [KERNELS    <glob>...]       only kernels whose name fits, as the tables write it
 #   [SIGNATURES <glob>...]       only signatures whose canonical name fits
-#   [SIGNATURES <glob>...]       only signatures whose canonical name matches
 #   [OUT_DIR    <dir>])          default: <build dir>/ckgen/<name>
 #
 # Creates the library <name>: STATIC, or SHARED where BUILD_SHARED_LIBS is on. It links ckgen::dispatcher and brings
@@ -19,10 +18,11 @@
 # A new or removed source file configures again by itself. Relative paths are relative to the calling CMakeLists.txt.
 include_guard(GLOBAL)
 include("${CMAKE_CURRENT_LIST_DIR}/CkgenFind.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/CkgenDeviceCode.cmake")
 
 function(ckgen_generate name)
   set(lists TARGETS OPS TUNING KERNEL_SETS KERNELS SIGNATURES)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "OUT_DIR" "${lists}")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "DEVICE_CODE" "OUT_DIR" "${lists}")
   set(where "ckgen_generate(${name})")
   _ckgen_check_arguments("${where}" "${name}")
 
@@ -44,29 +44,27 @@ function(ckgen_generate name)
 
   _ckgen_command("${where}" ckgen)
   string(JOIN "," targets ${arg_TARGETS})
-  set(command ${ckgen} generate --targets "${targets}" --name "${name}" --out "${out}")
+  set(what --targets "${targets}")
   foreach(op IN LISTS arg_OPS)
-    list(APPEND command --ops "${op}")
+    list(APPEND what --ops "${op}")
   endforeach()
   set(folders "")
   foreach(table IN LISTS arg_TUNING)
     cmake_path(ABSOLUTE_PATH table BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
-    list(APPEND command --tuning "${table}")
+    list(APPEND what --tuning "${table}")
     _ckgen_folders("${table}" folders)
   endforeach()
   foreach(set IN LISTS arg_KERNEL_SETS)
     cmake_path(ABSOLUTE_PATH set BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
-    list(APPEND command --kernel-set "${set}")
+    list(APPEND what --kernel-set "${set}")
   endforeach()
   foreach(glob IN LISTS arg_KERNELS)
-    list(APPEND command --kernels "${glob}")
+    list(APPEND what --kernels "${glob}")
   endforeach()
   foreach(glob IN LISTS arg_SIGNATURES)
-    list(APPEND command --signatures "${glob}")
+    list(APPEND what --signatures "${glob}")
   endforeach()
-  foreach(glob IN LISTS arg_SIGNATURES)
-    list(APPEND command --signatures "${glob}")
-  endforeach()
+  set(command ${ckgen} generate ${what} --name "${name}" --out "${out}")
 
   _ckgen_run_at_configure("${where}" "${state}/${name}.configure" ${command})
   include("${out}/sources.cmake")
@@ -96,11 +94,14 @@ function(ckgen_generate name)
   target_include_directories(${name} PUBLIC "$<BUILD_INTERFACE:${out}/include>" "$<INSTALL_INTERFACE:include>")
   target_link_libraries(${name} PUBLIC ckgen::dispatcher)
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
+  if(arg_DEVICE_CODE)
+    _ckgen_link_device_code("${where}" "${name}" "${state}" "${out}" "${ckgen}" ${what})
+  endif()
 endfunction()
 
 # Everything that is wrong with the call itself; reads the caller's arg_ variables.
 function(_ckgen_check_arguments where name)
-  set(keywords "TARGETS, OPS, TUNING, KERNEL_SETS, KERNELS, SIGNATURES, OUT_DIR")
+  set(keywords "TARGETS, OPS, TUNING, KERNEL_SETS, KERNELS, SIGNATURES, OUT_DIR, DEVICE_CODE")
   if(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$" OR name MATCHES "__")
     message(FATAL_ERROR "${where}: '${name}' is not a C++ identifier; it names a CMake target, a folder and a namespace.")
   endif()

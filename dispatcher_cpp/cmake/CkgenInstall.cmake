@@ -19,6 +19,7 @@ install(
   FILES
     "${PROJECT_BINARY_DIR}/ckgenConfig.cmake"
     "${PROJECT_BINARY_DIR}/ckgenConfigVersion.cmake"
+    "${CMAKE_CURRENT_LIST_DIR}/CkgenDeviceCode.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/CkgenFind.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/CkgenGenerate.cmake"
   DESTINATION "${ckgen_package_dir}")

@@ -130,6 +130,11 @@ ckgen_status ckgen_registry_add_library(ckgen_registry* registry, const void* li
   return answer(registry->value.add(*static_cast<const ckgen::Library*>(library)), message);
 }
 
+ckgen_status ckgen_registry_attach(ckgen_registry* registry, const void* library, ckgen_message message) {
+  if (!given(message, registry, library)) return CKGEN_INVALID_ARGUMENT;
+  return answer(registry->value.attach(*static_cast<const ckgen::DeviceLibrary*>(library)), message);
+}
+
 ckgen_status ckgen_registry_size(const ckgen_registry* registry, uint32_t* out, ckgen_message message) {
   if (!given(message, registry, out)) return CKGEN_INVALID_ARGUMENT;
   *out = registry->value.size();
@@ -210,9 +215,25 @@ ckgen_status ckgen_instance(const ckgen_dispatcher* dispatcher, uint32_t index, 
           d.macro_tile.n,
           d.macro_tile.k,
           d.constraints.max_k_batch,
-          d.device != nullptr,
+          d.device != nullptr || dispatcher->value.registry().device_archs(index) != 0,
           d.twin != nullptr};
   return ok(message);
+}
+
+ckgen_status ckgen_instance_device_archs(const ckgen_dispatcher* dispatcher, uint32_t index, ckgen_message text) {
+  if (!given(text, dispatcher)) return CKGEN_INVALID_ARGUMENT;
+  if (index >= dispatcher->value.registry().size()) return invalid(text, "no instance has this index");
+  const uint32_t archs = dispatcher->value.registry().device_archs(index);
+  return guarded(text, [&] {
+    std::string names;
+    for (const ckgen::ArchInfo& info : ckgen::arch_table) {
+      if ((archs >> static_cast<unsigned>(info.arch) & 1U) == 0) continue;
+      names += names.empty() ? "" : ",";
+      names += info.name;
+    }
+    ckgen::detail::write(text, names);
+    return CKGEN_OK;
+  });
 }
 
 ckgen_status ckgen_find_instance(const ckgen_dispatcher* dispatcher, const char* name, uint32_t* out,

@@ -17,8 +17,24 @@ using ckgen::v1::detail::write;
 namespace {
 
 ckgen::GemmArgs args_of(const ckgen_gemm_args& x) noexcept {
-  return {x.a,     x.b,   x.c,   x.a_scale, x.b_scale,        x.bias,           x.a_scale_row_major != 0, x.m, x.n, x.k,
-          x.batch, x.lda, x.ldb, x.ldc,     x.batch_stride_a, x.batch_stride_b, x.batch_stride_c};
+  return {x.a,
+          x.b,
+          x.c,
+          x.a_scale,
+          x.b_scale,
+          x.bias,
+          x.a_scale_row_major != 0,
+          x.m,
+          x.n,
+          x.k,
+          x.batch,
+          x.lda,
+          x.ldb,
+          x.ldc,
+          x.batch_stride_a,
+          x.batch_stride_b,
+          x.batch_stride_c,
+          x.mx_scale_shuffled != 0};
 }
 
 struct Listing {
@@ -107,6 +123,11 @@ ckgen_status ckgen_plan_workspace(const ckgen_plan* plan, uint64_t* bytes, ckgen
 ckgen_status ckgen_plan_launchable(const ckgen_plan* plan, ckgen_message message) {
   if (!given(message, plan)) return CKGEN_INVALID_ARGUMENT;
   return answer(plan->value.launchable, message);
+}
+
+ckgen_status ckgen_preload(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, ckgen_message message) {
+  if (!given(message, dispatcher, plan)) return CKGEN_INVALID_ARGUMENT;
+  return answer(dispatcher->value.preload(plan->value), message);
 }
 
 ckgen_status ckgen_run(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_gemm_args* args,

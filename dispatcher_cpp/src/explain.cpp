@@ -89,8 +89,11 @@ std::string demands(const Constraints& c, std::uint32_t k_batch) {
   if (c.m_multiple > 1) add("M % " + std::to_string(c.m_multiple) + " = 0");
   if (c.n_multiple > 1) add("N % " + std::to_string(c.n_multiple) + " = 0");
   if (c.k_multiple > 1) add("K % " + std::to_string(c.k_multiple) + " = 0");
-  if (k_batch > 1 && c.k_multiple_per_split != 0)
-    add("K % (" + std::to_string(k_batch) + " · " + std::to_string(c.k_multiple_per_split) + ") = 0");
+  if (k_batch > 1 && c.split_grain != 0 && c.k_multiple_per_split == 0)
+    add("splits of whole " + std::to_string(c.split_grain));
+  else if (k_batch > 1 && c.k_multiple_per_split != 0)
+    add("K % (" + std::to_string(k_batch) + " · " + std::to_string(c.k_multiple_per_split) + ") = 0" +
+        (c.split_grain != 0 ? " or parts that one main loop fits" : ""));
   if (c.min_k != 0) add("K / k_batch ≥ " + std::to_string(c.min_k));
   return text.empty() ? text : " (" + text + ')';
 }

@@ -17,6 +17,11 @@ constexpr std::size_t kArchNameSize = 256;
 constexpr int kMultiprocessorCount = 63;
 constexpr int kMaxDevices = 64;
 
+// HIP_LAUNCH_PARAM_*: the keys of hipModuleLaunchKernel's `extra`.
+constexpr std::uintptr_t kBufferPointer = 1;
+constexpr std::uintptr_t kBufferSize = 2;
+constexpr std::uintptr_t kEnd = 3;
+
 struct Cache {
   std::mutex mutex;
   std::array<GpuProperties, kMaxDevices> devices{};  // cu_num 0: not asked yet
@@ -27,8 +32,12 @@ Cache& cache() noexcept {
   return instance;
 }
 
-Status failed(const char* call, int code) noexcept {
-  return Status::error(StatusCode::no_device, "%s answered with HIP error %d", call, code);
+Status failed(const char* call, int code, StatusCode kind = StatusCode::no_device) noexcept {
+  return Status::error(kind, "%s answered with HIP error %d", call, code);
+}
+
+Status done(const char* call, int code) noexcept {
+  return code == 0 ? Status::success() : failed(call, code, StatusCode::internal);
 }
 
 template <class Function>
@@ -56,11 +65,15 @@ HipLoader::HipLoader() noexcept : status_(Status::success()) {
         Status::error(StatusCode::no_device, "no HIP runtime: %s", named ? dlerror() : "libamdhip64.so was not found");
     return;
   }
-  const bool found = resolve(library, "hipGetDevice", get_device_) &&
-                     resolve(library, "hipDeviceGetAttribute", get_attribute_) &&
-                     resolve(library, "hipGetDevicePropertiesR0600", get_properties_) &&
-                     resolve(library, "hipStreamSynchronize", stream_synchronize_) &&
-                     resolve(library, "hipMalloc", malloc_) && resolve(library, "hipFree", free_);
+  const bool found =
+      resolve(library, "hipGetDevice", get_device_) && resolve(library, "hipDeviceGetAttribute", get_attribute_) &&
+      resolve(library, "hipGetDevicePropertiesR0600", get_properties_) &&
+      resolve(library, "hipStreamSynchronize", stream_synchronize_) && resolve(library, "hipMalloc", malloc_) &&
+      resolve(library, "hipFree", free_) && resolve(library, "hipModuleLoadData", module_load_) &&
+      resolve(library, "hipModuleUnload", module_unload_) &&
+      resolve(library, "hipModuleGetFunction", module_function_) &&
+      resolve(library, "hipModuleLaunchKernel", module_launch_) && resolve(library, "hipMemsetAsync", memset_) &&
+      resolve(library, "hipMemset2DAsync", memset_2d_);
   if (!found) status_ = Status::error(StatusCode::no_device, "the HIP runtime is not ROCm 6 or newer: %s", dlerror());
 }
 
@@ -117,6 +130,38 @@ Status HipLoader::release(void* memory) const noexcept {
   if (!status_.ok()) return status_;
   const int code = free_(memory);
   return code == 0 ? Status::success() : failed("hipFree", code);
+}
+
+Status HipLoader::load_module(const void* image, void** module) const noexcept {
+  if (!status_.ok()) return status_;
+  return done("hipModuleLoadData", module_load_(module, image));
+}
+
+Status HipLoader::unload_module(void* module) const noexcept {
+  if (!status_.ok()) return status_;
+  return done("hipModuleUnload", module_unload_(module));
+}
+
+Status HipLoader::kernel(void* module, const char* symbol, void** function) const noexcept {
+  if (!status_.ok()) return status_;
+  return done("hipModuleGetFunction", module_function_(function, module, symbol));
+}
+
+Status HipLoader::zero(const Clear& clear, void* stream) const noexcept {
+  if (!status_.ok()) return status_;
+  if (clear.rows == 1 || clear.pitch == clear.width)
+    return done("hipMemsetAsync", memset_(clear.memory, 0, clear.width * clear.rows, stream));
+  return done("hipMemset2DAsync", memset_2d_(clear.memory, clear.pitch, 0, clear.width, clear.rows, stream));
+}
+
+Status HipLoader::launch(void* function, const KernelCall& call, void* stream) const noexcept {
+  if (!status_.ok()) return status_;
+  std::size_t size = call.args_size;
+  void* extra[] = {reinterpret_cast<void*>(kBufferPointer), const_cast<unsigned char*>(call.args),
+                   reinterpret_cast<void*>(kBufferSize), &size, reinterpret_cast<void*>(kEnd)};
+  return done("hipModuleLaunchKernel",
+              module_launch_(function, call.grid[0], call.grid[1], call.grid[2], call.block[0], call.block[1],
+                             call.block[2], call.dynamic_lds, stream, nullptr, extra));
 }
 
 }  // namespace ckgen::inline v1::detail

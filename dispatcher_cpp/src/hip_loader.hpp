@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ckgen/device_code.hpp>
 #include <ckgen/status.hpp>
 
 namespace ckgen::inline v1::detail {
@@ -28,6 +29,15 @@ class HipLoader {
   Status allocate(std::size_t bytes, void** out) const noexcept;
   Status release(void* memory) const noexcept;
 
+  /// `image`: a code object, which must outlive the module. Loads onto the thread's current device.
+  Status load_module(const void* image, void** module) const noexcept;
+  Status unload_module(void* module) const noexcept;
+  /// A kernel of a module by its name.
+  Status kernel(void* module, const char* symbol, void** function) const noexcept;
+  Status zero(const Clear& clear, void* stream) const noexcept;
+  /// `call` as it is: limits are the caller's to check.
+  Status launch(void* function, const KernelCall& call, void* stream) const noexcept;
+
  private:
   HipLoader() noexcept;
 
@@ -40,6 +50,13 @@ class HipLoader {
   int (*stream_synchronize_)(void*) = nullptr;
   int (*malloc_)(void**, std::size_t) = nullptr;
   int (*free_)(void*) = nullptr;
+  int (*module_load_)(void**, const void*) = nullptr;
+  int (*module_unload_)(void*) = nullptr;
+  int (*module_function_)(void**, void*, const char*) = nullptr;
+  int (*module_launch_)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                        void**) = nullptr;
+  int (*memset_)(void*, int, std::size_t, void*) = nullptr;
+  int (*memset_2d_)(void*, std::size_t, int, std::size_t, std::size_t, void*) = nullptr;
 };
 
 }  // namespace ckgen::inline v1::detail

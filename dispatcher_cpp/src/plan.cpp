@@ -5,15 +5,25 @@ namespace ckgen {
 inline namespace v1 {
 namespace {
 
-/// Real GPUs take the device launcher; everywhere else the host kernel of the same contract runs.
-LaunchFn launcher_of(const InstanceDesc& instance, DeviceKind kind) noexcept {
-  return kind == DeviceKind::gpu ? instance.device : instance.twin;
+/// Real GPUs take the attached code or the device launcher; everywhere else the host kernel of the same contract runs.
+Stage stage_of(const InstanceDesc& instance, const detail::DeviceProgram* program, std::uint32_t k_batch,
+               DeviceKind kind) noexcept {
+  if (kind != DeviceKind::gpu) return {&instance, k_batch, instance.twin, 0, nullptr};
+  return {&instance, k_batch, instance.device, 0, program};
 }
 
-Status launchable(const InstanceDesc& instance, const Device& device) noexcept {
-  if (launcher_of(instance, device.kind()) != nullptr) return Status::success();
+Status launchable(const Stage& stage, const Device& device) noexcept {
+  const InstanceDesc& instance = *stage.instance;
+  if (stage.program != nullptr) return stage.program->built_for(device.arch(), instance);
+  if (stage.launch != nullptr) return Status::success();
   return Status::error(StatusCode::unsupported, "%s has no %s: it cannot run on %s", instance.name,
                        device.kind() == DeviceKind::gpu ? "device launcher" : "host twin", device.gfx());
+}
+
+std::uint64_t workspace_of(const Stage& stage, const Problem& problem, const Device& device) noexcept {
+  const InstanceDesc& instance = *stage.instance;
+  if (stage.program != nullptr) return stage.program->workspace(instance, problem, stage.k_batch, device);
+  return instance.workspace != nullptr ? instance.workspace(instance, problem, stage.k_batch) : 0;
 }
 
 /// The problem as the kernels see it: the device's own fp8, one batch entry where the signature is not batched.
@@ -63,11 +73,10 @@ Result<Plan> Dispatcher::plan(const Problem& problem, const Device& device, cons
   if (const Status status = detail::check_extents(plan.problem); !status.ok()) return status;
   plan.device = device;
   plan.selection = selection;
-  plan.stages[0] = {&instance, selection.k_batch, launcher_of(instance, device.kind()), 0};
+  plan.stages[0] = stage_of(instance, impl_->state->program(selection.instance), selection.k_batch, device.kind());
   plan.stage_count = 1;
-  plan.workspace_size =
-      instance.workspace != nullptr ? instance.workspace(instance, plan.problem, selection.k_batch) : 0;
-  plan.launchable = launchable(instance, device);
+  plan.workspace_size = workspace_of(plan.stages[0], plan.problem, device);
+  plan.launchable = launchable(plan.stages[0], device);
   return plan;
 }
 

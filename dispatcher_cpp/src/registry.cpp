@@ -63,6 +63,26 @@ Status append_owned(RegistryState& state, const InstanceDesc& instance) {
   return append(state, *copy);
 }
 
+Status attach_code(RegistryState& state, const char* library, const DeviceCode& code) {
+  const auto found = state.by_id.find(code.id);
+  if (found == state.by_id.end())
+    return Status::error(StatusCode::invalid_argument,
+                         "device library %s: no registered instance has id %016llx; add the library of its instances "
+                         "first, generated from the same tables",
+                         library, static_cast<unsigned long long>(code.id));
+  const InstanceDesc& instance = *state.instances[found->second];
+  if (state.program(found->second) != nullptr || instance.device != nullptr)
+    return Status::error(StatusCode::invalid_argument, "device library %s: %s has %s already", library, instance.name,
+                         instance.device != nullptr ? "a device launcher" : "GPU code");
+  for (std::uint32_t i = 0; i < code.object_count; ++i) {
+    if (!runs_on(instance, code.objects[i].arch))
+      return Status::error(StatusCode::invalid_argument, "device library %s: %s does not run on %s", library,
+                           instance.name, arch_name(code.objects[i].arch).data());
+  }
+  state.programs.emplace(found->second, detail::DeviceProgram::of(code));
+  return Status::success();
+}
+
 /// Runs `change` on a copy of the state and keeps the copy only if all went well.
 template <class Change>
 Status changed(std::shared_ptr<const RegistryState>& state, Change change) noexcept {
@@ -122,6 +142,16 @@ Status Registry::provide(std::string_view library, std::string_view kernel, cons
   });
 }
 
+Status Registry::attach(const DeviceLibrary& library) noexcept {
+  if (const Status status = detail::validate(library); !status.ok()) return status;
+  return changed(state_, [&](RegistryState& state) {
+    for (std::uint32_t i = 0; i < library.count; ++i) {
+      if (const Status status = attach_code(state, library.name, *library.codes[i]); !status.ok()) return status;
+    }
+    return Status::success();
+  });
+}
+
 std::uint32_t Registry::size() const noexcept {
   return static_cast<std::uint32_t>(state_of(state_).instances.size());
 }
@@ -138,6 +168,11 @@ std::uint32_t Registry::find_id(std::uint64_t id) const noexcept {
   const RegistryState& state = state_of(state_);
   const auto found = state.by_id.find(id);
   return found == state.by_id.end() ? no_index : found->second;
+}
+
+std::uint32_t Registry::device_archs(std::uint32_t index) const noexcept {
+  const detail::DeviceProgram* program = state_of(state_).program(index);
+  return program != nullptr ? program->archs() : 0;
 }
 
 std::uint32_t Registry::external_count() const noexcept {

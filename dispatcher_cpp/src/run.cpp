@@ -10,31 +10,46 @@ namespace ckgen {
 inline namespace v1 {
 namespace {
 
-Status check(const Plan& plan, const GemmArgs& args) noexcept {
+/// Whether the plan can be launched on this thread's device.
+Status check(const Plan& plan) noexcept {
   if (plan.stage_count == 0 || plan.stage_count > kMaxStages)
     return Status::error(StatusCode::invalid_argument, "the plan is empty");
   if (!plan.launchable.ok()) return plan.launchable;
-  if (plan.device.kind() == DeviceKind::gpu) {
-    int current = -1;
-    if (const Status status = detail::HipLoader::instance().current_device(current); !status.ok()) return status;
-    if (current != plan.device.id())
-      return Status::error(StatusCode::invalid_argument, "the plan is for HIP device %d, the current one is %d",
-                           plan.device.id(), current);
-  }
-  return detail::check_args(plan.problem, args);
+  if (plan.device.kind() != DeviceKind::gpu) return Status::success();
+  int current = -1;
+  if (const Status status = detail::HipLoader::instance().current_device(current); !status.ok()) return status;
+  if (current == plan.device.id()) return Status::success();
+  return Status::error(StatusCode::invalid_argument, "the plan is for HIP device %d, the current one is %d",
+                       plan.device.id(), current);
+}
+
+Status check(const Plan& plan, const GemmArgs& args) noexcept {
+  const Status status = check(plan);
+  return status.ok() ? detail::check_args(plan.problem, args) : status;
 }
 
 Status launch(const Plan& plan, const GemmArgs& args, void* workspace, Stream stream) noexcept {
   for (std::uint32_t i = 0; i < plan.stage_count; ++i) {
     const Stage& stage = plan.stages[i];
     void* own = workspace == nullptr ? nullptr : static_cast<char*>(workspace) + stage.workspace_offset;
-    const Status status = stage.launch({stage.instance, &plan.problem, stage.k_batch, &args, own, stream});
+    const Launch one{stage.instance, &plan.problem, stage.k_batch, &args, own, stream};
+    const Status status = stage.program != nullptr ? stage.program->launch(one, plan.device) : stage.launch(one);
     if (!status.ok()) return status;
   }
   return Status::success();
 }
 
 }  // namespace
+
+Status Dispatcher::preload(const Plan& plan) const noexcept {
+  if (const Status status = check(plan); !status.ok()) return status;
+  for (std::uint32_t i = 0; i < plan.stage_count; ++i) {
+    const Stage& stage = plan.stages[i];
+    if (stage.program == nullptr) continue;
+    if (const Status status = stage.program->preload(*stage.instance, plan.device); !status.ok()) return status;
+  }
+  return Status::success();
+}
 
 Status Dispatcher::run(const Plan& plan, const GemmArgs& args, void* workspace, Stream stream) const noexcept {
   if (const Status status = check(plan, args); !status.ok()) return status;

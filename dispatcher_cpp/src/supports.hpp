@@ -70,6 +70,23 @@ inline Verdict check(const Signature& signature, const Sizes& sizes) noexcept {
   return check(signature, sizes, std::make_index_sequence<std::size(signature_rules)>{});
 }
 
+/// K of every split but the last, where they are parts of whole grains; see Constraints.
+inline std::int64_t first_split(const Constraints& c, std::int64_t k, std::int64_t splits) noexcept {
+  const std::int64_t grains = splits * c.split_grain;
+  return (k + grains - 1) / grains * c.split_grain;
+}
+
+/// Whether the last of such parts fits the first one's main loop.
+inline bool splits_alike(const Constraints& c, std::int64_t k, std::int64_t splits) noexcept {
+  if (c.split_grain == 0) return false;
+  const auto rounded = [](std::int64_t size, std::int64_t step) { return (size + step - 1) / step; };
+  const std::int64_t first = first_split(c, k, splits);
+  const std::int64_t last = k - first * (splits - 1);
+  const std::int64_t first_rest = rounded(first, c.k_multiple_per_split) - c.split_lead - 1;
+  const std::int64_t last_rest = rounded(last, c.k_multiple_per_split) - c.split_lead - 1;
+  return last > 0 && (last_rest < 0 || last_rest % c.split_turn <= first_rest % c.split_turn);
+}
+
 /// The first demand of an instance that a legal problem fails. A k_batch of 0 counts as 1.
 inline Verdict supports(const Constraints& c, const Sizes& sizes, std::uint32_t k_batch, bool deterministic) noexcept {
   const std::int64_t splits = k_batch == 0 ? 1 : k_batch;
@@ -83,15 +100,26 @@ inline Verdict supports(const Constraints& c, const Sizes& sizes, std::uint32_t 
   if (off(sizes.m, c.m_multiple)) return broken(ProblemRule::gemm_instance_m_multiple, sizes.m, c.m_multiple);
   if (off(sizes.n, c.n_multiple)) return broken(ProblemRule::gemm_instance_n_multiple, sizes.n, c.n_multiple);
   if (off(sizes.k, c.k_multiple)) return broken(ProblemRule::gemm_instance_k_multiple, sizes.k, c.k_multiple);
+  if (c.max_ab != 0) {
+    const std::int64_t elements = (sizes.m > sizes.n ? sizes.m : sizes.n) * sizes.k;
+    if (elements > c.max_ab) return broken(ProblemRule::gemm_instance_matrix_size, elements, c.max_ab);
+  }
+  if (c.max_c != 0 && sizes.m * sizes.n > c.max_c)
+    return broken(ProblemRule::gemm_instance_matrix_size, sizes.m * sizes.n, c.max_c);
   if (splits > c.max_k_batch) return broken(ProblemRule::gemm_instance_max_k_batch, splits, c.max_k_batch);
   if (splits > 1) {
     if (c.atomic_split && deterministic) return broken(ProblemRule::gemm_instance_atomic_split, splits, 1);
     const std::int64_t whole = splits * c.k_multiple_per_split;
-    if (whole > sizes.k || off(sizes.k, whole))
+    if ((whole > sizes.k || off(sizes.k, whole)) && !splits_alike(c, sizes.k, splits))
       return broken(ProblemRule::gemm_instance_split_multiple, sizes.k, whole);
   }
-  const std::int64_t split_k =
+  std::int64_t split_k =
       splits == 1 ? sizes.k : static_cast<std::uint32_t>(sizes.k) / static_cast<std::uint32_t>(splits);
+  if (splits > 1 && c.split_grain != 0 && c.k_multiple_per_split == 0) {
+    split_k = first_split(c, sizes.k, splits);
+    if (split_k * (splits - 1) >= sizes.k)
+      return broken(ProblemRule::gemm_instance_empty_split, sizes.k, split_k * (splits - 1));
+  }
   if (split_k < c.min_k) return broken(ProblemRule::gemm_instance_min_k, split_k, c.min_k);
   return {};
 }

@@ -1,5 +1,7 @@
 #include "validate.hpp"
 
+#include "unpack.hpp"
+
 namespace ckgen::inline v1::detail {
 namespace {
 
@@ -63,16 +65,56 @@ const char* flaw(const SignatureUnit& unit) noexcept {
   return nullptr;
 }
 
+const char* flaw(const DeviceCode* code) noexcept {
+  if (code == nullptr) return "an entry is null";
+  if (code->prepare == nullptr) return "it has no function that prepares a launch";
+  if (code->objects == nullptr || code->object_count == 0) return "it has no code object";
+  std::uint32_t archs = 0;
+  for (std::uint32_t i = 0; i < code->object_count; ++i) {
+    const CodeObject& object = code->objects[i];
+    if (object.arch == Arch::unknown || arch_info(object.arch).kind != ArchKind::gpu)
+      return "a code object is for no known GPU arch";
+    const std::uint32_t bit = 1U << static_cast<unsigned>(object.arch);
+    if ((archs & bit) != 0) return "two code objects are for one arch";
+    if (object.bytes == nullptr || object.size == 0 || object.unpacked_size == 0) return "a code object is empty";
+    archs |= bit;
+  }
+  return nullptr;
+}
+
+/// Whether constants of `kind` named `name` were made for this runtime.
+Status check_abi(const char* kind, const char* name, std::uint32_t abi) noexcept {
+  if (name == nullptr) return Status::error(StatusCode::invalid_argument, "the %s has no name", kind);
+  if (abi == CKGEN_RUNTIME_ABI) return Status::success();
+  return Status::error(StatusCode::unsupported,
+                       "%s %s was generated for runtime ABI %u, this is %u: generate and build it again", kind, name,
+                       abi, static_cast<unsigned>(CKGEN_RUNTIME_ABI));
+}
+
 }  // namespace
 
 Status validate(const Library& library) noexcept {
-  if (library.name == nullptr) return Status::error(StatusCode::invalid_argument, "the library has no name");
-  if (library.abi != CKGEN_RUNTIME_ABI)
-    return Status::error(StatusCode::unsupported,
-                         "library %s was generated for runtime ABI %u, this is %u: generate and build it again",
-                         library.name, library.abi, static_cast<unsigned>(CKGEN_RUNTIME_ABI));
+  if (const Status status = check_abi("library", library.name, library.abi); !status.ok()) return status;
   for (std::uint32_t i = 0; i < library.unit_count; ++i) {
     if (const char* what = flaw(*library.units[i])) return refuse(library, *library.units[i], what);
+  }
+  return Status::success();
+}
+
+Status validate(const DeviceLibrary& library) noexcept {
+  if (const Status status = check_abi("device library", library.name, library.abi); !status.ok()) return status;
+  if (!unpacks())
+    return Status::error(StatusCode::unsupported,
+                         "device library %s: ckgen was built without zlib (CKGEN_DEVICE_CODE=OFF) and cannot unpack "
+                         "GPU code",
+                         library.name);
+  if (library.codes == nullptr && library.count != 0)
+    return Status::error(StatusCode::invalid_argument, "device library %s has no codes", library.name);
+  for (std::uint32_t i = 0; i < library.count; ++i) {
+    if (const char* what = flaw(library.codes[i]))
+      return Status::error(StatusCode::invalid_argument, "device library %s, code of id %016llx: %s", library.name,
+                           static_cast<unsigned long long>(library.codes[i] != nullptr ? library.codes[i]->id : 0),
+                           what);
   }
   return Status::success();
 }

@@ -101,5 +101,11 @@ int shim_preshuffle(const void* src, std::int64_t stride, void* dst, std::int64_
 int shim_unpreshuffle(const void* src, void* dst, std::int64_t stride, std::int64_t n, std::int64_t row_bytes) {
   return unpreshuffle_b(src, dst, stride, n, row_bytes) ? 1 : 0;
 }
+int shim_shuffle_scale(const void* src, std::int64_t stride, void* dst, std::int64_t rows, std::int64_t groups) {
+  return shuffle_mx_scale(src, stride, dst, rows, groups) ? 1 : 0;
+}
+int shim_unshuffle_scale(const void* src, void* dst, std::int64_t stride, std::int64_t rows, std::int64_t groups) {
+  return unshuffle_mx_scale(src, dst, stride, rows, groups) ? 1 : 0;
+}
 
 }  // extern "C"

@@ -214,6 +214,29 @@ TEST(GemmTwin, EveryKindOfOperand) {
       }
 }
 
+TEST(GemmTwin, ShuffledScalesAreReadWithinTheirBytes) {
+  const GemmTraits t{kFp4, kFp4, kHalf, DType::fp32, Layout::rcr, Quant::mx, false, false};
+  for (const std::int64_t batch : {1, 3})
+    for (const Shape shape : {Shape{1, 48, 32}, Shape{33, 70, 290}, Shape{96, 64, 512}}) {
+      Fixture f(t, shape, batch);
+      Bytes a_scale, b_scale;
+      const auto shuffle = [&](const Bytes& plain, std::int64_t rows, Bytes& to) {
+        const std::int64_t bytes = shuffled_mx_scale_bytes(rows, f.groups);
+        to.resize(static_cast<std::size_t>(bytes * batch));
+        for (std::int64_t i = 0; i < batch; ++i)
+          ASSERT_TRUE(
+              shuffle_mx_scale(plain.data() + i * rows * f.groups, f.groups, to.data() + i * bytes, rows, f.groups));
+      };
+      shuffle(f.sa8, shape.m, a_scale);
+      shuffle(f.sb8, shape.n, b_scale);
+      f.args.a_scale = a_scale.data();
+      f.args.b_scale = b_scale.data();
+      f.args.mx_scale_shuffled = true;
+      run_twin(f);
+      if (HasFatalFailure()) return;
+    }
+}
+
 TEST(GemmTwin, SplitsAndBatches) {
   for (const std::int64_t k_batch : {1, 2, 3, 9})
     for (const std::int32_t mode : {1, 2}) {

@@ -116,4 +116,15 @@ TEST(RegistryTest, AUsersInstanceIsTheLastDefault) {
   EXPECT_FALSE(dispatcher.select(tiny::problem(5, 6, 7), Device::simulated("gfx1100")));
 }
 
+TEST(RegistryTest, TakesGpuCodeWhereItCanBeUnpacked) {
+  Registry registry = tiny::registry();
+  const Status status = registry.attach(DeviceLibrary{"gpu", CKGEN_RUNTIME_ABI, nullptr, 0});
+#if CKGEN_HAS_ZLIB
+  EXPECT_TRUE(status.ok()) << status.message;
+#else
+  EXPECT_EQ(status.code, StatusCode::unsupported);
+  EXPECT_TRUE(contains(status, "device library gpu: ckgen was built without zlib"));
+#endif
+}
+
 }  // namespace

@@ -7,7 +7,7 @@ import subprocess
 import ml_dtypes
 import numpy as np
 
-from cpp_build import built
+from cpp_build import SYSTEM_LIBRARIES, built
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CPP = ROOT / "dispatcher_cpp"
@@ -51,6 +51,7 @@ class Args(ctypes.Structure):
             (f, ctypes.c_int64)
             for f in ("m", "n", "k", "batch", "lda", "ldb", "ldc", "batch_stride_a", "batch_stride_b", "batch_stride_c")
         ]
+        + [("mx_scale_shuffled", ctypes.c_bool)]
     )
 
 
@@ -59,7 +60,7 @@ def build(folder):
     archive = built("ckgen_dispatcher") / "dispatcher_cpp/libckgen_dispatcher.a"
     library = pathlib.Path(folder) / "host.so"
     flags = ["-std=c++20", "-O2", "-fPIC", "-shared", f"-I{CPP / 'include'}", f"-I{CPP}"]
-    whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", "-ldl", "-lpthread"]
+    whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
     subprocess.run(["g++", *flags, str(CPP / "tests/host_gemm_shim.cpp"), "-o", str(library), *whole], check=True)
     return library
 

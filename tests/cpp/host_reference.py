@@ -31,6 +31,7 @@ class Case:
     k_batch: int = 1
     mode: int = 0
     a_scale_row_major: bool = True
+    mx_scale_shuffled: bool = False
     data: str = "exact"
     seed: int = 1
 
@@ -107,6 +108,9 @@ class Problem:
             self.b_scale = rng.integers(124, 131, (batches_b, c.n, groups), dtype=np.uint8)
             self.sa = 2.0 ** (self.a_scale.astype(np.float64) - 127)
             self.sb = (2.0 ** (self.b_scale.astype(np.float64) - 127)).swapaxes(1, 2)
+            if c.mx_scale_shuffled:
+                self.a_scale = np.stack([shuffled_scale_reference(x) for x in self.a_scale])
+                self.b_scale = np.stack([shuffled_scale_reference(x) for x in self.b_scale])
 
     def splits(self):
         c = self.case
@@ -165,7 +169,7 @@ class Problem:
         return hb.Args(
             pointer(self.a_memory), pointer(self.b_memory), pointer(self.c_memory), pointer(self.a_scale),
             pointer(self.b_scale), pointer(self.bias), c.a_scale_row_major, c.m, c.n, c.k, c.batch, self.lda, self.ldb,
-            self.ldc, self.stride_a, self.stride_b, c.m * self.ldc,
+            self.ldc, self.stride_a, self.stride_b, c.m * self.ldc, c.mx_scale_shuffled,
         )  # fmt: skip
 
 
@@ -177,6 +181,14 @@ def shuffle_reference(rows):
     """AITER: x.view(-1, N/BN, BN, K/BK, BK/K, K).permute(0, 1, 3, 4, 2, 5) on bytes, BN = 16, K = 16, BK = 32."""
     n, k = rows.shape
     return np.ascontiguousarray(rows.reshape(n // 16, 16, k // 32, 2, 16).transpose(0, 2, 3, 1, 4)).reshape(n, k)
+
+
+def shuffled_scale_reference(scales):
+    """AITER's e8m0_shuffle of [rows, groups] bytes, padded with zeros to multiples of 32 and of 8."""
+    rows, groups = scales.shape
+    padded = np.pad(scales, ((0, -rows % 32), (0, -groups % 8)))
+    blocks = padded.reshape(padded.shape[0] // 32, 2, 16, padded.shape[1] // 8, 2, 4)
+    return np.ascontiguousarray(blocks.transpose(0, 3, 5, 2, 4, 1)).reshape(padded.shape)
 
 
 def run_twin(lib, problem, pads=(True, True, True)):

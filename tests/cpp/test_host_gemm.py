@@ -11,7 +11,7 @@ import sys
 import host_backend as hb
 import numpy as np
 import pytest
-from host_reference import Case, Problem, check, run_host, run_twin, shuffle_reference
+from host_reference import Case, Problem, check, run_host, run_twin, shuffle_reference, shuffled_scale_reference
 
 from cpp_build import built
 
@@ -75,6 +75,18 @@ CASES = [
         ],
         *[both_kinds(a="fp4", b="fp4", c="fp32", quant="mx", m=38, k=96, layout=layout) for layout in hb.LAYOUTS],
         *[both_kinds(a="fp8_ocp", b="fp8_ocp", c="bf16", quant="mx", k=200)],
+        *[
+            both_kinds(
+                a="fp4", b="fp4", c="bf16", quant="mx", m=m, n=n, k=k, preshuffle=p, mx_scale_shuffled=True, pad_ld=8
+            )
+            for m, n, k, p in ((3, 96, 320, 1), (131, 71, 290, 0), (33, 80, 1024, 1))
+        ],
+        *[
+            both_kinds(
+                a="fp8_ocp", b="bf8_ocp", c="fp32", quant="mx", batch=3, k=130, mx_scale_shuffled=True, broadcast=w
+            )
+            for w in ("", "a", "b")
+        ],
         *[
             both_kinds(a=t, b=t, c="bf16", quant="rowwise", preshuffle=True, n=48, k=352, m=m, batch=2)
             for t in ("int8", "fp8_fnuz", "bf16")
@@ -280,6 +292,42 @@ def test_preshuffle_is_the_permutation_and_back(lib):
         assert lib.shim_unpreshuffle(pointer(shuffled), pointer(back), stride, *sizes) == 1
         assert np.array_equal(back[:, :row_bytes], source[:, :row_bytes]) and not back[:, row_bytes:].any()
         assert lib.shim_preshuffle(pointer(source), stride, pointer(shuffled), ctypes.c_int64(n - 1), sizes[1]) == 0
+
+
+@pytest.mark.parametrize(("rows", "groups", "pad"), [(32, 8, 0), (64, 24, 3), (1, 1, 0), (33, 9, 2), (300, 7, 0)])
+def test_scale_shuffle_is_the_permutation_and_back(lib, rows, groups, pad):
+    source = np.random.default_rng(4).integers(1, 256, (rows, groups + pad), dtype=np.uint8)
+    expected = shuffled_scale_reference(np.ascontiguousarray(source[:, :groups]))
+    shuffled, back = np.full(expected.shape, 255, np.uint8), np.zeros_like(source)
+    pointer = lambda x: ctypes.c_void_p(x.ctypes.data)  # noqa: E731
+    stride, sizes = ctypes.c_int64(groups + pad), (ctypes.c_int64(rows), ctypes.c_int64(groups))
+    assert lib.shim_shuffle_scale(pointer(source), stride, pointer(shuffled), *sizes) == 1
+    assert np.array_equal(shuffled, expected)
+    assert lib.shim_unshuffle_scale(pointer(shuffled), pointer(back), stride, *sizes) == 1
+    assert np.array_equal(back[:, :groups], source[:, :groups]) and not back[:, groups:].any()
+
+
+def test_scale_shuffle_refusals(lib):
+    untouched = np.zeros(1024, np.uint8)
+    at = ctypes.c_void_p(untouched.ctypes.data)
+    for rows, groups, stride in ((-1, 8, 8), (1, -1, 8), (1, 8, 7), (2**31, 8, 8)):
+        sizes = (ctypes.c_int64(rows), ctypes.c_int64(groups))
+        assert lib.shim_shuffle_scale(at, ctypes.c_int64(stride), at, *sizes) == 0
+        assert lib.shim_unshuffle_scale(at, at, ctypes.c_int64(stride), *sizes) == 0
+    assert not untouched.any()
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("sizes", [(1, 16, 32), (31, 33, 96), (65, 130, 290), (150, 70, 1056)], ids=str)
+def test_shuffled_scales_do_not_change_a_bit(lib, sizes, batch):
+    results = []
+    for shuffled in (False, True):
+        m, n, k = sizes
+        operands = {"a": "fp4", "b": "fp4", "c": "fp32", "quant": "mx", "data": "random", "pad_ld": 8}
+        problem = Problem(Case(**operands, m=m, n=n, k=k, batch=batch, mx_scale_shuffled=shuffled))
+        assert run_twin(lib, problem) == (0, "")
+        results.append(problem.c_memory.tobytes())
+    assert results[0] == results[1]
 
 
 # ---- same bits everywhere -------------------------------------------------------------------------------------------

@@ -23,6 +23,25 @@ def test_there_are_headers() -> None:
     assert "ckgen.hpp" in HEADERS and len(HEADERS) > 15
 
 
+GPU_CODE = """
+#include "backends/device/kernel_call.hpp"
+#include "backends/device/kernel_call.hpp"
+extern "C" ckgen::Status prepare(const ckgen::Launch& launch, ckgen::Arch, std::uint32_t cu_num,
+                                 ckgen::KernelCall& call) noexcept {
+  struct { const void* a; std::uint32_t cu_num; } args{launch.args->a, cu_num};
+  const ckgen::Status status = ckgen::device::fill(call, "kernel", {1, 2, 3}, {256}, 0, args);
+  if (status.ok()) ckgen::device::clear_c(call, launch);
+  return status;
+}
+extern "C" const unsigned char bytes[];
+static constexpr ckgen::CodeObject objects[] = {{ckgen::Arch::gfx942, bytes, 10, 20}};
+static constexpr ckgen::DeviceCode code{1, prepare, objects, 1, nullptr};
+static constexpr const ckgen::DeviceCode* codes[] = {&code};
+static constexpr ckgen::DeviceLibrary library{"gpu", CKGEN_RUNTIME_ABI, codes, 1};
+extern "C" const void* ckgen_gpu_device_library() { return &library; }
+"""
+
+
 @pytest.mark.parametrize("header", HEADERS)
 def test_each_header_compiles_alone(header: str) -> None:
     _compile(f"#include <ckgen/{header}>\n#include <ckgen/{header}>\n", "c++", "-std=c++17")
@@ -54,6 +73,16 @@ def test_nothing_generated_runs_before_main(optimisation: str, tmp_path: Path) -
         flags = ["-std=c++17", optimisation, f"-I{INCLUDE}", f"-I{tmp_path / 'include'}"]
         subprocess.run(["g++", *flags, "-c", str(source), "-o", str(target)], check=True)
         assert not any(name in _sections(target) for name in RUN_BEFORE_MAIN), source.name
+
+
+@pytest.mark.parametrize("optimisation", ["-O0", "-O2"])
+def test_nothing_of_gpu_code_runs_before_main(optimisation: str, tmp_path: Path) -> None:
+    source, target = tmp_path / "gpu.cpp", tmp_path / "gpu.o"
+    source.write_text(GPU_CODE, encoding="utf-8")
+    flags = ["-std=c++17", *WARNINGS, optimisation, f"-I{INCLUDE}", f"-I{INCLUDE.parent}"]
+    subprocess.run(["g++", *flags, "-c", str(source), "-o", str(target)], check=True)
+    assert ".rodata" in _sections(target) or ".data.rel.ro" in _sections(target)
+    assert not any(name in _sections(target) for name in RUN_BEFORE_MAIN)
 
 
 def _compile(text: str, language: str, standard: str) -> None:

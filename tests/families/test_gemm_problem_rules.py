@@ -89,28 +89,37 @@ def of(alias: str, library: str, name: str) -> Constraints:
     return constraints_of(signature(alias), found.config)
 
 
+COUNTED = 2**32 - 1
+"""Bytes that 32 bits count."""
+
+
 @pytest.mark.parametrize(
     ("alias", "library", "name", "expected"),
     [
         (
             "a8w8_blockscale", "ck",
             "a8w8_blockscale_1x128x128_256x128x128x128_16x16_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3",
-            Constraints(0, 8, 128, 128, 257, 128, True),
+            Constraints(0, 8, 128, 128, 257, 128, True, max_ab=COUNTED),
         ),
         (
             "a8w8_blockscale", "ck",
             "a8w8_blockscale_1x128x128_256x16x64x128_8x16_16x16_1x1_16x16x1_8x32x1_1x16x1x16_4_1x1_intrawave_v1",
-            Constraints(0, 4, 128, 128, 0, 128, True),
+            Constraints(0, 4, 128, 128, 0, 128, True, max_ab=COUNTED),
         ),
         (
             "a8w8_blockscale_bpreshuffle", "ck",
             "a8w8_blockscale_bpreshuffle_1x128x128_256x64x64x128_16x16_16x16_8x32x1_8x32x1_1x32x1x8_8_2x1_intrawave_v3",
-            Constraints(0, 64, 128, 0, 257, 1, False),
+            Constraints(0, 64, 128, 0, 257, 1, False, max_ab=COUNTED),
         ),
         (
             "a8w8_bpreshuffle", "ck",
             "a8w8_bpreshuffle_256x128x128x64_16x16_16x16_4x64x1_4x64x1_1x32x1x8_8x8x1_2x1_intrawave_v3",
-            Constraints(0, 128, 64, 64, 129, 128, True),
+            Constraints(0, 128, 64, 64, 129, 128, True, max_ab=COUNTED),
+        ),
+        (
+            "a8w8_bpreshuffle", "ck",
+            "a8w8_bpreshuffle_128x16x32x512_16x16_16x16_32x4x1_32x4x1_1x16x1x8_4x4x1_1x1_intrawave_v2",
+            Constraints(0, 32, 512, 512, 1537, 128, True, max_ab=COUNTED),
         ),
         (
             "a8w8_bpreshuffle", "cktile",
@@ -124,22 +133,22 @@ def of(alias: str, library: str, name: str) -> Constraints:
         (
             "a4w4_blockscale", "ck",
             "a4w4_blockscale_256x64x128x128_16x16_16x16_8x32x1_8x32x1_1x32x1x8_8_2x2_intrawave_v3",
-            Constraints(0, 32, 256, 256, 513, 128, True),
+            Constraints(0, 32, 256, 256, 513, 128, True, max_ab=2 * COUNTED),
         ),
         (
             "a8w8:int8", "ck",
             "a8w8_rowwise_64x16x16x64_16x16_1x1_4x16x1_4x16x1_1x16x1x4_4x4x1_1x1_interwave_v2",
-            Constraints(0, 4, 16, 64, 257, 128, True),
+            Constraints(0, 4, 16, 0, 257, 128, True, 16, 2**31 - 1, 2**30),
         ),
         (
             "a8w8:int8", "ck",
             "a8w8_rowwise_256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v4",
-            Constraints(0, 8, 16, 128, 385, 128, True),
+            Constraints(0, 8, 16, 0, 385, 128, True, 16, 2**31 - 1, 2**30),
         ),
         (
             "batched_bf16", "ck",
             "bf16_batched_256x128x128x64_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v5",
-            Constraints(0, 8, 64, 0, 193, 1, False),
+            Constraints(0, 8, 64, 0, 193, 1, False, 0, 2**30, 2**30),
         ),
     ],
 )  # fmt: skip
@@ -193,6 +202,31 @@ def test_zero_asks_nothing(field: str) -> None:
     assert supports(ALL, shape, refused[3]) is not None
     relaxed = replace(ALL, **{field: 0})  # type: ignore[arg-type]
     assert supports(relaxed, shape, refused[3]) is None
+
+
+UNEVEN = Constraints(
+    k_multiple=16, min_k=257, max_k_batch=128, atomic_split=True, split_grain=16, max_ab=9000, max_c=64
+)
+
+
+@pytest.mark.parametrize(
+    ("shape", "k_batch", "text"),
+    [
+        ((1, 1, 528), 2, None),
+        ((1, 1, 512), 2, "K = 256 of one split is below 257 (rule gemm.instance.min-k)"),
+        ((1, 1, 8704), 32, None),
+        ((1, 1, 8192), 32, "K = 256 of one split is below 257 (rule gemm.instance.min-k)"),
+        ((1, 1, 4624), 18, ("K = 4624 leaves nothing for the last of its splits, which begins at 4624"
+                            " (rule gemm.instance.empty-split)")),
+        ((8, 8, 1120), 1, None),
+        ((1, 8, 1136), 1, "a matrix of 9088 elements is above 9000 (rule gemm.instance.matrix-size)"),
+        ((8, 1, 1136), 1, "a matrix of 9088 elements is above 9000 (rule gemm.instance.matrix-size)"),
+        ((5, 13, 512), 1, "a matrix of 65 elements is above 64 (rule gemm.instance.matrix-size)"),
+    ],
+)  # fmt: skip
+def test_uneven_splits_and_sizes(shape: tuple[int, int, int], k_batch: int, text: str | None) -> None:
+    finding = supports(UNEVEN, Shape(0, *shape), k_batch)
+    assert (finding.text if finding else None) == text
 
 
 @given(st.integers(1, 2**31 - 1), st.integers(1, 2**31 - 1), st.integers(1, 2**31 - 1))

@@ -11,7 +11,7 @@ import pytest
 from ckgen.families.gemm.modules import modules
 from ckgen.tables.classify import TableKind, classify, resolve_module
 from ckgen.tables.load import LoadOptions, load_tables
-from cpp_build import ROOT, built
+from cpp_build import ROOT, SYSTEM_LIBRARIES, built
 
 pytestmark = pytest.mark.cpp
 CPP = ROOT / "dispatcher_cpp"
@@ -27,7 +27,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     includes = [f"-I{CPP / 'include'}", f"-I{CPP / 'tests'}"]
     source = Path(__file__).with_name("recording.cpp")
     flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", *includes]
-    subprocess.run(["g++", *flags, str(source), str(archive), "-ldl", "-lpthread", "-o", str(program)], check=True)
+    subprocess.run(["g++", *flags, str(source), str(archive), *SYSTEM_LIBRARIES, "-o", str(program)], check=True)
     lists = folder / "lists"
     environment = os.environ | {"CKGEN_RECORD": str(lists)}
     running = [subprocess.Popen([program, str(SHIFT * i)], env=environment) for i in range(PROCESSES)]

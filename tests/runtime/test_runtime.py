@@ -13,7 +13,7 @@ from ckgen.families.gemm.signature import parse_signature
 from ckgen.model.errors import UsageError
 from ckgen.model.selection import Tier
 from ckgen.runtime import GemmArgsStruct, Options, RuntimeFailure, RuntimeLibrary
-from cpp_build import ROOT, built
+from cpp_build import ROOT, SYSTEM_LIBRARIES, built
 
 pytestmark = pytest.mark.cpp
 CPP = ROOT / "dispatcher_cpp"
@@ -25,7 +25,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> RuntimeLibrary:
     out = tmp_path_factory.mktemp("tiny") / "libtiny_runtime.so"
     source = Path(__file__).with_name("tiny_runtime.cpp")
     includes = [f"-I{CPP / 'include'}", f"-I{CPP / 'tests'}"]
-    whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", "-ldl", "-lpthread"]
+    whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
     subprocess.run(
         ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", *includes, str(source), "-o", str(out), *whole], check=True
     )
@@ -81,6 +81,15 @@ def test_instances_and_explanations_are_listed(library: RuntimeLibrary) -> None:
     assert "gfx942:304 (simulated)" in dispatcher.explain(problem, device)
 
 
+def test_attached_gpu_code_is_listed(library: RuntimeLibrary) -> None:
+    dispatcher = library.dispatcher(["tiny"], Options(), device_names=["tiny_gpu"])
+    archs = {info.name: (info.device_archs, info.has_device) for info in dispatcher.instances()}
+    assert archs["tiny_medium"] == (("gfx942", "gfx950"), True)
+    assert archs["tiny_small"] == ((), False)
+    with pytest.raises(RuntimeFailure, match="no registered instance has id 0000000000000002"):
+        library.dispatcher([], Options(), device_names=["tiny_gpu"])
+
+
 def test_a_twin_computes(library: RuntimeLibrary) -> None:
     dispatcher = library.dispatcher(["tiny"], Options())
     problem = library.problem("fp16", 5, 6, 64)
@@ -96,6 +105,34 @@ def test_a_twin_computes(library: RuntimeLibrary) -> None:
     assert 0 < timed.min_us <= timed.median_us <= timed.max_us
     with pytest.raises(RuntimeFailure, match="A is null"):
         dispatcher.run(plan, GemmArgsStruct(b=b.ctypes.data, c=c.ctypes.data, **sizes))
+
+
+def test_shuffled_mx_scales_are_read_where_the_flag_says_so(library: RuntimeLibrary) -> None:
+    dispatcher = library.dispatcher(["tiny_mx"], Options())
+    m, n, k = 40, 35, 320
+    plan = dispatcher.plan(library.problem("gemm_fp4_bf16_rcr_mx", m, n, k), library.simulated("gfx950"))
+    assert plan.refusal == ""
+    random = np.random.default_rng(1)
+    a, b = (random.integers(0, 256, (rows, k // 2), dtype=np.uint8) for rows in (m, n))
+    plain = [random.integers(120, 135, (rows, k // 32), dtype=np.uint8) for rows in (m, n)]
+    shuffled = []
+    for scales in plain:
+        padded = np.pad(scales, ((0, -scales.shape[0] % 32), (0, -scales.shape[1] % 8)))
+        blocks = padded.reshape(-1, 2, 16, padded.shape[1] // 8, 2, 4)
+        shuffled.append(np.ascontiguousarray(blocks.transpose(0, 3, 5, 2, 4, 1)))
+
+    def computed(scales: list[np.ndarray], flag: int) -> bytes:
+        c = np.zeros((m, n), np.uint16)
+        sizes = {"m": m, "n": n, "k": k, "batch": 1, "lda": k, "ldb": k, "ldc": n}
+        operands = {"a": a.ctypes.data, "b": b.ctypes.data, "c": c.ctypes.data}
+        a_scale, b_scale = (each.ctypes.data for each in scales)
+        args = GemmArgsStruct(**operands, a_scale=a_scale, b_scale=b_scale, mx_scale_shuffled=flag, **sizes)
+        dispatcher.run(plan, args)
+        return c.tobytes()
+
+    expected = computed(plain, 0)
+    assert computed(shuffled, 1) == expected
+    assert computed(shuffled, 0) != expected
 
 
 TAILS = (

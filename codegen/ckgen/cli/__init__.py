@@ -17,6 +17,10 @@ COMMANDS = {
     "explain": Entry("ckgen.cli.explain", "Show the whole trail of a lookup, with what was rejected and why."),
     "list": Entry("ckgen.cli.listing", "List archs, ops, instances, rules or kernel-name forms."),
     "tables": Entry("ckgen.cli.tables", "Mend, join and count tuning tables."),
+    "toolchain": Entry("ckgen.cli.toolchain", "Prepare the compilers for devices."),
+    "build": Entry("ckgen.cli.build", "Compile AMD kernels, and judge what is in them."),
+    "amd-check": Entry("ckgen.cli.amd_check", "Compile and judge the AMD kernels that the tables name."),
+    "inspect": Entry("ckgen.cli.inspect", "Show what is in AMDGPU code objects, and judge it."),
     "env": Entry("ckgen.cli.env", "Show versions, tools and what this machine is."),
     "schema": Entry("ckgen.cli.schema", "Print the JSON Schema of an input or output file."),
 }

@@ -1,4 +1,4 @@
-"""`ckgen env`: versions, tools, the machine, data folders."""
+"""`ckgen env`: versions, tools, the machine, the AMD toolchain, data folders."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ckgen import paths
 from ckgen.cli.errors import Command
 from ckgen.cli.options import json_option
 from ckgen.cli.output import columns, show, show_json
+from ckgen.model.errors import InputError
 from ckgen.specs.targets import ENVIRONMENT
 from ckgen.version import __version__
 
@@ -50,6 +51,7 @@ def _environment() -> dict[str, Any]:
         "native_target": str(native_target()),
         "rocm": str(rocm) if rocm.is_dir() else None,
         "hip_device": str(device) if device is not None else None,
+        "amd_toolchain": _amd_toolchain(),
         "data": {
             "arch_specs": str(paths.arch_specs_dir()),
             "templates": str(paths.templates_dir()),
@@ -58,6 +60,21 @@ def _environment() -> dict[str, Any]:
         },
         "environment": {name: os.environ.get(name) for name in ENVIRONMENT},
     }
+
+
+def _amd_toolchain() -> dict[str, Any]:
+    """The toolchain as `ckgen toolchain amd --json` shows it, or its prefix and why there is none; nothing is made."""
+    from ckgen.build.amd.capabilities import known_capabilities
+    from ckgen.build.amd.describe import describe
+    from ckgen.build.amd.place import default_prefix
+    from ckgen.build.amd.toolchain import load
+
+    try:
+        toolchain = load()
+    except InputError as error:
+        found = error.diagnostics[0]
+        return {"kind": None, "prefix": str(default_prefix()), "reason": found.message, "hint": found.hint}
+    return describe(toolchain, known_capabilities(toolchain))
 
 
 def _tool(name: str) -> dict[str, str] | None:
@@ -86,8 +103,24 @@ def _cpu_brand() -> str:
 def _flat(found: dict[str, Any]) -> list[tuple[str, Any]]:
     rows: list[tuple[str, Any]] = []
     for name, value in found.items():
-        rows += list(value.items()) if name in ("tools", "data", "environment") else [(name, value)]
+        if name == "amd_toolchain":
+            rows += _toolchain_rows(value)
+        else:
+            rows += list(value.items()) if name in ("tools", "data", "environment") else [(name, value)]
     return rows
+
+
+def _toolchain_rows(found: dict[str, Any]) -> list[tuple[str, Any]]:
+    if found["kind"] is None:
+        return [("amd_toolchain", f"none in {found['prefix']}: {found['reason']}; {found['hint'] or ''}".rstrip("; "))]
+    tree = found["ck"]
+    judged = tree["capabilities"]
+    return [
+        ("amd_toolchain", f"{found['kind']}  {found['root']}"),
+        ("amd_compiler", f"{found['compiler_version']}  {found['compiler_id'][:16]}"),
+        ("ck_tree", f"{tree['include']}  {tree['id'][:16]}"),
+        *(judged.items() if judged is not None else [("ck_capabilities", "not judged yet: `ckgen toolchain amd`")]),
+    ]
 
 
 def _text(value: Any) -> str:

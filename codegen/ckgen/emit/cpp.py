@@ -88,7 +88,10 @@ def constraints(value: Constraints) -> str:
         value.min_k,
         value.max_k_batch,
     )
-    return f"{{{', '.join(map(str, numbers))}, {boolean(value.atomic_split)}}}"
+    rest = [value.split_grain, value.max_ab, value.max_c, value.split_turn, value.split_lead]
+    while rest and not rest[-1]:
+        rest.pop()
+    return f"{{{', '.join((*map(str, numbers), boolean(value.atomic_split), *map(str, rest)))}}}"
 
 
 def signature_fields(value: GemmSignature) -> dict[str, str]:
@@ -117,14 +120,18 @@ def pack(value: GemmSignature) -> int:
     return key << 3 | value.preshuffle_b << 2 | value.batched << 1 | value.bias
 
 
-def twin_config(config: GemmConfig) -> str:
-    """A ckgen::TwinConfig: the Config as its host twin honours it; all zero for a host instance."""
+def twin_config(config: GemmConfig, constraints: Constraints) -> str:
+    """A ckgen::TwinConfig: the Config as its host twin honours it; all zero for a host instance.
+
+    Its K tile is what splits of K are whole multiples of, where that is smaller than the Config's.
+    """
     if isinstance(config, HostConfig):
         return "{0, 0, 0, 0, false, false, false}"
     macro = config.macro_tile
     pads = _pads(config)
     mode = 2 if isinstance(config, CkRowwiseConfig | CkBlockScaleConfig | CkPreshuffledConfig | CkTileConfig) else 0
-    return f"{{{macro.m}, {macro.n}, {macro.k}, {mode}, {', '.join(boolean(pad) for pad in pads)}}}"
+    step = constraints.split_grain or macro.k
+    return f"{{{macro.m}, {macro.n}, {step}, {mode}, {', '.join(boolean(pad) for pad in pads)}}}"
 
 
 def host_config(config: GemmConfig, isa: str | None) -> str:

@@ -16,7 +16,7 @@ from ckgen.plan.model import GenerationPlan, HeuristicPlan, UnitPlan
 from ckgen.plan.policy import near_gap
 from ckgen.version import __version__
 
-RUNTIME_ABI = 1
+RUNTIME_ABI = 2
 """CKGEN_RUNTIME_ABI of ckgen/library.hpp that the templates are written for."""
 
 _COMPARISONS = {"<=": "le", "<": "lt", "==": "eq"}
@@ -90,7 +90,7 @@ def _instance_view(instance: Instance) -> dict[str, Any]:
         "table_kernel": cpp.quotable(instance.table_kernel),
         "tile": cpp.tile(instance.config.macro_tile),
         "constraints": cpp.constraints(instance.constraints),
-        "twin": cpp.twin_config(instance.config),
+        "twin": cpp.twin_config(instance.config, instance.constraints),
         "host": cpp.host_config(instance.config, isa),
         "workspace": f"ckgen::gemm_{'host' if host else 'twin'}_workspace_of",
         "launch": f"ckgen::launch_gemm_{'host' if host else 'twin'}",

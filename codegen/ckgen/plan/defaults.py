@@ -58,7 +58,7 @@ def heuristics_for(
     found = []
     for arch in sorted({target.gfx for target in targets}):
         rule = heuristic_for(module, arch)
-        if rule is None or not _of_flavour(signature, archs[arch].fp8_flavour):
+        if rule is None or not of_flavour(signature, archs[arch].fp8_flavour):
             continue
         leaves = []
         for arm in rule.arms:
@@ -106,10 +106,10 @@ def _concerns(candidate: KernelCandidate, arch: ArchSpec) -> bool:
     on_cpu = candidate.backend is Backend.HOST
     if not candidate.is_for(arch.name) or on_cpu != (arch.kind is ArchKind.CPU):
         return False
-    return on_cpu or _of_flavour(candidate.signature, arch.fp8_flavour)
+    return on_cpu or of_flavour(candidate.signature, arch.fp8_flavour)
 
 
-def _of_flavour(signature: GemmSignature, flavour: Fp8Flavour | None) -> bool:
+def of_flavour(signature: GemmSignature, flavour: Fp8Flavour | None) -> bool:
     """Whether the operands hold no 8-bit float of another flavour; a plain fp8 is of any."""
     others = {dtype.resolve(other) for dtype in (DType.FP8, DType.BF8) for other in Fp8Flavour if other is not flavour}
     return not {signature.a, signature.b} & others

@@ -143,8 +143,11 @@ def _step(query: Query, candidate: Candidate, place: Place) -> Step:
 def _demands(constraints: Constraints, k_batch: int) -> str:
     multiples = (("M", constraints.m_multiple), ("N", constraints.n_multiple), ("K", constraints.k_multiple))
     texts = [f"{size} % {multiple} = 0" for size, multiple in multiples if multiple > 1]
-    if k_batch > 1 and constraints.k_multiple_per_split:
-        texts.append(f"K % ({k_batch} · {constraints.k_multiple_per_split}) = 0")
+    if k_batch > 1 and constraints.split_grain and not constraints.k_multiple_per_split:
+        texts.append(f"splits of whole {constraints.split_grain}")
+    elif k_batch > 1 and constraints.k_multiple_per_split:
+        like = " or parts that one main loop fits" if constraints.split_grain else ""
+        texts.append(f"K % ({k_batch} · {constraints.k_multiple_per_split}) = 0{like}")
     if constraints.min_k:
         texts.append(f"K / k_batch ≥ {constraints.min_k}")
     return f" ({', '.join(texts)})" if texts else ""

@@ -33,7 +33,7 @@ def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Generation
 
     UsageError for a path that is not there, a module or op that does not exist.
     """
-    loaded = load_tables(options.tuning, _load_options(options, archs))
+    loaded = load_tables(options.tuning, load_options(options, archs))
     wanted = _wanted(options, loaded)
     context = RowContext(
         identifier=Identifier(modules(), archs),
@@ -69,6 +69,17 @@ def has_errors(plan: GenerationPlan) -> bool:
     return any(diagnostic.severity is Severity.ERROR for diagnostic in plan.diagnostics)
 
 
+def load_options(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> LoadOptions:
+    """What reading the tables of `options` needs to know of families and specs."""
+    return LoadOptions(
+        ops=options.ops,
+        module=options.module,
+        modules={name: module.module for name, module in modules().items()},
+        fits=fits,
+        gfx_of_cu=gfx_of_cu(archs, options.targets or (), options.assume_gfx),
+    )
+
+
 def gfx_of_cu(
     archs: Mapping[str, ArchSpec], targets: Sequence[Target], assumed: Mapping[int, str]
 ) -> Callable[[int], str | None]:
@@ -83,16 +94,6 @@ def gfx_of_cu(
         return arch_of_cu_num(archs, cu_num)
 
     return answer
-
-
-def _load_options(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> LoadOptions:
-    return LoadOptions(
-        ops=options.ops,
-        module=options.module,
-        modules={name: module.module for name, module in modules().items()},
-        fits=fits,
-        gfx_of_cu=gfx_of_cu(archs, options.targets or (), options.assume_gfx),
-    )
 
 
 def _filter(options: PlanOptions) -> Keep:

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ckgen.families.gemm.config import GemmConfig
-from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.heuristic import DecisionRule
-from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.naming import instance_id, instance_name
+from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
 from ckgen.model.fate import Fate, FateKind
@@ -156,17 +154,9 @@ class _Kernels:
         return tuple(sorted(made, key=lambda instance: instance.name))
 
     def _instance(self, signature: GemmSignature, module: str, backend: Backend, config: GemmConfig) -> Instance:
-        name = instance_name(signature, backend, config)
-        return Instance(
-            name=name,
-            id=instance_id(name),
-            signature=signature,
-            backend=backend,
-            module=module,
-            config=config,
-            constraints=constraints_of(signature, config),
-            table_kernel=self.names.get((backend, config), ""),
-            archs=tuple(sorted(self.archs[backend, config])),
+        key = (backend, config)
+        return make_instance(
+            signature, *key, module=module, table_kernel=self.names.get(key, ""), archs=self.archs[key]
         )
 
 

@@ -115,7 +115,7 @@ class GemmArgsStruct(_Sized):
         ("b_scale", c_void_p),
         ("bias", c_void_p),
         ("a_scale_row_major", c_int32),
-        ("reserved", c_int32),
+        ("mx_scale_shuffled", c_int32),
         ("m", c_int64),
         ("n", c_int64),
         ("k", c_int64),
@@ -148,6 +148,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "signature_text": (c_uint64,),
     "registry_create": (POINTER(_H),),
     "registry_add_library": (_H, c_void_p),
+    "registry_attach": (_H, c_void_p),
     "device_simulated": (c_char_p, c_uint32, POINTER(_H)),
     "device_host": (POINTER(_H),),
     "device_current": (POINTER(_H),),
@@ -156,6 +157,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "load_overrides": (_H, c_char_p),
     "instance_count": (_H, POINTER(c_uint32)),
     "instance": (_H, c_uint32, POINTER(InstanceStruct)),
+    "instance_device_archs": (_H, c_uint32),
     "find_instance": (_H, c_char_p, POINTER(c_uint32)),
     "external": (_H, c_uint32, POINTER(c_char_p), POINTER(c_char_p)),
     "select_many": (_H, _H, c_void_p, c_size_t, c_void_p),
@@ -226,9 +228,9 @@ class Abi:
                 return buffer.value.decode()
             size = needed.value
 
-    def library_constants(self, name: str) -> int:
-        """The address that `ckgen_<name>_library()` returns."""
-        function = getattr(self._library, f"ckgen_{name}_library")
+    def constants(self, name: str) -> int:
+        """The address that the library's function `ckgen_<name>()` returns."""
+        function = getattr(self._library, f"ckgen_{name}")
         function.restype = c_void_p
         return int(function())
 

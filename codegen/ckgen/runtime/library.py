@@ -56,6 +56,7 @@ class InstanceInfo:
     max_k_batch: int
     has_device: bool
     has_twin: bool
+    device_archs: tuple[str, ...]  # with GPU code attached
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,7 @@ class Dispatcher(_Handle):
             max_k_batch=info.max_k_batch,
             has_device=bool(info.has_device),
             has_twin=bool(info.has_twin),
+            device_archs=tuple(filter(None, self._abi.call("instance_device_archs", self.handle, index).split(","))),
         )
 
     def load_overrides(self, path: Path) -> None:
@@ -233,11 +235,18 @@ class RuntimeLibrary:
         """The version of the C++ library inside."""
         return self._abi.version
 
-    def dispatcher(self, names: Iterable[str], options: Options | None = None) -> Dispatcher:
-        """A dispatcher over the generated libraries of these names; without options, those of the environment."""
+    def dispatcher(
+        self, names: Iterable[str], options: Options | None = None, device_names: Iterable[str] = ()
+    ) -> Dispatcher:
+        """A dispatcher over the generated libraries of these names; without options, those of the environment.
+
+        `device_names`: libraries of GPU code for their instances.
+        """
         registry = _Registry(self._abi, self._abi.create("registry_create"))
         for name in names:
-            self._abi.call("registry_add_library", registry.handle, self._abi.library_constants(name))
+            self._abi.call("registry_add_library", registry.handle, self._abi.constants(f"{name}_library"))
+        for name in device_names:
+            self._abi.call("registry_attach", registry.handle, self._abi.constants(f"{name}_device_library"))
         given = None
         if options is not None:
             texts = {field: getattr(options, field).encode() for field in ("force", "record", "override_file")}

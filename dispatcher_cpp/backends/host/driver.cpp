@@ -2,6 +2,7 @@
 
 #include "backends/host/threads.hpp"
 #include "ckgen/codecs.hpp"
+#include "ckgen/preshuffle.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -59,6 +60,7 @@ class Problem {
     ldc_ = args.ldc;
     bias_ = traits.bias ? static_cast<const float*>(args.bias) : nullptr;
     a_scale_row_major_ = args.a_scale_row_major;
+    mx_scale_shuffled_ = args.mx_scale_shuffled;
     a_scale_ = scales(args.a_scale, args.batch_stride_a == 0 ? 0 : batch, g.size.m, traits.quant);
     b_scale_ = scales(args.b_scale, args.batch_stride_b == 0 ? 0 : batch,
                       traits.quant == Quant::blockscale ? ceil_div(g.size.n, 128) : g.size.n, traits.quant);
@@ -92,7 +94,9 @@ class Problem {
     switch (quant) {
       case Quant::rowwise: return static_cast<const float*>(base) + batch * rows;
       case Quant::blockscale: return static_cast<const float*>(base) + batch * rows * g_.groups;
-      case Quant::mx: return static_cast<const unsigned char*>(base) + batch * rows * g_.groups;
+      case Quant::mx:
+        return static_cast<const unsigned char*>(base) +
+               batch * (mx_scale_shuffled_ ? shuffled_mx_scale_bytes(rows, g_.groups) : rows * g_.groups);
       default: return base;
     }
   }
@@ -111,6 +115,11 @@ class Problem {
     }
   }
 
+  float mx_scale(const void* scales, std::int64_t row, std::int64_t group) const noexcept {
+    const std::int64_t at = mx_scale_shuffled_ ? shuffled_mx_scale(row, group, g_.groups) : row * g_.groups + group;
+    return kE8m0.value[static_cast<const unsigned char*>(scales)[at]];
+  }
+
   // out[group * stride + r] for r < width: the scale of row (or column) p0 + r, whatever shape the caller keeps them
   // in.
   void gather_a_scales(std::int64_t p0, std::int64_t stride, float* out) const noexcept {
@@ -120,7 +129,7 @@ class Problem {
         float v = 0.0f;
         if (p < g_.size.m) {
           if (traits_.quant == Quant::mx)
-            v = kE8m0.value[static_cast<const unsigned char*>(a_scale_)[p * g_.groups + q]];
+            v = mx_scale(a_scale_, p, q);
           else
             v = static_cast<const float*>(a_scale_)[a_scale_row_major_ ? p * g_.groups + q : q * g_.size.m + p];
         }
@@ -136,7 +145,7 @@ class Problem {
         float v = 0.0f;
         if (p < g_.size.n) {
           if (traits_.quant == Quant::mx)
-            v = kE8m0.value[static_cast<const unsigned char*>(b_scale_)[p * g_.groups + q]];
+            v = mx_scale(b_scale_, p, q);
           else
             v = static_cast<const float*>(b_scale_)[(p / 128) * g_.groups + q];
         }
@@ -322,7 +331,7 @@ class Problem {
   unsigned char* c_ = nullptr;
   std::int64_t ldc_ = 0;
   const float* bias_ = nullptr;
-  bool a_scale_row_major_ = true;
+  bool a_scale_row_major_ = true, mx_scale_shuffled_ = false;
   const void* a_scale_ = nullptr;
   const void* b_scale_ = nullptr;
 };

@@ -1,11 +1,11 @@
 /* ckgen over plain C: opaque handles, size-prefixed structs, a status code and the caller's own message buffer.
  *
  * Every struct begins with `size`, which the caller sets to its sizeof; a call that is given a smaller one refuses it,
- * and fields that are added later are only touched where `size` covers them. Every function returns a ckgen_status;
- * where it is not CKGEN_OK the reason is written to `message` (NUL-terminated, cut at message.size; a null buffer is
- * allowed). Null handles and null outputs are refused, never followed. No C++ exception crosses. Thread-safety: a
- * dispatcher and a device may be used by any number of threads; a registry by one at a time while it is filled. What is
- * returned as `const char*` lives as long as the handle that it was asked of. */
+ * and fields that are added later are only touched where `size` covers them; `reserved` is 0. Every function returns a
+ * ckgen_status; where it is not CKGEN_OK the reason is written to `message` (NUL-terminated, cut at message.size; a
+ * null buffer is allowed). Null handles and null outputs are refused, never followed. No C++ exception crosses.
+ * Thread-safety: a dispatcher and a device may be used by any number of threads; a registry by one at a time while it
+ * is filled. What is returned as `const char*` lives as long as the handle that it was asked of. */
 #ifndef CKGEN_C_API_H
 #define CKGEN_C_API_H
 
@@ -104,7 +104,7 @@ typedef struct ckgen_gemm_args {
   const void* b_scale;
   const void* bias;
   int32_t a_scale_row_major;
-  int32_t reserved;
+  int32_t mx_scale_shuffled;
   int64_t m, n, k, batch;
   int64_t lda, ldb, ldc;
   int64_t batch_stride_a, batch_stride_b, batch_stride_c;
@@ -129,6 +129,9 @@ CKGEN_API ckgen_status ckgen_registry_create(ckgen_registry** out, ckgen_message
 CKGEN_API void ckgen_registry_destroy(ckgen_registry* registry);
 /* `library` is what the generated symbol ckgen_<name>_library() returns. */
 CKGEN_API ckgen_status ckgen_registry_add_library(ckgen_registry* registry, const void* library, ckgen_message message);
+/* Gives instances that were added their GPU code; `library` is what a built library's symbol
+ * ckgen_<name>_device_library() returns. */
+CKGEN_API ckgen_status ckgen_registry_attach(ckgen_registry* registry, const void* library, ckgen_message message);
 CKGEN_API ckgen_status ckgen_registry_size(const ckgen_registry* registry, uint32_t* out, ckgen_message message);
 
 CKGEN_API ckgen_status ckgen_device_simulated(const char* target, uint32_t cu_num, ckgen_device** out,
@@ -149,6 +152,9 @@ CKGEN_API ckgen_status ckgen_load_overrides(ckgen_dispatcher* dispatcher, const 
 CKGEN_API ckgen_status ckgen_instance_count(const ckgen_dispatcher* dispatcher, uint32_t* out, ckgen_message message);
 CKGEN_API ckgen_status ckgen_instance(const ckgen_dispatcher* dispatcher, uint32_t index, ckgen_instance_info* out,
                                       ckgen_message message);
+/* The archs for which GPU code is attached to an instance, such as "gfx942,gfx950". */
+CKGEN_API ckgen_status ckgen_instance_device_archs(const ckgen_dispatcher* dispatcher, uint32_t index,
+                                                   ckgen_message text);
 CKGEN_API ckgen_status ckgen_find_instance(const ckgen_dispatcher* dispatcher, const char* name, uint32_t* out,
                                            ckgen_message message);
 CKGEN_API ckgen_status ckgen_external(const ckgen_dispatcher* dispatcher, uint32_t index, const char** library,
@@ -184,6 +190,8 @@ CKGEN_API ckgen_status ckgen_plan_workspace(const ckgen_plan* plan, uint64_t* by
 /* CKGEN_OK where the plan can be launched on its device, else why not. */
 CKGEN_API ckgen_status ckgen_plan_launchable(const ckgen_plan* plan, ckgen_message message);
 
+/* Loads the plan's GPU code ahead of its first run, as before a stream is captured. */
+CKGEN_API ckgen_status ckgen_preload(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, ckgen_message message);
 /* With the caller's workspace, aligned to 64 bytes. */
 CKGEN_API ckgen_status ckgen_run(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
                                  const ckgen_gemm_args* args, void* workspace, void* stream, ckgen_message message);

@@ -3,6 +3,7 @@
 
 #include <ckgen/arch_data.hpp>
 #include <ckgen/device.hpp>
+#include <ckgen/device_code.hpp>
 #include <ckgen/dispatcher.hpp>
 #include <ckgen/dtype.hpp>
 #include <ckgen/gemm_types.hpp>

@@ -65,8 +65,14 @@ class Dispatcher {
   /// The plan of a given selection, e.g. from next().
   Result<Plan> plan(const Problem& problem, const Device& device, const Selection& selection) const noexcept;
 
-  /// Checks the arguments against the plan, then launches and returns: no timing, allocation or synchronisation. On a
-  /// GPU the calling thread's current HIP device must be the plan's.
+  /// Loads the plan's GPU code on its device, which must be the calling thread's current one, unless it is loaded: what
+  /// the first run() would do otherwise, and must not do while its stream is captured into a graph. Nothing to do, and
+  /// ok, for a plan without attached GPU code.
+  Status preload(const Plan& plan) const noexcept;
+
+  /// Checks the arguments against the plan, then launches and returns: no timing, allocation or synchronisation, but
+  /// for loading attached GPU code the first time on a device. On a GPU the calling thread's current HIP device must be
+  /// the plan's.
   /// `workspace`: plan.workspace_size bytes, 64-byte aligned, of the device (host memory on a simulated device).
   Status run(const Plan& plan, const GemmArgs& args, void* workspace, Stream stream) const noexcept;
   /// The same with workspace from the dispatcher's pool for (device, stream); allocates when it must grow.

@@ -62,7 +62,8 @@ struct GemmArgs {
   const void* b;
   void* c;
   // rowwise: fp32[M], fp32[N]; per_tensor: fp32[1] each; blockscale: fp32 [M][ceil(K/128)] (see a_scale_row_major) and
-  // [ceil(N/128)][ceil(K/128)]; mx: e8m0 bytes [M][ceil(K/32)] and [N][ceil(K/32)]; none: ignored.
+  // [ceil(N/128)][ceil(K/128)]; mx: e8m0 bytes [M][ceil(K/32)] and [N][ceil(K/32)] (see mx_scale_shuffled);
+  // none: ignored.
   const void* a_scale;
   const void* b_scale;
   const void* bias;        // fp32[N], shared by the whole batch; null when the traits say no bias
@@ -72,6 +73,9 @@ struct GemmArgs {
   // 0 broadcasts A or B (and that operand's scales); C must have a stride when batch > 1. The scales of batch i follow
   // those of batch i-1 without a gap, except per_tensor ones, which all batches share.
   std::int64_t batch_stride_a, batch_stride_b, batch_stride_c;
+  // mx only: true = a_scale and b_scale are stored as ckgen/preshuffle.hpp lays them out (shuffle_mx_scale), each batch
+  // on its own, padding included. Twins read both; ck's GPU code reads this layout only.
+  bool mx_scale_shuffled;
 };
 
 // Levels of x86-64 that host kernels are compiled for; each contains the ones before it.

@@ -33,6 +33,14 @@ struct Constraints {
   std::int32_t min_k;
   std::int32_t max_k_batch;  // at least 1
   bool atomic_split;         // with k_batch > 1 the result depends on the order of workgroups
+  // not 0: K may also split into parts of whole grains, the last one shorter but not empty, that the first one's main
+  // loop fits: beyond split_lead of its tiles of k_multiple_per_split, rounded up, a part takes whole turns of
+  // split_turn tiles, and the last part's rest is not the longer one. Where k_multiple_per_split is 0, any do
+  std::int32_t split_grain = 0;
+  std::int64_t max_ab = 0;  // elements of A and of B
+  std::int64_t max_c = 0;   // elements of C
+  std::int32_t split_turn = 0;
+  std::int32_t split_lead = 0;
 };
 
 struct InstanceDesc;

@@ -26,9 +26,11 @@ enum class ProblemRule : std::uint16_t {
   gemm_instance_m_multiple,
   gemm_instance_n_multiple,
   gemm_instance_k_multiple,
+  gemm_instance_matrix_size,
   gemm_instance_max_k_batch,
   gemm_instance_atomic_split,
   gemm_instance_split_multiple,
+  gemm_instance_empty_split,
   gemm_instance_min_k,
   gemm_no_instance,
 };
@@ -39,7 +41,7 @@ struct ProblemRuleText {
   const char* message;  // {measured} and {limit} stand for Selection::measured and Selection::limit
 };
 
-inline constexpr std::size_t problem_rule_count = 21;
+inline constexpr std::size_t problem_rule_count = 23;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -76,12 +78,16 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "N = {measured} is not a multiple of {limit}"},
     {"gemm.instance.k-multiple",
      "K = {measured} is not a multiple of {limit}"},
+    {"gemm.instance.matrix-size",
+     "a matrix of {measured} elements is above {limit}"},
     {"gemm.instance.max-k-batch",
      "k_batch = {measured} is above {limit}"},
     {"gemm.instance.atomic-split",
      "k_batch = {measured} adds its splits in no fixed order, and a deterministic result was asked for"},
     {"gemm.instance.split-multiple",
      "K = {measured} does not split evenly: it is not a multiple of {limit}"},
+    {"gemm.instance.empty-split",
+     "K = {measured} leaves nothing for the last of its splits, which begins at {limit}"},
     {"gemm.instance.min-k",
      "K = {measured} of one split is below {limit}"},
     {"gemm.no-instance",

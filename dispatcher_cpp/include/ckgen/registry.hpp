@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include <ckgen/device_code.hpp>
 #include <ckgen/library.hpp>
 #include <ckgen/selection.hpp>
 
@@ -19,7 +20,7 @@ struct RegistryState;
 ///
 /// A Dispatcher keeps a snapshot: what is added to the Registry afterwards is not seen by it, and indices of a
 /// Selection refer to that snapshot (they stay valid here too, as nothing is ever removed). Several registries may live
-/// side by side. Errors: every `add` and `provide` is all or nothing and says what it refused.
+/// side by side. Errors: every `add`, `attach` and `provide` is all or nothing and says what it refused.
 /// Thread-safety: const members may be called concurrently; the others need exclusive access.
 class Registry {
  public:
@@ -42,12 +43,22 @@ class Registry {
   /// not generate. Refused where no table that was added before names that kernel, or it is provided already.
   Status provide(std::string_view library, std::string_view kernel, const InstanceDesc& instance) noexcept;
 
+  /// Gives instances that were added before their GPU code. Refused: another CKGEN_RUNTIME_ABI, an id that no instance
+  /// has, an instance with code or a launcher already, an object for an arch that the instance does not have, two for
+  /// one arch; everything (unsupported) where ckgen was built without zlib. Loads nothing and calls no GPU.
+  /// The library's constants must outlive the registry and its dispatchers. A module that was loaded from them lives as
+  /// long as a registry or dispatcher with it: the last of them must not go before the launches are done.
+  Status attach(const DeviceLibrary& library) noexcept;
+
   std::uint32_t size() const noexcept;
   /// `index` must be below size().
   const InstanceDesc& instance(std::uint32_t index) const noexcept;
   /// The index of an instance, or no_index.
   std::uint32_t find(std::string_view name) const noexcept;
   std::uint32_t find_id(std::uint64_t id) const noexcept;
+  /// The archs for which GPU code is attached to an instance, bit i: the Arch with value i. `index` must be below
+  /// size().
+  std::uint32_t device_archs(std::uint32_t index) const noexcept;
 
   std::uint32_t external_count() const noexcept;
   /// `index` must be below external_count(); Selection::external is such an index.

@@ -1,9 +1,13 @@
-// A HIP runtime of five devices, as far as ckgen asks one: the ABI of ROCm 6 and 7.
+// A HIP runtime of five devices, as far as ckgen asks one: the ABI of ROCm 6 and 7. Records what it is told to launch,
+// without operator new, so that a test can count the allocations of others.
+#include "mock_hip.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <mutex>
 
 namespace {
 
@@ -20,7 +24,73 @@ constexpr MockDevice kDevices[] = {
     {"gfx9999", 7},
 };
 constexpr int kCount = static_cast<int>(std::size(kDevices));
+constexpr int kInvalidValue = 1;
 constexpr int kInvalidDevice = 101;
+constexpr int kNoBinaryForGpu = 209;
+constexpr int kNotFound = 500;
+constexpr int kModules = 64;
+constexpr int kFunctions = 256;
+
+struct MockModule {
+  int device;
+  const char* image;
+  bool live;
+};
+
+struct MockFunction {
+  const MockModule* module;
+  const char* symbol;
+};
+
+/// Everything that was told, under one lock.
+struct Record {
+  std::mutex mutex;
+  MockModule modules[kModules];
+  MockFunction functions[kFunctions];
+  MockCounts counts;
+  MockLaunch launch;
+  MockClear clear;
+  std::uint64_t digest;
+  char failing[40];
+  int failure;
+
+  /// The code that `call` is to answer with, if a test asked for one.
+  int told_to_fail(const char* call) {
+    ++counts.sequence;
+    return std::strcmp(failing, call) == 0 ? failure : 0;
+  }
+};
+
+Record record;  // all zeros
+
+std::uint32_t image_size(const char* image) {
+  std::uint32_t size = 0;
+  std::memcpy(&size, image + 64, sizeof size);
+  return size;
+}
+
+bool is_elf(const char* image) {
+  return std::memcmp(image,
+                     "\x7f"
+                     "ELF",
+                     4) == 0;
+}
+
+/// The text in `image` that equals `wanted` up to a ':' in `wanted`, or null.
+const char* text_in(const char* image, const char* wanted) {
+  const std::size_t length = std::strcspn(wanted, ":");
+  for (const char* at = image + 68; at < image + image_size(image); at += std::strlen(at) + 1) {
+    if (std::strlen(at) == length && std::strncmp(at, wanted, length) == 0) return at;
+  }
+  return nullptr;
+}
+
+std::uint64_t digest_of(const char* image) {
+  std::uint64_t digest = 0xcbf29ce484222325;
+  for (std::uint32_t i = 0; i < image_size(image); ++i)
+    digest = (digest ^ static_cast<unsigned char>(image[i])) * 0x100000001b3;
+  return digest;
+}
 
 thread_local int current_device = 0;
 std::atomic<int> property_queries{0};
@@ -66,6 +136,105 @@ int hipMalloc(void** memory, std::size_t bytes) {
 int hipFree(void* memory) {
   std::free(memory);
   return 0;
+}
+
+int hipModuleLoadData(void** module, const void* image) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = record.told_to_fail("hipModuleLoadData")) return code;
+  const char* bytes = static_cast<const char*>(image);
+  if (!is_elf(bytes)) return kInvalidValue;
+  if (text_in(bytes, kDevices[current_device].arch) == nullptr) return kNoBinaryForGpu;
+  if (record.counts.loads == kModules) std::abort();
+  MockModule& slot = record.modules[record.counts.loads++];
+  slot = {current_device, bytes, true};
+  record.digest = digest_of(bytes);
+  *module = &slot;
+  return 0;
+}
+
+int hipModuleUnload(void* module) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = record.told_to_fail("hipModuleUnload")) return code;
+  MockModule& slot = *static_cast<MockModule*>(module);
+  if (!slot.live || !is_elf(slot.image)) std::abort();  // unloaded twice, or its image went before it
+  slot.live = false;
+  ++record.counts.unloads;
+  return 0;
+}
+
+int hipModuleGetFunction(void** function, void* module, const char* symbol) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = record.told_to_fail("hipModuleGetFunction")) return code;
+  const MockModule& owner = *static_cast<const MockModule*>(module);
+  const char* found = text_in(owner.image, symbol);
+  if (found == nullptr) return kNotFound;
+  if (record.counts.functions == kFunctions) std::abort();
+  MockFunction& slot = record.functions[record.counts.functions++];
+  slot = {&owner, found};
+  *function = &slot;
+  return 0;
+}
+
+int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                          unsigned shared, void* stream, void** params, void** extra) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = record.told_to_fail("hipModuleLaunchKernel")) return code;
+  const MockFunction& kernel = *static_cast<const MockFunction*>(function);
+  if (params != nullptr || !kernel.module->live || kernel.module->device != current_device) return kInvalidValue;
+  if (extra[0] != reinterpret_cast<void*>(1) || extra[2] != reinterpret_cast<void*>(2) ||
+      extra[4] != reinterpret_cast<void*>(3))
+    return kInvalidValue;
+  MockLaunch& launch = record.launch;
+  launch = {{}, {gx, gy, gz}, {bx, by, bz}, shared, stream, current_device, record.counts.sequence, 0, {}};
+  std::strncpy(launch.symbol, kernel.symbol, sizeof launch.symbol - 1);
+  launch.args_size = *static_cast<std::size_t*>(extra[3]);
+  std::memcpy(launch.args, extra[1], launch.args_size);
+  ++record.counts.launches;
+  return 0;
+}
+
+int hipMemsetAsync(void* memory, int value, std::size_t bytes, void* stream) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = record.told_to_fail("hipMemsetAsync")) return code;
+  std::memset(memory, value, bytes);
+  record.clear = {memory, 0, bytes, 1, stream, record.counts.sequence};
+  ++record.counts.clears;
+  return 0;
+}
+
+int hipMemset2DAsync(void* memory, std::size_t pitch, int value, std::size_t width, std::size_t height, void* stream) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = record.told_to_fail("hipMemset2DAsync")) return code;
+  for (std::size_t row = 0; row < height; ++row) std::memset(static_cast<char*>(memory) + row * pitch, value, width);
+  record.clear = {memory, pitch, width, height, stream, record.counts.sequence};
+  ++record.counts.clears;
+  return 0;
+}
+
+MockCounts mock_hip_counts() {
+  const std::lock_guard lock(record.mutex);
+  return record.counts;
+}
+
+MockLaunch mock_hip_last_launch() {
+  const std::lock_guard lock(record.mutex);
+  return record.launch;
+}
+
+MockClear mock_hip_last_clear() {
+  const std::lock_guard lock(record.mutex);
+  return record.clear;
+}
+
+std::uint64_t mock_hip_last_digest() {
+  const std::lock_guard lock(record.mutex);
+  return record.digest;
+}
+
+void mock_hip_fail(const char* call, int code) {
+  const std::lock_guard lock(record.mutex);
+  std::strncpy(record.failing, call, sizeof record.failing - 1);
+  record.failure = code;
 }
 
 int mock_hip_property_queries() {

@@ -31,6 +31,8 @@ class TilePipeline(Enum):
     COMPV3 = "compv3"
     COMPV4 = "compv4"
     COMPV5 = "compv5"
+    COMPV6 = "compv6"
+    COMP_ASYNC = "comp_async"
     FLATMM = "flatmm"
     ABQUANT = "abquant"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cache
 
+from ckgen.families.gemm import ck_tile_geometry as geometry
 from ckgen.families.gemm.config import (
     CkBlockScaleConfig,
     CkPreshuffledConfig,
@@ -18,6 +20,11 @@ from ckgen.families.gemm.signature import GemmSignature, Layout, Quant
 
 MAX_K_BATCH = 128
 _VECTOR_BITS = 128
+_ROWWISE_BK1 = 16
+_REACH_BITS = 8 << 31
+_MOST_ELEMENTS = 2**31 - 1
+_COUNTED_BITS = 8 * (2**32 - 1)
+_INDEXED_BITS = 8 * (2**31 - 1)
 _SCALE_ROWS = 32
 _PREFETCHED = {1: 0, 3: 2, 4: 3, 5: 3}
 _V2_STAGE_BYTES = 32768
@@ -29,23 +36,30 @@ def constraints_of(signature: GemmSignature, config: GemmConfig) -> Constraints:
     if isinstance(config, CkRowwiseConfig):
         return _rowwise(signature, config)
     if isinstance(config, CkBlockScaleConfig):
-        return _block_scale(config)
+        return _counted(signature, _block_scale(config))
     if isinstance(config, CkPreshuffledConfig):
-        return _preshuffled(signature, config)
+        return _counted(signature, _preshuffled(signature, config))
     if isinstance(config, CkTileConfig):
         return _ck_tile(signature, config)
     return Constraints()
 
 
 def _rowwise(signature: GemmSignature, config: CkRowwiseConfig) -> Constraints:
-    """MNKPadding takes any tile tail, in whole vectors; without scales (batched bf16) K is not padded."""
-    vector = config.tile.k // config.a_cluster[0]
+    """MNKPadding takes any tile tail, in whole vectors; without scales (batched bf16) K is not padded.
+
+    Each matrix within 2 GiB: from there on offsets mean "outside". Padded splits begin at whole vectors.
+    """
+    vector = math.lcm(config.tile.k // config.a_cluster[0], _ROWWISE_BK1)
     found = Constraints(
         n_multiple=config.c_vector[0],
         k_multiple=vector if signature.quant is Quant.ROWWISE else config.tile.k,
         min_k=_main_loop_k(config.pipeline, _v2_stages(signature, config), config.tile.k),
+        max_ab=min(_REACH_BITS // signature.a.bits, _MOST_ELEMENTS),
+        max_c=min(_REACH_BITS // signature.c.bits, _MOST_ELEMENTS),
     )
-    return found if signature.batched else _with_atomic_split(found, config.tile.k)
+    if signature.batched:
+        return found
+    return replace(found, split_grain=vector, max_k_batch=MAX_K_BATCH, atomic_split=True)
 
 
 def _block_scale(config: CkBlockScaleConfig) -> Constraints:
@@ -67,17 +81,27 @@ def _preshuffled(signature: GemmSignature, config: CkPreshuffledConfig) -> Const
         return _with_atomic_split(found, tile.k)
     if config.scale_block is not None:
         return Constraints(n_multiple=tile.n, k_multiple=tile.k, min_k=_main_loop_k(config.pipeline, 2, tile.k))
-    return _with_atomic_split(Constraints(n_multiple=tile.n, k_multiple=tile.k, min_k=2 * tile.k + 1), tile.k)
+    under_way = 3 if config.pipeline == 2 else 2
+    return _with_atomic_split(Constraints(n_multiple=tile.n, k_multiple=tile.k, min_k=under_way * tile.k + 1), tile.k)
+
+
+def _counted(signature: GemmSignature, found: Constraints) -> Constraints:
+    """A and B within what 32 bits count in bytes; these ops do not ask for it."""
+    return replace(found, max_ab=_COUNTED_BITS // signature.a.bits)
 
 
 def _ck_tile(signature: GemmSignature, config: CkTileConfig) -> Constraints:
     """ck_tile's IsSupportedArgument: each contiguous extent in whole vectors, and in whole tiles where not padded."""
     tile = config.tile
     if config.pipeline is TilePipeline.FLATMM:
-        return Constraints(n_multiple=0 if config.pad_n else tile.n, k_multiple=0 if config.pad_k else tile.k)
+        return _flatmm(signature, config)
     if config.pipeline is TilePipeline.ABQUANT:
         n_vector = _vector(config, signature.c.bits)
         return _with_atomic_split(Constraints(n_multiple=n_vector, k_multiple=tile.k), tile.k)
+    if signature.quant is Quant.NONE:
+        return _dense(signature, config)
+    if signature.quant in (Quant.ROWWISE, Quant.PER_TENSOR):
+        return _scaled(signature, config)
     rows_of_a = signature.layout in (Layout.RCR, Layout.RRR)
     rows_of_b = signature.layout in (Layout.RRR, Layout.CRR)
     of_a, of_b = _vector(config, signature.a.bits), _vector(config, signature.b.bits)
@@ -92,6 +116,53 @@ def _ck_tile(signature: GemmSignature, config: CkTileConfig) -> Constraints:
     )
     splits = config.vector != 1 or signature.c.bits >= 32
     return _with_atomic_split(found, tile.k) if splits else found
+
+
+def _dense(signature: GemmSignature, config: CkTileConfig) -> Constraints:
+    """The plain pipelines; K is free of its tile if padded, or if neither A nor B is contiguous along it."""
+    tile = config.tile
+    rows_of_a, rows_of_b = geometry.rows_of_a(signature), geometry.rows_of_b(signature)
+    of_a, of_b = geometry.load_vectors(signature, config)
+    of_c = geometry.store_vector(signature, config)
+    k_free = config.pad_k or (not rows_of_a and rows_of_b)
+    found = Constraints(
+        m_multiple=0 if rows_of_a else of_a if config.pad_m else tile.m,
+        n_multiple=max(of_c, of_b if rows_of_b else 1) if config.pad_n else tile.n,
+        k_multiple=max(of_a if rows_of_a else 1, 1 if rows_of_b else of_b) if k_free else tile.k,
+        min_k=0 if k_free else geometry.least_k(config),
+        max_ab=_INDEXED_BITS // signature.a.bits,
+        max_c=_INDEXED_BITS // signature.c.bits,
+    )
+    if signature.c.bits == 16 and of_c % 2:
+        return found
+    if not k_free:
+        return _with_atomic_split(found, tile.k)
+    turn, lead = geometry.turn_and_lead(signature, config)
+    found = replace(found, split_grain=config.warp_tile.k, split_turn=turn, split_lead=lead)
+    return _with_atomic_split(found, tile.k if turn else 0)
+
+
+def _flatmm(signature: GemmSignature, config: CkTileConfig) -> Constraints:
+    """As its IsSupportedArgument, and what that does not ask for: see docs/upstream/ck_tile_flatmm.md."""
+    tile, part = config.tile, config.warp_tile
+    found = Constraints(
+        n_multiple=max(part.n, _vector(config, signature.c.bits)) if config.pad_n else tile.n,
+        k_multiple=part.k if config.pad_k else tile.k,
+        max_ab=_INDEXED_BITS // signature.a.bits,
+        max_c=_INDEXED_BITS // signature.c.bits,
+    )
+    return _with_atomic_split(found, tile.k)
+
+
+def _scaled(signature: GemmSignature, config: CkTileConfig) -> Constraints:
+    """QuantGemmKernel over rows of A and B with one scale each, or one for all: K is never split."""
+    of_a, of_b = geometry.load_vectors(signature, config)
+    return Constraints(
+        n_multiple=geometry.store_vector(signature, config) if config.pad_n else config.tile.n,
+        k_multiple=max(of_a, of_b) if config.pad_k else config.tile.k,
+        max_ab=_INDEXED_BITS // signature.a.bits,
+        max_c=_INDEXED_BITS // signature.c.bits,
+    )
 
 
 def _with_atomic_split(found: Constraints, k_multiple_per_split: int) -> Constraints:

@@ -69,7 +69,11 @@ class ProblemFinding:
 class Constraints:
     """What a problem must satisfy for an instance, as integers; 0 asks nothing.
 
-    With k_batch over 1, K is a multiple of k_batch · `k_multiple_per_split`; K // k_batch is at least `min_k`.
+    With k_batch over 1, K is a multiple of k_batch · `k_multiple_per_split`; K // k_batch is at least `min_k`. With a
+    `split_grain`, K may also split into parts of whole grains, the last one shorter but not empty, that the first one's
+    main loop fits: beyond `split_lead` of its tiles of `k_multiple_per_split`, rounded up, a part takes whole turns of
+    `split_turn` tiles, and the last part's rest is not the longer one. Without `k_multiple_per_split`, any parts do
+    whose first has at least `min_k`. `max_ab` and `max_c` are the most elements that A and B, and that C may have.
     """
 
     m_multiple: int = 0
@@ -79,6 +83,11 @@ class Constraints:
     min_k: int = 0
     max_k_batch: int = 1
     atomic_split: bool = False
+    split_grain: int = 0
+    max_ab: int = 0
+    max_c: int = 0
+    split_turn: int = 0
+    split_lead: int = 0
 
 
 Limits = tuple[tuple[str, Callable[[Shape], int], Callable[[int, int], bool], int], ...]
@@ -109,16 +118,41 @@ def supports(constraints: Constraints, shape: Shape, k_batch: int, wishes: Wishe
     ):
         if multiple and size % multiple:
             return ProblemFinding(f"gemm.instance.{axis}-multiple", size, multiple)
+    for elements, most in (
+        (max(shape.m, shape.n) * shape.k, constraints.max_ab),
+        (shape.m * shape.n, constraints.max_c),
+    ):
+        if most and elements > most:
+            return ProblemFinding("gemm.instance.matrix-size", elements, most)
     if splits > constraints.max_k_batch:
         return ProblemFinding("gemm.instance.max-k-batch", splits, constraints.max_k_batch)
     if splits > 1 and constraints.atomic_split and wishes.deterministic:
         return ProblemFinding("gemm.instance.atomic-split", splits, 1)
     whole = splits * constraints.k_multiple_per_split
-    if splits > 1 and whole and shape.k % whole:
+    if splits > 1 and whole and shape.k % whole and not _splits_alike(constraints, shape.k, splits):
         return ProblemFinding("gemm.instance.split-multiple", shape.k, whole)
-    if shape.k // splits < constraints.min_k:
-        return ProblemFinding("gemm.instance.min-k", shape.k // splits, constraints.min_k)
+    split_k = shape.k // splits
+    if splits > 1 and constraints.split_grain and not whole:
+        split_k = _first_split(constraints, shape.k, splits)
+        if split_k * (splits - 1) >= shape.k:
+            return ProblemFinding("gemm.instance.empty-split", shape.k, split_k * (splits - 1))
+    if split_k < constraints.min_k:
+        return ProblemFinding("gemm.instance.min-k", split_k, constraints.min_k)
     return None
+
+
+def _splits_alike(constraints: Constraints, k: int, splits: int) -> bool:
+    step = constraints.k_multiple_per_split
+    if not constraints.split_grain:
+        return False
+    first = _first_split(constraints, k, splits)
+    last = k - first * (splits - 1)
+    rests = [-(-part // step) - constraints.split_lead - 1 for part in (first, last)]
+    return last > 0 and (rests[1] < 0 or rests[1] % constraints.split_turn <= rests[0] % constraints.split_turn)
+
+
+def _first_split(constraints: Constraints, k: int, splits: int) -> int:
+    return -(-k // (splits * constraints.split_grain)) * constraints.split_grain
 
 
 def no_instance() -> ProblemFinding:

@@ -1,0 +1,66 @@
+"""The packages of the pinned toolchain: name, version, file and sha256, from pins.json."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+
+
+class Role(Enum):
+    """What a package is for."""
+
+    COMPILER = "compiler"
+    RESOURCES = "resources"
+    CK = "ck"
+    DECODER = "decoder"
+    OLDER_CK = "older-ck"
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One archive of the index; `unpack` names its files, or folders with a slash at the end."""
+
+    role: Role
+    name: str
+    version: str
+    file: str
+    sha256: str
+    unpack: tuple[str, ...]
+    optional: bool
+
+    @property
+    def folder(self) -> str:
+        """Where it lies beneath the toolchain's prefix."""
+        return f"{self.name}-{self.version}"
+
+    @property
+    def is_sdist(self) -> bool:
+        """True of a source archive."""
+        return self.file.endswith(".tar.gz")
+
+
+@cache
+def pins() -> dict[Role, Pin]:
+    """Every pinned package, in the order of the file."""
+    entries = json.loads(Path(__file__).with_name("pins.json").read_text(encoding="utf-8"))["packages"]
+    found = [
+        Pin(
+            role=Role(entry["role"]),
+            name=entry["name"],
+            version=entry["version"],
+            file=entry["file"],
+            sha256=entry["sha256"],
+            unpack=tuple(entry["unpack"]),
+            optional=entry.get("optional", False),
+        )
+        for entry in entries
+    ]
+    return {pin.role: pin for pin in found}
+
+
+def wanted(also: frozenset[Role] = frozenset()) -> tuple[Pin, ...]:
+    """The packages that every toolchain has, and the optional ones of `also`."""
+    return tuple(pin for pin in pins().values() if not pin.optional or pin.role in also)

@@ -1,0 +1,77 @@
+"""Which toolchain is in use: the one recorded in a prefix, or a ROCm that is named."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ckgen.build.amd import pinned
+from ckgen.build.amd.errors import toolchain_error
+from ckgen.build.amd.model import AmdToolchain, CkTree, Kind
+from ckgen.build.amd.place import default_prefix
+from ckgen.build.amd.rocm import rocm_toolchain
+
+__all__ = ["AmdToolchain", "CkTree", "Kind", "Record", "load", "over_older_tree", "read_record", "write_record"]
+
+_RECORD = "toolchain.json"
+_SCHEMA = "ckgen.toolchain/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a prefix was prepared for: the wheels, or a ROCm's root and the CK tree that was named for it."""
+
+    kind: Kind
+    rocm: Path | None = None
+    ck: Path | None = None
+
+
+def load(prefix: Path | None = None, rocm: Path | None = None, ck: Path | None = None) -> AmdToolchain:
+    """The toolchain that `ckgen toolchain amd` prepared in `prefix` (default: `default_prefix()`), or a ROCm's.
+
+    With `rocm`, that one, over the CK tree in `ck`, else its own, else the prefix's. InputError X001 when none is
+    prepared, X005 and X006 for a ROCm that lacks a part.
+    """
+    place = prefix.absolute() if prefix is not None else default_prefix()
+    if rocm is not None:
+        return rocm_toolchain(rocm, place, ck)
+    record = read_record(place)
+    if record is None:
+        raise toolchain_error("X001", "no AMD toolchain is prepared there", place, hint="run `ckgen toolchain amd`")
+    if record.rocm is not None:
+        return rocm_toolchain(record.rocm, place, record.ck)
+    return pinned.pinned_toolchain(place)
+
+
+def over_older_tree(toolchain: AmdToolchain) -> AmdToolchain:
+    """The same compiler over the older CK tree of its prefix; X001 unless that was prepared with `--also older-ck`."""
+    return replace(toolchain, ck=pinned.older_tree(toolchain.prefix))
+
+
+def read_record(prefix: Path) -> Record | None:
+    """What was prepared in the prefix; None when nothing was, or by a ckgen of another form."""
+    try:
+        found = json.loads((prefix / _RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(found, dict) or found.get("schema") != _SCHEMA:
+        return None
+    rocm, ck = found.get("rocm"), found.get("ck")
+    return Record(Kind(found["kind"]), Path(rocm) if rocm else None, Path(ck) if ck else None)
+
+
+def write_record(prefix: Path, record: Record) -> None:
+    """Written beside and renamed, and not at all when it is the same."""
+    if read_record(prefix) == record:
+        return
+    beside = prefix / f".{_RECORD}.{os.getpid()}"
+    document = {
+        "schema": _SCHEMA,
+        "kind": record.kind.value,
+        "rocm": str(record.rocm) if record.rocm else None,
+        "ck": str(record.ck) if record.ck else None,
+    }
+    beside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    beside.replace(prefix / _RECORD)

@@ -1,0 +1,56 @@
+"""Compiles planned kernels and judges them: what `ckgen build` and `ckgen amd-check` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from ckgen.build.amd.model import AmdToolchain
+from ckgen.build.cache import Cache
+from ckgen.build.compile import device_job
+from ckgen.build.job import Job
+from ckgen.build.judge import Judge, rules_version
+from ckgen.build.planned import Planned
+from ckgen.build.pool import Limits, Outcome, Progress, run_jobs
+from ckgen.build.result import Result
+from ckgen.model.arch import ArchSpec
+
+Heard = Callable[[Planned, Result, Outcome | None], None]
+
+
+def build_planned(
+    kernels: Iterable[Planned],
+    toolchain: AmdToolchain,
+    archs: Mapping[str, ArchSpec],
+    cache: Cache,
+    limits: Limits,
+    heard: Heard,
+    progress: Progress,
+    *,
+    also: Iterable[Job] = (),
+    also_done: Callable[[Outcome], None] = lambda outcome: None,
+) -> None:
+    """`heard` gets every kernel once: those that are unavailable first, the others as they end.
+
+    Jobs of `also` run among them; `also_done` hears of those.
+    """
+    judge = Judge(toolchain, archs, rules_version())
+    wanted: dict[str, list[Planned]] = {}
+    jobs: dict[str, Job] = {}
+    for planned in kernels:
+        if planned.unavailable:
+            heard(planned, judge.result(planned, None), None)
+        else:
+            job = device_job(planned.unit, toolchain)
+            key = job.key
+            jobs[key] = job
+            wanted.setdefault(key, []).append(planned)
+    further = {job.key: job for job in also}
+
+    def done(outcome: Outcome) -> None:
+        key = outcome.job.key
+        if key in further:
+            also_done(outcome)
+        for planned in wanted.get(key, ()):
+            heard(planned, judge.result(planned, outcome), outcome)
+
+    run_jobs([*jobs.values(), *further.values()], cache, limits, done, progress)

@@ -1,0 +1,110 @@
+"""What an instance becomes as device code, whichever backend it is of: one place that knows who makes which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ckgen.families.gemm.config import CkTileConfig, TilePipeline
+from ckgen.families.gemm.device.model import DeviceUnit, Use
+from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.instance import Instance
+from ckgen.model.backend import Backend
+from ckgen.model.expectation import Expectation
+
+BACKENDS = frozenset({Backend.CK, Backend.CK_TILE})
+"""Whose instances are compiled; the others are no device code, or somebody else's."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFamily:
+    """What a kind of instances offers; a variant is whatever that kind takes it to be, with a name.
+
+    `unavailable`: why the CK tree cannot make the instance's code for an arch, or None. `reachable`: the variants that
+    problems reach, by name; `all_variants`: those that any supported problem reaches. `device_unit` holds the given
+    variants, `host_unit` those of every arch. `expected`: what the machine code of a variant must look like.
+    """
+
+    unavailable: Callable[[Instance, str], str | None]
+    reachable: Callable[[Instance, Iterable[Use]], Sequence[Any]]
+    all_variants: Callable[[Instance], Sequence[Any]]
+    device_unit: Callable[[Instance, Sequence[Any]], DeviceUnit]
+    host_unit: Callable[[Instance, Mapping[str, Sequence[Any]]], DeviceUnit]
+    expected: Callable[[Instance, str, Any], Expectation]
+
+
+def family_of(instance: Instance) -> DeviceFamily:
+    """The kind of the instance."""
+    if instance.backend is Backend.CK:
+        return _ck()
+    config = instance.config
+    assert isinstance(config, CkTileConfig)
+    if config.pipeline is TilePipeline.FLATMM:
+        return _flatmm()
+    return _dense() if instance.signature.quant is Quant.NONE else _quant()
+
+
+def variants_of(instance: Instance, uses: Iterable[Use]) -> tuple[Any, ...]:
+    """What the uses reach; all there are where there are no uses, as for an instance that only answers by default."""
+    family, known = family_of(instance), tuple(uses)
+    return tuple(family.reachable(instance, known) if known else family.all_variants(instance))
+
+
+def prepare_symbol(instance_id: int) -> str:
+    """The `extern "C"` name of the function that an instance's host unit defines."""
+    return f"ckgen_prepare_{instance_id:016x}"
+
+
+@cache
+def _ck() -> DeviceFamily:
+    from ckgen.families.gemm.device import ck, ck_absent, ck_expected, ck_host, ck_variants
+
+    return DeviceFamily(
+        ck_absent.unavailable,
+        ck_variants.reachable,
+        ck_variants.all_variants,
+        ck.device_unit,
+        ck_host.host_unit,
+        ck_expected.expected,
+    )
+
+
+@cache
+def _dense() -> DeviceFamily:
+    from ckgen.families.gemm.device import ck_tile as tile
+
+    return DeviceFamily(
+        tile.unavailable, tile.reachable, tile.all_variants, tile.device_unit, tile.host_unit, tile.expected
+    )
+
+
+@cache
+def _flatmm() -> DeviceFamily:
+    from ckgen.families.gemm.device import ck_tile_flatmm as flatmm
+
+    return _tabled(flatmm)
+
+
+@cache
+def _quant() -> DeviceFamily:
+    from ckgen.families.gemm.device import ck_tile_quant as quant
+
+    return _tabled(quant)
+
+
+def _tabled(module: Any) -> DeviceFamily:
+    """The kinds whose absence is data per instance, and whose expectations take the arch's facts."""
+    from ckgen.families.gemm.device.ck_tile_absent import unavailable
+    from ckgen.specs.archs import load_archs
+
+    def absent(instance: Instance, arch: str) -> str | None:
+        found = unavailable(instance)
+        return found.text if found is not None else None
+
+    def expected(instance: Instance, arch: str, variant: Any) -> Expectation:
+        found: Expectation = module.expected(instance, load_archs()[arch], variant)
+        return found
+
+    return DeviceFamily(absent, module.reachable, module.all_variants, module.device_unit, module.host_unit, expected)

@@ -1,0 +1,89 @@
+"""The kernels that tuning tables name and ckgen builds: each name once per arch, with every problem that chose it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ckgen.families.gemm.device.model import Use
+from ckgen.families.gemm.grammar import Identified
+from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.modules import modules
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.arch import ArchSpec
+from ckgen.model.diagnostic import Severity
+from ckgen.model.errors import InputError
+from ckgen.plan.identify import Identifier, unparsable
+from ckgen.plan.options import PlanOptions
+from ckgen.plan.planner import load_options
+from ckgen.tables.load import load_tables
+
+
+@dataclass(frozen=True, slots=True)
+class NamedKernel:
+    """One kernel of the tables on one arch.
+
+    `instance` has the first signature of the first row: out type bf16 before fp16. `uses` are the problems of all rows
+    that name it, whatever their fate; `rows` is their number, `signatures` of how many signatures they are: a library
+    has one instance for each.
+    """
+
+    module: str
+    library: str
+    name: str
+    arch: str
+    instance: Instance
+    uses: tuple[Use, ...]
+    rows: int
+    signatures: int
+
+
+@dataclass(slots=True)
+class _Found:
+    signature: GemmSignature
+    identified: Identified
+    uses: set[Use] = field(default_factory=set)
+    signatures: set[GemmSignature] = field(default_factory=set)
+    rows: int = 0
+
+
+def named_kernels(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> tuple[NamedKernel, ...]:
+    """Every kernel that the tables of `options` name for a library that ckgen generates, by module, name and arch.
+
+    Only `tuning`, `module`, `ops`, `assume_gfx` and the archs of `targets` are looked at. InputError for tables that
+    are wrong, names that do not parse among it; rows without a known arch name nothing.
+    """
+    loaded = load_tables(options.tuning, load_options(options, archs))
+    errors = [found for found in loaded.diagnostics if found.severity is Severity.ERROR]
+    wanted = None if options.targets is None else {target.gfx for target in options.targets}
+    identifier = Identifier(modules(), archs)
+    found: dict[tuple[str, str, str, str], _Found] = {}
+    for row in loaded.rows:
+        target = row.target
+        if target is None or target.gfx not in archs or not identifier.is_generated(row):
+            continue
+        if wanted is not None and target.gfx not in wanted:
+            continue
+        key = (row.module, row.library, row.kernel, target.gfx)
+        kernel = found.get(key)
+        if kernel is None:
+            identified = identifier.kernel(row)
+            if identified is None:
+                errors.append(unparsable(row, loaded.place(row)))
+                continue
+            _, signatures = identifier.signatures(row)
+            kernel = found[key] = _Found(signatures[0], identified)
+        kernel.rows += 1
+        kernel.signatures.update(identifier.signatures(row)[1])
+        kernel.uses.add(Use(row.shape, max(row.k_batch or 1, 1)))
+    if errors:
+        raise InputError(errors)
+    return tuple(_named(*key, found[key]) for key in sorted(found))
+
+
+def _named(module: str, library: str, name: str, arch: str, found: _Found) -> NamedKernel:
+    backend, config = found.identified.backend, found.identified.config
+    instance = make_instance(found.signature, backend, config, module=module, table_kernel=name, archs=(arch,))
+    return NamedKernel(
+        module, library, name, arch, instance, tuple(sorted(found.uses)), found.rows, len(found.signatures)
+    )

@@ -1,0 +1,104 @@
+"""One kernel on one arch, ready to be compiled and judged: plain data, so that it can be kept between runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ckgen.build.compile import Unit
+from ckgen.build.device_code import family_of, variants_of
+from ckgen.emit.device import render_device_unit
+from ckgen.families.gemm.device.model import Use, symbol_of
+from ckgen.families.gemm.instance import Instance
+from ckgen.model.expectation import Expectation
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """`kernel` is the instance's name, `signature` its canonical signature, `table_name` empty where no table names it.
+
+    `text` is the device unit, empty where the kernel is `unavailable` on the arch; `expected` has every symbol of it.
+    """
+
+    kernel: str
+    id: int
+    table_name: str
+    backend: str
+    module: str
+    signature: str
+    arch: str
+    unavailable: str
+    text: str
+    expected: tuple[tuple[str, Expectation], ...]
+
+    @property
+    def unit(self) -> Unit:
+        """What is compiled."""
+        return Unit(f"{self.kernel} on {self.arch}", self.backend, self.module, self.arch, self.text)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields; `from_json` reads them."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> Planned:
+        """The inverse of `to_json`, also after a round trip through JSON."""
+        expected = tuple(
+            (symbol, Expectation(**{**demands, "steps": tuple((name, count) for name, count in demands["steps"])}))
+            for symbol, demands in fields["expected"]
+        )
+        return cls(**{**fields, "expected": expected})
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedHost:
+    """The host unit of an instance, for the archs that it is compiled for."""
+
+    kernel: str
+    id: int
+    backend: str
+    module: str
+    text: str
+
+    @property
+    def unit(self) -> Unit:
+        """What is compiled."""
+        return Unit(f"host unit of {self.kernel}", self.backend, self.module, "", self.text)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields."""
+        return asdict(self)
+
+
+def plan_host(instance: Instance, uses: Mapping[str, Iterable[Use]]) -> PlannedHost:
+    """The host unit over the variants of every arch of `uses`, on each of which the instance is available."""
+    variants = {arch: variants_of(instance, of_arch) for arch, of_arch in uses.items()}
+    text = render_device_unit(family_of(instance).host_unit(instance, variants))
+    return PlannedHost(instance.name, instance.id, str(instance.backend), instance.module, text)
+
+
+def plan_kernel(instance: Instance, arch: str, uses: Iterable[Use]) -> Planned:
+    """The instance on an arch in the variants that the uses reach; in all of its variants where there are none."""
+    family = family_of(instance)
+    reason, text = family.unavailable(instance, arch), ""
+    expected: tuple[tuple[str, Expectation], ...] = ()
+    if reason is None:
+        variants = variants_of(instance, uses)
+        if not variants:
+            reason = "no problem of the tables reaches a kernel of it"
+        else:
+            text = render_device_unit(family.device_unit(instance, variants))
+            expected = tuple((symbol_of(instance, v), family.expected(instance, arch, v)) for v in variants)
+    return Planned(
+        kernel=instance.name,
+        id=instance.id,
+        table_name=instance.table_kernel,
+        backend=str(instance.backend),
+        module=instance.module,
+        signature=instance.signature.canonical(),
+        arch=arch,
+        unavailable=reason or "",
+        text=text,
+        expected=expected,
+    )

@@ -1,0 +1,156 @@
+"""Which kernels a build is for, and their texts; kept between runs, as reading all tables takes seconds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from ckgen.build.device_code import BACKENDS
+from ckgen.build.planned import Planned, PlannedHost, plan_host, plan_kernel
+from ckgen.emit.manifest import generator_digest
+from ckgen.families.gemm.device.model import Use
+from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.kernel_set import SHIPPED, kernel_set_file
+from ckgen.model.arch import ArchSpec
+from ckgen.model.diagnostic import Severity
+from ckgen.model.errors import InputError, UsageError
+from ckgen.plan.defaults import of_flavour
+from ckgen.plan.options import PlanOptions
+from ckgen.plan.planner import make_plan
+from ckgen.plan.uses import uses_of
+from ckgen.rules import judge
+from ckgen.tables.load import find_tables
+
+_SCHEMA = "ckgen.build_plan/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to build: device code by kernel and arch, and one host unit for every kernel with device code."""
+
+    kernels: tuple[Planned, ...]
+    hosts: tuple[PlannedHost, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Of the plan's instances: those whose name or table name fits a glob (none: all), the first `limit` by name."""
+
+    globs: tuple[str, ...]
+    limit: int | None
+
+    @property
+    def explicit(self) -> bool:
+        """Whether kernels are chosen: then also from the search spaces, and for every target where they are legal."""
+        return bool(self.globs) or self.limit is not None
+
+
+def wanted_kernels(options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], cache: Path) -> Wanted:
+    """The kernels of tables, kernel sets and defaults, and where a glob names them of the search spaces.
+
+    InputError for tables or sets that are wrong; UsageError where nothing is left.
+    """
+    spaces = _spaces() - set(options.kernel_sets) if choice.globs else frozenset()
+    options = replace(options, kernel_sets=(*options.kernel_sets, *sorted(spaces)))
+    place = cache / "plans" / f"{_digest(options, choice)}.json"
+    kept = _read(place)
+    if kept is None:
+        kept = _plan(options, choice, archs, {str(path) for path in spaces})
+        _write(place, kept)
+    if not kept.kernels:
+        raise UsageError("no AMD kernel is asked for: see `ckgen list instances`, --kernels, --backend and --targets")
+    return kept
+
+
+def _spaces() -> frozenset[Path]:
+    return frozenset(kernel_set_file(Path(name)) for name in SHIPPED)
+
+
+def _plan(options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], spaces: Container[str]) -> Wanted:
+    """`spaces` are files that nobody named: one of which nothing is valid here is no error."""
+    plan = make_plan(options, archs)
+    errors = [
+        found
+        for found in plan.diagnostics
+        if found.severity is Severity.ERROR
+        and not (found.code == "K009" and found.location is not None and found.location.file in spaces)
+    ]
+    if errors:
+        raise InputError(errors)
+    chosen = [i for i in plan.instances if i.backend in BACKENDS and _fits(i, choice.globs)]
+    chosen = sorted({instance.name: instance for instance in chosen}.values(), key=lambda i: i.name)[: choice.limit]
+    targets = sorted({target.gfx for target in options.targets or plan.targets})
+    all_uses = uses_of(plan)
+    kernels: list[Planned] = []
+    hosts: list[PlannedHost] = []
+    for instance in chosen:
+        uses = all_uses.get(instance, {})
+        available: dict[str, frozenset[Use]] = {}
+        for arch in targets:
+            if arch not in instance.archs and not (choice.explicit and _is_legal(instance, archs[arch])):
+                continue
+            of_arch = uses.get(arch) or frozenset().union(*uses.values())
+            planned = plan_kernel(instance, arch, of_arch)
+            kernels.append(planned)
+            if not planned.unavailable:
+                available[arch] = of_arch
+        if available:
+            hosts.append(plan_host(instance, available))
+    return Wanted(tuple(kernels), tuple(hosts))
+
+
+def _fits(instance: Instance, globs: Iterable[str]) -> bool:
+    names = (instance.name, instance.table_kernel, instance.config.text())
+    return not globs or any(name and fnmatchcase(name, glob) for glob in globs for name in names)
+
+
+def _is_legal(instance: Instance, arch: ArchSpec) -> bool:
+    findings = judge(instance.signature, instance.config, instance.backend, arch)
+    return of_flavour(instance.signature, arch.fp8_flavour) and not list(findings)
+
+
+def _digest(options: PlanOptions, choice: Choice) -> str:
+    """One number for everything that decides the plan: this package, the options, the bytes of tables and sets."""
+    total = hashlib.sha256()
+    files = [table.source for table in find_tables(options.tuning)]
+    asked: list[object] = [
+        options.targets,
+        sorted(options.ops),
+        options.module,
+        sorted(options.backends),
+        options.signatures,
+        options.kernels,
+    ]
+    asked += [sorted(options.assume_gfx.items()), options.every_count, options.m_policy.value, choice]
+    for part in (_SCHEMA, generator_digest(), repr(asked)):
+        total.update(f"{part}\0".encode())
+    for path in (*files, *options.kernel_sets):
+        total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def _read(place: Path) -> Wanted | None:
+    try:
+        fields = json.loads(place.read_text(encoding="utf-8"))
+        kernels = tuple(Planned.from_json(kernel) for kernel in fields["kernels"])
+        return Wanted(kernels, tuple(PlannedHost(**host) for host in fields["hosts"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write(place: Path, wanted: Wanted) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    document = {
+        "kernels": [kernel.to_json() for kernel in wanted.kernels],
+        "hosts": [host.to_json() for host in wanted.hosts],
+    }
+    fd, name = tempfile.mkstemp(dir=place.parent)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        json.dump(document, file, separators=(",", ":"))
+    Path(name).replace(place)

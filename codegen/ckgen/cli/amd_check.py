@@ -1,0 +1,165 @@
+"""`ckgen amd-check`: every AMD kernel that the tables name, compiled and judged; a report of all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckgen.cli.errors import Command
+from ckgen.cli.options import (
+    PATH,
+    assume_option,
+    assumptions,
+    json_option,
+    module_option,
+    targets_of,
+    targets_option,
+    tuning_option,
+    tuning_or_shipped,
+)
+from ckgen.cli.output import plural, progress, say, show, show_json
+from ckgen.model.errors import UsageError
+from ckgen.plan.options import PlanOptions
+
+if TYPE_CHECKING:
+    from ckgen.build.journal import Checked
+    from ckgen.build.pool import Outcome
+
+FINDINGS = 1
+
+
+@click.command(cls=Command, name="amd-check", short_help="Compile and judge the AMD kernels that the tables name.")
+@tuning_option
+@module_option
+@assume_option
+@targets_option
+@click.option("--full", is_flag=True, help="All kernels (hours; resumes).  [default: one per module, library and arch]")
+@click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits one of the globs.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N kernels by name.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Compiles at once.  [default: one per core]")
+@click.option("--retry", is_flag=True, help="Compile again what failed before.")
+@click.option("--report-only", is_flag=True, help="Compile nothing: report what the journal says.")
+@click.option("--journal", type=PATH, help="The file that every result is appended to.  [default: in ckgen's cache]")
+@click.option("--out", type=PATH, help="Write summary.json and summary.html into this folder.")
+@click.option("--against", type=PATH, metavar="JSON", help="Say what changed since this summary.json.")
+@click.option("--prefix", type=PATH, help="The toolchain's folder.  [default: as `ckgen toolchain amd`]")
+@json_option
+def command(**params: Any) -> int:
+    """Compile and judge the AMD kernels that the tables name, each on the archs that name it.
+
+    Needs the toolchain of `ckgen toolchain amd`. What was compiled before is not compiled again; a run that was stopped
+    goes on where it was. Exit 1 if a kernel fails to compile or to pass the gate.
+    """
+    from ckgen.build.amd.place import cache_dir
+    from ckgen.build.journal import Journal
+
+    journal = Journal(params["journal"] or cache_dir() / "amd-check" / "journal.jsonl")
+    if params["report_only"]:
+        checked = tuple(journal.read().values())
+        if not checked:
+            raise UsageError(f"--report-only: nothing is recorded in {journal.path}")
+    else:
+        checked = _run(params, journal)
+    from ckgen.report.amd_check import summarize
+
+    document = summarize(checked, tuple(journal.hosts().values()))
+    if params["against"] is not None:
+        _compare(params["against"], document)
+    return _report(document, params["out"], as_json=params["as_json"])
+
+
+def _run(params: dict[str, Any], journal: Any) -> tuple[Checked, ...]:
+    from ckgen.build.amd.toolchain import load
+    from ckgen.build.cache import Cache, default_cache
+    from ckgen.build.check import check, sample
+    from ckgen.build.launcher import launcher_for
+    from ckgen.build.named import named_kernels
+    from ckgen.build.pool import default_limits
+    from ckgen.build.progress import ProgressLine
+    from ckgen.specs.archs import load_archs
+
+    archs = load_archs()
+    toolchain = load(params["prefix"])
+    options = PlanOptions(
+        targets=targets_of(params["targets"], archs, {}) if params["targets"] else None,
+        tuning=tuning_or_shipped(params["tuning"]),
+        module=params["module"],
+        assume_gfx=assumptions(params["assume_gfx"], archs),
+    )
+    with progress("reading tables"):
+        kernels = named_kernels(options, archs)
+    kernels = kernels if params["full"] else sample(kernels)
+    kernels = _chosen(kernels, params["kernels"], params["limit"])
+    line = ProgressLine()
+
+    def heard(checked: Checked, outcome: Outcome | None) -> None:
+        text = _trouble(checked, outcome)
+        if text:
+            line.clear()
+            say(text)
+
+    cache = Cache(default_cache())
+    limits = default_limits(params["jobs"], launcher_for(toolchain.compiler, cache.folder), retry=params["retry"])
+    try:
+        return check(kernels, toolchain, archs, cache, limits, journal, heard, line)
+    finally:
+        line.clear()
+
+
+def _chosen(kernels: Any, globs: tuple[str, ...], limit: int | None) -> Any:
+    from fnmatch import fnmatchcase
+
+    kept = [
+        k for k in kernels if not globs or any(fnmatchcase(k.name, g) or fnmatchcase(k.instance.name, g) for g in globs)
+    ]
+    if not kept:
+        raise UsageError("no kernel of the tables is asked for")
+    names = sorted({kernel.name for kernel in kept})[:limit]
+    return tuple(kernel for kernel in kept if kernel.name in set(names))
+
+
+def _trouble(checked: Checked, outcome: Outcome | None) -> str:
+    """What to say of a kernel at once: a failed command with all its output, findings that are errors."""
+    from ckgen.build.trouble import trouble
+
+    return trouble(checked.result, outcome)
+
+
+def _compare(place: Path, document: dict[str, Any]) -> None:
+    """Every changed figure on stderr; UsageError where figures cannot be compared."""
+    import json
+
+    from ckgen.report.compare import compare
+
+    try:
+        old = json.loads(place.read_text(encoding="utf-8"))
+    except ValueError:
+        raise UsageError(f"--against {place}: not JSON") from None
+    if not isinstance(old, dict):
+        raise UsageError(f"--against {place}: not a summary of amd-check")
+    changes = compare(old, document)
+    for change in changes:
+        say(f"changed: {change}")
+    say(f"{plural(len(changes), 'figure')} changed since {place}")
+
+
+def _report(document: dict[str, Any], out: Path | None, *, as_json: bool) -> int:
+    from ckgen.cli.amd_check_text import summary_text
+    from ckgen.report.html import summary_html
+
+    if out is not None:
+        import json
+
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "summary.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        (out / "summary.html").write_text(summary_html(document), encoding="utf-8")
+    if as_json:
+        show_json(document)
+    else:
+        show(summary_text(document))
+    failed = [kernel for kernel in document["kernels"] if kernel["errors"]]
+    if failed:
+        say(f"{plural(len(failed), 'kernel')} of {len(document['kernels'])} failed")
+    return FINDINGS if failed else 0

@@ -1,0 +1,149 @@
+"""`ckgen build`: AMD kernels compiled with the real headers, judged, and kept as assembly, objects or a library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckgen.cli.errors import Command
+from ckgen.cli.options import (
+    PATH,
+    assume_option,
+    assumptions,
+    backends_of,
+    json_option,
+    kernel_sets_of,
+    module_option,
+    ops_of,
+    targets_option,
+    targets_or_env,
+    tuning_option,
+    tuning_or_shipped,
+)
+from ckgen.cli.output import columns, plural, progress, say, show, show_json
+from ckgen.model.errors import UsageError
+from ckgen.plan.options import PlanOptions
+
+if TYPE_CHECKING:
+    from ckgen.build.result import Result
+
+FINDINGS = 1
+
+
+@click.command(cls=Command, name="build", short_help="Compile AMD kernels, and judge what is in them.")
+@targets_option
+@click.option(
+    "--backend", "backends", multiple=True, metavar="LIST", help="Only kernels of these backends: ck, ck_tile."
+)
+@click.option("--ops", multiple=True, metavar="LIST", help="Operations, separated by ; , or spaces.  [default: all]")
+@click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits, search spaces included.")
+@click.option("--signatures", multiple=True, metavar="GLOB", help="Only signatures whose canonical name fits a glob.")
+@click.option("--as-generated", is_flag=True, help="Only the instances that `ckgen generate` writes for these options.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N kernels by name.")
+@tuning_option
+@module_option
+@assume_option
+@click.option("--kernel-set", "kernel_sets", type=PATH, multiple=True, metavar="YAML|NAME", help="Further kernels.")
+@click.option(
+    "--emit",
+    type=click.Choice(["asm", "object", "library"]),
+    default="object",
+    show_default=True,
+    help="What to leave in --out.",
+)
+@click.option("--name", default="ckgen_device", show_default=True, help="The library, and its C++ namespace.")
+@click.option("--out", type=PATH, default="ckgen_build", show_default=True, help="The folder to write.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Compiles at once.  [default: one per core]")
+@click.option("--retry", is_flag=True, help="Compile again what failed before.")
+@click.option("--compiler-launcher", metavar="COMMAND", help="Put before every compile, such as ccache.")
+@click.option("--prefix", type=PATH, help="The toolchain's folder.  [default: as `ckgen toolchain amd`]")
+@json_option
+def command(**params: Any) -> int:
+    """Compile AMD kernels, and judge what is in them.
+
+    The compiler is that of `ckgen toolchain amd`, the headers are CK's own. Kernels are those of the tables, the
+    defaults and --kernel-set; --kernels also looks into the search spaces. With --kernels or --limit each is built for
+    every target where it is legal. Exit 1 if one fails to compile or to pass.
+    """
+    from ckgen.build.amd.toolchain import load
+    from ckgen.build.artefacts import Emit
+    from ckgen.build.build import BuildRequest, build
+    from ckgen.build.cache import Cache, default_cache
+    from ckgen.build.launcher import launcher_for
+    from ckgen.build.pool import default_limits
+    from ckgen.build.progress import ProgressLine
+    from ckgen.build.wanted import Choice, wanted_kernels
+    from ckgen.specs.archs import load_archs
+
+    archs = load_archs()
+    backends = backends_of(params["backends"]) or frozenset({"ck", "ck_tile"})
+    if not backends & {"ck", "ck_tile"}:
+        raise UsageError("--backend: only ck and ck_tile are compiled here")
+    toolchain = load(params["prefix"])
+    globs = tuple(params["kernels"])
+    options = PlanOptions(
+        targets=targets_or_env(params["targets"], archs),
+        ops=ops_of(params["ops"]),
+        tuning=tuning_or_shipped(params["tuning"]),
+        module=params["module"],
+        kernel_sets=kernel_sets_of(params["kernel_sets"]),
+        kernels=globs if params["as_generated"] else (),
+        signatures=tuple(params["signatures"]),
+        backends=backends,
+        assume_gfx=assumptions(params["assume_gfx"], archs),
+        every_count=not params["as_generated"],
+    )
+    cache = Cache(default_cache())
+    launcher = launcher_for(toolchain.compiler, cache.folder, params["compiler_launcher"])
+    with progress("reading tables"):
+        choice = Choice(() if params["as_generated"] else globs, params["limit"])
+        wanted = wanted_kernels(options, choice, archs, cache.folder)
+    line = ProgressLine()
+
+    def trouble(text: str) -> None:
+        line.clear()
+        say(text)
+
+    request = BuildRequest(Emit(params["emit"]), params["out"], params["name"])
+    try:
+        results = build(
+            request,
+            wanted,
+            toolchain,
+            archs,
+            cache,
+            default_limits(params["jobs"], launcher, retry=params["retry"]),
+            trouble,
+            line,
+        )
+    finally:
+        line.clear()
+    if params["as_json"]:
+        show_json([result.entry() for result in results])
+    else:
+        show(_text(results))
+    failed = [result for result in results if result.errors]
+    if failed:
+        say(f"{plural(len(failed), 'kernel')} of {len(results)} failed")
+    return FINDINGS if failed else 0
+
+
+def _text(results: tuple[Result, ...]) -> str:
+    rows: list[tuple[str, ...]] = [
+        ("kernel", "arch", "state", "CPU s", "MB", "matrix", "VGPR", "spills", "scratch", "LDS", "code")
+    ]
+    for result in results:
+        figures = result.figures
+        state = "passed" if result.passed else "refused" if figures is not None else result.status.value
+        cells: tuple[str, ...] = ("–",) * 6
+        if figures is not None:
+            numbers = (figures.vgpr, figures.spills, figures.scratch, figures.lds, figures.code_bytes)
+            cells = (str(sum(figures.matrix_ops.values())), *map(str, numbers))
+        cost = (
+            (f"{result.cpu_seconds:.1f}", f"{result.peak_mb:.0f}")
+            if result.peak_mb is not None and result.cpu_seconds is not None
+            else ("–", "–")
+        )
+        rows.append((result.kernel, result.arch, state, *cost, *cells))
+    return columns(rows)

@@ -1,0 +1,135 @@
+"""Numbers that ck_tile derives from a dense Config: loads, stores, stages, LDS.
+
+Source: the CK tree's gemm_universal_pipeline_ag_bg_cr_policy.hpp (GetGlobalVectorLoadSize, GetSmemSize), the pipelines
+(PrefetchStages) and the epilogues (GetVectorSizeC, GetSmemSize). Tests hold these equal to the headers' own answers.
+"""
+
+from __future__ import annotations
+
+from ckgen.families.gemm.config import CkTileConfig, Epilogue, TilePipeline
+from ckgen.families.gemm.enums import Layout
+from ckgen.families.gemm.signature import GemmSignature
+
+DENSE = (
+    TilePipeline.MEM,
+    TilePipeline.COMPV3,
+    TilePipeline.COMPV4,
+    TilePipeline.COMPV5,
+    TilePipeline.COMPV6,
+    TilePipeline.COMP_ASYNC,
+)
+"""The pipelines of plain GEMMs: A and B unscaled, as they lie in memory."""
+
+_ACCESS_BYTES = (16, 8)
+_IN_FLIGHT_BYTES = 32768
+_MOST_STAGES = 8
+_LANE_RUN = 4
+"""Consecutive elements of C that a lane holds (kCM1PerLane), as the host half of ck_tile sees them on every arch."""
+
+
+def load_vectors(signature: GemmSignature, config: CkTileConfig, wave_size: int = 64) -> tuple[int, int]:
+    """Elements per global load of A and of B."""
+    if config.vector:
+        return config.vector, config.vector
+    tile, threads = config.tile, config.warps[0] * config.warps[1] * config.warps[2] * wave_size
+    a_run = tile.k if rows_of_a(signature) else tile.m
+    b_run = tile.n if rows_of_b(signature) else tile.k
+    return (
+        _widest(a_run, tile.m * tile.k // threads, signature.a.bits),
+        _widest(b_run, tile.n * tile.k // threads, signature.b.bits),
+    )
+
+
+def store_vector(signature: GemmSignature, config: CkTileConfig) -> int:
+    """Elements per global store of C."""
+    if config.epilogue is Epilogue.DEFAULT:
+        return _LANE_RUN if config.transpose_c else 1
+    return config.vector or min(config.warps[1] * config.warp_tile.n, 128 // signature.c.bits)
+
+
+def rows_of_a(signature: GemmSignature) -> bool:
+    """Whether A is contiguous along K."""
+    return signature.layout in (Layout.RCR, Layout.RRR)
+
+
+def rows_of_b(signature: GemmSignature) -> bool:
+    """Whether B is contiguous along N."""
+    return signature.layout in (Layout.RRR, Layout.CRR)
+
+
+def has_two_buffers(pipeline: TilePipeline) -> bool:
+    """Whether the pipeline alternates between two LDS buffers."""
+    return pipeline in (TilePipeline.COMPV4, TilePipeline.COMP_ASYNC)
+
+
+def stages(signature: GemmSignature, config: CkTileConfig) -> int:
+    """K tiles that the pipeline has under way before its main loop (PrefetchStages)."""
+    match config.pipeline:
+        case TilePipeline.MEM:
+            waves = config.warps[0] * config.warps[1] * config.warps[2]
+            step = (config.tile.m * signature.a.bits + config.tile.n * signature.b.bits) // 8 * config.tile.k
+            return min(max(-(-(_IN_FLIGHT_BYTES // max(4 // waves, 1)) // step), 2), _MOST_STAGES)
+        case TilePipeline.COMPV5:
+            return 1
+        case TilePipeline.COMPV6:
+            return 3
+    return 2
+
+
+def turn_and_lead(signature: GemmSignature, config: CkTileConfig) -> tuple[int, int]:
+    """K tiles per turn of the main loop, and those before and after it that are fewer than a turn more; 0 of each where
+    one kernel takes any number of tiles."""
+    match config.pipeline:
+        case TilePipeline.COMPV3 | TilePipeline.COMPV5:
+            return 0, 0
+        case TilePipeline.MEM:
+            turn = stages(signature, config)
+            return turn, turn
+    return 2, 3
+
+
+def least_k(config: CkTileConfig) -> int:
+    """The smallest K of one split: compv6 has no kernel for a single K tile."""
+    return config.tile.k + 1 if config.pipeline is TilePipeline.COMPV6 else 0
+
+
+def lds_bytes(signature: GemmSignature, config: CkTileConfig, wave_size: int = 64) -> int:
+    """Static LDS of the kernel."""
+    buffer = max(staging_bytes(signature, config), epilogue_bytes(signature, config, wave_size))
+    return buffer * (2 if has_two_buffers(config.pipeline) else 1)
+
+
+def staging_bytes(signature: GemmSignature, config: CkTileConfig) -> int:
+    """LDS of one buffer of A and B; compv5 also passes C through it."""
+    tile = config.tile
+    operands = sum(
+        -(-extent * tile.k * dtype.bits // 8 // 16) * 16
+        for extent, dtype in ((tile.m, signature.a), (tile.n, signature.b))
+    )
+    if config.pipeline is TilePipeline.COMPV5:
+        return max(operands, tile.m * tile.n * signature.acc.bits // 8)
+    return operands
+
+
+def epilogue_bytes(signature: GemmSignature, config: CkTileConfig, wave_size: int = 64) -> int:
+    """LDS of the C-shuffle; none without one."""
+    rows, columns = shuffled_part(signature, config, wave_size)
+    return rows * columns * signature.c.bits // 8 if config.epilogue is Epilogue.CSHUFFLE else 0
+
+
+def shuffled_part(signature: GemmSignature, config: CkTileConfig, wave_size: int = 64) -> tuple[int, int]:
+    """Rows and columns of C that go through LDS at once: a warp tile per wave, or as many along M as make a store."""
+    part, waves, tile = config.warp_tile, config.warps, config.tile
+    rows, columns = part.m * waves[0], part.n * waves[1]
+    per_lane = max(part.m * part.n // wave_size, 1)
+    more = min(max(store_vector(signature, config) // per_lane, 1), max(tile.m // rows, 1))
+    return (rows * more if tile.m % (rows * more) == 0 else rows), columns
+
+
+def _widest(run: int, share: int, bits: int) -> int:
+    """The widest access that divides the tile's contiguous run and each thread's share; else single elements."""
+    for size in _ACCESS_BYTES:
+        elements = size * 8 // bits
+        if run % elements == 0 and share % elements == 0:
+            return elements
+    return 1

@@ -1,0 +1,210 @@
+"""ck_tile's dense GEMMs as device code: which kernels an instance has, its units' names and constants, its demands.
+
+Source of the loop rules: the pipelines of the CK tree (include/ck_tile/ops/gemm/pipeline, BlockHasHotloop and
+GetBlockLoopTailNum of each); the host side asks those very functions, and tests hold both equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from ckgen.families.gemm.ck_tile_geometry import DENSE, has_two_buffers, lds_bytes, least_k, stages
+from ckgen.families.gemm.ck_tile_tree import tree_lacks, unknown_archs
+from ckgen.families.gemm.config import CkTileConfig, Epilogue, Scheduler, TilePipeline
+from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
+from ckgen.families.gemm.instance import Instance
+from ckgen.model.backend import Backend
+from ckgen.model.expectation import Expectation
+from ckgen.specs.archs import load_arch
+
+
+class Tail(Enum):
+    """ck_tile's TailNumber: what the K loop leaves to do after its last whole turn."""
+
+    ODD = "Odd"
+    EVEN = "Even"
+    ONE = "One"
+    TWO = "Two"
+    THREE = "Three"
+    FOUR = "Four"
+    FIVE = "Five"
+    SIX = "Six"
+    SEVEN = "Seven"
+    EMPTY = "Empty"
+    FULL = "Full"
+
+
+@dataclass(frozen=True, slots=True)
+class TileVariant:
+    """One device kernel: whether the main loop turns (`hot`), its tail, and whether C is added to."""
+
+    hot: bool
+    tail: Tail
+    add: bool
+
+    @property
+    def name(self) -> str:
+        """Such as `hot_full_set`."""
+        return "_".join(("hot" if self.hot else "cold", self.tail.value, "add" if self.add else "set")).lower()
+
+    def __lt__(self, other: TileVariant) -> bool:
+        return self.name < other.name
+
+
+_COUNTED = (Tail.FULL, Tail.ONE, Tail.TWO, Tail.THREE, Tail.FOUR, Tail.FIVE, Tail.SIX, Tail.SEVEN)
+_STEPS = {Tail.ONE: 1, Tail.TWO: 2, Tail.EVEN: 2, Tail.THREE: 3, Tail.ODD: 3}
+_UNROLLED = 2
+_MOST_TILES = 24
+"""K tiles beyond which every main loop only repeats itself: three times the most stages."""
+
+
+def unavailable(instance: Instance, arch: str) -> str | None:
+    """Why the CK tree cannot make the instance's code for the arch; None if it can."""
+    config = _config(instance)
+    if config.pipeline not in DENSE:
+        return f"{config.pipeline} is no pipeline of a dense GEMM"
+    if instance.signature.batched or instance.signature.bias:
+        return "a dense ck_tile GEMM is neither batched nor adds a bias: that takes other kernels of ck_tile"
+    if arch in unknown_archs():
+        return f"the CK tree does not know {arch}"
+    return tree_lacks(instance.signature, config, arch)
+
+
+def variant_of(instance: Instance, use: Use) -> TileVariant:
+    """The kernel that a supported problem reaches."""
+    tiles = -(-use.shape.k // (use.k_batch * _config(instance).tile.k))
+    return TileVariant(*_loop(instance, tiles), use.k_batch > 1)
+
+
+def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[TileVariant, ...]:
+    """What the uses reach, sorted by name; M and N do not choose a kernel."""
+    return tuple(sorted({variant_of(instance, use) for use in uses}))
+
+
+@cache
+def all_variants(instance: Instance) -> tuple[TileVariant, ...]:
+    """Every kernel that a supported problem can reach, sorted by name."""
+    config = _config(instance)
+    least = max(-(-least_k(config) // config.tile.k), 1)
+    loops = {_loop(instance, tiles) for tiles in range(least, _MOST_TILES)}
+    adds = (False, True) if instance.constraints.max_k_batch > 1 else (False,)
+    return tuple(sorted(TileVariant(*loop, add) for loop in loops for add in adds))
+
+
+def copies(instance: Instance, variant: TileVariant) -> int:
+    """K steps in the kernel's text: the main loop's body, as often as it is unrolled, and the tail."""
+    config = _config(instance)
+    match config.pipeline:
+        case TilePipeline.COMPV3:
+            return 2 if variant.hot or variant.tail is Tail.EVEN else 1
+        case TilePipeline.COMPV5:
+            return 0
+        case TilePipeline.MEM:
+            turn = stages(instance.signature, config)
+            return (_COUNTED.index(variant.tail) or turn) + (turn if variant.hot else 0)
+    return _STEPS[variant.tail] + (_UNROLLED if variant.hot else 0)
+
+
+def expected(instance: Instance, arch: str, variant: TileVariant) -> Expectation:
+    """What the kernel's machine code must be: the warp tile's instruction, as often as its K steps need it."""
+    config, signature, spec = _config(instance), instance.signature, load_arch(arch)
+    tiles = spec.warp_tiles_for(Backend.CK_TILE, signature.a, signature.b, signature.acc)
+    row = next(row for row in tiles if row.tile == config.warp_tile)
+    tile, part, waves = config.tile, config.warp_tile, config.warps
+    per_wave = (tile.m // (waves[0] * part.m)) * (tile.n // (waves[1] * part.n)) * (tile.k // part.k)
+    return Expectation(
+        steps=((row.instruction, per_wave * row.issues),),
+        copies=copies(instance, variant),
+        lds_bytes=min(lds_bytes(signature, config, spec.wave_size), spec.lds_bytes),
+        scratch_bytes=0,
+        spills=0,
+        waves_per_simd=config.block_per_cu,
+    )
+
+
+def device_unit(instance: Instance, variants: Sequence[TileVariant]) -> DeviceUnit:
+    """The unit of these kernels, in the order given."""
+    symbols = tuple(symbol_of(instance, variant) for variant in variants)
+    rows = [_row(instance, variant) for variant in variants]
+    values = {"instance": instance.name, "config": _constants(instance), "variants": rows}
+    return DeviceUnit("device/ck_tile_gemm_device.hip.j2", values, symbols)
+
+
+def host_unit(instance: Instance, variants: Mapping[str, Sequence[TileVariant]]) -> DeviceUnit:
+    """The host unit; `variants` are those of each arch's code object."""
+    every = sorted({variant for of_arch in variants.values() for variant in of_arch})
+    rows = [
+        _row(instance, variant) | {"archs": sorted(arch for arch, held in variants.items() if variant in held)}
+        for variant in every
+    ]
+    prepare = f"ckgen_prepare_{instance.id:016x}"
+    values = {"instance": instance.name, "prepare": prepare, "config": _constants(instance), "variants": rows}
+    return DeviceUnit("device/ck_tile_gemm_host.cpp.j2", values, (prepare,))
+
+
+def _row(instance: Instance, variant: TileVariant) -> dict[str, Any]:
+    return {
+        "symbol": symbol_of(instance, variant),
+        "hot": _bool(variant.hot),
+        "tail": variant.tail.value,
+        "add": _bool(variant.add),
+    }
+
+
+def _constants(instance: Instance) -> dict[str, Any]:
+    config, signature = _config(instance), instance.signature
+    flags = ("pad_m", "pad_n", "pad_k", "transpose_c", "structured_sparsity", "persistent")
+    numbers = ("partitioner_group_num", "partitioner_m01", "num_wave_groups", "vector", "block_per_cu")
+    extents = {"tile": config.tile, "warp_tile": config.warp_tile}
+    return {
+        "a": signature.a.value,
+        "b": signature.b.value,
+        "c": signature.c.value,
+        "acc": signature.acc.value,
+        "layout": signature.layout.value,
+        "loop": config.pipeline.value,
+        "store": "cshuffle" if config.epilogue is Epilogue.CSHUFFLE else "direct",
+        "flags": [
+            ("interwave", _bool(config.scheduler is Scheduler.INTERWAVE)),
+            *((name, _bool(getattr(config, name))) for name in flags),
+        ],
+        "numbers": [
+            *((f"{name}_{axis}", getattr(tile, axis)) for name, tile in extents.items() for axis in "mnk"),
+            *((f"warps_{axis}", waves) for axis, waves in zip("mnk", config.warps, strict=True)),
+            *((name, getattr(config, name)) for name in numbers),
+        ],
+    }
+
+
+def _loop(instance: Instance, tiles: int) -> tuple[bool, Tail]:
+    """Main loop and tail for so many K tiles per split."""
+    config = _config(instance)
+    turn = stages(instance.signature, config)
+    hot = tiles > turn
+    match config.pipeline:
+        case TilePipeline.MEM:
+            return hot, _COUNTED[tiles % turn]
+        case TilePipeline.COMPV3:
+            return hot, Tail.FULL if hot else Tail.ODD if tiles == 1 else Tail.EVEN
+        case TilePipeline.COMPV5:
+            return True, Tail.EMPTY
+        case TilePipeline.COMPV6:
+            return hot, Tail.ODD if tiles % 2 else Tail.EVEN
+    if has_two_buffers(config.pipeline) and tiles == 1:
+        return False, Tail.ONE
+    # three tiles fit the tail alone, see Gemm::loop_of in dispatcher_cpp/backends/ck_tile/gemm.hpp
+    return tiles > turn + 1, Tail.THREE if tiles % 2 else Tail.TWO
+
+
+def _config(instance: Instance) -> CkTileConfig:
+    config = instance.config
+    assert isinstance(config, CkTileConfig), f"{instance.name} is no ck_tile instance"
+    return config
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"

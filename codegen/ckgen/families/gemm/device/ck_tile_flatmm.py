@@ -1,0 +1,129 @@
+"""ck_tile's flatmm as device code: GEMMs with a scale per row and column over a preshuffled B.
+
+Which kernels an instance has, its units' names and constants, and what the machine code must be. Source of the loop
+rule: BaseFlatmmPipelineAGmemBGmemCRegV1 (include/ck_tile/ops/flatmm/pipeline); the host side asks that class, and
+tests hold both equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ckgen.families.gemm.ck_tile_geometry import epilogue_bytes
+from ckgen.families.gemm.config import CkTileConfig, TilePipeline
+from ckgen.families.gemm.device.ck_tile_recorded import recorded_overflow
+from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
+from ckgen.families.gemm.instance import Instance
+from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.expectation import Expectation
+
+_MAIN_LOOP_STEPS = 2
+_TAIL_STEPS = {True: 1, False: 2}
+"""K steps after the main loop, by whether their number is odd."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FlatmmVariant:
+    """One device kernel: whether a split's K steps are odd in number, and whether C is added to."""
+
+    odd: bool
+    add: bool
+
+    @property
+    def name(self) -> str:
+        """Such as `odd_set`."""
+        return f"{'odd' if self.odd else 'even'}_{'add' if self.add else 'set'}"
+
+
+def is_flatmm(instance: Instance) -> bool:
+    """Whether the instance is one of this module's."""
+    return isinstance(instance.config, CkTileConfig) and instance.config.pipeline is TilePipeline.FLATMM
+
+
+def variant_of(instance: Instance, use: Use) -> FlatmmVariant:
+    """The kernel that a supported problem reaches."""
+    splits = max(use.k_batch, 1)
+    steps = -(-use.shape.k // (splits * _config(instance).tile.k))
+    return FlatmmVariant(odd=steps % 2 == 1, add=splits > 1)
+
+
+def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[FlatmmVariant, ...]:
+    """What the uses reach, sorted; M and N do not choose a kernel."""
+    return tuple(sorted({variant_of(instance, use) for use in uses}))
+
+
+def all_variants(instance: Instance) -> tuple[FlatmmVariant, ...]:
+    """Every kernel that a supported problem can reach, sorted."""
+    adds = (False, True) if instance.constraints.max_k_batch > 1 else (False,)
+    return tuple(FlatmmVariant(odd, add) for odd in (False, True) for add in adds)
+
+
+def device_unit(instance: Instance, variants: Sequence[FlatmmVariant]) -> DeviceUnit:
+    """The unit of these kernels, in the order given."""
+    symbols = tuple(symbol_of(instance, variant) for variant in variants)
+    rows = [_row(symbol, variant) for symbol, variant in zip(symbols, variants, strict=True)]
+    values = {"instance": instance.name, "config": _constants(instance), "variants": rows}
+    return DeviceUnit("device/ck_tile_flatmm_device.hip.j2", values, symbols)
+
+
+def host_unit(instance: Instance, variants: Mapping[str, Sequence[FlatmmVariant]]) -> DeviceUnit:
+    """The host unit where each arch's code object holds its variants; it names all that there are."""
+    rows = [
+        {**_row(symbol_of(instance, one), one), "archs": sorted(arch for arch, has in variants.items() if one in has)}
+        for one in all_variants(instance)
+    ]
+    prepare = f"ckgen_prepare_{instance.id:016x}"
+    values = {"instance": instance.name, "config": _constants(instance), "variants": rows, "prepare": prepare}
+    return DeviceUnit("device/ck_tile_flatmm_host.cpp.j2", values, (prepare,))
+
+
+def expected(instance: Instance, arch: ArchSpec, variant: FlatmmVariant) -> Expectation:
+    """What the kernel's machine code must be; A is staged in two buffers, of which the C-shuffle reuses the first."""
+    config, signature = _config(instance), instance.signature
+    tiles = arch.warp_tiles_for(Backend.CK_TILE, signature.a, signature.b, signature.acc, preshuffle=True)
+    row = next(row for row in tiles if row.tile == config.warp_tile)
+    tile, part, waves = config.tile, config.warp_tile, config.warps
+    per_wave = (tile.m // (waves[0] * part.m)) * (tile.n // (waves[1] * part.n)) * (tile.k // part.k)
+    staging = tile.m * tile.k * signature.a.bits // 8
+    overflow = recorded_overflow(config, arch.name, variant.name)
+    return Expectation(
+        steps=((row.instruction, per_wave * row.issues),),
+        copies=_MAIN_LOOP_STEPS + _TAIL_STEPS[variant.odd],
+        lds_bytes=max(staging, epilogue_bytes(signature, config)) + staging,
+        scratch_bytes=overflow.scratch_bytes,
+        spills=overflow.spills,
+        waves_per_simd=config.block_per_cu,
+    )
+
+
+def _row(symbol: str, variant: FlatmmVariant) -> dict[str, Any]:
+    return {"symbol": symbol, "odd": _bool(variant.odd), "add": _bool(variant.add)}
+
+
+def _constants(instance: Instance) -> dict[str, Any]:
+    """The fields of FlatmmConfig in dispatcher_cpp/backends/ck_tile/flatmm.hpp, in its order."""
+    config, signature = _config(instance), instance.signature
+    flags = ("pad_m", "pad_n", "pad_k", "transpose_c", "structured_sparsity", "double_smem")
+    numbers = ("partitioner_group_num", "partitioner_m01", "num_wave_groups", "block_per_cu")
+    return {
+        "operand": signature.a.value,
+        "c": signature.c.value,
+        "tile": [config.tile.m, config.tile.n, config.tile.k],
+        "warps": list(config.warps),
+        "warp_tile": [config.warp_tile.m, config.warp_tile.n, config.warp_tile.k],
+        "flags": [(name, _bool(getattr(config, name))) for name in flags],
+        "numbers": [(name, getattr(config, name)) for name in numbers],
+    }
+
+
+def _config(instance: Instance) -> CkTileConfig:
+    config = instance.config
+    assert isinstance(config, CkTileConfig), f"{instance.name} is no ck_tile instance"
+    return config
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,140 @@
+"""ck_tile's QuantGemm as device code: GEMMs with fp32 scales of A and B over a B as it lies in memory.
+
+A scale per row of A and column of C (RowColQuant), or one for each operand (TensorQuant). Which kernels an instance
+has, its units' names and constants, and what the machine code must be. Source of the loop rule:
+BaseGemmPipelineAgBgCrCompV3 (include/ck_tile/ops/gemm/pipeline); the host side asks that class, and tests hold both
+equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from ckgen.families.gemm.ck_tile_geometry import lds_bytes
+from ckgen.families.gemm.config import CkTileConfig, TilePipeline
+from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
+from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.instance import Instance
+from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.expectation import Expectation
+
+
+class Loop(Enum):
+    """How many K steps a problem has, as far as the main loop asks; by name as QuantLoop in quant.hpp."""
+
+    ONE = "one"
+    TWO = "two"
+    MANY = "many"
+
+
+_COPIES = {Loop.ONE: 1, Loop.TWO: 2, Loop.MANY: 2}
+"""K steps in the kernel's text: of many, the main loop's body and the last step."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantVariant:
+    """One device kernel."""
+
+    loop: Loop
+
+    @property
+    def name(self) -> str:
+        """Such as `many_set`: C is always set, for the kernel takes no K splits."""
+        return f"{self.loop.value}_set"
+
+
+def is_quant(instance: Instance) -> bool:
+    """Whether the instance is one of this module's."""
+    config, quant = instance.config, instance.signature.quant
+    scaled = quant in (Quant.ROWWISE, Quant.PER_TENSOR)
+    return isinstance(config, CkTileConfig) and config.pipeline is TilePipeline.COMPV3 and scaled
+
+
+def variant_of(instance: Instance, use: Use) -> QuantVariant:
+    """The kernel that a supported problem reaches."""
+    steps = -(-use.shape.k // _config(instance).tile.k)
+    return QuantVariant(Loop.ONE if steps == 1 else Loop.TWO if steps == _COPIES[Loop.TWO] else Loop.MANY)
+
+
+def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[QuantVariant, ...]:
+    """What the uses reach, in the order of `all_variants`; M and N do not choose a kernel."""
+    found = {variant_of(instance, use) for use in uses}
+    return tuple(variant for variant in all_variants(instance) if variant in found)
+
+
+def all_variants(instance: Instance) -> tuple[QuantVariant, ...]:
+    """Every kernel that a supported problem can reach."""
+    return tuple(QuantVariant(loop) for loop in Loop)
+
+
+def device_unit(instance: Instance, variants: Sequence[QuantVariant]) -> DeviceUnit:
+    """The unit of these kernels, in the order given."""
+    symbols = tuple(symbol_of(instance, variant) for variant in variants)
+    rows = [{"symbol": symbol, "loop": one.loop.value} for symbol, one in zip(symbols, variants, strict=True)]
+    values = {"instance": instance.name, "config": _constants(instance), "variants": rows}
+    return DeviceUnit("device/ck_tile_quant_device.hip.j2", values, symbols)
+
+
+def host_unit(instance: Instance, variants: Mapping[str, Sequence[QuantVariant]]) -> DeviceUnit:
+    """The host unit where each arch's code object holds its variants; it names all that there are."""
+    rows = [
+        {
+            "symbol": symbol_of(instance, one),
+            "loop": one.loop.value,
+            "archs": sorted(arch for arch, has in variants.items() if one in has),
+        }
+        for one in all_variants(instance)
+    ]
+    prepare = f"ckgen_prepare_{instance.id:016x}"
+    values = {"instance": instance.name, "config": _constants(instance), "variants": rows, "prepare": prepare}
+    return DeviceUnit("device/ck_tile_quant_host.cpp.j2", values, (prepare,))
+
+
+def expected(instance: Instance, arch: ArchSpec, variant: QuantVariant) -> Expectation:
+    """What the kernel's machine code must be."""
+    config, signature = _config(instance), instance.signature
+    tiles = arch.warp_tiles_for(Backend.CK_TILE, signature.a, signature.b, signature.acc)
+    row = next(row for row in tiles if row.tile == config.warp_tile)
+    tile, part, waves = config.tile, config.warp_tile, config.warps
+    per_wave = (tile.m // (waves[0] * part.m)) * (tile.n // (waves[1] * part.n)) * (tile.k // part.k)
+    return Expectation(
+        steps=((row.instruction, per_wave * row.issues),),
+        copies=_COPIES[variant.loop],
+        lds_bytes=lds_bytes(signature, config),
+        scratch_bytes=0,
+        spills=0,
+        waves_per_simd=config.block_per_cu,
+    )
+
+
+def _constants(instance: Instance) -> dict[str, Any]:
+    """The fields of QuantConfig in dispatcher_cpp/backends/ck_tile/quant.hpp, in its order."""
+    config, signature = _config(instance), instance.signature
+    return {
+        "operand": signature.a.value,
+        "c": signature.c.value,
+        "tile": [config.tile.m, config.tile.n, config.tile.k],
+        "warps": list(config.warps),
+        "warp_tile": [config.warp_tile.m, config.warp_tile.n, config.warp_tile.k],
+        "flags": [
+            ("per_tensor", _bool(signature.quant is Quant.PER_TENSOR)),
+            *((name, _bool(getattr(config, name))) for name in ("pad_m", "pad_n", "pad_k")),
+        ],
+        "numbers": [
+            (name, getattr(config, name)) for name in ("partitioner_group_num", "partitioner_m01", "block_per_cu")
+        ],
+    }
+
+
+def _config(instance: Instance) -> CkTileConfig:
+    config = instance.config
+    assert isinstance(config, CkTileConfig), f"{instance.name} is no ck_tile instance"
+    return config
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,44 @@
+"""Device kernels of an instance: what a variant is, and the views that unit templates are filled from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ckgen.families.gemm.instance import Instance
+from ckgen.model.tuned_row import Shape
+
+
+class Variant(Protocol):
+    """One device kernel of an instance; frozen, hashable, ordered by its fields."""
+
+    @property
+    def name(self) -> str:
+        """Identifier-safe and unique within the instance, such as `default_hot_full_set`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Use:
+    """A problem as far as it chooses a variant: its sizes in elements, and its number of K splits (at least 1)."""
+
+    shape: Shape
+    k_batch: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUnit:
+    """A device unit to render: its template, the template's values, and the symbols that the code object will have.
+
+    The values are plain numbers and words: the template's text depends on nothing else.
+    """
+
+    template: str
+    values: Mapping[str, Any]
+    symbols: tuple[str, ...]
+
+
+def symbol_of(instance: Instance, variant: Variant) -> str:
+    """The kernel's `extern "C"` name in every code object that has it."""
+    return f"ckgen_{instance.id:016x}_{variant.name}"

@@ -1,0 +1,35 @@
+"""Which problems the tables send to each instance: what decides the device kernels that it needs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from ckgen.families.gemm.device.model import Use
+from ckgen.families.gemm.instance import Instance
+from ckgen.model.tuned_row import Shape
+from ckgen.plan.model import GenerationPlan, TablePlan, UnitPlan
+
+Uses = Mapping[Instance, Mapping[str, frozenset[Use]]]
+"""By instance, then by arch."""
+
+
+def uses_of(plan: GenerationPlan) -> Uses:
+    """The measured problems of every instance, per arch; instances that only answer by default have none."""
+    found: dict[Instance, dict[str, set[Use]]] = {instance: {} for instance in plan.instances}
+    for unit in plan.units:
+        for table in unit.tables:
+            _gather(unit, table, found)
+    return {instance: {arch: frozenset(uses) for arch, uses in by_arch.items()} for instance, by_arch in found.items()}
+
+
+def _gather(unit: UnitPlan, table: TablePlan, found: Mapping[Instance, dict[str, set[Use]]]) -> None:
+    by_choice: dict[int, set[Use]] = defaultdict(set)
+    for (n, k, batch), group in table.groups.items():
+        for rung in group.runnable.rungs:
+            k_batch = max(table.choices[rung.choice].k_batch, 1)
+            for m in range(rung.first, rung.last + 1, rung.step):
+                by_choice[rung.choice].add(Use(Shape(batch, m, n, k), k_batch))
+    for choice, uses in by_choice.items():
+        instance = unit.instances[table.choices[choice].instance]
+        found[instance].setdefault(table.target.gfx, set()).update(uses)

@@ -1,0 +1,1 @@
+"""Reports of what was checked: figures derived from results alone, as JSON, text and HTML."""

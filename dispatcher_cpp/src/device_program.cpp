@@ -1,0 +1,192 @@
+#include "device_program.hpp"
+
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <new>
+
+#include "hip_loader.hpp"
+#include "unpack.hpp"
+
+namespace ckgen::inline v1::detail {
+namespace {
+
+/// Programs that are alive. An entry whose program is gone is replaced: its address may be another library's by now.
+struct Programs {
+  std::mutex mutex;
+  std::map<const DeviceCode*, std::weak_ptr<const DeviceProgram>> by_code;
+};
+
+Programs& programs() {
+  static Programs instance;
+  return instance;
+}
+
+/// The first part of a message is what matters: it is cut at its end.
+Status about(const Status& status, const char* what, Arch arch) noexcept {
+  return Status::error(status.code, "%s (%s on %s)", status.message, what, arch_name(arch).data());
+}
+
+Status check(const KernelCall& call, Arch arch) noexcept {
+  const ArchInfo& info = arch_info(arch);
+  if (call.symbol == nullptr) return Status::error(StatusCode::internal, "no kernel was chosen");
+  std::uint64_t threads = 1;
+  for (int i = 0; i < 3; ++i) {
+    // HIP counts a grid's work-items along an axis in 32 bits.
+    if (call.grid[i] == 0 || call.block[i] == 0 ||
+        std::uint64_t{call.grid[i]} * call.block[i] > std::numeric_limits<std::uint32_t>::max())
+      return Status::error(StatusCode::unsupported, "grid %u x %u x %u of %u x %u x %u cannot be launched",
+                           call.grid[0], call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2]);
+    threads *= call.block[i];
+  }
+  if (threads > static_cast<std::uint64_t>(info.max_threads_per_block))
+    return Status::error(StatusCode::unsupported, "a workgroup of %llu work-items, at most %d",
+                         static_cast<unsigned long long>(threads), info.max_threads_per_block);
+  if (call.dynamic_lds > static_cast<std::uint32_t>(info.lds_bytes))
+    return Status::error(StatusCode::unsupported, "%u bytes of LDS, at most %d", call.dynamic_lds, info.lds_bytes);
+  if (call.args_size > kMaxKernelArgs)
+    return Status::error(StatusCode::internal, "%u bytes of arguments, at most %u", call.args_size, kMaxKernelArgs);
+  if (call.clear.rows != 0 && (call.clear.memory == nullptr || call.clear.pitch < call.clear.width))
+    return Status::error(StatusCode::internal, "the memory to be zeroed is null or its rows overlap");
+  return Status::success();
+}
+
+}  // namespace
+
+std::shared_ptr<const DeviceProgram> DeviceProgram::of(const DeviceCode& code) {
+  Programs& known = programs();
+  const std::lock_guard lock(known.mutex);
+  std::weak_ptr<const DeviceProgram>& entry = known.by_code[&code];
+  std::shared_ptr<const DeviceProgram> program = entry.lock();
+  if (!program) {
+    program = std::make_shared<const DeviceProgram>(code);
+    entry = program;
+  }
+  return program;
+}
+
+DeviceProgram::~DeviceProgram() {
+  for (Module* module = modules_.load(); module != nullptr;) {
+    Module* next = module->next;
+    static_cast<void>(HipLoader::instance().unload_module(module->handle));  // nobody is left to be told
+    delete module;
+    module = next;
+  }
+}
+
+DeviceProgram::Module::~Module() {
+  for (Kernel* kernel = kernels.load(); kernel != nullptr;) {
+    Kernel* following = kernel->next;
+    delete kernel;
+    kernel = following;
+  }
+}
+
+std::uint32_t DeviceProgram::archs() const noexcept {
+  std::uint32_t archs = 0;
+  for (std::uint32_t i = 0; i < code_.object_count; ++i) archs |= 1U << static_cast<unsigned>(code_.objects[i].arch);
+  return archs;
+}
+
+const CodeObject* DeviceProgram::object_of(Arch arch) const noexcept {
+  for (std::uint32_t i = 0; i < code_.object_count; ++i) {
+    if (code_.objects[i].arch == arch) return &code_.objects[i];
+  }
+  return nullptr;
+}
+
+Status DeviceProgram::built_for(Arch arch, const InstanceDesc& instance) const noexcept {
+  if (object_of(arch) != nullptr) return Status::success();
+  char built[96] = {};
+  std::size_t used = 0;
+  for (std::uint32_t i = 0; i < code_.object_count && used < sizeof built; ++i)
+    used += static_cast<std::size_t>(std::snprintf(built + used, sizeof built - used, "%s%s", i == 0 ? "" : ", ",
+                                                   arch_name(code_.objects[i].arch).data()));
+  return Status::error(StatusCode::unsupported, "no GPU code for %s, only for %s: %s cannot run on %s",
+                       arch_name(arch).data(), built, instance.name, arch_name(arch).data());
+}
+
+std::size_t DeviceProgram::workspace(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
+                                     const Device& device) const noexcept {
+  return code_.workspace != nullptr ? code_.workspace(instance, problem, k_batch, device.arch(), device.cu_num()) : 0;
+}
+
+DeviceProgram::Module* DeviceProgram::find(int device) const noexcept {
+  Module* module = modules_.load(std::memory_order_acquire);
+  while (module != nullptr && module->device != device) module = module->next;
+  return module;
+}
+
+void* DeviceProgram::find(const Module& module, const char* symbol) noexcept {
+  const Kernel* kernel = module.kernels.load(std::memory_order_acquire);
+  while (kernel != nullptr && kernel->symbol != symbol) kernel = kernel->next;
+  return kernel != nullptr ? kernel->function : nullptr;
+}
+
+Status DeviceProgram::load(const InstanceDesc& instance, const Device& device, Module*& out) const noexcept {
+  const CodeObject* object = object_of(device.arch());
+  if (object == nullptr) return built_for(device.arch(), instance);
+  const std::lock_guard lock(mutex_);
+  out = find(device.id());
+  if (out != nullptr) return Status::success();
+  std::unique_ptr<Module> module(new (std::nothrow) Module);
+  if (!module) return Status::error(StatusCode::internal, "out of memory");
+  Status status = unpack(*object, module->image);
+  if (status.ok()) status = HipLoader::instance().load_module(module->image.get(), &module->handle);
+  if (!status.ok()) return about(status, instance.name, device.arch());
+  module->device = device.id();
+  module->next = modules_.load(std::memory_order_relaxed);
+  out = module.release();
+  modules_.store(out, std::memory_order_release);
+  return Status::success();
+}
+
+Status DeviceProgram::resolve(Module& module, const char* symbol, void*& out) const noexcept {
+  const std::lock_guard lock(mutex_);
+  out = find(module, symbol);
+  if (out != nullptr) return Status::success();
+  void* function = nullptr;
+  if (const Status status = HipLoader::instance().kernel(module.handle, symbol, &function); !status.ok()) return status;
+  try {
+    module.kernels.store(new Kernel{symbol, function, module.kernels.load(std::memory_order_relaxed)},
+                         std::memory_order_release);
+  } catch (...) {
+    return Status::error(StatusCode::internal, "out of memory");
+  }
+  out = function;
+  return Status::success();
+}
+
+Status DeviceProgram::preload(const InstanceDesc& instance, const Device& device) const noexcept {
+  Module* module = find(device.id());
+  return module != nullptr ? Status::success() : load(instance, device, module);
+}
+
+Status DeviceProgram::launch(const Launch& launch, const Device& device) const noexcept {
+  const Arch arch = device.arch();
+  if (object_of(arch) == nullptr) return built_for(arch, *launch.instance);
+  KernelCall call;  // prepare() fills what the launch reads
+  call.reset();
+  if (const Status status = code_.prepare(launch, arch, device.cu_num(), call); !status.ok()) return status;
+  if (const Status status = check(call, arch); !status.ok())
+    return about(status, call.symbol != nullptr ? call.symbol : launch.instance->name, arch);
+  // A Status is 244 bytes to be set: none is made for what is found.
+  Module* module = find(device.id());
+  if (module == nullptr) {
+    if (const Status status = load(*launch.instance, device, module); !status.ok()) return status;
+  }
+  void* function = find(*module, call.symbol);
+  if (function == nullptr) {
+    if (const Status status = resolve(*module, call.symbol, function); !status.ok())
+      return about(status, call.symbol, arch);
+  }
+  const HipLoader& hip = HipLoader::instance();
+  if (call.clear.rows != 0) {
+    if (const Status status = hip.zero(call.clear, launch.stream); !status.ok())
+      return about(status, call.symbol, arch);
+  }
+  const Status status = hip.launch(function, call, launch.stream);
+  return status.ok() ? status : about(status, call.symbol, arch);
+}
+
+}  // namespace ckgen::inline v1::detail

@@ -1,0 +1,66 @@
+// The GPU code of one instance in this process: a module per HIP device, loaded when it is first needed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <ckgen/device.hpp>
+#include <ckgen/device_code.hpp>
+
+namespace ckgen::inline v1::detail {
+
+/// Thread-safe. Once a kernel is known on a device, launching it takes no lock and allocates nothing.
+class DeviceProgram {
+ public:
+  /// The program of `code`: one for all registries that hold it at the same time, so that a module is loaded once.
+  /// Throws std::bad_alloc.
+  static std::shared_ptr<const DeviceProgram> of(const DeviceCode& code);
+
+  explicit DeviceProgram(const DeviceCode& code) noexcept : code_(code) {}
+  ~DeviceProgram();
+  DeviceProgram(const DeviceProgram&) = delete;
+  DeviceProgram& operator=(const DeviceProgram&) = delete;
+
+  /// Bit i: there is an object for the Arch with value i.
+  std::uint32_t archs() const noexcept;
+  /// Ok, or that `instance`, whose code this is, has none for `arch`.
+  Status built_for(Arch arch, const InstanceDesc& instance) const noexcept;
+  std::size_t workspace(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
+                        const Device& device) const noexcept;
+
+  /// Loads the module of `device`, the thread's current one, unless it is loaded.
+  Status preload(const InstanceDesc& instance, const Device& device) const noexcept;
+  /// Prepares and launches on `device`, the thread's current one; whatever can be refused is refused before C changes.
+  Status launch(const Launch& launch, const Device& device) const noexcept;
+
+ private:
+  struct Kernel {
+    std::string symbol;
+    void* function;
+    Kernel* next;
+  };
+  struct Module {
+    ~Module();
+    int device = -1;
+    void* handle = nullptr;
+    std::unique_ptr<unsigned char[]> image;  // HIP keeps pointers into it
+    std::atomic<Kernel*> kernels{nullptr};
+    Module* next = nullptr;
+  };
+
+  const CodeObject* object_of(Arch arch) const noexcept;
+  Module* find(int device) const noexcept;
+  static void* find(const Module& module, const char* symbol) noexcept;
+  Status load(const InstanceDesc& instance, const Device& device, Module*& out) const noexcept;
+  Status resolve(Module& module, const char* symbol, void*& out) const noexcept;
+
+  const DeviceCode& code_;
+  // Lists that only grow, at their head and under the mutex, and are read without it.
+  mutable std::mutex mutex_;
+  mutable std::atomic<Module*> modules_{nullptr};
+};
+
+}  // namespace ckgen::inline v1::detail

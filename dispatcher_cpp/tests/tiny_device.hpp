@@ -1,0 +1,102 @@
+// GPU code for the tiny library, as a build would embed it, for the mock HIP runtime.
+#pragma once
+
+#include <elf.h>
+#include <zlib.h>
+
+#include <cstring>
+#include <iterator>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "backends/device/kernel_call.hpp"
+#include "tiny_library.hpp"
+
+namespace tiny {
+
+/// What the tiny kernels take.
+struct KernelArgs {
+  const void* a;
+  const void* b;
+  void* c;
+  std::int64_t m, n, k, ldc;
+  std::uint32_t k_batch, cu_num;
+  std::uint32_t arch;
+};
+
+/// The choice that the tiny instances make: one kernel that sets C, one that adds to it. `context`, if any, names
+/// another kernel.
+inline Status prepare(const Launch& launch, Arch arch, std::uint32_t cu_num, KernelCall& out) noexcept {
+  const GemmArgs& args = *launch.args;
+  if (args.lda % 8 != 0) return Status::error(StatusCode::unsupported, "lda %% 8 != 0");
+  const KernelArgs own{args.a, args.b,   args.c,         args.m, args.n,
+                       args.k, args.ldc, launch.k_batch, cu_num, static_cast<std::uint32_t>(arch)};
+  const Tile tile = launch.instance->macro_tile;
+  const char* symbol = launch.k_batch > 1 ? "tiny_add" : "tiny_set";
+  const device::Extent grid{static_cast<std::uint64_t>((args.n + tile.n - 1) / tile.n),
+                            static_cast<std::uint64_t>((args.m + tile.m - 1) / tile.m), launch.k_batch};
+  const Status status = device::fill(out, symbol, grid, {256}, 16, own);
+  if (status.ok() && launch.k_batch > 1) device::clear_c(out, launch);
+  return status;
+}
+
+inline std::string image(Arch arch, const std::vector<std::string>& kernels) {
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_machine = EM_AMDGPU;
+  std::string texts(arch_name(arch));
+  texts += '\0';
+  for (const std::string& kernel : kernels) texts += kernel + '\0';
+  texts += std::string(2000, 'x') + '\0';  // something to compress
+  const auto size = static_cast<std::uint32_t>(sizeof header + 4 + texts.size());
+  return std::string(reinterpret_cast<const char*>(&header), sizeof header) +
+         std::string(reinterpret_cast<const char*>(&size), 4) + texts;
+}
+
+inline std::vector<unsigned char> compressed(const std::string& text) {
+  uLongf size = compressBound(text.size());
+  std::vector<unsigned char> bytes(size);
+  compress2(bytes.data(), &size, reinterpret_cast<const unsigned char*>(text.data()), text.size(), 9);
+  bytes.resize(size);
+  return bytes;
+}
+
+/// A DeviceLibrary with what it points to; stays where it is made.
+class Code {
+ public:
+  Code() = default;
+  Code(const Code&) = delete;
+  Code& operator=(const Code&) = delete;
+
+  /// Code of the instance `id` for `archs`, with both kernels in each object.
+  Code& add(std::uint64_t id, const std::vector<Arch>& archs, PrepareFn prepare_fn = prepare) {
+    std::vector<CodeObject>& objects = objects_.emplace_back();
+    for (const Arch arch : archs) {
+      const std::string plain = image(arch, {"tiny_set", "tiny_add"});
+      const std::vector<unsigned char>& packed = bytes_.emplace_back(compressed(plain));
+      objects.push_back({arch, packed.data(), packed.size(), plain.size()});
+    }
+    codes_.push_back({id, prepare_fn, objects.data(), static_cast<std::uint32_t>(objects.size()), nullptr});
+    pointers_.push_back(&codes_.back());
+    return *this;
+  }
+
+  DeviceLibrary library() const {
+    return {"tiny_gpu", CKGEN_RUNTIME_ABI, pointers_.data(), static_cast<std::uint32_t>(pointers_.size())};
+  }
+  DeviceCode& code(std::size_t index) { return *std::next(codes_.begin(), static_cast<std::ptrdiff_t>(index)); }
+  CodeObject& object(std::size_t index) { return objects_.front()[index]; }
+  std::vector<unsigned char>& bytes(std::size_t index) {
+    return *std::next(bytes_.begin(), static_cast<std::ptrdiff_t>(index));
+  }
+
+ private:
+  std::list<std::vector<unsigned char>> bytes_;
+  std::list<std::vector<CodeObject>> objects_;
+  std::list<DeviceCode> codes_;
+  std::vector<const DeviceCode*> pointers_;
+};
+
+}  // namespace tiny

@@ -1,0 +1,183 @@
+"""Host units of classic ck compiled into shared objects that answer for many problems at once."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import hashlib
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amd_support import amd_toolchain
+from ckgen.build.flags import Trait, flags_of
+from ckgen.emit import cpp
+from ckgen.emit.device import render_device_unit
+from ckgen.families.gemm.device.ck_host import host_unit
+from ckgen.families.gemm.device.ck_variants import CkVariant, all_variants
+from ckgen.families.gemm.grammar import identify
+from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.signature import parse_signature
+from ckgen.model.dtype import Fp8Flavour
+from cpp_build import BUILD, ROOT, run
+
+Problems = NDArray[np.int32]
+"""Rows of m, n, k, batch, k_batch."""
+
+REFUSED, NOTHING, UNLISTED, UNKNOWN_PADDING, THREW = -1, -2, -3, -4, -5
+"""Answers that are no index of a variant: IsSupportedArgument says no, the Invoker launches nothing, …"""
+
+PROBE = (Path(__file__).with_name("probe.cpp.in")).read_text(encoding="utf-8")
+DISPATCHER = ROOT / "dispatcher_cpp"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An instance that stands for its kind: an entry of kinds.json."""
+
+    label: str
+    signature: str
+    kernel: str
+    arch: str
+    splits: bool
+
+    @cached_property
+    def instance(self) -> Instance:
+        module = self.signature.split(":")[0]
+        found = identify(module, "ck", self.kernel)
+        assert found is not None, self.kernel
+        flavour = Fp8Flavour.FNUZ if self.arch == "gfx942" else Fp8Flavour.OCP
+        signature = parse_signature(self.signature, flavour)
+        return make_instance(
+            signature, found.backend, found.config, module=module, table_kernel=self.kernel, archs=(self.arch,)
+        )
+
+    @cached_property
+    def variants(self) -> tuple[CkVariant, ...]:
+        return tuple(sorted(all_variants(self.instance)))
+
+
+KINDS = tuple(
+    Kind(**each) for each in json.loads(Path(__file__).with_name("kinds.json").read_text(encoding="utf-8"))["kinds"]
+)
+
+
+def unit_text(kind: Kind) -> str:
+    """The host unit whose code object on the kind's arch holds all variants."""
+    return render_device_unit(host_unit(kind.instance, {kind.arch: kind.variants}))
+
+
+def probe_text(kind: Kind) -> str:
+    """The same with functions that ask it about many problems."""
+    signature = ", ".join(cpp.signature_fields(kind.instance.signature).values())
+    probe = PROBE.replace("@constraints@", cpp.constraints(kind.instance.constraints))
+    return unit_text(kind) + probe.replace("@signature@", signature)
+
+
+def compiled(name: str, text: str) -> Path:
+    """The text compiled as a host unit into a shared object, the object beside it; kept while nothing of it changes."""
+    toolchain = amd_toolchain()
+    flags = flags_of(toolchain.kind.value, "ck", "", Trait.HOST)
+    includes = [f"-I{DISPATCHER / folder}" for folder in flags.includes]
+    command = (*toolchain.host(), *flags.words, "-fvisibility=default", f"-cuid={name}", *includes)
+    digest = hashlib.sha256("\0".join((text, *command, toolchain.identity)).encode())
+    for path in _own_headers():
+        digest.update(path.read_bytes())
+    folder = BUILD / "ck_host" / f"{name}-{digest.hexdigest()[:16]}"
+    target = folder / "unit.so"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            source, unit = folder / "unit.hip", folder / "unit.o"
+            source.write_text(text, encoding="utf-8")
+            run("nice", *command, "-c", "-o", f"{unit}.new", source)
+            Path(f"{unit}.new").replace(unit)
+            run("g++", "-shared", "-o", f"{target}.new", unit)
+            Path(f"{target}.new").replace(target)
+    return target
+
+
+def _own_headers() -> list[Path]:
+    folders = ("backends/ck", "backends/device", "include", "hip/include")
+    found = [path for folder in folders for path in (DISPATCHER / folder).rglob("*") if path.is_file()]
+    return [*sorted(found), DISPATCHER / "src/supports.hpp"]
+
+
+class Asked(ctypes.Structure):
+    """A launch: sizes in elements, made-up addresses."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("m", "n", "k", "batch", "lda", "ldb", "ldc")),
+        *((name, ctypes.c_int64) for name in ("batch_stride_a", "batch_stride_b", "batch_stride_c")),
+        *((name, ctypes.c_uint64) for name in ("a", "b", "c", "a_scale", "b_scale")),
+        ("a_scale_row_major", ctypes.c_int32),
+        ("k_batch", ctypes.c_uint32),
+        ("mx_scale_shuffled", ctypes.c_int32),
+    )
+
+
+class Prepared(ctypes.Structure):
+    """A KernelCall, what it cost, and the Status (`code` 0 is ok)."""
+
+    _fields_ = (
+        ("code", ctypes.c_int32),
+        ("message", ctypes.c_char * 240),
+        ("symbol", ctypes.c_char * 128),
+        ("grid", ctypes.c_uint32 * 3),
+        ("block", ctypes.c_uint32 * 3),
+        ("args_size", ctypes.c_uint32),
+        ("allocations", ctypes.c_uint32),
+        ("clear", ctypes.c_uint64 * 4),
+        ("args", ctypes.c_uint8 * 1024),
+    )
+
+
+class HostUnit:
+    """A kind's compiled host unit."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        shared = compiled(kind.label, probe_text(kind))
+        self.object = shared.with_suffix(".o")
+        self._library = ctypes.CDLL(str(shared))
+        self._library.probe_prepare.restype = ctypes.c_int32
+
+    @staticmethod
+    @cache
+    def of(kind: Kind) -> HostUnit:
+        """The unit, compiled together with those of all other kinds."""
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda each: compiled(each.label, probe_text(each)), KINDS))
+        return HostUnit(kind)
+
+    def ask(self, problems: Problems, arch: str | None = None) -> NDArray[np.int32]:
+        """Per problem the index of the variant that the op's own code launches, or one of the answers above."""
+        answers = np.empty(len(problems), np.int32)
+        name = (arch or self.kind.arch).encode()
+        self._library.probe_ask(_address(problems), len(problems), name, _address(answers))
+        return answers
+
+    def prepare(self, asked: Asked, arch: str | None = None) -> Prepared:
+        """What the unit's PrepareFn makes of a launch with these arguments."""
+        prepared = Prepared()
+        name = (arch or self.kind.arch).encode()
+        prepared.code = self._library.probe_prepare(ctypes.byref(asked), name, ctypes.byref(prepared))
+        return prepared
+
+    def supported(self, problems: Problems) -> NDArray[np.int32]:
+        """Per problem ckgen's own rule for it in C++: 0, or the number of the rule that it breaks."""
+        answers = np.empty(len(problems), np.int32)
+        self._library.probe_supports(_address(problems), len(problems), _address(answers))
+        return answers
+
+
+def _address(array: NDArray[np.int32]) -> ctypes.c_void_p:
+    assert array.dtype == np.int32
+    assert array.flags.c_contiguous
+    return ctypes.c_void_p(array.ctypes.data)

@@ -1,0 +1,64 @@
+"""A few real kernels, compiled: they pass the gate, and their figures are those recorded for this compiler."""
+
+from __future__ import annotations
+
+import pytest
+
+from amd_support import amd_toolchain
+from ckgen.build.build_run import build_planned
+from ckgen.build.cache import Cache, default_cache
+from ckgen.build.inspect.recorded import Record, compare, load_records, recorded_file, text_of
+from ckgen.build.planned import Planned
+from ckgen.build.pool import Outcome, default_limits
+from ckgen.build.progress import ProgressLine
+from ckgen.build.result import Result
+from ckgen.build.wanted import Choice, wanted_kernels
+from ckgen.cli.options import tuning_or_shipped
+from ckgen.model.target import Target
+from ckgen.plan.options import PlanOptions
+from ckgen.specs.archs import load_archs
+
+pytestmark = [pytest.mark.amd, pytest.mark.slow]
+
+KERNELS = (
+    "gemm_bf16_ccr_ck_tile_compv3_intrawave_cshuffle_pad111_16x64x64_1x4x1_16x16x16",
+    "gemm_int8_bf16_rcr_rowwise_ck_256x128x192x128_32x32_2x3_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3",
+    "gemm_fp8_ocp_bf16_rcr_rowwise_ck_256x128x192x128_32x32_2x3_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3",
+    (
+        "gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x128x64x128_16x16_32x32_2x1_8x32x1_8x32x1_1x32x1x8_8_1x1"
+        "_intrawave_v3"
+    ),
+)
+SOURCE = "tests/build/inspect/test_recorded_set.py --update-goldens"
+
+
+def built() -> list[Result]:
+    """Every kernel of the set on the archs where it is legal, from the build's own cache where it is there."""
+    archs = load_archs()
+    cache = Cache(default_cache())
+    targets = tuple(Target(gfx, archs[gfx].default_cu_num) for gfx in ("gfx942", "gfx950"))
+    options = PlanOptions(targets=targets, tuning=tuning_or_shipped(()), every_count=True)
+    wanted = wanted_kernels(options, Choice(KERNELS, None), archs, cache.folder)
+    found: list[Result] = []
+
+    def heard(planned: Planned, result: Result, outcome: Outcome | None) -> None:
+        found.append(result)
+
+    build_planned(wanted.kernels, amd_toolchain(), archs, cache, default_limits(None), heard, ProgressLine())
+    return [result for result in found if result.figures is not None]
+
+
+def test_figures_are_those_recorded_for_this_compiler(request: pytest.FixtureRequest) -> None:
+    results = built()
+    assert {result.kernel for result in results} == {*KERNELS}
+    assert [finding for result in results for finding in result.errors] == []
+    records = [Record.of(result.entry(), result.flags) for result in results]
+    compiler = results[0].compiler
+    if request.config.getoption("--update-goldens"):
+        recorded_file(compiler).parent.mkdir(exist_ok=True)
+        recorded_file(compiler).write_text(text_of(records, compiler, SOURCE), encoding="utf-8")
+    known = load_records(compiler)
+    if known is None:
+        pytest.skip(f"no figures are recorded for {compiler}")
+    assert known.keys() == {(record.kernel, record.arch) for record in records}
+    assert [str(finding) for record in records for finding in compare(record, compiler)] == []

@@ -1,0 +1,115 @@
+"""The summary of a check: every number follows from the journal's lines, and the page has the document's."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from ckgen.build.journal import Checked, CheckedHost
+from ckgen.build.result import Figures, Result, ResultFinding, Status
+from ckgen.report.amd_check import makespan, summarize
+from ckgen.report.html import summary_html
+
+FIGURES = Figures({"v_mfma": 8}, {"v_mfma": 8, "s_endpgm": 1}, 100, 0, 40, 0, 0, 4096, 1000, 3000, 1200, 2)
+RESULT = Result(
+    kernel="gemm_a", table_name="a", backend="ck", module="a8w8", signature="s", arch="gfx942", status=Status.BUILT,
+    key="k", flags="f", compiler="clang 22", seconds=40.0, cpu_seconds=20.0, peak_mb=700.0, figures=FIGURES,
+    findings=(),
+)  # fmt: skip
+SPILLS = ResultFinding("spills", "error", "8 registers are spilled", 8, 0, "v1")
+
+
+def checked(
+    name: str, arch: str = "gfx942", *, module: str = "a8w8", signatures: int = 2, **changes: object
+) -> Checked:
+    result = replace(RESULT, table_name=name, arch=arch, kernel=f"gemm_{name}", **changes)  # type: ignore[arg-type]
+    return Checked(module, "ck", name, arch, "int8", 5, signatures, result)
+
+
+def absent(name: str) -> Checked:
+    finding = ResultFinding("unavailable", "note", "no such <pipeline>", "-", "-")
+    return checked(name, status=Status.UNAVAILABLE, figures=None, findings=(finding,), seconds=None, cpu_seconds=None,
+                   peak_mb=None)  # fmt: skip
+
+
+ALL = (
+    checked("a"),
+    checked("a", "gfx950", cpu_seconds=36.0, peak_mb=1100.0),
+    checked("b", findings=(SPILLS, replace(SPILLS, variant="v2")), signatures=1),
+    checked("c", status=Status.FAILED, figures=None, findings=(ResultFinding("compile", "error", "boom", 1, 0),)),
+    absent("d"),
+)
+HOST = CheckedHost("a8w8", "ck", "gemm_a", True, 9.0, 6.0, 300.0, 50_000)
+
+
+def test_totals_count_every_kernel_once_per_arch() -> None:
+    assert summarize(ALL)["totals"] == {
+        "names": 4, "named": 5, "emitted": 4, "compiled": 3, "gated": 2, "failed": 1, "unavailable": 1, "variants": 6,
+        "rows": 25,
+    }  # fmt: skip
+
+
+def test_the_matrix_is_by_family_dtype_and_arch() -> None:
+    rows = summarize([*ALL, checked("e", module="batched_a8w8")])["matrix"]
+    keys = [(row["module"], row["dtype"], row["arch"]) for row in rows]
+    assert keys == [("a8w8", "int8", "gfx942"), ("a8w8", "int8", "gfx950"), ("batched_a8w8", "int8", "gfx942")]
+    first = rows[0]
+    assert (first["named"], first["emitted"], first["compiled"], first["gated"]) == (4, 3, 2, 1)
+    assert (first["executed"], first["not_verified_on_hardware"]) == (None, 2)
+
+
+def test_a_kernel_that_is_not_built_or_not_passed_stands_with_its_reason() -> None:
+    document = summarize(ALL)
+    assert [(one["name"], one["status"], one["reason"]) for one in document["not_built"]] == [
+        ("c", "failed", "boom"),
+        ("d", "unavailable", "no such <pipeline>"),
+    ]
+    (refused,) = document["not_passed"]
+    assert refused["findings"] == ["spills: 8 registers are spilled"], "once, however many variants"
+
+
+def test_the_library_has_what_passed_once_per_signature() -> None:
+    library = summarize(ALL, [HOST])["library"]
+    assert library["code_objects"] == 4 and library["kernels"] == 8
+    assert (library["object_bytes"], library["packed_bytes"], library["packed_bytes_each"]) == (12_000, 4_800, 1_200)
+    assert [row["code_objects"] for row in library["by_arch"]] == [2, 2]
+    assert library["device_cpu_seconds"] == 2 * 20 + 2 * 36
+    assert (library["host_units"], library["host_object_bytes"], library["host_cpu_seconds"]) == (2, 100_000, 12.0)
+    assert library["seconds_on_cores"] == 36.0 and library["memory_mb_on_cores"] == 16 * 1100
+
+
+@pytest.mark.parametrize(
+    ("seconds", "workers", "expected"),
+    [([], 4, 0.0), ([5.0], 4, 5.0), ([4, 3, 3, 2], 2, 6.0), ([1.0] * 32, 16, 2.0), ([10, 1, 1, 1], 2, 10.0)],
+)
+def test_the_time_on_many_cores(seconds: Sequence[float], workers: int, expected: float) -> None:
+    assert makespan(seconds, workers) == expected
+
+
+def test_the_document_does_not_depend_on_the_order_of_lines() -> None:
+    shuffled = list(ALL)
+    random.Random(1).shuffle(shuffled)
+    assert json.dumps(summarize(shuffled)) == json.dumps(summarize(ALL))
+
+
+def test_the_page_has_the_documents_numbers_and_needs_nothing_else() -> None:
+    document = summarize(ALL, [HOST])
+    page = summary_html(document)
+    cells = re.findall(r"<tr>(<td>gemm.*)", page)
+    assert [re.sub(r"<td[^>]*>", "|", cell) for cell in cells] == [
+        "|gemm|a8w8|ck|int8|gfx942|4|3|2|1|–|2",
+        "|gemm|a8w8|ck|int8|gfx950|1|1|1|1|–|1",
+    ]
+    assert "no such &lt;pipeline&gt;" in page and "<strong>Nothing here is verified on hardware.</strong>" in page
+    assert "http" not in page and "<script" not in page and len(page) < 10_000
+
+
+def test_a_check_of_nothing_is_a_document_too() -> None:
+    document = summarize([])
+    assert document["totals"]["named"] == 0 and document["matrix"] == []
+    assert "None." in summary_html(document)
