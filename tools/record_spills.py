@@ -1,4 +1,4 @@
-"""Take the spills and scratch that `ckgen amd-check` found in flatmm kernels into ck_tile_recorded.json.
+"""Take the spills and scratch that `ckgen amd-check` refused into families/gemm/device/recorded.json.
 
 usage: record_spills.py JOURNAL   (the file of `ckgen amd-check --journal`)
 
@@ -11,35 +11,31 @@ import json
 import sys
 from pathlib import Path
 
-from ckgen.families.gemm.device import ck_tile_recorded
+from ckgen.families.gemm.device import recorded
 
 Key = tuple[str, str, str]
 
 _FIELDS = {"spills": "spills", "scratch": "scratch_bytes"}
-_BACKEND = "_ck_tile_"
 
 
 def found_in(journal: str) -> dict[Key, dict[str, int]]:
-    """By Config, arch and variant: what the gate measured over its bound."""
+    """By kernel, arch and variant: what the gate measured over its bound."""
     found: dict[Key, dict[str, int]] = {}
     for line in journal.splitlines():
         result = json.loads(line).get("result")
-        if result is None or result["backend"] != "ck_tile" or "_flatmm_" not in result["kernel"]:
-            continue
-        config = result["kernel"].partition(_BACKEND)[2]
-        for finding in result["findings"]:
+        for finding in result["findings"] if result is not None else ():
             if field := _FIELDS.get(finding["rule"]):
                 variant = finding["variant"].split("_", 2)[2]
-                found.setdefault((config, result["arch"], variant), {})[field] = int(finding["measured"])
+                found.setdefault((result["kernel"], result["arch"], variant), {})[field] = int(finding["measured"])
     return found
 
 
 def main(journal: Path) -> None:
-    place = Path(ck_tile_recorded.__file__).with_suffix(".json")
+    place = Path(recorded.__file__).with_suffix(".json")
     data = json.loads(place.read_text(encoding="utf-8"))
-    known = {(each["config"], each["arch"], each["variant"]): each for each in data["kernels"]}
+    known = {(each["kernel"], each["arch"], each["variant"]): each for each in data["kernels"]}
     for key, measured in found_in(journal.read_text(encoding="utf-8")).items():
-        entry = known.setdefault(key, dict(zip(("config", "arch", "variant"), key, strict=True)))
+        entry = known.setdefault(key, dict(zip(("kernel", "arch", "variant"), key, strict=True)))
         for field in _FIELDS.values():
             entry[field] = max(entry.get(field, 0), measured.get(field, 0))
     lines = ",\n".join(f"    {json.dumps(known[key])}" for key in sorted(known))

@@ -124,7 +124,7 @@ COUNTED = 2**32 - 1
         (
             "a8w8_bpreshuffle", "cktile",
             "a8w8_bpreshuffle_cktile_0x0x8x4x1x0x0x0x0x2_128x128x64_1x4x1_16x16x64_default",
-            Constraints(0, 128, 64, 0, 0, 1, False),
+            Constraints(0, 128, 64, 64, 0, 128, True, max_ab=2**31 - 1, max_c=2**30 - 1),
         ),
         (
             "a8w8_blockscale", "cktile", "a8w8_blockscale_cktile_192x256x128_4x2x1_16x16x128_intrawave_0x1x0_1",

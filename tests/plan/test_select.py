@@ -137,6 +137,10 @@ def test_every_selected_real_row_answers_for_its_own_shape() -> None:
                             assert found.winner is source and found.external is not None
 
 
+REACHED = 2**31
+"""Elements of an operand that every kernel's 32-bit offsets reach; beyond, the peer's kernels read elsewhere."""
+
+
 def test_every_m_that_aiter_answers_from_our_kernels_is_answered_no_later_than_far() -> None:
     plan = real_plan()
     late = {Tier.OTHER_CU, Tier.DEFAULT, Tier.UNSUPPORTED}
@@ -151,7 +155,7 @@ def test_every_m_that_aiter_answers_from_our_kernels_is_answered_no_later_than_f
                     if peer is None:
                         continue
                     found = select(query(plan, table.target, unit.name, m, n, k, batch=batch))
-                    if peer.library in ("ck", "cktile"):
+                    if peer.library in ("ck", "cktile") and max(m, n) * k < REACHED:
                         assert found.tier not in late, (unit.name, m, n, k, found)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from amd_support import amd_toolchain
@@ -20,37 +23,35 @@ from ckgen.specs.archs import load_archs
 
 pytestmark = [pytest.mark.amd, pytest.mark.slow]
 
-KERNELS = (
-    "gemm_bf16_ccr_ck_tile_compv3_intrawave_cshuffle_pad111_16x64x64_1x4x1_16x16x16",
-    "gemm_int8_bf16_rcr_rowwise_ck_256x128x192x128_32x32_2x3_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3",
-    "gemm_fp8_ocp_bf16_rcr_rowwise_ck_256x128x192x128_32x32_2x3_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3",
-    (
-        "gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x128x64x128_16x16_32x32_2x1_8x32x1_8x32x1_1x32x1x8_8_1x1"
-        "_intrawave_v3"
-    ),
-)
+KERNELS: dict[str, list[str]] = json.loads(Path(__file__).with_name("recorded_set.json").read_text())["kernels"]
 SOURCE = "tests/build/inspect/test_recorded_set.py --update-goldens"
 
 
 def built() -> list[Result]:
-    """Every kernel of the set on the archs where it is legal, from the build's own cache where it is there."""
+    """Every kernel of the set on its archs, from the build's own cache where it is there."""
     archs = load_archs()
     cache = Cache(default_cache())
-    targets = tuple(Target(gfx, archs[gfx].default_cu_num) for gfx in ("gfx942", "gfx950"))
+    targets = tuple(Target(gfx, archs[gfx].default_cu_num) for gfx in sorted(set().union(*KERNELS.values())))
     options = PlanOptions(targets=targets, tuning=tuning_or_shipped(()), every_count=True)
-    wanted = wanted_kernels(options, Choice(KERNELS, None), archs, cache.folder)
+    wanted = wanted_kernels(options, Choice(tuple(KERNELS), None), archs, cache.folder)
+    planned = tuple(one for one in wanted.kernels if one.arch in KERNELS[one.kernel])
+    assert sorted((one.kernel, one.arch) for one in planned) == sorted((k, a) for k in KERNELS for a in KERNELS[k])
     found: list[Result] = []
 
     def heard(planned: Planned, result: Result, outcome: Outcome | None) -> None:
         found.append(result)
 
-    build_planned(wanted.kernels, amd_toolchain(), archs, cache, default_limits(None), heard, ProgressLine())
+    build_planned(planned, amd_toolchain(), archs, cache, default_limits(None), heard, ProgressLine())
     return [result for result in found if result.figures is not None]
 
 
 def test_figures_are_those_recorded_for_this_compiler(request: pytest.FixtureRequest) -> None:
     results = built()
     assert {result.kernel for result in results} == {*KERNELS}
+    assert {arch: sum(arch in archs for archs in KERNELS.values()) for arch in ("gfx942", "gfx950")} == {
+        "gfx942": 9,
+        "gfx950": 11,
+    }
     assert [finding for result in results for finding in result.errors] == []
     records = [Record.of(result.entry(), result.flags) for result in results]
     compiler = results[0].compiler

@@ -12,7 +12,7 @@ from families_rows import Rows
 
 from ckgen.emit.device import render_device_unit
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
-from ckgen.families.gemm.device import ck_tile_absent, ck_tile_recorded
+from ckgen.families.gemm.device import ck_tile_absent
 from ckgen.families.gemm.device import ck_tile_flatmm as flatmm
 from ckgen.families.gemm.device import ck_tile_quant as quant
 from ckgen.families.gemm.device.ck_tile_absent import unavailable
@@ -123,21 +123,6 @@ def test_expectation_of_a_measured_rowwise_kernel() -> None:
     copies = [quant.expected(wide, ARCHS["gfx950"], each).copies for each in quant.all_variants(wide)]
     first = quant.expected(wide, ARCHS["gfx950"], quant.all_variants(wide)[0])
     assert (first.steps, copies, first.lds_bytes) == ((("v_mfma_f32_16x16x128_f8f6f4", 16),), [1, 2, 2], 32768)
-
-
-def test_recorded_spills_are_of_kernels_that_tables_name(rows: Rows) -> None:
-    """Every record is of a name and arch of the tables, of a variant that exists, and not zero."""
-    data = json.loads(Path(ck_tile_recorded.__file__).with_suffix(".json").read_text(encoding="utf-8"))
-    known = {
-        (instance.config.text(), arch, variant.name)
-        for (module, arch, kernel) in cktile_names(rows)
-        if module == "a8w8_bpreshuffle"
-        for instance in (named(kernel, arch, out="fp16"),)
-        for variant in flatmm.all_variants(instance)
-    }
-    for entry in data["kernels"]:
-        assert (entry["config"], entry["arch"], entry["variant"]) in known
-        assert entry["spills"] > 0 or entry["scratch_bytes"] > 0
 
 
 def test_units_name_their_kernels_and_nothing_of_the_machine() -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ckgen.families.gemm.config import CkConfig, Scheduler
 from ckgen.families.gemm.device.ck import xdl_per_wave
-from ckgen.families.gemm.device.ck_recorded import NO_OVERFLOW, recorded_overflow
 from ckgen.families.gemm.device.ck_variants import CkVariant, Tail, stages
+from ckgen.families.gemm.device.recorded import recorded_overflow
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.dtype import DType
@@ -22,7 +22,7 @@ _MX_PRODUCT = 128 * 128 * 64 * 2
 
 def expected(instance: Instance, arch: str, variant: CkVariant) -> Expectation:
     """The demands on one kernel of the instance's code object for an arch."""
-    overflow = recorded_overflow(_config(instance), arch, variant.name) if is_block_scaled(instance) else NO_OVERFLOW
+    overflow = recorded_overflow(instance, arch, variant.name)
     return Expectation(
         steps=steps(instance, arch),
         copies=copies(instance, variant),
@@ -31,11 +31,6 @@ def expected(instance: Instance, arch: str, variant: CkVariant) -> Expectation:
         spills=overflow.spills,
         waves_per_simd=waves_per_simd(instance),
     )
-
-
-def is_block_scaled(instance: Instance) -> bool:
-    """Whether the kernel scales blocks along K, and so holds scales beside its accumulators."""
-    return instance.signature.quant in (Quant.BLOCKSCALE, Quant.MX)
 
 
 def steps(instance: Instance, arch: str) -> tuple[tuple[str, int], ...]:

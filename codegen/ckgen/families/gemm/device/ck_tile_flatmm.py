@@ -13,8 +13,8 @@ from typing import Any
 
 from ckgen.families.gemm.ck_tile_geometry import epilogue_bytes
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
-from ckgen.families.gemm.device.ck_tile_recorded import recorded_overflow
 from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
+from ckgen.families.gemm.device.recorded import recorded_overflow
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
@@ -88,7 +88,7 @@ def expected(instance: Instance, arch: ArchSpec, variant: FlatmmVariant) -> Expe
     tile, part, waves = config.tile, config.warp_tile, config.warps
     per_wave = (tile.m // (waves[0] * part.m)) * (tile.n // (waves[1] * part.n)) * (tile.k // part.k)
     staging = tile.m * tile.k * signature.a.bits // 8
-    overflow = recorded_overflow(config, arch.name, variant.name)
+    overflow = recorded_overflow(instance, arch.name, variant.name)
     return Expectation(
         steps=((row.instruction, per_wave * row.issues),),
         copies=_MAIN_LOOP_STEPS + _TAIL_STEPS[variant.odd],

@@ -9,7 +9,8 @@ namespace my_kernels {
 /// The constants of this library; they live as long as the program.
 const ckgen::Library& library() noexcept;
 
-/// Adds every instance and table to `registry`. Nothing is registered before this is called.
+/// Adds every instance and table to `registry`, and the GPU code that was linked with it, or says what is refused and
+/// changes nothing. Nothing is registered before this is called.
 ckgen::Status register_all(ckgen::Registry& registry) noexcept;
 
 }  // namespace my_kernels

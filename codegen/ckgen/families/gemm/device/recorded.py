@@ -1,0 +1,39 @@
+"""Recorded spills and scratch of kernels whose registers do not fit, from recorded.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.naming import instance_name
+from ckgen.model.dtype import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """Spilled registers, and scratch memory in bytes per work-item."""
+
+    spills: int
+    scratch_bytes: int
+
+
+NO_OVERFLOW = Overflow(0, 0)
+
+
+def recorded_overflow(instance: Instance, arch: str, variant: str) -> Overflow:
+    """What was measured for a kernel with bf16 results, which stands for the other types; nothing where none is."""
+    signature = replace(instance.signature, c=DType.BF16)
+    return _recorded().get((instance_name(signature, instance.backend, instance.config), arch, variant), NO_OVERFLOW)
+
+
+@cache
+def _recorded() -> Mapping[tuple[str, str, str], Overflow]:
+    data = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    return {
+        (entry["kernel"], entry["arch"], entry["variant"]): Overflow(entry["spills"], entry["scratch_bytes"])
+        for entry in data["kernels"]
+    }
