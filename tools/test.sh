@@ -62,6 +62,8 @@ check "C++ build" build
 check "ctest" ctest --preset ci --parallel "$(nproc)"
 check "address and undefined-behaviour sanitizers" sanitized asan
 check "thread sanitizer" sanitized tsan
+check "AMD toolchain" ckgen toolchain amd --also older-ck
+export CKGEN_REQUIRE_AMD=1
 check "pytest" pytest -q -n "$(nproc)" --dist loadfile
 
 if [ "${#failed[@]}" -gt 0 ]; then

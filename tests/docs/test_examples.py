@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import cpp_build
+from amd_support import amd_toolchain
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
@@ -53,3 +54,10 @@ def test_find_package_takes_sizes_from_the_command_line(tmp_path: Path) -> None:
     cpp_build.installed(folder / "prefix")
     output = run_readme("02_find_package", folder)
     assert output.count("correct: 12800 results") == 2
+
+
+@pytest.mark.amd
+def test_gpu_code_is_built_and_attached(tmp_path: Path) -> None:
+    amd_toolchain()
+    output = run_readme("03_gpu_code", checkout(tmp_path / "ckgen"))
+    assert "\n  GPU code for gfx942 gfx950\non gfx942: can be launched\n" in output
