@@ -76,7 +76,7 @@ def test_env_says_versions_machine_and_folders() -> None:
     assert {"cmake", "ninja", "g++", "hipcc"} <= set(found["tools"])
     assert Path(found["data"]["arch_specs"]).is_dir()
     assert {"rocm", "hip_device"} < set(found)
-    assert ok("env").startswith(f"ckgen           {__version__}\n")
+    assert ok("env").split()[:2] == ["ckgen", __version__]
 
 
 class TestSchema:
