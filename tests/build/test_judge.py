@@ -26,7 +26,7 @@ ALLOWED = Expectation((), 0, lds_bytes=65536, scratch_bytes=12, spills=5, waves_
 def planned(**changes: object) -> Planned:
     plain = Planned(
         kernel="gemm_x", id=7, table_name="x", backend="ck", module="a8w8", signature="gemm_int8_bf16_rcr_rowwise",
-        arch="gfx942", unavailable="", text="text", expected=(("k", ALLOWED),),
+        arch="gfx942", unavailable="", splits_unavailable="", text="text", expected=(("k", ALLOWED),),
     )  # fmt: skip
     return replace(plain, **changes)  # type: ignore[arg-type]
 
@@ -141,3 +141,11 @@ def test_an_entry_has_exactly_the_keys_that_are_promised(bench: Bench) -> None:
     keys = ["kernel", "table_name", "arch", "seconds", "peak_mb", *figures, "findings"]
     assert list(bench.result(planned(), code_object()).entry()) == keys
     assert list(bench.judge.result(planned(unavailable="no"), None).entry()) == keys
+
+
+def test_a_kernel_that_cannot_split_k_says_so_and_is_no_failure(bench: Bench) -> None:
+    data = code_object()
+    result = bench.result(planned(splits_unavailable="no AtomicAdd"), data)
+    notes = [finding for finding in result.findings if finding.rule == "unavailable_splits"]
+    assert [(note.severity, note.reason) for note in notes] == [("note", "no AtomicAdd")]
+    assert bench.result(planned(), data).findings == tuple(f for f in result.findings if f not in notes)

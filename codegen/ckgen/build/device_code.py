@@ -22,12 +22,14 @@ BACKENDS = frozenset({Backend.CK, Backend.CK_TILE})
 class DeviceFamily:
     """What a kind of instances offers; a variant is whatever that kind takes it to be, with a name.
 
-    `unavailable`: why the CK tree cannot make the instance's code for an arch, or None. `reachable`: the variants that
+    `unavailable`: why the CK tree cannot make the instance's code for an arch, or None; `splits_unavailable`: why it
+    can, but not with K splits. `reachable`: the variants that
     problems reach, by name; `all_variants`: those that any supported problem reaches. `device_unit` holds the given
     variants, `host_unit` those of every arch. `expected`: what the machine code of a variant must look like.
     """
 
     unavailable: Callable[[Instance, str], str | None]
+    splits_unavailable: Callable[[Instance, str], str | None]
     reachable: Callable[[Instance, Iterable[Use]], Sequence[Any]]
     all_variants: Callable[[Instance], Sequence[Any]]
     device_unit: Callable[[Instance, Sequence[Any]], DeviceUnit]
@@ -63,6 +65,7 @@ def _ck() -> DeviceFamily:
 
     return DeviceFamily(
         ck_absent.unavailable,
+        ck_absent.splits_unavailable,
         ck_variants.reachable,
         ck_variants.all_variants,
         ck.device_unit,
@@ -76,7 +79,7 @@ def _dense() -> DeviceFamily:
     from ckgen.families.gemm.device import ck_tile as tile
 
     return DeviceFamily(
-        tile.unavailable, tile.reachable, tile.all_variants, tile.device_unit, tile.host_unit, tile.expected
+        tile.unavailable, _none, tile.reachable, tile.all_variants, tile.device_unit, tile.host_unit, tile.expected
     )
 
 
@@ -107,4 +110,10 @@ def _tabled(module: Any) -> DeviceFamily:
         found: Expectation = module.expected(instance, load_archs()[arch], variant)
         return found
 
-    return DeviceFamily(absent, module.reachable, module.all_variants, module.device_unit, module.host_unit, expected)
+    return DeviceFamily(
+        absent, _none, module.reachable, module.all_variants, module.device_unit, module.host_unit, expected
+    )
+
+
+def _none(instance: Instance, arch: str) -> None:
+    return None

@@ -43,6 +43,11 @@ class Judge:
         if not entry.ok:
             return self._result(planned, Status.FAILED, outcome.job.key, entry, None, (_failure(entry),))
         figures, findings = self._kept(planned, outcome)
+        if planned.splits_unavailable:
+            findings = (
+                *findings,
+                ResultFinding("unavailable_splits", "note", planned.splits_unavailable, "K splits", "-"),
+            )
         return self._result(planned, Status.BUILT, outcome.job.key, entry, figures, findings)
 
     def _kept(self, planned: Planned, outcome: Outcome) -> tuple[Figures, tuple[ResultFinding, ...]]:

@@ -19,6 +19,7 @@ class Planned:
     """`kernel` is the instance's name, `signature` its canonical signature, `table_name` empty where no table names it.
 
     `text` is the device unit, empty where the kernel is `unavailable` on the arch; `expected` has every symbol of it.
+    `splits_unavailable` is why problems that ask for K splits are refused, empty where none asks or all is well.
     """
 
     kernel: str
@@ -29,6 +30,7 @@ class Planned:
     signature: str
     arch: str
     unavailable: str
+    splits_unavailable: str
     text: str
     expected: tuple[tuple[str, Expectation], ...]
 
@@ -80,11 +82,12 @@ def plan_host(instance: Instance, uses: Mapping[str, Iterable[Use]]) -> PlannedH
 
 def plan_kernel(instance: Instance, arch: str, uses: Iterable[Use]) -> Planned:
     """The instance on an arch in the variants that the uses reach; in all of its variants where there are none."""
-    family = family_of(instance)
+    family, known = family_of(instance), tuple(uses)
+    splits = family.splits_unavailable(instance, arch) if any(use.k_batch > 1 for use in known) else None
     reason, text = family.unavailable(instance, arch), ""
     expected: tuple[tuple[str, Expectation], ...] = ()
     if reason is None:
-        variants = variants_of(instance, uses)
+        variants = variants_of(instance, known)
         if not variants:
             reason = "no problem of the tables reaches a kernel of it"
         else:
@@ -99,6 +102,7 @@ def plan_kernel(instance: Instance, arch: str, uses: Iterable[Use]) -> Planned:
         signature=instance.signature.canonical(),
         arch=arch,
         unavailable=reason or "",
+        splits_unavailable=splits or "",
         text=text,
         expected=expected,
     )

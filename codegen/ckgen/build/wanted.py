@@ -27,7 +27,7 @@ from ckgen.plan.uses import uses_of
 from ckgen.rules import judge
 from ckgen.tables.load import find_tables
 
-_SCHEMA = "ckgen.build_plan/1"
+_SCHEMA = "ckgen.build_plan/2"
 
 
 @dataclass(frozen=True, slots=True)

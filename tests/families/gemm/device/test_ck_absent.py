@@ -40,12 +40,11 @@ def test_bias_is_not_built() -> None:
 def test_block_scale_is_not_split() -> None:
     instance = instance_of("a8w8_blockscale", BLOCKSCALE)
     assert unavailable(instance, "gfx942") is None
-    assert absent_for_splits(instance, "gfx942", 1) is None
-    found = absent_for_splits(instance, "gfx942", 2)
+    found = absent_for_splits(instance, "gfx942")
     assert found is not None
     assert "AtomicAdd" in found.text
     assert "ab_scale.hpp" in found.newer
-    assert absent_for_splits(instance_of("a8w8:int8", A8W8), "gfx942", 2) is None
+    assert absent_for_splits(instance_of("a8w8:int8", A8W8), "gfx942") is None
 
 
 def test_the_tables_ask_for_nothing_absent() -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
+from dataclasses import replace
 
 from ckgen.families.gemm.config import CkTileConfig
+from ckgen.families.gemm.device.absent import Absent, Fact, absent_rules, first_fit
 from ckgen.families.gemm.instance import Instance
 
-Fact = str | int | bool
+_FILE = "ck_tile_absent.json"
 
 _QUANT_FIELDS = (
     "scheduler", "pad_m", "pad_n", "pad_k", "partitioner_group_num", "partitioner_m01", "block_per_cu",
@@ -19,37 +17,11 @@ _QUANT_FIELDS = (
 """What QuantGemmKernel's bridge takes besides tiles and waves."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unavailable:
-    """Why an instance has no device code: what is asked for, what ck_tile lacks for it, and where newer code has it."""
-
-    id: str
-    reason: str
-    absent: tuple[str, ...]
-    newer: str
-
-    @property
-    def text(self) -> str:
-        """One line for people."""
-        lacks = f": no {', '.join(self.absent)} in this CK tree" if self.absent else ""
-        return f"{self.reason}{lacks} (rule {self.id})"
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    when: Mapping[str, tuple[Fact, ...]]
-    unavailable: Unavailable
-
-    def holds(self, facts: Mapping[str, Fact]) -> bool:
-        return all(facts[name] in wanted for name, wanted in self.when.items())
-
-
-def unavailable(instance: Instance) -> Unavailable | None:
+def unavailable(instance: Instance) -> Absent | None:
     """Why the tree has no kernel for a ck_tile instance; None where it has one."""
     config = instance.config
     assert isinstance(config, CkTileConfig), f"{instance.name} is no ck_tile instance"
-    facts = _facts(instance, config)
-    return next((entry.unavailable for entry in _entries() if entry.holds(facts)), None)
+    return first_fit(absent_rules(_FILE), _facts(instance, config))
 
 
 def _facts(instance: Instance, config: CkTileConfig) -> Mapping[str, Fact]:
@@ -68,15 +40,3 @@ def _facts(instance: Instance, config: CkTileConfig) -> Mapping[str, Fact]:
         "warp_k": config.warp_tile.k,
         "options": replace(plain, **kept) != config,
     }
-
-
-@cache
-def _entries() -> tuple[_Entry, ...]:
-    data = json.loads(Path(__file__).with_name("ck_tile_absent.json").read_text(encoding="utf-8"))
-    return tuple(
-        _Entry(
-            {name: tuple(values) for name, values in entry["when"].items()},
-            Unavailable(entry["id"], entry["reason"], tuple(entry["absent"]), entry["newer"]),
-        )
-        for entry in data["entries"]
-    )
