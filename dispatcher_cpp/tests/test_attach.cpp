@@ -65,7 +65,8 @@ std::string refusal(Change change, Registry registry = tiny::registry()) {
 
 TEST(Attach, RefusesConstantsThatCannotBeMeant) {
   EXPECT_EQ(refusal([](Code&, DeviceLibrary& library) { library.abi += 1; }),
-            "device library tiny_gpu was generated for runtime ABI 2, this is 1: generate and build it again");
+            "device library tiny_gpu was generated for runtime ABI " + std::to_string(CKGEN_RUNTIME_ABI + 1) +
+                ", this is " + std::to_string(CKGEN_RUNTIME_ABI) + ": generate and build it again");
   EXPECT_EQ(refusal([](Code&, DeviceLibrary& library) { library.name = nullptr; }), "the device library has no name");
   EXPECT_EQ(refusal([](Code&, DeviceLibrary& library) { library.codes = nullptr; }),
             "device library tiny_gpu has no codes");

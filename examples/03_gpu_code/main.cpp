@@ -20,7 +20,8 @@ int main() {
   for (std::uint32_t i = 0; i < registry.size(); ++i) {
     std::printf("%s\n  GPU code for", registry.instance(i).name);
     for (const ckgen::Arch arch : {ckgen::Arch::gfx90a, ckgen::Arch::gfx942, ckgen::Arch::gfx950})
-      if ((registry.device_archs(i) >> static_cast<unsigned>(arch) & 1U) != 0) std::printf(" %s", ckgen::arch_name(arch).data());
+      if ((registry.device_archs(i) >> static_cast<unsigned>(arch) & 1U) != 0)
+        std::printf(" %s", ckgen::arch_name(arch).data());
     std::printf("\n");
   }
 

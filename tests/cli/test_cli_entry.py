@@ -74,7 +74,8 @@ def test_the_traceback_of_an_internal_error_is_shown_on_request() -> None:
 
 def test_an_interrupt_is_exit_130_without_a_traceback() -> None:
     env = {**os.environ, "PYTHONPATH": str(REPOSITORY / "codegen")}
-    code = (
+    code = (  # a shell's background job ignores interrupts, and so would its children
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import ckgen.specs.archs as a, time\n"
         "def wait():\n    print('ready', flush=True)\n    time.sleep(60)\n"
         "a.load_archs = wait\nfrom ckgen.cli import main\nmain()"
