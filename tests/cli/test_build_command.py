@@ -175,7 +175,7 @@ def test_a_check_reports_what_the_journal_says(compiler: FakeCompiler, tiny: Pat
     assert json.loads((tiny / "report/summary.json").read_text()) == document
     assert "not verified on hardware" in (tiny / "report/summary.html").read_text()
     runs = len(compiler.runs)
-    again = as_json_of(run("amd-check", "--report-only", "--journal", "j.jsonl", "--json"))
+    again = as_json_of(run("amd-check", "--tuning", "t", "--report-only", "--journal", "j.jsonl", "--json"))
     assert again == document and len(compiler.runs) == runs
 
 

@@ -11,7 +11,12 @@ from dataclasses import replace
 import pytest
 
 from ckgen.build.journal import Checked, CheckedHost
+from ckgen.build.named import NamedKernel
 from ckgen.build.result import Figures, Result, ResultFinding, Status
+from ckgen.families.gemm.grammar import identify
+from ckgen.families.gemm.instance import make_instance
+from ckgen.families.gemm.signature import parse_signature
+from ckgen.model.backend import Backend
 from ckgen.report.amd_check import makespan, summarize
 from ckgen.report.html import summary_html
 
@@ -21,6 +26,7 @@ RESULT = Result(
     key="k", flags="f", compiler="clang 22", seconds=40.0, cpu_seconds=20.0, peak_mb=700.0, figures=FIGURES,
     findings=(),
 )  # fmt: skip
+A8W8 = "a8w8_rowwise_256x64x64x128_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3"
 SPILLS = ResultFinding("spills", "error", "8 registers are spilled", 8, 0, "v1")
 
 
@@ -49,9 +55,26 @@ HOST = CheckedHost("a8w8", "ck", "gemm_a", True, 9.0, 6.0, 300.0, 50_000)
 
 def test_totals_count_every_kernel_once_per_arch() -> None:
     assert summarize(ALL)["totals"] == {
-        "names": 4, "named": 5, "emitted": 4, "compiled": 3, "gated": 2, "failed": 1, "unavailable": 1, "variants": 6,
-        "rows": 25,
+        "names": 4, "named": 5, "not_checked": 0, "emitted": 4, "compiled": 3, "gated": 2, "failed": 1,
+        "unavailable": 1, "variants": 6, "rows": 25,
     }  # fmt: skip
+
+
+def test_what_the_tables_name_counts_before_it_is_checked() -> None:
+    signature = parse_signature("a8w8:int8", None)
+    config = identify("a8w8", "ck", A8W8)
+    assert config is not None
+    instance = make_instance(signature, Backend.CK, config.config, module="a8w8", table_kernel=A8W8, archs=("gfx942",))
+
+    def named(name: str, arch: str) -> NamedKernel:
+        return NamedKernel("a8w8", "ck", name, arch, instance, (), 1, 1)
+
+    document = summarize(ALL, (), [named("a", "gfx942"), named("z", "gfx942"), named("z", "gfx90a")])
+    assert {name: document["totals"][name] for name in ("names", "named", "not_checked")} == {
+        "names": 5, "named": 7, "not_checked": 2,
+    }  # fmt: skip
+    counts = {row["arch"]: (row["named"], row["emitted"]) for row in document["matrix"]}
+    assert counts == {"gfx90a": (1, 0), "gfx942": (5, 3), "gfx950": (1, 1)}
 
 
 def test_the_matrix_is_by_family_dtype_and_arch() -> None:

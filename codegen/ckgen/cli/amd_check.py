@@ -25,6 +25,7 @@ from ckgen.plan.options import PlanOptions
 
 if TYPE_CHECKING:
     from ckgen.build.journal import Checked
+    from ckgen.build.named import NamedKernel
     from ckgen.build.pool import Outcome
 
 FINDINGS = 1
@@ -56,32 +57,28 @@ def command(**params: Any) -> int:
     from ckgen.build.journal import Journal
 
     journal = Journal(params["journal"] or cache_dir() / "amd-check" / "journal.jsonl")
+    kernels = _named(params)
     if params["report_only"]:
         checked = tuple(journal.read().values())
         if not checked:
             raise UsageError(f"--report-only: nothing is recorded in {journal.path}")
     else:
-        checked = _run(params, journal)
+        checked = _run(params, kernels, journal)
     from ckgen.report.amd_check import summarize
 
-    document = summarize(checked, tuple(journal.hosts().values()))
+    document = summarize(checked, tuple(journal.hosts().values()), kernels)
     if params["against"] is not None:
         _compare(params["against"], document)
     return _report(document, params["out"], as_json=params["as_json"])
 
 
-def _run(params: dict[str, Any], journal: Any) -> tuple[Checked, ...]:
-    from ckgen.build.amd.toolchain import load
-    from ckgen.build.cache import Cache, default_cache
-    from ckgen.build.check import check, sample
-    from ckgen.build.launcher import launcher_for
+def _named(params: dict[str, Any]) -> tuple[NamedKernel, ...]:
+    """What the tables name, as far as it is asked for."""
+    from ckgen.build.check import sample
     from ckgen.build.named import named_kernels
-    from ckgen.build.pool import default_limits
-    from ckgen.build.progress import ProgressLine
     from ckgen.specs.archs import load_archs
 
     archs = load_archs()
-    toolchain = load(params["prefix"])
     options = PlanOptions(
         targets=targets_of(params["targets"], archs, {}) if params["targets"] else None,
         tuning=tuning_or_shipped(params["tuning"]),
@@ -90,8 +87,21 @@ def _run(params: dict[str, Any], journal: Any) -> tuple[Checked, ...]:
     )
     with progress("reading tables"):
         kernels = named_kernels(options, archs)
-    kernels = kernels if params["full"] else sample(kernels)
-    kernels = _chosen(kernels, params["kernels"], params["limit"])
+    whole = params["full"] or params["report_only"]
+    return _chosen(kernels if whole else sample(kernels), params["kernels"], params["limit"])
+
+
+def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Any) -> tuple[Checked, ...]:
+    from ckgen.build.amd.toolchain import load
+    from ckgen.build.cache import Cache, default_cache
+    from ckgen.build.check import check
+    from ckgen.build.launcher import launcher_for
+    from ckgen.build.pool import default_limits
+    from ckgen.build.progress import ProgressLine
+    from ckgen.specs.archs import load_archs
+
+    archs = load_archs()
+    toolchain = load(params["prefix"])
     line = ProgressLine()
 
     def heard(checked: Checked, outcome: Outcome | None) -> None:
@@ -108,7 +118,7 @@ def _run(params: dict[str, Any], journal: Any) -> tuple[Checked, ...]:
         line.clear()
 
 
-def _chosen(kernels: Any, globs: tuple[str, ...], limit: int | None) -> Any:
+def _chosen(kernels: tuple[NamedKernel, ...], globs: tuple[str, ...], limit: int | None) -> tuple[NamedKernel, ...]:
     from fnmatch import fnmatchcase
 
     kept = [

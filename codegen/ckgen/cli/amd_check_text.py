@@ -33,6 +33,8 @@ def summary_text(document: Mapping[str, Any]) -> str:
         f"{library['cores']} cores"
     )
     lines = [columns(rows), counted, took, whole]
+    if totals["not_checked"]:
+        lines.append(f"not checked yet: {totals['not_checked']}")
     reasons: dict[str, int] = {}
     for one in document["not_built"]:
         reasons[one["reason"]] = reasons.get(one["reason"], 0) + 1

@@ -1,4 +1,4 @@
-"""The summary of a check: one JSON document, from the journal's results and nothing else."""
+"""The summary of a check: one JSON document, from the journal's results and the names that the tables have."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from ckgen.build.journal import Checked, CheckedHost
+from ckgen.build.named import NamedKernel
 from ckgen.build.result import Result, Status
 
 SCHEMA = "ckgen.amd_check/1"
@@ -27,15 +28,27 @@ _FIGURES = (
 )
 
 
-def summarize(checked: Sequence[Checked], hosts: Sequence[CheckedHost] = ()) -> dict[str, Any]:
-    """The document; kernels in the order of reports, whatever the order of `checked`. `hosts` are samples."""
+def summarize(
+    checked: Sequence[Checked], hosts: Sequence[CheckedHost] = (), named: Sequence[NamedKernel] = ()
+) -> dict[str, Any]:
+    """The document; kernels in the order of reports, whatever the order of `checked`. `hosts` are samples.
+
+    `named` is what the tables ask for, checked or not; what was checked counts as named in any case.
+    """
     ordered = sorted(checked, key=lambda one: one.place)
+    asked = {(one.module, one.library, one.operand, one.arch, one.name) for one in ordered}
+    asked |= {(one.module, one.library, str(one.instance.signature.a), one.arch, one.name) for one in named}
     built = [one for one in ordered if one.result.status is Status.BUILT]
     return {
         "schema": SCHEMA,
         "compilers": sorted({one.result.compiler for one in ordered}),
-        "totals": _totals(ordered),
-        "matrix": _matrix(ordered),
+        "totals": {
+            "names": len({name for *_, name in asked}),
+            "named": len(asked),
+            "not_checked": len(asked) - len(ordered),
+            **_totals(ordered),
+        },
+        "matrix": _matrix(ordered, asked),
         "cost": _cost(built),
         "library": _library(built, hosts),
         "host_units": [
@@ -63,8 +76,6 @@ def makespan(seconds: Iterable[float], workers: int) -> float:
 def _totals(checked: Sequence[Checked]) -> dict[str, Any]:
     status = Counter(one.result.status for one in checked)
     return {
-        "names": len({one.name for one in checked}),
-        "named": len(checked),
         "emitted": len(checked) - status[Status.UNAVAILABLE],
         "compiled": status[Status.BUILT],
         "gated": sum(one.result.passed for one in checked),
@@ -75,13 +86,11 @@ def _totals(checked: Sequence[Checked]) -> dict[str, Any]:
     }
 
 
-def _matrix(checked: Sequence[Checked]) -> list[dict[str, Any]]:
-    def cell(one: Checked) -> tuple[str, str, str, str]:
-        return (one.module, one.library, one.operand, one.arch)
-
+def _matrix(checked: Sequence[Checked], asked: Iterable[tuple[str, ...]]) -> list[dict[str, Any]]:
     rows = []
-    for (module, library, operand, arch), group in groupby(sorted(checked, key=cell), cell):
-        totals = _totals(list(group))
+    for cell, names in sorted(Counter(kernel[:4] for kernel in asked).items()):
+        module, library, operand, arch = cell
+        totals = _totals([one for one in checked if (one.module, one.library, one.operand, one.arch) == cell])
         rows.append(
             {
                 "family": "gemm",
@@ -89,7 +98,8 @@ def _matrix(checked: Sequence[Checked]) -> list[dict[str, Any]]:
                 "library": library,
                 "dtype": operand,
                 "arch": arch,
-                **{name: totals[name] for name in ("named", "emitted", "compiled", "gated")},
+                "named": names,
+                **{name: totals[name] for name in ("emitted", "compiled", "gated")},
                 "executed": None,
                 "not_verified_on_hardware": totals["compiled"],
             }
