@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from ckgen.families.gemm import ck_tile_geometry as geometry
 from ckgen.families.gemm.config import CkTileConfig, Epilogue, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile
-from ckgen.families.gemm.device.ck_tile import Tail
 from ckgen.families.gemm.device.model import Use
+from ckgen.families.gemm.device.variant import Tail
 from ckgen.families.gemm.enums import Layout
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.problem_rules import supports

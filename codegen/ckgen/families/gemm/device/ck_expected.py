@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from ckgen.families.gemm.config import CkConfig, Scheduler
 from ckgen.families.gemm.device.ck import xdl_per_wave
-from ckgen.families.gemm.device.ck_variants import CkVariant, Tail, stages
+from ckgen.families.gemm.device.ck_variants import CkVariant, stages
 from ckgen.families.gemm.device.recorded import recorded_overflow
+from ckgen.families.gemm.device.variant import Tail
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.dtype import DType

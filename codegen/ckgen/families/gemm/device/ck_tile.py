@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache
 from typing import Any
 
@@ -16,26 +15,11 @@ from ckgen.families.gemm.ck_tile_geometry import DENSE, has_two_buffers, lds_byt
 from ckgen.families.gemm.ck_tile_tree import tree_lacks, unknown_archs
 from ckgen.families.gemm.config import CkTileConfig, Epilogue, Scheduler, TilePipeline
 from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
+from ckgen.families.gemm.device.variant import Tail, cpp_bool
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.backend import Backend
 from ckgen.model.expectation import Expectation
 from ckgen.specs.archs import load_arch
-
-
-class Tail(Enum):
-    """ck_tile's TailNumber: what the K loop leaves to do after its last whole turn."""
-
-    ODD = "Odd"
-    EVEN = "Even"
-    ONE = "One"
-    TWO = "Two"
-    THREE = "Three"
-    FOUR = "Four"
-    FIVE = "Five"
-    SIX = "Six"
-    SEVEN = "Seven"
-    EMPTY = "Empty"
-    FULL = "Full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +133,9 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[TileVariant]])
 def _row(instance: Instance, variant: TileVariant) -> dict[str, Any]:
     return {
         "symbol": symbol_of(instance, variant),
-        "hot": _bool(variant.hot),
+        "hot": cpp_bool(variant.hot),
         "tail": variant.tail.value,
-        "add": _bool(variant.add),
+        "add": cpp_bool(variant.add),
     }
 
 
@@ -169,8 +153,8 @@ def _constants(instance: Instance) -> dict[str, Any]:
         "loop": config.pipeline.value,
         "store": "cshuffle" if config.epilogue is Epilogue.CSHUFFLE else "direct",
         "flags": [
-            ("interwave", _bool(config.scheduler is Scheduler.INTERWAVE)),
-            *((name, _bool(getattr(config, name))) for name in flags),
+            ("interwave", cpp_bool(config.scheduler is Scheduler.INTERWAVE)),
+            *((name, cpp_bool(getattr(config, name))) for name in flags),
         ],
         "numbers": [
             *((f"{name}_{axis}", getattr(tile, axis)) for name, tile in extents.items() for axis in "mnk"),
@@ -204,7 +188,3 @@ def _config(instance: Instance) -> CkTileConfig:
     config = instance.config
     assert isinstance(config, CkTileConfig), f"{instance.name} is no ck_tile instance"
     return config
-
-
-def _bool(value: bool) -> str:
-    return "true" if value else "false"

@@ -15,6 +15,7 @@ from ckgen.families.gemm.ck_tile_geometry import epilogue_bytes
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
 from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
 from ckgen.families.gemm.device.recorded import recorded_overflow
+from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
@@ -100,7 +101,7 @@ def expected(instance: Instance, arch: ArchSpec, variant: FlatmmVariant) -> Expe
 
 
 def _row(symbol: str, variant: FlatmmVariant) -> dict[str, Any]:
-    return {"symbol": symbol, "odd": _bool(variant.odd), "add": _bool(variant.add)}
+    return {"symbol": symbol, "odd": cpp_bool(variant.odd), "add": cpp_bool(variant.add)}
 
 
 def _constants(instance: Instance) -> dict[str, Any]:
@@ -114,7 +115,7 @@ def _constants(instance: Instance) -> dict[str, Any]:
         "tile": [config.tile.m, config.tile.n, config.tile.k],
         "warps": list(config.warps),
         "warp_tile": [config.warp_tile.m, config.warp_tile.n, config.warp_tile.k],
-        "flags": [(name, _bool(getattr(config, name))) for name in flags],
+        "flags": [(name, cpp_bool(getattr(config, name))) for name in flags],
         "numbers": [(name, getattr(config, name)) for name in numbers],
     }
 
@@ -123,7 +124,3 @@ def _config(instance: Instance) -> CkTileConfig:
     config = instance.config
     assert isinstance(config, CkTileConfig), f"{instance.name} is no ck_tile instance"
     return config
-
-
-def _bool(value: bool) -> str:
-    return "true" if value else "false"

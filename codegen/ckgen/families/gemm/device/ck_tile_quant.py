@@ -16,6 +16,7 @@ from typing import Any
 from ckgen.families.gemm.ck_tile_geometry import lds_bytes
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
 from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
+from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.arch import ArchSpec
@@ -121,8 +122,8 @@ def _constants(instance: Instance) -> dict[str, Any]:
         "warps": list(config.warps),
         "warp_tile": [config.warp_tile.m, config.warp_tile.n, config.warp_tile.k],
         "flags": [
-            ("per_tensor", _bool(signature.quant is Quant.PER_TENSOR)),
-            *((name, _bool(getattr(config, name))) for name in ("pad_m", "pad_n", "pad_k")),
+            ("per_tensor", cpp_bool(signature.quant is Quant.PER_TENSOR)),
+            *((name, cpp_bool(getattr(config, name))) for name in ("pad_m", "pad_n", "pad_k")),
         ],
         "numbers": [
             (name, getattr(config, name)) for name in ("partitioner_group_num", "partitioner_m01", "block_per_cu")
@@ -134,7 +135,3 @@ def _config(instance: Instance) -> CkTileConfig:
     config = instance.config
     assert isinstance(config, CkTileConfig), f"{instance.name} is no ck_tile instance"
     return config
-
-
-def _bool(value: bool) -> str:
-    return "true" if value else "false"

@@ -15,6 +15,7 @@ from itertools import product
 
 from ckgen.families.gemm.config import CkConfig
 from ckgen.families.gemm.device.model import Use
+from ckgen.families.gemm.device.variant import Tail
 from ckgen.families.gemm.instance import Instance
 
 
@@ -29,21 +30,6 @@ class Spec(Enum):
     MK = "MKPadding"
     NK = "NKPadding"
     MNK = "MNKPadding"
-
-
-class Tail(Enum):
-    """ck's TailNumber: what the K loop leaves to do after its last whole turn."""
-
-    FULL = "Full"
-    ODD = "Odd"
-    EVEN = "Even"
-    ONE = "One"
-    TWO = "Two"
-    THREE = "Three"
-    FOUR = "Four"
-    FIVE = "Five"
-    SIX = "Six"
-    SEVEN = "Seven"
 
 
 @dataclass(frozen=True, slots=True)
