@@ -96,7 +96,7 @@ def test_small_units_become_a_library_that_links_with_gcc(tmp_path: Path) -> Non
     subprocess.run(words, cwd=tmp_path, check=True)
     done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
     head, *lines = done.stdout.splitlines()
-    assert head == "mylib 1 1"
+    assert head == "mylib 2 1"
     unpacked = [zlib.decompress(bytes.fromhex(line.split()[2])) for line in lines]
     assert unpacked == [objects[arch].read_bytes() for arch in archs]
     assert [int(line.split()[1]) for line in lines] == [len(data) for data in unpacked]
