@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -18,11 +20,20 @@ REQUIRE = "CKGEN_REQUIRE_AMD"
 def amd_toolchain() -> AmdToolchain:
     """The toolchain in `$CKGEN_AMD_PREFIX`, else in the cache; skips the test, or fails it, when there is none."""
     found = _load()
-    if isinstance(found, AmdToolchain):
-        return found
+    return found if isinstance(found, AmdToolchain) else missing(found)
+
+
+def missing(what: str) -> NoReturn:
+    """Skips the test, or fails it where all of the toolchain is required."""
     if os.environ.get(REQUIRE) == "1":
-        pytest.fail(f"{REQUIRE}=1, but: {found}", pytrace=False)
-    pytest.skip(found)
+        pytest.fail(f"{REQUIRE}=1, but: {what}", pytrace=False)
+    pytest.skip(what)
+
+
+def production_wheel() -> Path:
+    """The CK wheel as it was downloaded: AMD's production code objects are in it."""
+    wheels = sorted((amd_toolchain().prefix / "downloads").glob("amd_aiter-*.whl"))
+    return wheels[0] if wheels else missing("the wheel with AMD's production code objects is not in the downloads")
 
 
 @cache

@@ -54,11 +54,6 @@ def variants_of(instance: Instance, uses: Iterable[Use]) -> tuple[Any, ...]:
     return tuple(family.reachable(instance, known) if known else family.all_variants(instance))
 
 
-def prepare_symbol(instance_id: int) -> str:
-    """The `extern "C"` name of the function that an instance's host unit defines."""
-    return f"ckgen_prepare_{instance_id:016x}"
-
-
 @cache
 def _ck() -> DeviceFamily:
     from ckgen.families.gemm.device import ck, ck_absent, ck_expected, ck_host, ck_variants

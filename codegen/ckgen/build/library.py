@@ -15,12 +15,12 @@ from ckgen.build.amd.model import AmdToolchain, Kind
 from ckgen.build.artefacts import OutFolder
 from ckgen.build.cache import Cache
 from ckgen.build.compile import OBJECT, Unit, host_job, roots
-from ckgen.build.device_code import prepare_symbol
 from ckgen.build.entry import Entry
 from ckgen.build.job import Job
 from ckgen.build.pool import Limits, Outcome, run_jobs
 from ckgen.emit.cpp import identifier
 from ckgen.emit.environment import environment
+from ckgen.families.gemm.device.model import prepare_symbol
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.version import __version__

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from amd_support import amd_toolchain
+from amd_support import amd_toolchain, missing
 from ckgen.build.amd import capabilities as under_test
 from ckgen.build.amd.capabilities import Capabilities, capabilities, judge, known_capabilities
 from ckgen.build.amd.model import AmdToolchain
@@ -26,7 +26,7 @@ def older() -> AmdToolchain:
     try:
         return over_older_tree(amd_toolchain())
     except InputError:
-        pytest.skip("the older CK tree is not prepared: run `ckgen toolchain amd --also older-ck`")
+        missing("the older CK tree is not prepared: run `ckgen toolchain amd --also older-ck`")
 
 
 def declared(toolchain: AmdToolchain, text: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from amd_packages import offline
-from amd_support import amd_toolchain
+from amd_support import amd_toolchain, missing
 from ckgen.build.amd.model import Kind
 from ckgen.build.amd.pins import Role, pins
 from ckgen.build.amd.prepare import prepare_pinned, prepare_rocm
@@ -95,7 +95,7 @@ def test_two_at_once(prefix: Path) -> None:
 
 def test_the_older_tree_comes_when_asked_for(prefix: Path) -> None:
     if not (prefix / "downloads" / pins()[Role.OLDER_CK].file).exists():
-        pytest.skip("the older CK tree is not prepared: run `ckgen toolchain amd --also older-ck`")
+        missing("the older CK tree is not prepared: run `ckgen toolchain amd --also older-ck`")
     done = prepare_pinned(prefix, quiet, [Role.OLDER_CK]).done
     assert len(done) == 5
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amd_kernels import ARCHS, compiled
-from amd_support import amd_toolchain
+from amd_support import amd_toolchain, production_wheel
 from ckgen.build.inspect.code_object import CodeObject, read_code_object
 from ckgen.build.inspect.decode import count_instructions, is_matrix_op
 from ckgen.build.inspect.elf import Source
@@ -91,10 +91,7 @@ def test_a_scaled_mfma_is_one_instruction_and_a_plain_one_is_not_scaled() -> Non
 
 def production(limit: int) -> list[CodeObject]:
     """Hand-written code objects of the CK wheel: some of each of several sorts, always the same."""
-    wheels = sorted((amd_toolchain().prefix / "downloads").glob("amd_aiter-*.whl"))
-    if not wheels:
-        pytest.skip("the wheel with AMD's production code objects is not in the toolchain's downloads")
-    with zipfile.ZipFile(wheels[0]) as wheel:
+    with zipfile.ZipFile(production_wheel()) as wheel:
         names = sorted(name for name in wheel.namelist() if name.endswith(".co"))
         groups = [[name for name in names if part in name] for part in PRODUCTION]
         chosen = [name for group in groups for name in random.Random(1).sample(group, min(limit, len(group)))]

@@ -6,13 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from ckgen.families.gemm.device.ck import op_values
 from ckgen.families.gemm.device.ck_variants import CkVariant, all_variants
-from ckgen.families.gemm.device.model import DeviceUnit, symbol_of
+from ckgen.families.gemm.device.model import DeviceUnit, prepare_symbol, symbol_of
 from ckgen.families.gemm.instance import Instance
-
-
-def prepare_symbol(instance: Instance) -> str:
-    """The `extern "C"` name of the instance's PrepareFn."""
-    return f"ckgen_prepare_{instance.id:016x}"
 
 
 def host_unit(instance: Instance, variants: Mapping[str, Sequence[CkVariant]]) -> DeviceUnit:
@@ -32,6 +27,6 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[CkVariant]]) -
         }
         for variant in sorted({*all_variants(instance), *(one for each in variants.values() for one in each)})
     ]
-    prepare = prepare_symbol(instance)
+    prepare = prepare_symbol(instance.id)
     values = {"instance": instance.name, "prepare": prepare, "variants": rows, **op_values(instance)}
     return DeviceUnit("device/ck_host.cpp.j2", values, (prepare,))

@@ -13,11 +13,11 @@ from typing import Any
 
 from ckgen.families.gemm.ck_tile_geometry import DENSE, has_two_buffers, lds_bytes, least_k, stages
 from ckgen.families.gemm.ck_tile_tree import tree_lacks, unknown_archs
-from ckgen.families.gemm.config import CkTileConfig, Epilogue, Scheduler, TilePipeline
-from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
+from ckgen.families.gemm.config import Epilogue, Scheduler, TilePipeline
+from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
 from ckgen.families.gemm.device.variant import Tail, cpp_bool
 from ckgen.families.gemm.instance import Instance
-from ckgen.model.backend import Backend
 from ckgen.model.expectation import Expectation
 from ckgen.specs.archs import load_arch
 
@@ -48,7 +48,7 @@ _MOST_TILES = 24
 
 def unavailable(instance: Instance, arch: str) -> str | None:
     """Why the CK tree cannot make the instance's code for the arch; None if it can."""
-    config = _config(instance)
+    config = tile_config(instance)
     if config.pipeline not in DENSE:
         return f"{config.pipeline} is no pipeline of a dense GEMM"
     if instance.signature.batched or instance.signature.bias:
@@ -60,7 +60,7 @@ def unavailable(instance: Instance, arch: str) -> str | None:
 
 def variant_of(instance: Instance, use: Use) -> TileVariant:
     """The kernel that a supported problem reaches."""
-    tiles = -(-use.shape.k // (use.k_batch * _config(instance).tile.k))
+    tiles = -(-use.shape.k // (use.k_batch * tile_config(instance).tile.k))
     return TileVariant(*_loop(instance, tiles), use.k_batch > 1)
 
 
@@ -72,7 +72,7 @@ def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[TileVariant, ...
 @cache
 def all_variants(instance: Instance) -> tuple[TileVariant, ...]:
     """Every kernel that a supported problem can reach, sorted by name."""
-    config = _config(instance)
+    config = tile_config(instance)
     least = max(-(-least_k(config) // config.tile.k), 1)
     loops = {_loop(instance, tiles) for tiles in range(least, _MOST_TILES)}
     adds = (False, True) if instance.constraints.max_k_batch > 1 else (False,)
@@ -81,7 +81,7 @@ def all_variants(instance: Instance) -> tuple[TileVariant, ...]:
 
 def copies(instance: Instance, variant: TileVariant) -> int:
     """K steps in the kernel's text: the main loop's body, as often as it is unrolled, and the tail."""
-    config = _config(instance)
+    config = tile_config(instance)
     match config.pipeline:
         case TilePipeline.COMPV3:
             return 2 if variant.hot or variant.tail is Tail.EVEN else 1
@@ -95,13 +95,9 @@ def copies(instance: Instance, variant: TileVariant) -> int:
 
 def expected(instance: Instance, arch: str, variant: TileVariant) -> Expectation:
     """What the kernel's machine code must be: the warp tile's instruction, as often as its K steps need it."""
-    config, signature, spec = _config(instance), instance.signature, load_arch(arch)
-    tiles = spec.warp_tiles_for(Backend.CK_TILE, signature.a, signature.b, signature.acc)
-    row = next(row for row in tiles if row.tile == config.warp_tile)
-    tile, part, waves = config.tile, config.warp_tile, config.warps
-    per_wave = (tile.m // (waves[0] * part.m)) * (tile.n // (waves[1] * part.n)) * (tile.k // part.k)
+    config, signature, spec = tile_config(instance), instance.signature, load_arch(arch)
     return Expectation(
-        steps=((row.instruction, per_wave * row.issues),),
+        steps=matrix_steps(instance, spec),
         copies=copies(instance, variant),
         lds_bytes=min(lds_bytes(signature, config, spec.wave_size), spec.lds_bytes),
         scratch_bytes=0,
@@ -125,7 +121,7 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[TileVariant]])
         _row(instance, variant) | {"archs": sorted(arch for arch, held in variants.items() if variant in held)}
         for variant in every
     ]
-    prepare = f"ckgen_prepare_{instance.id:016x}"
+    prepare = prepare_symbol(instance.id)
     values = {"instance": instance.name, "prepare": prepare, "config": _constants(instance), "variants": rows}
     return DeviceUnit("device/ck_tile_gemm_host.cpp.j2", values, (prepare,))
 
@@ -140,7 +136,7 @@ def _row(instance: Instance, variant: TileVariant) -> dict[str, Any]:
 
 
 def _constants(instance: Instance) -> dict[str, Any]:
-    config, signature = _config(instance), instance.signature
+    config, signature = tile_config(instance), instance.signature
     flags = ("pad_m", "pad_n", "pad_k", "transpose_c", "structured_sparsity", "persistent")
     numbers = ("partitioner_group_num", "partitioner_m01", "num_wave_groups", "vector", "block_per_cu")
     extents = {"tile": config.tile, "warp_tile": config.warp_tile}
@@ -166,7 +162,7 @@ def _constants(instance: Instance) -> dict[str, Any]:
 
 def _loop(instance: Instance, tiles: int) -> tuple[bool, Tail]:
     """Main loop and tail for so many K tiles per split."""
-    config = _config(instance)
+    config = tile_config(instance)
     turn = stages(instance.signature, config)
     hot = tiles > turn
     match config.pipeline:
@@ -182,9 +178,3 @@ def _loop(instance: Instance, tiles: int) -> tuple[bool, Tail]:
         return False, Tail.ONE
     # three tiles fit the tail alone, see Gemm::loop_of in dispatcher_cpp/backends/ck_tile/gemm.hpp
     return tiles > turn + 1, Tail.THREE if tiles % 2 else Tail.TWO
-
-
-def _config(instance: Instance) -> CkTileConfig:
-    config = instance.config
-    assert isinstance(config, CkTileConfig), f"{instance.name} is no ck_tile instance"
-    return config

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ckgen.families.gemm.config import CkTileConfig
 from ckgen.families.gemm.device.absent import Absent, Fact, absent_rules, first_fit
+from ckgen.families.gemm.device.tile_parts import tile_config
 from ckgen.families.gemm.instance import Instance
 
 _FILE = "ck_tile_absent.json"
@@ -19,9 +20,7 @@ _QUANT_FIELDS = (
 
 def unavailable(instance: Instance) -> Absent | None:
     """Why the tree has no kernel for a ck_tile instance; None where it has one."""
-    config = instance.config
-    assert isinstance(config, CkTileConfig), f"{instance.name} is no ck_tile instance"
-    return first_fit(absent_rules(_FILE), _facts(instance, config))
+    return first_fit(absent_rules(_FILE), _facts(instance, tile_config(instance)))
 
 
 def _facts(instance: Instance, config: CkTileConfig) -> Mapping[str, Fact]:

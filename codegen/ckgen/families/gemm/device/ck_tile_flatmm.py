@@ -13,12 +13,12 @@ from typing import Any
 
 from ckgen.families.gemm.ck_tile_geometry import epilogue_bytes
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
-from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
+from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.gemm.device.recorded import recorded_overflow
+from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
 from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.arch import ArchSpec
-from ckgen.model.backend import Backend
 from ckgen.model.expectation import Expectation
 
 _MAIN_LOOP_STEPS = 2
@@ -47,7 +47,7 @@ def is_flatmm(instance: Instance) -> bool:
 def variant_of(instance: Instance, use: Use) -> FlatmmVariant:
     """The kernel that a supported problem reaches."""
     splits = max(use.k_batch, 1)
-    steps = -(-use.shape.k // (splits * _config(instance).tile.k))
+    steps = -(-use.shape.k // (splits * tile_config(instance).tile.k))
     return FlatmmVariant(odd=steps % 2 == 1, add=splits > 1)
 
 
@@ -76,22 +76,18 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[FlatmmVariant]
         {**_row(symbol_of(instance, one), one), "archs": sorted(arch for arch, has in variants.items() if one in has)}
         for one in all_variants(instance)
     ]
-    prepare = f"ckgen_prepare_{instance.id:016x}"
+    prepare = prepare_symbol(instance.id)
     values = {"instance": instance.name, "config": _constants(instance), "variants": rows, "prepare": prepare}
     return DeviceUnit("device/ck_tile_flatmm_host.cpp.j2", values, (prepare,))
 
 
 def expected(instance: Instance, arch: ArchSpec, variant: FlatmmVariant) -> Expectation:
     """What the kernel's machine code must be; A is staged in two buffers, of which the C-shuffle reuses the first."""
-    config, signature = _config(instance), instance.signature
-    tiles = arch.warp_tiles_for(Backend.CK_TILE, signature.a, signature.b, signature.acc, preshuffle=True)
-    row = next(row for row in tiles if row.tile == config.warp_tile)
-    tile, part, waves = config.tile, config.warp_tile, config.warps
-    per_wave = (tile.m // (waves[0] * part.m)) * (tile.n // (waves[1] * part.n)) * (tile.k // part.k)
-    staging = tile.m * tile.k * signature.a.bits // 8
+    config, signature = tile_config(instance), instance.signature
+    staging = config.tile.m * config.tile.k * signature.a.bits // 8
     overflow = recorded_overflow(instance, arch.name, variant.name)
     return Expectation(
-        steps=((row.instruction, per_wave * row.issues),),
+        steps=matrix_steps(instance, arch, preshuffle=True),
         copies=_MAIN_LOOP_STEPS + _TAIL_STEPS[variant.odd],
         lds_bytes=max(staging, epilogue_bytes(signature, config)) + staging,
         scratch_bytes=overflow.scratch_bytes,
@@ -106,7 +102,7 @@ def _row(symbol: str, variant: FlatmmVariant) -> dict[str, Any]:
 
 def _constants(instance: Instance) -> dict[str, Any]:
     """The fields of FlatmmConfig in dispatcher_cpp/backends/ck_tile/flatmm.hpp, in its order."""
-    config, signature = _config(instance), instance.signature
+    config, signature = tile_config(instance), instance.signature
     flags = ("pad_m", "pad_n", "pad_k", "transpose_c", "structured_sparsity", "double_smem")
     numbers = ("partitioner_group_num", "partitioner_m01", "num_wave_groups", "block_per_cu")
     return {
@@ -118,9 +114,3 @@ def _constants(instance: Instance) -> dict[str, Any]:
         "flags": [(name, cpp_bool(getattr(config, name))) for name in flags],
         "numbers": [(name, getattr(config, name)) for name in numbers],
     }
-
-
-def _config(instance: Instance) -> CkTileConfig:
-    config = instance.config
-    assert isinstance(config, CkTileConfig), f"{instance.name} is no ck_tile instance"
-    return config

@@ -15,12 +15,12 @@ from typing import Any
 
 from ckgen.families.gemm.ck_tile_geometry import lds_bytes
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
-from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
+from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
 from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.arch import ArchSpec
-from ckgen.model.backend import Backend
 from ckgen.model.expectation import Expectation
 
 
@@ -57,7 +57,7 @@ def is_quant(instance: Instance) -> bool:
 
 def variant_of(instance: Instance, use: Use) -> QuantVariant:
     """The kernel that a supported problem reaches."""
-    steps = -(-use.shape.k // _config(instance).tile.k)
+    steps = -(-use.shape.k // tile_config(instance).tile.k)
     return QuantVariant(Loop.ONE if steps == 1 else Loop.TWO if steps == _COPIES[Loop.TWO] else Loop.MANY)
 
 
@@ -90,20 +90,16 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[QuantVariant]]
         }
         for one in all_variants(instance)
     ]
-    prepare = f"ckgen_prepare_{instance.id:016x}"
+    prepare = prepare_symbol(instance.id)
     values = {"instance": instance.name, "config": _constants(instance), "variants": rows, "prepare": prepare}
     return DeviceUnit("device/ck_tile_quant_host.cpp.j2", values, (prepare,))
 
 
 def expected(instance: Instance, arch: ArchSpec, variant: QuantVariant) -> Expectation:
     """What the kernel's machine code must be."""
-    config, signature = _config(instance), instance.signature
-    tiles = arch.warp_tiles_for(Backend.CK_TILE, signature.a, signature.b, signature.acc)
-    row = next(row for row in tiles if row.tile == config.warp_tile)
-    tile, part, waves = config.tile, config.warp_tile, config.warps
-    per_wave = (tile.m // (waves[0] * part.m)) * (tile.n // (waves[1] * part.n)) * (tile.k // part.k)
+    config, signature = tile_config(instance), instance.signature
     return Expectation(
-        steps=((row.instruction, per_wave * row.issues),),
+        steps=matrix_steps(instance, arch),
         copies=_COPIES[variant.loop],
         lds_bytes=lds_bytes(signature, config),
         scratch_bytes=0,
@@ -114,7 +110,7 @@ def expected(instance: Instance, arch: ArchSpec, variant: QuantVariant) -> Expec
 
 def _constants(instance: Instance) -> dict[str, Any]:
     """The fields of QuantConfig in dispatcher_cpp/backends/ck_tile/quant.hpp, in its order."""
-    config, signature = _config(instance), instance.signature
+    config, signature = tile_config(instance), instance.signature
     return {
         "operand": signature.a.value,
         "c": signature.c.value,
@@ -129,9 +125,3 @@ def _constants(instance: Instance) -> dict[str, Any]:
             (name, getattr(config, name)) for name in ("partitioner_group_num", "partitioner_m01", "block_per_cu")
         ],
     }
-
-
-def _config(instance: Instance) -> CkTileConfig:
-    config = instance.config
-    assert isinstance(config, CkTileConfig), f"{instance.name} is no ck_tile instance"
-    return config

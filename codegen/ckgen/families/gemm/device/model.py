@@ -42,3 +42,8 @@ class DeviceUnit:
 def symbol_of(instance: Instance, variant: Variant) -> str:
     """The kernel's `extern "C"` name in every code object that has it."""
     return f"ckgen_{instance.id:016x}_{variant.name}"
+
+
+def prepare_symbol(instance_id: int) -> str:
+    """The `extern "C"` name of the function that an instance's host unit defines."""
+    return f"ckgen_prepare_{instance_id:016x}"

@@ -1,0 +1,25 @@
+"""What the units and expectations of every kind of ck_tile instance have in common."""
+
+from __future__ import annotations
+
+from ckgen.families.gemm.config import CkTileConfig
+from ckgen.families.gemm.instance import Instance
+from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
+
+
+def tile_config(instance: Instance) -> CkTileConfig:
+    """The instance's Config; the instance must be one of ck_tile."""
+    config = instance.config
+    assert isinstance(config, CkTileConfig), f"{instance.name} is no ck_tile instance"
+    return config
+
+
+def matrix_steps(instance: Instance, arch: ArchSpec, *, preshuffle: bool = False) -> tuple[tuple[str, int], ...]:
+    """The warp tile's instruction on an arch, and its number per wave and K step: an Expectation's `steps`."""
+    config, signature = tile_config(instance), instance.signature
+    tiles = arch.warp_tiles_for(Backend.CK_TILE, signature.a, signature.b, signature.acc, preshuffle=preshuffle)
+    row = next(row for row in tiles if row.tile == config.warp_tile)
+    tile, part, waves = config.tile, config.warp_tile, config.warps
+    per_wave = (tile.m // (waves[0] * part.m)) * (tile.n // (waves[1] * part.n)) * (tile.k // part.k)
+    return ((row.instruction, per_wave * row.issues),)
