@@ -1,4 +1,4 @@
-// The floating-point formats below 32 bits, and conversions between them and f32. All in integer arithmetic: neither
+// The floating-point formats below 32 bits, and conversions between them and f32. Integer arithmetic or exact: neither
 // MXCSR nor the compiler's rounding assumptions touch a result.
 // Sources: IEEE 754 (f16); OCP 8-bit FP specification 1.0 (e4m3, e5m2); OCP MX specification 1.0 (fp6, bf6, fp4, e8m0);
 // CDNA3 ISA, "Data formats" (the FNUZ pair: bias one higher, 0x80 the only NaN, no infinities, no negative zero).
@@ -48,6 +48,7 @@ struct FloatFormat {
   constexpr std::uint32_t overflow() const noexcept { return top == TopCodes::ieee ? largest() + 1 : nan(); }
 };
 
+inline constexpr FloatFormat kF32{8, 23, 127, TopCodes::ieee};
 inline constexpr FloatFormat kF16{5, 10, 15, TopCodes::ieee};
 inline constexpr FloatFormat kBf16{8, 7, 127, TopCodes::ieee};
 inline constexpr FloatFormat kFp8{4, 3, 7, TopCodes::nan};        // OCP e4m3, gfx950
@@ -109,9 +110,22 @@ constexpr float e8m0(std::uint32_t code) noexcept {
   return std::bit_cast<float>(e8m0_bits(code));
 }
 
+/// f16's bits as f32's; in a form that vectorises.
+constexpr std::uint32_t f16_to_f32_bits(std::uint32_t half) noexcept {
+  const std::uint32_t magnitude = half & 0x7fff;
+  const float denormal =
+      static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f;  // exact, and a normal f32
+  const std::uint32_t normal = (magnitude << 13) + (112u << 23);
+  const std::uint32_t top = magnitude << 13 | kF32Infinity | (magnitude > 0x7c00 ? 0x40'0000u : 0);
+  const std::uint32_t value = magnitude >= 0x7c00 ? top
+                              : magnitude < 0x400 ? std::bit_cast<std::uint32_t>(denormal)
+                                                  : normal;
+  return (half & 0x8000) << 16 | value;
+}
+
 /// The value of f16's and bf16's bits.
 constexpr float f16_to_f32(std::uint16_t half) noexcept {
-  return decode(kF16, half);
+  return std::bit_cast<float>(f16_to_f32_bits(half));
 }
 constexpr float bf16_to_f32(std::uint16_t brain) noexcept {
   return std::bit_cast<float>(static_cast<std::uint32_t>(brain) << 16);
@@ -128,25 +142,19 @@ struct Cut {
   std::uint32_t significand, drop, exponent;
 };
 
-/// `scale`: the value is first divided by 2^scale, exactly.
+/// `scale`: the value is first divided by 2^scale, exactly. Without branches, so that loops over it vectorise.
 constexpr Cut cut(const FloatFormat& format, std::uint32_t magnitude, int scale) noexcept {
-  std::uint32_t significand = magnitude & 0x7f'ffff;
-  int exponent = static_cast<int>(magnitude >> 23);
-  if (exponent != 0) {
-    significand |= 0x80'0000;
-  } else {
-    exponent = 1;
-    if (scale != 0 && significand != 0) {
-      const int up = std::countl_zero(significand) - 8;
-      significand <<= up;
-      exponent -= up;
-    }
-  }
+  const bool denormal = magnitude < 0x80'0000;
+  // As a float of its own, a denormal's mantissa has the exponent and the mantissa that it would have as a normal.
+  const std::uint32_t lifted =
+      std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(magnitude & 0x7f'ffff)));
+  const std::uint32_t normal = denormal ? lifted : magnitude;
+  const int exponent = static_cast<int>(normal >> 23) - (denormal ? 149 : 0);
+  const std::uint32_t significand = magnitude == 0 ? 0 : (normal & 0x7f'ffff) | 0x80'0000;
   const int above = exponent - 127 - scale - (1 - format.bias);  // over the smallest normal exponent
-  const int denormal = above < 0 ? -above : 0;
-  const unsigned drop = 23 - format.mantissa_bits;
-  const unsigned most = 31 - drop;
-  return {significand, drop + (static_cast<unsigned>(denormal) < most ? static_cast<unsigned>(denormal) : most),
+  const int below = above < 0 ? -above : 0;
+  const int drop = 23 - static_cast<int>(format.mantissa_bits);
+  return {significand, static_cast<std::uint32_t>(drop + (below < 31 - drop ? below : 31 - drop)),
           static_cast<std::uint32_t>(above < 0 ? 0 : above) << format.mantissa_bits};
 }
 
@@ -155,12 +163,13 @@ constexpr std::uint32_t finish(const FloatFormat& format, std::uint32_t bits, st
                                bool infinity_too) noexcept {
   const std::uint32_t magnitude = bits & ~kF32Sign;
   const std::uint32_t sign = (bits & kF32Sign) != 0 ? format.sign_bit() : 0;
-  const bool over = code > format.largest() || magnitude >= kF32Infinity;
-  const bool infinity = magnitude == kF32Infinity;
-  code = over ? (to_largest && (infinity_too || !infinity) ? format.largest() : format.overflow()) : code;
+  const bool over = (code > format.largest()) | (magnitude >= kF32Infinity);
+  const bool clamped = to_largest & (infinity_too | (magnitude != kF32Infinity));
+  const std::uint32_t beyond = clamped ? format.largest() : format.overflow();
+  code = over ? beyond : code;
   code = magnitude > kF32Infinity ? format.nan() : code;
   if (format.top != TopCodes::fnuz) return sign | code;
-  return code == 0 || code == format.sign_bit() ? code : sign | code;  // no negative zero, one NaN
+  return (code & (format.sign_bit() - 1)) == 0 ? code : sign | code;  // no negative zero, one NaN
 }
 
 }  // namespace detail
@@ -174,8 +183,8 @@ constexpr std::uint32_t encode(const FloatFormat& format, std::uint32_t bits,
   const bool negative = (bits & kF32Sign) != 0;
   const detail::Cut cut = detail::cut(format, bits & ~kF32Sign, scale);
   const std::uint32_t rest = (1u << cut.drop) - 1;
-  const bool away = (rounding == Rounding::up && !negative) || (rounding == Rounding::down && negative);
-  const std::uint32_t nearest = (rest >> 1) + (cut.significand >> cut.drop & 1);
+  const bool away = rounding == (negative ? Rounding::down : Rounding::up);
+  const std::uint32_t nearest = (rest >> 1) + (cut.significand >> cut.drop & rest & 1);  // rest 0: nothing to round
   const std::uint32_t add = rounding == Rounding::nearest_even ? nearest : away ? rest : 0;
   const std::uint32_t code = cut.exponent + ((cut.significand + add) >> cut.drop);
   const bool small = format.width() <= 8;
