@@ -1,7 +1,8 @@
 """Run as a program in a Python of its own: prints tinygrad's instruction formats of one ISA as JSON.
 
-Arguments: the folder that holds the `tinygrad` package, and "cdna", "rdna3" or "rdna4". Only the generated tables
-are imported; the package's own `__init__` modules, which start devices, are not run.
+Arguments: the folder that holds the `tinygrad` package; "cdna", "rdna3" or "rdna4"; "operands" to have each opcode's
+operands too. Only the generated tables are imported; the package's own `__init__` modules, which start devices, are
+not run.
 """
 
 from __future__ import annotations
@@ -28,6 +29,15 @@ def formats(folder: str, isa: str) -> list[dict[str, Any]]:
     return [_format(cls) for cls in classes]
 
 
+def operands(isa: str) -> dict[str, dict[int, dict[str, list[Any]]]]:
+    """By opcode enum and number: each operand field's number format and bits. After `formats`."""
+    found: dict[str, dict[int, dict[str, list[Any]]]] = {}
+    for op, fields in importlib.import_module(f"tinygrad.runtime.autogen.amd.{isa}.operands").OPERANDS.items():
+        described = {name: [form.name.lower(), bits] for name, (form, bits, _) in fields.items()}
+        found.setdefault(type(op).__name__, {})[op.value] = described
+    return found
+
+
 def _format(cls: Any) -> dict[str, Any]:
     fixed, sources, opcodes = [], [], []
     for name, field in cls._fields:
@@ -43,4 +53,6 @@ def _format(cls: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    json.dump(formats(sys.argv[1], sys.argv[2]), sys.stdout)
+    described = formats(sys.argv[1], sys.argv[2])
+    whole = {"formats": described, "operands": operands(sys.argv[2])} if "operands" in sys.argv[3:] else described
+    json.dump(whole, sys.stdout)

@@ -100,7 +100,7 @@ def load_formats(folder: Path, arch: str) -> Formats:
         raise UsageError(f"instructions of {arch} cannot be decoded (known: {', '.join(ISAS)})")
     if not (folder / "tinygrad" / "runtime" / "autogen" / "amd").is_dir():
         raise UsageError(f"no instruction decoder in {folder}: `ckgen toolchain amd` prepares one")
-    return build_formats(_described(folder.resolve(), isa), isa, _own_names(isa, arch))
+    return build_formats(_described(folder.resolve(), isa), isa, own_names(isa, arch))
 
 
 @cache
@@ -119,7 +119,7 @@ def _described(folder: Path, isa: str) -> tuple[Mapping[str, Any], ...]:
 
 
 @cache
-def _own_names(isa: str, arch: str) -> Mapping[str, Mapping[str, str]]:
+def own_names(isa: str, arch: str) -> Mapping[str, Mapping[str, str]]:
     """Mnemonics by format and opcode number, where a processor's differ from tinygrad's."""
     data = json.loads(Path(__file__).with_name("mnemonics.json").read_text(encoding="utf-8"))
     found: dict[str, dict[str, str]] = {}

@@ -1,0 +1,1 @@
+"""CDNA code objects executed on the CPU, and checked while they run."""

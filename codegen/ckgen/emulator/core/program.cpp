@@ -1,0 +1,74 @@
+#include "program.hpp"
+
+#include "decode.hpp"
+#include "launch.hpp"
+#include "wave.hpp"
+
+namespace ckgen::emu {
+namespace {
+
+void not_executed(Wave& wave, const Inst& inst) {
+  wave.launch->findings.add(Rule::unsupported, wave, inst, -1, "this opcode is not executed");
+  wave.status = WaveStatus::ended;
+}
+
+void end_of_code(Wave& wave, const Inst& inst) {
+  wave.launch->findings.add(Rule::bad_code, wave, inst, -1, "no instruction begins here");
+  wave.status = WaveStatus::ended;
+}
+
+}  // namespace
+
+Footprint footprint_of(const Inst& inst, std::uint16_t traits) {
+  Footprint found;
+  const auto read = [&](const Operand& one) {
+    if (one.present() && one.code != kLiteral && (one.scalar() || one.vector())) found.reads[found.read_count++] = one;
+  };
+  for (const Operand& one : inst.src) read(one);
+  read(inst.base);
+  read(inst.soffset);
+  for (const Operand& one : inst.scale) {
+    if (found.read_count < found.reads.size()) read(one);
+  }
+  if ((traits & kReadsDestination) != 0 && found.read_count < found.reads.size()) read(inst.dst);
+  if ((traits & kReadsVcc) != 0 && found.read_count < found.reads.size()) read({kVccLo, 2, Number::bits});
+  for (const Operand& one : {inst.dst, inst.sdst}) {
+    if (one.present()) found.writes[found.write_count++] = one;
+  }
+  return found;
+}
+
+Program Program::bind(std::span<const std::uint8_t> text, std::uint32_t start, std::uint32_t entry,
+                      const OpTable& table, bool checked) {
+  static const OpInfo kNothing{Format::sopp, 0, "(no instruction)", {}};
+  Program program;
+  program.start = start;
+  program.index_of.assign(text.size() / 4, -1);
+  std::size_t at = 0;
+  Inst inst;
+  while (decode(text, at, start + static_cast<std::uint32_t>(at), table, inst)) {
+    const Semantics* known = find_semantics(inst.op->name);
+    inst.run = known == nullptr ? not_executed : checked ? known->checked : known->plain;
+    program.index_of[at / 4] = static_cast<std::int32_t>(program.insts.size());
+    program.insts.push_back(inst);
+    program.traits.push_back(known == nullptr ? std::uint16_t{0} : known->traits);
+    program.footprints.push_back(footprint_of(inst, program.traits.back()));
+    at += inst.bytes;
+  }
+  inst = Inst{};
+  inst.op = &kNothing;
+  inst.run = end_of_code;
+  inst.address = start + static_cast<std::uint32_t>(at);
+  program.insts.push_back(inst);
+  program.traits.push_back(0);
+  program.footprints.push_back({});
+  for (Inst& one : program.insts) {
+    if (one.op->format == Format::sopp || one.op->name == "s_call_b64")
+      one.target = static_cast<std::int32_t>(program.at(std::int64_t{one.address} + 4 + std::int64_t{one.offset} * 4));
+  }
+  const std::int64_t first = program.at(entry);
+  program.entry = first < 0 ? program.insts.size() - 1 : static_cast<std::size_t>(first);
+  return program;
+}
+
+}  // namespace ckgen::emu

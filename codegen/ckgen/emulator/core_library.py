@@ -1,0 +1,118 @@
+"""The core as a shared library: compiled on demand with the host's C++ compiler, kept in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shlex
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+from ckgen.build.amd.place import cache_dir
+from ckgen.model.errors import UsageError
+
+SOURCES = Path(__file__).parent / "core"
+
+FLAGS = (
+    "-std=c++20", "-O3", "-march=native", "-fPIC", "-fvisibility-inlines-hidden", "-ffp-contract=off",
+    "-frounding-math", "-fno-math-errno", "-fno-trapping-math", "-pthread", "-Wall", "-Wextra", "-Wconversion",
+    "-Werror", "-Wno-restrict",
+)  # fmt: skip
+"""Results depend on the float flags: rounding is the emulated mode's, and nothing is contracted. -Wrestrict is wrong
+about std::string in GCC 12 (GCC bug 105651)."""
+
+_INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
+
+
+@cache
+def core_library() -> Path:
+    """The library's path; compiles what its sources, compiler and CPU do not have in the cache yet.
+
+    `$CXX` or g++ compiles; `$CKGEN_EMULATOR_FLAGS` are added (sanitizers). UsageError with the compiler's words.
+    """
+    compiler = shlex.split(os.environ.get("CXX") or "g++")
+    flags = [*FLAGS, *shlex.split(os.environ.get("CKGEN_EMULATOR_FLAGS", ""))]
+    folder = cache_dir() / "emulator"
+    folder.mkdir(parents=True, exist_ok=True)
+    identity = _identity(compiler, flags)
+    sources = sorted(SOURCES.glob("*.cpp"))
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        objects = list(pool.map(lambda source: _object(source, compiler, flags, identity, folder), sources))
+    names = "\n".join(sorted(made.name for made in objects))
+    library = folder / f"libckgen_emulator-{hashlib.sha256((identity + names).encode()).hexdigest()[:16]}.so"
+    if not library.exists():
+        _make([*compiler, *flags, "-shared", *map(str, objects)], library)
+    return library
+
+
+def _object(source: Path, compiler: list[str], flags: list[str], identity: str, folder: Path) -> Path:
+    digest = hashlib.sha256(identity.encode())
+    for name, text in sorted(_texts(source.name).items()):
+        digest.update(f"{name}\0{text}\0".encode())
+    made = folder / f"{source.stem}-{digest.hexdigest()[:16]}.o"
+    if not made.exists():
+        try:
+            _make([*compiler, *flags, "-c", str(source)], made)
+        except UsageError as error:  # DEV-ONLY: remove before release
+            if os.environ.get("CKGEN_EMULATOR_DEV") != "1":
+                raise
+            import sys
+
+            print("left out:", source.name, str(error).splitlines()[1:3], file=sys.stderr)
+            older = sorted(folder.glob(f"{source.stem}-*.o"), key=lambda one: one.stat().st_mtime)
+            if older:
+                return older[-1]
+            empty = folder / f"{source.stem}-empty.o"
+            subprocess.run([*compiler, "-c", "-x", "c++", "/dev/null", "-o", str(empty)], check=True)
+            return empty
+    return made
+
+
+def _texts(name: str) -> dict[str, str]:
+    """A source and the headers beside it that it includes, by name."""
+    found: dict[str, str] = {}
+    wanted = [name]
+    while wanted:
+        one = wanted.pop()
+        if one not in found and (SOURCES / one).is_file():
+            found[one] = (SOURCES / one).read_text(encoding="utf-8")
+            wanted += _INCLUDE.findall(found[one])
+    return found
+
+
+def _make(command: list[str], target: Path) -> None:
+    """Runs a compiler that writes `target`, which appears whole or not at all."""
+    descriptor, name = tempfile.mkstemp(dir=target.parent, suffix=target.suffix)
+    os.close(descriptor)
+    try:
+        done = subprocess.run([*command, "-o", name], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise UsageError(f"the emulator does not compile: {shlex.join(command)}\n{done.stderr.strip()}")
+        os.chmod(name, 0o755)
+        os.replace(name, target)
+    except OSError as error:
+        raise UsageError(f"the emulator needs a C++ compiler ({shlex.join(command[:1])}): {error}") from error
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _identity(compiler: list[str], flags: list[str]) -> str:
+    try:
+        version = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise UsageError(f"the emulator needs a C++ compiler ({compiler[0]}): {error}") from error
+    return "\n".join([version.splitlines()[0], *flags, _cpu()])
+
+
+def _cpu() -> str:
+    """What -march=native depends on."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor()
+    return next((line for line in text.splitlines() if line.startswith("flags")), platform.processor())

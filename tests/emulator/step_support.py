@@ -1,0 +1,130 @@
+"""Instructions for the emulator from assembler text, and whole kernels from it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amd_support import amd_toolchain
+from ckgen.build.inspect.elf import Source, read_elf
+from ckgen.emulator.core import Chip, Emulator, Options, Run
+from ckgen.emulator.isa import isa_text
+
+CHIPS = {
+    "gfx90a": Chip("gfx90a", 104, 1, 65536),
+    "gfx942": Chip("gfx942", 304, 8, 65536),
+    "gfx950": Chip("gfx950", 256, 8, 163840),
+}
+
+_PROGBITS = 1  # .text is an object's first
+
+_KERNEL = """
+.text
+.globl k
+.p2align 8
+.type k,@function
+k:
+{body}
+s_endpgm
+.Lend:
+.size k, .Lend-k
+.rodata
+.p2align 6
+.amdhsa_kernel k
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_system_sgpr_workgroup_id_x 1
+  .amdhsa_system_sgpr_workgroup_id_y 1
+  .amdhsa_system_sgpr_workgroup_id_z 1
+  .amdhsa_system_vgpr_workitem_id 2
+  .amdhsa_group_segment_fixed_size {lds}
+  .amdhsa_kernarg_size {kernarg}
+  .amdhsa_next_free_vgpr {vgprs}
+  .amdhsa_next_free_sgpr 96
+  .amdhsa_accum_offset {accum}
+.end_amdhsa_kernel
+.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.target: amdgcn-amd-amdhsa--{arch}
+amdhsa.kernels:
+  - .name: k
+    .symbol: k.kd
+    .kernarg_segment_size: {kernarg}
+    .group_segment_fixed_size: {lds}
+    .private_segment_fixed_size: 0
+    .kernarg_segment_align: 8
+    .wavefront_size: 64
+    .sgpr_count: 96
+    .vgpr_count: {vgprs}
+    .max_flat_workgroup_size: 1024
+...
+.end_amdgpu_metadata
+"""
+
+
+def table(arch: str) -> str:
+    """The opcode table of an arch."""
+    decoder = amd_toolchain().decoder
+    assert decoder is not None
+    return isa_text(decoder, arch)
+
+
+@cache
+def emulator(arch: str) -> Emulator:
+    """A chip of that arch, one per process; tests remove the memory that they add."""
+    return Emulator(CHIPS[arch], table(arch))
+
+
+@cache
+def assemble(text: str, arch: str) -> bytes:
+    """The machine code of assembler lines."""
+    return _section(_assembled(".text\n" + text, arch, link=False))
+
+
+@cache
+def kernel(body: str, arch: str, *, lds: int = 0, kernarg: int = 64, vgprs: int = 256) -> bytes:
+    """A code object whose kernel `k` runs the lines, then ends. s[0:1] kernarg, s2, s3, s4 workgroup, v0 work item."""
+    values = {"body": body, "arch": arch, "lds": lds, "kernarg": kernarg, "vgprs": vgprs}
+    return _assembled(_KERNEL.format(accum=min(vgprs, 256) & ~3, **values), arch, link=True)
+
+
+def arguments(*values: int | NDArray[Any]) -> bytes:
+    """Eight bytes per argument; an array stands for its address."""
+    words = [value if isinstance(value, int) else value.ctypes.data for value in values]
+    return np.array(words, np.uint64).tobytes()
+
+
+def launch(code: bytes, arch: str, grid: Sequence[int], block: int, args: bytes, options: Options | None = None) -> Run:
+    """Runs kernel `k` of a code object."""
+    chip = emulator(arch)
+    module = chip.load(code)
+    try:
+        return chip.launch(module, "k", [*grid, 1, 1][:3], [block, 1, 1], args, options or Options())
+    finally:
+        chip.unload(module)
+
+
+def _assembled(text: str, arch: str, *, link: bool) -> bytes:
+    toolchain = amd_toolchain()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "k.s").write_text(text, encoding="utf-8")
+        commands = [(*toolchain.assemble(arch), "-o", "k.o", "k.s")]
+        if link:
+            commands.append((*toolchain.link(), "-o", "k.co", "k.o"))
+        for command in commands:
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+        return (folder / ("k.co" if link else "k.o")).read_bytes()
+
+
+def _section(data: bytes) -> bytes:
+    text = next(section for section in read_elf(Source("k.o", data)).sections if section.kind == _PROGBITS)
+    return data[text.offset : text.offset + text.size]
