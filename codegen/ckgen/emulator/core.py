@@ -253,7 +253,11 @@ class Emulator:
     ) -> Run:
         """Runs a kernel to its end; `grid` in workgroups. UsageError for what cannot be launched at all."""
         dispatch = _DispatchC(
-            (_U32 * 3)(*grid), (_U32 * 3)(*block), dynamic_lds, ctypes.cast(args, _PTR).value, len(args)
+            (_U32 * 3)(*grid),
+            (_U32 * 3)(*block),
+            dynamic_lds,
+            ctypes.cast(ctypes.c_char_p(args), _PTR).value,
+            len(args),
         )
         result, report = _ResultC(), _PTR()
         self._done(
@@ -265,7 +269,7 @@ class Emulator:
                 ctypes.byref(_options(options)),
                 ctypes.byref(result),
                 ctypes.byref(report),
-            )  # fmt: skip
+            )
         )
         return self._run(result, report)
 
@@ -286,7 +290,7 @@ class Emulator:
                 ctypes.byref(state),
                 ctypes.byref(result),
                 ctypes.byref(report),
-            )  # fmt: skip
+            )
         )
         wave.mode, wave.scc = state.mode, state.scc
         return self._run(result, report)
@@ -326,7 +330,7 @@ class Emulator:
                     one.wave,
                     one.lane,
                     one.count,
-                )  # fmt: skip
+                )
             )
         self._core.ckgen_emu_report_free(report)
         by_class = dict(zip(CLASSES, result.by_class, strict=True))

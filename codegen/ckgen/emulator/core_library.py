@@ -93,8 +93,8 @@ def _make(command: list[str], target: Path) -> None:
         done = subprocess.run([*command, "-o", name], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise UsageError(f"the emulator does not compile: {shlex.join(command)}\n{done.stderr.strip()}")
-        os.chmod(name, 0o755)
-        os.replace(name, target)
+        Path(name).chmod(0o755)
+        Path(name).replace(target)
     except OSError as error:
         raise UsageError(f"the emulator needs a C++ compiler ({shlex.join(command[:1])}): {error}") from error
     finally:
