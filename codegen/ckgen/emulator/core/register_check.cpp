@@ -104,7 +104,7 @@ void note_writes(Wave& wave, const Footprint& footprint, std::uint16_t traits, L
     for (unsigned part = 0; part < one.dwords; ++part) {
       if (one.vector()) {
         const unsigned row = one.row() + part;
-        if (row < kVectorRegisters) wave.shadow.written[row] |= lanes;
+        if (row < kVectorRegisters && (traits & kNotesWrites) == 0) wave.shadow.written[row] |= lanes;
       } else if (one.code + part < kConstants) {
         wave.shadow.scalar_written[one.code + part] = true;
       }

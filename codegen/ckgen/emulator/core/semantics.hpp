@@ -18,6 +18,7 @@ enum Trait : std::uint16_t {
   kReadsVcc = 16,         // without naming it
   kMatrix = 32,
   kBranch = 64,
+  kNotesWrites = 128,  // its checked handler tells the shadow which vector registers it wrote, and in which lanes
 };
 
 struct Semantics {
