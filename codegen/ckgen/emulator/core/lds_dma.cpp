@@ -1,0 +1,111 @@
+#include "lds_dma.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "launch.hpp"
+#include "lds_access.hpp"
+
+namespace ckgen::emu {
+namespace {
+
+/// Whether the adversary lets this instruction's data come as late as it may (splitmix64 over what identifies it).
+bool comes_late(const Wave& wave, const Inst& inst, std::uint32_t number) {
+  const std::uint64_t seed = wave.launch->options.seed;
+  if (seed == 0 || number == 0) return false;
+  std::uint64_t mixed = seed * 0x9e3779b97f4a7c15 + wave.group->linear;
+  for (const std::uint64_t part : {std::uint64_t{wave.index}, std::uint64_t{number}, std::uint64_t{inst.address}}) {
+    mixed = (mixed ^ part) * 0xbf58476d1ce4e5b9;
+    mixed ^= mixed >> 29;
+  }
+  return (mixed >> 40 & 1) != 0;
+}
+
+}  // namespace
+
+DmaWrites& DmaQueue::entry(const Wave& wave, const Inst& inst, unsigned lane, unsigned bytes, std::uint32_t number) {
+  Entries& entries = waves_[wave.index % kGroupWaves];
+  if (!entries.empty()) {
+    LdsAccess& last = entries.back()->access;
+    if (last.number == number && last.inst == &inst && last.bytes == bytes && (last.lanes >> lane & 1) == 0)
+      return *entries.back();
+  }
+  if (free_.empty()) free_.push_back(std::make_unique<DmaWrites>());
+  entries.push_back(std::move(free_.back()));
+  free_.pop_back();
+  DmaWrites& made = *entries.back();
+  made.landed = false;
+  made.access.inst = &inst;
+  made.access.lanes = 0;
+  made.access.number = number;
+  made.access.bytes = static_cast<std::uint8_t>(bytes);
+  made.access.touch = Touch::write;
+  made.access.carried = false;
+  return made;
+}
+
+void DmaQueue::land(const Wave& wave, std::uint32_t number) {
+  std::uint8_t* bytes = wave.group->lds.bytes.data();
+  for (auto& entry : waves_[wave.index % kGroupWaves]) {
+    const LdsAccess& access = entry->access;
+    if (entry->landed || access.number > number) continue;
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      if ((access.lanes >> lane & 1) != 0) std::memcpy(bytes + access.at[lane], entry->data[lane], access.bytes);
+    }
+    entry->landed = true;
+  }
+}
+
+void DmaQueue::retire(const Wave& wave, LdsChecks* checks) {
+  Entries& entries = waves_[wave.index % kGroupWaves];
+  std::size_t done = 0;
+  while (done < entries.size() && entries[done]->access.number <= wave.waits.vm_done) ++done;
+  if (done == 0) return;
+  if (checks != nullptr) {
+    for (std::size_t i = 0; i < done; ++i) checks->dma_waited(wave, entries[i]->access);
+  }
+  const auto end = entries.begin() + static_cast<std::ptrdiff_t>(done);
+  std::move(entries.begin(), end, std::back_inserter(free_));
+  entries.erase(entries.begin(), end);
+}
+
+const DmaWrites* DmaQueue::covering(std::uint32_t byte, unsigned& wave) const noexcept {
+  for (wave = 0; wave < kGroupWaves; ++wave) {
+    const Entries& entries = waves_[wave];
+    for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+      if (covers((*entry)->access, byte)) return entry->get();
+    }
+  }
+  return nullptr;
+}
+
+void lds_dma_write(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t lds_address, const std::uint8_t* bytes,
+                   unsigned count, std::uint32_t vm_number) {
+  Lds& lds = wave.group->lds;
+  if (lds_inside(wave, inst, &lds_address, 1, count, lane) == 0) return;
+  wave.group->stats.lds_written += count;
+  const bool checked = wave.launch->options.checked && vm_number != 0;
+  const bool late = comes_late(wave, inst, vm_number);
+  if (!late) {
+    if (lds.dma) lds.dma->land(wave, vm_number - 1);
+    std::memcpy(lds.bytes.data() + lds_address, bytes, count);
+    if (!checked) return;
+  }
+  if (!lds.dma) lds.dma = std::make_unique<DmaQueue>();
+  DmaWrites& entry = lds.dma->entry(wave, inst, lane, count, vm_number);
+  if (checked) lds_checks(wave).dma_issued(wave, inst, lane, lds_address, count);
+  entry.landed = !late;
+  entry.access.lanes |= LaneMask{1} << lane;
+  entry.access.at[lane] = lds_address;
+  std::memcpy(entry.data[lane], bytes, count);
+}
+
+void land_dma(Wave& wave) {
+  Lds& lds = wave.group->lds;
+  if (!lds.dma) return;
+  const bool ended = wave.status == WaveStatus::ended;
+  lds.dma->land(wave, ended ? wave.waits.vm_issued : wave.waits.vm_done);
+  lds.dma->retire(wave, lds.checks.get());
+}
+
+}  // namespace ckgen::emu
