@@ -1,0 +1,312 @@
+#include "global_order.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "launch.hpp"
+
+namespace ckgen::emu {
+namespace {
+
+// A record: epoch 10 bits, wave 26, operation 22, bytes of the dword 4, 1 unused, written through 1.
+constexpr unsigned kWaveAt = 28, kEpochAt = 54, kNumberAt = 6, kBytesAt = 2;
+constexpr std::uint32_t kEpochs = (1u << 10) - 1, kWaves = (1u << 26) - 1, kNumbers = (1u << 22) - 1;
+
+std::uint32_t epoch_of(std::uint64_t record) {
+  return static_cast<std::uint32_t>(record >> kEpochAt);
+}
+std::uint32_t wave_of(std::uint64_t record) {
+  return static_cast<std::uint32_t>(record >> kWaveAt) & kWaves;
+}
+std::uint32_t number_of(std::uint64_t record) {
+  return static_cast<std::uint32_t>(record >> kNumberAt) & kNumbers;
+}
+bool through(std::uint64_t record) {
+  return (record & 1) != 0;
+}
+std::uint64_t bytes_of(std::uint64_t record) {
+  return record & (std::uint64_t{15} << kBytesAt);
+}
+
+std::uint32_t name_of(const Wave& wave) {
+  return (wave.group->linear * kMostWaves + wave.index) & kWaves;
+}
+
+std::uint64_t read(const std::uint64_t& word) noexcept {
+  return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(word)).load(std::memory_order_relaxed);
+}
+void write(std::uint64_t& word, std::uint64_t value) noexcept {
+  std::atomic_ref<std::uint64_t>(word).store(value, std::memory_order_relaxed);
+}
+
+SharedClock joined(const SharedClock& a, const SharedClock& b) {
+  if (!a || a == b) return b;
+  if (!b) return a;
+  auto both = std::make_shared<Clock>();
+  both->entries.reserve(a->entries.size() + b->entries.size());
+  auto left = a->entries.begin();
+  auto right = b->entries.begin();
+  bool more = false;  // than `a` knows
+  while (left != a->entries.end() || right != b->entries.end()) {
+    if (right == b->entries.end() || (left != a->entries.end() && left->wave < right->wave)) {
+      both->entries.push_back(*left++);
+    } else if (left == a->entries.end() || right->wave < left->wave) {
+      both->entries.push_back(*right++);
+      more = true;
+    } else {
+      both->entries.push_back(
+          {left->wave, std::max(left->flushed, right->flushed), std::max(left->completed, right->completed)});
+      more = more || right->flushed > left->flushed || right->completed > left->completed;
+      ++left;
+      ++right;
+    }
+  }
+  return more ? both : a;
+}
+
+template <class Visit>
+void each_lane(std::uint64_t lanes, Visit visit) {
+  for (; lanes != 0; lanes &= lanes - 1) visit(static_cast<unsigned>(std::countr_zero(lanes)));
+}
+
+bool picks_up(const Inst& inst) {
+  const std::string_view name = inst.op->name;
+  const bool vector =
+      inst.op->format == Format::flat || inst.op->format == Format::global || inst.op->format == Format::mubuf;
+  if (!vector) return false;
+  if (name.find("_atomic") != std::string_view::npos) return inst.dst.present();
+  return name.find("_load") != std::string_view::npos && inst.sc1;
+}
+
+}  // namespace
+
+const Clock::Entry* Clock::find(std::uint32_t wave) const noexcept {
+  const auto found = std::lower_bound(entries.begin(), entries.end(), wave,
+                                      [](const Entry& one, std::uint32_t name) { return one.wave < name; });
+  return found == entries.end() || found->wave != wave ? nullptr : &*found;
+}
+
+void GlobalOrder::begin(const Launch& launch) {
+  enabled_ = launch.options.checked && launch.chip.arch != "gfx90a";
+  synchronises_ = std::any_of(launch.program.insts.begin(), launch.program.insts.end(), picks_up);
+  epoch_.store(launch.memory.next_epoch(kEpochs), std::memory_order_release);
+}
+
+std::uint64_t GlobalOrder::stamp(const Wave& wave, std::uint32_t number, Access access) {
+  std::uint32_t epoch = epoch_.load(std::memory_order_acquire);
+  if (epoch == 0) {
+    std::call_once(begun_, [&] { begin(*wave.launch); });
+    epoch = epoch_.load(std::memory_order_acquire);
+  }
+  if (!enabled_) return 0;
+  const bool past_caches = access == Access::scoped_store || access == Access::atomic;
+  return std::uint64_t{epoch} << kEpochAt | std::uint64_t{name_of(wave)} << kWaveAt |
+         std::uint64_t{std::min(number, kNumbers)} << kNumberAt | std::uint64_t{past_caches};
+}
+
+void GlobalOrder::check(Wave& wave, const Inst& inst, unsigned lane, Allocation& allocation, std::uint64_t address,
+                        unsigned bytes, Access access, std::uint64_t stamp, const std::uint8_t* data) {
+  std::uint64_t* word = allocation.order_words() + 2 * allocation.dword(address);
+  const std::uint64_t owner = stamp >> kWaveAt;
+  const std::uint32_t epoch = epoch_of(stamp);
+  const bool reads = access == Access::load || access == Access::scoped_load;
+  const auto foreign = [&](std::uint64_t record, std::uint64_t mask) {
+    return epoch_of(record) == epoch && record >> kWaveAt != owner && (record & mask) != 0;
+  };
+  const std::uint64_t end = address + bytes;
+  for (std::uint64_t at = address & ~std::uint64_t{3}; at < end; at += 4, word += 2) {
+    std::uint64_t mask = std::uint64_t{15} << kBytesAt;
+    if (at < address) mask &= mask << (address - at);
+    if (at + 4 > end) mask &= (std::uint64_t{15} << kBytesAt) >> (at + 4 - end);
+    const std::uint64_t writer = read(word[0]);
+    const bool conflicts = foreign(writer, mask) || (!reads && foreign(read(word[1]), mask));
+    if (conflicts && (data == nullptr || std::memcmp(reinterpret_cast<const void*>(address), data, bytes) != 0)) {
+      if (foreign(writer, mask)) examine(wave, inst, lane, at, writer, Against::writer, access);
+      if (!reads && foreign(read(word[1]), mask)) examine(wave, inst, lane, at, read(word[1]), Against::reader, access);
+    }
+    if (access == Access::load) {
+      write(word[1], stamp | mask);
+    } else if (!reads) {
+      const bool own = writer >> kWaveAt == owner && through(writer) == through(stamp);
+      write(word[0], stamp | mask | (own ? bytes_of(writer) : 0));
+    }
+  }
+}
+
+GroupOrder& GlobalOrder::order_of(Workgroup& group) {
+  if (group.order.linear != group.linear) {
+    group.order = GroupOrder{};
+    group.order.linear = group.linear;
+  }
+  return group.order;
+}
+
+WaveOrder& GlobalOrder::active(Wave& wave) {
+  GroupOrder& group = order_of(*wave.group);
+  if (group.waves.empty()) group.waves.resize(kMostWaves);
+  WaveOrder& order = group.waves[wave.index % kMostWaves];
+  settle(wave, order);
+  return order;
+}
+
+/// Takes in what the wave's waits have made true by now.
+void GlobalOrder::settle(Wave& wave, WaveOrder& order) {
+  const std::uint32_t done = wave.waits.vm_done;
+  if (order.write_back != 0 && done >= order.write_back) {
+    for (unsigned i = 0; i < kMostWaves; ++i) order.flushed[i] = std::max(order.flushed[i], order.covered[i]);
+    order.write_back = 0;
+  }
+  std::erase_if(order.pending, [&](const WaveOrder::Pending& one) {
+    if (one.number > done) return false;
+    order.seen = joined(order.seen, one.clock);
+    return true;
+  });
+}
+
+/// What whoever sees the wave's next sc1 store or atomic may rely on; null: nothing.
+SharedClock GlobalOrder::released(Wave& wave) {
+  const WaveOrder& order = active(wave);
+  const GroupOrder& group = order_of(*wave.group);
+  auto own = std::make_shared<Clock>();
+  const std::uint32_t first = name_of(wave) - wave.index;
+  for (std::uint32_t i = 0; i < kMostWaves; ++i) {
+    const std::uint32_t completed = i == wave.index ? wave.waits.vm_done : group.arrived[i];
+    if (completed != 0 || order.flushed[i] != 0) own->entries.push_back({first + i, order.flushed[i], completed});
+  }
+  return joined(order.seen, own->entries.empty() ? nullptr : own);
+}
+
+void GlobalOrder::publish(Wave& wave, const std::uint64_t* addresses, std::uint64_t lanes, bool replaces) {
+  if (!enabled_ || !synchronises_) return;
+  const SharedClock clock = released(wave);
+  const std::lock_guard lock(mutex_);
+  each_lane(lanes, [&](unsigned lane) {
+    const std::uint64_t address = addresses[lane];
+    if (clock) {
+      SharedClock& at = published_[address];
+      at = replaces ? clock : joined(at, clock);
+    } else if (replaces) {
+      published_.erase(address);
+    }
+  });
+}
+
+void GlobalOrder::pick_up(Wave& wave, const std::uint64_t* addresses, std::uint64_t lanes, std::uint32_t number) {
+  if (!enabled_) return;
+  const std::lock_guard lock(mutex_);
+  if (published_.empty()) return;
+  const void* last = nullptr;
+  each_lane(lanes, [&](unsigned lane) {
+    const auto found = published_.find(addresses[lane]);
+    if (found == published_.end() || found->second.get() == last) return;
+    last = found->second.get();
+    active(wave).pending.push_back({number, found->second});
+  });
+}
+
+void GlobalOrder::write_back(Wave& wave, std::uint32_t number) {
+  if (!enabled_) return;
+  WaveOrder& order = active(wave);
+  order.write_back = number;
+  order.covered = order_of(*wave.group).arrived;
+  order.covered[wave.index % kMostWaves] = number;
+}
+
+void GlobalOrder::invalidate(Wave& wave) {
+  if (!enabled_) return;
+  WaveOrder& order = active(wave);
+  order.fresh = order.seen;
+}
+
+void GlobalOrder::scalar_invalidate(Wave& wave) {
+  order_of(*wave.group).scalar_invalidated |= 1u << wave.index % kMostWaves;
+}
+
+void GlobalOrder::at_barrier(Workgroup& group) {
+  if (epoch_.load(std::memory_order_acquire) == 0 || !enabled_) return;
+  GroupOrder& order = order_of(group);
+  for (const auto& wave : group.waves) order.arrived[wave->index % kMostWaves] = wave->waits.vm_done;
+  if (order.waves.empty()) return;
+  WaveOrder all;
+  for (const auto& wave : group.waves) {
+    WaveOrder& one = active(*wave);
+    all.seen = joined(all.seen, one.seen);
+    all.fresh = joined(all.fresh, one.fresh);
+    for (unsigned i = 0; i < kMostWaves; ++i) all.flushed[i] = std::max(all.flushed[i], one.flushed[i]);
+  }
+  for (WaveOrder& one : order.waves) {
+    one.seen = all.seen;
+    one.fresh = all.fresh;
+    one.flushed = all.flushed;
+  }
+}
+
+void GlobalOrder::scalar_load(Wave& wave, const Inst& inst, Allocation& allocation, std::uint64_t address) {
+  const std::uint64_t own = stamp(wave, wave.waits.vm_issued, Access::load);
+  if (own == 0) return;
+  const std::uint64_t writer = read(allocation.order_words()[2 * allocation.dword(address)]);
+  if (epoch_of(writer) != epoch_of(own)) return;
+  if ((order_of(*wave.group).scalar_invalidated >> wave.index % kMostWaves & 1) == 0) {
+    wave.launch->findings.add(
+        Rule::global_race, wave, inst, -1,
+        "reads through the scalar cache what wave " + std::to_string(wave_of(writer) % kMostWaves) + " of workgroup " +
+            std::to_string(wave_of(writer) / kMostWaves) + " wrote in this launch: no s_dcache_inv");
+  } else if (writer >> kWaveAt != own >> kWaveAt) {
+    examine(wave, inst, 0, address, writer, Against::writer, Access::load);
+  }
+}
+
+/// Whether another wave's access, `record`, is ordered before this one; a finding if not.
+void GlobalOrder::examine(Wave& wave, const Inst& inst, unsigned lane, std::uint64_t address, std::uint64_t record,
+                          Against against, Access access) {
+  const bool wrote = against == Against::writer;
+  const bool scoped = access == Access::scoped_load || access == Access::scoped_store || access == Access::atomic;
+  if (wrote && scoped && through(record)) return;
+  GroupOrder& group = order_of(*wave.group);
+  const std::uint32_t name = wave_of(record), number = number_of(record);
+  const bool same_group = name / kMostWaves == name_of(wave) / kMostWaves;
+  if (same_group && number <= group.arrived[name % kMostWaves]) return;
+
+  const WaveOrder* order = nullptr;
+  if (!group.waves.empty()) order = &active(wave);
+  const auto known = [&](const SharedClock& clock) -> const Clock::Entry* {
+    return clock ? clock->find(name) : nullptr;
+  };
+  const Clock::Entry* seen = order == nullptr ? nullptr : known(order->seen);
+  const Clock::Entry* fresh = order == nullptr ? nullptr : known(order->fresh);
+  const bool flush = wrote && !through(record);
+  const auto covers = [&](const Clock::Entry* entry, bool flushed) {
+    return entry != nullptr && (flushed ? entry->flushed : entry->completed) >= number;
+  };
+  if (covers(access == Access::load ? fresh : seen, flush)) return;
+
+  std::string missing;
+  const auto waiting = [&] {
+    return order != nullptr &&
+           std::any_of(order->pending.begin(), order->pending.end(),
+                       [&](const WaveOrder::Pending& one) { return covers(known(one.clock), flush); });
+  };
+  if (same_group) {
+    missing = "no s_waitcnt vmcnt(0) of that wave and barrier between";
+  } else if (covers(seen, flush)) {
+    missing = "the acquire has no buffer_inv sc1 after its s_waitcnt vmcnt(0)";
+  } else if (waiting()) {
+    missing = "the load that acquires it has no s_waitcnt vmcnt(0) behind it";
+  } else if (covers(seen, false)) {
+    missing = "the release had no buffer_wbl2 sc1 and s_waitcnt vmcnt(0) behind that write";
+  } else if (seen != nullptr) {
+    missing = "the release came before that access was complete: no s_waitcnt vmcnt(0)";
+  } else {
+    missing = "no release of that workgroup at device scope is acquired here";
+  }
+  const bool writes = access == Access::store || access == Access::scoped_store || access == Access::atomic;
+  wave.launch->findings.add(Rule::global_race, wave, inst, static_cast<int>(lane),
+                            std::string(writes ? "writes" : "reads") + " the dword at " +
+                                wave.launch->memory.place(address, 4) + ", which wave " +
+                                std::to_string(name % kMostWaves) + " of workgroup " +
+                                std::to_string(name / kMostWaves) + (wrote ? " wrote: " : " reads: ") + missing);
+}
+
+}  // namespace ckgen::emu

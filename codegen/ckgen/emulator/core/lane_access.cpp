@@ -1,0 +1,173 @@
+#include "lane_access.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace ckgen::emu {
+namespace {
+
+constexpr unsigned kMostBytes = 16;
+
+bool writes(Access access) {
+  return access == Access::store || access == Access::scoped_store || access == Access::atomic;
+}
+bool reads(Access access) {
+  return access != Access::store && access != Access::scoped_store;
+}
+
+void outside(Wave& wave, const Inst& inst, unsigned lane, std::uint64_t address, unsigned bytes, Access access) {
+  wave.launch->findings.add(
+      Rule::out_of_bounds, wave, inst, static_cast<int>(lane),
+      std::string(writes(access) ? "written: " : "read: ") + wave.launch->memory.place(address, bytes));
+}
+
+/// One instruction's checks of what lies inside of allocations.
+class Inspector {
+ public:
+  Inspector(Wave& wave, const Inst& inst, const Touching& touching)
+      : wave_(wave),
+        inst_(inst),
+        touching_(touching),
+        stamp_(wave.launch->order.stamp(wave, touching.number, touching.access)) {}
+
+  void inspect(Allocation& allocation, unsigned lane, std::uint64_t address, unsigned bytes) {
+    if (reads(touching_.access) && allocation.written) check_written(allocation, lane, address, bytes);
+    if (writes(touching_.access)) allocation.mark_written(address, bytes);
+    if (stamp_ == 0) return;
+    alignas(16) std::uint8_t data[kMostBytes];
+    const bool stores = touching_.rows != nullptr;
+    if (stores) stored_bytes(lane, bytes, data);
+    wave_.launch->order.check(wave_, inst_, lane, allocation, address, bytes, touching_.access, stamp_,
+                              stores ? data : nullptr);
+  }
+
+ private:
+  void check_written(const Allocation& allocation, unsigned lane, std::uint64_t address, unsigned bytes) {
+    const unsigned written = allocation.written_bytes(address, bytes);
+    if (written == bytes || reported_) return;
+    reported_ = true;
+    wave_.launch->findings.add(
+        Rule::uninitialised, wave_, inst_, static_cast<int>(lane),
+        "nothing has written byte " + std::to_string(written) + " of " + wave_.launch->memory.place(address, bytes));
+  }
+
+  void stored_bytes(unsigned lane, unsigned bytes, std::uint8_t* data) const {
+    for (unsigned at = 0; at < bytes; at += 4) {
+      const std::uint32_t value = touching_.rows[at / 4][lane] >> touching_.shift;
+      std::memcpy(data + at, &value, sizeof value);
+    }
+  }
+
+  Wave& wave_;
+  const Inst& inst_;
+  const Touching& touching_;
+  std::uint64_t stamp_;
+  bool reported_ = false;
+};
+
+}  // namespace
+
+template <bool Checked>
+void admit(Wave& wave, const Inst& inst, LaneAccess& access, unsigned size, const Touching& touching) {
+  const LaneMask wanted = access.lanes | access.partial;
+  if (wanted == 0) return;
+  Memory& memory = wave.launch->memory;
+  const bool stores = writes(touching.access);
+  const unsigned first = static_cast<unsigned>(std::countr_zero(wanted));
+  Allocation* one = memory.find(access.address[first], 1);
+  if (one != nullptr && access.partial == 0 && (one->writable || !stores) && one->bytes >= size) {
+    const std::uint64_t base = one->base, limit = one->bytes - size;
+    std::uint64_t farthest = 0;
+    for (unsigned lane = 0; lane < kLanes; ++lane) farthest = std::max(farthest, access.address[lane] - base);
+    if (farthest <= limit) {
+      if constexpr (Checked) {
+        Inspector inspector(wave, inst, touching);
+        for_each_lane(access.lanes, [&](unsigned lane) { inspector.inspect(*one, lane, access.address[lane], size); });
+      }
+      return;
+    }
+  }
+  // Some lane is elsewhere: each by itself.
+  Inspector inspector(wave, inst, touching);
+  bool reported = false;
+  LaneMask refused = 0;
+  for_each_lane(wanted, [&](unsigned lane) {
+    const std::uint64_t address = access.address[lane];
+    const unsigned bytes = (access.partial >> lane & 1) != 0 ? 4u * access.dwords[lane] : size;
+    if (one == nullptr || !one->holds(address, bytes)) one = memory.find(address, bytes);
+    if (one == nullptr || (stores && !one->writable)) {
+      refused |= LaneMask{1} << lane;
+      if (!reported) outside(wave, inst, lane, address, bytes, touching.access);
+      reported = true;
+    } else if constexpr (Checked) {
+      inspector.inspect(*one, lane, address, bytes);
+    }
+  });
+  access.lanes &= ~refused;
+  access.partial &= ~refused;
+}
+
+template <bool Checked>
+void admit_scratch(Wave& wave, const Inst& inst, LaneAccess& access, const std::uint32_t* offset, LaneMask lanes,
+                   unsigned size, Access touch) {
+  const std::uint32_t segment = wave.launch->kernel.scratch_bytes;
+  const std::uint64_t base = reinterpret_cast<std::uint64_t>(wave.scratch);
+  if constexpr (Checked) {
+    if (!wave.scratch_written && segment != 0)
+      wave.scratch_written.reset(new std::uint8_t[std::size_t{segment} * kLanes]());
+  }
+  bool reported = false, reported_unwritten = false;
+  for_each_lane(lanes, [&](unsigned lane) {
+    const std::uint32_t at = offset[lane];
+    if (at > segment || segment - at < size || wave.scratch == nullptr) {
+      if (!reported) {
+        wave.launch->findings.add(Rule::out_of_bounds, wave, inst, static_cast<int>(lane),
+                                  std::to_string(size) + " bytes at " + std::to_string(static_cast<std::int32_t>(at)) +
+                                      " of a private segment of " + std::to_string(segment) + " bytes");
+      }
+      reported = true;
+      return;
+    }
+    access.address[lane] = base + std::uint64_t{segment} * lane + at;
+    access.lanes |= LaneMask{1} << lane;
+    if constexpr (Checked) {
+      std::uint8_t* written = wave.scratch_written.get() + std::size_t{segment} * lane + at;
+      if (writes(touch)) {
+        std::memset(written, 1, size);
+      } else if (const void* gap = std::memchr(written, 0, size); gap != nullptr && !reported_unwritten) {
+        reported_unwritten = true;
+        const auto byte = static_cast<std::size_t>(static_cast<const std::uint8_t*>(gap) - written) + at;
+        wave.launch->findings.add(
+            Rule::uninitialised, wave, inst, static_cast<int>(lane),
+            "nothing has written byte " + std::to_string(byte) + " of this lane's private segment");
+      }
+    }
+  });
+  if (access.lanes == 0) return;
+  const std::uint64_t any = access.address[std::countr_zero(access.lanes)];
+  for_each_lane(~access.lanes, [&](unsigned lane) { access.address[lane] = any; });
+}
+
+void require_alignment(Wave& wave, const Inst& inst, LaneAccess& access, unsigned alignment) {
+  std::uint64_t low = 0;
+  for (unsigned lane = 0; lane < kLanes; ++lane) low |= access.address[lane];
+  if ((low & (alignment - 1)) == 0 || (access.lanes | access.partial) == 0) return;
+  LaneMask wrong = 0;
+  for_each_lane(access.lanes | access.partial, [&](unsigned lane) {
+    if ((access.address[lane] & (alignment - 1)) != 0) wrong |= LaneMask{1} << lane;
+  });
+  if (wrong == 0) return;
+  const unsigned lane = static_cast<unsigned>(std::countr_zero(wrong));
+  wave.launch->findings.add(
+      Rule::misaligned, wave, inst, static_cast<int>(lane),
+      "not a multiple of " + std::to_string(alignment) + ": " + wave.launch->memory.place(access.address[lane], 4));
+  access.lanes &= ~wrong;
+  access.partial &= ~wrong;
+}
+
+template void admit<false>(Wave&, const Inst&, LaneAccess&, unsigned, const Touching&);
+template void admit<true>(Wave&, const Inst&, LaneAccess&, unsigned, const Touching&);
+template void admit_scratch<false>(Wave&, const Inst&, LaneAccess&, const std::uint32_t*, LaneMask, unsigned, Access);
+template void admit_scratch<true>(Wave&, const Inst&, LaneAccess&, const std::uint32_t*, LaneMask, unsigned, Access);
+
+}  // namespace ckgen::emu
