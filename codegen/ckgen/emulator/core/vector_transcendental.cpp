@@ -1,0 +1,124 @@
+// Reciprocals, roots, exponentials, logarithms, sine and cosine.
+// The ISA promises 1 ULP for f32's and f16's exp, log, rcp, rsq and sqrt, about 2^29 ULP for f64's rcp, rsq and sqrt,
+// and no figure for sin and cos. Here each is computed in double and rounded once: correctly rounded but for about one
+// argument in 2^28, so a kernel may differ from the hardware in a last place. f32's flush denormal arguments and
+// results whatever MODE says; f16's do not (LLVM's lowering of these operations scales f32 arguments for that reason).
+#include <array>
+#include <cmath>
+
+#include "vector_parts.hpp"
+
+namespace ckgen::emu {
+namespace {
+
+/// ln(2)^n / n!, for n = 0…13.
+constexpr auto kExp2Series = [] {
+  std::array<double, 14> terms{1.0};
+  for (std::size_t n = 1; n < terms.size(); ++n)
+    terms[n] = terms[n - 1] * 0.693147180559945309417 / static_cast<double>(n);
+  return terms;
+}();
+
+/// 2^x: the power of two of the nearest integer times a Taylor polynomial of 2^f, |f| <= 1/2, whose remainder is below
+/// 2e-16 of the result.
+inline double exp2_of(double x) {
+  const double inside = x != x ? 0.0 : std::min(std::max(x, -1000.0), 1000.0);
+  const double whole = std::nearbyint(inside);
+  double sum = kExp2Series.back();
+  for (std::size_t n = kExp2Series.size() - 1; n-- > 0;) sum = std::fma(sum, inside - whole, kExp2Series[n]);
+  const std::int64_t power = static_cast<std::int64_t>(whole) + 1023;
+  return x != x ? x : sum * std::bit_cast<double>(power << 52);
+}
+constexpr auto kExp = [](double x) { return exp2_of(x); };
+constexpr auto kLog = [](double x) { return std::log2(x); };
+constexpr auto kRcp = [](double x) { return 1.0 / x; };
+constexpr auto kSqrt = [](double x) { return std::sqrt(x); };
+constexpr auto kRsq = [](double x) { return 1.0 / std::sqrt(x); };
+
+constexpr double kTwoPi = 6.28318530717958647692;
+constexpr double kDomain = 256;  // beyond it, sin gives 0 and cos 1 (GCN3 ISA, V_SIN_F32, V_COS_F32)
+
+/// Arguments in turns; those that are a multiple of a quarter give exact results.
+inline double sine(double x) {
+  if (std::isinf(x)) return x - x;
+  if (std::fabs(x) > kDomain) return 0;
+  const double part = x - std::nearbyint(x);
+  if (part == 0 || std::fabs(part) == 0.5) return x == 0 ? x : 0;
+  return std::sin(part * kTwoPi);
+}
+inline double cosine(double x) {
+  if (std::isinf(x)) return x - x;
+  if (std::fabs(x) > kDomain) return 1;
+  const double part = std::fabs(x - std::nearbyint(x));
+  return part == 0.25 ? 0 : std::cos(part * kTwoPi);
+}
+
+template <auto Op>
+[[gnu::noinline]] void lanes_f32(const Row<float>& a, Row<float>& r) noexcept {
+  for (unsigned lane = 0; lane < kLanes; ++lane) r[lane] = static_cast<float>(Op(static_cast<double>(a[lane])));
+}
+template <auto Op>
+[[gnu::noinline]] void lanes_f16(const Row<float>& a, Row<float>& r) noexcept {
+  for (unsigned lane = 0; lane < kLanes; ++lane) r[lane] = narrow_to_odd(Op(static_cast<double>(a[lane])));
+}
+template <auto Op>
+[[gnu::noinline]] void lanes_f64(Row<double>& a) noexcept {
+  for (unsigned lane = 0; lane < kLanes; ++lane) a[lane] = Op(a[lane]);
+}
+
+template <auto Op>
+void f32(Wave& wave, const Inst& inst) {
+  Row<float> a, r;
+  read_f32(wave, inst, 0, a);
+  {
+    const FloatScope scope(kNearestFlushed);
+    lanes_f32<Op>(a, r);
+  }
+  write_f32(wave, inst, r);
+}
+
+template <auto Op>
+void f16(Wave& wave, const Inst& inst) {
+  Row<float> a, r;
+  read_f16(wave, inst, 0, a);
+  {
+    const FloatScope scope(kNearest);
+    lanes_f16<Op>(a, r);
+  }
+  write_f16(wave, inst, r, HighHalf::zero);
+}
+
+template <auto Op>
+void f64(Wave& wave, const Inst& inst) {
+  Row<double> a;
+  read_f64(wave, inst, 0, a);
+  {
+    const FloatScope scope(mxcsr_of_f64(wave.mode));
+    lanes_f64<Op>(a);
+  }
+  write_f64(wave, inst, a);
+}
+
+constexpr auto kSin = [](double x) { return sine(x); };
+constexpr auto kCos = [](double x) { return cosine(x); };
+
+constexpr Semantics kAll[] = {
+    plain_semantics("v_exp_f32", f32<kExp>),   plain_semantics("v_exp_legacy_f32", f32<kExp>),
+    plain_semantics("v_log_f32", f32<kLog>),   plain_semantics("v_log_legacy_f32", f32<kLog>),
+    plain_semantics("v_rcp_f32", f32<kRcp>),   plain_semantics("v_rcp_iflag_f32", f32<kRcp>),
+    plain_semantics("v_rsq_f32", f32<kRsq>),   plain_semantics("v_sqrt_f32", f32<kSqrt>),
+    plain_semantics("v_sin_f32", f32<kSin>),   plain_semantics("v_cos_f32", f32<kCos>),
+    plain_semantics("v_exp_f16", f16<kExp>),   plain_semantics("v_log_f16", f16<kLog>),
+    plain_semantics("v_rcp_f16", f16<kRcp>),   plain_semantics("v_rsq_f16", f16<kRsq>),
+    plain_semantics("v_sqrt_f16", f16<kSqrt>), plain_semantics("v_sin_f16", f16<kSin>),
+    plain_semantics("v_cos_f16", f16<kCos>),   plain_semantics("v_rcp_f64", f64<kRcp>),
+    plain_semantics("v_rsq_f64", f64<kRsq>),   plain_semantics("v_sqrt_f64", f64<kSqrt>),
+};
+
+}  // namespace
+
+std::span<const Semantics> vector_transcendental_semantics() noexcept {
+  return kAll;
+}
+
+}  // namespace ckgen::emu
