@@ -140,6 +140,7 @@ namespace detail {
 /// the part of the code that the significand (with its hidden bit) is added to.
 struct Cut {
   std::uint32_t significand, drop, exponent;
+  std::uint32_t denormal;  // the part of `drop` that is for the denormals' smaller exponent
 };
 
 /// `scale`: the value is first divided by 2^scale, exactly. Without branches, so that loops over it vectorise.
@@ -152,13 +153,13 @@ constexpr Cut cut(const FloatFormat& format, std::uint32_t magnitude, int scale)
   const int exponent = static_cast<int>(normal >> 23) - (denormal ? 149 : 0);
   const std::uint32_t significand = magnitude == 0 ? 0 : (normal & 0x7f'ffff) | 0x80'0000;
   const int above = exponent - 127 - scale - (1 - format.bias);  // over the smallest normal exponent
-  const int below = above < 0 ? -above : 0;
-  const int drop = 23 - static_cast<int>(format.mantissa_bits);
-  return {significand, static_cast<std::uint32_t>(drop + (below < 31 - drop ? below : 31 - drop)),
-          static_cast<std::uint32_t>(above < 0 ? 0 : above) << format.mantissa_bits};
+  const int below = above < -31 ? 31 : above < 0 ? -above : 0;
+  const int drop = 23 - static_cast<int>(format.mantissa_bits) + below;
+  return {significand, static_cast<std::uint32_t>(drop < 31 ? drop : 31),
+          static_cast<std::uint32_t>(above < 0 ? 0 : above) << format.mantissa_bits, static_cast<std::uint32_t>(below)};
 }
 
-/// Sign, NaN, infinity and overflow around a rounded magnitude.
+/// Sign, NaN, infinity and overflow around a rounded magnitude. The formats of 16 bits and more keep a NaN's payload.
 constexpr std::uint32_t finish(const FloatFormat& format, std::uint32_t bits, std::uint32_t code, bool to_largest,
                                bool infinity_too) noexcept {
   const std::uint32_t magnitude = bits & ~kF32Sign;
@@ -167,7 +168,8 @@ constexpr std::uint32_t finish(const FloatFormat& format, std::uint32_t bits, st
   const bool clamped = to_largest & (infinity_too | (magnitude != kF32Infinity));
   const std::uint32_t beyond = clamped ? format.largest() : format.overflow();
   code = over ? beyond : code;
-  code = magnitude > kF32Infinity ? format.nan() : code;
+  const std::uint32_t payload = format.width() >= 16 ? (magnitude & 0x7f'ffff) >> (23 - format.mantissa_bits) : 0;
+  code = magnitude > kF32Infinity ? format.nan() | payload : code;
   if (format.top != TopCodes::fnuz) return sign | code;
   return (code & (format.sign_bit() - 1)) == 0 ? code : sign | code;  // no negative zero, one NaN
 }
@@ -203,7 +205,7 @@ constexpr std::uint32_t encode_stochastic(const FloatFormat& format, std::uint32
   const detail::Cut cut = detail::cut(format, bits & ~kF32Sign, scale);
   const unsigned dropped = 23 - format.mantissa_bits;
   const std::uint32_t kept_bits = ~((1u << (23 - source_mantissa)) - 1);
-  const std::uint32_t significand = (cut.significand >> (cut.drop - dropped)) & kept_bits;
+  const std::uint32_t significand = (cut.significand >> cut.denormal) & kept_bits;
   const std::uint32_t add = (random >> (32 - dropped)) & kept_bits;
   const std::uint32_t code = cut.exponent + ((significand + add) >> dropped);
   const bool clamp = saturate || format.top == TopCodes::finite;
