@@ -57,13 +57,11 @@ def blobs(arch: str, templates: tuple[str, ...]) -> dict[str, bytes]:
     sizes = [size for _, size, _ in emulator(arch).disassemble(code)]
     assert len(sizes) == ROWS * len(templates)
     ends = np.cumsum([0, *sizes])
-    return {
-        template: code[ends[index * ROWS] : ends[(index + 1) * ROWS]] for index, template in enumerate(templates)
-    }
+    return {template: code[ends[index * ROWS] : ends[(index + 1) * ROWS]] for index, template in enumerate(templates)}
 
 
 def run(arch: str, code: bytes, sources: Sequence[U32], mode: Mode = DEFAULT, pair: Sequence[U32] = ()) -> U32:
-    """The destination's two dwords per value, shape (2, values). `sources`: of {a}, {b}, {c}; `pair`: dwords of {aa}."""
+    """Both dwords of {dd} per value, shape (2, values). `sources`: of {a}, {b}, {c}; `pair`: the dwords of {aa}."""
     count = len((*sources, *pair)[0])
     chunk = ROWS * len(ACTIVE)
     out = np.zeros((2, -(-count // chunk) * chunk), np.uint32)
