@@ -68,21 +68,20 @@ def build_runtime(project: RuntimeProject, say: Callable[[str], None]) -> Path:
     )
     lists = project.folder / "CMakeLists.txt"
     if not lists.exists() or lists.read_text(encoding="utf-8") != text or not (build / "build.ninja").exists():
-        _need_compiler()
+        need_compiler()
         project.folder.mkdir(parents=True, exist_ok=True)
         lists.write_text(text, encoding="utf-8")
         say("configuring with CMake")
-        configure = [
-            tool("cmake"),
-            "-G",
-            "Ninja",
-            f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
-            "-DCMAKE_BUILD_TYPE=Release",
-        ]
-        _run([*configure, "-S", str(project.folder), "-B", str(build)], build)
+        configure(project.folder, build)
     say("compiling what changed")
-    _run([tool("cmake"), "--build", str(build), "--target", f"{project.name}_runtime"], build)
+    run_step([tool("cmake"), "--build", str(build), "--target", f"{project.name}_runtime"], build)
     return project.library
+
+
+def configure(folder: Path, build: Path) -> None:
+    """Configures a Release build of the project in `folder`; InputError (B001) where that fails."""
+    options = (f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", "-DCMAKE_BUILD_TYPE=Release")
+    run_step([tool("cmake"), "-G", "Ninja", *options, "-S", str(folder), "-B", str(build)], build)
 
 
 def tool(name: str) -> str:
@@ -94,13 +93,15 @@ def tool(name: str) -> str:
     return found
 
 
-def _need_compiler() -> None:
+def need_compiler() -> None:
+    """UsageError where there is no C++ compiler that CMake would find."""
     names = [os.environ["CXX"]] if os.environ.get("CXX") else ["c++", "g++", "clang++"]
     if not any(shutil.which(name.split()[0]) for name in names):
         raise UsageError(f"no C++ compiler found ({', '.join(names)}): install g++ 12 or newer, or set CXX")
 
 
-def _run(command: Sequence[str], build: Path) -> None:
+def run_step(command: Sequence[str], build: Path) -> None:
+    """Runs a step of a CMake build; InputError (B001) with the end of its log where it fails."""
     environment = {**os.environ, "PYTHONPATH": _python_path()}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:

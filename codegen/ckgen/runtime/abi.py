@@ -187,6 +187,7 @@ class Abi:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
+        self._generated = [library]
         for name, arguments in _FUNCTIONS.items():
             function = getattr(library, f"ckgen_{name}")
             function.restype, function.argtypes = c_int32, (*arguments, Message)
@@ -228,9 +229,15 @@ class Abi:
                 return buffer.value.decode()
             size = needed.value
 
+    def add(self, library: ctypes.CDLL) -> None:
+        """A further library in which `constants` are looked for."""
+        self._generated.append(library)
+
     def constants(self, name: str) -> int:
-        """The address that the library's function `ckgen_<name>()` returns."""
-        function = getattr(self._library, f"ckgen_{name}")
+        """The address that a library's function `ckgen_<name>()` returns; AttributeError where none has it."""
+        symbol = f"ckgen_{name}"
+        holder = next((library for library in self._generated if hasattr(library, symbol)), self._library)
+        function = getattr(holder, symbol)
         function.restype = c_void_p
         return int(function())
 

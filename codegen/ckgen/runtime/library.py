@@ -225,10 +225,17 @@ class Dispatcher(_Handle):
 
 
 class RuntimeLibrary:
-    """A shared library that holds ckgen's own and generated ones; the file stays loaded until the process ends."""
+    """A shared library that holds ckgen's own and generated ones; the file stays loaded until the process ends.
 
-    def __init__(self, path: Path) -> None:
-        self._abi = Abi(ctypes.CDLL(str(path)))
+    `everywhere`: libraries that are loaded later may use its symbols.
+    """
+
+    def __init__(self, path: Path, *, everywhere: bool = False) -> None:
+        self._abi = Abi(ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL if everywhere else ctypes.DEFAULT_MODE))
+
+    def add(self, path: Path) -> None:
+        """Loads a further shared library with generated ones in it."""
+        self._abi.add(ctypes.CDLL(str(path)))
 
     @property
     def version(self) -> str:

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <type_traits>
 
 #include "hip_abi.hpp"
 
@@ -101,6 +102,19 @@ LaunchFinding finding_of(const CoreFunctions& core, const ckgen_emu_report* repo
           found.wave, found.lane,        found.count};
 }
 
+void count(const ckgen_emu_result& result, LaunchOutcome& outcome) {
+  constexpr const char* classes[] = {"scalar", "vector", "matrix", "scalar_memory", "vector_memory", "lds", "control"};
+  static_assert(std::size(classes) == std::extent_v<decltype(result.by_class)>);
+  for (std::size_t i = 0; i < std::size(classes); ++i) outcome.by_class.emplace_back(classes[i], result.by_class[i]);
+  outcome.counts = {{"global_read", result.global_read},
+                    {"global_written", result.global_written},
+                    {"atomics", result.atomics},
+                    {"lds_read", result.lds_read},
+                    {"lds_written", result.lds_written},
+                    {"lds_cycles", result.lds_cycles},
+                    {"lds_conflict_cycles", result.lds_conflict_cycles}};
+}
+
 }  // namespace
 
 Executor::Executor(const Settings& settings) : core_(open(settings.library)), settings_(settings) {
@@ -174,6 +188,7 @@ LaunchOutcome Executor::launch(const LoadedModule& module, const KernelInfo& ker
   outcome.groups = result.groups;
   outcome.waves = result.waves;
   outcome.occupancy = result.occupancy;
+  count(result, outcome);
   for (std::uint32_t i = 0; i < result.findings; ++i) outcome.findings.push_back(finding_of(*core_, report, i));
   return outcome;
 }

@@ -49,6 +49,7 @@ struct LaunchOutcome {
   std::string error;  // why it did not
   std::uint64_t instructions = 0, groups = 0, waves = 0;
   std::uint32_t occupancy = 0;
+  std::vector<std::pair<const char*, std::uint64_t>> by_class, counts;  // named as in codegen/ckgen/emulator/core.py
   std::vector<LaunchFinding> findings;
 };
 

@@ -32,6 +32,13 @@ std::string object_of(const LaunchFinding& finding) {
          ", \"count\": " + std::to_string(finding.count) + ", \"what\": " + quoted(finding.what) + '}';
 }
 
+std::string numbers(const std::vector<std::pair<const char*, std::uint64_t>>& named) {
+  std::string text = "{";
+  for (std::size_t i = 0; i < named.size(); ++i)
+    text += (i == 0 ? "" : ", ") + quoted(named[i].first) + ": " + std::to_string(named[i].second);
+  return text + '}';
+}
+
 }  // namespace
 
 void Report::add(const std::string& kernel, const Dispatch& dispatch, const LaunchOutcome& outcome) {
@@ -41,7 +48,8 @@ void Report::add(const std::string& kernel, const Dispatch& dispatch, const Laun
       ", \"block\": " + triple(dispatch.block) + ", \"dynamic_lds\": " + std::to_string(dispatch.dynamic_lds) +
       ", \"instructions\": " + std::to_string(outcome.instructions) +
       ", \"groups\": " + std::to_string(outcome.groups) + ", \"waves\": " + std::to_string(outcome.waves) +
-      ", \"occupancy\": " + std::to_string(outcome.occupancy) +
+      ", \"occupancy\": " + std::to_string(outcome.occupancy) + ", \"by_class\": " + numbers(outcome.by_class) +
+      ", \"counts\": " + numbers(outcome.counts) +
       ", \"error\": " + (outcome.ran ? std::string("null") : quoted(outcome.error)) + ", \"findings\": [";
   for (std::size_t i = 0; i < outcome.findings.size(); ++i)
     line += (i == 0 ? "" : ", ") + object_of(outcome.findings[i]);

@@ -13,9 +13,9 @@ class Report {
  public:
   explicit Report(std::string path) : path_(std::move(path)) {}
 
-  /// {"kernel", "grid", "block", "dynamic_lds", "instructions", "groups", "waves", "occupancy", "error", "findings":
-  /// [{"rule", "address", "instruction", "group", "wave", "lane", "count", "what"}]}; "error" is null or why nothing
-  /// ran.
+  /// {"kernel", "grid", "block", "dynamic_lds", "instructions", "groups", "waves", "occupancy", "by_class": {…},
+  /// "counts": {…}, "error", "findings": [{"rule", "address", "instruction", "group", "wave", "lane", "count",
+  /// "what"}]}; "error" is null or why nothing ran, and then there are no counts.
   void add(const std::string& kernel, const Dispatch& dispatch, const LaunchOutcome& outcome);
 
  private:

@@ -187,6 +187,15 @@ def preshuffle(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(blocks.transpose(0, 1, 3, 2, 4)).reshape(batch, n, size)
 
 
+def shuffle_mx_scale(scales: Storage) -> Storage:
+    """[batch, rows, groups] in the order of `mx_scale_shuffled` kernels, flat; what is padded is zero."""
+    batch, rows, groups = scales.shape
+    padded = np.zeros((batch, -(-rows // 32) * 32, -(-groups // 8) * 8), scales.dtype)
+    padded[:, :rows, :groups] = scales
+    blocks = padded.reshape(batch, padded.shape[1] // 32, 2, 16, padded.shape[2] // 8, 2, 4)
+    return np.ascontiguousarray(blocks.transpose(0, 1, 4, 6, 3, 5, 2)).reshape(-1)
+
+
 def _bytes(values: Values, dtype: DType) -> npt.NDArray[np.uint8]:
     stored = np.ascontiguousarray(encode(values, dtype))
     raw: npt.NDArray[np.uint8] = stored.view(np.uint8).reshape(*stored.shape[:-1], -1)

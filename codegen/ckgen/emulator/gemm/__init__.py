@@ -1,0 +1,1 @@
+"""GEMM kernels through ckgen's own dispatcher, whose GPU is the emulator."""
