@@ -9,9 +9,9 @@
 namespace ckgen::emu {
 namespace {
 
-constexpr unsigned kMostBanks = 64;
+constexpr unsigned kMostBanks = 64, kMostPhases = 8;
 
-/// Phase of a lane, of up to eight.
+/// Phase of a lane.
 using Phases = std::array<std::uint8_t, kLanes>;
 
 constexpr Phases consecutive(unsigned lanes) {
@@ -53,7 +53,7 @@ BankCycles bank_cycles(const std::uint32_t* at, LaneMask lanes, unsigned bytes, 
   const unsigned dwords = (bytes + 3) / 4;
   const Phases& phases = phases_of(dwords, reads, banks == 64);
   BankCycles sum;
-  for (unsigned phase = 0; phase <= phases[kLanes - 1]; ++phase) {
+  for (unsigned phase = 0; phase < kMostPhases; ++phase) {
     std::array<std::uint8_t, kMostBanks> wanted{};
     std::array<std::uint32_t, 128> seen;
     unsigned count = 0;

@@ -5,34 +5,10 @@
 
 #include "lds_access.hpp"
 #include "lds_dma.hpp"
+#include "lds_state.hpp"
 
 namespace ckgen::emu {
 namespace {
-
-constexpr std::uint64_t kReaders = std::uint64_t{0xffff} << 32;
-
-std::uint64_t writer_of(std::uint64_t state) noexcept {
-  return (state & kLdsWriter) >> 8;
-}
-std::uint64_t write_epoch(std::uint64_t state) noexcept {
-  return state >> 16 & 0xffff;
-}
-std::uint64_t readers_of(std::uint64_t state) noexcept {
-  return state >> 32 & 0xffff;
-}
-std::uint64_t read_epoch(std::uint64_t state) noexcept {
-  return state >> 48;
-}
-
-template <unsigned Count>
-using States __attribute__((vector_size(8 * Count))) = std::uint64_t;
-
-template <unsigned Count>
-bool any(const States<Count>& values) noexcept {
-  std::uint64_t all = 0;
-  for (unsigned i = 0; i < Count; ++i) all |= values[i];
-  return all != 0;
-}
 
 /// Calls `one(lane)` for the lanes of a mask.
 template <class One>
@@ -112,7 +88,13 @@ void LdsChecks::split(std::uint32_t dword) {
 
 void LdsChecks::merge(std::uint32_t dword) noexcept {
   const std::uint64_t* part = &bytes_[4 * static_cast<std::size_t>(dword)];
-  if (part[0] == part[1] && part[0] == part[2] && part[0] == part[3]) dwords_[dword] = part[0];
+  // What was done in epochs that are over tells nothing any more.
+  const auto current = [&](std::uint64_t state) {
+    if (lds_write_epoch(state) != epoch_) state &= ~(kLdsAtomic | std::uint64_t{0xffff'ff00});
+    return lds_read_epoch(state) == epoch_ ? state : state & 0xffff'ffff;
+  };
+  const std::uint64_t first = current(part[0]);
+  if (current(part[1]) == first && current(part[2]) == first && current(part[3]) == first) dwords_[dword] = first;
 }
 
 /// Calls `visitor(state, byte address)` for every state that covers some of the bytes.
@@ -136,8 +118,9 @@ unsigned LdsChecks::judge(std::uint64_t state, Touch touch, unsigned wave) const
   unsigned problems = 0;
   if (touch != Touch::write && (state & kLdsWritten) == 0) problems |= kUnwritten;
   const bool both_atomic = touch == Touch::atomic && (state & kLdsAtomic) != 0;
-  if (write_epoch(state) == epoch_ && writer_of(state) != wave && !both_atomic) problems |= kRacesWithWrite;
-  if (touch != Touch::read && read_epoch(state) == epoch_ && (readers_of(state) & ~(std::uint64_t{1} << wave)) != 0)
+  if (lds_write_epoch(state) == epoch_ && lds_writer(state) != wave && !both_atomic) problems |= kRacesWithWrite;
+  if (touch != Touch::read && lds_read_epoch(state) == epoch_ &&
+      (lds_readers(state) & ~(std::uint64_t{1} << wave)) != 0)
     problems |= kRacesWithRead;
   return problems;
 }
@@ -145,78 +128,76 @@ unsigned LdsChecks::judge(std::uint64_t state, Touch touch, unsigned wave) const
 void LdsChecks::stamp(std::uint64_t& state, Touch touch, unsigned wave) const noexcept {
   const std::uint64_t epoch = epoch_;
   if (touch == Touch::read) {
-    const std::uint64_t others = read_epoch(state) == epoch ? state & kReaders : 0;
+    const std::uint64_t others = lds_read_epoch(state) == epoch ? state & kLdsReaders : 0;
     state = (state & 0xffff'ffff) | kLdsWritten | others | std::uint64_t{1} << (32 + wave) | epoch << 48;
     return;
   }
-  const bool same_epoch = write_epoch(state) == epoch;
+  const bool same_epoch = lds_write_epoch(state) == epoch;
   std::uint64_t writer = wave, atomic = 0;
   if (touch == Touch::atomic) {
     atomic = same_epoch ? state & kLdsAtomic : kLdsAtomic;
-    if (same_epoch && writer_of(state) != wave) writer = kLdsSeveral;
+    if (same_epoch && lds_writer(state) != wave) writer = kLdsSeveral;
   }
   state = (state & ~std::uint64_t{0xffff'ff00 | kLdsAtomic}) | kLdsWritten | atomic | writer << 8 | epoch << 16;
 }
 
-template <unsigned Dwords>
-bool LdsChecks::check_reads(unsigned wave, const LdsAccess& access) noexcept {
-  using Vector = States<Dwords>;
-  const std::uint64_t epoch = epoch_, here = epoch << 16 | wave << 8;
-  const std::uint64_t mark = epoch << 48 | std::uint64_t{1} << (32 + wave);
-  Vector bad{};
-  each_lane(access.lanes, [&](unsigned lane) {
-    Vector state;
-    std::memcpy(&state, &dwords_[access.at[lane] / 4], sizeof state);
-    // Another wave's write of this epoch: the epochs are equal, the writers are not.
-    const Vector difference = (state ^ here) & (0xffff'0000 | kLdsWriter);
-    bad |= ((state & (kLdsWritten | kLdsInFlight | kLdsSplit)) ^ kLdsWritten) | (Vector)(difference - 1 < 0xffff);
-    const Vector others = (Vector)(state >> 48 == epoch) & state & kReaders;
-    state = (state & 0xffff'ffff) | others | mark;
-    std::memcpy(&dwords_[access.at[lane] / 4], &state, sizeof state);
-  });
-  return !any<Dwords>(bad);
+/// Whether nothing is wrong, for access kinds and states that need no closer look. States that do keep what they hold.
+bool LdsChecks::check_quickly(unsigned wave, const LdsAccess& access) {
+  std::uint32_t unaligned = 0, uneven = 0;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    const std::uint32_t here = (access.lanes >> lane & 1) != 0 ? access.at[lane] : 0;
+    unaligned |= here;
+    uneven |= here ^ (access.at[0] + lane * access.bytes);
+  }
+  if (access.touch == Touch::atomic || unaligned % std::min<unsigned>(access.bytes, 4) != 0) return false;
+  const LdsPass pass(epoch_, wave, access.touch == Touch::read);
+  const unsigned dwords = access.bytes / 4;
+  if (dwords == 0) each_lane(access.lanes, [&](unsigned lane) { split(access.at[lane] / 4); });
+  if (access.lanes == ~LaneMask{0} && uneven == 0) {  // one after the other
+    std::uint64_t* state = dwords == 0 ? &bytes_[access.at[0]] : &dwords_[access.at[0] / 4];
+    const unsigned states = kLanes * (dwords == 0 ? access.bytes : dwords);
+    return pass.clean<8>(states / 8, [&](unsigned i) { return state + 8 * i; });
+  }
+  const auto lanes = [&]<unsigned Count>(auto&& state) {
+    typename LdsPass::States<Count> bad{};
+    each_lane(access.lanes, [&](unsigned lane) { bad |= pass.one<Count>(state(lane)); });
+    return !LdsPass::any<Count>(bad);
+  };
+  const auto dword = [&](unsigned lane) { return &dwords_[access.at[lane] / 4]; };
+  switch (access.bytes) {
+    case 1: return lanes.template operator()<1>([&](unsigned lane) { return &bytes_[access.at[lane]]; });
+    case 2: return lanes.template operator()<2>([&](unsigned lane) { return &bytes_[access.at[lane]]; });
+    case 4: return lanes.template operator()<1>(dword);
+    case 8: return lanes.template operator()<2>(dword);
+    case 12: {
+      bool clean = true;
+      for (unsigned part = 0; part < 3; ++part)
+        clean &= lanes.template operator()<1>([&](unsigned lane) { return dword(lane) + part; });
+      return clean;
+    }
+    case 16: return lanes.template operator()<4>(dword);
+    default: return false;
+  }
 }
 
-/// Leaves the states alone that need a closer look.
-template <unsigned Dwords>
-bool LdsChecks::check_writes(unsigned wave, const LdsAccess& access) noexcept {
-  using Vector = States<Dwords>;
-  const std::uint64_t epoch = epoch_, here = epoch << 16 | wave << 8;
-  const std::uint64_t others = ~(std::uint64_t{1} << wave);
-  Vector bad{};
+/// Gives whole dwords whose bytes are alike one state again; whether there was one.
+bool LdsChecks::merge_touched(const LdsAccess& access) noexcept {
+  if (bytes_.empty() || access.bytes < 4) return false;
+  bool merged = false;
   each_lane(access.lanes, [&](unsigned lane) {
-    Vector state;
-    std::memcpy(&state, &dwords_[access.at[lane] / 4], sizeof state);
-    const Vector difference = (state ^ here) & (0xffff'0000 | kLdsWriter);
-    const Vector readers = ((state >> 32) ^ epoch << 16) & others;
-    const Vector wrong = (Vector)(difference - 1 < 0xffff) | (Vector)(readers - 1 < 0xffff) |
-                         (Vector)((state & (kLdsInFlight | kLdsSplit)) != 0);
-    bad |= wrong;
-    const Vector made = (state & 0xffff'ffff'0000'0000) | kLdsWritten | here;
-    state = (state & wrong) | (made & ~wrong);
-    std::memcpy(&dwords_[access.at[lane] / 4], &state, sizeof state);
+    for (std::uint32_t dword = access.at[lane] / 4; dword < (access.at[lane] + access.bytes) / 4; ++dword) {
+      if ((dwords_[dword] & kLdsSplit) == 0) continue;
+      merge(dword);
+      merged |= (dwords_[dword] & kLdsSplit) == 0;
+    }
   });
-  return !any<Dwords>(bad);
+  return merged;
 }
 
 void LdsChecks::check(Wave& wave, const LdsAccess& access) {
-  std::uint32_t unaligned = access.bytes;
-  each_lane(access.lanes, [&](unsigned lane) { unaligned |= access.at[lane]; });
   const unsigned index = wave.index % kGroupWaves;
-  if (unaligned % 4 == 0) {
-    bool clean = false;
-    const bool reads = access.touch == Touch::read;
-    if (access.touch == Touch::atomic) {
-      clean = false;
-    } else if (access.bytes == 4) {
-      clean = reads ? check_reads<1>(index, access) : check_writes<1>(index, access);
-    } else if (access.bytes == 8) {
-      clean = reads ? check_reads<2>(index, access) : check_writes<2>(index, access);
-    } else if (access.bytes == 16) {
-      clean = reads ? check_reads<4>(index, access) : check_writes<4>(index, access);
-    }
-    if (clean) return;
-  }
+  if (check_quickly(index, access)) return;
+  if (merge_touched(access) && check_quickly(index, access)) return;
   unsigned reported = 0;
   each_lane(access.lanes, [&](unsigned lane) {
     check_slowly(wave, *access.inst, access.touch, lane, access.at[lane], access.bytes, reported);

@@ -42,15 +42,6 @@ struct LdsLog {
   std::array<LdsAccess, kKept> ring;
 };
 
-// One dword's state, 64 bits. Bits 8…12: the wave of the last write. 16…31: its epoch. 32…47: waves that read, one bit
-// each. 48…63: in which epoch they did.
-constexpr std::uint64_t kLdsWritten = 1 << 0;
-constexpr std::uint64_t kLdsInFlight = 1 << 1;  // a direct-to-LDS load that its wave has not waited for
-constexpr std::uint64_t kLdsSplit = 1 << 2;     // the bytes differ: four states of the same form elsewhere
-constexpr std::uint64_t kLdsAtomic = 1 << 3;    // all writes of the epoch were atomic
-constexpr std::uint64_t kLdsWriter = 31 << 8;
-constexpr unsigned kLdsSeveral = 16;  // a writer that stands for more than one wave, all atomic
-
 /// Not thread-safe: a workgroup runs on one thread.
 class LdsChecks {
  public:
@@ -91,10 +82,8 @@ class LdsChecks {
     log->wave = &wave;
     return *log;
   }
-  template <unsigned Dwords>
-  bool check_reads(unsigned wave, const LdsAccess& access) noexcept;
-  template <unsigned Dwords>
-  bool check_writes(unsigned wave, const LdsAccess& access) noexcept;
+  bool check_quickly(unsigned wave, const LdsAccess& access);
+  bool merge_touched(const LdsAccess& access) noexcept;
   void check_slowly(Wave& wave, const Inst& inst, Touch touch, unsigned lane, std::uint32_t at, unsigned bytes,
                     unsigned& reported);
   template <class Visitor>

@@ -3,6 +3,7 @@
 
 #include "lds_access.hpp"
 #include "lds_dma.hpp"
+#include "lds_state.hpp"
 #include "text.hpp"
 
 namespace ckgen::emu {
@@ -22,7 +23,7 @@ std::string named(const Inst& inst) {
 
 /// The other wave's access of this epoch that `state` tells of, as precisely as the log still knows it.
 std::string LdsChecks::culprit(unsigned wave, std::uint32_t byte, std::uint64_t state, bool writes) const {
-  const std::uint64_t writer = (state & kLdsWriter) >> 8;
+  const std::uint64_t writer = lds_writer(state);
   for (unsigned other = 0; other < kGroupWaves; ++other) {
     const auto& log = logs_[other];
     const bool meant = writes ? writer == other || writer == kLdsSeveral : (state >> (32 + other) & 1) != 0;
