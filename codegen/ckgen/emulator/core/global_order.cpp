@@ -88,6 +88,10 @@ const Clock::Entry* Clock::find(std::uint32_t wave) const noexcept {
   return found == entries.end() || found->wave != wave ? nullptr : &*found;
 }
 
+bool Clock::knows(std::uint32_t group) const noexcept {
+  return std::any_of(entries.begin(), entries.end(), [&](const Entry& one) { return one.wave / kMostWaves == group; });
+}
+
 void GlobalOrder::begin(const Launch& launch) {
   enabled_ = launch.options.checked && launch.chip.arch != "gfx90a";
   synchronises_ = std::any_of(launch.program.insts.begin(), launch.program.insts.end(), picks_up);
@@ -298,14 +302,15 @@ void GlobalOrder::examine(Wave& wave, const Inst& inst, unsigned lane, std::uint
     missing = "the release had no buffer_wbl2 sc1 and s_waitcnt vmcnt(0) behind that write";
   } else if (seen != nullptr) {
     missing = "the release came before that access was complete: no s_waitcnt vmcnt(0)";
+  } else if (order != nullptr && order->seen && order->seen->knows(name / kMostWaves)) {
+    missing = "the release of that workgroup does not cover that wave: no s_waitcnt vmcnt(0) and barrier before it";
   } else {
     missing = "no release of that workgroup at device scope is acquired here";
   }
   const bool writes = access == Access::store || access == Access::scoped_store || access == Access::atomic;
   wave.launch->findings.add(Rule::global_race, wave, inst, static_cast<int>(lane),
-                            std::string(writes ? "writes" : "reads") + " the dword at " +
-                                wave.launch->memory.place(address, 4) + ", which wave " +
-                                std::to_string(name % kMostWaves) + " of workgroup " +
+                            std::string(writes ? "writes " : "reads ") + wave.launch->memory.place(address, 4) +
+                                ", which wave " + std::to_string(name % kMostWaves) + " of workgroup " +
                                 std::to_string(name / kMostWaves) + (wrote ? " wrote: " : " reads: ") + missing);
 }
 

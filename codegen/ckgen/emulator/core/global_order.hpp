@@ -38,6 +38,8 @@ struct Clock {
   std::vector<Entry> entries;  // by wave
 
   const Entry* find(std::uint32_t wave) const noexcept;
+  /// Whether it has an entry for any wave of a workgroup.
+  bool knows(std::uint32_t group) const noexcept;
 };
 using SharedClock = std::shared_ptr<const Clock>;
 

@@ -160,12 +160,12 @@ struct Modify {
   static constexpr unsigned kOperands = 1;
   using Type = T;
   using Operation = Op;
-  static T run(T& memory, const LaneValues* rows, unsigned lane) noexcept {
+  static T run(T& memory, const LaneValues* rows, unsigned lane, bool& changed) noexcept {
     const std::atomic_ref<T> at(memory);
     const T value = lane_value<T>(rows, lane);
-    T old = at.load(std::memory_order_relaxed);
-    while (!at.compare_exchange_weak(old, Op::apply(old, value), std::memory_order_acq_rel)) {
-    }
+    T old = at.load(std::memory_order_relaxed), made = Op::apply(old, value);
+    while (!at.compare_exchange_weak(old, made, std::memory_order_acq_rel)) made = Op::apply(old, value);
+    changed = made != old;
     return old;
   }
 };
@@ -176,9 +176,10 @@ struct CompareSwap {
   static constexpr unsigned kOperands = 2;
   using Type = T;
   using Operation = Swap;
-  static T run(T& memory, const LaneValues* rows, unsigned lane) noexcept {
+  static T run(T& memory, const LaneValues* rows, unsigned lane, bool& changed) noexcept {
     T old = lane_value<T>(rows + sizeof(T) / 4, lane);
-    std::atomic_ref<T>(memory).compare_exchange_strong(old, lane_value<T>(rows, lane), std::memory_order_acq_rel);
+    const T made = lane_value<T>(rows, lane);
+    changed = std::atomic_ref<T>(memory).compare_exchange_strong(old, made, std::memory_order_acq_rel) && made != old;
     return old;
   }
 };
@@ -215,20 +216,22 @@ void atomic(Wave& wave, const Inst& inst) {
     if (!Kind::Operation::kFloat || inst.dst.present())
       wave.launch->order.publish(wave, access.address, access.lanes, false);
   }
+  std::uint64_t written = 0;  // only what changes: a wave that polls with atomics makes no progress
   {
     // The L2 rounds to nearest and keeps denormals whatever MODE says (LLVM:
     // FeatureMemoryAtomicFAddF32DenormalSupport).
     const HostFloatMode saved;
     if (Kind::Operation::kFloat) _mm_setcsr(0x1f80);
     for_each_lane(access.lanes, [&](unsigned lane) {
-      const T value = Kind::run(*reinterpret_cast<T*>(access.address[lane]), rows, lane);
+      bool changed = false;
+      const T value = Kind::run(*reinterpret_cast<T*>(access.address[lane]), rows, lane, changed);
+      written += changed ? kSize : 0;
       old[0][lane] = static_cast<std::uint32_t>(value);
       if constexpr (kRows == 2) old[1][lane] = static_cast<std::uint32_t>(value >> 32);
     });
   }
-  const unsigned lanes = static_cast<unsigned>(std::popcount(access.lanes));
-  wave.group->stats.atomics += lanes;
-  wave.group->stats.global_written += lanes * kSize;
+  wave.group->stats.atomics += static_cast<unsigned>(std::popcount(access.lanes));
+  wave.group->stats.global_written += written;
   if (!inst.dst.present()) return;
   if constexpr (Checked) wave.launch->order.pick_up(wave, access.address, access.lanes, issued.vm);
   for (unsigned part = 0; part < kRows; ++part) put_row(memory_row(wave, inst.dst, part), old[part], exec);

@@ -1,0 +1,316 @@
+"""Races between workgroups: the memory model's release and acquire are clean, each form that lacks a part is found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from step_support import arguments, emulator, kernel, launch
+
+from ckgen.emulator.core import Options, Run
+
+pytestmark = pytest.mark.amd
+
+ARCH = "gfx942"
+SEEDS = (0, 1, 2, 3)
+
+# v0 work item, v1 its dword's offset, v2 0, v4 1; s[8:9] data, s[10:11] flag; s2 workgroup
+START = """
+s_load_dwordx4 s[8:11], s[0:1], 0
+v_lshlrev_b32 v1, 2, v0
+v_mov_b32 v2, 0
+v_mov_b32 v4, 1
+v_add_u32 v3, 100, v0
+v_readfirstlane_b32 s20, v0
+s_lshr_b32 s20, s20, 6
+s_waitcnt lgkmcnt(0)
+"""
+STORE = "global_store_dword v1, v3, s[8:9]"
+RELEASE = "buffer_wbl2 sc1\ns_waitcnt vmcnt(0)"
+PUBLISH = "global_store_dword v2, v4, s[10:11] sc1"
+OBSERVE = "global_load_dword v5, v2, s[10:11] sc1"
+PUBLISH_ELSEWHERE = "global_store_dword v2, v4, s[10:11] offset:8 sc1"
+ACQUIRE = "buffer_inv sc1"
+READ = "global_load_dword v6, v1, s[8:9]"
+RESULT = "s_waitcnt vmcnt(0)\nglobal_store_dword v1, v6, s[8:9] offset:1024"
+
+
+def spin(observe: str = OBSERVE, wait: str = "s_waitcnt vmcnt(0)", limit: int = 1, name: str = "spin") -> str:
+    """Until the flag is `limit`, by what `observe` loads to v5."""
+    return f"""
+    {name}:
+    {observe}
+    {wait}
+    v_readfirstlane_b32 s12, v5
+    s_cmp_lt_u32 s12, {limit}
+    s_cbranch_scc1 {name}
+    """
+
+
+def roles(*bodies: str) -> str:
+    """Workgroup i runs body i."""
+    lines = [START]
+    for index in range(1, len(bodies)):
+        lines += [f"s_cmp_eq_u32 s2, {index}", f"s_cbranch_scc1 role{index}"]
+    for index, body in enumerate(bodies):
+        lines += [f"role{index}:", body, "s_endpgm"]
+    return "\n".join(lines)
+
+
+def both(*parts: str) -> str:
+    """Lines one after the other."""
+    return "\n".join(parts)
+
+
+class Case:
+    """Data of 2048 bytes and a flag of a launch, or of several."""
+
+    def __init__(self, arch: str = ARCH) -> None:
+        self.arch = arch
+        self.data: NDArray[Any] = np.zeros(512, np.uint32)
+        self.flag: NDArray[Any] = np.zeros(16, np.uint32)
+
+    def __enter__(self) -> Case:
+        for array in (self.data, self.flag):
+            emulator(self.arch).add(array)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for array in (self.data, self.flag):
+            emulator(self.arch).remove(array)
+
+    def run(self, body: str, groups: int, *, block: int = 64, seed: int = 0, threads: int = 1) -> Run:
+        """One launch, the flag reset before it."""
+        self.flag[:] = 0
+        options = Options(seed=seed, threads=threads, most_instructions=2_000_000)
+        return launch(kernel(body, self.arch), self.arch, [groups], block, arguments(self.data, self.flag), options)
+
+
+def races(result: Run) -> list[str]:
+    """What the races lack; nothing else may have been found. A wait that is missing on purpose may show twice."""
+    assert {one.rule for one in result.findings} <= {"global_race", "before_wait"}, result.findings
+    return [one.what for one in result.findings if one.rule == "global_race"]
+
+
+def check(body: str, groups: int, missing: str | None, *, block: int = 64, seeds: Sequence[int] = SEEDS) -> None:
+    """Clean, or a race whose text names what is missing, whatever the order."""
+    for seed in seeds:
+        with Case() as case:
+            found = races(case.run(body, groups, block=block, seed=seed))
+            if missing is None:
+                assert not found, (seed, found)
+            else:
+                assert found, seed
+                assert any(missing in one for one in found), (seed, found)
+
+
+def pair(
+    store: str = STORE, release: str = RELEASE, publish: str = PUBLISH, observe: str | None = None,
+    acquire: str = ACQUIRE, read: str = READ,
+) -> tuple[str, str]:  # fmt: skip
+    """A producer and a consumer."""
+    return both(store, release, publish), both(spin() if observe is None else observe, acquire, read, RESULT)
+
+
+ADD = "global_atomic_add v2, v4, s[10:11]"
+FETCH = "global_atomic_or v5, v2, v2, s[10:11] sc0"
+CLEAN = {
+    "the model": pair(),
+    "system scope": pair(
+        release="buffer_wbl2 sc0 sc1\ns_waitcnt vmcnt(0)", publish=PUBLISH + " sc0", observe=spin(OBSERVE + " sc0"),
+        acquire="buffer_inv sc0 sc1",
+    ),
+    "an atomic publishes": pair(publish=ADD),
+    "an atomic observes": pair(observe=spin(FETCH)),
+    "stores that write through": pair(store=STORE + " sc1", release="s_waitcnt vmcnt(0)"),
+    "loads that bypass": pair(acquire="", read=READ + " sc1"),
+    "an atomic as data": pair(
+        store="global_atomic_add v1, v3, s[8:9]", release="s_waitcnt vmcnt(0)", acquire="",
+        read="global_atomic_add v6, v1, v2, s[8:9] sc0",
+    ),
+}  # fmt: skip
+BROKEN = {
+    "no write back": (pair(release="s_waitcnt vmcnt(0)"), "no buffer_wbl2 sc1"),
+    "write back of another scope": (pair(release="buffer_wbl2 sc0\ns_waitcnt vmcnt(0)"), "no buffer_wbl2 sc1"),
+    "write back first": (pair(store="buffer_wbl2 sc1", release=STORE + "\ns_waitcnt vmcnt(0)"), "no buffer_wbl2 sc1"),
+    "no wait in the release": (pair(release="buffer_wbl2 sc1"), "no release of that workgroup"),
+    "no wait behind a store that writes through": (
+        pair(store=PUBLISH_ELSEWHERE + "\ns_waitcnt vmcnt(0)\n" + STORE + " sc1", release=""),
+        "before that access was complete",
+    ),
+    "a plain flag": (pair(publish="global_store_dword v2, v4, s[10:11]"), "no release of that workgroup"),
+    "a plain look at the flag": (
+        pair(observe=spin("global_load_dword v5, v2, s[10:11]")), "no release of that workgroup",
+    ),
+    "a look at workgroup scope": (
+        pair(observe=spin("global_load_dword v5, v2, s[10:11] sc0")), "no release of that workgroup",
+    ),
+    "no invalidation": (pair(acquire=""), "no buffer_inv sc1"),
+    "invalidation of another scope": (pair(acquire="buffer_inv sc0"), "no buffer_inv sc1"),
+    "invalidation before the wait": (
+        pair(observe=spin(OBSERVE + "\nbuffer_inv sc1"), acquire=""), "no buffer_inv sc1",
+    ),
+    "no flag": ((STORE, both(READ, RESULT)), "no release of that workgroup"),
+    "invalidation after the read": (pair(acquire="", read=READ + "\nbuffer_inv sc1"), "no buffer_inv sc1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLEAN)
+@pytest.mark.parametrize("consumer_first", [False, True])
+def test_release_and_acquire(name: str, consumer_first: bool) -> None:
+    bodies = CLEAN[name]
+    check(roles(*bodies[:: -1 if consumer_first else 1]), 2, None)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_lacks_a_part(name: str) -> None:
+    bodies, missing = BROKEN[name]
+    check(roles(*bodies), 2, missing)
+
+
+def test_the_consumer_gets_the_data() -> None:
+    for threads in (1, 2):
+        with Case() as case:
+            assert not races(case.run(roles(*pair()), 2, seed=1, threads=threads))
+            np.testing.assert_array_equal(case.data[256:320], np.arange(64) + 100)
+
+
+def test_knowledge_is_passed_on() -> None:
+    """What the second workgroup has acquired, its own release gives to the third."""
+    middle = both(spin(), ACQUIRE, RELEASE, "global_store_dword v2, v4, s[10:11] offset:32 sc1")
+    third = spin(OBSERVE.replace(" sc1", " offset:32 sc1"), name="again")
+    check(roles(pair()[0], middle, both(third, ACQUIRE, READ, RESULT)), 3, None)
+    silent = both(spin(), "global_store_dword v2, v4, s[10:11] offset:32 sc1")
+    check(roles(pair()[0], silent, both(third, READ, RESULT)), 3, "no buffer_inv sc1")
+
+
+def test_a_counter_collects_releases() -> None:
+    """Whoever sees the last count has acquired all workgroups before; one that does not release is missing."""
+    last = both(
+        spin(limit=3),
+        ACQUIRE,
+        *(f"global_load_dword v6, v1, s[8:9] offset:{256 * i}" for i in range(3)),
+        "s_waitcnt vmcnt(0)",
+    )
+    stores = [
+        both(
+            f"global_store_dword v1, v3, s[8:9] offset:{256 * i}",
+            RELEASE,
+            "v_cmp_eq_u32 vcc, 0, v0\ns_mov_b64 exec, vcc",
+            ADD,
+        )
+        for i in range(3)
+    ]
+    check(roles(*stores, last), 4, None)
+    check(roles(stores[0], stores[1].replace("buffer_wbl2 sc1", ""), stores[2], last), 4, "wave 0 of workgroup 1 wrote")
+
+
+def test_another_store_ends_what_a_flag_says() -> None:
+    """The second workgroup's flag is not the first one's: its release does not cover the first one's data."""
+    overwrite = both("v_mov_b32 v4, 2", PUBLISH)
+    reader = both(spin(limit=2), ACQUIRE, READ, RESULT)
+    check(roles(pair()[0], overwrite, reader), 3, "no release", seeds=[0])
+
+
+ONE_WAVE = "s_cmp_eq_u32 s20, {}\ns_cbranch_scc0 {}\n"
+
+
+def waves(first: str, second: str, name: str) -> str:
+    """Wave 0 runs the one, wave 1 the other, both go on behind them."""
+    return both(ONE_WAVE.format(0, f"{name}1"), first, f"s_branch {name}2", f"{name}1:", second, f"{name}2:")
+
+
+OTHER = "v_xor_b32 v1, 0x100, v1"  # the other wave's dwords
+
+
+@pytest.mark.parametrize(("wait", "missing"), [("s_waitcnt vmcnt(0)", None), ("", "vmcnt(0) of that wave and barrier")])
+def test_between_waves_of_a_workgroup(wait: str, missing: str | None) -> None:
+    """The wait that a barrier does not do."""
+    check(both(START, STORE, wait, "s_barrier", OTHER, READ, RESULT), 1, missing, block=128)
+
+
+@pytest.mark.parametrize(("wait", "missing"), [("s_waitcnt vmcnt(0)", None), ("", "does not cover that wave")])
+def test_one_wave_releases_for_all(wait: str, missing: str | None) -> None:
+    release = waves(both(RELEASE, PUBLISH), "", "pub")
+    acquire = waves(both(spin(), ACQUIRE), "", "acq")
+    check(
+        roles(both(STORE, wait, "s_barrier", release), both(acquire, "s_barrier", READ, RESULT)), 2, missing, block=128
+    )
+
+
+def test_a_wave_that_did_not_acquire() -> None:
+    acquire = waves(both(spin(), ACQUIRE), "", "acq")
+    check(
+        roles(both(STORE, "s_waitcnt vmcnt(0)", "s_barrier", RELEASE, PUBLISH), both(acquire, READ, RESULT)),
+        2,
+        "no release",
+        block=128,
+    )
+
+
+def test_writes_after_reads_and_writes() -> None:
+    check(roles(both(READ, "s_waitcnt vmcnt(0)"), STORE), 2, "reads: no release", seeds=[0])
+    check(roles(STORE, both("v_mov_b32 v3, 7", STORE)), 2, "wrote: no release")
+    check(roles(STORE, STORE), 2, None)  # the same values
+
+
+def test_a_write_that_waits_for_the_reader() -> None:
+    """The reader needs no write back for that, only its data."""
+    reader = both(READ, "s_waitcnt vmcnt(0)", PUBLISH)
+    check(roles(reader, both(spin(), STORE)), 2, None)
+    check(
+        roles(both(PUBLISH_ELSEWHERE, "s_waitcnt vmcnt(0)", READ, PUBLISH), both(spin(), STORE)),
+        2,
+        "before that access was complete",
+    )
+
+
+def test_bytes_of_a_dword_are_apart() -> None:
+    body = both(START, "v_mov_b32 v3, s2\nv_add_u32 v3, 5, v3\nv_mov_b32 v1, s2\nglobal_store_byte v1, v3, s[8:9]")
+    check(body, 4, None)
+    check(body.replace("byte", "short"), 4, "no release")
+
+
+def test_atomics_do_not_race() -> None:
+    check(both(START, "global_atomic_add v1, v3, s[8:9]"), 4, None)
+    check(both(START, "global_atomic_add v1, v3, s[8:9]", "s_waitcnt vmcnt(0)", READ, RESULT), 4, "no release")
+
+
+def test_launches_are_ordered() -> None:
+    with Case() as case:
+        for groups in (2, 3, 4):
+            assert not races(
+                case.run(
+                    both(
+                        START,
+                        "v_mov_b32 v7, s2\nv_lshlrev_b32 v7, 8, v7\nv_add_u32 v1, v1, v7",
+                        READ,
+                        "s_waitcnt vmcnt(0)",
+                        "v_add_u32 v3, v6, v4",
+                        STORE,
+                    ),
+                    groups,
+                )
+            )
+        assert not races(case.run(both(START, READ, RESULT), 1))
+
+
+@pytest.mark.parametrize(("invalidate", "found"), [("", 1), ("s_dcache_inv\ns_waitcnt lgkmcnt(0)", 0)])
+def test_scalar_loads_of_what_was_written(invalidate: str, found: int) -> None:
+    body = both(START, STORE, "s_waitcnt vmcnt(0)", invalidate, "s_load_dword s16, s[8:9], 16\ns_waitcnt lgkmcnt(0)")
+    with Case() as case:
+        assert len(races(case.run(body, 1))) == found
+
+
+def test_a_chip_whose_workgroups_share_their_cache() -> None:
+    bodies = pair(
+        release="s_waitcnt vmcnt(0)",
+        publish="global_store_dword v2, v4, s[10:11]",
+        observe=spin("global_load_dword v5, v2, s[10:11] glc"),
+        acquire="buffer_wbinvl1_vol",
+    )
+    with Case("gfx90a") as case:
+        assert not case.run(roles(*bodies), 2).findings
