@@ -61,7 +61,8 @@ def magnitudes(form: Format) -> F64:
     codes = np.arange(form.finite_codes + 1)
     exponent, mantissa = codes >> form.mantissa_bits, codes & ((1 << form.mantissa_bits) - 1)
     fraction = mantissa / 2.0**form.mantissa_bits + (exponent > 0)
-    return np.ldexp(fraction, np.maximum(exponent, 1) - form.bias)
+    values: F64 = np.ldexp(fraction, np.maximum(exponent, 1) - form.bias)
+    return values
 
 
 def decode(form: Format, codes: U32) -> F64:

@@ -46,12 +46,13 @@ def _f32(values: NDArray[np.float64], rounding: int = ref.EVEN) -> U32:
         above = np.where(near.astype(np.float64) < values, np.nextafter(near, np.float32(np.inf)), near)
     toward = np.where(np.signbit(values), above, below)
     chosen = {ref.EVEN: near, ref.UP: above, ref.DOWN: below, ref.ZERO: toward}[rounding]
-    return chosen.astype(np.float32).view(np.uint32)
+    bits: U32 = chosen.astype(np.float32).view(np.uint32)
+    return bits
 
 
 def _normalised(values: NDArray[np.float64], low: int, factor: int) -> U32:
     product = np.clip(np.where(np.isnan(values), 0, values), low, 1) * factor
-    return (np.rint(product).astype(np.int64) & 0xFFFF).astype(np.uint32)
+    return np.asarray(np.rint(product).astype(np.int64) & 0xFFFF, np.uint32)
 
 
 def _half_values(halves: U32) -> NDArray[np.float64]:

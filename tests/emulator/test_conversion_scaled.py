@@ -78,7 +78,7 @@ def _poisoned(values: NDArray[np.float64], poison: NDArray[np.bool_]) -> NDArray
 
 
 def _signs(kind: str, bits: U32) -> NDArray[np.bool_]:
-    return (bits >> np.uint32(31 if kind == "f32" else 15) & 1) == 1
+    return np.asarray(bits >> np.uint32(31 if kind == "f32" else 15) & 1, np.bool_)
 
 
 def _encode(kind: str, wide: str, bits: U32, values: NDArray[np.float64], scale: U32, mode: Mode,
@@ -177,11 +177,11 @@ def test_widen(kind: str, wide: str) -> None:
         if wide == "f16":
             assert (got >> 16 == OLD >> 16).all()
             got = got & 0xFFFF
-        _check_wide(wide, got, form, words >> np.uint32(8 * byte) & 0xFF, scale)
+        _check_wide(wide, got, form, words >> np.uint32(8 * byte) & np.uint32(0xFF), scale)
     if wide == "f16":
         got = _run(f"f16_{kind} high", words, words, scale)[0]
         assert (got & 0xFFFF == OLD & 0xFFFF).all()
-        _check_wide("f16", got >> 16, form, words >> np.uint32(16) & 0xFF, scale)
+        _check_wide("f16", got >> 16, form, words >> np.uint32(16) & np.uint32(0xFF), scale)
 
 
 _SCALE, _SEED, _TO = 100, 101, 64
@@ -224,7 +224,7 @@ def _code(text: str) -> bytes:
 def _six_bits(dwords: U32, index: int) -> U32:
     """Element `index` of 192 bits."""
     number = sum(dwords[part].astype(object) << 32 * part for part in range(6))
-    return (number >> 6 * index & 63).astype(np.uint32)
+    return np.asarray(number >> 6 * index & 63, np.uint32)
 
 
 @pytest.mark.parametrize("text", _NARROW_MANY)

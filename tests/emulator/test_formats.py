@@ -46,7 +46,7 @@ def _same(bits: U32, values: ref.F64) -> None:
 
 @pytest.mark.parametrize("arch", ARCHES)
 def test_every_code_of_the_8_bit_formats(arch: str) -> None:
-    codes = BYTES | 0xABCDEF00  # only the low byte counts
+    codes = BYTES | np.uint32(0xABCDEF00)  # only the low byte counts
     _same(_run(arch, "fp8", codes)[0], ref.decode(ref.FP8[arch], BYTES))
     _same(_run(arch, "bf8", codes)[0], ref.decode(ref.BF8[arch], BYTES))
 
@@ -65,8 +65,8 @@ def test_every_code_of_the_16_bit_formats() -> None:
 
 def test_every_code_of_fp4() -> None:
     low, high = _run("gfx950", "fp4", BYTES)
-    _same(low, ref.decode(ref.FP4, BYTES & 15))
-    _same(high, ref.decode(ref.FP4, BYTES >> 4))
+    _same(low, ref.decode(ref.FP4, BYTES & np.uint32(15)))
+    _same(high, ref.decode(ref.FP4, BYTES >> np.uint32(4)))
 
 
 @pytest.mark.parametrize("mode", [DEFAULT, SATURATE], ids=["nan", "saturate"])

@@ -91,10 +91,10 @@ inline void modify_f32(const Wave& wave, const Inst& inst, LaneArray& values) no
 /// f32's denormal results become zeros of their sign if MODE says so; for results that no f32 instruction of the host
 /// gave.
 constexpr std::uint32_t flushed_f32(std::uint32_t bits, bool flush) noexcept {
-  return flush && (bits & kF32Infinity) == 0 ? bits & kF32Sign : bits;
+  return flush & ((bits & kF32Infinity) == 0) ? bits & kF32Sign : bits;
 }
 constexpr std::uint32_t flushed_f16(std::uint32_t half, bool flush) noexcept {
-  return flush && (half & 0x7c00) == 0 ? half & 0x8000 : half;
+  return flush & ((half & 0x7c00) == 0) ? half & 0x8000 : half;
 }
 inline bool flushes_f32_results(const Wave& wave) noexcept {
   return (wave.mode.denormals_f32 & 2) == 0;

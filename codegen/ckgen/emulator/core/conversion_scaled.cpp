@@ -22,15 +22,21 @@ struct Bf16 {
 /// The scale operand's exponent in every lane.
 class Scale {
  public:
-  Scale(const Wave& wave, const Inst& inst, unsigned index) noexcept : lanes_(wave, inst, index) {}
-  int operator[](unsigned lane) const noexcept { return static_cast<int>(lanes_[lane] >> 23 & 0xff) - 127; }
-  /// `bits` of an f32, or a NaN of its sign where the scale is one.
-  std::uint32_t poison(unsigned lane, std::uint32_t bits) const noexcept {
-    return (*this)[lane] == 128 ? (bits & kF32Sign) | kF32QuietNan : bits;
+  Scale(const Wave& wave, const Inst& inst, unsigned index) noexcept {
+    const Lanes source(wave, inst, index);
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      const std::uint32_t field = source[lane] >> 23 & 0xff;
+      exponent_[lane] = static_cast<std::int32_t>(field) - 127;
+      nan_[lane] = field == 255 ? kF32QuietNan : 0;
+    }
   }
+  int operator[](unsigned lane) const noexcept { return exponent_[lane]; }
+  /// An f32's bits, or a NaN of their sign where the scale is one.
+  std::uint32_t poison(unsigned lane, std::uint32_t bits) const noexcept { return bits | nan_[lane]; }
 
  private:
-  Lanes lanes_;
+  alignas(64) std::int32_t exponent_[kLanes];
+  alignas(64) LaneArray nan_;
 };
 
 /// MODE's fields that these conversions heed.
@@ -46,7 +52,7 @@ struct Heed {
 
   /// An element of a wide source as f32.
   template <typename Wide>
-  std::uint32_t read(std::uint32_t dword, unsigned half) const noexcept {
+  [[gnu::always_inline]] std::uint32_t read(std::uint32_t dword, unsigned half) const noexcept {
     if constexpr (Wide::kPerDword == 1) return flushed_f32(dword, flush_f32);
     const std::uint32_t element = dword >> (16 * half) & 0xffff;
     if constexpr (Wide::kFormat.bias == kF16.bias) return f16_to_f32_bits(flushed_f16(element, flush_f16));
@@ -55,7 +61,7 @@ struct Heed {
 
   /// A narrow value, scaled, as an element of a wide result.
   template <typename Wide>
-  std::uint32_t widen(std::uint32_t bits, int scale) const noexcept {
+  [[gnu::always_inline]] std::uint32_t widen(std::uint32_t bits, int scale) const noexcept {
     constexpr bool kHalf = Wide::kFormat.bias == kF16.bias;
     const std::uint32_t code = encode(Wide::kFormat, bits, Rounding::nearest_even, kHalf && saturate, -scale);
     if constexpr (kHalf) return flushed_f16(code, flush_f16_results);
@@ -64,11 +70,11 @@ struct Heed {
   }
 
   template <FloatFormat F>
-  std::uint32_t narrow(std::uint32_t bits, int scale) const noexcept {
+  [[gnu::always_inline]] std::uint32_t narrow(std::uint32_t bits, int scale) const noexcept {
     return encode(F, bits, Rounding::nearest_even, saturate, scale);
   }
   template <FloatFormat F, typename Wide>
-  std::uint32_t narrow(std::uint32_t bits, int scale, std::uint32_t random) const noexcept {
+  [[gnu::always_inline]] std::uint32_t narrow(std::uint32_t bits, int scale, std::uint32_t random) const noexcept {
     return encode_stochastic(F, bits, random, saturate, scale, Wide::kFormat.mantissa_bits);
   }
 };
@@ -92,16 +98,14 @@ void narrow_pair(Wave& wave, const Inst& inst) {
   const Scale scale(wave, inst, kSecond + 1);
   const Heed heed(wave);
   alignas(64) LaneArray out;
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    std::uint32_t low, high;
-    if constexpr (Wide::kPerDword == 1) {
-      low = own_first[lane], high = own_second[lane];
-    } else {
-      low = heed.read<Wide>(packed[lane], 0), high = heed.read<Wide>(packed[lane], 1);
-    }
-    out[lane] = heed.narrow<F>(scale.poison(lane, low), scale[lane]) |
-                heed.narrow<F>(scale.poison(lane, high), scale[lane]) << F.width();
-  }
+  const auto element = [&](unsigned lane, const FloatSource& own, unsigned half) {
+    if constexpr (Wide::kPerDword == 1) return own[lane];
+    return heed.read<Wide>(packed[lane], half);
+  };
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    out[lane] = heed.narrow<F>(scale.poison(lane, element(lane, own_first, 0)), scale[lane]);
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    out[lane] |= heed.narrow<F>(scale.poison(lane, element(lane, own_second, 1)), scale[lane]) << F.width();
   write_pair<F>(wave, inst, out);
 }
 
@@ -130,9 +134,11 @@ void narrow_pair_stochastic(Wave& wave, const Inst& inst) {
   alignas(64) LaneArray out;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     const std::uint32_t low = scale.poison(lane, heed.read<Wide>(first[lane], 0));
+    out[lane] = heed.narrow<kFp4, Wide>(low, scale[lane], random[lane]);
+  }
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
     const std::uint32_t high = scale.poison(lane, heed.read<Wide>(second[lane], 1));
-    out[lane] = heed.narrow<kFp4, Wide>(low, scale[lane], random[lane]) |
-                heed.narrow<kFp4, Wide>(high, scale[lane], next_random(random[lane])) << 4;
+    out[lane] |= heed.narrow<kFp4, Wide>(high, scale[lane], next_random(random[lane])) << 4;
   }
   write_pair<kFp4>(wave, inst, out);
 }
@@ -147,9 +153,12 @@ void widen_pair(Wave& wave, const Inst& inst) {
   constexpr std::uint32_t kMask = F.codes() - 1;
   alignas(64) LaneArray low, high;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
-    const std::uint32_t codes = source[lane] >> shift;
-    low[lane] = heed.widen<Wide>(scale.poison(lane, kDecodedBits<F>[codes & kMask]), scale[lane]);
-    high[lane] = heed.widen<Wide>(scale.poison(lane, kDecodedBits<F>[codes >> F.width() & kMask]), scale[lane]);
+    const std::uint32_t bits = kDecodedBits<F>[source[lane] >> shift & kMask];
+    low[lane] = heed.widen<Wide>(scale.poison(lane, bits), scale[lane]);
+  }
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    const std::uint32_t bits = kDecodedBits<F>[source[lane] >> (shift + F.width()) & kMask];
+    high[lane] = heed.widen<Wide>(scale.poison(lane, bits), scale[lane]);
   }
   if constexpr (Wide::kPerDword == 2) {
     for (unsigned lane = 0; lane < kLanes; ++lane) low[lane] |= high[lane] << 16;

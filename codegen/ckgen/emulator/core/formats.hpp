@@ -1,5 +1,5 @@
 // The floating-point formats below 32 bits, and conversions between them and f32. Integer arithmetic or exact: neither
-// MXCSR nor the compiler's rounding assumptions touch a result.
+// MXCSR nor the compiler's rounding assumptions touch a result. Inlined always: a call keeps a loop from vectorising.
 // Sources: IEEE 754 (f16); OCP 8-bit FP specification 1.0 (e4m3, e5m2); OCP MX specification 1.0 (fp6, bf6, fp4, e8m0);
 // CDNA3 ISA, "Data formats" (the FNUZ pair: bias one higher, 0x80 the only NaN, no infinities, no negative zero).
 #pragma once
@@ -111,7 +111,7 @@ constexpr float e8m0(std::uint32_t code) noexcept {
 }
 
 /// f16's bits as f32's; in a form that vectorises.
-constexpr std::uint32_t f16_to_f32_bits(std::uint32_t half) noexcept {
+[[gnu::always_inline]] constexpr std::uint32_t f16_to_f32_bits(std::uint32_t half) noexcept {
   const std::uint32_t magnitude = half & 0x7fff;
   const float denormal =
       static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f;  // exact, and a normal f32
@@ -144,7 +144,7 @@ struct Cut {
 };
 
 /// `scale`: the value is first divided by 2^scale, exactly. Without branches, so that loops over it vectorise.
-constexpr Cut cut(const FloatFormat& format, std::uint32_t magnitude, int scale) noexcept {
+[[gnu::always_inline]] constexpr Cut cut(const FloatFormat& format, std::uint32_t magnitude, int scale) noexcept {
   const bool denormal = magnitude < 0x80'0000;
   // As a float of its own, a denormal's mantissa has the exponent and the mantissa that it would have as a normal.
   const std::uint32_t lifted =
@@ -160,8 +160,8 @@ constexpr Cut cut(const FloatFormat& format, std::uint32_t magnitude, int scale)
 }
 
 /// Sign, NaN, infinity and overflow around a rounded magnitude. The formats of 16 bits and more keep a NaN's payload.
-constexpr std::uint32_t finish(const FloatFormat& format, std::uint32_t bits, std::uint32_t code, bool to_largest,
-                               bool infinity_too) noexcept {
+[[gnu::always_inline]] constexpr std::uint32_t finish(const FloatFormat& format, std::uint32_t bits, std::uint32_t code,
+                                                      bool to_largest, bool infinity_too) noexcept {
   const std::uint32_t magnitude = bits & ~kF32Sign;
   const std::uint32_t sign = (bits & kF32Sign) != 0 ? format.sign_bit() : 0;
   const bool over = (code > format.largest()) | (magnitude >= kF32Infinity);
@@ -179,9 +179,9 @@ constexpr std::uint32_t finish(const FloatFormat& format, std::uint32_t bits, st
 /// f32's bits to a code. `saturate`: MODE.fp16_ovfl; then overflow gives the largest finite value, for the formats of 8
 /// bits and less an infinity does as well (f16 and bf16 keep infinities). Rounding toward zero, or away from an
 /// infinity's side, overflows to the largest value too. The value is divided by 2^scale first.
-constexpr std::uint32_t encode(const FloatFormat& format, std::uint32_t bits,
-                               Rounding rounding = Rounding::nearest_even, bool saturate = false,
-                               int scale = 0) noexcept {
+[[gnu::always_inline]] constexpr std::uint32_t encode(const FloatFormat& format, std::uint32_t bits,
+                                                      Rounding rounding = Rounding::nearest_even, bool saturate = false,
+                                                      int scale = 0) noexcept {
   const bool negative = (bits & kF32Sign) != 0;
   const detail::Cut cut = detail::cut(format, bits & ~kF32Sign, scale);
   const std::uint32_t rest = (1u << cut.drop) - 1;
@@ -199,9 +199,10 @@ constexpr std::uint32_t encode(const FloatFormat& format, std::uint32_t bits,
 /// the value comes from, 23, 10 (f16) or 7 (bf16); a denormal result is first cut to it, as AMD's host implementation
 /// of these conversions does (amd_hip_ocp_host.hpp). CDNA3 ISA: v_cvt_sr_fp8_f32 uses random[31:12], v_cvt_sr_bf8_f32
 /// [31:11].
-constexpr std::uint32_t encode_stochastic(const FloatFormat& format, std::uint32_t bits, std::uint32_t random,
-                                          bool saturate = false, int scale = 0,
-                                          unsigned source_mantissa = 23) noexcept {
+[[gnu::always_inline]] constexpr std::uint32_t encode_stochastic(const FloatFormat& format, std::uint32_t bits,
+                                                                 std::uint32_t random, bool saturate = false,
+                                                                 int scale = 0,
+                                                                 unsigned source_mantissa = 23) noexcept {
   const detail::Cut cut = detail::cut(format, bits & ~kF32Sign, scale);
   const unsigned dropped = 23 - format.mantissa_bits;
   const std::uint32_t kept_bits = ~((1u << (23 - source_mantissa)) - 1);
