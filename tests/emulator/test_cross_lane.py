@@ -198,9 +198,9 @@ def test_count_below() -> None:
 
 
 def _found(text: str, exec_mask: int = ALL, arch: str = "gfx950") -> list[tuple[str, int, str]]:
-    """Findings of a run in which no vector register is written at first."""
+    """Findings of a run in which no vector register is written at first; wait states stand between all lines."""
     wave = _wave(exec_mask)
-    run = _step(text, wave, arch, all_written=False)
+    run = _step(text.replace("\n", "\ns_nop 7\n"), wave, arch, all_written=False)
     return [(one.rule, one.lane, one.what) for one in run.findings]
 
 
