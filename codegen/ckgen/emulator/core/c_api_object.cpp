@@ -18,8 +18,8 @@ extern "C" {
 
 ckgen_emu_object* ckgen_emu_object_read(const void* bytes, uint64_t size) try {
   auto object = std::make_unique<ckgen_emu_object>();
-  object->read = ckgen::emu::read_code_object(
-      {static_cast<const std::uint8_t*>(bytes), static_cast<std::size_t>(size)}, object->error);
+  object->read = ckgen::emu::read_code_object({static_cast<const std::uint8_t*>(bytes), static_cast<std::size_t>(size)},
+                                              object->error);
   return object.release();
 } catch (const std::bad_alloc&) {
   return nullptr;
