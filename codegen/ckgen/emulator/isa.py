@@ -12,6 +12,8 @@ from typing import Any
 
 from ckgen.build.inspect import decoder_worker
 from ckgen.build.inspect.formats import own_names
+from ckgen.emulator.chip_isa import absent, older_opcodes, older_operands
+from ckgen.emulator.matrix_isa import matrix_opcodes, matrix_operands
 from ckgen.model.errors import UsageError
 
 ARCHS = ("gfx90a", "gfx942", "gfx950")
@@ -46,15 +48,20 @@ def isa_text(folder: Path, arch: str) -> str:
             continue
         base = name.partition("_")[0]
         own = {int(number): mnemonic for number, mnemonic in renamed.get(base, {}).items()}
+        if name == "VOP3P_MFMA":
+            own |= matrix_opcodes(arch)
+        own |= older_opcodes(arch, name)
         known = variants.get(name, {}) | entry["opcodes"][0][2]
         names = {int(number): _WIDTH.sub("", mnemonic) for number, mnemonic in known.items()} | own
         fields = operands.get(_OPCODES.get(base, f"{base}Op"), {})
         for number, mnemonic in sorted(names.items()):
             matrix = mnemonic.startswith(("v_mfma", "v_smfmac"))
-            if base == "VOP3P" and matrix != (name == "VOP3P_MFMA"):
+            if number in absent(arch, name) or (base == "VOP3P" and matrix != (name == "VOP3P_MFMA")):
                 continue
             described_fields = sorted(fields.get(str(number), {}).items())
-            words = [f"{field}:{kind.removeprefix('fmt_')}:{bits}" for field, (kind, bits) in described_fields]
+            words = matrix_operands(mnemonic) or older_operands(mnemonic) or [
+                f"{field}:{kind.removeprefix('fmt_')}:{bits}" for field, (kind, bits) in described_fields
+            ]
             lines.append(" ".join([name, str(number), mnemonic, *words]))
     return "\n".join(lines) + "\n"
 

@@ -370,7 +370,8 @@ class Decoder {
     const bool has_scalar = segment != 0 && scalar != kNoScalar;
     if (has_scalar) inst_.base = {scalar, static_cast<std::uint8_t>(segment == 1 ? 1 : 2), Number::bits};
     Operand address = vector(Field::addr, words_.bits(39, 32));
-    address.dwords = segment == 1 ? (words_.bit(13) ? 1 : 0) : has_scalar ? 1 : 2;
+    const bool indexed = inst_.op->older_cache_bits ? !has_scalar : words_.bit(13);  // of scratch: by a VGPR
+    address.dwords = segment == 1 ? (indexed ? 1 : 0) : has_scalar ? 1 : 2;
     if (shape(Field::addr).bits != 0) inst_.src[0] = address;
     const bool acc = words_.bit(55);
     const bool atomic = contains(name(), "_atomic");

@@ -110,6 +110,7 @@ OpTable OpTable::parse(std::string_view text, std::string& error) {
       return {};
     }
     op.format = *format;
+    op.hazard = hazard_class(op.format, op.name);
     table.index_[key(op.format, op.number)] = table.ops_.size();
     table.ops_.push_back(std::move(op));
   }

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "hazard_class.hpp"
+
 namespace ckgen::emu {
 
 enum class Format : std::uint8_t {
@@ -73,6 +75,7 @@ struct OpInfo {
   std::string name;
   std::array<OperandShape, kFields> fields;
   bool older_cache_bits = false;  // gfx90a's assembler calls them glc, slc and scc
+  HazardClass hazard{};
 
   const OperandShape& operator[](Field field) const noexcept { return fields[static_cast<std::size_t>(field)]; }
 };

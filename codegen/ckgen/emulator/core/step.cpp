@@ -1,6 +1,7 @@
 #include "step.hpp"
 
 #include "float_mode.hpp"
+#include "hazard.hpp"
 #include "register_check.hpp"
 
 namespace ckgen::emu {
@@ -39,6 +40,7 @@ void loop(Wave& wave, std::uint64_t budget, bool alone) {
     wave.next = at + 1;
     if constexpr (Checked) {
       const LaneMask exec = wave.exec();
+      check_hazards(wave, inst, program.footprints[at], traits);
       check_registers(wave, inst, program.footprints[at], traits);
       inst.run(wave, inst);
       note_writes(wave, program.footprints[at], traits, exec);

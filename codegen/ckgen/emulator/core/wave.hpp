@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "hazard.hpp"
 #include "inst.hpp"
 #include "register_shadow.hpp"
 #include "waits.hpp"
@@ -50,6 +51,7 @@ struct Wave {
   std::unique_ptr<std::uint8_t[]> scratch_written;  // one per byte of `scratch`, made when it is first touched
   RegisterShadow shadow;
   Waits waits;
+  HazardState hazards;
 
   std::uint64_t pair(unsigned first) const noexcept {
     std::uint64_t value;

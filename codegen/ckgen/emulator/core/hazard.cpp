@@ -1,0 +1,266 @@
+#include "hazard.hpp"
+
+#include "launch.hpp"
+#include "text_parts.hpp"
+
+namespace ckgen::emu {
+namespace {
+
+using Kind = HazardClass::Kind;
+constexpr unsigned kLookBack = 5;  // wait states of the vector rules
+constexpr std::uint16_t kDwordPart = 6;
+
+RegisterRange scalars_of(const Operand& one) {
+  if (!one.scalar() || !one.present()) return {};
+  return {one.code, one.dwords};
+}
+
+bool any_row(const HazardState::Vector& made, const Operand& one) {
+  const RegisterRange rows = rows_of(one);
+  return made.rows.overlaps(rows) || made.other_rows.overlaps(rows);
+}
+
+bool any_row(const HazardState::Vector& made, const std::span<const Operand> operands) {
+  for (const Operand& one : operands) {
+    if (any_row(made, one)) return true;
+  }
+  return false;
+}
+
+bool any_scalar(const HazardState::Vector& made, const Operand& one) {
+  return made.scalars.overlaps(scalars_of(one));
+}
+
+/// The result is moved to its place after it is computed: a part of the register by SDWA or op_sel.
+bool shifts_result(const Inst& inst) {
+  const HazardClass& one = inst.op->hazard;
+  if (inst.special == Special::sdwa) return inst.op->format != Format::vopc && inst.sdwa.dst != kDwordPart;
+  if (inst.op->format != Format::vop3) return false;
+  return (inst.op_sel & 8) != 0 || (one.is(Kind::byte_result) && (inst.op_sel & 4) != 0) || one.is(Kind::keeps_result);
+}
+
+/// Rules about a vector instruction before; `passed` wait states lie between.
+class VectorRules {
+ public:
+  VectorRules(const HazardState& state, const Inst& inst, const Footprint& footprint)
+      : inst_(inst),
+        kinds_(inst.op->hazard),
+        reads_(footprint.reads.data(), footprint.read_count),
+        writes_(footprint.writes.data(), footprint.write_count),
+        newer_(state.chip != HazardChip::gfx90a),
+        newest_(state.chip == HazardChip::gfx950) {}
+
+  std::optional<Hazard> after(const HazardState::Vector& made, unsigned passed) {
+    made_ = &made;
+    passed_ = passed;
+    const char* rule = nullptr;
+    unsigned required = 0;
+    const auto check = [&](unsigned states, const char* text, auto&& applies) {
+      if (rule == nullptr && passed < states && applies()) rule = text, required = states;
+    };
+    if (kinds_.is(Kind::vmem)) {
+      check(5, "a vector instruction writes an SGPR, vector memory reads it", [&] { return reads_scalar(); });
+    }
+    if (made.inst->op->hazard.is(Kind::dot)) {
+      check(3, "a dot product's result is used", [&] { return uses_dot_product(); });
+    }
+    if (!kinds_.is(Kind::valu)) return hazard(rule, required);
+    if (kinds_.is(Kind::mfma)) {
+      check(2, "a vector instruction's result is read by an MFMA",
+            [&] { return !made.inst->op->hazard.is(Kind::dot) && any_row(made, reads_); });
+      check(4, "a vector instruction writes EXEC before an MFMA", [&] { return made.writes_exec; });
+    }
+    if (newer_) forwarding(check);
+    constants(check);
+    if (inst_.special == Special::dpp) {
+      check(2, "a vector instruction's result is read by DPP", [&] { return any_row(made, inst_.src[0]); });
+      check(5, "a vector instruction writes EXEC before DPP", [&] { return made.writes_exec; });
+    }
+    lanes(check);
+    return hazard(rule, required);
+  }
+
+ private:
+  std::optional<Hazard> hazard(const char* rule, unsigned required) const {
+    if (rule == nullptr) return std::nullopt;
+    return Hazard{rule, made_->inst, required, passed_};
+  }
+
+  bool reads_scalar() const {
+    for (const Operand& one : reads_) {
+      if (any_scalar(*made_, one)) return true;
+    }
+    return false;
+  }
+
+  /// A scalar source other than a lane mask.
+  bool reads_scalar_constant(bool exec) const {
+    const unsigned count = kinds_.is(Kind::masked) ? 2 : 3;
+    for (unsigned i = 0; i < count; ++i) {
+      const Operand& one = inst_.src[i];
+      if (exec ? made_->writes_exec && scalars_of(one).overlaps({kExecLo, 2}) : any_scalar(*made_, one)) return true;
+    }
+    return false;
+  }
+
+  /// The same opcode may accumulate upon it at once.
+  bool uses_dot_product() const {
+    if (!kinds_.is(Kind::valu | Kind::vmem | Kind::lds)) return false;
+    if (inst_.op == made_->inst->op) return any_row(*made_, inst_.src[0]) || any_row(*made_, inst_.src[1]);
+    return any_row(*made_, reads_) || (kinds_.is(Kind::valu) && any_row(*made_, writes_));
+  }
+
+  template <class Check>
+  void forwarding(const Check& check) const {
+    check(1, "a transcendental's result is read", [&] {
+      return made_->inst->op->hazard.is(Kind::trans) && !kinds_.is(Kind::trans) && any_row(*made_, reads_);
+    });
+    check(1, "a result that is shifted into a part of its register is used",
+          [&] { return made_->shifts_result && (any_row(*made_, reads_) || any_row(*made_, writes_)); });
+    if (!newest_ || !kinds_.is(Kind::permlane)) return;
+    check(2, "a vector instruction's result is read by v_permlane", [&] { return any_row(*made_, reads_); });
+    check(4, "v_cmpx before v_permlane", [&] { return made_->writes_exec; });
+  }
+
+  template <class Check>
+  void constants(const Check& check) const {
+    if (newer_) {
+      check(2, "a vector instruction writes an SGPR, another reads it", [&] { return reads_scalar_constant(false); });
+      check(2, "v_cmpx before EXEC is read as a number", [&] { return reads_scalar_constant(true); });
+    }
+    check(5, "a vector instruction writes VCC or EXEC before VCCZ or EXECZ is read", [&] {
+      const auto reads = [&](std::uint16_t code) {
+        return inst_.src[0].code == code || inst_.src[1].code == code || inst_.src[2].code == code;
+      };
+      return (made_->scalars.overlaps({kVccLo, 2}) && reads(kVccz)) || (made_->writes_exec && reads(kExecz));
+    });
+    check(4, "a vector instruction writes VCC before v_div_fmas",
+          [&] { return kinds_.is(Kind::div_fmas) && made_->scalars.overlaps({kVccLo, 2}); });
+  }
+
+  template <class Check>
+  void lanes(const Check& check) const {
+    if (!kinds_.is(Kind::lane_select | Kind::reads_lane)) return;
+    check(4, "a vector instruction writes an SGPR that selects a lane",
+          [&] { return kinds_.is(Kind::lane_select) && any_scalar(*made_, inst_.src[1]); });
+    if (!newer_) return;
+    check(4, "v_cmpx before a lane is read or written", [&] { return made_->writes_exec; });
+    check(1, "a vector instruction's result is read by v_readlane",
+          [&] { return kinds_.is(Kind::reads_lane) && any_row(*made_, inst_.src[0]); });
+  }
+
+  const Inst& inst_;
+  const HazardClass& kinds_;
+  std::span<const Operand> reads_, writes_;
+  bool newer_, newest_;
+  const HazardState::Vector* made_ = nullptr;
+  unsigned passed_ = 0;
+};
+
+std::optional<Hazard> vector_hazard(const HazardState& state, const Inst& inst, const Footprint& footprint) {
+  const bool heeds_all = inst.op->hazard.is(Kind::mfma | Kind::lane_select | Kind::reads_lane | Kind::permlane) ||
+                         inst.special == Special::dpp;
+  if (!heeds_all && state.now - state.special > kLookBack) return std::nullopt;
+  VectorRules rules(state, inst, footprint);
+  for (unsigned back = 1; back <= HazardState::kVectors; ++back) {
+    const HazardState::Vector& made = state.vectors[(state.vectors_at - back) % HazardState::kVectors];
+    const unsigned passed = state.now - made.time - 1;
+    if (passed >= kLookBack) break;
+    if (const auto found = rules.after(made, passed)) return found;
+  }
+  return std::nullopt;
+}
+
+/// Data of more than two dwords is read late. A buffer store with an SGPR as its offset takes that time itself.
+bool reads_late(const Inst& inst) {
+  if (!inst.op->hazard.is(Kind::vmem) || inst.src[1].dwords < 3) return false;
+  return !inst.soffset.present() || !inst.soffset.scalar();
+}
+
+std::optional<Hazard> store_hazard(const HazardState& state, const Footprint& footprint) {
+  const unsigned required = state.chip == HazardChip::gfx90a ? 1 : 2;
+  for (const HazardState::Store& one : state.stores) {
+    const unsigned passed = state.now - one.time - 1;
+    if (passed >= required || one.inst == nullptr) continue;
+    for (unsigned i = 0; i < footprint.write_count; ++i) {
+      if (one.data.overlaps(rows_of(footprint.writes[i])))
+        return Hazard{"data of a store is overwritten", one.inst, required, passed};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Hazard> scalar_hazard(const HazardState& state, const Inst& inst) {
+  const HazardClass& kinds = inst.op->hazard;
+  const auto since = [&](std::uint32_t time) { return state.now - time - 1; };
+  if (kinds.is(Kind::uses_m0) && since(state.m0_written) < 1)
+    return Hazard{"the scalar unit writes M0 just before it is used", nullptr, 1, 0};
+  if (kinds.is(Kind::gets_register | Kind::sets_register)) {
+    const std::uint32_t passed = since(state.register_set[static_cast<std::uint32_t>(inst.offset) & 63]);
+    if (passed < 2) return Hazard{"s_setreg of the same hardware register before", nullptr, 2, passed};
+  }
+  return std::nullopt;
+}
+
+/// Puts an instruction that has issued at `state.now` where later ones look.
+void note(HazardState& state, const Inst& inst) {
+  const HazardClass& kinds = inst.op->hazard;
+  if (kinds.is(Kind::mfma)) {
+    HazardState::Matrix& made = state.matrices[state.matrices_at++ % HazardState::kMatrices];
+    made = {&inst, state.now, rows_of(inst.dst), accumulator_of(inst), matrix_passes(inst, state.chip)};
+    state.matrix_free = state.now + matrix_busy(inst, state.chip);
+  } else if (kinds.is(Kind::valu)) {
+    HazardState::Vector& made = state.vectors[state.vectors_at++ % HazardState::kVectors];
+    made = {&inst, state.now, rows_of(inst.dst), {}, scalars_of(inst.sdst), false, shifts_result(inst)};
+    if (inst.dst.present() && inst.dst.scalar()) made.scalars = scalars_of(inst.dst);
+    if (kinds.is(Kind::swaps)) made.other_rows = rows_of(inst.src[0]);
+    made.writes_exec = kinds.is(Kind::writes_exec) || made.scalars.overlaps({kExecLo, 2});
+    if (made.scalars.count != 0 || made.writes_exec || made.shifts_result || kinds.is(Kind::trans | Kind::dot))
+      state.special = state.now;
+  } else if (reads_late(inst)) {
+    state.stores[state.stores_at++ % HazardState::kStores] = {&inst, state.now, rows_of(inst.src[1])};
+  } else if (kinds.is(Kind::scalar_unit)) {
+    if (inst.dst.present() && scalars_of(inst.dst).overlaps({kM0, 1})) state.m0_written = state.now;
+    if (kinds.is(Kind::sets_register)) state.register_set[static_cast<std::uint32_t>(inst.offset) & 63] = state.now;
+  }
+  state.now += kinds.is(Kind::nop) ? (static_cast<std::uint32_t>(inst.offset) & 15) + 1 : 1;
+}
+
+}  // namespace
+
+std::string Hazard::text() const {
+  std::string text =
+      std::string(rule) + ": " + std::to_string(required) + " wait states needed, " + std::to_string(found) + " found";
+  if (first != nullptr) text += " since " + first->op->name + " at " + hex(first->address);
+  return text;
+}
+
+HazardChip hazard_chip(const std::string& arch) noexcept {
+  if (arch == "gfx90a") return HazardChip::gfx90a;
+  return arch == "gfx950" ? HazardChip::gfx950 : HazardChip::gfx942;
+}
+
+std::optional<Hazard> next_hazard(HazardState& state, const Inst& inst, const Footprint& footprint) noexcept {
+  const HazardClass& kinds = inst.op->hazard;
+  std::optional<Hazard> found;
+  if (kinds.is(Kind::valu | Kind::vmem | Kind::lds)) {
+    const bool waits = kinds.is(Kind::mfma) && static_cast<std::int32_t>(state.matrix_free - state.now) > 0;
+    if (waits) state.now = state.matrix_free;
+    found = vector_hazard(state, inst, footprint);
+    if (!found) found = matrix_hazard(state, inst, footprint);
+    if (!found && kinds.is(Kind::valu)) found = store_hazard(state, footprint);
+  }
+  if (!found) found = scalar_hazard(state, inst);
+  note(state, inst);
+  return found;
+}
+
+void check_hazards(Wave& wave, const Inst& inst, const Footprint& footprint, std::uint16_t) noexcept {
+  HazardState& state = wave.hazards;
+  if (state.chip == HazardChip::unknown) state.chip = hazard_chip(wave.launch->chip.arch);
+  const auto found = next_hazard(state, inst, footprint);
+  const bool indexed = wave.gpr_index_mode != 0;  // registers are others than the instruction names
+  if (found && !indexed) wave.launch->findings.add(Rule::hazard, wave, inst, -1, found->text());
+}
+
+}  // namespace ckgen::emu

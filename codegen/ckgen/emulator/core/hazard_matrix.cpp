@@ -1,0 +1,173 @@
+// Hazards of matrix results: ISA 7.5 (CDNA3), 7.6 (CDNA4), "VOP3P-Matrix Opcodes Required NOPs".
+#include <algorithm>
+
+#include "hazard.hpp"
+
+namespace ckgen::emu {
+namespace {
+
+using Kind = HazardClass::Kind;
+/// CDNA4's table asks for 20 after 16 passes; LLVM 22, which looks back 19, leaves kernels with 19 and none is known to
+/// fail, so that 20 would not be certain.
+constexpr unsigned kMostStates = 19;
+
+const HazardClass& class_of(const Inst& inst) {
+  return inst.op->hazard;
+}
+
+/// Takes the fast path of gfx942; gfx90a makes no difference but for f64.
+bool fast(const Inst& inst, HazardChip chip) {
+  const HazardClass& one = class_of(inst);
+  return !one.is(Kind::dgemm) && (chip == HazardChip::gfx90a || !one.is(Kind::sgemm));
+}
+
+bool has_8_bits(const Inst& inst) {
+  return inst.cbsz < 2 || inst.blgp < 2;
+}
+
+/// States until a result can be read as A or B, or by anything that is no MFMA, or be overwritten.
+unsigned until_committed(const HazardState::Matrix& made, HazardChip chip) {
+  if (!fast(*made.inst, chip)) return made.passes + 2u;
+  return std::min(kMostStates, made.passes + 3u + (chip == HazardChip::gfx950 && made.passes != 2 ? 1u : 0u));
+}
+
+/// States until a result can be accumulated upon, by one that does not start where the result does.
+unsigned until_overlapped(const HazardState::Matrix& made, const Inst& next, HazardChip chip) {
+  const bool from_fast = fast(*made.inst, chip), to_fast = fast(next, chip);
+  if (chip == HazardChip::gfx90a) return made.passes + (class_of(next).is(Kind::dgemm) ? 1u : 0u);
+  if (!from_fast) return to_fast ? 0 : made.passes;
+  const bool later = chip == HazardChip::gfx950 && (to_fast || made.passes != 2);
+  return made.passes + 1u + (later ? 1u : 0u);
+}
+
+unsigned accumulated(const HazardState::Matrix& made, const Inst& next, bool same, HazardChip chip) {
+  const bool small = made.passes == 4;
+  if (class_of(*made.inst).is(Kind::dgemm)) {
+    if (fast(next, chip)) return 0;
+    if (same) return small && class_of(next).is(Kind::dgemm) ? 4 : 0;
+    return small ? 4 : chip == HazardChip::gfx950 ? 17 : 9;
+  }
+  if (same) return chip != HazardChip::gfx90a && made.passes == 2 ? 2 : 0;
+  return until_overlapped(made, next, chip);
+}
+
+unsigned multiplied(const HazardState::Matrix& made, HazardChip chip) {
+  if (!class_of(*made.inst).is(Kind::dgemm)) return until_committed(made, chip);
+  return made.passes == 4 ? 6 : chip == HazardChip::gfx950 ? 19 : 11;
+}
+
+unsigned used(const HazardState::Matrix& made, bool memory, HazardChip chip) {
+  if (!class_of(*made.inst).is(Kind::dgemm)) return until_committed(made, chip);
+  if (memory) return made.passes == 4 ? 9 : 18;
+  return multiplied(made, chip);
+}
+
+unsigned overwritten(const HazardState::Matrix& made, HazardChip chip) {
+  if (!class_of(*made.inst).is(Kind::dgemm)) return until_committed(made, chip);
+  return made.passes == 4 ? 6 : 11;
+}
+
+class Rules {
+ public:
+  Rules(const HazardState& state, const Inst& inst) : state_(state), inst_(inst), chip_(state.chip) {}
+
+  /// The youngest MFMA that wrote any of `rows`; null if none did in the last states.
+  const HazardState::Matrix* writer(const RegisterRange& rows) const {
+    if (rows.count == 0) return nullptr;
+    return find([&](const HazardState::Matrix& one) { return one.result.overlaps(rows); });
+  }
+  const HazardState::Matrix* reader(const RegisterRange& rows) const {
+    if (rows.count == 0) return nullptr;
+    return find(
+        [&](const HazardState::Matrix& one) { return one.accumulator.overlaps(rows) && fast(*one.inst, chip_); });
+  }
+
+  bool broken(const HazardState::Matrix& made, unsigned required, const char* rule) {
+    const unsigned passed = state_.now - made.time - 1;
+    if (passed >= required) return false;
+    found_ = Hazard{rule, made.inst, required, passed};
+    return true;
+  }
+
+  std::optional<Hazard> multiply() {
+    const RegisterRange accumulator = accumulator_of(inst_);
+    if (const auto* made = writer(accumulator)) {
+      const bool same = made->result == accumulator;
+      if (broken(*made, accumulated(*made, inst_, same, chip_), "an MFMA accumulates upon another's result"))
+        return found_;
+    }
+    const bool indexed = class_of(inst_).is(Kind::smfmac);
+    for (const Operand* one : {&inst_.src[0], &inst_.src[1], &inst_.src[2], &inst_.scale[0], &inst_.scale[1]}) {
+      if (one == &inst_.src[2] && !indexed) continue;
+      const auto* made = writer(rows_of(*one));
+      if (made != nullptr && broken(*made, multiplied(*made, chip_), "an MFMA's result is a factor of another"))
+        return found_;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Hazard> use(const Footprint& footprint, bool memory) {
+    for (unsigned i = 0; i < footprint.read_count; ++i) {
+      const auto* made = writer(rows_of(footprint.reads[i]));
+      if (made != nullptr && broken(*made, used(*made, memory, chip_), "an MFMA's result is read")) return found_;
+    }
+    if (memory) return std::nullopt;
+    for (unsigned i = 0; i < footprint.write_count; ++i) {
+      const RegisterRange rows = rows_of(footprint.writes[i]);
+      const auto* made = writer(rows);
+      if (made != nullptr && broken(*made, overwritten(*made, chip_), "an MFMA's result is overwritten")) return found_;
+      const auto* read = reader(rows);
+      if (read != nullptr && broken(*read, read->passes - 1u, "what an MFMA accumulates upon is overwritten"))
+        return found_;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  template <class Test>
+  const HazardState::Matrix* find(const Test& test) const {
+    for (unsigned back = 1; back <= HazardState::kMatrices; ++back) {
+      const HazardState::Matrix& one = state_.matrices[(state_.matrices_at - back) % HazardState::kMatrices];
+      if (state_.now - one.time > kMostStates) return nullptr;
+      if (test(one)) return &one;
+    }
+    return nullptr;
+  }
+
+  const HazardState& state_;
+  const Inst& inst_;
+  HazardChip chip_;
+  std::optional<Hazard> found_;
+};
+
+}  // namespace
+
+std::uint8_t matrix_passes(const Inst& inst, HazardChip chip) noexcept {
+  const HazardClass& one = class_of(inst);
+  if (chip == HazardChip::gfx90a) return one.older_passes;
+  if (chip == HazardChip::gfx950 && one.is(Kind::dgemm) && one.passes == 8) return 16;
+  if (one.is(Kind::f8f6f4) && one.passes == 8) return has_8_bits(inst) ? 16 : 8;
+  return one.passes;
+}
+
+std::uint8_t matrix_busy(const Inst& inst, HazardChip chip) noexcept {
+  const std::uint8_t passes = matrix_passes(inst, chip);
+  const bool doubled = class_of(inst).is(Kind::f8f6f4) && passes == 4 && has_8_bits(inst);
+  return doubled ? 8 : passes;
+}
+
+RegisterRange accumulator_of(const Inst& inst) noexcept {
+  return rows_of(class_of(inst).is(Kind::smfmac) ? inst.dst : inst.src[2]);
+}
+
+std::optional<Hazard> matrix_hazard(const HazardState& state, const Inst& inst, const Footprint& footprint) noexcept {
+  const HazardClass& one = class_of(inst);
+  const std::uint32_t youngest = state.matrices[(state.matrices_at - 1) % HazardState::kMatrices].time;
+  if (state.now - youngest > kMostStates) return std::nullopt;
+  Rules rules(state, inst);
+  if (one.is(Kind::mfma)) return rules.multiply();
+  const bool memory = one.is(Kind::vmem | Kind::lds);
+  return memory || one.is(Kind::valu) ? rules.use(footprint, memory) : std::nullopt;
+}
+
+}  // namespace ckgen::emu
