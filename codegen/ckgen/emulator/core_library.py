@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import platform
@@ -86,7 +87,14 @@ def _texts(name: str) -> dict[str, str]:
 
 
 def _make(command: list[str], target: Path) -> None:
-    """Runs a compiler that writes `target`, which appears whole or not at all."""
+    """Runs a compiler that writes `target`, which appears whole or not at all; of several processes one does."""
+    with target.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            _compile(command, target)
+
+
+def _compile(command: list[str], target: Path) -> None:
     descriptor, name = tempfile.mkstemp(dir=target.parent, suffix=target.suffix)
     os.close(descriptor)
     try:

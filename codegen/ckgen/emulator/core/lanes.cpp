@@ -47,7 +47,7 @@ std::uint64_t constant(const Wave& wave, const Inst& inst, const Operand& operan
     case kScc: return wave.scc;
     case kLiteral:
       if (operand.number == Number::f64) return static_cast<std::uint64_t>(inst.literal) << 32;
-      return operand.dwords == 2
+      return operand.number == Number::i64
                  ? static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(inst.literal)))
                  : inst.literal;
     default: return 0;

@@ -43,10 +43,11 @@ constexpr Names<Field> kFieldNames[] = {
 };
 
 constexpr Names<Number> kNumberNames[] = {
-    {"num_f16", Number::f16},          {"num_bf16", Number::bf16},      {"num_f32", Number::f32},
-    {"num_f64", Number::f64},          {"num_pk2_f16", Number::pk_f16}, {"num_pk_f16", Number::pk_f16},
-    {"num_pk2_bf16", Number::pk_bf16}, {"num_pk2_f32", Number::pk_f32}, {"num_pk4_f32", Number::f32},
-    {"num_pk16_f32", Number::f32},     {"num_pk32_f32", Number::f32},   {"num_pk4_f64", Number::f64},
+    {"num_i64", Number::i64},       {"num_f16", Number::f16},          {"num_bf16", Number::bf16},
+    {"num_f32", Number::f32},       {"num_f64", Number::f64},          {"num_pk2_f16", Number::pk_f16},
+    {"num_pk_f16", Number::pk_f16}, {"num_pk2_bf16", Number::pk_bf16}, {"num_pk2_f32", Number::pk_f32},
+    {"num_pk4_f32", Number::f32},   {"num_pk16_f32", Number::f32},     {"num_pk32_f32", Number::f32},
+    {"num_pk4_f64", Number::f64},
 };
 
 template <class Value, std::size_t N>

@@ -40,7 +40,7 @@ constexpr std::size_t kFormats = 20;
 std::string_view format_name(Format format) noexcept;
 
 /// How an inline constant is widened for an operand, and what neg and abs mean there.
-enum class Number : std::uint8_t { bits, f16, bf16, f32, f64, pk_f16, pk_bf16, pk_f32 };
+enum class Number : std::uint8_t { bits, f16, bf16, f32, f64, pk_f16, pk_bf16, pk_f32, i64 };
 
 /// An operand as the table gives it; bits 0: the opcode does not have it.
 struct OperandShape {
