@@ -201,6 +201,15 @@ def test_instructions_between_count_as_wait_states() -> None:
         assert len(found) == count
 
 
+@pytest.mark.parametrize(
+    ("between", "count"), [("s_and_b32 s4, s4, 15", 0), ("s_and_b32 s5, s4, 15", 1), ("s_mov_b64 s[4:5], 0", 0)]
+)
+def test_what_the_scalar_unit_wrote_since_needs_no_wait_states(between: str, count: int) -> None:
+    code = assemble(f"{TO_SGPR}\n{between}\nv_add_u32_e32 v5, s4, v6\n", "gfx942")
+    found = [each for each in emulator("gfx942").step(code, Wave()).findings if each.rule == "hazard"]
+    assert len(found) == count
+
+
 def test_an_mfma_waits_for_the_one_before_it() -> None:
     """Four of eight passes each: by then the first one's result is there."""
     products = [f"v_mfma_f32_32x32x8_f16 v[{at}:{at + 15}], v[0:1], v[2:3], 0" for at in (8, 24, 40)]

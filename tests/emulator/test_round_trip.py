@@ -119,7 +119,7 @@ MATRIX = {
     "gfx950": [
         "v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[4:7], a[8:15], v[0:3] cbsz:4",
         "v_mfma_scale_f32_32x32x64_f8f6f4 a[0:15], v[16:21], v[24:27], a[0:15], v30, v31 op_sel:[1,0,0] cbsz:2 blgp:4",
-        "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[16:23], v[24:27], v[0:3], v30, 1 op_sel_hi:[0,1,0] blgp:4",
+        "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[16:23], v[24:27], v[0:3], v30, v31 op_sel_hi:[0,1,0] blgp:4",
         "v_bitop3_b32 v3, v4, v5, s6 bitop3:0xd4",
         "v_bitop3_b16 v3, v4, v5, v6 bitop3:0x80 op_sel:[0,1,0,1]",
         "v_permlane32_swap_b32_e64 v3, v4 bound_ctrl:1 fi:1",

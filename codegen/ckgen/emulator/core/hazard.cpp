@@ -202,6 +202,23 @@ std::optional<Hazard> scalar_hazard(const HazardState& state, const Inst& inst) 
   return std::nullopt;
 }
 
+RegisterRange without(const RegisterRange& from, const RegisterRange& part) {
+  if (!from.overlaps(part)) return from;
+  if (from.first < part.first) return {from.first, static_cast<std::uint16_t>(part.first - from.first)};
+  const unsigned end = from.first + from.count, part_end = part.first + part.count;
+  if (end <= part_end) return {};
+  return {static_cast<std::uint16_t>(part_end), static_cast<std::uint16_t>(end - part_end)};
+}
+
+/// What the scalar unit writes is guarded by the hardware, whoever wrote it before.
+void forget_scalars(HazardState& state, const RegisterRange& written) {
+  if (written.count == 0 || state.now - state.special > kLookBack) return;
+  for (HazardState::Vector& one : state.vectors) {
+    one.scalars = without(one.scalars, written);
+    if (written.overlaps({kExecLo, 1}) && written.overlaps({kExecHi, 1})) one.writes_exec = false;
+  }
+}
+
 /// Puts an instruction that has issued at `state.now` where later ones look.
 void note(HazardState& state, const Inst& inst) {
   const HazardClass& kinds = inst.op->hazard;
@@ -220,7 +237,9 @@ void note(HazardState& state, const Inst& inst) {
   } else if (reads_late(inst)) {
     state.stores[state.stores_at++ % HazardState::kStores] = {&inst, state.now, rows_of(inst.src[1])};
   } else if (kinds.is(Kind::scalar_unit)) {
-    if (inst.dst.present() && scalars_of(inst.dst).overlaps({kM0, 1})) state.m0_written = state.now;
+    const RegisterRange written = scalars_of(inst.dst);
+    if (written.overlaps({kM0, 1})) state.m0_written = state.now;
+    forget_scalars(state, written);
     if (kinds.is(Kind::sets_register)) state.register_set[static_cast<std::uint32_t>(inst.offset) & 63] = state.now;
   }
   state.now += kinds.is(Kind::nop) ? (static_cast<std::uint32_t>(inst.offset) & 15) + 1 : 1;
