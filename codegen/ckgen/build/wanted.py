@@ -21,6 +21,7 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError, UsageError
 from ckgen.plan.defaults import of_flavour
+from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.plan.uses import uses_of
@@ -56,24 +57,32 @@ def wanted_kernels(options: PlanOptions, choice: Choice, archs: Mapping[str, Arc
 
     InputError for tables or sets that are wrong; UsageError where nothing is left.
     """
-    spaces = _spaces() - set(options.kernel_sets) if choice.globs else frozenset()
-    options = replace(options, kernel_sets=(*options.kernel_sets, *sorted(spaces)))
-    place = cache / "plans" / f"{_digest(options, choice)}.json"
+    options, spaces = with_spaces(options, choice)
+    place = cache / "plans" / f"{plan_digest(options, choice)}.json"
     kept = _read(place)
     if kept is None:
-        kept = _plan(options, choice, archs, {str(path) for path in spaces})
+        kept = _plan(options, choice, archs, spaces)
         _write(place, kept)
     if not kept.kernels:
         raise UsageError("no AMD kernel is asked for: see `ckgen list instances`, --kernels, --backend and --targets")
     return kept
 
 
-def _spaces() -> frozenset[Path]:
-    return frozenset(kernel_set_file(Path(name)) for name in SHIPPED)
+def with_spaces(options: PlanOptions, choice: Choice) -> tuple[PlanOptions, frozenset[str]]:
+    """The options with the search spaces where globs may name kernels of them, and the files that this adds."""
+    shipped = frozenset(kernel_set_file(Path(name)) for name in SHIPPED) if choice.globs else frozenset()
+    spaces = shipped - set(options.kernel_sets)
+    return replace(options, kernel_sets=(*options.kernel_sets, *sorted(spaces))), frozenset(map(str, spaces))
 
 
-def _plan(options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], spaces: Container[str]) -> Wanted:
-    """`spaces` are files that nobody named: one of which nothing is valid here is no error."""
+def chosen_instances(
+    options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], spaces: Container[str]
+) -> tuple[GenerationPlan, tuple[Instance, ...]]:
+    """The plan, and of its instances those that the choice takes, by name.
+
+    `spaces` are files that nobody named: one of which nothing is valid here is no error. InputError for tables or sets
+    that are wrong.
+    """
     plan = make_plan(options, archs)
     errors = [
         found
@@ -84,7 +93,11 @@ def _plan(options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], s
     if errors:
         raise InputError(errors)
     chosen = [i for i in plan.instances if i.backend in BACKENDS and _fits(i, choice.globs)]
-    chosen = sorted({instance.name: instance for instance in chosen}.values(), key=lambda i: i.name)[: choice.limit]
+    return plan, tuple(sorted({i.name: i for i in chosen}.values(), key=lambda i: i.name)[: choice.limit])
+
+
+def _plan(options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], spaces: Container[str]) -> Wanted:
+    plan, chosen = chosen_instances(options, choice, archs, spaces)
     targets = sorted({target.gfx for target in options.targets or plan.targets})
     all_uses = uses_of(plan)
     kernels: list[Planned] = []
@@ -93,7 +106,7 @@ def _plan(options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], s
         uses = all_uses.get(instance, {})
         available: dict[str, frozenset[Use]] = {}
         for arch in targets:
-            if arch not in instance.archs and not (choice.explicit and _is_legal(instance, archs[arch])):
+            if arch not in instance.archs and not (choice.explicit and is_legal(instance, archs[arch])):
                 continue
             of_arch = uses.get(arch) or frozenset().union(*uses.values())
             planned = plan_kernel(instance, arch, of_arch)
@@ -110,12 +123,13 @@ def _fits(instance: Instance, globs: Iterable[str]) -> bool:
     return not globs or any(name and fnmatchcase(name, glob) for glob in globs for name in names)
 
 
-def _is_legal(instance: Instance, arch: ArchSpec) -> bool:
+def is_legal(instance: Instance, arch: ArchSpec) -> bool:
+    """Whether the rules let the instance be built for the arch."""
     findings = judge(instance.signature, instance.config, instance.backend, arch)
     return of_flavour(instance.signature, arch.fp8_flavour) and not list(findings)
 
 
-def _digest(options: PlanOptions, choice: Choice) -> str:
+def plan_digest(options: PlanOptions, choice: Choice) -> str:
     """One number for everything that decides the plan: this package, the options, the bytes of tables and sets."""
     total = hashlib.sha256()
     files = [table.source for table in find_tables(options.tuning)]

@@ -22,7 +22,7 @@ LANES = 64
 VCC, M0, EXEC = 106, 124, 126
 
 _U32, _U64, _TEXT, _PTR = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_void_p
-_ABI = 1
+_ABI = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,17 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a launch runs. `seed` 0: waves in order, as far as each goes; else an adversary's order."""
+    """How a launch runs. `seed` 0: waves in order, as far as each goes; else an adversary's order.
+
+    `trace`: a file to which every executed instruction is appended; empty for none.
+    """
 
     checked: bool = True
     seed: int = 0
     threads: int = 1
     most_instructions: int = 0
     most_findings: int = 20
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class _DispatchC(ctypes.Structure):
 class _OptionsC(ctypes.Structure):
     _fields_ = [
         ("checked", ctypes.c_int), ("seed", _U64), ("threads", _U32), ("most_instructions", _U64),
-        ("most_findings", _U32),
+        ("most_findings", _U32), ("trace", _TEXT),
     ]  # fmt: skip
 
 
@@ -346,4 +350,5 @@ class Emulator:
 
 
 def _options(options: Options) -> _OptionsC:
-    return _OptionsC(options.checked, options.seed, options.threads, options.most_instructions, options.most_findings)
+    numbers = (options.seed, options.threads, options.most_instructions, options.most_findings)
+    return _OptionsC(options.checked, *numbers, options.trace.encode())

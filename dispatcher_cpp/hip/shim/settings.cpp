@@ -85,6 +85,7 @@ Settings read_settings() {
   settings.report = variable("CKGEN_EMULATOR_REPORT", false);
   settings.target = target_of(variable("CKGEN_EMULATOR_TARGET", true));
   settings.options = options_of(variable("CKGEN_EMULATOR_OPTIONS", false));
+  settings.options.trace = variable("CKGEN_EMULATOR_TRACE", false);
   return settings;
 }
 

@@ -59,6 +59,7 @@ Options options_of(const ckgen_emu_options& from) {
   to.threads = from.threads == 0 ? 1 : from.threads;
   to.most_instructions = from.most_instructions;
   to.most_findings = from.most_findings == 0 ? to.most_findings : from.most_findings;
+  to.trace = from.trace == nullptr ? "" : from.trace;
   return to;
 }
 
@@ -225,7 +226,8 @@ int ckgen_emu_launch(ckgen_emu* emu, ckgen_emu_module* module, const char* kerne
                   reinterpret_cast<std::uint64_t>(image.data()),
                   Findings(chosen.most_findings),
                   GlobalOrder{},
-                  {}};
+                  {},
+                  Trace::open(chosen.trace)};
     const RunResult done = run(launch);
     auto made = std::make_unique<ckgen_emu_report>(ckgen_emu_report{launch.findings.take()});
     fill(done, occupancy_of(launch).groups(), made->findings.size(), *result);

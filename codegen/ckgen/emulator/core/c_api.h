@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define CKGEN_EMU_ABI 1
+#define CKGEN_EMU_ABI 2
 
 /* Every function that answers with an int gives 0, or 1 with ckgen_emu_error() of the same thread set. */
 const char* ckgen_emu_error(void);
@@ -54,6 +54,7 @@ typedef struct {
   uint32_t threads;
   uint64_t most_instructions; /* 0: no limit */
   uint32_t most_findings;
+  const char* trace; /* a file to which every executed instruction is appended; null or empty: none */
 } ckgen_emu_options;
 
 typedef struct {

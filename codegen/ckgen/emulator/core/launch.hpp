@@ -14,6 +14,7 @@
 #include "memory.hpp"
 #include "program.hpp"
 #include "stats.hpp"
+#include "trace.hpp"
 #include "wave.hpp"
 
 namespace ckgen::emu {
@@ -33,6 +34,7 @@ struct Options {
   std::uint32_t threads = 1;
   std::uint64_t most_instructions = 0;  // per launch; 0: no limit
   std::size_t most_findings = 20;
+  std::string trace;  // a file for every executed instruction; empty: none
 };
 
 struct Dispatch {
@@ -53,6 +55,7 @@ struct Launch {
   Findings findings;
   GlobalOrder order;
   std::atomic<bool> stop{false};
+  std::unique_ptr<Trace> trace = nullptr;
 };
 
 struct Workgroup {

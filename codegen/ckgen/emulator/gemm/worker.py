@@ -10,7 +10,6 @@ import ctypes
 import json
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -150,8 +149,10 @@ class Session:
         began = time.perf_counter()
         gpu = self._run(problem, operands, expected, gpu_device, self.hip, trouble)
         seconds = time.perf_counter() - began
+        launches = self._launches()
+        self._read += len(launches)
         twin = self._run(problem, operands, expected, self.library.simulated(self.work.target), None, trouble)
-        return Answer(gpu, twin, tuple(trouble), seconds, tuple(self._launches()))
+        return Answer(gpu, twin, tuple(trouble), seconds, tuple(launches))
 
     def _run(
         self,
@@ -172,32 +173,37 @@ class Session:
             try:
                 plan = self.dispatcher.plan(asked, device, self.work.instance, problem.k_batch)
                 args = arguments(operands, problem, buffers, buffers.result(c), order)
-                self.dispatcher.run(plan, args)
+                try:
+                    self.dispatcher.run(plan, args)
+                    if hip is not None:
+                        hip.synchronize()
+                except (RuntimeFailure, HipError):
+                    if hip is None or not self._has_findings():
+                        raise
                 if hip is not None:
-                    hip.synchronize()
                     hip.download(c, args.c)
                 return compare(expected, c)
-            except RuntimeFailure as failure:
+            except (RuntimeFailure, HipError) as failure:
                 refusals.append(str(failure))
-                if failure.code != _UNSUPPORTED:
+                if not isinstance(failure, RuntimeFailure) or failure.code != _UNSUPPORTED:
                     break
-            except HipError as failure:
-                refusals.append(str(failure))
-                break
             finally:
                 buffers.free()
         said = [text for text in refusals if _OTHER_ORDER not in text] or refusals
         trouble.append(f"{'GPU' if hip is not None else 'host twin'}: {said[-1]}")
         return None
 
-    def _launches(self) -> Iterator[dict[str, Any]]:
+    def _has_findings(self) -> bool:
+        """Whether a launch of this problem failed because of what was found: then there is a result all the same."""
+        return any(launch["findings"] for launch in self._launches())
+
+    def _launches(self) -> list[dict[str, Any]]:
+        """What the HIP runtime reports of this problem."""
         try:
             lines = Path(self.work.report).read_text(encoding="ascii").splitlines()
         except FileNotFoundError:
-            return
-        for line in lines[self._read :]:
-            yield json.loads(line)
-        self._read = len(lines)
+            return []
+        return [json.loads(line) for line in lines[self._read :]]
 
 
 def arguments(operands: Operands, problem: GemmProblem, to: Buffers, c: int, order: ScaleOrder) -> GemmArgsStruct:

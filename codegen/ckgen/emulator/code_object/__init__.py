@@ -1,0 +1,1 @@
+"""Any kernel of any code object, launched as a file says."""
