@@ -136,15 +136,22 @@ class FloatScope {
 };
 
 /// a + b in f32, rounded to odd: a later rounding to f16 is then the only one that counts. Of values that f32 holds
-/// with room to spare (f16's, products of two), in nearest mode. (Boldo and Melquiond, "Emulation of FMA and correctly
-/// rounded sums: proved algorithms using rounding to odd", 2008; the error is Knuth's two-sum.)
-inline float add_to_odd(float a, float b) noexcept {
+/// with room to spare (f16's, products of two), in nearest mode; `down`: the later rounding is downwards, where an
+/// exact difference of 0 is -0. (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms
+/// using rounding to odd", 2008; the error is Knuth's two-sum.)
+inline float add_to_odd(float a, float b, bool down) noexcept {
   const float sum = a + b;
   const float from_b = sum - a;
   const float error = (a - (sum - from_b)) + (b - from_b);
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(sum);
   const std::uint32_t odd = (bits & 1) != 0 ? bits : (error > 0) == (sum > 0) ? bits + 1 : bits - 1;
-  return std::bit_cast<float>(error > 0 || error < 0 ? odd : bits);
+  const bool both_zero = (std::bit_cast<std::uint32_t>(a) | std::bit_cast<std::uint32_t>(b)) == 0;
+  const std::uint32_t exact = down && sum == 0 && !both_zero ? F32::kSign : bits;
+  return std::bit_cast<float>(error > 0 || error < 0 ? odd : exact);
+}
+/// Whether f16 results are rounded downwards.
+constexpr bool rounds_down(const Mode& mode) noexcept {
+  return (mode.round_f16_f64 & 3) == 2;
 }
 
 /// A double as f32, rounded to odd. In nearest mode, denormals kept.

@@ -28,6 +28,12 @@ typename F::Word kept_magnitude(std::uint8_t denormals) noexcept {
   return (denormals & 1) != 0 ? static_cast<typename F::Word>(~0ull) : F::kSign;
 }
 
+/// omod has no negative zero.
+template <class F>
+constexpr typename F::Word without_minus(typename F::Word value) noexcept {
+  return value == F::kSign ? 0 : value;
+}
+
 unsigned half_shift(const Inst& inst, unsigned index) noexcept {
   return (inst.op_sel >> index & 1) * 16u;
 }
@@ -169,8 +175,9 @@ void finish_f16(const Mode& mode, const Inst& inst, Row<std::uint32_t>& values) 
     Row<float> wide;
     widen(values, wide);
     const float factor = kOutputFactor[inst.omod & 3];
-    for (unsigned lane = 0; lane < kLanes; ++lane) wide[lane] = wide[lane] * factor + 0.0f;
+    for (unsigned lane = 0; lane < kLanes; ++lane) wide[lane] = wide[lane] * factor;
     narrow(mode, wide, values);
+    for (unsigned lane = 0; lane < kLanes; ++lane) values[lane] = without_minus<F16>(values[lane]);
   }
   if (!inst.clamp) return;
   for (unsigned lane = 0; lane < kLanes; ++lane) values[lane] = clamped<F16>(values[lane], mode.dx10_clamp);
@@ -191,8 +198,8 @@ void write_f64_bits(Wave& wave, const Inst& inst, Row<std::uint64_t>& values) no
   if (inst.omod != 0 && output_modifiers(wave.mode, wave.mode.denormals_f16_f64)) {
     const double factor = static_cast<double>(kOutputFactor[inst.omod & 3]);
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      const double scaled = std::bit_cast<double>(values[lane]) * factor + 0.0;
-      values[lane] = flushed<F64>(std::bit_cast<std::uint64_t>(scaled));
+      const double scaled = std::bit_cast<double>(values[lane]) * factor;
+      values[lane] = without_minus<F64>(flushed<F64>(std::bit_cast<std::uint64_t>(scaled)));
     }
   }
   if (inst.clamp) {

@@ -79,6 +79,15 @@ template <unsigned Sources, auto Op>
   }
 }
 
+template <unsigned Sources, auto Op>
+[[gnu::noinline]] void half_lanes(const Row<float>& a, const Row<float>& b, const Row<float>& c, Row<float>& r,
+                                  bool down) noexcept {
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    if constexpr (Sources == 2) r[lane] = Op(a[lane], b[lane], down);
+    if constexpr (Sources == 3) r[lane] = Op(a[lane], b[lane], c[lane], down);
+  }
+}
+
 /// f16 arithmetic as in vector_f16.cpp; `Accumulates`: the third source is the destination.
 template <unsigned Sources, bool Accumulates, auto Op>
 void packed_f16(Wave& wave, const Inst& inst) {
@@ -100,7 +109,7 @@ void packed_f16(Wave& wave, const Inst& inst) {
     }
     {
       const FloatScope scope(kNearest);
-      float_lanes<Sources, Op>(a, b, c, r);
+      half_lanes<Sources, Op>(a, b, c, r, rounds_down(wave.mode));
     }
     narrow(wave.mode, r, result[half]);
     finish_f16(wave.mode, inst, result[half]);
@@ -211,8 +220,9 @@ constexpr auto kMul = [](auto a, auto b) { return a * b; };
 constexpr auto kMad = [](auto a, auto b, auto c) { return a * b + c; };
 constexpr auto kMin = [](auto a, auto b) { return std::min(a, b); };
 constexpr auto kMax = [](auto a, auto b) { return std::max(a, b); };
-constexpr auto kAddF16 = [](float a, float b) { return add_to_odd(a, b); };
-constexpr auto kFmaF16 = [](float a, float b, float c) { return add_to_odd(a * b, c); };
+constexpr auto kAddF16 = [](float a, float b, bool down) { return add_to_odd(a, b, down); };
+constexpr auto kMulF16 = [](float a, float b, bool) { return a * b; };
+constexpr auto kFmaF16 = [](float a, float b, float c, bool down) { return add_to_odd(a * b, c, down); };
 template <bool Max>
 constexpr auto kExtreme = [](U a, U b, bool ieee) { return extreme<F16, Max>(a, b, ieee); };
 template <bool Max>
@@ -235,7 +245,7 @@ constexpr Semantics kAll[] = {
     plain_semantics("v_pk_ashrrev_i16", packed_int<2, I16, [](auto a, auto b) { return (b >> (a & 15)); }>),
 
     plain_semantics("v_pk_add_f16", packed_f16<2, false, kAddF16>),
-    plain_semantics("v_pk_mul_f16", packed_f16<2, false, kMul>),
+    plain_semantics("v_pk_mul_f16", packed_f16<2, false, kMulF16>),
     plain_semantics("v_pk_fma_f16", packed_f16<3, false, kFmaF16>),
     plain_semantics("v_pk_fmac_f16", packed_f16<3, true, kFmaF16>, kReadsDestination),
     plain_semantics("v_pk_min_f16", packed_f16_bits<2, kExtreme<false>>),

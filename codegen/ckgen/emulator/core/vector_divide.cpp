@@ -114,45 +114,85 @@ void div_scale(Wave& wave, const Inst& inst) {
   write_mask(wave, inst.sdst, later);
 }
 
-/// a * b + c, rounded once; with `later` times 2^±64 (f64: 2^±128), upwards for a quotient c above 1.
+/// A format that holds a product exactly, and its bits.
 template <class T>
-[[gnu::noinline]] void fmas_lanes(Row<WordOf<T>>& a, const Row<WordOf<T>>& b, const Row<WordOf<T>>& c,
-                                  LaneMask later) noexcept {
-  using Float = typename T::Float;
-  using Wide = std::conditional_t<std::is_same_v<T, Single>, double, __float128>;
+using WideOf = std::conditional_t<std::is_same_v<T, Single>, double, __float128>;
+template <class T>
+using WideBits = std::conditional_t<std::is_same_v<T, Single>, std::uint64_t, unsigned __int128>;
+
+/// 2^±64 (f64: 2^±128): upwards for an estimated quotient c above 1.
+template <class T>
+int later_power(WordOf<T> c) noexcept {
+  return exponent<T>(c) > T::kBias ? T::kScale : -T::kScale;
+}
+
+/// (a * b + c) * 2^power with the sum rounded to odd, so that the rounding to the result is the only one.
+template <class T>
+[[gnu::noinline]] WideOf<T> wide_scaled(WordOf<T> a, WordOf<T> b, WordOf<T> c) noexcept {
+  using Wide = WideOf<T>;
+  const Wide product = static_cast<Wide>(value<T>(a)) * static_cast<Wide>(value<T>(b));
+  const Wide addend = static_cast<Wide>(value<T>(c));
+  const Wide sum = product + addend;
+  const Wide from_addend = sum - product;
+  const Wide error = (product - (sum - from_addend)) + (addend - from_addend);
+  WideBits<T> bits = std::bit_cast<WideBits<T>>(sum);
+  if (error != 0 && (bits & 1) == 0) bits += (error > 0) == (sum > 0) ? 1 : static_cast<WideBits<T>>(-1);
+  return std::bit_cast<Wide>(bits) * static_cast<Wide>(std::scalbn(1.0, later_power<T>(c)));
+}
+
+template <class T>
+[[gnu::noinline]] typename T::Float narrowed(WideOf<T> wide) noexcept {
+  return static_cast<typename T::Float>(wide);
+}
+
+/// a * b + c, scaled where `later` is set; only a denormal result needs more than a scaling of the sum.
+template <class T>
+[[gnu::noinline]] LaneMask fmas_lanes(const Row<WordOf<T>>& a, const Row<WordOf<T>>& b, const Row<WordOf<T>>& c,
+                                      Row<WordOf<T>>& r, LaneMask later) noexcept {
+  LaneMask denormal_ones = 0;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
-    const Float x = value<T>(a[lane]), y = value<T>(b[lane]), z = value<T>(c[lane]);
-    Float result = std::fma(x, y, z);
-    if ((later >> lane & 1) != 0 && std::isfinite(result)) {
-      const int power = exponent<T>(c[lane]) > T::kBias ? T::kScale : -T::kScale;
-      const Wide scale = static_cast<Wide>(std::scalbn(1.0, power));
-      result = static_cast<Float>((static_cast<Wide>(x) * static_cast<Wide>(y) + static_cast<Wide>(z)) * scale);
+    typename T::Float result = std::fma(value<T>(a[lane]), value<T>(b[lane]), value<T>(c[lane]));
+    if ((later >> lane & 1) != 0) {
+      const bool ordinary = result != 0 && std::isfinite(result);
+      result = std::scalbn(result, later_power<T>(c[lane]));
+      const bool small = exponent<T>(std::bit_cast<WordOf<T>>(result)) <= 1;
+      denormal_ones |= LaneMask{ordinary && small} << lane;
     }
-    a[lane] = std::bit_cast<WordOf<T>>(result);
+    r[lane] = std::bit_cast<WordOf<T>>(result);
   }
+  return denormal_ones;
 }
 
 template <class T>
 void div_fmas(Wave& wave, const Inst& inst) {
-  Row<WordOf<T>> a, b, c;
+  Row<WordOf<T>> a, b, c, r;
   read_bits<T>(wave, inst, 0, a);
   read_bits<T>(wave, inst, 1, b);
   read_bits<T>(wave, inst, 2, c);
   {
     const FloatScope scope(T::mxcsr(wave.mode));
-    fmas_lanes<T>(a, b, c, wave.vcc());
+    const LaneMask denormal_ones = fmas_lanes<T>(a, b, c, r, wave.vcc());
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      if ((denormal_ones >> lane & 1) == 0) continue;
+      WideOf<T> wide;
+      {
+        const FloatScope nearest(kNearest);
+        wide = wide_scaled<T>(a[lane], b[lane], c[lane]);
+      }
+      r[lane] = std::bit_cast<WordOf<T>>(narrowed<T>(wide));
+    }
   }
-  write_bits<T>(wave, inst, a);
+  write_bits<T>(wave, inst, r);
 }
 
-/// The quotient s0 of s2 / s1, or what a special case has instead.
+/// The quotient s0 of s2 / s1, or what a special case has instead. Where the steps before overflowed, s0 is NaN.
 template <class F>
 typename F::Word fixed(typename F::Word s0, typename F::Word s1, typename F::Word s2) noexcept {
   using Word = typename F::Word;
   const Word sign = (s1 ^ s2) & F::kSign;
   const auto infinite = [](Word x) { return (x & ~F::kSign) == F::kInfinity; };
   const bool both = (is_zero<F>(s1) && is_zero<F>(s2)) || (infinite(s1) && infinite(s2));
-  Word result = sign | (s0 & ~F::kSign);
+  Word result = sign | (is_nan<F>(s0) ? F::kInfinity : s0 & ~F::kSign);
   result = infinite(s1) || is_zero<F>(s2) ? sign : result;
   result = is_zero<F>(s1) || infinite(s2) ? sign | F::kInfinity : result;
   result = both ? F::kSign | F::kInfinity | F::kQuiet : result;

@@ -1,4 +1,5 @@
-// f16 arithmetic: computed in f32, exactly or rounded to odd, then rounded once as MODE.round_f16_f64 says.
+// f16 arithmetic: computed in f32, exactly or rounded to odd, then rounded once as MODE.round_f16_f64 says. The last
+// argument of an operation on two or three values is whether that is downwards.
 #include <cmath>
 
 #include "vector_parts.hpp"
@@ -10,11 +11,12 @@ using U = std::uint32_t;
 constexpr HighHalf kZero = HighHalf::zero, kKeep = HighHalf::keep;
 
 template <unsigned Sources, auto Op>
-[[gnu::noinline]] void lanes_of(const Row<float>& a, const Row<float>& b, const Row<float>& c, Row<float>& r) noexcept {
+[[gnu::noinline]] void lanes_of(const Row<float>& a, const Row<float>& b, const Row<float>& c, Row<float>& r,
+                                bool down) noexcept {
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     if constexpr (Sources == 1) r[lane] = Op(a[lane]);
-    if constexpr (Sources == 2) r[lane] = Op(a[lane], b[lane]);
-    if constexpr (Sources == 3) r[lane] = Op(a[lane], b[lane], c[lane]);
+    if constexpr (Sources == 2) r[lane] = Op(a[lane], b[lane], down);
+    if constexpr (Sources == 3) r[lane] = Op(a[lane], b[lane], c[lane], down);
   }
 }
 
@@ -26,7 +28,7 @@ void half_op(Wave& wave, const Inst& inst) {
   if constexpr (Sources > 2) read_f16(wave, inst, 2, c);
   {
     const FloatScope scope(kNearest);
-    lanes_of<Sources, Op>(a, b, c, r);
+    lanes_of<Sources, Op>(a, b, c, r, rounds_down(wave.mode));
   }
   write_f16(wave, inst, r, High);
 }
@@ -54,9 +56,9 @@ constexpr Semantics moves(std::string_view name) {
   return plain_semantics(name, half_bits<Sources, High, Op>);
 }
 
-constexpr auto kAdd = [](float a, float b) { return add_to_odd(a, b); };
-constexpr auto kMul = [](float a, float b) { return a * b; };  // 22 bits: exact
-constexpr auto kFma = [](float a, float b, float c) { return add_to_odd(a * b, c); };
+constexpr auto kAdd = [](float a, float b, bool down) { return add_to_odd(a, b, down); };
+constexpr auto kMul = [](float a, float b, bool) { return a * b; };  // 22 bits: exact
+constexpr auto kFma = [](float a, float b, float c, bool down) { return add_to_odd(a * b, c, down); };
 
 /// mad and mac round the product to f16 before they add.
 void mad_rows(Wave& wave, const Inst& inst, Row<float>& a, const Row<float>& b, const Row<float>& c, HighHalf high) {
@@ -64,10 +66,10 @@ void mad_rows(Wave& wave, const Inst& inst, Row<float>& a, const Row<float>& b, 
   Row<U> product;
   {
     const FloatScope scope(kNearest);
-    lanes_of<2, kMul>(a, b, b, r);
+    lanes_of<2, kMul>(a, b, b, r, false);
     narrow(wave.mode, r, product);
     widen(product, a);
-    lanes_of<2, kAdd>(a, c, c, r);
+    lanes_of<2, kAdd>(a, c, c, r, rounds_down(wave.mode));
   }
   write_f16(wave, inst, r, high);
 }
@@ -157,8 +159,8 @@ constexpr auto kThree =
 
 constexpr Semantics kAll[] = {
     halves<2, kZero, kAdd>("v_add_f16"),
-    halves<2, kZero, [](float a, float b) { return add_to_odd(a, -b); }>("v_sub_f16"),
-    halves<2, kZero, [](float a, float b) { return add_to_odd(b, -a); }>("v_subrev_f16"),
+    halves<2, kZero, [](float a, float b, bool down) { return add_to_odd(a, -b, down); }>("v_sub_f16"),
+    halves<2, kZero, [](float a, float b, bool down) { return add_to_odd(b, -a, down); }>("v_subrev_f16"),
     halves<2, kZero, kMul>("v_mul_f16"),
     halves<3, kKeep, kFma>("v_fma_f16"),
     halves<3, kZero, kFma>("v_fma_legacy_f16"),

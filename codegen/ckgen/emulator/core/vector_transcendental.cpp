@@ -68,8 +68,10 @@ template <auto Op>
 
 template <auto Op>
 void f32(Wave& wave, const Inst& inst) {
+  Row<std::uint32_t> bits;
   Row<float> a, r;
-  read_f32(wave, inst, 0, a);
+  read_f32_bits(wave, inst, 0, bits);
+  for (unsigned lane = 0; lane < kLanes; ++lane) a[lane] = std::bit_cast<float>(flushed<F32>(bits[lane]));
   {
     const FloatScope scope(kNearestFlushed);
     lanes_f32<Op>(a, r);
