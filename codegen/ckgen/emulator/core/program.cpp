@@ -17,6 +17,25 @@ void end_of_code(Wave& wave, const Inst& inst) {
   wave.status = WaveStatus::ended;
 }
 
+Class class_of(const Inst& inst, std::uint16_t traits) noexcept {
+  if ((traits & kMatrix) != 0) return Class::matrix;
+  switch (inst.op->format) {
+    case Format::sop1:
+    case Format::sop2:
+    case Format::sopc:
+    case Format::sopk: return Class::scalar;
+    case Format::sopp: return Class::control;
+    case Format::smem: return Class::scalar_memory;
+    case Format::ds: return Class::lds;
+    case Format::flat:
+    case Format::global:
+    case Format::scratch:
+    case Format::mubuf:
+    case Format::mtbuf: return Class::vector_memory;
+    default: return Class::vector;
+  }
+}
+
 }  // namespace
 
 Footprint footprint_of(const Inst& inst, std::uint16_t traits) {
@@ -52,6 +71,7 @@ Program Program::bind(std::span<const std::uint8_t> text, std::uint32_t start, s
     program.index_of[at / 4] = static_cast<std::int32_t>(program.insts.size());
     program.insts.push_back(inst);
     program.traits.push_back(known == nullptr ? std::uint16_t{0} : known->traits);
+    program.classes.push_back(class_of(inst, program.traits.back()));
     program.footprints.push_back(footprint_of(inst, program.traits.back()));
     at += inst.bytes;
   }
@@ -61,6 +81,7 @@ Program Program::bind(std::span<const std::uint8_t> text, std::uint32_t start, s
   inst.address = start + static_cast<std::uint32_t>(at);
   program.insts.push_back(inst);
   program.traits.push_back(0);
+  program.classes.push_back(Class::control);
   program.footprints.push_back({});
   for (Inst& one : program.insts) {
     if (one.op->format == Format::sopp || one.op->name == "s_call_b64")

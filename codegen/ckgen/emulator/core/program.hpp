@@ -8,6 +8,7 @@
 
 #include "inst.hpp"
 #include "semantics.hpp"
+#include "stats.hpp"
 
 namespace ckgen::emu {
 
@@ -23,6 +24,7 @@ struct Program {
   std::vector<Inst> insts;             // in order of address
   std::vector<Footprint> footprints;   // of the same index
   std::vector<std::uint16_t> traits;   // of the same index
+  std::vector<Class> classes;          // of the same index
   std::vector<std::int32_t> index_of;  // by (address - start) / 4: the instruction that begins there, or -1
   std::uint32_t start = 0;             // address of the first instruction
   std::size_t entry = 0;               // index of the kernel's first instruction

@@ -7,26 +7,7 @@
 namespace ckgen::emu {
 namespace {
 
-Class class_of(const Inst& inst, std::uint16_t traits) noexcept {
-  if ((traits & kMatrix) != 0) return Class::matrix;
-  switch (inst.op->format) {
-    case Format::sop1:
-    case Format::sop2:
-    case Format::sopc:
-    case Format::sopk: return Class::scalar;
-    case Format::sopp: return Class::control;
-    case Format::smem: return Class::scalar_memory;
-    case Format::ds: return Class::lds;
-    case Format::flat:
-    case Format::global:
-    case Format::scratch:
-    case Format::mubuf:
-    case Format::mtbuf: return Class::vector_memory;
-    default: return Class::vector;
-  }
-}
-
-template <bool Checked>
+template <bool Checked, bool Traced>
 void loop(Wave& wave, std::uint64_t budget, bool alone) {
   const Program& program = wave.launch->program;
   for (; budget != 0 && wave.status == WaveStatus::ready; --budget) {
@@ -38,6 +19,7 @@ void loop(Wave& wave, std::uint64_t budget, bool alone) {
       return;
     }
     wave.next = at + 1;
+    if constexpr (Traced) wave.launch->trace->executed(wave, inst);
     if constexpr (Checked) {
       const LaneMask exec = wave.exec();
       check_hazards(wave, inst, program.footprints[at], traits);
@@ -48,7 +30,7 @@ void loop(Wave& wave, std::uint64_t budget, bool alone) {
       inst.run(wave, inst);
     }
     ++wave.executed;
-    ++wave.group->stats.instructions[static_cast<std::size_t>(class_of(inst, traits))];
+    ++wave.group->stats.instructions[static_cast<std::size_t>(program.classes[at])];
   }
 }
 
@@ -56,10 +38,11 @@ void loop(Wave& wave, std::uint64_t budget, bool alone) {
 
 void step(Wave& wave, std::uint64_t budget, bool alone) {
   enter_float_mode(wave);
-  if (wave.launch->options.checked) {
-    loop<true>(wave, budget, alone);
+  const bool checked = wave.launch->options.checked;
+  if (wave.launch->trace != nullptr) {
+    checked ? loop<true, true>(wave, budget, alone) : loop<false, true>(wave, budget, alone);
   } else {
-    loop<false>(wave, budget, alone);
+    checked ? loop<true, false>(wave, budget, alone) : loop<false, false>(wave, budget, alone);
   }
 }
 
