@@ -525,11 +525,13 @@ PHASES: list[tuple[str, str, int, list[list[int]]]] = [
 ]
 
 
-@pytest.mark.parametrize("stride", [16, 64, 80, 128, 256])
+@pytest.mark.parametrize("stride", [0, 16, 64, 80, 128, 256])
 def test_bank_conflicts(stride: int) -> None:
-    """Rows of a matrix, 16 lanes down and 4 across, with and without padding."""
+    """Rows of a matrix, 16 lanes down and 4 across, with and without padding; 0: anywhere."""
     lane = np.arange(LANES)
     at = lane % 16 * stride + lane // 16 * 16
+    if stride == 0:
+        at = np.random.default_rng(19).integers(0, 256, LANES) * 16
     for arch, text, dwords, half in PHASES:
         wave = fresh(18)
         wave.vectors[0] = at
