@@ -1,0 +1,89 @@
+"""GEMM of bf16 operands with an fp32 result: D[M, N] = A[M, K] times the transpose of B[N, K].
+
+The host's side is asm_gemm_a16w16.cu: N a multiple of the tile's, K of 64, any M; with more than one split of K the
+groups of a tile add to D, which the host has zeroed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ckgen.emulator.production.model import Kind, Launch, Output, Values
+from ckgen.emulator.production.numbers import BF16, normal, product
+from ckgen.emulator.production.slots import Arguments, f32, pointer, u32
+from ckgen.emulator.production.wheel import KernelFile, Wheel
+
+_THREADS = 256
+_TILE_N = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GemmArguments(Arguments):
+    """Strides in bytes of a row; `c`, `beta` and the strides with 1 are not used."""
+
+    d: Values | None = pointer()
+    c: Values | None = pointer()
+    a: Values | None = pointer()
+    b: Values | None = pointer()
+    alpha: float = f32(1)
+    beta: float = f32()
+    stride_d0: int = u32()
+    stride_d1: int = u32()
+    stride_c0: int = u32()
+    stride_c1: int = u32()
+    stride_a0: int = u32()
+    stride_a1: int = u32()
+    stride_b0: int = u32()
+    stride_b1: int = u32()
+    m: int = u32()
+    n: int = u32()
+    k: int = u32()
+    splits: int = u32(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The sizes of a GEMM and the splits of its K."""
+
+    m: int
+    n: int
+    k: int
+    splits: int = 1
+
+
+def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
+    return tuple(file for arch in ("gfx942", "gfx950") for file in wheel.files(arch, "bf16gemm"))
+
+
+def _tile_m(file: KernelFile) -> int:
+    """From names as bf16gemm_outf32_tn_32x64_pf3."""
+    return int(file.stem.split("_")[3].partition("x")[0])
+
+
+def _problems(file: KernelFile) -> Mapping[str, Problem]:
+    tile = _tile_m(file)
+    return {
+        "tile": Problem(tile, _TILE_N, 256),
+        "edge": Problem(tile + 5, 2 * _TILE_N, 320),
+        "row": Problem(1, _TILE_N, 192),
+        "split": Problem(tile - 1, _TILE_N, 512, 2),
+        "uneven-split": Problem(tile + 1, _TILE_N, 704, 3),
+    }
+
+
+def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
+    m, n, k = problem.m, problem.n, problem.k
+    a, b = normal(generator, (m, k), BF16), normal(generator, (n, k), BF16)
+    d = np.empty((m, n), np.float32)
+    arguments = GemmArguments(
+        d=d, a=a, b=b, stride_c0=4 * n, stride_a0=2 * k, stride_b0=2 * k, m=m, n=n, k=k, splits=problem.splits
+    )
+    grid = (n // _TILE_N, -(-m // _tile_m(file)), problem.splits)
+    exact, bound = product(a, b)
+    return Launch(grid, _THREADS, arguments.pack(), (a, b), (Output("d", d, exact, bound, problem.splits > 1),))
+
+
+KIND = Kind("bf16gemm", "bf16 GEMM, fp32 result", _files, _problems, _prepare)
