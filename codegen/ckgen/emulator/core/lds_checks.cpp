@@ -143,17 +143,21 @@ void LdsChecks::stamp(std::uint64_t& state, Touch touch, unsigned wave) const no
 
 /// Whether nothing is wrong, for access kinds and states that need no closer look. States that do keep what they hold.
 bool LdsChecks::check_quickly(unsigned wave, const LdsAccess& access) {
-  std::uint32_t unaligned = 0, uneven = 0;
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    const std::uint32_t here = (access.lanes >> lane & 1) != 0 ? access.at[lane] : 0;
-    unaligned |= here;
-    uneven |= here ^ (access.at[0] + lane * access.bytes);
+  const bool all = access.lanes == ~LaneMask{0};
+  std::uint32_t unaligned = 0, uneven = all ? 0 : 1;
+  if (all) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      unaligned |= access.at[lane];
+      uneven |= access.at[lane] ^ (access.at[0] + lane * access.bytes);
+    }
+  } else {
+    each_lane(access.lanes, [&](unsigned lane) { unaligned |= access.at[lane]; });
   }
   if (access.touch == Touch::atomic || unaligned % std::min<unsigned>(access.bytes, 4) != 0) return false;
   const LdsPass pass(epoch_, wave, access.touch == Touch::read);
   const unsigned dwords = access.bytes / 4;
   if (dwords == 0) each_lane(access.lanes, [&](unsigned lane) { split(access.at[lane] / 4); });
-  if (access.lanes == ~LaneMask{0} && uneven == 0) {  // one after the other
+  if (uneven == 0) {  // one after the other
     std::uint64_t* state = dwords == 0 ? &bytes_[access.at[0]] : &dwords_[access.at[0] / 4];
     const unsigned states = kLanes * (dwords == 0 ? access.bytes : dwords);
     return pass.clean<8>(states / 8, [&](unsigned i) { return state + 8 * i; });
