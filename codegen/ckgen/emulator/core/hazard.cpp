@@ -50,7 +50,7 @@ class VectorRules {
         newer_(state.chip != HazardChip::gfx90a),
         newest_(state.chip == HazardChip::gfx950) {}
 
-  std::optional<Hazard> after(const HazardState::Vector& made, unsigned passed) {
+  bool after(const HazardState::Vector& made, unsigned passed, Hazard& found) {
     made_ = &made;
     passed_ = passed;
     const char* rule = nullptr;
@@ -64,7 +64,7 @@ class VectorRules {
     if (made.inst->op->hazard.is(Kind::dot)) {
       check(3, "a dot product's result is used", [&] { return uses_dot_product(); });
     }
-    if (!kinds_.is(Kind::valu)) return hazard(rule, required);
+    if (!kinds_.is(Kind::valu)) return hazard(rule, required, found);
     if (kinds_.is(Kind::mfma)) {
       check(2, "a vector instruction's result is read by an MFMA",
             [&] { return !made.inst->op->hazard.is(Kind::dot) && any_row(made, reads_); });
@@ -77,13 +77,13 @@ class VectorRules {
       check(5, "a vector instruction writes EXEC before DPP", [&] { return made.writes_exec; });
     }
     lanes(check);
-    return hazard(rule, required);
+    return hazard(rule, required, found);
   }
 
  private:
-  std::optional<Hazard> hazard(const char* rule, unsigned required) const {
-    if (rule == nullptr) return std::nullopt;
-    return Hazard{rule, made_->inst, required, passed_};
+  bool hazard(const char* rule, unsigned required, Hazard& found) const {
+    if (rule != nullptr) found = {rule, made_->inst, required, passed_};
+    return rule != nullptr;
   }
 
   bool reads_scalar() const {
@@ -157,18 +157,18 @@ class VectorRules {
   unsigned passed_ = 0;
 };
 
-std::optional<Hazard> vector_hazard(const HazardState& state, const Inst& inst, const Footprint& footprint) {
+bool vector_hazard(const HazardState& state, const Inst& inst, const Footprint& footprint, Hazard& found) {
   const bool heeds_all = inst.op->hazard.is(Kind::mfma | Kind::lane_select | Kind::reads_lane | Kind::permlane) ||
                          inst.special == Special::dpp;
-  if (!heeds_all && state.now - state.special > kLookBack) return std::nullopt;
+  if (!heeds_all && state.now - state.special > kLookBack) return false;
   VectorRules rules(state, inst, footprint);
   for (unsigned back = 1; back <= HazardState::kVectors; ++back) {
     const HazardState::Vector& made = state.vectors[(state.vectors_at - back) % HazardState::kVectors];
     const unsigned passed = state.now - made.time - 1;
     if (passed >= kLookBack) break;
-    if (const auto found = rules.after(made, passed)) return found;
+    if (rules.after(made, passed, found)) return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 /// Data of more than two dwords is read late. A buffer store with an SGPR as its offset takes that time itself.
@@ -177,29 +177,32 @@ bool reads_late(const Inst& inst) {
   return !inst.soffset.present() || !inst.soffset.scalar();
 }
 
-std::optional<Hazard> store_hazard(const HazardState& state, const Footprint& footprint) {
+bool store_hazard(const HazardState& state, const Footprint& footprint, Hazard& found) {
   const unsigned required = state.chip == HazardChip::gfx90a ? 1 : 2;
   for (const HazardState::Store& one : state.stores) {
     const unsigned passed = state.now - one.time - 1;
     if (passed >= required || one.inst == nullptr) continue;
     for (unsigned i = 0; i < footprint.write_count; ++i) {
-      if (one.data.overlaps(rows_of(footprint.writes[i])))
-        return Hazard{"data of a store is overwritten", one.inst, required, passed};
+      if (!one.data.overlaps(rows_of(footprint.writes[i]))) continue;
+      found = {"data of a store is overwritten", one.inst, required, passed};
+      return true;
     }
   }
-  return std::nullopt;
+  return false;
 }
 
-std::optional<Hazard> scalar_hazard(const HazardState& state, const Inst& inst) {
+bool scalar_hazard(const HazardState& state, const Inst& inst, Hazard& found) {
   const HazardClass& kinds = inst.op->hazard;
   const auto since = [&](std::uint32_t time) { return state.now - time - 1; };
-  if (kinds.is(Kind::uses_m0) && since(state.m0_written) < 1)
-    return Hazard{"the scalar unit writes M0 just before it is used", nullptr, 1, 0};
-  if (kinds.is(Kind::gets_register | Kind::sets_register)) {
-    const std::uint32_t passed = since(state.register_set[static_cast<std::uint32_t>(inst.offset) & 63]);
-    if (passed < 2) return Hazard{"s_setreg of the same hardware register before", nullptr, 2, passed};
+  if (kinds.is(Kind::uses_m0) && since(state.m0_written) < 1) {
+    found = {"the scalar unit writes M0 just before it is used", nullptr, 1, 0};
+    return true;
   }
-  return std::nullopt;
+  if (!kinds.is(Kind::gets_register | Kind::sets_register)) return false;
+  const std::uint32_t passed = since(state.register_set[static_cast<std::uint32_t>(inst.offset) & 63]);
+  if (passed >= 2) return false;
+  found = {"s_setreg of the same hardware register before", nullptr, 2, passed};
+  return true;
 }
 
 RegisterRange without(const RegisterRange& from, const RegisterRange& part) {
@@ -227,13 +230,18 @@ void note(HazardState& state, const Inst& inst) {
     made = {&inst, state.now, rows_of(inst.dst), accumulator_of(inst), matrix_passes(inst, state.chip)};
     state.matrix_free = state.now + matrix_busy(inst, state.chip);
   } else if (kinds.is(Kind::valu)) {
+    const RegisterRange scalars = scalars_of(inst.dst.present() && inst.dst.scalar() ? inst.dst : inst.sdst);
+    const bool writes_exec = kinds.is(Kind::writes_exec) || scalars.overlaps({kExecLo, 2});
+    const bool shifts = shifts_result(inst);
     HazardState::Vector& made = state.vectors[state.vectors_at++ % HazardState::kVectors];
-    made = {&inst, state.now, rows_of(inst.dst), {}, scalars_of(inst.sdst), false, shifts_result(inst)};
-    if (inst.dst.present() && inst.dst.scalar()) made.scalars = scalars_of(inst.dst);
-    if (kinds.is(Kind::swaps)) made.other_rows = rows_of(inst.src[0]);
-    made.writes_exec = kinds.is(Kind::writes_exec) || made.scalars.overlaps({kExecLo, 2});
-    if (made.scalars.count != 0 || made.writes_exec || made.shifts_result || kinds.is(Kind::trans | Kind::dot))
-      state.special = state.now;
+    made.inst = &inst;  // member by member: a whole one would be put together in memory and read back
+    made.time = state.now;
+    made.rows = rows_of(inst.dst);
+    made.other_rows = kinds.is(Kind::swaps) ? rows_of(inst.src[0]) : RegisterRange{};
+    made.scalars = scalars;
+    made.writes_exec = writes_exec;
+    made.shifts_result = shifts;
+    if (scalars.count != 0 || writes_exec || shifts || kinds.is(Kind::trans | Kind::dot)) state.special = state.now;
   } else if (reads_late(inst)) {
     state.stores[state.stores_at++ % HazardState::kStores] = {&inst, state.now, rows_of(inst.src[1])};
   } else if (kinds.is(Kind::scalar_unit)) {
@@ -259,27 +267,27 @@ HazardChip hazard_chip(const std::string& arch) noexcept {
   return arch == "gfx950" ? HazardChip::gfx950 : HazardChip::gfx942;
 }
 
-std::optional<Hazard> next_hazard(HazardState& state, const Inst& inst, const Footprint& footprint) noexcept {
+bool next_hazard(HazardState& state, const Inst& inst, const Footprint& footprint, Hazard& found) noexcept {
   const HazardClass& kinds = inst.op->hazard;
-  std::optional<Hazard> found;
+  bool early = false;
   if (kinds.is(Kind::valu | Kind::vmem | Kind::lds)) {
     const bool waits = kinds.is(Kind::mfma) && static_cast<std::int32_t>(state.matrix_free - state.now) > 0;
     if (waits) state.now = state.matrix_free;
-    found = vector_hazard(state, inst, footprint);
-    if (!found) found = matrix_hazard(state, inst, footprint);
-    if (!found && kinds.is(Kind::valu)) found = store_hazard(state, footprint);
+    early = vector_hazard(state, inst, footprint, found) || matrix_hazard(state, inst, footprint, found) ||
+            (kinds.is(Kind::valu) && store_hazard(state, footprint, found));
   }
-  if (!found) found = scalar_hazard(state, inst);
+  early = early || scalar_hazard(state, inst, found);
   note(state, inst);
-  return found;
+  return early;
 }
 
 void check_hazards(Wave& wave, const Inst& inst, const Footprint& footprint, std::uint16_t) noexcept {
   HazardState& state = wave.hazards;
   if (state.chip == HazardChip::unknown) state.chip = hazard_chip(wave.launch->chip.arch);
-  const auto found = next_hazard(state, inst, footprint);
+  Hazard found;
   const bool indexed = wave.gpr_index_mode != 0;  // registers are others than the instruction names
-  if (found && !indexed) wave.launch->findings.add(Rule::hazard, wave, inst, -1, found->text());
+  if (next_hazard(state, inst, footprint, found) && !indexed)
+    wave.launch->findings.add(Rule::hazard, wave, inst, -1, found.text());
 }
 
 }  // namespace ckgen::emu

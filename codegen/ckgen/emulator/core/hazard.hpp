@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "inst.hpp"
@@ -62,17 +61,17 @@ struct HazardState {
 };
 
 struct Hazard {
-  const char* rule;
-  const Inst* first;  // may be null
-  unsigned required, found;
+  const char* rule = nullptr;
+  const Inst* first = nullptr;  // may be null
+  unsigned required = 0, found = 0;
 
   std::string text() const;
 };
 
 HazardChip hazard_chip(const std::string& arch) noexcept;
 
-/// Whether `inst` comes too soon; then it counts as executed. `state.chip` must be known.
-std::optional<Hazard> next_hazard(HazardState& state, const Inst& inst, const Footprint& footprint) noexcept;
+/// Whether `inst` comes too soon, and after what; it counts as executed. `state.chip` must be known.
+bool next_hazard(HazardState& state, const Inst& inst, const Footprint& footprint, Hazard& found) noexcept;
 
 /// Before every instruction of a checked run: a finding of Rule::hazard where one is certain.
 void check_hazards(Wave& wave, const Inst& inst, const Footprint& footprint, std::uint16_t traits) noexcept;
@@ -84,7 +83,7 @@ std::uint8_t matrix_passes(const Inst& inst, HazardChip chip) noexcept;
 /// Passes for which it keeps the matrix unit from the next one; at least those above.
 std::uint8_t matrix_busy(const Inst& inst, HazardChip chip) noexcept;
 /// Rules about the registers of MFMAs before it.
-std::optional<Hazard> matrix_hazard(const HazardState& state, const Inst& inst, const Footprint& footprint) noexcept;
+bool matrix_hazard(const HazardState& state, const Inst& inst, const Footprint& footprint, Hazard& found) noexcept;
 /// Where an MFMA accumulates; empty for a constant.
 RegisterRange accumulator_of(const Inst& inst) noexcept;
 

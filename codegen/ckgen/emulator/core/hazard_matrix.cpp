@@ -69,7 +69,8 @@ unsigned overwritten(const HazardState::Matrix& made, HazardChip chip) {
 
 class Rules {
  public:
-  Rules(const HazardState& state, const Inst& inst) : state_(state), inst_(inst), chip_(state.chip) {}
+  Rules(const HazardState& state, const Inst& inst, Hazard& found)
+      : state_(state), inst_(inst), chip_(state.chip), found_(found) {}
 
   /// The youngest MFMA that wrote any of `rows`; null if none did in the last states.
   const HazardState::Matrix* writer(const RegisterRange& rows) const {
@@ -85,42 +86,42 @@ class Rules {
   bool broken(const HazardState::Matrix& made, unsigned required, const char* rule) {
     const unsigned passed = state_.now - made.time - 1;
     if (passed >= required) return false;
-    found_ = Hazard{rule, made.inst, required, passed};
+    found_ = {rule, made.inst, required, passed};
     return true;
   }
 
-  std::optional<Hazard> multiply() {
+  bool multiply() {
     const RegisterRange accumulator = accumulator_of(inst_);
     if (const auto* made = writer(accumulator)) {
       const bool same = made->result == accumulator;
       if (broken(*made, accumulated(*made, inst_, same, chip_), "an MFMA accumulates upon another's result"))
-        return found_;
+        return true;
     }
     const bool indexed = class_of(inst_).is(Kind::smfmac);
     for (const Operand* one : {&inst_.src[0], &inst_.src[1], &inst_.src[2], &inst_.scale[0], &inst_.scale[1]}) {
       if (one == &inst_.src[2] && !indexed) continue;
       const auto* made = writer(rows_of(*one));
       if (made != nullptr && broken(*made, multiplied(*made, chip_), "an MFMA's result is a factor of another"))
-        return found_;
+        return true;
     }
-    return std::nullopt;
+    return false;
   }
 
-  std::optional<Hazard> use(const Footprint& footprint, bool memory) {
+  bool use(const Footprint& footprint, bool memory) {
     for (unsigned i = 0; i < footprint.read_count; ++i) {
       const auto* made = writer(rows_of(footprint.reads[i]));
-      if (made != nullptr && broken(*made, used(*made, memory, chip_), "an MFMA's result is read")) return found_;
+      if (made != nullptr && broken(*made, used(*made, memory, chip_), "an MFMA's result is read")) return true;
     }
-    if (memory) return std::nullopt;
+    if (memory) return false;
     for (unsigned i = 0; i < footprint.write_count; ++i) {
       const RegisterRange rows = rows_of(footprint.writes[i]);
       const auto* made = writer(rows);
-      if (made != nullptr && broken(*made, overwritten(*made, chip_), "an MFMA's result is overwritten")) return found_;
+      if (made != nullptr && broken(*made, overwritten(*made, chip_), "an MFMA's result is overwritten")) return true;
       const auto* read = reader(rows);
       if (read != nullptr && broken(*read, read->passes - 1u, "what an MFMA accumulates upon is overwritten"))
-        return found_;
+        return true;
     }
-    return std::nullopt;
+    return false;
   }
 
  private:
@@ -137,7 +138,7 @@ class Rules {
   const HazardState& state_;
   const Inst& inst_;
   HazardChip chip_;
-  std::optional<Hazard> found_;
+  Hazard& found_;
 };
 
 }  // namespace
@@ -160,14 +161,14 @@ RegisterRange accumulator_of(const Inst& inst) noexcept {
   return rows_of(class_of(inst).is(Kind::smfmac) ? inst.dst : inst.src[2]);
 }
 
-std::optional<Hazard> matrix_hazard(const HazardState& state, const Inst& inst, const Footprint& footprint) noexcept {
+bool matrix_hazard(const HazardState& state, const Inst& inst, const Footprint& footprint, Hazard& found) noexcept {
   const HazardClass& one = class_of(inst);
   const std::uint32_t youngest = state.matrices[(state.matrices_at - 1) % HazardState::kMatrices].time;
-  if (state.now - youngest > kMostStates) return std::nullopt;
-  Rules rules(state, inst);
+  if (state.now - youngest > kMostStates) return false;
+  Rules rules(state, inst, found);
   if (one.is(Kind::mfma)) return rules.multiply();
   const bool memory = one.is(Kind::vmem | Kind::lds);
-  return memory || one.is(Kind::valu) ? rules.use(footprint, memory) : std::nullopt;
+  return (memory || one.is(Kind::valu)) && rules.use(footprint, memory);
 }
 
 }  // namespace ckgen::emu
