@@ -119,6 +119,11 @@ void set_register_literal(Wave& wave, const Inst& inst) {
   set_register_to(wave, inst, inst.literal);
 }
 
+void set_vskip(Wave& wave, const Inst& inst) {
+  const std::uint32_t bit = scalar_value(wave, inst, inst.src[1]) & 31;
+  wave.mode.skip_vectors = (scalar_value(wave, inst, inst.src[0]) >> bit & 1) != 0;
+}
+
 /// M0 becomes index and mode: VGPR numbers get M0[7:0] added where the mode says.
 void index_on(Wave& wave, const Inst& inst) {
   const std::uint32_t index = scalar_value(wave, inst, inst.src[0]) & 0xff;
@@ -172,6 +177,7 @@ constexpr Semantics kSemantics[] = {
     SAME("s_getreg_b32", get_register, 0),
     SAME("s_setreg_b32", set_register, 0),
     SAME("s_setreg_imm32_b32", set_register_literal, 0),
+    SAME("s_setvskip", set_vskip, 0),
     SAME("s_set_gpr_idx_on", index_on, 0),
     SAME("s_set_gpr_idx_off", index_off, 0),
     SAME("s_set_gpr_idx_mode", index_mode, 0),

@@ -7,11 +7,20 @@
 namespace ckgen::emu {
 namespace {
 
+/// What VSKIP keeps from being issued (CDNA3 ISA, 3.6 "Mode register"). It counts as nothing executed.
+bool skipped(Class kind) noexcept {
+  return kind == Class::vector || kind == Class::matrix || kind == Class::lds || kind == Class::vector_memory;
+}
+
 template <bool Checked, bool Traced>
 void loop(Wave& wave, std::uint64_t budget, bool alone) {
   const Program& program = wave.launch->program;
   for (; budget != 0 && wave.status == WaveStatus::ready; --budget) {
     const std::size_t at = wave.next;
+    if (wave.mode.skip_vectors && skipped(program.classes[at])) [[unlikely]] {
+      wave.next = at + 1;
+      continue;
+    }
     const Inst& inst = program.insts[at];
     const std::uint16_t traits = program.traits[at];
     if ((traits & kCommunicates) != 0 && !alone) {

@@ -21,13 +21,14 @@ using LaneValues = std::uint32_t[kLanes];
 
 /// The MODE register's fields that change results (CDNA3 ISA, 3.6 "Mode register").
 struct Mode {
-  std::uint8_t round_f32 = 0;         // 0 nearest even, 1 +inf, 2 -inf, 3 zero
+  std::uint8_t round_f32 = 0;  // 0 nearest even, 1 +inf, 2 -inf, 3 zero
   std::uint8_t round_f16_f64 = 0;
-  std::uint8_t denormals_f32 = 3;     // bit 0 inputs, bit 1 results are kept
+  std::uint8_t denormals_f32 = 3;  // bit 0 inputs, bit 1 results are kept
   std::uint8_t denormals_f16_f64 = 3;
-  bool dx10_clamp = true;             // a clamped NaN becomes 0
-  bool ieee = true;                   // signalling NaNs become quiet in min, max and clamp
-  bool fp16_overflow = false;         // conversions saturate
+  bool dx10_clamp = true;      // a clamped NaN becomes 0
+  bool ieee = true;            // signalling NaNs become quiet in min, max and clamp
+  bool fp16_overflow = false;  // conversions saturate
+  bool skip_vectors = false;   // VSKIP: vector, LDS and vector memory instructions do nothing
 };
 
 enum class WaveStatus : std::uint8_t { ready, at_barrier, communicating, ended };
