@@ -44,6 +44,8 @@ Footprint footprint_of(const Inst& inst, std::uint16_t traits) {
     if (one.present() && one.code != kLiteral && (one.scalar() || one.vector())) found.reads[found.read_count++] = one;
   };
   for (const Operand& one : inst.src) read(one);
+  if ((traits & kHighMayBeUnwritten) != 0 && inst.src[2].vector())
+    found.low_half = static_cast<std::int8_t>(found.read_count - 1);
   read(inst.base);
   read(inst.soffset);
   for (const Operand& one : inst.scale) {

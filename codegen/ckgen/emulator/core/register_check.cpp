@@ -91,7 +91,10 @@ void check_registers(Wave& wave, const Inst& inst, const Footprint& footprint, s
   for (unsigned i = 0; i < footprint.read_count; ++i) {
     const Operand& one = footprint.reads[i];
     if (waiting) check_in_flight(wave, inst, one, true);
-    if ((traits & kOtherLanes) == 0 || one.scalar()) check_written(wave, inst, one, exec);
+    if ((traits & kOtherLanes) != 0 && !one.scalar()) continue;
+    Operand needed = one;
+    if (footprint.low_half == static_cast<int>(i)) needed.dwords = 1;
+    check_written(wave, inst, needed, exec);
   }
   if (!waiting) return;
   for (unsigned i = 0; i < footprint.write_count; ++i) check_in_flight(wave, inst, footprint.writes[i], false);
@@ -99,12 +102,20 @@ void check_registers(Wave& wave, const Inst& inst, const Footprint& footprint, s
 
 void note_writes(Wave& wave, const Footprint& footprint, std::uint16_t traits, LaneMask exec) noexcept {
   const LaneMask lanes = (traits & kIgnoresExec) != 0 ? ~LaneMask{0} : exec;
+  auto& written = wave.shadow.written;
+  LaneMask unwritten_high = 0;
+  if (footprint.low_half >= 0) {
+    const unsigned high = footprint.reads[static_cast<std::size_t>(footprint.low_half)].row() + 1;
+    if (high < kVectorRegisters) unwritten_high = lanes & ~written[high];
+  }
   for (unsigned i = 0; i < footprint.write_count; ++i) {
     const Operand& one = footprint.writes[i];
     for (unsigned part = 0; part < one.dwords; ++part) {
       if (one.vector()) {
         const unsigned row = one.row() + part;
-        if (row < kVectorRegisters && (traits & kNotesWrites) == 0) wave.shadow.written[row] |= lanes;
+        if (row >= kVectorRegisters || (traits & kNotesWrites) != 0) continue;
+        written[row] |= lanes;
+        if (part == 1) written[row] &= ~unwritten_high;
       } else if (one.code + part < kConstants) {
         wave.shadow.scalar_written[one.code + part] = true;
       }

@@ -58,8 +58,8 @@ constexpr Semantics kAll[] = {
     plain_semantics("v_lshrrev_b64", shift<[](U a, U64 b) { return (b >> a); }>),
     plain_semantics("v_ashrrev_i64", shift<[](U a, U64 b) { return static_cast<U64>(static_cast<I64>(b) >> a); }>),
     plain_semantics("v_lshl_add_u64", lshl_add),
-    plain_semantics("v_mad_u64_u32", mad<false>),
-    plain_semantics("v_mad_i64_i32", mad<true>),
+    plain_semantics("v_mad_u64_u32", mad<false>, kHighMayBeUnwritten),
+    plain_semantics("v_mad_i64_i32", mad<true>, kHighMayBeUnwritten),
 };
 
 }  // namespace

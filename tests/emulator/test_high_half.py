@@ -1,0 +1,43 @@
+"""A 64-bit sum of which only the low half is wanted: what compilers leave unwritten is no finding until it is used."""
+
+from __future__ import annotations
+
+import pytest
+from step_support import assemble, emulator
+
+from ckgen.emulator.core import Run, Wave
+
+pytestmark = pytest.mark.amd
+
+
+def run(text: str) -> Run:
+    """The lines, for a wave that has written nothing."""
+    return emulator("gfx942").step(assemble(text, "gfx942"), Wave(), all_written=False)
+
+
+SUM = "v_mov_b32 v0, 7\nv_mov_b32 v2, 5\nv_mad_u64_u32 v[4:5], s[6:7], v0, v0, v[2:3]\n"
+
+
+def test_the_low_half_needs_no_high_one() -> None:
+    assert run(SUM + "v_not_b32 v6, v4\n").findings == ()
+
+
+def test_the_high_half_of_the_result_is_as_unwritten_as_the_sources() -> None:
+    (finding,) = run(SUM + "v_not_b32 v6, v5\n").findings
+    assert (finding.rule, finding.what) == ("uninitialised", "v5 was never written in 64 lanes")
+
+
+def test_a_written_high_half_is_one() -> None:
+    assert run("v_mov_b32 v3, 0\n" + SUM + "v_not_b32 v6, v5\n").findings == ()
+
+
+def test_the_low_half_is_needed() -> None:
+    (finding,) = run(SUM.replace("v_mov_b32 v2, 5\n", "")).findings
+    assert finding.what == "v2 was never written in 64 lanes"
+
+
+def test_a_result_over_its_source_keeps_what_is_unwritten() -> None:
+    over = SUM.replace("v[4:5]", "v[2:3]")
+    assert run(over + "v_not_b32 v6, v2\n").findings == ()
+    (finding,) = run(over + "v_not_b32 v6, v3\n").findings
+    assert finding.what == "v3 was never written in 64 lanes"
