@@ -210,9 +210,10 @@ def test_a_counter_collects_releases() -> None:
 
 def test_another_store_ends_what_a_flag_says() -> None:
     """The second workgroup's flag is not the first one's: its release does not cover the first one's data."""
-    overwrite = both("v_mov_b32 v4, 2", PUBLISH)
     reader = both(spin(limit=2), ACQUIRE, READ, RESULT)
-    check(roles(pair()[0], overwrite, reader), 3, "no release", seeds=[0])
+    for before in ("", "global_load_dword v7, v2, s[8:9] offset:1040\ns_waitcnt vmcnt(0)"):
+        overwrite = both(before, "v_mov_b32 v4, 2", PUBLISH)
+        check(roles(pair()[0], overwrite, reader), 3, "no release", seeds=[0])
 
 
 ONE_WAVE = "s_cmp_eq_u32 s20, {}\ns_cbranch_scc0 {}\n"

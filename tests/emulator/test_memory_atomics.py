@@ -146,6 +146,7 @@ def spread(old: Values) -> Values:
 def test_integers(name: str, bits: int) -> None:
     unsigned, signed = (np.uint32, np.int32) if bits == 32 else (np.uint64, np.int64)
     old, data = integers(bits, 1), integers(bits, 2)
+    data[10:20] = spread(old)[10:20]
     for space in SPACES:
         check(
             space, name + ("_x2" if bits == 64 else ""), old, data, INTEGER[name](spread(old), data, unsigned, signed)

@@ -311,6 +311,21 @@ def test_uninitialised_memory() -> None:
         ).findings
 
 
+@pytest.mark.parametrize("start", range(48, 72, 3))
+def test_every_byte_is_known_for_itself(start: int) -> None:
+    """Fifteen bytes are written, in two places; a load of sixteen misses the one between."""
+    with area(ARCH, 256, written=False) as memory:
+        state = wave()
+        state.exec_mask = 1
+        gap = start % 16
+        stores = [f"global_store_byte v[2:3], v20, off offset:{start + at}" for at in range(16) if at != gap]
+        text = "\n".join([*stores, f"global_load_dwordx4 v[24:27], v[2:3], off offset:{start}", "s_waitcnt vmcnt(0)"])
+        set_addresses(state, 2, np.full(LANES, memory.address, np.uint64))
+        result = run(ARCH, text, state)
+        assert rules(result) == ["uninitialised"]
+        assert f"byte {gap} of 16 bytes" in result.findings[0].what
+
+
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("wait", ["", "s_waitcnt vmcnt(0) lgkmcnt(0)"])
 def test_use_before_wait(space: str, wait: str) -> None:

@@ -5,40 +5,16 @@
 #include <string>
 #include <string_view>
 
+#include "global_order_record.hpp"
 #include "launch.hpp"
 
 namespace ckgen::emu {
 namespace {
 
-// A record: epoch 10 bits, wave 26, operation 22, bytes of the dword 4, 1 unused, written through 1.
-constexpr unsigned kWaveAt = 28, kEpochAt = 54, kNumberAt = 6, kBytesAt = 2;
-constexpr std::uint32_t kEpochs = (1u << 10) - 1, kWaves = (1u << 26) - 1, kNumbers = (1u << 22) - 1;
-
-std::uint32_t epoch_of(std::uint64_t record) {
-  return static_cast<std::uint32_t>(record >> kEpochAt);
-}
-std::uint32_t wave_of(std::uint64_t record) {
-  return static_cast<std::uint32_t>(record >> kWaveAt) & kWaves;
-}
-std::uint32_t number_of(std::uint64_t record) {
-  return static_cast<std::uint32_t>(record >> kNumberAt) & kNumbers;
-}
-bool through(std::uint64_t record) {
-  return (record & 1) != 0;
-}
-std::uint64_t bytes_of(std::uint64_t record) {
-  return record & (std::uint64_t{15} << kBytesAt);
-}
+using namespace order_record;
 
 std::uint32_t name_of(const Wave& wave) {
   return (wave.group->linear * kMostWaves + wave.index) & kWaves;
-}
-
-std::uint64_t read(const std::uint64_t& word) noexcept {
-  return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(word)).load(std::memory_order_relaxed);
-}
-void write(std::uint64_t& word, std::uint64_t value) noexcept {
-  std::atomic_ref<std::uint64_t>(word).store(value, std::memory_order_relaxed);
 }
 
 SharedClock joined(const SharedClock& a, const SharedClock& b) {
@@ -113,27 +89,25 @@ std::uint64_t GlobalOrder::stamp(const Wave& wave, std::uint32_t number, Access 
 void GlobalOrder::check(Wave& wave, const Inst& inst, unsigned lane, Allocation& allocation, std::uint64_t address,
                         unsigned bytes, Access access, std::uint64_t stamp, const std::uint8_t* data) {
   std::uint64_t* word = allocation.order_words() + 2 * allocation.dword(address);
-  const std::uint64_t owner = stamp >> kWaveAt;
-  const std::uint32_t epoch = epoch_of(stamp);
   const bool reads = access == Access::load || access == Access::scoped_load;
-  const auto foreign = [&](std::uint64_t record, std::uint64_t mask) {
-    return epoch_of(record) == epoch && record >> kWaveAt != owner && (record & mask) != 0;
+  const auto meets = [&](std::uint64_t record, std::uint64_t mask) {
+    return foreign(record, stamp) && (record & mask) != 0;
   };
   const std::uint64_t end = address + bytes;
   for (std::uint64_t at = address & ~std::uint64_t{3}; at < end; at += 4, word += 2) {
-    std::uint64_t mask = std::uint64_t{15} << kBytesAt;
+    std::uint64_t mask = kAllBytes;
     if (at < address) mask &= mask << (address - at);
-    if (at + 4 > end) mask &= (std::uint64_t{15} << kBytesAt) >> (at + 4 - end);
+    if (at + 4 > end) mask &= kAllBytes >> (at + 4 - end);
     const std::uint64_t writer = read(word[0]);
-    const bool conflicts = foreign(writer, mask) || (!reads && foreign(read(word[1]), mask));
+    const bool conflicts = meets(writer, mask) || (!reads && meets(read(word[1]), mask));
     if (conflicts && (data == nullptr || std::memcmp(reinterpret_cast<const void*>(address), data, bytes) != 0)) {
-      if (foreign(writer, mask)) examine(wave, inst, lane, at, writer, Against::writer, access);
-      if (!reads && foreign(read(word[1]), mask)) examine(wave, inst, lane, at, read(word[1]), Against::reader, access);
+      if (meets(writer, mask)) examine(wave, inst, lane, at, writer, Against::writer, access);
+      if (!reads && meets(read(word[1]), mask)) examine(wave, inst, lane, at, read(word[1]), Against::reader, access);
     }
     if (access == Access::load) {
       write(word[1], stamp | mask);
     } else if (!reads) {
-      const bool own = writer >> kWaveAt == owner && through(writer) == through(stamp);
+      const bool own = (writer ^ stamp) >> kWaveAt == 0 && through(writer) == through(stamp);
       write(word[0], stamp | mask | (own ? bytes_of(writer) : 0));
     }
   }
@@ -185,12 +159,17 @@ SharedClock GlobalOrder::released(Wave& wave) {
 void GlobalOrder::publish(Wave& wave, const std::uint64_t* addresses, std::uint64_t lanes, bool replaces) {
   if (!enabled_ || !synchronises_) return;
   const SharedClock clock = released(wave);
+  SharedClock before, after;  // lanes mostly join the same two
   const std::lock_guard lock(mutex_);
   each_lane(lanes, [&](unsigned lane) {
     const std::uint64_t address = addresses[lane];
     if (clock) {
       SharedClock& at = published_[address];
-      at = replaces ? clock : joined(at, clock);
+      if (!after || at != before) {
+        before = at;
+        after = replaces ? clock : joined(at, clock);
+      }
+      at = after;
     } else if (replaces) {
       published_.erase(address);
     }
@@ -248,9 +227,11 @@ void GlobalOrder::at_barrier(Workgroup& group) {
 }
 
 void GlobalOrder::scalar_load(Wave& wave, const Inst& inst, Allocation& allocation, std::uint64_t address) {
+  const std::uint64_t* words = allocation.order_words_if_any();
+  if (words == nullptr) return;
+  const std::uint64_t writer = read(words[2 * allocation.dword(address)]);
+  if (writer == 0) return;
   const std::uint64_t own = stamp(wave, wave.waits.vm_issued, Access::load);
-  if (own == 0) return;
-  const std::uint64_t writer = read(allocation.order_words()[2 * allocation.dword(address)]);
   if (epoch_of(writer) != epoch_of(own)) return;
   if ((order_of(*wave.group).scalar_invalidated >> wave.index % kMostWaves & 1) == 0) {
     wave.launch->findings.add(

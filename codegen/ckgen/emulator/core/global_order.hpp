@@ -79,6 +79,11 @@ class GlobalOrder {
   void check(Wave& wave, const Inst& inst, unsigned lane, Allocation& allocation, std::uint64_t address, unsigned bytes,
              Access access, std::uint64_t stamp, const std::uint8_t* data);
 
+  /// The same for all lanes, each of `size` bytes there, where nobody else's record is met; else false, with nothing
+  /// done.
+  static bool check_alone(Allocation& allocation, const std::uint64_t* addresses, std::uint64_t lanes, unsigned size,
+                          Access access, std::uint64_t stamp);
+
   /// Before a store sc1 (`replaces`) or an atomic to the addresses of `lanes`.
   void publish(Wave& wave, const std::uint64_t* addresses, std::uint64_t lanes, bool replaces);
   /// After a load sc1 or an atomic with return, the wave's operation `number`.

@@ -30,10 +30,29 @@ class Inspector {
         touching_(touching),
         stamp_(wave.launch->order.stamp(wave, touching.number, touching.access)) {}
 
+  /// All lanes of an access that is inside of one allocation.
+  void inspect(Allocation& allocation, const LaneAccess& access, unsigned size) {
+    if (allocation.written) {
+      for_each_lane(access.lanes, [&](unsigned lane) { note_written(allocation, lane, access.address[lane], size); });
+    }
+    if (stamp_ == 0 ||
+        GlobalOrder::check_alone(allocation, access.address, access.lanes, size, touching_.access, stamp_))
+      return;
+    for_each_lane(access.lanes, [&](unsigned lane) { order(allocation, lane, access.address[lane], size); });
+  }
+  /// One lane.
   void inspect(Allocation& allocation, unsigned lane, std::uint64_t address, unsigned bytes) {
-    if (reads(touching_.access) && allocation.written) check_written(allocation, lane, address, bytes);
+    if (allocation.written) note_written(allocation, lane, address, bytes);
+    if (stamp_ != 0) order(allocation, lane, address, bytes);
+  }
+
+ private:
+  void note_written(Allocation& allocation, unsigned lane, std::uint64_t address, unsigned bytes) {
+    if (reads(touching_.access)) check_written(allocation, lane, address, bytes);
     if (writes(touching_.access)) allocation.mark_written(address, bytes);
-    if (stamp_ == 0) return;
+  }
+
+  void order(Allocation& allocation, unsigned lane, std::uint64_t address, unsigned bytes) {
     alignas(16) std::uint8_t data[kMostBytes];
     const bool stores = touching_.rows != nullptr;
     if (stores) stored_bytes(lane, bytes, data);
@@ -41,7 +60,6 @@ class Inspector {
                               stores ? data : nullptr);
   }
 
- private:
   void check_written(const Allocation& allocation, unsigned lane, std::uint64_t address, unsigned bytes) {
     const unsigned written = allocation.written_bytes(address, bytes);
     if (written == bytes || reported_) return;
@@ -82,7 +100,7 @@ void admit(Wave& wave, const Inst& inst, LaneAccess& access, unsigned size, cons
     if (farthest <= limit) {
       if constexpr (Checked) {
         Inspector inspector(wave, inst, touching);
-        for_each_lane(access.lanes, [&](unsigned lane) { inspector.inspect(*one, lane, access.address[lane], size); });
+        inspector.inspect(*one, access, size);
       }
       return;
     }

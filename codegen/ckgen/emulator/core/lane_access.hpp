@@ -1,6 +1,8 @@
 // Where the lanes of a memory instruction go, and whether they may.
 #pragma once
 
+#include <immintrin.h>
+
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -41,7 +43,9 @@ template <bool Checked>
 void admit_scratch(Wave& wave, const Inst& inst, LaneAccess& access, const std::uint32_t* offset, LaneMask lanes,
                    unsigned size, Access touch);
 
-/// Drops lanes that are not aligned to `alignment`, a power of two, with a finding.
+/// Drops lanes that are not aligned to `alignment`, a power of two, with a finding. Ordinary loads and stores take any
+/// byte: HSA runs with unaligned access mode on (LLVM: GCNSubtarget enables it for amdhsa). Atomics, swizzled buffers
+/// and loads of dwords to LDS do not.
 void require_alignment(Wave& wave, const Inst& inst, LaneAccess& access, unsigned alignment);
 
 /// A row of the vector register file. Memory instructions do not take s_set_gpr_idx_on's index (CDNA3 ISA, 4.6).
@@ -56,7 +60,13 @@ inline void put_row(std::uint32_t* row, const std::uint32_t* values, LaneMask ma
     std::memcpy(row, values, kLanes * sizeof *row);
     return;
   }
+#ifdef __AVX512F__
+  for (unsigned first = 0; first < kLanes; first += 16) {
+    _mm512_mask_storeu_epi32(row + first, static_cast<__mmask16>(mask >> first), _mm512_loadu_si512(values + first));
+  }
+#else
   for (unsigned lane = 0; lane < kLanes; ++lane) row[lane] = (mask >> lane & 1) != 0 ? values[lane] : row[lane];
+#endif
 }
 
 }  // namespace ckgen::emu

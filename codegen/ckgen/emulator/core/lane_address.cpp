@@ -14,8 +14,14 @@ void spread(LaneAccess& access) noexcept {
   const LaneMask some = access.lanes | access.partial;
   if (some == ~LaneMask{0} || some == 0) return;
   const std::uint64_t any = access.address[std::countr_zero(some)];
-  for (unsigned lane = 0; lane < kLanes; ++lane)
-    access.address[lane] = (some >> lane & 1) != 0 ? access.address[lane] : any;
+#ifdef __AVX512F__
+  for (unsigned first = 0; first < kLanes; first += 8) {
+    const __mmask8 others = static_cast<__mmask8>(~some >> first);
+    _mm512_mask_store_epi64(access.address + first, others, _mm512_set1_epi64(static_cast<long long>(any)));
+  }
+#else
+  for_each_lane(~some, [&](unsigned lane) { access.address[lane] = any; });
+#endif
 }
 
 std::uint64_t swizzled(std::uint64_t index, std::uint64_t offset, const Resource& resource) noexcept {

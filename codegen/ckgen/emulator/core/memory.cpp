@@ -76,10 +76,11 @@ void Allocation::mark_written(std::uint64_t address, std::uint64_t count) noexce
 
 std::uint64_t* Allocation::order_words() {
   std::uint64_t* words = order_.load(std::memory_order_acquire);
-  if (words != nullptr) return words;
-  Words fresh = zeroed_words(order_count());
-  if (order_.compare_exchange_strong(words, fresh.get(), std::memory_order_acq_rel)) return fresh.release();
-  return words;
+  if (words == nullptr) {
+    Words fresh = zeroed_words(order_count());
+    if (order_.compare_exchange_strong(words, fresh.get(), std::memory_order_acq_rel)) words = fresh.release();
+  }
+  return aligned(words);
 }
 
 void Allocation::forget_order() noexcept {

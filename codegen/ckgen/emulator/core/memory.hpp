@@ -40,6 +40,7 @@ struct Allocation {
 
   /// What GlobalOrder keeps, two words per aligned dword; made at the first call.
   std::uint64_t* order_words();
+  const std::uint64_t* order_words_if_any() const noexcept { return aligned(order_.load(std::memory_order_acquire)); }
   /// Index of the dword at `address`.
   std::size_t dword(std::uint64_t address) const noexcept {
     return ((address & ~std::uint64_t{3}) - (base & ~std::uint64_t{3})) / 4;
@@ -47,7 +48,12 @@ struct Allocation {
   void forget_order() noexcept;
 
  private:
-  std::size_t order_count() const noexcept { return 2 * (bytes / 4 + 2); }
+  static constexpr std::uintptr_t kLine = 64;  // of the host's cache
+
+  std::size_t order_count() const noexcept { return 2 * (bytes / 4 + 2) + kLine / sizeof(std::uint64_t); }
+  static std::uint64_t* aligned(std::uint64_t* words) noexcept {
+    return reinterpret_cast<std::uint64_t*>((reinterpret_cast<std::uintptr_t>(words) + kLine - 1) & ~(kLine - 1));
+  }
 
   std::atomic<std::uint64_t*> order_{nullptr};
 };

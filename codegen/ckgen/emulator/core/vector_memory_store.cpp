@@ -112,7 +112,8 @@ void store(Wave& wave, const Inst& inst) {
     }
     admit<Checked>(wave, inst, access, kSize, touching);
     if constexpr (Checked) {
-      if (inst.sc1) wave.launch->order.publish(wave, access.address, access.lanes, true);
+      // What is wider is data, not a flag.
+      if (inst.sc1 && kSize <= 8) wave.launch->order.publish(wave, access.address, access.lanes, true);
     }
     write_lanes_to<Kind>(access, rows);
     if constexpr (S == Space::flat) {
