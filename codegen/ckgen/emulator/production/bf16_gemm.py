@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ckgen.emulator.production.model import Kind, Launch, Output, Values
+from ckgen.emulator.production.model import Kind, Launch, Output
 from ckgen.emulator.production.numbers import BF16, normal, product
-from ckgen.emulator.production.slots import Arguments, f32, pointer, u32
+from ckgen.emulator.production.slots import F32, U32, Arguments, Pointer
 from ckgen.emulator.production.wheel import KernelFile, Wheel
 
 _THREADS = 256
@@ -24,24 +24,24 @@ _TILE_N = 64
 class GemmArguments(Arguments):
     """Strides in bytes of a row; `c`, `beta` and the strides with 1 are not used."""
 
-    d: Values | None = pointer()
-    c: Values | None = pointer()
-    a: Values | None = pointer()
-    b: Values | None = pointer()
-    alpha: float = f32(1)
-    beta: float = f32()
-    stride_d0: int = u32()
-    stride_d1: int = u32()
-    stride_c0: int = u32()
-    stride_c1: int = u32()
-    stride_a0: int = u32()
-    stride_a1: int = u32()
-    stride_b0: int = u32()
-    stride_b1: int = u32()
-    m: int = u32()
-    n: int = u32()
-    k: int = u32()
-    splits: int = u32(1)
+    d: Pointer = None
+    c: Pointer = None
+    a: Pointer = None
+    b: Pointer = None
+    alpha: F32 = 1
+    beta: F32 = 0
+    stride_d0: U32 = 0
+    stride_d1: U32 = 0
+    stride_c0: U32 = 0
+    stride_c1: U32 = 0
+    stride_a0: U32 = 0
+    stride_a1: U32 = 0
+    stride_b0: U32 = 0
+    stride_b1: U32 = 0
+    m: U32 = 0
+    n: U32 = 0
+    k: U32 = 0
+    splits: U32 = 1
 
 
 @dataclass(frozen=True, slots=True)

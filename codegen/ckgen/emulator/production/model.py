@@ -14,10 +14,12 @@ from ckgen.emulator.production.wheel import KernelFile, Wheel
 
 Values = NDArray[Any]
 
+_INFINITE = (float("inf"),)
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An array that the kernel writes, and what a correct kernel may leave in it.
+    """An array that the kernel writes, and what a correct kernel may leave in its first elements.
 
     `bound`: the largest error per element, of `expected`'s shape or one for all; 0 asks equality. `zeroed`: the kernel
     adds to it, so the host clears it first; else it starts as bytes 0xff that nobody may read.
@@ -34,7 +36,8 @@ class Output:
 class Launch:
     """One launch: grid in workgroups, work items of a workgroup, argument bytes, and the arrays they point to.
 
-    `inputs` may only be read. `scratch` may be written too, and nothing is expected of it.
+    `inputs` may only be read. `scratch` may be written too, and nothing is expected of it. `at_once`: workgroups that
+    the kernel takes to run side by side without asking for it.
     """
 
     grid: tuple[int, int, int]
@@ -44,6 +47,7 @@ class Launch:
     outputs: tuple[Output, ...]
     scratch: tuple[Values, ...] = ()
     compute_units: int | None = None
+    at_once: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +108,8 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         """As JSON has it: no infinities."""
         compared = [
-            {key: value if not isinstance(value, float) or np.isfinite(value) else None for key, value in asdict(one).items()}
-            for one in self.compared
-        ]  # fmt: skip
+            {key: None if value in _INFINITE else value for key, value in asdict(one).items()} for one in self.compared
+        ]
         return {
             "kind": self.kind,
             "arch": self.arch,
@@ -124,9 +127,9 @@ class Outcome:
 def compare(output: Output) -> Compared:
     """Element by element; a NaN that is not expected is infinitely wrong."""
     expected = np.asarray(output.expected, np.float64)
-    actual = output.actual.reshape(expected.shape).astype(np.float64)
     bound = np.broadcast_to(np.asarray(output.bound, np.float64), expected.shape)
     with np.errstate(invalid="ignore", divide="ignore"):
+        actual = output.actual.reshape(-1)[: expected.size].reshape(expected.shape).astype(np.float64)
         error = np.abs(actual - expected)
         same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
         error = np.where(same, 0.0, np.where(np.isnan(error), np.inf, error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -27,7 +28,7 @@ def run_production(
     wheel: Wheel | None = None,
     data: int = 0,
 ) -> Outcome:
-    """Runs a kernel on one of its kind's problems; `data` seeds the operands. UsageError for a problem unknown there."""
+    """Runs a kernel on one of its kind's problems; `data` seeds the operands. UsageError for an unknown problem."""
     problems = kind.problems(file)
     if problem not in problems:
         raise UsageError(f"{kind.name} has no problem '{problem}' for {file} (known: {', '.join(problems)})")
@@ -37,6 +38,7 @@ def run_production(
 
 def run_launch(kind: Kind, file: KernelFile, problem: str, launch: Launch, options: Options, wheel: Wheel) -> Outcome:
     """Runs a launch that is prepared; its outputs' arrays are filled before and hold the results after."""
+    options = replace(options, threads=max(options.threads, launch.at_once))
     emulator = _emulator(file.arch, launch.compute_units)
     module = emulator.load(wheel.read(file))
     added: list[Any] = []

@@ -1,0 +1,134 @@
+"""GEMM of fp4 operands with an e8m0 scale per 32 elements of K: D = alpha · A Bᵀ + beta · C, bf16.
+
+The host's side is asm_gemm_a4w4.cu: two elements per byte, the even one low; B shuffled by (16, 16) except for the
+kernel whose name says noBpreShuffle; scales shuffled and padded to 256 rows; C holds fp32; K a multiple of 256. Kernels
+that the wheel's table marks with splitK add the splits of K to D, which the host has zeroed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ckgen.emulator.production.layouts import shuffled, shuffled_scales
+from ckgen.emulator.production.model import Kind, Launch, Output
+from ckgen.emulator.production.numbers import BF16, FLOAT32, FP4, TO_BF16
+from ckgen.emulator.production.slots import F32, U32, Arguments, Pointer
+from ckgen.emulator.production.wheel import KernelFile, Wheel
+
+_THREADS = 256
+_BLOCK = 32
+_ROWS = 32
+"""D has a multiple of so many rows."""
+_TILE = re.compile(r"_(\d+)x(\d+)$")
+_SPLITTING = ("BpreShuffle_256x256", "BpreShuffle_128x512")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GemmArguments(Arguments):
+    """Strides in elements of a row; those with 1 are not used."""
+
+    d: Pointer = None
+    c: Pointer = None
+    a: Pointer = None
+    b: Pointer = None
+    alpha: F32 = 1
+    beta: F32 = 0
+    stride_d0: U32 = 0
+    stride_d1: U32 = 0
+    stride_c0: U32 = 0
+    stride_c1: U32 = 0
+    stride_a0: U32 = 0
+    stride_a1: U32 = 0
+    stride_b0: U32 = 0
+    stride_b1: U32 = 0
+    m: U32 = 0
+    n: U32 = 0
+    k: U32 = 0
+    scale_a: Pointer = None
+    scale_b: Pointer = None
+    stride_scale_a0: U32 = 0
+    stride_scale_a1: U32 = 0
+    stride_scale_b0: U32 = 0
+    stride_scale_b1: U32 = 0
+    log2_splits: U32 = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The sizes of a GEMM, the splits of its K (a power of two), and whether C is added."""
+
+    m: int
+    n: int
+    k: int
+    splits: int = 1
+    alpha: float = 1
+    beta: float = 0
+
+
+def _tile(file: KernelFile) -> tuple[int, int]:
+    """M and N, from names as f4gemm_bf16_per1x32Fp4_BpreShuffle_192x128."""
+    found = _TILE.search(file.stem)
+    assert found is not None
+    return int(found[1]), int(found[2])
+
+
+def _problems(file: KernelFile) -> Mapping[str, Problem]:
+    m, n = _tile(file)
+    problems = {
+        "tile": Problem(m, n, 512),
+        "edge": Problem(m + 5, n, 768),
+        "row": Problem(1, n, 512),
+    }
+    if file.stem.endswith(_SPLITTING) and "_no" not in file.stem:
+        problems["split"] = Problem(m, n, 1024, 2)
+    return problems
+
+
+def _operand(
+    generator: np.random.Generator, rows: int, k: int
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float64]]:
+    """Packed elements[rows, K / 2], scales[rows, K / 32], and what they stand for."""
+    codes = generator.integers(0, 16, (rows, k), np.uint8)
+    scales = generator.integers(124, 131, (rows, k // _BLOCK), np.uint8)
+    values = codes.view(FP4).astype(np.float64) * np.repeat(np.exp2(scales.astype(np.float64) - 127), _BLOCK, axis=1)
+    return codes[:, 0::2] | codes[:, 1::2] << 4, scales, values
+
+
+def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
+    m, n, k = problem.m, problem.n, problem.k
+    a, scale_a, wide_a = _operand(generator, m, k)
+    b, scale_b, wide_b = _operand(generator, n, k)
+    laid = b if "noBpreShuffle" in file.stem else shuffled(b)
+    laid_a, laid_b = shuffled_scales(scale_a), shuffled_scales(scale_b)
+    d = np.empty((-(-m // _ROWS) * _ROWS, n), BF16)
+    arguments = GemmArguments(
+        d=d, a=np.ascontiguousarray(a), b=laid, alpha=problem.alpha, beta=problem.beta, stride_c0=n, stride_a0=k,
+        stride_b0=k, m=m, n=n, k=k, scale_a=laid_a, scale_b=laid_b, stride_scale_a0=laid_a.shape[1],
+        stride_scale_b0=laid_b.shape[1], log2_splits=problem.splits.bit_length() - 1,
+    )  # fmt: skip
+    assert arguments.a is not None
+    exact = wide_a @ wide_b.T * problem.alpha
+    absolute = np.abs(wide_a) @ np.abs(wide_b).T
+    rounded = np.abs(exact) if problem.splits == 1 else 2 * problem.splits * absolute
+    bound = 1.01 * TO_BF16 * rounded + k * FLOAT32 * absolute
+    tile_m, tile_n = _tile(file)
+    grid = (-(-n // tile_n), -(-m // tile_m), problem.splits)
+    return Launch(
+        grid,
+        _THREADS,
+        arguments.pack(),
+        (arguments.a, laid, laid_a, laid_b),
+        (Output("d", d, exact, bound, problem.splits > 1),),
+    )
+
+
+def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
+    return wheel.files("gfx950", "f4gemm")
+
+
+KIND = Kind("f4gemm", "fp4 GEMM, e8m0 scales per 32 of K, bf16 result", _files, _problems, _prepare)

@@ -1,0 +1,119 @@
+"""GEMM of int8 operands with a scale per row and per column: C[M, N] = A Bᵀ · a_scale[M] · b_scale[N] + bias[N], bf16.
+
+The host's side is asm_gemm_a8w8.cu: B shuffled by (32, 16), N a multiple of the tile's, K split into multiples of 128.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ckgen.emulator.production.layouts import shuffled
+from ckgen.emulator.production.model import Kind, Launch, Output
+from ckgen.emulator.production.numbers import BF16, FLOAT32, TO_BF16
+from ckgen.emulator.production.slots import U32, Arguments, Pointer
+from ckgen.emulator.production.wheel import KernelFile, Wheel
+
+_THREADS = 256
+_SPLIT_MULTIPLE = 128
+_TILE = re.compile(r"_(\d+)x(\d+)$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GemmArguments(Arguments):
+    """Strides in bytes of a row."""
+
+    c: Pointer = None
+    a: Pointer = None
+    b: Pointer = None
+    a_scale: Pointer = None
+    b_scale: Pointer = None
+    bias: Pointer = None
+    m: U32 = 0
+    n: U32 = 0
+    k: U32 = 0
+    stride_a: U32 = 0
+    stride_b: U32 = 0
+    stride_c: U32 = 0
+    splits: U32 = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The sizes of a GEMM and the splits of its K that are asked for."""
+
+    m: int
+    n: int
+    k: int
+    splits: int = 1
+
+
+def _tile(file: KernelFile) -> tuple[int, int]:
+    """M and N, from names as I8gemm_bf16_perTokenI8_BpreShuffle_192x128."""
+    found = _TILE.search(file.stem)
+    assert found is not None
+    return int(found[1]), int(found[2])
+
+
+def _problems(file: KernelFile) -> Mapping[str, Problem]:
+    m, n = _tile(file)
+    return {
+        "tile": Problem(m, n, 512),
+        "edge": Problem(m + 17, n, 384),
+        "row": Problem(1, n, 256),
+        "split": Problem(m - 3, n, 768, 2),
+        "uneven-split": Problem(33, n, 640, 3),
+    }
+
+
+def _splits(k: int, asked: int) -> int:
+    """As many as are asked for, or fewer, so that none is empty."""
+    return -(-k // _of_split(k, asked))
+
+
+def _of_split(k: int, splits: int) -> int:
+    """What each split but the last has of K: a multiple of 128."""
+    return -(-(-(-k // splits)) // _SPLIT_MULTIPLE) * _SPLIT_MULTIPLE
+
+
+def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
+    m, n, k = problem.m, problem.n, problem.k
+    a = generator.integers(-128, 128, (m, k), np.int8)
+    b = generator.integers(-128, 128, (n, k), np.int8)
+    a_scale = generator.uniform(0.5, 2, (m, 1)).astype(np.float32)
+    b_scale = generator.uniform(0.5, 2, (1, n)).astype(np.float32)
+    bias = (generator.standard_normal((1, n)) * 1e4).astype(np.float32)
+    laid, c = shuffled(b, 32, 16), np.empty((m, n), BF16)
+    tile_m, tile_n = _tile(file)
+    splits = _splits(k, problem.splits)
+    arguments = GemmArguments(
+        c=c, a=a, b=laid, a_scale=a_scale, b_scale=b_scale, bias=bias,
+        m=m, n=n, k=k, stride_a=k, stride_b=k, stride_c=2 * n, splits=splits,
+    )  # fmt: skip
+    partial = _partial_sums(a, b, splits) * a_scale.astype(np.float64) * b_scale.astype(np.float64)
+    exact, summands = partial.sum(0) + bias, np.abs(partial).sum(0) + np.abs(bias)
+    rounded = np.abs(exact) if splits == 1 else 2 * splits * summands
+    bound = 1.01 * TO_BF16 * rounded + 4 * FLOAT32 * summands
+    grid = (n // tile_n * splits, -(-m // tile_m), 1)
+    inputs = (a, laid, a_scale, b_scale, bias)
+    return Launch(grid, _THREADS, arguments.pack(), inputs, (Output("c", c, exact, bound),), at_once=splits)
+
+
+def _partial_sums(a: NDArray[np.int8], b: NDArray[np.int8], splits: int) -> NDArray[np.float64]:
+    """Of each split of K: [split, M, N]."""
+    each = _of_split(a.shape[1], splits)
+    parts = range(0, a.shape[1], each)
+    return np.stack(
+        [a[:, at : at + each].astype(np.float64) @ b[:, at : at + each].astype(np.float64).T for at in parts]
+    )
+
+
+def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
+    return wheel.files("gfx942", "i8gemm")
+
+
+KIND = Kind("i8gemm", "int8 GEMM, a scale per row and column, bf16 result", _files, _problems, _prepare)
