@@ -19,6 +19,7 @@ void nothing(Wave&, const Inst&) {}
 
 void end(Wave& wave, const Inst&) {
   wave.status = WaveStatus::ended;
+  land_dma(wave);
 }
 
 void refuse(Wave& wave, const Inst& inst) {
