@@ -292,7 +292,12 @@ def test_constants_are_widened_by_the_operand_s_type() -> None:
     lines += ["s_ashr_i64 s[18:19], 0x80000001, 1"]
     wave = Wave()
     emulator(ARCH).step(assemble("\n".join(lines), ARCH), wave)
-    assert [hex(wave.scalars[index]) for index in (8, 9, 16, 17)] == ["0x3f800000", "0xc0800000", "0xdeadbeef", "0x3e22f983"]
+    assert [hex(wave.scalars[index]) for index in (8, 9, 16, 17)] == [
+        "0x3f800000",
+        "0xc0800000",
+        "0xdeadbeef",
+        "0x3e22f983",
+    ]
     assert wave.pair(10) == M64 - 15
     assert wave.pair(12) == 0x3FE0000000000000
     assert wave.pair(14) == 0x80000001
@@ -332,7 +337,9 @@ def test_registers_by_m0() -> None:
     wave = Wave()
     wave.scalars[:32] = np.arange(32) + 100
     wave.scalars[M0] = 3
-    lines = "s_movrels_b32 s40, s2\ns_movreld_b32 s41, s7\ns_movrels_b64 s[50:51], s[2:3]\ns_movreld_b64 s[60:61], s[8:9]"
+    lines = (
+        "s_movrels_b32 s40, s2\ns_movreld_b32 s41, s7\ns_movrels_b64 s[50:51], s[2:3]\ns_movreld_b64 s[60:61], s[8:9]"
+    )
     emulator(ARCH).step(assemble(lines, ARCH), wave)
     assert [wave.scalars[index] for index in (40, 44, 50, 51, 63, 64)] == [105, 107, 105, 106, 108, 109]
 
