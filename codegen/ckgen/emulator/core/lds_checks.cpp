@@ -233,7 +233,21 @@ void LdsChecks::check_slowly(Wave& wave, const Inst& inst, Touch touch, unsigned
   });
 }
 
-void LdsChecks::dma_issued(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t at, unsigned bytes) {
+/// Whether what other waves load, or have written, to these bytes is equal to `data`.
+bool LdsChecks::lands_alike(const Wave& wave, std::uint32_t byte, unsigned count, bool in_flight,
+                            const std::uint8_t* data) const {
+  const Lds& lds = wave.group->lds;
+  if (!in_flight) return std::equal(data, data + count, lds.bytes.begin() + byte);
+  for (const std::uint32_t end = byte + count; byte < end; ++byte, ++data) {
+    unsigned owner = 0;
+    const DmaWrites* other = lds.dma->covering(byte, owner);
+    if (other == nullptr || other->at(byte) != *data) return false;
+  }
+  return true;
+}
+
+void LdsChecks::dma_issued(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t at, unsigned bytes,
+                           const std::uint8_t* data) {
   const unsigned index = wave.index % kGroupWaves;
   const DmaQueue& queue = *wave.group->lds.dma;
   unsigned reported = 0;
@@ -242,6 +256,10 @@ void LdsChecks::dma_issued(Wave& wave, const Inst& inst, unsigned lane, std::uin
     unsigned owner = index;
     // A wave's own loads land in order.
     if (problems == kBeforeDma && queue.covering(byte, owner) != nullptr && owner == index) problems = 0;
+    if (problems == kBeforeDma || problems == kRacesWithWrite) {
+      const unsigned count = (dwords_[byte / 4] & kLdsSplit) != 0 ? 1 : 4;
+      if (lands_alike(wave, byte, count, problems == kBeforeDma, data + (byte - at))) problems = 0;
+    }
     for (unsigned left = problems & ~reported; left != 0; left &= left - 1)
       report(wave, inst, Touch::write, lane, byte, state, left & (0 - left));
     reported |= problems;

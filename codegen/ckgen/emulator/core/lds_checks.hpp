@@ -67,8 +67,10 @@ class LdsChecks {
   void check_lane(Wave& wave, const Inst& inst, Touch touch, unsigned lane, std::uint32_t at, unsigned bytes,
                   std::uint32_t number);
 
-  /// A direct-to-LDS load is issued for one lane: from now on nobody may touch the bytes.
-  void dma_issued(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t at, unsigned bytes);
+  /// A direct-to-LDS load is issued for one lane, and LDS does not hold its data yet: from now on nobody may touch the
+  /// bytes. Several waves may load equal bytes to one place: whichever comes last, LDS holds the same.
+  void dma_issued(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t at, unsigned bytes,
+                  const std::uint8_t* data);
   /// Its wave has waited for it: a write of this epoch.
   void dma_waited(const Wave& wave, const LdsAccess& access);
 
@@ -92,6 +94,8 @@ class LdsChecks {
   void merge(std::uint32_t dword) noexcept;
   unsigned judge(std::uint64_t state, Touch touch, unsigned wave) const noexcept;
   void stamp(std::uint64_t& state, Touch touch, unsigned wave) const noexcept;
+  bool lands_alike(const Wave& wave, std::uint32_t byte, unsigned count, bool in_flight,
+                   const std::uint8_t* data) const;
   void carry(LdsLog& log);
   void report(Wave& wave, const Inst& inst, Touch touch, unsigned lane, std::uint32_t byte, std::uint64_t state,
               unsigned problem) const;

@@ -23,6 +23,16 @@ bool comes_late(const Wave& wave, const Inst& inst, std::uint32_t number) {
 
 }  // namespace
 
+std::uint8_t DmaWrites::at(std::uint32_t byte) const noexcept {
+  std::uint8_t found = 0;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    const std::uint32_t first = access.at[lane];
+    if ((access.lanes >> lane & 1) != 0 && byte >= first && byte - first < access.bytes)
+      found = data[lane][byte - first];
+  }
+  return found;
+}
+
 DmaWrites& DmaQueue::entry(const Wave& wave, const Inst& inst, unsigned lane, unsigned bytes, std::uint32_t number) {
   Entries& entries = waves_[wave.index % kGroupWaves];
   if (!entries.empty()) {
@@ -86,6 +96,10 @@ void lds_dma_write(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t ld
   wave.group->stats.lds_written += count;
   const bool checked = wave.launch->options.checked && vm_number != 0;
   const bool late = comes_late(wave, inst, vm_number);
+  if (checked) {
+    if (!lds.dma) lds.dma = std::make_unique<DmaQueue>();
+    lds_checks(wave).dma_issued(wave, inst, lane, lds_address, count, bytes);
+  }
   if (!late) {
     if (lds.dma) lds.dma->land(wave, vm_number - 1);
     std::memcpy(lds.bytes.data() + lds_address, bytes, count);
@@ -93,7 +107,6 @@ void lds_dma_write(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t ld
   }
   if (!lds.dma) lds.dma = std::make_unique<DmaQueue>();
   DmaWrites& entry = lds.dma->entry(wave, inst, lane, count, vm_number);
-  if (checked) lds_checks(wave).dma_issued(wave, inst, lane, lds_address, count);
   entry.landed = !late;
   entry.access.lanes |= LaneMask{1} << lane;
   entry.access.at[lane] = lds_address;

@@ -15,6 +15,9 @@ struct DmaWrites {
   LdsAccess access;     // `number` counts vm
   bool landed = false;  // but not yet waited for
   std::uint8_t data[kLanes][16];
+
+  /// What it writes to a byte of LDS that it covers: the last lane's.
+  std::uint8_t at(std::uint32_t byte) const noexcept;
 };
 
 /// Not thread-safe: a workgroup runs on one thread.

@@ -28,21 +28,29 @@ std::string awaited(const char* counter, std::uint32_t issued, std::uint32_t num
   return std::string("s_waitcnt ") + counter + "(" + std::to_string(issued - number) + ")";
 }
 
+/// Loads that count in vmcnt alone return in the order of issue: the later one's value stays.
+bool loads_by_vmcnt(const Inst& inst) {
+  const Format format = inst.op->format;
+  return format == Format::mubuf || format == Format::mtbuf || format == Format::global || format == Format::scratch;
+}
+
 void check_in_flight(Wave& wave, const Inst& inst, const Operand& one, bool reads) {
   RegisterShadow& shadow = wave.shadow;
   const Waits& waits = wave.waits;
   const char* verb = reads ? " is read" : " is overwritten";
+  const bool after_loads = !reads && loads_by_vmcnt(inst);
+  const bool after_lds = !reads && inst.op->format == Format::ds && waits.last_flat <= waits.lgkm_done;
   for (unsigned part = 0; part < one.dwords; ++part) {
     if (one.vector()) {
       const unsigned row = one.row() + part;
       if (row >= kVectorRegisters) return;
-      if (shadow.vm[row] > waits.vm_done) {
+      if (shadow.vm[row] > waits.vm_done && !after_loads) {
         wave.launch->findings.add(
             Rule::before_wait, wave, inst, -1,
             register_name(row) + verb + " before " + awaited("vmcnt", waits.vm_issued, shadow.vm[row]));
         shadow.vm[row] = 0;
       }
-      if (shadow.lgkm[row] > waits.lgkm_done) {
+      if (shadow.lgkm[row] > waits.lgkm_done && !after_lds) {
         wave.launch->findings.add(
             Rule::before_wait, wave, inst, -1,
             register_name(row) + verb + " before " + awaited("lgkmcnt", waits.lgkm_issued, shadow.lgkm[row]));
