@@ -22,7 +22,7 @@ LANES = 64
 VCC, M0, EXEC = 106, 124, 126
 
 _U32, _U64, _TEXT, _PTR = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_void_p
-_ABI = 2
+_ABI = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class Chip:
 class Options:
     """How a launch runs. `seed` 0: waves in order, as far as each goes; else an adversary's order.
 
-    `trace`: a file to which every executed instruction is appended; empty for none.
+    `trace`: a file to which every executed instruction is appended; empty for none. `turn`, with seed 0: all workgroups
+    that fit run side by side, each wave in turn by so many instructions, as a GPU might; 0: one after the other.
     """
 
     checked: bool = True
@@ -48,6 +49,7 @@ class Options:
     most_instructions: int = 0
     most_findings: int = 20
     trace: str = ""
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class _DispatchC(ctypes.Structure):
 class _OptionsC(ctypes.Structure):
     _fields_ = [
         ("checked", ctypes.c_int), ("seed", _U64), ("threads", _U32), ("most_instructions", _U64),
-        ("most_findings", _U32), ("trace", _TEXT),
+        ("most_findings", _U32), ("trace", _TEXT), ("turn", _U32),
     ]  # fmt: skip
 
 
@@ -351,4 +353,4 @@ class Emulator:
 
 def _options(options: Options) -> _OptionsC:
     numbers = (options.seed, options.threads, options.most_instructions, options.most_findings)
-    return _OptionsC(options.checked, *numbers, options.trace.encode())
+    return _OptionsC(options.checked, *numbers, options.trace.encode(), options.turn)

@@ -172,8 +172,13 @@ LaunchOutcome Executor::launch(const LoadedModule& module, const KernelInfo& ker
                                 dispatch.args.data(),
                                 dispatch.args.size()};
   const RunOptions& chosen = settings_.options;
-  const ckgen_emu_options options{chosen.checked ? 1 : 0,   chosen.seed,          chosen.threads,
-                                  chosen.most_instructions, chosen.most_findings, chosen.trace.c_str()};
+  const ckgen_emu_options options{chosen.checked ? 1 : 0,
+                                  chosen.seed,
+                                  chosen.threads,
+                                  chosen.most_instructions,
+                                  chosen.most_findings,
+                                  chosen.trace.c_str(),
+                                  0};
   ckgen_emu_result result{};
   ckgen_emu_report* report = nullptr;
   LaunchOutcome outcome;

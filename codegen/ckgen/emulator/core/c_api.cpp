@@ -60,6 +60,7 @@ Options options_of(const ckgen_emu_options& from) {
   to.most_instructions = from.most_instructions;
   to.most_findings = from.most_findings == 0 ? to.most_findings : from.most_findings;
   to.trace = from.trace == nullptr ? "" : from.trace;
+  to.turn = from.turn;
   return to;
 }
 

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define CKGEN_EMU_ABI 2
+#define CKGEN_EMU_ABI 3
 
 /* Every function that answers with an int gives 0, or 1 with ckgen_emu_error() of the same thread set. */
 const char* ckgen_emu_error(void);
@@ -55,6 +55,7 @@ typedef struct {
   uint64_t most_instructions; /* 0: no limit */
   uint32_t most_findings;
   const char* trace; /* a file to which every executed instruction is appended; null or empty: none */
+  uint32_t turn; /* with seed 0: all workgroups that fit run side by side, a wave so many instructions; 0: as above */
 } ckgen_emu_options;
 
 typedef struct {

@@ -34,7 +34,8 @@ struct Options {
   std::uint32_t threads = 1;
   std::uint64_t most_instructions = 0;  // per launch; 0: no limit
   std::size_t most_findings = 20;
-  std::string trace;  // a file for every executed instruction; empty: none
+  std::string trace;       // a file for every executed instruction; empty: none
+  std::uint32_t turn = 0;  // with seed 0: all workgroups that fit side by side, a wave so many instructions; 0: not
 };
 
 struct Dispatch {

@@ -28,7 +28,8 @@ class Crew {
         total_(total),
         room_(std::max<std::uint64_t>(room, 1)),
         random_(launch.options.seed * 0x9e3779b97f4a7c15u + first) {
-    wanted_ = launch.options.seed == 0 ? 1 : std::min<std::uint64_t>(2 + random_() % 6, room_);
+    const Options& options = launch.options;
+    wanted_ = options.seed != 0 ? std::min<std::uint64_t>(2 + random_() % 6, room_) : options.turn != 0 ? room_ : 1;
   }
 
   bool done() const { return active_.empty() && next_ >= total_; }
@@ -89,7 +90,8 @@ class Crew {
   void run_group(GroupStorage& storage, bool alone) {
     Workgroup& group = storage.group;
     const std::uint64_t seed = launch_.options.seed;
-    std::uint64_t left = seed == 0 ? std::numeric_limits<std::uint64_t>::max() : 1 + random_() % 8;
+    const std::uint64_t rounds = launch_.options.turn != 0 ? 1 : std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t left = seed == 0 ? rounds : 1 + random_() % 8;
     bool moved = true;
     while (moved && left-- != 0 && !launch_.stop.load(std::memory_order_relaxed)) {
       moved = false;
@@ -99,7 +101,7 @@ class Crew {
         Wave& wave = *group.waves[(first + (backwards ? count - i : i)) % count];
         if (wave.status != WaveStatus::ready) continue;
         const std::uint64_t before = wave.executed;
-        step(wave, seed == 0 ? kTurn : kAdversary[random_() % std::size(kAdversary)], alone);
+        step(wave, seed == 0 ? turn() : kAdversary[random_() % std::size(kAdversary)], alone);
         instructions_ += wave.executed - before;
         if (seed == 0 && wave.status == WaveStatus::ready) left = std::min<std::uint64_t>(left, 1);
         moved = moved || wave.executed != before;
@@ -149,7 +151,8 @@ class Crew {
     return ended_ + barriers_ + now.global_written + now.lds_written;
   }
 
-  std::uint64_t turn_of_idle() const { return launch_.options.seed == 0 ? kTurn : 1000; }
+  std::uint64_t turn() const { return launch_.options.turn != 0 ? launch_.options.turn : kTurn; }
+  std::uint64_t turn_of_idle() const { return launch_.options.seed == 0 ? turn() : 1000; }
 
   Launch& launch_;
   std::uint64_t next_, stride_, total_, room_;

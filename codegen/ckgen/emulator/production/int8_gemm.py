@@ -1,6 +1,8 @@
 """GEMM of int8 operands with a scale per row and per column: C[M, N] = A Bᵀ · a_scale[M] · b_scale[N] + bias[N], bf16.
 
-The host's side is asm_gemm_a8w8.cu: B shuffled by (32, 16), N a multiple of the tile's, K split into multiples of 128.
+B is shuffled by (32, 16), N a multiple of the tile's. i8gemm's host side is asm_gemm_a8w8.cu: K split into multiples of
+128. The two gemm_a8w8_m128 kernels have none in the wheel; they take the same arguments, the last one the logarithm of
+the splits, and only the kernel that splits has it.
 """
 
 from __future__ import annotations
@@ -53,10 +55,9 @@ class Problem:
 
 
 def _tile(file: KernelFile) -> tuple[int, int]:
-    """M and N, from names as I8gemm_bf16_perTokenI8_BpreShuffle_192x128."""
+    """M and N, from names as I8gemm_bf16_perTokenI8_BpreShuffle_192x128; others have 128 of both."""
     found = _TILE.search(file.stem)
-    assert found is not None
-    return int(found[1]), int(found[2])
+    return (int(found[1]), int(found[2])) if found is not None else (128, 128)
 
 
 def _problems(file: KernelFile) -> Mapping[str, Problem]:
@@ -70,6 +71,13 @@ def _problems(file: KernelFile) -> Mapping[str, Problem]:
     }
 
 
+def _older_problems(file: KernelFile) -> Mapping[str, Problem]:
+    problems = {"tile": Problem(128, 128, 512), "edge": Problem(140, 128, 768), "row": Problem(1, 256, 512)}
+    if file.stem.endswith("_splitK"):
+        problems |= {"split": Problem(128, 128, 1024, 2), "split-edge": Problem(77, 128, 2048, 4)}
+    return problems
+
+
 def _splits(k: int, asked: int) -> int:
     """As many as are asked for, or fewer, so that none is empty."""
     return -(-k // _of_split(k, asked))
@@ -77,7 +85,8 @@ def _splits(k: int, asked: int) -> int:
 
 def _of_split(k: int, splits: int) -> int:
     """What each split but the last has of K: a multiple of 128."""
-    return -(-(-(-k // splits)) // _SPLIT_MULTIPLE) * _SPLIT_MULTIPLE
+    each = -(-k // splits)
+    return -(-each // _SPLIT_MULTIPLE) * _SPLIT_MULTIPLE
 
 
 def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
@@ -92,7 +101,8 @@ def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator)
     splits = _splits(k, problem.splits)
     arguments = GemmArguments(
         c=c, a=a, b=laid, a_scale=a_scale, b_scale=b_scale, bias=bias,
-        m=m, n=n, k=k, stride_a=k, stride_b=k, stride_c=2 * n, splits=splits,
+        m=m, n=n, k=k, stride_a=k, stride_b=k, stride_c=2 * n,
+        splits=splits if file.path.startswith("i8gemm/") else splits.bit_length() - 1,
     )  # fmt: skip
     partial = _partial_sums(a, b, splits) * a_scale.astype(np.float64) * b_scale.astype(np.float64)
     exact, summands = partial.sum(0) + bias, np.abs(partial).sum(0) + np.abs(bias)
@@ -100,7 +110,7 @@ def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator)
     bound = 1.01 * TO_BF16 * rounded + 4 * FLOAT32 * summands
     grid = (n // tile_n * splits, -(-m // tile_m), 1)
     inputs = (a, laid, a_scale, b_scale, bias)
-    return Launch(grid, _THREADS, arguments.pack(), inputs, (Output("c", c, exact, bound),), at_once=splits)
+    return Launch(grid, _THREADS, arguments.pack(), inputs, (Output("c", c, exact, bound),))
 
 
 def _partial_sums(a: NDArray[np.int8], b: NDArray[np.int8], splits: int) -> NDArray[np.float64]:
@@ -116,4 +126,11 @@ def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
     return wheel.files("gfx942", "i8gemm")
 
 
+def _older_files(wheel: Wheel) -> tuple[KernelFile, ...]:
+    return wheel.files("gfx942", start="gemm_a8w8_m128_")
+
+
+OLDER = Kind(
+    "gemm_a8w8_m128", "int8 GEMM, a scale per row and column, bf16 result", _older_files, _older_problems, _prepare
+)
 KIND = Kind("i8gemm", "int8 GEMM, a scale per row and column, bf16 result", _files, _problems, _prepare)

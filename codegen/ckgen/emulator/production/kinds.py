@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ckgen.emulator.production import bf16_gemm, fp4_gemm, int8_gemm
+from ckgen.emulator.production import bf16_gemm, fp4_gemm, fp8_gemm, int8_gemm
 from ckgen.emulator.production.model import Kind
 
-KINDS: dict[str, Kind] = {module.KIND.name: module.KIND for module in (bf16_gemm, int8_gemm, fp4_gemm)}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for kind in (bf16_gemm.KIND, int8_gemm.KIND, int8_gemm.OLDER, fp4_gemm.KIND, fp8_gemm.KIND)
+}

@@ -36,8 +36,7 @@ class Output:
 class Launch:
     """One launch: grid in workgroups, work items of a workgroup, argument bytes, and the arrays they point to.
 
-    `inputs` may only be read. `scratch` may be written too, and nothing is expected of it. `at_once`: workgroups that
-    the kernel takes to run side by side without asking for it.
+    `inputs` may only be read. `scratch` may be written too, and nothing is expected of it.
     """
 
     grid: tuple[int, int, int]
@@ -47,7 +46,6 @@ class Launch:
     outputs: tuple[Output, ...]
     scratch: tuple[Values, ...] = ()
     compute_units: int | None = None
-    at_once: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -17,6 +16,9 @@ from ckgen.emulator.production.model import Kind, Launch, Outcome, compare
 from ckgen.emulator.production.wheel import KernelFile, Wheel, production_wheel
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_archs
+
+SIDE_BY_SIDE = Options(turn=8, most_findings=2000)
+"""Waves and workgroups progress together, as on a GPU that holds them all: what these kernels are made for."""
 
 
 def run_production(
@@ -33,12 +35,11 @@ def run_production(
     if problem not in problems:
         raise UsageError(f"{kind.name} has no problem '{problem}' for {file} (known: {', '.join(problems)})")
     launch = kind.prepare(file, problems[problem], np.random.default_rng(data))
-    return run_launch(kind, file, problem, launch, options or Options(), wheel or production_wheel())
+    return run_launch(kind, file, problem, launch, options or SIDE_BY_SIDE, wheel or production_wheel())
 
 
 def run_launch(kind: Kind, file: KernelFile, problem: str, launch: Launch, options: Options, wheel: Wheel) -> Outcome:
     """Runs a launch that is prepared; its outputs' arrays are filled before and hold the results after."""
-    options = replace(options, threads=max(options.threads, launch.at_once))
     emulator = _emulator(file.arch, launch.compute_units)
     module = emulator.load(wheel.read(file))
     added: list[Any] = []

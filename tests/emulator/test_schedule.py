@@ -1,0 +1,46 @@
+"""Orders in which workgroups run: one after the other, or side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from step_support import arguments, emulator, kernel, launch
+
+from ckgen.emulator.core import Options
+
+_COUNT = """
+s_load_dwordx4 s[4:7], s[0:1], 0x0
+v_mov_b32_e32 v1, 1
+v_mov_b32_e32 v2, 0
+s_waitcnt lgkmcnt(0)
+v_cmp_eq_u32_e32 vcc, 0, v0
+s_and_b64 exec, exec, vcc
+global_atomic_add v2, v1, s[4:5] sc1
+s_waitcnt vmcnt(0)
+s_mov_b32 s10, 200
+wait:
+s_sub_u32 s10, s10, 1
+s_cmp_lg_u32 s10, 0
+s_cbranch_scc1 wait
+global_load_dword v3, v2, s[4:5] sc1
+s_lshl_b32 s2, s2, 2
+v_mov_b32_e32 v2, s2
+s_waitcnt vmcnt(0)
+global_store_dword v2, v3, s[6:7]
+"""
+
+
+@pytest.mark.parametrize(("turn", "expected"), [(0, [1, 2, 3, 4]), (1, [4] * 4), (8, [4] * 4)])
+def test_workgroups_side_by_side_see_each_other(turn: int, expected: list[int]) -> None:
+    """Each counts itself, then looks how many have come."""
+    chip = emulator("gfx942")
+    counter, seen = np.zeros(1, np.uint32), np.zeros(4, np.uint32)
+    chip.add(counter)
+    chip.add(seen)
+    try:
+        run = launch(kernel(_COUNT, "gfx942"), "gfx942", [4], 64, arguments(counter, seen), Options(turn=turn))
+    finally:
+        chip.remove(counter)
+        chip.remove(seen)
+    assert not run.findings
+    assert seen.tolist() == expected
