@@ -286,7 +286,8 @@ uint64_t ckgen_emu_opcodes(const ckgen_emu* emu, char* text, uint64_t room) {
   std::string all;
   for (const OpInfo& op : emu->table.all()) {
     all.append(format_name(op.format)).append(" ").append(op.name);
-    all.append(find_semantics(op.name) != nullptr ? " 1\n" : " 0\n");
+    const Semantics* known = find_semantics(op.name);
+    all.append(known != nullptr && (known->traits & kRefused) == 0 ? " 1\n" : " 0\n");
   }
   return give(all, text, room);
 }

@@ -123,7 +123,7 @@ void store(Wave& wave, const Inst& inst) {
 }
 
 #define CKGEN_LOAD(name, kind) {name, kind<false>, kind<true>, 0}
-#define CKGEN_STORE(name) {name, store, store, 0}
+#define CKGEN_STORE(name) {name, store, store, kRefused}
 
 constexpr Semantics kTable[] = {
     CKGEN_LOAD("s_load_dword", load),

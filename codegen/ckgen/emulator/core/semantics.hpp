@@ -19,6 +19,7 @@ enum Trait : std::uint16_t {
   kMatrix = 32,
   kBranch = 64,
   kNotesWrites = 128,  // its checked handler tells the shadow which vector registers it wrote, and in which lanes
+  kRefused = 512,      // known, and reported where it would be executed
   kHighMayBeUnwritten = 256,  // of src[2]: compilers that want the low half of a sum give it nothing for the high one
 };
 

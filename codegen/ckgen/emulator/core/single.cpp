@@ -54,7 +54,8 @@ RunResult run_single(const Single& single, SingleState& state, std::vector<Findi
                 0,
                 Findings(single.options.most_findings),
                 GlobalOrder{},
-                {}};
+                {},
+                Trace::open(single.options.trace)};
   GroupStorage storage;
   start_group(storage, launch, 0);
   Wave& wave = *storage.group.waves.front();
