@@ -115,6 +115,22 @@ def test_clocks_go_on() -> None:
     assert state.pair(36) < state.pair(38)
 
 
-def test_scalar_stores_do_not_exist() -> None:
-    encoded = bytes.fromhex("050840c000000000")  # s_store_dword s32, s[10:11], 0
+@pytest.mark.parametrize("checked", [True, False])
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_stores(count: int, checked: bool) -> None:
+    with area(ARCH, 64) as memory:
+        state = wave()
+        state.set_pair(10, memory.address)
+        state.scalars[32:36] = [7, 8, 9, 10]
+        before = memory.bytes.copy()
+        text = f"s_store_{WIDTHS[count]} {span(32, count)}, s[10:11], 0x10 glc"
+        assert not run(ARCH, text + WAIT, state, checked=checked).findings
+        before[16 : 16 + 4 * count] = state.scalars[32 : 32 + count].view(np.uint8)
+        np.testing.assert_array_equal(memory.bytes, before)
+        state.set_pair(10, memory.address + 64)
+        assert rules(run(ARCH, text + WAIT, state, checked=checked)) == ["out_of_bounds"]
+
+
+def test_stores_to_buffers_are_refused() -> None:
+    encoded = bytes.fromhex("050860c000000000")  # s_buffer_store_dword s32, s[10:13], 0
     assert rules(emulator(ARCH).step(encoded, wave(), Options())) == ["unsupported"]

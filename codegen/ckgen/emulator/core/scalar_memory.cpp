@@ -1,4 +1,5 @@
-// Scalar loads and the scalar cache. Source: CDNA3 ISA, chapter 8 "Scalar memory operations".
+// Scalar loads, stores and the scalar cache. Source: CDNA3 ISA, chapter 8 "Scalar memory operations"; that gfx942 and
+// gfx950 have stores to addresses is LLVM's word (22.1.8 assembles them) and a production kernel's, which uses them.
 #include <string>
 
 #include "lane_access.hpp"
@@ -118,12 +119,33 @@ void memrealtime(Wave& wave, const Inst& inst) {
   put64(wave, inst, (wave.executed + 1) / 5);
 }
 
+/// Seen by everybody at once; that a plain one stays in the scalar cache until s_dcache_wb is not modelled.
+template <bool Checked>
 void store(Wave& wave, const Inst& inst) {
-  wave.launch->findings.add(Rule::unsupported, wave, inst, -1, "gfx942 and gfx950 have no scalar stores and atomics");
+  Launch& launch = *wave.launch;
+  const std::uint64_t base = scalar_value64(wave, inst, inst.base);
+  const std::uint64_t address = (base + static_cast<std::uint64_t>(offset_of(wave, inst))) & ~std::uint64_t{3};
+  issue<Checked>(wave, inst);
+  const unsigned dwords = inst.src[1].dwords;
+  Allocation* one = launch.memory.find(address, 4 * dwords);
+  if (one == nullptr || !one->writable) {
+    launch.findings.add(Rule::out_of_bounds, wave, inst, -1, "written: " + launch.memory.place(address, 4 * dwords));
+    return;
+  }
+  for (unsigned part = 0; part < dwords; ++part) {
+    const std::uint32_t value = scalar_value(wave, inst, inst.src[1], part);
+    std::memcpy(reinterpret_cast<void*>(address + 4 * part), &value, 4);
+  }
+  one->mark_written(address, 4 * dwords);
+  wave.group->stats.global_written += 4 * dwords;
+}
+
+void buffer_store(Wave& wave, const Inst& inst) {
+  wave.launch->findings.add(Rule::unsupported, wave, inst, -1, "scalar stores to buffers are not executed");
 }
 
 #define CKGEN_LOAD(name, kind) {name, kind<false>, kind<true>, 0}
-#define CKGEN_STORE(name) {name, store, store, kRefused}
+#define CKGEN_STORE(name) {name, buffer_store, buffer_store, kRefused}
 
 constexpr Semantics kTable[] = {
     CKGEN_LOAD("s_load_dword", load),
@@ -142,9 +164,9 @@ constexpr Semantics kTable[] = {
     CKGEN_LOAD("s_dcache_wb_vol", write_back),
     CKGEN_LOAD("s_memtime", memtime),
     CKGEN_LOAD("s_memrealtime", memrealtime),
-    CKGEN_STORE("s_store_dword"),
-    CKGEN_STORE("s_store_dwordx2"),
-    CKGEN_STORE("s_store_dwordx4"),
+    CKGEN_LOAD("s_store_dword", store),
+    CKGEN_LOAD("s_store_dwordx2", store),
+    CKGEN_LOAD("s_store_dwordx4", store),
     CKGEN_STORE("s_buffer_store_dword"),
     CKGEN_STORE("s_buffer_store_dwordx2"),
     CKGEN_STORE("s_buffer_store_dwordx4"),
