@@ -23,7 +23,7 @@ def gemm_text(result: GemmResult, *, stats: bool) -> str:
     lines = [f"{result.kernel} on {result.target}", _line("problem", what)]
     lines.append(_line("GPU code", _compared(result.gpu)))
     lines.append(_line("host twin", _compared(result.twin)))
-    if result.answer is not None:
+    if result.answer is not None and result.instructions:
         seconds = f"{result.answer.seconds:.2f} s"
         lines.append(_line("ran", f"{plural(result.instructions, 'instruction')} of waves in {seconds}"))
     lines += [_line("trouble", text) for text in result.trouble]

@@ -27,6 +27,7 @@ from ckgen.specs.native import native_target
 from ckgen.specs.targets import parse_targets
 
 _POINTER = 8
+_GRANULE = 4  # bytes: compilers load arguments as whole words
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,8 @@ def _launch(job: _Job) -> tuple[Run, dict[str, NDArray[Any]]]:
     """The run, and what its arrays hold in the end."""
     emulator = Emulator(job.chip, job.table)
     arrays = {one.name: one.value.values.copy() for one in job.asked.arguments if isinstance(one.value, Array)}
-    segment = bytearray(max((place + size for place, size in job.places), default=0))
+    end = max((place + size for place, size in job.places), default=0)
+    segment = bytearray(-(-end // _GRANULE) * _GRANULE)
     for one, (place, size) in zip(job.asked.arguments, job.places, strict=True):
         if isinstance(one.value, Array):
             address = emulator.add(arrays[one.name], written=one.value.written)

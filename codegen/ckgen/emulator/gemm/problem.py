@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -116,27 +116,30 @@ def compare(expected: Expected, actual: Storage) -> Comparison:
 
 
 def _small_operands(signature: GemmSignature, shape: Shape, seed: int) -> Operands:
-    """Integers from -2 to 2 and scales of 1 and 2, so few of them that no sum of magnitudes leaves C's exact integers.
-
-    Then neither the order of summation nor the number of K splits matters.
+    """Integers up to 2, or to 1 where K is large, and scales of 1 and 2; so few that no sum of magnitudes leaves C's
+    exact integers. Then neither the order of summation nor the number of K splits matters.
     """
     random = np.random.default_rng(seed)
     batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
     like = make_operands(signature, shape, seed)  # for the sizes of its scales
 
+    def integers(most: int, *sizes: int) -> Values:
+        return random.integers(-most, most + 1, sizes).astype(np.float64)
+
     def scales(of: Values | None) -> Values | None:
         return np.exp2(random.integers(0, 2, of.shape), dtype=np.float64) if of is not None else None
 
-    a = random.integers(-2, 3, (batch, m, k)).astype(np.float64)
-    b = random.integers(-2, 3, (batch, k, n)).astype(np.float64)
-    bias = random.integers(-4, 5, n).astype(np.float64) if signature.bias else None
-    operands = Operands(signature, a, b, scales(like.a_scale), scales(like.b_scale), bias)
-    most = _EXACT_UP_TO.get(signature.c, 2**24)
-    density = 1.0
-    while (size := _largest_sum(operands)) > most:
-        density *= 0.9 * most / size
-        kept = random.random(a.shape) < density
-        operands = Operands(signature, a * kept, b, operands.a_scale, operands.b_scale, bias)
+    bias = integers(4, n) if signature.bias else None
+    of_a, of_b = scales(like.a_scale), scales(like.b_scale)
+    limit = _EXACT_UP_TO.get(signature.c, 2**24)
+    for most in (2, 1):
+        operands = Operands(signature, integers(most, batch, m, k), integers(most, batch, k, n), of_a, of_b, bias)
+        if _largest_sum(operands) <= limit:
+            return operands
+    whole, density = operands.a, 1.0
+    while (size := _largest_sum(operands)) > limit:
+        density *= 0.95 * limit / size
+        operands = replace(operands, a=np.where(random.random(whole.shape) < density, whole, 0.0))
     return operands
 
 

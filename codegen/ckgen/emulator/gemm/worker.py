@@ -143,16 +143,23 @@ class Session:
         operands = operands_of(self.signature, problem)
         expected = expected_of(operands, problem)
         trouble: list[str] = []
-        gpu_device = self.library.current()
-        if not str(gpu_device).endswith("(gpu)"):
-            raise RuntimeError(f"the emulator is no GPU to the dispatcher: {gpu_device}")
         began = time.perf_counter()
-        gpu = self._run(problem, operands, expected, gpu_device, self.hip, trouble)
+        gpu, launches = self.on_gpu(problem, operands, expected, trouble)
         seconds = time.perf_counter() - began
-        launches = self._launches()
-        self._read += len(launches)
         twin = self._run(problem, operands, expected, self.library.simulated(self.work.target), None, trouble)
         return Answer(gpu, twin, tuple(trouble), seconds, tuple(launches))
+
+    def on_gpu(
+        self, problem: GemmProblem, operands: Operands, expected: Expected, trouble: list[str]
+    ) -> tuple[Comparison | None, list[dict[str, Any]]]:
+        """The simulated GPU's result, and what the HIP runtime reports of its launches; None adds to `trouble`."""
+        device = self.library.current()
+        if not str(device).endswith("(gpu)"):
+            raise RuntimeError(f"the emulator is no GPU to the dispatcher: {device}")
+        gpu = self._run(problem, operands, expected, device, self.hip, trouble)
+        launches = self._launches()
+        self._read += len(launches)
+        return gpu, launches
 
     def _run(
         self,

@@ -1,0 +1,141 @@
+"""`ckgen emulate` as a command: what it takes, and what it makes of results. What runs is in tests/emulator."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cli_support import LARGE, SMALL, row, run
+
+from ckgen.emulator.gemm.drive import Request, RunOptions
+from ckgen.emulator.gemm.job import Answer
+from ckgen.emulator.gemm.problem import Comparison, Data, GemmProblem, Wrong
+from ckgen.emulator.gemm.result import GemmResult
+from ckgen.model.tuned_row import Shape
+from fake_compiler import FakeCompiler
+
+RIGHT = Comparison(0.0, 0.0, 0.0, 0, None)
+FINDING = {
+    "rule": "hazard", "address": 0x1A0, "instruction": "v_mov_b32_e32 v1, v2", "group": [1, 0, 0], "wave": 2,
+    "lane": -1, "count": 3, "what": "two wait states are missing",
+}  # fmt: skip
+NAME = "gemm_fp8_fnuz_bf16_rcr_blockscale_ck_" + SMALL.removeprefix("a8w8_blockscale_")
+GEMM = ("emulate", "gemm", "--target", "gfx942", "--tuning", "t", "--shape", "16x512x1024")
+
+
+class Emulator:
+    """Stands in for the driver: keeps what is asked and gives one answer to all of it."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Request, RunOptions]] = []
+        self.gpu: Comparison | None = RIGHT
+        self.findings: list[dict[str, Any]] = []
+        self.trouble: tuple[str, ...] = ()
+
+    def emulate(self, requests: list[Request], runtime: object, room: object, options: RunOptions) -> list[GemmResult]:
+        (request,) = requests
+        self.asked.append((request, options))
+        counts = {"global_read": 4096, "global_written": 64, "lds_read": 8, "lds_written": 8, "lds_cycles": 40}
+        launch = {
+            "kernel": "symbol", "instructions": 1200, "occupancy": 2, "by_class": {"scalar": 1000, "matrix": 200},
+            "counts": {**counts, "atomics": 0, "lds_conflict_cycles": 4}, "findings": self.findings,
+        }  # fmt: skip
+        answer = Answer(self.gpu, RIGHT, self.trouble, 0.5, (launch,))
+        instance, (problem,) = request.kernel.instance, request.problems
+        return [GemmResult(instance.name, instance.table_kernel, str(request.target), problem, answer, self.trouble)]
+
+
+@pytest.fixture
+def emulator(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Emulator:
+    """No compiler, no runtime and no emulator, but the command around them."""
+    fake, compiler = Emulator(), FakeCompiler(tiny / "tools")
+    monkeypatch.setenv("CKGEN_CACHE", str(tiny / "cache"))
+    monkeypatch.setattr("ckgen.build.amd.toolchain.load", lambda prefix=None: compiler.toolchain())
+    monkeypatch.setattr("ckgen.emulator.gemm.runtime.build_runtime", lambda say: None)
+    monkeypatch.setattr("ckgen.emulator.gemm.drive.emulate", fake.emulate)
+    return fake
+
+
+def test_a_problem_is_what_the_options_say(emulator: Emulator) -> None:
+    words = ("--k-batch", "2", "--seed", "5", "--data", "random", "--threads", "3", "--unchecked")
+    result = run(*GEMM, "--kernel", NAME, *words, "--json")
+    assert result.exit_code == 0, result.output
+    ((request, options),) = emulator.asked
+    assert request.kernel.instance.name == NAME and str(request.target) == "gfx942:304"
+    assert request.problems == (GemmProblem(Shape(0, 16, 512, 1024), 2, 5, Data.RANDOM),)
+    assert (options.checked, options.threads, options.trace) == (False, 3, None)
+    document = json.loads(result.stdout)
+    keys = {
+        "ok", "kernel", "table_name", "target", "shape", "k_batch", "data", "seed", "max_abs_err", "bound", "excess",
+        "twin_excess", "wrong", "instructions", "seconds", "findings", "trouble",
+    }  # fmt: skip
+    assert document.keys() == keys and document["ok"] and document["instructions"] == 1200
+    assert document["shape"] == {"m": 16, "n": 512, "k": 1024, "batch": 1}
+
+
+def test_a_table_name_means_its_kernel_and_is_remembered(emulator: Emulator, tiny: Path) -> None:
+    full = run(*GEMM, "--kernel", NAME)
+    assert full.exit_code == 0 and full.stdout.endswith("ok\n")
+    assert "equal to the exact result" in full.stdout and "1,200 instructions" in full.stdout
+    globbed = NAME.replace("_fp8_fnuz_bf16_", "_fp8_*_bf16_")
+    assert run(*GEMM, "--kernel", globbed).exit_code == 0
+    assert len({request.kernel.instance for request, _ in emulator.asked}) == 1
+    with (tiny / "t" / "a8w8_blockscale.csv").open("a", encoding="utf-8") as file:
+        file.write(row(m="x"))
+    broken = run(*GEMM, "--kernel", NAME, "--json")
+    assert broken.exit_code == 3 and "T005" in broken.stderr and json.loads(broken.stdout)["diagnostics"]
+
+
+def test_findings_and_wrong_results_fail(emulator: Emulator) -> None:
+    emulator.findings = [FINDING]
+    found = run(*GEMM, "--kernel", NAME, "--stats")
+    assert found.exit_code == 1
+    for line in (
+        "hazard at 0x1a0 of symbol",
+        "    v_mov_b32_e32 v1, v2",
+        "    two wait states are missing",
+        "    first in workgroup [1, 0, 0], wave 2, 3 times",
+        "  classes    scalar 1,000, matrix 200",
+        "  banks      40 cycles, 4 of them for conflicts",
+        "  occupancy  at most 2 workgroups per compute unit",
+        "failed: 1 finding",
+    ):
+        assert line in found.stdout.splitlines(), found.stdout
+    emulator.findings = []
+    emulator.gpu = Comparison(np.inf, 0.0, np.inf, 7, Wrong(0, 3, 4, 1.0, float("nan")))
+    wrong = run(*GEMM, "--kernel", NAME)
+    assert wrong.exit_code == 1 and "WRONG: 7 elements, the first [0, 3, 4]: nan, expected 1" in wrong.stdout
+    document = json.loads(run(*GEMM, "--kernel", NAME, "--json", "--stats").stdout)
+    assert document["excess"] is None and document["wrong"]["elements"] == 7 and document["stats"]["occupancy"] == 2
+
+
+def test_a_refusal_is_said(emulator: Emulator) -> None:
+    emulator.gpu, emulator.trouble = None, ("GPU: K = 16 is too small",)
+    result = run(*GEMM, "--kernel", NAME)
+    assert result.exit_code == 1 and "trouble    GPU: K = 16 is too small" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("emulate", "--kernel", "k"), "say `ckgen emulate gemm`, or --code-object"),
+        (("emulate", "gemm", "--kernel", "k", "--code-object", "k.co"), "say `ckgen emulate gemm`, or --code-object"),
+        (("emulate", "gemm", "--kernel", "k", "--args", "a.yaml"), "--args goes with --code-object"),
+        (("emulate", "--kernel", "k", "--code-object", "k.co", "--shape", "1x1x1"), "--shape goes with `ckgen emulate"),
+        (("emulate", "--kernel", "k", "--code-object", "k.co"), "--args is missing"),
+        (("emulate", "gemm", "--kernel", "k", "--shape", "1x2x3"), "--target is missing"),
+        (("emulate", "gemm", "--kernel", "k", "--target", "gfx942", "--shape", "1x2"), "--shape takes MxNxK"),
+        ((*GEMM[:3], "gfx1100", *GEMM[4:], "--kernel", NAME), "--target takes one of gfx90a, gfx942, gfx950"),
+        ((*GEMM, "--kernel", "absent"), "no kernel for gfx942 fits 'absent'"),
+        ((*GEMM, "--kernel", NAME, "--batch", "2"), "gemm_fp8_fnuz_bf16_rcr_blockscale is not batched"),
+        ((*GEMM, "--kernel", SMALL), "2 kernels fit"),
+        ((*GEMM, "--kernel", LARGE, "--seed", "-1"), "--seed"),
+    ],
+)
+def test_what_cannot_be_asked_is_a_usage_error(emulator: Emulator, words: tuple[str, ...], said: str) -> None:
+    result = run(*words)
+    assert result.exit_code == 2 and said in result.stderr and result.stdout == "", result.output
+    assert emulator.asked == []
