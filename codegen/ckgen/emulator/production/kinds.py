@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from ckgen.emulator.production import bf16_gemm, fp4_gemm, fp8_gemm, int8_gemm
+from ckgen.emulator.production import bf16_gemm, fp4_gemm, fp8_gemm, int8_gemm, layer_norm, topk_softmax
 from ckgen.emulator.production.model import Kind
 
 KINDS: dict[str, Kind] = {
-    kind.name: kind for kind in (bf16_gemm.KIND, int8_gemm.KIND, int8_gemm.OLDER, fp4_gemm.KIND, fp8_gemm.KIND)
+    kind.name: kind
+    for kind in (
+        bf16_gemm.KIND,
+        int8_gemm.KIND,
+        int8_gemm.OLDER,
+        fp4_gemm.KIND,
+        fp8_gemm.KIND,
+        topk_softmax.KIND,
+        layer_norm.KIND,
+    )
 }

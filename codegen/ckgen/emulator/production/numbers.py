@@ -17,9 +17,9 @@ FLOAT32 = 2.0**-23
 """Relative error of one single-precision operation that may also truncate."""
 
 TO_BF16 = 2.0**-8
-"""Relative error of a conversion to bf16 that may also truncate."""
+"""Relative error of a conversion to bf16 that rounds to nearest; one that truncates has twice that."""
 
-TO_FP16 = 2.0**-10
+TO_FP16 = 2.0**-11
 """As TO_BF16, of a conversion to fp16."""
 
 Float = NDArray[np.float64]
