@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -99,6 +100,9 @@ SINGLES = [_op(F32, f"v_{name}_f32 {{d}}, {{a}}", name) for name in NAMES] + [
     _op(F32, f"v_{full}_f32 {{d}}, {{a}}", name)
     for full, name in (("exp_legacy", "exp"), ("log_legacy", "log"), ("rcp_iflag", "rcp"))
 ]
+DENSE = [replace(_op(F32, f"v_{name}_f32 {{d}}, {{a}}", name), data="near_zero") for name in NAMES] + [
+    replace(_op(F32, f"v_{name}_f32 {{d}}, {{a}}", name), data="turns") for name in ("sin", "cos")
+]
 DOUBLES = [_op(F64, f"v_{name}_f64 {{d2}}, {{a2}}", name) for name in ("rcp", "sqrt")]
 # Two roundings, so only near.
 NEAR = [Op("v_rsq_f64 {d2}, {a2}", lambda lane: lane.d2, "f64", 2)]
@@ -109,7 +113,7 @@ def test_f16_functions() -> None:
 
 
 def test_f32_functions() -> None:
-    check(SINGLES)
+    check(SINGLES + DENSE)
 
 
 def test_f64_functions() -> None:

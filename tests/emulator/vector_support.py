@@ -129,8 +129,8 @@ _WIDTH = {"u16": 16, "f16": 16, "bf16": 16, "u32": 32, "f32": 32, "u64": 64, "f6
 def sources(kind: str) -> NDArray[np.uint32]:
     """waves x 3 sources x 4 dwords x lanes: borders against borders, then random codes; other dwords are random."""
     rng = np.random.default_rng(7)
-    if kind == "cube":
-        return _cube(rng)
+    if kind in _SPECIAL:
+        return _SPECIAL[kind](rng)
     edges = bits_of(_FORMATS[kind]) if kind in _FORMATS else _INTEGERS[kind]
     crossed = list(product(edges, edges))
     width = _WIDTH[kind]
@@ -154,6 +154,21 @@ def _cube(rng: np.random.Generator) -> U32:
     """f32 vectors, axes of the same size among them."""
     values = rng.choice(np.array([0, -0.0, 1, -1, 2.5, -2.5, 1e30, -1e-30], np.float32), (4, 3, 4, LANES))
     return values.view(np.uint32)
+
+
+def _turns(rng: np.random.Generator) -> U32:
+    """f32 codes next to half and quarter turns, where a sine or cosine is small and its argument must be exact."""
+    places = np.array([0.5, -0.5, 0.25, -0.25, 0.125, 1.5, -2.75, 30.5], np.float32)
+    turns = rng.choice(places, (16, 3, 4, LANES), p=[0.25, 0.25, 0.15, 0.15, 0.05, 0.05, 0.05, 0.05])
+    return (turns.view(np.uint32) + rng.integers(-60, 61, turns.shape)).astype(np.uint32)
+
+
+def _near_zero(rng: np.random.Generator) -> U32:
+    """f32 codes of -20…20, as exponents in a softmax are."""
+    return rng.uniform(-20, 20, (12, 3, 4, LANES)).astype(np.float32).view(np.uint32)
+
+
+_SPECIAL = {"cube": _cube, "turns": _turns, "near_zero": _near_zero}
 
 
 def _moderate(data: U32, form: ef.Format, rng: np.random.Generator) -> None:

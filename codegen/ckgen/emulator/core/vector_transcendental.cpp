@@ -38,19 +38,26 @@ constexpr auto kRsq = [](double x) { return 1.0 / std::sqrt(x); };
 constexpr double kTwoPi = 6.28318530717958647692;
 constexpr double kDomain = 256;  // beyond it, sin gives 0 and cos 1 (GCN3 ISA, V_SIN_F32, V_COS_F32)
 
-/// Arguments in turns; those that are a multiple of a quarter give exact results.
+/// Sine of a part of a turn, |part| <= 1/2. Folded at the quarter, which is exact: next to a half turn the rounding of
+/// part * 2 pi would be more than the result's last place.
+inline double sine_of_part(double part) {
+  const double size = std::fabs(part);
+  return std::copysign(std::sin((size > 0.25 ? 0.5 - size : size) * kTwoPi), part);
+}
+
+/// Arguments in turns. A multiple of half a turn gives 0, with the argument's sign only if that is 0 itself.
 inline double sine(double x) {
   if (std::isinf(x)) return x - x;
   if (std::fabs(x) > kDomain) return 0;
   const double part = x - std::nearbyint(x);
   if (part == 0 || std::fabs(part) == 0.5) return x == 0 ? x : 0;
-  return std::sin(part * kTwoPi);
+  return sine_of_part(part);
 }
 inline double cosine(double x) {
   if (std::isinf(x)) return x - x;
   if (std::fabs(x) > kDomain) return 1;
   const double part = std::fabs(x - std::nearbyint(x));
-  return part == 0.25 ? 0 : std::cos(part * kTwoPi);
+  return part < 0.125 ? std::cos(part * kTwoPi) : sine_of_part(0.25 - part);
 }
 
 template <auto Op>
