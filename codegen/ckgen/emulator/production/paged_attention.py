@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ckgen.emulator.production.model import Kind, Launch, Output
 from ckgen.emulator.production.numbers import BF16, Float, normal, wide
 from ckgen.emulator.production.quantized import (
-    DEVIATIONS, FP16, INT8, Quantized, deviation, fp8, is_quantized, quantized, to_float16,
+    DEVIATIONS, FP16, INT8, Quantized, deviation, fp8, quantized, to_float16,
 )  # fmt: skip
 from ckgen.emulator.production.slots import F32, U32, Arguments, Pointer
 from ckgen.emulator.production.wheel import KernelFile, Wheel
@@ -159,17 +159,13 @@ def _attention(
 
 
 def _one(form: _Form, q: Float, keys: Float, values: Float, scales: NDArray[Any]) -> tuple[Float, Float]:
-    """A query. Errors: the query's rounding moves the logits, the probabilities' their sum, the result's the result."""
+    """A query. Its own rounding moves the logits, that of the probabilities their sum; then the result is rounded."""
     logits = keys @ q / math.sqrt(_HEAD)
     weights = np.exp(logits - logits.max())
     weights /= weights.sum()
     result = weights @ values
     magnitude = weights @ np.abs(values)
     to_result = to_float16(form.q)
-    if not is_quantized(form.kv):
-        # queries may be rounded again once they are scaled, probabilities are, the result is
-        moved = to_result * (np.abs(keys) @ np.abs(q)) / math.sqrt(_HEAD) / 8
-        return result, (2.1 * to_result + 2e-5) * magnitude + weights * moved @ np.abs(values - result)
     of_logits = np.sqrt(keys**2 @ deviation(q, form.kv) ** 2) / math.sqrt(_HEAD)
     by_logits = (weights * of_logits) ** 2 @ (values - result) ** 2
     # a value's scale goes with its probability, whose largest gives the scale

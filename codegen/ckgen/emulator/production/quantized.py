@@ -72,6 +72,6 @@ def deviation(values: Float, dtype: np.dtype[Any], of: Float | None = None) -> F
         return to_float16(dtype) * _EQUAL * np.abs(values)
     top = np.abs(values if of is None else of).max(-1, keepdims=True)
     if dtype == INT8:
-        return np.broadcast_to(0.5 * _EQUAL / 127 * top, values.shape)
+        return np.broadcast_to(_EQUAL / 127 * top, values.shape)  # v_cvt_i32_f32 truncates
     smallest = float(ml_dtypes.finfo(dtype).smallest_normal) / largest(dtype)
     return _FP8_HALF_ULP * _EQUAL * np.maximum(np.abs(values), smallest * top)
