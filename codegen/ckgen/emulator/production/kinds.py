@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from ckgen.emulator.production import bf16_gemm, fp4_gemm, fp8_gemm, int8_gemm, layer_norm, topk_softmax
+from ckgen.emulator.production import (
+    attention_forward,
+    bf16_gemm,
+    fp4_gemm,
+    fp8_gemm,
+    int8_gemm,
+    layer_norm,
+    topk_softmax,
+)
 from ckgen.emulator.production.model import Kind
 
 KINDS: dict[str, Kind] = {
@@ -15,5 +23,6 @@ KINDS: dict[str, Kind] = {
         fp8_gemm.KIND,
         topk_softmax.KIND,
         layer_norm.KIND,
+        attention_forward.KIND,
     )
 }
