@@ -396,6 +396,6 @@ def test_what_is_wrong_is_found() -> None:
 
     assert rules("s_branch 1000") == [("bad_code", "s_branch")]
     assert rules("s_trap 2") == [("unsupported", "s_trap")]
-    assert rules("s_mov_b32 m0, 1000\ns_movrels_b32 s0, s1") == [("bad_code", "s_movrels_b32")]
+    assert rules("s_mov_b32 m0, 1000\ns_nop 1\ns_movrels_b32 s0, s1") == [("bad_code", "s_movrels_b32")]
     assert rules("s_nop 0") == []
     assert EXEC == 126
