@@ -98,6 +98,10 @@ constexpr Semantics entry(std::string_view name, Handler handler) {
   return {name, handler, handler, kMatrix | kIgnoresExec};
 }
 
+constexpr Semantics refused(std::string_view name) {
+  return {name, sparse, sparse, kMatrix | kIgnoresExec | kRefused};
+}
+
 template <unsigned M, unsigned Blocks, unsigned PerLane, Element A, Element B = A>
 constexpr Semantics dense(std::string_view name) {
   return entry(name, mfma<Shape{M, Blocks, PerLane, A, B}>);
@@ -183,34 +187,34 @@ constexpr Semantics kAll[] = {
     entry("v_mfma_f64_4x4x4_4b_f64", mfma_f64_4x4x4),
     entry("v_mfma_f64_4x4x4f64", mfma_f64_4x4x4),
 
-    entry("v_smfmac_f32_16x16x32_f16", sparse),
-    entry("v_smfmac_f32_32x32x16_f16", sparse),
-    entry("v_smfmac_f32_16x16x32_bf16", sparse),
-    entry("v_smfmac_f32_32x32x16_bf16", sparse),
-    entry("v_smfmac_i32_16x16x64_i8", sparse),
-    entry("v_smfmac_i32_32x32x32_i8", sparse),
-    entry("v_smfmac_f32_16x16x64_bf8_bf8", sparse),
-    entry("v_smfmac_f32_16x16x64_bf8_fp8", sparse),
-    entry("v_smfmac_f32_16x16x64_fp8_bf8", sparse),
-    entry("v_smfmac_f32_16x16x64_fp8_fp8", sparse),
-    entry("v_smfmac_f32_32x32x32_bf8_bf8", sparse),
-    entry("v_smfmac_f32_32x32x32_bf8_fp8", sparse),
-    entry("v_smfmac_f32_32x32x32_fp8_bf8", sparse),
-    entry("v_smfmac_f32_32x32x32_fp8_fp8", sparse),
-    entry("v_smfmac_f32_16x16x64_f16", sparse),
-    entry("v_smfmac_f32_32x32x32_f16", sparse),
-    entry("v_smfmac_f32_16x16x64_bf16", sparse),
-    entry("v_smfmac_f32_32x32x32_bf16", sparse),
-    entry("v_smfmac_i32_16x16x128_i8", sparse),
-    entry("v_smfmac_i32_32x32x64_i8", sparse),
-    entry("v_smfmac_f32_16x16x128_bf8_bf8", sparse),
-    entry("v_smfmac_f32_16x16x128_bf8_fp8", sparse),
-    entry("v_smfmac_f32_16x16x128_fp8_bf8", sparse),
-    entry("v_smfmac_f32_16x16x128_fp8_fp8", sparse),
-    entry("v_smfmac_f32_32x32x64_bf8_bf8", sparse),
-    entry("v_smfmac_f32_32x32x64_bf8_fp8", sparse),
-    entry("v_smfmac_f32_32x32x64_fp8_bf8", sparse),
-    entry("v_smfmac_f32_32x32x64_fp8_fp8", sparse),
+    refused("v_smfmac_f32_16x16x32_f16"),
+    refused("v_smfmac_f32_32x32x16_f16"),
+    refused("v_smfmac_f32_16x16x32_bf16"),
+    refused("v_smfmac_f32_32x32x16_bf16"),
+    refused("v_smfmac_i32_16x16x64_i8"),
+    refused("v_smfmac_i32_32x32x32_i8"),
+    refused("v_smfmac_f32_16x16x64_bf8_bf8"),
+    refused("v_smfmac_f32_16x16x64_bf8_fp8"),
+    refused("v_smfmac_f32_16x16x64_fp8_bf8"),
+    refused("v_smfmac_f32_16x16x64_fp8_fp8"),
+    refused("v_smfmac_f32_32x32x32_bf8_bf8"),
+    refused("v_smfmac_f32_32x32x32_bf8_fp8"),
+    refused("v_smfmac_f32_32x32x32_fp8_bf8"),
+    refused("v_smfmac_f32_32x32x32_fp8_fp8"),
+    refused("v_smfmac_f32_16x16x64_f16"),
+    refused("v_smfmac_f32_32x32x32_f16"),
+    refused("v_smfmac_f32_16x16x64_bf16"),
+    refused("v_smfmac_f32_32x32x32_bf16"),
+    refused("v_smfmac_i32_16x16x128_i8"),
+    refused("v_smfmac_i32_32x32x64_i8"),
+    refused("v_smfmac_f32_16x16x128_bf8_bf8"),
+    refused("v_smfmac_f32_16x16x128_bf8_fp8"),
+    refused("v_smfmac_f32_16x16x128_fp8_bf8"),
+    refused("v_smfmac_f32_16x16x128_fp8_fp8"),
+    refused("v_smfmac_f32_32x32x64_bf8_bf8"),
+    refused("v_smfmac_f32_32x32x64_bf8_fp8"),
+    refused("v_smfmac_f32_32x32x64_fp8_bf8"),
+    refused("v_smfmac_f32_32x32x64_fp8_fp8"),
 };
 
 }  // namespace
