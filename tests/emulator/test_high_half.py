@@ -1,4 +1,4 @@
-"""A 64-bit sum of which only the low half is wanted: what compilers leave unwritten is no finding until it is used."""
+"""Pairs of registers of which one half is wanted: what compilers leave unwritten in the other is no finding."""
 
 from __future__ import annotations
 
@@ -41,3 +41,20 @@ def test_a_result_over_its_source_keeps_what_is_unwritten() -> None:
     assert run(over + "v_not_b32 v6, v2\n").findings == ()
     (finding,) = run(over + "v_not_b32 v6, v3\n").findings
     assert finding.what == "v3 was never written in 64 lanes"
+
+
+@pytest.mark.parametrize(
+    ("line", "needed"),
+    [
+        ("v_pk_fma_f32 v[8:9], v[0:1], v[2:3], v[4:5] op_sel_hi:[0,1,1]", {0, 2, 3, 4, 5}),
+        ("v_pk_mul_f32 v[8:9], v[0:1], v[2:3] op_sel:[1,0]", {1, 2, 3}),
+        ("v_pk_add_f32 v[8:9], v[0:1], v[2:3]", {0, 1, 2, 3}),
+        ("v_pk_mov_b32 v[8:9], v[0:1], v[2:3] op_sel:[1,0]", {1, 2}),
+    ],
+)
+def test_of_packed_pairs_the_selected_halves_are_needed(line: str, needed: set[int]) -> None:
+    assert run("".join(f"v_mov_b32 v{one}, 0\n" for one in needed) + line).findings == ()
+    for left_out in needed:
+        written = "".join(f"v_mov_b32 v{one}, 0\n" for one in needed - {left_out})
+        (finding,) = run(written + line).findings
+        assert finding.what == f"v{left_out} was never written in 64 lanes"

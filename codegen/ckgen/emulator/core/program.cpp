@@ -36,6 +36,19 @@ Class class_of(const Inst& inst, std::uint16_t traits) noexcept {
   }
 }
 
+/// What is read of source `index`: of a pair of packed f32, the half or the halves that op_sel and op_sel_hi name.
+Operand read_part(const Inst& inst, unsigned index) {
+  Operand one = inst.src[index];
+  if (inst.op->format != Format::vop3p || one.dwords != 2) return one;
+  const bool moves = inst.op->name == "v_pk_mov_b32";  // the low result is of source 0, the high one of source 1
+  if (!moves && !(inst.op->name.starts_with("v_pk_") && inst.op->name.ends_with("_f32"))) return one;
+  const unsigned low = inst.op_sel >> index & 1, high = moves ? low : inst.op_sel_hi >> index & 1;
+  if (low != high || (!one.scalar() && !one.vector())) return one;
+  one.code = static_cast<decltype(one.code)>(one.code + low);
+  one.dwords = 1;
+  return one;
+}
+
 }  // namespace
 
 Footprint footprint_of(const Inst& inst, std::uint16_t traits) {
@@ -43,7 +56,7 @@ Footprint footprint_of(const Inst& inst, std::uint16_t traits) {
   const auto read = [&](const Operand& one) {
     if (one.present() && one.code != kLiteral && (one.scalar() || one.vector())) found.reads[found.read_count++] = one;
   };
-  for (const Operand& one : inst.src) read(one);
+  for (unsigned index = 0; index < inst.src.size(); ++index) read(read_part(inst, index));
   if ((traits & kHighMayBeUnwritten) != 0 && inst.src[2].vector())
     found.low_half = static_cast<std::int8_t>(found.read_count - 1);
   read(inst.base);
