@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from step_support import assemble, emulator
+from step_support import assemble, emulator, kernel, launch
 
 from ckgen.emulator.core import Run, Wave
 
@@ -58,3 +58,15 @@ def test_of_packed_pairs_the_selected_halves_are_needed(line: str, needed: set[i
         written = "".join(f"v_mov_b32 v{one}, 0\n" for one in needed - {left_out})
         (finding,) = run(written + line).findings
         assert finding.what == f"v{left_out} was never written in 64 lanes"
+
+
+def test_a_lane_mask_may_be_merged_into_an_undefined_one() -> None:
+    merge = "s_andn2_b64 s[4:5], s[8:9], exec\ns_and_b64 s[6:7], s[10:11], exec\ns_or_b64 s[4:5], s[4:5], s[6:7]\n"
+    assert scalar_findings(merge, written="s[10:11]") == []
+    assert scalar_findings(merge.replace("exec\ns_and", "s[10:11]\ns_and"), written="s[10:11]") == ["s8"]
+
+
+def scalar_findings(lines: str, written: str) -> list[str]:
+    """The registers of which a kernel that begins with `written` says that they were never written."""
+    done = launch(kernel(f"s_mov_b64 {written}, 0\n{lines}", "gfx942"), "gfx942", [1], 64, b"")
+    return [finding.what.split()[0] for finding in done.findings]

@@ -36,9 +36,11 @@ Class class_of(const Inst& inst, std::uint16_t traits) noexcept {
   }
 }
 
-/// What is read of source `index`: of a pair of packed f32, the half or the halves that op_sel and op_sel_hi name.
+/// What must be written of source `index`. Of a pair of packed f32, the half or the halves that op_sel and op_sel_hi
+/// name. Of a lane mask that is cut to the lanes outside of EXEC nothing: compilers merge into undefined masks so.
 Operand read_part(const Inst& inst, unsigned index) {
   Operand one = inst.src[index];
+  if (index == 0 && inst.src[1].code == kExecLo && inst.op->name == "s_andn2_b64") return {};
   if (inst.op->format != Format::vop3p || one.dwords != 2) return one;
   const bool moves = inst.op->name == "v_pk_mov_b32";  // the low result is of source 0, the high one of source 1
   if (!moves && !(inst.op->name.starts_with("v_pk_") && inst.op->name.ends_with("_f32"))) return one;
