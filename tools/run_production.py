@@ -1,0 +1,199 @@
+"""Runs AMD's production kernels on the emulator and writes what came of it.
+
+usage: run_production.py [--kind KIND]... [--kernel TEXT] [--seeds N] [--out FOLDER]
+
+Every kernel of the kinds (all, unless some are named; of those whose path contains TEXT), every problem: side by side,
+with the checks, and in the orders of seeds 1 to N. With --out, the kinds that ran are replaced in
+FOLDER/production.json, and production.md is written from it. Exit code 1 where a result is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ckgen.build.amd.toolchain import load
+from ckgen.emulator.production.kinds import KINDS
+from ckgen.emulator.production.model import Kind, Outcome
+from ckgen.emulator.production.run import SIDE_BY_SIDE, run_production
+from ckgen.emulator.production.wheel import KernelFile, Wheel, production_wheel
+
+SCHEMA = "ckgen.production/1"
+WHY_NOT = {
+    "all_reduce": "several GPUs that share memory",
+    "allreduce": "several GPUs that share memory",
+}
+"""Why kernels of no kind are not run, by what their file name begins with; else nobody has described them."""
+
+HEAD = """# AMD's production assembly kernels, run unmodified on the emulator
+
+Written by `tools/run_production.py --seeds {seeds} --out docs/amd`; `production.json` has every kernel's problems. The
+kernels are the code objects in AITER's wheel, the problems one tile or a few with the edges that the launchers allow,
+the operands random, the references NumPy's in `codegen/ckgen/emulator/production/`. Nothing here ran on hardware.
+
+*Right*: kernels whose every output is within its bound in every problem, waves and workgroups side by side (a wave
+eight instructions in turn), as a GPU that holds them all might run them. *Clean*: of these, where no check found
+anything, in any order. *In any order*: of the right ones, those that stay so under the adversary's {seeds} orders, in
+which waves run far ahead and direct-to-LDS loads come as late as they may. Findings: kernels with at least one, by
+rule. A finding says what the ISA does not guarantee, not that hardware fails: `docs/upstream/asm_*.md` has those that
+were looked at.
+"""
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(usage=(__doc__ or "").partition("usage: ")[2].partition("\n")[0])
+    parser.add_argument("--kind", action="append", choices=sorted(KINDS))
+    parser.add_argument("--kernel", default="")
+    parser.add_argument("--seeds", type=int, default=0)
+    parser.add_argument("--out", type=Path)
+    chosen = parser.parse_args(arguments)
+    wheel = production_wheel()
+    ran: dict[str, Any] = {}
+    for name in chosen.kind or KINDS:
+        files = [file for file in KINDS[name].files(wheel) if chosen.kernel in str(file)]
+        ran[name] = _kind(KINDS[name], files, chosen.seeds, wheel)
+    if chosen.out is not None:
+        _write(chosen.out, ran)
+    wrong = [kernel for one in ran.values() for kernel, record in one["kernels"].items() if not record["right"]]
+    for kernel in wrong:
+        print("wrong:", kernel)
+    return 1 if wrong else 0
+
+
+def _kind(kind: Kind, files: list[KernelFile], seeds: int, wheel: Wheel) -> dict[str, Any]:
+    began, kernels = time.perf_counter(), {}
+    for number, file in enumerate(files, 1):
+        kernels[str(file)] = record = _kernel(kind, file, seeds, wheel)
+        if sys.stderr.isatty():
+            print(f"\r\033[K{kind.name} {number}/{len(files)} {file}", end="", file=sys.stderr, flush=True)
+        findings = ", ".join(f"{count} {rule}" for rule, count in sorted(record["findings"].items()))
+        print(f"{file}: {'right' if record['right'] else 'WRONG'}{'; ' if findings else ''}{findings}", flush=True)
+    return {"what": kind.what, "seeds": seeds, "seconds": round(time.perf_counter() - began), "kernels": kernels}
+
+
+def _kernel(kind: Kind, file: KernelFile, seeds: int, wheel: Wheel) -> dict[str, Any]:
+    problems: dict[str, Any] = {}
+    rules: dict[str, set[int]] = {}
+    for problem in kind.problems(file):
+        runs = [run_production(kind, file, problem, SIDE_BY_SIDE, wheel=wheel)]
+        for seed in range(1, seeds + 1):
+            runs.append(run_production(kind, file, problem, replace(SIDE_BY_SIDE, seed=seed, turn=0), wheel=wheel))
+        problems[problem] = _problem(runs)
+        for run in runs:
+            for finding in run.findings:
+                rules.setdefault(finding.rule, set()).add(finding.address)
+    return {
+        "right": all(one["right"] for one in problems.values()),
+        "findings": {rule: len(addresses) for rule, addresses in sorted(rules.items())},
+        "problems": problems,
+    }
+
+
+def _problem(runs: list[Outcome]) -> dict[str, Any]:
+    first = runs[0]
+    record: dict[str, Any] = {
+        "right": first.right,
+        "instructions": first.instructions,
+        "outputs": {one.name: _figures(one.max_error, one.bound, one.excess) for one in first.compared},
+        "findings": dict(sorted(Counter(finding.rule for finding in first.findings).items())),
+    }
+    wrong = [run.seed for run in runs[1:] if not run.right]
+    if wrong:
+        record["wrong_with_seeds"] = wrong
+    return record
+
+
+def _figures(*values: float) -> list[float | None]:
+    return [float(f"{value:.3g}") if value < float("inf") else None for value in values]
+
+
+def _write(folder: Path, ran: dict[str, Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    place = folder / "production.json"
+    before = json.loads(place.read_text(encoding="utf-8"))["kinds"] if place.exists() else {}
+    kinds = {name: (before | ran)[name] for name in KINDS if name in before or name in ran}
+    document: dict[str, Any] = {"schema": SCHEMA, "kinds": kinds, "not_run": _not_run(kinds)}
+    place.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / "production.md").write_text("\n".join(_page(document)), encoding="utf-8")
+
+
+def _not_run(kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """By arch, folder and reason."""
+    run = {kernel for one in kinds.values() for kernel in one["kernels"]}
+    counts: Counter[tuple[str, str, str]] = Counter()
+    wheels = sorted((load().prefix / "downloads").glob("amd_aiter-*.whl"))
+    for name in zipfile.ZipFile(wheels[0]).namelist():
+        path = name.removeprefix("aiter_meta/hsa/").removesuffix(".co")
+        if not name.startswith("aiter_meta/hsa/") or not name.endswith(".co") or path in run:
+            continue
+        arch, _, rest = path.partition("/")
+        stem = rest.rpartition("/")[2]
+        folder = rest.partition("/")[0] if "/" in rest else stem.partition("_")[0]
+        why = next((why for start, why in WHY_NOT.items() if stem.startswith(start)), "not described")
+        counts[arch, folder, why] += 1
+    return [{"arch": a, "folder": f, "why": w, "kernels": n} for (a, f, w), n in sorted(counts.items())]
+
+
+def _page(document: Mapping[str, Any]) -> Iterable[str]:
+    kinds = document["kinds"]
+    yield HEAD.format(seeds=max(one["seeds"] for one in kinds.values()))
+    yield "| kind | what | arch | kernels | right | clean | in any order | findings |"
+    yield "|---|---|---|---|---|---|---|---|"
+    total = [0, 0, 0, 0]
+    for name, kind in kinds.items():
+        for arch in sorted({kernel.partition("/")[0] for kernel in kind["kernels"]}):
+            records = [one for kernel, one in kind["kernels"].items() if kernel.startswith(arch + "/")]
+            right = [one for one in records if one["right"]]
+            figures = [len(records), len(right), sum(not one["findings"] for one in right), sum(map(_any_order, right))]
+            total = [a + b for a, b in zip(total, figures, strict=True)]
+            rules = Counter(rule for one in records for rule in one["findings"])
+            findings = ", ".join(f"{rule} {count}" for rule, count in rules.most_common())
+            yield "| " + " | ".join([name, kind["what"], arch, *map(str, figures), findings or "none"]) + " |"
+    yield "| " + " | ".join(["all", "", "", *map(str, total), ""]) + " |"
+    yield "\n## Wrong side by side\n"
+    wrong = list(_wrong(kinds))
+    yield from wrong or ["None."]
+    yield "\n## Wrong in some order only\n"
+    yield from list(_order(kinds)) or ["None."]
+    yield "\n## Not run\n\n| arch | kernels | how many | why |\n|---|---|---|---|"
+    for one in document["not_run"]:
+        yield f"| {one['arch']} | {one['folder']} | {one['kernels']} | {one['why']} |"
+    yield ""
+
+
+def _any_order(record: Mapping[str, Any]) -> bool:
+    return all("wrong_with_seeds" not in problem for problem in record["problems"].values())
+
+
+def _wrong(kinds: Mapping[str, Any]) -> Iterable[str]:
+    for kind in kinds.values():
+        for kernel, record in kind["kernels"].items():
+            problems = [problem for problem, one in record["problems"].items() if not one["right"]]
+            if problems:
+                yield f"- `{kernel}`: {', '.join(problems)}"
+
+
+def _order(kinds: Mapping[str, Any]) -> Iterable[str]:
+    for name, kind in kinds.items():
+        found = {
+            kernel: [
+                problem for problem, one in record["problems"].items() if "wrong_with_seeds" in one and one["right"]
+            ]
+            for kernel, record in kind["kernels"].items()
+        }
+        found = {kernel: problems for kernel, problems in found.items() if problems}
+        if found:
+            listed = "; ".join(f"`{kernel}` ({', '.join(problems)})" for kernel, problems in found.items())
+            yield f"- {name}: {listed}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
