@@ -233,6 +233,14 @@ def test_between_waves_of_a_workgroup(wait: str, missing: str | None) -> None:
     check(both(START, STORE, wait, "s_barrier", OTHER, READ, RESULT), 1, missing, block=128)
 
 
+def test_waves_of_a_workgroup_need_no_cache_control() -> None:
+    """A flag between them is enough, behind a wait."""
+    first, second = both(STORE, "{}", PUBLISH), both(spin(), OTHER, READ, RESULT)
+    body = both(START, waves(first, second, "one"))
+    check(body.format("s_waitcnt vmcnt(0)"), 1, None, block=128)
+    check(body.format(""), 1, "vmcnt(0) of that wave and barrier", block=128)
+
+
 @pytest.mark.parametrize(("wait", "missing"), [("s_waitcnt vmcnt(0)", None), ("", "does not cover that wave")])
 def test_one_wave_releases_for_all(wait: str, missing: str | None) -> None:
     release = waves(both(RELEASE, PUBLISH), "", "pub")
@@ -273,6 +281,36 @@ def test_bytes_of_a_dword_are_apart() -> None:
     body = both(START, "v_mov_b32 v3, s2\nv_add_u32 v3, 5, v3\nv_mov_b32 v1, s2\nglobal_store_byte v1, v3, s[8:9]")
     check(body, 4, None)
     check(body.replace("byte", "short"), 4, "no release")
+
+
+SIZES = {"byte": 1, "short": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
+
+
+@pytest.mark.parametrize("first", ["writes", "reads"])
+@pytest.mark.parametrize("size", SIZES)
+def test_every_byte_of_every_lane(size: str, first: str) -> None:
+    """One workgroup touches one byte; another one meets it exactly where a lane that is on covers it."""
+    width = SIZES[size]
+    registers = "v20" if width <= 4 else f"v[20:{19 + width // 4}]"
+    inputs = "s_load_dwordx4 s[16:19], s[0:1], 16\nv_mov_b32 v7, v1\nv_mul_u32_u24 v7, {}, v0\ns_waitcnt lgkmcnt(0)"
+    one = both("s_load_dword s16, s[0:1], 16\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v7, s16\ns_mov_b64 exec, 1")
+    byte = "global_store_byte v7, v3, s[8:9]" if first == "writes" else "global_load_ubyte v8, v7, s[8:9]"
+    values = "\n".join(f"v_mov_b32 v{row}, -1" for row in range(20, 24))
+    many = both(inputs.format(width), values, "s_mov_b64 exec, s[18:19]")
+    ways = ["global_store_{} v7, {}, s[8:9]"]
+    if first == "writes":
+        ways.append("global_load_{} {}, v7, s[8:9]")
+    random = np.random.default_rng(width)
+    for way in ways:
+        name = {"byte": "ubyte", "short": "ushort"}.get(size, size) if "load" in way else size
+        code = kernel(roles(both(one, byte), both(many, way.format(name, registers))), ARCH)
+        with Case() as case:
+            for at in [0, 1, 2, 3, 5, 64 * width - 1, *random.integers(0, 64 * width, 10).tolist()]:
+                for mask in (2**64 - 1, int(random.integers(0, 2**63))):
+                    case.data[:] = 0
+                    args = arguments(case.data, case.flag, at, mask)
+                    found = races(launch(code, ARCH, [2], 64, args, Options()))
+                    assert bool(found) == bool(mask >> at // width & 1), (way, at, mask)
 
 
 def test_atomics_do_not_race() -> None:

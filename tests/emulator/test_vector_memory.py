@@ -290,6 +290,7 @@ def test_uninitialised_memory() -> None:
         lane = np.arange(LANES, dtype=np.uint64)
         set_addresses(state, 2, np.uint64(memory.address) + lane * np.uint64(16))
         text = """
+        global_store_byte v[2:3], v23, off offset:5
         global_store_dwordx3 v[2:3], v[20:22], off
         s_waitcnt vmcnt(0)
         global_load_dwordx3 v[24:26], v[2:3], off

@@ -86,31 +86,46 @@ std::uint64_t GlobalOrder::stamp(const Wave& wave, std::uint32_t number, Access 
          std::uint64_t{std::min(number, kNumbers)} << kNumberAt | std::uint64_t{past_caches};
 }
 
-void GlobalOrder::check(Wave& wave, const Inst& inst, unsigned lane, Allocation& allocation, std::uint64_t address,
-                        unsigned bytes, Access access, std::uint64_t stamp, const std::uint8_t* data) {
+namespace {
+
+/// Visits the records of the dwords that `bytes` at `address` are in, and which bytes of each those are.
+template <class Visit>
+void each_dword(Allocation& allocation, std::uint64_t address, unsigned bytes, Visit visit) {
   std::uint64_t* word = allocation.order_words() + 2 * allocation.dword(address);
-  const bool reads = access == Access::load || access == Access::scoped_load;
-  const auto meets = [&](std::uint64_t record, std::uint64_t mask) {
-    return foreign(record, stamp) && (record & mask) != 0;
-  };
   const std::uint64_t end = address + bytes;
   for (std::uint64_t at = address & ~std::uint64_t{3}; at < end; at += 4, word += 2) {
     std::uint64_t mask = kAllBytes;
     if (at < address) mask &= mask << (address - at);
     if (at + 4 > end) mask &= kAllBytes >> (at + 4 - end);
-    const std::uint64_t writer = read(word[0]);
-    const bool conflicts = meets(writer, mask) || (!reads && meets(read(word[1]), mask));
-    if (conflicts && (data == nullptr || std::memcmp(reinterpret_cast<const void*>(address), data, bytes) != 0)) {
-      if (meets(writer, mask)) examine(wave, inst, lane, at, writer, Against::writer, access);
-      if (!reads && meets(read(word[1]), mask)) examine(wave, inst, lane, at, read(word[1]), Against::reader, access);
-    }
-    if (access == Access::load) {
-      write(word[1], stamp | mask);
-    } else if (!reads) {
-      const bool own = (writer ^ stamp) >> kWaveAt == 0 && through(writer) == through(stamp);
-      write(word[0], stamp | mask | (own ? bytes_of(writer) : 0));
-    }
+    visit(word, at, mask);
   }
+}
+
+}  // namespace
+
+void GlobalOrder::check(Wave& wave, const Inst& inst, unsigned lane, Allocation& allocation, std::uint64_t address,
+                        unsigned bytes, Access access, std::uint64_t stamp, const std::uint8_t* data) {
+  const bool reads = access == Access::load || access == Access::scoped_load;
+  each_dword(allocation, address, bytes, [&](const std::uint64_t* word, std::uint64_t at, std::uint64_t mask) {
+    const std::uint64_t writer = read(word[0]), reader = read(word[1]);
+    const bool wrote = foreign(writer, stamp) && (writer & mask) != 0;
+    const bool has_read = !reads && foreign(reader, stamp) && (reader & mask) != 0;
+    if (!wrote && !has_read) return;
+    if (data != nullptr && std::memcmp(reinterpret_cast<const void*>(address), data, bytes) == 0) return;
+    if (wrote) examine(wave, inst, lane, at, writer, Against::writer, access);
+    if (has_read) examine(wave, inst, lane, at, reader, Against::reader, access);
+  });
+}
+
+void GlobalOrder::sign(Allocation& allocation, std::uint64_t address, unsigned bytes, Access access,
+                       std::uint64_t stamp) {
+  if (access == Access::scoped_load) return;
+  each_dword(allocation, address, bytes, [&](std::uint64_t* word, std::uint64_t, std::uint64_t mask) {
+    if (access == Access::load) return write(word[1], stamp | mask);
+    const std::uint64_t old = read(word[0]);
+    const bool own = (old ^ stamp) >> kWaveAt == 0 && through(old) == through(stamp);
+    write(word[0], stamp | mask | (own ? bytes_of(old) : 0));
+  });
 }
 
 GroupOrder& GlobalOrder::order_of(Workgroup& group) {
@@ -261,11 +276,11 @@ void GlobalOrder::examine(Wave& wave, const Inst& inst, unsigned lane, std::uint
   };
   const Clock::Entry* seen = order == nullptr ? nullptr : known(order->seen);
   const Clock::Entry* fresh = order == nullptr ? nullptr : known(order->fresh);
-  const bool flush = wrote && !through(record);
+  const bool flush = wrote && !through(record) && !same_group;  // one compute unit, one L2
   const auto covers = [&](const Clock::Entry* entry, bool flushed) {
     return entry != nullptr && (flushed ? entry->flushed : entry->completed) >= number;
   };
-  if (covers(access == Access::load ? fresh : seen, flush)) return;
+  if (covers(access == Access::load && !same_group ? fresh : seen, flush)) return;
 
   std::string missing;
   const auto waiting = [&] {

@@ -79,7 +79,9 @@ class GlobalOrder {
   void check(Wave& wave, const Inst& inst, unsigned lane, Allocation& allocation, std::uint64_t address, unsigned bytes,
              Access access, std::uint64_t stamp, const std::uint8_t* data);
 
-  /// The same for all lanes, each of `size` bytes there, where nobody else's record is met; else false, with nothing
+  /// Records that access. All lanes of an instruction are checked before the first signs.
+  static void sign(Allocation& allocation, std::uint64_t address, unsigned bytes, Access access, std::uint64_t stamp);
+  /// Both for all lanes, each of `size` bytes there, where nobody else's record is met; else false, with nothing
   /// done.
   static bool check_alone(Allocation& allocation, const std::uint64_t* addresses, std::uint64_t lanes, unsigned size,
                           Access access, std::uint64_t stamp);

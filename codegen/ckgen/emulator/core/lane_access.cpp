@@ -39,11 +39,15 @@ class Inspector {
         GlobalOrder::check_alone(allocation, access.address, access.lanes, size, touching_.access, stamp_))
       return;
     for_each_lane(access.lanes, [&](unsigned lane) { order(allocation, lane, access.address[lane], size); });
+    for_each_lane(access.lanes, [&](unsigned lane) { sign(allocation, access.address[lane], size); });
   }
-  /// One lane.
+  /// One lane, which is to `sign` when all are inspected.
   void inspect(Allocation& allocation, unsigned lane, std::uint64_t address, unsigned bytes) {
     if (allocation.written) note_written(allocation, lane, address, bytes);
     if (stamp_ != 0) order(allocation, lane, address, bytes);
+  }
+  void sign(Allocation& allocation, std::uint64_t address, unsigned bytes) {
+    if (stamp_ != 0) GlobalOrder::sign(allocation, address, bytes, touching_.access, stamp_);
   }
 
  private:
@@ -109,10 +113,15 @@ void admit(Wave& wave, const Inst& inst, LaneAccess& access, unsigned size, cons
   Inspector inspector(wave, inst, touching);
   bool reported = false;
   LaneMask refused = 0;
+  Allocation* holder[kLanes];
+  const auto bytes_of = [&](unsigned lane) {
+    return (access.partial >> lane & 1) != 0 ? 4u * access.dwords[lane] : size;
+  };
   for_each_lane(wanted, [&](unsigned lane) {
     const std::uint64_t address = access.address[lane];
-    const unsigned bytes = (access.partial >> lane & 1) != 0 ? 4u * access.dwords[lane] : size;
+    const unsigned bytes = bytes_of(lane);
     if (one == nullptr || !one->holds(address, bytes)) one = memory.find(address, bytes);
+    holder[lane] = one;
     if (one == nullptr || (stores && !one->writable)) {
       refused |= LaneMask{1} << lane;
       if (!reported) outside(wave, inst, lane, address, bytes, touching.access);
@@ -121,6 +130,10 @@ void admit(Wave& wave, const Inst& inst, LaneAccess& access, unsigned size, cons
       inspector.inspect(*one, lane, address, bytes);
     }
   });
+  if constexpr (Checked) {
+    for_each_lane(wanted & ~refused,
+                  [&](unsigned lane) { inspector.sign(*holder[lane], access.address[lane], bytes_of(lane)); });
+  }
   access.lanes &= ~refused;
   access.partial &= ~refused;
 }
