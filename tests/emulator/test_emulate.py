@@ -145,7 +145,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_kernels_give_what_a_gemm_is(folder: Path) -> None:
     small, adversary = GemmProblem(Shape(0, 67, 192, 384)), GemmProblem(Shape(0, 33, 128, 512), 1, 7, Data.RANDOM)
     asked = (
-        request(INT8, "gfx942", small, adversary, GemmProblem(Shape(0, 64, 128, 1024), 2)),
+        request(INT8, "gfx942", small, adversary),
         request(BLOCK, "gfx950", small, adversary),
         request(
             DENSE, "gfx942", GemmProblem(Shape(0, 20, 72, 136)), GemmProblem(Shape(0, 4, 64, 72), 1, 3, Data.RANDOM)
@@ -161,6 +161,16 @@ def test_kernels_give_what_a_gemm_is(folder: Path) -> None:
     assert all(result.gpu is not None and result.instructions > 100 for result in results)
     stats = results[0].stats()
     assert stats["by_class"]["matrix"] > 0 and stats["global_written"] == 67 * 192 * 2 and stats["occupancy"] >= 1
+
+
+@pytest.mark.amd
+@pytest.mark.cpp
+@pytest.mark.slow
+def test_splits_of_k_are_summed(folder: Path) -> None:
+    asked = request(DENSE, "gfx942", GemmProblem(Shape(0, 36, 128, 512), 2), GemmProblem(Shape(0, 16, 64, 1024), 4))
+    results = emulate([asked], runtime(folder), room(), RunOptions(checked=False))
+    assert [result.to_json() for result in results if not result.ok] == []
+    assert all(result.stats()["atomics"] > 0 for result in results)
 
 
 @pytest.mark.amd
