@@ -22,7 +22,8 @@ class Output:
     """An array that the kernel writes, and what a correct kernel may leave in its first elements.
 
     `bound`: the largest error per element, of `expected`'s shape or one for all; 0 asks equality. `zeroed`: the kernel
-    adds to it, so the host clears it first; else it starts as bytes 0xff that nobody may read.
+    adds to it, so the host clears it first; else it starts as bytes 0xff that nobody may read. `decoded`: what the
+    array's contents stand for, where that is something else.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Output:
     expected: Values
     bound: Values | float
     zeroed: bool = False
+    decoded: Callable[[Values], Values] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,8 @@ def compare(output: Output) -> Compared:
     expected = np.asarray(output.expected, np.float64)
     bound = np.broadcast_to(np.asarray(output.bound, np.float64), expected.shape)
     with np.errstate(invalid="ignore", divide="ignore"):
-        actual = output.actual.reshape(-1)[: expected.size].reshape(expected.shape).astype(np.float64)
+        held = output.actual if output.decoded is None else output.decoded(output.actual)
+        actual = held.reshape(-1)[: expected.size].reshape(expected.shape).astype(np.float64)
         error = np.abs(actual - expected)
         same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
         error = np.where(same, 0.0, np.where(np.isnan(error), np.inf, error))
