@@ -13,6 +13,7 @@ from ckgen.build.result import Result
 
 _SCHEMA = "ckgen.amd_check_line/1"
 _HOST_SCHEMA = "ckgen.amd_check_host/1"
+_RUN_SCHEMA = "ckgen.amd_check_run/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,35 @@ class CheckedHost:
         return {"schema": _HOST_SCHEMA, **asdict(self)}
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedRun:
+    """A kernel that ran one problem on the emulator. `right`: it and its twin gave the exact result; `findings`: how
+    many the checks have by rule; `trouble`: why it did not run. `shape` is M, N, K and the batch.
+    """
+
+    module: str
+    library: str
+    name: str
+    arch: str
+    instance: str
+    right: bool
+    shape: tuple[int, int, int, int]
+    k_batch: int
+    instructions: int
+    seconds: float
+    findings: Mapping[str, int]
+    trouble: tuple[str, ...]
+
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        """As of Checked."""
+        return (self.module, self.library, self.name, self.arch)
+
+    def to_json(self) -> dict[str, Any]:
+        """One line's object."""
+        return {"schema": _RUN_SCHEMA, **asdict(self)}
+
+
 class Journal:
     """A file of lines; a line cut short by a crash is passed over. Not for two writers at once."""
 
@@ -87,7 +117,16 @@ class Journal:
                 found[host.place] = host
         return dict(sorted(found.items()))
 
-    def append(self, checked: Checked | CheckedHost) -> None:
+    def runs(self) -> Mapping[tuple[str, str, str, str], CheckedRun]:
+        """The last line of every kernel that ran, in the order of reports."""
+        found = {}
+        for line in self._lines():
+            run = _read_run(line)
+            if run is not None:
+                found[run.place] = run
+        return dict(sorted(found.items()))
+
+    def append(self, checked: Checked | CheckedHost | CheckedRun) -> None:
         """Adds a line, in one write."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps(checked.to_json(), separators=(",", ":"), sort_keys=True)
@@ -108,6 +147,17 @@ def _read_host(line: str) -> CheckedHost | None:
     try:
         fields = json.loads(line)
         return CheckedHost(**fields) if fields.pop("schema") == _HOST_SCHEMA else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _read_run(line: str) -> CheckedRun | None:
+    try:
+        fields = json.loads(line)
+        if fields.pop("schema") != _RUN_SCHEMA:
+            return None
+        m, n, k, batch = fields["shape"]
+        return CheckedRun(**{**fields, "shape": (m, n, k, batch), "trouble": tuple(fields["trouble"])})
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 

@@ -24,11 +24,12 @@ from ckgen.model.errors import UsageError
 from ckgen.plan.options import PlanOptions
 
 if TYPE_CHECKING:
-    from ckgen.build.journal import Checked
+    from ckgen.build.journal import Checked, CheckedRun
     from ckgen.build.named import NamedKernel
     from ckgen.build.pool import Outcome
 
 FINDINGS = 1
+_MOST_SECONDS = 300.0
 
 
 @click.command(cls=Command, name="amd-check", short_help="Compile and judge the AMD kernels that the tables name.")
@@ -41,6 +42,7 @@ FINDINGS = 1
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N kernels by name.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Compiles at once.  [default: one per core]")
 @click.option("--retry", is_flag=True, help="Compile again what failed before.")
+@click.option("--execute", is_flag=True, help="Also run one problem of each on the emulator.")
 @click.option("--report-only", is_flag=True, help="Compile nothing: report what the journal says.")
 @click.option("--journal", type=PATH, help="The file that every result is appended to.  [default: in ckgen's cache]")
 @click.option("--out", type=PATH, help="Write summary.json and summary.html into this folder.")
@@ -64,9 +66,11 @@ def command(**params: Any) -> int:
             raise UsageError(f"--report-only: nothing is recorded in {journal.path}")
     else:
         checked = _run(params, kernels, journal)
+        if params["execute"]:
+            _execute(params, kernels, journal)
     from ckgen.report.amd_check import summarize
 
-    document = summarize(checked, tuple(journal.hosts().values()), kernels)
+    document = summarize(checked, tuple(journal.hosts().values()), kernels, tuple(journal.runs().values()))
     if params["against"] is not None:
         _compare(params["against"], document)
     return _report(document, params["out"], as_json=params["as_json"])
@@ -114,6 +118,45 @@ def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Any)
     limits = default_limits(params["jobs"], launcher_for(toolchain.compiler, cache.folder), retry=params["retry"])
     try:
         return check(kernels, toolchain, archs, cache, limits, journal, heard, line)
+    finally:
+        line.clear()
+
+
+def _execute(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Any) -> None:
+    import os
+
+    from ckgen.build.amd.toolchain import load
+    from ckgen.build.cache import Cache, default_cache
+    from ckgen.build.launcher import launcher_for
+    from ckgen.build.pool import default_limits
+    from ckgen.build.progress import ProgressLine
+    from ckgen.emulator.gemm.build import BuildRoom
+    from ckgen.emulator.gemm.check import execute
+    from ckgen.emulator.gemm.drive import RunOptions
+    from ckgen.emulator.gemm.runtime import build_runtime
+    from ckgen.specs.archs import load_archs
+
+    archs = load_archs()
+    toolchain = load(params["prefix"])
+    line = ProgressLine()
+    cache = Cache(default_cache())
+    limits = default_limits(params["jobs"], launcher_for(toolchain.compiler, cache.folder))
+
+    def heard(run: CheckedRun) -> None:
+        if run.right and not run.findings:
+            return
+        line.clear()
+        why = "; ".join([*run.trouble, *(f"{rule}: {count}" for rule, count in run.findings.items())])
+        say(f"{run.instance} on {run.arch}: {'right' if run.right else 'wrong'}{'; ' if why else ''}{why}")
+
+    def trouble(text: str) -> None:
+        line.clear()
+        say(text)
+
+    room = BuildRoom(toolchain, archs, cache, limits, trouble, line)
+    options = RunOptions(processes=params["jobs"] or os.cpu_count() or 1, seconds=_MOST_SECONDS)
+    try:
+        execute(kernels, archs, build_runtime(say), room, options, journal, heard)
     finally:
         line.clear()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ckgen.cli.output import columns
 
-_MATRIX = ("module", "library", "dtype", "arch", "named", "emitted", "compiled", "gated", "executed")
+_MATRIX = ("module", "library", "dtype", "arch", "named", "emitted", "compiled", "gated", "executed", "clean")
 
 
 def summary_text(document: Mapping[str, Any]) -> str:
@@ -33,6 +33,13 @@ def summary_text(document: Mapping[str, Any]) -> str:
         f"{library['cores']} cores"
     )
     lines = [columns(rows), counted, took, whole]
+    if document["runs"]:
+        right = [one for one in document["runs"] if one["right"]]
+        found = sum(bool(one["findings"]) for one in right)
+        lines.append(
+            f"executed: {len(document['runs'])} kernels, {len(right)} right, {found} of them with findings; "
+            f"{sum(one['instructions'] for one in right):,} instructions of waves"
+        )
     if totals["not_checked"]:
         lines.append(f"not checked yet: {totals['not_checked']}")
     reasons: dict[str, int] = {}

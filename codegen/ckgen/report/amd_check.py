@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from ckgen.build.journal import Checked, CheckedHost
+from ckgen.build.journal import Checked, CheckedHost, CheckedRun
 from ckgen.build.named import NamedKernel
 from ckgen.build.result import Result, Status
 
@@ -29,11 +29,15 @@ _FIGURES = (
 
 
 def summarize(
-    checked: Sequence[Checked], hosts: Sequence[CheckedHost] = (), named: Sequence[NamedKernel] = ()
+    checked: Sequence[Checked],
+    hosts: Sequence[CheckedHost] = (),
+    named: Sequence[NamedKernel] = (),
+    runs: Sequence[CheckedRun] = (),
 ) -> dict[str, Any]:
     """The document; kernels in the order of reports, whatever the order of `checked`. `hosts` are samples.
 
-    `named` is what the tables ask for, checked or not; what was checked counts as named in any case.
+    `named` is what the tables ask for, checked or not; what was checked counts as named in any case. `runs` are what
+    the emulator executed; none: nothing was.
     """
     ordered = sorted(checked, key=lambda one: one.place)
     asked = {(one.module, one.library, one.operand, one.arch, one.name) for one in ordered}
@@ -48,7 +52,7 @@ def summarize(
             "not_checked": len(asked) - len(ordered),
             **_totals(ordered),
         },
-        "matrix": _matrix(ordered, asked),
+        "matrix": _matrix(ordered, asked, runs),
         "cost": _cost(built),
         "library": _library(built, hosts),
         "host_units": [
@@ -62,6 +66,7 @@ def summarize(
             if one.result.errors
         ],
         "kernels": [_kernel(one) for one in ordered],
+        "runs": [_run(one) for one in sorted(runs, key=lambda one: one.place)],
     }
 
 
@@ -86,11 +91,17 @@ def _totals(checked: Sequence[Checked]) -> dict[str, Any]:
     }
 
 
-def _matrix(checked: Sequence[Checked], asked: Iterable[tuple[str, ...]]) -> list[dict[str, Any]]:
+def _matrix(
+    checked: Sequence[Checked], asked: Iterable[tuple[str, ...]], runs: Sequence[CheckedRun]
+) -> list[dict[str, Any]]:
+    """`executed`: right on the emulator; `clean`: without a finding besides. None where nothing was executed at all."""
+    ran = {run.place: run for run in runs}
     rows = []
     for cell, names in sorted(Counter(kernel[:4] for kernel in asked).items()):
         module, library, operand, arch = cell
-        totals = _totals([one for one in checked if (one.module, one.library, one.operand, one.arch) == cell])
+        members = [one for one in checked if (one.module, one.library, one.operand, one.arch) == cell]
+        totals = _totals(members)
+        executed = [ran[one.place] for one in members if one.place in ran and ran[one.place].right]
         rows.append(
             {
                 "family": "gemm",
@@ -100,7 +111,8 @@ def _matrix(checked: Sequence[Checked], asked: Iterable[tuple[str, ...]]) -> lis
                 "arch": arch,
                 "named": names,
                 **{name: totals[name] for name in ("emitted", "compiled", "gated")},
-                "executed": None,
+                "executed": len(executed) if ran else None,
+                "clean": sum(not run.findings for run in executed) if ran else None,
                 "not_verified_on_hardware": totals["compiled"],
             }
         )
@@ -203,6 +215,10 @@ def _kernel(one: Checked) -> dict[str, Any]:
         "errors": _findings(result, "error"),
         "warnings": _findings(result, "warning"),
     }
+
+
+def _run(one: CheckedRun) -> dict[str, Any]:
+    return {name: value for name, value in one.to_json().items() if name != "schema"}
 
 
 def _findings(result: Result, severity: str) -> list[str]:

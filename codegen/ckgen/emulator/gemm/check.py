@@ -1,0 +1,107 @@
+"""One problem for each kernel that the tables name, executed through the dispatcher, into the journal of a check."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+
+from ckgen.build.device_code import variants_of
+from ckgen.build.journal import CheckedRun, Journal
+from ckgen.build.named import NamedKernel
+from ckgen.build.planned import plan_kernel
+from ckgen.emulator.gemm.build import BuildRoom
+from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
+from ckgen.emulator.gemm.kernel import GemmKernel
+from ckgen.emulator.gemm.problem import GemmProblem
+from ckgen.emulator.gemm.result import GemmResult
+from ckgen.emulator.gemm.runtime import Runtime
+from ckgen.emulator.isa import ARCHS
+from ckgen.families.gemm.device.model import Use
+from ckgen.families.gemm.problem_rules import check as breaks_a_rule
+from ckgen.families.gemm.problem_rules import supports
+from ckgen.model.arch import ArchSpec
+from ckgen.model.tuned_row import Shape
+
+_MOST_K_TILES = 18
+_BATCH = 2
+
+
+def execute(
+    kernels: Sequence[NamedKernel],
+    archs: Mapping[str, ArchSpec],
+    runtime: Runtime,
+    room: BuildRoom,
+    options: RunOptions,
+    journal: Journal,
+    heard: Callable[[CheckedRun], None],
+) -> tuple[CheckedRun, ...]:
+    """Runs what the journal does not have yet, in the kernels' order; `heard` hears of each as it ends."""
+    known = journal.runs()
+    wanted = [one for one in kernels if one.arch in ARCHS and _place(one) not in known]
+    wanted = [one for one in wanted if not plan_kernel(one.instance, one.arch, one.uses).unavailable]
+    asked: dict[tuple[str, str], NamedKernel] = {}
+    requests = []
+    for kernel in wanted:
+        problem = small_problem(kernel)
+        if problem is None:
+            heard(_note(journal, kernel, None))
+            continue
+        asked[kernel.instance.name, kernel.arch] = kernel
+        gemm = GemmKernel(kernel.instance, kernel.arch, kernel.uses)
+        requests.append(Request(gemm, archs[kernel.arch].default_cu_num, (problem,)))
+
+    def done(result: GemmResult) -> None:
+        heard(_note(journal, asked[result.kernel, result.target.partition(":")[0]], result))
+
+    emulate(requests, runtime, room, options, done)
+    runs = journal.runs()
+    return tuple(runs[_place(one)] for one in kernels if _place(one) in runs)
+
+
+def small_problem(kernel: NamedKernel) -> GemmProblem | None:
+    """The smallest problem of a few tiles that takes a variant which the kernel's rows take; None if none does."""
+    instance = kernel.instance
+    reached = set(variants_of(instance, kernel.uses))
+    for use in sorted(_uses(kernel), key=lambda one: one.shape.m * one.shape.n * one.shape.k):
+        rejected = breaks_a_rule(instance.signature, use.shape) or supports(
+            instance.constraints, use.shape, use.k_batch
+        )
+        if rejected is None and set(variants_of(instance, [use])) <= reached:
+            return GemmProblem(use.shape, use.k_batch)
+    return None
+
+
+def _uses(kernel: NamedKernel) -> Iterator[Use]:
+    """A tile and two in each direction, with a rest in M where there is room; K up to some tiles; the rows' own K."""
+    tile = kernel.instance.config.macro_tile
+    batch = _BATCH if kernel.instance.signature.batched else 0
+    rows = {use.k_batch for use in kernel.uses}
+    depths = {tile.k * count for count in range(1, _MOST_K_TILES)} | {use.shape.k for use in kernel.uses}
+    widths = {tile.n, 2 * tile.n} | {use.shape.n for use in kernel.uses if use.shape.n <= 2 * tile.n}
+    heights = {tile.m, max(tile.m - tile.m // 4, 1), tile.m + max(tile.m // 4, 1)}
+    for m, n, k, k_batch in product(heights, widths, depths, rows):
+        yield Use(Shape(batch, m, n, k), k_batch)
+
+
+def _place(kernel: NamedKernel) -> tuple[str, str, str, str]:
+    return (kernel.module, kernel.library, kernel.name, kernel.arch)
+
+
+def _note(journal: Journal, kernel: NamedKernel, result: GemmResult | None) -> CheckedRun:
+    shape = result.problem.shape if result else Shape(0, 0, 0, 0)
+    right = result is not None and bool(result.gpu and result.gpu.ok and result.twin and result.twin.ok)
+    answer = result.answer if result else None
+    run = CheckedRun(
+        *_place(kernel),
+        instance=kernel.instance.name,
+        right=right,
+        shape=(shape.m, shape.n, shape.k, max(shape.batch, 1)),
+        k_batch=result.problem.k_batch if result else 0,
+        instructions=result.instructions if result else 0,
+        seconds=round(answer.seconds, 3) if answer else 0.0,
+        findings=dict(sorted(Counter(str(one["rule"]) for one in result.findings).items())) if result else {},
+        trouble=result.trouble if result else ("no small problem takes a variant that its rows take",),
+    )
+    journal.append(run)
+    return run
