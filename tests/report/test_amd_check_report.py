@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from ckgen.build.journal import Checked, CheckedHost
+from ckgen.build.journal import Checked, CheckedHost, CheckedRun
 from ckgen.build.named import NamedKernel
 from ckgen.build.result import Figures, Result, ResultFinding, Status
 from ckgen.families.gemm.grammar import identify
@@ -86,6 +86,21 @@ def test_the_matrix_is_by_family_dtype_and_arch() -> None:
     assert (first["executed"], first["clean"], first["not_verified_on_hardware"]) == (None, None, 2)
 
 
+def ran(name: str, arch: str = "gfx942", **changes: object) -> CheckedRun:
+    run = CheckedRun("a8w8", "ck", name, arch, f"gemm_{name}", True, (48, 64, 256, 1), 1, 1000, 0.5, {}, ())
+    return replace(run, **changes)  # type: ignore[arg-type]
+
+
+def test_what_ran_is_counted_where_it_was_right_and_where_nothing_was_found() -> None:
+    runs = [ran("a"), ran("b", findings={"lds_race": 2}), ran("a", "gfx950", right=False, trouble=("it ended",))]
+    document = summarize(ALL, (), (), runs)
+    counts = {row["arch"]: (row["executed"], row["clean"]) for row in document["matrix"]}
+    assert counts == {"gfx942": (2, 1), "gfx950": (0, 0)}
+    assert [(one["name"], one["right"], one["findings"]) for one in document["runs"]] == [
+        ("a", True, {}), ("a", False, {}), ("b", True, {"lds_race": 2}),
+    ]  # fmt: skip
+
+
 def test_a_kernel_that_is_not_built_or_not_passed_stands_with_its_reason() -> None:
     document = summarize(ALL)
     assert [(one["name"], one["status"], one["reason"]) for one in document["not_built"]] == [
@@ -125,8 +140,8 @@ def test_the_page_has_the_documents_numbers_and_needs_nothing_else() -> None:
     page = summary_html(document)
     cells = re.findall(r"<tr>(<td>gemm.*)", page)
     assert [re.sub(r"<td[^>]*>", "|", cell) for cell in cells] == [
-        "|gemm|a8w8|ck|int8|gfx942|4|3|2|1|–|2",
-        "|gemm|a8w8|ck|int8|gfx950|1|1|1|1|–|1",
+        "|gemm|a8w8|ck|int8|gfx942|4|3|2|1|–|–|2",
+        "|gemm|a8w8|ck|int8|gfx950|1|1|1|1|–|–|1",
     ]
     assert "no such &lt;pipeline&gt;" in page and "<strong>Nothing here is verified on hardware.</strong>" in page
     assert "http" not in page and "<script" not in page and len(page) < 10_000

@@ -36,11 +36,16 @@ Class class_of(const Inst& inst, std::uint16_t traits) noexcept {
   }
 }
 
-/// What must be written of source `index`. Of a pair of packed f32, the half or the halves that op_sel and op_sel_hi
-/// name. Of a lane mask that is cut to the lanes outside of EXEC nothing: compilers merge into undefined masks so.
+/// Whether source `index` may be unwritten: a lane mask that is cut to the lanes outside of EXEC, as compilers merge
+/// into undefined ones, and what is saved to a lane, undefined or not.
+bool may_be_unwritten(const Inst& inst, unsigned index) {
+  if (index != 0) return false;
+  return inst.op->name == "v_writelane_b32" || (inst.op->name == "s_andn2_b64" && inst.src[1].code == kExecLo);
+}
+
+/// What is read of source `index`: of a pair of packed f32, the half or the halves that op_sel and op_sel_hi name.
 Operand read_part(const Inst& inst, unsigned index) {
   Operand one = inst.src[index];
-  if (index == 0 && inst.src[1].code == kExecLo && inst.op->name == "s_andn2_b64") return {};
   if (inst.op->format != Format::vop3p || one.dwords != 2) return one;
   const bool moves = inst.op->name == "v_pk_mov_b32";  // the low result is of source 0, the high one of source 1
   if (!moves && !(inst.op->name.starts_with("v_pk_") && inst.op->name.ends_with("_f32"))) return one;
@@ -58,7 +63,12 @@ Footprint footprint_of(const Inst& inst, std::uint16_t traits) {
   const auto read = [&](const Operand& one) {
     if (one.present() && one.code != kLiteral && (one.scalar() || one.vector())) found.reads[found.read_count++] = one;
   };
-  for (unsigned index = 0; index < inst.src.size(); ++index) read(read_part(inst, index));
+  for (unsigned index = 0; index < inst.src.size(); ++index) {
+    const unsigned before = found.read_count;
+    read(read_part(inst, index));
+    if (found.read_count != before && may_be_unwritten(inst, index))
+      found.may_be_unwritten = static_cast<std::uint8_t>(found.may_be_unwritten | 1u << before);
+  }
   if ((traits & kHighMayBeUnwritten) != 0 && inst.src[2].vector())
     found.low_half = static_cast<std::int8_t>(found.read_count - 1);
   read(inst.base);
@@ -87,7 +97,8 @@ Program Program::bind(std::span<const std::uint8_t> text, std::uint32_t start, s
     inst.run = known == nullptr ? not_executed : checked ? known->checked : known->plain;
     program.index_of[at / 4] = static_cast<std::int32_t>(program.insts.size());
     program.insts.push_back(inst);
-    program.traits.push_back(known == nullptr ? std::uint16_t{0} : known->traits);
+    const std::uint16_t fixed = known == nullptr ? std::uint16_t{0} : known->traits;
+    program.traits.push_back(static_cast<std::uint16_t>(fixed | dynamic_traits(inst)));
     program.classes.push_back(class_of(inst, program.traits.back()));
     program.footprints.push_back(footprint_of(inst, program.traits.back()));
     at += inst.bytes;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 from ckgen.build.device_code import variants_of
@@ -36,8 +36,8 @@ def execute(
     journal: Journal,
     heard: Callable[[CheckedRun], None],
 ) -> tuple[CheckedRun, ...]:
-    """Runs what the journal does not have yet, in the kernels' order; `heard` hears of each as it ends."""
-    known = journal.runs()
+    """Runs what the journal has no result of, in the kernels' order; `heard` hears of each as it ends."""
+    known = {place for place, run in journal.runs().items() if not run.trouble}
     wanted = [one for one in kernels if one.arch in ARCHS and _place(one) not in known]
     wanted = [one for one in wanted if not plan_kernel(one.instance, one.arch, one.uses).unavailable]
     asked: dict[tuple[str, str], NamedKernel] = {}
@@ -72,16 +72,20 @@ def small_problem(kernel: NamedKernel) -> GemmProblem | None:
     return None
 
 
-def _uses(kernel: NamedKernel) -> Iterator[Use]:
-    """A tile and two in each direction, with a rest in M where there is room; K up to some tiles; the rows' own K."""
+def _uses(kernel: NamedKernel) -> set[Use]:
+    """Whole tiles and the rests that the rows' problems leave of them, one or two tiles wide, some tiles deep."""
     tile = kernel.instance.config.macro_tile
     batch = _BATCH if kernel.instance.signature.batched else 0
-    rows = {use.k_batch for use in kernel.uses}
-    depths = {tile.k * count for count in range(1, _MOST_K_TILES)} | {use.shape.k for use in kernel.uses}
-    widths = {tile.n, 2 * tile.n} | {use.shape.n for use in kernel.uses if use.shape.n <= 2 * tile.n}
-    heights = {tile.m, max(tile.m - tile.m // 4, 1), tile.m + max(tile.m // 4, 1)}
-    for m, n, k, k_batch in product(heights, widths, depths, rows):
-        yield Use(Shape(batch, m, n, k), k_batch)
+    found = set()
+    for rests in {
+        (use.shape.m % tile.m, use.shape.n % tile.n, use.shape.k % tile.k, use.k_batch) for use in kernel.uses
+    }:
+        m, n, k, k_batch = rests
+        for tiles in product((0, 1), (0, 1, 2), range(_MOST_K_TILES)):
+            shape = Shape(batch, m + tiles[0] * tile.m, n + tiles[1] * tile.n, k + tiles[2] * tile.k)
+            if shape.m and shape.n and shape.k:
+                found.add(Use(shape, k_batch))
+    return found
 
 
 def _place(kernel: NamedKernel) -> tuple[str, str, str, str]:
