@@ -66,7 +66,14 @@ def test_a_lane_mask_may_be_merged_into_an_undefined_one() -> None:
     assert scalar_findings(merge.replace("exec\ns_and", "s[10:11]\ns_and"), written="s[10:11]") == ["s8"]
 
 
+def test_what_is_undefined_may_be_saved_to_a_lane_and_restored() -> None:
+    saved = (
+        "v_writelane_b32 v9, s8, 2\nv_writelane_b32 v9, s10, 3\nv_readlane_b32 s12, v9, 2\nv_readlane_b32 s13, v9, 3\n"
+    )
+    assert scalar_findings(saved, written="s[10:11]") == []
+
+
 def scalar_findings(lines: str, written: str) -> list[str]:
     """The registers of which a kernel that begins with `written` says that they were never written."""
     done = launch(kernel(f"s_mov_b64 {written}, 0\n{lines}", "gfx942"), "gfx942", [1], 64, b"")
-    return [finding.what.split()[0] for finding in done.findings]
+    return [finding.what.split()[0] for finding in done.findings if finding.rule == "uninitialised"]

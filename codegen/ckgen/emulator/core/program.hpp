@@ -17,7 +17,8 @@ struct Footprint {
   std::array<Operand, 7> reads;
   std::array<Operand, 2> writes;
   std::uint8_t read_count = 0, write_count = 0;
-  std::int8_t low_half = -1;  // the read whose high half may be unwritten: then that of the result is
+  std::uint8_t may_be_unwritten = 0;  // reads, by bit
+  std::int8_t low_half = -1;          // the read whose high half may be unwritten: then that of the result is
 };
 
 /// Immutable once bound. Thread-safe.

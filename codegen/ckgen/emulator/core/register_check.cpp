@@ -99,7 +99,7 @@ void check_registers(Wave& wave, const Inst& inst, const Footprint& footprint, s
   for (unsigned i = 0; i < footprint.read_count; ++i) {
     const Operand& one = footprint.reads[i];
     if (waiting) check_in_flight(wave, inst, one, true);
-    if ((traits & kOtherLanes) != 0 && !one.scalar()) continue;
+    if (((traits & kOtherLanes) != 0 && !one.scalar()) || (footprint.may_be_unwritten >> i & 1) != 0) continue;
     Operand needed = one;
     if (footprint.low_half == static_cast<int>(i)) needed.dwords = 1;
     check_written(wave, inst, needed, exec);
