@@ -1,10 +1,11 @@
 """Runs AMD's production kernels on the emulator and writes what came of it.
 
-usage: run_production.py [--kind KIND]... [--kernel TEXT] [--seeds N] [--out FOLDER]
+usage: run_production.py [--kind KIND]... [--kernel TEXT] [--problem NAME] [--seeds N] [--show N] [--out FOLDER]
 
 Every kernel of the kinds (all, unless some are named; of those whose path contains TEXT), every problem: side by side,
-with the checks, and in the orders of seeds 1 to N. With --out, the kinds that ran are replaced in
-FOLDER/production.json, and production.md is written from it. Exit code 1 where a result is wrong.
+with the checks, and in the orders of seeds 1 to N. --show prints each run, with its first N findings. With --out, the
+kinds that ran are replaced in FOLDER/production.json, and production.md is written from it; only for whole kinds. Exit
+code 1 where a result is wrong.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +53,18 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(usage=(__doc__ or "").partition("usage: ")[2].partition("\n")[0])
     parser.add_argument("--kind", action="append", choices=sorted(KINDS))
     parser.add_argument("--kernel", default="")
+    parser.add_argument("--problem", default="")
     parser.add_argument("--seeds", type=int, default=0)
+    parser.add_argument("--show", type=int)
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args(arguments)
+    if chosen.out is not None and (chosen.kernel or chosen.problem):
+        parser.error("--out is for whole kinds, not with --kernel or --problem")
     wheel = production_wheel()
     ran: dict[str, Any] = {}
     for name in chosen.kind or KINDS:
         files = [file for file in KINDS[name].files(wheel) if chosen.kernel in str(file)]
-        ran[name] = _kind(KINDS[name], files, chosen.seeds, wheel)
+        ran[name] = _kind(KINDS[name], files, _Asked(chosen.problem, chosen.seeds, chosen.show), wheel)
     if chosen.out is not None:
         _write(chosen.out, ran)
     wrong = [kernel for one in ran.values() for kernel, record in one["kernels"].items() if not record["right"]]
@@ -68,25 +73,38 @@ def main(arguments: list[str]) -> int:
     return 1 if wrong else 0
 
 
-def _kind(kind: Kind, files: list[KernelFile], seeds: int, wheel: Wheel) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The problem (empty: every one), how many seeds, and how many findings of a run to print, None for no run."""
+
+    problem: str
+    seeds: int
+    show: int | None
+
+
+def _kind(kind: Kind, files: list[KernelFile], asked: _Asked, wheel: Wheel) -> dict[str, Any]:
     began, kernels = time.perf_counter(), {}
     for number, file in enumerate(files, 1):
-        kernels[str(file)] = record = _kernel(kind, file, seeds, wheel)
+        kernels[str(file)] = record = _kernel(kind, file, asked, wheel)
         if sys.stderr.isatty():
             print(f"\r\033[K{kind.name} {number}/{len(files)} {file}", end="", file=sys.stderr, flush=True)
         findings = ", ".join(f"{count} {rule}" for rule, count in sorted(record["findings"].items()))
         print(f"{file}: {'right' if record['right'] else 'WRONG'}{'; ' if findings else ''}{findings}", flush=True)
-    return {"what": kind.what, "seeds": seeds, "seconds": round(time.perf_counter() - began), "kernels": kernels}
+    return {"what": kind.what, "seeds": asked.seeds, "seconds": round(time.perf_counter() - began), "kernels": kernels}
 
 
-def _kernel(kind: Kind, file: KernelFile, seeds: int, wheel: Wheel) -> dict[str, Any]:
+def _kernel(kind: Kind, file: KernelFile, asked: _Asked, wheel: Wheel) -> dict[str, Any]:
     problems: dict[str, Any] = {}
     rules: dict[str, set[int]] = {}
     for problem in kind.problems(file):
+        if asked.problem not in ("", problem):
+            continue
         runs = [run_production(kind, file, problem, SIDE_BY_SIDE, wheel=wheel)]
-        for seed in range(1, seeds + 1):
+        for seed in range(1, asked.seeds + 1):
             runs.append(run_production(kind, file, problem, replace(SIDE_BY_SIDE, seed=seed, turn=0), wheel=wheel))
         problems[problem] = _problem(runs)
+        if asked.show is not None:
+            _show(runs, asked.show)
         for run in runs:
             for finding in run.findings:
                 rules.setdefault(finding.rule, set()).add(finding.address)
@@ -95,6 +113,17 @@ def _kernel(kind: Kind, file: KernelFile, seeds: int, wheel: Wheel) -> dict[str,
         "findings": {rule: len(addresses) for rule, addresses in sorted(rules.items())},
         "problems": problems,
     }
+
+
+def _show(runs: list[Outcome], most: int) -> None:
+    for run in runs:
+        how = f"seed {run.seed}" if run.seed else "side by side"
+        wrong = sum(one.wrong for one in run.compared)
+        print(f"{run.kernel} {run.problem}, {how}: {wrong} elements wrong, {len(run.findings)} findings")
+        for one in run.findings[:most]:
+            print(
+                f"  {one.rule} at {one.address:#x}, group {one.group}, wave {one.wave}: {one.instruction}: {one.what}"
+            )
 
 
 def _problem(runs: list[Outcome]) -> dict[str, Any]:
