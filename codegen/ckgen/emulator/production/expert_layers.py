@@ -22,8 +22,8 @@ _ERF = np.vectorize(math.erf, otypes=[np.float64])
 def activated(values: Float, activation: str) -> Float:
     """silu(x) = x / (1 + exp(-x)); gelu(x) = x (1 + erf(x / sqrt(2))) / 2."""
     if activation == "silu":
-        return values / (1 + np.exp(-values))
-    return 0.5 * values * (1 + _ERF(values / math.sqrt(2)))
+        return np.asarray(values / (1 + np.exp(-values)), np.float64)
+    return np.asarray(0.5 * values * (1 + _ERF(values / math.sqrt(2))), np.float64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,14 @@ from ckgen.emulator.production.expert_layers import BLOCK, Weights, activated, r
 from ckgen.emulator.production.model import Kind, Launch, Output
 from ckgen.emulator.production.numbers import BF16, Float
 from ckgen.emulator.production.quantized import (
-    DEVIATIONS, FP16, INT8, Quantized, deviation, fp8, quantized, to_float16,
+    DEVIATIONS,
+    FP16,
+    INT8,
+    Quantized,
+    deviation,
+    fp8,
+    quantized,
+    to_float16,
 )  # fmt: skip
 from ckgen.emulator.production.routing import Routing, routed
 from ckgen.emulator.production.slots import U32, Arguments, Pointer

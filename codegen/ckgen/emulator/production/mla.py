@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,7 @@ def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator)
         split_starts=split_starts, out=out, q_scale=scales[0] if scaled else None,
         kv_scale=scales[1] if scaled else None, splits_again=splits,
     )  # fmt: skip
-    tokens = [kv[pages[first:end]].reshape(-1, _KEY) for first, end in zip(page_starts, page_starts[1:], strict=False)]
+    tokens = [kv[pages[first:end]].reshape(-1, _KEY) for first, end in pairwise(page_starts)]
     exact = _attention(form, problem, wide(q), [wide(one) for one in tokens], scaled)
     outputs = _direct_output(partial, exact) if direct else _split_outputs(partial, log_sums, exact)
     inputs = (q, kv, pages, page_starts, last, query_starts, split_starts, *scales)

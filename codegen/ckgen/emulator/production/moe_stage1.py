@@ -153,7 +153,7 @@ class _BlockScaled:
     of_sums: Float
 
     def output(self) -> Output:
-        """Compares value times scale: half a unit in the last place of e4m3, or of its subnormal values, and the sums."""
+        """Compares value times scale: a unit in the last place of e4m3, of its subnormal values too, and the sums."""
         blocks = self.exact.reshape(-1, BLOCK)
         top = np.abs(blocks).max(1, keepdims=True)
         rounded = 2.0**-3 * np.maximum(np.abs(blocks), 2.0**-5 * top / largest(self.out.dtype))

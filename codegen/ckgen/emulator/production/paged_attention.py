@@ -1,9 +1,9 @@
 """Paged attention of decoding: every sequence's queries against its own pages of a key and value cache.
 
 Host side: asm_pa.cu; the caches' layouts: aiter/paged_attn.py. With x = 16 bytes / element size, keys are
-[page, kv head, head size / x, token, x], values [page, kv head, token / x, head size, x], their scales, one per token,
-[page, kv head, token]. Kernels with several queries per sequence (mtp, qlen) get the queries' starts; msk1: query i of n
-sees all but the last n - 1 - i tokens. The quantised kernels round queries and probabilities to the cache's type too.
+[page, kv head, head size / x, token, x], values [page, kv head, token / x, head size, x], scales, one per token,
+[page, kv head, token]. Kernels of several queries per sequence (mtp, qlen) get the queries' starts; msk1: query i of
+n sees all but the last n - 1 - i tokens. The quantised kernels round queries and probabilities to the cache's type too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 from ckgen.emulator.production.model import Kind, Launch, Output
 from ckgen.emulator.production.numbers import BF16, Float, normal, wide
 from ckgen.emulator.production.quantized import (
-    DEVIATIONS, FP16, INT8, Quantized, deviation, fp8, quantized, to_float16,
+    DEVIATIONS,
+    FP16,
+    INT8,
+    Quantized,
+    deviation,
+    fp8,
+    quantized,
+    to_float16,
 )  # fmt: skip
 from ckgen.emulator.production.slots import F32, U32, Arguments, Pointer
 from ckgen.emulator.production.wheel import KernelFile, Wheel
