@@ -31,6 +31,7 @@ RUNS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ),
     ("f4gemm", "gfx950", "f4gemm/f4gemm_bf16_per1x32Fp4_BpreShuffle_32x256", "edge", ()),
     ("f4gemm", "gfx950", "f4gemm/f4gemm_bf16_per1x32Fp4_BpreShuffle_128x512", "split", ()),
+    ("f4gemm", "gfx950", "f4gemm/f4gemm_bf16_per1x32Fp4_BpreShuffle_256x256", "scaled", ()),
     ("f4gemm", "gfx950", "f4gemm/f4gemm_bf16_per1x32Fp4_BpreShuffle_192x256", "tile", ("lds_race",)),
     ("f4gemm", "gfx950", "f4gemm/f4gemm_bf16_per1x32Fp4_noBpreShuffle_256x256", "row", ("out_of_bounds",)),
     ("f8blockscale", "gfx942", "flatmm_uk_gfx9_f16f8_128x256x128_1x4x1_16x16x32", "tile", ("hazard",)),

@@ -1,4 +1,4 @@
-"""GEMM of fp4 operands with an e8m0 scale per 32 elements of K: D = alpha · A Bᵀ + beta · C, bf16.
+"""GEMM of fp4 operands with an e8m0 scale per 32 elements of K: D = A Bᵀ, bf16.
 
 The host's side is asm_gemm_a4w4.cu: two elements per byte, the even one low; B shuffled by (16, 16) except for the
 kernel whose name says noBpreShuffle; scales shuffled and padded to 256 rows; C holds fp32; K a multiple of 256. Kernels
@@ -25,7 +25,9 @@ _BLOCK = 32
 _ROWS = 32
 """D has a multiple of so many rows."""
 _TILE = re.compile(r"_(\d+)x(\d+)$")
-_SPLITTING = ("BpreShuffle_256x256", "BpreShuffle_128x512")
+_SPLITTING = ("_BpreShuffle_256x256", "_BpreShuffle_128x512")
+_SCALING = ("_BpreShuffle_256x256", "_BpreShuffle_128x512", "_noBpreShuffle_256x256")
+"""Take alpha; the others ignore it, and all of them beta and C."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,14 +62,13 @@ class GemmArguments(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The sizes of a GEMM, the splits of its K (a power of two), and whether C is added."""
+    """The sizes of a GEMM, the splits of its K (a power of two), and what the product is multiplied by."""
 
     m: int
     n: int
     k: int
     splits: int = 1
     alpha: float = 1
-    beta: float = 0
 
 
 def _tile(file: KernelFile) -> tuple[int, int]:
@@ -84,7 +85,9 @@ def _problems(file: KernelFile) -> Mapping[str, Problem]:
         "edge": Problem(m + 5, n, 768),
         "row": Problem(1, n, 512),
     }
-    if file.stem.endswith(_SPLITTING) and "_no" not in file.stem:
+    if file.stem.endswith(_SCALING):
+        problems["scaled"] = Problem(m, n, 512, alpha=-1.5)
+    if file.stem.endswith(_SPLITTING):
         problems["split"] = Problem(m, n, 1024, 2)
     return problems
 
@@ -107,13 +110,13 @@ def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator)
     laid_a, laid_b = shuffled_scales(scale_a), shuffled_scales(scale_b)
     d = np.empty((-(-m // _ROWS) * _ROWS, n), BF16)
     arguments = GemmArguments(
-        d=d, a=np.ascontiguousarray(a), b=laid, alpha=problem.alpha, beta=problem.beta, stride_c0=n, stride_a0=k,
+        d=d, a=np.ascontiguousarray(a), b=laid, alpha=problem.alpha, stride_c0=n, stride_a0=k,
         stride_b0=k, m=m, n=n, k=k, scale_a=laid_a, scale_b=laid_b, stride_scale_a0=laid_a.shape[1],
         stride_scale_b0=laid_b.shape[1], log2_splits=problem.splits.bit_length() - 1,
     )  # fmt: skip
     assert arguments.a is not None
     exact = wide_a @ wide_b.T * problem.alpha
-    absolute = np.abs(wide_a) @ np.abs(wide_b).T
+    absolute = np.abs(wide_a) @ np.abs(wide_b).T * abs(problem.alpha)
     rounded = np.abs(exact) if problem.splits == 1 else 2 * problem.splits * absolute
     bound = 1.01 * TO_BF16 * rounded + k * FLOAT32 * absolute
     tile_m, tile_n = _tile(file)
