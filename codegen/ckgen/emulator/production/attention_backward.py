@@ -1,9 +1,10 @@
 """Attention's gradients dQ, dK, dV (FMHA v3): the main kernels, batches of equal sequences.
 
 Host side: fmha_v3_bwd/codegen.py and mha_bwd.h. Tensors are [batch, token, head, element] in bf16 or fp16; the
-logarithm of each row's sum and D, the row sums of dO · O, are [batch, head, query] in fp32 and come from kernels before.
-a32: dQ is added to in fp32, [batch, head, query, element], and another kernel rounds it; a16: in place, in the tensors'
-type. rtne, rtna, rtz: how fp32 becomes bf16. Those without pssk need as many keys as queries, in 64s; causal masks count from the first key, br from the last.
+logarithm of each row's sum and D, the row sums of dO · O, are [batch, head, query] in fp32 and come from earlier
+kernels. a32: dQ is added to in fp32, [batch, head, query, element], and another kernel rounds it; a16: in place, in
+the tensors' type. rtne, rtna, rtz: how fp32 becomes bf16. Those without pssk need as many keys as queries, in 64s;
+causal masks count from the first key, br from the last.
 """
 
 from __future__ import annotations
@@ -170,13 +171,18 @@ def _arguments(
 ) -> bytes:
     ratio = problem.heads // problem.heads_k
 
-    def strides(array: NDArray[Any], name: str) -> dict[str, int]:
+    def strides(array: NDArray[Any], name: str) -> dict[str, Any]:
         return {f"head_{name}": array.strides[2], f"batch_{name}": array.strides[0], f"row_{name}": array.strides[1]}
 
     if form.pad.startswith("pssk"):
         of_all = strides(q, "q") | strides(k, "k") | strides(k, "v") | strides(q, "do")
         of_all |= strides(dk, "dk") | strides(dk, "dv")
-        sizes = {"queries": problem.queries, "keys": problem.keys, "size": form.size, "heads": problem.heads}
+        sizes: dict[str, Any] = {
+            "queries": problem.queries,
+            "keys": problem.keys,
+            "size": form.size,
+            "heads": problem.heads,
+        }
         return PaddedArguments(**tensors, ratio=ratio, **sizes, **of_all).pack(slot=8)
     whole = strides(q, "q") | strides(k, "k") | {"row_dk": dk.strides[1], "queries": problem.queries}
     whole |= {"stride_tile": _KEYS[form.size] * k.strides[1], "ratio": ratio}
@@ -189,12 +195,8 @@ def _dq(form: _Form, shape: tuple[int, ...], expected: _Gradients) -> tuple[NDAr
     """The array that dQ is added to, and what it should hold."""
     if form.in_fp32:
         return np.empty(expected.dq.shape, np.float32), expected.dq, expected.of_dq
-    added = 2 * form.to * expected.parts_of_dq  # each tile of keys adds, rounded
-    return (
-        np.empty(shape, form.dtype),
-        expected.dq.transpose(0, 2, 1, 3),
-        (expected.of_dq + added).transpose(0, 2, 1, 3),
-    )
+    bound = expected.of_dq + 2 * form.to * expected.parts_of_dq  # each tile of keys adds, rounded
+    return np.empty(shape, form.dtype), expected.dq.transpose(0, 2, 1, 3), bound.transpose(0, 2, 1, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +247,11 @@ def _gradients(form: _Form, problem: Problem, q: Float, k: Float, v: Float, do: 
     of_dq = np.einsum("bhqk,bkhd->bhqd", of_ds + FLOAT32 * problem.keys * np.abs(ds), np.abs(repeated_k)) * scale
     of_dk = np.einsum("bhqk,bqhd->bkhd", of_ds + sums_of * np.abs(ds), np.abs(q)) * scale + 2 * to * np.abs(dk) + tiny
     of_dv = np.einsum("bhqk,bqhd->bkhd", (to + sums_of) * p + tiny + of_p, np.abs(do)) + 2 * to * np.abs(dv) + tiny
-    tiles = range(0, problem.keys, _KEYS[form.size])
-    parts = (np.einsum("bhqk,bkhd->bhqd", ds[..., at : at + _KEYS[form.size]], repeated_k[:, at : at + _KEYS[form.size]])
-             for at in tiles)  # fmt: skip
+    each = _KEYS[form.size]
+    parts = (
+        np.einsum("bhqk,bkhd->bhqd", ds[..., at : at + each], repeated_k[:, at : at + each])
+        for at in range(0, problem.keys, each)
+    )
     log_sums = (top + np.log(np.maximum(sums, 1e-300)))[..., 0]
     return _Gradients(
         np.ascontiguousarray(np.where(sums[..., 0] > 0, log_sums, 0), np.float32), np.ascontiguousarray(d, np.float32),

@@ -206,13 +206,21 @@ def _experts(
 
 
 def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
-    """Those that the host side launches with the arguments above: smf has another input, tkw1 is fp8 only."""
+    """Those of the host's tables: per-token kernels that skip stores (vs) and block scales; fmoe_b16 and fmoe_f16.
+
+    Not atm_opt and smf, whose inputs are laid otherwise, and not tkw1 of int8, which nothing launches.
+    """
     found: list[KernelFile] = []
     for arch in ("gfx942", "gfx950"):
         folders = (wheel.files(arch, f"fmoe/{activation}") for activation in ("silu", "gelu"))
-        named = [file for files in folders for file in files if _NAME.match(file.stem)]
-        found += [file for file in named if "_smf_" not in file.stem and "Int8_g1u1_tkw1" not in file.stem]
+        found += [file for files in folders for file in files if _NAME.match(file.stem) and _in_tables(file.stem)]
     return (*found, *(file for file in wheel.files("gfx942", start="fmoe_") if _OLD_BF16.match(file.stem)))
+
+
+def _in_tables(stem: str) -> bool:
+    if "_blockscaleFp8_" in stem:
+        return True
+    return "_vs_" in stem and not any(one in stem for one in ("_atm_", "_smf_", "Int8_g1u1_vs_tkw1"))
 
 
 KIND = Kind("fmoe", "mixture of experts, both layers in one kernel", _files, _problems, _prepare)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from ckgen.emulator.production import (
+    attention_backward,
     attention_forward,
     bf16_gemm,
     fp4_gemm,
     fp8_gemm,
+    fused_moe,
     int8_gemm,
     layer_norm,
+    mla,
+    moe_stage1,
+    paged_attention,
     topk_softmax,
 )
 from ckgen.emulator.production.model import Kind
@@ -24,5 +29,10 @@ KINDS: dict[str, Kind] = {
         topk_softmax.KIND,
         layer_norm.KIND,
         attention_forward.KIND,
+        attention_backward.KIND,
+        paged_attention.KIND,
+        mla.KIND,
+        fused_moe.KIND,
+        moe_stage1.KIND,
     )
 }
