@@ -146,7 +146,7 @@ def test_what_the_tree_cannot_make_is_said_and_is_no_failure(compiler: FakeCompi
     ("arguments", "said"),
     [
         (("--kernels", ABSENT), "no AMD kernel is asked for"),
-        (("--backend", "host"), "only ck and ck_tile are compiled here"),
+        (("--backend", "host"), "only asm, ck, ck_tile are built here"),
         (("--compiler-launcher", "no-such-program"), "no program 'no-such-program'"),
         (("--limit", "0"), "--limit"),
         (("--targets", "gfx000"), "gfx000"),

@@ -44,7 +44,7 @@ def test_instances_are_those_of_search_spaces_and_tables() -> None:
     instances = as_json("list", "instances")
     assert len({one["name"] for one in instances}) == len(instances) > 1500
     assert {tuple(one) for one in instances} == {("name", "op", "signature", "module", "backend", "targets")}
-    assert {one["backend"] for one in instances} == {"ck", "ck_tile", "host"}
+    assert {one["backend"] for one in instances} == {"asm", "ck", "ck_tile", "host"}
     assert all(one["targets"] and one["name"].startswith(f"{one['signature']}_{one['backend']}_") for one in instances)
 
 

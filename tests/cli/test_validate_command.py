@@ -18,7 +18,7 @@ def test_fates_of_the_real_tables() -> None:
         assert sum(file["fates"].values()) == file["rows"]
         total.update(file["fates"])
     assert total == {
-        "selected": 41785, "external": 3346, "other_target": 282, "unavailable": 34, "refused_measurement": 48,
+        "selected": 43166, "external": 1964, "other_target": 282, "unavailable": 35, "refused_measurement": 48,
         "other_op": 1888, "shape_list": 5924, "unknown_table": 384,
     }  # fmt: skip
     assert total.total() == 53691 and len(files) == 102

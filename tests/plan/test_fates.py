@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from ckgen.families.gemm.signature import parse_signature
+from ckgen.model.backend import Backend
 from ckgen.model.fate import FateKind
 from ckgen.model.target import Target
 from ckgen.plan.fates import MOST_PAIRS
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.planner import has_errors
 from ckgen.plan.select import select
-from plan_support import GFX942, HEADER, LARGE, MIDDLE, SMALL_M, fate_words, plan_of, query, row, write_table
+from plan_support import GFX942, GFX950, HEADER, LARGE, MIDDLE, SMALL_M, fate_words, plan_of, query, row, write_table
 
 
 def reasons(plan: GenerationPlan) -> list[str]:
@@ -159,6 +161,38 @@ def test_a_refused_row_of_a_later_layer_overrides_nothing(tmp_path: Path) -> Non
 def test_kernels_of_other_libraries_stay_external(tmp_path: Path) -> None:
     plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [row(16, "_ZN5aiter3fooE", libtype="asm")]))
     assert reasons(plan) == ["external(asm)"]
+
+
+A4W4_HEADER = "gfx,cu_num,M,N,K,kernelId,splitK,us,kernelName,tflops,bw,errRatio"
+
+
+def test_a_kernel_that_amd_ships_is_selected_for_what_it_computes(tmp_path: Path) -> None:
+    def line(m: int, kernel: str, n: int = 1024, gfx: str = "gfx950") -> str:
+        return f"{gfx},256,{m},{n},1024,0,0,5.0,{kernel},0,0,0.0"
+
+    shipped = "_ZN5aiter41f4gemm_bf16_per1x32Fp4_BpreShuffle_32x128E"
+    whole = "_ZN5aiter42f4gemm_bf16_per1x32Fp4_BpreShuffle_128x512E"
+    rows = [line(16, shipped), line(32, shipped.replace("32x128", "16x128")), line(64, whole, n=800)]
+    table = write_table(tmp_path / "a4w4_blockscale_tuned_gemm.csv", rows, A4W4_HEADER)
+    plan = plan_of(table, targets=(GFX950,))
+    assert reasons(plan) == [
+        "selected",
+        "external(asm)",
+        "unavailable(N = 800 is not a multiple of 512 (rule gemm.instance.n-multiple))",
+    ]
+    bf16, fp16 = (plan.unit(parse_signature(f"a4w4_blockscale:{out}", None)) for out in ("bf16", "fp16"))
+    assert bf16 is not None and [i.table_kernel for i in bf16.instances if i.backend is Backend.ASM] == [shipped]
+    (selected,) = bf16.tables
+    assert selected.choices and selected.externals
+    assert fp16 is not None and not any(i.backend is Backend.ASM for i in fp16.instances)
+    (external,) = fp16.tables
+    assert not external.choices and [found.library for found in external.externals] == ["asm"]
+
+
+def test_a_kernel_that_amd_ships_for_another_arch_is_external(tmp_path: Path) -> None:
+    row_of = "gfx942,304,16,1024,1024,0,0,5.0,_ZN5aiter41f4gemm_bf16_per1x32Fp4_BpreShuffle_32x128E,0,0,0.0"
+    table = write_table(tmp_path / "a4w4_blockscale_tuned_gemm.csv", [row_of], A4W4_HEADER)
+    assert reasons(plan_of(table)) == ["external(asm)"]
 
 
 def test_a_name_that_does_not_parse_is_an_error_whatever_its_target(tmp_path: Path) -> None:

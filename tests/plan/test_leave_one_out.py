@@ -11,7 +11,7 @@ FLOORS = {
     "a8w8_blockscale_bpreshuffle": {"near": 0.59},
     "a8w8": {"near": 0.46},
     "a8w8_bpreshuffle": {"near": 0.37},
-    "a4w4_blockscale": {"near": 0.52},
+    "a4w4_blockscale": {"near": 0.49},
 }
 
 

@@ -31,10 +31,10 @@ from plan_support import (
 def test_the_real_tables_end_as_counted() -> None:
     plan = real_plan()
     assert fate_words(plan) == {
-        "selected": 41_785,
-        "external": 3_346,
+        "selected": 43_166,
+        "external": 1_964,
         "other_target": 282,
-        "unavailable": 34,
+        "unavailable": 35,
         "refused_measurement": 48,
         "other_op": 1_888,
         "shape_list": 5_924,
@@ -56,7 +56,7 @@ def test_the_real_rows_that_beat_the_peak_are_named_with_their_share() -> None:
 
 def test_external_rows_of_the_real_tables_by_library() -> None:
     libraries = Counter(fate.reason for fate in real_plan().fates if fate.kind.value == "external")
-    assert libraries == {"asm": 2243, "flydsl": 782, "opus": 137, "triton": 98, "torch": 71, "skinny": 15}
+    assert libraries == {"asm": 861, "flydsl": 782, "opus": 137, "triton": 98, "torch": 71, "skinny": 15}
 
 
 def test_the_union_over_targets_is_the_sum_of_single_target_runs() -> None:
@@ -146,7 +146,10 @@ def test_the_order_of_rows_and_targets_changes_nothing(tmp_path, order) -> None:
 
 
 def test_selected_rows_by_module_library_and_target() -> None:
-    """As counted in the shipped tables, but for 16 rows of gfx942:80 that beat the peak."""
+    """As counted in the shipped tables, but for 16 rows of gfx942:80 that beat the peak, and one of asm.
+
+    That one's N ends within a tile, beyond which the code object of that name in the wheel writes.
+    """
     plan = real_plan()
     chosen = {fate.location for fate in plan.fates if fate.kind.value == "selected"}
     counts = Counter(
@@ -156,6 +159,7 @@ def test_selected_rows_by_module_library_and_target() -> None:
         if line.location in chosen
     )
     assert counts == {
+        ("a4w4_blockscale", "asm", "gfx950:256"): 1_382 - 1,
         ("a8w8_blockscale", "ck", "gfx942:304"): 21_904,
         ("a8w8_blockscale", "ck", "gfx950:256"): 14_869,
         ("a8w8_blockscale", "cktile", "gfx950:256"): 643,

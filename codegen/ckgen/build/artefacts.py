@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 from ckgen.build.amd.model import AmdToolchain
-from ckgen.build.compile import ASSEMBLY, CODE_OBJECT, OBJECT, device_job, host_job
+from ckgen.build.compile import ASSEMBLY, CODE_OBJECT, OBJECT, device_job, host_job, is_compiled
 from ckgen.build.entry import Entry
 from ckgen.build.job import Job
 from ckgen.build.planned import Planned, PlannedHost
@@ -31,9 +31,9 @@ class OutFolder:
         self.path = path
 
     def keep_device(self, planned: Planned, entry: Entry, emit: Emit) -> None:
-        """The kernel's assembly (`<arch>/<kernel>.s`) and, unless that is all, its code object (`.hsaco`)."""
+        """The kernel's assembly (`<arch>/<kernel>.s`) where that is all, else or where it is shipped its `.hsaco`."""
         place = self.path / planned.arch / planned.kernel
-        if emit is Emit.ASM:
+        if emit is Emit.ASM and is_compiled(planned.backend):
             self.copy(entry.output(ASSEMBLY), place.with_name(f"{place.name}.s"))
         else:
             self.copy(entry.output(CODE_OBJECT), place.with_name(f"{place.name}.hsaco"))
@@ -46,7 +46,7 @@ class OutFolder:
         """Every unit's text, and compile_commands.json over them: each as it can be compiled from where it lies."""
         commands = []
         for planned in kernels:
-            if planned.text:
+            if planned.text and is_compiled(planned.backend):
                 source = self.path / "src" / planned.arch / f"{planned.kernel}.hip"
                 commands.append(self._source(source, planned.text, device_job(planned.unit, toolchain)))
         for host in hosts:

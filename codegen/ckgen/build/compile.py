@@ -1,20 +1,25 @@
-"""Jobs that compile units: device code for one arch, host code, and tables of constants."""
+"""Jobs that make units: device code for one arch, compiled or taken as shipped, host code, and tables of constants."""
 
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from ckgen import paths
 from ckgen.build.amd.model import AmdToolchain
+from ckgen.build.amd.pins import Role, pins
 from ckgen.build.flags import Flags, Trait, flags_of
 from ckgen.build.job import Job, Root
+from ckgen.model.backend import Backend
 
 ASSEMBLY = "unit.s"
 CODE_OBJECT = "unit.hsaco"
 OBJECT = "unit.o"
 _SOURCE = "unit.hip"
+_LIST = "unit.txt"
+_TAKE = "build/take_object.py"
 _DEPENDENCIES = "unit.d"
 _LIST_HEADERS = tuple(
     word
@@ -41,8 +46,15 @@ def flags_for(unit: Unit, toolchain: AmdToolchain) -> Flags:
     return flags_of(toolchain.kind.value, unit.backend, unit.module, trait)
 
 
+def is_compiled(backend: str) -> bool:
+    """Whether device code of the backend is compiled; else it is taken as it is shipped, and has no assembly."""
+    return backend != Backend.ASM.value
+
+
 def device_job(unit: Unit, toolchain: AmdToolchain) -> Job:
-    """Assembly from one compile, and the code object that is assembled and linked from it."""
+    """Assembly from one compile, and the code object that is made from it; or the code object that is shipped."""
+    if not is_compiled(unit.backend):
+        return _taking_job(unit, toolchain)
     steps = (
         (*toolchain.device(unit.arch), *_options(unit, toolchain), "-S", "-o", ASSEMBLY, _SOURCE),
         (*toolchain.assemble(unit.arch), "-o", OBJECT, ASSEMBLY),
@@ -50,6 +62,26 @@ def device_job(unit: Unit, toolchain: AmdToolchain) -> Job:
     )
     return _job(unit, toolchain, f"device/{unit.backend}/{unit.module or 'dense'}/{unit.arch}", steps,
                 (ASSEMBLY, CODE_OBJECT))  # fmt: skip
+
+
+def _taking_job(unit: Unit, toolchain: AmdToolchain) -> Job:
+    pin = pins()[Role.CK]
+    wheel, tool = toolchain.prefix / "downloads" / pin.file, paths.package_dir() / _TAKE
+    return Job(
+        label=unit.label,
+        family=f"device/{unit.backend}",
+        text=unit.text,
+        source=_LIST,
+        steps=((sys.executable, "-I", str(tool), str(wheel), _LIST, unit.arch, CODE_OBJECT),),
+        outputs=(CODE_OBJECT,),
+        depfile="",
+        identity=(pin.sha256,),
+        roots=(
+            Root("python", Path(sys.executable)),
+            Root("package", paths.package_dir()),
+            Root("prefix", toolchain.prefix),
+        ),
+    )
 
 
 def host_job(unit: Unit, toolchain: AmdToolchain) -> Job:

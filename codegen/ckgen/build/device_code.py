@@ -8,14 +8,14 @@ from functools import cache
 from typing import Any
 
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
-from ckgen.families.gemm.device.model import DeviceUnit, Use
+from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.backend import Backend
 from ckgen.model.expectation import Expectation
 
-BACKENDS = frozenset({Backend.CK, Backend.CK_TILE})
-"""Whose instances are compiled; the others are no device code, or somebody else's."""
+BACKENDS = frozenset({Backend.CK, Backend.CK_TILE, Backend.ASM})
+"""Whose instances have device code that a build makes or takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,8 @@ class DeviceFamily:
     `unavailable`: why the CK tree cannot make the instance's code for an arch, or None; `splits_unavailable`: why it
     can, but not with K splits. `reachable`: the variants that
     problems reach, by name; `all_variants`: those that any supported problem reaches. `device_unit` holds the given
-    variants, `host_unit` those of every arch. `expected`: what the machine code of a variant must look like.
+    variants, `host_unit` those of every arch. `expected`: what the machine code of a variant must look like. `symbol`:
+    its kernel's name in the code object.
     """
 
     unavailable: Callable[[Instance, str], str | None]
@@ -35,12 +36,15 @@ class DeviceFamily:
     device_unit: Callable[[Instance, Sequence[Any]], DeviceUnit]
     host_unit: Callable[[Instance, Mapping[str, Sequence[Any]]], DeviceUnit]
     expected: Callable[[Instance, str, Any], Expectation]
+    symbol: Callable[[Instance, Any], str] = symbol_of
 
 
 def family_of(instance: Instance) -> DeviceFamily:
     """The kind of the instance."""
     if instance.backend is Backend.CK:
         return _ck()
+    if instance.backend is Backend.ASM:
+        return _asm()
     config = instance.config
     assert isinstance(config, CkTileConfig)
     if config.pipeline is TilePipeline.FLATMM:
@@ -66,6 +70,22 @@ def _ck() -> DeviceFamily:
         ck.device_unit,
         ck_host.host_unit,
         ck_expected.expected,
+    )
+
+
+@cache
+def _asm() -> DeviceFamily:
+    from ckgen.families.gemm.device import asm
+
+    return DeviceFamily(
+        asm.unavailable,
+        _none,
+        asm.reachable,
+        asm.all_variants,
+        asm.device_unit,
+        asm.host_unit,
+        asm.expected,
+        asm.symbol,
     )
 
 

@@ -1,4 +1,4 @@
-"""The kernels that tuning tables name and ckgen builds: each name once per arch, with every problem that chose it."""
+"""The kernels that tuning tables name and ckgen compiles: each name once per arch, with every problem that chose it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Found:
 
 
 def named_kernels(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> tuple[NamedKernel, ...]:
-    """Every kernel that the tables of `options` name for a library that ckgen generates, by module, name and arch.
+    """Every kernel that the tables of `options` name for a library that ckgen compiles, by module, name and arch.
 
     Only `tuning`, `module`, `ops`, `assume_gfx` and the archs of `targets` are looked at. InputError for tables that
     are wrong, names that do not parse among it; rows without a known arch name nothing.
@@ -60,7 +60,7 @@ def named_kernels(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> tuple[
     found: dict[tuple[str, str, str, str], _Found] = {}
     for row in loaded.rows:
         target = row.target
-        if target is None or target.gfx not in archs or not identifier.is_generated(row):
+        if target is None or target.gfx not in archs or not identifier.is_compiled(row):
             continue
         if wanted is not None and target.gfx not in wanted:
             continue

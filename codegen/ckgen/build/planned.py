@@ -9,7 +9,7 @@ from typing import Any
 from ckgen.build.compile import Unit
 from ckgen.build.device_code import family_of, variants_of
 from ckgen.emit.device import render_device_unit
-from ckgen.families.gemm.device.model import Use, symbol_of
+from ckgen.families.gemm.device.model import Use
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.expectation import Expectation
 
@@ -18,7 +18,8 @@ from ckgen.model.expectation import Expectation
 class Planned:
     """`kernel` is the instance's name, `signature` its canonical signature, `table_name` empty where no table names it.
 
-    `text` is the device unit, empty where the kernel is `unavailable` on the arch; `expected` has every symbol of it.
+    `text` is the device unit, of a shipped kernel the list of its code objects, empty where the kernel is `unavailable`
+    on the arch; `expected` has every symbol of it.
     `splits_unavailable` is why problems that ask for K splits are refused, empty where none asks or all is well.
     """
 
@@ -92,7 +93,7 @@ def plan_kernel(instance: Instance, arch: str, uses: Iterable[Use]) -> Planned:
             reason = "no problem of the tables reaches a kernel of it"
         else:
             text = render_device_unit(family.device_unit(instance, variants))
-            expected = tuple((symbol_of(instance, v), family.expected(instance, arch, v)) for v in variants)
+            expected = tuple((family.symbol(instance, v), family.expected(instance, arch, v)) for v in variants)
     return Planned(
         kernel=instance.name,
         id=instance.id,

@@ -70,6 +70,7 @@ def command(**params: Any) -> int:
     from ckgen.build.artefacts import Emit
     from ckgen.build.build import BuildRequest, build
     from ckgen.build.cache import Cache, default_cache
+    from ckgen.build.device_code import BACKENDS
     from ckgen.build.launcher import launcher_for
     from ckgen.build.pool import default_limits
     from ckgen.build.progress import ProgressLine
@@ -77,9 +78,10 @@ def command(**params: Any) -> int:
     from ckgen.specs.archs import load_archs
 
     archs = load_archs()
-    backends = backends_of(params["backends"]) or frozenset({"ck", "ck_tile"})
-    if not backends & {"ck", "ck_tile"}:
-        raise UsageError("--backend: only ck and ck_tile are compiled here")
+    buildable = frozenset(map(str, BACKENDS))
+    backends = backends_of(params["backends"]) or buildable
+    if not backends & buildable:
+        raise UsageError(f"--backend: only {', '.join(sorted(buildable))} are built here")
     toolchain = load(params["prefix"])
     globs = tuple(params["kernels"])
     options = PlanOptions(

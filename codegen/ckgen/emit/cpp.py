@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ckgen.families.gemm.config import (
-    CkBlockScaleConfig,
-    CkPreshuffledConfig,
-    CkRowwiseConfig,
-    CkTileConfig,
-    GemmConfig,
-    HostConfig,
-)
+from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
@@ -123,15 +116,15 @@ def pack(value: GemmSignature) -> int:
 def twin_config(config: GemmConfig, constraints: Constraints) -> str:
     """A ckgen::TwinConfig: the Config as its host twin honours it; all zero for a host instance.
 
-    Its K tile is what splits of K are whole multiples of, where that is smaller than the Config's.
+    Splits are added to C, as every GPU kernel does it (mode 2). The K tile is what splits of K are whole multiples of,
+    where that is smaller than the Config's.
     """
     if isinstance(config, HostConfig):
         return "{0, 0, 0, 0, false, false, false}"
     macro = config.macro_tile
     pads = _pads(config)
-    mode = 2 if isinstance(config, CkRowwiseConfig | CkBlockScaleConfig | CkPreshuffledConfig | CkTileConfig) else 0
     step = constraints.split_grain or macro.k
-    return f"{{{macro.m}, {macro.n}, {step}, {mode}, {', '.join(boolean(pad) for pad in pads)}}}"
+    return f"{{{macro.m}, {macro.n}, {step}, 2, {', '.join(boolean(pad) for pad in pads)}}}"
 
 
 def host_config(config: GemmConfig, isa: str | None) -> str:
@@ -143,7 +136,7 @@ def host_config(config: GemmConfig, isa: str | None) -> str:
 
 
 def _pads(config: GemmConfig) -> tuple[bool, bool, bool]:
-    """Classic CK pads M, N and K by the problem's own needs; ck_tile says it in its Config."""
+    """Classic CK and assembly kernels pad M, N and K by the problem's own needs; ck_tile says it in its Config."""
     if isinstance(config, CkTileConfig):
         return (config.pad_m, config.pad_n, config.pad_k)
     return (True, True, True)

@@ -48,7 +48,7 @@ def _kernel_set() -> Schema:
         "op": {"const": "gemm"},
         "name": text,
         "signatures": texts,
-        "backend": {"enum": ["ck", "ck_tile", "host"]},
+        "backend": {"enum": ["asm", "ck", "ck_tile", "host"]},
         "targets": {"description": 'Arch names, or "*" for all', **texts},
         "kernels": {"description": "Kernel names of the module's tables", **texts},
         "configs": {

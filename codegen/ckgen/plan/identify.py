@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from ckgen.families.gemm.asm_config import ASM, AsmConfig
+from ckgen.families.gemm.asm_kernels import asm_kernel_of
 from ckgen.families.gemm.grammar import Identified, describe_grammar, identify
 from ckgen.families.gemm.modules import GemmModule
-from ckgen.families.gemm.signature import GemmSignature, signatures_of_row
+from ckgen.families.gemm.signature import GemmSignature, parse_canonical, signatures_of_row
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.dtype import Fp8Flavour
@@ -30,18 +33,22 @@ class Identifier:
 
     modules: Mapping[str, GemmModule]
     archs: Mapping[str, ArchSpec]
-    _signatures: dict[tuple[str, Discriminators, Fp8Flavour | None], tuple[int, Signatures]] = field(
-        default_factory=dict
+    _signatures: dict[tuple[str, Discriminators, Fp8Flavour | None, GemmSignature | None], tuple[int, Signatures]] = (
+        field(default_factory=dict)
     )
     _kernels: dict[tuple[str, str, str], Identified | None] = field(default_factory=dict)
 
     def signatures(self, row: TunedRow) -> tuple[int, Signatures]:
-        """What the row stands for, and a small number that is equal exactly for equal answers."""
+        """What the row stands for, and a small number that is equal exactly for equal answers.
+
+        A shipped kernel computes one signature: a row that names one stands for no other.
+        """
         flavour = self._flavour(row.target)
-        key = (row.module, row.discriminators, flavour)
+        only = self._shipped(row)
+        key = (row.module, row.discriminators, flavour, only)
         known = self._signatures.get(key)
         if known is None:
-            found = signatures_of_row(row.module, row.discriminators, flavour)
+            found = (only,) if only else signatures_of_row(row.module, row.discriminators, flavour)
             number = next((n for n, same in self._signatures.values() if same == found), len(self._signatures))
             known = self._signatures[key] = (number, found)
         return known
@@ -61,9 +68,13 @@ class Identifier:
                 parts[number] = (*parts.get(number, ()), (index, tuple(shared)))
         return parts
 
-    def is_generated(self, row: TunedRow) -> bool:
-        """Whether ckgen builds the kernels of the row's library."""
+    def is_compiled(self, row: TunedRow) -> bool:
+        """Whether ckgen compiles the kernels of the row's library."""
         return row.library in self.modules[row.module].module.generated
+
+    def is_generated(self, row: TunedRow) -> bool:
+        """Whether ckgen compiles the kernels of the row's library, or AMD ships the row's own kernel."""
+        return self.is_compiled(row) or self._shipped(row) is not None
 
     def kernel(self, row: TunedRow) -> Identified | None:
         """What the kernel's name spells; None where it does not parse."""
@@ -71,6 +82,22 @@ class Identifier:
         if key not in self._kernels:
             self._kernels[key] = identify(*key)
         return self._kernels[key]
+
+    def _shipped(self, row: TunedRow) -> GemmSignature | None:
+        """What the row's kernel computes if AMD ships it; None where not, or not for the row's arch and types."""
+        if row.library != ASM or row.target is None:
+            return None
+        kernel = self.kernel(row)
+        if kernel is None or not isinstance(kernel.config, AsmConfig):
+            return None
+        shipped = asm_kernel_of(kernel.config)
+        if shipped.on(row.target.gfx) is None:
+            return None
+        with suppress(UsageError):
+            computed = parse_canonical(shipped.signature)
+            if computed in signatures_of_row(row.module, row.discriminators, self._flavour(row.target)):
+                return computed
+        return None
 
     def _flavour(self, target: Target | None) -> Fp8Flavour | None:
         arch = self.archs.get(target.gfx) if target is not None else None

@@ -21,7 +21,10 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One archive of the index; `unpack` names its files, or folders with a slash at the end."""
+    """One archive of the index; `unpack` names its files, or folders with a slash at the end.
+
+    `kept`: the archive itself stays among the downloads, as builds take shipped code objects from it.
+    """
 
     role: Role
     name: str
@@ -30,6 +33,7 @@ class Pin:
     sha256: str
     unpack: tuple[str, ...]
     optional: bool
+    kept: bool = False
 
     @property
     def folder(self) -> str:
@@ -55,6 +59,7 @@ def pins() -> dict[Role, Pin]:
             sha256=entry["sha256"],
             unpack=tuple(entry["unpack"]),
             optional=entry.get("optional", False),
+            kept=entry.get("kept", False),
         )
         for entry in entries
     ]

@@ -71,10 +71,13 @@ def prepare_rocm(prefix: Path, rocm: Path, ck: Path | None, say: Callable[[str],
 def _package(pin: Pin, prefix: Path, say: Callable[[str], None]) -> list[str]:
     package = unpacking.unpacked(pin, prefix)
     damage = package.damage() if package is not None else None
-    if package is not None and damage is None:
+    intact = package is not None and damage is None
+    if intact and (not pin.kept or (prefix / _DOWNLOADS / pin.file).is_file()):
         return []
     say(f"{pin.name} {pin.version}: downloading")
     archive = fetching.fetch(pin, prefix / _DOWNLOADS)
+    if intact:
+        return [f"downloaded {pin.name} {pin.version}"]
     say(f"{pin.name} {pin.version}: unpacking")
     unpacking.unpack(pin, archive, prefix)
     return [f"{'mended' if damage else 'unpacked'} {pin.name} {pin.version}{f': {damage}' if damage else ''}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from ckgen.families.gemm.asm_config import AsmConfig
 from ckgen.model.config import Tile
 
 Ints2 = tuple[int, int]
@@ -269,7 +270,7 @@ class HostConfig:
         return f"{self.mr}x{self.nr}_{self.mc}x{self.nc}x{self.kc}_t{self.threads}"
 
 
-GemmConfig = CkConfig | CkTileConfig | HostConfig
+GemmConfig = CkConfig | CkTileConfig | AsmConfig | HostConfig
 
 
 def _x(values: tuple[int, ...]) -> str:

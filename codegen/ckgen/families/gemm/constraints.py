@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cache
 
 from ckgen.families.gemm import ck_tile_geometry as geometry
+from ckgen.families.gemm.asm_config import AsmConfig
+from ckgen.families.gemm.asm_kernels import asm_kernel_of
 from ckgen.families.gemm.config import (
     CkBlockScaleConfig,
     CkPreshuffledConfig,
@@ -41,6 +43,8 @@ def constraints_of(signature: GemmSignature, config: GemmConfig) -> Constraints:
         return _counted(signature, _preshuffled(signature, config))
     if isinstance(config, CkTileConfig):
         return _ck_tile(signature, config)
+    if isinstance(config, AsmConfig):
+        return _counted(signature, _asm(config))
     return Constraints()
 
 
@@ -83,6 +87,15 @@ def _preshuffled(signature: GemmSignature, config: CkPreshuffledConfig) -> Const
         return Constraints(n_multiple=tile.n, k_multiple=tile.k, min_k=_main_loop_k(config.pipeline, 2, tile.k))
     under_way = 3 if config.pipeline == 2 else 2
     return _with_atomic_split(Constraints(n_multiple=tile.n, k_multiple=tile.k, min_k=under_way * tile.k + 1), tile.k)
+
+
+def _asm(config: AsmConfig) -> Constraints:
+    """As asm_kinds.json says; splits are added to C and take whole K steps."""
+    kernel = asm_kernel_of(config)
+    found = Constraints(n_multiple=kernel.n_multiple, k_multiple=kernel.k_multiple, min_k=kernel.min_k)
+    if kernel.max_splits == 1:
+        return found
+    return replace(_with_atomic_split(found, config.tile.k), max_k_batch=kernel.max_splits)
 
 
 def _counted(signature: GemmSignature, found: Constraints) -> Constraints:

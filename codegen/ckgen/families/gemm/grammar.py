@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.gemm.asm_config import ASM, AsmConfig
+from ckgen.families.gemm.asm_kernels import asm_kernel_of, asm_kernels
 from ckgen.families.gemm.config import (
     CkBlockScaleConfig,
     CkPreshuffledConfig,
@@ -41,7 +43,7 @@ _PIECE = re.compile(
 class Identified:
     """What a kernel name says: the Config and who builds it."""
 
-    config: NamedConfig
+    config: NamedConfig | AsmConfig
     backend: Backend
 
 
@@ -153,7 +155,13 @@ def grammars() -> tuple[Grammar, ...]:
 
 @cache
 def identify(module: str, library: str, kernel_name: str) -> Identified | None:
-    """What a kernel name says in a table of `module`; None if it has no form of that module and library."""
+    """What a kernel name says in a table of `module`; None if it has no form of that module and library.
+
+    Names of the library `asm` have no form: known are those of the kernels that AMD ships for the module.
+    """
+    if library == ASM:
+        shipped = asm_kernels().get(kernel_name)
+        return Identified(shipped.config, Backend.ASM) if shipped is not None and shipped.module == module else None
     for grammar in grammars():
         if module in grammar.modules and library == grammar.library:
             config = grammar.parse(kernel_name)
@@ -170,8 +178,11 @@ def fits(kernel_name: str) -> frozenset[str]:
     )
 
 
-def table_name(module: str, config: NamedConfig) -> str | None:
+def table_name(module: str, config: NamedConfig | AsmConfig) -> str | None:
     """The name that a table of `module` gives to `config`; None if it has no name there."""
+    if isinstance(config, AsmConfig):
+        shipped = asm_kernel_of(config)
+        return shipped.symbol if shipped.module == module else None
     names = (grammar.format(config) for grammar in grammars() if module in grammar.modules)
     return next((name for name in names if name is not None), None)
 

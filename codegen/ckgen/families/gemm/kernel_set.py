@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ckgen.families.gemm.asm_config import ASM
 from ckgen.families.gemm.config import GemmConfig
 from ckgen.families.gemm.config_space import config_products
 from ckgen.families.gemm.grammar import describe_grammar, grammars, identify
@@ -23,7 +24,9 @@ from ckgen.specs.archs import load_archs
 
 _KEYS = ("op", "name", "signatures", "backend", "targets", "kernels", "configs")
 _REQUIRED = ("op", "name", "signatures", "backend", "targets")
-_BACKENDS = (Backend.CK, Backend.CK_TILE, Backend.HOST)
+_BACKENDS = (Backend.ASM, Backend.CK, Backend.CK_TILE, Backend.HOST)
+_NAMED = (Backend.ASM, Backend.CK)
+"""Those whose kernels a set can only name."""
 SHIPPED = ("default", "ci", "full")
 
 
@@ -168,8 +171,8 @@ class _Reader:
             if config is not None:
                 yield config, str(item.value), item.location
         for block in fields["configs"].items() if "configs" in fields else []:
-            if backend is Backend.CK:
-                self._say("K005", block, "backend ck takes 'kernels' by their table names, not 'configs'")
+            if backend in _NAMED:
+                self._say("K005", block, f"backend {backend} takes 'kernels' by their table names, not 'configs'")
                 return
             for config in config_products(backend, block, self._once):
                 yield config, "", block.location
@@ -179,7 +182,7 @@ class _Reader:
         if module is None:
             self._say("K007", item, f"{signature} has no kernel tables: give 'configs'")
             return None
-        for library in sorted({grammar.library for grammar in grammars()}):
+        for library in sorted({ASM, *(grammar.library for grammar in grammars())}):
             identified = identify(module, library, name)
             if identified is not None and identified.backend is backend:
                 return identified.config

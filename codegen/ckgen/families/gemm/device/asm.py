@@ -1,0 +1,97 @@
+"""Kernels that AMD ships as device code: the code objects to take, the host unit, what the machine code must be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ckgen.families.gemm.asm_config import AsmConfig
+from ckgen.families.gemm.asm_kernels import AsmKernel, asm_kernel_of
+from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol
+from ckgen.families.gemm.device.variant import cpp_bool
+from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.instance import Instance
+from ckgen.model.arch import ArchSpec
+from ckgen.model.expectation import Expectation
+from ckgen.specs import load_arch
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ShippedVariant:
+    """A code object holds one kernel."""
+
+    name: str = "shipped"
+
+
+def unavailable(instance: Instance, arch: str) -> str | None:
+    """Why there is no code object for an arch; None where there is one."""
+    kernel = _kernel(instance)
+    return None if kernel.on(arch) else f"{kernel.config.name} is shipped for {', '.join(kernel.archs)} only"
+
+
+def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[ShippedVariant, ...]:
+    """Every problem reaches the one kernel."""
+    return all_variants(instance)
+
+
+def all_variants(instance: Instance) -> tuple[ShippedVariant, ...]:
+    """The one kernel."""
+    return (ShippedVariant(),)
+
+
+def symbol(instance: Instance, variant: ShippedVariant) -> str:
+    """The name that the code object gives its kernel."""
+    return _kernel(instance).symbol
+
+
+def device_unit(instance: Instance, variants: Sequence[ShippedVariant]) -> DeviceUnit:
+    """The list of code objects to take: arch, file in the wheel, sha256."""
+    kernel = _kernel(instance)
+    objects = [{"arch": one.arch, "path": one.path, "sha256": one.sha256} for one in kernel.objects]
+    return DeviceUnit("device/asm_objects.txt.j2", {"instance": instance.name, "objects": objects}, (kernel.symbol,))
+
+
+def host_unit(instance: Instance, variants: Mapping[str, Sequence[ShippedVariant]]) -> DeviceUnit:
+    """The host unit for the archs of `variants`."""
+    kernel, prepare = _kernel(instance), prepare_symbol(instance.id)
+    values = {
+        "instance": instance.name,
+        "prepare": prepare,
+        "kind": kernel.config.kind,
+        "symbol": kernel.symbol,
+        "tile": [kernel.config.tile.m, kernel.config.tile.n],
+        "block": kernel.objects[0].block,
+        "splits": cpp_bool(kernel.max_splits > 1),
+    }
+    return DeviceUnit("device/asm_host.cpp.j2", values, (prepare,))
+
+
+def expected(instance: Instance, arch: str, variant: ShippedVariant) -> Expectation:
+    """The signature's matrix instructions, a whole number of K steps; LDS as the arch has it, no scratch, no spills."""
+    spec = load_arch(arch)
+    return Expectation(
+        steps=_steps(instance, spec), copies=0, lds_bytes=spec.lds_bytes, scratch_bytes=0, spills=0, waves_per_simd=1
+    )
+
+
+def _steps(instance: Instance, arch: ArchSpec) -> tuple[tuple[str, int], ...]:
+    """Every instruction of the arch in the signature's types that divides a wave's share of the tile."""
+    signature, found = instance.signature, _kernel(instance).on(arch.name)
+    assert found is not None, "an instance is not planned for an arch that it is unavailable on"
+    tile, waves = instance.config.macro_tile, found.block // arch.wave_size
+    share, rest = divmod(tile.m * tile.n * tile.k, waves)
+    assert rest == 0
+    return tuple(
+        (row.mnemonic, share // row.macs)
+        for row in arch.matrix_instructions
+        if (row.a, row.b, row.acc) == (signature.a, signature.b, signature.acc)
+        and row.scaled == (signature.quant is Quant.MX)
+        and row.blocks == 1
+        and share % row.macs == 0
+    )
+
+
+def _kernel(instance: Instance) -> AsmKernel:
+    config = instance.config
+    assert isinstance(config, AsmConfig), f"{instance.name} is no shipped kernel"
+    return asm_kernel_of(config)
