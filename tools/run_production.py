@@ -157,6 +157,7 @@ def _write(folder: Path, ran: dict[str, Any]) -> None:
 def _not_run(kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
     """By arch, folder and reason."""
     run = {kernel for one in kinds.values() for kernel in one["kernels"]}
+    described = {str(file) for kind in KINDS.values() for file in kind.files(production_wheel())}
     counts: Counter[tuple[str, str, str]] = Counter()
     wheels = sorted((load().prefix / "downloads").glob("amd_aiter-*.whl"))
     for name in zipfile.ZipFile(wheels[0]).namelist():
@@ -166,7 +167,8 @@ def _not_run(kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
         arch, _, rest = path.partition("/")
         stem = rest.rpartition("/")[2]
         folder = rest.partition("/")[0] if "/" in rest else stem.partition("_")[0]
-        why = next((why for start, why in WHY_NOT.items() if stem.startswith(start)), "not described")
+        left_out = "of a kind that was left out" if path in described else "no kind describes it"
+        why = next((why for start, why in WHY_NOT.items() if stem.startswith(start)), left_out)
         counts[arch, folder, why] += 1
     return [{"arch": a, "folder": f, "why": w, "kernels": n} for (a, f, w), n in sorted(counts.items())]
 
