@@ -1,6 +1,6 @@
 """Take the assembly GEMM kernels of the pinned amd-aiter wheel into families/gemm/asm_kernels.json.
 
-usage: record_asm_kernels.py [WHEEL]   (default: the one that `ckgen toolchain amd` downloaded)
+usage: record_asm_kernels.py [WHEEL [OUT]]   (default: the wheel that `ckgen toolchain amd` downloaded)
 
 Facts only: names and tiles from the wheel's tables, digests and resources from its code objects.
 """
@@ -24,6 +24,7 @@ from ckgen.build.inspect.code_object import Source, read_code_object
 from ckgen.families.gemm import asm_kernels
 
 _ROOT = "aiter_meta/hsa"
+_RECORDED = Path(asm_kernels.__file__).with_suffix(".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def code_object(wheel: zipfile.ZipFile, arch: str, path: str, symbol: str) -> di
     }
 
 
-def main(file: Path | None) -> None:
+def main(file: Path | None = None, place: Path = _RECORDED) -> None:
     pin = pins()[Role.CK]
     file = file or load().prefix / "downloads" / pin.file
     if hashlib.sha256(file.read_bytes()).hexdigest() != pin.sha256:
@@ -103,9 +104,8 @@ def main(file: Path | None) -> None:
         "sha256": pin.sha256,
     }
     text = json.dumps(head, indent=2).removesuffix("\n}")
-    place = Path(asm_kernels.__file__).with_suffix(".json")
     place.write_text(f'{text},\n  "kernels": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    main(*map(Path, sys.argv[1:]))
