@@ -57,20 +57,7 @@ def _object(source: Path, compiler: list[str], flags: list[str], identity: str, 
         digest.update(f"{name}\0{text}\0".encode())
     made = folder / f"{source.stem}-{digest.hexdigest()[:16]}.o"
     if not made.exists():
-        try:
-            _make([*compiler, *flags, "-c", str(source)], made)
-        except UsageError as error:  # DEV-ONLY: remove before release
-            if os.environ.get("CKGEN_EMULATOR_DEV") != "1":
-                raise
-            import sys
-
-            print("left out:", source.name, str(error).splitlines()[1:3], file=sys.stderr)
-            older = sorted(folder.glob(f"{source.stem}-*.o"), key=lambda one: one.stat().st_mtime)
-            if older:
-                return older[-1]
-            empty = folder / f"{source.stem}-empty.o"
-            subprocess.run([*compiler, "-c", "-x", "c++", "/dev/null", "-o", str(empty)], check=True)
-            return empty
+        _make([*compiler, *flags, "-c", str(source)], made)
     return made
 
 
