@@ -26,10 +26,11 @@ from ckgen.emulator.production.wheel import KernelFile, Wheel
 
 _THREADS = 256
 _NAME = re.compile(
-    r"bwd_hd(?P<size>\d+)_(?P<type>bf16|fp16)_(?P<mask>causal_br_|causal_)?a(?P<add>16|32)"
+    r"bwd_hd(?P<size>\d+)(?:_hd(?P<values>\d+))?_(?P<type>bf16|fp16)_(?P<mask>causal_br_|causal_)?a(?P<add>16|32)"
     r"(?:_rt(?:ne|na|z))?(?:_(?P<pad>pssk|psskddv|pddv))?$"
 )
 _KEYS = {64: 192, 128: 192, 192: 64}
+_KEYS_OF_GFX950 = {128: 256, 192: 192}
 """Keys of a workgroup, by head size (FmhaBwdV3Ts)."""
 
 
@@ -102,6 +103,35 @@ class PaddedArguments(_Tensors):
     row_dv: U32 = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gfx950Arguments(WholeArguments):
+    """Of gfx950's own kernels; strides in bytes. `starts`: of sequences of unequal length."""
+
+    keys: U32 = 0
+    size: U32 = 0
+    value_size: U32 = 0
+    heads: U32 = 0
+    head_v: U32 = 0
+    batch_v: U32 = 0
+    row_v: U32 = 0
+    head_do: U32 = 0
+    batch_do: U32 = 0
+    row_do: U32 = 0
+    head_dk: U32 = 0
+    batch_dk: U32 = 0
+    head_dv: U32 = 0
+    batch_dv: U32 = 0
+    row_dv: U32 = 0
+    head_log_sums: U32 = 0
+    query_starts: Pointer = None
+    key_starts: Pointer = None
+    query_starts_padded: Pointer = None
+    key_starts_padded: Pointer = None
+    most_queries: U32 = 0
+    mask_x: U32 = 0
+    mask_y: U32 = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Queries, keys, and heads of each."""
@@ -115,9 +145,12 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What a kernel's name says; `pad`: which tails it allows."""
+    """What a kernel's name says; `pad`: which tails it allows; `keys`: of a workgroup."""
 
     size: int
+    value_size: int
+    own: bool  # gfx950's own
+    keys: int
     dtype: np.dtype[Any]
     causal: bool
     from_last: bool
@@ -132,7 +165,25 @@ def _form(file: KernelFile) -> _Form:
     dtype, mask = BF16 if found["type"] == "bf16" else FP16, found["mask"] or ""
     pad = found["pad"] or ""
     to = to_float16(dtype) * (2 if "_rtz" in file.stem else 1)
-    return _Form(int(found["size"]), dtype, mask != "", mask == "causal_br_", found["add"] == "32", pad, to)
+    size = int(found["size"])
+    own = _is_own(file)
+    return _Form(
+        size=size,
+        value_size=int(found["values"] or size),
+        own=own,
+        keys=(_KEYS_OF_GFX950 if own else _KEYS)[size],
+        dtype=dtype,
+        causal=mask != "",
+        from_last=mask == "causal_br_",
+        in_fp32=found["add"] == "32",
+        pad=pad,
+        to=to,
+    )
+
+
+def _is_own(file: KernelFile) -> bool:
+    """gfx950 has kernels of its own for heads of 128 with padding, and of 192 with values of 128."""
+    return file.arch == "gfx950" and ("_hd128_" in file.stem and "_rt" not in file.stem)
 
 
 def _problems(file: KernelFile) -> Mapping[str, Problem]:
@@ -145,12 +196,12 @@ def _problems(file: KernelFile) -> Mapping[str, Problem]:
 def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
     form = _form(file)
     batch, heads, size = problem.batch, problem.heads, form.size
-    of_queries, of_keys = (batch, problem.queries, heads, size), (batch, problem.keys, problem.heads_k, size)
-    q, do = (normal(generator, of_queries, form.dtype) for _ in range(2))
-    k, v = (normal(generator, of_keys, form.dtype) for _ in range(2))
+    of_queries, of_keys = (batch, problem.queries, heads), (batch, problem.keys, problem.heads_k)
+    q, do = (normal(generator, (*of_queries, last), form.dtype) for last in (size, form.value_size))
+    k, v = (normal(generator, (*of_keys, last), form.dtype) for last in (size, form.value_size))
     expected = _gradients(form, problem, *(wide(one) for one in (q, k, v, do)))
-    dk, dv = (np.empty((batch, problem.keys, heads, size), form.dtype) for _ in range(2))
-    dq, exact_dq, bound_dq = _dq(form, of_queries, expected)
+    dk, dv = (np.empty((batch, problem.keys, heads, last), form.dtype) for last in (size, form.value_size))
+    dq, exact_dq, bound_dq = _dq(form, q.shape, expected)
     tensors = {
         "dq": dq, "dk": dk, "dv": dv, "q": q, "k": k, "v": v, "do": do, "log_sums": expected.log_sums,
         "d": expected.d, "scale": 1 / math.sqrt(size), "log2e": math.log2(math.e),
@@ -160,35 +211,33 @@ def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator)
         Output("dk", dk, expected.dk, expected.of_dk),
         Output("dv", dv, expected.dv, expected.of_dv),
     )
-    tiles = -(-problem.keys // _KEYS[size])
+    tiles = -(-problem.keys // form.keys)
     grid = (-(-tiles // 2) if form.causal else tiles, heads, batch)
-    arguments = _arguments(form, problem, tensors, q, k, dk)
+    arguments = _arguments(form, problem, tensors)
     return Launch(grid, _THREADS, arguments, (q, k, v, do, expected.log_sums, expected.d), outputs)
 
 
-def _arguments(
-    form: _Form, problem: Problem, tensors: dict[str, Any], q: NDArray[Any], k: NDArray[Any], dk: NDArray[Any]
-) -> bytes:
+def _arguments(form: _Form, problem: Problem, tensors: dict[str, Any]) -> bytes:
     ratio = problem.heads // problem.heads_k
-
-    def strides(array: NDArray[Any], name: str) -> dict[str, Any]:
-        return {f"head_{name}": array.strides[2], f"batch_{name}": array.strides[0], f"row_{name}": array.strides[1]}
-
+    strides: dict[str, Any] = {}
+    for name in ("q", "k", "v", "do", "dk", "dv"):
+        batch, row, head, _ = tensors[name].strides
+        strides |= {f"head_{name}": head, f"batch_{name}": batch, f"row_{name}": row}
+    sizes: dict[str, Any] = {"keys": problem.keys, "size": form.size, "heads": problem.heads}
+    common = {**tensors, "ratio": ratio, "queries": problem.queries}
+    tile = form.keys * strides["row_k"]
+    if form.own:
+        head_log_sums = tensors["log_sums"].strides[1]
+        return Gfx950Arguments(
+            **common, **strides, **sizes, stride_tile=tile, value_size=form.value_size, head_log_sums=head_log_sums,
+            most_queries=problem.queries,
+        ).pack()  # fmt: skip
     if form.pad.startswith("pssk"):
-        of_all = strides(q, "q") | strides(k, "k") | strides(k, "v") | strides(q, "do")
-        of_all |= strides(dk, "dk") | strides(dk, "dv")
-        sizes: dict[str, Any] = {
-            "queries": problem.queries,
-            "keys": problem.keys,
-            "size": form.size,
-            "heads": problem.heads,
-        }
-        return PaddedArguments(**tensors, ratio=ratio, **sizes, **of_all).pack(slot=8)
-    whole = strides(q, "q") | strides(k, "k") | {"row_dk": dk.strides[1], "queries": problem.queries}
-    whole |= {"stride_tile": _KEYS[form.size] * k.strides[1], "ratio": ratio}
+        return PaddedArguments(**common, **strides, **sizes).pack(slot=8)
+    whole = {name: strides[name] for name in ("head_q", "batch_q", "row_q", "head_k", "batch_k", "row_k", "row_dk")}
     if form.pad == "pddv":
-        return WholeRowsArguments(**tensors, **whole, size=form.size).pack()
-    return WholeArguments(**tensors, **whole).pack()
+        return WholeRowsArguments(**common, **whole, stride_tile=tile, size=form.size).pack()
+    return WholeArguments(**common, **whole, stride_tile=tile).pack()
 
 
 def _dq(form: _Form, shape: tuple[int, ...], expected: _Gradients) -> tuple[NDArray[Any], Float, Float]:
@@ -234,7 +283,7 @@ def _gradients(form: _Form, problem: Problem, q: Float, k: Float, v: Float, do: 
     dp = np.einsum("bqhd,bkhd->bhqk", do, repeated_v)
     ds = p * (dp - d[..., None])
     # fp32 sums in the logits and dP, whose errors p and p · (dP - D) carry on; dS may come from p that is rounded
-    of_dp = form.size * FLOAT32 * np.einsum("bqhd,bkhd->bhqk", np.abs(do), np.abs(repeated_v))
+    of_dp = form.value_size * FLOAT32 * np.einsum("bqhd,bkhd->bhqk", np.abs(do), np.abs(repeated_v))
     of_p = p * (form.size * FLOAT32 * 8 + 2.0**-16)
     to, tiny = form.to, float(np.finfo(FP16).smallest_subnormal) if form.dtype == FP16 else 0.0
     of_ds = 2 * to * np.abs(ds) + tiny + p * of_dp + of_p * np.abs(dp - d[..., None]) + 2.0**-20 * p
@@ -247,7 +296,7 @@ def _gradients(form: _Form, problem: Problem, q: Float, k: Float, v: Float, do: 
     of_dq = np.einsum("bhqk,bkhd->bhqd", of_ds + FLOAT32 * problem.keys * np.abs(ds), np.abs(repeated_k)) * scale
     of_dk = np.einsum("bhqk,bqhd->bkhd", of_ds + sums_of * np.abs(ds), np.abs(q)) * scale + 2 * to * np.abs(dk) + tiny
     of_dv = np.einsum("bhqk,bqhd->bkhd", (to + sums_of) * p + tiny + of_p, np.abs(do)) + 2 * to * np.abs(dv) + tiny
-    each = _KEYS[form.size]
+    each = form.keys
     parts = (
         np.einsum("bhqk,bkhd->bhqd", ds[..., at : at + each], repeated_k[:, at : at + each])
         for at in range(0, problem.keys, each)
@@ -260,10 +309,10 @@ def _gradients(form: _Form, problem: Problem, q: Float, k: Float, v: Float, do: 
 
 
 def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
-    """gfx950 has other arguments where it has kernels of its own: hd128 with padding, and hd192 with values of 128."""
+    """gfx950's own kernels only where they add in fp32: else another kernel unshuffles dQ."""
     of_both = (file for arch in ("gfx942", "gfx950") for file in wheel.files(arch, "fmha_v3_bwd"))
     found = (file for file in of_both if _NAME.match(file.stem))
-    return tuple(file for file in found if file.arch == "gfx942" or "_hd128_" not in file.stem)
+    return tuple(file for file in found if not (_is_own(file) and "_a16_" in file.stem))
 
 
 KIND = Kind("fmha_v3_bwd", "attention's gradients, one kernel for dQ, dK and dV", _files, _problems, _prepare)
