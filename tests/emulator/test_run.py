@@ -130,8 +130,11 @@ def test_waiting_for_one_that_cannot_be_resident_is_found(seed: int) -> None:
     assert flag[0] == 0
 
 
-def test_a_limit_of_instructions_ends_an_endless_loop() -> None:
-    run = launch(kernel("again:\ns_branch again", ARCH), ARCH, [1], 64, b"", Options(most_instructions=100_000))
+@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("body", ["s_nop 0", "s_barrier"])
+def test_a_limit_of_instructions_ends_an_endless_loop(body: str, seed: int) -> None:
+    options = Options(most_instructions=100_000, seed=seed)
+    run = launch(kernel(f"again:\n{body}\ns_branch again", ARCH), ARCH, [1], 128, b"", options)
     assert [one.rule for one in run.findings] == ["no_progress"]
     assert "instructions" in run.findings[0].what
 

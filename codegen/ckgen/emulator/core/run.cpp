@@ -92,6 +92,8 @@ class Crew {
     const std::uint64_t seed = launch_.options.seed;
     const std::uint64_t rounds = launch_.options.turn != 0 ? 1 : std::numeric_limits<std::uint64_t>::max();
     std::uint64_t left = seed == 0 ? rounds : 1 + random_() % 8;
+    const std::uint64_t enough =
+        instructions_ + turn() * group.waves.size();  // waves that meet all the time never turn
     bool moved = true;
     while (moved && left-- != 0 && !launch_.stop.load(std::memory_order_relaxed)) {
       moved = false;
@@ -103,7 +105,9 @@ class Crew {
         const std::uint64_t before = wave.executed;
         step(wave, seed == 0 ? turn() : kAdversary[random_() % std::size(kAdversary)], alone);
         instructions_ += wave.executed - before;
-        if (seed == 0 && wave.status == WaveStatus::ready) left = std::min<std::uint64_t>(left, 1);
+        if (seed == 0 && (wave.status == WaveStatus::ready || instructions_ > enough)) {
+          left = std::min<std::uint64_t>(left, 1);
+        }
         moved = moved || wave.executed != before;
       }
       if (release(group)) moved = true;
