@@ -219,7 +219,7 @@ def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
 
 def _in_tables(stem: str) -> bool:
     if "_blockscaleFp8_" in stem:
-        return True
+        return "vs_" in stem
     return "_vs_" in stem and not any(one in stem for one in ("_atm_", "_smf_", "Int8_g1u1_vs_tkw1"))
 
 
