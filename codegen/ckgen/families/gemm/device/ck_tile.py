@@ -15,7 +15,7 @@ from ckgen.families.gemm.ck_tile_geometry import DENSE, has_two_buffers, lds_byt
 from ckgen.families.gemm.ck_tile_tree import tree_lacks, unknown_archs
 from ckgen.families.gemm.config import Epilogue, Scheduler, TilePipeline
 from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
-from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
+from ckgen.families.gemm.device.tile_parts import matrix_steps, shuffles_odd_tiles, tile_config
 from ckgen.families.gemm.device.variant import Tail, cpp_bool
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.expectation import Expectation
@@ -55,6 +55,8 @@ def unavailable(instance: Instance, arch: str) -> str | None:
         return "a dense ck_tile GEMM is neither batched nor adds a bias: that takes other kernels of ck_tile"
     if arch in unknown_archs():
         return f"the CK tree does not know {arch}"
+    if shuffles_odd_tiles(instance):
+        return "CShuffleEpilogue writes wrong rows for odd tiles along M: docs/upstream/ck_tile_cshuffle_odd.md"
     return tree_lacks(instance.signature, config, arch)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ckgen.families.gemm.config import CkTileConfig
 from ckgen.families.gemm.device.absent import Absent, Fact, absent_rules, first_fit
-from ckgen.families.gemm.device.tile_parts import tile_config
+from ckgen.families.gemm.device.tile_parts import shuffles_odd_tiles, tile_config
 from ckgen.families.gemm.instance import Instance
 
 _FILE = "ck_tile_absent.json"
@@ -37,5 +37,6 @@ def _facts(instance: Instance, config: CkTileConfig) -> Mapping[str, Fact]:
         "waves_m": config.warps[0],
         "warp_n": config.warp_tile.n,
         "warp_k": config.warp_tile.k,
+        "odd_shuffle": shuffles_odd_tiles(instance),
         "options": replace(plain, **kept) != config,
     }
