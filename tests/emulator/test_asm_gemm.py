@@ -66,6 +66,8 @@ def test_shipped_kernels_give_what_a_gemm_is(tmp_path_factory: pytest.TempPathFa
     assert len(results) == sum(len(one.problems) for one in asked)
     assert [result.to_json() for result in results if not result.ok] == []
     assert all(result.gpu is not None and result.twin is not None for result in results)
+    # without its number of splits a kernel computes all of C in each of them
+    assert all((result.stats()["atomics"] > 0) == (result.problem.k_batch > 1) for result in results)
 
 
 def test_what_a_shipped_kernel_cannot_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
