@@ -318,6 +318,40 @@ def test_atomics_do_not_race() -> None:
     check(both(START, "global_atomic_add v1, v3, s[8:9]", "s_waitcnt vmcnt(0)", READ, RESULT), 4, "no release")
 
 
+ADD_BY_SWAPS = """
+v_mov_b32 v20, v1
+global_load_dword v11, v20, s[8:9]
+again:
+s_waitcnt vmcnt(0)
+v_add_u32 v10, v11, v4
+v_mov_b32 v12, v11
+v_mov_b32 v13, v10
+v_mov_b32 v14, v11
+v_mov_b32 v15, v10
+v_mov_b32 v16, v15
+v_mov_b32 v17, v14
+global_atomic_cmpswap v18, v20, v[16:17], s[8:9] sc0
+s_waitcnt vmcnt(0)
+v_cmp_ne_u32 vcc, v18, v11
+v_mov_b32 v11, v18
+s_nop 4
+s_and_b64 exec, exec, vcc
+s_cbranch_execnz again
+"""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_read_that_a_swap_confirms_is_no_race(seed: int) -> None:
+    with Case() as case:
+        assert not races(case.run(both(START, ADD_BY_SWAPS), 6, seed=seed))
+        assert list(case.data[:64]) == [6] * 64
+
+
+def test_a_read_that_nothing_confirms_is_one() -> None:
+    adds = both("global_atomic_add v1, v3, s[8:9]", "s_waitcnt vmcnt(0)")
+    check(roles(adds, both(READ, "s_waitcnt vmcnt(0)")), 2, "no release", seeds=(0,))
+
+
 def test_launches_are_ordered() -> None:
     with Case() as case:
         for groups in (2, 3, 4):

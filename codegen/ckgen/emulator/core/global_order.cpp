@@ -11,6 +11,8 @@
 namespace ckgen::emu {
 namespace {
 
+constexpr std::size_t kMostUnconfirmed = 4096;  // of a workgroup; later ones are as the first were
+
 using namespace order_record;
 
 std::uint32_t name_of(const Wave& wave) {
@@ -105,11 +107,13 @@ void each_dword(Allocation& allocation, std::uint64_t address, unsigned bytes, V
 
 void GlobalOrder::check(Wave& wave, const Inst& inst, unsigned lane, Allocation& allocation, std::uint64_t address,
                         unsigned bytes, Access access, std::uint64_t stamp, const std::uint8_t* data) {
-  const bool reads = access == Access::load || access == Access::scoped_load;
+  const bool overwrites = access == Access::store || access == Access::scoped_store;
+  const bool swaps = access == Access::atomic && inst.op->name.find("cmpswap") != std::string::npos;
   each_dword(allocation, address, bytes, [&](const std::uint64_t* word, std::uint64_t at, std::uint64_t mask) {
     const std::uint64_t writer = read(word[0]), reader = read(word[1]);
     const bool wrote = foreign(writer, stamp) && (writer & mask) != 0;
-    const bool has_read = !reads && foreign(reader, stamp) && (reader & mask) != 0;
+    const bool has_read = overwrites && foreign(reader, stamp) && (reader & mask) != 0;
+    if (swaps) confirm(wave, at);
     if (!wrote && !has_read) return;
     if (data != nullptr && std::memcmp(reinterpret_cast<const void*>(address), data, bytes) == 0) return;
     if (wrote) examine(wave, inst, lane, at, writer, Against::writer, access);
@@ -304,10 +308,28 @@ void GlobalOrder::examine(Wave& wave, const Inst& inst, unsigned lane, std::uint
     missing = "no release of that workgroup at device scope is acquired here";
   }
   const bool writes = access == Access::store || access == Access::scoped_store || access == Access::atomic;
-  wave.launch->findings.add(Rule::global_race, wave, inst, static_cast<int>(lane),
-                            std::string(writes ? "writes " : "reads ") + wave.launch->memory.place(address, 4) +
-                                ", which wave " + std::to_string(name % kMostWaves) + " of workgroup " +
-                                std::to_string(name / kMostWaves) + (wrote ? " wrote: " : " reads: ") + missing);
+  const std::string what = std::string(writes ? "writes " : "reads ") + wave.launch->memory.place(address, 4) +
+                           ", which wave " + std::to_string(name % kMostWaves) + " of workgroup " +
+                           std::to_string(name / kMostWaves) + (wrote ? " wrote: " : " reads: ") + missing;
+  if (access == Access::load && wrote && through(record)) {
+    if (group.unconfirmed.size() < kMostUnconfirmed)
+      group.unconfirmed.push_back({wave.index, address, lane, &inst, what});
+    return;
+  }
+  wave.launch->findings.add(Rule::global_race, wave, inst, static_cast<int>(lane), what);
+}
+
+void GlobalOrder::confirm(Wave& wave, std::uint64_t address) {
+  std::erase_if(wave.group->order.unconfirmed,
+                [&](const Unconfirmed& one) { return one.wave == wave.index && (one.address ^ address) < 4; });
+}
+
+void GlobalOrder::ended(Wave& wave) {
+  for (const Unconfirmed& one : wave.group->order.unconfirmed) {
+    if (one.wave != wave.index) continue;
+    wave.launch->findings.add(Rule::global_race, wave, *one.inst, static_cast<int>(one.lane), one.what);
+  }
+  std::erase_if(wave.group->order.unconfirmed, [&](const Unconfirmed& one) { return one.wave == wave.index; });
 }
 
 }  // namespace ckgen::emu

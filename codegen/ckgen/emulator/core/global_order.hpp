@@ -8,7 +8,8 @@
 // workgroup: s_waitcnt vmcnt(0) and a barrier. XCDs are not looked at: workgroups may be spread otherwise.
 //
 // Approximations: of each dword the last writer and the last plain reader are kept, so a conflict with an earlier one
-// is missed; two writes of the same value are no race.
+// is missed; two writes of the same value are no race, nor is an atomic after a plain read (the read is one where it
+// comes later).
 #pragma once
 
 #include <array>
@@ -17,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -59,11 +61,22 @@ struct WaveOrder {
   std::array<std::uint32_t, kMostWaves> flushed{};  // of each wave of the workgroup
 };
 
+/// A plain load of what another workgroup writes with atomics: no race if the same wave's compare-and-swap confirms
+/// the value before it is used for anything else, as loops that add in small types begin.
+struct Unconfirmed {
+  std::uint32_t wave = 0;  // in its workgroup
+  std::uint64_t address = 0;
+  unsigned lane = 0;
+  const Inst* inst = nullptr;
+  std::string what;
+};
+
 struct GroupOrder {
   std::uint32_t linear = ~0u;                       // the workgroup that it is of
   std::array<std::uint32_t, kMostWaves> arrived{};  // operations of each wave that were complete at the last barrier
   std::uint32_t scalar_invalidated = 0;             // waves that have executed s_dcache_inv
   std::vector<WaveOrder> waves;                     // empty until something releases or acquires
+  std::vector<Unconfirmed> unconfirmed;
 };
 
 /// How an instruction touches global memory; `scoped`: with sc1, so past the caches that are not coherent.
@@ -98,6 +111,8 @@ class GlobalOrder {
   void scalar_invalidate(Wave& wave);
   /// Before a scalar load of one dword.
   void scalar_load(Wave& wave, const Inst& inst, Allocation& allocation, std::uint64_t address);
+  /// The wave ends: what it has not confirmed was a race.
+  void ended(Wave& wave);
   /// Every wave of the workgroup waits at a barrier, or has ended.
   void at_barrier(Workgroup& group);
 
@@ -109,6 +124,7 @@ class GlobalOrder {
   WaveOrder& active(Wave& wave);
   static void settle(Wave& wave, WaveOrder& order);
   SharedClock released(Wave& wave);
+  void confirm(Wave& wave, std::uint64_t address);
   void examine(Wave& wave, const Inst& inst, unsigned lane, std::uint64_t address, std::uint64_t record,
                Against against, Access access);
 

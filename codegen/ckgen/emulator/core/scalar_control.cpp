@@ -20,6 +20,7 @@ void nothing(Wave&, const Inst&) {}
 void end(Wave& wave, const Inst&) {
   wave.status = WaveStatus::ended;
   land_dma(wave);
+  if (wave.launch->options.checked) wave.launch->order.ended(wave);
 }
 
 void refuse(Wave& wave, const Inst& inst) {
