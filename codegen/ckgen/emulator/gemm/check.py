@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
-from ckgen.build.device_code import variants_of
+from ckgen.build.device_code import family_of, variants_of
 from ckgen.build.journal import CheckedRun, Journal
 from ckgen.build.named import NamedKernel
 from ckgen.build.planned import plan_kernel
@@ -60,10 +61,15 @@ def execute(
 
 
 def small_problem(kernel: NamedKernel) -> GemmProblem | None:
-    """The smallest problem of a few tiles that takes a variant which the kernel's rows take; None if none does."""
+    """The smallest problem of a few tiles that takes a variant which the kernel's rows take; None if none does.
+
+    Without K splits where the kernel cannot split, whatever its rows say.
+    """
     instance = kernel.instance
-    reached = set(variants_of(instance, kernel.uses))
-    for use in sorted(_uses(kernel), key=lambda one: one.shape.m * one.shape.n * one.shape.k):
+    whole = family_of(instance).splits_unavailable(instance, kernel.arch) is not None
+    rows = tuple({replace(use, k_batch=1) if whole else use for use in kernel.uses})
+    reached = set(variants_of(instance, rows))
+    for use in sorted(_uses(kernel, rows), key=lambda one: one.shape.m * one.shape.n * one.shape.k):
         rejected = breaks_a_rule(instance.signature, use.shape) or supports(
             instance.constraints, use.shape, use.k_batch
         )
@@ -72,14 +78,12 @@ def small_problem(kernel: NamedKernel) -> GemmProblem | None:
     return None
 
 
-def _uses(kernel: NamedKernel) -> set[Use]:
+def _uses(kernel: NamedKernel, rows: Iterable[Use]) -> set[Use]:
     """Whole tiles and the rests that the rows' problems leave of them, one or two tiles wide, some tiles deep."""
     tile = kernel.instance.config.macro_tile
     batch = _BATCH if kernel.instance.signature.batched else 0
     found = set()
-    for rests in {
-        (use.shape.m % tile.m, use.shape.n % tile.n, use.shape.k % tile.k, use.k_batch) for use in kernel.uses
-    }:
+    for rests in {(use.shape.m % tile.m, use.shape.n % tile.n, use.shape.k % tile.k, use.k_batch) for use in rows}:
         m, n, k, k_batch = rests
         for tiles in product((0, 1), (0, 1, 2), range(_MOST_K_TILES)):
             shape = Shape(batch, m + tiles[0] * tile.m, n + tiles[1] * tile.n, k + tiles[2] * tile.k)
