@@ -18,8 +18,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ckgen.build.amd.toolchain import load
+from ckgen.build.cache import Cache, default_cache
+from ckgen.build.pool import default_limits
+from ckgen.build.progress import ProgressLine
 from ckgen.cli.options import tuning_or_shipped
 from ckgen.emulator.code_object.run import chip_of
+from ckgen.emulator.gemm.build import BuildRoom
+from ckgen.emulator.gemm.runtime import build_runtime
 from ckgen.emulator.isa import isa_text
 from ckgen.emulator.mutate.catalogue import GEMMS, REDUCTION, REDUCTION_TARGET
 from ckgen.emulator.mutate.gemm import GemmSubject
@@ -33,14 +38,20 @@ PLACE = Path(__file__).parents[1] / "docs" / "amd"
 _ENOUGH = 0.95
 
 
+def say(text: str) -> None:
+    """Where people look, not where JSON goes."""
+    print(text, file=sys.stderr)
+
+
 def subject(name: str, folder: Path) -> Subject:
     """The kernel of that name."""
+    toolchain, archs = load(), load_archs()
     if name != REDUCTION:
-        return GemmSubject(GEMMS[name], tuning_or_shipped(()), folder)
-    toolchain = load()
+        room = BuildRoom(toolchain, archs, Cache(default_cache()), default_limits(None), say, ProgressLine())
+        return GemmSubject(GEMMS[name], tuning_or_shipped(()), folder, room, build_runtime(say))
     assert toolchain.decoder is not None
     target = REDUCTION_TARGET
-    chip = chip_of(load_archs()[target.gfx], target.cu_num)
+    chip = chip_of(archs[target.gfx], target.cu_num)
     return ReductionSubject(chip, isa_text(toolchain.decoder, target.gfx), toolchain)
 
 
@@ -50,7 +61,7 @@ def judge(name: str, seed: int, most: int) -> list[dict[str, Any]]:
     def heard(verdict: Verdict) -> None:
         one, caught = verdict.mutant, verdict.caught
         said = f"{', '.join(caught.by)} (problem {caught.problem}, seed {caught.seed})" if caught else "SURVIVED"
-        print(f"{name}: {one.operator} {one.address:#x} {one.before} -> {one.after}: {said}", file=sys.stderr)
+        say(f"{name}: {one.operator} {one.address:#x} {one.before} -> {one.after}: {said}")
 
     with TemporaryDirectory(prefix="ckgen-mutations-") as folder:
         verdicts = campaign(subject(name, Path(folder)), load(), Path(folder), seed, most, heard)
@@ -95,7 +106,7 @@ def main() -> int:
     asked.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     asked.markdown.write_text(markdown(document), encoding="utf-8")
     unexplained = sum(not one["caught"] and not one["why"] for one in everything)
-    print(f"{len(everything)} mutants, {caught} caught, {unexplained} survivors without a reason", file=sys.stderr)
+    say(f"{len(everything)} mutants, {caught} caught, {unexplained} survivors without a reason")
     return 1 if unexplained or caught < _ENOUGH * len(everything) else 0
 
 

@@ -12,10 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ckgen.build.amd.toolchain import load
-from ckgen.build.cache import Cache, default_cache
-from ckgen.build.pool import default_limits
-from ckgen.build.progress import ProgressLine
 from ckgen.emulator.code_object.run import chip_of
 from ckgen.emulator.core import Chip
 from ckgen.emulator.core_library import core_library
@@ -24,7 +20,7 @@ from ckgen.emulator.gemm.choose import choose_kernel
 from ckgen.emulator.gemm.job import Work
 from ckgen.emulator.gemm.kernel import DEVICE_LIBRARY, LIBRARY, units_of
 from ckgen.emulator.gemm.problem import GemmProblem, expected_of, operands_of
-from ckgen.emulator.gemm.runtime import build_runtime
+from ckgen.emulator.gemm.runtime import Runtime
 from ckgen.emulator.gemm.worker import Session
 from ckgen.emulator.isa import isa_text
 from ckgen.emulator.mutate.subject import Seen
@@ -32,7 +28,6 @@ from ckgen.families.gemm.reference import Expected, Operands, decode, encode, sc
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
-from ckgen.specs.archs import load_archs
 
 _EXACT_IN_F32 = 2.0**24
 _LARGEST_SCALE = 4  # of A and B together
@@ -75,27 +70,26 @@ class GemmChoice:
     kernel: str
     target: Target
     problems: tuple[GemmProblem, ...]
-    rounded: tuple[GemmProblem, ...]
+    rounded: tuple[GemmProblem, ...] = ()
     largest: int = 4
 
 
 class GemmSubject:
     """The kernel, compiled where it was not. One per process: kernels' libraries have the same symbols."""
 
-    def __init__(self, choice: GemmChoice, tuning: tuple[Path, ...], folder: Path) -> None:
-        archs, cache, toolchain = load_archs(), Cache(default_cache()), load()
-        if toolchain.decoder is None:
+    def __init__(
+        self, choice: GemmChoice, tuning: tuple[Path, ...], folder: Path, room: BuildRoom, runtime: Runtime
+    ) -> None:
+        if room.toolchain.decoder is None:
             raise UsageError("a ROCm has no instruction tables: `ckgen toolchain amd` prepares them")
         arch, problems = choice.target.gfx, (*choice.problems, *choice.rounded)
-        kernel = choose_kernel(choice.kernel, choice.target, tuning, archs, cache.folder)
-        room = BuildRoom(toolchain, archs, cache, default_limits(None), _quiet, ProgressLine())
+        kernel = choose_kernel(choice.kernel, choice.target, tuning, room.archs, room.cache.folder)
         (built,) = build_kernels([units_of(kernel, [one.use for one in problems])], room)
         if built.library is None:
             raise UsageError(built.trouble)
-        runtime = build_runtime(_quiet)
         self.name = kernel.instance.name
-        self.chip: Chip = chip_of(archs[arch], choice.target.cu_num)
-        self.table = isa_text(toolchain.decoder, arch)
+        self.chip: Chip = chip_of(room.archs[arch], choice.target.cu_num)
+        self.table = isa_text(room.toolchain.decoder, arch)
         self.problems = len(problems)
         (folder / "isa").write_text(self.table, encoding="utf-8")
         os.environ |= {
@@ -183,7 +177,3 @@ def _only_object(library: Path) -> _CodeObject:
         raise ValueError(f"{library} holds more than one code object")
     found: _CodeObject = code.objects[0]
     return found
-
-
-def _quiet(text: str) -> None:
-    """For those who are to be told what happens."""

@@ -5,7 +5,7 @@ Release and acquire between workgroups, a flag that is waited for, direct-to-LDS
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,8 @@ from ckgen.emulator.mutate.subject import Seen
 
 SOURCE = Path(__file__).with_name("reduction.s")
 _BLOCK = 256
-_SIZES = (256 + 219, 200, 700)
+_TURN = 1000  # instructions, so that those that wait do not wait long
+SIZES = (256 + 219, 200, 700)
 """Elements of each problem."""
 
 
@@ -26,10 +27,10 @@ class ReductionSubject:
 
     name = "reduction over workgroups"
 
-    def __init__(self, chip: Chip, table: str, toolchain: AmdToolchain) -> None:
+    def __init__(self, chip: Chip, table: str, toolchain: AmdToolchain, sizes: Sequence[int] = SIZES) -> None:
         self.chip, self.table = chip, table
         self.code = linked(SOURCE.read_text(encoding="utf-8"), chip.arch, toolchain)
-        self.problems = len(_SIZES)
+        self.problems, self._sizes = len(sizes), sizes
 
     def run(
         self, code: bytes, problems: Iterable[int], seed: int, most_instructions: int, trace: str = ""
@@ -37,9 +38,9 @@ class ReductionSubject:
         """As Subject says."""
         emulator = Emulator(self.chip, self.table)
         module = emulator.load(code)
-        options = Options(seed=seed, most_instructions=most_instructions, trace=trace)
+        options = Options(seed=seed, most_instructions=most_instructions, trace=trace, turn=_TURN)
         for problem in problems:
-            yield self._one(emulator, module, _SIZES[problem], options)
+            yield self._one(emulator, module, self._sizes[problem], options)
 
     def _one(self, emulator: Emulator, module: Module, size: int, options: Options) -> Seen:
         groups = -(-size // _BLOCK)

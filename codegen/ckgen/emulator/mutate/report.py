@@ -33,18 +33,14 @@ def markdown(document: Mapping[str, Any]) -> str:
     lines = [
         "# Mutations: what the emulator catches",
         "",
-        (
-            f"{len(everything)} changes of machine code, {len(caught)} caught"
-            f" ({100 * len(caught) / max(len(everything), 1):.1f} %). `tools/run_mutations.py` makes and runs them again"
-            f" (seed {document['seed']}, at most {document['most']} of an operator in a kernel, spread over prologue, main"
-            " loop, tail and epilogue) and writes this page."
-        ),
+        f"{len(everything)} changes of machine code, {len(caught)} caught: {len(caught) / len(everything):.1%}.",
+        "`tools/run_mutations.py` makes and runs them again and writes this page:",
+        f"seed {document['seed']}, at most {document['most']} of an operator in a kernel,",
+        "spread over prologue, main loop, tail and epilogue.",
         "",
-        (
-            "A mutant is caught if a run shows a finding or a result that a right kernel cannot give, on any problem that"
-            " executes the place, under the plain order or one of three adversary's orders. Survivors count as such"
-            " whether or not a test could tell them from the kernel."
-        ),
+        "A mutant is caught if a run shows a finding, or a result that a right kernel cannot give, on any problem that",
+        "executes the place, under the plain order or one of three adversary's orders.",
+        "Survivors count as such whether or not a test could tell them from the kernel.",
         "",
         "## Caught of made",
         "",

@@ -50,10 +50,10 @@ class Verdict:
 
 
 class Campaign:
-    """A subject, clean runs of which say what is executed and how long it takes."""
+    """A subject under the schedules of `seeds`, the first of them 0; clean runs say what is executed and how much."""
 
-    def __init__(self, subject: Subject, folder: Path) -> None:
-        self.subject = subject
+    def __init__(self, subject: Subject, folder: Path, seeds: Sequence[int] = SEEDS) -> None:
+        self.subject, self.seeds = subject, seeds
         self.emulator = Emulator(subject.chip, subject.table)
         self.code = Code.read(subject.code, self.emulator)
         self.ran: list[Counter[int]] = []
@@ -68,9 +68,9 @@ class Campaign:
         """As choose.mutants."""
         return mutants(self.code, self.ran, self.emulator, toolchain, seed, most)
 
-    def judge(self, mutant: Mutant, seeds: Sequence[int] = SEEDS) -> Verdict:
+    def judge(self, mutant: Mutant) -> Verdict:
         """Every problem that executes it, under every schedule."""
-        for seed in seeds:
+        for seed in self.seeds:
             try:
                 caught = in_child(lambda seed=seed: self._first(mutant, seed), _SECONDS)  # type: ignore[misc]
             except ChildFailure as failure:
@@ -88,7 +88,7 @@ class Campaign:
 
     def _clean(self, problem: int, trace: str) -> None:
         """ValueError if the kernel itself is not right: then nothing can be said of its mutants."""
-        for seed in SEEDS:
+        for seed in self.seeds:
             text = trace if seed == 0 else ""
             (seen,) = in_child(
                 lambda seed=seed, text=text: [  # type: ignore[misc]

@@ -1,0 +1,53 @@
+"""Mutants of one kernel, in a process of its own that forks: `mutation_worker.py REQUEST.json`, JSON on stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from ckgen.build.amd.toolchain import load
+from ckgen.build.cache import Cache, default_cache
+from ckgen.build.pool import default_limits
+from ckgen.cli.options import tuning_or_shipped
+from ckgen.emulator.code_object.run import chip_of
+from ckgen.emulator.gemm.build import BuildRoom
+from ckgen.emulator.gemm.problem import Data, GemmProblem
+from ckgen.emulator.gemm.runtime import Runtime
+from ckgen.emulator.isa import isa_text
+from ckgen.emulator.mutate.gemm import GemmChoice, GemmSubject
+from ckgen.emulator.mutate.reduction import ReductionSubject
+from ckgen.emulator.mutate.run import Campaign
+from ckgen.emulator.mutate.subject import Subject
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import Shape
+from ckgen.specs.archs import load_archs
+
+
+def subject(asked: dict[str, Any], folder: Path) -> Subject:
+    """The kernel that is asked for, with two small problems, or the reduction."""
+    toolchain, archs = load(), load_archs()
+    target = Target(asked["arch"], archs[asked["arch"]].default_cu_num)
+    if asked["kernel"] == ReductionSubject.name:
+        assert toolchain.decoder is not None
+        return ReductionSubject(
+            chip_of(archs[target.gfx], target.cu_num), isa_text(toolchain.decoder, target.gfx), toolchain, (475,)
+        )
+    room = BuildRoom(toolchain, archs, Cache(default_cache()), default_limits(2), print, lambda standing: None)
+    problems = (GemmProblem(Shape(0, 67, 192, 384)), GemmProblem(Shape(0, 33, 128, 512), 1, 7, Data.RANDOM))
+    runtime = Runtime(Path(asked["dispatcher"]), Path(asked["hip"]))
+    choice = GemmChoice(asked["kernel"], target, problems)
+    return GemmSubject(choice, tuning_or_shipped(()), folder, room, runtime)
+
+
+def main(file: Path) -> None:
+    """One mutant of every operator that is asked for."""
+    asked = json.loads(file.read_text(encoding="utf-8"))
+    campaign = Campaign(subject(asked, file.parent), file.parent, seeds=(0,))
+    made = [one for one in campaign.mutants(load(), 1, 1) if one.operator in asked["operators"]]
+    print(json.dumps([campaign.judge(one).to_json() for one in made]))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
