@@ -40,7 +40,7 @@ check() {
   "$@" || failed+=("$name")
 }
 format_of_cpp() {  # generated headers have their own form
-  find dispatcher_cpp codegen examples tests benchmarks -not -path '*/golden/*' \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) \
+  find dispatcher_cpp codegen/ckgen/emulator examples tests benchmarks -not -path '*/golden/*' \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) \
     -print0 | xargs -0 grep -LZ 'Do not edit' | xargs -0 clang-format --dry-run -Werror
 }
 build() {

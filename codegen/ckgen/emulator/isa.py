@@ -59,9 +59,11 @@ def isa_text(folder: Path, arch: str) -> str:
             if number in absent(arch, name) or (base == "VOP3P" and matrix != (name == "VOP3P_MFMA")):
                 continue
             described_fields = sorted(fields.get(str(number), {}).items())
-            words = matrix_operands(mnemonic) or older_operands(mnemonic) or [
-                f"{field}:{kind.removeprefix('fmt_')}:{bits}" for field, (kind, bits) in described_fields
-            ]
+            words = (
+                matrix_operands(mnemonic)
+                or older_operands(mnemonic)
+                or [f"{field}:{kind.removeprefix('fmt_')}:{bits}" for field, (kind, bits) in described_fields]
+            )
             lines.append(" ".join([name, str(number), mnemonic, *words]))
     return "\n".join(lines) + "\n"
 
