@@ -11,47 +11,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ckgen.emulator.production.gemm_parts import THREADS, GemmProblem, StridedArguments, tile_of
 from ckgen.emulator.production.model import Kind, Launch, Output
 from ckgen.emulator.production.numbers import BF16, normal, product
-from ckgen.emulator.production.slots import F32, U32, Arguments, Pointer
+from ckgen.emulator.production.slots import U32
 from ckgen.emulator.production.wheel import KernelFile, Wheel
 
-_THREADS = 256
 _TILE_N = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GemmArguments(Arguments):
-    """Strides in bytes of a row; `c`, `beta` and the strides with 1 are not used."""
+class GemmArguments(StridedArguments):
+    """Strides in bytes."""
 
-    d: Pointer = None
-    c: Pointer = None
-    a: Pointer = None
-    b: Pointer = None
-    alpha: F32 = 1
-    beta: F32 = 0
-    stride_d0: U32 = 0
-    stride_d1: U32 = 0
-    stride_c0: U32 = 0
-    stride_c1: U32 = 0
-    stride_a0: U32 = 0
-    stride_a1: U32 = 0
-    stride_b0: U32 = 0
-    stride_b1: U32 = 0
-    m: U32 = 0
-    n: U32 = 0
-    k: U32 = 0
     splits: U32 = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """The sizes of a GEMM and the splits of its K."""
-
-    m: int
-    n: int
-    k: int
-    splits: int = 1
 
 
 def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
@@ -60,21 +33,23 @@ def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
 
 def _tile_m(file: KernelFile) -> int:
     """From names as bf16gemm_outf32_tn_32x64_pf3."""
-    return int(file.stem.split("_")[3].partition("x")[0])
+    tile = tile_of(file)
+    assert tile is not None
+    return tile[0]
 
 
-def _problems(file: KernelFile) -> Mapping[str, Problem]:
+def _problems(file: KernelFile) -> Mapping[str, GemmProblem]:
     tile = _tile_m(file)
     return {
-        "tile": Problem(tile, _TILE_N, 256),
-        "edge": Problem(tile + 5, 2 * _TILE_N, 320),
-        "row": Problem(1, _TILE_N, 192),
-        "split": Problem(tile - 1, _TILE_N, 512, 2),
-        "uneven-split": Problem(tile + 1, _TILE_N, 704, 3),
+        "tile": GemmProblem(tile, _TILE_N, 256),
+        "edge": GemmProblem(tile + 5, 2 * _TILE_N, 320),
+        "row": GemmProblem(1, _TILE_N, 192),
+        "split": GemmProblem(tile - 1, _TILE_N, 512, 2),
+        "uneven-split": GemmProblem(tile + 1, _TILE_N, 704, 3),
     }
 
 
-def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
+def _prepare(file: KernelFile, problem: GemmProblem, generator: np.random.Generator) -> Launch:
     m, n, k = problem.m, problem.n, problem.k
     a, b = normal(generator, (m, k), BF16), normal(generator, (n, k), BF16)
     d = np.empty((m, n), np.float32)
@@ -83,7 +58,7 @@ def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator)
     )
     grid = (n // _TILE_N, -(-m // _tile_m(file)), problem.splits)
     exact, bound = product(a, b)
-    return Launch(grid, _THREADS, arguments.pack(), (a, b), (Output("d", d, exact, bound, problem.splits > 1),))
+    return Launch(grid, THREADS, arguments.pack(), (a, b), (Output("d", d, exact, bound, problem.splits > 1),))
 
 
 KIND = Kind("bf16gemm", "bf16 GEMM, fp32 result", _files, _problems, _prepare)

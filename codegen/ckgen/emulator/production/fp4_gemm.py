@@ -7,50 +7,31 @@ that the wheel's table marks with splitK add the splits of K to D, which the hos
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ckgen.emulator.production.gemm_parts import THREADS, GemmProblem, StridedArguments, tile_of
 from ckgen.emulator.production.layouts import shuffled, shuffled_scales
 from ckgen.emulator.production.model import Kind, Launch, Output
 from ckgen.emulator.production.numbers import BF16, FLOAT32, FP4, TO_BF16
-from ckgen.emulator.production.slots import F32, U32, Arguments, Pointer
+from ckgen.emulator.production.slots import U32, Pointer
 from ckgen.emulator.production.wheel import KernelFile, Wheel
 
-_THREADS = 256
 _BLOCK = 32
 _ROWS = 32
 """D has a multiple of so many rows."""
-_TILE = re.compile(r"_(\d+)x(\d+)$")
 _SPLITTING = ("_BpreShuffle_256x256", "_BpreShuffle_128x512")
 _SCALING = ("_BpreShuffle_256x256", "_BpreShuffle_128x512", "_noBpreShuffle_256x256")
 """Take alpha; the others ignore it, and all of them beta and C."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GemmArguments(Arguments):
-    """Strides in elements of a row; those with 1 are not used."""
+class GemmArguments(StridedArguments):
+    """Strides in elements, of scales in bytes."""
 
-    d: Pointer = None
-    c: Pointer = None
-    a: Pointer = None
-    b: Pointer = None
-    alpha: F32 = 1
-    beta: F32 = 0
-    stride_d0: U32 = 0
-    stride_d1: U32 = 0
-    stride_c0: U32 = 0
-    stride_c1: U32 = 0
-    stride_a0: U32 = 0
-    stride_a1: U32 = 0
-    stride_b0: U32 = 0
-    stride_b1: U32 = 0
-    m: U32 = 0
-    n: U32 = 0
-    k: U32 = 0
     scale_a: Pointer = None
     scale_b: Pointer = None
     stride_scale_a0: U32 = 0
@@ -61,21 +42,17 @@ class GemmArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """The sizes of a GEMM, the splits of its K (a power of two), and what the product is multiplied by."""
+class Problem(GemmProblem):
+    """Splits are a power of two; the product is multiplied by `alpha`."""
 
-    m: int
-    n: int
-    k: int
-    splits: int = 1
     alpha: float = 1
 
 
 def _tile(file: KernelFile) -> tuple[int, int]:
     """M and N, from names as f4gemm_bf16_per1x32Fp4_BpreShuffle_192x128."""
-    found = _TILE.search(file.stem)
-    assert found is not None
-    return int(found[1]), int(found[2])
+    tile = tile_of(file)
+    assert tile is not None
+    return tile
 
 
 def _problems(file: KernelFile) -> Mapping[str, Problem]:
@@ -123,7 +100,7 @@ def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator)
     grid = (-(-n // tile_n), -(-m // tile_m), problem.splits)
     return Launch(
         grid,
-        _THREADS,
+        THREADS,
         arguments.pack(),
         (arguments.a, laid, laid_a, laid_b),
         (Output("d", d, exact, bound, problem.splits > 1),),

@@ -7,22 +7,20 @@ the splits, and only the kernel that splits has it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ckgen.emulator.production.gemm_parts import THREADS, GemmProblem, tile_of
 from ckgen.emulator.production.layouts import shuffled
 from ckgen.emulator.production.model import Kind, Launch, Output
 from ckgen.emulator.production.numbers import BF16, FLOAT32, TO_BF16
 from ckgen.emulator.production.slots import U32, Arguments, Pointer
 from ckgen.emulator.production.wheel import KernelFile, Wheel
 
-_THREADS = 256
 _SPLIT_MULTIPLE = 128
-_TILE = re.compile(r"_(\d+)x(\d+)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,37 +42,26 @@ class GemmArguments(Arguments):
     splits: U32 = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """The sizes of a GEMM and the splits of its K that are asked for."""
-
-    m: int
-    n: int
-    k: int
-    splits: int = 1
-
-
 def _tile(file: KernelFile) -> tuple[int, int]:
     """M and N, from names as I8gemm_bf16_perTokenI8_BpreShuffle_192x128; others have 128 of both."""
-    found = _TILE.search(file.stem)
-    return (int(found[1]), int(found[2])) if found is not None else (128, 128)
+    return tile_of(file) or (128, 128)
 
 
-def _problems(file: KernelFile) -> Mapping[str, Problem]:
+def _problems(file: KernelFile) -> Mapping[str, GemmProblem]:
     m, n = _tile(file)
     return {
-        "tile": Problem(m, n, 512),
-        "edge": Problem(m + 17, n, 384),
-        "row": Problem(1, n, 256),
-        "split": Problem(m - 3, n, 768, 2),
-        "uneven-split": Problem(33, n, 640, 3),
+        "tile": GemmProblem(m, n, 512),
+        "edge": GemmProblem(m + 17, n, 384),
+        "row": GemmProblem(1, n, 256),
+        "split": GemmProblem(m - 3, n, 768, 2),
+        "uneven-split": GemmProblem(33, n, 640, 3),
     }
 
 
-def _older_problems(file: KernelFile) -> Mapping[str, Problem]:
-    problems = {"tile": Problem(128, 128, 512), "edge": Problem(140, 128, 768), "row": Problem(1, 256, 512)}
+def _older_problems(file: KernelFile) -> Mapping[str, GemmProblem]:
+    problems = {"tile": GemmProblem(128, 128, 512), "edge": GemmProblem(140, 128, 768), "row": GemmProblem(1, 256, 512)}
     if file.stem.endswith("_splitK"):
-        problems |= {"split": Problem(128, 128, 1024, 2), "split-edge": Problem(77, 128, 2048, 4)}
+        problems |= {"split": GemmProblem(128, 128, 1024, 2), "split-edge": GemmProblem(77, 128, 2048, 4)}
     return problems
 
 
@@ -89,7 +76,7 @@ def _of_split(k: int, splits: int) -> int:
     return -(-each // _SPLIT_MULTIPLE) * _SPLIT_MULTIPLE
 
 
-def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
+def _prepare(file: KernelFile, problem: GemmProblem, generator: np.random.Generator) -> Launch:
     m, n, k = problem.m, problem.n, problem.k
     a = generator.integers(-128, 128, (m, k), np.int8)
     b = generator.integers(-128, 128, (n, k), np.int8)
@@ -110,7 +97,7 @@ def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator)
     bound = 1.01 * TO_BF16 * rounded + 4 * FLOAT32 * summands
     grid = (n // tile_n * splits, -(-m // tile_m), 1)
     inputs = (a, laid, a_scale, b_scale, bias)
-    return Launch(grid, _THREADS, arguments.pack(), inputs, (Output("c", c, exact, bound),))
+    return Launch(grid, THREADS, arguments.pack(), inputs, (Output("c", c, exact, bound),))
 
 
 def _partial_sums(a: NDArray[np.int8], b: NDArray[np.int8], splits: int) -> NDArray[np.float64]:
