@@ -14,19 +14,8 @@
 
 namespace ckgen::asm_host {
 
-/// In the kernels' order. Strides count elements, those of scales bytes; what is not set is not read.
-struct F4Arguments {
-  Slot<void*> d;
-  Slot<const void*> c;
-  Slot<const void*> a;
-  Slot<const void*> b;
-  Slot<float> alpha{1.0F};
-  Slot<float> beta;
-  Slot<std::uint32_t> stride_d0, stride_d1;
-  Slot<std::uint32_t> stride_c0, stride_c1;  // of D
-  Slot<std::uint32_t> stride_a0, stride_a1;
-  Slot<std::uint32_t> stride_b0, stride_b1;
-  Slot<std::uint32_t> m, n, k;
+/// Strides count elements, those of scales bytes.
+struct F4Arguments : StridedArguments {
   Slot<const void*> a_scale;
   Slot<const void*> b_scale;
   Slot<std::uint32_t> stride_a_scale0, stride_a_scale1;
@@ -50,18 +39,9 @@ inline Status prepare_f4gemm(const Kernel& kernel, const Launch& launch, KernelC
   if (const Status status = check_rows(kernel, "A", x.lda, kernel.tile_m, DType::fp4); !status.ok()) return status;
   if (const Status status = check_rows(kernel, "B", x.k, kernel.tile_n, DType::fp4); !status.ok()) return status;
   if (const Status status = check_rows(kernel, "C", x.ldc, kernel.tile_m, DType::bf16); !status.ok()) return status;
-  const auto u32 = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-  const std::uint32_t groups = u32((x.k / 32 + kMxScaleGroups - 1) / kMxScaleGroups * kMxScaleGroups);
+  const auto groups = static_cast<std::uint32_t>((x.k / 32 + kMxScaleGroups - 1) / kMxScaleGroups * kMxScaleGroups);
   F4Arguments to;
-  to.d.value = x.c;
-  to.a.value = x.a;
-  to.b.value = x.b;
-  to.stride_c0.value = u32(x.ldc);
-  to.stride_a0.value = u32(x.lda);
-  to.stride_b0.value = u32(x.k);
-  to.m.value = u32(x.m);
-  to.n.value = u32(x.n);
-  to.k.value = u32(x.k);
+  to.set(x, x.ldc, x.lda, x.k);
   to.a_scale.value = x.a_scale;
   to.b_scale.value = x.b_scale;
   to.stride_a_scale0.value = to.stride_b_scale0.value = groups;

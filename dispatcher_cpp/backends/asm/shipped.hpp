@@ -7,6 +7,7 @@
 
 #include <ckgen/device_code.hpp>
 #include <ckgen/dtype.hpp>
+#include <ckgen/gemm_types.hpp>
 
 #include "backends/device/kernel_call.hpp"
 
@@ -28,6 +29,36 @@ struct alignas(16) Slot {
   T value{};
   unsigned char rest[16 - sizeof(T)]{};
 };
+
+/// How the arguments of most GEMMs begin, in the kernels' order. Strides in the kernel's own unit; c, beta, those of D
+/// and those with 1 are not read.
+struct StridedArguments {
+  Slot<void*> d;
+  Slot<const void*> c;
+  Slot<const void*> a;
+  Slot<const void*> b;
+  Slot<float> alpha{1.0F};
+  Slot<float> beta;
+  Slot<std::uint32_t> stride_d0, stride_d1;
+  Slot<std::uint32_t> stride_c0, stride_c1;  // of D
+  Slot<std::uint32_t> stride_a0, stride_a1;
+  Slot<std::uint32_t> stride_b0, stride_b1;
+  Slot<std::uint32_t> m, n, k;
+
+  /// D is the caller's C; `ld*` are rows' strides in the kernel's unit, all sizes checked to be below 2^32.
+  void set(const GemmArgs& x, std::int64_t ldd, std::int64_t lda, std::int64_t ldb) noexcept {
+    d.value = x.c;
+    a.value = x.a;
+    b.value = x.b;
+    stride_c0.value = static_cast<std::uint32_t>(ldd);
+    stride_a0.value = static_cast<std::uint32_t>(lda);
+    stride_b0.value = static_cast<std::uint32_t>(ldb);
+    m.value = static_cast<std::uint32_t>(x.m);
+    n.value = static_cast<std::uint32_t>(x.n);
+    k.value = static_cast<std::uint32_t>(x.k);
+  }
+};
+static_assert(sizeof(StridedArguments) == 17 * 16);
 
 inline constexpr std::int64_t kRowBytes = 16;  // what a lane loads and stores at once
 inline constexpr std::int64_t kReach = std::numeric_limits<std::uint32_t>::max();  // bytes that one buffer resource has
