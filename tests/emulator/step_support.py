@@ -63,7 +63,8 @@ amdhsa.kernels:
     .wavefront_size: 64
     .sgpr_count: 96
     .vgpr_count: {vgprs}
-    .max_flat_workgroup_size: 1024
+    .max_flat_workgroup_size: {max_workgroup}
+{args}
 ...
 .end_amdgpu_metadata
 """
@@ -89,10 +90,31 @@ def assemble(text: str, arch: str) -> bytes:
 
 
 @cache
-def kernel(body: str, arch: str, *, lds: int = 0, kernarg: int = 64, vgprs: int = 256) -> bytes:
-    """A code object whose kernel `k` runs the lines, then ends. s[0:1] kernarg, s2, s3, s4 workgroup, v0 work item."""
-    values = {"body": body, "arch": arch, "lds": lds, "kernarg": kernarg, "vgprs": vgprs}
-    return _assembled(_KERNEL.format(accum=min(vgprs, 256) & ~3, **values), arch, link=True)
+def kernel(
+    body: str,
+    arch: str,
+    *,
+    lds: int = 0,
+    kernarg: int = 64,
+    vgprs: int = 256,
+    max_workgroup: int = 1024,
+    args: tuple[tuple[str, int, int], ...] = (),
+) -> bytes:
+    """A code object whose kernel `k` runs the lines, then ends. s[0:1] kernarg, s2, s3, s4 workgroup, v0 work item.
+
+    `args`: the metadata's `.value_kind`, `.offset` and `.size` of each.
+    """
+    values = {
+        "body": body,
+        "arch": arch,
+        "lds": lds,
+        "kernarg": kernarg,
+        "vgprs": vgprs,
+        "max_workgroup": max_workgroup,
+    }
+    listed = ", ".join(f"{{.value_kind: {kind}, .offset: {at}, .size: {size}}}" for kind, at, size in args)
+    text = _KERNEL.format(accum=min(vgprs, 256) & ~3, args=f"    .args: [{listed}]" if args else "", **values)
+    return _assembled(text, arch, link=True)
 
 
 def arguments(*values: int | NDArray[Any]) -> bytes:

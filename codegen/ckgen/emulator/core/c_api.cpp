@@ -212,9 +212,8 @@ int ckgen_emu_launch(ckgen_emu* emu, ckgen_emu_module* module, const char* kerne
     KernargSegment segment =
         kernarg_segment(*found, shape, {static_cast<const std::uint8_t*>(dispatch->args), dispatch->args_size});
     const LaunchMemory arguments(emu->memory, segment.bytes.data(), segment.bytes.size(), false);
-    for (std::size_t at = 0; at < segment.bytes.size(); ++at) {
-      if (segment.written[at]) emu->memory.mark_written(reinterpret_cast<std::uint64_t>(&segment.bytes[at]), 1);
-    }
+    for (const KernargSegment::Range& one : segment.written)
+      emu->memory.mark_written(reinterpret_cast<std::uint64_t>(&segment.bytes[one.offset]), one.bytes);
     auto& image = module->object.image;
     const LaunchMemory code(emu->memory, image.data(), image.size(), true);
     Launch launch{program,

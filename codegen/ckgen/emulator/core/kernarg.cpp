@@ -33,15 +33,14 @@ KernargSegment kernarg_segment(const Kernel& kernel, const Dispatch& dispatch, s
   KernargSegment segment;
   const std::size_t size = std::max<std::size_t>(kernel.kernarg_bytes, args.size());
   segment.bytes.assign(size, 0);
-  segment.written.assign(size, false);
   std::copy(args.begin(), args.end(), segment.bytes.begin());
-  std::fill_n(segment.written.begin(), args.size(), true);
+  if (!args.empty()) segment.written.push_back({0, args.size()});
   for (const Argument& hidden : kernel.hidden) {
     const std::optional<std::uint64_t> value = hidden_value(hidden.kind, dispatch);
     const std::size_t bytes = std::min<std::size_t>(hidden.size, sizeof *value);
-    if (!value || hidden.offset + bytes > size) continue;
+    if (!value || bytes == 0 || hidden.offset + bytes > size) continue;
     std::memcpy(&segment.bytes[hidden.offset], &*value, bytes);
-    std::fill_n(segment.written.begin() + hidden.offset, bytes, true);
+    segment.written.push_back({hidden.offset, bytes});
   }
   return segment;
 }

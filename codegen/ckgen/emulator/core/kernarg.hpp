@@ -1,6 +1,7 @@
 // The kernel-argument segment of a launch.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,10 +10,13 @@
 
 namespace ckgen::emu {
 
-/// The segment's bytes, and which of them something was written to; the rest counts as uninitialised.
+/// The segment's bytes, and the ranges of them that something was written to; the rest counts as uninitialised.
 struct KernargSegment {
+  struct Range {
+    std::size_t offset = 0, bytes = 0;
+  };
   std::vector<std::uint8_t> bytes;
-  std::vector<bool> written;
+  std::vector<Range> written;  // none is empty; they may overlap
 };
 
 /// The caller's arguments, then what the launch itself fills in: LLVM's AMDGPU usage guide, "Code Object V5 Metadata",
