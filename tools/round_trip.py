@@ -9,30 +9,26 @@ also compared with ckgen's own instruction counter, which has tables of its own.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.amd.toolchain import load
 from ckgen.build.cache import default_cache
 from ckgen.build.inspect.code_object import read_code_object
 from ckgen.build.inspect.decode import count_instructions
-from ckgen.build.inspect.elf import Source, read_elf
+from ckgen.build.inspect.elf import Source
 from ckgen.build.inspect.formats import Formats, load_formats
+from ckgen.emulator.assemble import assemble
 from ckgen.emulator.core import Chip, Emulator
 from ckgen.emulator.isa import ARCHS, isa_text
-from ckgen.model.errors import UsageError
 
 BATCH = 50_000
-_PROGBITS = 1  # .text is an object's first
 _ENDINGS = (".co", ".hsaco")
-_ERROR = re.compile(r"^k\.s:(\d+):\d+: error: (.*)$", re.MULTILINE)
 _ENCODING = re.compile(r"_(?:e32|e64|dpp|sdwa)$")
 _SCALES = 0xD3AC  # upper half of the first dword of a scaled MFMA
 
@@ -93,7 +89,7 @@ def mismatches(texts: Sequence[tuple[bytes, str]], arch: str, toolchain: AmdTool
 
 
 def _batch(texts: Sequence[tuple[bytes, str]], arch: str, toolchain: AmdToolchain) -> Iterator[Mismatch]:
-    made = _assemble([text for _, text in texts], arch, toolchain)
+    made = assemble([text for _, text in texts], arch, toolchain)
     if isinstance(made, dict):
         yield from (Mismatch(*texts[line], why) for line, why in made.items())
         good = [each for line, each in enumerate(texts) if line not in made]
@@ -112,23 +108,6 @@ def _batch(texts: Sequence[tuple[bytes, str]], arch: str, toolchain: AmdToolchai
         half = len(texts) // 2
         yield from _batch(texts[:half], arch, toolchain)
         yield from _batch(texts[half:], arch, toolchain)
-
-
-def _assemble(lines: Iterable[str], arch: str, toolchain: AmdToolchain) -> bytes | dict[int, str]:
-    """The machine code, or the errors by line from 0."""
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "k.s").write_text("\n".join([*lines, ""]), encoding="utf-8")
-        command = (*toolchain.assemble(arch), "-ferror-limit=0", "-o", "k.o", "k.s")
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            data = (folder / "k.o").read_bytes()
-            text = next(one for one in read_elf(Source("k.o", data)).sections if one.kind == _PROGBITS)
-            return data[text.offset : text.offset + text.size]
-    errors = {int(line) - 1: what for line, what in _ERROR.findall(done.stderr)}
-    if not errors:
-        raise UsageError(f"the assembler failed: {done.stderr[:400]}")
-    return errors
 
 
 def _code_objects(places: Iterable[Path]) -> Iterator[tuple[str, bytes]]:

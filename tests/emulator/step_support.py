@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amd_support import amd_toolchain
-from ckgen.build.inspect.elf import Source, read_elf
+from ckgen.emulator.assemble import assemble as assemble_lines
+from ckgen.emulator.assemble import link
 from ckgen.emulator.core import Chip, Emulator, Options, Run
 from ckgen.emulator.isa import isa_text
 
@@ -22,8 +20,6 @@ CHIPS = {
     "gfx942": Chip("gfx942", 304, 8, 65536),
     "gfx950": Chip("gfx950", 256, 8, 163840),
 }
-
-_PROGBITS = 1  # .text is an object's first
 
 _KERNEL = """
 .text
@@ -86,7 +82,9 @@ def emulator(arch: str) -> Emulator:
 @cache
 def assemble(text: str, arch: str) -> bytes:
     """The machine code of assembler lines."""
-    return _section(_assembled(".text\n" + text, arch, link=False))
+    made = assemble_lines(text.splitlines(), arch, amd_toolchain())
+    assert isinstance(made, bytes), made
+    return made
 
 
 @cache
@@ -114,7 +112,7 @@ def kernel(
     }
     listed = ", ".join(f"{{.value_kind: {kind}, .offset: {at}, .size: {size}}}" for kind, at, size in args)
     text = _KERNEL.format(accum=min(vgprs, 256) & ~3, args=f"    .args: [{listed}]" if args else "", **values)
-    return _assembled(text, arch, link=True)
+    return link(text, arch, amd_toolchain())
 
 
 def arguments(*values: int | NDArray[Any]) -> bytes:
@@ -131,22 +129,3 @@ def launch(code: bytes, arch: str, grid: Sequence[int], block: int, args: bytes,
         return chip.launch(module, "k", [*grid, 1, 1][:3], [block, 1, 1], args, options or Options())
     finally:
         chip.unload(module)
-
-
-def _assembled(text: str, arch: str, *, link: bool) -> bytes:
-    toolchain = amd_toolchain()
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "k.s").write_text(text, encoding="utf-8")
-        commands = [(*toolchain.assemble(arch), "-o", "k.o", "k.s")]
-        if link:
-            commands.append((*toolchain.link(), "-o", "k.co", "k.o"))
-        for command in commands:
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
-        return (folder / ("k.co" if link else "k.o")).read_bytes()
-
-
-def _section(data: bytes) -> bytes:
-    text = next(section for section in read_elf(Source("k.o", data)).sections if section.kind == _PROGBITS)
-    return data[text.offset : text.offset + text.size]

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from ckgen.build.amd.model import AmdToolchain
+from ckgen.emulator.assemble import link
 from ckgen.emulator.core import Chip, Emulator, Module, Options
-from ckgen.emulator.mutate.assemble import linked
 from ckgen.emulator.mutate.subject import Seen
 
 SOURCE = Path(__file__).with_name("reduction.s")
@@ -29,7 +29,7 @@ class ReductionSubject:
 
     def __init__(self, chip: Chip, table: str, toolchain: AmdToolchain, sizes: Sequence[int] = SIZES) -> None:
         self.chip, self.table = chip, table
-        self.code = linked(SOURCE.read_text(encoding="utf-8"), chip.arch, toolchain)
+        self.code = link(SOURCE.read_text(encoding="utf-8"), chip.arch, toolchain)
         self.problems, self._sizes = len(sizes), sizes
 
     def run(
