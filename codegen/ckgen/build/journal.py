@@ -7,13 +7,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from ckgen.build.result import Result
-
-_SCHEMA = "ckgen.amd_check_line/1"
-_HOST_SCHEMA = "ckgen.amd_check_host/1"
-_RUN_SCHEMA = "ckgen.amd_check_run/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +17,8 @@ class Checked:
     """A kernel that tables name on an arch, and what came of it; `rows` of the tables, of so many
     `signatures`, name it. `operand` is A's type.
     """
+
+    schema: ClassVar[str] = "ckgen.amd_check_line/1"
 
     module: str
     library: str
@@ -38,12 +36,19 @@ class Checked:
 
     def to_json(self) -> dict[str, Any]:
         """One line's object."""
-        return {"schema": _SCHEMA, **asdict(self), "result": self.result.to_json()}
+        return {"schema": self.schema, **asdict(self), "result": self.result.to_json()}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Checked:
+        """From a line's fields but `schema`."""
+        return cls(**{**fields, "result": Result.from_json(fields["result"])})
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedHost:
     """One host unit, compiled as a sample of its module and library; wall and CPU seconds, MiB, bytes of the object."""
+
+    schema: ClassVar[str] = "ckgen.amd_check_host/1"
 
     module: str
     library: str
@@ -61,7 +66,12 @@ class CheckedHost:
 
     def to_json(self) -> dict[str, Any]:
         """One line's object."""
-        return {"schema": _HOST_SCHEMA, **asdict(self)}
+        return {"schema": self.schema, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> CheckedHost:
+        """As of Checked."""
+        return cls(**fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,8 @@ class CheckedRun:
     """A kernel that ran one problem on the emulator. `right`: it and its twin gave the exact result; `findings`: how
     many the checks have by rule; `trouble`: why it did not run. `shape` is M, N, K and the batch.
     """
+
+    schema: ClassVar[str] = "ckgen.amd_check_run/1"
 
     module: str
     library: str
@@ -90,7 +102,16 @@ class CheckedRun:
 
     def to_json(self) -> dict[str, Any]:
         """One line's object."""
-        return {"schema": _RUN_SCHEMA, **asdict(self)}
+        return {"schema": self.schema, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> CheckedRun:
+        """As of Checked."""
+        m, n, k, batch = fields["shape"]
+        return cls(**{**fields, "shape": (m, n, k, batch), "trouble": tuple(fields["trouble"])})
+
+
+_Line = TypeVar("_Line", Checked, CheckedHost, CheckedRun)
 
 
 class Journal:
@@ -99,32 +120,17 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def read(self) -> Mapping[tuple[str, str, str, str], Checked]:
+    def read(self) -> Mapping[tuple[str, ...], Checked]:
         """The last line of every kernel, in the order of reports."""
-        found = {}
-        for line in self._lines():
-            checked = _read(line)
-            if checked is not None:
-                found[checked.place] = checked
-        return dict(sorted(found.items()))
+        return self._last(Checked)
 
-    def hosts(self) -> Mapping[tuple[str, str, str], CheckedHost]:
+    def hosts(self) -> Mapping[tuple[str, ...], CheckedHost]:
         """The last line of every host unit, in the order of reports."""
-        found = {}
-        for line in self._lines():
-            host = _read_host(line)
-            if host is not None:
-                found[host.place] = host
-        return dict(sorted(found.items()))
+        return self._last(CheckedHost)
 
-    def runs(self) -> Mapping[tuple[str, str, str, str], CheckedRun]:
+    def runs(self) -> Mapping[tuple[str, ...], CheckedRun]:
         """The last line of every kernel that ran, in the order of reports."""
-        found = {}
-        for line in self._lines():
-            run = _read_run(line)
-            if run is not None:
-                found[run.place] = run
-        return dict(sorted(found.items()))
+        return self._last(CheckedRun)
 
     def append(self, checked: Checked | CheckedHost | CheckedRun) -> None:
         """Adds a line, in one write."""
@@ -136,6 +142,14 @@ class Journal:
         finally:
             os.close(fd)
 
+    def _last(self, kind: type[_Line]) -> Mapping[tuple[str, ...], _Line]:
+        found: dict[tuple[str, ...], _Line] = {}
+        for text in self._lines():
+            line = _read(text, kind)
+            if line is not None:
+                found[line.place] = line
+        return dict(sorted(found.items()))
+
     def _lines(self) -> list[str]:
         try:
             return self.path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -143,30 +157,10 @@ class Journal:
             return []
 
 
-def _read_host(line: str) -> CheckedHost | None:
+def _read(text: str, kind: type[_Line]) -> _Line | None:
+    """None for a line of another schema, and for one that is broken."""
     try:
-        fields = json.loads(line)
-        return CheckedHost(**fields) if fields.pop("schema") == _HOST_SCHEMA else None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-
-
-def _read_run(line: str) -> CheckedRun | None:
-    try:
-        fields = json.loads(line)
-        if fields.pop("schema") != _RUN_SCHEMA:
-            return None
-        m, n, k, batch = fields["shape"]
-        return CheckedRun(**{**fields, "shape": (m, n, k, batch), "trouble": tuple(fields["trouble"])})
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-
-
-def _read(line: str) -> Checked | None:
-    try:
-        fields = json.loads(line)
-        if fields.pop("schema") != _SCHEMA:
-            return None
-        return Checked(**{**fields, "result": Result.from_json(fields["result"])})
+        fields = json.loads(text)
+        return kind.from_json(fields) if fields.pop("schema") == kind.schema else None
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
