@@ -20,5 +20,6 @@
 #include <ckgen/signature.hpp>
 #include <ckgen/signature_text.hpp>
 #include <ckgen/status.hpp>
+#include <ckgen/stream_k.hpp>
 #include <ckgen/verbose.hpp>
 #include <ckgen/version.hpp>
