@@ -174,11 +174,13 @@ def test_modules_and_kernels_that_are_not_there_are_refused(hip: Hip, capfd: pyt
     assert hip.report() == []
 
 
-def test_launches_that_no_device_takes_are_refused(hip: Hip) -> None:
+def test_launches_that_no_device_takes_are_refused(hip: Hip, capfd: pytest.CaptureFixture[str]) -> None:
     function = hip.function("add")
-    assert hip.launch(function, bytes(24), block=320) == INVALID_CONFIGURATION  # the kernel allows 256
+    assert hip.launch(function, bytes(24), block=320) == INVALID_CONFIGURATION
+    assert "add: a workgroup of 320x1x1 work-items; add is compiled for at most 256" in capfd.readouterr().err
     assert hip.launch(function, bytes(24), grid=0) == INVALID_CONFIGURATION
     assert hip.launch(function, bytes(24), lds=65537) == NO_RESOURCES
+    assert "65537 bytes of LDS" in capfd.readouterr().err
     assert hip.call("hipModuleLaunchKernel", function, 1, 1, 1, 64, 1, 1, 0, 0, 0, 0) == INVALID_VALUE
     assert hip.launch(function, bytes(24), on=98765) == INVALID_HANDLE
     assert hip.report() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from step_support import CHIPS, arguments, emulator, kernel, launch, table
 
 from ckgen.emulator.core import Emulator, Options, Run
+from ckgen.model.errors import UsageError
 
 pytestmark = pytest.mark.amd
 
@@ -146,9 +148,40 @@ def test_workgroups_go_to_the_dies_in_turn() -> None:
     assert list(out) == [group % 8 for group in range(20)]
 
 
-def test_a_kernel_that_fits_on_no_unit_is_refused() -> None:
-    run = launch(kernel("", ARCH, lds=65536 + 4096), ARCH, [1], 64, b"")
-    assert [one.rule for one in run.findings] == ["unsupported"]
+@pytest.mark.parametrize(
+    ("made", "grid", "block", "dynamic", "said"),
+    [
+        ({"max_workgroup": 256}, (1, 1, 1), (257, 1, 1), 0, "257x1x1 work-items; k is compiled for at most 256"),
+        ({"max_workgroup": 256}, (1, 1, 1), (32, 3, 3), 0, "32x3x3 work-items; k is compiled for at most 256"),
+        ({}, (1, 1, 1), (1025, 1, 1), 0, "1025x1x1 work-items, of at most 1024"),
+        ({}, (1, 1, 1), (2**31, 2**31, 4), 0, "work-items, of at most 1024"),
+        ({}, (2, 0, 2), (64, 1, 1), 0, "2x0x2 times a workgroup of 64x1x1 work-items: 0 along axis 1"),
+        ({}, (1, 1, 1), (64, 1, 0), 0, "0 along axis 2"),
+        ({}, (2**26, 1, 1), (64, 1, 1), 0, "4294967296 along axis 0"),
+        ({"lds": 65536 + 4096}, (1, 1, 1), (64, 1, 1), 0, "69632 bytes of LDS (0 of them dynamic) of at most 65536"),
+        ({"lds": 1024}, (1, 1, 1), (64, 1, 1), 64513, "65537 bytes of LDS (64513 of them dynamic) of at most 65536"),
+        ({"lds": 1024}, (1, 1, 1), (64, 1, 1), 2**32 - 1, "bytes of LDS"),
+        ({"vgprs": 512}, (1, 1, 1), (1024, 1, 1), 0, "with 512 vector registers each: no compute unit has so many"),
+    ],
+)
+def test_a_dispatch_that_no_unit_takes_is_refused(
+    made: dict[str, int], grid: tuple[int, ...], block: tuple[int, ...], dynamic: int, said: str
+) -> None:
+    chip = emulator(ARCH)
+    module = chip.load(kernel("", ARCH, **made))
+    try:
+        with pytest.raises(UsageError, match=re.escape(said)):
+            chip.launch(module, "k", grid, block, b"", Options(), dynamic)
+    finally:
+        chip.unload(module)
+
+
+@pytest.mark.parametrize(("most", "block"), [(256, (256, 1, 1)), (256, (32, 4, 2)), (0, (1024, 1, 1))])
+def test_a_workgroup_as_large_as_the_kernel_allows_runs(most: int, block: tuple[int, ...]) -> None:
+    chip = emulator(ARCH)
+    module = chip.load(kernel("", ARCH, vgprs=64, max_workgroup=most))
+    assert chip.launch(module, "k", [1, 1, 1], block, b"", Options()).counts["waves"] == np.prod(block) // 64
+    chip.unload(module)
 
 
 @pytest.mark.parametrize(("vgprs", "lds", "groups"), [(128, 0, 4), (512, 0, 1), (64, 16384, 4), (64, 40000, 1)])

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <string_view>
 
 #include "runtime.hpp"
@@ -76,19 +75,6 @@ int gather(const KernelInfo& kernel, void** params, void** extra, std::vector<st
   return kSuccess;
 }
 
-int check(const KernelInfo& kernel, const Dispatch& dispatch, const Target& target) {
-  std::uint64_t threads = 1;
-  for (int axis = 0; axis < 3; ++axis) {
-    const std::uint64_t items = std::uint64_t{dispatch.grid[axis]} * dispatch.block[axis];
-    if (items == 0 || items > std::numeric_limits<std::uint32_t>::max()) return kInvalidConfiguration;
-    threads *= dispatch.block[axis];
-    if (threads > target.max_threads) return kInvalidConfiguration;
-  }
-  if (kernel.max_workgroup != 0 && threads > kernel.max_workgroup) return kInvalidConfiguration;
-  if (std::uint64_t{kernel.lds_bytes} + dispatch.dynamic_lds > target.lds_bytes) return kLaunchOutOfResources;
-  return kSuccess;
-}
-
 }  // namespace
 
 CKGEN_HIP int hipModuleLoadData(void** module, const void* image) {
@@ -137,7 +123,7 @@ CKGEN_HIP int hipModuleLaunchKernel(void* function, unsigned grid_x, unsigned gr
     LaunchOperation launch{module, called.kernel, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, 0, {}}};
     launch.dispatch.dynamic_lds = dynamic_lds;
     if (const int error = gather(kernel, params, extra, launch.dispatch.args); error != kSuccess) return error;
-    if (const int error = check(kernel, launch.dispatch, runtime.settings.target); error != kSuccess) return error;
+    if (const int error = runtime.executor.check(*module, kernel, launch.dispatch); error != kSuccess) return error;
     return runtime.streams.submit(static_cast<Stream*>(stream), launch);
   });
 }

@@ -24,6 +24,7 @@ struct CoreFunctions {
   decltype(&ckgen_emu_memory_written) memory_written = nullptr;
   decltype(&ckgen_emu_load) load = nullptr;
   decltype(&ckgen_emu_unload) unload = nullptr;
+  decltype(&ckgen_emu_takes) takes = nullptr;
   decltype(&ckgen_emu_launch) launch = nullptr;
   decltype(&ckgen_emu_report_finding) report_finding = nullptr;
   decltype(&ckgen_emu_report_free) report_free = nullptr;
@@ -59,6 +60,7 @@ std::unique_ptr<CoreFunctions> open(const std::string& path) {
   resolve(library, "ckgen_emu_memory_written", core->memory_written);
   resolve(library, "ckgen_emu_load", core->load);
   resolve(library, "ckgen_emu_unload", core->unload);
+  resolve(library, "ckgen_emu_takes", core->takes);
   resolve(library, "ckgen_emu_launch", core->launch);
   resolve(library, "ckgen_emu_report_finding", core->report_finding);
   resolve(library, "ckgen_emu_report_free", core->report_free);
@@ -84,7 +86,7 @@ std::vector<KernelInfo> kernels_of(const CoreFunctions& core, const ckgen_emu_ob
   for (std::uint32_t i = 0; i < core.object_kernel_count(object); ++i) {
     ckgen_emu_kernel found{};
     core.object_kernel(object, i, &found);
-    KernelInfo info{found.name, found.lds_bytes, found.kernarg_bytes, found.max_workgroup, {}};
+    KernelInfo info{found.name, {}};
     for (std::uint32_t j = 0; j < found.argument_count; ++j) {
       ckgen_emu_argument argument{};
       core.object_argument(object, i, j, &argument);
@@ -100,6 +102,23 @@ LaunchFinding finding_of(const CoreFunctions& core, const ckgen_emu_report* repo
   core.report_finding(report, index, &found);
   return {found.rule, found.instruction, found.what, found.address, {found.group[0], found.group[1], found.group[2]},
           found.wave, found.lane,        found.count};
+}
+
+ckgen_emu_dispatch call_of(const Dispatch& dispatch) {
+  return {{dispatch.grid[0], dispatch.grid[1], dispatch.grid[2]},
+          {dispatch.block[0], dispatch.block[1], dispatch.block[2]},
+          dispatch.dynamic_lds,
+          dispatch.args.data(),
+          dispatch.args.size()};
+}
+
+int error_of(int status) {
+  switch (status) {
+    case 0: return kSuccess;
+    case CKGEN_EMU_BAD_GEOMETRY: return kInvalidConfiguration;
+    case CKGEN_EMU_OUT_OF_RESOURCES: return kLaunchOutOfResources;
+    default: return kLaunchFailure;
+  }
 }
 
 void count(const ckgen_emu_result& result, LaunchOutcome& outcome) {
@@ -165,12 +184,15 @@ int Executor::load(const void* bytes, std::size_t size, std::shared_ptr<LoadedMo
   return kSuccess;
 }
 
+int Executor::check(const LoadedModule& module, const KernelInfo& kernel, const Dispatch& dispatch) {
+  const ckgen_emu_dispatch call = call_of(dispatch);
+  const int status = core_->takes(chip_, module.handle_, kernel.name.c_str(), &call);
+  if (status != 0) std::fprintf(stderr, "ckgen emulator: %s: %s\n", kernel.name.c_str(), core_->error());
+  return error_of(status);
+}
+
 LaunchOutcome Executor::launch(const LoadedModule& module, const KernelInfo& kernel, const Dispatch& dispatch) {
-  const ckgen_emu_dispatch call{{dispatch.grid[0], dispatch.grid[1], dispatch.grid[2]},
-                                {dispatch.block[0], dispatch.block[1], dispatch.block[2]},
-                                dispatch.dynamic_lds,
-                                dispatch.args.data(),
-                                dispatch.args.size()};
+  const ckgen_emu_dispatch call = call_of(dispatch);
   const RunOptions& chosen = settings_.options;
   const ckgen_emu_options options{chosen.checked ? 1 : 0,
                                   chosen.seed,

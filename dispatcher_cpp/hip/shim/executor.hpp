@@ -26,7 +26,6 @@ struct KernelArgument {
 /// What a launch must know of a kernel.
 struct KernelInfo {
   std::string name;
-  std::uint32_t lds_bytes = 0, kernarg_bytes = 0, max_workgroup = 0;
   std::vector<KernelArgument> arguments;  // without the hidden ones
 };
 
@@ -69,6 +68,8 @@ class Executor {
   void mark_written(void* memory, std::size_t bytes);
   /// An Error; kInvalidImage and kNoBinaryForGpu say why on stderr.
   int load(const void* bytes, std::size_t size, std::shared_ptr<LoadedModule>& out);
+  /// An Error, with its reason on stderr, for a dispatch that the chip does not take; arguments are not looked at.
+  int check(const LoadedModule& module, const KernelInfo& kernel, const Dispatch& dispatch);
   LaunchOutcome launch(const LoadedModule& module, const KernelInfo& kernel, const Dispatch& dispatch);
 
  private:

@@ -4,9 +4,11 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 
 #include "decode.hpp"
+#include "geometry.hpp"
 #include "kernarg.hpp"
 #include "launch.hpp"
 #include "occupancy.hpp"
@@ -37,9 +39,9 @@ namespace {
 
 thread_local std::string last_error;
 
-int failed(std::string what) {
+int failed(std::string what, int status = CKGEN_EMU_FAILED) {
   last_error = std::move(what);
-  return 1;
+  return status;
 }
 
 /// Runs `work`; an exception becomes the thread's error.
@@ -101,11 +103,36 @@ class LaunchMemory {
   bool added_;
 };
 
-const Program& program_of(const ckgen_emu& emu, ckgen_emu_module& module, std::size_t index, bool checked) {
+const Kernel& kernel_of(const ckgen_emu_module& module, const char* name) {
+  const auto& kernels = module.object.kernels;
+  const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const Kernel& one) { return one.name == name; });
+  if (found == kernels.end()) throw std::invalid_argument(std::string("no kernel is called ") + name);
+  return *found;
+}
+
+Dispatch shape_of(const ckgen_emu_dispatch& from) {
+  Dispatch to;
+  std::copy_n(from.grid, 3, to.grid);
+  std::copy_n(from.block, 3, to.block);
+  to.dynamic_lds = from.dynamic_lds;
+  return to;
+}
+
+int refused(const ckgen_emu& emu, const Kernel& kernel, const Dispatch& shape) {
+  Refusal refusal = refusal_of(kernel, emu.chip, shape);
+  switch (refusal.why) {
+    case Refused::no: return 0;
+    case Refused::geometry: return failed(std::move(refusal.what), CKGEN_EMU_BAD_GEOMETRY);
+    case Refused::resources: return failed(std::move(refusal.what), CKGEN_EMU_OUT_OF_RESOURCES);
+  }
+  return failed("unreachable");
+}
+
+const Program& program_of(const ckgen_emu& emu, ckgen_emu_module& module, const Kernel& kernel, bool checked) {
   const std::lock_guard lock(module.mutex);
+  const auto index = static_cast<std::size_t>(&kernel - module.object.kernels.data());
   auto& program = module.programs[2 * index + (checked ? 1 : 0)];
   if (!program) {
-    const Kernel& kernel = module.object.kernels[index];
     program =
         std::make_unique<Program>(Program::bind(kernel.text, kernel.text_start, kernel.entry, emu.table, checked));
   }
@@ -193,31 +220,28 @@ const char* ckgen_emu_kernel_name(const ckgen_emu_module* module, uint32_t index
   return module->object.kernels[index].name.c_str();
 }
 
+int ckgen_emu_takes(const ckgen_emu* emu, const ckgen_emu_module* module, const char* kernel,
+                    const ckgen_emu_dispatch* dispatch) {
+  return guarded([&] { return refused(*emu, kernel_of(*module, kernel), shape_of(*dispatch)); });
+}
+
 int ckgen_emu_launch(ckgen_emu* emu, ckgen_emu_module* module, const char* kernel, const ckgen_emu_dispatch* dispatch,
                      const ckgen_emu_options* options, ckgen_emu_result* result, ckgen_emu_report** report) {
   return guarded([&] {
-    const auto& kernels = module->object.kernels;
-    const auto found =
-        std::find_if(kernels.begin(), kernels.end(), [&](const Kernel& one) { return one.name == kernel; });
-    if (found == kernels.end()) return failed(std::string("no kernel is called ") + kernel);
+    const Kernel& found = kernel_of(*module, kernel);
+    const Dispatch shape = shape_of(*dispatch);
+    if (const int status = refused(*emu, found, shape); status != 0) return status;
     const Options chosen = options_of(*options);
-    const Program& program =
-        program_of(*emu, *module, static_cast<std::size_t>(found - kernels.begin()), chosen.checked);
-    Dispatch shape;
-    std::copy_n(dispatch->grid, 3, shape.grid);
-    std::copy_n(dispatch->block, 3, shape.block);
-    shape.dynamic_lds = dispatch->dynamic_lds;
-    const std::uint64_t items = std::uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
-    if (items == 0 || items > 1024) return failed("a workgroup of " + std::to_string(items) + " work items");
+    const Program& program = program_of(*emu, *module, found, chosen.checked);
     KernargSegment segment =
-        kernarg_segment(*found, shape, {static_cast<const std::uint8_t*>(dispatch->args), dispatch->args_size});
+        kernarg_segment(found, shape, {static_cast<const std::uint8_t*>(dispatch->args), dispatch->args_size});
     const LaunchMemory arguments(emu->memory, segment.bytes.data(), segment.bytes.size(), false);
     for (const KernargSegment::Range& one : segment.written)
       emu->memory.mark_written(reinterpret_cast<std::uint64_t>(&segment.bytes[one.offset]), one.bytes);
     auto& image = module->object.image;
     const LaunchMemory code(emu->memory, image.data(), image.size(), true);
     Launch launch{program,
-                  *found,
+                  found,
                   emu->chip,
                   chosen,
                   shape,
@@ -230,7 +254,7 @@ int ckgen_emu_launch(ckgen_emu* emu, ckgen_emu_module* module, const char* kerne
                   Trace::open(chosen.trace)};
     const RunResult done = run(launch);
     auto made = std::make_unique<ckgen_emu_report>(ckgen_emu_report{launch.findings.take()});
-    fill(done, occupancy_of(launch).groups(), made->findings.size(), *result);
+    fill(done, occupancy_of(found, emu->chip, shape).groups(), made->findings.size(), *result);
     *report = made.release();
     return 0;
   });

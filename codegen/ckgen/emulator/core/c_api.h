@@ -9,9 +9,14 @@
 extern "C" {
 #endif
 
-#define CKGEN_EMU_ABI 3
+#define CKGEN_EMU_ABI 4
 
-/* Every function that answers with an int gives 0, or 1 with ckgen_emu_error() of the same thread set. */
+/* Every function that answers with an int gives 0, or a status with ckgen_emu_error() of the same thread set. */
+enum {
+  CKGEN_EMU_FAILED = 1,
+  CKGEN_EMU_BAD_GEOMETRY = 2,    /* of ckgen_emu_takes and _launch: a grid or workgroup that the kernel cannot have */
+  CKGEN_EMU_OUT_OF_RESOURCES = 3 /* of the same: more LDS or registers than a compute unit has */
+};
 const char* ckgen_emu_error(void);
 uint32_t ckgen_emu_abi(void);
 
@@ -80,6 +85,9 @@ typedef struct {
 
 typedef struct ckgen_emu_report ckgen_emu_report;
 
+/* Whether ckgen_emu_launch takes that dispatch; its arguments are not looked at. */
+int ckgen_emu_takes(const ckgen_emu* emu, const ckgen_emu_module* module, const char* kernel,
+                    const ckgen_emu_dispatch* dispatch);
 /* Runs a kernel to its end. What is wrong with the kernel is no error of the call: it is in the report. */
 int ckgen_emu_launch(ckgen_emu* emu, ckgen_emu_module* module, const char* kernel, const ckgen_emu_dispatch* dispatch,
                      const ckgen_emu_options* options, ckgen_emu_result* result, ckgen_emu_report** report);

@@ -16,17 +16,15 @@ struct Occupancy {
   std::uint32_t groups() const noexcept { return std::min({groups_by_waves, groups_by_registers, groups_by_lds}); }
 };
 
-inline Occupancy occupancy_of(const Launch& launch) noexcept {
+inline Occupancy occupancy_of(const Kernel& kernel, const Chip& chip, const Dispatch& dispatch) noexcept {
   constexpr std::uint32_t kSimds = 4, kWavesPerSimd = 8, kRegisters = 512, kGranule = 8;
-  const std::uint64_t items =
-      std::uint64_t{launch.dispatch.block[0]} * launch.dispatch.block[1] * launch.dispatch.block[2];
+  const std::uint64_t items = std::uint64_t{dispatch.block[0]} * dispatch.block[1] * dispatch.block[2];
   const auto waves = std::max<std::uint32_t>(static_cast<std::uint32_t>((items + kLanes - 1) / kLanes), 1);
-  const std::uint32_t registers =
-      std::clamp((launch.kernel.vgprs + kGranule - 1) / kGranule * kGranule, kGranule, kRegisters);
-  const std::uint32_t lds = launch.kernel.lds_bytes + launch.dispatch.dynamic_lds;
+  const std::uint32_t registers = std::clamp((kernel.vgprs + kGranule - 1) / kGranule * kGranule, kGranule, kRegisters);
+  const std::uint32_t lds = kernel.lds_bytes + dispatch.dynamic_lds;
   const std::uint32_t by_registers = std::min(kRegisters / registers, kWavesPerSimd);
   return {kSimds * kWavesPerSimd / waves, kSimds * by_registers / waves,
-          lds == 0 ? kSimds * kWavesPerSimd : launch.chip.lds_bytes / lds};
+          lds == 0 ? kSimds * kWavesPerSimd : chip.lds_bytes / lds};
 }
 
 }  // namespace ckgen::emu

@@ -209,11 +209,8 @@ RunResult run(Launch& launch) {
   const std::uint64_t total = std::uint64_t{grid[0]} * grid[1] * grid[2];
   const auto threads = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(launch.options.threads, 1, std::max<std::uint64_t>(total, 1)));
-  const std::uint64_t resident = std::uint64_t{occupancy_of(launch).groups()} * launch.chip.compute_units;
-  if (resident == 0) {
-    launch.findings.add(Rule::unsupported, "no compute unit has room for a workgroup of this kernel");
-    return {};
-  }
+  const Occupancy occupancy = occupancy_of(launch.kernel, launch.chip, launch.dispatch);
+  const std::uint64_t resident = std::uint64_t{occupancy.groups()} * launch.chip.compute_units;
   std::vector<std::unique_ptr<Crew>> crews;
   for (std::uint32_t i = 0; i < threads; ++i) {
     crews.push_back(std::make_unique<Crew>(launch, i, threads, total, resident / threads));
