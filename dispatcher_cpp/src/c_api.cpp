@@ -16,6 +16,12 @@ using ckgen::v1::detail::unpack;
 
 namespace ckgen::inline v1::detail {
 
+/// The size of a scale block with that code; 0, which is none, where there is no such code.
+template <int N>
+std::uint8_t size_of(const std::uint8_t (&sizes)[N], std::uint64_t code) noexcept {
+  return code < N ? sizes[code] : std::uint8_t{0};
+}
+
 /// The inverse of Signature::pack; fields outside their enum make an illegal signature, which no unit has.
 Signature unpack(std::uint64_t packed) noexcept {
   Signature s;
@@ -30,7 +36,14 @@ Signature unpack(std::uint64_t packed) noexcept {
     *field = static_cast<DType>(rest & 31);
     rest >>= 5;
   }
-  s.op = static_cast<Op>(std::min<std::uint64_t>(rest, 0xff));
+  s.op = static_cast<Op>(rest & 7);
+  rest >>= 3;
+  for (int i = kMaxEpilogueOps; i-- > 0; rest >>= 3) s.epilogue.ops[i] = static_cast<EpilogueOp>(rest & 7);
+  s.b_op = static_cast<OperandOp>(rest & 3);
+  s.a_op = static_cast<OperandOp>(rest >> 2 & 3);
+  s.scale_block.n = size_of(kScaleBlockN, rest >> 4 & 7);
+  s.scale_block.k = size_of(kScaleBlockK, rest >> 7 & 7);
+  s.scale_block.sides = static_cast<ScaleSides>(std::min<std::uint64_t>(rest >> 10, 0xff));
   return s;
 }
 
@@ -71,6 +84,12 @@ bool is_known(const Signature& s) noexcept {
   for (const DType dtype : {s.a, s.b, s.c, s.acc, s.scale}) {
     if (static_cast<int>(dtype) >= kDTypeCount) return false;
   }
+  for (const EpilogueOp op : s.epilogue.ops) {
+    if (static_cast<int>(op) >= kEpilogueOpCount) return false;
+  }
+  if (static_cast<int>(s.a_op) >= kOperandOpCount || static_cast<int>(s.b_op) >= kOperandOpCount) return false;
+  if (static_cast<int>(s.scale_block.sides) >= kScaleSidesCount) return false;
+  if (s.scale_block.n == 0 || s.scale_block.k == 0) return false;
   return s.op <= Op::fmha && s.quant <= Quant::mx && s.layout <= Layout::crr;
 }
 

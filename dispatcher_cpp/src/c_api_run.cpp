@@ -17,24 +17,33 @@ using ckgen::v1::detail::write;
 namespace {
 
 ckgen::GemmArgs args_of(const ckgen_gemm_args& x) noexcept {
-  return {x.a,
-          x.b,
-          x.c,
-          x.a_scale,
-          x.b_scale,
-          x.bias,
-          x.a_scale_row_major != 0,
-          x.m,
-          x.n,
-          x.k,
-          x.batch,
-          x.lda,
-          x.ldb,
-          x.ldc,
-          x.batch_stride_a,
-          x.batch_stride_b,
-          x.batch_stride_c,
-          x.mx_scale_shuffled != 0};
+  ckgen::GemmArgs out{x.a,
+                      x.b,
+                      x.c,
+                      x.a_scale,
+                      x.b_scale,
+                      x.bias,
+                      x.a_scale_row_major != 0,
+                      x.m,
+                      x.n,
+                      x.k,
+                      x.batch,
+                      x.lda,
+                      x.ldb,
+                      x.ldc,
+                      x.batch_stride_a,
+                      x.batch_stride_b,
+                      x.batch_stride_c,
+                      x.mx_scale_shuffled != 0};
+  for (int i = 0; i < ckgen::kMaxD; ++i) {
+    out.d[i] = x.d[i];
+    out.ldd[i] = x.ldd[i];
+    out.batch_stride_d[i] = x.batch_stride_d[i];
+  }
+  out.alpha = x.alpha;
+  out.a1 = x.a1;
+  out.b1 = x.b1;
+  return out;
 }
 
 struct Listing {

@@ -50,6 +50,20 @@ const char* kind_name(DeviceKind kind) noexcept {
   return names[static_cast<unsigned>(kind)];
 }
 
+/// As in " epi add relu", or nothing.
+std::string extras_of(const Signature& s) {
+  std::string text;
+  if (s.a_op != OperandOp::none) text += " a " + std::string(name(s.a_op));
+  if (s.b_op != OperandOp::none) text += " b " + std::string(name(s.b_op));
+  if (!s.epilogue.empty()) text += " epi";
+  for (const EpilogueOp op : s.epilogue.ops) {
+    if (op != EpilogueOp::none) text += ' ' + std::string(name(op));
+  }
+  if (s.scale_block.is_usual()) return text;
+  return text + " scales " + std::string(name(s.scale_block.sides)) + ' ' + std::to_string(s.scale_block.n) + 'x' +
+         std::to_string(s.scale_block.k);
+}
+
 /// As in "a8w8_blockscale fp8_fnuz·fp8_fnuz→bf16 rcr".
 std::string described(const Signature& s) {
   std::string text(detail::alias_of(s));
@@ -62,6 +76,7 @@ std::string described(const Signature& s) {
   text += ' ' + std::string(name(s.a)) + "·" + std::string(name(s.b)) + "→" + std::string(name(s.c));
   text += ' ' + std::string(name(s.layout));
   if (s.bias) text += " bias";
+  text += extras_of(s);
   if (s.acc != detail::default_acc(s.a, s.b)) text += " acc " + std::string(name(s.acc));
   if (s.scale != detail::default_scale(s.quant)) text += " scale " + std::string(name(s.scale));
   return text;
@@ -71,7 +86,8 @@ std::string title(const Query& q, const Device& device) {
   const bool has_batch = q.signature.batched ? q.sizes.batch != 0 : q.sizes.batch > 1;
   return "gemm " + described(q.signature) + "  " + (has_batch ? "B=" + std::to_string(q.sizes.batch) + ' ' : "") +
          "M=" + std::to_string(q.sizes.m) + " N=" + std::to_string(q.sizes.n) + " K=" + std::to_string(q.sizes.k) +
-         (q.deterministic ? " deterministic" : "") + "  on " + device.gfx() + ':' + std::to_string(device.cu_num()) +
+         (q.deterministic ? " deterministic" : "") +
+         (q.strategy == Strategy::any ? "" : " strategy " + std::string(name(q.strategy))) + "  on " + device.gfx() + ':' + std::to_string(device.cu_num()) +
          " (" + kind_name(device.kind()) + ")\n";
 }
 
@@ -98,6 +114,17 @@ std::string demands(const Constraints& c, std::uint32_t k_batch) {
   return text.empty() ? text : " (" + text + ')';
 }
 
+/// As in "stream-K linear: 9 tiles of 81 iterations of K on 80 workgroups".
+std::string partition_text(const Query& q, const InstanceDesc& instance) {
+  const std::uint32_t workgroups = stream_k_workgroups(instance, q.cu_num);
+  const StreamKPartition p = detail::partition_of(instance, q.sizes, workgroups);
+  std::string text = "stream-K " + std::string(name(instance.stream_k.strategy)) + ": " + std::to_string(p.num_tiles) +
+                     " tiles of " + std::to_string(p.iters_per_tile) + " iterations of K on " +
+                     std::to_string(workgroups) + " workgroups";
+  if (p.dp_tiles > 0) text += ", " + std::to_string(p.dp_tiles) + " data-parallel";
+  return text;
+}
+
 std::string step_text(const Query& q, const Step& step) {
   const Candidate& c = step.candidate;
   const InstanceDesc& instance = *q.state.instances[c.instance];
@@ -109,6 +136,7 @@ std::string step_text(const Query& q, const Step& step) {
     text += kDetail + ("measured at M=" + std::to_string(c.table_m));
     if (c.cu_num != q.cu_num) text += " on " + std::string(arch_name(q.arch)) + ':' + std::to_string(c.cu_num);
   }
+  if (instance.stream_k.is_used()) text += kDetail + partition_text(q, instance);
   text += kDetail;
   text += step.verdict.ok()
               ? "supports: ok" + demands(instance.constraints, c.k_batch)
@@ -156,7 +184,10 @@ std::string trail_text(const Query& q, const Trail& trail) {
     if (!any && done) not_tried += (not_tried.empty() ? "" : ", ") + std::string(tier_name(tier));
     done = done || (taken && trail.steps.back().candidate.tier == tier) || (tier == Tier::forced && q.is_forced);
   }
-  const Verdict last = trail.steps.empty() ? detail::no_instance() : trail.steps.back().verdict;
+  Verdict last = detail::no_instance();
+  for (const Step& step : trail.steps) {
+    if (detail::outweighs(step.verdict, last.rule)) last = step.verdict;
+  }
   return text + ending(not_tried, external_text(q, trail), taken ? nullptr : &last);
 }
 

@@ -1,6 +1,7 @@
 // Canonical names and aliases to signatures; a test holds the aliases equal to families/gemm/modules.json.
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <optional>
 
 #include <ckgen/problem.hpp>
@@ -148,6 +149,38 @@ class Reader {
     if (best) take(name(*best));
     return best;
   }
+  /// What names no op reads as `none`: the text that is written again then differs.
+  OperandOp take_operand_op() noexcept {
+    for (const OperandOp op : {OperandOp::add, OperandOp::mul}) {
+      if (take(name(op))) return op;
+    }
+    return OperandOp::none;
+  }
+  Epilogue take_epilogue() noexcept {
+    Epilogue epilogue;
+    for (EpilogueOp& step : epilogue.ops) {
+      for (int i = 1; i < kEpilogueOpCount && step == EpilogueOp::none; ++i) {
+        if (take(name(static_cast<EpilogueOp>(i)))) step = static_cast<EpilogueOp>(i);
+      }
+    }
+    return epilogue;
+  }
+  ScaleBlock take_scale_block() noexcept {
+    ScaleBlock block;
+    for (const ScaleSides sides : {ScaleSides::both, ScaleSides::a, ScaleSides::b}) {
+      if (take(name(sides))) {
+        block.sides = sides;
+        break;
+      }
+    }
+    const std::string_view sizes = rest_.substr(0, rest_.find('_'));
+    const std::size_t cross = sizes.find('x');
+    if (cross == std::string_view::npos) return block;
+    std::from_chars(sizes.data(), sizes.data() + cross, block.n);
+    std::from_chars(sizes.data() + cross + 1, sizes.data() + sizes.size(), block.k);
+    take(sizes);
+    return block;
+  }
   bool done() const noexcept { return rest_.empty(); }
 
  private:
@@ -186,12 +219,17 @@ std::optional<Signature> read_canonical(std::string_view text) noexcept {
   s.scale = detail::default_scale(s.quant);
   if (reader.take("acc")) s.acc = reader.take_dtype().value_or(D::none);
   if (reader.take("scale")) s.scale = reader.take("none") ? D::none : reader.take_dtype().value_or(s.scale);
+  if (reader.take("scales")) s.scale_block = reader.take_scale_block();
+  if (reader.take("a")) s.a_op = reader.take_operand_op();
+  if (reader.take("b")) s.b_op = reader.take_operand_op();
+  if (reader.take("epi")) s.epilogue = reader.take_epilogue();
   return reader.done() ? std::optional(s) : std::nullopt;
 }
 
 }  // namespace
 
 std::string_view detail::alias_of(const Signature& s) noexcept {
+  if (s.extras() != 0) return {};
   for (const Template& known : kTemplates) {
     const bool fills = s.quant == known.quant && s.preshuffle_b == known.preshuffle_b && s.batched == known.batched;
     if (fills && s.a == s.b && admits(known, s.a)) return known.alias;

@@ -25,6 +25,7 @@ constexpr std::uint32_t kOcp8 = set_of(DType::fp8_ocp, DType::bf8_ocp);
 constexpr std::uint32_t kFloat8 = kPlain8 | kFnuz8 | kOcp8;
 constexpr std::uint32_t kNarrow = set_of(DType::fp32, DType::fp16, DType::bf16);
 constexpr std::uint32_t kOperands = kFloat8 | kNarrow | set_of(DType::fp64, DType::int8, DType::fp4);
+constexpr std::uint32_t kBesideInt4 = kFloat8 | set_of(DType::fp16, DType::bf16);
 constexpr std::uint32_t kPreshuffled = kFloat8 | set_of(DType::int8, DType::fp16, DType::bf16, DType::fp4);
 
 constexpr std::uint32_t operands_of(Quant quant) noexcept {
@@ -70,21 +71,71 @@ Status meaningless(const char* format, DType dtype) noexcept {
   return Status::error(StatusCode::invalid_argument, format, name(dtype).data());
 }
 
+Status nonsense(const char* text) noexcept {
+  return Status::error(StatusCode::invalid_argument, "%s", text);
+}
+
+Status int4_status(const Signature& s) noexcept {
+  if (!in(s.a, kBesideInt4)) return meaningless("an int4 B goes with 16-bit and 8-bit floats, not with A of %s", s.a);
+  if (s.layout != Layout::rcr) return nonsense("an int4 B is packed along K: it needs layout rcr");
+  if (s.quant == Quant::none || s.quant == Quant::blockscale) return Status::success();
+  return Status::error(StatusCode::invalid_argument, "an int4 B has no scales or block scales, not %s ones",
+                       name(s.quant).data());
+}
+
+Status scale_block_status(const Signature& s) noexcept {
+  if (s.scale_block.is_usual()) {
+    if (s.quant == Quant::blockscale && s.b == DType::int4)
+      return nonsense("block scales of an int4 B are B's alone, of one row each");
+    return Status::success();
+  }
+  if (s.quant != Quant::blockscale) return nonsense("a scale block without block scales");
+  if (s.preshuffle_b) return nonsense("a preshuffled B has scale blocks of 128x128");
+  if (code_of(kScaleBlockK, s.scale_block.k) == kNoScaleBlock ||
+      code_of(kScaleBlockN, s.scale_block.n) == kNoScaleBlock)
+    return nonsense("scale blocks are 128, 64, 32, 16, 8 or 1 rows of B and 128, 64, 32 or 16 elements along K");
+  if (s.scale_block.sides == ScaleSides::a && s.scale_block.n != 128)
+    return nonsense("rows of B in a scale block where B has no scales");
+  if (s.b == DType::int4 && (s.scale_block.sides != ScaleSides::b || s.scale_block.n != 1))
+    return nonsense("block scales of an int4 B are B's alone, of one row each");
+  return Status::success();
+}
+
+Status epilogue_status(const Signature& s) noexcept {
+  for (int i = 1; i < kMaxEpilogueOps; ++i) {
+    if (s.epilogue.ops[i] != EpilogueOp::none && s.epilogue.ops[i - 1] == EpilogueOp::none)
+      return nonsense("an epilogue with a gap");
+  }
+  if (s.epilogue.d_count() > kMaxD) return nonsense("an epilogue takes at most two D tensors");
+  if (!s.epilogue.empty() && !in(s.c, kNarrow)) return meaningless("no epilogue is defined for C of %s", s.c);
+  if (s.a_op == OperandOp::none && s.b_op == OperandOp::none) return Status::success();
+  if (s.quant != Quant::none) return nonsense("operands of two tensors are not quantised");
+  if (s.a_op != OperandOp::none && !in(s.a, kNarrow)) return meaningless("A of two tensors cannot be %s", s.a);
+  if (s.b_op != OperandOp::none && (!in(s.b, kNarrow) || s.preshuffle_b))
+    return meaningless("B of two tensors cannot be %s or preshuffled", s.b);
+  return Status::success();
+}
+
 }  // namespace
 
 Status signature_status(const Signature& s) noexcept {
   if (s.op != Op::gemm) return Status::error(StatusCode::invalid_argument, "not a GEMM signature");
   if (!in(s.a, operands_of(s.quant))) return meaningless("A cannot be %s under this quantisation", s.a);
-  if (!in(s.b, operands_of(s.quant))) return meaningless("B cannot be %s under this quantisation", s.b);
-  if (s.a != s.b && !mixes(s))
+  if (s.b == DType::int4) {
+    if (const Status status = int4_status(s); !status.ok()) return status;
+  } else if (!in(s.b, operands_of(s.quant))) {
+    return meaningless("B cannot be %s under this quantisation", s.b);
+  } else if (s.a != s.b && !mixes(s)) {
     return meaningless("B cannot be %s: only 8-bit floats of one flavour mix with A's type, and not under mx", s.b);
+  }
   if (s.preshuffle_b && !in(s.b, kPreshuffled)) return meaningless("no preshuffled form of %s is defined", s.b);
   if (!in(s.c, outs_of(s))) return meaningless("C cannot be %s", s.c);
   if (!in(s.acc, accumulators_of(s))) return meaningless("A does not accumulate in %s", s.acc);
   if (!in(s.scale, scales_of(s.quant))) return meaningless("this quantisation has no scales of type %s", s.scale);
   if (s.layout != Layout::rcr && (s.preshuffle_b || (s.quant != Quant::none && s.quant != Quant::per_tensor)))
     return Status::error(StatusCode::invalid_argument, "layout %s: this signature needs rcr", name(s.layout).data());
-  return Status::success();
+  if (const Status status = scale_block_status(s); !status.ok()) return status;
+  return epilogue_status(s);
 }
 
 }  // namespace v1

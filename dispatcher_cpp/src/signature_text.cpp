@@ -1,5 +1,6 @@
 #include <ckgen/signature_text.hpp>
 
+#include <charconv>
 #include <cstring>
 
 #include "signature_rules.hpp"
@@ -33,9 +34,17 @@ class Words {
   std::size_t length_ = 0;
 };
 
+/// Such as "1x64": rows of B and elements along K.
+std::string_view block(const ScaleBlock& scales, char (&out)[8]) noexcept {
+  char* end = std::to_chars(out, out + 3, scales.n).ptr;
+  *end++ = 'x';
+  return {out, static_cast<std::size_t>(std::to_chars(end, out + 8, scales.k).ptr - out)};
+}
+
 }  // namespace
 
 std::size_t canonical_text(const Signature& s, char (&out)[kSignatureTextSize]) noexcept {
+  char size[8];
   Words words(out);
   words << "gemm" << name(s.a);
   if (s.a != s.b) words << name(s.b);
@@ -47,6 +56,13 @@ std::size_t canonical_text(const Signature& s, char (&out)[kSignatureTextSize]) 
   if (s.bias) words << "bias";
   if (s.acc != detail::default_acc(s.a, s.b)) words << "acc" << name(s.acc);
   if (s.scale != detail::default_scale(s.quant)) words << "scale" << name(s.scale);
+  if (!s.scale_block.is_usual()) words << "scales" << name(s.scale_block.sides) << block(s.scale_block, size);
+  if (s.a_op != OperandOp::none) words << "a" << name(s.a_op);
+  if (s.b_op != OperandOp::none) words << "b" << name(s.b_op);
+  if (!s.epilogue.empty()) words << "epi";
+  for (const EpilogueOp op : s.epilogue.ops) {
+    if (op != EpilogueOp::none) words << name(op);
+  }
   return words.finish();
 }
 

@@ -1,11 +1,19 @@
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckgen.families.gemm.enums import (
+    SCALE_BLOCK_K,
+    SCALE_BLOCK_N,
+    EpilogueOp,
+    OperandOp,
+    ScaleBlock,
+    ScaleSides,
+)
 from ckgen.families.gemm.modules import modules, templates
 from ckgen.families.gemm.signature import (
     GemmSignature,
@@ -27,6 +35,11 @@ anything = st.builds(
     a=st.sampled_from(DType), b=st.sampled_from(DType), c=st.sampled_from(DType), acc=st.sampled_from(DType),
     scale=st.none() | st.sampled_from(DType), layout=st.sampled_from(Layout), quant=st.sampled_from(Quant),
     preshuffle_b=st.booleans(), batched=st.booleans(), bias=st.booleans(),
+    epilogue=st.lists(st.sampled_from(EpilogueOp), max_size=4).map(tuple),
+    a_op=st.sampled_from(OperandOp), b_op=st.sampled_from(OperandOp),
+    scale_block=st.builds(
+        ScaleBlock, st.sampled_from(ScaleSides), st.sampled_from(SCALE_BLOCK_N), st.sampled_from(SCALE_BLOCK_K),
+    ),
 )  # fmt: skip
 
 
@@ -106,6 +119,17 @@ def test_aliases_mean_what_they_say(text: str, flavour: Fp8Flavour | None, canon
         ("gemm_fp4_bf16_rcr", "fp4 needs quantisation mx"),
         ("gemm_fp8_fnuz_bf8_ocp_bf16_rcr", "one flavour"),
         ("gemm_fp8_fnuz_bf16_rcr_mx", "takes bf8_ocp, fp4, fp8_ocp"),
+        ("gemm_fp16_rcr_epi_relu_relu_relu_relu", "at most 3 steps"),
+        ("gemm_fp16_rcr_epi_add_mul_add", "at most 2 D tensors"),
+        ("gemm_int8_int32_rcr_epi_relu", "no epilogue is defined for C of int32"),
+        ("gemm_fp8_ocp_bf16_rcr_a_add", "A of two tensors cannot be fp8_ocp"),
+        ("gemm_fp16_rcr_preshuffle_b_mul", "preshuffled B does not come from two"),
+        ("gemm_fp16_rcr_scales_b_1x64", "without block scales"),
+        ("gemm_fp8_ocp_bf16_rcr_blockscale_scales_a_64x128", "where B has no scales"),
+        ("gemm_fp8_ocp_bf16_rcr_blockscale_scales_b_3x128", "no scale block of b 3x128"),
+        ("gemm_fp8_ocp_int4_bf16_rcr_blockscale", "B's alone"),
+        ("gemm_int8_int4_bf16_rcr", "an int4 B goes with A of"),
+        ("gemm_fp16_int4_fp16_rrr", "packed along K"),
     ],
 )
 def test_a_wrong_signature_says_why(text: str, says: str) -> None:
@@ -195,4 +219,4 @@ def test_defaults_of_accumulator_and_scale() -> None:
     assert default_acc(DType.FP64, DType.FP64) is DType.FP64
     assert default_acc(DType.FP8, DType.BF8) is DType.FP32
     assert [default_scale(quant) for quant in Quant] == [None, DType.FP32, DType.FP32, DType.FP32, DType.E8M0]
-    assert len(fields(GemmSignature)) == 10
+    assert GemmSignature.of(DType.FP16, DType.FP16).scale_block == ScaleBlock()

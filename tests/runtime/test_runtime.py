@@ -135,8 +135,15 @@ def test_shuffled_mx_scales_are_read_where_the_flag_says_so(library: RuntimeLibr
     assert computed(shuffled, 0) != expected
 
 
+TYPES = (
+    "fp16", "fp8", "fp8_ocp", "int8_bf16", "fp8_bf8_bf16", "fp16_fp16", "fp4_bf16", "fp16_int32", "fp8_ocp_int4_bf16",
+)  # fmt: skip
 TAILS = (
     "", "_rowwise", "_mx_preshuffle", "_blockscale_bias", "_batched", "_acc_fp16", "_scale_none", "_bias_batched",
+    "_epi_add_relu", "_epi_scale", "_epi_relu_none", "_epi", "_epi_add_mul_add", "_batched_a_add_b_mul",
+    "_a_add_epi_mul",
+    "_a_none", "_blockscale_scales_b_1x64", "_blockscale_scales_both_128x128", "_blockscale_scales_a_128x64",
+    "_blockscale_scales_a_64x64", "_scales_b_1x64", "_blockscale_scales_b_300x64", "_blockscale_scales_b_1x-64",
 )  # fmt: skip
 
 
@@ -146,7 +153,17 @@ def texts() -> list[str]:
     pairs = [f"{head}:{word}" for head in heads for word in words]
     canonical = [
         f"gemm_{types}_{layout}{tail}"
-        for types in ("fp16", "fp8", "fp8_ocp", "int8_bf16", "fp8_bf8_bf16", "fp16_fp16", "fp4_bf16", "fp16_int32")
+        for types in (
+            "fp16",
+            "fp8",
+            "fp8_ocp",
+            "int8_bf16",
+            "fp8_bf8_bf16",
+            "fp16_fp16",
+            "fp4_bf16",
+            "fp16_int32",
+            "fp8_ocp_int4_bf16",
+        )
         for layout in ("rcr", "crr")
         for tail in TAILS
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig
+from ckgen.families.gemm.enums import MAX_EPILOGUE_OPS, SCALE_BLOCK_K, SCALE_BLOCK_N
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
@@ -21,6 +22,9 @@ DTYPE_ORDER = (
 """ckgen::DType's enumerators, in order."""
 LAYOUT_ORDER = ("rcr", "rrr", "ccr", "crr")
 QUANT_ORDER = ("none", "per_tensor", "rowwise", "blockscale", "mx")
+EPILOGUE_ORDER = ("none", "add", "mul", "relu", "gelu", "silu", "scale")
+OPERAND_OP_ORDER = ("none", "add", "mul")
+SIDES_ORDER = ("both", "a", "b")
 
 _RESERVED = frozenset({
     "alignas", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue",
@@ -100,12 +104,31 @@ def signature_fields(value: GemmSignature) -> dict[str, str]:
         "preshuffle_b": boolean(value.preshuffle_b),
         "batched": boolean(value.batched),
         "bias": boolean(value.bias),
+        "extras": _extras(value),
     }
+
+
+def _extras(value: GemmSignature) -> str:
+    """What few signatures have, each member behind a comma; empty where all are at their defaults."""
+    block, steps = value.scale_block, ", ".join(f"ckgen::EpilogueOp::{op}" for op in value.epilogue)
+    members = [f"{{{{{steps}}}}}" if steps else "{}"]
+    members += [f"ckgen::OperandOp::{op}" for op in (value.a_op, value.b_op)]
+    members.append(f"{{ckgen::ScaleSides::{block.sides}, {block.n}, {block.k}}}")
+    usual = ["{}", "ckgen::OperandOp::none", "ckgen::OperandOp::none", "{ckgen::ScaleSides::both, 128, 128}"]
+    return "" if members == usual else f", {', '.join(members)}"
 
 
 def pack(value: GemmSignature) -> int:
     """ckgen::Signature::pack()."""
-    key = 0
+    block = value.scale_block
+    key = SIDES_ORDER.index(block.sides.value)
+    for code in (SCALE_BLOCK_K.index(block.k), SCALE_BLOCK_N.index(block.n)):
+        key = key << 3 | code
+    for op in (value.a_op, value.b_op):
+        key = key << 2 | OPERAND_OP_ORDER.index(op.value)
+    for step in range(MAX_EPILOGUE_OPS):
+        key = key << 3 | (EPILOGUE_ORDER.index(value.epilogue[step].value) if step < len(value.epilogue) else 0)
+    key <<= 3
     for member in (value.a, value.b, value.c, value.acc, value.scale):
         key = key << 5 | DTYPE_ORDER.index(member.value if member is not None else "none")
     key = key << 3 | LAYOUT_ORDER.index(value.layout.value)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ckgen import paths
+from ckgen.emit.cpp import DTYPE_ORDER, QUANT_ORDER
 from ckgen.families.gemm.problem_rules import SignatureRule, messages, signature_rules
 from ckgen.version import __version__
 
@@ -44,8 +45,8 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {{
 
 enum class ProblemSize : std::uint8_t {{ m, n, k, batch }};
 
-/// What a size must satisfy; multiple_of_bits counts bits of B's elements.
-enum class ProblemTest : std::uint8_t {{ at_least, at_most, multiple_of, multiple_of_bits }};
+/// What a size must satisfy; multiple_of_bits counts bits of B's elements, multiple_of_scale_k scale blocks.
+enum class ProblemTest : std::uint8_t {{ at_least, at_most, multiple_of, multiple_of_bits, multiple_of_scale_k }};
 
 /// A demand on one size of every problem whose signature has these fields; a field of -1 is not looked at.
 struct SignatureRule {{
@@ -56,6 +57,7 @@ struct SignatureRule {{
   std::int8_t batched;
   std::int8_t preshuffle_b;
   std::int8_t quant;  // the value of a Quant
+  std::int8_t b;      // the value of a DType
 }};
 
 /// In the order in which they are checked.
@@ -66,9 +68,6 @@ inline constexpr SignatureRule signature_rules[] = {{
 }}  // namespace v1
 }}  // namespace ckgen
 """
-
-_QUANTS = ("none", "per_tensor", "rowwise", "blockscale", "mx")
-"""The order of `enum class Quant` in gemm_types.hpp."""
 
 
 def header_path() -> Path:
@@ -93,13 +92,14 @@ def _enumerator(rule: str) -> str:
 
 
 def _row(rule: SignatureRule) -> str:
-    unknown = set(rule.when) - {"batched", "preshuffle_b", "quant"}
+    unknown = set(rule.when) - {"batched", "preshuffle_b", "quant", "b"}
     if unknown:
         raise ValueError(f"{rule.id}: the header has no field for {', '.join(sorted(unknown))}")
     number = 1 + list(messages()).index(rule.id)
-    quant = _QUANTS.index(str(rule.when["quant"])) if "quant" in rule.when else -1
+    quant = QUANT_ORDER.index(str(rule.when["quant"])) if "quant" in rule.when else -1
+    of_b = DTYPE_ORDER.index(str(rule.when["b"])) if "b" in rule.when else -1
     words = [str(number), f"ProblemSize::{rule.size}", f"ProblemTest::{rule.test.value}", str(rule.value)]
-    return ", ".join([*words, _flag(rule.when, "batched"), _flag(rule.when, "preshuffle_b"), str(quant)])
+    return ", ".join([*words, _flag(rule.when, "batched"), _flag(rule.when, "preshuffle_b"), str(quant), str(of_b)])
 
 
 def _flag(when: Mapping[str, object], field: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, byref, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
 NO_INDEX = 0xFFFFFFFF
@@ -126,6 +126,13 @@ class GemmArgsStruct(_Sized):
         ("batch_stride_a", c_int64),
         ("batch_stride_b", c_int64),
         ("batch_stride_c", c_int64),
+        ("d", c_void_p * 2),
+        ("ldd", c_int64 * 2),
+        ("batch_stride_d", c_int64 * 2),
+        ("a1", c_void_p),
+        ("b1", c_void_p),
+        ("alpha", c_float),
+        ("reserved", c_int32),
     )
 
 

@@ -59,6 +59,8 @@ Status check_traits(const GemmTraits& t) noexcept {
     if (!is_float_result(t.c))
       return Status::error(StatusCode::unsupported, "result dtype %s is not one of fp32, fp16, bf16", text(t.c));
   }
+  if (!t.epilogue.empty() || t.a_op != OperandOp::none || t.b_op != OperandOp::none || !t.scale_block.is_usual())
+    return Status::error(StatusCode::unsupported, "no host kernel for this epilogue, operand or scale block");
   if (t.quant > Quant::mx || t.layout > Layout::crr)
     return Status::error(StatusCode::invalid_argument, "quant or layout out of range");
   if (t.preshuffle_b && b_is_row_major(t.layout))

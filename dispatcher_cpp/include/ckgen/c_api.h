@@ -108,6 +108,13 @@ typedef struct ckgen_gemm_args {
   int64_t m, n, k, batch;
   int64_t lda, ldb, ldc;
   int64_t batch_stride_a, batch_stride_b, batch_stride_c;
+  const void* d[2];
+  int64_t ldd[2];
+  int64_t batch_stride_d[2];
+  const void* a1;
+  const void* b1;
+  float alpha;
+  int32_t reserved;
 } ckgen_gemm_args;
 
 typedef struct ckgen_bench_result {

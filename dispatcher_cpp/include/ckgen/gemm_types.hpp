@@ -6,11 +6,15 @@
 //   none        C = sum_k A B (+ bias[n])
 //   per_tensor  C = (acc * a_scale[0]) * b_scale[0] (+ bias[n])
 //   rowwise     C = (acc * a_scale[m]) * b_scale[n] (+ bias[n])
-//   blockscale  acc = sum over 128-wide K groups g of (partial_g * a_scale[m][g]) * b_scale[n / 128][g]
+//   blockscale  acc = sum over K groups g of (partial_g * a_scale[m][g]) * b_scale[n / scale_block.n][g]; a group is
+//               scale_block.k wide, and a side that scale_block.sides leaves out has no scales
 //   mx          acc = sum over 32-wide K groups g of (partial_g * 2^(a_scale[m][g]-127)) * 2^(b_scale[n][g]-127)
+// What follows the bias, in fp32 and in this order: each op of the epilogue (see EpilogueOp), then one rounding to C.
+// Operands: with a_op or b_op, A = A0 op A1 or B = B0 op B1, elementwise in fp32, rounded to the operand's type.
 #pragma once
 
 #include "ckgen/dtype.hpp"
+#include "ckgen/epilogue.hpp"
 
 #include <cstdint>
 #include <string_view>
@@ -55,19 +59,23 @@ struct GemmTraits {
   Quant quant;
   bool preshuffle_b;  // B is stored as ckgen/preshuffle.hpp lays it out; layout must then be rcr or ccr
   bool bias;
+  Epilogue epilogue = {};
+  OperandOp a_op = OperandOp::none;
+  OperandOp b_op = OperandOp::none;
+  ScaleBlock scale_block = {};
 };
 
 struct GemmArgs {
   const void* a;
   const void* b;
   void* c;
-  // rowwise: fp32[M], fp32[N]; per_tensor: fp32[1] each; blockscale: fp32 [M][ceil(K/128)] (see a_scale_row_major) and
-  // [ceil(N/128)][ceil(K/128)]; mx: e8m0 bytes [M][ceil(K/32)] and [N][ceil(K/32)] (see mx_scale_shuffled);
-  // none: ignored.
+  // rowwise: fp32[M], fp32[N]; per_tensor: fp32[1] each; blockscale with k and n of the scale block: fp32
+  // [M][ceil(K/k)] (see a_scale_row_major) and [ceil(N/n)][ceil(K/k)], null for a side without scales; mx: e8m0 bytes
+  // [M][ceil(K/32)] and [N][ceil(K/32)] (see mx_scale_shuffled); none: ignored.
   const void* a_scale;
   const void* b_scale;
   const void* bias;        // fp32[N], shared by the whole batch; null when the traits say no bias
-  bool a_scale_row_major;  // blockscale only: false = a_scale is [ceil(K/128)][M]
+  bool a_scale_row_major;  // blockscale only: false = a_scale is [ceil(K/k)][M]
   std::int64_t m, n, k, batch;
   std::int64_t lda, ldb, ldc;  // ldb is ignored when B is preshuffled
   // 0 broadcasts A or B (and that operand's scales); C must have a stride when batch > 1. The scales of batch i follow
@@ -76,6 +84,15 @@ struct GemmArgs {
   // mx only: true = a_scale and b_scale are stored as ckgen/preshuffle.hpp lays them out (shuffle_mx_scale), each batch
   // on its own, padding included. Twins read both; ck's GPU code reads this layout only.
   bool mx_scale_shuffled;
+  // The epilogue's D tensors, in the order of its `add` and `mul`: M x N, row-major, of C's type. A batch stride of 0
+  // shares one D between all batches; a leading dimension of 0 shares one row between all rows.
+  const void* d[kMaxD] = {};
+  std::int64_t ldd[kMaxD] = {};
+  std::int64_t batch_stride_d[kMaxD] = {};
+  float alpha = 1.0f;  // what the epilogue's `scale` multiplies with
+  // The second operands of a_op and b_op: sizes, leading dimension and batch stride are those of A and B.
+  const void* a1 = nullptr;
+  const void* b1 = nullptr;
 };
 
 // Levels of x86-64 that host kernels are compiled for; each contains the ones before it.

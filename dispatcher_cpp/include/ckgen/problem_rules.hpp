@@ -21,6 +21,7 @@ enum class ProblemRule : std::uint16_t {
   gemm_shape_not_batched,
   gemm_blockscale_k_group,
   gemm_mx_k_group,
+  gemm_int4_k_pair,
   gemm_preshuffle_n_rows,
   gemm_preshuffle_k_chunk,
   gemm_instance_m_multiple,
@@ -32,6 +33,9 @@ enum class ProblemRule : std::uint16_t {
   gemm_instance_split_multiple,
   gemm_instance_empty_split,
   gemm_instance_min_k,
+  gemm_stream_k_strategy,
+  gemm_stream_k_atomic,
+  gemm_stream_k_too_few_tiles,
   gemm_no_instance,
 };
 
@@ -41,7 +45,7 @@ struct ProblemRuleText {
   const char* message;  // {measured} and {limit} stand for Selection::measured and Selection::limit
 };
 
-inline constexpr std::size_t problem_rule_count = 23;
+inline constexpr std::size_t problem_rule_count = 27;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -68,6 +72,8 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "K = {measured} is not a multiple of {limit}"},
     {"gemm.mx.k-group",
      "K = {measured} is not a multiple of {limit}"},
+    {"gemm.int4.k-pair",
+     "K = {measured} is not a multiple of {limit}"},
     {"gemm.preshuffle.n-rows",
      "N = {measured} is not a multiple of {limit}"},
     {"gemm.preshuffle.k-chunk",
@@ -90,14 +96,20 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "K = {measured} leaves nothing for the last of its splits, which begins at {limit}"},
     {"gemm.instance.min-k",
      "K = {measured} of one split is below {limit}"},
+    {"gemm.stream_k.strategy",
+     "the instance's strategy is {measured} and {limit} was asked for (1 data_parallel, 2 atomic, 3 linear, 4 tree)"},
+    {"gemm.stream_k.atomic",
+     "{measured} workgroups add their parts of a tile in no fixed order, and a deterministic result was asked for"},
+    {"gemm.stream_k.too-few-tiles",
+     "too few tiles: their {measured} iterations of K are fewer than the {limit} workgroups"},
     {"gemm.no-instance",
      "no instance of this signature was built for this device"},
 };
 
 enum class ProblemSize : std::uint8_t { m, n, k, batch };
 
-/// What a size must satisfy; multiple_of_bits counts bits of B's elements.
-enum class ProblemTest : std::uint8_t { at_least, at_most, multiple_of, multiple_of_bits };
+/// What a size must satisfy; multiple_of_bits counts bits of B's elements, multiple_of_scale_k scale blocks.
+enum class ProblemTest : std::uint8_t { at_least, at_most, multiple_of, multiple_of_bits, multiple_of_scale_k };
 
 /// A demand on one size of every problem whose signature has these fields; a field of -1 is not looked at.
 struct SignatureRule {
@@ -108,23 +120,25 @@ struct SignatureRule {
   std::int8_t batched;
   std::int8_t preshuffle_b;
   std::int8_t quant;  // the value of a Quant
+  std::int8_t b;      // the value of a DType
 };
 
 /// In the order in which they are checked.
 inline constexpr SignatureRule signature_rules[] = {
-    {1, ProblemSize::m, ProblemTest::at_least, 1, -1, -1, -1},
-    {2, ProblemSize::n, ProblemTest::at_least, 1, -1, -1, -1},
-    {3, ProblemSize::k, ProblemTest::at_least, 1, -1, -1, -1},
-    {4, ProblemSize::m, ProblemTest::at_most, 2147483647, -1, -1, -1},
-    {5, ProblemSize::n, ProblemTest::at_most, 2147483647, -1, -1, -1},
-    {6, ProblemSize::k, ProblemTest::at_most, 2147483647, -1, -1, -1},
-    {7, ProblemSize::batch, ProblemTest::at_least, 1, 1, -1, -1},
-    {8, ProblemSize::batch, ProblemTest::at_most, 2147483647, 1, -1, -1},
-    {9, ProblemSize::batch, ProblemTest::at_most, 1, 0, -1, -1},
-    {10, ProblemSize::k, ProblemTest::multiple_of, 128, -1, -1, 3},
-    {11, ProblemSize::k, ProblemTest::multiple_of, 32, -1, -1, 4},
-    {12, ProblemSize::n, ProblemTest::multiple_of, 16, -1, 1, -1},
-    {13, ProblemSize::k, ProblemTest::multiple_of_bits, 256, -1, 1, -1},
+    {1, ProblemSize::m, ProblemTest::at_least, 1, -1, -1, -1, -1},
+    {2, ProblemSize::n, ProblemTest::at_least, 1, -1, -1, -1, -1},
+    {3, ProblemSize::k, ProblemTest::at_least, 1, -1, -1, -1, -1},
+    {4, ProblemSize::m, ProblemTest::at_most, 2147483647, -1, -1, -1, -1},
+    {5, ProblemSize::n, ProblemTest::at_most, 2147483647, -1, -1, -1, -1},
+    {6, ProblemSize::k, ProblemTest::at_most, 2147483647, -1, -1, -1, -1},
+    {7, ProblemSize::batch, ProblemTest::at_least, 1, 1, -1, -1, -1},
+    {8, ProblemSize::batch, ProblemTest::at_most, 2147483647, 1, -1, -1, -1},
+    {9, ProblemSize::batch, ProblemTest::at_most, 1, 0, -1, -1, -1},
+    {10, ProblemSize::k, ProblemTest::multiple_of_scale_k, 1, -1, -1, 3, -1},
+    {11, ProblemSize::k, ProblemTest::multiple_of, 32, -1, -1, 4, -1},
+    {12, ProblemSize::k, ProblemTest::multiple_of, 2, -1, -1, -1, 6},
+    {13, ProblemSize::n, ProblemTest::multiple_of, 16, -1, 1, -1, -1},
+    {14, ProblemSize::k, ProblemTest::multiple_of_bits, 256, -1, 1, -1, -1},
 };
 
 }  // namespace v1

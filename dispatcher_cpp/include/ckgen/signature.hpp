@@ -9,7 +9,7 @@
 namespace ckgen {
 inline namespace v1 {
 
-enum class Op : std::uint8_t { gemm, stream_k, grouped_gemm, moe, fmha };
+enum class Op : std::uint8_t { gemm, grouped_gemm, moe, fmha };
 
 /// Every field takes part in matching. `scale` is DType::none where nothing is scaled.
 /// A dtype of fp8 or bf8 means the device's own flavour; instances never hold one.
@@ -25,15 +25,30 @@ struct Signature {
   bool preshuffle_b = false;
   bool batched = false;
   bool bias = false;
+  Epilogue epilogue = {};
+  OperandOp a_op = OperandOp::none;
+  OperandOp b_op = OperandOp::none;
+  ScaleBlock scale_block = {};
 
   /// All fields in one integer: equal exactly when the signatures are equal.
   constexpr std::uint64_t pack() const noexcept {
-    std::uint64_t key = static_cast<std::uint64_t>(op);
+    std::uint64_t key = extras() << 3 | static_cast<std::uint64_t>(op);
     for (const DType dtype : {a, b, c, acc, scale}) key = key << 5 | static_cast<std::uint64_t>(dtype);
     key = key << 3 | static_cast<std::uint64_t>(layout);
     key = key << 4 | static_cast<std::uint64_t>(quant);
     return key << 3 | static_cast<std::uint64_t>(preshuffle_b) << 2 | static_cast<std::uint64_t>(batched) << 1 |
            static_cast<std::uint64_t>(bias);
+  }
+
+  /// What most signatures do not have, in one integer that is 0 for them.
+  constexpr std::uint64_t extras() const noexcept {
+    std::uint64_t key = static_cast<std::uint64_t>(scale_block.sides);
+    key = key << 3 | static_cast<std::uint64_t>(code_of(kScaleBlockK, scale_block.k));
+    key = key << 3 | static_cast<std::uint64_t>(code_of(kScaleBlockN, scale_block.n));
+    key = key << 2 | static_cast<std::uint64_t>(a_op);
+    key = key << 2 | static_cast<std::uint64_t>(b_op);
+    for (const EpilogueOp step : epilogue.ops) key = key << 3 | static_cast<std::uint64_t>(step);
+    return key;
   }
 
   friend constexpr bool operator==(const Signature& x, const Signature& y) noexcept { return x.pack() == y.pack(); }

@@ -34,7 +34,15 @@ _V2_STAGE_BYTES = 32768
 
 @cache
 def constraints_of(signature: GemmSignature, config: GemmConfig) -> Constraints:
-    """The numbers that a problem of `signature` must satisfy for `config`."""
+    """The numbers that a problem of `signature` must satisfy for `config`; an epilogue takes whole sums, no splits."""
+    found = _constraints(signature, config)
+    if not signature.epilogue:
+        return found
+    unsplit = dict.fromkeys(("k_multiple_per_split", "split_grain", "split_turn", "split_lead"), 0)
+    return replace(found, max_k_batch=1, atomic_split=False, **unsplit)
+
+
+def _constraints(signature: GemmSignature, config: GemmConfig) -> Constraints:
     if isinstance(config, CkRowwiseConfig):
         return _rowwise(signature, config)
     if isinstance(config, CkBlockScaleConfig):
@@ -159,7 +167,7 @@ def _flatmm(signature: GemmSignature, config: CkTileConfig) -> Constraints:
     """As its IsSupportedArgument, and what that does not ask for: see docs/upstream/ck_tile_flatmm.md."""
     tile, part = config.tile, config.warp_tile
     found = Constraints(
-        n_multiple=max(part.n, _vector(config, signature.c.bits)) if config.pad_n else tile.n,
+        n_multiple=max(part.n, geometry.store_vector(signature, config)) if config.pad_n else tile.n,
         k_multiple=part.k if config.pad_k else tile.k,
         max_ab=_INDEXED_BITS // signature.a.bits,
         max_c=_INDEXED_BITS // signature.c.bits,

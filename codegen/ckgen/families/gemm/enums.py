@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
 
@@ -20,7 +21,7 @@ class Layout(Enum):
 class Quant(Enum):
     """Which elements of A and B share a scale.
 
-    PER_TENSOR: all. ROWWISE: each row of A, each column of C. BLOCKSCALE: 1x128 of A, 128x128 of B. MX: 32 along K.
+    PER_TENSOR: all. ROWWISE: each row of A, each column of C. BLOCKSCALE: blocks, see ScaleBlock. MX: 32 along K.
     """
 
     NONE = "none"
@@ -31,3 +32,76 @@ class Quant(Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+class EpilogueOp(Enum):
+    """One step on the fp32 result after scales and bias; ADD and MUL take the next D tensor, SCALE takes alpha.
+
+    GELU is the tanh form, as PyTorch's approximate="tanh"; SILU is x / (1 + e^-x).
+    """
+
+    ADD = "add"
+    MUL = "mul"
+    RELU = "relu"
+    GELU = "gelu"
+    SILU = "silu"
+    SCALE = "scale"
+
+    @property
+    def takes_d(self) -> bool:
+        """Whether it reads a D tensor."""
+        return self in (EpilogueOp.ADD, EpilogueOp.MUL)
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class OperandOp(Enum):
+    """How an operand comes from two tensors of its type, elementwise in fp32 and rounded once."""
+
+    NONE = "none"
+    ADD = "add"
+    MUL = "mul"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class ScaleSides(Enum):
+    """Which operands have block scales."""
+
+    BOTH = "both"
+    A = "a"
+    B = "b"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleBlock:
+    """Elements that share a block scale: 1 x `k` of A, `n` x `k` of B."""
+
+    sides: ScaleSides = ScaleSides.BOTH
+    n: int = 128
+    k: int = 128
+
+    @property
+    def of_a(self) -> bool:
+        """Whether A has scales."""
+        return self.sides is not ScaleSides.B
+
+    @property
+    def of_b(self) -> bool:
+        """Whether B has scales."""
+        return self.sides is not ScaleSides.A
+
+    def __str__(self) -> str:
+        return f"{self.sides} {self.n}x{self.k}"
+
+
+USUAL_SCALE_BLOCK = ScaleBlock()
+SCALE_BLOCK_K = (128, 64, 32, 16)
+SCALE_BLOCK_N = (128, 64, 32, 16, 8, 1)
+MAX_EPILOGUE_OPS = 3
+MAX_D = 2

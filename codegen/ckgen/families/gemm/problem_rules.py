@@ -18,12 +18,13 @@ from ckgen.model.tuned_row import Shape
 
 
 class Demand(Enum):
-    """What a size must satisfy; MULTIPLE_OF_BITS counts bits of B's elements."""
+    """What a size must satisfy; MULTIPLE_OF_BITS counts bits of B's elements, MULTIPLE_OF_SCALE_K scale blocks."""
 
     AT_LEAST = "at_least"
     AT_MOST = "at_most"
     MULTIPLE_OF = "multiple_of"
     MULTIPLE_OF_BITS = "multiple_of_bits"
+    MULTIPLE_OF_SCALE_K = "multiple_of_scale_k"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,12 @@ class SignatureRule:
 
     def limit(self, signature: GemmSignature) -> int:
         """The number that the size is held against, in elements."""
-        return self.value // signature.b.bits if self.test is Demand.MULTIPLE_OF_BITS else self.value
+        match self.test:
+            case Demand.MULTIPLE_OF_BITS:
+                return self.value // signature.b.bits
+            case Demand.MULTIPLE_OF_SCALE_K:
+                return self.value * signature.scale_block.k
+        return self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,4 +210,5 @@ _HOLDS: Mapping[Demand, Callable[[int, int], bool]] = {
     Demand.AT_MOST: operator.le,
     Demand.MULTIPLE_OF: _is_multiple,
     Demand.MULTIPLE_OF_BITS: _is_multiple,
+    Demand.MULTIPLE_OF_SCALE_K: _is_multiple,
 }

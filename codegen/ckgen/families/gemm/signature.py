@@ -6,9 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ckgen.families.gemm.enums import Layout, Quant
+from ckgen.families.gemm.enums import (
+    USUAL_SCALE_BLOCK,
+    EpilogueOp,
+    Layout,
+    OperandOp,
+    Quant,
+    ScaleBlock,
+)
 from ckgen.families.gemm.modules import SignatureTemplate, modules, templates
 from ckgen.families.gemm.signature_rules import default_acc, default_scale, problems
+from ckgen.families.gemm.signature_words import epilogue_of, operand_op_of, scale_block_of
 from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.errors import UsageError
 from ckgen.model.tuned_row import Discriminators
@@ -35,6 +43,10 @@ class GemmSignature:
     preshuffle_b: bool = False
     batched: bool = False
     bias: bool = False
+    epilogue: tuple[EpilogueOp, ...] = ()
+    a_op: OperandOp = OperandOp.NONE
+    b_op: OperandOp = OperandOp.NONE
+    scale_block: ScaleBlock = USUAL_SCALE_BLOCK
 
     @classmethod
     def of(
@@ -48,11 +60,16 @@ class GemmSignature:
         preshuffle_b: bool = False,
         batched: bool = False,
         bias: bool = False,
+        epilogue: tuple[EpilogueOp, ...] = (),
+        a_op: OperandOp = OperandOp.NONE,
+        b_op: OperandOp = OperandOp.NONE,
+        scale_block: ScaleBlock = USUAL_SCALE_BLOCK,
     ) -> GemmSignature:
         """A signature with the usual accumulator and scale types, and B like A unless said."""
         b = a if b is None else b
         acc, scale = default_acc(a, b), default_scale(quant)
-        return cls(a, b, c, acc, scale, layout, quant, preshuffle_b, batched, bias)
+        extras = (epilogue, a_op, b_op, scale_block)
+        return cls(a, b, c, acc, scale, layout, quant, preshuffle_b, batched, bias, *extras)
 
     def problems(self) -> tuple[str, ...]:
         """Why this combination of fields means nothing; empty for a legal signature."""
@@ -73,6 +90,12 @@ class GemmSignature:
             parts.append(f"acc_{self.acc}")
         if self.scale is not default_scale(self.quant):
             parts.append(f"scale_{self.scale.value if self.scale else 'none'}")
+        if self.scale_block != USUAL_SCALE_BLOCK:
+            block = self.scale_block
+            parts.append(f"scales_{block.sides}_{block.n}x{block.k}")
+        parts += [f"{side}_{op}" for side, op in (("a", self.a_op), ("b", self.b_op)) if op is not OperandOp.NONE]
+        if self.epilogue:
+            parts += ["epi", *map(str, self.epilogue)]
         return "_".join(parts)
 
     def describe(self) -> str:
@@ -80,6 +103,11 @@ class GemmSignature:
         words = [_head_of(self), f"{self.a}·{self.b}→{self.c}", str(self.layout)]
         if self.bias:
             words.append("bias")
+        words += [f"{side} {op}" for side, op in (("a", self.a_op), ("b", self.b_op)) if op is not OperandOp.NONE]
+        if self.epilogue:
+            words += ["epi", *map(str, self.epilogue)]
+        if self.scale_block != USUAL_SCALE_BLOCK:
+            words.append(f"scales {self.scale_block}")
         if self.acc is not default_acc(self.a, self.b):
             words.append(f"acc {self.acc}")
         if self.scale is not default_scale(self.quant):
@@ -106,7 +134,7 @@ def parse_canonical(text: str) -> GemmSignature:
             return signature
     raise UsageError(
         f"not a canonical GEMM signature: '{text}' (expected gemm_<dtypes>_<layout>[_<quant>][_preshuffle]"
-        "[_batched][_bias][_acc_<dtype>][_scale_<dtype>])"
+        "[_batched][_bias][_acc_<dtype>][_scale_<dtype>][_scales_<both|a|b>_<n>x<k>][_a_<op>][_b_<op>][_epi_<op>…])"
     )
 
 
@@ -177,14 +205,18 @@ def _with_options(a: DType, b: DType, c: DType, layout: Layout, words: list[str]
     text = f"_{'_'.join(words)}_" if words else "_"
     quant = next((quant for quant in Quant if quant is not Quant.NONE and f"_{quant}_" in text), Quant.NONE)
     acc, scale = default_acc(a, b), default_scale(quant)
+    before = words[: words.index("epi")] if "epi" in words else words
     for option in ("acc", "scale"):
-        if option in words:
+        if option in before:
             dtypes, _ = _take_dtypes(words[words.index(option) + 1 :])
             if option == "acc" and dtypes:
                 acc = dtypes[0]
             elif option == "scale":
                 scale = dtypes[0] if dtypes else None
-    return GemmSignature(a, b, c, acc, scale, layout, quant, "preshuffle" in words, "batched" in words, "bias" in words)
+    flags = ("preshuffle" in words, "batched" in words, "bias" in words)
+    a_op, b_op = operand_op_of(words, "a"), operand_op_of(words, "b")
+    block = scale_block_of(words)
+    return GemmSignature(a, b, c, acc, scale, layout, quant, *flags, epilogue_of(words), a_op, b_op, block)
 
 
 @cache
@@ -225,6 +257,9 @@ def module_of(signature: GemmSignature) -> str | None:
 def _fills(signature: GemmSignature, template: SignatureTemplate) -> bool:
     fixed = (template.quant, template.preshuffle_b, template.batched)
     given = (signature.quant, signature.preshuffle_b, signature.batched)
+    extras = (signature.epilogue, signature.a_op, signature.b_op, signature.scale_block)
+    if extras != ((), OperandOp.NONE, OperandOp.NONE, USUAL_SCALE_BLOCK):
+        return False
     return fixed == given and signature.a is signature.b and template.admits(signature.a)
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ckgen.families.gemm.enums import Layout, Quant
+from ckgen.families.gemm.enums import (
+    MAX_D,
+    MAX_EPILOGUE_OPS,
+    SCALE_BLOCK_K,
+    SCALE_BLOCK_N,
+    USUAL_SCALE_BLOCK,
+    Layout,
+    OperandOp,
+    Quant,
+    ScaleSides,
+)
 from ckgen.model.dtype import DType
 
 if TYPE_CHECKING:
@@ -36,6 +46,9 @@ _SCALES = {
 }
 _ACCUMULATORS = {DType.FP16: {DType.FP32, DType.FP16}, DType.FP32: {DType.FP32, DType.FP64}}
 _PRESHUFFLED = FLOAT8 | {DType.INT8, DType.FP16, DType.BF16, DType.FP4}
+
+
+_BESIDE_INT4 = FLOAT8 | {DType.FP16, DType.BF16}
 
 
 def default_acc(a: DType, b: DType) -> DType:
@@ -82,10 +95,55 @@ def problems(signature: GemmSignature) -> Iterator[str]:
             yield f"a preshuffled B needs layout rcr, not {signature.layout}"
         if signature.quant not in (Quant.NONE, Quant.PER_TENSOR):
             yield f"quantisation {signature.quant} needs layout rcr, not {signature.layout}"
+    yield from _scale_block_problems(signature)
+    yield from _epilogue_problems(signature)
+    yield from _operand_op_problems(signature)
+
+
+def _scale_block_problems(signature: GemmSignature) -> Iterator[str]:
+    block, int4 = signature.scale_block, signature.b is DType.INT4
+    if int4 and signature.quant is Quant.BLOCKSCALE and (block.sides is not ScaleSides.B or block.n != 1):
+        yield f"block scales of an int4 B are B's alone, of one row each, not {block}"
+    if block == USUAL_SCALE_BLOCK:
+        return
+    if signature.quant is not Quant.BLOCKSCALE:
+        yield f"a scale block of {block} without block scales"
+    if signature.preshuffle_b:
+        yield f"a preshuffled B has scale blocks of {USUAL_SCALE_BLOCK}, not {block}"
+    if block.k not in SCALE_BLOCK_K or block.n not in SCALE_BLOCK_N:
+        sizes = [", ".join(map(str, known)) for known in (SCALE_BLOCK_N, SCALE_BLOCK_K)]
+        yield f"no scale block of {block}: rows of B are {sizes[0]}, elements along K {sizes[1]}"
+    if block.sides is ScaleSides.A and block.n != USUAL_SCALE_BLOCK.n:
+        yield f"rows of B in a scale block of {block}, where B has no scales"
+
+
+def _epilogue_problems(signature: GemmSignature) -> Iterator[str]:
+    if len(signature.epilogue) > MAX_EPILOGUE_OPS:
+        yield f"an epilogue has at most {MAX_EPILOGUE_OPS} steps, not {len(signature.epilogue)}"
+    tensors = sum(op.takes_d for op in signature.epilogue)
+    if tensors > MAX_D:
+        yield f"an epilogue takes at most {MAX_D} D tensors, not {tensors}"
+    if signature.epilogue and signature.c not in NARROW_FLOATS:
+        yield f"no epilogue is defined for C of {signature.c} (is for {_names(NARROW_FLOATS)})"
+
+
+def _operand_op_problems(signature: GemmSignature) -> Iterator[str]:
+    for side, op, dtype in (("A", signature.a_op, signature.a), ("B", signature.b_op, signature.b)):
+        if op is OperandOp.NONE:
+            continue
+        if dtype not in NARROW_FLOATS:
+            yield f"{side} of two tensors cannot be {dtype} (can be {_names(NARROW_FLOATS)})"
+        if signature.quant is not Quant.NONE:
+            yield f"{side} of two tensors is not quantised"
+        if side == "B" and signature.preshuffle_b:
+            yield "a preshuffled B does not come from two tensors"
 
 
 def _operand_problems(signature: GemmSignature) -> Iterator[str]:
     a, b, quant = signature.a, signature.b, signature.quant
+    if b is DType.INT4:
+        yield from _int4_problems(signature)
+        return
     for side, dtype in (("A", a), ("B", b)):
         if dtype not in OPERANDS:
             yield f"{side} cannot be {dtype} (can be {_names(OPERANDS)})"
@@ -97,6 +155,15 @@ def _operand_problems(signature: GemmSignature) -> Iterator[str]:
         yield f"A and B cannot be {a} and {b}: only 8-bit floats of one flavour mix, and not under mx"
     if signature.preshuffle_b and b not in _PRESHUFFLED:
         yield f"no preshuffled form of {b} is defined (is for {_names(_PRESHUFFLED)})"
+
+
+def _int4_problems(signature: GemmSignature) -> Iterator[str]:
+    if signature.a not in _BESIDE_INT4:
+        yield f"an int4 B goes with A of {_names(_BESIDE_INT4)}, not {signature.a}"
+    if signature.quant not in (Quant.NONE, Quant.BLOCKSCALE):
+        yield f"an int4 B has no scales or block scales, not {signature.quant}"
+    if signature.layout is not Layout.RCR:
+        yield f"an int4 B is packed along K: it needs layout rcr, not {signature.layout}"
 
 
 def _names(dtypes: frozenset[DType] | frozenset[DType | None]) -> str:
