@@ -18,11 +18,9 @@ from support import cpu_name
 
 from ckgen import paths
 from ckgen.build.amd.toolchain import load
-from ckgen.build.cache import Cache, default_cache
-from ckgen.build.launcher import launcher_for
-from ckgen.build.pool import default_limits
+from ckgen.build.cache import default_cache
 from ckgen.build.progress import ProgressLine
-from ckgen.emulator.gemm.build import BuildRoom
+from ckgen.emulator.gemm.build import default_room
 from ckgen.emulator.gemm.choose import choose_kernel
 from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen.emulator.gemm.problem import GemmProblem
@@ -52,13 +50,12 @@ WAYS = {
 
 def main() -> None:
     """Prints the table."""
-    archs, toolchain, cache = load_archs(), load(), Cache(default_cache())
-    limits = default_limits(None, launcher_for(toolchain.compiler, cache.folder))
-    room = BuildRoom(toolchain, archs, cache, limits, print, ProgressLine())
+    archs = load_archs()
+    room = default_room(load(), archs, print, ProgressLine())
     runtime = build_runtime(print)
     print(f"emulator  {cpu_name()}, {os.cpu_count()} cores, median of {ROUNDS}, whole launch by wall clock")
     for name, shape in KERNELS:
-        kernel = choose_kernel(name, TARGET, (paths.tuning_dir() / "aiter",), archs, cache.folder)
+        kernel = choose_kernel(name, TARGET, (paths.tuning_dir() / "aiter",), archs, default_cache())
         seconds: dict[str, list[float]] = defaultdict(list)
         instructions = 0
         for _ in range(ROUNDS):

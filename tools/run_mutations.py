@@ -18,12 +18,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ckgen.build.amd.toolchain import load
-from ckgen.build.cache import Cache, default_cache
-from ckgen.build.pool import default_limits
 from ckgen.build.progress import ProgressLine
 from ckgen.cli.options import tuning_or_shipped
 from ckgen.emulator.code_object.run import chip_of
-from ckgen.emulator.gemm.build import BuildRoom
+from ckgen.emulator.gemm.build import default_room
 from ckgen.emulator.gemm.runtime import build_runtime
 from ckgen.emulator.isa import isa_text
 from ckgen.emulator.mutate.catalogue import GEMMS, REDUCTION, REDUCTION_TARGET
@@ -47,7 +45,7 @@ def subject(name: str, folder: Path) -> Subject:
     """The kernel of that name."""
     toolchain, archs = load(), load_archs()
     if name != REDUCTION:
-        room = BuildRoom(toolchain, archs, Cache(default_cache()), default_limits(None), say, ProgressLine())
+        room = default_room(toolchain, archs, say, ProgressLine())
         return GemmSubject(GEMMS[name], tuning_or_shipped(()), folder, room, build_runtime(say))
     assert toolchain.decoder is not None
     target = REDUCTION_TARGET

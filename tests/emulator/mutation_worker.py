@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.build.amd.toolchain import load
-from ckgen.build.cache import Cache, default_cache
-from ckgen.build.pool import default_limits
 from ckgen.cli.options import tuning_or_shipped
 from ckgen.emulator.code_object.run import chip_of
-from ckgen.emulator.gemm.build import BuildRoom
+from ckgen.emulator.gemm.build import default_room
 from ckgen.emulator.gemm.problem import Data, GemmProblem
 from ckgen.emulator.gemm.runtime import Runtime
 from ckgen.emulator.isa import isa_text
@@ -34,7 +32,7 @@ def subject(asked: dict[str, Any], folder: Path) -> Subject:
         return ReductionSubject(
             chip_of(archs[target.gfx], target.cu_num), isa_text(toolchain.decoder, target.gfx), toolchain, (475,)
         )
-    room = BuildRoom(toolchain, archs, Cache(default_cache()), default_limits(2), print, lambda standing: None)
+    room = default_room(toolchain, archs, print, lambda standing: None, 2)
     problems = (GemmProblem(Shape(0, 67, 192, 384)), GemmProblem(Shape(0, 33, 128, 512), 1, 7, Data.RANDOM))
     runtime = Runtime(Path(asked["dispatcher"]), Path(asked["hip"]))
     choice = GemmChoice(asked["kernel"], target, problems)

@@ -126,21 +126,15 @@ def _execute(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: 
     import os
 
     from ckgen.build.amd.toolchain import load
-    from ckgen.build.cache import Cache, default_cache
-    from ckgen.build.launcher import launcher_for
-    from ckgen.build.pool import default_limits
     from ckgen.build.progress import ProgressLine
-    from ckgen.emulator.gemm.build import BuildRoom
+    from ckgen.emulator.gemm.build import default_room
     from ckgen.emulator.gemm.check import execute
     from ckgen.emulator.gemm.drive import RunOptions
     from ckgen.emulator.gemm.runtime import build_runtime
     from ckgen.specs.archs import load_archs
 
     archs = load_archs()
-    toolchain = load(params["prefix"])
     line = ProgressLine()
-    cache = Cache(default_cache())
-    limits = default_limits(params["jobs"], launcher_for(toolchain.compiler, cache.folder))
 
     def heard(run: CheckedRun) -> None:
         if run.right and not run.findings:
@@ -153,7 +147,7 @@ def _execute(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: 
         line.clear()
         say(text)
 
-    room = BuildRoom(toolchain, archs, cache, limits, trouble, line)
+    room = default_room(load(params["prefix"]), archs, trouble, line, params["jobs"])
     options = RunOptions(processes=params["jobs"] or os.cpu_count() or 1, seconds=_MOST_SECONDS)
     try:
         execute(kernels, archs, build_runtime(say), room, options, journal, heard)

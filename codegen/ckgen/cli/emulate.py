@@ -72,11 +72,9 @@ def command(**params: Any) -> int:
 
 def _gemm(params: dict[str, Any], archs: Any) -> GemmResult:
     from ckgen.build.amd.toolchain import load
-    from ckgen.build.cache import Cache, default_cache
-    from ckgen.build.launcher import launcher_for
-    from ckgen.build.pool import default_limits
+    from ckgen.build.cache import default_cache
     from ckgen.build.progress import ProgressLine
-    from ckgen.emulator.gemm.build import BuildRoom
+    from ckgen.emulator.gemm.build import default_room
     from ckgen.emulator.gemm.choose import choose_kernel
     from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
     from ckgen.emulator.gemm.problem import Data, GemmProblem
@@ -90,10 +88,9 @@ def _gemm(params: dict[str, Any], archs: Any) -> GemmResult:
     if sizes is None:
         raise UsageError(f"--shape takes MxNxK, as in 64x128x256; got '{params['shape']}'")
     target = _target(params["target"], archs)
-    cache = Cache(default_cache())
     toolchain = load()
     with progress("reading tables"):
-        kernel = choose_kernel(params["kernel"], target, tuning_or_shipped(params["tuning"]), archs, cache.folder)
+        kernel = choose_kernel(params["kernel"], target, tuning_or_shipped(params["tuning"]), archs, default_cache())
     signature = kernel.instance.signature
     if params["batch"] and not signature.batched:
         raise UsageError(f"--batch: {signature} is not batched")
@@ -112,8 +109,7 @@ def _gemm(params: dict[str, Any], archs: Any) -> GemmResult:
         line.clear()
         say(text)
 
-    limits = default_limits(None, launcher_for(toolchain.compiler, cache.folder, None))
-    room = BuildRoom(toolchain, archs, cache, limits, trouble, line)
+    room = default_room(toolchain, archs, trouble, line)
     options = RunOptions(checked=not params["unchecked"], threads=params["threads"], trace=params["trace"])
     try:
         request = Request(kernel, target.cu_num, (problem,))

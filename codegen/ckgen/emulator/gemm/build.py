@@ -15,13 +15,14 @@ from pathlib import Path
 from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.artefacts import OutFolder
 from ckgen.build.build_run import build_planned
-from ckgen.build.cache import Cache
+from ckgen.build.cache import Cache, default_cache
 from ckgen.build.compile import CODE_OBJECT, OBJECT, Unit, host_job
 from ckgen.build.entry import Entry
 from ckgen.build.judge import first_error
+from ckgen.build.launcher import launcher_for
 from ckgen.build.library import DeviceInstance, emit_library
 from ckgen.build.planned import Planned
-from ckgen.build.pool import Limits, Outcome, Progress
+from ckgen.build.pool import Limits, Outcome, Progress, default_limits
 from ckgen.build.result import Result
 from ckgen.build.trouble import failed_command, trouble
 from ckgen.emulator.gemm.kernel import DEVICE_LIBRARY, KernelUnits
@@ -39,6 +40,19 @@ class BuildRoom:
     limits: Limits
     say: Callable[[str], None]
     progress: Progress
+
+
+def default_room(
+    toolchain: AmdToolchain,
+    archs: Mapping[str, ArchSpec],
+    say: Callable[[str], None],
+    progress: Progress,
+    jobs: int | None = None,
+) -> BuildRoom:
+    """ckgen's own cache, the environment's launcher, and `jobs` compiles at once (None: one per core)."""
+    cache = Cache(default_cache())
+    limits = default_limits(jobs, launcher_for(toolchain.compiler, cache.folder))
+    return BuildRoom(toolchain, archs, cache, limits, say, progress)
 
 
 @dataclass(frozen=True, slots=True)
