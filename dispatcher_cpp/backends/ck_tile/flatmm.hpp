@@ -5,6 +5,7 @@
 // call Flatmm::run, host units Flatmm::prepare; nothing here launches or registers a kernel.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -100,12 +101,22 @@ struct Flatmm {
                                                  ck_tile::GemmPipelineScheduler::Default, /*hot loop*/ true, kTail>;
   using BasePipeline = ck_tile::BaseFlatmmPipelineAGmemBGmemCRegV1<Problem<ck_tile::TailNumber::Even>>;
 
+  // The C-shuffle takes as many of a wave's tiles along M at once as make a store of 16 bytes, and writes wrong rows
+  // where that leaves tiles over (docs/upstream/ck_tile_cshuffle_odd.md). There it takes one: a store is of what a
+  // thread holds of it.
+  static constexpr ck_tile::index_t kHeld = kConfig.warp_tile.m * kConfig.warp_tile.n / ck_tile::get_warp_size();
+  static constexpr ck_tile::index_t kWidest =
+      std::min<ck_tile::index_t>(kConfig.warps[1] * kConfig.warp_tile.n, 16 / sizeof(C));
+  static constexpr ck_tile::index_t kTilesAlongM = kConfig.tile.m / (kConfig.warps[0] * kConfig.warp_tile.m);
+  static constexpr ck_tile::index_t kTilesAtOnce = std::clamp<ck_tile::index_t>(kWidest / kHeld, 1, kTilesAlongM);
+  static constexpr bool kOneTileAtOnce = kTilesAlongM % kTilesAtOnce != 0;
+
   template <ck_tile::memory_operation_enum kStore>
   using Shuffle = ck_tile::CShuffleEpilogue<ck_tile::CShuffleEpilogueProblem<
       Operand, Operand, ck_tile::tuple<>, /*accumulator*/ float, C, ck_tile::tuple<>, RowMajor,
       ck_tile::element_wise::PassThrough, Partitioner::MPerBlock, Partitioner::NPerBlock, kConfig.warps[0],
       kConfig.warps[1], kConfig.warp_tile.m, kConfig.warp_tile.n, kConfig.warp_tile.k, kConfig.transpose_c, kStore,
-      kConfig.num_wave_groups>>;
+      kConfig.num_wave_groups, kOneTileAtOnce, kOneTileAtOnce ? kHeld : 1>>;
   template <bool kAdd>
   using Epilogue = std::conditional_t<kAdd, CheckedRows<Shuffle<ck_tile::memory_operation_enum::atomic_add>>,
                                       Shuffle<ck_tile::memory_operation_enum::set>>;

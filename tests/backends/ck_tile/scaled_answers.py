@@ -124,6 +124,12 @@ class ScaledAnswers:
         )  # fmt: skip
         return out.astype(bool)
 
+    def stores(self, kind: Kind) -> tuple[int, int]:
+        """Elements per store of C, and bytes of LDS that the epilogue takes."""
+        out = (ctypes.c_int * 2)()
+        self._library.scaled_stores(self._kinds.index(kind), out)
+        return out[0], out[1]
+
     def prepare(self, kind: Kind, arch: str, row: tuple[int, int, int, int]) -> Prepared | str:
         """What the kind's host unit makes of a problem, or why it refuses."""
         numbers, args, message = (
@@ -195,6 +201,7 @@ def _compiled(family: ModuleType, kinds: list[Kind], folder: Path) -> Path:
         "configs": "".join(f"namespace kind_{i} {{\n{config.render(**u.values)}}}\n" for i, u in enumerate(units)),
         "prepares": "".join(render_device_unit(unit).replace("kConfig", f"kConfig{i}").replace("kBuilt", f"kBuilt{i}")
                             .replace("Kernels", f"Kernels{i}") for i, unit in enumerate(units)),
+        "stores": _cases(len(units), "stores<kind_@::Kernels>(out)"),
         "accepted": _cases(len(units), "accepted<kind_@::Kernels>(count, rows, out)"),
         "prepared": "\n".join(
             f"    case {i}: status = {unit.symbols[0]}(launch, static_cast<Arch>(arch), 0, call); break;"

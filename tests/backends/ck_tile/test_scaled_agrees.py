@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scaled_answers import FLATMM, KINDS, QUANT, UPSTREAM, Kind, Prepared, Problems, ScaledAnswers, header_bugs
 
+from ckgen.families.gemm.ck_tile_geometry import epilogue_bytes, store_vector
 from ckgen.families.gemm.device import ck_tile_flatmm, ck_tile_quant
 from ckgen.families.gemm.device.model import Use, symbol_of
 from ckgen.families.gemm.problem_rules import check, supports
@@ -96,6 +97,14 @@ def test_host_units_launch_the_variant_that_the_rules_name(kind: Kind, answers: 
         assert found.clear_rows == (m if k_batch > 1 else 0)
         used.add(variant)
     assert used == set(kind.family.all_variants(kind.instance))
+
+
+@ALL
+def test_stores_are_as_wide_as_the_kernels_own(kind: Kind, answers: dict[object, ScaledAnswers]) -> None:
+    """Three tiles of a wave along M, as in 48 rows, are stored one at a time."""
+    signature, config = kind.instance.signature, kind.config
+    assert answers[kind.family].stores(kind) == (store_vector(signature, config), epilogue_bytes(signature, config))
+    assert store_vector(signature, config) == (4 if config.tile.m == 48 else 8)
 
 
 def test_flatmm_arguments_are_what_its_kernel_reads(answers: dict[object, ScaledAnswers]) -> None:

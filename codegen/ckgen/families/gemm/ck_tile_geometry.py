@@ -44,7 +44,17 @@ def store_vector(signature: GemmSignature, config: CkTileConfig) -> int:
     """Elements per global store of C."""
     if config.epilogue is Epilogue.DEFAULT:
         return _LANE_RUN if config.transpose_c else 1
-    return config.vector or min(config.warps[1] * config.warp_tile.n, 128 // signature.c.bits)
+    widest = config.vector or min(config.warps[1] * config.warp_tile.n, 128 // signature.c.bits)
+    # as flatmm.hpp does, so that the epilogue takes one tile at once
+    narrower = config.pipeline is TilePipeline.FLATMM and leaves_tiles_over(config, widest)
+    return _held(config) if narrower else widest
+
+
+def leaves_tiles_over(config: CkTileConfig, vector: int) -> bool:
+    """Whether the C-shuffle takes several tiles of a wave along M at once, for stores of `vector` elements, and their
+    number is no multiple of that: it then writes wrong rows, see docs/upstream/ck_tile_cshuffle_odd.md."""
+    tiles = max(config.tile.m // (config.warps[0] * config.warp_tile.m), 1)
+    return tiles % min(max(vector // _held(config), 1), tiles) != 0
 
 
 def rows_of_a(signature: GemmSignature) -> bool:
@@ -121,9 +131,14 @@ def shuffled_part(signature: GemmSignature, config: CkTileConfig, wave_size: int
     """Rows and columns of C that go through LDS at once: a warp tile per wave, or as many along M as make a store."""
     part, waves, tile = config.warp_tile, config.warps, config.tile
     rows, columns = part.m * waves[0], part.n * waves[1]
-    per_lane = max(part.m * part.n // wave_size, 1)
-    more = min(max(store_vector(signature, config) // per_lane, 1), max(tile.m // rows, 1))
+    held = _held(config, wave_size)
+    more = min(max(store_vector(signature, config) // held, 1), max(tile.m // rows, 1))
     return (rows * more if tile.m % (rows * more) == 0 else rows), columns
+
+
+def _held(config: CkTileConfig, wave_size: int = 64) -> int:
+    """Elements of one warp tile of C in a lane."""
+    return max(config.warp_tile.m * config.warp_tile.n // wave_size, 1)
 
 
 def _widest(run: int, share: int, bits: int) -> int:

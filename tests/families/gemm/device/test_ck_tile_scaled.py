@@ -11,12 +11,14 @@ import pytest
 from families_rows import Rows
 
 from ckgen.emit.device import render_device_unit
+from ckgen.families.gemm.ck_tile_geometry import store_vector
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile_absent
 from ckgen.families.gemm.device import ck_tile_flatmm as flatmm
 from ckgen.families.gemm.device import ck_tile_quant as quant
 from ckgen.families.gemm.device.ck_tile_absent import unavailable
 from ckgen.families.gemm.device.model import Use
+from ckgen.families.gemm.device.tile_parts import tile_config
 from ckgen.families.gemm.grammar import identify
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.kernel_set import shipped_set
@@ -57,16 +59,13 @@ def cktile_names(rows: Rows) -> dict[tuple[str, str, str], list[Use]]:
 
 
 def test_every_cktile_name_is_built_or_unavailable_for_a_reason(rows: Rows) -> None:
-    """62 preshuffled names with kernels for each of their rows, 12 that the epilogue would get wrong; each block-scale
-    name with what the tree lacks."""
+    """74 preshuffled names with kernels for each of their rows; each block-scale name with what the tree lacks."""
     kinds: Counter[str] = Counter()
     for (module, arch, kernel), uses in cktile_names(rows).items():
         instance = named(kernel, arch, module)
         lack = unavailable(instance)
-        if module == "a8w8_bpreshuffle" and lack is not None:
-            assert lack.id == "ck_tile.absent.cshuffle_odd" and instance.config.macro_tile.m in (48, 80, 112)
-            kinds["odd"] += 1
-        elif module == "a8w8_bpreshuffle":
+        if module == "a8w8_bpreshuffle":
+            assert lack is None, kernel
             assert all(supports(instance.constraints, use.shape, use.k_batch) is None for use in uses), kernel
             assert set(flatmm.reachable(instance, uses)) <= set(flatmm.all_variants(instance))
             kinds["flatmm"] += 1
@@ -74,8 +73,8 @@ def test_every_cktile_name_is_built_or_unavailable_for_a_reason(rows: Rows) -> N
             assert lack is not None and "QuantType::ABQuantGrouped" in lack.absent, kernel
             assert "include/ck_tile" in lack.newer
             kinds[lack.id] += 1
-    assert (kinds["flatmm"], kinds["odd"]) == (62, 12)
-    assert {kind for kind in kinds if kind not in ("flatmm", "odd")} == {
+    assert kinds.pop("flatmm") == 74
+    assert set(kinds) == {
         "ck_tile.absent.ab_scale",
         "ck_tile.absent.ab_scale_eight_waves",
         "ck_tile.absent.ab_scale_preshuffled",
@@ -99,6 +98,31 @@ def test_m_does_not_choose_a_kernel() -> None:
 def test_flatmm_has_four_kernels() -> None:
     both = ["even_set", "even_add", "odd_set", "odd_add"]
     assert [each.name for each in flatmm.all_variants(named(TILE, "gfx942"))] == both
+
+
+def test_flatmm_stores_no_wider_than_a_tile_where_pairs_would_leave_one_over(rows: Rows) -> None:
+    """Eight 16-bit elements are two tiles of a wave: 12 of the tables' kernels have 3, 5 or 7 of them along M."""
+    widths: Counter[tuple[int, bool]] = Counter()
+    for module, arch, kernel in cktile_names(rows):
+        if module == "a8w8_bpreshuffle":
+            instance = named(kernel, arch, module)
+            config = tile_config(instance)
+            along_m = config.tile.m // (config.warps[0] * config.warp_tile.m)
+            widths[store_vector(instance.signature, config), along_m > 1 and along_m % 2 == 1] += 1
+    assert widths == {(8, False): 62, (4, True): 12}
+
+
+@pytest.mark.parametrize(
+    ("m", "out", "elements"), [(16, "bf16", 8), (32, "bf16", 8), (48, "bf16", 4), (48, "fp16", 4), (80, "bf16", 4)]
+)
+def test_flatmm_takes_columns_in_whole_stores(m: int, out: str, elements: int) -> None:
+    """Padded along N, a problem's N is a multiple of B's groups of rows, which every store divides."""
+    instance = named(
+        f"a8w8_bpreshuffle_cktile_0x0x8x4x1x0x0x1x0x2_{m}x256x128_1x4x1_16x16x64_default", "gfx942", out=out
+    )
+    config = tile_config(instance)
+    assert config.pad_n and store_vector(instance.signature, config) == elements
+    assert instance.constraints.n_multiple == 16 and 16 % elements == 0
 
 
 @pytest.mark.parametrize(("k", "name"), [(1, "one_set"), (128, "one_set"), (129, "two_set"), (257, "many_set")])

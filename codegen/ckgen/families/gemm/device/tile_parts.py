@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from ckgen.families.gemm.ck_tile_geometry import store_vector
+from ckgen.families.gemm.ck_tile_geometry import leaves_tiles_over, store_vector
 from ckgen.families.gemm.config import CkTileConfig, Epilogue
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
-
-_LANES = 64
 
 
 def tile_config(instance: Instance) -> CkTileConfig:
@@ -29,15 +27,7 @@ def matrix_steps(instance: Instance, arch: ArchSpec, *, preshuffle: bool = False
 
 
 def shuffles_odd_tiles(instance: Instance) -> bool:
-    """Whether the shuffling epilogue pairs tiles of a wave along M whose number the pairs do not divide.
-
-    Steps are then of one tile, but are taken from the accumulators in pairs: wrong rows are written, see
-    docs/upstream/ck_tile_cshuffle_odd.md.
-    """
+    """Whether the shuffling epilogue would write wrong rows: see `leaves_tiles_over`."""
     config = tile_config(instance)
-    if config.epilogue is not Epilogue.CSHUFFLE:
-        return False
-    tiles = config.tile.m // (config.warps[0] * config.warp_tile.m)
-    held = config.warp_tile.m * config.warp_tile.n // _LANES
-    paired = min(max(store_vector(instance.signature, config) // held, 1), tiles)
-    return tiles % paired != 0
+    shuffled = config.epilogue is Epilogue.CSHUFFLE
+    return shuffled and leaves_tiles_over(config, store_vector(instance.signature, config))
