@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ckgen.families.gemm.tiled import Tiled
 from ckgen.model.config import Tile
 
 ASM = "asm"
@@ -11,22 +12,12 @@ ASM = "asm"
 
 
 @dataclass(frozen=True, slots=True)
-class AsmConfig:
+class AsmConfig(Tiled):
     """One kernel of asm_kernels.json: `kind` says how it is called, `name` which one it is."""
 
     kind: str
     name: str
     tile: Tile
-
-    @property
-    def macro_tile(self) -> Tile:
-        """What one workgroup computes per K step."""
-        return self.tile
-
-    @property
-    def k_grain(self) -> int:
-        """The smallest K step that the main loop takes, in elements."""
-        return self.tile.k
 
     @property
     def waves(self) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ckgen.families.gemm.asm_config import AsmConfig
+from ckgen.families.gemm.tiled import Tiled
 from ckgen.model.config import Tile
 
 Ints2 = tuple[int, int]
@@ -51,24 +52,7 @@ class Epilogue(Enum):
         return self.value
 
 
-class _Tiled:
-    """Configs whose `tile` is what one workgroup computes."""
-
-    __slots__ = ()
-    tile: Tile
-
-    @property
-    def macro_tile(self) -> Tile:
-        """What one workgroup computes per K step."""
-        return self.tile
-
-    @property
-    def k_grain(self) -> int:
-        """The smallest K step that the main loop takes, in elements."""
-        return self.tile.k
-
-
-class _TiledByWaves(_Tiled):
+class _TiledByWaves(Tiled):
     """Configs that tell how many XDL tiles each wave computes."""
 
     __slots__ = ()
@@ -187,7 +171,7 @@ CkConfig = CkRowwiseConfig | CkBlockScaleConfig | CkPreshuffledConfig
 
 
 @dataclass(frozen=True, slots=True)
-class CkTileConfig(_Tiled):
+class CkTileConfig(Tiled):
     """ck_tile's GEMMs. `scheduler` None is the pipeline's own; flags at their default are not in the name.
 
     `vector` is the elements per global access of A, B and C; 0 is the widest, 16 bytes.
