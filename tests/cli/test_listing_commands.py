@@ -8,9 +8,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-from cli_support import REPOSITORY, as_json, ok, run
+from cli_support import REPOSITORY, SMALL, as_json, ok, run
 
 from ckgen.families.gemm import kernel_set
+from ckgen.plan import profile_file
 from ckgen.version import __version__
 
 
@@ -41,11 +42,46 @@ def test_rules_have_ids_texts_and_sources() -> None:
 
 
 def test_instances_are_those_of_search_spaces_and_tables() -> None:
-    instances = as_json("list", "instances")
-    assert len({one["name"] for one in instances}) == len(instances) > 1500
-    assert {tuple(one) for one in instances} == {("name", "op", "signature", "module", "backend", "targets")}
-    assert {one["backend"] for one in instances} == {"asm", "ck", "ck_tile", "host"}
+    document = as_json("list", "instances")
+    instances, counts = document["instances"], document["counts"]
+    assert len({one["name"] for one in instances}) == len(instances) == counts["instances"] > 1500
+    assert {tuple(one) for one in instances} == {("name", "id", "op", "signature", "module", "backend", "targets")}
+    assert {one["backend"] for one in instances} == {"asm", "ck", "ck_tile", "host"} == set(counts["backends"])
     assert all(one["targets"] and one["name"].startswith(f"{one['signature']}_{one['backend']}_") for one in instances)
+    for arch, count in counts["archs"].items():
+        assert count == sum(arch in one["targets"] for one in instances)
+        assert count == sum(one["instances"] for one in counts["per"] if one["arch"] == arch)
+    assert sum(counts["ops"].values()) == sum(counts["dtypes"].values()) == len(instances)
+    assert counts["dtypes"]["fp4"] == sum(one["signature"].startswith("gemm_fp4_") for one in instances)
+
+
+def test_instances_of_tables_and_sets_that_are_named(tiny: Path) -> None:
+    words = ("list", "instances", "--tuning", "t", "--targets", "gfx942;x86_64_v3")
+    everything = {one["name"] for one in as_json(*words)["instances"]}
+    chosen = {
+        ("--kernels", SMALL): lambda name: name.endswith(f"_ck_{SMALL.removeprefix('a8w8_blockscale_')}"),
+        ("--backend", "host"): lambda name: "_host_" in name,
+        ("--signatures", "gemm_fp32_rcr"): lambda name: name.startswith("gemm_fp32_rcr_") and "_bias_" not in name,
+        ("--profile", "fp8"): lambda name: "_fp8_" in name or "_bf8_" in name,
+    }
+    for options, is_meant in chosen.items():
+        found = {one["name"] for one in as_json(*words, *options)["instances"]}
+        assert found == {name for name in everything if is_meant(name)} and found, options
+    more = {one["name"] for one in as_json(*words, "--kernel-set", "ci")["instances"]}
+    assert everything < more
+    text = ok(*words, "--signatures", "gemm_fp32_rcr").splitlines()
+    assert text[-1] == f"{len(text) - 4} instances" and text[-4].split() == ["op", "dtypes", "gfx942", "x86_64_v3"]
+
+
+def test_profiles_are_counted(tiny: Path) -> None:
+    words = ("list", "profiles", "--tuning", "t", "--targets", "gfx942:304;x86_64_v3")
+    profiles = {one["name"]: one for one in as_json(*words)}
+    assert set(profiles) == {"all", "fp8", "inference-llm", "minimal", "training"}
+    everything = as_json("list", "instances", *words[2:])["counts"]
+    assert profiles["all"]["instances"] == everything["instances"] and profiles["all"]["archs"] == everything["archs"]
+    assert profiles["all"]["rows"] == profiles["fp8"]["rows"] == 2 and profiles["minimal"]["rows"] == 0
+    assert 0 < profiles["minimal"]["instances"] < profiles["all"]["instances"]
+    assert ok(*words).count("\n") == 1 + len(profiles)
 
 
 def test_names_are_the_forms_that_error_hints_refer_to() -> None:
@@ -63,6 +99,9 @@ def test_names_are_the_forms_that_error_hints_refer_to() -> None:
         (("names", "--module", "nope"), "unknown module 'nope'"),
         (("names", "--module", "bf16"), "external"),
         (("archs", "--module", "a8w8"), "--module goes with 'names'"),
+        (("archs", "--ops", "gemm"), "only 'instances' and 'profiles' can be chosen from"),
+        (("instances", "--ops", "gem"), "unknown op: gem"),
+        (("instances", "--profile", "minmal"), "did you mean 'minimal'?"),
     ],
 )
 def test_unknown_words_are_exit_2(arguments: tuple[str, ...], said: str) -> None:
@@ -96,6 +135,22 @@ class TestSchema:
         assert tuple(schema["required"]) == kernel_set._REQUIRED
         assert schema["properties"]["backend"]["enum"] == [str(backend) for backend in kernel_set._BACKENDS]
 
+    def test_shipped_profiles_keep_theirs(self) -> None:
+        schema = json.loads(ok("schema", "profile"))
+        files = list(Path(profile_file.__file__).with_name("profiles").glob("*.yaml"))
+        for path in files:
+            text = path.read_text(encoding="utf-8")
+            assert text.startswith("# ")
+            jsonschema.validate(yaml.safe_load(text), schema)
+        assert len(files) == len(profile_file.shipped_names()) >= 5
+
+    def test_an_exported_registry_keeps_its_own(self, tiny: Path) -> None:
+        registry = json.loads(ok("export", "--targets", "gfx942;x86_64_v3", "--tuning", "t"))
+        jsonschema.validate(registry, json.loads(ok("schema", "registry")))
+        registry["units"][0]["instances"][0]["config"]["ck_tile"]["vektor"] = 1
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(registry, json.loads(ok("schema", "registry")))
+
     def test_a_generated_manifest_keeps_its_own(self, tiny: Path) -> None:
         ok("generate", "--targets", "gfx942", "--tuning", "t", "--assume-gfx", "256=gfx950")
         manifest = json.loads((tiny / "ckgen_generated/manifest.json").read_text(encoding="utf-8"))
@@ -103,6 +158,6 @@ class TestSchema:
         jsonschema.validate(manifest, json.loads(ok("schema")))
 
     def test_every_schema_is_one(self) -> None:
-        for words in ((), ("arch",), ("kernel-set",), ("manifest",)):
+        for words in ((), ("arch",), ("kernel-set",), ("profile",), ("manifest",), ("registry",)):
             jsonschema.Draft202012Validator.check_schema(json.loads(ok("schema", *words)))
         assert run("schema", "table").exit_code == 2

@@ -142,9 +142,10 @@ def plan_digest(options: PlanOptions, choice: Choice) -> str:
         options.kernels,
     ]
     asked += [sorted(options.assume_gfx.items()), options.every_count, options.m_policy.value, choice]
+    asked.append(len(options.profiles))
     for part in (_SCHEMA, generator_digest(), repr(asked)):
         total.update(f"{part}\0".encode())
-    for path in (*files, *options.kernel_sets):
+    for path in (*files, *options.kernel_sets, *options.profiles):
         total.update(hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()
 

@@ -16,6 +16,8 @@ from ckgen.cli.options import (
     kernel_sets_of,
     module_option,
     ops_of,
+    profile_option,
+    profiles_of,
     targets_option,
     targets_or_env,
     tuning_option,
@@ -45,6 +47,7 @@ FINDINGS = 1
 @module_option
 @assume_option
 @click.option("--kernel-set", "kernel_sets", type=PATH, multiple=True, metavar="YAML|NAME", help="Further kernels.")
+@profile_option
 @click.option(
     "--emit",
     type=click.Choice(["asm", "object", "library"]),
@@ -90,6 +93,7 @@ def command(**params: Any) -> int:
         tuning=tuning_or_shipped(params["tuning"]),
         module=params["module"],
         kernel_sets=kernel_sets_of(params["kernel_sets"]),
+        profiles=profiles_of(params["profiles"]),
         kernels=globs if params["as_generated"] else (),
         signatures=tuple(params["signatures"]),
         backends=backends,

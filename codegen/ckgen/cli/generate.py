@@ -21,6 +21,8 @@ from ckgen.cli.options import (
     module_option,
     ops_of,
     policy_option,
+    profile_option,
+    profiles_of,
     targets_option,
     targets_or_env,
     tuning_option,
@@ -34,8 +36,24 @@ from ckgen.plan.policy import MPolicy
 
 if TYPE_CHECKING:
     from ckgen.emit.generate import Generation
+    from ckgen.model.arch import ArchSpec
 
 DRIFT = 1
+_CHOOSING = {
+    "targets": "--targets",
+    "ops": "--ops",
+    "tuning": "--tuning",
+    "module": "--module",
+    "assume_gfx": "--assume-gfx",
+    "kernel_sets": "--kernel-set",
+    "kernels": "--kernels",
+    "signatures": "--signatures",
+    "backends": "--backend",
+    "profiles": "--profile",
+    "strict": "--strict",
+    "strict_layers": "--strict-layers",
+}
+"""The options that say which instances there are, by parameter."""
 KERNEL_SET_HELP = "Further kernels to build: a file, or a shipped set (ci, full)."
 
 
@@ -49,6 +67,8 @@ KERNEL_SET_HELP = "Further kernels to build: a file, or a shipped set (ci, full)
 @click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits one of the globs.")
 @click.option("--signatures", multiple=True, metavar="GLOB", help="Only signatures whose canonical name fits a glob.")
 @click.option("--backend", "backends", multiple=True, metavar="LIST", help="Only kernels of these backends.")
+@profile_option
+@click.option("--registry", type=PATH, metavar="JSON", help="Exactly the instances that `ckgen export` printed there.")
 @policy_option
 @click.option("--strict", is_flag=True, help="A row whose kernel cannot be built is an error.")
 @click.option("--strict-layers", is_flag=True, help="A row that a later --tuning overrides is an error.")
@@ -66,28 +86,22 @@ def command(**params: Any) -> int:
     """Write the C++ library for a list of targets.
 
     Without --targets, CKGEN_TARGETS or GPU_ARCHS says what to build for. A second run with nothing new touches nothing.
+    With --registry, the document alone says what to build.
     """
     from ckgen.emit.generate import generate
     from ckgen.specs.archs import load_archs
 
     mode = _mode(params)
     archs = load_archs()
-    options = PlanOptions(
-        targets=targets_or_env(params["targets"], archs),
-        ops=ops_of(params["ops"]),
-        tuning=tuning_or_shipped(params["tuning"]),
-        module=params["module"],
-        kernel_sets=kernel_sets_of(params["kernel_sets"]),
-        kernels=tuple(params["kernels"]),
-        signatures=tuple(params["signatures"]),
-        backends=backends_of(params["backends"]),
-        m_policy=MPolicy(params["m_policy"]),
-        assume_gfx=assumptions(params["assume_gfx"], archs),
-        strict=params["strict"],
-        strict_layers=params["strict_layers"],
-    )
+    options = _registry_options(params) if params["registry"] is not None else _options(params, archs)
     request = Request(
-        options, params["name"], params["out"], tuple(params["tuning"]), tuple(params["kernel_sets"]), mode
+        options,
+        params["name"],
+        params["out"],
+        tuple(params["tuning"]),
+        tuple(params["kernel_sets"]),
+        tuple(params["profiles"]),
+        mode,
     )
     _check_name(request.name)
     out = _usable_out(request.out)
@@ -108,6 +122,34 @@ def command(**params: Any) -> int:
     else:
         report_text(request, made, out)
     return DRIFT if mode is Mode.CHECK and made.changes else 0
+
+
+def _options(params: Mapping[str, Any], archs: Mapping[str, ArchSpec]) -> PlanOptions:
+    return PlanOptions(
+        targets=targets_or_env(params["targets"], archs),
+        ops=ops_of(params["ops"]),
+        tuning=tuning_or_shipped(params["tuning"]),
+        module=params["module"],
+        kernel_sets=kernel_sets_of(params["kernel_sets"]),
+        profiles=profiles_of(params["profiles"]),
+        kernels=tuple(params["kernels"]),
+        signatures=tuple(params["signatures"]),
+        backends=backends_of(params["backends"]),
+        m_policy=MPolicy(params["m_policy"]),
+        assume_gfx=assumptions(params["assume_gfx"], archs),
+        strict=params["strict"],
+        strict_layers=params["strict_layers"],
+    )
+
+
+def _registry_options(params: Mapping[str, Any]) -> PlanOptions:
+    """UsageError for any other option that chooses instances."""
+    given = next((word for name, word in _CHOOSING.items() if params[name]), None)
+    if given is None and params["m_policy"] != MPolicy.LADDER.value:
+        given = "--m-policy"
+    if given is not None:
+        raise UsageError(f"--registry tells all instances; {given} does not go with it")
+    return PlanOptions(targets=(), registry=params["registry"])
 
 
 def _mode(params: Mapping[str, Any]) -> Mode:
@@ -158,7 +200,7 @@ def _refused(error: InputError, options: PlanOptions, as_json: bool) -> int:
     if as_json:
         show_json(error_document(error))
     say_diagnostics(d for d in error.diagnostics if d.severity is not Severity.NOTE)
-    files = len(find_tables(options.tuning)) + len(options.kernel_sets)
+    files = len(find_tables(options.tuning)) + len(_further_files(options))
     say(f"{error_summary(error.diagnostics, files)}; nothing was written")
     return error.exit_code
 
@@ -180,6 +222,12 @@ def _say_phases(made: Generation) -> None:
         say(f"{name:<8} {seconds:8.3f} s")
 
 
+def _further_files(options: PlanOptions) -> tuple[Path, ...]:
+    """What is read beside tables."""
+    registry = (options.registry,) if options.registry is not None else ()
+    return (*options.kernel_sets, *options.profiles, *registry)
+
+
 def _finish(options: PlanOptions, out: Path, depfile: Path | None, stamp: Path | None) -> None:
     """The depfile, then the stamp."""
     if depfile is not None:
@@ -188,7 +236,7 @@ def _finish(options: PlanOptions, out: Path, depfile: Path | None, stamp: Path |
         from ckgen.tables.load import find_tables
 
         tables = (table.source for table in find_tables(options.tuning))
-        text = depfile_text(stamp or out / MANIFEST, (*generator_files(), *tables, *options.kernel_sets))
+        text = depfile_text(stamp or out / MANIFEST, (*generator_files(), *tables, *_further_files(options)))
         depfile.parent.mkdir(parents=True, exist_ok=True)
         depfile.write_text(text, encoding="utf-8", errors="surrogateescape")
     if stamp is not None:

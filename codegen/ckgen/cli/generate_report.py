@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
 from enum import Enum
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckgen.cli.output import columns, fates_text, plural, show, show_verbatim
 from ckgen.emit.manifest import MANIFEST
+from ckgen.model.fate import FateKind
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.policy import MPolicy
 
@@ -31,32 +32,39 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The command line: `tuning`, `kernel_sets` and `out` as given; `tuning` empty for the shipped tables."""
+    """The command line: paths as given; `tuning` empty for the shipped tables."""
 
     options: PlanOptions
     name: str
     out: Path
     tuning: tuple[Path, ...]
     kernel_sets: tuple[Path, ...]
+    profiles: tuple[Path, ...]
     mode: Mode
 
     def command_line(self) -> str:
         """The `ckgen generate …` that makes the same tree, quoted for a shell."""
         options = self.options
+        if options.registry is not None:
+            return self._line(["ckgen", "generate", "--registry", str(options.registry)])
         parts = ["ckgen", "generate", "--targets", ";".join(map(str, options.targets or ()))]
         parts += ["--ops", ";".join(sorted(options.ops))]
         parts += _repeated("--tuning", map(str, self.tuning))
         parts += ["--module", options.module] if options.module is not None else []
         parts += _repeated("--assume-gfx", (f"{cu}={gfx}" for cu, gfx in sorted(options.assume_gfx.items())))
         parts += _repeated("--kernel-set", map(str, self.kernel_sets))
+        parts += _repeated("--profile", map(str, self.profiles))
         parts += _repeated("--kernels", options.kernels)
         parts += _repeated("--signatures", options.signatures)
         parts += _repeated("--backend", sorted(options.backends))
         parts += ["--m-policy", options.m_policy.value] if options.m_policy is not MPolicy.LADDER else []
         parts += ["--strict"] if options.strict else []
         parts += ["--strict-layers"] if options.strict_layers else []
-        parts += ["--name", self.name] if self.name != "ckgen_generated" else []
-        return shlex.join([*parts, "--out", str(self.out)])
+        return self._line(parts)
+
+    def _line(self, parts: list[str]) -> str:
+        name = ["--name", self.name] if self.name != "ckgen_generated" else []
+        return shlex.join([*parts, *name, "--out", str(self.out)])
 
 
 def report_text(request: Request, made: Generation, out: Path) -> None:
@@ -159,9 +167,20 @@ def _summary(request: Request, made: Generation) -> str:
         columns(
             [(f"  {target}", f"{plural(count, 'row')} selected") for target, count in _selected(request, made).items()]
         ),
-        f"  {plural(summary['rows'], 'row')}: {fates_text(summary['fates'])}",
     ]
-    return "\n".join(lines)
+    if request.options.registry is None:
+        lines.append(f"  {plural(summary['rows'], 'row')}: {fates_text(summary['fates'])}")
+    if request.profiles:
+        lines.append(f"  {_left_out(request, summary)}")
+    return "\n".join(filter(None, lines))
+
+
+def _left_out(request: Request, summary: Mapping[str, Any]) -> str:
+    """What the profiles cost: rows that would have selected or named a kernel, and kernels by their source."""
+    names = " + ".join(path.stem for path in request.profiles)
+    counts = [plural(summary["fates"].get(FateKind.LEFT_OUT.value, 0), "row")]
+    counts += [f"{plural(count, 'kernel')} of {source}" for source, count in summary["left_out"].items()]
+    return f"left out of {names}: {', '.join(counts)}"
 
 
 def _selected(request: Request, made: Generation) -> dict[str, int]:

@@ -1,32 +1,38 @@
-"""`ckgen list`: archs, ops, instances, rules, kernel-name forms."""
+"""`ckgen list`: archs, ops, instances, profiles, rules, kernel-name forms."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import tuning_or_shipped
-from ckgen.cli.output import columns, errors_of, progress, show, show_json
-from ckgen.model.errors import InputError, UsageError
+from ckgen.cli.options import choosing_options
+from ckgen.cli.output import columns, show, show_json
+from ckgen.model.errors import UsageError
 
 Rows = list[dict[str, Any]]
 
 
-@click.command(cls=Command, name="list", short_help="List archs, ops, instances, rules or kernel-name forms.")
-@click.argument("what", type=click.Choice(["archs", "ops", "instances", "rules", "names"]))
+@click.command(cls=Command, name="list", short_help="List archs, ops, instances, profiles, rules or kernel-name forms.")
+@click.argument("what", type=click.Choice(["archs", "ops", "instances", "profiles", "rules", "names"]))
 @click.option("--module", metavar="NAME", help="For names: only this module's forms.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON array on stdout.")
-def command(what: str, module: str | None, as_json: bool) -> int:
-    """List archs, ops, instances, rules or kernel-name forms.
+@choosing_options
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(what: str, module: str | None, as_json: bool, **choosing: Any) -> int:
+    """List archs, ops, instances, profiles, rules or kernel-name forms.
 
-    Instances are those of the built-in search spaces and of the shipped tables, on every arch.
+    Instances are those of the shipped tables and of the built-in search spaces on every arch; --tuning and --kernel-set
+    say others, the other options leave some out. Profiles are counted over the same instances.
     """
     if module is not None and what != "names":
         raise click.UsageError(f"--module goes with 'names', not with '{what}'")
+    if what in ("instances", "profiles"):
+        return _planned(what, choosing, as_json)
+    given = next((name for name, value in choosing.items() if value), None)
+    if given is not None:
+        raise click.UsageError(f"only 'instances' and 'profiles' can be chosen from, not '{what}'")
     rows = _names(module) if what == "names" else _LISTS[what]()
     if as_json:
         show_json(rows)
@@ -85,40 +91,6 @@ def _rules() -> Rows:
     return [*configs, *problems]
 
 
-def _instances() -> Rows:
-    from ckgen.families.gemm import kernel_set
-    from ckgen.families.registry import FAMILIES
-    from ckgen.model.target import Target
-    from ckgen.plan.options import PlanOptions
-    from ckgen.plan.planner import make_plan
-    from ckgen.specs.archs import load_archs
-
-    archs = load_archs()
-    folder = Path(kernel_set.__file__).with_name("kernel_sets")
-    options = PlanOptions(
-        targets=tuple(Target(arch.name, arch.default_cu_num) for arch in archs.values()),
-        ops=frozenset(FAMILIES),
-        tuning=tuning_or_shipped(()),
-        kernel_sets=tuple(folder / f"{name}.yaml" for name in kernel_set.SHIPPED),
-        every_count=True,
-    )
-    with progress("reading tables"):
-        plan = make_plan(options, archs)
-    if errors_of(plan.diagnostics):
-        raise InputError(errors_of(plan.diagnostics))
-    return [
-        {
-            "name": instance.name,
-            "op": "gemm",
-            "signature": instance.signature.canonical(),
-            "module": instance.module or None,
-            "backend": str(instance.backend),
-            "targets": list(instance.archs),
-        }
-        for instance in plan.instances
-    ]
-
-
 def _names(module: str | None) -> Rows:
     from ckgen.families.gemm.grammar import grammars
     from ckgen.families.gemm.modules import modules
@@ -136,4 +108,20 @@ def _names(module: str | None) -> Rows:
     return rows
 
 
-_LISTS: dict[str, Callable[[], Rows]] = {"archs": _archs, "ops": _ops, "rules": _rules, "instances": _instances}
+def _planned(what: str, choosing: dict[str, Any], as_json: bool) -> int:
+    from ckgen.cli import list_instances as lists
+
+    if what == "instances":
+        found = lists.instances(choosing)
+        text = lists.instances_text(found)
+    else:
+        profiles = lists.profiles(choosing)
+        text = lists.profiles_text(profiles)
+    if as_json:
+        show_json(found if what == "instances" else profiles)
+    else:
+        show(text)
+    return 0
+
+
+_LISTS: dict[str, Callable[[], Rows]] = {"archs": _archs, "ops": _ops, "rules": _rules}

@@ -70,6 +70,33 @@ def targets_option(function: F) -> F:
     return click.option("--targets", multiple=True, metavar="LIST", help=text)(function)
 
 
+def profile_option(function: F) -> F:
+    """--profile, of which several are their union."""
+    text = "Only what a profile keeps: its name (`ckgen list profiles`) or a file; of several, what any of them keeps."
+    option = click.option("--profile", "profiles", type=PATH, multiple=True, metavar="NAME|YAML", help=text)
+    return option(function)
+
+
+def choosing_options(function: F) -> F:
+    """What chooses instances, as `generate` has it: --targets … --profile; `chosen` reads them."""
+    ops = "Operations, separated by ; , or spaces.  [default: all]"
+    options = (
+        targets_option,
+        click.option("--ops", multiple=True, metavar="LIST", help=ops),
+        tuning_option,
+        click.option(
+            "--kernel-set", "kernel_sets", type=PATH, multiple=True, metavar="YAML|NAME", help="Further kernels."
+        ),
+        click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits one of the globs."),
+        click.option("--signatures", multiple=True, metavar="GLOB", help="Only signatures whose canonical name fits."),
+        click.option("--backend", "backends", multiple=True, metavar="LIST", help="Only kernels of these backends."),
+        profile_option,
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 def words(texts: Iterable[str]) -> tuple[str, ...]:
     """The distinct words of lists that are separated by ; , or white space, in order."""
     return tuple(dict.fromkeys(word for text in texts for word in _SEPARATORS.split(text) if word))
@@ -132,6 +159,13 @@ def kernel_sets_of(given: Iterable[Path]) -> tuple[Path, ...]:
     from ckgen.families.gemm.kernel_set import kernel_set_file
 
     return tuple(kernel_set_file(path) for path in given)
+
+
+def profiles_of(given: Iterable[Path]) -> tuple[Path, ...]:
+    """The files of --profile; a shipped one is meant by its bare name."""
+    from ckgen.plan.profile_file import profile_file
+
+    return tuple(profile_file(path) for path in given)
 
 
 def tuning_or_shipped(given: Sequence[Path]) -> tuple[Path, ...]:

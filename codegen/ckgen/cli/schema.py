@@ -9,11 +9,12 @@ from ckgen.cli.output import show_json
 
 
 @click.command(cls=Command, name="schema", short_help="Print the JSON Schema of an input or output file.")
-@click.argument("kind", type=click.Choice(["arch", "kernel-set", "manifest"]), required=False)
+@click.argument("kind", type=click.Choice(["arch", "kernel-set", "profile", "manifest", "registry"]), required=False)
 def command(kind: str | None) -> int:
-    """Print the JSON Schema of an arch spec, of a kernel set (one YAML document of it) or of a tree's manifest.
+    """Print the JSON Schema of an arch spec, a kernel set (one YAML document of it), a profile, a tree's manifest or a
+    registry document.
 
-    Without a word: one schema that holds all three.
+    Without a word: one schema that holds them all.
     """
     from ckgen.emit.schema import bundle, schema
 

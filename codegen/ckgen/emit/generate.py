@@ -73,7 +73,10 @@ def generate(options: PlanOptions, archs: Mapping[str, ArchSpec], name: str, out
 
 
 def summary(plan: GenerationPlan) -> dict[str, Any]:
-    """Counts that people ask for: rows by fate, selected rows per target, instances per signature."""
+    """Counts that people ask for: rows by fate, selected rows per target, instances per signature.
+
+    `left_out`: kernels that the profiles leave out, by where they come from; rows have a fate of that name.
+    """
     fates: dict[str, int] = {}
     for report in plan.reports:
         for kind, count in report.fates.items():
@@ -83,6 +86,7 @@ def summary(plan: GenerationPlan) -> dict[str, Any]:
         "fates": dict(sorted(fates.items())),
         "selected": {str(target): count for target, count in plan.selected.items()},
         "instances": {unit.name: len(unit.instances) for unit in plan.units},
+        "left_out": dict(plan.left_out),
     }
 
 
@@ -91,9 +95,10 @@ def _rendered(
 ) -> tuple[GenerationPlan, dict[str, str]]:
     from ckgen.emit.render import render
     from ckgen.plan.planner import has_errors, make_plan
+    from ckgen.plan.registry_read import read_registry
 
     phases.end("imports")
-    plan = make_plan(options, archs)
+    plan = read_registry(options.registry, archs) if options.registry is not None else make_plan(options, archs)
     phases.end("plan")
     if has_errors(plan):
         raise InputError(plan.diagnostics)
@@ -120,11 +125,13 @@ def _described(options: PlanOptions, name: str) -> dict[str, Any]:
 
 
 def _inputs(options: PlanOptions) -> dict[str, str]:
-    """Digests by `layer:relative path` of every table, and of every kernel set."""
+    """Digests by `layer:relative path` of every table, and of every kernel set, profile and registry document."""
     from ckgen.tables.load import find_tables
 
     found = {f"tuning/{source.layer}/{source.path}": source.source for source in find_tables(options.tuning)}
     found |= {f"kernel_sets/{index}/{path.name}": path for index, path in enumerate(options.kernel_sets)}
+    found |= {f"profiles/{index}/{path.name}": path for index, path in enumerate(options.profiles)}
+    found |= {f"registry/{options.registry.name}": options.registry} if options.registry is not None else {}
     return {name: _digest_of(path) for name, path in found.items()}
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from ckgen import paths
 from ckgen.emit.manifest import SCHEMA
 from ckgen.plan.policy import MPolicy
+from ckgen.plan.profile_file import profile_schema
+from ckgen.plan.registry_document import registry_schema
 from ckgen.specs.archs import SCHEMA_FILE
 
 Schema = dict[str, Any]
@@ -19,7 +21,7 @@ _COUNTS: Schema = {"type": "object", "additionalProperties": {"type": "integer",
 
 
 def schema(kind: str) -> Schema:
-    """The schema of `arch`, `kernel-set` or `manifest`."""
+    """The schema of `arch`, `kernel-set`, `profile`, `manifest` or `registry`."""
     return _SCHEMAS[kind]()
 
 
@@ -85,6 +87,7 @@ def _manifest() -> Schema:
         "strict_layers": {"type": "boolean"},
     }
     summary = {"rows": {"type": "integer", "minimum": 0}, "fates": _COUNTS, "selected": _COUNTS, "instances": _COUNTS}
+    summary["left_out"] = _COUNTS
     return {
         "$schema": DRAFT,
         "$id": "https://ckgen.invalid/manifest.json",
@@ -113,4 +116,10 @@ def _closed(properties: Mapping[str, Schema]) -> Schema:
     }
 
 
-_SCHEMAS: Mapping[str, Callable[[], Schema]] = {"arch": _arch, "kernel-set": _kernel_set, "manifest": _manifest}
+_SCHEMAS: Mapping[str, Callable[[], Schema]] = {
+    "arch": _arch,
+    "kernel-set": _kernel_set,
+    "profile": profile_schema,
+    "manifest": _manifest,
+    "registry": registry_schema,
+}

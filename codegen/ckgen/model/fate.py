@@ -19,6 +19,7 @@ class FateKind(Enum):
     REFUSED_MEASUREMENT = "refused_measurement"
     OVERRIDDEN = "overridden"
     DUPLICATE_IDENTICAL = "duplicate_identical"
+    LEFT_OUT = "left_out"
     EXTERNAL = "external"
     UNAVAILABLE = "unavailable"
     SELECTED = "selected"

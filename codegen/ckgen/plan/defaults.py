@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ckgen.families.gemm.grammar import identify
@@ -16,6 +18,7 @@ from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.errors import InputError
 from ckgen.model.finding import Finding
 from ckgen.model.target import Target
+from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, covering
 from ckgen.plan.units import Kernel, SignatureDefaults, SignatureHeuristic
 from ckgen.rules import judge
 
@@ -25,26 +28,40 @@ Keep = Callable[[Iterable[GemmSignature], str, Backend], str | None]
 Defaults = dict[GemmSignature, SignatureDefaults]
 
 
+@dataclass(slots=True)
+class Profiled:
+    """The profiles, and how many kernels they left out so far, by source."""
+
+    profiles: tuple[Profile, ...] = ()
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
 def kernel_defaults(
-    targets: Sequence[Target], archs: Mapping[str, ArchSpec], keep: Keep, sets: Sequence[Path]
+    targets: Sequence[Target],
+    archs: Mapping[str, ArchSpec],
+    keep: Keep,
+    sets: Sequence[Path],
+    profiled: Profiled,
 ) -> tuple[Defaults, tuple[Diagnostic, ...]]:
     """The shipped defaults and, after them, the users' own kernels; a user's set that yields nothing is an error."""
     names = sorted({target.gfx for target in targets})
-    found: dict[GemmSignature, dict[str, list[Kernel]]] = {}
+    found: _Found = {}
     findings: list[Diagnostic] = []
-    _collect(found, shipped_set("default"), names, archs, keep)
+    _collect(found, shipped_set("default"), names, archs, keep, profiled)
     for path in sets:
         try:
             candidates = read_kernel_set(path)
         except InputError as error:
             findings += error.diagnostics
             continue
-        rejected = _collect(found, candidates, names, archs, keep)
+        rejected = _collect(found, candidates, names, archs, keep, profiled)
         if rejected is not None:
             findings.append(_yields_nothing(path, candidates, rejected))
     defaults = {
         signature: SignatureDefaults(
-            signature, module_of(signature) or "", {arch: tuple(kernels) for arch, kernels in by_arch.items()}
+            signature,
+            module_of(signature) or "",
+            {arch: _needed(signature, kernels, profiled) for arch, kernels in by_arch.items()},
         )
         for signature, by_arch in found.items()
     }
@@ -52,7 +69,12 @@ def kernel_defaults(
 
 
 def heuristics_for(
-    signature: GemmSignature, module: str, targets: Sequence[Target], archs: Mapping[str, ArchSpec], keep: Keep
+    signature: GemmSignature,
+    module: str,
+    targets: Sequence[Target],
+    archs: Mapping[str, ArchSpec],
+    keep: Keep,
+    profiled: Profiled,
 ) -> tuple[SignatureHeuristic, ...]:
     """The decision rules of the signature's module on the requested archs, with the kernel of every arm."""
     found = []
@@ -66,17 +88,43 @@ def heuristics_for(
             if kernel is None:
                 raise ValueError(f"heuristics/{arch}_{module}.json: '{arm.kernel}' does not parse")
             leaves.append(Kernel(kernel.backend, kernel.config, arm.kernel, (arch,)))
-        if all(keep((signature,), leaf.table_kernel, leaf.backend) is None for leaf in leaves):
+        if any(keep((signature,), leaf.table_kernel, leaf.backend) is not None for leaf in leaves):
+            continue
+        if all(admission(profiled.profiles, signature, leaf.backend, HEURISTICS) for leaf in leaves):
             found.append(SignatureHeuristic(rule, tuple(leaves)))
+        else:
+            profiled.left_out[HEURISTICS] += len(set(leaves))
     return tuple(found)
 
 
+@dataclass(slots=True)
+class _Kept:
+    """A kernel of a set, and whether it may give way to one that takes its problems."""
+
+    kernel: Kernel
+    source: str
+    admission: Admission
+
+
+_Found = dict[GemmSignature, dict[str, dict[Kernel, _Kept]]]
+
+
+def _needed(signature: GemmSignature, kernels: Mapping[Kernel, _Kept], profiled: Profiled) -> tuple[Kernel, ...]:
+    """All that are kept as they are, and of the others those that no other of them replaces; in order of preference."""
+    giving = [kept for kept in kernels.values() if kept.admission is Admission.COVER]
+    needed = {giving[at].kernel for at in covering(signature, [kept.kernel.config for kept in giving])}
+    for kept in giving:
+        profiled.left_out[kept.source] += kept.kernel not in needed
+    return tuple(kernel for kernel, kept in kernels.items() if kept.admission is Admission.IN or kernel in needed)
+
+
 def _collect(
-    found: dict[GemmSignature, dict[str, list[Kernel]]],
+    found: _Found,
     candidates: Iterable[KernelCandidate],
     names: Sequence[str],
     archs: Mapping[str, ArchSpec],
     keep: Keep,
+    profiled: Profiled,
 ) -> list[Finding] | None:
     """Adds what is valid on the requested archs; the findings that refused all of it, None where anything was added."""
     rejected: list[Finding] = []
@@ -93,11 +141,15 @@ def _collect(
             if findings:
                 rejected += findings
                 continue
-            kernel = Kernel(candidate.backend, candidate.config, candidate.table_kernel, (arch,))
-            kernels = found.setdefault(signature, {}).setdefault(arch, [])
-            if kernel not in kernels:
-                kernels.append(kernel)
             added = True
+            admitted = admission(profiled.profiles, signature, candidate.backend, candidate.set_name)
+            if admitted is Admission.OUT:
+                profiled.left_out[candidate.set_name] += 1
+                continue
+            kernel = Kernel(candidate.backend, candidate.config, candidate.table_kernel, (arch,))
+            kept = found.setdefault(signature, {}).setdefault(arch, {})
+            known = kept.setdefault(kernel, _Kept(kernel, candidate.set_name, admitted))
+            known.admission = max(known.admission, admitted)
     return None if added else rejected
 
 

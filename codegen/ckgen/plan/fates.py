@@ -61,7 +61,8 @@ class Entry:
 class RowContext:
     """What a run asks for. `keep` answers why a kernel is filtered out, or None; `targets` None means all.
 
-    `place` is where the user can find a row.
+    `place` is where the user can find a row. `left_out` answers why no profile keeps a kernel, or None; the Backend is
+    None for an external kernel.
     """
 
     identifier: Identifier
@@ -69,6 +70,7 @@ class RowContext:
     targets: frozenset[Target] | None
     keep: Callable[[Signatures, str, Backend], str | None]
     place: Callable[[TunedRow], Location]
+    left_out: Callable[[Signatures, Backend | None], str | None] = lambda _, __: None
     findings: list[Diagnostic] = field(default_factory=list)
     _peaks: dict[tuple[Target, int], float | None] = field(default_factory=dict)
     _demands: dict[tuple[int, int], tuple[Limits, Constraints]] = field(default_factory=dict)
@@ -219,6 +221,10 @@ def _is_duplicate(context: RowContext, entry: Entry) -> str | None:
     return str(context.place(best.row)) if best is not None and best is not entry else None
 
 
+def _is_left_out(context: RowContext, entry: Entry) -> str | None:
+    return context.left_out(entry.signatures, entry.kernel.backend if entry.kernel is not None else None)
+
+
 def _is_external(_: RowContext, entry: Entry) -> str | None:
     return None if entry.generated else entry.row.library
 
@@ -246,6 +252,7 @@ PREDICATES: tuple[tuple[FateKind, Callable[[RowContext, Entry], str | None]], ..
     (FateKind.REFUSED_MEASUREMENT, _is_refused),
     (FateKind.OVERRIDDEN, _is_overridden),
     (FateKind.DUPLICATE_IDENTICAL, _is_duplicate),
+    (FateKind.LEFT_OUT, _is_left_out),
     (FateKind.EXTERNAL, _is_external),
     (FateKind.UNAVAILABLE, _is_unavailable),
 )

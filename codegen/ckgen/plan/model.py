@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ckgen.families.gemm.heuristic import DecisionRule
 from ckgen.families.gemm.instance import Instance
@@ -98,7 +98,10 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class GenerationPlan:
-    """What to generate and why. `selected` counts rows per target; an ERROR among `diagnostics` forbids writing."""
+    """What to generate and why. `selected` counts rows per target; an ERROR among `diagnostics` forbids writing.
+
+    `left_out` counts, by source, the kernels per signature and arch that no table names and the profiles leave out.
+    """
 
     targets: tuple[Target, ...]
     m_policy: MPolicy
@@ -108,6 +111,7 @@ class GenerationPlan:
     files: tuple[TableFile, ...]
     selected: Mapping[Target, int]
     diagnostics: tuple[Diagnostic, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def unit(self, signature: GemmSignature) -> UnitPlan | None:
         """The unit of exactly that signature."""

@@ -14,6 +14,8 @@ from ckgen.plan.policy import MPolicy
 class PlanOptions:
     """`targets` None means every target that the rows name (as `validate` does); empty globs keep everything.
 
+    `profiles` are files of profiles; a kernel that fits any of them is kept, and all where there are none.
+    `registry` is a document that tells all instances; nothing else then chooses any.
     `every_count` adds the targets of the same archs at every CU count that the rows name.
     """
 
@@ -22,6 +24,8 @@ class PlanOptions:
     tuning: tuple[Path, ...] = ()
     module: str | None = None
     kernel_sets: tuple[Path, ...] = ()
+    profiles: tuple[Path, ...] = ()
+    registry: Path | None = None
     kernels: tuple[str, ...] = ()
     signatures: tuple[str, ...] = ()
     backends: frozenset[str] = frozenset()

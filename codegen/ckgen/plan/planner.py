@@ -13,13 +13,16 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.collector import collector_paused
 from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
+from ckgen.model.errors import InputError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.target import Target
-from ckgen.plan.defaults import Keep, heuristics_for, kernel_defaults
+from ckgen.plan.defaults import Keep, Profiled, heuristics_for, kernel_defaults
 from ckgen.plan.fates import AMBIGUOUS, Entry, RowContext, resolve
-from ckgen.plan.identify import Identifier
+from ckgen.plan.identify import Identifier, Signatures
 from ckgen.plan.model import FileReport, GenerationPlan, UnitPlan
 from ckgen.plan.options import PlanOptions
+from ckgen.plan.profile import TABLES, Profile, admitted_backends
+from ckgen.plan.profile_file import read_profile
 from ckgen.plan.units import build_unit, gather
 from ckgen.specs.archs import arch_of_cu_num
 from ckgen.tables.load import LoadedTables, LoadOptions, TableFile, load_tables
@@ -35,12 +38,14 @@ def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Generation
     """
     loaded = load_tables(options.tuning, load_options(options, archs))
     wanted = _wanted(options, loaded)
+    profiled, profile_findings = _profiled(options)
     context = RowContext(
         identifier=Identifier(modules(), archs),
         archs=archs,
         targets=frozenset(wanted) if wanted is not None else None,
         keep=_filter(options),
         place=loaded.place,
+        left_out=_left_out(profiled.profiles),
     )
     resolved = resolve(context, list(loaded.rows))
     findings = [
@@ -50,8 +55,8 @@ def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Generation
         *_target_findings(context, resolved),
     ]
     targets = wanted if wanted is not None else _targets_of(resolved, archs)
-    units, set_findings = _units(options, archs, targets, resolved)
-    diagnostics = (*loaded.diagnostics, *findings, *set_findings)
+    units, set_findings = _units(options, archs, targets, resolved, profiled)
+    diagnostics = (*loaded.diagnostics, *findings, *profile_findings, *set_findings)
     return GenerationPlan(
         targets=targets,
         m_policy=options.m_policy,
@@ -61,6 +66,7 @@ def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Generation
         files=loaded.files,
         selected=_selected(targets, resolved),
         diagnostics=tuple(sorted(diagnostics, key=sort_key)),
+        left_out={source: count for source, count in sorted(profiled.left_out.items()) if count},
     )
 
 
@@ -92,6 +98,32 @@ def gfx_of_cu(
         if len(requested) == 1:
             return next(iter(requested))
         return arch_of_cu_num(archs, cu_num)
+
+    return answer
+
+
+def _profiled(options: PlanOptions) -> tuple[Profiled, tuple[Diagnostic, ...]]:
+    """The profiles of the options, and what is wrong with their files."""
+    profiles: list[Profile] = []
+    findings: list[Diagnostic] = []
+    for path in options.profiles:
+        try:
+            profiles.append(read_profile(path))
+        except InputError as error:
+            findings += error.diagnostics
+    return Profiled(tuple(profiles)), tuple(findings)
+
+
+def _left_out(profiles: Sequence[Profile]) -> Callable[[Signatures, Backend | None], str | None]:
+    admitted: dict[GemmSignature, frozenset[Backend]] = {}
+
+    def answer(signatures: Signatures, backend: Backend | None) -> str | None:
+        for signature in signatures if profiles else ():
+            if signature not in admitted:
+                admitted[signature] = admitted_backends(profiles, signature, TABLES)
+            if admitted[signature] and (backend is None or backend in admitted[signature]):
+                return None
+        return f"not in {' or '.join(profile.name for profile in profiles)}" if profiles else None
 
     return answer
 
@@ -134,20 +166,20 @@ def _units(
     archs: Mapping[str, ArchSpec],
     targets: Sequence[Target],
     resolved: Sequence[tuple[Entry, Fate]],
+    profiled: Profiled,
 ) -> tuple[tuple[UnitPlan, ...], tuple[Diagnostic, ...]]:
     if "gemm" not in options.ops:
         return (), ()
-    by_signature = gather(resolved)
+    by_signature = gather(resolved, profiled.profiles)
     keep = _filter(options)
-    defaults, findings = kernel_defaults(targets, archs, keep, options.kernel_sets)
+    defaults, findings = kernel_defaults(targets, archs, keep, options.kernel_sets, profiled)
     units = []
     wanted = (signature for signature in by_signature.keys() | defaults.keys() if _fits_globs(options, signature))
     for signature in sorted(wanted, key=GemmSignature.canonical):
         rows, default = by_signature.get(signature), defaults.get(signature)
         module = rows.module if rows else default.module if default else ""
-        units.append(
-            build_unit(signature, module, rows, default, heuristics_for(signature, module, targets, archs, keep))
-        )
+        heuristics = heuristics_for(signature, module, targets, archs, keep, profiled)
+        units.append(build_unit(signature, module, rows, default, heuristics))
     return tuple(units), findings
 
 

@@ -24,6 +24,7 @@ from ckgen.plan.model import (
     TablePlan,
     UnitPlan,
 )
+from ckgen.plan.profile import TABLES, Profile, admitted_backends
 
 KernelKey = tuple[Backend, GemmConfig]
 
@@ -73,23 +74,39 @@ class Rows:
         return self._tables[order]
 
 
-def gather(resolved: Iterable[tuple[Entry, Fate]]) -> dict[GemmSignature, Rows]:
-    """Selected and external rows by signature; signatures of one row share one Rows."""
-    by_part: dict[int, Rows] = {}
+def gather(resolved: Iterable[tuple[Entry, Fate]], profiles: Sequence[Profile] = ()) -> dict[GemmSignature, Rows]:
+    """Selected and external rows by signature; signatures of one row that the profiles treat alike share one Rows."""
+    by_part: dict[tuple[int, frozenset[Backend]], Rows] = {}
+    alike: dict[int, tuple[tuple[frozenset[Backend], list[GemmSignature]], ...]] = {}
     found: dict[GemmSignature, Rows] = {}
     for entry, fate in resolved:
         if fate.kind not in (FateKind.SELECTED, FateKind.EXTERNAL) or entry.row.target is None:
             continue
         shape = entry.row.shape
         for part, signatures in entry.won:
-            rows = by_part.get(part)
-            if rows is None:
-                rows = by_part[part] = Rows(entry.row.module)
-                found |= dict.fromkeys(signatures, rows)
-            side = rows.selected if fate.kind is FateKind.SELECTED else rows.external
-            groups = side.setdefault(entry.row.target, {})
-            groups.setdefault((shape.n, shape.k, shape.batch), []).append(entry)
+            if part not in alike:
+                alike[part] = _alike(signatures, profiles)
+            for backends, same in alike[part]:
+                if not backends or (entry.kernel is not None and entry.kernel.backend not in backends):
+                    continue
+                rows = by_part.get((part, backends))
+                if rows is None:
+                    rows = by_part[part, backends] = Rows(entry.row.module)
+                    found |= dict.fromkeys(same, rows)
+                side = rows.selected if fate.kind is FateKind.SELECTED else rows.external
+                groups = side.setdefault(entry.row.target, {})
+                groups.setdefault((shape.n, shape.k, shape.batch), []).append(entry)
     return found
+
+
+def _alike(
+    signatures: Iterable[GemmSignature], profiles: Sequence[Profile]
+) -> tuple[tuple[frozenset[Backend], list[GemmSignature]], ...]:
+    """The signatures by the backends whose kernels their tables may select."""
+    classes: dict[frozenset[Backend], list[GemmSignature]] = {}
+    for signature in signatures:
+        classes.setdefault(admitted_backends(profiles, signature, TABLES), []).append(signature)
+    return tuple(classes.items())
 
 
 def build_unit(

@@ -1,0 +1,151 @@
+"""`ckgen list instances` and `list profiles`: what a generation with these options would hold, counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ckgen.cli.options import backends_of, kernel_sets_of, ops_of, profiles_of, targets_of, tuning_or_shipped
+from ckgen.cli.output import columns, errors_of, plural, progress
+from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.kernel_set import SHIPPED
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.errors import InputError
+from ckgen.model.target import Target
+from ckgen.plan.options import PlanOptions
+from ckgen.plan.planner import make_plan
+from ckgen.plan.profile import is_always_feasible
+from ckgen.specs.archs import load_archs
+
+if TYPE_CHECKING:
+    from ckgen.plan.model import GenerationPlan
+
+Params = Mapping[str, Any]
+
+
+def instances(params: Params) -> dict[str, Any]:
+    """Every instance and their counts per op, operand types and arch."""
+    found = _plan(_options(params)).instances
+    per = Counter((_op(one), _dtypes(one.signature), arch) for one in found for arch in one.archs)
+    return {
+        "instances": [_row(instance) for instance in found],
+        "counts": {
+            "instances": len(found),
+            "ops": _counted(_op(one) for one in found),
+            "dtypes": _counted(_dtypes(one.signature) for one in found),
+            "archs": _counted(arch for one in found for arch in one.archs),
+            "backends": _counted(str(one.backend) for one in found),
+            "per": [
+                {"op": op, "dtypes": dtypes, "arch": arch, "instances": count}
+                for (op, dtypes, arch), count in sorted(per.items())
+            ],
+        },
+    }
+
+
+def instances_text(document: Mapping[str, Any]) -> str:
+    """A line per instance, then a table of the counts: a line per op and operand types, a column per arch."""
+    rows = [
+        (one["name"], one["id"], one["op"], one["backend"], ", ".join(one["targets"])) for one in document["instances"]
+    ]
+    counts = document["counts"]
+    archs = list(counts["archs"])
+    cells = {(one["op"], one["dtypes"], one["arch"]): str(one["instances"]) for one in counts["per"]}
+    kinds = sorted({(one["op"], one["dtypes"]) for one in counts["per"]})
+    table = [("op", "dtypes", *archs)]
+    table += [(op, dtypes, *(cells.get((op, dtypes, arch), "–") for arch in archs)) for op, dtypes in kinds]
+    table += [("all", "", *(str(count) for count in counts["archs"].values()))]
+    return "\n".join(filter(None, (columns(rows), columns(table), plural(counts["instances"], "instance"))))
+
+
+def profiles(params: Params) -> list[dict[str, Any]]:
+    """Every shipped profile and those that --profile names, with what each keeps of the instances."""
+    from ckgen.plan.profile_file import profile_file, read_profile, shipped_names
+
+    options = _options(params)
+    files = dict.fromkeys((*(profile_file(Path(name)) for name in shipped_names()), *options.profiles))
+    rows = []
+    for file in files:
+        profile = read_profile(file)
+        plan = _plan(replace(options, profiles=(file,)))
+        rows.append(
+            {
+                "name": profile.name,
+                "about": profile.about,
+                "instances": len(plan.instances),
+                "signatures": sum(bool(unit.instances) for unit in plan.units),
+                "rows": sum(plan.selected.values()),
+                "archs": _counted(arch for one in plan.instances for arch in one.archs),
+            }
+        )
+    return rows
+
+
+def profiles_text(rows: list[dict[str, Any]]) -> str:
+    """A line per profile."""
+    cells = [("profile", "instances", "signatures", "rows", "keeps")]
+    cells += [
+        (row["name"], *(f"{row[key]:,}" for key in ("instances", "signatures", "rows")), row["about"]) for row in rows
+    ]
+    return columns(cells)
+
+
+def _options(params: Params) -> PlanOptions:
+    archs = load_archs()
+    sets = params["kernel_sets"] or (() if params["tuning"] else tuple(map(Path, SHIPPED)))
+    every = tuple(Target(arch.name, arch.default_cu_num) for arch in archs.values())
+    return PlanOptions(
+        targets=targets_of(params["targets"], archs, {}) if params["targets"] else every,
+        ops=ops_of(params["ops"]),
+        tuning=tuning_or_shipped(params["tuning"]),
+        kernel_sets=kernel_sets_of(sets),
+        profiles=profiles_of(params["profiles"]),
+        kernels=tuple(params["kernels"]),
+        signatures=tuple(params["signatures"]),
+        backends=backends_of(params["backends"]),
+        every_count=not params["targets"],
+    )
+
+
+def _plan(options: PlanOptions) -> GenerationPlan:
+    """The plan; InputError for what is wrong, but for shipped sets of which nothing is left: nobody named them."""
+    shipped = {str(path) for path in kernel_sets_of(map(Path, SHIPPED))}
+    with progress("reading tables"):
+        plan = make_plan(options, load_archs())
+    errors = [
+        found
+        for found in errors_of(plan.diagnostics)
+        if not (found.code == "K009" and found.location is not None and found.location.file in shipped)
+    ]
+    if errors:
+        raise InputError(errors)
+    return plan
+
+
+def _row(instance: Instance) -> dict[str, Any]:
+    return {
+        "name": instance.name,
+        "id": f"{instance.id:016x}",
+        "op": _op(instance),
+        "signature": instance.signature.canonical(),
+        "module": instance.module or None,
+        "backend": str(instance.backend),
+        "targets": list(instance.archs),
+    }
+
+
+def _op(instance: Instance) -> str:
+    """The `--ops` word that asks for it."""
+    return "gemm" if is_always_feasible(instance.config) else "stream_k"
+
+
+def _dtypes(signature: GemmSignature) -> str:
+    """A's type, and B's where it is another."""
+    return str(signature.a) if signature.a is signature.b else f"{signature.a}·{signature.b}"
+
+
+def _counted(words: Any) -> dict[str, int]:
+    return dict(sorted(Counter(words).items()))

@@ -1,0 +1,208 @@
+"""Profiles as YAML files, read strictly, with every error located."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from types import NoneType
+from typing import Any, get_args
+
+from ckgen.families.gemm.located_yaml import Located, read_documents
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.backend import Backend
+from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.errors import InputError, UsageError
+from ckgen.model.fields import hints_of
+from ckgen.plan.profile import Clause, Profile, dtypes_of, field_names, word_of
+
+KEYS = ("name", "about", "keep")
+CLAUSE_KEYS = ("signature", "backends", "sources", "cover")
+_FOLDER = Path(__file__).with_name("profiles")
+
+
+def shipped_names() -> tuple[str, ...]:
+    """The profiles that come with ckgen, by name."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
+
+
+def profile_file(given: Path) -> Path:
+    """The file that `--profile` means: a shipped profile by its bare name, else a path that is there."""
+    if str(given) in shipped_names():
+        return _FOLDER / f"{given}.yaml"
+    if not given.exists():
+        close = get_close_matches(str(given), shipped_names(), n=1)
+        hint = f"did you mean '{close[0]}'? " if close else ""
+        raise UsageError(f"unknown profile: '{given}' ({hint}known: a file, or one of {', '.join(shipped_names())})")
+    return given
+
+
+@cache
+def shipped_profile(name: str) -> Profile:
+    """A profile that comes with ckgen."""
+    return read_profile(profile_file(Path(name)))
+
+
+def read_profile(path: Path) -> Profile:
+    """The profile of a file; InputError carries everything that is wrong with it (K001 to K005)."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        hint = f"give a YAML file, or one of {', '.join(shipped_names())}"
+        raise InputError([Diagnostic("K001", f"cannot read: {reason}", Location(str(path)), hint=hint)]) from None
+    return load_profile(text, str(path))
+
+
+def load_profile(text: str, file: str) -> Profile:
+    """The profile of a YAML text; InputError as of `read_profile`."""
+    reader = _Reader()
+    documents = read_documents(text, file, reader.errors.append)
+    if not reader.errors and len(documents) != 1:
+        found = f"{len(documents)} YAML documents, expected one profile"
+        reader.errors.append(Diagnostic("K005", found, Location(file)))
+    profile = reader.profile(documents[0]) if documents else None
+    if reader.errors or profile is None:
+        raise InputError(reader.errors)
+    return profile
+
+
+class _Reader:
+    """Turns a document into a profile and keeps every error."""
+
+    def __init__(self) -> None:
+        self.errors: list[Diagnostic] = []
+
+    def profile(self, node: Located) -> Profile | None:
+        found = self._mapping(node, KEYS, KEYS)
+        if found is None:
+            return None
+        clauses = [clause for item in found["keep"].items() if (clause := self._clause(item)) is not None]
+        if not found["keep"].items():
+            self._say("K005", found["keep"], "keep must name at least one filter")
+        return Profile(self._text(found["name"]), self._text(found["about"]), tuple(clauses))
+
+    def _clause(self, node: Located) -> Clause | None:
+        found = self._mapping(node, CLAUSE_KEYS, ())
+        if found is None:
+            return None
+        backends = self._words(found.get("backends"), [str(backend) for backend in Backend])
+        sources = self._words(found.get("sources"), None)
+        cover = self._words(found.get("cover"), ["true", "false"])
+        return Clause(
+            fields=self._fields(found["signature"]) if "signature" in found else (),
+            backends=frozenset(map(Backend, backends)) if backends is not None else None,
+            sources=sources,
+            cover="true" in (cover or ()),
+        )
+
+    def _fields(self, node: Located) -> tuple[tuple[str, frozenset[str]], ...]:
+        found = self._mapping(node, field_names(), ())
+        read = []
+        for name, value in (found or {}).items():
+            words = self._words(value, legal_words(name))
+            if words is not None:
+                read.append((name, frozenset(meant for word in words for meant in dtypes_of(word))))
+        return tuple(read)
+
+    def _words(self, node: Located | None, known: Sequence[str] | None) -> frozenset[str] | None:
+        if node is None:
+            return None
+        for item in node.items():
+            if not isinstance(item.value, str):
+                self._say("K005", item, "expected a word")
+            elif known is not None and item.value not in known:
+                self._say("K005", item, f"unknown word: {item.value!r}", _did_you_mean(item.value, known))
+        if not node.items():
+            self._say("K005", node, "an empty list fits nothing: leave the key out")
+        words = frozenset(item.value for item in node.items() if isinstance(item.value, str))
+        return words if known is None else words & frozenset(known)
+
+    def _text(self, node: Located) -> str:
+        if not isinstance(node.value, str) or not node.value:
+            self._say("K005", node, "expected a text")
+            return ""
+        return node.value
+
+    def _mapping(
+        self, node: Located, known: tuple[str, ...], required: tuple[str, ...]
+    ) -> Mapping[str, Located] | None:
+        if not isinstance(node.value, dict):
+            self._say("K005", node, "expected a mapping", f"keys: {', '.join(known)}")
+            return None
+        for key, value in node.value.items():
+            if key not in known:
+                self._say("K003", value, f"unknown key '{key}'", _did_you_mean(key, known))
+        missing = [key for key in required if key not in node.value]
+        for key in missing:
+            self._say("K004", node, f"key '{key}' is missing")
+        return None if missing else {key: value for key, value in node.value.items() if key in known}
+
+    def _say(self, code: str, node: Located, message: str, hint: str | None = None) -> None:
+        self.errors.append(Diagnostic(code, message, node.location, hint=hint))
+
+
+def profile_schema() -> dict[str, Any]:
+    """The JSON Schema of a profile."""
+    text = {"type": "string", "minLength": 1}
+    clause = {
+        "signature": {
+            "type": "object",
+            "properties": {name: _one_or_more(legal_words(name)) for name in field_names()},
+            "additionalProperties": False,
+        },
+        "backends": _one_or_more([str(backend) for backend in Backend]),
+        "sources": {"description": "tables, heuristics, and names of kernel sets", **_one_or_more(None)},
+        "cover": {"type": "boolean"},
+    }
+    filtered = {"type": "object", "properties": clause, "additionalProperties": False}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://ckgen.invalid/profile.json",
+        "title": "A profile: which kernels a library keeps",
+        "type": "object",
+        "properties": {
+            "name": text,
+            "about": text,
+            "keep": {"oneOf": [filtered, {"type": "array", "items": filtered, "minItems": 1}]},
+        },
+        "required": list(KEYS),
+        "additionalProperties": False,
+    }
+
+
+def _one_or_more(words: Sequence[str] | None) -> dict[str, Any]:
+    """A word or a list of them, as YAML reads them: `true` is a boolean there."""
+    scalar: dict[str, Any] = {"type": ["string", "integer", "boolean"]}
+    if words is not None:
+        scalar = {
+            "enum": [*words, *({"true": True, "false": False}[word] for word in words if word in ("true", "false"))]
+        }
+    return {"oneOf": [scalar, {"type": "array", "items": scalar, "minItems": 1}]}
+
+
+@cache
+def legal_words(field: str) -> tuple[str, ...] | None:
+    """The words that a Signature's field may have; None where they are not a list."""
+    hint = hints_of(GemmSignature)[field]
+    kinds = get_args(hint) or (hint,)
+    words: list[str] = []
+    for kind in kinds:
+        values = _values_of(kind)
+        if not values:
+            return None
+        words += map(word_of, values)
+    return tuple(words)
+
+
+def _values_of(kind: Any) -> list[Any]:
+    if kind is bool or kind is NoneType:
+        return [True, False] if kind is bool else [None]
+    return list(kind) if isinstance(kind, type) and issubclass(kind, Enum) else []
+
+
+def _did_you_mean(got: str, known: Sequence[str]) -> str:
+    close = get_close_matches(got, known, n=1)
+    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(known)}"
