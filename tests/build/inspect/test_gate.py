@@ -145,6 +145,12 @@ def test_occupancy_warns_and_does_not_fail() -> None:
     assert not fails([found])
 
 
+def test_workgroups_that_wait_for_each_other_must_be_resident() -> None:
+    two = replace(PLAIN, waves_per_simd=2, resident=True)
+    assert judge(report(vgpr=256), two, GFX942) == ()
+    assert fails(judge(report(vgpr=257), two, GFX942))
+
+
 def clobbering(vgprs: int) -> str:
     """A kernel that takes exactly so many VGPRs."""
     bounds = "__attribute__((global, amdgpu_flat_work_group_size(32, 32)))"

@@ -22,7 +22,7 @@ RULES: Mapping[str, str] = {
     "lds_over_arch": "the LDS fits what the arch gives one workgroup",
     "spills": "no more register spills than the family allows",
     "scratch": "no more scratch memory than the family allows",
-    "occupancy": "registers leave room for the waves per SIMD that the launch bounds ask for (warning)",
+    "occupancy": "registers leave room for the waves per SIMD of launch bounds (error if waves wait for each other)",
     "changed_figures": "figures are those recorded for this compiler and these flags (warning)",
 }
 """Every rule id, in the order in which they are judged, and what it demands."""
@@ -35,7 +35,9 @@ def judge(report: KernelReport, expectation: Expectation, arch: ArchSpec) -> tup
         *lds_findings(report, min(expectation.lds_bytes, arch.lds_bytes)),
         *spill_findings(report, expectation.spills),
         *scratch_findings(report, expectation.scratch_bytes),
-        *occupancy_findings(report, arch, expectation.waves_per_simd),
+        *occupancy_findings(
+            report, arch, expectation.waves_per_simd, Severity.ERROR if expectation.resident else Severity.WARNING
+        ),
     )
 
 
@@ -84,12 +86,14 @@ def scratch_findings(report: KernelReport, bound: int) -> Iterator[CodeFinding]:
         yield CodeFinding("scratch", "the stack grows at run time: a call was not inlined", "dynamic stack", bound)
 
 
-def occupancy_findings(report: KernelReport, arch: ArchSpec, waves: int) -> Iterator[CodeFinding]:
+def occupancy_findings(
+    report: KernelReport, arch: ArchSpec, waves: int, severity: Severity = Severity.WARNING
+) -> Iterator[CodeFinding]:
     """Registers that leave fewer waves per SIMD than wanted."""
     held = waves_per_simd(report.vgpr, arch)
     if held is not None and held < waves:
         reason = f"{report.vgpr} VGPRs leave {held} waves per SIMD"
-        yield CodeFinding("occupancy", reason, held, waves, Severity.WARNING)
+        yield CodeFinding("occupancy", reason, held, waves, severity)
 
 
 def waves_per_simd(vgprs: int, arch: ArchSpec) -> int | None:

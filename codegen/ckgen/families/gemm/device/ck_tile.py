@@ -7,7 +7,7 @@ GetBlockLoopTailNum of each); the host side asks those very functions, and tests
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -74,11 +74,16 @@ def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[TileVariant, ...
 @cache
 def all_variants(instance: Instance) -> tuple[TileVariant, ...]:
     """Every kernel that a supported problem can reach, sorted by name."""
+    adds = (False, True) if instance.constraints.max_k_batch > 1 else (False,)
+    return tuple(sorted(replace(loop, add=add) for loop in main_loops(instance) for add in adds))
+
+
+def main_loops(instance: Instance) -> tuple[TileVariant, ...]:
+    """The forms of the main loop that some number of K tiles takes, each as the kernel that sets C."""
     config = tile_config(instance)
     least = max(-(-least_k(config) // config.tile.k), 1)
     loops = {_loop(instance, tiles) for tiles in range(least, _MOST_TILES)}
-    adds = (False, True) if instance.constraints.max_k_batch > 1 else (False,)
-    return tuple(sorted(TileVariant(*loop, add) for loop in loops for add in adds))
+    return tuple(sorted(TileVariant(*loop, False) for loop in loops))
 
 
 def copies(instance: Instance, variant: TileVariant) -> int:
@@ -112,7 +117,7 @@ def device_unit(instance: Instance, variants: Sequence[TileVariant]) -> DeviceUn
     """The unit of these kernels, in the order given."""
     symbols = tuple(symbol_of(instance, variant) for variant in variants)
     rows = [_row(instance, variant) for variant in variants]
-    values = {"instance": instance.name, "config": _constants(instance), "variants": rows}
+    values = {"instance": instance.name, "config": constants(instance), "variants": rows}
     return DeviceUnit("device/ck_tile_gemm_device.hip.j2", values, symbols)
 
 
@@ -124,7 +129,7 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[TileVariant]])
         for variant in every
     ]
     prepare = prepare_symbol(instance.id)
-    values = {"instance": instance.name, "prepare": prepare, "config": _constants(instance), "variants": rows}
+    values = {"instance": instance.name, "prepare": prepare, "config": constants(instance), "variants": rows}
     return DeviceUnit("device/ck_tile_gemm_host.cpp.j2", values, (prepare,))
 
 
@@ -137,7 +142,8 @@ def _row(instance: Instance, variant: TileVariant) -> dict[str, Any]:
     }
 
 
-def _constants(instance: Instance) -> dict[str, Any]:
+def constants(instance: Instance) -> dict[str, Any]:
+    """The fields of the unit's Config."""
     config, signature = tile_config(instance), instance.signature
     flags = ("pad_m", "pad_n", "pad_k", "transpose_c", "structured_sparsity", "persistent")
     numbers = ("partitioner_group_num", "partitioner_m01", "num_wave_groups", "vector", "block_per_cu")
