@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ckgen.families.gemm.reference import SCALE_N, Operands, decode, encode, expect, make_operands, store_a, store_b
-from ckgen.families.gemm.signature import GemmSignature, Layout, Quant
+from ckgen.families.gemm.signature import GemmSignature, Quant
 from ckgen.model.tuned_row import Shape
 from ckgen.runtime import Choice, Device, Dispatcher, GemmArgsStruct, RuntimeLibrary
+from ckgen.runtime.packed import packed_args
 
 CHECKED_ROWS = 16
 CHECKED_BLOCKS = 3
@@ -82,9 +83,9 @@ class Buffers:
             for scale in (operands.a_scale, operands.b_scale)
         ]
         bias = operands.bias.astype(np.float32) if operands.bias is not None else None
-        rows_of_a = signature.layout in (Layout.RCR, Layout.RRR)
-        rows_of_b = signature.layout in (Layout.RRR, Layout.CRR)
-        args = GemmArgsStruct(
+        args = packed_args(
+            signature.layout,
+            shape,
             a=_address(a),
             b=_address(b),
             c=_address(c),
@@ -92,16 +93,6 @@ class Buffers:
             b_scale=_address(scales[1]),
             bias=_address(bias),
             a_scale_row_major=1,
-            m=shape.m,
-            n=shape.n,
-            k=shape.k,
-            batch=batch,
-            lda=shape.k if rows_of_a else shape.m,
-            ldb=shape.n if rows_of_b else shape.k,
-            ldc=shape.n,
-            batch_stride_a=shape.m * shape.k,
-            batch_stride_b=shape.n * shape.k,
-            batch_stride_c=shape.m * shape.n,
         )
         return cls(args, c, tuple(array for array in (a, b, c, *scales, bias) if array is not None))
 

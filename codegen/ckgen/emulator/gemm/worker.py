@@ -22,9 +22,10 @@ from ckgen.emulator.gemm.job import Answer, Work
 from ckgen.emulator.gemm.problem import Comparison, GemmProblem, compare, expected_of, operands_of
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.reference import Expected, Operands, encode, shuffle_mx_scale, store_a, store_b
-from ckgen.families.gemm.signature import GemmSignature, Layout, parse_canonical
+from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.model.dtype import DType
 from ckgen.runtime import Device, Dispatcher, GemmArgsStruct, Options, RuntimeFailure, RuntimeLibrary
+from ckgen.runtime.packed import packed_args
 
 _TO_DEVICE, _TO_HOST = 1, 2
 _UNSUPPORTED = 1  # CKGEN_UNSUPPORTED
@@ -218,14 +219,14 @@ class Session:
 
 def arguments(operands: Operands, problem: GemmProblem, to: Buffers, c: int, order: ScaleOrder) -> GemmArgsStruct:
     """Operands in `to`, without gaps between rows or batches, and the arguments that point to them."""
-    signature, shape = operands.signature, problem.shape
-    rows_of_a = signature.layout in (Layout.RCR, Layout.RRR)
-    rows_of_b = signature.layout in (Layout.RRR, Layout.CRR)
+    signature = operands.signature
     a_scale, b_scale = (_scale(signature, values, order) for values in (operands.a_scale, operands.b_scale))
     if a_scale is not None and signature.quant is Quant.BLOCKSCALE and not order.a_row_major:
         a_scale = np.swapaxes(a_scale, -1, -2)
     bias = operands.bias.astype(np.float32) if operands.bias is not None else None
-    return GemmArgsStruct(
+    return packed_args(
+        signature.layout,
+        problem.shape,
         a=to.give(store_a(operands)),
         b=to.give(store_b(operands)),
         c=c,
@@ -234,16 +235,6 @@ def arguments(operands: Operands, problem: GemmProblem, to: Buffers, c: int, ord
         bias=to.give(bias),
         a_scale_row_major=int(order.a_row_major),
         mx_scale_shuffled=int(order.mx_shuffled),
-        m=shape.m,
-        n=shape.n,
-        k=shape.k,
-        batch=max(shape.batch, 1),
-        lda=shape.k if rows_of_a else shape.m,
-        ldb=shape.n if rows_of_b else shape.k,
-        ldc=shape.n,
-        batch_stride_a=shape.m * shape.k,
-        batch_stride_b=shape.n * shape.k,
-        batch_stride_c=shape.m * shape.n,
     )
 
 
