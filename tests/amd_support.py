@@ -11,7 +11,8 @@ import pytest
 
 from ckgen.build.amd.place import default_prefix
 from ckgen.build.amd.toolchain import AmdToolchain, load
-from ckgen.model.errors import InputError
+from ckgen.emulator.production.wheel import wheel_path
+from ckgen.model.errors import InputError, UsageError
 
 REQUIRE = "CKGEN_REQUIRE_AMD"
 """Set to 1, as CI does, it makes a toolchain that is missing a failure instead of a skip."""
@@ -32,8 +33,10 @@ def missing(what: str) -> NoReturn:
 
 def production_wheel() -> Path:
     """The CK wheel as it was downloaded: AMD's production code objects are in it."""
-    wheels = sorted((amd_toolchain().prefix / "downloads").glob("amd_aiter-*.whl"))
-    return wheels[0] if wheels else missing("the wheel with AMD's production code objects is not in the downloads")
+    try:
+        return wheel_path(amd_toolchain())
+    except UsageError as error:
+        return missing(str(error))
 
 
 @cache

@@ -25,6 +25,7 @@ from ckgen.build.inspect.elf import Source
 from ckgen.build.inspect.formats import load_formats
 from ckgen.emulator.core import Chip, Emulator
 from ckgen.emulator.isa import ARCHS, isa_text
+from ckgen.emulator.production.wheel import wheel_path
 from ckgen.model.errors import UsageError
 
 DOCS = Path(__file__).parents[1] / "docs" / "amd"
@@ -50,8 +51,7 @@ def executed(toolchain: AmdToolchain) -> dict[str, dict[str, bool]]:
 def counted(toolchain: AmdToolchain) -> dict[str, Counter[str]]:
     """By arch: how often each mnemonic stands in the wheel's code objects."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
-    (wheel,) = (toolchain.prefix / "downloads").glob("amd_aiter-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(wheel_path(toolchain)) as archive:
         names = [name for name in archive.namelist() if name.endswith(".co")]
         for index, name in enumerate(names):
             if sys.stderr.isatty():

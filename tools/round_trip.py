@@ -26,6 +26,7 @@ from ckgen.build.inspect.formats import Formats, load_formats
 from ckgen.emulator.assemble import assemble
 from ckgen.emulator.core import Chip, Emulator
 from ckgen.emulator.isa import ARCHS, isa_text
+from ckgen.emulator.production.wheel import wheel_path
 
 BATCH = 50_000
 _ENDINGS = (".co", ".hsaco")
@@ -130,12 +131,11 @@ def _say(text: str, end: str = "\n") -> None:
 def main(places: Sequence[Path]) -> int:
     toolchain = load()
     assert toolchain.decoder is not None
-    wheels = sorted((toolchain.prefix / "downloads").glob("amd_aiter-*.whl"))
     chips = {arch: Emulator(Chip(arch, 1, 1, 65536), isa_text(toolchain.decoder, arch)) for arch in ARCHS}
     known = {arch: load_formats(toolchain.decoder, arch) for arch in ARCHS}
     found = {arch: Found() for arch in ARCHS}
     others = 0
-    for number, (name, data) in enumerate(_code_objects(places or [default_cache(), *wheels])):
+    for number, (name, data) in enumerate(_code_objects(places or [default_cache(), wheel_path(toolchain)])):
         code = read_code_object(Source(name, data))
         if code.arch not in found:
             others += 1

@@ -25,7 +25,7 @@ from ckgen.build.amd.toolchain import load
 from ckgen.emulator.production.kinds import KINDS
 from ckgen.emulator.production.model import Kind, Outcome
 from ckgen.emulator.production.run import SIDE_BY_SIDE, run_production
-from ckgen.emulator.production.wheel import KernelFile, Wheel, production_wheel
+from ckgen.emulator.production.wheel import KernelFile, Wheel, production_wheel, wheel_path
 
 SCHEMA = "ckgen.production/1"
 WHY_NOT = {
@@ -159,8 +159,7 @@ def _not_run(kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
     run = {kernel for one in kinds.values() for kernel in one["kernels"]}
     described = {str(file) for kind in KINDS.values() for file in kind.files(production_wheel())}
     counts: Counter[tuple[str, str, str]] = Counter()
-    wheels = sorted((load().prefix / "downloads").glob("amd_aiter-*.whl"))
-    for name in zipfile.ZipFile(wheels[0]).namelist():
+    for name in zipfile.ZipFile(wheel_path(load())).namelist():
         path = name.removeprefix("aiter_meta/hsa/").removesuffix(".co")
         if not name.startswith("aiter_meta/hsa/") or not name.endswith(".co") or path in run:
             continue

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.amd.toolchain import load
 from ckgen.model.errors import UsageError
 
@@ -52,11 +53,16 @@ class Wheel:
             raise UsageError(f"the wheel has no code object {file}") from None
 
 
-@cache
-def production_wheel(prefix: Path | None = None) -> Wheel:
-    """The wheel in the downloads of the toolchain (in `prefix`, else the default one); UsageError when it is gone."""
-    downloads = load(prefix).prefix / "downloads"
+def wheel_path(toolchain: AmdToolchain) -> Path:
+    """The wheel in the downloads of the toolchain; UsageError when it is gone."""
+    downloads = toolchain.prefix / "downloads"
     wheels = sorted(downloads.glob(_WHEELS))
     if not wheels:
         raise UsageError(f"no {_WHEELS} in {downloads}: `ckgen toolchain amd` downloads it")
-    return Wheel(wheels[0])
+    return wheels[0]
+
+
+@cache
+def production_wheel(prefix: Path | None = None) -> Wheel:
+    """The wheel of the toolchain in `prefix`, else of the default one; UsageError when it is gone."""
+    return Wheel(wheel_path(load(prefix)))
