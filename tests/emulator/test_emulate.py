@@ -102,6 +102,10 @@ BLOCK = (
     "gemm_fp8_ocp_bf16_rcr_blockscale_ck_1x128x128_"
     "256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3"
 )
+FLATMM = (
+    "gemm_fp8_ocp_bf16_rcr_rowwise_preshuffle_ck_tile_flatmm_default_cshuffle_pad000_48x64x256_1x4x1_16x16x128_bpc4"
+)
+"""Three tiles of a wave along M, which the C-shuffle would take in pairs."""
 DENSE = "gemm_bf16_ccr_ck_tile_compv3_intrawave_cshuffle_pad111_16x64x64_1x4x1_16x16x16"
 
 
@@ -172,6 +176,15 @@ def test_splits_of_k_are_summed(folder: Path) -> None:
     results = emulate([asked], runtime(folder), room(), RunOptions())
     assert [result.to_json() for result in results if not result.ok] == []
     assert all(result.stats()["atomics"] > 0 for result in results)
+
+
+@pytest.mark.amd
+@pytest.mark.cpp
+@pytest.mark.slow
+def test_an_odd_number_of_warp_tiles_is_stored_where_it_belongs(folder: Path) -> None:
+    problems = (GemmProblem(Shape(0, 48, 64, 512)), GemmProblem(Shape(0, 65, 128, 512), seed=3))
+    results = emulate([request(FLATMM, "gfx950", *problems)], runtime(folder), room(), RunOptions())
+    assert [result.to_json() for result in results if not result.ok] == []
 
 
 @pytest.mark.amd
