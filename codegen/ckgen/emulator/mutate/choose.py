@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.inspect.elf import Source, read_elf
 from ckgen.emulator.core import Emulator
+from ckgen.emulator.mutate.change import Change
 from ckgen.emulator.mutate.code import Code
 from ckgen.emulator.mutate.lines import assembled
-from ckgen.emulator.mutate.operators import OPERATORS, Change
+from ckgen.emulator.mutate.operators import OPERATORS
 from ckgen.emulator.mutate.regions import Region, regions
 
 ROUNDING = "rounding_changed"
