@@ -1,0 +1,60 @@
+"""The reproducer of docs/upstream/ck_tile_stream_k.md: what it says is what the emulator finds in the pinned tree."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from amd_support import amd_toolchain
+from ckgen.build.cache import Cache, default_cache
+from ckgen.build.compile import CODE_OBJECT, Unit, device_job
+from ckgen.build.pool import Outcome, default_limits, run_jobs
+from ckgen.build.progress import ProgressLine
+from ckgen.cli import cli
+from cpp_build import ROOT
+
+pytestmark = [pytest.mark.amd, pytest.mark.slow]
+
+UPSTREAM = ROOT / "docs" / "upstream"
+LAUNCH = UPSTREAM / "ck_tile_stream_k.yaml"
+
+
+@cache
+def code_object() -> Path:
+    """The reproducer, compiled for gfx942 as the build compiles units, and kept in its cache."""
+    found: list[Outcome] = []
+    text = (UPSTREAM / "ck_tile_stream_k.hip").read_text("utf-8")
+    job = device_job(Unit("ck_tile's stream-K", "ck_tile", "", "gfx942", text), amd_toolchain())
+    run_jobs([job], Cache(default_cache()), default_limits(None), found.append, ProgressLine())
+    assert found[0].entry.ok, found[0].entry.log
+    return found[0].entry.output(CODE_OBJECT)
+
+
+def emulated(launch: Path, folder: Path, seed: int) -> tuple[list[str], np.ndarray]:
+    """What is found, in words, and C; A and B are ones."""
+    words = ["emulate", "--code-object", code_object(), "--kernel", "stream_k", "--args", launch, "--json"]
+    done = CliRunner().invoke(cli, [*map(str, words), "--seed", str(seed), "--outputs", str(folder)])
+    assert done.exit_code == 1, done.output
+    assert {one["rule"] for one in json.loads(done.stdout)["findings"]} <= {"global_race", "out_of_bounds"}
+    said = [one["what"] for one in json.loads(done.stdout)["findings"]]
+    return said, np.load(folder / "c.npy")
+
+
+def test_the_flag_goes_up_too_early_and_the_reader_does_not_acquire(tmp_path: Path) -> None:
+    plain, _ = emulated(LAUNCH, tmp_path, 0)
+    assert all("the acquire has no buffer_inv sc1" in one for one in plain)
+    adversary, c = emulated(LAUNCH, tmp_path, 1)
+    assert any("the release came before that access was complete" in one for one in adversary)
+    assert not (c == 512).all()
+
+
+def test_the_last_part_of_a_tile_goes_on_behind_k(tmp_path: Path) -> None:
+    text = LAUNCH.read_text("utf-8").replace("512", "520")
+    (tmp_path / "tail.yaml").write_text(text, "utf-8")
+    _, c = emulated(tmp_path / "tail.yaml", tmp_path, 0)
+    assert (c > 520).any()
