@@ -12,6 +12,7 @@ struct Operand {
   const void* data;
   std::int64_t lines, length, ld, batch_stride;
   bool may_broadcast;
+  bool may_repeat = false;  // an ld of 0: one line stands for all
 };
 
 Status refuse(const char* what, const char* name, std::int64_t got, std::int64_t least) noexcept {
@@ -34,7 +35,7 @@ Status too_large(const char* name) noexcept {
 
 Status check(const Operand& x, std::int64_t batch) noexcept {
   if (x.data == nullptr) return Status::error(StatusCode::invalid_argument, "%s is null", x.name);
-  if (x.ld < x.length) return refuse("the leading dimension", x.name, x.ld, x.length);
+  if (x.ld < x.length && !(x.may_repeat && x.ld == 0)) return refuse("the leading dimension", x.name, x.ld, x.length);
   std::int64_t one = 0;
   if (!extent(x, batch, one)) return too_large(x.name);
   if (batch <= 1 || (x.batch_stride == 0 && x.may_broadcast)) return Status::success();
@@ -53,6 +54,27 @@ Operands operands_of(const Problem& p, const GemmArgs& args) noexcept {
           {"B", s.b, args.b, b_rows ? p.k() : p.n(), b_rows ? p.n() : p.k(), s.preshuffle_b ? p.k() : args.ldb,
            args.batch_stride_b, true},
           {"C", s.c, args.c, p.m(), p.n(), args.ldc, args.batch_stride_c, false}};
+}
+
+/// A and B once more, for the second tensor that their op takes.
+Status check_second(const Signature& s, const Operands& operands, const GemmArgs& args) noexcept {
+  const auto check_one = [&args](OperandOp op, Operand first, const char* name, const void* data) {
+    first.name = name;
+    first.data = data;
+    return op == OperandOp::none ? Status::success() : check(first, args.batch);
+  };
+  if (const Status status = check_one(s.a_op, operands.a, "A1", args.a1); !status.ok()) return status;
+  return check_one(s.b_op, operands.b, "B1", args.b1);
+}
+
+Status check_d(const Problem& p, const GemmArgs& args) noexcept {
+  constexpr const char* kNames[kMaxD] = {"D0", "D1"};
+  for (int i = 0; i < p.signature().epilogue.d_count(); ++i) {
+    const Operand d{kNames[i],   p.signature().c,        args.d[i], p.m(), p.n(),
+                    args.ldd[i], args.batch_stride_d[i], true,      true};
+    if (const Status status = check(d, args.batch); !status.ok()) return status;
+  }
+  return Status::success();
 }
 
 }  // namespace
@@ -82,6 +104,8 @@ Status check_args(const Problem& problem, const GemmArgs& args) noexcept {
     if (const Status status = check(*x, args.batch); !status.ok()) return status;
   }
   const Signature& s = problem.signature();
+  if (const Status status = check_second(s, operands, args); !status.ok()) return status;
+  if (const Status status = check_d(problem, args); !status.ok()) return status;
   if (s.quant != Quant::none && args.a_scale == nullptr)
     return Status::error(StatusCode::invalid_argument, "a_scale is null");
   if (s.quant != Quant::none && args.b_scale == nullptr)

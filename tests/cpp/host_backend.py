@@ -26,11 +26,17 @@ NUMPY = {
 }
 LAYOUTS = ["rcr", "rrr", "ccr", "crr"]
 QUANTS = ["none", "per_tensor", "rowwise", "blockscale", "mx"]
+EPILOGUE_OPS = ["none", "add", "mul", "relu", "gelu", "silu", "scale"]
+OPERAND_OPS = ["none", "add", "mul"]
 ISAS = ["x86_64_v3", "x86_64_v4", "x86_64_v4_bf16", "x86_64_amx"]
 
 
 class Traits(ctypes.Structure):
-    _fields_ = [(f, ctypes.c_uint8) for f in ("a", "b", "c", "acc", "layout", "quant", "preshuffle_b", "bias")]
+    _fields_ = [
+        *[(f, ctypes.c_uint8) for f in ("a", "b", "c", "acc", "layout", "quant", "preshuffle_b", "bias")],
+        ("epilogue", ctypes.c_uint8 * 3),
+        *[(f, ctypes.c_uint8) for f in ("a_op", "b_op", "scale_sides", "scale_n", "scale_k")],
+    ]
 
 
 class TwinConfig(ctypes.Structure):
@@ -52,6 +58,8 @@ class Args(ctypes.Structure):
             for f in ("m", "n", "k", "batch", "lda", "ldb", "ldc", "batch_stride_a", "batch_stride_b", "batch_stride_c")
         ]
         + [("mx_scale_shuffled", ctypes.c_bool)]
+        + [("d", ctypes.c_void_p * 2), ("ldd", ctypes.c_int64 * 2), ("batch_stride_d", ctypes.c_int64 * 2)]
+        + [("alpha", ctypes.c_float), ("a1", ctypes.c_void_p), ("b1", ctypes.c_void_p)]
     )
 
 
@@ -79,8 +87,15 @@ def pack_fp4(values):
     return np.ascontiguousarray((codes[..., 0::2] & 15) | (codes[..., 1::2] << 4))
 
 
-def traits_of(lib, a, b, c, layout="rcr", quant="none", preshuffle=False, bias=False):
+def traits_of(
+    lib, a, b, c, layout="rcr", quant="none", preshuffle=False, bias=False, *, epilogue=(), a_op="none", b_op="none"
+):
     acc = "int32" if a == "int8" else "fp32"
     ids = [lib.shim_dtype(t.encode()) for t in (a, b, c, acc)]
     assert -1 not in ids
-    return Traits(*ids, LAYOUTS.index(layout), QUANTS.index(quant), preshuffle, bias)
+    ops = [EPILOGUE_OPS.index(op) for op in (*epilogue, "none", "none", "none")[:3]]
+    operands = (OPERAND_OPS.index(a_op), OPERAND_OPS.index(b_op))
+    return Traits(
+        *ids, LAYOUTS.index(layout), QUANTS.index(quant), preshuffle, bias, (ctypes.c_uint8 * 3)(*ops), *operands,
+        0, 128, 128,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-// Packing (decode and transpose into panels) and the vector part of the epilogue, compiled once per ISA.
+// Packing (decode, combine and transpose into panels), compiled once per ISA.
 // Included by the isa_*.cpp files only. Everything is in an unnamed namespace for the reason isa_table.hpp gives.
 #include "backends/host/isa_table.hpp"
 
@@ -105,6 +105,30 @@ inline void decode_run(const PackSource& s, std::int64_t at, std::int64_t n, flo
   }
 }
 
+void round_to(DType c, float* values, std::int64_t n);  // isa_epilogue.hpp
+
+constexpr bool has_second(DType t) {
+  return t == DType::fp32 || t == DType::fp16 || t == DType::bf16;
+}
+
+// The same of an operand that may come from two tensors; n is at most kRowWords then.
+template <DType T>
+inline void decode_operand(const PackSource& s, std::int64_t at, std::int64_t n, float* __restrict out) {
+  decode_run<T>(s, at, n, out);
+  if constexpr (has_second(T)) {
+    if (s.op == OperandOp::none) return;
+    PackSource second{};
+    second.base = s.second;
+    float other[kRowWords];
+    decode_run<T>(second, at, n, other);
+    if (s.op == OperandOp::add)
+      for (std::int64_t i = 0; i < n; ++i) out[i] += other[i];
+    else
+      for (std::int64_t i = 0; i < n; ++i) out[i] *= other[i];
+    round_to(T, out, n);
+  }
+}
+
 // Consecutive k of row p lie in memory in runs: one, or one per 16-byte chunk of a preshuffled B.
 template <typename F>
 inline void each_run(const PackSource& s, int chunk, std::int64_t p, std::int64_t k, std::int64_t n, F&& f) {
@@ -146,7 +170,7 @@ inline void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, st
   constexpr int chunk = chunk_elements<T>();
   if constexpr (KIND == PackKind::f32) {
     each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
-      decode_run<T>(s, at, length, reinterpret_cast<float*>(row) + offset);
+      decode_operand<T>(s, at, length, reinterpret_cast<float*>(row) + offset);
     });
   } else if constexpr (KIND == PackKind::i16) {
     std::int16_t wide[2 * kRowWords];
@@ -271,7 +295,7 @@ void pack_p_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
     const std::int64_t at = (k0 + k) * s.ld + p0;
     for (int ahead = 0; ahead < e; ++ahead) prefetch_run<T>(s, at + (kRowsAhead + ahead) * s.ld, count);
     if constexpr (KIND == PackKind::f32) {
-      decode_run<T>(s, at, count, reinterpret_cast<float*>(panel));
+      decode_operand<T>(s, at, count, reinterpret_cast<float*>(panel));
       ++k;
     } else {
       const bool both = k + 1 < length;
@@ -325,67 +349,6 @@ void pack(const PackSource& s, std::int64_t p0, std::int64_t count, int width, s
     case DType::bf16: return pack_as<DType::bf16, PackKind::f32>(s, p0, count, width, k0, length, panel);
     case DType::fp4: return pack_as<DType::fp4, PackKind::f32>(s, p0, count, width, k0, length, panel);
     default: return pack_as<DType::fp8_ocp, PackKind::f32>(s, p0, count, width, k0, length, panel);
-  }
-}
-
-void finish(const FinishArgs& f, float* __restrict out) {
-  if (f.acc_is_int) {
-    const std::int32_t* acc = static_cast<const std::int32_t*>(f.acc);
-    for (std::int64_t j = 0; j < f.n; ++j) out[j] = static_cast<float>(acc[j]) * f.a_scale;
-  } else {
-    const float* acc = static_cast<const float*>(f.acc);
-    for (std::int64_t j = 0; j < f.n; ++j) out[j] = acc[j] * f.a_scale;
-  }
-  if (f.b_scale != nullptr)
-    for (std::int64_t j = 0; j < f.n; ++j) out[j] *= f.b_scale[j];
-  else
-    for (std::int64_t j = 0; j < f.n; ++j) out[j] *= f.b_scalar;
-  if (f.bias != nullptr)
-    for (std::int64_t j = 0; j < f.n; ++j) out[j] += f.bias[j];
-}
-
-inline std::uint16_t to_bf16(std::uint32_t u) {
-  const std::uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
-  const std::uint32_t nan = ((u >> 16) & 0x8000u) | 0x7fc0u;
-  return static_cast<std::uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
-}
-
-void encode(DType c, const float* __restrict in, void* __restrict out, std::int64_t n) {
-  unsigned char* bytes = static_cast<unsigned char*>(out);
-  std::int64_t i = 0;
-  if (c == DType::bf16) {
-    for (; i < n; ++i) {
-      const std::uint16_t h = to_bf16(float_to_bits(in[i]));
-      __builtin_memcpy(bytes + i * 2, &h, 2);
-    }
-  } else if (c == DType::fp16) {
-    for (; i + 8 <= n; i += 8) {
-      __m256 v;
-      __builtin_memcpy(&v, in + i, 32);
-      const __m128i h = _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-      __builtin_memcpy(bytes + i * 2, &h, 16);
-    }
-    for (; i < n; ++i) {
-      const std::uint16_t h = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-      __builtin_memcpy(bytes + i * 2, &h, 2);
-    }
-  } else {
-    __builtin_memcpy(bytes, in, static_cast<std::size_t>(n) * 4);
-  }
-}
-
-void round_to(DType c, float* values, std::int64_t n) {
-  if (c != DType::bf16 && c != DType::fp16) return;
-  for (std::int64_t i = 0; i < n; i += kRowWords) {
-    const std::int64_t take = least(kRowWords, n - i);
-    std::uint16_t half[kRowWords];
-    encode(c, values + i, half, take);
-    PackSource s{};
-    s.base = reinterpret_cast<const unsigned char*>(half);
-    if (c == DType::bf16)
-      decode_run<DType::bf16>(s, 0, take, values + i);
-    else
-      decode_run<DType::fp16>(s, 0, take, values + i);
   }
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ckgen/dtype.hpp"
+#include "ckgen/epilogue.hpp"
 
 #include <cstdint>
 
@@ -46,6 +47,9 @@ struct PackSource {
   const float* table;            // 8-bit floats: value of every code
   const std::uint16_t* table16;  // the same as bf16, which holds each of them exactly
   const float (*pairs)[2];       // fp4: the two values of every byte
+  // With an op, f32 panels hold the element op that of `second`, which lies like `base`, rounded to `type`.
+  OperandOp op;
+  const unsigned char* second;
 };
 
 // Rows [p0, p0+count) x k [k0, k0+length) as a panel [ceil(length/e)][width] of words; what is missing is zero.
@@ -62,6 +66,16 @@ struct FinishArgs {
   const float* bias;
 };
 using FinishFn = void (*)(const FinishArgs& args, float* out);
+
+// values[j] = the ops in order; each add and mul takes the next d, `n` elements of type c.
+struct FuseArgs {
+  EpilogueOp ops[kMaxEpilogueOps];
+  const void* d[kMaxD];
+  DType c;
+  float alpha;
+  std::int64_t n;
+};
+using FuseFn = void (*)(const FuseArgs& args, float* values);
 using EncodeFn = void (*)(DType c, const float* in, void* out, std::int64_t n);  // fp32, fp16, bf16; nearest even
 using RoundFn = void (*)(DType c, float* values, std::int64_t n);                // to c and back
 
@@ -73,6 +87,7 @@ struct IsaTable {
   Menu menu[kPackKinds];  // the first entry of a menu is what twins use for tall problems
   PackFn pack;
   FinishFn finish;
+  FuseFn fuse;
   EncodeFn encode;
   RoundFn round;
 };

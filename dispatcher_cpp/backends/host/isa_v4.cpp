@@ -1,12 +1,13 @@
 #define CKGEN_HOST_LEVEL 4
+#include "backends/host/isa_epilogue.hpp"
 #include "backends/host/isa_micro.hpp"
-#include "backends/host/isa_pack.hpp"
 
 namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-constinit const IsaTable kIsaV4 = {{menu_of(kF32), menu_of(kI16), {nullptr, 0}}, &pack, &finish, &encode, &round_to};
+constinit const IsaTable kIsaV4 = {
+    {menu_of(kF32), menu_of(kI16), {nullptr, 0}}, &pack, &finish, &fuse, &encode, &round_to};
 
 }  // namespace host
 }  // namespace v1

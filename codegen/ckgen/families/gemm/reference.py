@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.families.gemm.enums import OperandOp
+from ckgen.families.gemm.reference_epilogue import after_epilogue
 from ckgen.families.gemm.signature import GemmSignature, Layout, Quant
 from ckgen.model.dtype import DType
 from ckgen.model.tuned_row import Shape
@@ -42,7 +44,8 @@ class Operands:
     """Exact values of one problem: A is [batch, M, K], B [batch, K, N]; scales as kernels take them, bias [N].
 
     Scales of each batch: rowwise [M], [N]; blockscale [M, K/128], [N/128, K/128]; mx [M, K/32], [N, K/32].
-    per_tensor is [1], [1] for all batches.
+    per_tensor is [1], [1] for all batches. D tensors are [batch, M, N] with 1 where one batch or row serves all;
+    `a1` and `b1` are the second operands of a_op and b_op, and lie like A and B.
     """
 
     signature: GemmSignature
@@ -51,6 +54,10 @@ class Operands:
     a_scale: Values | None = None
     b_scale: Values | None = None
     bias: Values | None = None
+    d: tuple[Values, ...] = ()
+    alpha: float = 1.0
+    a1: Values | None = None
+    b1: Values | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,10 @@ class Expected:
 
 
 def make_operands(signature: GemmSignature, shape: Shape, seed: int) -> Operands:
-    """Mixed-sign operands that the signature's types hold exactly, with scales near one."""
+    """Mixed-sign operands that the signature's types hold exactly, with scales near one.
+
+    Every other D tensor is one row for all, which of them the seed decides.
+    """
     random = np.random.default_rng(seed)
     batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
 
@@ -97,7 +107,18 @@ def make_operands(signature: GemmSignature, shape: Shape, seed: int) -> Operands
         scales(scaled, *a_sizes) if a_sizes else None,
         scales(scaled, *b_sizes) if b_sizes else None,
         values(DType.FP32, n) if signature.bias else None,
+        tuple(values(signature.c, *sizes) for sizes in d_sizes(signature, shape, seed)),
+        float(values(DType.FP32, 1)[0]),
+        values(signature.a, batch, m, k) if signature.a_op is not OperandOp.NONE else None,
+        values(signature.b, batch, k, n) if signature.b_op is not OperandOp.NONE else None,
     )
+
+
+def d_sizes(signature: GemmSignature, shape: Shape, seed: int) -> tuple[tuple[int, int, int], ...]:
+    """The sizes of the D tensors that go with a seed."""
+    whole, row = (max(shape.batch, 1), shape.m, shape.n), (1, 1, shape.n)
+    count = sum(op.takes_d for op in signature.epilogue)
+    return tuple(row if (seed + index) % 2 else whole for index in range(count))
 
 
 @cache
@@ -109,10 +130,10 @@ def _small_values(dtype: DType) -> Values:
 
 
 def expect(operands: Operands, k_batch: int = 1) -> Expected:
-    """C = scale · A·B + bias in float64, rounded nowhere.
+    """C = epilogue(scale · A·B + bias) in float64, rounded nowhere.
 
-    The bound: K sums and the scalings in the accumulator's type, each faithfully rounded, then one rounding to C for
-    each of the k_batch splits.
+    The bound: K sums and the scalings in the accumulator's type, each faithfully rounded, what the epilogue makes of
+    that, then one rounding to C for each of the k_batch splits.
     """
     signature = operands.signature
     a, b = scaled_operands(operands)
@@ -125,6 +146,8 @@ def expect(operands: Operands, k_batch: int = 1) -> Expected:
         steps = 0 if signature.c is DType.INT32 else 6 + k_batch
     roundoff = 2 * _UNIT_ROUNDOFF.get(signature.acc, _UNIT_ROUNDOFF[DType.FP32])
     bound = size * (steps * roundoff / (1 - steps * roundoff) if steps * roundoff < 1 else np.inf)
+    if signature.epilogue:
+        exact, bound = after_epilogue(signature.epilogue, operands.d, operands.alpha, exact, bound)
     if signature.c in _UNIT_ROUNDOFF:
         bound = bound + (size * (k_batch - 1) + np.abs(exact) + bound) * _UNIT_ROUNDOFF[signature.c] * 1.001
         bound = bound + k_batch * _LEAST[signature.c]
@@ -134,7 +157,9 @@ def expect(operands: Operands, k_batch: int = 1) -> Expected:
 
 def scaled_operands(operands: Operands) -> tuple[Values, Values]:
     """A and B with every element times its own scale: what the plain product then sums."""
-    a, b, quant = operands.a, operands.b, operands.signature.quant
+    quant = operands.signature.quant
+    a = _combined(operands.a, operands.a1, operands.signature.a_op, operands.signature.a)
+    b = _combined(operands.b, operands.b1, operands.signature.b_op, operands.signature.b)
     if quant is Quant.NONE:
         return a, b
     assert operands.a_scale is not None
@@ -149,6 +174,13 @@ def scaled_operands(operands: Operands) -> tuple[Values, Values]:
     a_scale = np.repeat(operands.a_scale, of_k, axis=-1)[..., :m, :k]
     b_scale = np.repeat(np.repeat(operands.b_scale, of_n, axis=-2), of_k, axis=-1)[..., :n, :k]
     return a * a_scale, b * np.swapaxes(b_scale, -1, -2)
+
+
+def _combined(first: Values, second: Values | None, op: OperandOp, dtype: DType) -> Values:
+    """An operand of two tensors, rounded to its type; the first where there is no op."""
+    if second is None:
+        return first
+    return decode(encode(first + second if op is OperandOp.ADD else first * second, dtype))
 
 
 def encode(values: Values, dtype: DType) -> Storage:
@@ -166,17 +198,18 @@ def decode(storage: Storage) -> Values:
     return storage.astype(np.float32).astype(np.float64)
 
 
-def store_a(operands: Operands) -> npt.NDArray[np.uint8]:
-    """A's bytes as the layout says; fp4 packs two along K, the first in the low half."""
+def store_a(operands: Operands, of: Values | None = None) -> npt.NDArray[np.uint8]:
+    """A's bytes, or another such tensor's, as the layout says; fp4 packs two along K, the first in the low half."""
+    values = operands.a if of is None else of
     rows = operands.signature.layout in (Layout.RCR, Layout.RRR)
-    return _bytes(operands.a if rows else np.swapaxes(operands.a, -1, -2), operands.signature.a)
+    return _bytes(values if rows else np.swapaxes(values, -1, -2), operands.signature.a)
 
 
-def store_b(operands: Operands) -> npt.NDArray[np.uint8]:
-    """B's bytes as the layout and preshuffling say."""
-    signature = operands.signature
+def store_b(operands: Operands, of: Values | None = None) -> npt.NDArray[np.uint8]:
+    """B's bytes, or those of another such tensor, as the layout and preshuffling say."""
+    signature, values = operands.signature, operands.b if of is None else of
     rows = signature.layout in (Layout.RRR, Layout.CRR)
-    stored = _bytes(operands.b if rows else np.swapaxes(operands.b, -1, -2), signature.b)
+    stored = _bytes(values if rows else np.swapaxes(values, -1, -2), signature.b)
     return preshuffle(stored) if signature.preshuffle_b else stored
 
 

@@ -1,0 +1,153 @@
+// The vector part of the epilogue and rounding, compiled once per ISA.
+// Included by the isa_*.cpp files only. Plain loops, that compilers vectorise: without contraction
+// every ISA computes the same.
+#include "backends/host/isa_pack.hpp"
+
+#include <immintrin.h>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+namespace {
+
+void finish(const FinishArgs& f, float* __restrict out) {
+  if (f.acc_is_int) {
+    const std::int32_t* acc = static_cast<const std::int32_t*>(f.acc);
+    for (std::int64_t j = 0; j < f.n; ++j) out[j] = static_cast<float>(acc[j]) * f.a_scale;
+  } else {
+    const float* acc = static_cast<const float*>(f.acc);
+    for (std::int64_t j = 0; j < f.n; ++j) out[j] = acc[j] * f.a_scale;
+  }
+  if (f.b_scale != nullptr)
+    for (std::int64_t j = 0; j < f.n; ++j) out[j] *= f.b_scale[j];
+  else
+    for (std::int64_t j = 0; j < f.n; ++j) out[j] *= f.b_scalar;
+  if (f.bias != nullptr)
+    for (std::int64_t j = 0; j < f.n; ++j) out[j] += f.bias[j];
+}
+
+// e^z for z in [-87, 88], others as the nearest of these: within 2^-22 of it, relatively (docs/epilogues.md).
+//
+// z = n ln 2 + r with |r| <= ln 2 / 2; ln 2 in two parts, the first short enough for n times it to be exact; Taylor's
+// polynomial of degree 7, whose remainder is below 2^-27; 2^n by the exponent field.
+inline float exp_within(float z) {
+  constexpr float kShift = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
+  z = z < -87.0F ? -87.0F : z;
+  z = z > 88.0F ? 88.0F : z;
+  const float shifted = z * 1.44269504F + kShift;
+  const float n = shifted - kShift;
+  const float r = (z - n * 0.693359375F) - n * -2.12194440e-4F;
+  float p = 1.0F / 5040.0F;
+  p = p * r + 1.0F / 720.0F;
+  p = p * r + 1.0F / 120.0F;
+  p = p * r + 1.0F / 24.0F;
+  p = p * r + 1.0F / 6.0F;
+  p = p * r + 0.5F;
+  p = p * r + 1.0F;
+  p = p * r + 1.0F;
+  const std::uint32_t exponent = float_to_bits(shifted) + (127U - 0x4b400000U);
+  return p * bits_to_float(exponent << 23);
+}
+
+inline float silu(float x) {
+  return x / (1.0F + exp_within(-x));
+}
+
+// 0.5 x (1 + tanh u) = x / (1 + e^-2u) with u = sqrt(2 / pi) (x + 0.044715 x^3)
+inline float gelu(float x) {
+  return x / (1.0F + exp_within(-1.59576912F * (x + 0.044715F * (x * x * x))));
+}
+
+template <DType C, typename F>
+void with_d(const void* d, std::int64_t n, float* __restrict values, F&& f) {
+  PackSource s{};
+  s.base = static_cast<const unsigned char*>(d);
+  float other[kRowWords];
+  for (std::int64_t i = 0; i < n; i += kRowWords) {
+    const std::int64_t take = least(kRowWords, n - i);
+    decode_run<C>(s, i, take, other);
+    for (std::int64_t j = 0; j < take; ++j) values[i + j] = f(values[i + j], other[j]);
+  }
+}
+
+template <DType C>
+void fuse_as(const FuseArgs& f, float* __restrict values) {
+  int d = 0;
+  for (const EpilogueOp op : f.ops) {
+    switch (op) {
+      case EpilogueOp::none: break;
+      case EpilogueOp::add: with_d<C>(f.d[d++], f.n, values, [](float x, float y) { return x + y; }); break;
+      case EpilogueOp::mul: with_d<C>(f.d[d++], f.n, values, [](float x, float y) { return x * y; }); break;
+      case EpilogueOp::relu:
+        for (std::int64_t j = 0; j < f.n; ++j) values[j] = values[j] < 0.0F ? 0.0F : values[j];
+        break;
+      case EpilogueOp::gelu:
+        for (std::int64_t j = 0; j < f.n; ++j) values[j] = gelu(values[j]);
+        break;
+      case EpilogueOp::silu:
+        for (std::int64_t j = 0; j < f.n; ++j) values[j] = silu(values[j]);
+        break;
+      case EpilogueOp::scale:
+        for (std::int64_t j = 0; j < f.n; ++j) values[j] *= f.alpha;
+        break;
+    }
+  }
+}
+
+void fuse(const FuseArgs& f, float* values) {
+  switch (f.c) {
+    case DType::fp16: return fuse_as<DType::fp16>(f, values);
+    case DType::bf16: return fuse_as<DType::bf16>(f, values);
+    default: return fuse_as<DType::fp32>(f, values);
+  }
+}
+
+inline std::uint16_t to_bf16(std::uint32_t u) {
+  const std::uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+  const std::uint32_t nan = ((u >> 16) & 0x8000u) | 0x7fc0u;
+  return static_cast<std::uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+}
+
+void encode(DType c, const float* __restrict in, void* __restrict out, std::int64_t n) {
+  unsigned char* bytes = static_cast<unsigned char*>(out);
+  std::int64_t i = 0;
+  if (c == DType::bf16) {
+    for (; i < n; ++i) {
+      const std::uint16_t h = to_bf16(float_to_bits(in[i]));
+      __builtin_memcpy(bytes + i * 2, &h, 2);
+    }
+  } else if (c == DType::fp16) {
+    for (; i + 8 <= n; i += 8) {
+      __m256 v;
+      __builtin_memcpy(&v, in + i, 32);
+      const __m128i h = _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+      __builtin_memcpy(bytes + i * 2, &h, 16);
+    }
+    for (; i < n; ++i) {
+      const std::uint16_t h = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+      __builtin_memcpy(bytes + i * 2, &h, 2);
+    }
+  } else {
+    __builtin_memcpy(bytes, in, static_cast<std::size_t>(n) * 4);
+  }
+}
+
+void round_to(DType c, float* values, std::int64_t n) {
+  if (c != DType::bf16 && c != DType::fp16) return;
+  for (std::int64_t i = 0; i < n; i += kRowWords) {
+    const std::int64_t take = least(kRowWords, n - i);
+    std::uint16_t half[kRowWords];
+    encode(c, values + i, half, take);
+    PackSource s{};
+    s.base = reinterpret_cast<const unsigned char*>(half);
+    if (c == DType::bf16)
+      decode_run<DType::bf16>(s, 0, take, values + i);
+    else
+      decode_run<DType::fp16>(s, 0, take, values + i);
+  }
+}
+
+}  // namespace
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen
