@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ckgen.build.journal import Checked, CheckedRun
     from ckgen.build.named import NamedKernel
     from ckgen.build.pool import Outcome
+    from ckgen.model.arch import ArchSpec
 
 FINDINGS = 1
 _MOST_SECONDS = 300.0
@@ -37,6 +39,7 @@ _MOST_SECONDS = 300.0
 @module_option
 @assume_option
 @targets_option
+@click.option("--kernel-set", type=PATH, metavar="SET", help="The kernels of this set, not those of tables.")
 @click.option("--full", is_flag=True, help="All kernels (hours; resumes).  [default: one per module, library and arch]")
 @click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits one of the globs.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N kernels by name.")
@@ -62,6 +65,9 @@ def command(**params: Any) -> int:
     kernels = _named(params)
     if params["report_only"]:
         checked = tuple(journal.read().values())
+        if params["kernel_set"] is not None:
+            asked = {(one.module, one.library, one.name, one.arch) for one in kernels}
+            checked = tuple(one for one in checked if one.place in asked)
         if not checked:
             raise UsageError(f"--report-only: nothing is recorded in {journal.path}")
     else:
@@ -77,12 +83,14 @@ def command(**params: Any) -> int:
 
 
 def _named(params: dict[str, Any]) -> tuple[NamedKernel, ...]:
-    """What the tables name, as far as it is asked for."""
+    """What the tables name or the kernel set asks for, as far as it is wanted."""
     from ckgen.build.check import sample
     from ckgen.build.named import named_kernels
     from ckgen.specs.archs import load_archs
 
     archs = load_archs()
+    if params["kernel_set"] is not None:
+        return _chosen(_of_set(params, archs), params["kernels"], params["limit"])
     options = PlanOptions(
         targets=targets_of(params["targets"], archs, {}) if params["targets"] else None,
         tuning=tuning_or_shipped(params["tuning"]),
@@ -93,6 +101,19 @@ def _named(params: dict[str, Any]) -> tuple[NamedKernel, ...]:
         kernels = named_kernels(options, archs)
     whole = params["full"] or params["report_only"]
     return _chosen(kernels if whole else sample(kernels), params["kernels"], params["limit"])
+
+
+def _of_set(params: dict[str, Any], archs: Mapping[str, ArchSpec]) -> tuple[NamedKernel, ...]:
+    from ckgen.build.of_set import set_kernels
+    from ckgen.emulator.isa import ARCHS
+    from ckgen.families.gemm.kernel_set import kernel_set_files, read_kernel_set
+
+    if params["full"] or params["tuning"] or params["module"]:
+        raise UsageError("--kernel-set takes a set's kernels, all of them: not with --full, --tuning or --module")
+    targets = targets_of(params["targets"], archs, {}) if params["targets"] else ()
+    wanted = sorted({target.gfx for target in targets} or ARCHS)
+    candidates = [one for file in kernel_set_files(params["kernel_set"]) for one in read_kernel_set(file)]
+    return set_kernels(candidates, archs, wanted)
 
 
 def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Any) -> tuple[Checked, ...]:

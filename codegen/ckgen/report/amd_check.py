@@ -42,6 +42,8 @@ def summarize(
     ordered = sorted(checked, key=lambda one: one.place)
     places = {one.place for one in ordered}
     runs = [one for one in runs if one.place in places]
+    kinds = {(one.module, one.library) for one in ordered}
+    hosts = [one for one in hosts if (one.module, one.library) in kinds]
     asked = {(one.module, one.library, one.operand, one.arch, one.name) for one in ordered}
     asked |= {(one.module, one.library, str(one.instance.signature.a), one.arch, one.name) for one in named}
     built = [one for one in ordered if one.result.status is Status.BUILT]
