@@ -12,10 +12,9 @@ import pytest
 from hip_support import shim
 
 from amd_support import amd_toolchain
-from ckgen.build.cache import Cache, default_cache
-from ckgen.build.pool import default_limits
+from ckgen.build.cache import default_cache
 from ckgen.cli.options import tuning_or_shipped
-from ckgen.emulator.gemm.build import BuildRoom
+from ckgen.emulator.gemm.build import BuildRoom, default_room
 from ckgen.emulator.gemm.choose import choose_kernel
 from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen.emulator.gemm.job import Answer, Work
@@ -133,9 +132,7 @@ def request(name: str, arch: str, *problems: GemmProblem) -> Request:
 
 def room() -> BuildRoom:
     """Compiles as a user's build does, into the same cache."""
-    return BuildRoom(
-        amd_toolchain(), load_archs(), Cache(default_cache()), default_limits(2), print, lambda standing: None
-    )
+    return default_room(amd_toolchain(), load_archs(), print, lambda standing: None, 2)
 
 
 @pytest.fixture(scope="module")
