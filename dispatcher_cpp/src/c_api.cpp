@@ -51,7 +51,9 @@ Problem problem_of(const ckgen_problem& problem) noexcept {
   return Problem(unpack(problem.signature))
       .shape(problem.m, problem.n, problem.k)
       .batch(problem.batch)
-      .deterministic(problem.deterministic != 0);
+      .deterministic(problem.deterministic != 0)
+      .strategy(static_cast<Strategy>(std::min<std::uint32_t>(static_cast<std::uint32_t>(problem.strategy),
+                                                              static_cast<std::uint32_t>(Strategy::tree) + 1)));
 }
 
 Selection selection_of(const ckgen_selection& selection) noexcept {

@@ -162,7 +162,7 @@ Status DeviceProgram::preload(const InstanceDesc& instance, const Device& device
   return module != nullptr ? Status::success() : load(instance, device, module);
 }
 
-Status DeviceProgram::launch(const Launch& launch, const Device& device) const noexcept {
+Status DeviceProgram::launch(const Launch& launch, const Device& device, const Resets& resets) const noexcept {
   const Arch arch = device.arch();
   if (object_of(arch) == nullptr) return built_for(arch, *launch.instance);
   KernelCall call;  // prepare() fills what the launch reads
@@ -170,6 +170,8 @@ Status DeviceProgram::launch(const Launch& launch, const Device& device) const n
   if (const Status status = code_.prepare(launch, arch, device.cu_num(), call); !status.ok()) return status;
   if (const Status status = check(call, arch); !status.ok())
     return about(status, call.symbol != nullptr ? call.symbol : launch.instance->name, arch);
+  if (call.clear.rows != 0 && !resets.output)
+    return Status::error(StatusCode::internal, "%s adds to C, which no stage of the plan resets", call.symbol);
   // A Status is 244 bytes to be set: none is made for what is found.
   Module* module = find(device.id());
   if (module == nullptr) {
@@ -184,6 +186,10 @@ Status DeviceProgram::launch(const Launch& launch, const Device& device) const n
   if (call.clear.rows != 0) {
     if (const Status status = hip.zero(call.clear, launch.stream); !status.ok())
       return about(status, call.symbol, arch);
+  }
+  if (resets.workspace_bytes != 0) {
+    const Clear flags{resets.workspace, resets.workspace_bytes, resets.workspace_bytes, 1};
+    if (const Status status = hip.zero(flags, launch.stream); !status.ok()) return about(status, call.symbol, arch);
   }
   const Status status = hip.launch(function, call, launch.stream);
   return status.ok() ? status : about(status, call.symbol, arch);

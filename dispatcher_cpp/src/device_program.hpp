@@ -12,6 +12,13 @@
 
 namespace ckgen::inline v1::detail {
 
+/// What the stages before a kernel zero.
+struct Resets {
+  bool output = false;
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+};
+
 /// Thread-safe. Once a kernel is known on a device, launching it takes no lock and allocates nothing.
 class DeviceProgram {
  public:
@@ -33,8 +40,9 @@ class DeviceProgram {
 
   /// Loads the module of `device`, the thread's current one, unless it is loaded.
   Status preload(const InstanceDesc& instance, const Device& device) const noexcept;
-  /// Prepares and launches on `device`, the thread's current one; whatever can be refused is refused before C changes.
-  Status launch(const Launch& launch, const Device& device) const noexcept;
+  /// Prepares and launches on `device`, the thread's current one, with the stages that reset memory for it before it;
+  /// whatever can be refused is refused before any memory changes.
+  Status launch(const Launch& launch, const Device& device, const Resets& resets) const noexcept;
 
  private:
   struct Kernel {

@@ -37,6 +37,7 @@ struct First {
   Selection& result;
 
   bool offer(const Candidate& candidate, const Verdict& verdict) noexcept {
+    if (!detail::outweighs(verdict, result.rule)) return false;
     result.rule = verdict.rule;
     result.measured = verdict.measured;
     result.limit = verdict.limit;

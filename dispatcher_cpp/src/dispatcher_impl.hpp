@@ -22,6 +22,7 @@ struct Dispatcher::Impl {
             detail::resolved(problem.signature(), device.arch()),
             {problem.m(), problem.n(), problem.k(), problem.batch()},
             problem.deterministic(),
+            problem.strategy(),
             device.arch(),
             device.cu_num(),
             detail::runnable_archs(device.arch())};

@@ -87,8 +87,8 @@ std::string title(const Query& q, const Device& device) {
   return "gemm " + described(q.signature) + "  " + (has_batch ? "B=" + std::to_string(q.sizes.batch) + ' ' : "") +
          "M=" + std::to_string(q.sizes.m) + " N=" + std::to_string(q.sizes.n) + " K=" + std::to_string(q.sizes.k) +
          (q.deterministic ? " deterministic" : "") +
-         (q.strategy == Strategy::any ? "" : " strategy " + std::string(name(q.strategy))) + "  on " + device.gfx() + ':' + std::to_string(device.cu_num()) +
-         " (" + kind_name(device.kind()) + ")\n";
+         (q.strategy == Strategy::any ? "" : " strategy " + std::string(name(q.strategy))) + "  on " + device.gfx() +
+         ':' + std::to_string(device.cu_num()) + " (" + kind_name(device.kind()) + ")\n";
 }
 
 /// A tier's word, padded, with the mark of a candidate.

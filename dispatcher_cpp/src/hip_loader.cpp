@@ -149,9 +149,17 @@ Status HipLoader::kernel(void* module, const char* symbol, void** function) cons
 
 Status HipLoader::zero(const Clear& clear, void* stream) const noexcept {
   if (!status_.ok()) return status_;
-  if (clear.rows == 1 || clear.pitch == clear.width)
-    return done("hipMemsetAsync", memset_(clear.memory, 0, clear.width * clear.rows, stream));
-  return done("hipMemset2DAsync", memset_2d_(clear.memory, clear.pitch, 0, clear.width, clear.rows, stream));
+  if (clear.batches > 1 && clear.batch_pitch != clear.pitch * clear.rows) {
+    for (std::size_t i = 0; i < clear.batches; ++i) {
+      void* one = static_cast<char*>(clear.memory) + i * clear.batch_pitch;
+      if (const Status status = zero({one, clear.pitch, clear.width, clear.rows}, stream); !status.ok()) return status;
+    }
+    return Status::success();
+  }
+  const std::size_t rows = clear.rows * clear.batches;
+  if (rows == 1 || clear.pitch == clear.width)
+    return done("hipMemsetAsync", memset_(clear.memory, 0, clear.width * rows, stream));
+  return done("hipMemset2DAsync", memset_2d_(clear.memory, clear.pitch, 0, clear.width, rows, stream));
 }
 
 Status HipLoader::launch(void* function, const KernelCall& call, void* stream) const noexcept {

@@ -26,6 +26,7 @@ void say(const Registry& registry, const Problem& problem, const Device& device,
   line += ':' + std::to_string(device.cu_num()) + ",b" + std::to_string(batch);
   line += 'm' + std::to_string(problem.m()) + 'n' + std::to_string(problem.n()) + 'k' + std::to_string(problem.k());
   if (problem.deterministic()) line += 'd';
+  if (problem.strategy() != Strategy::any) line += '/' + std::string(name(problem.strategy()));
   line += ',';
   line += tier_name(selection.tier);
   line += ',';

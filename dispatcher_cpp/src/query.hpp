@@ -6,7 +6,7 @@
 
 #include "index.hpp"
 #include "overrides.hpp"
-#include "supports.hpp"
+#include "strategy.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -32,7 +32,11 @@ constexpr Signature resolved(const Signature& s, Arch arch) noexcept {
           s.quant,
           s.preshuffle_b,
           s.batched,
-          s.bias};
+          s.bias,
+          s.epilogue,
+          s.a_op,
+          s.b_op,
+          s.scale_block};
 }
 
 struct Query {
@@ -44,6 +48,7 @@ struct Query {
   Signature signature;
   Sizes sizes;
   bool deterministic;
+  Strategy strategy;
   Arch arch;
   std::uint32_t cu_num;
   std::uint32_t archs;  // runnable_archs(arch)
@@ -53,6 +58,10 @@ struct Query {
 
   Verdict verdict(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
     if ((instance.archs & archs) == 0) return no_instance();
+    if (strategy != Strategy::any || instance.stream_k.is_used()) [[unlikely]] {
+      const Verdict verdict = strategy_verdict(instance, sizes, strategy, deterministic, cu_num);
+      if (!verdict.ok()) return verdict;
+    }
     return supports(instance.constraints, sizes, k_batch, deterministic);
   }
 

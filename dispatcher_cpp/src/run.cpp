@@ -29,12 +29,22 @@ Status check(const Plan& plan, const GemmArgs& args) noexcept {
 }
 
 Status launch(const Plan& plan, const GemmArgs& args, void* workspace, Stream stream) noexcept {
+  detail::Resets resets;
   for (std::uint32_t i = 0; i < plan.stage_count; ++i) {
     const Stage& stage = plan.stages[i];
     void* own = workspace == nullptr ? nullptr : static_cast<char*>(workspace) + stage.workspace_offset;
-    const Launch one{stage.instance, &plan.problem, stage.k_batch, &args, own, stream};
-    const Status status = stage.program != nullptr ? stage.program->launch(one, plan.device) : stage.launch(one);
-    if (!status.ok()) return status;
+    if (stage.kind == StageKind::reset_output) {
+      resets.output = true;
+    } else if (stage.kind == StageKind::reset_workspace) {
+      resets.workspace = own;
+      resets.workspace_bytes = stage.reset_bytes;
+    } else {
+      const Launch one{stage.instance, &plan.problem, stage.k_batch, &args, own, stream, stage.workgroups};
+      const Status status =
+          stage.program != nullptr ? stage.program->launch(one, plan.device, resets) : stage.launch(one);
+      if (!status.ok()) return status;
+      resets = {};
+    }
   }
   return Status::success();
 }

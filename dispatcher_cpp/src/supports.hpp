@@ -38,18 +38,23 @@ inline bool breaks(const Signature& signature, const Sizes& sizes, Verdict& verd
   constexpr SignatureRule rule = signature_rules[I];
   if (rule.batched >= 0 && signature.batched != (rule.batched != 0)) return false;
   if (rule.preshuffle_b >= 0 && signature.preshuffle_b != (rule.preshuffle_b != 0)) return false;
+  if (rule.b >= 0 && static_cast<int>(signature.b) != rule.b) return false;
   if (rule.quant >= 0 && static_cast<int>(signature.quant) != rule.quant) return false;
   const std::int64_t size = rule.size == ProblemSize::m   ? sizes.m
                             : rule.size == ProblemSize::n ? sizes.n
                             : rule.size == ProblemSize::k ? sizes.k
                                                           : sizes.batch;
   std::int64_t limit = rule.value;
+  if constexpr (rule.test == ProblemTest::multiple_of_scale_k) {
+    limit = rule.value * signature.scale_block.k;
+    if (limit == 0) return false;
+  }
   if constexpr (rule.test == ProblemTest::multiple_of_bits) {
     const int width = bits(signature.b);
     if (width == 0) return false;
     limit = rule.value >> std::countr_zero(static_cast<unsigned>(width));
   }
-  constexpr bool is_multiple = rule.test == ProblemTest::multiple_of || rule.test == ProblemTest::multiple_of_bits;
+  constexpr bool is_multiple = rule.test != ProblemTest::at_least && rule.test != ProblemTest::at_most;
   static_assert(!is_multiple || std::has_single_bit(static_cast<std::uint64_t>(rule.value)), "tested by a mask");
   const bool holds = rule.test == ProblemTest::at_least  ? size >= limit
                      : rule.test == ProblemTest::at_most ? size <= limit

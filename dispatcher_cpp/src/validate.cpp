@@ -45,7 +45,7 @@ const char* flaw(const SignatureUnit& unit) noexcept {
   if (unit.name == nullptr) return "it has no name";
   for (std::uint32_t i = 0; i < unit.instance_count; ++i) {
     const InstanceDesc& instance = unit.instances[i];
-    if (!validate(instance).ok()) return "an instance has no name, no arch or max_k_batch below 1";
+    if (!validate(instance).ok()) return "an instance has no name or no arch, or a number out of range";
     if (instance.signature != unit.signature) return "an instance is of another signature";
   }
   for (std::uint32_t i = 0; i < unit.table_count; ++i) {
@@ -126,6 +126,12 @@ Status validate(const InstanceDesc& instance) noexcept {
     return Status::error(StatusCode::invalid_argument, "instance %s runs on no arch", instance.name);
   if (instance.constraints.max_k_batch < 1)
     return Status::error(StatusCode::invalid_argument, "instance %s: max_k_batch must be at least 1", instance.name);
+  if (instance.stream_k.strategy == Strategy::any || instance.stream_k.strategy > Strategy::tree ||
+      instance.stream_k.blocks_per_cu < 1)
+    return Status::error(StatusCode::invalid_argument, "instance %s: its strategy or blocks per CU are out of range",
+                         instance.name);
+  if (instance.stream_k.is_used() && instance.constraints.max_k_batch != 1)
+    return Status::error(StatusCode::invalid_argument, "instance %s: stream-K takes no k_batch", instance.name);
   if (instance.macro_tile.m < 1 || instance.macro_tile.n < 1 || instance.macro_tile.k < 1)
     return Status::error(StatusCode::invalid_argument, "instance %s: its macro tile is empty", instance.name);
   return Status::success();

@@ -156,7 +156,7 @@ TEST_F(AttachPlan, TheGpuCodeSaysHowMuchWorkspaceItNeeds) {
   const Problem problem = tiny::problem(128, 1024, 2048);  // tiny_medium with two splits
   EXPECT_EQ(dispatcher.plan(problem, device(0))->workspace_size, 2000U + 128 + 2 + 304);
   const auto twin = dispatcher.plan(problem, Device::simulated("gfx942"));
-  EXPECT_EQ(twin->workspace_size, gemm_twin_workspace_of(tiny::instances[1], twin->problem, 2));
+  EXPECT_EQ(twin->workspace_size, gemm_twin_workspace_of(tiny::instances[1], twin->problem, 2, 0));
   EXPECT_NE(twin->workspace_size, 0U);
   EXPECT_EQ(forced(registry, "tiny_small").plan(problem, device(0))->workspace_size, 0U);
 }

@@ -26,7 +26,7 @@ Status counting(const Launch&) noexcept {
   return Status::success();
 }
 
-std::size_t some_workspace(const InstanceDesc&, const Problem&, std::uint32_t) noexcept {
+std::size_t some_workspace(const InstanceDesc&, const Problem&, std::uint32_t, std::uint32_t) noexcept {
   return 256;
 }
 

@@ -219,7 +219,7 @@ Signature with(void (*change)(Signature&)) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Signature, EachField,
-                         ::testing::Values(Field{"op", with([](Signature& s) { s.op = Op::stream_k; })},
+                         ::testing::Values(Field{"op", with([](Signature& s) { s.op = Op::moe; })},
                                            Field{"a", with([](Signature& s) { s.a = DType::bf16; })},
                                            Field{"b", with([](Signature& s) { s.b = DType::bf16; })},
                                            Field{"c", with([](Signature& s) { s.c = DType::fp32; })},

@@ -12,9 +12,10 @@ from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.heuristic import heuristics
 from ckgen.families.gemm.kernel_set import (
+    OPS,
     SHIPPED,
     KernelCandidate,
-    kernel_set_file,
+    kernel_set_files,
     load_kernel_set,
     read_kernel_set,
     shipped_set,
@@ -309,6 +310,8 @@ def test_the_heuristics_leaves_are_names_that_a_set_may_use() -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_bare_name_means_the_shipped_set_and_a_path_a_file(name: str) -> None:
-    assert len(read_kernel_set(kernel_set_file(Path(name)))) == len(shipped_set(name))
+    files = kernel_set_files(Path(name))
+    assert [len(read_kernel_set(file)) for file in files] == [len(shipped_set(name, op)) for op in OPS]
+    assert kernel_set_files(Path(name), ["stream_k"]) == files[1:]
     path = Path("sets") / name
-    assert kernel_set_file(path) == path
+    assert kernel_set_files(path) == (path,)

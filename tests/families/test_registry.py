@@ -16,7 +16,7 @@ from ckgen.model.errors import UsageError
 def test_ops_choose_families() -> None:
     assert [family.name for family in families_of([])] == list(FAMILIES)
     assert [family.name for family in families_of(["gemm", "gemm"])] == ["gemm"]
-    with pytest.raises(UsageError, match=r"unknown op: fmah \(known: gemm\)"):
+    with pytest.raises(UsageError, match=r"unknown op: fmah \(known: gemm, stream_k\)"):
         families_of(["fmah", "gemm"])
 
 

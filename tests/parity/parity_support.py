@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ckgen.model.selection import Tier
+from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan, UnitPlan
@@ -30,13 +30,13 @@ class Parity:
         self.names = [info.name for info in self.dispatcher.instances()]
         self.archs = load_archs()
 
-    def compare(self, unit: UnitPlan, target: Target, shapes: Sequence[Shape]) -> int:
+    def compare(self, unit: UnitPlan, target: Target, shapes: Sequence[Shape], wishes: Wishes = NO_WISHES) -> int:
         """Asserts equality for every shape; the number compared."""
         device = self.library.simulated(str(target))
         number = self.library.signature(unit.name)
-        records = self.dispatcher.select_many(number, [(s.batch, s.m, s.n, s.k) for s in shapes], device)
+        records = self.dispatcher.select_many(number, [(s.batch, s.m, s.n, s.k) for s in shapes], device, wishes)
         for shape, record in zip(shapes, records, strict=True):
-            found = select(Query(self.plan, self.archs, target, unit.signature, shape))
+            found = select(Query(self.plan, self.archs, target, unit.signature, shape, wishes))
             there = int(record["instance"])
             mine = (
                 found.instance.name if found.instance else None,
@@ -52,5 +52,5 @@ class Parity:
                 self.dispatcher._external(int(record["external"]))[1] if record["external"] != NO_INDEX else None,
                 self.dispatcher.reason(record) if there == NO_INDEX else "",
             )
-            assert mine == theirs, (unit.name, str(target), shape)
+            assert mine == theirs, (unit.name, str(target), shape, wishes)
         return len(shapes)

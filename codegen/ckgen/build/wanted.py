@@ -16,7 +16,7 @@ from ckgen.build.planned import Planned, PlannedHost, plan_host, plan_kernel
 from ckgen.emit.manifest import generator_digest
 from ckgen.families.gemm.device.model import Use
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.kernel_set import SHIPPED, kernel_set_file
+from ckgen.families.gemm.kernel_set import SHIPPED, kernel_set_files
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError, UsageError
@@ -70,7 +70,8 @@ def wanted_kernels(options: PlanOptions, choice: Choice, archs: Mapping[str, Arc
 
 def with_spaces(options: PlanOptions, choice: Choice) -> tuple[PlanOptions, frozenset[str]]:
     """The options with the search spaces where globs may name kernels of them, and the files that this adds."""
-    shipped = frozenset(kernel_set_file(Path(name)) for name in SHIPPED) if choice.globs else frozenset()
+    named = (file for name in SHIPPED for file in kernel_set_files(Path(name), options.ops))
+    shipped: frozenset[Path] = frozenset(named) if choice.globs else frozenset()
     spaces = shipped - set(options.kernel_sets)
     return replace(options, kernel_sets=(*options.kernel_sets, *sorted(spaces))), frozenset(map(str, spaces))
 

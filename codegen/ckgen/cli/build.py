@@ -92,7 +92,7 @@ def command(**params: Any) -> int:
         ops=ops_of(params["ops"]),
         tuning=tuning_or_shipped(params["tuning"]),
         module=params["module"],
-        kernel_sets=kernel_sets_of(params["kernel_sets"]),
+        kernel_sets=kernel_sets_of(params["kernel_sets"], ops_of(params["ops"])),
         profiles=profiles_of(params["profiles"]),
         kernels=globs if params["as_generated"] else (),
         signatures=tuple(params["signatures"]),

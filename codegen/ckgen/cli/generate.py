@@ -130,7 +130,7 @@ def _options(params: Mapping[str, Any], archs: Mapping[str, ArchSpec]) -> PlanOp
         ops=ops_of(params["ops"]),
         tuning=tuning_or_shipped(params["tuning"]),
         module=params["module"],
-        kernel_sets=kernel_sets_of(params["kernel_sets"]),
+        kernel_sets=kernel_sets_of(params["kernel_sets"], ops_of(params["ops"])),
         profiles=profiles_of(params["profiles"]),
         kernels=tuple(params["kernels"]),
         signatures=tuple(params["signatures"]),

@@ -101,7 +101,7 @@ def _options(params: Params) -> PlanOptions:
         targets=targets_of(params["targets"], archs, {}) if params["targets"] else every,
         ops=ops_of(params["ops"]),
         tuning=tuning_or_shipped(params["tuning"]),
-        kernel_sets=kernel_sets_of(sets),
+        kernel_sets=kernel_sets_of(sets, ops_of(params["ops"])),
         profiles=profiles_of(params["profiles"]),
         kernels=tuple(params["kernels"]),
         signatures=tuple(params["signatures"]),
@@ -112,7 +112,7 @@ def _options(params: Params) -> PlanOptions:
 
 def _plan(options: PlanOptions) -> GenerationPlan:
     """The plan; InputError for what is wrong, but for shipped sets of which nothing is left: nobody named them."""
-    shipped = {str(path) for path in kernel_sets_of(map(Path, SHIPPED))}
+    shipped = {str(path) for path in kernel_sets_of(map(Path, SHIPPED), options.ops)}
     with progress("reading tables"):
         plan = make_plan(options, load_archs())
     errors = [

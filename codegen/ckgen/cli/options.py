@@ -154,11 +154,12 @@ def assumptions(texts: Iterable[str], archs: Mapping[str, ArchSpec]) -> dict[int
     return found
 
 
-def kernel_sets_of(given: Iterable[Path]) -> tuple[Path, ...]:
-    """The files of --kernel-set; a shipped set is meant by its bare name."""
-    from ckgen.families.gemm.kernel_set import kernel_set_file
+def kernel_sets_of(given: Iterable[Path], ops: Iterable[str]) -> tuple[Path, ...]:
+    """The files of --kernel-set for these ops; a shipped set is meant by its bare name."""
+    from ckgen.families.gemm.kernel_set import kernel_set_files
 
-    return tuple(kernel_set_file(path) for path in given)
+    wanted = frozenset(ops)
+    return tuple(file for path in given for file in kernel_set_files(path, wanted))
 
 
 def profiles_of(given: Iterable[Path]) -> tuple[Path, ...]:

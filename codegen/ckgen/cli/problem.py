@@ -20,10 +20,12 @@ from ckgen.cli.options import (
     tuning_or_shipped,
 )
 from ckgen.cli.output import progress, say_diagnostics
+from ckgen.families.gemm.kernel_set import OPS
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.selection import Wishes
+from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import Shape, TunedRow
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
@@ -33,6 +35,7 @@ from ckgen.plan.select import Query, Selection
 F = TypeVar("F", bound=Callable[..., Any])
 
 NOT_ANSWERED = 1
+_STRATEGY = "How a tile's K is given to workgroups; any leaves it to the dispatcher."
 _SIZE = re.compile(r"[+-]?[0-9]{1,30}")
 
 
@@ -40,6 +43,7 @@ def problem_options(function: F) -> F:
     """The argument OP and the options that say problem, device and tables."""
     for option in (
         json_option,
+        click.option("--strategy", type=click.Choice([str(s) for s in Strategy]), default="any", help=_STRATEGY),
         click.option("--deterministic", is_flag=True, help="Refuse results that depend on the order of workgroups."),
         policy_option,
         assume_option,
@@ -73,7 +77,7 @@ def asked_query(params: Mapping[str, Any]) -> Query:
     built = targets_of(params["targets"], archs, {}) if params["targets"] else ()
     options = PlanOptions(
         targets=tuple(sorted({target, *built})),
-        ops=ops,
+        ops=frozenset(OPS) if "gemm" in ops else ops,
         tuning=tuning_or_shipped(params["tuning"]),
         module=params["module"],
         m_policy=MPolicy(params["m_policy"]),
@@ -85,7 +89,8 @@ def asked_query(params: Mapping[str, Any]) -> Query:
     if has_errors(plan):
         raise InputError(d for d in plan.diagnostics if d.severity is not Severity.NOTE)
     say_diagnostics(d for d in plan.diagnostics if d.severity is Severity.WARNING)
-    return Query(plan, archs, target, signature, shape, Wishes(deterministic=params["deterministic"]))
+    wishes = Wishes(params["deterministic"], Strategy(params["strategy"]))
+    return Query(plan, archs, target, signature, shape, wishes)
 
 
 def lookup_document(query: Query, selection: Selection) -> dict[str, Any]:

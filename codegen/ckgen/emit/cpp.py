@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig
+from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig, strategy_of
 from ckgen.families.gemm.enums import MAX_EPILOGUE_OPS, SCALE_BLOCK_K, SCALE_BLOCK_N
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.stream_k.partition import blocks_per_cu
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
@@ -156,6 +157,12 @@ def host_config(config: GemmConfig, isa: str | None) -> str:
         return "{ckgen::Isa::x86_64_v3, 0, 0, 0, 0, 0, 0}"
     numbers = (config.mr, config.nr, config.mc, config.nc, config.kc, config.threads)
     return f"{{ckgen::Isa::{identifier(isa)}, {', '.join(map(str, numbers))}}}"
+
+
+def stream_k(config: GemmConfig) -> str:
+    """A ckgen::StreamK behind a comma; empty for a Config of another strategy."""
+    strategy = strategy_of(config)
+    return f", {{ckgen::Strategy::{strategy}, {blocks_per_cu(config)}}}" if strategy.is_stream_k else ""
 
 
 def _pads(config: GemmConfig) -> tuple[bool, bool, bool]:

@@ -93,6 +93,7 @@ def _instance_view(instance: Instance) -> dict[str, Any]:
         "twin": cpp.twin_config(instance.config, instance.constraints),
         "host": cpp.host_config(instance.config, isa),
         "workspace": f"ckgen::gemm_{'host' if host else 'twin'}_workspace_of",
+        "stream_k": cpp.stream_k(instance.config),
         "launch": f"ckgen::launch_gemm_{'host' if host else 'twin'}",
     }
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from ckgen.families.gemm.family import GemmFamily
+from ckgen.families.stream_k.family import StreamKFamily
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import UsageError
 from ckgen.model.module import Module
@@ -46,7 +47,7 @@ class Family(Protocol):
         ...
 
 
-FAMILIES: Mapping[str, Family] = {family.name: family for family in (GemmFamily(),)}
+FAMILIES: Mapping[str, Family] = {family.name: family for family in (GemmFamily(), StreamKFamily())}
 """Every operation that exists, by its `--ops` word."""
 
 

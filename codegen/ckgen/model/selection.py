@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import Shape
 
 
@@ -27,9 +28,13 @@ class Tier(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What a caller asks beyond the sizes; `deterministic` refuses results that depend on workgroup order."""
+    """What a caller asks beyond the sizes.
+
+    `deterministic` refuses results that depend on workgroup order, `strategy` all instances of another one.
+    """
 
     deterministic: bool = False
+    strategy: Strategy = Strategy.ANY
 
 
 NO_WISHES = Wishes()

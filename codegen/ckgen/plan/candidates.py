@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckgen.families.gemm.config import HostConfig
+from ckgen.families.gemm.config import HostConfig, strategy_of
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.m_policy import aiter_kernel_m, aiter_split_k_m
+from ckgen.families.stream_k.partition import stream_k_cost, tile_cost
 from ckgen.model.selection import Tier
 from ckgen.model.tuned_row import Shape, TunedRow
 from ckgen.plan.ladder import Ladder
@@ -115,13 +116,18 @@ def recomputed_k_batch(instance: Instance, shape: Shape, cu_num: int) -> int:
 
 
 def default_cost(instance: Instance, shape: Shape, cu_num: int) -> int:
-    """Waves of workgroups (on a CPU: register tiles per core) times the cost of one, as in docs/selection.md."""
+    """Waves of workgroups (on a CPU: register tiles per core) times the cost of one, as in docs/selection.md.
+
+    Stream-K has no waves.
+    """
     config = instance.config
+    if strategy_of(config).is_stream_k:
+        return stream_k_cost(config, shape, cu_num)
     tile_m, tile_n = (
         (config.mr, config.nr) if isinstance(config, HostConfig) else (config.macro_tile.m, config.macro_tile.n)
     )
     tiles = -(-shape.m // tile_m) * -(-shape.n // tile_n) * max(shape.batch, 1)
-    return -(-tiles // cu_num) * (tile_m * tile_n + 64 * (tile_m + tile_n))
+    return -(-tiles // cu_num) * tile_cost(tile_m, tile_n)
 
 
 def _kinds(group: GroupPlan) -> tuple[tuple[Ladder, bool], tuple[Ladder, bool]]:

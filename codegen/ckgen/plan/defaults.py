@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ckgen.families.gemm.grammar import identify
 from ckgen.families.gemm.heuristic import heuristic_for
-from ckgen.families.gemm.kernel_set import KernelCandidate, read_kernel_set, shipped_set
+from ckgen.families.gemm.kernel_set import OPS, KernelCandidate, read_kernel_set, shipped_set
 from ckgen.families.gemm.signature import GemmSignature, module_of
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
@@ -42,12 +42,15 @@ def kernel_defaults(
     keep: Keep,
     sets: Sequence[Path],
     profiled: Profiled,
+    ops: Iterable[str] = ("gemm",),
 ) -> tuple[Defaults, tuple[Diagnostic, ...]]:
     """The shipped defaults and, after them, the users' own kernels; a user's set that yields nothing is an error."""
     names = sorted({target.gfx for target in targets})
     found: _Found = {}
     findings: list[Diagnostic] = []
-    _collect(found, shipped_set("default"), names, archs, keep, profiled)
+    for op in OPS:
+        if op in ops:
+            _collect(found, shipped_set("default", op), names, archs, keep, profiled)
     for path in sets:
         try:
             candidates = read_kernel_set(path)

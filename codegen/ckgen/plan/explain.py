@@ -7,10 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.m_policy import aiter_kernel_m
-from ckgen.families.gemm.problem_rules import Constraints, check, no_instance
+from ckgen.families.gemm.problem_rules import Constraints, ProblemFinding, check, no_instance
+from ckgen.families.stream_k.partition import describe, outweighs
 from ckgen.model.selection import Tier
+from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.candidates import group_of
 from ckgen.plan.ladder import Ladder
@@ -87,7 +90,10 @@ class Trail:
 
 def title(query: Query) -> str:
     """The problem and the device in a line."""
-    return f"gemm {query.signature.describe()}  {query.shape}  on {query.target}"
+    wish = " deterministic" if query.wishes.deterministic else ""
+    if query.wishes.strategy is not Strategy.ANY:
+        wish += f" strategy {query.wishes.strategy}"
+    return f"gemm {query.signature.describe()}  {query.shape}{wish}  on {query.target}"
 
 
 def trail(query: Query, place: Place) -> Trail:
@@ -111,7 +117,12 @@ def trail(query: Query, place: Place) -> Trail:
             found += [_step(query, candidate, place) for candidate in of_tier]
         else:
             found.append(Step(tier, Status.ABSENT, _why_absent(query, tier)))
-    last = tried[-1].finding if tried else no_instance()
+    last: ProblemFinding | None = None
+    for candidate in tried:
+        if candidate.finding is None or outweighs(candidate.finding, last):
+            last = candidate.finding
+    if not tried:
+        last = no_instance()
     return Trail(title(query), tuple(found), _external(query, place), last.text if last is not None else "")
 
 
@@ -124,6 +135,8 @@ def _step(query: Query, candidate: Candidate, place: Place) -> Step:
         time = f"  {row.us:g} us" if row.us is not None else ""
         other = f" on {row.target}" if row.target != query.target else ""
         detail.append(f"{place(row)}{time} measured at M={row.shape.m}{other}")
+    if strategy_of(candidate.instance.config).is_stream_k:
+        detail.append(describe(candidate.instance.config, query.shape, query.target.cu_num))
     if finding is None:
         detail.append(f"supports: ok{_demands(candidate.instance.constraints, candidate.k_batch)}")
     else:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from ckgen.families.gemm.grammar import fits
+from ckgen.families.gemm.kernel_set import OPS
 from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
@@ -168,11 +169,11 @@ def _units(
     resolved: Sequence[tuple[Entry, Fate]],
     profiled: Profiled,
 ) -> tuple[tuple[UnitPlan, ...], tuple[Diagnostic, ...]]:
-    if "gemm" not in options.ops:
+    if not options.ops & set(OPS):
         return (), ()
     by_signature = gather(resolved, profiled.profiles)
     keep = _filter(options)
-    defaults, findings = kernel_defaults(targets, archs, keep, options.kernel_sets, profiled)
+    defaults, findings = kernel_defaults(targets, archs, keep, options.kernel_sets, profiled, options.ops)
     units = []
     wanted = (signature for signature in by_signature.keys() | defaults.keys() if _fits_globs(options, signature))
     for signature in sorted(wanted, key=GemmSignature.canonical):

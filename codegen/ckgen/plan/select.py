@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.problem_rules import ProblemFinding, check, no_instance, supports
+from ckgen.families.gemm.problem_rules import ProblemFinding, check, no_instance
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.stream_k.partition import outweighs, runs
 from ckgen.model.arch import CPU_LEVELS, ArchSpec
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.target import Target
@@ -87,7 +88,8 @@ def select(query: Query) -> Selection:
     for candidate in walk(query):
         if candidate.finding is None:
             return Selection(candidate.tier, candidate.instance, candidate.k_batch, candidate.row, row, external, None)
-        last = candidate.finding
+        if outweighs(candidate.finding, last):
+            last = candidate.finding
     return Selection(Tier.UNSUPPORTED, None, 1, None, row, external, last or no_instance())
 
 
@@ -206,5 +208,5 @@ def _rung(query: Query, unit: UnitPlan, table: TablePlan, group: GroupPlan, hit:
 
 
 def _candidate(query: Query, tier: Tier, instance: Instance, k_batch: int, row: TunedRow | None) -> Candidate:
-    finding = supports(instance.constraints, query.shape, k_batch, query.wishes)
+    finding = runs(instance, query.shape, k_batch, query.target.cu_num, query.wishes)
     return Candidate(tier, instance, k_batch, row, finding)

@@ -34,7 +34,27 @@ class ProblemStruct(_Sized):
         ("k", c_int64),
         ("batch", c_int64),
         ("deterministic", c_int32),
+        ("strategy", c_int32),
+    )
+
+
+class StreamKStruct(_Sized):
+    """ckgen_stream_k."""
+
+    _fields_ = (
+        ("size", c_uint64),
+        ("num_tiles", c_int64),
+        ("iters_per_tile", c_int64),
+        ("grid", c_int64),
+        ("dp_tiles", c_int64),
+        ("sk_tiles", c_int64),
+        ("feasible", c_int32),
         ("reserved", c_int32),
+        ("max_iters_per_workgroup", c_int64),
+        ("max_splits", c_int64),
+        ("slice_bytes", c_int64),
+        ("flags_offset", c_int64),
+        ("workspace", c_int64),
     )
 
 
@@ -153,6 +173,9 @@ _H = c_void_p
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "parse_signature": (c_char_p, POINTER(c_uint64)),
     "signature_text": (c_uint64,),
+    "stream_k_partition": (POINTER(c_int64), POINTER(c_int64), c_int64, c_int64, POINTER(StreamKStruct)),
+    "stream_k_workgroup": (POINTER(StreamKStruct), c_int64, POINTER(c_int64), POINTER(c_int64)),
+    "stream_k_tile": (POINTER(StreamKStruct), c_int64, POINTER(c_int64), POINTER(c_int64)),
     "registry_create": (POINTER(_H),),
     "registry_add_library": (_H, c_void_p),
     "registry_attach": (_H, c_void_p),
@@ -175,6 +198,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "plan_selection": (_H, POINTER(SelectionStruct)),
     "plan_workspace": (_H, POINTER(c_uint64)),
     "plan_launchable": (_H,),
+    "run": (_H, _H, POINTER(GemmArgsStruct), c_void_p, c_void_p),
     "run_pooled": (_H, _H, POINTER(GemmArgsStruct), c_void_p),
     "bench": (_H, _H, POINTER(GemmArgsStruct), c_int32, c_int32, POINTER(BenchStruct)),
 }
@@ -201,6 +225,7 @@ class Abi:
         for handle in ("registry", "device", "dispatcher", "plan"):
             getattr(library, f"ckgen_{handle}_destroy").argtypes = (c_void_p,)
         library.ckgen_explain.argtypes = (_H, _H, POINTER(ProblemStruct), Message, POINTER(c_size_t))
+        library.ckgen_registry_json.argtypes = (_H, Message, POINTER(c_size_t))
         library.ckgen_version.restype = c_char_p
 
     def call(self, name: str, *arguments: Any) -> str:
@@ -225,11 +250,18 @@ class Abi:
 
     def explain(self, dispatcher: c_void_p, device: c_void_p, problem: ProblemStruct) -> str:
         """The trail, however long it is."""
+        return self._long_text("explain", dispatcher, device, byref(problem))
+
+    def registry_json(self, registry: c_void_p) -> str:
+        """Every instance of a registry as JSON."""
+        return self._long_text("registry_json", registry)
+
+    def _long_text(self, name: str, *arguments: Any) -> str:
         size, needed = 4096, c_size_t()
         while True:
             buffer = ctypes.create_string_buffer(size)
             message = Message(ctypes.cast(buffer, c_char_p), size)
-            code = self._library.ckgen_explain(dispatcher, device, byref(problem), message, byref(needed))
+            code = getattr(self._library, f"ckgen_{name}")(*arguments, message, byref(needed))
             if code:
                 raise RuntimeFailure(code, buffer.value.decode())
             if needed.value <= size:

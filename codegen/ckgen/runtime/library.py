@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ckgen.model.selection import Tier
+from ckgen.model.selection import NO_WISHES, Tier, Wishes
+from ckgen.model.strategy import Strategy
 from ckgen.runtime import abi
 from ckgen.runtime.abi import NO_INDEX, Abi, GemmArgsStruct, ProblemStruct, RuntimeFailure, SelectionStruct
+from ckgen.runtime.stream_k import StreamKPartition, stream_k_partition
 
 _TIERS = tuple(Tier)
 _BACKENDS = ("ck_tile", "ck", "hip", "asm", "host")
@@ -130,11 +132,14 @@ class Dispatcher(_Handle):
         self._abi.call("select_many", self.handle, device.handle, byref(problem), 1, byref(chosen))
         return self._choice(chosen)
 
-    def select_many(self, signature: int, shapes: npt.ArrayLike, device: Device) -> npt.NDArray[Any]:
+    def select_many(
+        self, signature: int, shapes: npt.ArrayLike, device: Device, wishes: Wishes = NO_WISHES
+    ) -> npt.NDArray[Any]:
         """One record per row (batch, M, N, K) of `shapes`, with the fields of SelectionStruct; batch 0 counts as 1."""
         rows = np.asarray(shapes, dtype=np.int64).reshape(-1, 4)
         problems = np.zeros(len(rows), dtype=np.dtype(ProblemStruct))
         problems["size"], problems["signature"] = ctypes.sizeof(ProblemStruct), signature
+        problems["deterministic"], problems["strategy"] = wishes.deterministic, wishes.strategy.number
         problems["batch"] = np.where(rows[:, 0] == 0, 1, rows[:, 0])
         for column, field in enumerate("mnk", start=1):
             problems[field] = rows[:, column]
@@ -197,9 +202,12 @@ class Dispatcher(_Handle):
         given = byref(chosen) if chosen is not None else None
         return Plan(self._abi, self._abi.create("plan_create", self.handle, device.handle, byref(problem), given))
 
-    def run(self, plan: Plan, args: GemmArgsStruct) -> None:
-        """Launches on the default stream with workspace from the dispatcher's pool."""
-        self._abi.call("run_pooled", self.handle, plan.handle, byref(args), None)
+    def run(self, plan: Plan, args: GemmArgsStruct, workspace: int | None = None) -> None:
+        """Launches on the default stream with the caller's workspace, an address, or one of the dispatcher's pool."""
+        if workspace is None:
+            self._abi.call("run_pooled", self.handle, plan.handle, byref(args), None)
+        else:
+            self._abi.call("run", self.handle, plan.handle, byref(args), workspace, None)
 
     def bench(self, plan: Plan, args: GemmArgsStruct, warmup: int = 3, runs: int = 11) -> Timing:
         """The median of timed runs."""
@@ -249,9 +257,7 @@ class RuntimeLibrary:
 
         `device_names`: libraries of GPU code for their instances.
         """
-        registry = _Registry(self._abi, self._abi.create("registry_create"))
-        for name in names:
-            self._abi.call("registry_add_library", registry.handle, self._abi.constants(f"{name}_library"))
+        registry = self._registry(names)
         for name in device_names:
             self._abi.call("registry_attach", registry.handle, self._abi.constants(f"{name}_device_library"))
         given = None
@@ -259,6 +265,16 @@ class RuntimeLibrary:
             texts = {field: getattr(options, field).encode() for field in ("force", "record", "override_file")}
             given = byref(abi.OptionsStruct(verbose=int(options.verbose), **texts))
         return Dispatcher(self._abi, self._abi.create("dispatcher_create", registry.handle, given))
+
+    def registry_json(self, names: Iterable[str]) -> str:
+        """Every instance of the generated libraries of these names, as ckgen/registry_json.hpp says."""
+        return self._abi.registry_json(self._registry(names).handle)
+
+    def _registry(self, names: Iterable[str]) -> _Registry:
+        registry = _Registry(self._abi, self._abi.create("registry_create"))
+        for name in names:
+            self._abi.call("registry_add_library", registry.handle, self._abi.constants(f"{name}_library"))
+        return registry
 
     def simulated(self, target: str, cu_num: int = 0) -> Device:
         """`gfx942:304`, or an arch and its count."""
@@ -283,9 +299,23 @@ class RuntimeLibrary:
         return self._abi.call("signature_text", number)
 
     def problem(
-        self, signature: str, m: int, n: int, k: int, *, batch: int = 1, deterministic: bool = False
+        self,
+        signature: str,
+        m: int,
+        n: int,
+        k: int,
+        *,
+        batch: int = 1,
+        deterministic: bool = False,
+        strategy: Strategy = Strategy.ANY,
     ) -> ProblemStruct:
         """A problem from a signature's text."""
-        return ProblemStruct(
-            signature=self.signature(signature), m=m, n=n, k=k, batch=batch, deterministic=int(deterministic)
-        )
+        number = self.signature(signature)
+        wishes = {"deterministic": int(deterministic), "strategy": strategy.number}
+        return ProblemStruct(signature=number, m=m, n=n, k=k, batch=batch, **wishes)
+
+    def stream_k_partition(
+        self, sizes: tuple[int, int, int, int], tile: tuple[int, int, int], grid: int, *, each: bool = False
+    ) -> StreamKPartition:
+        """How stream-K shares a problem of (batch, M, N, K); see ckgen.runtime.stream_k."""
+        return stream_k_partition(self._abi, sizes, tile, grid, each=each)

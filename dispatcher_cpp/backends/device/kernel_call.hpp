@@ -59,12 +59,17 @@ Status fill(KernelCall& out, const char* symbol, const Extent& grid, const Exten
   return fill(out, symbol, grid, block, dynamic_lds, static_cast<const void*>(&argument), sizeof(Argument));
 }
 
-/// Asks for zeros in C, row by row, whatever lies between its rows: what kernels that add into C need.
+/// Says that the kernel adds into C, and so what its reset_output stage zeroes: each row, not what lies between rows or
+/// batches.
 inline void clear_c(KernelCall& out, const Launch& launch) noexcept {
   const GemmArgs& args = *launch.args;
   const std::size_t bytes = bits(launch.problem->signature().c) / 8;
-  out.clear = Clear{args.c, static_cast<std::size_t>(args.ldc) * bytes, static_cast<std::size_t>(args.n) * bytes,
-                    static_cast<std::size_t>(args.m)};
+  out.clear = Clear{args.c,
+                    static_cast<std::size_t>(args.ldc) * bytes,
+                    static_cast<std::size_t>(args.n) * bytes,
+                    static_cast<std::size_t>(args.m),
+                    static_cast<std::size_t>(args.batch < 1 ? 1 : args.batch),
+                    static_cast<std::size_t>(args.batch_stride_c) * bytes};
 }
 
 }  // namespace ckgen::device

@@ -1,5 +1,7 @@
 #include "backends/host/driver.hpp"
 
+#include "backends/host/fused.hpp"
+#include "backends/host/pack_source.hpp"
 #include "backends/host/threads.hpp"
 #include "ckgen/codecs.hpp"
 #include "ckgen/preshuffle.hpp"
@@ -12,50 +14,19 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-struct PairTable {
-  float value[256][2];
-};
-constexpr PairTable make_pairs() noexcept {
-  PairTable t{};
-  for (std::uint32_t i = 0; i < 256; ++i)
-    for (int e = 0; e < 2; ++e) t.value[i][e] = decode(DType::fp4, fp4_code(static_cast<std::uint8_t>(i), e));
-  return t;
-}
-
-constexpr PairTable kFp4Pairs = make_pairs();
 constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
-
-struct Fp8Tables {
-  DecodeTable fp32;
-  std::uint16_t bf16[256];
-};
-constexpr Fp8Tables make_fp8(DType t) noexcept {
-  Fp8Tables all{make_decode_table(t), {}};
-  for (int i = 0; i < 256; ++i) all.bf16[i] = static_cast<std::uint16_t>(encode(DType::bf16, all.fp32.value[i]));
-  return all;
-}
-constexpr Fp8Tables kFp8[] = {make_fp8(DType::fp8_fnuz), make_fp8(DType::fp8_ocp), make_fp8(DType::bf8_fnuz),
-                              make_fp8(DType::bf8_ocp)};
-
-const Fp8Tables* tables_of(DType t) noexcept {
-  switch (t) {
-    case DType::fp8_fnuz: return &kFp8[0];
-    case DType::fp8_ocp: return &kFp8[1];
-    case DType::bf8_fnuz: return &kFp8[2];
-    case DType::bf8_ocp: return &kFp8[3];
-    default: return nullptr;
-  }
-}
 
 // One matrix product of the batch, in its part of the workspace.
 class Problem {
  public:
   Problem(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch,
           unsigned char* workspace)
-      : g_(g), traits_(traits), mr_(g.micro->mr), nr_(g.micro->nr), workspace_(workspace) {
+      : g_(g), traits_(traits), args_(args), batch_(batch), mr_(g.micro->mr), nr_(g.micro->nr), workspace_(workspace) {
     a_ = source(traits.a, args.a, args.lda, a_is_row_major(traits.layout), false, batch * args.batch_stride_a);
     b_ = source(traits.b, args.b, args.ldb, !b_is_row_major(traits.layout), traits.preshuffle_b,
                 batch * args.batch_stride_b);
+    a_ = combined(a_, traits.a_op, args.a1, batch * args.batch_stride_a);
+    b_ = combined(b_, traits.b_op, args.b1, batch * args.batch_stride_b);
     c_ = static_cast<unsigned char*>(args.c) + bytes_of(traits.c, batch * args.batch_stride_c);
     ldc_ = args.ldc;
     bias_ = traits.bias ? static_cast<const float*>(args.bias) : nullptr;
@@ -74,19 +45,8 @@ class Problem {
  private:
   PackSource source(DType type, const void* base, std::int64_t ld, bool k_contiguous, bool preshuffled,
                     std::int64_t offset) const noexcept {
-    PackSource s{};
-    s.base = static_cast<const unsigned char*>(base) + bytes_of(type, offset);
-    s.type = type;
-    s.kind = g_.kind;
-    s.k_contiguous = k_contiguous;
-    s.preshuffled = preshuffled;
-    s.ld = preshuffled ? g_.size.k : ld;
-    if (const Fp8Tables* tables = tables_of(type)) {
-      s.table = tables->fp32.value;
-      s.table16 = tables->bf16;
-    }
-    s.pairs = kFp4Pairs.value;
-    return s;
+    return make_pack_source(g_.kind, type, static_cast<const unsigned char*>(base) + bytes_of(type, offset),
+                            preshuffled ? g_.size.k : ld, k_contiguous, preshuffled);
   }
 
   const void* scales(const void* base, std::int64_t batch, std::int64_t rows, Quant quant) const noexcept {
@@ -270,6 +230,7 @@ class Problem {
     }
     if (with_bias && bias_ != nullptr) f.bias = bias_ + column;
     g_.isa->finish(f, out);
+    apply_epilogue(*g_.isa, traits_, args_, batch_, row, column, f.n, out);
   }
 
   bool int_total() const noexcept {
@@ -306,7 +267,7 @@ class Problem {
     const std::int64_t n = columns(item);
     float* row = reinterpret_cast<float*>(slot + g_.slot_row_offset);
     const bool finished = g_.splits > 1 && g_.split_mode == 2;
-    const bool plain = traits_.quant == Quant::none || g_.group != 0;
+    const bool plain = (traits_.quant == Quant::none || g_.group != 0) && traits_.epilogue.empty();
     for (std::int64_t r = 0; r < rows(item); ++r) {
       const unsigned char* acc = result + r * g_.acc_ld * 4;
       unsigned char* out = c_ + bytes_of(traits_.c, ((item.m0 + item.i0) * mr_ + r) * ldc_ + (item.n0 + item.j0) * nr_);
@@ -325,6 +286,8 @@ class Problem {
 
   const Geometry& g_;
   const GemmTraits traits_;
+  const GemmArgs& args_;
+  const std::int64_t batch_;
   const std::int64_t mr_, nr_;
   unsigned char* const workspace_;
   PackSource a_{}, b_{};

@@ -57,6 +57,9 @@ struct Geometry {
   std::int64_t acc_ld;
 };
 
+// The kernel of a menu with the smallest tile that holds m rows; mr x nr is the largest to use.
+const MicroKernel* pick_micro(const IsaTable::Menu& menu, std::int32_t mr, std::int32_t nr, std::int64_t m) noexcept;
+
 // Precondition: positive sizes (m, n may not be 0), all at most 2^40; blocking validated.
 Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes) noexcept;
 

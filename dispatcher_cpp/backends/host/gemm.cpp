@@ -1,8 +1,10 @@
 // The door: everything that can be wrong with a call is found here, before any work.
 #include "backends/host/gemm.hpp"
 
+#include "backends/host/check_fused.hpp"
 #include "backends/host/driver.hpp"
 #include "backends/host/isa_table.hpp"
+#include "backends/host/stream_k.hpp"
 #include "ckgen/preshuffle.hpp"
 
 #include <algorithm>
@@ -59,8 +61,8 @@ Status check_traits(const GemmTraits& t) noexcept {
     if (!is_float_result(t.c))
       return Status::error(StatusCode::unsupported, "result dtype %s is not one of fp32, fp16, bf16", text(t.c));
   }
-  if (!t.epilogue.empty() || t.a_op != OperandOp::none || t.b_op != OperandOp::none || !t.scale_block.is_usual())
-    return Status::error(StatusCode::unsupported, "no host kernel for this epilogue, operand or scale block");
+  if (const Status s = check_fused_traits(t); !s.ok()) return s;
+  if (!t.scale_block.is_usual()) return Status::error(StatusCode::unsupported, "no host kernel for this scale block");
   if (t.quant > Quant::mx || t.layout > Layout::crr)
     return Status::error(StatusCode::invalid_argument, "quant or layout out of range");
   if (t.preshuffle_b && b_is_row_major(t.layout))
@@ -135,7 +137,7 @@ Status check_args(const GemmTraits& t, const GemmArgs& p, const void* workspace)
     return Status::error(StatusCode::invalid_argument,
                          "preshuffled B needs n=%lld to be a multiple of 16 and k=%lld to span multiples of 32 bytes",
                          static_cast<long long>(p.n), static_cast<long long>(p.k));
-  return Status::success();
+  return check_fused_args(t, p);
 }
 
 // ---- twins --------------------------------------------------------------------------------------------------------
@@ -167,6 +169,9 @@ Status check_twin(const GemmTraits& t, const TwinConfig& c, std::int64_t k_batch
   if (k_batch > 1 && c.k_batch_mode == 0)
     return Status::error(StatusCode::invalid_argument, "k_batch=%lld, but this instance does not split K",
                          static_cast<long long>(k_batch));
+  if (k_batch > 1 && !t.epilogue.empty())
+    return Status::error(StatusCode::unsupported, "k_batch=%lld: an epilogue takes whole sums",
+                         static_cast<long long>(k_batch));
   return Status::success();
 }
 
@@ -183,12 +188,14 @@ Status check_padding(const GemmTraits& t, const TwinConfig& c, std::int64_t k_ba
 
 // ---- host instances -----------------------------------------------------------------------------------------------
 
-// bf16 and every 8-bit float are exact as bf16; scales per K group need fp32 panels.
+// bf16 and every 8-bit float are exact as bf16; scales per K group and operands of two tensors need fp32 panels.
 PackKind host_kind(const GemmTraits& t, const IsaTable& isa) noexcept {
   if (t.a == DType::int8) return PackKind::i16;
   const bool narrow = (t.a == DType::bf16 || is_fp8(t.a)) && (t.b == DType::bf16 || is_fp8(t.b));
   const bool grouped = t.quant == Quant::blockscale || t.quant == Quant::mx;
-  return narrow && !grouped && isa.menu[static_cast<int>(PackKind::bf16)].count > 0 ? PackKind::bf16 : PackKind::f32;
+  const bool combines = t.a_op != OperandOp::none || t.b_op != OperandOp::none;
+  return narrow && !grouped && !combines && isa.menu[static_cast<int>(PackKind::bf16)].count > 0 ? PackKind::bf16
+                                                                                                 : PackKind::f32;
 }
 
 Blocking host_blocking(const GemmTraits& t, const HostConfig& c, std::int64_t k) noexcept {
@@ -204,6 +211,38 @@ Blocking host_blocking(const GemmTraits& t, const HostConfig& c, std::int64_t k)
   b.split_mode = 0;
   b.threads = c.threads == 0 ? thread_count() : std::min(c.threads, thread_count());
   return b;
+}
+
+// ---- stream-K -----------------------------------------------------------------------------------------------------
+
+StreamKCut cut_of(const TwinConfig& c, Strategy strategy, std::int64_t workgroups) noexcept {
+  return {strategy, c.tile_m, c.tile_n, c.tile_k, workgroups};
+}
+StreamKCut cut_of(const HostConfig& c, Strategy strategy, std::int64_t workgroups) noexcept {
+  return {strategy, c.mc, c.nc, c.kc, workgroups};
+}
+
+Status check_cut(const GemmTraits& t, const StreamKCut& cut, const Sizes& size) noexcept {
+  if (t.quant == Quant::blockscale || t.quant == Quant::mx)
+    return Status::error(StatusCode::unsupported, "stream-K has no kernel for scales of K groups (%s)",
+                         name(t.quant).data());
+  if (cut.strategy == Strategy::atomic && !t.epilogue.empty())
+    return Status::error(StatusCode::unsupported, "atomic stream-K adds parts: an epilogue takes whole sums");
+  if (cut.strategy <= Strategy::data_parallel || cut.strategy > Strategy::tree || cut.workgroups < 1)
+    return Status::error(StatusCode::invalid_argument, "strategy or workgroups out of range for stream-K");
+  const StreamKPartition p =
+      stream_k_partition(size.batch, size.m, size.n, size.k, cut.tile_m, cut.tile_n, cut.tile_k, cut.workgroups);
+  if (p.feasible()) return Status::success();
+  return Status::error(StatusCode::unsupported, "%lld iterations of K are fewer than %lld workgroups",
+                       static_cast<long long>(p.sk_iters()), static_cast<long long>(p.grid));
+}
+
+Status run_cut(const GemmTraits& traits, const Blocking& blocking, const StreamKCut& cut, const GemmArgs& args,
+               void* workspace) noexcept {
+  const Sizes size{args.m, args.n, args.k, args.batch};
+  const Status s = check_cut(traits, cut, size);
+  if (s.ok()) execute_stream_k(make_stream_k_geometry(blocking, cut, size), traits, args, workspace);
+  return s;
 }
 
 }  // namespace
@@ -278,6 +317,48 @@ Status run_gemm_host(const GemmTraits& traits, const HostConfig& config, const G
   execute(make_geometry(traits, host_blocking(traits, config, args.k), {args.m, args.n, args.k, args.batch}), traits,
           args, workspace);
   return s;
+}
+
+std::size_t gemm_twin_stream_k_workspace(const GemmTraits& traits, const TwinConfig& config, Strategy strategy,
+                                         std::int64_t workgroups, std::int64_t m, std::int64_t n, std::int64_t k,
+                                         std::int64_t batch) noexcept {
+  if (!check_twin(traits, config, 1).ok() || !check_sizes(m, n, k, batch).ok() || empty(m, n, batch)) return 0;
+  const StreamKCut cut = cut_of(config, strategy, workgroups);
+  const Sizes size{m, n, k, batch};
+  if (!check_cut(traits, cut, size).ok()) return 0;
+  return make_stream_k_geometry(twin_blocking(traits, config, 1, k), cut, size).bytes;
+}
+
+std::size_t gemm_host_stream_k_workspace(const GemmTraits& traits, const HostConfig& config, Strategy strategy,
+                                         std::int64_t workgroups, std::int64_t m, std::int64_t n, std::int64_t k,
+                                         std::int64_t batch) noexcept {
+  if (!gemm_host_supports(traits, config).ok() || !check_sizes(m, n, k, batch).ok() || empty(m, n, batch)) return 0;
+  const StreamKCut cut = cut_of(config, strategy, workgroups);
+  const Sizes size{m, n, k, batch};
+  if (!check_cut(traits, cut, size).ok()) return 0;
+  return make_stream_k_geometry(host_blocking(traits, config, k), cut, size).bytes;
+}
+
+Status run_gemm_twin_stream_k(const GemmTraits& traits, const TwinConfig& config, Strategy strategy,
+                              std::int64_t workgroups, const GemmArgs& args, void* workspace) noexcept {
+  Status s = check_twin(traits, config, 1);
+  if (s.ok()) s = check_sizes(args.m, args.n, args.k, args.batch);
+  if (!s.ok() || empty(args.m, args.n, args.batch)) return s;
+  s = check_args(traits, args, workspace);
+  if (s.ok()) s = check_padding(traits, config, 1, args);
+  if (!s.ok()) return s;
+  return run_cut(traits, twin_blocking(traits, config, 1, args.k), cut_of(config, strategy, workgroups), args,
+                 workspace);
+}
+
+Status run_gemm_host_stream_k(const GemmTraits& traits, const HostConfig& config, Strategy strategy,
+                              std::int64_t workgroups, const GemmArgs& args, void* workspace) noexcept {
+  Status s = gemm_host_supports(traits, config);
+  if (s.ok()) s = check_sizes(args.m, args.n, args.k, args.batch);
+  if (!s.ok() || empty(args.m, args.n, args.batch)) return s;
+  s = check_args(traits, args, workspace);
+  if (!s.ok()) return s;
+  return run_cut(traits, host_blocking(traits, config, args.k), cut_of(config, strategy, workgroups), args, workspace);
 }
 
 }  // namespace host

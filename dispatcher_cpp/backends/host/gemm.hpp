@@ -8,6 +8,7 @@
 
 #include "ckgen/gemm_types.hpp"
 #include "ckgen/status.hpp"
+#include "ckgen/strategy.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,25 @@ Status run_gemm_host(const GemmTraits& traits, const HostConfig& config, const G
 // Would run_gemm_* accept these traits and this Config on this CPU, whatever the sizes?
 Status gemm_twin_supports(const GemmTraits& traits, const TwinConfig& config) noexcept;
 Status gemm_host_supports(const GemmTraits& traits, const HostConfig& config) noexcept;
+
+// Stream-K (see ckgen/stream_k.hpp): the tile, what an iteration takes of K, and the workgroups that share them.
+struct StreamKCut {
+  Strategy strategy;
+  std::int64_t tile_m, tile_n, tile_k;
+  std::int64_t workgroups;
+};
+
+// As above; refused besides: scales per K group, fewer iterations than workgroups.
+std::size_t gemm_twin_stream_k_workspace(const GemmTraits& traits, const TwinConfig& config, Strategy strategy,
+                                         std::int64_t workgroups, std::int64_t m, std::int64_t n, std::int64_t k,
+                                         std::int64_t batch) noexcept;
+std::size_t gemm_host_stream_k_workspace(const GemmTraits& traits, const HostConfig& config, Strategy strategy,
+                                         std::int64_t workgroups, std::int64_t m, std::int64_t n, std::int64_t k,
+                                         std::int64_t batch) noexcept;
+Status run_gemm_twin_stream_k(const GemmTraits& traits, const TwinConfig& config, Strategy strategy,
+                              std::int64_t workgroups, const GemmArgs& args, void* workspace) noexcept;
+Status run_gemm_host_stream_k(const GemmTraits& traits, const HostConfig& config, Strategy strategy,
+                              std::int64_t workgroups, const GemmArgs& args, void* workspace) noexcept;
 
 // The menu of register tiles for operands of these traits on an ISA: writes up to `capacity` pairs, returns their
 // number.

@@ -24,6 +24,15 @@ constexpr std::int64_t kItemBytes = std::int64_t{32} << 20;
 constexpr double kSerialFlops = 1e6;
 constexpr double kSmallProblemFlops = 5e7;
 
+// Panels per superblock: as many as the budget holds, in whole items.
+std::int64_t superblock(std::int64_t panels, std::int64_t per_item, std::int64_t panel_bytes,
+                        std::int64_t budget) noexcept {
+  const std::int64_t items = std::max<std::int64_t>(1, budget / std::max<std::int64_t>(1, panel_bytes * per_item));
+  return std::min(ceil_div(panels, per_item), items) * per_item;
+}
+
+}  // namespace
+
 const MicroKernel* pick_micro(const IsaTable::Menu& menu, std::int32_t mr, std::int32_t nr, std::int64_t m) noexcept {
   const MicroKernel* best = nullptr;
   for (int i = 0; i < menu.count; ++i) {
@@ -40,15 +49,6 @@ const MicroKernel* pick_micro(const IsaTable::Menu& menu, std::int32_t mr, std::
   }
   return best;
 }
-
-// Panels per superblock: as many as the budget holds, in whole items.
-std::int64_t superblock(std::int64_t panels, std::int64_t per_item, std::int64_t panel_bytes,
-                        std::int64_t budget) noexcept {
-  const std::int64_t items = std::max<std::int64_t>(1, budget / std::max<std::int64_t>(1, panel_bytes * per_item));
-  return std::min(ceil_div(panels, per_item), items) * per_item;
-}
-
-}  // namespace
 
 Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes) noexcept {
   Geometry g{};

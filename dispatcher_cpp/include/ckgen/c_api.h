@@ -45,7 +45,7 @@ typedef struct ckgen_problem {
   uint64_t signature;
   int64_t m, n, k, batch;
   int32_t deterministic;
-  int32_t reserved;
+  int32_t strategy; /* any, data_parallel, atomic, linear, tree */
 } ckgen_problem;
 
 /* As ckgen::Selection; `tier` counts forced, override, exact, near, heuristic, far, other_cu, default, unsupported. */
@@ -124,6 +124,17 @@ typedef struct ckgen_bench_result {
   int32_t reserved;
 } ckgen_bench_result;
 
+/* How stream-K shares the K iterations of tiles among workgroups: as ckgen::StreamKPartition, with what it asks for.
+ * `feasible`: no_work (-1), too_few_tiles (0), ok (1); the numbers behind it are 0 unless it is ok. */
+typedef struct ckgen_stream_k {
+  uint64_t size;
+  int64_t num_tiles, iters_per_tile, grid, dp_tiles, sk_tiles;
+  int32_t feasible;
+  int32_t reserved;
+  int64_t max_iters_per_workgroup, max_splits;
+  int64_t slice_bytes, flags_offset, workspace; /* of linear and tree; atomic needs none */
+} ckgen_stream_k;
+
 CKGEN_API const char* ckgen_version(void);
 CKGEN_API uint32_t ckgen_runtime_abi(void);
 
@@ -131,6 +142,17 @@ CKGEN_API uint32_t ckgen_runtime_abi(void);
 CKGEN_API ckgen_status ckgen_parse_signature(const char* text, uint64_t* signature, ckgen_message message);
 /* The canonical name of such a number. */
 CKGEN_API ckgen_status ckgen_signature_text(uint64_t signature, ckgen_message text);
+
+/* Fills `out` for a problem on `grid` workgroups. `sizes`: batch, M, N, K, each at most 2^31; `tile`: M, N, K of a tile,
+ * each at least 1. */
+CKGEN_API ckgen_status ckgen_stream_k_partition(const int64_t sizes[4], const int64_t tile[3], int64_t grid,
+                                                int64_t acc_bytes, ckgen_stream_k* out, ckgen_message message);
+/* The stream-K iterations [begin, end) of a workgroup of a feasible partition. */
+CKGEN_API ckgen_status ckgen_stream_k_workgroup(const ckgen_stream_k* partition, int64_t workgroup, int64_t* begin,
+                                                int64_t* end, ckgen_message message);
+/* The first and the last workgroup of a tile of a feasible partition. */
+CKGEN_API ckgen_status ckgen_stream_k_tile(const ckgen_stream_k* partition, int64_t tile, int64_t* first,
+                                           int64_t* last, ckgen_message message);
 
 CKGEN_API ckgen_status ckgen_registry_create(ckgen_registry** out, ckgen_message message);
 CKGEN_API void ckgen_registry_destroy(ckgen_registry* registry);
@@ -140,6 +162,8 @@ CKGEN_API ckgen_status ckgen_registry_add_library(ckgen_registry* registry, cons
  * ckgen_<name>_device_library() returns. */
 CKGEN_API ckgen_status ckgen_registry_attach(ckgen_registry* registry, const void* library, ckgen_message message);
 CKGEN_API ckgen_status ckgen_registry_size(const ckgen_registry* registry, uint32_t* out, ckgen_message message);
+/* Every instance as JSON, see ckgen/registry_json.hpp; `needed` (may be null) is its length with the NUL. */
+CKGEN_API ckgen_status ckgen_registry_json(const ckgen_registry* registry, ckgen_message text, size_t* needed);
 
 CKGEN_API ckgen_status ckgen_device_simulated(const char* target, uint32_t cu_num, ckgen_device** out,
                                               ckgen_message message);

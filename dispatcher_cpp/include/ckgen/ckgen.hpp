@@ -15,11 +15,13 @@
 #include <ckgen/problem.hpp>
 #include <ckgen/problem_rules.hpp>
 #include <ckgen/registry.hpp>
+#include <ckgen/registry_json.hpp>
 #include <ckgen/result.hpp>
 #include <ckgen/selection.hpp>
 #include <ckgen/signature.hpp>
 #include <ckgen/signature_text.hpp>
 #include <ckgen/status.hpp>
+#include <ckgen/strategy.hpp>
 #include <ckgen/stream_k.hpp>
 #include <ckgen/verbose.hpp>
 #include <ckgen/version.hpp>

@@ -25,24 +25,26 @@ struct CodeObject {
 
 inline constexpr std::uint32_t kMaxKernelArgs = 1024;  // bytes; the arguments of ck and ck_tile take 100 to 400
 
-/// Memory of the device to be zeroed on the stream before the kernel runs: `rows` times `width` bytes, `pitch` bytes
-/// apart. No rows: nothing.
+/// Memory of the device to be zeroed on the stream before the kernel runs: `batches` times `rows` times `width` bytes,
+/// `batch_pitch` and `pitch` bytes apart. No rows: nothing.
 struct Clear {
   void* memory;
   std::size_t pitch;
   std::size_t width;
   std::size_t rows;
+  std::size_t batches = 1;
+  std::size_t batch_pitch = 0;
 };
 
 /// One launch, ready for hipModuleLaunchKernel. Not initialised: whoever prepares it calls reset() first, which leaves
 /// the room of `args` alone.
 struct KernelCall {
-  const char* symbol;         // extern "C" name in the code object; read during the launch only
-  std::uint32_t grid[3];      // workgroups, each at least 1
-  std::uint32_t block[3];     // work-items, each at least 1
-  std::uint32_t dynamic_lds;  // bytes
-  std::uint32_t args_size;    // bytes of `args` that the kernel takes
-  Clear clear;
+  const char* symbol;                              // extern "C" name in the code object; read during the launch only
+  std::uint32_t grid[3];                           // workgroups, each at least 1
+  std::uint32_t block[3];                          // work-items, each at least 1
+  std::uint32_t dynamic_lds;                       // bytes
+  std::uint32_t args_size;                         // bytes of `args` that the kernel takes
+  Clear clear;                                     // refused where the plan has no reset_output stage
   alignas(16) unsigned char args[kMaxKernelArgs];  // the kernel's arguments as its kernarg segment lays them out
 
   void reset() noexcept {

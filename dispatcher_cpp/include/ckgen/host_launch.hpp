@@ -8,19 +8,20 @@
 namespace ckgen {
 inline namespace v1 {
 
-/// A GPU instance's twin: InstanceDesc::twin_config. A k_batch of 0 runs unsplit.
+/// A GPU instance's twin: InstanceDesc::twin_config, or stream-K over Launch::workgroups. A k_batch of 0 runs unsplit.
 Status launch_gemm_twin(const Launch& launch) noexcept;
-std::size_t gemm_twin_workspace_of(const InstanceDesc& instance, const Problem& problem,
-                                   std::uint32_t k_batch) noexcept;
+std::size_t gemm_twin_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
+                                   std::uint32_t workgroups) noexcept;
 
-/// An instance of the CPU itself: InstanceDesc::host_config; it never splits K.
+/// An instance of the CPU itself: InstanceDesc::host_config; it splits K by stream-K only.
 Status launch_gemm_host(const Launch& launch) noexcept;
-std::size_t gemm_host_workspace_of(const InstanceDesc& instance, const Problem& problem,
-                                   std::uint32_t k_batch) noexcept;
+std::size_t gemm_host_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
+                                   std::uint32_t workgroups) noexcept;
 
 /// The traits that the host kernels take for a signature.
 constexpr GemmTraits traits_of(const Signature& s) noexcept {
-  return GemmTraits{s.a, s.b, s.c, s.acc, s.layout, s.quant, s.preshuffle_b, s.bias};
+  return GemmTraits{s.a,    s.b,        s.c,    s.acc,  s.layout,     s.quant, s.preshuffle_b,
+                    s.bias, s.epilogue, s.a_op, s.b_op, s.scale_block};
 }
 
 }  // namespace v1

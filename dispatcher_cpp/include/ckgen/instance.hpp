@@ -9,6 +9,7 @@
 #include <ckgen/problem.hpp>
 #include <ckgen/signature.hpp>
 #include <ckgen/status.hpp>
+#include <ckgen/strategy.hpp>
 
 namespace ckgen {
 inline namespace v1 {
@@ -53,9 +54,11 @@ struct Launch {
   const GemmArgs* args;
   void* workspace;
   Stream stream;
+  std::uint32_t workgroups = 0;  // of a stream-K instance, see stream_k.hpp; 0: as many as there are tiles and splits
 };
 using LaunchFn = Status (*)(const Launch&) noexcept;
-using WorkspaceFn = std::size_t (*)(const InstanceDesc&, const Problem&, std::uint32_t k_batch) noexcept;
+using WorkspaceFn = std::size_t (*)(const InstanceDesc&, const Problem&, std::uint32_t k_batch,
+                                    std::uint32_t workgroups) noexcept;
 
 /// A constant per instance, emitted by the generator or filled by a user. Names live as long as the registry.
 /// `device` launches on a GPU of one of `archs`, `twin` is the host kernel of the same contract; either may be null.
@@ -74,7 +77,16 @@ struct InstanceDesc {
   LaunchFn device;
   LaunchFn twin;
   void* context;  // a user's own, passed through Launch::instance
+  StreamK stream_k = {};
 };
+
+/// The workgroups of a stream-K instance on a device with so many compute units, or, of a host instance, its threads;
+/// 0 for any other.
+constexpr std::uint32_t stream_k_workgroups(const InstanceDesc& instance, std::uint32_t cu_num) noexcept {
+  if (!instance.stream_k.is_used()) return 0;
+  if (instance.host_config.threads > 0) return static_cast<std::uint32_t>(instance.host_config.threads);
+  return (cu_num == 0 ? 1 : cu_num) * static_cast<std::uint32_t>(instance.stream_k.blocks_per_cu);
+}
 
 /// Whether `arch` is one of the instance's.
 constexpr bool runs_on(const InstanceDesc& instance, Arch arch) noexcept {

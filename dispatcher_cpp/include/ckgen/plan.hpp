@@ -15,14 +15,22 @@ namespace detail {
 class DeviceProgram;
 }
 
-/// One launch of one instance: by `program` where its GPU code was attached and the plan is for a real GPU, else by
-/// `launch`. Both are null where the instance has nothing for the plan's device.
+/// reset_output: C is zeroed, row by row and batch by batch, for kernels that add to it. reset_workspace: so are the
+/// workspace's `reset_bytes`. Both belong to the next kernel, and touch nothing where that one is refused.
+enum class StageKind : std::uint8_t { kernel, reset_output, reset_workspace };
+
+/// A `kernel` is one launch of one instance: by `program` where its GPU code was attached and the plan is for a real
+/// GPU, else by `launch`. Both are null where the instance has nothing for the plan's device. The other kinds stand in
+/// plans of attached GPU code only: host kernels and a user's own launcher need none.
 struct Stage {
   const InstanceDesc* instance;
   std::uint32_t k_batch;
   LaunchFn launch;
   std::uint64_t workspace_offset;  // bytes
   const detail::DeviceProgram* program;
+  StageKind kind = StageKind::kernel;
+  std::uint32_t workgroups = 0;   // Launch::workgroups
+  std::uint64_t reset_bytes = 0;  // of a reset_workspace
 };
 
 inline constexpr std::uint32_t kMaxStages = 4;

@@ -6,6 +6,7 @@
 
 #include <ckgen/signature.hpp>
 #include <ckgen/status.hpp>
+#include <ckgen/strategy.hpp>
 
 namespace ckgen {
 inline namespace v1 {
@@ -37,12 +38,19 @@ class Problem {
     return *this;
   }
 
+  /// Only instances of this strategy; `any` leaves it to the dispatcher.
+  Problem& strategy(Strategy wish) noexcept {
+    strategy_ = wish;
+    return *this;
+  }
+
   const Signature& signature() const noexcept { return signature_; }
   std::int64_t m() const noexcept { return m_; }
   std::int64_t n() const noexcept { return n_; }
   std::int64_t k() const noexcept { return k_; }
   std::int64_t batch() const noexcept { return batch_; }
   bool deterministic() const noexcept { return deterministic_; }
+  Strategy strategy() const noexcept { return strategy_; }
   /// Not ok when the text given to gemm() named no signature; every call that takes the Problem returns it.
   const Status& status() const noexcept { return status_; }
 
@@ -55,6 +63,7 @@ class Problem {
   std::int64_t k_ = 0;
   std::int64_t batch_ = 1;
   bool deterministic_ = false;
+  Strategy strategy_ = Strategy::any;
   Status status_;
 };
 

@@ -8,6 +8,7 @@ from enum import Enum
 from ckgen.families.gemm.asm_config import AsmConfig
 from ckgen.families.gemm.tiled import Tiled
 from ckgen.model.config import Tile
+from ckgen.model.strategy import Strategy
 
 Ints2 = tuple[int, int]
 Ints3 = tuple[int, int, int]
@@ -197,6 +198,7 @@ class CkTileConfig(Tiled):
     num_wave_groups: int = 1
     vector: int = 0
     block_per_cu: int = 1
+    strategy: Strategy = Strategy.DATA_PARALLEL
 
     @property
     def waves(self) -> Ints3:
@@ -210,7 +212,7 @@ class CkTileConfig(Tiled):
         words = [how, str(self.tile), _x(self.warps), str(self.warp_tile)]
         words += [word for field, word in _TILE_FLAGS if getattr(self, field)]
         words += [f"{word}{getattr(self, field)}" for field, word, usual in _TILE_INTS if getattr(self, field) != usual]
-        return "_".join(words)
+        return "_".join(words) + _strategy_word(self.strategy)
 
 
 _TILE_FLAGS = (
@@ -233,6 +235,7 @@ class HostConfig:
     nc: int
     kc: int
     threads: int = 0
+    strategy: Strategy = Strategy.DATA_PARALLEL
 
     @property
     def macro_tile(self) -> Tile:
@@ -250,11 +253,21 @@ class HostConfig:
         return
 
     def text(self) -> str:
-        """Register tile, cache blocks, threads."""
-        return f"{self.mr}x{self.nr}_{self.mc}x{self.nc}x{self.kc}_t{self.threads}"
+        """Register tile, cache blocks, threads, the strategy where it is stream-K."""
+        blocks = f"{self.mr}x{self.nr}_{self.mc}x{self.nc}x{self.kc}"
+        return f"{blocks}_t{self.threads}{_strategy_word(self.strategy)}"
 
 
 GemmConfig = CkConfig | CkTileConfig | AsmConfig | HostConfig
+
+
+def strategy_of(config: GemmConfig) -> Strategy:
+    """The Config's strategy; only some kinds of Config have a choice."""
+    return config.strategy if isinstance(config, (CkTileConfig, HostConfig)) else Strategy.DATA_PARALLEL
+
+
+def _strategy_word(strategy: Strategy) -> str:
+    return f"_streamk_{strategy}" if strategy.is_stream_k else ""
 
 
 def _x(values: tuple[int, ...]) -> str:

@@ -15,6 +15,7 @@ from ckgen.families.gemm.located_yaml import Located, Report
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.diagnostic import Diagnostic
+from ckgen.model.strategy import Strategy
 
 Reading = Callable[[str], Any]
 
@@ -48,6 +49,12 @@ def _count(least: int) -> Reading:
     return read
 
 
+def _strategy(text: str) -> Strategy:
+    if text not in (known := [member.value for member in Strategy if member is not Strategy.ANY]):
+        raise ValueError(f"one of {', '.join(known)}")
+    return Strategy(text)
+
+
 def _word(kind: type[TilePipeline] | type[Epilogue]) -> Reading:
     def read(text: str) -> TilePipeline | Epilogue:
         if text not in (known := [member.value for member in kind]):
@@ -78,8 +85,9 @@ _READINGS: Mapping[Backend, Mapping[str, Reading]] = {
         "num_wave_groups": _count(1),
         "vector": _count(0),
         "block_per_cu": _count(1),
+        "strategy": _strategy,
     },
-    Backend.HOST: {"register": _ints(2), "block": _ints(3), "threads": _count(0)},
+    Backend.HOST: {"register": _ints(2), "block": _ints(3), "threads": _count(0), "strategy": _strategy},
 }
 _REQUIRED = {Backend.CK_TILE: ("tile", "warps", "warp_tile", "pipeline"), Backend.HOST: ("register", "block")}
 
@@ -130,7 +138,8 @@ def _values(backend: Backend, key: str, node: Located, reading: Reading | None, 
 def _config(backend: Backend, values: dict[str, Any]) -> GemmConfig:
     if backend is Backend.HOST:
         (mr, nr), (mc, nc, kc) = values["register"], values["block"]
-        return HostConfig(mr, nr, mc, nc, kc, values.get("threads", 0))
+        strategy = values.get("strategy", Strategy.DATA_PARALLEL)
+        return HostConfig(mr, nr, mc, nc, kc, values.get("threads", 0), strategy)
     return CkTileConfig(**values)
 
 

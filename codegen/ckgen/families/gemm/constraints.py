@@ -16,6 +16,7 @@ from ckgen.families.gemm.config import (
     CkTileConfig,
     GemmConfig,
     TilePipeline,
+    strategy_of,
 )
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature, Layout, Quant
@@ -34,9 +35,12 @@ _V2_STAGE_BYTES = 32768
 
 @cache
 def constraints_of(signature: GemmSignature, config: GemmConfig) -> Constraints:
-    """The numbers that a problem of `signature` must satisfy for `config`; an epilogue takes whole sums, no splits."""
+    """The numbers that a problem of `signature` must satisfy for `config`.
+
+    An epilogue takes whole sums, no splits; stream-K splits by itself.
+    """
     found = _constraints(signature, config)
-    if not signature.epilogue:
+    if not signature.epilogue and not strategy_of(config).is_stream_k:
         return found
     unsplit = dict.fromkeys(("k_multiple_per_split", "split_grain", "split_turn", "split_lead"), 0)
     return replace(found, max_k_batch=1, atomic_split=False, **unsplit)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from ckgen.model.strategy import Strategy as Strategy
+
 
 class Layout(Enum):
     """Row or column major of A, B and C; with B as N rows of K elements, weights are `c` and the layout is `rcr`."""

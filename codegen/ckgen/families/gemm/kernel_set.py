@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from ckgen.families.gemm.asm_config import ASM
-from ckgen.families.gemm.config import GemmConfig
+from ckgen.families.gemm.config import GemmConfig, strategy_of
 from ckgen.families.gemm.config_space import config_products
 from ckgen.families.gemm.grammar import describe_grammar, grammars, identify
 from ckgen.families.gemm.located_yaml import Located, read_documents
@@ -25,9 +25,12 @@ from ckgen.specs.archs import load_archs
 _KEYS = ("op", "name", "signatures", "backend", "targets", "kernels", "configs")
 _REQUIRED = ("op", "name", "signatures", "backend", "targets")
 _BACKENDS = (Backend.ASM, Backend.CK, Backend.CK_TILE, Backend.HOST)
+_STRATEGY_HINT = "stream_k needs 'strategy': atomic, linear or tree; gemm takes none of them"
 _NAMED = (Backend.ASM, Backend.CK)
 """Those whose kernels a set can only name."""
 SHIPPED = ("default", "ci", "full")
+OPS = ("gemm", "stream_k")
+"""Those that have kernel sets; stream-K ones come behind plain ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +76,24 @@ def read_kernel_set(path: Path) -> tuple[KernelCandidate, ...]:
     return load_kernel_set(text, str(path))
 
 
-def kernel_set_file(given: Path) -> Path:
-    """The file that `--kernel-set` means: a shipped set by its bare name, else the path itself."""
-    return _shipped_file(str(given)) if str(given) in SHIPPED else given
+def kernel_set_files(given: Path, ops: Iterable[str] = OPS) -> tuple[Path, ...]:
+    """The files that `--kernel-set` means: a shipped set of these ops by its bare name, else the path itself."""
+    if str(given) not in SHIPPED:
+        return (given,)
+    return tuple(_shipped_file(str(given), op) for op in OPS if op in ops)
 
 
 @cache
-def shipped_set(name: str) -> tuple[KernelCandidate, ...]:
-    """A set that comes with ckgen: default, ci or full."""
+def shipped_set(name: str, op: str = "gemm") -> tuple[KernelCandidate, ...]:
+    """A set of an op that comes with ckgen: default, ci or full."""
     if name not in SHIPPED:
         raise UsageError(f"unknown kernel set: '{name}' (a file, or one of {', '.join(SHIPPED)})")
-    path = _shipped_file(name)
-    return load_kernel_set(path.read_text(encoding="utf-8"), f"kernel_sets/{path.name}")
+    path = _shipped_file(name, op)
+    return load_kernel_set(path.read_text(encoding="utf-8"), f"{op}/kernel_sets/{path.name}")
 
 
-def _shipped_file(name: str) -> Path:
-    return Path(__file__).with_name("kernel_sets") / f"{name}.yaml"
+def _shipped_file(name: str, op: str) -> Path:
+    return Path(__file__).parents[1] / op / "kernel_sets" / f"{name}.yaml"
 
 
 class _Reader:
@@ -111,14 +116,15 @@ class _Reader:
         name = fields["name"].value if "name" in fields else ""
         if not isinstance(name, str) or ("name" in fields and not name):
             self._say("K005", fields["name"], "name must be a word")
-        if "op" in fields and fields["op"].value != "gemm":
-            self._say("K005", fields["op"], f"unknown op: {fields['op'].value!r}", "known: gemm")
+        if "op" in fields and fields["op"].value not in OPS:
+            self._say("K005", fields["op"], f"unknown op: {fields['op'].value!r}", f"known: {', '.join(OPS)}")
         archs = self._targets(fields.get("targets"))
         if backend is None:
             return []
         found: list[KernelCandidate] = []
         for signature in signatures:
             for config, kernel, location in self._configs(backend, signature, fields):
+                self._check_op(fields, config)
                 found.append(KernelCandidate(str(name), signature, backend, config, archs, kernel, location))
         return found
 
@@ -131,6 +137,14 @@ class _Reader:
                 self._say("K004", node, f"key '{key}' is missing")
         if ("kernels" in fields) == ("configs" in fields):
             self._say("K004", node, "a document needs either 'kernels' or 'configs'")
+
+    def _check_op(self, fields: dict[str, Located], config: GemmConfig) -> None:
+        stream_k = strategy_of(config).is_stream_k
+        if "op" in fields and stream_k != (fields["op"].value == "stream_k"):
+            told = "is stream-K" if stream_k else "is not stream-K"
+            self._say(
+                "K005", fields["op"], f"op {fields['op'].value} does not hold a config that {told}", _STRATEGY_HINT
+            )
 
     def _backend(self, node: Located | None) -> Backend | None:
         if node is None:

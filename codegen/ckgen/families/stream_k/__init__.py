@@ -1,0 +1,1 @@
+"""Stream-K: GEMMs whose workgroups share the K iterations of tiles."""

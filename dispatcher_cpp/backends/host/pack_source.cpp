@@ -1,0 +1,65 @@
+#include "backends/host/pack_source.hpp"
+
+#include "ckgen/codecs.hpp"
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+namespace {
+
+struct PairTable {
+  float value[256][2];
+};
+constexpr PairTable make_pairs() noexcept {
+  PairTable t{};
+  for (std::uint32_t i = 0; i < 256; ++i)
+    for (int e = 0; e < 2; ++e) t.value[i][e] = decode(DType::fp4, fp4_code(static_cast<std::uint8_t>(i), e));
+  return t;
+}
+
+constexpr PairTable kFp4Pairs = make_pairs();
+
+struct Fp8Tables {
+  DecodeTable fp32;
+  std::uint16_t bf16[256];
+};
+constexpr Fp8Tables make_fp8(DType t) noexcept {
+  Fp8Tables all{make_decode_table(t), {}};
+  for (int i = 0; i < 256; ++i) all.bf16[i] = static_cast<std::uint16_t>(encode(DType::bf16, all.fp32.value[i]));
+  return all;
+}
+constexpr Fp8Tables kFp8[] = {make_fp8(DType::fp8_fnuz), make_fp8(DType::fp8_ocp), make_fp8(DType::bf8_fnuz),
+                              make_fp8(DType::bf8_ocp)};
+
+const Fp8Tables* tables_of(DType t) noexcept {
+  switch (t) {
+    case DType::fp8_fnuz: return &kFp8[0];
+    case DType::fp8_ocp: return &kFp8[1];
+    case DType::bf8_fnuz: return &kFp8[2];
+    case DType::bf8_ocp: return &kFp8[3];
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+PackSource make_pack_source(PackKind kind, DType type, const void* base, std::int64_t ld, bool k_contiguous,
+                            bool preshuffled) noexcept {
+  PackSource s{};
+  s.base = static_cast<const unsigned char*>(base);
+  s.type = type;
+  s.kind = kind;
+  s.k_contiguous = k_contiguous;
+  s.preshuffled = preshuffled;
+  s.ld = ld;
+  if (const Fp8Tables* tables = tables_of(type)) {
+    s.table = tables->fp32.value;
+    s.table16 = tables->bf16;
+  }
+  s.pairs = kFp4Pairs.value;
+  return s;
+}
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,18 @@
+// An operand as the packing code reads it: where it is, how it is laid out, and what its narrow codes mean.
+#pragma once
+
+#include "backends/host/isa_table.hpp"
+
+#include <cstdint>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+
+/// `base` is the operand's first element; `ld` of a preshuffled one is K.
+PackSource make_pack_source(PackKind kind, DType type, const void* base, std::int64_t ld, bool k_contiguous,
+                            bool preshuffled) noexcept;
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen
