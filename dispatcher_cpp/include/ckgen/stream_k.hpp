@@ -66,7 +66,9 @@ struct StreamKPartition {
   constexpr std::int64_t workgroup_of(std::int64_t iteration) const noexcept {
     const std::int64_t length = sk_iters_per_workgroup();
     const std::int64_t in_longer = longer_ranges() * (length + 1);
-    return iteration < in_longer ? iteration / (length + 1) : longer_ranges() + (iteration - in_longer) / length;
+    const bool longer = iteration < in_longer;  // one division, which costs a GPU as much as dozens of multiplications
+    return (longer ? 0 : longer_ranges()) +
+           (longer ? iteration : iteration - in_longer) / (longer ? length + 1 : length);
   }
 
   /// The tile of a stream-K iteration, dp_tiles <= tile < num_tiles.
