@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,15 +16,14 @@ from ckgen.model.errors import InputError, UsageError
 from ckgen.model.target import Target
 
 _PROJECT = """\
-# Written by ckgen {command}. Edits are kept out: it is written again.
+# Written by ckgen. Edits are kept out: it is written again.
 cmake_minimum_required(VERSION 3.24)
 project({name} LANGUAGES CXX)
 set(CKGEN_EXECUTABLE "{python};-m;ckgen" CACHE STRING "" FORCE)
 add_subdirectory("{root}" ckgen)
 ckgen_generate({name}
   TARGETS {targets}
-  SIGNATURES {signatures}
-  OUT_DIR "{out}")
+{lists}  OUT_DIR "{out}")
 file(WRITE "${{CMAKE_CURRENT_BINARY_DIR}}/empty.cpp" "")
 add_library({name}_runtime SHARED "${{CMAKE_CURRENT_BINARY_DIR}}/empty.cpp")
 target_link_libraries({name}_runtime PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,{name},ckgen_dispatcher>")
@@ -33,12 +32,15 @@ target_link_libraries({name}_runtime PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,{name
 
 @dataclass(frozen=True, slots=True)
 class RuntimeProject:
-    """What to build: `signatures` are globs over canonical names; everything lies beneath `folder`."""
+    """What to build, as ckgen_generate() takes it; everything lies beneath `folder`."""
 
     name: str
     folder: Path
     targets: Sequence[Target]
-    signatures: Sequence[str]
+    signatures: Sequence[str] = ()
+    ops: Sequence[str] = ()
+    tuning: Sequence[Path] = ()
+    kernel_sets: Sequence[Path] = ()
 
     @property
     def tree(self) -> Path:
@@ -58,12 +60,11 @@ def build_runtime(project: RuntimeProject, say: Callable[[str], None]) -> Path:
     """
     build = project.folder / "build"
     text = _PROJECT.format(
-        command="quickstart",
         name=project.name,
         python=sys.executable,
         root=paths.root().as_posix(),
         targets=" ".join(map(str, project.targets)),
-        signatures=" ".join(f'"{glob}"' for glob in project.signatures),
+        lists="".join(_lists(project)),
         out=project.tree.as_posix(),
     )
     lists = project.folder / "CMakeLists.txt"
@@ -76,6 +77,20 @@ def build_runtime(project: RuntimeProject, say: Callable[[str], None]) -> Path:
     say("compiling what changed")
     run_step([tool("cmake"), "--build", str(build), "--target", f"{project.name}_runtime"], build)
     return project.library
+
+
+def _lists(project: RuntimeProject) -> Iterator[str]:
+    """The arguments of ckgen_generate() that say what is generated; none where its own defaults do."""
+    lists = {
+        "SIGNATURES": project.signatures,
+        "OPS": project.ops,
+        "TUNING": project.tuning,
+        "KERNEL_SETS": project.kernel_sets,
+    }
+    for keyword, values in lists.items():
+        if values:
+            quoted = " ".join(f'"{value}"' for value in values)
+            yield f"  {keyword} {quoted}\n"
 
 
 def configure(folder: Path, build: Path) -> None:

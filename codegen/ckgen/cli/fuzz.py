@@ -1,0 +1,122 @@
+"""`ckgen fuzz`: random problems, decided in Python and C++, run on this CPU and held against the definition."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckgen.cli.errors import Command
+from ckgen.cli.options import json_option, ops_of, words
+from ckgen.cli.output import plural, say, show, show_json
+from ckgen.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from ckgen.fuzz.run import Report
+
+FINDINGS = 1
+_EVERY = 0.25
+
+
+@click.command(cls=Command, name="fuzz", short_help="Run random problems and hold them against the definition.")
+@click.option("--ops", multiple=True, metavar="LIST", help="Operations, separated by ; , or spaces.  [default: all]")
+@click.option("--seconds", type=click.FloatRange(0.1), default=60.0, show_default=True, metavar="N", help="How long.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Of all problems.")
+@click.option("--problem", metavar="TEXT", help="Only this one, as a failure printed it.")
+@click.option("--emulate", type=click.IntRange(0), default=0, metavar="N", help="Also N on the emulator, after that.")
+@json_option
+def command(**params: Any) -> int:
+    """Run random problems and hold them against the definition.
+
+    Each is selected in Python and in C++, planned, run on the host twin of a simulated device or on this CPU, and
+    compared with the exact result; illegal ones must be refused by both with the same reason. Exit 1 for failures, each
+    with a line that shows it again.
+    """
+    from ckgen.fuzz.case import parse_case
+    from ckgen.fuzz.prepare import NAME, prepare
+    from ckgen.fuzz.run import Subject, fuzz, run_case
+
+    case = parse_case(params["problem"]) if params["problem"] else None
+    if case is not None and params["emulate"]:
+        raise UsageError("--emulate does not go with --problem")
+    line = _Line()
+    prepared = prepare(ops_of(params["ops"]), line.say)
+    ops = f"--ops {','.join(words(params['ops']))}" if params["ops"] else ""
+    subject = Subject(prepared.library, NAME, prepared.plan, prepared.space, ops)
+    if case is not None:
+        report = run_case(subject, case)
+    else:
+        report = fuzz(subject, params["seed"], params["seconds"], lambda report: line.show(report, params["seconds"]))
+    if params["emulate"]:
+        _emulate(report, params, line)
+    line.clear()
+    if params["as_json"]:
+        show_json(report.to_json())
+    else:
+        show(_text(report))
+    return FINDINGS if report.failures else 0
+
+
+def _emulate(report: Report, params: dict[str, Any], line: _Line) -> None:
+    from ckgen.build.amd.toolchain import load
+    from ckgen.emulator.gemm.build import default_room
+    from ckgen.emulator.gemm.runtime import build_runtime
+    from ckgen.fuzz.emulated import run_sample
+    from ckgen.specs.archs import load_archs
+
+    room = default_room(load(), load_archs(), say, lambda standing: None)
+    line.say("emulating")
+    ran, failures = run_sample(
+        ops_of(params["ops"]),
+        params["seed"],
+        params["emulate"],
+        build_runtime(line.say),
+        room,
+        lambda result: line.say(f"emulated {result.kernel}"),
+    )
+    report.emulated = ran
+    report.failures += failures
+
+
+def _text(report: Report) -> str:
+    document = report.to_json()
+    lines = []
+    for failure in report.failures:
+        lines += [f"FAILED {failure.kind.value}: {failure.what}", f"  {failure.command}"]
+    tiers = ", ".join(f"{tier} {count:,}" for tier, count in document["tiers"].items())
+    counts = ", ".join(f"{document[fate]:,} {fate}" for fate in ("ran", "planned", "refused"))
+    problems, instances = plural(report.cases, "problem"), plural(document["instances"], "instance")
+    lines += [
+        f"seed {report.seed}: {problems} in {report.seconds:.0f} s: {counts}; {instances}",
+        f"tiers: {tiers}",
+        *([f"{plural(report.emulated, 'problem')} emulated"] if report.emulated else []),
+        plural(len(report.failures), "failure"),
+    ]
+    return "\n".join(lines)
+
+
+class _Line:
+    """One line that is written over, on a terminal only."""
+
+    def __init__(self) -> None:
+        self._shows, self._last = sys.stderr.isatty(), 0.0
+
+    def say(self, text: str) -> None:
+        """A step."""
+        if self._shows:
+            click.echo(f"\r\x1b[K{text} …", err=True, nl=False)
+
+    def show(self, report: Report, seconds: float) -> None:
+        """How far a run is."""
+        if self._shows and time.monotonic() - self._last >= _EVERY:
+            self._last = time.monotonic()
+            left = max(seconds - report.seconds, 0)
+            failed = plural(len(report.failures), "failure")
+            click.echo(f"\r\x1b[K{report.cases:,} problems, {failed}, {left:.0f} s left", err=True, nl=False)
+
+    def clear(self) -> None:
+        """Empties it."""
+        if self._shows:
+            click.echo("\r\x1b[K", err=True, nl=False)

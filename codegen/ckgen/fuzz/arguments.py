@@ -1,0 +1,132 @@
+"""Operands in guarded memory, and the arguments that point to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.reference import (
+    Operands,
+    Storage,
+    Values,
+    encode,
+    shuffle_mx_scale,
+    store_a,
+    store_b,
+)
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.fuzz.case import Case
+from ckgen.fuzz.layout import Placed, placed
+from ckgen.fuzz.memory import Bytes, Matrix, Strides, plain
+from ckgen.runtime import GemmArgsStruct
+
+_UNREAD, _UNWRITTEN = 0xFF, 0xA5
+"""What lies beside operands is NaN in every float type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What is passed to a run; `inputs` by name."""
+
+    args: GemmArgsStruct
+    c: Matrix
+    c_storage: Storage
+    inputs: dict[str, Matrix]
+
+    def result(self) -> Storage:
+        """A copy of C, [batch, M, N]."""
+        found: Storage = np.ascontiguousarray(self.c.lines).view(self.c_storage.dtype)
+        return found
+
+    def trouble(self) -> str:
+        """What was written that is not C; ends the contents."""
+        for name, matrix in (("C", self.c), *self.inputs.items()):
+            text = matrix.trouble()
+            if text:
+                return f"{name}: {text}"
+        return ""
+
+
+def arguments(signature: GemmSignature, case: Case, operands: Operands) -> Arguments:
+    """Operands as the case lays them out; their first batch entry stands for all where it broadcasts."""
+    a, b, c = placed(signature, case)
+    inputs = {
+        "A": _matrix(a, store_a(operands)),
+        "B": _matrix(b, store_b(operands)),
+    }
+    for name, values, broadcasts in (
+        ("a_scale", operands.a_scale, case.broadcast_a),
+        ("b_scale", operands.b_scale, case.broadcast_b),
+    ):
+        if values is not None and signature.scale is not None:
+            inputs[name] = plain(_scales(signature, case, name, values[:1] if broadcasts else values), _UNREAD)
+    if operands.bias is not None:
+        inputs["bias"] = plain(operands.bias.astype(np.float32).view(np.uint8), _UNREAD)
+    out = Matrix(_strides(c), _UNWRITTEN, None)
+    args = GemmArgsStruct(
+        a=inputs["A"].address,
+        b=inputs["B"].address,
+        c=out.address,
+        a_scale=_address(inputs, "a_scale"),
+        b_scale=_address(inputs, "b_scale"),
+        bias=_address(inputs, "bias"),
+        a_scale_row_major=int(not case.scale_columns),
+        mx_scale_shuffled=int(case.scale_shuffled),
+        **sizes_of(signature, case),
+    )
+    return Arguments(args, out, encode(np.zeros(1), signature.c), inputs)
+
+
+def sizes_of(signature: GemmSignature, case: Case) -> dict[str, int]:
+    """The sizes, leading dimensions and batch strides of GemmArgs."""
+    a, b, c = placed(signature, case)
+    return {
+        "m": case.m, "n": case.n, "k": case.k, "batch": max(case.batch, 1),
+        "lda": a.ld, "ldb": b.ld, "ldc": c.ld,
+        "batch_stride_a": a.batch_stride, "batch_stride_b": b.batch_stride, "batch_stride_c": c.batch_stride,
+    }  # fmt: skip
+
+
+def shared(case: Case, operands: Operands) -> Operands:
+    """The operands with the first batch entry in place of all where the case broadcasts."""
+
+    def first(values: Values | None, broadcasts: bool) -> Values | None:
+        return np.broadcast_to(values[:1], values.shape) if values is not None and broadcasts else values
+
+    a, b = first(operands.a, case.broadcast_a), first(operands.b, case.broadcast_b)
+    assert a is not None
+    assert b is not None
+    a_scale = first(operands.a_scale, case.broadcast_a)
+    b_scale = first(operands.b_scale, case.broadcast_b)
+    return replace(operands, a=a, b=b, a_scale=a_scale, b_scale=b_scale)
+
+
+def _matrix(of: Placed, stored: Bytes) -> Matrix:
+    if of.batch_stride == 0:
+        stored = stored[:1]
+    return Matrix(_strides(of), _UNREAD, stored.reshape(stored.shape[0], of.lines, -1))
+
+
+def _strides(of: Placed) -> Strides:
+    def size(elements: int) -> int:
+        return elements * of.dtype.bits // 8
+
+    batch = of.batch if of.batch_stride else 1
+    return Strides(batch, of.lines, size(of.length), size(of.ld), size(of.batch_stride))
+
+
+def _scales(signature: GemmSignature, case: Case, name: str, values: Values) -> Bytes:
+    assert signature.scale is not None
+    stored = encode(values, signature.scale)
+    if signature.quant is Quant.MX and case.scale_shuffled:
+        stored = shuffle_mx_scale(stored)
+    elif signature.quant is Quant.BLOCKSCALE and case.scale_columns and name == "a_scale":
+        stored = np.swapaxes(stored, -1, -2)
+    raw: Bytes = np.ascontiguousarray(stored).view(np.uint8)
+    return raw
+
+
+def _address(inputs: dict[str, Matrix], name: str) -> int | None:
+    return inputs[name].address if name in inputs else None

@@ -1,0 +1,103 @@
+"""One problem of a fuzz run: everything that decides it, as fields and as one line of text."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, fields
+from enum import Enum
+from functools import cache
+from typing import Any, get_type_hints
+
+from ckgen.model.errors import UsageError
+from ckgen.model.selection import Wishes
+from ckgen.model.strategy import Strategy
+
+
+class Data(Enum):
+    """What the operands hold.
+
+    INTEGERS: every partial sum is exact. EXTREME: any finite value of a narrow type. SPECIAL: some infinities and NaNs.
+    """
+
+    RANDOM = "random"
+    INTEGERS = "integers"
+    ZEROS = "zeros"
+    EXTREME = "extreme"
+    SPECIAL = "special"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A problem, the caller's wishes, what is forced, the data, and how operands lie in memory.
+
+    `instance` is forced with `k_batch`; empty: the dispatcher's choice. `gap_*` are elements beyond the least leading
+    dimension and the least batch stride, below 0 too few. `broadcast_*`: a batch stride of 0.
+    """
+
+    signature: str
+    target: str
+    instance: str = ""
+    k_batch: int = 1
+    m: int = 1
+    n: int = 1
+    k: int = 1
+    batch: int = 1
+    deterministic: bool = False
+    strategy: Strategy = Strategy.ANY
+    data: Data = Data.RANDOM
+    seed: int = 0
+    gap_a: int = 0
+    gap_b: int = 0
+    gap_c: int = 0
+    gap_batch_a: int = 0
+    gap_batch_b: int = 0
+    gap_batch_c: int = 0
+    broadcast_a: bool = False
+    broadcast_b: bool = False
+    scale_columns: bool = False
+    scale_shuffled: bool = False
+
+    @property
+    def wishes(self) -> Wishes:
+        """The fields that Wishes has too."""
+        return Wishes(**{one.name: getattr(self, one.name) for one in fields(Wishes)})
+
+    def text(self) -> str:
+        """`field=value` words of what is not at its default; `parse_case` reads them."""
+        words = [f"{one.name}={_word(getattr(self, one.name))}" for one in fields(self)]
+        usual = {f"{one.name}={_word(one.default)}" for one in fields(self)}
+        return " ".join(word for word in words if word not in usual)
+
+
+def parse_case(text: str) -> Case:
+    """The inverse of `Case.text`; UsageError for words that mean nothing."""
+    types = _types()
+    values: dict[str, Any] = {}
+    for word in shlex.split(text):
+        name, equals, value = word.partition("=")
+        if name not in types or not equals:
+            raise UsageError(f"--problem: '{word}' is not field=value of {', '.join(types)}")
+        values[name] = _value(name, types[name], value)
+    missing = sorted({"signature", "target"} - values.keys())
+    if missing:
+        raise UsageError(f"--problem: {' and '.join(missing)} missing")
+    return Case(**values)
+
+
+@cache
+def _types() -> dict[str, Any]:
+    hints = get_type_hints(Case)
+    return {one.name: hints[one.name] for one in fields(Case)}
+
+
+def _word(value: object) -> str:
+    if isinstance(value, Enum):
+        return str(value.value)
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _value(name: str, kind: Any, text: str) -> Any:
+    try:
+        return bool(int(text)) if kind is bool else kind(text)
+    except ValueError as error:
+        raise UsageError(f"--problem: '{text}' is no value of {name}") from error

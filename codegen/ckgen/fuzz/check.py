@@ -1,0 +1,253 @@
+"""One case, from its text to a verdict: decided in both languages, planned, run, compared."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from itertools import zip_longest
+
+import numpy as np
+
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.fuzz.arguments import Arguments, arguments, sizes_of
+from ckgen.fuzz.case import Case
+from ckgen.fuzz.data import expected_of, operands_of, wrong
+from ckgen.fuzz.decide import Decision, decide, parts_of, signature_of, supporting, target_of
+from ckgen.fuzz.layout import dense_refusal, placed
+from ckgen.fuzz.memory import Region
+from ckgen.fuzz.outcome import CaseFailure, FailureKind, Fate, Outcome
+from ckgen.fuzz.space import Space
+from ckgen.model.arch import CPU_LEVELS
+from ckgen.model.backend import Backend
+from ckgen.model.selection import Tier, Wishes
+from ckgen.plan.explain import trail
+from ckgen.runtime import (
+    Device,
+    Dispatcher,
+    GemmArgsStruct,
+    Options,
+    Plan,
+    ProblemStruct,
+    RuntimeFailure,
+    RuntimeLibrary,
+)
+from ckgen.specs.native import own_cpu
+
+_PLACE = "a table"
+_MOST_WORK, _MOST_ELEMENTS, _MOST_BYTES = 1 << 25, 1 << 21, 1 << 37
+_RARE = 8
+"""One case in so many is also explained, enumerated, or selected by force: what costs more than a selection."""
+
+
+@dataclass(slots=True)
+class Checker:
+    """A loaded library and what Python knows of it. Not for several threads."""
+
+    space: Space
+    library: RuntimeLibrary
+    name: str
+    dispatcher: Dispatcher = field(init=False)
+    devices: dict[str, Device] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.dispatcher = self.library.dispatcher([self.name], Options())
+        built = {info.name: info.id for info in self.dispatcher.instances()}
+        planned = {instance.name: instance.id for instance in self.space.plan.instances}
+        if built != planned:
+            raise CaseFailure(FailureKind.INTERNAL, "the built library does not hold the instances of the plan")
+
+    def check(self, case: Case) -> Outcome:
+        """The case's outcome; a CaseFailure becomes one."""
+        try:
+            return self._check(case)
+        except CaseFailure as failure:
+            return failure.outcome
+
+    def _check(self, case: Case) -> Outcome:
+        signature = signature_of(self.space, case)
+        number = self._signature(case, signature)
+        if isinstance(signature, str) or number is None:
+            return Outcome(Fate.REFUSED, tier="illegal signature")
+        decision = decide(self.space, case, signature)
+        wishes = {one.name: getattr(case, one.name) for one in fields(Wishes)}
+        problem = self.library.problem(case.signature, case.m, case.n, case.k, batch=case.batch, **wishes)
+        device = self._device(case.target)
+        self._compare_selection(decision, problem, device)
+        if case.seed % _RARE == 0 or not decision.selection.instance:
+            self._compare_explanation(decision, problem, device)
+        if case.seed % _RARE == 1:
+            self._compare_enumeration(decision, problem, device)
+        if case.instance and case.k_batch == 1 and case.seed % _RARE == 2:
+            self._compare_forced(decision, problem, device)
+        tier = str(decision.selection.tier) if not case.instance else str(Tier.FORCED)
+        plan = self._plan(case, decision, problem, device)
+        if plan is None:
+            return Outcome(Fate.REFUSED, tier=tier)
+        instance = decision.chosen.instance
+        if not self._runs_here(case, signature, instance):
+            return Outcome(Fate.PLANNED, tier=tier, instance=instance)
+        if self._refuses_arguments(case, signature, plan):
+            return Outcome(Fate.REFUSED, tier=tier, instance=instance)
+        self._run(case, decision, plan)
+        return Outcome(Fate.RAN, tier=tier, instance=instance)
+
+    def _signature(self, case: Case, signature: GemmSignature | str) -> int | None:
+        try:
+            number = self.library.signature(case.signature)
+        except RuntimeFailure as failure:
+            if isinstance(signature, str):
+                return None
+            raise CaseFailure(FailureKind.SIGNATURE, f"C++ refuses what Python takes: {failure}") from failure
+        if isinstance(signature, str):
+            raise CaseFailure(FailureKind.SIGNATURE, f"C++ takes what Python refuses: {signature}")
+        text = self.library.signature_text(number)
+        if text != case.signature:
+            raise CaseFailure(FailureKind.SIGNATURE, f"C++ writes the signature back as {text}")
+        return number
+
+    def _device(self, target: str) -> Device:
+        if target not in self.devices:
+            self.devices[target] = self.library.simulated(target)
+        return self.devices[target]
+
+    def _compare_selection(self, decision: Decision, problem: ProblemStruct, device: Device) -> None:
+        found, chosen = decision.selection, self.dispatcher.select(problem, device)
+        row = found.row.shape.m if found.row is not None and found.instance is not None else 0
+        external = (found.external.library, found.external.name) if found.external is not None else None
+        mine = {
+            "tier": str(found.tier),
+            "instance": found.instance.name if found.instance is not None else None,
+            "k_batch": found.k_batch if found.instance is not None else 1,
+            "table_m": row,
+            "external": external,
+            "reason": found.reason,
+        }
+        theirs = {
+            "tier": str(chosen.tier),
+            "instance": chosen.instance,
+            "k_batch": chosen.k_batch if chosen.instance is not None else 1,
+            "table_m": chosen.table_m if chosen.instance is not None else 0,
+            "external": chosen.external,
+            "reason": chosen.reason,
+        }
+        _same(FailureKind.SELECTION, mine, theirs)
+
+    def _compare_explanation(self, decision: Decision, problem: ProblemStruct, device: Device) -> None:
+        found = trail(decision.query, lambda row: _PLACE)
+        if found.reason != decision.selection.reason:
+            raise CaseFailure(
+                FailureKind.EXPLANATION, f"Python explains '{found.reason}', selects '{decision.selection.reason}'"
+            )
+        mine = _without_measurements(found.text())
+        theirs = self.dispatcher.explain(problem, device).replace(" (simulated)\n", "\n", 1).splitlines()
+        for here, there in zip_longest(mine, theirs, fillvalue=""):
+            if here != there:
+                what = f"Python explains '{here}', C++ '{there}'"
+                raise CaseFailure(FailureKind.EXPLANATION, what, " ".join({*here.split()} ^ {*there.split()}))
+
+    def _compare_enumeration(self, decision: Decision, problem: ProblemStruct, device: Device) -> None:
+        mine, theirs = supporting(self.space, decision.query), {*self.dispatcher.enumerate(problem, device)}
+        for side, other, more in (("Python", "C++", mine - theirs), ("C++", "Python", theirs - mine)):
+            if more:
+                raise CaseFailure(
+                    FailureKind.ENUMERATION, f"{side} lists {len(more)} instances that {other} does not: {min(more)}"
+                )
+
+    def _compare_forced(self, decision: Decision, problem: ProblemStruct, device: Device) -> None:
+        forced = self.library.dispatcher([self.name], Options(force=decision.chosen.instance))
+        chosen, finding = forced.select(problem, device), decision.chosen.finding
+        mine = {
+            "tier": str(Tier.FORCED if finding is None else Tier.UNSUPPORTED),
+            "instance": decision.chosen.instance if finding is None else None,
+            "reason": finding.text if finding is not None else "",
+        }
+        theirs = {"tier": str(chosen.tier), "instance": chosen.instance, "reason": chosen.reason}
+        _same(FailureKind.SELECTION, mine, theirs)
+
+    def _plan(self, case: Case, decision: Decision, problem: ProblemStruct, device: Device) -> Plan | None:
+        """The plan; None where there is rightly none."""
+        finding = decision.chosen.finding
+        wanted = finding.text if finding is not None else dense_refusal(decision.signature, case)
+        try:
+            plan = self.dispatcher.plan(problem, device, case.instance or None, case.k_batch)
+        except RuntimeFailure as failure:
+            _same_text("the plan", wanted, str(failure))
+            return None
+        _same_text("the plan", wanted, "")
+        if plan.refusal:
+            raise CaseFailure(FailureKind.REFUSAL, f"a plan that cannot be launched: {plan.refusal}")
+        return plan
+
+    def _runs_here(self, case: Case, signature: GemmSignature, name: str) -> bool:
+        """Whether the problem is small enough, and of a CPU that this one is."""
+        elements = max(case.m * case.k, case.n * case.k, case.m * case.n) * case.batch
+        if case.m * case.n * case.k * case.batch > _MOST_WORK or elements > _MOST_ELEMENTS:
+            return False
+        if any(one.is_countable and one.one * one.dtype.bits // 8 > _MOST_BYTES for one in placed(signature, case)):
+            return False
+        gfx = target_of(case).gfx
+        if self.space.instances[name].backend is not Backend.HOST:
+            return True
+        return CPU_LEVELS.index(gfx) <= CPU_LEVELS.index(own_cpu().gfx)
+
+    def _refuses_arguments(self, case: Case, signature: GemmSignature, plan: Plan) -> bool:
+        """Whether the case's strides are refused, rightly; the pointers are then never followed."""
+        refusals = (one.refusal() for one in placed(signature, case))
+        wanted = next((text for text in refusals if text), "")
+        if not wanted:
+            return False
+        one = ctypes.create_string_buffer(64)
+        anywhere = ctypes.addressof(one)
+        names = ("a", "b", "c", "a_scale", "b_scale", "bias")
+        args = GemmArgsStruct(**dict.fromkeys(names, anywhere), **sizes_of(signature, case))
+        try:
+            self.dispatcher.run(plan, args)
+        except RuntimeFailure as failure:
+            _same_text("the run", wanted, str(failure))
+            return True
+        raise CaseFailure(FailureKind.REFUSAL, f"the run is not refused, though {wanted}")
+
+    def _run(self, case: Case, decision: Decision, plan: Plan) -> None:
+        signature = decision.signature
+        parts = parts_of(self.space, decision)
+        with np.errstate(invalid="ignore", over="ignore"):
+            operands = operands_of(signature, case, decision.query.shape, parts)
+            given = arguments(signature, case, operands)
+            self._launch(plan, given)
+            text = wrong(expected_of(operands, case, parts), given.result())
+        if text:
+            raise CaseFailure(FailureKind.RESULT, f"{text}, by {decision.chosen.instance}", signature.canonical())
+        text = given.trouble()
+        if text:
+            raise CaseFailure(FailureKind.MEMORY, f"{text}, by {decision.chosen.instance}", signature.canonical())
+
+    def _launch(self, plan: Plan, given: Arguments) -> None:
+        """With a workspace of exactly the size that the plan tells."""
+        workspace = Region(plan.workspace_size, 0xFF)
+        try:
+            self.dispatcher.run(plan, given.args, workspace.address)
+        except RuntimeFailure as failure:
+            raise CaseFailure(FailureKind.REFUSAL, f"a legal run is refused: {failure}") from failure
+        workspace.own[...] = workspace.fill
+        if not workspace.is_sparse and not workspace.is_clean():
+            raise CaseFailure(FailureKind.MEMORY, f"a byte beside the workspace of {plan.workspace_size} was written")
+
+
+def _same(kind: FailureKind, mine: Mapping[str, object], theirs: Mapping[str, object]) -> None:
+    apart = [name for name in mine if mine[name] != theirs[name]]
+    if apart:
+        texts = (f"{name} is {mine[name]!r} in Python, {theirs[name]!r} in C++" for name in apart)
+        raise CaseFailure(kind, "; ".join(texts), " ".join(apart))
+
+
+def _same_text(what: str, python: str, cpp: str) -> None:
+    if python != cpp:
+        raise CaseFailure(FailureKind.REFUSAL, f"{what}: Python says '{python}', C++ '{cpp}'")
+
+
+def _without_measurements(text: str) -> list[str]:
+    """Without the places and times of rows, which only tables hold."""
+    lines = [re.sub(rf"^( +){_PLACE}(  \S+ us)? measured", r"\1measured", line) for line in text.splitlines()]
+    return [line.removesuffix(f"  {_PLACE}") for line in lines]

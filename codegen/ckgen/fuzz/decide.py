@@ -1,0 +1,108 @@
+"""What Python says of a case before anything runs: its signature, its selection, and why it is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ckgen.families.gemm.config import strategy_of
+from ckgen.families.gemm.problem_rules import ProblemFinding, check, no_instance
+from ckgen.families.gemm.signature import GemmSignature, parse_signature
+from ckgen.families.stream_k.partition import partition_of, runs
+from ckgen.fuzz.case import Case
+from ckgen.fuzz.space import Space, runs_on
+from ckgen.model.errors import UsageError
+from ckgen.model.strategy import Strategy
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import Shape
+from ckgen.plan.select import Query, Selection, select
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An instance and its K splits, or the rule that forbids it."""
+
+    instance: str
+    k_batch: int
+    finding: ProblemFinding | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`signature` holds no plain fp8; `chosen` is the forced instance or the selection's."""
+
+    signature: GemmSignature
+    query: Query
+    selection: Selection
+    chosen: Chosen
+
+
+def target_of(case: Case) -> Target:
+    """The case's target; UsageError for a text that is none."""
+    gfx, _, count = case.target.partition(":")
+    if not count.isdecimal() or int(count) < 1:
+        raise UsageError(f"target={case.target}: a target is GFX:CU_NUM")
+    return Target(gfx, int(count))
+
+
+def signature_of(space: Space, case: Case) -> GemmSignature | str:
+    """The signature in the target's own fp8, or why it means nothing."""
+    target = target_of(case)
+    if target.gfx not in space.archs:
+        raise UsageError(f"target={case.target}: unknown arch (known: {', '.join(space.archs)})")
+    try:
+        parsed = parse_signature(case.signature, None)
+    except UsageError as error:
+        return str(error)
+    return parsed.resolved(space.archs[target.gfx].fp8_flavour)
+
+
+def decide(space: Space, case: Case, signature: GemmSignature) -> Decision:
+    """The walk of docs/selection.md, and the verdict about what is forced."""
+    target = target_of(case)
+    shape = Shape(case.batch, case.m, case.n, case.k)
+    query = Query(space.plan, space.archs, target, signature, shape, case.wishes)
+    selection = select(query)
+    if case.instance:
+        chosen = Chosen(case.instance, case.k_batch, _forced(space, case, query))
+    else:
+        name = selection.instance.name if selection.instance is not None else ""
+        finding = selection.finding if selection.instance is None else None
+        chosen = Chosen(name, selection.k_batch, finding)
+    return Decision(signature, query, selection, chosen)
+
+
+def parts_of(space: Space, decision: Decision) -> int:
+    """How many parts an element of C is added up from in C's own type, at most."""
+    config, target = space.instances[decision.chosen.instance].config, decision.query.target
+    strategy = strategy_of(config)
+    if not strategy.is_stream_k:
+        return max(decision.chosen.k_batch, 1)
+    found = partition_of(config, decision.query.shape, target.cu_num)
+    if strategy is not Strategy.ATOMIC or not found.sk_tiles:
+        return 1
+    return -(-(found.iters_per_tile - 1) // (found.sk_iters // found.grid)) + 1
+
+
+def supporting(space: Space, query: Query) -> frozenset[str]:
+    """The names of all instances that can run the problem unsplit."""
+    unit = query.plan.unit(query.signature)
+    if unit is None or check(query.signature, query.shape) is not None:
+        return frozenset()
+    return frozenset(
+        instance.name
+        for instance in unit.instances
+        if runs_on(instance, query.target.gfx)
+        if runs(instance, query.shape, 1, query.target.cu_num, query.wishes) is None
+    )
+
+
+def _forced(space: Space, case: Case, query: Query) -> ProblemFinding | None:
+    instance = space.instances.get(case.instance)
+    if instance is None:
+        raise UsageError(f"instance={case.instance}: no such instance was built")
+    illegal = check(query.signature, query.shape)
+    if illegal is not None:
+        return illegal
+    if instance.signature != query.signature or not runs_on(instance, query.target.gfx):
+        return no_instance()
+    return runs(instance, query.shape, case.k_batch, query.target.cu_num, query.wishes)

@@ -1,0 +1,96 @@
+"""How the operands of a case lie in memory: lines, leading dimensions and batch strides, in elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ckgen.families.gemm.enums import Layout
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.fuzz.case import Case
+from ckgen.model.dtype import DType
+
+_LIMIT = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A matrix: `lines` of `length` elements of `dtype`, `ld` apart, `batch` times."""
+
+    name: str
+    dtype: DType
+    lines: int
+    length: int
+    ld: int
+    batch: int
+    batch_stride: int
+    may_broadcast: bool = True
+
+    @property
+    def one(self) -> int:
+        """Elements from the first to behind the last of one batch entry."""
+        return (self.lines - 1) * self.ld + self.length
+
+    @property
+    def is_countable(self) -> bool:
+        """Whether 64-bit integers count all its bits."""
+        parts = (self.one, (self.batch - 1) * self.batch_stride)
+        return max(*parts, sum(parts) * self.dtype.bits) <= _LIMIT
+
+    def refusal(self) -> str:
+        """Why the runtime refuses such arguments; empty where it does not."""
+        if self.ld < self.length:
+            return f"the leading dimension of {self.name} = {self.ld} is below {self.length}"
+        if not self.is_countable:
+            return f"{self.name} has more bits than 64-bit integers count"
+        if self.batch > 1 and self.batch_stride < self.one and not (self.batch_stride == 0 and self.may_broadcast):
+            return f"the batch stride of {self.name} = {self.batch_stride} is below {self.one}"
+        return ""
+
+
+def rows_of_a(layout: Layout) -> bool:
+    """Whether A is row-major."""
+    return layout in (Layout.RCR, Layout.RRR)
+
+
+def rows_of_b(layout: Layout) -> bool:
+    """Whether B is row-major."""
+    return layout in (Layout.RRR, Layout.CRR)
+
+
+def lines_of(signature: GemmSignature, m: int, n: int, k: int) -> tuple[tuple[int, int], ...]:
+    """Lines and their lengths of A, B and C."""
+    a, b = rows_of_a(signature.layout), rows_of_b(signature.layout) and not signature.preshuffle_b
+    return ((m, k) if a else (k, m), (k, n) if b else (n, k), (m, n))
+
+
+def placed(signature: GemmSignature, case: Case) -> tuple[Placed, Placed, Placed]:
+    """A, B and C as the case asks for them; a preshuffled B has no leading dimension."""
+    of_a, of_b, of_c = lines_of(signature, case.m, case.n, case.k)
+    gap_b = 0 if signature.preshuffle_b else case.gap_b
+    return (
+        _placed("A", signature.a, of_a, case.gap_a, case, case.gap_batch_a, case.broadcast_a),
+        _placed("B", signature.b, of_b, gap_b, case, case.gap_batch_b, case.broadcast_b),
+        _placed("C", signature.c, of_c, case.gap_c, case, case.gap_batch_c, None),
+    )
+
+
+def dense_refusal(signature: GemmSignature, case: Case) -> str:
+    """Why no plan is made of a legal problem: a matrix without gaps that cannot be counted; empty where one is."""
+    of_a, of_b, of_c = lines_of(signature, case.m, case.n, case.k)
+    batch = case.batch if signature.batched else 1
+    sides = (("A", signature.a, of_a), ("B", signature.b, of_b), ("C", signature.c, of_c))
+    for name, dtype, (lines, length) in sides:
+        if not Placed(name, dtype, lines, length, length, batch, lines * length).is_countable:
+            return f"{name} has more bits than 64-bit integers count"
+    return ""
+
+
+def _placed(
+    name: str, dtype: DType, lines: tuple[int, int], gap: int, case: Case, batch_gap: int, broadcast: bool | None
+) -> Placed:
+    ld = lines[1] + gap
+    one = (lines[0] - 1) * ld + lines[1]
+    grain = 8 // min(dtype.bits, 8)
+    stride = 0 if broadcast else -(-one // grain) * grain + batch_gap
+    batch = max(case.batch, 1)
+    return Placed(name, dtype, lines[0], lines[1], ld, batch, stride, broadcast is not None)

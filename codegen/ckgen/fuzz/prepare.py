@@ -1,0 +1,83 @@
+"""The library that is fuzzed: planned in Python, generated and built once per checkout, then reused."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ckgen import paths
+from ckgen.build.amd.place import cache_dir
+from ckgen.build.runtime_library import RuntimeProject, build_runtime
+from ckgen.families.gemm.kernel_set import kernel_set_files
+from ckgen.fuzz.space import Space
+from ckgen.fuzz.tables import write_small_tables
+from ckgen.model.target import Target
+from ckgen.plan.options import PlanOptions
+from ckgen.plan.planner import make_plan
+from ckgen.specs.archs import load_archs
+from ckgen.version import __version__
+
+NAME = "ckgen_fuzzed"
+_KERNEL_SETS = (Path("ci"),)
+_MORE = (Target("gfx942", 80),)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A built library and the plan that it was generated from; `plan` is the file that holds it pickled."""
+
+    library: Path
+    plan: Path
+    space: Space
+
+
+def plan_options(ops: Iterable[str], tables: Path) -> PlanOptions:
+    """Every arch, the default kernels, the set `ci`, and the tables of that folder."""
+    archs = load_archs()
+    targets = {*_MORE, *(Target(name, arch.default_cu_num) for name, arch in archs.items())}
+    return PlanOptions(
+        targets=tuple(sorted(targets)),
+        ops=frozenset(ops),
+        tuning=(tables,),
+        kernel_sets=tuple(file for path in _KERNEL_SETS for file in kernel_set_files(path, ops)),
+    )
+
+
+def space_of(ops: Iterable[str], folder: Path) -> tuple[Space, PlanOptions]:
+    """What is drawn from, planned over small tables that are written to `folder`."""
+    tables = folder / "tables"
+    write_small_tables(paths.tuning_dir() / "aiter", tables)
+    options = plan_options(ops, tables)
+    archs = load_archs()
+    return Space(make_plan(options, archs), archs), options
+
+
+def prepare(ops: Iterable[str], say: Callable[[str], None]) -> Prepared:
+    """Generates and builds what is not up to date; errors as build_runtime's."""
+    wanted = tuple(sorted(ops))
+    root = paths.root().as_posix()
+    name = hashlib.sha256("\0".join([__version__, root, *wanted]).encode()).hexdigest()[:16]
+    folder = cache_dir() / "fuzz" / name
+    say("planning")
+    space, options = space_of(wanted, folder)
+    project = RuntimeProject(
+        NAME,
+        folder,
+        options.targets or (),
+        (),
+        ops=wanted,
+        tuning=options.tuning,
+        kernel_sets=options.kernel_sets,
+    )
+    library = build_runtime(project, say)
+    return Prepared(library, write_plan(space, folder), space)
+
+
+def write_plan(space: Space, folder: Path) -> Path:
+    """The file that worker processes read the plan from."""
+    place = folder / "plan.pickle"
+    place.write_bytes(pickle.dumps(space.plan))
+    return place

@@ -1,0 +1,114 @@
+"""A run: case after case of one seed until the time is over, every failure minimised and told once."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ckgen.fuzz.case import Case
+from ckgen.fuzz.child import Child
+from ckgen.fuzz.draw import case_of
+from ckgen.fuzz.outcome import Failure, Fate, Outcome
+from ckgen.fuzz.shrink import shrink
+from ckgen.fuzz.space import Space
+
+MOST_FAILURES = 10
+
+
+@dataclass(slots=True)
+class Report:
+    """Counts of a run and what failed; `emulated` problems are not among `cases`."""
+
+    seed: int
+    seconds: float = 0.0
+    cases: int = 0
+    fates: Counter[str] = field(default_factory=Counter)
+    tiers: Counter[str] = field(default_factory=Counter)
+    instances: set[str] = field(default_factory=set)
+    emulated: int = 0
+    failures: list[Failure] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of `ckgen fuzz --json`."""
+        return {
+            "seed": self.seed,
+            "seconds": round(self.seconds, 3),
+            "cases": self.cases,
+            "refused": self.fates[Fate.REFUSED.value],
+            "planned": self.fates[Fate.PLANNED.value],
+            "ran": self.fates[Fate.RAN.value],
+            "tiers": dict(sorted(self.tiers.items())),
+            "instances": len(self.instances),
+            "emulated": self.emulated,
+            "failures": [failure.to_json() for failure in self.failures],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is fuzzed: a built library of that name, and the plan that it was generated from, also as a pickled file.
+
+    `ops` is what was asked for, as in `--ops gemm`; empty for all.
+    """
+
+    library: Path
+    name: str
+    plan: Path
+    space: Space
+    ops: str = ""
+
+    def command(self, case: Case) -> str:
+        """The line that runs the case alone."""
+        return " ".join(filter(None, ("ckgen fuzz", self.ops, f"--problem '{case.text()}'")))
+
+
+def fuzz(subject: Subject, seed: int, seconds: float, heard: Callable[[Report], None] = lambda report: None) -> Report:
+    """Runs until the time is over or MOST_FAILURES different ones are found; `heard` hears after each case."""
+    report = Report(seed)
+    told: set[tuple[str, str]] = set()
+    began = time.monotonic()
+    with Child(subject.library, subject.name, subject.plan) as child:
+        while report.seconds < seconds and len(report.failures) < MOST_FAILURES:
+            case = case_of(subject.space, seed, report.cases)
+            outcome = child.ask(case)
+            if outcome.kind is not None:
+                key = (outcome.kind.value, outcome.about)
+                if key not in told:
+                    told.add(key)
+                    failure = _minimised(subject, case, outcome, child)
+                    report.failures.append(replace(failure, index=report.cases, drawn=case.text()))
+            _note(report, outcome)
+            report.seconds = time.monotonic() - began
+            heard(report)
+    return report
+
+
+def run_case(subject: Subject, case: Case) -> Report:
+    """The report of one given case, minimised where it fails."""
+    report, began = Report(case.seed), time.monotonic()
+    with Child(subject.library, subject.name, subject.plan) as child:
+        outcome = child.ask(case)
+        if outcome.kind is not None:
+            report.failures.append(_minimised(subject, case, outcome, child))
+    _note(report, outcome)
+    report.seconds = time.monotonic() - began
+    return report
+
+
+def _note(report: Report, outcome: Outcome) -> None:
+    report.cases += 1
+    report.fates[outcome.fate.value] += 1
+    if outcome.tier:
+        report.tiers[outcome.tier] += 1
+    if outcome.fate is Fate.RAN:
+        report.instances.add(outcome.instance)
+
+
+def _minimised(subject: Subject, case: Case, outcome: Outcome, child: Child) -> Failure:
+    assert outcome.kind is not None
+    smallest, better = shrink(case, outcome.kind, child.ask)
+    return Failure(outcome.kind, (better or outcome).what, subject.command(smallest))

@@ -1,0 +1,76 @@
+"""What cases are drawn from: the signatures, instances and tables of one built library, on every target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ckgen.families.gemm.instance import Instance
+from ckgen.model.arch import CPU_LEVELS, ArchSpec
+from ckgen.model.target import Target
+from ckgen.plan.model import GenerationPlan, GroupKey, UnitPlan
+
+ODD_COUNTS = (1, 2, 7, 33)
+"""CU counts that no table names, beside those that some table of the arch does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The sizes M that a target's table measured of one (N, K, batch)."""
+
+    target: Target
+    key: GroupKey
+    m: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Space:
+    """A plan and the archs that it was made for."""
+
+    plan: GenerationPlan
+    archs: Mapping[str, ArchSpec]
+
+    @cached_property
+    def units(self) -> tuple[UnitPlan, ...]:
+        """Every signature that has an instance."""
+        return tuple(unit for unit in self.plan.units if unit.instances)
+
+    @cached_property
+    def instances(self) -> Mapping[str, Instance]:
+        """By name."""
+        return {instance.name: instance for instance in self.plan.instances}
+
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """Every arch at several CU counts; on a CPU that is the number of cores."""
+        return tuple(target for arch in sorted(self.archs) for target in self._targets_of(arch))
+
+    @cached_property
+    def by_arch(self) -> Mapping[str, tuple[Target, ...]]:
+        """The same, by arch."""
+        return {arch: self._targets_of(arch) for arch in self.archs}
+
+    @cached_property
+    def measured(self) -> Mapping[str, tuple[Measured, ...]]:
+        """What the tables measured, by canonical signature."""
+        return {
+            unit.name: tuple(
+                Measured(table.target, key, tuple(sorted(group.rows)))
+                for table in unit.tables
+                for key, group in sorted(table.groups.items())
+            )
+            for unit in self.units
+        }
+
+    def _targets_of(self, arch: str) -> tuple[Target, ...]:
+        named = {target.cu_num for target in self.plan.targets if target.gfx == arch}
+        counts = {*named, *ODD_COUNTS, self.archs[arch].default_cu_num}
+        return tuple(Target(arch, count) for count in sorted(counts))
+
+
+def runs_on(instance: Instance, gfx: str) -> bool:
+    """Whether the instance is built for the arch; a CPU also runs what is built for a lower level."""
+    if gfx in CPU_LEVELS:
+        return bool({*CPU_LEVELS[: CPU_LEVELS.index(gfx) + 1]} & {*instance.archs})
+    return gfx in instance.archs

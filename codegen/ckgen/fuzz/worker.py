@@ -1,0 +1,46 @@
+"""The process in which cases run: `python -m ckgen.fuzz.worker LIBRARY NAME PLAN`.
+
+Reads a case per line of stdin and writes an outcome per line of stdout. A crash ends this process and no other.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import traceback
+from pathlib import Path
+
+from ckgen.fuzz.case import parse_case
+from ckgen.fuzz.check import Checker
+from ckgen.fuzz.outcome import CaseFailure, FailureKind, Outcome
+from ckgen.fuzz.space import Space
+from ckgen.runtime import RuntimeLibrary
+from ckgen.specs.archs import load_archs
+
+READY = "ready"
+
+
+def main(argv: list[str]) -> int:
+    """Answers until stdin ends."""
+    library, name, plan = argv
+    space = Space(pickle.loads(Path(plan).read_bytes()), load_archs())
+    checker = Checker(space, RuntimeLibrary(Path(library)), name)
+    print(READY, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(_answer(checker, line).to_json()), flush=True)
+    return 0
+
+
+def _answer(checker: Checker, line: str) -> Outcome:
+    """An error of the fuzzer itself, or of ckgen's Python, is a failure of the case."""
+    try:
+        return checker.check(parse_case(line))
+    except Exception as error:
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error} ({Path(at.filename).name}:{at.lineno})"
+        return CaseFailure(FailureKind.INTERNAL, what).outcome
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

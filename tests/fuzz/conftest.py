@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import pytest
+
+from ckgen.families.registry import FAMILIES
+from ckgen.fuzz.prepare import space_of, write_plan
+from ckgen.fuzz.run import Subject
+from runtime_build import load_generated
+
+NAME = "fuzzed"
+
+
+@pytest.fixture(scope="session")
+def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
+    """What `ckgen fuzz` prepares, built by the tests' own means."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    space, _ = space_of(FAMILIES, folder)
+    load_generated(space.plan, NAME, folder)
+    return Subject(folder / f"lib{NAME}_runtime.so", NAME, write_plan(space, folder), space)

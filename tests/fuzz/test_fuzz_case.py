@@ -1,0 +1,90 @@
+"""Cases: their text, and what is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from random import Random
+from typing import get_type_hints
+
+import pytest
+
+from ckgen.families.gemm.signature import GemmSignature, parse_canonical
+from ckgen.families.registry import FAMILIES
+from ckgen.fuzz.case import Case, Data, parse_case
+from ckgen.fuzz.draw import FIELDS, case_of
+from ckgen.fuzz.prepare import space_of
+from ckgen.fuzz.signatures import any_value, mutated
+from ckgen.fuzz.space import Space
+from ckgen.model.errors import UsageError
+from ckgen.model.selection import Wishes
+
+PLAIN = Case("gemm_fp16_rcr", "gfx942:80")
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
+    return space_of(FAMILIES, tmp_path_factory.mktemp("space"))[0]
+
+
+@pytest.fixture(scope="module")
+def cases(space: Space) -> list[Case]:
+    return [case_of(space, 5, index) for index in range(4000)]
+
+
+def test_text_holds_the_whole_case(cases: list[Case]) -> None:
+    assert all(parse_case(case.text()) == case for case in cases)
+    assert PLAIN.text() == "signature=gemm_fp16_rcr target=gfx942:80"
+    assert replace(PLAIN, data=Data.ZEROS, broadcast_a=True).text().endswith("data=zeros broadcast_a=1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "m=1", "signature=x", "signature=x target=y z=1", "signature=x target=y m=one", "signature=x target=y data=x"],
+)
+def test_text_that_is_no_case_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--problem"):
+        parse_case(text)
+
+
+def test_every_field_is_drawn_and_every_wish_is_a_field() -> None:
+    names = {one.name for one in fields(Case)}
+    assert names == FIELDS.keys()
+    assert {one.name for one in fields(Wishes)} <= names
+    assert replace(PLAIN, deterministic=True).wishes == Wishes(deterministic=True)
+
+
+def test_every_field_of_a_signature_has_values_to_draw() -> None:
+    random = Random(1)
+    hints = get_type_hints(GemmSignature)
+    for one in fields(GemmSignature):
+        assert len({any_value(random, hints[one.name]) for _ in range(100)}) > 1, one.name
+
+
+def test_mutated_signatures_keep_their_names_apart(space: Space) -> None:
+    random = Random(2)
+    legal = 0
+    for _ in range(2000):
+        signature = mutated(random, random.choice(space.units).signature)
+        assert parse_canonical(signature.canonical()) == signature
+        legal += not signature.problems()
+    assert 0 < legal < 2000
+
+
+def test_a_case_is_decided_by_seed_and_number(space: Space) -> None:
+    assert case_of(space, 5, 7) == case_of(space, 5, 7)
+    assert len({case_of(space, seed, 7) for seed in range(20)}) == 20
+
+
+def test_edges_are_among_the_cases(cases: list[Case], space: Space) -> None:
+    sizes = {size for case in cases for size in (case.m, case.n, case.k)}
+    assert {0, 1, 2, 31, 127, 128, 129, 255, 256, 257, 2**31 - 1, 2**31, 2**63 - 1} <= sizes
+    assert any(2**31 < case.m * case.n < 2**62 for case in cases)
+    assert any(case.m * case.n * max(case.k, 1) > 2**63 for case in cases)
+    assert any(case.gap_a >= 2**30 for case in cases) and any(case.gap_c < 0 for case in cases)
+    assert any(case.broadcast_a for case in cases) and any(case.batch > 1 for case in cases)
+    assert {case.target.partition(":")[0] for case in cases} == {*space.archs}
+    assert {case.data for case in cases} == {*Data}
+    drawn = {case.signature for case in cases}
+    assert {unit.name for unit in space.units} <= drawn
+    assert sum(bool(case.instance) for case in cases) in range(1000, 2400)
+    assert any(case.k_batch > 1 for case in cases) and any(case.deterministic for case in cases)

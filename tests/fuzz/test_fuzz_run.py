@@ -1,0 +1,185 @@
+"""Runs: the checkout holds, and errors that are planted are found, minimised and told."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import pickle
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ckgen.cli import cli
+from ckgen.fuzz import check as checking
+from ckgen.fuzz import prepare
+from ckgen.fuzz import run as running
+from ckgen.fuzz.case import Case, parse_case
+from ckgen.fuzz.check import Checker
+from ckgen.fuzz.child import Child
+from ckgen.fuzz.outcome import FailureKind, Fate
+from ckgen.fuzz.run import Subject, fuzz, run_case
+from ckgen.fuzz.shrink import shrink
+from ckgen.runtime import Dispatcher, GemmArgsStruct, Plan, RuntimeLibrary
+
+pytestmark = [pytest.mark.cpp, pytest.mark.slow]
+
+SECONDS, SEED = 35, 5
+FP16 = Case("gemm_fp16_rcr", "gfx942:80", m=40, n=48, k=72, seed=3)
+
+
+@pytest.fixture(scope="module")
+def checker(subject: Subject) -> Checker:
+    return Checker(subject.space, RuntimeLibrary(subject.library), subject.name)
+
+
+def test_nothing_is_found_in_this_checkout(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepare, "NAME", subject.name)
+    prepared = prepare.Prepared(subject.library, subject.plan, subject.space)
+    monkeypatch.setattr(prepare, "prepare", lambda ops, say: prepared)
+    done = CliRunner().invoke(cli, ["fuzz", "--seconds", str(SECONDS), "--seed", str(SEED), "--json"])
+    assert done.stdout, done.output
+    document = json.loads(done.stdout)
+    assert document["failures"] == [] and done.exit_code == 0
+    assert done.stderr == ""  # progress is for terminals
+    assert document["cases"] == document["ran"] + document["planned"] + document["refused"]
+    assert document["ran"] > 500 and document["refused"] > 100 and document["instances"] > 200
+    assert {"exact", "near", "far", "heuristic", "other_cu", "default", "forced"} <= document["tiers"].keys()
+
+
+def test_a_rule_that_only_one_language_has_is_found(subject: Subject, tmp_path: Path) -> None:
+    plan = subject.space.plan
+    stricter = replace(
+        plan,
+        units=tuple(
+            replace(
+                unit,
+                instances=tuple(
+                    replace(one, constraints=replace(one.constraints, n_multiple=48)) for one in unit.instances
+                ),
+            )
+            for unit in plan.units
+        ),
+    )
+    place = tmp_path / "plan.pickle"
+    place.write_bytes(pickle.dumps(stricter))
+    report = run_case(replace(subject, plan=place), replace(FP16, n=50, gap_a=7, deterministic=True))
+    (failure,) = report.failures
+    assert failure.kind is FailureKind.SELECTION
+    assert "(rule gemm.instance.n-multiple)" in failure.what
+    case = parse_case(failure.command.partition("'")[2].removesuffix("'"))
+    assert case == Case(FP16.signature, FP16.target)  # any N that is no multiple of 48
+
+
+def test_a_wrong_result_is_found(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert checker.check(FP16).fate is Fate.RAN
+    exact = checking.expected_of
+
+    def wrong_behind_64(operands, case, k_batch):  # type: ignore[no-untyped-def]
+        expected = exact(operands, case, k_batch)
+        expected.c[:, :, 9:] *= 1.05 if case.k > 64 else 1
+        return expected
+
+    monkeypatch.setattr(checking, "expected_of", wrong_behind_64)
+    outcome = checker.check(FP16)
+    assert outcome.kind is FailureKind.RESULT and outcome.what.startswith("C[0, ")
+    small, _ = shrink(FP16, FailureKind.RESULT, checker.check)
+    assert (small.n, small.k) == (10, 65)
+
+
+@pytest.mark.parametrize(
+    ("place", "what"),
+    [
+        (lambda plan, args, workspace: workspace + plan.workspace_size, "beside the workspace"),
+        (lambda plan, args, workspace: workspace - 1, "beside the workspace"),
+        (lambda plan, args, workspace: args.c + 2 * FP16.m * FP16.n, "C: byte 3840 was written"),
+        (lambda plan, args, workspace: args.c - 1, "C: byte -1 was written"),
+        (lambda plan, args, workspace: args.a + 2 * FP16.m * FP16.k - 1, "A: its elements were written"),
+    ],
+)
+def test_a_byte_that_a_kernel_must_not_write_is_found(
+    checker: Checker, monkeypatch: pytest.MonkeyPatch, place: Callable[..., int], what: str
+) -> None:
+    run = Dispatcher.run
+
+    def and_one_more(dispatcher: Dispatcher, plan: Plan, args: GemmArgsStruct, workspace: int | None = None) -> None:
+        run(dispatcher, plan, args, workspace)
+        ctypes.c_uint8.from_address(place(plan, args, workspace)).value ^= 1
+
+    monkeypatch.setattr(Dispatcher, "run", and_one_more)
+    outcome = checker.check(FP16)
+    assert outcome.kind is FailureKind.MEMORY and what in outcome.what
+
+
+@pytest.mark.parametrize(
+    ("changes", "fate"),
+    [
+        ({}, Fate.RAN),
+        ({"data": "special"}, Fate.RAN),
+        ({"gap_a": 2**31, "m": 2}, Fate.RAN),
+        ({"gap_c": -1}, Fate.REFUSED),
+        ({"k": 0}, Fate.REFUSED),
+        ({"signature": "gemm_fp64_fp16_rcr"}, Fate.REFUSED),
+        ({"signature": "gemm_fp64_rcr"}, Fate.REFUSED),
+        ({"m": 2**31 - 1, "n": 2**31 - 1, "k": 2**31 - 1}, Fate.REFUSED),
+        ({"m": 20_000, "n": 20_000}, Fate.PLANNED),
+    ],
+)
+def test_each_fate(checker: Checker, changes: dict[str, object], fate: Fate) -> None:
+    words = FP16.text() + "".join(f" {name}={value}" for name, value in changes.items())
+    outcome = checker.check(parse_case(words))
+    assert outcome.fate is fate and outcome.kind is None, outcome
+
+
+_WORKER = """
+import json, os, signal, sys, time
+print("ready", flush=True)
+for line in sys.stdin:
+    m = dict(word.split("=") for word in line.split()).get("m", "1")
+    if int(m) > 8:
+        {act}
+    answer = {{"fate": "ran", "tier": "", "instance": "", "kind": None, "what": "", "about": ""}}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("act", "kind", "text"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", FailureKind.CRASH, "signal SIGSEGV"),
+        ("sys.exit('gone')", FailureKind.CRASH, "exit code 1: gone"),
+        ("time.sleep(60)", FailureKind.HANG, "no answer after 0.2 s"),
+    ],
+)
+def test_a_crash_is_a_failure_and_not_the_end(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str, kind: FailureKind, text: str
+) -> None:
+    script = tmp_path / "worker.py"
+    script.write_text(_WORKER.format(act=act))
+
+    class Crashing(Child):
+        def __init__(self, *arguments: Path) -> None:
+            super().__init__(subject.library, subject.name, subject.plan, seconds=0.2)
+            self._command = [sys.executable, str(script)]
+
+    monkeypatch.setattr(running, "Child", Crashing)
+    report = run_case(subject, replace(FP16, m=300))
+    (failure,) = report.failures
+    assert failure.kind is kind and text in failure.what
+    assert "signature=gemm_fp16_rcr target=gfx942:80 m=" in failure.command
+    if kind is FailureKind.HANG:
+        return
+    assert failure.command.endswith(" m=9'")
+    monkeypatch.setattr(running, "MOST_FAILURES", 2)
+    report = fuzz(subject, 1, 20)
+    assert len(report.failures) == 2 and report.cases >= 2
+
+
+def test_given_problems_are_checked_words(subject: Subject) -> None:
+    done = CliRunner().invoke(cli, ["fuzz", "--problem", "signature=gemm_fp16_rcr"])
+    assert done.exit_code == 2 and "target missing" in done.stderr
+    done = CliRunner().invoke(cli, ["fuzz", "--problem", FP16.text(), "--emulate", "1"])
+    assert done.exit_code == 2 and "--emulate" in done.stderr
