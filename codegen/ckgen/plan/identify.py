@@ -106,7 +106,12 @@ class Identifier:
 
 def is_printable(row: TunedRow) -> bool:
     """Whether library and kernel can stand in a C++ string as they are: printable ASCII, no quote, no backslash."""
-    return _PRINTABLE.fullmatch(row.kernel) is not None and _PRINTABLE.fullmatch(row.library) is not None
+    return is_plain(row.kernel) and is_plain(row.library)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a name can stand in a C++ string as it is."""
+    return _PRINTABLE.fullmatch(text) is not None
 
 
 def unprintable(row: TunedRow, place: Location) -> Diagnostic:

@@ -7,18 +7,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.gemm.config import GemmConfig
+from ckgen.families.gemm.asm_config import AsmConfig
+from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig
 from ckgen.families.gemm.heuristic import heuristic_for
 from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model import fields
-from ckgen.model.arch import ArchSpec
+from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.fields import Unreadable, check_keys, decode, shown
 from ckgen.model.target import Target
+from ckgen.plan.defaults import of_flavour
+from ckgen.plan.identify import is_plain
 from ckgen.plan.model import GenerationPlan, HeuristicPlan, UnitPlan
 from ckgen.plan.registry_document import HEURISTIC_KEYS, INSTANCE_KEYS, SCHEMA, UNIT_KEYS, plan_of_units
 from ckgen.rules import judge
@@ -26,10 +30,14 @@ from ckgen.specs.positions import scan
 from ckgen.specs.targets import parse_targets
 
 _CODES = {fields.UNKNOWN: "R003", fields.MISSING_KEY: "R004", fields.WRONG: "R005"}
+_BACKENDS = {CkTileConfig: Backend.CK_TILE, AsmConfig: Backend.ASM, HostConfig: Backend.HOST}
+"""Of Config classes; all others are classic CK's."""
 _DOCUMENT_KEYS = ("schema", "targets", "units")
 _PRINT_AGAIN = "print the document again with `ckgen export`, or correct the fields"
 
 Place = fields.Path
+Instances = list[Instance | None]
+"""A unit's, None where one could not be read."""
 
 
 def read_registry(path: Path, archs: Mapping[str, ArchSpec]) -> GenerationPlan:
@@ -78,13 +86,24 @@ def _loaded(path: Path) -> tuple[str, Any, bool]:
         raise InputError([Diagnostic("R001", f"cannot read: {reason}", Location(str(path)), hint=hint)]) from None
 
 
+def _refusals(instance: Instance, arch: ArchSpec) -> list[str]:
+    """Why the instance cannot be built for the arch."""
+    if (instance.backend is Backend.HOST) != (arch.kind is ArchKind.CPU):
+        return [f"{instance.backend} is not a backend of it"]
+    found = (
+        [] if arch.kind is ArchKind.CPU or of_flavour(instance.signature, arch.fp8_flavour) else ["other fp8 encoding"]
+    )
+    return [*found, *map(str, judge(instance.signature, instance.config, instance.backend, arch))]
+
+
 class _Reader:
     """Keeps every error with its place; what it returns after one is not to be used."""
 
     def __init__(self, archs: Mapping[str, ArchSpec]) -> None:
         self.archs = archs
         self.found: list[tuple[str, Place, str, str | None]] = []
-        self._names: dict[str, Place] = {}
+        self._names: set[str] = set()
+        self._signatures: set[GemmSignature] = set()
 
     def report(self, kind: str, place: Place, message: str, hint: str | None) -> None:
         self.found.append((_CODES[kind], place, message, hint))
@@ -111,8 +130,15 @@ class _Reader:
         module = self._decoded(str, value["module"], (*at, "module"))
         if signature is None or module is None:
             return None
-        for reason in signature.problems():
-            self._say("R006", (*at, "signature"), f"the signature means nothing: {reason}")
+        if module not in ("", *modules()):
+            self._say("R005", (*at, "module"), f"unknown module: {shown(module)}", f"known: {', '.join(modules())}")
+        if signature.problems():
+            for reason in signature.problems():
+                self._say("R006", (*at, "signature"), f"the signature means nothing: {reason}")
+            return None
+        if signature in self._signatures:
+            self._say("R006", at, f"the unit of {signature.canonical()} stands twice", "remove one")
+        self._signatures.add(signature)
         if signature.canonical() != value["name"]:
             self._say(
                 "R006",
@@ -123,9 +149,8 @@ class _Reader:
         instances = [
             self._instance(item, signature, module, place) for place, item in self._list(value, "instances", at)
         ]
-        count = len(instances)
-        heuristics = [self._heuristic(item, place, count) for place, item in self._list(value, "heuristics", at)]
-        defaults = self._defaults(value["defaults"], (*at, "defaults"), count)
+        heuristics = [self._heuristic(item, place, instances) for place, item in self._list(value, "heuristics", at)]
+        defaults = self._defaults(value["defaults"], (*at, "defaults"), instances)
         return UnitPlan(
             signature=signature,
             module=module,
@@ -149,15 +174,31 @@ class _Reader:
         if None in names or not names:
             return None
         archs = [arch for arch in names if arch is not None]
-        instance = make_instance(
-            signature, backend, config, module=module, table_kernel=table_kernel, archs=[arch.name for arch in archs]
-        )
+        own = _BACKENDS.get(type(config), Backend.CK)
+        if own is not backend:
+            self._say("R006", (*at, "backend"), f"its config is of backend {own}, not of {backend}")
+            return None
+        if str(getattr(config, "strategy", "")) == "any":
+            self._say("R006", (*at, "config"), "strategy any is only a wish of a problem")
+            return None
+        if not is_plain(table_kernel):
+            self._say("R005", (*at, "table_kernel"), f"not plain text: {shown(table_kernel)}")
+            return None
+        try:
+            instance = make_instance(
+                signature, backend, config, module=module, table_kernel=table_kernel, archs=[a.name for a in archs]
+            )
+            refusals = [(arch, refusal) for arch in archs for refusal in _refusals(instance, arch)]
+        except (ArithmeticError, KeyError) as error:
+            self._say(
+                "R006", (*at, "config"), f"its fields make no kernel: {type(error).__name__} {error}", _PRINT_AGAIN
+            )
+            return None
         self._agrees(instance, value, constraints, at)
-        for arch in archs:
-            for finding in judge(signature, config, backend, arch):
-                self._say(
-                    "R007", at, f"{instance.name} cannot be built for {arch.name}: {finding}", "see `ckgen list rules`"
-                )
+        for arch, refusal in refusals:
+            self._say(
+                "R007", at, f"{instance.name} cannot be built for {arch.name}: {refusal}", "see `ckgen list rules`"
+            )
         return instance
 
     def _agrees(self, instance: Instance, value: Mapping[str, Any], constraints: Constraints, at: Place) -> None:
@@ -173,40 +214,43 @@ class _Reader:
             )
         if instance.constraints != constraints:
             self._say("R006", (*at, "constraints"), f"not those of {instance.name}'s fields", _PRINT_AGAIN)
-        if list(instance.archs) != value["archs"]:
+        if sorted(set(instance.archs)) != value["archs"]:
             self._say("R006", (*at, "archs"), "archs must be distinct and sorted")
         if instance.name in self._names:
             self._say("R006", (*at, "name"), f"{instance.name} stands twice", "remove one")
-        self._names.setdefault(instance.name, at)
+        self._names.add(instance.name)
 
-    def _heuristic(self, value: Any, at: Place, count: int) -> HeuristicPlan | None:
+    def _heuristic(self, value: Any, at: Place, instances: Instances) -> HeuristicPlan | None:
         if not self._has_keys(value, HEURISTIC_KEYS, at):
             return None
         rule = heuristic_for(str(value["module"]), str(value["arch"]))
         if rule is None:
             self._say("R005", at, f"no decision rule for {shown(value['module'])} on {shown(value['arch'])} ships")
             return None
-        leaves = self._indices(value["leaves"], (*at, "leaves"), count)
+        leaves = self._indices(value["leaves"], (*at, "leaves"), instances, rule.arch)
         if leaves is not None and len(leaves) != len(rule.arms):
             self._say("R006", (*at, "leaves"), f"the rule has {len(rule.arms)} arms, not {len(leaves)}")
         return HeuristicPlan(rule.arch, rule, leaves or ())
 
-    def _defaults(self, value: Any, at: Place, count: int) -> dict[str, tuple[int, ...]]:
+    def _defaults(self, value: Any, at: Place, instances: Instances) -> dict[str, tuple[int, ...]]:
         if not isinstance(value, dict):
             self._say("R005", at, f"expected an object, got {shown(value)}")
             return {}
         found = {}
         for arch, indices in value.items():
             self._arch((*at, arch), arch)
-            found[arch] = self._indices(indices, (*at, arch), count) or ()
+            found[arch] = self._indices(indices, (*at, arch), instances, arch) or ()
         return found
 
-    def _indices(self, value: Any, at: Place, count: int) -> tuple[int, ...] | None:
+    def _indices(self, value: Any, at: Place, instances: Instances, arch: str) -> tuple[int, ...] | None:
         found: tuple[int, ...] | None = self._decoded(tuple[int, ...], value, at)
         for index in found or ():
-            if not 0 <= index < count:
-                self._say("R006", at, f"there is no instance {index}: the unit has {count}")
+            if not 0 <= index < len(instances):
+                self._say("R006", at, f"there is no instance {index}: the unit has {len(instances)}")
                 return None
+            instance = instances[index]
+            if instance is not None and arch not in instance.archs:
+                self._say("R006", at, f"instance {index}, {instance.name}, is not built for {arch}")
         return found
 
     def _arch(self, at: Place, name: Any) -> ArchSpec | None:

@@ -268,7 +268,8 @@ class RuntimeLibrary:
 
     def registry_json(self, names: Iterable[str]) -> str:
         """Every instance of the generated libraries of these names, as ckgen/registry_json.hpp says."""
-        return self._abi.registry_json(self._registry(names).handle)
+        registry = self._registry(names)
+        return self._abi.registry_json(registry.handle)
 
     def _registry(self, names: Iterable[str]) -> _Registry:
         registry = _Registry(self._abi, self._abi.create("registry_create"))

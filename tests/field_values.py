@@ -30,7 +30,7 @@ def others(hint: Any, value: Any) -> Iterator[Any]:
     elif is_dataclass(hint):
         yield from changed(value)
     else:
-        raise TypeError(f"no generator of values for {hint}: teach tests/families/field_values.py")
+        raise TypeError(f"no generator of values for {hint}: teach tests/field_values.py")
 
 
 def changed(value: Any) -> Iterator[Any]:
@@ -74,4 +74,4 @@ def sample(hint: Any) -> Any:
         return list(hint)[-1]
     if is_dataclass(hint) and isinstance(hint, type):
         return hint(**{name: sample(kind) for name, kind in hints_of(hint).items()})
-    raise TypeError(f"no generator of values for {hint}: teach tests/families/field_values.py")
+    raise TypeError(f"no generator of values for {hint}: teach tests/field_values.py")

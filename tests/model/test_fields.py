@@ -1,0 +1,117 @@
+"""Dataclasses as JSON by their fields: round trips, and every error with its place."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckgen.model.fields import Unreadable, decode, encode, json_schema, tag
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass(frozen=True)
+class Size:
+    m: int
+    n: int
+
+
+@dataclass(frozen=True)
+class RoundConfig:
+    radius: int
+    hue: Colour | None = None
+
+
+@dataclass(frozen=True)
+class CkSquareConfig:
+    size: Size
+    name: str
+    pair: tuple[int, bool]
+    many: tuple[Size, ...] = ()
+    hues: tuple[Colour, ...] = ()
+
+
+Shape = RoundConfig | CkSquareConfig
+
+sizes = st.builds(Size, st.integers(), st.integers())
+shapes = st.builds(RoundConfig, st.integers(), st.none() | st.sampled_from(Colour)) | st.builds(
+    CkSquareConfig,
+    sizes,
+    st.text(),
+    st.tuples(st.integers(), st.booleans()),
+    st.lists(sizes, max_size=3).map(tuple),
+    st.lists(st.sampled_from(Colour), max_size=3).map(tuple),
+)
+
+
+def read(hint: Any, value: Any) -> Any:
+    problems: list[tuple[Any, ...]] = []
+    try:
+        return decode(hint, value, (), lambda *problem: problems.append(problem))
+    except Unreadable:
+        assert problems
+        return problems
+
+
+@given(shapes)
+def test_what_was_written_reads_back(shape: Shape) -> None:
+    document = json.loads(json.dumps(encode(Shape, shape)))
+    assert read(Shape, document) == shape
+    jsonschema.validate(document, json_schema(Shape))
+
+
+def test_a_union_member_stands_under_its_tag() -> None:
+    assert (tag(RoundConfig), tag(CkSquareConfig)) == ("round", "ck_square")
+    assert encode(Shape, RoundConfig(3)) == {"round": {"radius": 3, "hue": None}}
+    assert encode(RoundConfig, RoundConfig(3)) == {"radius": 3, "hue": None}
+
+
+def test_every_error_comes_with_its_place() -> None:
+    document = {"ck_square": {"size": {"m": 1.5, "x": 2}, "name": None, "pair": [True, 1], "hues": ["rad"], "pears": 0}}
+    found = read(Shape, document)
+    at = ("ck_square",)
+    assert {(kind, path) for kind, path, _, _ in found} == {
+        ("unknown", (*at, "pears")),
+        ("unknown", (*at, "size", "x")),
+        ("missing", (*at, "size")),
+        ("wrong", (*at, "size", "m")),
+        ("wrong", (*at, "name")),
+        ("wrong", (*at, "pair", 0)),
+        ("wrong", (*at, "pair", 1)),
+        ("wrong", (*at, "hues", 0)),
+    }
+    said = {path: (message, hint) for _, path, message, hint in found}
+    assert said[(*at, "hues", 0)] == ('unknown value "rad"', "did you mean 'red'?")
+    assert said[(*at, "pair", 0)] == ("expected an integer, got true", None)
+    assert said[(*at, "pears")] == ("unknown key 'pears'", "did you mean 'pair'?")
+    assert not jsonschema.Draft202012Validator(json_schema(Shape)).is_valid(document)
+
+
+@pytest.mark.parametrize("document", [None, [], {}, {"ck_square": {}, "round": {}}, {"square": {}}, {"round": []}])
+def test_what_is_of_no_member_is_refused(document: Any) -> None:
+    assert [kind for kind, *_ in read(Shape, document)] in (["wrong"], ["missing"] * 3)
+
+
+@dataclass(frozen=True)
+class Unknown:
+    number: float
+
+
+def test_a_type_without_a_form_is_an_error_of_the_program() -> None:
+    for call in (
+        lambda: encode(Unknown, Unknown(1.0)),
+        lambda: read(Unknown, {"number": 1.0}),
+        lambda: json_schema(Unknown),
+    ):
+        with pytest.raises(TypeError, match="no JSON form"):
+            call()

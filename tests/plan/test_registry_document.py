@@ -1,0 +1,174 @@
+"""A registry document rebuilds an equal plan, and a wrong one says everything that is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from ckgen.emit.render import render
+from ckgen.model.errors import InputError
+from ckgen.model.target import Target
+from ckgen.plan.model import GenerationPlan
+from ckgen.plan.registry_document import registry_document, registry_schema, registry_text, without_tables
+from ckgen.plan.registry_read import read_registry
+from ckgen.specs.archs import load_archs
+from plan_support import GFX942, GFX942_80, LARGE, SMALL_M, plan_of, real_plan, row, write_table
+
+
+def reread(text: str, folder: Path) -> GenerationPlan:
+    file = folder / "registry.json"
+    file.write_text(text, encoding="utf-8")
+    return read_registry(file, load_archs())
+
+
+def test_the_real_tables_instances_come_back_equal(tmp_path: Path) -> None:
+    plan = real_plan()
+    again = reread(registry_text(plan), tmp_path)
+    assert again == without_tables(plan)
+    assert [(i.name, i.id) for i in again.instances] == [(i.name, i.id) for i in plan.instances]
+    assert again.instances == plan.instances and len(again.instances) > 700
+    assert registry_text(again) == registry_text(plan)
+
+
+def test_a_rebuilt_library_is_the_same_text(tmp_path: Path) -> None:
+    """Every file of it, instance units among them, is that of the plan without its tables, byte by byte."""
+    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16, SMALL_M), row(64, LARGE)])
+    plan = plan_of(table, targets=(GFX942, GFX942_80, Target("x86_64_v4", 2)))
+    again = reread(registry_text(plan), tmp_path)
+    assert render(again, "lib") == render(without_tables(plan), "lib")
+    untabled = plan_of(targets=(GFX942, Target("gfx950", 256), Target("x86_64_v3", 1)))
+    assert render(reread(registry_text(untabled), tmp_path), "lib") == render(untabled, "lib")
+
+
+def test_instances_of_a_library_with_tables_are_the_same_text(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16, SMALL_M), row(64, LARGE)])
+    plan = plan_of(table)
+    again = render(reread(registry_text(plan), tmp_path), "lib")
+    for path, text in render(plan, "lib").items():
+        if path.endswith("unit.cpp"):
+            assert instances_of(text) == instances_of(again[path]) != ""
+
+
+def instances_of(text: str) -> str:
+    return text.partition("InstanceDesc instances[] = {")[2].partition("\n};\n")[0]
+
+
+def test_the_document_is_the_text_and_keeps_its_schema() -> None:
+    plan = plan_of(targets=(GFX942,))
+    document = json.loads(registry_text(plan))
+    assert document == registry_document(plan)
+    jsonschema.validate(document, registry_schema())
+    names = [instance["name"] for unit in document["units"] for instance in unit["instances"]]
+    lines = registry_text(plan).splitlines()
+    assert sum(line.startswith('  {"name": "') for line in lines) == len(names) == len(set(names))
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The text of a document of one decision rule and its default kernels."""
+    return registry_text(plan_of(targets=(GFX942,), signatures=("gemm_int8_bf16_rcr_rowwise", "gemm_fp32_rcr")))
+
+
+def wrong(text: str, folder: Path) -> list[tuple[str, int, str]]:
+    with pytest.raises(InputError) as error:
+        reread(text, folder)
+    return [
+        (found.code, found.location.line if found.location else -1, found.message) for found in error.value.diagnostics
+    ]
+
+
+UNSHIPPED = {"asm": {"kind": "x", "name": "y", "tile": {"m": 1, "n": 1, "k": 1}}}
+Edit = Callable[[dict[str, Any]], None]
+
+
+def unit(document: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = document["units"][0]
+    return found
+
+
+def heuristic(module: str, *leaves: int) -> dict[str, Any]:
+    return {"arch": "gfx942", "module": module, "leaves": list(leaves)}
+
+
+def first(document: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = unit(document)["instances"][0]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("edit", "code", "says"),
+    [
+        (lambda d: d.update(schema="ckgen.registry/9"), "R005", 'got "ckgen.registry/9"'),
+        (lambda d: d.pop("targets"), "R004", "key 'targets' is missing"),
+        (lambda d: d.update(targets=["gfx942"]), "R005", "as in gfx942:304"),
+        (lambda d: d.update(targets=["native"]), "R005", "native"),
+        (lambda d: d.update(units=[]), "R005", "units must not be empty"),
+        (lambda d: d["units"].append(d["units"][0]), "R006", "stands twice"),
+        (lambda d: unit(d).update(op="fmha"), "R005", "unknown op"),
+        (lambda d: unit(d).update(module="a9w9"), "R005", "unknown module"),
+        (lambda d: unit(d)["signature"].update(layuot="rcr"), "R003", "unknown key 'layuot'"),
+        (lambda d: unit(d)["signature"].pop("a"), "R004", "key 'a' is missing"),
+        (lambda d: unit(d)["signature"].update(c="int4"), "R006", "means nothing: C cannot be int4"),
+        (lambda d: unit(d)["signature"].update(bias=True), "R006", "its fields spell gemm_fp32_rcr_bias, not"),
+        (lambda d: first(d).update(name="gemm_other"), "R006", ', not gemm_other'),
+        (lambda d: first(d).update(id="0" * 16), "R006", "the id of gemm_fp32_rcr"),
+        (lambda d: first(d).update(backend="cuda"), "R005", 'unknown value "cuda"'),
+        (lambda d: first(d).update(backend="ck"), "R006", "its config is of backend ck_tile, not of ck"),
+        (lambda d: first(d).update(archs=["gfx9"]), "R005", 'unknown arch: "gfx9"'),
+        (lambda d: first(d).update(archs=["gfx942", "gfx942"]), "R006", "distinct and sorted"),
+        (lambda d: first(d).update(archs=["x86_64_v3"]), "R007", "is not a backend of it"),
+        (lambda d: first(d).update(table_kernel='x"y'), "R005", "not plain text"),
+        (lambda d: first(d)["constraints"].update(min_k=7), "R006", "not those of gemm_fp32_rcr"),
+        (lambda d: first(d).update(config={"ck_tilt": {}}), "R005", "an object of one key"),
+        (lambda d: first(d)["config"]["ck_tile"]["tile"].update(m=0), "R007", "cannot be built for gfx942"),
+        (lambda d: first(d)["config"]["ck_tile"].update(strategy="any"), "R006", "only a wish"),
+        (lambda d: first(d)["config"]["ck_tile"].update(warps=[2, 2]), "R005", "expected an array of 3"),
+        (lambda d: first(d).update(backend="asm", config=UNSHIPPED), "R006", "its fields make no kernel"),
+        (lambda d: unit(d)["instances"].append(first(d)), "R006", "stands twice"),
+        (lambda d: unit(d).update(defaults={"gfx942": [99]}), "R006", "there is no instance 99"),
+        (lambda d: unit(d).update(defaults={"gfx950": [0]}), "R006", "is not built for gfx950"),
+        (lambda d: unit(d).update(defaults=[]), "R005", "expected an object"),
+        (lambda d: unit(d).update(heuristics=[heuristic("a8w8_blockscale", 0)]), "R006", "arms, not 1"),
+        (lambda d: unit(d).update(heuristics=[heuristic("a8w8_blockscale", 9)]), "R006", "there is no instance 9"),
+        (lambda d: unit(d).update(heuristics=[heuristic("x")]), "R005", 'no decision rule for "x"'),
+    ],
+)  # fmt: skip
+def test_a_wrong_document_says_what_is_wrong(small: str, tmp_path: Path, edit: Edit, code: str, says: str) -> None:
+    document = json.loads(small)
+    edit(document)
+    found = wrong(json.dumps(document, indent=1), tmp_path)
+    assert any(code == got and says in message for got, _, message in found), found
+    assert all(line > 0 for _, line, _ in found)
+
+
+def test_every_error_comes_at_once_on_its_line(small: str, tmp_path: Path) -> None:
+    lines = small.splitlines()
+    instances = [at for at, line in enumerate(lines) if line.startswith('  {"name"')]
+    lines[instances[0]] = lines[instances[0]].replace('"ck_tile", "archs"', '"ck_tyle", "archs"')
+    lines[instances[1]] = lines[instances[1]].replace('"pad_m": true', '"pad_m": 1')
+    lines[instances[2]] = lines[instances[2]].replace('"archs"', '"archs": ["gfx942"], "archs"')
+    found = wrong("\n".join(lines), tmp_path)
+    assert [(code, line) for code, line, _ in found] == [
+        ("R005", instances[0] + 1),
+        ("R005", instances[1] + 1),
+        ("R002", instances[2] + 1),
+    ]
+
+
+def test_what_is_no_json_or_no_file_is_said(tmp_path: Path) -> None:
+    assert wrong('{"schema":\n', tmp_path)[0][:2] == ("R001", 2)
+    assert wrong("[]", tmp_path) == [("R005", 1, "expected an object, got an array")]
+    with pytest.raises(InputError, match="R001"):
+        read_registry(tmp_path / "nowhere.json", load_archs())
+
+
+def test_a_document_from_before_a_field_was_there_means_its_default(small: str, tmp_path: Path) -> None:
+    document = json.loads(small)
+    del first(document)["config"]["ck_tile"]["double_smem"]
+    del unit(document)["signature"]["bias"]
+    assert reread(json.dumps(document), tmp_path) == reread(small, tmp_path)
