@@ -1,0 +1,87 @@
+"""ck_tile's stream-K rules: what workgroups that share tiles, and wait for each other, ask beyond the dense kernels."""
+
+from __future__ import annotations
+
+from ckgen.families.gemm import ck_tile_geometry as geometry
+from ckgen.families.gemm.config import CkTileConfig, TilePipeline
+from ckgen.families.gemm.signature import GemmSignature, Quant
+from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.dtype import DType
+from ckgen.model.finding import Finding
+from ckgen.model.strategy import Strategy
+from ckgen.rules.registry import exceeds, not_among, rule
+
+_TILE = Backend.CK_TILE
+_ARCHS = ("gfx942", "gfx950")
+_PIPELINES = tuple(str(pipeline) for pipeline in (TilePipeline.MEM, TilePipeline.COMPV3, TilePipeline.COMPV4))
+_SOURCE = "ckgen backends/ck_tile/stream_k.hpp"
+
+
+@rule("ck_tile.stream_k.arch", backend=_TILE, source=_SOURCE)
+def hand_over(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+    """Partial tiles are handed over by the cache control of gfx942 and gfx950."""
+    if not config.strategy.is_stream_k:
+        return None
+    return not_among(arch.name, _ARCHS, "partial tiles are handed over by the cache control of these archs")
+
+
+@rule("ck_tile.stream_k.plain", backend=_TILE, source=_SOURCE)
+def plain_product(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+    """The signature is a plain product of one batch: no scales, bias, epilogue or operands of two tensors."""
+    if not config.strategy.is_stream_k:
+        return None
+    plain = signature.quant is Quant.NONE and not (
+        signature.bias or signature.batched or signature.preshuffle_b or signature.epilogue
+    )
+    return None if plain else Finding("", "stream-K computes plain products only", signature.canonical(), "plain")
+
+
+@rule("ck_tile.stream_k.accumulator", backend=_TILE, source=_SOURCE)
+def adds_in_fp32(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+    """Partial tiles are handed over and added in fp32; int8 products, which need int32, are not."""
+    if not config.strategy.is_stream_k:
+        return None
+    return not_among(str(signature.acc), (str(DType.FP32),), "partial tiles are added in fp32")
+
+
+@rule("ck_tile.stream_k.pipeline", backend=_TILE, source=_SOURCE)
+def pipeline_takes_parts(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+    """The pipeline takes any number of K tiles with all waves: a part of a tile may be a single one."""
+    if not config.strategy.is_stream_k:
+        return None
+    return not_among(str(config.pipeline), _PIPELINES, "a part of a tile may be one K tile, of all waves")
+
+
+@rule("ck_tile.stream_k.grid", backend=_TILE, source=_SOURCE)
+def grid_is_fixed_once(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+    """The kernel is not persistent too: its grid is fixed already."""
+    if not (config.strategy.is_stream_k and config.persistent):
+        return None
+    return Finding("", "a stream-K kernel's grid is fixed already", "persistent", "not persistent")
+
+
+@rule("ck_tile.stream_k.undivided_k", backend=_TILE, source=_SOURCE)
+def waves_hold_whole_parts(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+    """Waves and wave groups do not share the K of one tile."""
+    if not config.strategy.is_stream_k:
+        return None
+    return exceeds(config.warps[2] * config.num_wave_groups, 1, "waves that share the K of one tile")
+
+
+@rule("ck_tile.stream_k.atomic_c", backend=_TILE, source="packed 16-bit atomic additions, CDNA 3 ISA")
+def c_is_added_to(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+    """Atomic: 16-bit elements of C are added in pairs."""
+    if config.strategy is not Strategy.ATOMIC or signature.c.bits != 16:
+        return None
+    vector = geometry.store_vector(signature, config)
+    return None if vector % 2 == 0 else Finding("", "16-bit elements are added to C in pairs", vector, 2)
+
+
+@rule("ck_tile.stream_k.resident", backend=_TILE, source="stream-K's forward progress: every workgroup is resident")
+def workgroups_are_resident(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+    """block_per_cu workgroups have their LDS on one compute unit, for they wait for each other."""
+    if not config.strategy.is_stream_k or config.pipeline not in geometry.DENSE:
+        return None
+    used = config.block_per_cu * geometry.lds_bytes(signature, config, arch.wave_size)
+    return exceeds(used, arch.lds_bytes, "bytes of LDS of the workgroups on one compute unit")
