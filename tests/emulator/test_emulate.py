@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hip_support import shim
+from emulate_support import room, runtime
 
-from amd_support import amd_toolchain
 from ckgen.build.cache import default_cache
 from ckgen.cli.options import tuning_or_shipped
-from ckgen.emulator.gemm.build import BuildRoom, default_room
 from ckgen.emulator.gemm.choose import choose_kernel
 from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen.emulator.gemm.job import Answer, Work
@@ -27,7 +24,6 @@ from ckgen.model.dtype import DType
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
-from cpp_build import SYSTEM_LIBRARIES, built
 
 SIGNATURES = [
     "gemm_fp16_rcr",
@@ -112,27 +108,12 @@ CRASH = "#include <cstdlib>\n__attribute__((constructor)) static void crash() { 
 """A HIP runtime that ends the process when it is loaded."""
 
 
-@cache
-def runtime(folder: Path) -> Runtime:
-    """The dispatcher of the tests' own build as a shared library, and its HIP runtime."""
-    library = folder / "libdispatcher.so"
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
-    whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
-    subprocess.run(["g++", "-shared", "-o", str(library), *whole], check=True)
-    return Runtime(library, shim())
-
-
 def request(name: str, arch: str, *problems: GemmProblem) -> Request:
     """Problems of a kernel on the arch's usual device."""
     archs = load_archs()
     target = Target(arch, archs[arch].default_cu_num)
     kernel = choose_kernel(name, target, tuning_or_shipped(()), archs, default_cache())
     return Request(kernel, target.cu_num, problems)
-
-
-def room() -> BuildRoom:
-    """Compiles as a user's build does, into the same cache."""
-    return default_room(amd_toolchain(), load_archs(), print, lambda standing: None, 2)
 
 
 @pytest.fixture(scope="module")

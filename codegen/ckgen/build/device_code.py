@@ -47,6 +47,8 @@ def family_of(instance: Instance) -> DeviceFamily:
         return _asm()
     config = instance.config
     assert isinstance(config, CkTileConfig)
+    if config.strategy.is_stream_k:
+        return _stream_k()
     if config.pipeline is TilePipeline.FLATMM:
         return _flatmm()
     return _dense() if instance.signature.quant is Quant.NONE else _quant()
@@ -95,6 +97,21 @@ def _dense() -> DeviceFamily:
 
     return DeviceFamily(
         tile.unavailable, _none, tile.reachable, tile.all_variants, tile.device_unit, tile.host_unit, tile.expected
+    )
+
+
+@cache
+def _stream_k() -> DeviceFamily:
+    from ckgen.families.gemm.device import ck_tile_stream_k as stream_k
+
+    return DeviceFamily(
+        stream_k.unavailable,
+        _none,
+        stream_k.reachable,
+        stream_k.all_variants,
+        stream_k.device_unit,
+        stream_k.host_unit,
+        stream_k.expected,
     )
 
 

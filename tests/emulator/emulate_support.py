@@ -1,0 +1,30 @@
+"""What a test needs that runs GEMMs through the dispatcher on the emulator: the tests' own build, and compiles."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from hip_support import shim
+
+from amd_support import amd_toolchain
+from ckgen.emulator.gemm.build import BuildRoom, default_room
+from ckgen.emulator.gemm.runtime import Runtime
+from ckgen.specs.archs import load_archs
+from cpp_build import SYSTEM_LIBRARIES, built
+
+
+@cache
+def runtime(folder: Path) -> Runtime:
+    """The dispatcher of the tests' own build as a shared library, and its HIP runtime."""
+    library = folder / "libdispatcher.so"
+    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
+    subprocess.run(["g++", "-shared", "-o", str(library), *whole], check=True)
+    return Runtime(library, shim())
+
+
+def room() -> BuildRoom:
+    """Compiles as a user's build does, into the same cache."""
+    return default_room(amd_toolchain(), load_archs(), print, lambda standing: None, 2)
