@@ -5,6 +5,7 @@
 #   [KERNEL_SETS <yaml>...]      further kernels, for shapes that no table answers
 #   [KERNELS    <glob>...]       only kernels whose name fits, as the tables write it
 #   [SIGNATURES <glob>...]       only signatures whose canonical name fits
+#   [PROFILE    <name|yaml>...]  only what one of these profiles keeps, such as minimal
 #   [OUT_DIR    <dir>])          default: <build dir>/ckgen/<name>
 #
 # Creates the library <name>: STATIC, or SHARED where BUILD_SHARED_LIBS is on. It links ckgen::dispatcher and brings
@@ -21,7 +22,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/CkgenFind.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/CkgenDeviceCode.cmake")
 
 function(ckgen_generate name)
-  set(lists TARGETS OPS TUNING KERNEL_SETS KERNELS SIGNATURES)
+  set(lists TARGETS OPS TUNING KERNEL_SETS KERNELS SIGNATURES PROFILE)
   cmake_parse_arguments(PARSE_ARGV 1 arg "DEVICE_CODE" "OUT_DIR" "${lists}")
   set(where "ckgen_generate(${name})")
   _ckgen_check_arguments("${where}" "${name}")
@@ -57,6 +58,12 @@ function(ckgen_generate name)
   foreach(set IN LISTS arg_KERNEL_SETS)
     cmake_path(ABSOLUTE_PATH set BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
     list(APPEND what --kernel-set "${set}")
+  endforeach()
+  foreach(profile IN LISTS arg_PROFILE)
+    if(profile MATCHES "[./]")  # a file; a shipped profile's name has neither
+      cmake_path(ABSOLUTE_PATH profile BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
+    endif()
+    list(APPEND what --profile "${profile}")
   endforeach()
   foreach(glob IN LISTS arg_KERNELS)
     list(APPEND what --kernels "${glob}")
@@ -101,7 +108,7 @@ endfunction()
 
 # Everything that is wrong with the call itself; reads the caller's arg_ variables.
 function(_ckgen_check_arguments where name)
-  set(keywords "TARGETS, OPS, TUNING, KERNEL_SETS, KERNELS, SIGNATURES, OUT_DIR, DEVICE_CODE")
+  set(keywords "TARGETS, OPS, TUNING, KERNEL_SETS, KERNELS, SIGNATURES, PROFILE, OUT_DIR, DEVICE_CODE")
   if(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$" OR name MATCHES "__")
     message(FATAL_ERROR "${where}: '${name}' is not a C++ identifier; it names a CMake target, a folder and a namespace.")
   endif()
@@ -116,7 +123,7 @@ function(_ckgen_check_arguments where name)
     message(FATAL_ERROR "${where}: keyword without a value: ${missing}.")
   endif()
   # A misspelt keyword is swallowed as a value of the one before it.
-  foreach(value IN LISTS arg_UNPARSED_ARGUMENTS arg_TARGETS arg_OPS arg_TUNING arg_KERNEL_SETS arg_KERNELS arg_SIGNATURES)
+  foreach(value IN LISTS arg_UNPARSED_ARGUMENTS arg_TARGETS arg_OPS arg_TUNING arg_KERNEL_SETS arg_KERNELS arg_SIGNATURES arg_PROFILE)
     if(value IN_LIST arg_UNPARSED_ARGUMENTS OR (value MATCHES "^[A-Z][A-Z_]+$" AND NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${value}"))
       message(FATAL_ERROR "${where}: unknown keyword '${value}'. Known: ${keywords}.")
     endif()

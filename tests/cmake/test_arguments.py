@@ -39,6 +39,8 @@ def said(folder: Path, call: str, *options: str, root: Path = cpp_build.ROOT, en
         ("ckgen_generate(k TARGETS)", "ckgen_generate(k): keyword without a value: TARGETS."),
         ('ckgen_generate(k TARGETS "")', "ckgen_generate(k): TARGETS is empty."),
         ("ckgen_generate(k TARGETS gfx942 OPS)", "keyword without a value: OPS."),
+        ("ckgen_generate(k TARGETS gfx942 PROFILE)", "keyword without a value: PROFILE."),
+        ("ckgen_generate(k TARGETS gfx942 PROFILE minimal FAST)", "unknown keyword 'FAST'."),
         ("ckgen_generate(k TARGETS gfx942 OUT_DIR)", "keyword without a value: OUT_DIR."),
         ("ckgen_generate(k TARGETS gfx942 TUNNING t.csv)", "unknown keyword 'TUNNING'. Known: TARGETS, OPS, TUNING"),
         ("ckgen_generate(k SOURCES a.cpp TARGETS gfx942)", "unknown keyword 'SOURCES'."),
@@ -101,6 +103,16 @@ def test_a_failed_generation_shows_what_ckgen_said(tmp_path: Path) -> None:
     assert "ckgen_generate(k): ckgen failed" in message
     assert "error[T005]" in message
     assert f"command: {ckgen_command} generate --targets gfx942 --name k" in message
+
+
+def test_profiles_go_to_ckgen_by_name_or_as_files_of_the_caller(tmp_path: Path) -> None:
+    ckgen_command = copy_checkout(tmp_path / "checkout") / "ckgen"
+    (tmp_path / "a8w8_tuned_gemm.csv").write_text("gfx,cu_num,M,N,K,q_dtype_w,kernelId,splitK,us,kernelName\n")
+    call = f'ckgen_generate(k TARGETS gfx942 TUNING "{tmp_path}/a8w8_tuned_gemm.csv" PROFILE minimal mine.yaml)'
+    message = said(tmp_path, call, f"-DCKGEN_EXECUTABLE={ckgen_command}")
+    mine = tmp_path / "source" / "mine.yaml"
+    assert f"unknown profile: '{mine}'" in message
+    assert f"--profile minimal --profile {mine}" in message
 
 
 def test_an_unknown_target_is_refused_by_name(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from enum import Enum, IntEnum
 from typing import Any
 
-from ckgen.families.gemm.config import GemmConfig
+from ckgen.families.gemm.config import GemmConfig, strategy_of
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
@@ -117,7 +117,7 @@ def covering(signature: GemmSignature, configs: Sequence[GemmConfig]) -> tuple[i
 
 def is_always_feasible(config: GemmConfig) -> bool:
     """Whether Constraints are all that is asked of a problem; stream-K also needs enough iterations for its grid."""
-    return word_of(getattr(config, "strategy", None)) in ("none", "data_parallel")
+    return not strategy_of(config).is_stream_k
 
 
 def covers(wide: Constraints, narrow: Constraints) -> bool:

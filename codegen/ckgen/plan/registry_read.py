@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.families.gemm.asm_config import AsmConfig
-from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig
+from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig, strategy_of
 from ckgen.families.gemm.heuristic import heuristic_for
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.modules import modules
@@ -20,6 +20,7 @@ from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.fields import Unreadable, check_keys, decode, shown
+from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
 from ckgen.plan.defaults import of_flavour
 from ckgen.plan.identify import is_plain
@@ -178,7 +179,7 @@ class _Reader:
         if own is not backend:
             self._say("R006", (*at, "backend"), f"its config is of backend {own}, not of {backend}")
             return None
-        if str(getattr(config, "strategy", "")) == "any":
+        if strategy_of(config) is Strategy.ANY:
             self._say("R006", (*at, "config"), "strategy any is only a wish of a problem")
             return None
         if not is_plain(table_kernel):
