@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ckgen.families.gemm.ck_tile_geometry import is_multi_abd
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
 from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
 from ckgen.families.gemm.enums import Quant
@@ -51,6 +52,8 @@ def family_of(instance: Instance) -> DeviceFamily:
         return _stream_k()
     if config.pipeline is TilePipeline.FLATMM:
         return _flatmm()
+    if is_multi_abd(instance.signature):
+        return _multi_abd()
     return _dense() if instance.signature.quant is Quant.NONE else _quant()
 
 
@@ -112,6 +115,16 @@ def _stream_k() -> DeviceFamily:
         stream_k.device_unit,
         stream_k.host_unit,
         stream_k.expected,
+    )
+
+
+@cache
+def _multi_abd() -> DeviceFamily:
+    from ckgen.families.gemm.device import ck_tile as tile
+    from ckgen.families.gemm.device import ck_tile_multi_abd as multi
+
+    return DeviceFamily(
+        multi.unavailable, _none, tile.reachable, tile.all_variants, multi.device_unit, multi.host_unit, tile.expected
     )
 
 

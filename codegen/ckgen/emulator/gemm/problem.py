@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ckgen.families.gemm.device.model import Use
+from ckgen.families.gemm.enums import EpilogueOp
 from ckgen.families.gemm.reference import (
     Expected,
     Operands,
@@ -19,6 +20,7 @@ from ckgen.families.gemm.reference import (
     make_operands,
     scaled_operands,
 )
+from ckgen.families.gemm.reference_epilogue import is_exact
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 from ckgen.model.tuned_row import Shape
@@ -88,9 +90,9 @@ def operands_of(signature: GemmSignature, problem: GemmProblem) -> Operands:
 
 
 def expected_of(operands: Operands, problem: GemmProblem) -> Expected:
-    """The exact result; its bound is zero where the data are small integers."""
+    """The exact result; its bound is zero where the data are small integers and stay integers."""
     expected = expect(operands, problem.k_batch)
-    if problem.data is Data.RANDOM:
+    if problem.data is Data.RANDOM or not is_exact(operands.signature.epilogue):
         return expected
     return Expected(expected.c, np.zeros_like(expected.bound))
 
@@ -117,7 +119,8 @@ def compare(expected: Expected, actual: Storage) -> Comparison:
 
 def _small_operands(signature: GemmSignature, shape: Shape, seed: int) -> Operands:
     """Integers up to 2, or to 1 where K is large, and scales of 1 and 2; so few that no sum of magnitudes leaves C's
-    exact integers. Then neither the order of summation nor the number of K splits matters.
+    exact integers, nor does what the epilogue makes of it. Then neither the order of summation nor the number of K
+    splits matters.
     """
     random = np.random.default_rng(seed)
     batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
@@ -129,23 +132,44 @@ def _small_operands(signature: GemmSignature, shape: Shape, seed: int) -> Operan
     def scales(of: Values | None) -> Values | None:
         return np.exp2(random.integers(0, 2, of.shape), dtype=np.float64) if of is not None else None
 
+    def second(like: Values | None, most: int) -> Values | None:
+        return integers(most, *like.shape) if like is not None else None
+
     bias = integers(4, n) if signature.bias else None
     of_a, of_b = scales(like.a_scale), scales(like.b_scale)
     limit = _EXACT_UP_TO.get(signature.c, 2**24)
     for most in (2, 1):
         operands = Operands(signature, integers(most, batch, m, k), integers(most, batch, k, n), of_a, of_b, bias)
+        operands = replace(
+            operands,
+            d=tuple(integers(2, *of.shape) for of in like.d),
+            alpha=2.0,
+            a1=second(like.a1, most),
+            b1=second(like.b1, most),
+        )
         if _largest_sum(operands) <= limit:
             return operands
-    whole, density = operands.a, 1.0
+    whole, density = operands, 1.0
     while (size := _largest_sum(operands)) > limit:
         density *= 0.95 * limit / size
-        operands = replace(operands, a=np.where(random.random(whole.shape) < density, whole, 0.0))
+        kept = random.random(whole.a.shape) < density
+        a1 = np.where(kept, whole.a1, 0.0) if whole.a1 is not None else None
+        operands = replace(operands, a=np.where(kept, whole.a, 0.0), a1=a1)
     return operands
 
 
 def _largest_sum(operands: Operands) -> float:
-    """The largest sum of magnitudes that any element of C is made of."""
+    """The largest sum of magnitudes that any element of C is made of, before and after each of the epilogue's ops."""
     a, b = scaled_operands(operands)
     size: npt.NDArray[np.float64] = np.abs(a) @ np.abs(b)
     bias = 0.0 if operands.bias is None else float(np.abs(operands.bias).max(initial=0))
-    return float(size.max(initial=0)) + bias
+    largest = after = float(size.max(initial=0)) + bias
+    tensors = iter(operands.d)
+    for op in operands.signature.epilogue:
+        other = float(np.abs(next(tensors)).max(initial=0)) if op.takes_d else operands.alpha
+        if op is EpilogueOp.ADD:
+            after += other
+        elif op in (EpilogueOp.MUL, EpilogueOp.SCALE):
+            after *= other
+        largest = max(largest, after)
+    return largest

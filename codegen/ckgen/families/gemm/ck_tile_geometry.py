@@ -7,7 +7,7 @@ Source: the CK tree's gemm_universal_pipeline_ag_bg_cr_policy.hpp (GetGlobalVect
 from __future__ import annotations
 
 from ckgen.families.gemm.config import CkTileConfig, Epilogue, TilePipeline
-from ckgen.families.gemm.enums import Layout
+from ckgen.families.gemm.enums import Layout, OperandOp, Quant
 from ckgen.families.gemm.signature import GemmSignature
 
 DENSE = (
@@ -20,11 +20,21 @@ DENSE = (
 )
 """The pipelines of plain GEMMs: A and B unscaled, as they lie in memory."""
 
+COMBINING = (TilePipeline.MEM, TilePipeline.COMPV3, TilePipeline.COMPV4)
+"""Those that apply a function to what they load of A and B."""
+
 _ACCESS_BYTES = (16, 8)
 _IN_FLIGHT_BYTES = 32768
 _MOST_STAGES = 8
 _LANE_RUN = 4
 """Consecutive elements of C that a lane holds (kCM1PerLane), as the host half of ck_tile sees them on every arch."""
+
+
+def is_multi_abd(signature: GemmSignature) -> bool:
+    """Whether the unscaled GEMM is more than one product of two matrices: batched, with D tensors, or of A or B two."""
+    ops = (signature.a_op, signature.b_op)
+    more = signature.batched or bool(signature.epilogue) or ops != (OperandOp.NONE, OperandOp.NONE)
+    return signature.quant is Quant.NONE and more
 
 
 def load_vectors(signature: GemmSignature, config: CkTileConfig, wave_size: int = 64) -> tuple[int, int]:
@@ -122,9 +132,10 @@ def staging_bytes(signature: GemmSignature, config: CkTileConfig) -> int:
 
 
 def epilogue_bytes(signature: GemmSignature, config: CkTileConfig, wave_size: int = 64) -> int:
-    """LDS of the C-shuffle; none without one."""
+    """LDS of the C-shuffle, which holds C, or accumulators where ops follow; none without one."""
     rows, columns = shuffled_part(signature, config, wave_size)
-    return rows * columns * signature.c.bits // 8 if config.epilogue is Epilogue.CSHUFFLE else 0
+    held = signature.acc if signature.epilogue else signature.c
+    return rows * columns * held.bits // 8 if config.epilogue is Epilogue.CSHUFFLE else 0
 
 
 def shuffled_part(signature: GemmSignature, config: CkTileConfig, wave_size: int = 64) -> tuple[int, int]:

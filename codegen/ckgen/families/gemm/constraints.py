@@ -18,6 +18,7 @@ from ckgen.families.gemm.config import (
     TilePipeline,
     strategy_of,
 )
+from ckgen.families.gemm.enums import OperandOp
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature, Layout, Quant
 
@@ -158,7 +159,8 @@ def _dense(signature: GemmSignature, config: CkTileConfig) -> Constraints:
         max_ab=_INDEXED_BITS // signature.a.bits,
         max_c=_INDEXED_BITS // signature.c.bits,
     )
-    if signature.c.bits == 16 and of_c % 2:
+    combines = (signature.a_op, signature.b_op) != (OperandOp.NONE, OperandOp.NONE)
+    if combines or (signature.c.bits == 16 and of_c % 2):
         return found
     if not k_free:
         return _with_atomic_split(found, tile.k)

@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from ckgen.families.gemm.ck_tile_geometry import DENSE, has_two_buffers, lds_bytes, least_k, stages
+from ckgen.families.gemm.ck_tile_geometry import (
+    DENSE,
+    has_two_buffers,
+    is_multi_abd,
+    lds_bytes,
+    least_k,
+    stages,
+)
 from ckgen.families.gemm.ck_tile_tree import tree_lacks, unknown_archs
 from ckgen.families.gemm.config import Epilogue, Scheduler, TilePipeline
 from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
@@ -51,8 +58,14 @@ def unavailable(instance: Instance, arch: str) -> str | None:
     config = tile_config(instance)
     if config.pipeline not in DENSE:
         return f"{config.pipeline} is no pipeline of a dense GEMM"
-    if instance.signature.batched or instance.signature.bias:
-        return "a dense ck_tile GEMM is neither batched nor adds a bias: that takes other kernels of ck_tile"
+    if instance.signature.bias or is_multi_abd(instance.signature):
+        return "a dense ck_tile GEMM has no batch, bias, epilogue or operand of two tensors: other kernels have"
+    return lacking(instance, arch)
+
+
+def lacking(instance: Instance, arch: str) -> str | None:
+    """Why the CK tree cannot make the tiles and the pipeline for the arch, whatever is done beside the product."""
+    config = tile_config(instance)
     if arch in unknown_archs():
         return f"the CK tree does not know {arch}"
     if shuffles_odd_tiles(instance):
@@ -116,21 +129,30 @@ def expected(instance: Instance, arch: str, variant: TileVariant) -> Expectation
 def device_unit(instance: Instance, variants: Sequence[TileVariant]) -> DeviceUnit:
     """The unit of these kernels, in the order given."""
     symbols = tuple(symbol_of(instance, variant) for variant in variants)
-    rows = [_row(instance, variant) for variant in variants]
-    values = {"instance": instance.name, "config": constants(instance), "variants": rows}
-    return DeviceUnit("device/ck_tile_gemm_device.hip.j2", values, symbols)
+    return DeviceUnit("device/ck_tile_gemm_device.hip.j2", device_values(instance, variants), symbols)
 
 
 def host_unit(instance: Instance, variants: Mapping[str, Sequence[TileVariant]]) -> DeviceUnit:
     """The host unit; `variants` are those of each arch's code object."""
+    values = host_values(instance, variants)
+    return DeviceUnit("device/ck_tile_gemm_host.cpp.j2", values, (prepare_symbol(instance.id),))
+
+
+def device_values(instance: Instance, variants: Sequence[TileVariant]) -> dict[str, Any]:
+    """What a device unit's template takes."""
+    rows = [_row(instance, variant) for variant in variants]
+    return {"instance": instance.name, "config": constants(instance), "variants": rows}
+
+
+def host_values(instance: Instance, variants: Mapping[str, Sequence[TileVariant]]) -> dict[str, Any]:
+    """What a host unit's template takes."""
     every = sorted({variant for of_arch in variants.values() for variant in of_arch})
     rows = [
         _row(instance, variant) | {"archs": sorted(arch for arch, held in variants.items() if variant in held)}
         for variant in every
     ]
     prepare = prepare_symbol(instance.id)
-    values = {"instance": instance.name, "prepare": prepare, "config": constants(instance), "variants": rows}
-    return DeviceUnit("device/ck_tile_gemm_host.cpp.j2", values, (prepare,))
+    return {"instance": instance.name, "prepare": prepare, "config": constants(instance), "variants": rows}
 
 
 def _row(instance: Instance, variant: TileVariant) -> dict[str, Any]:
