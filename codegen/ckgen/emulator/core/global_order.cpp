@@ -125,10 +125,8 @@ void GlobalOrder::sign(Allocation& allocation, std::uint64_t address, unsigned b
                        std::uint64_t stamp) {
   if (access == Access::scoped_load) return;
   each_dword(allocation, address, bytes, [&](std::uint64_t* word, std::uint64_t, std::uint64_t mask) {
-    if (access == Access::load) return write(word[1], stamp | mask);
-    const std::uint64_t old = read(word[0]);
-    const bool own = (old ^ stamp) >> kWaveAt == 0 && through(old) == through(stamp);
-    write(word[0], stamp | mask | (own ? bytes_of(old) : 0));
+    std::uint64_t& record = word[access == Access::load ? 1 : 0];
+    write(record, stamp | mask | bytes_before(read(record), stamp, access == Access::load));
   });
 }
 

@@ -28,6 +28,7 @@ namespace ckgen::emu {
 
 struct Inst;
 struct Launch;
+class LaneRuns;
 struct Wave;
 struct Workgroup;
 
@@ -98,6 +99,8 @@ class GlobalOrder {
   /// done.
   static bool check_alone(Allocation& allocation, const std::uint64_t* addresses, std::uint64_t lanes, unsigned size,
                           Access access, std::uint64_t stamp);
+  /// The same for runs of lanes; false too where one is not whole dwords.
+  static bool check_alone(Allocation& allocation, const LaneRuns& runs, Access access, std::uint64_t stamp);
 
   /// Before a store sc1 (`replaces`) or an atomic to the addresses of `lanes`.
   void publish(Wave& wave, const std::uint64_t* addresses, std::uint64_t lanes, bool replaces);

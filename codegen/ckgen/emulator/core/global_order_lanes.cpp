@@ -4,6 +4,7 @@
 #include "global_order.hpp"
 #include "global_order_record.hpp"
 #include "lane_access.hpp"
+#include "lane_runs.hpp"
 
 namespace ckgen::emu {
 namespace {
@@ -78,11 +79,7 @@ bool sign(std::uint64_t* words, std::uint64_t start, const std::uint64_t* addres
     const std::uint64_t mask = bytes << (address & 3);
     for (unsigned part = 0; part < Dwords; ++part) {
       std::uint64_t& word = at[2 * part + (Stores ? 0 : 1)];
-      std::uint64_t more = 0;
-      if (Stores && bytes != kAllBytes) {
-        const std::uint64_t old = read(word);
-        more = (old ^ stamp) >> kWaveAt == 0 && through(old) == through(stamp) ? bytes_of(old) : 0;
-      }
+      const std::uint64_t more = bytes == kAllBytes ? 0 : bytes_before(read(word), stamp, !Stores);
       write(word, stamp | mask | more);
     }
     return true;
@@ -99,7 +96,61 @@ bool sign_as(Access access, std::uint64_t* words, std::uint64_t start, const std
   return sign<Dwords, true>(words, start, addresses, lanes, bytes, stamp, true);
 }
 
+#ifdef __AVX512F__
+/// The records of whole dwords one after the other: whether nobody else's is among them, each even one a writer's.
+bool met_run(const std::uint64_t* words, std::uint64_t count, __mmask8 checked, std::uint64_t stamp) {
+  constexpr long long kOne = 1ll << kWaveAt, kEnd = (1ll << kEpochAt) - kOne;
+  const __m512i own = _mm512_set1_epi64(static_cast<long long>(stamp)), one = _mm512_set1_epi64(kOne);
+  const __m512i end = _mm512_set1_epi64(kEnd);
+  __mmask8 met = 0;
+  for (std::uint64_t at = 0; at < count; at += 8) {
+    const auto here = static_cast<__mmask8>(count - at >= 8 ? checked : checked & ((1u << (count - at)) - 1));
+    // as `foreign`
+    const __m512i differ = _mm512_xor_si512(_mm512_maskz_loadu_epi64(here, words + at), own);
+    met |= _mm512_mask_cmplt_epu64_mask(here, _mm512_sub_epi64(differ, one), end);
+  }
+  return met != 0;
+}
+
+void sign_run(std::uint64_t* words, std::uint64_t count, __mmask8 signs, std::uint64_t record) {
+  const __m512i all = _mm512_set1_epi64(static_cast<long long>(record));
+  for (std::uint64_t at = 0; at < count; at += 8) {
+    const auto here = static_cast<__mmask8>(count - at >= 8 ? signs : signs & ((1u << (count - at)) - 1));
+    _mm512_mask_storeu_epi64(words + at, here, all);
+  }
+}
+#else
+bool met_run(const std::uint64_t* words, std::uint64_t count, unsigned checked, std::uint64_t stamp) {
+  bool met = false;
+  for (std::uint64_t at = 0; at < count; ++at) met |= (checked >> (at & 1) & 1) != 0 && foreign(read(words[at]), stamp);
+  return met;
+}
+
+void sign_run(std::uint64_t* words, std::uint64_t count, unsigned signs, std::uint64_t record) {
+  for (std::uint64_t at = signs & 1 ? 0 : 1; at < count; at += 2) write(words[at], record);
+}
+#endif
+
 }  // namespace
+
+bool GlobalOrder::check_alone(Allocation& allocation, const LaneRuns& runs, Access access, std::uint64_t stamp) {
+  constexpr std::uint8_t kOfWriters = 0x55, kOfReaders = 0xaa;
+  const bool loads = access == Access::load || access == Access::scoped_load;
+  for (const LaneRun& run : runs) {
+    if (((run.address | run.bytes) & 3) != 0) return false;
+  }
+  std::uint64_t* words = allocation.order_words();
+  for (const LaneRun& run : runs) {
+    const std::uint8_t checked = loads ? kOfWriters : kOfWriters | kOfReaders;
+    if (met_run(words + 2 * allocation.dword(run.address), run.bytes / 2, checked, stamp)) return false;
+  }
+  if (access == Access::scoped_load) return true;
+  for (const LaneRun& run : runs) {
+    sign_run(words + 2 * allocation.dword(run.address), run.bytes / 2, loads ? kOfReaders : kOfWriters,
+             stamp | kAllBytes);
+  }
+  return true;
+}
 
 bool GlobalOrder::check_alone(Allocation& allocation, const std::uint64_t* addresses, std::uint64_t lanes,
                               unsigned size, Access access, std::uint64_t stamp) {

@@ -33,6 +33,14 @@ inline bool foreign(std::uint64_t record, std::uint64_t stamp) noexcept {
   return (record ^ stamp) - kOne < (std::uint64_t{1} << kEpochAt) - kOne;
 }
 
+/// What a wave's new record keeps of the old one. Its reads: bytes of the same operation's other lanes, since an
+/// earlier operation may be complete where this one is not. Its writes: bytes of all that left in the same way.
+inline std::uint64_t bytes_before(std::uint64_t old, std::uint64_t stamp, bool reads) noexcept {
+  const std::uint64_t differ = old ^ stamp;
+  const bool own = reads ? differ >> kNumberAt == 0 : differ >> kWaveAt == 0 && !through(differ);
+  return own ? bytes_of(old) : 0;
+}
+
 inline std::uint64_t read(const std::uint64_t& word) noexcept {
   return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(word)).load(std::memory_order_relaxed);
 }

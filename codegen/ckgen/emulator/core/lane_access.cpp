@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "lane_runs.hpp"
+
 namespace ckgen::emu {
 namespace {
 
@@ -32,10 +34,11 @@ class Inspector {
 
   /// All lanes of an access that is inside of one allocation.
   void inspect(Allocation& allocation, const LaneAccess& access, unsigned size) {
-    if (allocation.written) {
+    const LaneRuns runs = lane_runs(access.address, access.lanes, size);
+    if (allocation.written && !note_written(allocation, runs)) {
       for_each_lane(access.lanes, [&](unsigned lane) { note_written(allocation, lane, access.address[lane], size); });
     }
-    if (stamp_ == 0 ||
+    if (stamp_ == 0 || (!runs.empty() && GlobalOrder::check_alone(allocation, runs, touching_.access, stamp_)) ||
         GlobalOrder::check_alone(allocation, access.address, access.lanes, size, touching_.access, stamp_))
       return;
     for_each_lane(access.lanes, [&](unsigned lane) { order(allocation, lane, access.address[lane], size); });
@@ -51,6 +54,27 @@ class Inspector {
   }
 
  private:
+  /// False, with nothing done, where there are no runs or something that is read was not written.
+  bool note_written(Allocation& allocation, const LaneRuns& runs) {
+    if (runs.empty()) return false;
+    if (reads(touching_.access)) {
+      for (const LaneRun& run : runs) {
+        if (!all_written(allocation, run)) return false;
+      }
+    }
+    if (writes(touching_.access)) {
+      for (const LaneRun& run : runs) allocation.mark_written(run.address, run.bytes);
+    }
+    return true;
+  }
+  static bool all_written(const Allocation& allocation, const LaneRun& run) {
+    for (std::uint64_t at = 0; at < run.bytes; at += 64) {
+      const auto part = static_cast<unsigned>(std::min<std::uint64_t>(run.bytes - at, 64));
+      if (allocation.written_bytes(run.address + at, part) != part) return false;
+    }
+    return true;
+  }
+
   void note_written(Allocation& allocation, unsigned lane, std::uint64_t address, unsigned bytes) {
     if (reads(touching_.access)) check_written(allocation, lane, address, bytes);
     if (writes(touching_.access)) allocation.mark_written(address, bytes);

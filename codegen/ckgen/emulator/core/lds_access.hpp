@@ -12,6 +12,16 @@
 
 namespace ckgen::emu {
 
+/// Calls `one(lane)` for the lanes of a mask.
+template <class One>
+void each_lane(LaneMask lanes, One&& one) {
+  if (lanes == ~LaneMask{0}) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) one(lane);
+  } else {
+    for (; lanes != 0; lanes &= lanes - 1) one(static_cast<unsigned>(std::countr_zero(lanes)));
+  }
+}
+
 inline bool covers(const LdsAccess& access, std::uint32_t byte) noexcept {
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     if ((access.lanes >> lane & 1) != 0 && byte - access.at[lane] < access.bytes) return true;

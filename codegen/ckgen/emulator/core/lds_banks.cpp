@@ -10,6 +10,7 @@ namespace ckgen::emu {
 namespace {
 
 constexpr unsigned kMostBanks = 64, kMostPhases = 8;
+constexpr std::uint32_t kOdd = 0x9e3779b1;  // near 2^32 by the golden ratio
 
 /// Phase of a lane.
 using Phases = std::array<std::uint8_t, kLanes>;
@@ -39,7 +40,7 @@ const Phases& phases_of(unsigned dwords, bool reads, bool banks64) noexcept {
   return dwords == 4 && banks64 ? kWideReads950 : kWideReads;
 }
 
-/// What the phases were computed for: conflicts depend on the distances of the addresses alone.
+/// What was computed already: conflicts depend on the distances of the addresses alone.
 struct Known {
   LaneMask lanes = 0;
   std::uint32_t shape = 0;
@@ -82,11 +83,11 @@ void count_cycles(Wave& wave, const std::uint32_t* at, LaneMask lanes, unsigned 
       bytes << 4 | static_cast<std::uint32_t>(banks64) << 1 | static_cast<std::uint32_t>(reads) | (at[0] & 3) << 2;
   alignas(64) std::array<std::uint32_t, kLanes> distance;
   for (unsigned lane = 0; lane < kLanes; ++lane) distance[lane] = at[lane] - at[0];
-  constexpr std::size_t kKnown = 64;
-  static thread_local std::array<Known, kKnown> known;
-  std::uint32_t mixed = shape;
-  for (const unsigned lane : {1u, 3u, 5u, 16u, 33u, 63u}) mixed = (mixed ^ distance[lane]) * 0x9e3779b1;
-  Known& entry = known[mixed >> 26];
+  constexpr unsigned kBits = 8;
+  static thread_local std::array<Known, 1 << kBits> known;
+  std::uint32_t mixed = shape * kOdd;
+  for (unsigned lane = 0; lane < kLanes; ++lane) mixed += distance[lane] * (kOdd * (2 * lane + 1));
+  Known& entry = known[(mixed ^ mixed >> 16) * kOdd >> (32 - kBits)];
   if (entry.shape != shape || entry.lanes != lanes || entry.distance != distance) {
     entry = {lanes, shape, bank_cycles(at, lanes, bytes, reads, banks64 ? 64 : 32), distance};
   }

@@ -8,19 +8,6 @@
 #include "lds_state.hpp"
 
 namespace ckgen::emu {
-namespace {
-
-/// Calls `one(lane)` for the lanes of a mask.
-template <class One>
-void each_lane(LaneMask lanes, One&& one) {
-  if (lanes == ~LaneMask{0}) {
-    for (unsigned lane = 0; lane < kLanes; ++lane) one(lane);
-  } else {
-    for (; lanes != 0; lanes &= lanes - 1) one(static_cast<unsigned>(std::countr_zero(lanes)));
-  }
-}
-
-}  // namespace
 
 LdsChecks& lds_checks(const Wave& wave) {
   Lds& lds = wave.group->lds;
@@ -141,52 +128,9 @@ void LdsChecks::stamp(std::uint64_t& state, Touch touch, unsigned wave) const no
   state = (state & ~std::uint64_t{0xffff'ff00 | kLdsAtomic}) | kLdsWritten | atomic | writer << 8 | epoch << 16;
 }
 
-/// Whether nothing is wrong, for access kinds and states that need no closer look. States that do keep what they hold.
-bool LdsChecks::check_quickly(unsigned wave, const LdsAccess& access) {
-  const bool all = access.lanes == ~LaneMask{0};
-  std::uint32_t unaligned = 0, uneven = all ? 0 : 1;
-  if (all) {
-    for (unsigned lane = 0; lane < kLanes; ++lane) {
-      unaligned |= access.at[lane];
-      uneven |= access.at[lane] ^ (access.at[0] + lane * access.bytes);
-    }
-  } else {
-    each_lane(access.lanes, [&](unsigned lane) { unaligned |= access.at[lane]; });
-  }
-  if (access.touch == Touch::atomic || unaligned % std::min<unsigned>(access.bytes, 4) != 0) return false;
-  const LdsPass pass(epoch_, wave, access.touch == Touch::read);
-  const unsigned dwords = access.bytes / 4;
-  if (dwords == 0) each_lane(access.lanes, [&](unsigned lane) { split(access.at[lane] / 4); });
-  if (uneven == 0) {  // one after the other
-    std::uint64_t* state = dwords == 0 ? &bytes_[access.at[0]] : &dwords_[access.at[0] / 4];
-    const unsigned states = kLanes * (dwords == 0 ? access.bytes : dwords);
-    return pass.clean<8>(states / 8, [&](unsigned i) { return state + 8 * i; });
-  }
-  const auto lanes = [&]<unsigned Count>(auto&& state) {
-    typename LdsPass::States<Count> bad{};
-    each_lane(access.lanes, [&](unsigned lane) { bad |= pass.one<Count>(state(lane)); });
-    return !LdsPass::any<Count>(bad);
-  };
-  const auto dword = [&](unsigned lane) { return &dwords_[access.at[lane] / 4]; };
-  switch (access.bytes) {
-    case 1: return lanes.template operator()<1>([&](unsigned lane) { return &bytes_[access.at[lane]]; });
-    case 2: return lanes.template operator()<2>([&](unsigned lane) { return &bytes_[access.at[lane]]; });
-    case 4: return lanes.template operator()<1>(dword);
-    case 8: return lanes.template operator()<2>(dword);
-    case 12: {
-      bool clean = true;
-      for (unsigned part = 0; part < 3; ++part)
-        clean &= lanes.template operator()<1>([&](unsigned lane) { return dword(lane) + part; });
-      return clean;
-    }
-    case 16: return lanes.template operator()<4>(dword);
-    default: return false;
-  }
-}
-
 /// Gives whole dwords whose bytes are alike one state again; whether there was one.
 bool LdsChecks::merge_touched(const LdsAccess& access) noexcept {
-  if (bytes_.empty() || access.bytes < 4) return false;
+  if (bytes_.empty()) return false;
   bool merged = false;
   each_lane(access.lanes, [&](unsigned lane) {
     for (std::uint32_t dword = access.at[lane] / 4; dword < (access.at[lane] + access.bytes) / 4; ++dword) {
@@ -200,8 +144,11 @@ bool LdsChecks::merge_touched(const LdsAccess& access) noexcept {
 
 void LdsChecks::check(Wave& wave, const LdsAccess& access) {
   const unsigned index = wave.index % kGroupWaves;
-  if (check_quickly(index, access)) return;
-  if (merge_touched(access) && check_quickly(index, access)) return;
+  if (by_dwords(access)) {
+    if (check_dwords(index, access)) return;
+    if (merge_touched(access) && check_dwords(index, access)) return;
+  }
+  if (access.bytes < 4 && check_small(index, access)) return;
   unsigned reported = 0;
   each_lane(access.lanes, [&](unsigned lane) {
     check_slowly(wave, *access.inst, access.touch, lane, access.at[lane], access.bytes, reported);

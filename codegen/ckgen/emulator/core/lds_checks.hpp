@@ -84,7 +84,8 @@ class LdsChecks {
     log->wave = &wave;
     return *log;
   }
-  bool check_quickly(unsigned wave, const LdsAccess& access);
+  bool check_dwords(unsigned wave, const LdsAccess& access);
+  bool check_small(unsigned wave, const LdsAccess& access);
   bool merge_touched(const LdsAccess& access) noexcept;
   void check_slowly(Wave& wave, const Inst& inst, Touch touch, unsigned lane, std::uint32_t at, unsigned bytes,
                     unsigned& reported);
@@ -107,6 +108,10 @@ class LdsChecks {
   std::array<std::unique_ptr<LdsLog>, kGroupWaves> logs_;
   std::uint32_t epoch_ = 1;  // never 0, which an untouched state holds
 };
+
+/// Whether an access can be checked by the states of dwords: lanes of at least one, or smaller ones that fill aligned
+/// quadruples of them.
+bool by_dwords(const LdsAccess& access) noexcept;
 
 /// The checks of a wave's workgroup.
 LdsChecks& lds_checks(const Wave& wave);
