@@ -1,5 +1,7 @@
 #include "check_args.hpp"
 
+#include <ckgen/scales.hpp>
+
 #include <cstdint>
 
 namespace ckgen::inline v1::detail {
@@ -106,9 +108,9 @@ Status check_args(const Problem& problem, const GemmArgs& args) noexcept {
   const Signature& s = problem.signature();
   if (const Status status = check_second(s, operands, args); !status.ok()) return status;
   if (const Status status = check_d(problem, args); !status.ok()) return status;
-  if (s.quant != Quant::none && args.a_scale == nullptr)
+  if (scales_a(s.quant, s.scale_block) && args.a_scale == nullptr)
     return Status::error(StatusCode::invalid_argument, "a_scale is null");
-  if (s.quant != Quant::none && args.b_scale == nullptr)
+  if (scales_b(s.quant, s.scale_block) && args.b_scale == nullptr)
     return Status::error(StatusCode::invalid_argument, "b_scale is null");
   if (s.bias && args.bias == nullptr) return Status::error(StatusCode::invalid_argument, "bias is null");
   return Status::success();

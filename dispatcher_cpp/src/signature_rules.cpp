@@ -62,9 +62,10 @@ constexpr std::uint32_t accumulators_of(const Signature& s) noexcept {
 }
 
 constexpr bool mixes(const Signature& s) noexcept {
+  if (s.quant == Quant::mx) return s.a == DType::fp8_ocp && s.b == DType::fp4;
   const std::uint32_t both = bit(s.a) | bit(s.b);
   const auto within = [both](std::uint32_t set) { return (both & ~set) == 0; };
-  return s.quant != Quant::mx && (within(kPlain8) || within(kFnuz8) || within(kOcp8));
+  return within(kPlain8) || within(kFnuz8) || within(kOcp8);
 }
 
 Status meaningless(const char* format, DType dtype) noexcept {
@@ -126,7 +127,7 @@ Status signature_status(const Signature& s) noexcept {
   } else if (!in(s.b, operands_of(s.quant))) {
     return meaningless("B cannot be %s under this quantisation", s.b);
   } else if (s.a != s.b && !mixes(s)) {
-    return meaningless("B cannot be %s: only 8-bit floats of one flavour mix with A's type, and not under mx", s.b);
+    return meaningless("B cannot be %s: only 8-bit floats of one flavour mix, and under mx fp8_ocp with fp4", s.b);
   }
   if (s.preshuffle_b && !in(s.b, kPreshuffled)) return meaningless("no preshuffled form of %s is defined", s.b);
   if (!in(s.c, outs_of(s))) return meaningless("C cannot be %s", s.c);

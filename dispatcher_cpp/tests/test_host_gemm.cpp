@@ -25,7 +25,7 @@ struct Shape {
 
 float read(DType t, const unsigned char* base, std::int64_t i) {
   if (t == DType::int8) return static_cast<float>(static_cast<signed char>(base[i]));
-  if (t == DType::fp4) return decode(t, fp4_code(base[i / 2], static_cast<int>(i % 2)));
+  if (t == DType::fp4) return decode(t, nibble(base[i / 2], static_cast<int>(i % 2)));
   if (t == DType::fp32 || t == DType::int32) {
     float f = 0;
     std::int32_t n = 0;
@@ -44,8 +44,8 @@ void write(DType t, unsigned char* base, std::int64_t i, float v) {
   if (t == DType::int8) {
     base[i] = static_cast<unsigned char>(static_cast<signed char>(v));
   } else if (t == DType::fp4) {
-    const std::uint32_t other = fp4_code(base[i / 2], static_cast<int>(1 - i % 2)), mine = encode(t, v);
-    base[i / 2] = i % 2 == 0 ? pack_fp4(mine, other) : pack_fp4(other, mine);
+    const std::uint32_t other = nibble(base[i / 2], static_cast<int>(1 - i % 2)), mine = encode(t, v);
+    base[i / 2] = i % 2 == 0 ? pack_nibbles(mine, other) : pack_nibbles(other, mine);
   } else if (t == DType::fp32) {
     std::memcpy(base + i * 4, &v, 4);
   } else if (bits(t) == 16) {

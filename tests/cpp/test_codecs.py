@@ -17,7 +17,8 @@ SHIM = r"""
 using namespace ckgen;
 static_assert(decode(DType::fp8_ocp, 0x7e) == 448.0f && decode(DType::fp8_fnuz, 0x7f) == 240.0f);
 static_assert(max_finite(DType::fp4) == 6.0f && encode(DType::bf16, 1.0f) == 0x3f80u);
-static_assert(pack_fp4(3, 12) == 0xc3 && fp4_code(0xc3, 0) == 3 && fp4_code(0xc3, 1) == 12);
+static_assert(pack_nibbles(3, 12) == 0xc3 && nibble(0xc3, 0) == 3 && nibble(0xc3, 1) == 12);
+static_assert(decode_int4(7) == 7 && decode_int4(8) == -8 && decode_int4(15) == -1 && decode_int4(0) == 0);
 static constexpr DecodeTable kTable = make_decode_table(DType::bf8_ocp);
 static_assert(kTable.value[0x3c] == 1.0f);
 extern "C" int dtype_of(const char* text) { DType t{}; return parse(text, t) ? static_cast<int>(t) : -1; }

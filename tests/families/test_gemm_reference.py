@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 
 from ckgen.families.gemm import reference
+from ckgen.families.gemm.enums import OperandOp
 from ckgen.families.gemm.kernel_set import shipped_set
 from ckgen.families.gemm.reference import decode, encode, expect, make_operands, preshuffle, store_a, store_b
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
 from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.tuned_row import Shape
 
-SIGNATURES = sorted({c.signature.resolved(Fp8Flavour.OCP) for c in shipped_set("default")}, key=str)
+SIGNATURES = sorted({
+    c.signature.resolved(Fp8Flavour.OCP) for c in shipped_set("default")
+    if (c.signature.epilogue, c.signature.a_op, c.signature.b_op) == ((), OperandOp.NONE, OperandOp.NONE)
+}, key=str)  # fmt: skip
 
 
 def by_hand(operands: reference.Operands, batch: int, row: int, column: int) -> float:
@@ -22,13 +26,15 @@ def by_hand(operands: reference.Operands, batch: int, row: int, column: int) -> 
     terms = []
     for k in range(operands.a.shape[-1]):
         scale = 1.0
-        if operands.a_scale is not None and operands.b_scale is not None:
-            of = min(batch, len(operands.a_scale) - 1)
-            where = {
-                "per_tensor": ((0,), (0,)), "rowwise": ((row,), (column,)),
-                "blockscale": ((row, k // 128), (column // 128, k // 128)), "mx": ((row, k // 32), (column, k // 32)),
-            }[s.quant.value]  # fmt: skip
-            scale = float(operands.a_scale[(of, *where[0])]) * float(operands.b_scale[(of, *where[1])])
+        block = s.scale_block
+        where = {
+            "none": ((), ()), "per_tensor": ((0,), (0,)), "rowwise": ((row,), (column,)),
+            "blockscale": ((row, k // block.k), (column // block.n, k // block.k)),
+            "mx": ((row, k // 32), (column, k // 32)),
+        }[s.quant.value]  # fmt: skip
+        for scales, index in zip((operands.a_scale, operands.b_scale), where, strict=True):
+            if scales is not None:
+                scale *= float(scales[(min(batch, len(scales) - 1), *index)])
         terms.append(float(operands.a[batch, row, k]) * float(operands.b[batch, k, column]) * scale)
     if operands.bias is not None:
         terms.append(float(operands.bias[column]))
@@ -36,7 +42,12 @@ def by_hand(operands: reference.Operands, batch: int, row: int, column: int) -> 
 
 
 @pytest.mark.parametrize("signature", [*SIGNATURES, *(
-    parse_signature(text, None) for text in ("gemm_bf16_rcr_per_tensor_batched_bias", "gemm_fp64_rcr", "a8w8:int8:bias")
+    parse_signature(text, None) for text in (
+        "gemm_bf16_rcr_per_tensor_batched_bias", "gemm_fp64_rcr", "a8w8:int8:bias", "gemm_fp8_ocp_fp4_bf16_rcr_mx",
+        "gemm_bf8_fnuz_bf16_rcr_blockscale_batched_scales_both_8x16", "gemm_fp16_int4_fp32_rcr",
+        "gemm_fp8_ocp_bf16_rcr_blockscale_scales_a_128x64", "gemm_fp8_ocp_bf16_rcr_blockscale_scales_b_16x32",
+        "gemm_bf16_int4_bf16_rcr_blockscale_batched_scales_b_1x128",
+    )
 )], ids=str)  # fmt: skip
 def test_the_reference_is_the_definition(signature: GemmSignature) -> None:
     shape = Shape(2 if signature.batched else 0, 3, 144, 256)
@@ -132,3 +143,21 @@ def test_bf16_and_fp8_use_the_flavours_own_encodings() -> None:
     assert encode(np.array([240.0]), DType.FP8_FNUZ).view(np.uint8)[0] == 0x7F
     assert encode(np.array([448.0]), DType.FP8_OCP).view(np.uint8)[0] == 0x7E
     assert encode(np.array([1.0]), DType.BF16).dtype == ml_dtypes.bfloat16
+
+
+@pytest.mark.parametrize(("sides", "a_sizes", "b_sizes"), [
+    ("both", (1, 3, 4), (1, 5, 4)), ("a", (1, 3, 4), None), ("b", None, (1, 5, 4)),
+])  # fmt: skip
+def test_a_side_without_block_scales_has_none(
+    sides: str, a_sizes: tuple[int, ...] | None, b_sizes: tuple[int, ...] | None
+) -> None:
+    n = 128 if sides == "a" else 32
+    text = f"gemm_fp8_ocp_bf16_rcr_blockscale_scales_{sides}_{n}x64"
+    operands = make_operands(parse_signature(text, None), Shape(0, 3, 144, 256), seed=0)
+    found = [scale.shape if scale is not None else None for scale in (operands.a_scale, operands.b_scale)]
+    assert found == [a_sizes, b_sizes]
+
+
+def test_int4_packs_twos_complement_low_nibble_first() -> None:
+    operands = make_operands(parse_signature("gemm_fp16_int4_fp32_rcr", None), Shape(0, 1, 1, 4), seed=0)
+    assert store_b(operands, np.array([[[-8.0], [7.0], [-1.0], [1.0]]])).tolist() == [[[0x78, 0x1F]]]

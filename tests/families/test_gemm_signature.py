@@ -118,6 +118,8 @@ def test_aliases_mean_what_they_say(text: str, flavour: Fp8Flavour | None, canon
         ("gemm_fp16_rcr_acc_fp32", "not a canonical"),
         ("gemm_fp4_bf16_rcr", "fp4 needs quantisation mx"),
         ("gemm_fp8_fnuz_bf8_ocp_bf16_rcr", "one flavour"),
+        ("gemm_bf8_ocp_fp4_bf16_rcr_mx", "only fp8_ocp with fp4 under mx mix"),
+        ("gemm_fp4_fp8_ocp_bf16_rcr_mx", "only fp8_ocp with fp4 under mx mix"),
         ("gemm_fp8_fnuz_bf16_rcr_mx", "takes bf8_ocp, fp4, fp8_ocp"),
         ("gemm_fp16_rcr_epi_relu_relu_relu_relu", "at most 3 steps"),
         ("gemm_fp16_rcr_epi_add_mul_add", "at most 2 D tensors"),

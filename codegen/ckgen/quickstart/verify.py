@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ckgen.families.gemm.reference import SCALE_N, Operands, decode, encode, expect, make_operands, store_a, store_b
+from ckgen.families.gemm.enums import SCALE_BLOCK_N
+from ckgen.families.gemm.reference import Operands, decode, encode, expect, make_operands, store_a, store_b
 from ckgen.families.gemm.signature import GemmSignature, Quant
 from ckgen.model.tuned_row import Shape
 from ckgen.runtime import Choice, Device, Dispatcher, GemmArgsStruct, RuntimeLibrary
@@ -17,6 +18,7 @@ from ckgen.runtime.packed import packed_args
 
 CHECKED_ROWS = 16
 CHECKED_BLOCKS = 3
+BLOCK_COLUMNS = max(SCALE_BLOCK_N)
 SEED = 1
 
 
@@ -40,7 +42,7 @@ def run_checked(
 ) -> Outcome:
     """Selects, runs and compares; a sample spread over all of C is checked.
 
-    The sample: up to CHECKED_ROWS rows by CHECKED_BLOCKS blocks of SCALE_N columns, first and last among them.
+    The sample: up to CHECKED_ROWS rows by CHECKED_BLOCKS blocks of BLOCK_COLUMNS columns, first and last among them.
     """
     problem = library.problem(
         signature.canonical(), shape.m, shape.n, shape.k, batch=shape.batch if signature.batched else 1
@@ -56,9 +58,9 @@ def run_checked(
     start = time.perf_counter()
     dispatcher.run(plan, buffers.args)
     milliseconds = 1000 * (time.perf_counter() - start)
-    rows, blocks = _spread(shape.m, CHECKED_ROWS), _spread(-(-shape.n // SCALE_N), CHECKED_BLOCKS)
-    columns = np.concatenate([np.arange(b * SCALE_N, min((b + 1) * SCALE_N, shape.n)) for b in blocks])
-    expected = expect(_sample(operands, rows, blocks, columns), max(choice.k_batch, 1))
+    rows, blocks = _spread(shape.m, CHECKED_ROWS), _spread(-(-shape.n // BLOCK_COLUMNS), CHECKED_BLOCKS)
+    columns = np.concatenate([np.arange(b * BLOCK_COLUMNS, min((b + 1) * BLOCK_COLUMNS, shape.n)) for b in blocks])
+    expected = expect(_sample(operands, rows, columns), max(choice.k_batch, 1))
     actual = buffers.c[:, rows][:, :, columns]
     error = float(np.abs(decode(actual) - expected.c).max())
     return Outcome(choice, milliseconds, error, expected.excess(actual))
@@ -102,14 +104,13 @@ def _spread(count: int, most: int) -> npt.NDArray[np.int_]:
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
 
 
-def _sample(
-    operands: Operands, rows: npt.NDArray[np.int_], blocks: npt.NDArray[np.int_], columns: npt.NDArray[np.int_]
-) -> Operands:
-    """The same problem with only these rows of A and columns of B; `blocks` are the columns' scale blocks."""
+def _sample(operands: Operands, rows: npt.NDArray[np.int_], columns: npt.NDArray[np.int_]) -> Operands:
+    """The same problem with only these rows of A and columns of B, whole scale blocks of them."""
     a_scale, b_scale, quant = operands.a_scale, operands.b_scale, operands.signature.quant
-    if a_scale is not None and b_scale is not None and quant is not Quant.PER_TENSOR:
-        a_scale = a_scale[:, rows]
-        b_scale = b_scale[:, blocks if quant is Quant.BLOCKSCALE else columns]
+    if quant is not Quant.PER_TENSOR:
+        of_n = operands.signature.scale_block.n if quant is Quant.BLOCKSCALE else 1
+        a_scale = a_scale[:, rows] if a_scale is not None else None
+        b_scale = b_scale[:, np.unique(columns // of_n)] if b_scale is not None else None
     bias = operands.bias[columns] if operands.bias is not None else None
     return replace(
         operands, a=operands.a[:, rows], b=operands.b[:, :, columns], a_scale=a_scale, b_scale=b_scale, bias=bias

@@ -5,6 +5,7 @@
 #include "backends/host/threads.hpp"
 #include "ckgen/codecs.hpp"
 #include "ckgen/preshuffle.hpp"
+#include "ckgen/scales.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -32,9 +33,11 @@ class Problem {
     bias_ = traits.bias ? static_cast<const float*>(args.bias) : nullptr;
     a_scale_row_major_ = args.a_scale_row_major;
     mx_scale_shuffled_ = args.mx_scale_shuffled;
-    a_scale_ = scales(args.a_scale, args.batch_stride_a == 0 ? 0 : batch, g.size.m, traits.quant);
-    b_scale_ = scales(args.b_scale, args.batch_stride_b == 0 ? 0 : batch,
-                      traits.quant == Quant::blockscale ? ceil_div(g.size.n, 128) : g.size.n, traits.quant);
+    a_scale_ = scales(scales_a(traits.quant, traits.scale_block) ? args.a_scale : nullptr,
+                      args.batch_stride_a == 0 ? 0 : batch, g.size.m, traits.quant);
+    b_scale_ = scales(
+        scales_b(traits.quant, traits.scale_block) ? args.b_scale : nullptr, args.batch_stride_b == 0 ? 0 : batch,
+        traits.quant == Quant::blockscale ? ceil_div(g.size.n, traits.scale_block.n) : g.size.n, traits.quant);
   }
 
   void run() noexcept {
@@ -81,7 +84,7 @@ class Problem {
   }
 
   // out[group * stride + r] for r < width: the scale of row (or column) p0 + r, whatever shape the caller keeps them
-  // in.
+  // in; 1 where this side has none.
   void gather_a_scales(std::int64_t p0, std::int64_t stride, float* out) const noexcept {
     for (std::int64_t r = 0; r < mr_; ++r) {
       const std::int64_t p = p0 + r;
@@ -90,6 +93,8 @@ class Problem {
         if (p < g_.size.m) {
           if (traits_.quant == Quant::mx)
             v = mx_scale(a_scale_, p, q);
+          else if (a_scale_ == nullptr)
+            v = 1.0f;
           else
             v = static_cast<const float*>(a_scale_)[a_scale_row_major_ ? p * g_.groups + q : q * g_.size.m + p];
         }
@@ -106,8 +111,10 @@ class Problem {
         if (p < g_.size.n) {
           if (traits_.quant == Quant::mx)
             v = mx_scale(b_scale_, p, q);
+          else if (b_scale_ == nullptr)
+            v = 1.0f;
           else
-            v = static_cast<const float*>(b_scale_)[(p / 128) * g_.groups + q];
+            v = static_cast<const float*>(b_scale_)[(p / traits_.scale_block.n) * g_.groups + q];
         }
         out[q * stride + r] = v;
       }

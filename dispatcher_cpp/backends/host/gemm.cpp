@@ -6,6 +6,7 @@
 #include "backends/host/isa_table.hpp"
 #include "backends/host/stream_k.hpp"
 #include "ckgen/preshuffle.hpp"
+#include "ckgen/scales.hpp"
 
 #include <algorithm>
 
@@ -54,7 +55,7 @@ Status check_traits(const GemmTraits& t) noexcept {
     if (t.c != DType::int32 && !is_float_result(t.c))
       return Status::error(StatusCode::unsupported, "result dtype %s is not one of int32, fp32, fp16, bf16", text(t.c));
   } else {
-    if (!is_float_operand(t.a) || !is_float_operand(t.b))
+    if (!is_float_operand(t.a) || !(is_float_operand(t.b) || t.b == DType::int4))
       return Status::error(StatusCode::unsupported, "no host kernel for a=%s b=%s", text(t.a), text(t.b));
     if (t.acc != DType::fp32)
       return Status::error(StatusCode::unsupported, "float operands accumulate in fp32, not %s", text(t.acc));
@@ -62,7 +63,10 @@ Status check_traits(const GemmTraits& t) noexcept {
       return Status::error(StatusCode::unsupported, "result dtype %s is not one of fp32, fp16, bf16", text(t.c));
   }
   if (const Status s = check_fused_traits(t); !s.ok()) return s;
-  if (!t.scale_block.is_usual()) return Status::error(StatusCode::unsupported, "no host kernel for this scale block");
+  if (t.b == DType::int4 && (t.preshuffle_b || b_is_row_major(t.layout)))
+    return Status::error(StatusCode::unsupported, "an int4 B is packed along K and not preshuffled");
+  if (t.scale_block.k == 0 || t.scale_block.n == 0 || t.scale_block.sides > ScaleSides::b)
+    return Status::error(StatusCode::invalid_argument, "the scale block is out of range");
   if (t.quant > Quant::mx || t.layout > Layout::crr)
     return Status::error(StatusCode::invalid_argument, "quant or layout out of range");
   if (t.preshuffle_b && b_is_row_major(t.layout))
@@ -114,8 +118,8 @@ Status check_args(const GemmTraits& t, const GemmArgs& p, const void* workspace)
   if (p.c == nullptr) return missing("c");
   if (p.k > 0 && p.a == nullptr) return missing("a");
   if (p.k > 0 && p.b == nullptr) return missing("b");
-  if (t.quant != Quant::none && p.a_scale == nullptr) return missing("a_scale");
-  if (t.quant != Quant::none && p.b_scale == nullptr) return missing("b_scale");
+  if (scales_a(t.quant, t.scale_block) && p.a_scale == nullptr) return missing("a_scale");
+  if (scales_b(t.quant, t.scale_block) && p.b_scale == nullptr) return missing("b_scale");
   if (t.bias && p.bias == nullptr) return missing("bias");
   if (!t.bias && p.bias != nullptr)
     return Status::error(StatusCode::invalid_argument, "bias is given, but this instance adds none");

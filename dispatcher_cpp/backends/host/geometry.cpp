@@ -72,7 +72,7 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.kc = ceil_div(std::max<std::int64_t>(1, blocking.kc), e) * e;
   g.split_words = ceil_div(g.split, e);
   g.words = std::max<std::int64_t>(1, g.split_words * g.splits);
-  g.group = traits.quant == Quant::blockscale ? 128 : traits.quant == Quant::mx ? 32 : 0;
+  g.group = traits.quant == Quant::blockscale ? traits.scale_block.k : traits.quant == Quant::mx ? 32 : 0;
   g.groups = g.group == 0 ? 0 : ceil_div(sizes.k, g.group);
 
   g.m_panels = ceil_div(sizes.m, mr);

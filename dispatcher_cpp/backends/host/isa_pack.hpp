@@ -55,7 +55,8 @@ class Fp8Lookup {
 };
 #endif
 
-// `n` consecutive elements from linear element index `at` as fp32. T = fp8_ocp stands for every 8-bit float.
+// `n` consecutive elements from linear element index `at` as fp32. T = fp8_ocp stands for every 8-bit float, T = fp4
+// for every type of two elements per byte.
 template <DType T>
 inline void decode_run(const PackSource& s, std::int64_t at, std::int64_t n, float* __restrict out) {
   std::int64_t i = 0;
@@ -347,6 +348,7 @@ void pack(const PackSource& s, std::int64_t p0, std::int64_t count, int width, s
     case DType::fp32: return pack_as<DType::fp32, PackKind::f32>(s, p0, count, width, k0, length, panel);
     case DType::fp16: return pack_as<DType::fp16, PackKind::f32>(s, p0, count, width, k0, length, panel);
     case DType::bf16: return pack_as<DType::bf16, PackKind::f32>(s, p0, count, width, k0, length, panel);
+    case DType::int4:
     case DType::fp4: return pack_as<DType::fp4, PackKind::f32>(s, p0, count, width, k0, length, panel);
     default: return pack_as<DType::fp8_ocp, PackKind::f32>(s, p0, count, width, k0, length, panel);
   }

@@ -46,7 +46,7 @@ struct PackSource {
   std::int64_t ld;
   const float* table;            // 8-bit floats: value of every code
   const std::uint16_t* table16;  // the same as bf16, which holds each of them exactly
-  const float (*pairs)[2];       // fp4: the two values of every byte
+  const float (*pairs)[2];       // fp4, int4: the two values of every byte
   // With an op, f32 panels hold the element op that of `second`, which lies like `base`, rounded to `type`.
   OperandOp op;
   const unsigned char* second;

@@ -10,14 +10,16 @@ namespace {
 struct PairTable {
   float value[256][2];
 };
-constexpr PairTable make_pairs() noexcept {
+template <class Decode>
+constexpr PairTable make_pairs(Decode value_of) noexcept {
   PairTable t{};
   for (std::uint32_t i = 0; i < 256; ++i)
-    for (int e = 0; e < 2; ++e) t.value[i][e] = decode(DType::fp4, fp4_code(static_cast<std::uint8_t>(i), e));
+    for (int e = 0; e < 2; ++e) t.value[i][e] = value_of(nibble(static_cast<std::uint8_t>(i), e));
   return t;
 }
 
-constexpr PairTable kFp4Pairs = make_pairs();
+constexpr PairTable kFp4Pairs = make_pairs([](std::uint32_t code) { return decode(DType::fp4, code); });
+constexpr PairTable kInt4Pairs = make_pairs([](std::uint32_t code) { return static_cast<float>(decode_int4(code)); });
 
 struct Fp8Tables {
   DecodeTable fp32;
@@ -56,7 +58,7 @@ PackSource make_pack_source(PackKind kind, DType type, const void* base, std::in
     s.table = tables->fp32.value;
     s.table16 = tables->bf16;
   }
-  s.pairs = kFp4Pairs.value;
+  s.pairs = type == DType::int4 ? kInt4Pairs.value : kFp4Pairs.value;
   return s;
 }
 

@@ -170,12 +170,17 @@ constexpr float max_finite(DType t) noexcept {
                           : decode(t, encode(t, codec_detail::from_bits(0x7f7fffffu), Overflow::saturating));
 }
 
-// Two fp4 codes share a byte: element 0 in the low nibble.
-constexpr std::uint32_t fp4_code(std::uint8_t byte, int element) noexcept {
+// Two fp4 or int4 codes share a byte: element 0 in the low nibble.
+constexpr std::uint32_t nibble(std::uint8_t byte, int element) noexcept {
   return (static_cast<std::uint32_t>(byte) >> (element * 4)) & 0xfu;
 }
-constexpr std::uint8_t pack_fp4(std::uint32_t low, std::uint32_t high) noexcept {
+constexpr std::uint8_t pack_nibbles(std::uint32_t low, std::uint32_t high) noexcept {
   return static_cast<std::uint8_t>((low & 0xfu) | ((high & 0xfu) << 4));
+}
+
+// int4 is two's complement: -8 to 7.
+constexpr int decode_int4(std::uint32_t code) noexcept {
+  return static_cast<int>((code & 0xfu) ^ 8u) - 8;
 }
 
 // All values of a format of at most eight bits, indexable by the code.

@@ -18,7 +18,7 @@ from ckgen.model.tuned_row import Shape
 Values = npt.NDArray[np.float64]
 Storage = npt.NDArray[np.generic]
 
-SCALE_K, SCALE_N, MX_K = 128, 128, 32
+MX_K = 32
 _ROWS, _CHUNK_BYTES = 16, 16
 _NUMPY: dict[DType, npt.DTypeLike] = {
     DType.FP64: np.float64,
@@ -26,6 +26,7 @@ _NUMPY: dict[DType, npt.DTypeLike] = {
     DType.FP16: np.float16,
     DType.BF16: ml_dtypes.bfloat16,
     DType.INT8: np.int8,
+    DType.INT4: ml_dtypes.int4,
     DType.INT32: np.int32,
     DType.FP4: ml_dtypes.float4_e2m1fn,
     DType.E8M0: ml_dtypes.float8_e8m0fnu,
@@ -43,9 +44,9 @@ _LARGEST = {DType.FP16: 65504.0, DType.BF16: (2 - 2.0**-7) * 2.0**127}
 class Operands:
     """Exact values of one problem: A is [batch, M, K], B [batch, K, N]; scales as kernels take them, bias [N].
 
-    Scales of each batch: rowwise [M], [N]; blockscale [M, K/128], [N/128, K/128]; mx [M, K/32], [N, K/32].
-    per_tensor is [1], [1] for all batches. D tensors are [batch, M, N] with 1 where one batch or row serves all;
-    `a1` and `b1` are the second operands of a_op and b_op, and lie like A and B.
+    Scales of each batch: rowwise [M], [N]; blockscale [M, K/k], [N/n, K/k] of an n x k scale block, None for a side
+    without; mx [M, K/32], [N, K/32]. per_tensor is [1], [1] for all batches. D tensors are [batch, M, N] with 1 where
+    one batch or row serves all; `a1` and `b1` are the second operands of a_op and b_op, and lie like A and B.
     """
 
     signature: GemmSignature
@@ -88,6 +89,8 @@ def make_operands(signature: GemmSignature, shape: Shape, seed: int) -> Operands
     def values(dtype: DType, *sizes: int) -> Values:
         if dtype is DType.INT8:
             return random.integers(-20, 21, sizes).astype(np.float64)
+        if dtype is DType.INT4:
+            return random.integers(-8, 8, sizes).astype(np.float64)
         if dtype.bits <= 8:
             return random.choice(_small_values(dtype), sizes)
         return decode(encode(random.uniform(-2.0, 2.0, sizes), dtype))
@@ -98,7 +101,7 @@ def make_operands(signature: GemmSignature, shape: Shape, seed: int) -> Operands
             return 2.0 ** random.integers(-2, 3, sizes).astype(np.float64)
         return decode(encode(random.uniform(0.5, 1.5, sizes), signature.scale))
 
-    a_sizes, b_sizes = _scale_sizes(signature.quant, m, n, k)
+    a_sizes, b_sizes = _scale_sizes(signature, m, n, k)
     scaled = 1 if signature.quant is Quant.PER_TENSOR else batch
     return Operands(
         signature,
@@ -162,18 +165,24 @@ def scaled_operands(operands: Operands) -> tuple[Values, Values]:
     b = _combined(operands.b, operands.b1, operands.signature.b_op, operands.signature.b)
     if quant is Quant.NONE:
         return a, b
+    if quant in (Quant.BLOCKSCALE, Quant.MX):
+        block = operands.signature.scale_block
+        n, k = (block.n, block.k) if quant is Quant.BLOCKSCALE else (1, MX_K)
+        rows_of_b = _in_blocks(np.swapaxes(b, -1, -2), operands.b_scale, n, k)
+        return _in_blocks(a, operands.a_scale, 1, k), np.swapaxes(rows_of_b, -1, -2)
     assert operands.a_scale is not None
     assert operands.b_scale is not None
-    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     if quant is Quant.PER_TENSOR:
         return a * operands.a_scale[..., None], b * operands.b_scale[..., None]
-    if quant is Quant.ROWWISE:
-        return a * operands.a_scale[..., :, None], b * operands.b_scale[..., None, :]
-    of_k = SCALE_K if quant is Quant.BLOCKSCALE else MX_K
-    of_n = SCALE_N if quant is Quant.BLOCKSCALE else 1
-    a_scale = np.repeat(operands.a_scale, of_k, axis=-1)[..., :m, :k]
-    b_scale = np.repeat(np.repeat(operands.b_scale, of_n, axis=-2), of_k, axis=-1)[..., :n, :k]
-    return a * a_scale, b * np.swapaxes(b_scale, -1, -2)
+    return a * operands.a_scale[..., :, None], b * operands.b_scale[..., None, :]
+
+
+def _in_blocks(rows: Values, scales: Values | None, n: int, k: int) -> Values:
+    """Rows of K elements times a scale for each n x k of them; as they are without scales."""
+    if scales is None:
+        return rows
+    count, length = rows.shape[-2:]
+    return rows * np.repeat(np.repeat(scales, n, axis=-2), k, axis=-1)[..., :count, :length]
 
 
 def _combined(first: Values, second: Values | None, op: OperandOp, dtype: DType) -> Values:
@@ -199,7 +208,7 @@ def decode(storage: Storage) -> Values:
 
 
 def store_a(operands: Operands, of: Values | None = None) -> npt.NDArray[np.uint8]:
-    """A's bytes, or another such tensor's, as the layout says; fp4 packs two along K, the first in the low half."""
+    """A's bytes, or another such tensor's, as the layout says; 4-bit types pack two along K, low half first."""
     values = operands.a if of is None else of
     rows = operands.signature.layout in (Layout.RCR, Layout.RRR)
     return _bytes(values if rows else np.swapaxes(values, -1, -2), operands.signature.a)
@@ -232,13 +241,15 @@ def shuffle_mx_scale(scales: Storage) -> Storage:
 def _bytes(values: Values, dtype: DType) -> npt.NDArray[np.uint8]:
     stored = np.ascontiguousarray(encode(values, dtype))
     raw: npt.NDArray[np.uint8] = stored.view(np.uint8).reshape(*stored.shape[:-1], -1)
-    if dtype is DType.FP4:
+    if dtype.bits == 4:
         raw = np.bitwise_or(raw[..., 0::2] & 0xF, (raw[..., 1::2] & 0xF) << 4, dtype=np.uint8)
     return raw
 
 
-def _scale_sizes(quant: Quant, m: int, n: int, k: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    match quant:
+def _scale_sizes(signature: GemmSignature, m: int, n: int, k: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The sizes of A's and B's scales, empty for a side without."""
+    block = signature.scale_block
+    match signature.quant:
         case Quant.NONE:
             return (), ()
         case Quant.PER_TENSOR:
@@ -246,7 +257,8 @@ def _scale_sizes(quant: Quant, m: int, n: int, k: int) -> tuple[tuple[int, ...],
         case Quant.ROWWISE:
             return (m,), (n,)
         case Quant.BLOCKSCALE:
-            return (m, -(-k // SCALE_K)), (-(-n // SCALE_N), -(-k // SCALE_K))
+            groups = -(-k // block.k)
+            return (m, groups) if block.of_a else (), (-(-n // block.n), groups) if block.of_b else ()
     return (m, -(-k // MX_K)), (n, -(-k // MX_K))
 
 

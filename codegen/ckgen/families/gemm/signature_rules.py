@@ -151,10 +151,18 @@ def _operand_problems(signature: GemmSignature) -> Iterator[str]:
             yield f"quantisation {quant} takes {_names(_QUANTISED[quant])}, not {dtype}"
         elif quant is Quant.NONE and dtype is DType.FP4:
             yield "fp4 needs quantisation mx"
-    if a is not b and (quant is Quant.MX or not any({a, b} <= flavour for flavour in _FLAVOURS)):
-        yield f"A and B cannot be {a} and {b}: only 8-bit floats of one flavour mix, and not under mx"
+    if a is not b and not _mix(a, b, quant):
+        mixed = "fp8_ocp with fp4 under mx" if quant is Quant.MX else "8-bit floats of one flavour"
+        yield f"A and B cannot be {a} and {b}: only {mixed} mix"
     if signature.preshuffle_b and b not in _PRESHUFFLED:
         yield f"no preshuffled form of {b} is defined (is for {_names(_PRESHUFFLED)})"
+
+
+def _mix(a: DType, b: DType, quant: Quant) -> bool:
+    """Whether A and B may be of these two types."""
+    if quant is Quant.MX:
+        return a is DType.FP8_OCP and b is DType.FP4
+    return any({a, b} <= flavour for flavour in _FLAVOURS)
 
 
 def _int4_problems(signature: GemmSignature) -> Iterator[str]:
