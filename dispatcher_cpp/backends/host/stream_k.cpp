@@ -12,8 +12,9 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-// Below this much arithmetic, waking threads costs more than they bring.
+// Below this much arithmetic, or so many accumulators to be joined, waking threads costs more than they bring.
 constexpr double kSerialFlops = 1e6;
+constexpr std::int64_t kSerialSums = 1 << 16;
 
 constexpr std::size_t words_bytes(std::int64_t a, std::int64_t b) noexcept {
   return (static_cast<std::size_t>(a) * static_cast<std::size_t>(b) * 4 + 63) / 64 * 64;
@@ -32,7 +33,8 @@ class StreamKGemm {
 
   void run() const noexcept {
     parallel_for(p_.grid, g_.threads, [&](std::int64_t g, int index) { workgroup(g, slot(index)); });
-    parallel_for(p_.sk_tiles, g_.threads, [&](std::int64_t i, int index) {
+    const bool serial = p_.grid * g_.cut.tile_m * g_.cut.tile_n < kSerialSums;
+    parallel_for(p_.sk_tiles, serial ? 1 : g_.threads, [&](std::int64_t i, int index) {
       const std::int64_t tile = p_.dp_tiles + i;
       if (p_.splits(tile) > 1) meet(at(tile), tile, slot(index));
     });
