@@ -21,11 +21,12 @@ from ckgen.tables.load import load_tables
 
 @dataclass(frozen=True, slots=True)
 class NamedKernel:
-    """One kernel of the tables on one arch.
+    """One kernel on one arch: of the tables, or of a kernel set.
 
     `instance` has the first signature of the first row: out type bf16 before fp16. `uses` are the problems of all rows
     that name it, whatever their fate; `rows` is their number, `signatures` of how many signatures they are: a library
-    has one instance for each.
+    has one instance for each. Of a set, `rows` is 0, and its one use is run on a device of `cu_num` CUs where that is
+    not 0.
     """
 
     module: str
@@ -36,6 +37,7 @@ class NamedKernel:
     uses: tuple[Use, ...]
     rows: int
     signatures: int
+    cu_num: int = 0
 
 
 @dataclass(slots=True)

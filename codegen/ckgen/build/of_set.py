@@ -8,6 +8,7 @@ from itertools import product
 from ckgen.build.device_code import BACKENDS, family_of
 from ckgen.build.named import NamedKernel
 from ckgen.build.wanted import is_legal
+from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.device.model import Use
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.kernel_set import KernelCandidate
@@ -17,6 +18,8 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.tuned_row import Shape
 
 _BATCH = 2
+_FEW_CUS = 4
+"""Of 3 x 3 tiles, stream-K shares five between four workgroups that first compute one each."""
 _SPLITS = 2
 _K_TILES = (5, 6, 8, 12, 18)
 
@@ -27,7 +30,7 @@ def set_kernels(
     """Every GPU kernel of the candidates on the `wanted` archs, by document, backend, name and arch.
 
     `module` is the name of the set's document. The one use has tails along M, N and K where the kernel takes them, and
-    two splits of K where it can split; a kernel that takes no such problem has no use, and all of its variants.
+    two splits of K where it can split, and for stream-K tiles of all kinds on few CUs; a kernel that takes no such problem has no use, and all of its variants.
     """
     found: dict[tuple[str, str, str, str], NamedKernel] = {}
     for candidate, arch in product(candidates, wanted):
@@ -46,20 +49,22 @@ def set_kernels(
         if is_legal(instance, spec):
             place = (candidate.set_name, str(candidate.backend), instance.name, arch)
             uses = tuple(_uses(instance, arch))[:1]
-            found[place] = NamedKernel(*place, instance=instance, uses=uses, rows=0, signatures=1)
+            cu_num = _FEW_CUS if strategy_of(candidate.config).is_stream_k else 0
+            found[place] = NamedKernel(*place, instance=instance, uses=uses, rows=0, signatures=1, cu_num=cu_num)
     return tuple(found[place] for place in sorted(found))
 
 
 def _uses(instance: Instance, arch: str) -> Iterator[Use]:
     """Problems that the instance takes, those with splits and the most tails first."""
     tile, asks = instance.config.macro_tile, instance.constraints
+    whole = 2 if strategy_of(instance.config).is_stream_k else 1
     batch = _BATCH if instance.signature.batched else 0
     can_split = asks.max_k_batch > 1 and family_of(instance).splits_unavailable(instance, arch) is None
     splits = (_SPLITS, 1) if can_split else (1,)
-    rests = [(multiple or 1) if (multiple or 1) < whole else 0 for multiple, whole in _multiples(instance)]
+    rests = [(multiple or 1) if (multiple or 1) < size else 0 for multiple, size in _multiples(instance)]
     tails = sorted(product(*({rest, 0} for rest in rests)), key=lambda each: -sum(map(bool, each)))
     for k_batch, tail, k_tiles in product(splits, tails, _K_TILES):
-        m, n, k = (tile.m + tail[0], tile.n + tail[1], k_tiles * tile.k + tail[2])
+        m, n, k = (whole * tile.m + tail[0], whole * tile.n + tail[1], k_tiles * tile.k + tail[2])
         shape = Shape(batch, m, n, k)
         if check(instance.signature, shape) is None and supports(asks, shape, k_batch) is None:
             yield Use(shape, k_batch)

@@ -44,13 +44,13 @@ def execute(
     asked: dict[tuple[str, str], NamedKernel] = {}
     requests = []
     for kernel in wanted:
-        problem = small_problem(kernel)
+        problem = small_problem(kernel) if kernel.rows else own_problem(kernel)
         if problem is None:
             heard(_note(journal, kernel, None))
             continue
         asked[kernel.instance.name, kernel.arch] = kernel
         gemm = GemmKernel(kernel.instance, kernel.arch, kernel.uses)
-        requests.append(Request(gemm, archs[kernel.arch].default_cu_num, (problem,)))
+        requests.append(Request(gemm, kernel.cu_num or archs[kernel.arch].default_cu_num, (problem,)))
 
     def done(result: GemmResult) -> None:
         heard(_note(journal, asked[result.kernel, result.target.partition(":")[0]], result))
@@ -58,6 +58,11 @@ def execute(
     emulate(requests, runtime, room, options, done)
     runs = journal.runs()
     return tuple(runs[_place(one)] for one in kernels if _place(one) in runs)
+
+
+def own_problem(kernel: NamedKernel) -> GemmProblem | None:
+    """The use that a kernel of a set came with; None if it takes none."""
+    return GemmProblem(kernel.uses[0].shape, kernel.uses[0].k_batch) if kernel.uses else None
 
 
 def small_problem(kernel: NamedKernel) -> GemmProblem | None:

@@ -28,7 +28,7 @@ _BACKENDS = (Backend.ASM, Backend.CK, Backend.CK_TILE, Backend.HOST)
 _STRATEGY_HINT = "stream_k needs 'strategy': atomic, linear or tree; gemm takes none of them"
 _NAMED = (Backend.ASM, Backend.CK)
 """Those whose kernels a set can only name."""
-SHIPPED = ("default", "ci", "full")
+SHIPPED = ("default", "ci", "full", "matrix")
 OPS = ("gemm", "stream_k")
 """Those that have kernel sets; stream-K ones come behind plain ones."""
 
@@ -85,7 +85,7 @@ def kernel_set_files(given: Path, ops: Iterable[str] = OPS) -> tuple[Path, ...]:
 
 @cache
 def shipped_set(name: str, op: str = "gemm") -> tuple[KernelCandidate, ...]:
-    """A set of an op that comes with ckgen: default, ci or full."""
+    """A set of an op that comes with ckgen: default, ci, full or matrix."""
     if name not in SHIPPED:
         raise UsageError(f"unknown kernel set: '{name}' (a file, or one of {', '.join(SHIPPED)})")
     path = _shipped_file(name, op)
