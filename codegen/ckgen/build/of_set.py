@@ -29,8 +29,9 @@ def set_kernels(
 ) -> tuple[NamedKernel, ...]:
     """Every GPU kernel of the candidates on the `wanted` archs, by document, backend, name and arch.
 
-    `module` is the name of the set's document. The one use has tails along M, N and K where the kernel takes them, and
-    two splits of K where it can split, and for stream-K tiles of all kinds on few CUs; a kernel that takes no such problem has no use, and all of its variants.
+    `module` is the name of the set's document. The one use has tails along M, N and K where the kernel takes them, two
+    splits of K where it can split, and for stream-K tiles of all kinds on few CUs. A kernel that takes no such problem
+    has no use, and all of its variants.
     """
     found: dict[tuple[str, str, str, str], NamedKernel] = {}
     for candidate, arch in product(candidates, wanted):
