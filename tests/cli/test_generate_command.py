@@ -73,7 +73,9 @@ def test_check_shows_the_drift_and_the_line_that_mends_it(tiny: Path) -> None:
 def test_check_of_a_tree_that_is_not_there(tiny: Path) -> None:
     result = run(*GENERATE, "--check", "--out", "new")
     assert result.exit_code == 1
-    assert result.stdout.splitlines()[-1] == "ckgen generate --targets gfx942:304 --ops gemm --tuning t --out new"
+    assert result.stdout.splitlines()[-1] == (
+        "ckgen generate --targets gfx942:304 --ops 'gemm;stream_k' --tuning t --out new"
+    )
     assert not (tiny / "new").exists()
 
 
@@ -145,7 +147,10 @@ def test_kernel_sets_filters_and_ops_decide_what_is_built(tiny: Path) -> None:
     assert set(as_json(*GENERATE, "--dry-run", "--signatures", signature)["instances"]) == {signature}
     named = as_json(*GENERATE, "--dry-run", "--kernels", LARGE)
     assert named["fates"]["unavailable"] == named["fates"]["selected"] == 1
-    assert as_json(*GENERATE, "--ops", "gemm, gemm;gemm", "--dry-run")["instances"] == everything
+    plain = as_json(*GENERATE, "--ops", "gemm", "--dry-run")["instances"]
+    assert sum(plain.values()) < sum(everything.values())
+    assert as_json(*GENERATE, "--ops", "gemm, gemm;gemm", "--dry-run")["instances"] == plain
+    assert as_json(*GENERATE, "--ops", "stream_k;gemm", "--dry-run")["instances"] == everything
 
 
 def test_errors_are_all_shown_and_nothing_is_written(tiny: Path, golden: Callable[[str, str], None]) -> None:
