@@ -112,6 +112,36 @@ TEST_F(Run, ArgumentsThatDoNotFitAreRefusedByName) {
   EXPECT_NE(refusal([](GemmArgs& x) { x.m = 4; }).find("M=4 N=6 K=40 batch=1, the plan for M=5"), std::string::npos);
 }
 
+TEST_F(Run, TensorsBesideAAndBAreCheckedLikeThem) {
+  Signature fused = kFp32;
+  fused.batched = true;
+  fused.epilogue = {{EpilogueOp::add, EpilogueOp::relu, EpilogueOp::mul}};
+  fused.a_op = OperandOp::add;
+  fused.b_op = OperandOp::mul;
+  InstanceDesc twin = tiny::instance("fused", 52, fused, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false});
+  ASSERT_TRUE(registry.add(twin).ok());
+  const Dispatcher dispatch{registry, DispatcherOptions{}};
+  const auto made = dispatch.plan(Problem(fused).shape(m, n, k).batch(2), device);
+  ASSERT_TRUE(made) << made.status().message;
+  const auto refusal = [&](void (*change)(GemmArgs&)) {
+    GemmArgs x = args();
+    x.batch = 2;
+    x.batch_stride_c = 30;
+    x.a1 = x.a;
+    x.b1 = x.b;
+    for (int i = 0; i < kMaxD; ++i) x.d[i] = x.c;
+    change(x);
+    return std::string(dispatch.run(*made, x, nullptr).message);
+  };
+  EXPECT_EQ(refusal([](GemmArgs& x) { x.a1 = nullptr; }), "A1 is null");
+  EXPECT_EQ(refusal([](GemmArgs& x) { x.b1 = nullptr; }), "B1 is null");
+  EXPECT_EQ(refusal([](GemmArgs& x) { x.d[1] = nullptr; }), "D1 is null");
+  EXPECT_EQ(refusal([](GemmArgs& x) { x.ldd[0] = 5; }), "the leading dimension of D0 = 5 is below 6");
+  EXPECT_EQ(refusal([](GemmArgs& x) { x.batch_stride_d[0] = 5; }), "the batch stride of D0 = 5 is below 6");
+  EXPECT_EQ(refusal([](GemmArgs& x) { x.ldd[1] = std::numeric_limits<std::int64_t>::max() / 4; }),
+            "D1 has more bits than 64-bit integers count");
+}
+
 TEST_F(Run, BatchesNeedRoomInC) {
   Signature batched = kFp32;
   batched.batched = true;

@@ -9,7 +9,7 @@ from families_rows import Rows
 
 from ckgen.families.gemm.config import CkTileConfig, HostConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.constraints import constraints_of
-from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.enums import OperandOp, Quant
 from ckgen.families.gemm.heuristic import heuristics
 from ckgen.families.gemm.kernel_set import (
     OPS,
@@ -315,3 +315,16 @@ def test_a_bare_name_means_the_shipped_set_and_a_path_a_file(name: str) -> None:
     assert kernel_set_files(Path(name), ["stream_k"]) == files[1:]
     path = Path("sets") / name
     assert kernel_set_files(path) == (path,)
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950", "x86_64_v3", "x86_64_v4"])
+def test_what_is_fused_or_batched_has_so_many_defaults(arch: str) -> None:
+    """Two Configs for each of 28 signatures; dense batches in four layouts of fp16 and bf16, and bf16 to fp16."""
+    fused = {s: c for s, c in for_arch(arch).items() if s.epilogue or {s.a_op, s.b_op} != {OperandOp.NONE}}
+    batched = {
+        s: [one for one in c if one.backend in (Backend.CK_TILE, Backend.HOST)]
+        for s, c in for_arch(arch).items()
+        if s.batched and s.quant is Quant.NONE and s not in fused
+    }
+    assert [len(fused), sum(map(len, fused.values()))] == [28, 56]
+    assert sum(bool(c) for c in batched.values()) == 9
