@@ -11,6 +11,7 @@ from pathlib import Path
 from ckgen.build.device_code import BACKENDS
 from ckgen.build.wanted import Choice, chosen_instances, is_legal, plan_digest, with_spaces
 from ckgen.emulator.gemm.kernel import GemmKernel
+from ckgen.families.registry import FAMILIES
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
@@ -30,6 +31,7 @@ def choose_kernel(
     choice = Choice((glob,), None)
     options = PlanOptions(
         targets=(target,),
+        ops=frozenset(FAMILIES),
         tuning=tuning,
         backends=frozenset(str(backend) for backend in BACKENDS),
         every_count=True,
