@@ -61,3 +61,11 @@ def test_gpu_code_is_built_and_attached(tmp_path: Path) -> None:
     amd_toolchain()
     output = run_readme("03_gpu_code", checkout(tmp_path / "ckgen"))
     assert "\n  GPU code for gfx942 gfx950\non gfx942: can be launched\n" in output
+
+
+def test_stream_k_grants_every_wish_and_says_why_not(tmp_path: Path) -> None:
+    output = run_readme("04_stream_k", checkout(tmp_path / "ckgen"))
+    assert output.count(": correct\n") == 10
+    for strategy in ("data_parallel", "atomic", "linear", "tree"):
+        assert output.count(f"asked for {strategy:<13} got {strategy}") == 2
+    assert "refused: too few tiles: their 45 iterations of K are fewer than the 304 workgroups" in output
