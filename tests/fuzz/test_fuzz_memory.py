@@ -60,12 +60,16 @@ def test_a_workspace_of_nothing_has_an_address() -> None:
 
 
 def test_operands_lie_as_the_layout_says() -> None:
-    case = Case("gemm_bf16_crr_batched", "gfx942:80", m=3, n=4, k=5, batch=2, gap_a=1, gap_batch_b=7)
-    a, b, c = placed(parse_canonical(case.signature), case)
+    case = Case(
+        "gemm_bf16_crr_batched_epi_add_mul", "gfx942:80", m=3, n=4, k=5, batch=2, gap_a=1, gap_batch_b=7, gap_d=2
+    )
+    a, b, c, d0, d1 = placed(parse_canonical(case.signature), case)
     assert (a.lines, a.length, a.ld, a.batch_stride) == (5, 3, 4, 19)
     assert (b.lines, b.length, b.ld, b.batch_stride) == (5, 4, 4, 27)
     assert (c.lines, c.length, c.ld, c.batch_stride) == (3, 4, 4, 12)
-    assert not (a.refusal() or b.refusal() or c.refusal())
+    assert (d0.lines, d0.length, d0.ld, d0.batch_stride) == (3, 4, 6, 16)
+    assert (d1.lines, d1.length, d1.ld, d1.batch_stride) == (3, 4, 0, 0)  # one row for all
+    assert not any(one.refusal() for one in (a, b, c, d0, d1))
 
 
 def test_strides_that_cannot_be_are_refused_in_the_runtime_s_words() -> None:

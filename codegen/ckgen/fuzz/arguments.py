@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from ctypes import c_int64, c_void_p
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.enums import MAX_D, Quant
 from ckgen.families.gemm.reference import (
     Operands,
     Storage,
@@ -51,11 +53,14 @@ class Arguments:
 
 def arguments(signature: GemmSignature, case: Case, operands: Operands) -> Arguments:
     """Operands as the case lays them out; their first batch entry stands for all where it broadcasts."""
-    a, b, c = placed(signature, case)
-    inputs = {
-        "A": _matrix(a, store_a(operands)),
-        "B": _matrix(b, store_b(operands)),
-    }
+    a, b, c, *d_tensors = placed(signature, case)
+    inputs = {"A": _matrix(a, store_a(operands)), "B": _matrix(b, store_b(operands))}
+    if operands.a1 is not None:
+        inputs["A1"] = _matrix(a, store_a(operands, operands.a1))
+    if operands.b1 is not None:
+        inputs["B1"] = _matrix(b, store_b(operands, operands.b1))
+    for of, of_d in zip(d_tensors, operands.d, strict=True):
+        inputs[of.name] = _matrix(of, _raw(encode(of_d, signature.c)))
     for name, values, broadcasts in (
         ("a_scale", operands.a_scale, case.broadcast_a),
         ("b_scale", operands.b_scale, case.broadcast_b),
@@ -72,6 +77,10 @@ def arguments(signature: GemmSignature, case: Case, operands: Operands) -> Argum
         a_scale=_address(inputs, "a_scale"),
         b_scale=_address(inputs, "b_scale"),
         bias=_address(inputs, "bias"),
+        a1=_address(inputs, "A1"),
+        b1=_address(inputs, "B1"),
+        d=(c_void_p * MAX_D)(*(_address(inputs, f"D{number}") for number in range(MAX_D))),
+        alpha=operands.alpha,
         a_scale_row_major=int(not case.scale_columns),
         mx_scale_shuffled=int(case.scale_shuffled),
         **sizes_of(signature, case),
@@ -79,13 +88,15 @@ def arguments(signature: GemmSignature, case: Case, operands: Operands) -> Argum
     return Arguments(args, out, encode(np.zeros(1), signature.c), inputs)
 
 
-def sizes_of(signature: GemmSignature, case: Case) -> dict[str, int]:
+def sizes_of(signature: GemmSignature, case: Case) -> dict[str, Any]:
     """The sizes, leading dimensions and batch strides of GemmArgs."""
-    a, b, c = placed(signature, case)
+    a, b, c, *d_tensors = placed(signature, case)
     return {
         "m": case.m, "n": case.n, "k": case.k, "batch": max(case.batch, 1),
         "lda": a.ld, "ldb": b.ld, "ldc": c.ld,
         "batch_stride_a": a.batch_stride, "batch_stride_b": b.batch_stride, "batch_stride_c": c.batch_stride,
+        "ldd": (c_int64 * MAX_D)(*(d.ld for d in d_tensors)),
+        "batch_stride_d": (c_int64 * MAX_D)(*(d.batch_stride for d in d_tensors)),
     }  # fmt: skip
 
 
@@ -100,21 +111,21 @@ def shared(case: Case, operands: Operands) -> Operands:
     assert b is not None
     a_scale = first(operands.a_scale, case.broadcast_a)
     b_scale = first(operands.b_scale, case.broadcast_b)
-    return replace(operands, a=a, b=b, a_scale=a_scale, b_scale=b_scale)
+    a1, b1 = first(operands.a1, case.broadcast_a), first(operands.b1, case.broadcast_b)
+    return replace(operands, a=a, b=b, a_scale=a_scale, b_scale=b_scale, a1=a1, b1=b1)
 
 
 def _matrix(of: Placed, stored: Bytes) -> Matrix:
-    if of.batch_stride == 0:
-        stored = stored[:1]
-    return Matrix(_strides(of), _UNREAD, stored.reshape(stored.shape[0], of.lines, -1))
+    strides = _strides(of)
+    return Matrix(strides, _UNREAD, stored[: strides.batch].reshape(strides.batch, strides.lines, -1))
 
 
 def _strides(of: Placed) -> Strides:
     def size(elements: int) -> int:
         return elements * of.dtype.bits // 8
 
-    batch = of.batch if of.batch_stride else 1
-    return Strides(batch, of.lines, size(of.length), size(of.ld), size(of.batch_stride))
+    batch, lines = of.batch if of.batch_stride else 1, of.lines if of.ld else 1
+    return Strides(batch, lines, size(of.length), size(of.ld), size(of.batch_stride))
 
 
 def _scales(signature: GemmSignature, case: Case, name: str, values: Values) -> Bytes:
@@ -124,6 +135,10 @@ def _scales(signature: GemmSignature, case: Case, name: str, values: Values) -> 
         stored = shuffle_mx_scale(stored)
     elif signature.quant is Quant.BLOCKSCALE and case.scale_columns and name == "a_scale":
         stored = np.swapaxes(stored, -1, -2)
+    return _raw(stored)
+
+
+def _raw(stored: Storage) -> Bytes:
     raw: Bytes = np.ascontiguousarray(stored).view(np.uint8)
     return raw
 

@@ -49,6 +49,7 @@ class Case:
     gap_a: int = 0
     gap_b: int = 0
     gap_c: int = 0
+    gap_d: int = 0
     gap_batch_a: int = 0
     gap_batch_b: int = 0
     gap_batch_c: int = 0

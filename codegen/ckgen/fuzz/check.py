@@ -10,6 +10,7 @@ from itertools import zip_longest
 
 import numpy as np
 
+from ckgen.families.gemm.enums import MAX_D
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.arguments import Arguments, arguments, sizes_of
 from ckgen.fuzz.case import Case
@@ -200,8 +201,9 @@ class Checker:
             return False
         one = ctypes.create_string_buffer(64)
         anywhere = ctypes.addressof(one)
-        names = ("a", "b", "c", "a_scale", "b_scale", "bias")
-        args = GemmArgsStruct(**dict.fromkeys(names, anywhere), **sizes_of(signature, case))
+        names = ("a", "b", "c", "a_scale", "b_scale", "bias", "a1", "b1")
+        d_tensors = (ctypes.c_void_p * MAX_D)(*[anywhere] * MAX_D)
+        args = GemmArgsStruct(**dict.fromkeys(names, anywhere), d=d_tensors, **sizes_of(signature, case))
         try:
             self.dispatcher.run(plan, args)
         except RuntimeFailure as failure:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from types import TracebackType
 
@@ -21,6 +22,7 @@ from ckgen.model.errors import CkgenError
 _SECONDS = 60.0
 _START_SECONDS = 120.0
 _LAST = 300
+_PATIENCE = 10
 
 
 class Child:
@@ -78,12 +80,18 @@ class Child:
         return self._process
 
     def _line(self, process: subprocess.Popen[str], seconds: float) -> str | None:
-        """The next line; empty where the process ended, None where none comes in time. Answers are one line each."""
+        """The next line; empty where the process ended, None where none comes in time. Answers are one line each.
+
+        In time: within so many seconds of its own, or that many times _PATIENCE of the clock on a busy machine.
+        """
         assert process.stdout is not None
+        began, used = time.monotonic(), _cpu_seconds(process.pid)
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            if not selector.select(seconds):
-                return None
+            while not selector.select(seconds):
+                waited, worked = time.monotonic() - began, _cpu_seconds(process.pid) - used
+                if worked >= seconds or waited >= seconds * _PATIENCE:
+                    return None
         return process.stdout.readline()
 
     def _how_it_ended(self) -> str:
@@ -102,3 +110,12 @@ class Child:
                 if stream is not None:
                     stream.close()
         self._process = None
+
+
+def _cpu_seconds(pid: int) -> float:
+    """What a process and its threads have used; 0 where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 
 from ckgen.emulator.gemm import problem as exact
+from ckgen.families.gemm.enums import OperandOp
 from ckgen.families.gemm.reference import (
     Expected,
     Operands,
@@ -26,10 +27,10 @@ from ckgen.model.dtype import DType
 from ckgen.model.tuned_row import Shape
 
 _NARROW = frozenset({
-    DType.INT8, DType.FP16, DType.FP4, DType.FP8_FNUZ, DType.FP8_OCP, DType.BF8_FNUZ, DType.BF8_OCP,
+    DType.INT4, DType.INT8, DType.FP16, DType.FP4, DType.FP8_FNUZ, DType.FP8_OCP, DType.BF8_FNUZ, DType.BF8_OCP,
 })  # fmt: skip
 """Products of any two values sum up in the accumulator without leaving it."""
-_WITH_NAN = _NARROW - {DType.INT8, DType.FP4} | {DType.BF16, DType.FP32}
+_WITH_NAN = _NARROW - {DType.INT4, DType.INT8, DType.FP4} | {DType.BF16, DType.FP32}
 
 
 def operands_of(signature: GemmSignature, case: Case, shape: Shape, parts: int) -> Operands:
@@ -38,24 +39,26 @@ def operands_of(signature: GemmSignature, case: Case, shape: Shape, parts: int) 
         problem = exact.GemmProblem(shape, max(case.k_batch, 1), case.seed)
         return shared(case, exact.operands_of(signature, problem))
     operands = make_operands(signature, shape, case.seed)
+    is_plain = not signature.epilogue and signature.a_op is signature.b_op is OperandOp.NONE
     if case.data is Data.ZEROS:
         a, b = operands.a * (case.seed % 2), operands.b * (1 - case.seed % 2)
         operands = replace(operands, a=a, b=b)
-    elif case.data is Data.EXTREME and parts == 1 and {signature.a, signature.b} <= _NARROW:
+    elif case.data is Data.EXTREME and is_plain and parts == 1 and {signature.a, signature.b} <= _NARROW:
         random = np.random.default_rng(case.seed)
         a = random.choice(_finite_values(signature.a), operands.a.shape)
         operands = replace(operands, a=a, b=random.choice(_finite_values(signature.b), operands.b.shape))
-    elif case.data is Data.SPECIAL:
+    elif case.data is Data.SPECIAL and is_plain:
         operands = _with_specials(signature, case, operands)
     return shared(case, operands)
 
 
 def expected_of(operands: Operands, case: Case, parts: int) -> Expected:
     """The exact result and its bound, for C added up from so many parts; 0 where only one result is right."""
-    expected = expect(operands, parts)
-    if case.data is Data.INTEGERS:
-        return Expected(expected.c, np.zeros_like(expected.bound))
-    return expected
+    if case.data is not Data.INTEGERS:
+        return expect(operands, parts)
+    batch, m, k = operands.a.shape
+    shape = Shape(batch, m, operands.b.shape[-1], k)
+    return exact.expected_of(operands, exact.GemmProblem(shape, parts, case.seed))
 
 
 def wrong(expected: Expected, actual: Storage) -> str:
@@ -100,8 +103,8 @@ def _with_specials(signature: GemmSignature, case: Case, operands: Operands) -> 
 
 @cache
 def _finite_values(dtype: DType) -> Values:
-    if dtype is DType.INT8:
-        return np.arange(-128.0, 128.0)
+    if dtype in (DType.INT4, DType.INT8):
+        return np.arange(-(2.0 ** (dtype.bits - 1)), 2.0 ** (dtype.bits - 1))
     codes = np.arange(1 << dtype.bits, dtype=np.uint8 if dtype.bits <= 8 else np.uint16)
     values = decode(codes.view(encode(np.zeros(1), dtype).dtype))
     return values[np.isfinite(values)]

@@ -191,6 +191,10 @@ def _gap(side: int) -> Callable[[Draw], int]:
     return drawn
 
 
+def _gap_d(draw: Draw) -> int:
+    return _gap(2)(draw) if any(op.takes_d for op in draw.signature.epilogue) else 0
+
+
 def _batch_gap(draw: Draw) -> int:
     if not draw.signature.batched or draw.is_huge or draw.chance(0.6):
         return 0
@@ -227,6 +231,7 @@ FIELDS: Mapping[str, Callable[[Draw], Any]] = {
     "gap_a": _gap(0),
     "gap_b": _gap(1),
     "gap_c": _gap(2),
+    "gap_d": _gap_d,
     "gap_batch_a": _batch_gap,
     "gap_batch_b": _batch_gap,
     "gap_batch_c": _batch_gap,

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from ckgen.families.gemm.enums import Layout
+from ckgen.families.gemm.reference import d_sizes
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.case import Case
 from ckgen.model.dtype import DType
+from ckgen.model.tuned_row import Shape
 
 _LIMIT = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A matrix: `lines` of `length` elements of `dtype`, `ld` apart, `batch` times."""
+    """A matrix: `lines` of `length` elements of `dtype`, `ld` apart, `batch` times.
+
+    Strides of 0 share one batch entry, or with `may_repeat` one line.
+    """
 
     name: str
     dtype: DType
@@ -24,6 +30,7 @@ class Placed:
     batch: int
     batch_stride: int
     may_broadcast: bool = True
+    may_repeat: bool = False
 
     @property
     def one(self) -> int:
@@ -38,7 +45,7 @@ class Placed:
 
     def refusal(self) -> str:
         """Why the runtime refuses such arguments; empty where it does not."""
-        if self.ld < self.length:
+        if self.ld < self.length and not (self.may_repeat and self.ld == 0):
             return f"the leading dimension of {self.name} = {self.ld} is below {self.length}"
         if not self.is_countable:
             return f"{self.name} has more bits than 64-bit integers count"
@@ -63,14 +70,16 @@ def lines_of(signature: GemmSignature, m: int, n: int, k: int) -> tuple[tuple[in
     return ((m, k) if a else (k, m), (k, n) if b else (n, k), (m, n))
 
 
-def placed(signature: GemmSignature, case: Case) -> tuple[Placed, Placed, Placed]:
-    """A, B and C as the case asks for them; a preshuffled B has no leading dimension."""
+def placed(signature: GemmSignature, case: Case) -> tuple[Placed, ...]:
+    """A, B, C and the D tensors as the case asks for them; a preshuffled B has no leading dimension. The second tensors
+    of A and B lie as the first."""
     of_a, of_b, of_c = lines_of(signature, case.m, case.n, case.k)
     gap_b = 0 if signature.preshuffle_b else case.gap_b
     return (
         _placed("A", signature.a, of_a, case.gap_a, case, case.gap_batch_a, case.broadcast_a),
         _placed("B", signature.b, of_b, gap_b, case, case.gap_batch_b, case.broadcast_b),
         _placed("C", signature.c, of_c, case.gap_c, case, case.gap_batch_c, None),
+        *_d_tensors(signature, case),
     )
 
 
@@ -83,6 +92,16 @@ def dense_refusal(signature: GemmSignature, case: Case) -> str:
         if not Placed(name, dtype, lines, length, length, batch, lines * length).is_countable:
             return f"{name} has more bits than 64-bit integers count"
     return ""
+
+
+def _d_tensors(signature: GemmSignature, case: Case) -> Iterator[Placed]:
+    """Those of one row have no strides."""
+    shape = Shape(case.batch, case.m, case.n, case.k)
+    for number, sizes in enumerate(d_sizes(signature, shape, case.seed)):
+        of = _placed(f"D{number}", signature.c, (case.m, case.n), case.gap_d, case, 0, False)
+        if sizes == (1, 1, case.n):
+            of = replace(of, ld=0, batch_stride=0)
+        yield replace(of, may_repeat=True)
 
 
 def _placed(
