@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ckgen.families.gemm.ck_tile_geometry import lds_bytes, store_vector
+from ckgen.families.gemm.ck_tile_geometry import lds_bytes
 from ckgen.families.gemm.device import ck_tile as dense
-from ckgen.families.gemm.device.absent import Fact, absent_rules, first_fit
 from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
 from ckgen.families.gemm.instance import Instance
@@ -19,7 +18,6 @@ from ckgen.model.expectation import Expectation
 from ckgen.model.strategy import Strategy
 from ckgen.specs.archs import load_arch
 
-_FILE = "ck_tile_stream_k_absent.json"
 _SIMDS = 4
 
 
@@ -31,9 +29,8 @@ class StreamKVariant:
 
 
 def unavailable(instance: Instance, arch: str) -> str | None:
-    """Why there is no code of the instance for the arch; None if there is."""
-    found = first_fit(absent_rules(_FILE), _facts(instance, arch))
-    return found.text if found is not None else dense.unavailable(instance, arch)
+    """Why the CK tree cannot make a legal instance for the arch: what dense kernels lack; None if it can."""
+    return dense.unavailable(instance, arch)
 
 
 def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[StreamKVariant, ...]:
@@ -97,18 +94,3 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[StreamKVariant
 
 def _strategy(instance: Instance) -> Strategy:
     return tile_config(instance).strategy
-
-
-def _facts(instance: Instance, arch: str) -> Mapping[str, Fact]:
-    config, signature, spec = tile_config(instance), instance.signature, load_arch(arch)
-    return {
-        "arch": arch,
-        "strategy": config.strategy.value,
-        "pipeline": config.pipeline.value,
-        "quant": signature.quant.value,
-        "batched": signature.batched,
-        "single_stores": store_vector(signature, config) % 2 == 1 and signature.c.bits == 16,
-        "divided_k": config.warps[2] != 1 or config.num_wave_groups != 1,
-        "persistent": config.persistent,
-        "resident": config.block_per_cu * lds_bytes(signature, config, spec.wave_size) <= spec.lds_bytes,
-    }
