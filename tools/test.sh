@@ -64,6 +64,7 @@ check "address and undefined-behaviour sanitizers" sanitized asan
 check "thread sanitizer" sanitized tsan
 check "AMD toolchain" ckgen toolchain amd --also older-ck
 export CKGEN_REQUIRE_AMD=1
+check "emulator under address and undefined-behaviour sanitizers" python tools/sanitize_emulator.py
 check "pytest" pytest -q -n "$(nproc)" --dist loadfile
 
 if [ "${#failed[@]}" -gt 0 ]; then

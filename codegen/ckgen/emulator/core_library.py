@@ -11,6 +11,8 @@ import shlex
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
@@ -34,31 +36,45 @@ _INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 def core_library() -> Path:
     """The library's path; compiles what its sources, compiler and CPU do not have in the cache yet.
 
-    `$CXX` or g++ compiles; `$CKGEN_EMULATOR_FLAGS` are added (sanitizers). UsageError with the compiler's words.
+    `$CXX` or g++ compiles; `$CKGEN_EMULATOR_FLAGS` are added (sanitizers), to the sources whose names without suffix
+    match one of the patterns in `$CKGEN_EMULATOR_FLAGS_FOR`, to all without it. UsageError with the compiler's words.
     """
     compiler = shlex.split(os.environ.get("CXX") or "g++")
-    flags = [*FLAGS, *shlex.split(os.environ.get("CKGEN_EMULATOR_FLAGS", ""))]
+    more = shlex.split(os.environ.get("CKGEN_EMULATOR_FLAGS", ""))
+    patterns = shlex.split(os.environ.get("CKGEN_EMULATOR_FLAGS_FOR", "*"))
     folder = cache_dir() / "emulator"
     folder.mkdir(parents=True, exist_ok=True)
-    identity = _identity(compiler, flags)
+    plain, changed = (_Compiler(compiler, flags, _identity(compiler, flags)) for flags in ([*FLAGS], [*FLAGS, *more]))
     sources = sorted(SOURCES.glob("*.cpp"))
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        objects = list(pool.map(lambda source: _object(source, compiler, flags, identity, folder), sources))
+        objects = list(
+            pool.map(lambda one: (changed if _matches(one, patterns) else plain).object_of(one, folder), sources)
+        )
     names = "\n".join(sorted(made.name for made in objects))
-    library = folder / f"libckgen_emulator-{hashlib.sha256((identity + names).encode()).hexdigest()[:16]}.so"
+    library = folder / f"libckgen_emulator-{hashlib.sha256((changed.identity + names).encode()).hexdigest()[:16]}.so"
     if not library.exists():
-        _make([*compiler, *flags, "-shared", *map(str, objects)], library)
+        _make([*compiler, *changed.flags, "-shared", *map(str, objects)], library)
     return library
 
 
-def _object(source: Path, compiler: list[str], flags: list[str], identity: str, folder: Path) -> Path:
-    digest = hashlib.sha256(identity.encode())
-    for name, text in sorted(_texts(source.name).items()):
-        digest.update(f"{name}\0{text}\0".encode())
-    made = folder / f"{source.stem}-{digest.hexdigest()[:16]}.o"
-    if not made.exists():
-        _make([*compiler, *flags, "-c", str(source)], made)
-    return made
+@dataclass(frozen=True, slots=True)
+class _Compiler:
+    command: list[str]
+    flags: list[str]
+    identity: str
+
+    def object_of(self, source: Path, folder: Path) -> Path:
+        digest = hashlib.sha256(self.identity.encode())
+        for name, text in sorted(_texts(source.name).items()):
+            digest.update(f"{name}\0{text}\0".encode())
+        made = folder / f"{source.stem}-{digest.hexdigest()[:16]}.o"
+        if not made.exists():
+            _make([*self.command, *self.flags, "-c", str(source)], made)
+        return made
+
+
+def _matches(source: Path, patterns: list[str]) -> bool:
+    return any(fnmatchcase(source.stem, pattern) for pattern in patterns)
 
 
 def _texts(name: str) -> dict[str, str]:
