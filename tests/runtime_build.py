@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ckgen.emit.render import render
@@ -11,11 +10,9 @@ from ckgen.plan.model import GenerationPlan
 from ckgen.runtime import RuntimeLibrary
 from cpp_build import ROOT, SYSTEM_LIBRARIES, built
 
-_JOBS = 2
-
 
 def load_generated(plan: GenerationPlan, name: str, folder: Path) -> RuntimeLibrary:
-    """Renders the plan, compiles every source with warnings as errors, links it with ckgen's own library."""
+    """Renders the plan, compiles all sources as one with warnings as errors, links that with ckgen's own library."""
     sources = []
     for path, text in render(plan, name).items():
         place = folder / path
@@ -23,18 +20,12 @@ def load_generated(plan: GenerationPlan, name: str, folder: Path) -> RuntimeLibr
         place.write_text(text, encoding="utf-8")
         if place.suffix == ".cpp":
             sources.append(place)
+    whole = folder / "whole.cpp"
+    whole.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
     flags = ["-std=c++17", "-O1", "-fPIC", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     includes = [f"-I{ROOT / 'dispatcher_cpp/include'}", f"-I{folder / 'include'}"]
-
-    def compile_one(source: Path) -> str:
-        target = str(source.with_suffix(".o"))
-        subprocess.run(["g++", *flags, *includes, "-c", str(source), "-o", target], check=True)
-        return target
-
-    with ThreadPoolExecutor(_JOBS) as pool:
-        objects = list(pool.map(compile_one, sources))
     archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
     library = folder / f"lib{name}_runtime.so"
-    whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
-    subprocess.run(["g++", "-shared", *objects, "-o", str(library), *whole], check=True)
+    linking = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
+    subprocess.run(["g++", "-shared", *flags, *includes, str(whole), "-o", str(library), *linking], check=True)
     return RuntimeLibrary(library)

@@ -66,12 +66,13 @@ def test_a_rule_that_only_one_language_has_is_found(subject: Subject, tmp_path: 
     )
     place = tmp_path / "plan.pickle"
     place.write_bytes(pickle.dumps(stricter))
-    report = run_case(replace(subject, plan=place), replace(FP16, n=50, gap_a=7, deterministic=True))
+    asked = replace(FP16, signature="gemm_fp32_rcr", n=50, gap_a=7, deterministic=True)
+    report = run_case(replace(subject, plan=place), asked)
     (failure,) = report.failures
     assert failure.kind is FailureKind.SELECTION
     assert "(rule gemm.instance.n-multiple)" in failure.what
     case = parse_case(failure.command.partition("'")[2].removesuffix("'"))
-    assert case == Case(FP16.signature, FP16.target)  # any N that is no multiple of 48
+    assert case == Case(asked.signature, asked.target)  # any N that is no multiple of 48
 
 
 def test_a_wrong_result_is_found(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,33 +147,41 @@ for line in sys.stdin:
 """
 
 
+def crashing(subject: Subject, folder: Path, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
+    """Workers that do this for every M above 8."""
+    script = folder / "worker.py"
+    script.write_text(_WORKER.format(act=act))
+
+    class Crashing(Child):
+        def __init__(self, *arguments: Path) -> None:
+            super().__init__(subject.library, subject.name, subject.plan, seconds=0.05)
+            self._command = [sys.executable, str(script)]
+
+    monkeypatch.setattr(running, "Child", Crashing)
+
+
 @pytest.mark.parametrize(
     ("act", "kind", "text"),
     [
         ("os.kill(os.getpid(), signal.SIGSEGV)", FailureKind.CRASH, "signal SIGSEGV"),
         ("sys.exit('gone')", FailureKind.CRASH, "exit code 1: gone"),
-        ("time.sleep(60)", FailureKind.HANG, "no answer after 0.2 s"),
+        ("time.sleep(60)", FailureKind.HANG, "no answer after 0.05 s"),
     ],
 )
 def test_a_crash_is_a_failure_and_not_the_end(
     subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str, kind: FailureKind, text: str
 ) -> None:
-    script = tmp_path / "worker.py"
-    script.write_text(_WORKER.format(act=act))
-
-    class Crashing(Child):
-        def __init__(self, *arguments: Path) -> None:
-            super().__init__(subject.library, subject.name, subject.plan, seconds=0.2)
-            self._command = [sys.executable, str(script)]
-
-    monkeypatch.setattr(running, "Child", Crashing)
+    crashing(subject, tmp_path, monkeypatch, act)
     report = run_case(subject, replace(FP16, m=300))
     (failure,) = report.failures
     assert failure.kind is kind and text in failure.what
     assert "signature=gemm_fp16_rcr target=gfx942:80 m=" in failure.command
-    if kind is FailureKind.HANG:
-        return
-    assert failure.command.endswith(" m=9'")
+    if kind is FailureKind.CRASH:
+        assert failure.command.endswith(" m=9'")
+
+
+def test_a_run_goes_on_after_a_crash(subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crashing(subject, tmp_path, monkeypatch, "os.kill(os.getpid(), signal.SIGSEGV)")
     monkeypatch.setattr(running, "MOST_FAILURES", 2)
     report = fuzz(subject, 1, 20)
     assert len(report.failures) == 2 and report.cases >= 2
