@@ -176,6 +176,8 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "stream_k_partition": (POINTER(c_int64), POINTER(c_int64), c_int64, c_int64, POINTER(StreamKStruct)),
     "stream_k_workgroup": (POINTER(StreamKStruct), c_int64, POINTER(c_int64), POINTER(c_int64)),
     "stream_k_tile": (POINTER(StreamKStruct), c_int64, POINTER(c_int64), POINTER(c_int64)),
+    "preshuffle_b": (c_void_p, c_int64, c_void_p, c_int64, c_int64, c_int32),
+    "unpreshuffle_b": (c_void_p, c_void_p, c_int64, c_int64, c_int64, c_int32),
     "registry_create": (POINTER(_H),),
     "registry_add_library": (_H, c_void_p),
     "registry_attach": (_H, c_void_p),
@@ -227,6 +229,7 @@ class Abi:
         library.ckgen_explain.argtypes = (_H, _H, POINTER(ProblemStruct), Message, POINTER(c_size_t))
         library.ckgen_registry_json.argtypes = (_H, Message, POINTER(c_size_t))
         library.ckgen_version.restype = c_char_p
+        library.ckgen_preshuffle_layout.restype = c_int32
 
     def call(self, name: str, *arguments: Any) -> str:
         """Calls `ckgen_<name>` and returns the text that it wrote."""
@@ -237,6 +240,10 @@ class Abi:
         if code:
             raise RuntimeFailure(code, text)
         return text
+
+    def preshuffle_layout(self) -> int:
+        """The number of the order in which the library shuffles B."""
+        return int(self._library.ckgen_preshuffle_layout())
 
     def create(self, name: str, *arguments: Any) -> c_void_p:
         """Calls a function whose last output is a new handle."""

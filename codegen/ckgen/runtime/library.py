@@ -16,6 +16,7 @@ from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.strategy import Strategy
 from ckgen.runtime import abi
 from ckgen.runtime.abi import NO_INDEX, Abi, GemmArgsStruct, ProblemStruct, RuntimeFailure, SelectionStruct
+from ckgen.runtime.preshuffle import Buffer, preshuffle_b, unpreshuffle_b
 from ckgen.runtime.stream_k import StreamKPartition, stream_k_partition
 
 _TIERS = tuple(Tier)
@@ -320,3 +321,18 @@ class RuntimeLibrary:
     ) -> StreamKPartition:
         """How stream-K shares a problem of (batch, M, N, K); see ckgen.runtime.stream_k."""
         return stream_k_partition(self._abi, sizes, tile, grid, each=each)
+
+    def preshuffle_layout(self) -> int:
+        """The number of the order in which preshuffle_b writes; weights stored shuffled are to be stored with it."""
+        return self._abi.preshuffle_layout()
+
+    def preshuffle_b(self, rows: Buffer, n: int, *, layout: int = 1) -> bytearray:
+        """B's `n` rows, without gaps, as instances of a preshuffled B read them; see ckgen/preshuffle.hpp.
+
+        RuntimeFailure for another layout than the library's, n no multiple of 16, rows no multiple of 32 bytes.
+        """
+        return preshuffle_b(self._abi, rows, n, layout)
+
+    def unpreshuffle_b(self, shuffled: Buffer, n: int, *, layout: int = 1) -> bytearray:
+        """The inverse of preshuffle_b, with its refusals."""
+        return unpreshuffle_b(self._abi, shuffled, n, layout)

@@ -154,6 +154,15 @@ CKGEN_API ckgen_status ckgen_stream_k_workgroup(const ckgen_stream_k* partition,
 CKGEN_API ckgen_status ckgen_stream_k_tile(const ckgen_stream_k* partition, int64_t tile, int64_t* first,
                                            int64_t* last, ckgen_message message);
 
+/* Between N rows of K elements, `stride` bytes apart, and the order that instances of a preshuffled B read:
+   ckgen/preshuffle.hpp. `layout` is the order's number, as ckgen_preshuffle_layout gives it; refused are another one, n
+   that is no multiple of 16, row_bytes that are none of 32, a stride below row_bytes. The buffers must not overlap. */
+CKGEN_API int32_t ckgen_preshuffle_layout(void);
+CKGEN_API ckgen_status ckgen_preshuffle_b(const void* rows, int64_t stride, void* shuffled, int64_t n,
+                                          int64_t row_bytes, int32_t layout, ckgen_message message);
+CKGEN_API ckgen_status ckgen_unpreshuffle_b(const void* shuffled, void* rows, int64_t stride, int64_t n,
+                                            int64_t row_bytes, int32_t layout, ckgen_message message);
+
 CKGEN_API ckgen_status ckgen_registry_create(ckgen_registry** out, ckgen_message message);
 CKGEN_API void ckgen_registry_destroy(ckgen_registry* registry);
 /* `library` is what the generated symbol ckgen_<name>_library() returns. */

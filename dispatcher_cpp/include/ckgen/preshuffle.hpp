@@ -5,7 +5,10 @@
 // N rows of K elements (row-major N x K, i.e. column-major K x N). With e bytes per element, IK = 16/e and BK = 2*IK,
 // the result is the contiguous array [N/16][K/BK][2][16 (n)][IK (k)], the permutation x.view(N/16, 16, K/BK, 2,
 // IK).permute(0, 2, 3, 1, 4). fp4 counts packed bytes: pass row_bytes = K/2. Units are bytes so that one function
-// serves every dtype. false (nothing written) unless n is a multiple of 16 and row_bytes a multiple of 32.
+// serves every dtype. false (nothing written) unless n is a multiple of 16 and row_bytes a multiple of 32. A batch
+// whose matrices lie without gaps is one matrix of all their rows. kPreshuffleLayout numbers this order: weights that
+// are stored shuffled are to be stored with it, and a change of the order changes it. Device functions of the same two
+// copies are in backends/hip/preshuffle.hpp.
 //
 // shuffle_mx_scale, AITER's e8m0_shuffle: the order of a_scale and b_scale where GemmArgs::mx_scale_shuffled is set.
 // The scales are given as R rows (M of A, N of B) of G = ceil(K/32) bytes. With R padded to a multiple of 32 and G to
@@ -22,6 +25,7 @@
 namespace ckgen {
 inline namespace v1 {
 
+inline constexpr std::int32_t kPreshuffleLayout = 1;
 inline constexpr std::int64_t kPreshuffleRows = 16;        // n per block
 inline constexpr std::int64_t kPreshuffleChunkBytes = 16;  // consecutive k of one row
 
