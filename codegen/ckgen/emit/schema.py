@@ -8,6 +8,7 @@ from typing import Any
 
 from ckgen import paths
 from ckgen.emit.manifest import SCHEMA
+from ckgen.families.gemm.kernel_set import OPS
 from ckgen.plan.policy import MPolicy
 from ckgen.plan.profile_file import profile_schema
 from ckgen.plan.registry_document import registry_schema
@@ -47,7 +48,7 @@ def _kernel_set() -> Schema:
     values: Schema = {"oneOf": [scalar, {"type": "array", "items": scalar, "minItems": 1}]}
     block: Schema = {"type": "object", "additionalProperties": values}
     properties: Mapping[str, Schema] = {
-        "op": {"const": "gemm"},
+        "op": {"enum": list(OPS)},
         "name": text,
         "signatures": texts,
         "backend": {"enum": ["asm", "ck", "ck_tile", "host"]},
