@@ -201,8 +201,12 @@ def test_buffer_to_lds(arch: str, op: str, size: int, checked: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arch", "op", "size"), [("gfx942", "dword", 4), ("gfx942", "ubyte", 1), ("gfx950", "dwordx4", 16)]
-)
+    ("arch", "op", "size"),
+    [
+        ("gfx942", "dword", 4), ("gfx942", "ubyte", 1), ("gfx942", "sbyte", 1), ("gfx942", "ushort", 2),
+        ("gfx942", "sshort", 2), ("gfx950", "dwordx3", 12), ("gfx950", "dwordx4", 16),
+    ],
+)  # fmt: skip
 def test_global_to_lds(arch: str, op: str, size: int) -> None:
     """The immediate counts for both addresses."""
     whole = max(size, 4)
@@ -215,6 +219,8 @@ def test_global_to_lds(arch: str, op: str, size: int) -> None:
         rows = np.zeros((LANES, whole), np.uint8)
         for lane in range(LANES):
             rows[lane, :size] = memory.bytes[lane * 32 + 16 : lane * 32 + 16 + size]
+            if op.startswith("s"):
+                rows[lane, size:] = 0xFF if rows[lane, size - 1] & 0x80 else 0
         np.testing.assert_array_equal(state.lds[272 : 272 + LANES * whole], rows.ravel())
 
 

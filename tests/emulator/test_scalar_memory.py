@@ -51,23 +51,24 @@ def test_loads_to_vcc_and_over_its_base() -> None:
         np.testing.assert_array_equal(state.scalars[[VCC, VCC + 1, 10, 11]], memory.bytes.view(np.uint32)[[2, 3, 0, 1]])
 
 
+@pytest.mark.parametrize("count", WIDTHS)
 @pytest.mark.parametrize(
     ("records", "stride", "at"), [(1024, 0, 64), (80, 0, 64), (64, 0, 64), (10, 8, 48), (0, 0, 0), (70, 0, 2000)]
 )
-def test_buffer_loads(records: int, stride: int, at: int) -> None:
+def test_buffer_loads(records: int, stride: int, at: int, count: int) -> None:
     """What lies beyond records times stride reads 0, dword for dword."""
     with area(ARCH, 1024) as memory:
         state = wave()
         state.set_pair(8, memory.address | stride << 48)
         state.scalars[10] = records
         state.scalars[12] = at
-        assert not run(ARCH, "s_buffer_load_dwordx8 s[32:39], s[8:11], s12" + WAIT, state).findings
+        assert not run(ARCH, f"s_buffer_load_{WIDTHS[count]} {span(32, count)}, s[8:11], s12" + WAIT, state).findings
         size = records * max(stride, 1)
         expected = [
             int(memory.bytes[one : one + 4].view(np.uint32)[0]) if one + 4 <= size else 0
-            for one in range(at, at + 32, 4)
+            for one in range(at, at + 4 * count, 4)
         ]
-        assert state.scalars[32:40].tolist() == expected
+        assert state.scalars[32 : 32 + count].tolist() == expected
 
 
 @pytest.mark.parametrize("checked", [True, False])

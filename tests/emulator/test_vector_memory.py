@@ -174,6 +174,37 @@ def test_scratch_is_private(mask: int) -> None:
         np.testing.assert_array_equal(state.vectors[row], np.where(on, value, v[row]), str(row))
 
 
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("checked", [True, False])
+def test_scratch_in_all_widths(mask: int, checked: bool) -> None:
+    """32 bytes per lane, stored in every width that fills them; every load at an offset of its own."""
+    stores = """
+    scratch_store_dwordx3 v2, v[8:10], off
+    scratch_store_dwordx4 v2, v[12:15], off offset:12
+    scratch_store_short_d16_hi v2, v16, off offset:28
+    scratch_store_short v2, v17, off offset:30
+    """
+    first = registers(LOADS)
+    at = {name: (7 * index + 1) % (32 - size) for index, (name, size) in enumerate(LOADS.items())}
+    loads = [
+        f"scratch_load_{name} {span(first[name], size)}, v2, off offset:{at[name]}" for name, size in LOADS.items()
+    ]
+    state = wave()
+    state.vectors[2] = 0
+    state.exec_mask = mask
+    before = state.vectors.copy()
+    result = run(ARCH, stores + "\n".join([*loads, "s_waitcnt vmcnt(0)"]), state, checked=checked)
+    assert not result.findings
+    for lane in range(LANES):
+        old = before[:, lane]
+        data = old[[8, 9, 10, 12, 13, 14, 15]].tobytes() + old[16:17].tobytes()[2:] + old[17:18].tobytes()[:2]
+        for name, size in LOADS.items():
+            row = first[name]
+            words = loaded(name, data[at[name] : at[name] + size], int(old[row]))
+            expected = words if mask >> lane & 1 else old[row : row + len(words)].tolist()
+            assert state.vectors[row : row + len(words), lane].tolist() == expected, (name, lane)
+
+
 def test_scratch_ends_and_begins_unwritten() -> None:
     state = wave()
     state.vectors[2] = np.where(np.arange(LANES) == 7, 253, 0)
