@@ -7,29 +7,23 @@ from __future__ import annotations
 
 import statistics
 import subprocess
-import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-
+from generated import build_program
 from shipped import TARGETS, shipped_plan
-from support import CXX, ROOT, compiler, cpu_name
+from support import compiler, cpu_name
 
-from ckgen import paths
 from ckgen.emit.render import render
-from cpp_build import built
 
 GOALS = {"exact": 50, "near": 50, "far": 200, "untuned": 200}
-_JOBS = 2
 
 
 def main() -> None:
     """Prints the table."""
     plan = shipped_plan()
     with tempfile.TemporaryDirectory() as folder:
-        program = build_program(Path(folder), render(plan, "bench"))
+        program = build_program(Path(folder), render(plan, "bench"), "select.cpp")
         targets = [str(target) for target in TARGETS]
         done = subprocess.run([str(program), *targets], capture_output=True, text=True, check=True)
     print(f"select  {cpu_name()}, {compiler()} -O2, up to 65,536 random problems per line on {', '.join(targets)},")
@@ -46,28 +40,6 @@ def main() -> None:
         print(f"  {tier:8} {over}, goal on a quiet machine {GOALS[tier]} ns")
     print("  untuned: heuristic, other_cu and default")
     print("reproduce: python benchmarks/select_kernel.py")
-
-
-def build_program(here: Path, tree: dict[str, str]) -> Path:
-    """The generated sources and select.cpp, linked with ckgen's own library."""
-    sources = [ROOT / "benchmarks/select.cpp"]
-    for path, text in tree.items():
-        (here / path).parent.mkdir(parents=True, exist_ok=True)
-        (here / path).write_text(text, encoding="utf-8")
-        if path.endswith(".cpp"):
-            sources.append(here / path)
-    flags = ["-std=c++17", "-O2", f"-I{paths.dispatcher_dir() / 'include'}", f"-I{here / 'include'}"]
-
-    def compile_one(numbered: tuple[int, Path]) -> str:
-        target = str(here / f"{numbered[0]}.o")
-        subprocess.run([CXX, *flags, "-c", str(numbered[1]), "-o", target], check=True)
-        return target
-
-    with ThreadPoolExecutor(_JOBS) as pool:
-        objects = list(pool.map(compile_one, enumerate(sources)))
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
-    subprocess.run([CXX, *objects, str(archive), "-ldl", "-lpthread", "-lz", "-o", str(here / "select")], check=True)
-    return here / "select"
 
 
 if __name__ == "__main__":
