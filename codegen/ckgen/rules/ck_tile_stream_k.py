@@ -7,7 +7,6 @@ from ckgen.families.gemm.config import CkTileConfig, TilePipeline
 from ckgen.families.gemm.signature import GemmSignature, Quant
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
-from ckgen.model.dtype import DType
 from ckgen.model.finding import Finding
 from ckgen.model.strategy import Strategy
 from ckgen.rules.registry import exceeds, not_among, rule
@@ -35,14 +34,6 @@ def plain_product(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec
         signature.bias or signature.batched or signature.preshuffle_b or signature.epilogue
     )
     return None if plain else Finding("", "stream-K computes plain products only", signature.canonical(), "plain")
-
-
-@rule("ck_tile.stream_k.accumulator", backend=_TILE, source=_SOURCE)
-def adds_in_fp32(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
-    """Partial tiles are handed over and added in fp32; int8 products, which need int32, are not."""
-    if not config.strategy.is_stream_k:
-        return None
-    return not_among(str(signature.acc), (str(DType.FP32),), "partial tiles are added in fp32")
 
 
 @rule("ck_tile.stream_k.pipeline", backend=_TILE, source=_SOURCE)
