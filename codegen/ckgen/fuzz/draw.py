@@ -161,7 +161,7 @@ def _deterministic(draw: Draw) -> bool:
 
 
 def _strategy(draw: Draw) -> Strategy:
-    return Strategy.ANY if draw.chance(0.7) else draw.random.choice(list(Strategy))
+    return Strategy.ANY if draw.chance(0.85) else draw.random.choice(list(Strategy))
 
 
 def _data(draw: Draw) -> Data:
