@@ -9,7 +9,7 @@ from families_rows import Rows
 
 from ckgen.families.gemm.config import CkTileConfig, HostConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.constraints import constraints_of
-from ckgen.families.gemm.enums import OperandOp, Quant
+from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK, OperandOp, Quant
 from ckgen.families.gemm.heuristic import heuristics
 from ckgen.families.gemm.kernel_set import (
     OPS,
@@ -26,6 +26,7 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.diagnostic import Location
+from ckgen.model.dtype import DType
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.tuned_row import Shape
 from ckgen.rules import judge
@@ -261,7 +262,8 @@ def test_ck_defaults_are_measured_kernels_but_for_the_named_exceptions(rows: Row
 def shapes(signature: GemmSignature) -> list[Shape]:
     generator = random.Random(7)
     n_step = 16 if signature.preshuffle_b else 1
-    k_step = {Quant.BLOCKSCALE: 128, Quant.MX: 64}.get(signature.quant, 64 if signature.preshuffle_b else 1)
+    k_step = 64 if signature.preshuffle_b else 2 if signature.b is DType.INT4 else 1
+    k_step = {Quant.BLOCKSCALE: 128, Quant.MX: 64}.get(signature.quant, k_step)
     sizes = [1, 2, 3, 15, 16, 17, 100, 129, 1000, 4096]
     found = []
     for _ in range(150):
@@ -328,3 +330,19 @@ def test_what_is_fused_or_batched_has_so_many_defaults(arch: str) -> None:
     }
     assert [len(fused), sum(map(len, fused.values()))] == [28, 56]
     assert sum(bool(c) for c in batched.values()) == 9
+
+
+@pytest.mark.parametrize("arch", ["x86_64_v3", "x86_64_v4"])
+def test_the_cpu_has_so_many_defaults_of_the_newer_quantisations(arch: str) -> None:
+    """Two Configs for each of 15: 7 of other scale blocks, 4 int4 with scales, 2 without, 2 of mx."""
+    found = {s: c for s, c in for_arch(arch).items() if _is_newer(s)}
+    assert [len(found), sum(map(len, found.values()))] == [15, 30]
+    assert sum(s.b is DType.INT4 for s in found) == 6 and sum(s.quant is Quant.MX for s in found) == 2
+    assert all(one.backend is Backend.HOST for c in found.values() for one in c)
+
+
+def _is_newer(signature: GemmSignature) -> bool:
+    mx = signature.quant is Quant.MX and (signature.a, signature.b) not in (
+        (DType.FP4, DType.FP4), (DType.FP8_OCP, DType.FP8_OCP),
+    )  # fmt: skip
+    return mx or signature.b is DType.INT4 or signature.scale_block != USUAL_SCALE_BLOCK
