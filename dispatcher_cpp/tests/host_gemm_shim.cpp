@@ -62,6 +62,13 @@ int shim_host(const GemmTraits* t, const host::HostConfig* c, const GemmArgs* a,
   return answer(host::run_gemm_host(*t, *c, *a, w.data()), w, message);
 }
 
+int shim_twin_stream_k(const GemmTraits* t, const host::TwinConfig* c, int strategy, std::int64_t workgroups,
+                       const GemmArgs* a, char* message) {
+  const auto how = static_cast<Strategy>(strategy);
+  const GuardedWorkspace w(host::gemm_twin_stream_k_workspace(*t, *c, how, workgroups, a->m, a->n, a->k, a->batch));
+  return answer(host::run_gemm_twin_stream_k(*t, *c, how, workgroups, *a, w.data()), w, message);
+}
+
 // For benchmarks: the caller owns the workspace.
 int shim_twin_raw(const GemmTraits* t, const host::TwinConfig* c, std::int64_t k_batch, const GemmArgs* a, void* w) {
   return static_cast<int>(host::run_gemm_twin(*t, *c, k_batch, *a, w).code);

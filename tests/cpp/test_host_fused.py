@@ -17,6 +17,7 @@ pytestmark = pytest.mark.cpp
 TILE = (64, 32, 32)
 SHAPE = Shape(batch=3, m=37, n=70, k=100)
 EPILOGUES = ["add", "mul", "relu", "gelu", "silu", "scale", "add_relu", "mul_add", "scale_mul_gelu", "relu_add_add"]
+STRATEGIES = ["any", "data_parallel", "atomic", "linear", "tree"]
 OPERANDS = ["a_add", "b_mul", "a_mul_b_add"]
 
 
@@ -72,6 +73,12 @@ class Call:
         message = ctypes.create_string_buffer(240)
         pointers = (ctypes.byref(traits), ctypes.byref(config), ctypes.c_int64(k_batch), ctypes.byref(self.args))
         return self.lib.shim_twin(*pointers, message), message.value.decode()
+
+    def stream_k(self, strategy, workgroups):
+        traits, config = self.traits(), hb.TwinConfig(*TILE, 0, True, True, True)
+        message = ctypes.create_string_buffer(240)
+        pointers = (ctypes.byref(traits), ctypes.byref(config), STRATEGIES.index(strategy), ctypes.c_int64(workgroups))
+        return self.lib.shim_twin_stream_k(*pointers, ctypes.byref(self.args), message), message.value.decode()
 
     def host(self, isa):
         traits, message = self.traits(), ctypes.create_string_buffer(240)
@@ -153,6 +160,22 @@ def test_splits_take_no_epilogue(lib):
     call = Call(lib, make_operands(parse_canonical("gemm_fp16_rcr_epi_relu"), SHAPE, 0))
     code, message = call.twin(k_batch=2, mode=1)
     assert (code, message) == (1, "k_batch=2: an epilogue takes whole sums")
+
+
+@pytest.mark.parametrize("strategy", ["linear", "tree"])
+@pytest.mark.parametrize("name", ["gemm_fp16_rcr_batched_epi_mul_add", "gemm_bf16_rrr_a_add_b_mul_epi_add_gelu"])
+def test_stream_k_finishes_a_tile_once(lib, name, strategy):
+    """As data-parallel, whether a tile is split among workgroups or not."""
+    call = Call(lib, make_operands(parse_canonical(name), SHAPE, 1))
+    for workgroups in (1, 5, 7):
+        call.c[:] = 99
+        assert call.stream_k(strategy, workgroups) == (0, "")
+        assert call.excess() <= 1
+
+
+def test_atomic_stream_k_takes_no_epilogue(lib):
+    call = Call(lib, make_operands(parse_canonical("gemm_fp16_rcr_epi_relu"), SHAPE, 0))
+    assert call.stream_k("atomic", 5) == (1, "atomic stream-K adds parts: an epilogue takes whole sums")
 
 
 def test_refusals(lib):
