@@ -121,9 +121,10 @@ Status epilogue_status(const Signature& s) noexcept {
 
 Status signature_status(const Signature& s) noexcept {
   if (s.op != Op::gemm) return Status::error(StatusCode::invalid_argument, "not a GEMM signature");
-  if (!in(s.a, operands_of(s.quant))) return meaningless("A cannot be %s under this quantisation", s.a);
   if (s.b == DType::int4) {
     if (const Status status = int4_status(s); !status.ok()) return status;
+  } else if (!in(s.a, operands_of(s.quant))) {
+    return meaningless("A cannot be %s under this quantisation", s.a);
   } else if (!in(s.b, operands_of(s.quant))) {
     return meaningless("B cannot be %s under this quantisation", s.b);
   } else if (s.a != s.b && !mixes(s)) {

@@ -137,6 +137,7 @@ def test_shuffled_mx_scales_are_read_where_the_flag_says_so(library: RuntimeLibr
 
 TYPES = (
     "fp16", "fp8", "fp8_ocp", "int8_bf16", "fp8_bf8_bf16", "fp16_fp16", "fp4_bf16", "fp16_int32", "fp8_ocp_int4_bf16",
+    "fp16_int4_fp16",
 )  # fmt: skip
 TAILS = (
     "", "_rowwise", "_mx_preshuffle", "_blockscale_bias", "_batched", "_acc_fp16", "_scale_none", "_bias_batched",
@@ -151,22 +152,7 @@ def texts() -> list[str]:
     heads = list(templates())
     words = ["int8", "fp8", "fp8_ocp", "bf16", "fp16", "fp32", "rrr", "bias", "nonsense"]
     pairs = [f"{head}:{word}" for head in heads for word in words]
-    canonical = [
-        f"gemm_{types}_{layout}{tail}"
-        for types in (
-            "fp16",
-            "fp8",
-            "fp8_ocp",
-            "int8_bf16",
-            "fp8_bf8_bf16",
-            "fp16_fp16",
-            "fp4_bf16",
-            "fp16_int32",
-            "fp8_ocp_int4_bf16",
-        )
-        for layout in ("rcr", "crr")
-        for tail in TAILS
-    ]
+    canonical = [f"gemm_{types}_{layout}{tail}" for types in TYPES for layout in ("rcr", "crr") for tail in TAILS]
     return [*heads, *pairs, *[f"{pair}:fp16" for pair in pairs], *canonical, "", "gemm", "gemm_", "a8w8:"]
 
 

@@ -101,6 +101,8 @@ def _d_tensors(signature: GemmSignature, case: Case) -> Iterator[Placed]:
         of = _placed(f"D{number}", signature.c, (case.m, case.n), case.gap_d, case, 0, False)
         if sizes == (1, 1, case.n):
             of = replace(of, ld=0, batch_stride=0)
+        elif of.ld == 0:
+            of = replace(of, ld=-1)  # too short, and not one line for all
         yield replace(of, may_repeat=True)
 
 
