@@ -341,6 +341,14 @@ def test_the_cpu_has_so_many_defaults_of_the_newer_quantisations(arch: str) -> N
     assert all(one.backend is Backend.HOST for c in found.values() for one in c)
 
 
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_groups_of_one_side_have_so_many_defaults(arch: str) -> None:
+    """Two Configs for each of two signatures of A's scales, three of B's, two of int4."""
+    found = {s: c for s, c in for_arch(arch).items() if _is_newer(s)}
+    assert {s: len(c) for s, c in found.items()} == dict.fromkeys(found, 2) and len(found) == 7
+    assert sum(s.b is DType.INT4 for s in found) == 2 and sum(s.scale_block.of_a for s in found) == 2
+
+
 def _is_newer(signature: GemmSignature) -> bool:
     mx = signature.quant is Quant.MX and (signature.a, signature.b) not in (
         (DType.FP4, DType.FP4), (DType.FP8_OCP, DType.FP8_OCP),

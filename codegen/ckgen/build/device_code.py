@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ckgen.families.gemm.ck_tile_geometry import is_multi_abd
+from ckgen.families.gemm.ck_tile_geometry import is_group_quant, is_multi_abd
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
 from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
 from ckgen.families.gemm.enums import Quant
@@ -54,6 +54,8 @@ def family_of(instance: Instance) -> DeviceFamily:
         return _flatmm()
     if is_multi_abd(instance.signature):
         return _multi_abd()
+    if is_group_quant(instance.signature):
+        return _group_quant()
     return _dense() if instance.signature.quant is Quant.NONE else _quant()
 
 
@@ -140,6 +142,13 @@ def _quant() -> DeviceFamily:
     from ckgen.families.gemm.device import ck_tile_quant as quant
 
     return _tabled(quant)
+
+
+@cache
+def _group_quant() -> DeviceFamily:
+    from ckgen.families.gemm.device import ck_tile_group_quant as group_quant
+
+    return _tabled(group_quant)
 
 
 def _tabled(module: Any) -> DeviceFamily:

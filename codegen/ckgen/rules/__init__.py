@@ -9,12 +9,12 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.finding import Finding
-from ckgen.rules import asm, ck, ck_tile, ck_tile_dense, ck_tile_multi_abd, ck_tile_stream_k
+from ckgen.rules import asm, ck, ck_tile, ck_tile_dense, ck_tile_group_quant, ck_tile_multi_abd, ck_tile_stream_k
 from ckgen.rules.registry import Rule, registered
 
 __all__ = ["Finding", "Rule", "all_rules", "judge"]
 
-RULE_MODULES = (asm, ck, ck_tile, ck_tile_dense, ck_tile_multi_abd, ck_tile_stream_k)
+RULE_MODULES = (asm, ck, ck_tile, ck_tile_dense, ck_tile_group_quant, ck_tile_multi_abd, ck_tile_stream_k)
 
 
 def all_rules() -> tuple[Rule, ...]:

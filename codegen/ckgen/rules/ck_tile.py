@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ckgen.families.gemm.ck_tile_geometry import multiplied
 from ckgen.families.gemm.config import CkTileConfig, Epilogue, TilePipeline
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.signature import GemmSignature
@@ -76,7 +77,7 @@ def waves_of_pipeline(signature: GemmSignature, config: CkTileConfig, arch: Arch
 @rule("ck_tile.warp_tile.exists", backend=_TILE, source="ck_tile warp_gemm_dispatcher, matrix instructions")
 def warp_tile_exists(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
     """The warp tile is one that ck_tile makes of this arch's matrix instructions for these types."""
-    types = (signature.a, signature.b, signature.acc)
+    types = (*multiplied(signature), signature.acc)
     tiles = arch.warp_tiles_for(_TILE, *types, preshuffle=_reads_past_lds(config, arch))
     allowed = tuple(dict.fromkeys(str(row.tile) for row in tiles))
     reason = f"{arch.name} has no such warp tile for {'·'.join(map(str, types))}"
@@ -133,7 +134,7 @@ def lds_staging(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) 
         return None
     used = tile_bytes(config.tile.m, config.tile.k, signature.a.bits)
     if not signature.preshuffle_b:
-        used += tile_bytes(config.tile.n, config.tile.k, signature.b.bits)
+        used += tile_bytes(config.tile.n, config.tile.k, multiplied(signature)[1].bits)
     limit = pipeline.lds_budget(arch.lds_bytes)
     return exceeds(used, min(limit, arch.lds_bytes // 2) if config.double_smem else limit, "bytes of LDS per buffer")
 

@@ -7,8 +7,9 @@ Source: the CK tree's gemm_universal_pipeline_ag_bg_cr_policy.hpp (GetGlobalVect
 from __future__ import annotations
 
 from ckgen.families.gemm.config import CkTileConfig, Epilogue, TilePipeline
-from ckgen.families.gemm.enums import Layout, OperandOp, Quant
+from ckgen.families.gemm.enums import Layout, OperandOp, Quant, ScaleSides
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.dtype import DType
 
 DENSE = (
     TilePipeline.MEM,
@@ -35,6 +36,18 @@ def is_multi_abd(signature: GemmSignature) -> bool:
     ops = (signature.a_op, signature.b_op)
     more = signature.batched or bool(signature.epilogue) or ops != (OperandOp.NONE, OperandOp.NONE)
     return signature.quant is Quant.NONE and more
+
+
+def is_group_quant(signature: GemmSignature) -> bool:
+    """Whether groups of A alone or of B alone have scales."""
+    return signature.quant is Quant.BLOCKSCALE and signature.scale_block.sides is not ScaleSides.BOTH
+
+
+def multiplied(signature: GemmSignature) -> tuple[DType, DType]:
+    """The types that the matrix instructions take. Scaled int4 weights become A's as they leave LDS, where they have as
+    many bytes."""
+    widened = is_group_quant(signature) and signature.b is DType.INT4
+    return signature.a, signature.a if widened else signature.b
 
 
 def load_vectors(signature: GemmSignature, config: CkTileConfig, wave_size: int = 64) -> tuple[int, int]:
@@ -124,7 +137,7 @@ def staging_bytes(signature: GemmSignature, config: CkTileConfig) -> int:
     tile = config.tile
     operands = sum(
         -(-extent * tile.k * dtype.bits // 8 // 16) * 16
-        for extent, dtype in ((tile.m, signature.a), (tile.n, signature.b))
+        for extent, dtype in zip((tile.m, tile.n), multiplied(signature), strict=True)
     )
     if config.pipeline is TilePipeline.COMPV5:
         return max(operands, tile.m * tile.n * signature.acc.bits // 8)

@@ -126,7 +126,7 @@ def _ck_tile(signature: GemmSignature, config: CkTileConfig) -> Constraints:
         return _with_atomic_split(Constraints(n_multiple=n_vector, k_multiple=tile.k), tile.k)
     if signature.quant is Quant.NONE:
         return _dense(signature, config)
-    if signature.quant in (Quant.ROWWISE, Quant.PER_TENSOR):
+    if signature.quant in (Quant.ROWWISE, Quant.PER_TENSOR) or geometry.is_group_quant(signature):
         return _scaled(signature, config)
     rows_of_a = signature.layout in (Layout.RCR, Layout.RRR)
     rows_of_b = signature.layout in (Layout.RRR, Layout.CRR)
@@ -182,7 +182,7 @@ def _flatmm(signature: GemmSignature, config: CkTileConfig) -> Constraints:
 
 
 def _scaled(signature: GemmSignature, config: CkTileConfig) -> Constraints:
-    """QuantGemmKernel over rows of A and B with one scale each, or one for all: K is never split."""
+    """QuantGemmKernel, whose scales are of rows, of all, or of groups of one side: K is never split."""
     of_a, of_b = geometry.load_vectors(signature, config)
     return Constraints(
         n_multiple=geometry.store_vector(signature, config) if config.pad_n else config.tile.n,

@@ -29,6 +29,7 @@ def _facts(instance: Instance, config: CkTileConfig) -> Mapping[str, Fact]:
     kept = {name: getattr(config, name) for name in _QUANT_FIELDS}
     return {
         "quant": signature.quant.value,
+        "sides": signature.scale_block.sides.value,
         "operand": signature.a.value,
         "bias": signature.bias,
         "preshuffle_b": signature.preshuffle_b,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ckgen.families.gemm.ck_tile_geometry import leaves_tiles_over, store_vector
+from ckgen.families.gemm.ck_tile_geometry import leaves_tiles_over, multiplied, store_vector
 from ckgen.families.gemm.config import CkTileConfig, Epilogue
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.arch import ArchSpec
@@ -19,7 +19,7 @@ def tile_config(instance: Instance) -> CkTileConfig:
 def matrix_steps(instance: Instance, arch: ArchSpec, *, preshuffle: bool = False) -> tuple[tuple[str, int], ...]:
     """The warp tile's instruction on an arch, and its number per wave and K step: an Expectation's `steps`."""
     config, signature = tile_config(instance), instance.signature
-    tiles = arch.warp_tiles_for(Backend.CK_TILE, signature.a, signature.b, signature.acc, preshuffle=preshuffle)
+    tiles = arch.warp_tiles_for(Backend.CK_TILE, *multiplied(signature), signature.acc, preshuffle=preshuffle)
     row = next(row for row in tiles if row.tile == config.warp_tile)
     tile, part, waves = config.tile, config.warp_tile, config.warps
     per_wave = (tile.m // (waves[0] * part.m)) * (tile.n // (waves[1] * part.n)) * (tile.k // part.k)

@@ -1,0 +1,94 @@
+"""ck_tile's QuantGemm with fp32 scales for groups of A alone or of B alone, as device code.
+
+One kernel takes every problem. Its units' names and constants, and what its machine code must be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ckgen.families.gemm.ck_tile_geometry import lds_bytes
+from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
+from ckgen.families.gemm.device.variant import cpp_bool
+from ckgen.families.gemm.instance import Instance
+from ckgen.model.arch import ArchSpec
+from ckgen.model.expectation import Expectation
+
+_COPIES = 2
+"""K steps in the kernel's text: the main loop's body and the last step."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupVariant:
+    """The device kernel."""
+
+    @property
+    def name(self) -> str:
+        """C is always set, for the kernel takes no K splits."""
+        return "any_set"
+
+
+def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[GroupVariant, ...]:
+    """What the uses reach: the one kernel there is."""
+    return all_variants(instance)
+
+
+def all_variants(instance: Instance) -> tuple[GroupVariant, ...]:
+    """Every kernel that a supported problem can reach."""
+    return (GroupVariant(),)
+
+
+def device_unit(instance: Instance, variants: Sequence[GroupVariant]) -> DeviceUnit:
+    """The unit of these kernels, in the order given."""
+    symbols = tuple(symbol_of(instance, variant) for variant in variants)
+    rows = [{"symbol": symbol} for symbol in symbols]
+    values = {"instance": instance.name, "config": _constants(instance), "variants": rows}
+    return DeviceUnit("device/ck_tile_group_quant_device.hip.j2", values, symbols)
+
+
+def host_unit(instance: Instance, variants: Mapping[str, Sequence[GroupVariant]]) -> DeviceUnit:
+    """The host unit where each arch's code object holds its variants; it names all that there are."""
+    rows = [
+        {
+            "symbol": symbol_of(instance, one),
+            "archs": sorted(arch for arch, has in variants.items() if one in has),
+        }
+        for one in all_variants(instance)
+    ]
+    prepare = prepare_symbol(instance.id)
+    values = {"instance": instance.name, "config": _constants(instance), "variants": rows, "prepare": prepare}
+    return DeviceUnit("device/ck_tile_group_quant_host.cpp.j2", values, (prepare,))
+
+
+def expected(instance: Instance, arch: ArchSpec, variant: GroupVariant) -> Expectation:
+    """What the kernel's machine code must be."""
+    config, signature = tile_config(instance), instance.signature
+    return Expectation(
+        steps=matrix_steps(instance, arch),
+        copies=_COPIES,
+        lds_bytes=lds_bytes(signature, config),
+        scratch_bytes=0,
+        spills=0,
+        waves_per_simd=config.block_per_cu,
+    )
+
+
+def _constants(instance: Instance) -> dict[str, Any]:
+    """The fields of GroupQuantConfig in dispatcher_cpp/backends/ck_tile/group_quant.hpp, in its order."""
+    config, signature = tile_config(instance), instance.signature
+    flags = ("transpose_c", "pad_m", "pad_n", "pad_k")
+    numbers = ("partitioner_group_num", "partitioner_m01", "block_per_cu")
+    block = signature.scale_block
+    return {
+        "a": signature.a.value,
+        "b": signature.b.value,
+        "c": signature.c.value,
+        "tile": [config.tile.m, config.tile.n, config.tile.k],
+        "warps": list(config.warps),
+        "warp_tile": [config.warp_tile.m, config.warp_tile.n, config.warp_tile.k],
+        "flags": [("of_a", cpp_bool(block.of_a)), *((name, cpp_bool(getattr(config, name))) for name in flags)],
+        "numbers": [("group_n", block.n), ("group_k", block.k), *((name, getattr(config, name)) for name in numbers)],
+    }
