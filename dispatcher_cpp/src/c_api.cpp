@@ -89,10 +89,13 @@ bool is_known(const Signature& s) noexcept {
   for (const EpilogueOp op : s.epilogue.ops) {
     if (static_cast<int>(op) >= kEpilogueOpCount) return false;
   }
+  for (int i = 1; i < kMaxEpilogueOps; ++i) {
+    if (s.epilogue.ops[i] != EpilogueOp::none && s.epilogue.ops[i - 1] == EpilogueOp::none) return false;
+  }
   if (static_cast<int>(s.a_op) >= kOperandOpCount || static_cast<int>(s.b_op) >= kOperandOpCount) return false;
   if (static_cast<int>(s.scale_block.sides) >= kScaleSidesCount) return false;
   if (s.scale_block.n == 0 || s.scale_block.k == 0) return false;
-  return s.op <= Op::fmha && s.quant <= Quant::mx && s.layout <= Layout::crr;
+  return s.op == Op::gemm && s.quant <= Quant::mx && s.layout <= Layout::crr;
 }
 
 template <class Handle, class Value>
