@@ -14,8 +14,8 @@ class Expectation:
     number must be a multiple of it, and exactly `copies` times it where `copies` is not 0 (copies of the K step's
     body in the text: main loop and tail).
     `lds_bytes` bounds LDS with what the launch adds, `scratch_bytes` and `spills` (VGPRs) bound what must be 0 for a
-    plain GEMM. `waves_per_simd` is the occupancy that the launch bounds ask for; `resident` where results depend on it, as
-    workgroups wait for each other.
+    plain GEMM. `waves_per_simd` is the occupancy that the launch bounds ask for; `resident` where results
+    depend on it, as workgroups wait for each other.
     """
 
     steps: tuple[tuple[str, int], ...]

@@ -143,16 +143,16 @@ CKGEN_API ckgen_status ckgen_parse_signature(const char* text, uint64_t* signatu
 /* The canonical name of such a number. */
 CKGEN_API ckgen_status ckgen_signature_text(uint64_t signature, ckgen_message text);
 
-/* Fills `out` for a problem on `grid` workgroups. `sizes`: batch, M, N, K, each at most 2^31; `tile`: M, N, K of a tile,
- * each at least 1. */
+/* Fills `out` for a problem on `grid` workgroups. `sizes`: batch, M, N, K, each at most 2^31; `tile`: M, N, K of a
+ * tile, each at least 1. */
 CKGEN_API ckgen_status ckgen_stream_k_partition(const int64_t sizes[4], const int64_t tile[3], int64_t grid,
                                                 int64_t acc_bytes, ckgen_stream_k* out, ckgen_message message);
 /* The stream-K iterations [begin, end) of a workgroup of a feasible partition. */
 CKGEN_API ckgen_status ckgen_stream_k_workgroup(const ckgen_stream_k* partition, int64_t workgroup, int64_t* begin,
                                                 int64_t* end, ckgen_message message);
 /* The first and the last workgroup of a tile of a feasible partition. */
-CKGEN_API ckgen_status ckgen_stream_k_tile(const ckgen_stream_k* partition, int64_t tile, int64_t* first,
-                                           int64_t* last, ckgen_message message);
+CKGEN_API ckgen_status ckgen_stream_k_tile(const ckgen_stream_k* partition, int64_t tile, int64_t* first, int64_t* last,
+                                           ckgen_message message);
 
 /* Between N rows of K elements, `stride` bytes apart, and the order that instances of a preshuffled B read:
    ckgen/preshuffle.hpp. `layout` is the order's number, as ckgen_preshuffle_layout gives it; refused are another one, n
