@@ -132,6 +132,7 @@ def test_aliases_mean_what_they_say(text: str, flavour: Fp8Flavour | None, canon
         ("gemm_fp8_ocp_int4_bf16_rcr_blockscale", "B's alone"),
         ("gemm_int8_int4_bf16_rcr", "an int4 B goes with A of"),
         ("gemm_fp16_int4_fp16_rrr", "packed along K"),
+        ("gemm_fp16_int4_fp16_rcr_preshuffle", "no preshuffled form of int4"),
     ],
 )
 def test_a_wrong_signature_says_why(text: str, says: str) -> None:

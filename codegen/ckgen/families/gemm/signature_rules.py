@@ -141,6 +141,8 @@ def _operand_op_problems(signature: GemmSignature) -> Iterator[str]:
 
 def _operand_problems(signature: GemmSignature) -> Iterator[str]:
     a, b, quant = signature.a, signature.b, signature.quant
+    if signature.preshuffle_b and b not in _PRESHUFFLED:
+        yield f"no preshuffled form of {b} is defined (is for {_names(_PRESHUFFLED)})"
     if b is DType.INT4:
         yield from _int4_problems(signature)
         return
@@ -154,8 +156,6 @@ def _operand_problems(signature: GemmSignature) -> Iterator[str]:
     if a is not b and not _mix(a, b, quant):
         mixed = "fp8_ocp with fp4 under mx" if quant is Quant.MX else "8-bit floats of one flavour"
         yield f"A and B cannot be {a} and {b}: only {mixed} mix"
-    if signature.preshuffle_b and b not in _PRESHUFFLED:
-        yield f"no preshuffled form of {b} is defined (is for {_names(_PRESHUFFLED)})"
 
 
 def _mix(a: DType, b: DType, quant: Quant) -> bool:
