@@ -115,9 +115,9 @@ constexpr StreamKPartition stream_k_partition(std::int64_t batch, std::int64_t m
   return stream_k_partition(batch * tiles_m * tiles_n, k / tile_k + (k % tile_k != 0 ? 1 : 0), grid);
 }
 
-/// Workspace of linear and tree: a slice per workgroup at slice_bytes * workgroup, row-major tile_m x tile_n, then a
-/// 32-bit flag per workgroup at flags_offset + 4 * workgroup, zero before the kernel starts. Bytes; all 0 for atomic
-/// and where nothing is split.
+/// Workspace of linear and tree: a slice per workgroup at slice_bytes * workgroup, tile_m x tile_n sums in an order of
+/// the kernel's own, then a 32-bit flag per workgroup at flags_offset + 4 * workgroup, zero before the kernel starts.
+/// Bytes; all 0 for atomic and where nothing is split.
 struct StreamKWorkspace {
   std::int64_t slice_bytes;
   std::int64_t flags_offset;  // a multiple of 128
