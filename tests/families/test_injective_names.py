@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from field_values import others
 
 from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.emit import cpp
@@ -37,6 +36,7 @@ from ckgen.plan.registry_document import plan_of_units, without_tables
 from ckgen.plan.select import Query, select
 from ckgen.specs.archs import load_archs
 from cpp_build import ROOT, attempt
+from field_values import others
 from plan_support import REAL_TABLES
 
 CONFIGS: tuple[type, ...] = get_args(GemmConfig)
