@@ -12,6 +12,7 @@ fail() {
 missing=()
 command -v g++ >/dev/null || missing+=(g++)
 command -v make >/dev/null || missing+=(make)
+command -v ccache >/dev/null || missing+=(ccache)
 python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
 if command -v g++ >/dev/null; then
   echo '#include <gtest/gtest.h>' | g++ -x c++ -fsyntax-only - 2>/dev/null || missing+=(libgtest-dev)
@@ -31,6 +32,8 @@ fi
 .venv/bin/pip install -q -e '.[test]' || fail "cannot install the Python packages"
 export PATH="$PWD/.venv/bin:$PATH"
 unset CKGEN_TEST_BUILD
+# Many of the builds below compile the same sources with the same flags, each in a folder of its own.
+export PATH="/usr/lib/ccache:$PATH" CCACHE_DIR="$PWD/build/ccache"
 
 failed=()
 check() {

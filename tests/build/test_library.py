@@ -17,6 +17,7 @@ from ckgen.build.compile import ASSEMBLY, CODE_OBJECT, Unit, device_job, host_jo
 from ckgen.build.inspect.code_object import read_file
 from ckgen.build.library import DeviceInstance, emit_library
 from ckgen.build.pool import Limits, Outcome, run_jobs
+from ckgen.emit.render import RUNTIME_ABI
 from ckgen.model.errors import InputError, UsageError
 from fake_compiler import FakeCompiler
 
@@ -96,7 +97,7 @@ def test_small_units_become_a_library_that_links_with_gcc(tmp_path: Path) -> Non
     subprocess.run(words, cwd=tmp_path, check=True)
     done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
     head, *lines = done.stdout.splitlines()
-    assert head == "mylib 2 1"
+    assert head == f"mylib {RUNTIME_ABI} 1"
     unpacked = [zlib.decompress(bytes.fromhex(line.split()[2])) for line in lines]
     assert unpacked == [objects[arch].read_bytes() for arch in archs]
     assert [int(line.split()[1]) for line in lines] == [len(data) for data in unpacked]

@@ -232,8 +232,7 @@ class Checker:
             self.dispatcher.run(plan, given.args, workspace.address)
         except RuntimeFailure as failure:
             raise CaseFailure(FailureKind.REFUSAL, f"a legal run is refused: {failure}") from failure
-        workspace.own[...] = workspace.fill
-        if not workspace.is_sparse and not workspace.is_clean():
+        if not workspace.has_clean_bands():
             raise CaseFailure(FailureKind.MEMORY, f"a byte beside the workspace of {plan.workspace_size} was written")
 
 

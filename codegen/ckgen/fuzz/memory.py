@@ -50,12 +50,17 @@ class Region:
             self.all = np.full(whole, fill, np.uint8)
         first = GUARD + -(self.all.ctypes.data + GUARD) % ALIGNMENT
         self.own: Bytes = self.all[first : first + size]
+        self._bands = (self.all[:first], self.all[first + size :])
         self.address = int(self.all.ctypes.data) + first
         """Of the first byte that is not guard."""
 
     def is_clean(self) -> bool:
         """Whether every byte, guards too, is still the fill."""
         return bool((self.all == self.fill).all())
+
+    def has_clean_bands(self) -> bool:
+        """Whether the guards are still the fill; what is between them is not touched."""
+        return all(bool((band == self.fill).all()) for band in self._bands)
 
 
 class Matrix:

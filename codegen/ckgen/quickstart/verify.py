@@ -14,7 +14,7 @@ from ckgen.families.gemm.reference import Operands, decode, encode, expect, make
 from ckgen.families.gemm.signature import GemmSignature, Quant
 from ckgen.model.tuned_row import Shape
 from ckgen.runtime import Choice, Device, Dispatcher, GemmArgsStruct, RuntimeLibrary
-from ckgen.runtime.packed import packed_args
+from ckgen.runtime.packed import fused_args, packed_args
 
 CHECKED_ROWS = 16
 CHECKED_BLOCKS = 3
@@ -85,6 +85,12 @@ class Buffers:
             for scale in (operands.a_scale, operands.b_scale)
         ]
         bias = operands.bias.astype(np.float32) if operands.bias is not None else None
+        kept = [array for array in (a, b, c, *scales, bias) if array is not None]
+
+        def give(array: npt.NDArray[np.generic]) -> ctypes.c_void_p | None:
+            kept.append(np.ascontiguousarray(array))
+            return _address(kept[-1])
+
         args = packed_args(
             signature.layout,
             shape,
@@ -94,9 +100,10 @@ class Buffers:
             a_scale=_address(scales[0]),
             b_scale=_address(scales[1]),
             bias=_address(bias),
+            **fused_args(operands, shape, give),
             a_scale_row_major=1,
         )
-        return cls(args, c, tuple(array for array in (a, b, c, *scales, bias) if array is not None))
+        return cls(args, c, tuple(kept))
 
 
 def _spread(count: int, most: int) -> npt.NDArray[np.int_]:

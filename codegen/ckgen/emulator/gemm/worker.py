@@ -20,13 +20,12 @@ import numpy.typing as npt
 
 from ckgen.emulator.gemm.job import Answer, Work
 from ckgen.emulator.gemm.problem import Comparison, GemmProblem, compare, expected_of, operands_of
-from ckgen.families.gemm.enums import MAX_D, Quant
+from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.reference import Expected, Operands, encode, shuffle_mx_scale, store_a, store_b
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.model.dtype import DType
-from ckgen.model.tuned_row import Shape
 from ckgen.runtime import Device, Dispatcher, GemmArgsStruct, Options, RuntimeFailure, RuntimeLibrary
-from ckgen.runtime.packed import packed_args
+from ckgen.runtime.packed import fused_args, packed_args
 
 _TO_DEVICE, _TO_HOST = 1, 2
 _UNSUPPORTED = 1  # CKGEN_UNSUPPORTED
@@ -234,26 +233,10 @@ def arguments(operands: Operands, problem: GemmProblem, to: Buffers, c: int, ord
         a_scale=to.give(a_scale),
         b_scale=to.give(b_scale),
         bias=to.give(bias),
-        **_fused(operands, problem.shape, to),
+        **fused_args(operands, problem.shape, to.give),
         a_scale_row_major=int(order.a_row_major),
         mx_scale_shuffled=int(order.mx_shuffled),
     )
-
-
-def _fused(operands: Operands, shape: Shape, to: Buffers) -> dict[str, Any]:
-    """D tensors, alpha and the second tensors of A and B; a D of one row or one batch entry has a stride of 0."""
-    signature = operands.signature
-    row_strides = [shape.n if d.shape[1] == shape.m else 0 for d in operands.d]
-    batch_strides = [shape.m * shape.n if d.shape[0] > 1 else 0 for d in operands.d]
-    places = [to.give(encode(d, signature.c)) for d in operands.d]
-    return {
-        "d": (ctypes.c_void_p * MAX_D)(*places),
-        "ldd": (ctypes.c_int64 * MAX_D)(*row_strides),
-        "batch_stride_d": (ctypes.c_int64 * MAX_D)(*batch_strides),
-        "alpha": operands.alpha,
-        "a1": to.give(store_a(operands, operands.a1)) if operands.a1 is not None else None,
-        "b1": to.give(store_b(operands, operands.b1)) if operands.b1 is not None else None,
-    }
 
 
 def _scale(signature: GemmSignature, values: npt.NDArray[np.float64] | None, order: ScaleOrder) -> _Array | None:

@@ -71,9 +71,9 @@ class Expected:
     def excess(self, actual: Storage) -> float:
         """The largest error in units of its bound; above 1 the kernel is wrong."""
         found = np.asarray(actual, np.float64).reshape(self.c.shape)
-        if np.isnan(found).any():
-            return float("inf")
         free = np.isinf(self.bound)
+        if np.isnan(found[~free]).any():
+            return float("inf")
         error = np.where(free, 0.0, np.abs(found - self.c))
         return float((error / np.where(free, 1.0, self.bound)).max(initial=0.0))
 
@@ -136,7 +136,7 @@ def expect(operands: Operands, k_batch: int = 1) -> Expected:
     """C = epilogue(scale · A·B + bias) in float64, rounded nowhere.
 
     The bound: K sums and the scalings in the accumulator's type, each faithfully rounded, what the epilogue makes of
-    that, then one rounding to C for each of the k_batch splits.
+    that, then one rounding to C for each of the k_batch splits; their sums may leave C's range where the result stays.
     """
     signature = operands.signature
     a, b = scaled_operands(operands)
@@ -155,7 +155,9 @@ def expect(operands: Operands, k_batch: int = 1) -> Expected:
         bound = bound + (size * (k_batch - 1) + np.abs(exact) + bound) * _UNIT_ROUNDOFF[signature.c] * 1.001
         bound = bound + k_batch * _LEAST[signature.c]
     least = 0.5 if signature.c is DType.INT32 else 2.0**-500
-    return _saturated(exact, np.maximum(bound, least), signature.c)
+    bound = np.maximum(bound, least)
+    reach = np.abs(exact) + bound if k_batch == 1 else size + bound
+    return _saturated(exact, bound, reach, signature.c)
 
 
 def scaled_operands(operands: Operands) -> tuple[Values, Values]:
@@ -262,8 +264,8 @@ def _scale_sizes(signature: GemmSignature, m: int, n: int, k: int) -> tuple[tupl
     return (m, -(-k // MX_K)), (n, -(-k // MX_K))
 
 
-def _saturated(exact: Values, bound: Values, c: DType) -> Expected:
-    """Where the result cannot be held, any value up to infinity is right."""
+def _saturated(exact: Values, bound: Values, reach: Values, c: DType) -> Expected:
+    """Where C cannot hold what is stored on the way, which is `reach` at most, any value is right."""
     if c in _LARGEST:
-        bound = np.where(np.abs(exact) + bound >= _LARGEST[c], np.inf, bound)
+        bound = np.where(reach >= _LARGEST[c], np.inf, bound)
     return Expected(exact, bound)
