@@ -2,7 +2,7 @@
 // run.
 //
 // For token t, slot s of its top_k experts, e = topk_ids[t][s], w = topk_weights[t][s]:
-//   gate_up  H[t][s] = act(A[t] * W1[e].gate) (* A[t] * W1[e].up where gated), times w where weight_first
+//   gate_up  H[t][s] = act(X * W1[e].gate) (* X * W1[e].up where gated), X = w * A[t] where weight_first, else A[t]
 //   down     C[t] = sum over s of (H[t][s] * W2[e], times w unless weight_first)
 //   layer    gate_up, then down; a quantised A means that H is quantised by the same scheme in between
 // W1[e] is (gated ? 2 : 1) * inter_dim rows of model_dim elements, gate rows first; W2[e] is model_dim rows of
@@ -33,7 +33,7 @@ constexpr std::string_view name(MoePart part) noexcept {
 struct MoeTraits {
   MoePart part = MoePart::layer;
   bool gated = false;         // W1 has gate and up rows
-  bool weight_first = false;  // the routing weight multiplies H, not what down adds to C
+  bool weight_first = false;  // the routing weight multiplies A's row, before the activation, not what down adds to C
 };
 
 /// How many experts there are and how many each token goes to.
