@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include <ckgen/problem.hpp>
 #include <ckgen/signature_text.hpp>
@@ -81,17 +82,58 @@ Status unknown(std::string_view what, std::string_view text) noexcept {
                        static_cast<int>(text.size() < 100 ? text.size() : 100), text.data());
 }
 
-Result<Signature> parse_alias(std::string_view text) noexcept {
+/// What stands before an alias: "grouped:" or "moe:".
+Op take_op(std::string_view& alias) noexcept {
+  constexpr std::string_view grouped = "grouped:";
+  constexpr std::string_view moe = "moe:";
+  for (const auto& [prefix, op] : {std::pair(grouped, Op::grouped_gemm), std::pair(moe, Op::moe)}) {
+    if (alias.substr(0, prefix.size()) != prefix) continue;
+    alias.remove_prefix(prefix.size());
+    return op;
+  }
+  return Op::gemm;
+}
+
+/// Takes a word that only MoE signatures have, each kind once.
+class MoeWords {
+ public:
+  bool take(std::string_view word) noexcept {
+    for (int i = 0; i < kMoePartCount && !has_part_; ++i) {
+      if (word != name(static_cast<MoePart>(i))) continue;
+      traits.part = static_cast<MoePart>(i);
+      return has_part_ = true;
+    }
+    for (const EpilogueOp op : {EpilogueOp::silu, EpilogueOp::gelu, EpilogueOp::relu}) {
+      if (word != name(op) || activation != EpilogueOp::none) continue;
+      activation = op;
+      return true;
+    }
+    if (word == "gated" && !traits.gated) return traits.gated = true;
+    if (word == "weightfirst" && !traits.weight_first) return traits.weight_first = true;
+    return false;
+  }
+
+  MoeTraits traits;
+  EpilogueOp activation = EpilogueOp::none;
+
+ private:
+  bool has_part_ = false;
+};
+
+Result<Signature> parse_alias(const std::string_view whole) noexcept {
+  std::string_view text = whole;
+  const Op op = take_op(text);
   const std::string_view head = text.substr(0, text.find(':'));
   const Template* known = nullptr;
   for (const Template& candidate : kTemplates) {
     if (candidate.alias == head) known = &candidate;
   }
-  if (known == nullptr) return unknown("signature", text);
+  if (known == nullptr) return unknown("signature", whole);
   std::optional<DType> operand;
   std::optional<DType> out;
   std::optional<Layout> layout;
   bool bias = false;
+  MoeWords moe;
   for (std::size_t at = head.size(); at < text.size();) {
     const std::size_t end = std::min(text.find(':', at + 1), text.size());
     const std::string_view word = text.substr(at + 1, end - at - 1);
@@ -105,25 +147,28 @@ Result<Signature> parse_alias(std::string_view text) noexcept {
       layout = layout_of(word);
     } else if (word == "bias" && !bias) {
       bias = true;
-    } else {
-      return unknown("word in a signature", text);
+    } else if (op != Op::moe || !moe.take(word)) {
+      return unknown("word in a signature", whole);
     }
   }
   const DType type = operand.value_or(known->operand);
   if (type == D::none)
     return Status::error(StatusCode::invalid_argument, "'%.*s' does not say the type of its operands: int8 or fp8",
                          static_cast<int>(head.size()), head.data());
-  return Signature{Op::gemm,
-                   type,
-                   type,
-                   out.value_or(known->out),
-                   detail::default_acc(type, type),
-                   detail::default_scale(known->quant),
-                   layout.value_or(Layout::rcr),
-                   known->quant,
-                   known->preshuffle_b,
-                   known->batched,
-                   bias};
+  Signature s{op,
+              type,
+              type,
+              out.value_or(known->out),
+              detail::default_acc(type, type),
+              detail::default_scale(known->quant),
+              layout.value_or(Layout::rcr),
+              known->quant,
+              known->preshuffle_b,
+              known->batched,
+              bias};
+  s.moe = moe.traits;
+  s.epilogue.ops[0] = moe.activation;
+  return s;
 }
 
 /// Words between underscores, read from the front.
@@ -181,6 +226,25 @@ class Reader {
     take(sizes);
     return block;
   }
+  std::optional<Op> take_op() noexcept {
+    if (take("gemm")) return Op::gemm;
+    if (take("grouped_gemm")) return Op::grouped_gemm;
+    if (take("moe")) return Op::moe;
+    return std::nullopt;
+  }
+  /// What names no part reads as a layer: the text that is written again then differs.
+  MoeTraits take_moe() noexcept {
+    MoeTraits traits;
+    for (int i = 0; i < kMoePartCount; ++i) {
+      const auto part = static_cast<MoePart>(i);
+      if (!take(name(part))) continue;
+      traits.part = part;
+      break;
+    }
+    traits.gated = take("gated");
+    traits.weight_first = take("weightfirst");
+    return traits;
+  }
   bool done() const noexcept { return rest_.empty(); }
 
  private:
@@ -189,7 +253,8 @@ class Reader {
 
 std::optional<Signature> read_canonical(std::string_view text) noexcept {
   Reader reader(text);
-  if (!reader.take("gemm")) return std::nullopt;
+  const std::optional<Op> op = reader.take_op();
+  if (!op) return std::nullopt;
   std::array<DType, 3> types{};
   std::size_t count = 0;
   while (const std::optional<DType> dtype = reader.take_dtype()) {
@@ -198,6 +263,7 @@ std::optional<Signature> read_canonical(std::string_view text) noexcept {
   }
   if (count == 0) return std::nullopt;
   Signature s;
+  s.op = *op;
   s.a = types[0];
   s.b = count == 3 ? types[1] : types[0];
   s.c = types[count - 1];
@@ -215,6 +281,7 @@ std::optional<Signature> read_canonical(std::string_view text) noexcept {
   s.preshuffle_b = reader.take("preshuffle");
   s.batched = reader.take("batched");
   s.bias = reader.take("bias");
+  if (s.op == Op::moe) s.moe = reader.take_moe();
   s.acc = detail::default_acc(s.a, s.b);
   s.scale = detail::default_scale(s.quant);
   if (reader.take("acc")) s.acc = reader.take_dtype().value_or(D::none);
@@ -229,7 +296,7 @@ std::optional<Signature> read_canonical(std::string_view text) noexcept {
 }  // namespace
 
 std::string_view detail::alias_of(const Signature& s) noexcept {
-  if (s.extras() != 0) return {};
+  if (s.op != Op::gemm || s.extras() != 0) return {};
   for (const Template& known : kTemplates) {
     const bool fills = s.quant == known.quant && s.preshuffle_b == known.preshuffle_b && s.batched == known.batched;
     if (fills && s.a == s.b && admits(known, s.a)) return known.alias;
@@ -239,11 +306,11 @@ std::string_view detail::alias_of(const Signature& s) noexcept {
 
 Result<Signature> parse_signature(std::string_view text) noexcept {
   Result<Signature> result = Status::error(StatusCode::invalid_argument, "no signature");
-  if (text.substr(0, 5) == "gemm_") {
+  if (Reader(text).take_op()) {
     const std::optional<Signature> read = read_canonical(text);
     char again[kSignatureTextSize];
     if (!read || std::string_view(again, canonical_text(*read, again)) != text)
-      return unknown("canonical GEMM signature", text);
+      return unknown("canonical signature", text);
     result = *read;
   } else {
     result = parse_alias(text);

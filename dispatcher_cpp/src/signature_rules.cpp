@@ -117,10 +117,32 @@ Status epilogue_status(const Signature& s) noexcept {
   return Status::success();
 }
 
+Status op_status(const Signature& s) noexcept {
+  const bool has_operand_ops = s.a_op != OperandOp::none || s.b_op != OperandOp::none;
+  const bool has_traits = s.moe.part != MoePart::layer || s.moe.gated || s.moe.weight_first;
+  if (s.op != Op::moe && has_traits) return nonsense("only an MoE signature has a part, a gate or a routing weight");
+  if (s.op == Op::gemm) return Status::success();
+  if (s.batched) return nonsense("groups and experts take the place of a batch");
+  if (has_operand_ops) return nonsense("only a plain GEMM has operands of two tensors");
+  if (s.op == Op::grouped_gemm) return Status::success();
+  if (s.op != Op::moe) return nonsense("no signature of this operation is defined");
+  if (s.layout != Layout::rcr) return nonsense("an MoE signature needs layout rcr");
+  if (s.bias) return nonsense("an MoE signature has no bias");
+  if (s.moe.part == MoePart::down) {
+    if (s.moe.gated) return nonsense("the down product of an MoE layer has no gate");
+    return s.epilogue.empty() ? Status::success() : nonsense("the down product of an MoE layer has no activation");
+  }
+  const EpilogueOp first = s.epilogue.ops[0];
+  const bool activates = first == EpilogueOp::silu || first == EpilogueOp::gelu || first == EpilogueOp::relu;
+  if (!activates || s.epilogue.ops[1] != EpilogueOp::none)
+    return nonsense("an MoE layer has one activation: silu, gelu or relu");
+  return Status::success();
+}
+
 }  // namespace
 
 Status signature_status(const Signature& s) noexcept {
-  if (s.op != Op::gemm) return Status::error(StatusCode::invalid_argument, "not a GEMM signature");
+  if (const Status status = op_status(s); !status.ok()) return status;
   if (s.b == DType::int4) {
     if (const Status status = int4_status(s); !status.ok()) return status;
   } else if (!in(s.a, operands_of(s.quant))) {

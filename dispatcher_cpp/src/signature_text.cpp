@@ -41,12 +41,22 @@ std::string_view block(const ScaleBlock& scales, char (&out)[8]) noexcept {
   return {out, static_cast<std::size_t>(std::to_chars(end, out + 8, scales.k).ptr - out)};
 }
 
+constexpr std::string_view prefix_of(Op op) noexcept {
+  switch (op) {
+    case Op::gemm: return "gemm";
+    case Op::grouped_gemm: return "grouped_gemm";
+    case Op::moe: return "moe";
+    case Op::fmha: return "fmha";
+  }
+  return "gemm";
+}
+
 }  // namespace
 
 std::size_t canonical_text(const Signature& s, char (&out)[kSignatureTextSize]) noexcept {
   char size[8];
   Words words(out);
-  words << "gemm" << name(s.a);
+  words << prefix_of(s.op) << name(s.a);
   if (s.a != s.b) words << name(s.b);
   if (s.a != s.b || s.a != s.c) words << name(s.c);
   words << name(s.layout);
@@ -54,6 +64,9 @@ std::size_t canonical_text(const Signature& s, char (&out)[kSignatureTextSize]) 
   if (s.preshuffle_b) words << "preshuffle";
   if (s.batched) words << "batched";
   if (s.bias) words << "bias";
+  if (s.op == Op::moe) words << name(s.moe.part);
+  if (s.moe.gated) words << "gated";
+  if (s.moe.weight_first) words << "weightfirst";
   if (s.acc != detail::default_acc(s.a, s.b)) words << "acc" << name(s.acc);
   if (s.scale != detail::default_scale(s.quant)) words << "scale" << name(s.scale);
   if (!s.scale_block.is_usual()) words << "scales" << name(s.scale_block.sides) << block(s.scale_block, size);

@@ -7,9 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckgen.families.gemm.enums import (
+    NO_MOE,
     SCALE_BLOCK_K,
     SCALE_BLOCK_N,
     EpilogueOp,
+    MoePart,
+    MoeTraits,
+    Op,
     OperandOp,
     ScaleBlock,
     ScaleSides,
@@ -30,7 +34,15 @@ from ckgen.model.errors import UsageError
 from ckgen.model.tuned_row import Discriminators
 
 FNUZ, OCP = Fp8Flavour.FNUZ, Fp8Flavour.OCP
-anything = st.builds(
+moe = st.builds(MoeTraits, st.sampled_from(MoePart), st.booleans(), st.booleans())
+op_and_traits = st.sampled_from(Op).flatmap(lambda op: st.tuples(st.just(op), moe if op is Op.MOE else st.just(NO_MOE)))
+
+
+def _with_op(signature: GemmSignature, op: tuple[Op, MoeTraits]) -> GemmSignature:
+    return replace(signature, op=op[0], moe=op[1])
+
+
+of_a_gemm = st.builds(
     GemmSignature,
     a=st.sampled_from(DType), b=st.sampled_from(DType), c=st.sampled_from(DType), acc=st.sampled_from(DType),
     scale=st.none() | st.sampled_from(DType), layout=st.sampled_from(Layout), quant=st.sampled_from(Quant),
@@ -41,6 +53,7 @@ anything = st.builds(
         ScaleBlock, st.sampled_from(ScaleSides), st.sampled_from(SCALE_BLOCK_N), st.sampled_from(SCALE_BLOCK_K),
     ),
 )  # fmt: skip
+anything = st.builds(_with_op, of_a_gemm, op_and_traits)
 
 
 @st.composite
@@ -156,6 +169,41 @@ def test_legality_is_of_the_fields_alone(signature: GemmSignature) -> None:
             parse_signature(signature.canonical(), None)
     else:
         assert parse_signature(signature.canonical(), None) == signature
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("grouped:a8w8_blockscale", "grouped_gemm_fp8_bf16_rcr_blockscale"),
+        ("grouped:fp16:crr:bias", "grouped_gemm_fp16_crr_bias"),
+        ("moe:bf16:gated:silu", "moe_bf16_rcr_layer_gated_epi_silu"),
+        ("moe:mxfp8:gate_up:gated:weightfirst:gelu", "moe_fp8_ocp_bf16_rcr_mx_gate_up_gated_weightfirst_epi_gelu"),
+        ("moe:a8w8:int8:down", "moe_int8_bf16_rcr_rowwise_down"),
+    ],
+)
+def test_aliases_of_groups_and_experts(text: str, canonical: str) -> None:
+    assert parse_signature(text, None).canonical() == canonical
+    assert parse_signature(canonical, None).canonical() == canonical
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("moe:bf16", "one activation"),
+        ("moe:bf16:down:gated", "no gate"),
+        ("moe:bf16:down:silu", "no activation"),
+        ("moe:bf16:rrr:silu", "layout rcr"),
+        ("moe:bf16:bias:silu", "no bias"),
+        ("grouped:batched_bf16", "place of a batch"),
+        ("grouped:bf16:silu", "unknown word"),
+        ("moe:bf16:silu:gelu", "unknown word"),
+        ("moe_bf16_rcr_epi_silu", "not a canonical"),
+        ("grouped_gemm_fp32_rcr_a_add", "operands of two tensors"),
+    ],
+)
+def test_what_groups_and_experts_cannot_be(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse_signature(text, None)
 
 
 LEGAL = GemmSignature.of(DType.FP8_OCP, DType.BF16, quant=Quant.BLOCKSCALE, preshuffle_b=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig, strategy_of
-from ckgen.families.gemm.enums import MAX_EPILOGUE_OPS, SCALE_BLOCK_K, SCALE_BLOCK_N
+from ckgen.families.gemm.enums import MAX_EPILOGUE_OPS, NO_MOE, SCALE_BLOCK_K, SCALE_BLOCK_N, Op
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.stream_k.partition import blocks_per_cu
@@ -26,6 +26,8 @@ QUANT_ORDER = ("none", "per_tensor", "rowwise", "blockscale", "mx")
 EPILOGUE_ORDER = ("none", "add", "mul", "relu", "gelu", "silu", "scale")
 OPERAND_OP_ORDER = ("none", "add", "mul")
 SIDES_ORDER = ("both", "a", "b")
+OP_ORDER = ("gemm", "grouped_gemm", "moe", "fmha")
+MOE_PART_ORDER = ("layer", "gate_up", "down")
 
 _RESERVED = frozenset({
     "alignas", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue",
@@ -93,8 +95,9 @@ def constraints(value: Constraints) -> str:
 
 
 def signature_fields(value: GemmSignature) -> dict[str, str]:
-    """The members of a ckgen::Signature after `op`."""
+    """The members of a ckgen::Signature."""
     return {
+        "op": f"ckgen::Op::{value.op}",
         "a": dtype(value.a),
         "b": dtype(value.b),
         "c": dtype(value.c),
@@ -116,6 +119,9 @@ def _extras(value: GemmSignature) -> str:
     members += [f"ckgen::OperandOp::{op}" for op in (value.a_op, value.b_op)]
     members.append(f"{{ckgen::ScaleSides::{block.sides}, {block.n}, {block.k}}}")
     usual = ["{}", "ckgen::OperandOp::none", "ckgen::OperandOp::none", "{ckgen::ScaleSides::both, 128, 128}"]
+    if value.moe != NO_MOE:
+        flags = ", ".join(boolean(flag) for flag in (value.moe.gated, value.moe.weight_first))
+        members.append(f"{{ckgen::MoePart::{value.moe.part}, {flags}}}")
     return "" if members == usual else f", {', '.join(members)}"
 
 
@@ -125,16 +131,23 @@ def pack(value: GemmSignature) -> int:
     key = SIDES_ORDER.index(block.sides.value)
     for code in (SCALE_BLOCK_K.index(block.k), SCALE_BLOCK_N.index(block.n)):
         key = key << 3 | code
-    for op in (value.a_op, value.b_op):
-        key = key << 2 | OPERAND_OP_ORDER.index(op.value)
+    key = key << 4 | (_moe_bits(value) if value.op is Op.MOE else _operand_op_bits(value))
     for step in range(MAX_EPILOGUE_OPS):
         key = key << 3 | (EPILOGUE_ORDER.index(value.epilogue[step].value) if step < len(value.epilogue) else 0)
-    key <<= 3
+    key = key << 3 | OP_ORDER.index(value.op.value)
     for member in (value.a, value.b, value.c, value.acc, value.scale):
         key = key << 5 | DTYPE_ORDER.index(member.value if member is not None else "none")
     key = key << 3 | LAYOUT_ORDER.index(value.layout.value)
     key = key << 4 | QUANT_ORDER.index(value.quant.value)
     return key << 3 | value.preshuffle_b << 2 | value.batched << 1 | value.bias
+
+
+def _operand_op_bits(value: GemmSignature) -> int:
+    return OPERAND_OP_ORDER.index(value.a_op.value) << 2 | OPERAND_OP_ORDER.index(value.b_op.value)
+
+
+def _moe_bits(value: GemmSignature) -> int:
+    return MOE_PART_ORDER.index(value.moe.part.value) << 2 | value.moe.gated << 1 | value.moe.weight_first
 
 
 def twin_config(config: GemmConfig, constraints: Constraints) -> str:

@@ -5,6 +5,7 @@
 
 #include <ckgen/dtype.hpp>
 #include <ckgen/gemm_types.hpp>
+#include <ckgen/moe.hpp>
 
 namespace ckgen {
 inline namespace v1 {
@@ -29,6 +30,7 @@ struct Signature {
   OperandOp a_op = OperandOp::none;
   OperandOp b_op = OperandOp::none;
   ScaleBlock scale_block = {};
+  MoeTraits moe = {};
 
   /// All fields in one integer: equal exactly when the signatures are equal.
   constexpr std::uint64_t pack() const noexcept {
@@ -45,10 +47,18 @@ struct Signature {
     std::uint64_t key = static_cast<std::uint64_t>(scale_block.sides);
     key = key << 3 | static_cast<std::uint64_t>(code_of(kScaleBlockK, scale_block.k));
     key = key << 3 | static_cast<std::uint64_t>(code_of(kScaleBlockN, scale_block.n));
-    key = key << 2 | static_cast<std::uint64_t>(a_op);
-    key = key << 2 | static_cast<std::uint64_t>(b_op);
+    key = key << 4 | (op == Op::moe ? moe_bits() : operand_op_bits());
     for (const EpilogueOp step : epilogue.ops) key = key << 3 | static_cast<std::uint64_t>(step);
     return key;
+  }
+
+  /// Signatures of op moe have no operand ops, and others no MoE traits: the same four bits hold either.
+  constexpr std::uint64_t operand_op_bits() const noexcept {
+    return static_cast<std::uint64_t>(a_op) << 2 | static_cast<std::uint64_t>(b_op);
+  }
+  constexpr std::uint64_t moe_bits() const noexcept {
+    return static_cast<std::uint64_t>(moe.part) << 2 | static_cast<std::uint64_t>(moe.gated) << 1 |
+           static_cast<std::uint64_t>(moe.weight_first);
   }
 
   friend constexpr bool operator==(const Signature& x, const Signature& y) noexcept { return x.pack() == y.pack(); }

@@ -8,6 +8,17 @@ from enum import Enum
 from ckgen.model.strategy import Strategy as Strategy
 
 
+class Op(Enum):
+    """The operation: one product, many of their own sizes in one launch, or those of a mixture of experts."""
+
+    GEMM = "gemm"
+    GROUPED_GEMM = "grouped_gemm"
+    MOE = "moe"
+
+    def __str__(self) -> str:
+        return self.value
+
+
 class Layout(Enum):
     """Row or column major of A, B and C; with B as N rows of K elements, weights are `c` and the layout is `rcr`."""
 
@@ -80,6 +91,30 @@ class ScaleSides(Enum):
         return self.value
 
 
+class MoePart(Enum):
+    """Which products of a mixture-of-experts layer: both, those before the activation, or the one behind it."""
+
+    LAYER = "layer"
+    GATE_UP = "gate_up"
+    DOWN = "down"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class MoeTraits:
+    """What an MoE signature says beside types and quantisation; the activation is its epilogue's one step.
+
+    gated: W1 has gate and up rows. weight_first: the routing weight multiplies what the activation gives, not what the
+    down product adds.
+    """
+
+    part: MoePart = MoePart.LAYER
+    gated: bool = False
+    weight_first: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class ScaleBlock:
     """Elements that share a block scale: 1 x `k` of A, `n` x `k` of B."""
@@ -103,6 +138,8 @@ class ScaleBlock:
 
 
 USUAL_SCALE_BLOCK = ScaleBlock()
+NO_MOE = MoeTraits()
+ACTIVATIONS = (EpilogueOp.SILU, EpilogueOp.GELU, EpilogueOp.RELU)
 SCALE_BLOCK_K = (128, 64, 32, 16)
 SCALE_BLOCK_N = (128, 64, 32, 16, 8, 1)
 MAX_EPILOGUE_OPS = 3

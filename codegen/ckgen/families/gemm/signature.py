@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
+from ckgen.families.gemm.alias import parse_alias
 from ckgen.families.gemm.enums import (
+    NO_MOE,
     USUAL_SCALE_BLOCK,
     EpilogueOp,
     Layout,
+    MoeTraits,
+    Op,
     OperandOp,
     Quant,
     ScaleBlock,
 )
 from ckgen.families.gemm.modules import SignatureTemplate, modules, templates
 from ckgen.families.gemm.signature_rules import default_acc, default_scale, problems
-from ckgen.families.gemm.signature_words import epilogue_of, operand_op_of, scale_block_of
+from ckgen.families.gemm.signature_words import (
+    epilogue_of,
+    moe_of,
+    moe_words,
+    op_of,
+    operand_op_of,
+    scale_block_of,
+)
 from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.errors import UsageError
 from ckgen.model.tuned_row import Discriminators
 
 __all__ = ["GemmSignature", "Layout", "Quant", "module_of", "parse_canonical", "parse_signature", "signatures_of_row"]
 
-_PREFIX = "gemm"
 _DTYPES = {dtype.value: dtype for dtype in DType}
 _LAYOUTS = {layout.value: layout for layout in Layout}
 _OUT_TOKENS = frozenset({DType.BF16, DType.FP16, DType.FP32, DType.INT32, DType.FP64})
@@ -47,6 +56,8 @@ class GemmSignature:
     a_op: OperandOp = OperandOp.NONE
     b_op: OperandOp = OperandOp.NONE
     scale_block: ScaleBlock = USUAL_SCALE_BLOCK
+    op: Op = Op.GEMM
+    moe: MoeTraits = NO_MOE
 
     @classmethod
     def of(
@@ -64,11 +75,13 @@ class GemmSignature:
         a_op: OperandOp = OperandOp.NONE,
         b_op: OperandOp = OperandOp.NONE,
         scale_block: ScaleBlock = USUAL_SCALE_BLOCK,
+        op: Op = Op.GEMM,
+        moe: MoeTraits = NO_MOE,
     ) -> GemmSignature:
         """A signature with the usual accumulator and scale types, and B like A unless said."""
         b = a if b is None else b
         acc, scale = default_acc(a, b), default_scale(quant)
-        extras = (epilogue, a_op, b_op, scale_block)
+        extras = (epilogue, a_op, b_op, scale_block, op, moe)
         return cls(a, b, c, acc, scale, layout, quant, preshuffle_b, batched, bias, *extras)
 
     def problems(self) -> tuple[str, ...]:
@@ -81,11 +94,13 @@ class GemmSignature:
 
     def canonical(self) -> str:
         """The one identifier-safe name: injective over all field values, inverse of `parse_canonical`."""
-        parts = [_PREFIX, self._dtypes(), self.layout.value]
+        parts = [self.op.value, self._dtypes(), self.layout.value]
         if self.quant is not Quant.NONE:
             parts.append(self.quant.value)
         flags = (("preshuffle", self.preshuffle_b), ("batched", self.batched), ("bias", self.bias))
         parts += [word for word, present in flags if present]
+        if self.op is Op.MOE:
+            parts += moe_words(self.moe)
         if self.acc is not default_acc(self.a, self.b):
             parts.append(f"acc_{self.acc}")
         if self.scale is not default_scale(self.quant):
@@ -103,6 +118,8 @@ class GemmSignature:
         words = [_head_of(self), f"{self.a}·{self.b}→{self.c}", str(self.layout)]
         if self.bias:
             words.append("bias")
+        if self.op is Op.MOE:
+            words += moe_words(self.moe)
         words += [f"{side} {op}" for side, op in (("a", self.a_op), ("b", self.b_op)) if op is not OperandOp.NONE]
         if self.epilogue:
             words += ["epi", *map(str, self.epilogue)]
@@ -125,22 +142,22 @@ class GemmSignature:
 
 def parse_canonical(text: str) -> GemmSignature:
     """The signature that `canonical()` prints as `text`; UsageError for any other text."""
-    words = text.split("_")
-    dtypes, rest = _take_dtypes(words[1:])
-    if words[0] == _PREFIX and 1 <= len(dtypes) <= 3 and rest and rest[0] in _LAYOUTS:
+    op, words = op_of(text.split("_"))
+    dtypes, rest = _take_dtypes(words)
+    if op is not None and 1 <= len(dtypes) <= 3 and rest and rest[0] in _LAYOUTS:
         a, b, c = (dtypes[0], dtypes[-2] if len(dtypes) > 1 else dtypes[0], dtypes[-1])
-        signature = _with_options(a, b, c, _LAYOUTS[rest[0]], rest[1:])
+        signature = _with_options(op, a, b, c, _LAYOUTS[rest[0]], rest[1:])
         if signature is not None and signature.canonical() == text:
             return signature
     raise UsageError(
-        f"not a canonical GEMM signature: '{text}' (expected gemm_<dtypes>_<layout>[_<quant>][_preshuffle]"
-        "[_batched][_bias][_acc_<dtype>][_scale_<dtype>][_scales_<both|a|b>_<n>x<k>][_a_<op>][_b_<op>][_epi_<op>…])"
+        f"not a canonical signature: '{text}' (expected <gemm|grouped_gemm|moe>_<dtypes>_<layout>[_<quant>]"
+        "[_preshuffle][_batched][_bias][_<layer|gate_up|down>[_gated][_weightfirst]][_acc_<dtype>][_scale_<dtype>][_scales_<both|a|b>_<n>x<k>][_a_<op>][_b_<op>][_epi_<op>…])"
     )
 
 
 def parse_signature(text: str, flavour: Fp8Flavour | None) -> GemmSignature:
     """The signature of a canonical name or of an alias such as `a8w8:int8:fp16`; UsageError says what is known."""
-    if text.startswith(f"{_PREFIX}_"):
+    if op_of(text.split("_"))[0] is not None:
         signature = parse_canonical(text).resolved(flavour)
     else:
         signature = _parse_alias(text).resolved(flavour)
@@ -200,7 +217,7 @@ def _take_dtypes(words: list[str]) -> tuple[list[DType], list[str]]:
     return found, words
 
 
-def _with_options(a: DType, b: DType, c: DType, layout: Layout, words: list[str]) -> GemmSignature | None:
+def _with_options(op: Op, a: DType, b: DType, c: DType, layout: Layout, words: list[str]) -> GemmSignature | None:
     """The signature with these trailing words; None if one is unknown. Order is the caller's round trip to check."""
     text = f"_{'_'.join(words)}_" if words else "_"
     quant = next((quant for quant in Quant if quant is not Quant.NONE and f"_{quant}_" in text), Quant.NONE)
@@ -216,37 +233,17 @@ def _with_options(a: DType, b: DType, c: DType, layout: Layout, words: list[str]
     flags = ("preshuffle" in words, "batched" in words, "bias" in words)
     a_op, b_op = operand_op_of(words, "a"), operand_op_of(words, "b")
     block = scale_block_of(words)
-    return GemmSignature(a, b, c, acc, scale, layout, quant, *flags, epilogue_of(words), a_op, b_op, block)
+    moe = moe_of(before) if op is Op.MOE else NO_MOE
+    return GemmSignature(a, b, c, acc, scale, layout, quant, *flags, epilogue_of(words), a_op, b_op, block, op, moe)
 
 
 @cache
 def _parse_alias(text: str) -> GemmSignature:
-    head, *tokens = text.split(":")
-    template = templates().get(head)
-    if template is None:
-        raise UsageError(_unknown("signature", head, templates(), "a canonical gemm_… name or one of"))
-    operand: DType | None = None
-    out: DType | None = None
-    layout: Layout | None = None
-    bias = False
-    for token in tokens:
-        dtype = _DTYPES.get(token)
-        if dtype and operand is None and template.admits(dtype):
-            operand = dtype
-        elif dtype and out is None and dtype in _OUT_TOKENS:
-            out = dtype
-        elif token in _LAYOUTS and layout is None:
-            layout = _LAYOUTS[token]
-        elif token == "bias" and not bias:
-            bias = True
-        else:
-            known = [*map(str, template.operands), *sorted(map(str, _OUT_TOKENS)), *_LAYOUTS, "bias"]
-            raise UsageError(f"{_unknown(f'word after {head}', token, known, 'each once:')} in '{text}'")
-    operand = operand or template.operand
-    if operand is None:
-        choices = " or ".join(f"{head}:{dtype}" for dtype in template.operands)
-        raise UsageError(f"'{text}' does not say the type of its operands: {choices}")
-    return _of_template(template, operand, out or template.out, bias=bias, layout=layout)
+    said = parse_alias(text)
+    signature = _of_template(said.template, said.operand, said.out, bias=said.bias, layout=said.layout)
+    if said.op is Op.GEMM:
+        return signature
+    return replace(signature, op=said.op, moe=said.moe, epilogue=said.activation)
 
 
 def module_of(signature: GemmSignature) -> str | None:
@@ -257,8 +254,8 @@ def module_of(signature: GemmSignature) -> str | None:
 def _fills(signature: GemmSignature, template: SignatureTemplate) -> bool:
     fixed = (template.quant, template.preshuffle_b, template.batched)
     given = (signature.quant, signature.preshuffle_b, signature.batched)
-    extras = (signature.epilogue, signature.a_op, signature.b_op, signature.scale_block)
-    if extras != ((), OperandOp.NONE, OperandOp.NONE, USUAL_SCALE_BLOCK):
+    extras = (signature.op, signature.epilogue, signature.a_op, signature.b_op, signature.scale_block)
+    if extras != (Op.GEMM, (), OperandOp.NONE, OperandOp.NONE, USUAL_SCALE_BLOCK):
         return False
     return fixed == given and signature.a is signature.b and template.admits(signature.a)
 
@@ -269,7 +266,7 @@ def _head_of(signature: GemmSignature) -> str:
         if _fills(signature, template):
             return name
     flags = (("preshuffle", signature.preshuffle_b), ("batched", signature.batched))
-    words = [_PREFIX, *[str(signature.quant)] * (signature.quant is not Quant.NONE)]
+    words = [str(signature.op), *[str(signature.quant)] * (signature.quant is not Quant.NONE)]
     return "_".join([*words, *(word for word, present in flags if present)])
 
 
@@ -278,12 +275,3 @@ def _legal(signature: GemmSignature, text: str) -> GemmSignature:
     if reasons:
         raise UsageError(f"'{text}' means nothing: {'; '.join(reasons)}")
     return signature
-
-
-def _unknown(what: str, got: str, known: Iterable[str], known_as: str) -> str:
-    from difflib import get_close_matches
-
-    names = list(known)
-    close = get_close_matches(got, names, n=1)
-    hint = f"; did you mean '{close[0]}'?" if close else ""
-    return f"unknown {what}: '{got}'{hint} ({known_as} {', '.join(names)})"

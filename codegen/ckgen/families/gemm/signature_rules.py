@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ckgen.families.gemm.enums import (
+    ACTIVATIONS,
     MAX_D,
     MAX_EPILOGUE_OPS,
+    NO_MOE,
     SCALE_BLOCK_K,
     SCALE_BLOCK_N,
     USUAL_SCALE_BLOCK,
     Layout,
+    MoePart,
+    Op,
     OperandOp,
     Quant,
     ScaleSides,
@@ -82,6 +86,7 @@ def legal_accumulators(signature: GemmSignature) -> frozenset[DType]:
 
 def problems(signature: GemmSignature) -> Iterator[str]:
     """One sentence for each rule that the fields break; none for a signature that means something."""
+    yield from _op_problems(signature)
     yield from _operand_problems(signature)
     if signature.c not in legal_outs(signature):
         yield f"C cannot be {signature.c} (can be {_names(legal_outs(signature))})"
@@ -98,6 +103,33 @@ def problems(signature: GemmSignature) -> Iterator[str]:
     yield from _scale_block_problems(signature)
     yield from _epilogue_problems(signature)
     yield from _operand_op_problems(signature)
+
+
+def _op_problems(signature: GemmSignature) -> Iterator[str]:
+    if signature.op is not Op.MOE and signature.moe != NO_MOE:
+        yield "only an MoE signature has a part, a gate or a routing weight"
+    if signature.op is Op.GEMM:
+        return
+    if signature.batched:
+        yield "groups and experts take the place of a batch"
+    if not signature.a_op is signature.b_op is OperandOp.NONE:
+        yield "only a plain GEMM has operands of two tensors"
+    if signature.op is Op.MOE:
+        yield from _moe_problems(signature)
+
+
+def _moe_problems(signature: GemmSignature) -> Iterator[str]:
+    if signature.layout is not Layout.RCR:
+        yield f"an MoE signature needs layout rcr, not {signature.layout}"
+    if signature.bias:
+        yield "an MoE signature has no bias"
+    if signature.moe.part is MoePart.DOWN:
+        if signature.moe.gated:
+            yield "the down product of an MoE layer has no gate"
+        if signature.epilogue:
+            yield "the down product of an MoE layer has no activation"
+    elif len(signature.epilogue) != 1 or signature.epilogue[0] not in ACTIVATIONS:
+        yield f"an MoE layer has one activation: {', '.join(map(str, ACTIVATIONS))}"
 
 
 def _scale_block_problems(signature: GemmSignature) -> Iterator[str]:

@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
-from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK, EpilogueOp, OperandOp, ScaleBlock, ScaleSides
+from ckgen.families.gemm.enums import (
+    USUAL_SCALE_BLOCK,
+    EpilogueOp,
+    MoePart,
+    MoeTraits,
+    Op,
+    OperandOp,
+    ScaleBlock,
+    ScaleSides,
+)
 
 _EPILOGUE_OPS = frozenset(op.value for op in EpilogueOp)
 _OPERAND_OPS = frozenset(op.value for op in OperandOp if op is not OperandOp.NONE)
 _SCALE_SIDES = frozenset(sides.value for sides in ScaleSides)
+
+
+def op_of(words: list[str]) -> tuple[Op | None, list[str]]:
+    """The operation that a canonical name begins with, and the words behind it; None where it names none."""
+    for op in Op:
+        prefix = op.value.split("_")
+        if words[: len(prefix)] == prefix:
+            return op, words[len(prefix) :]
+    return None, words
+
+
+def moe_words(moe: MoeTraits) -> list[str]:
+    """The words of an MoE signature's own fields."""
+    flags = (("gated", moe.gated), ("weightfirst", moe.weight_first))
+    return [moe.part.value, *(word for word, present in flags if present)]
+
+
+def moe_of(words: list[str]) -> MoeTraits:
+    """The fields that `moe_words` writes."""
+    part = next((part for part in MoePart if f"_{part}_" in f"_{'_'.join(words)}_"), MoePart.LAYER)
+    return MoeTraits(part, "gated" in words, "weightfirst" in words)
 
 
 def epilogue_of(words: list[str]) -> tuple[EpilogueOp, ...]:
