@@ -50,3 +50,14 @@ def test_every_candidate_is_simpler(m: int, gap: int) -> None:
     for simpler in candidates(case):
         assert (abs(simpler.m - 1), abs(simpler.gap_a)) < (abs(m - 1), abs(gap)) or simpler.gap_a == 0
         assert simpler != case
+
+
+def test_without_time_nothing_is_tried() -> None:
+    asked: list[Case] = []
+
+    def ask(case: Case) -> Outcome:
+        asked.append(case)
+        return failing(lambda case: True)(case)
+
+    assert shrink(LARGE, FailureKind.RESULT, ask, seconds=0) == (LARGE, None)
+    assert not asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields, replace
 from typing import Any
@@ -10,18 +11,22 @@ from ckgen.fuzz.case import Case
 from ckgen.fuzz.outcome import FailureKind, Outcome
 
 _MOST_RUNS, _MOST_HANGS = 300, 12
+_MOST_SECONDS = 120.0
 _GRAINS = (128, 32, 16, 2)
 
 
-def shrink(case: Case, kind: FailureKind, ask: Callable[[Case], Outcome]) -> tuple[Case, Outcome | None]:
-    """The smallest case found that fails as `kind`, and its outcome; None where nothing smaller does."""
-    runs, best = 0, None
+def shrink(
+    case: Case, kind: FailureKind, ask: Callable[[Case], Outcome], seconds: float = _MOST_SECONDS
+) -> tuple[Case, Outcome | None]:
+    """The smallest case found in so many seconds that fails as `kind`, and its outcome; None where nothing smaller
+    does."""
+    runs, best, began = 0, None, time.monotonic()
     most = _MOST_HANGS if kind is FailureKind.HANG else _MOST_RUNS
     went_on = True
     while went_on:
         went_on = False
         for smaller in candidates(case):
-            if runs >= most:
+            if runs >= most or time.monotonic() - began >= seconds:
                 return case, best
             runs += 1
             outcome = ask(smaller)
