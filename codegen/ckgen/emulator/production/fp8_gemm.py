@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ckgen.emulator.production.gemm_parts import THREADS, GemmProblem
 from ckgen.emulator.production.layouts import shuffled
 from ckgen.emulator.production.model import Kind, Launch, Output
 from ckgen.emulator.production.numbers import (
@@ -31,7 +32,6 @@ from ckgen.emulator.production.numbers import (
 from ckgen.emulator.production.slots import U32, Arguments, Pointer
 from ckgen.emulator.production.wheel import KernelFile, Wheel
 
-_THREADS = 256
 _TILE_N = 256
 _BLOCK = 128
 _OF_MI350 = "f8_block_scale_mi350_x"
@@ -89,29 +89,20 @@ class FlatmmArguments(Arguments):
     stride_token: U32 = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """The sizes of a GEMM."""
-
-    m: int
-    n: int
-    k: int
-
-
 def _tile_m(file: KernelFile) -> int:
     return int(file.stem.removeprefix(_OF_MI350)) if file.stem.startswith(_OF_MI350) else 128
 
 
-def _problems(file: KernelFile) -> Mapping[str, Problem]:
+def _problems(file: KernelFile) -> Mapping[str, GemmProblem]:
     tile = _tile_m(file)
     return {
-        "tile": Problem(tile, _TILE_N, 512),
-        "edge": Problem(tile + 21, _TILE_N, 768),
-        "few-rows": Problem(16, 2 * _TILE_N, 640),
+        "tile": GemmProblem(tile, _TILE_N, 512),
+        "edge": GemmProblem(tile + 21, _TILE_N, 768),
+        "few-rows": GemmProblem(16, 2 * _TILE_N, 640),
     }
 
 
-def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
+def _prepare(file: KernelFile, problem: GemmProblem, generator: np.random.Generator) -> Launch:
     m, n, k = problem.m, problem.n, problem.k
     on_mi350 = file.stem.startswith(_OF_MI350)
     fp8, to, relative = (FP8_OCP, BF16, TO_BF16) if on_mi350 else (FP8_FNUZ, np.dtype(np.float16), TO_FP16)
@@ -124,7 +115,7 @@ def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator)
     exact, absolute = _product(a, b, a_scale, b_scale)
     bound = 1.01 * relative * np.abs(exact) + k * FLOAT32 * absolute
     grid = (-(-n // _TILE_N), -(-m // _tile_m(file)), 1)
-    return Launch(grid, _THREADS, packed, (a, laid, a_scale, laid_scale), (Output("c", c, exact, bound),))
+    return Launch(grid, THREADS, packed, (a, laid, a_scale, laid_scale), (Output("c", c, exact, bound),))
 
 
 def _mi350(a: NDArray[Any], b: NDArray[Any], a_scale: NDArray[Any], b_scale: NDArray[Any], c: NDArray[Any]) -> bytes:
