@@ -106,8 +106,8 @@ class MoePart(Enum):
 class MoeTraits:
     """What an MoE signature says beside types and quantisation; the activation is its epilogue's one step.
 
-    gated: W1 has gate and up rows. weight_first: the routing weight multiplies what the activation gives, not what the
-    down product adds.
+    gated: W1 has gate and up rows. weight_first: the routing weight multiplies A's row, before the activation, not what
+    the down product adds.
     """
 
     part: MoePart = MoePart.LAYER
