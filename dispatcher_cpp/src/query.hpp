@@ -36,7 +36,8 @@ constexpr Signature resolved(const Signature& s, Arch arch) noexcept {
           s.epilogue,
           s.a_op,
           s.b_op,
-          s.scale_block};
+          s.scale_block,
+          s.moe};
 }
 
 struct Query {

@@ -60,10 +60,20 @@ Status fill(KernelCall& out, const char* symbol, const Extent& grid, const Exten
 }
 
 /// Says that the kernel adds into C, and so what its reset_output stage zeroes: each row, not what lies between rows or
-/// batches.
+/// batches; of a grouped kernel each group's, of a MoE layer's down the tokens' rows.
 inline void clear_c(KernelCall& out, const Launch& launch) noexcept {
+  const auto bytes = static_cast<std::size_t>(bits(launch.problem->signature().c)) / 8;
+  if (launch.grouped != nullptr) {
+    out.clear_groups = true;
+    return;
+  }
+  if (launch.moe != nullptr) {
+    out.clear =
+        Clear{launch.moe->c, static_cast<std::size_t>(launch.moe->ldc) * bytes,
+              static_cast<std::size_t>(launch.problem->n()) * bytes, static_cast<std::size_t>(launch.moe->tokens)};
+    return;
+  }
   const GemmArgs& args = *launch.args;
-  const std::size_t bytes = bits(launch.problem->signature().c) / 8;
   out.clear = Clear{args.c,
                     static_cast<std::size_t>(args.ldc) * bytes,
                     static_cast<std::size_t>(args.n) * bytes,

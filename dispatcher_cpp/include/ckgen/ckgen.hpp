@@ -7,10 +7,12 @@
 #include <ckgen/dispatcher.hpp>
 #include <ckgen/dtype.hpp>
 #include <ckgen/gemm_types.hpp>
+#include <ckgen/grouped.hpp>
 #include <ckgen/host_launch.hpp>
 #include <ckgen/instance.hpp>
 #include <ckgen/library.hpp>
 #include <ckgen/lookup.hpp>
+#include <ckgen/moe.hpp>
 #include <ckgen/plan.hpp>
 #include <ckgen/problem.hpp>
 #include <ckgen/problem_rules.hpp>

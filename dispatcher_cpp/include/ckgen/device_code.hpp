@@ -25,6 +25,18 @@ struct CodeObject {
 
 inline constexpr std::uint32_t kMaxKernelArgs = 1024;  // bytes; the arguments of ck and ck_tile take 100 to 400
 
+/// Bytes that one launch of an upload kernel carries.
+inline constexpr std::uint32_t kUploadBytes = 896;
+
+/// The one argument, by value, of a kernel that writes what it is launched with to memory of the device: one workgroup
+/// of kUploadLanes, whose lane i copies payload[i] to to[i] below `words`.
+struct Upload {
+  std::uint32_t* to;
+  std::uint32_t words;
+  std::uint32_t payload[kUploadBytes / sizeof(std::uint32_t)];
+};
+inline constexpr std::uint32_t kUploadLanes = 256;
+
 /// Memory of the device to be zeroed on the stream before the kernel runs: `batches` times `rows` times `width` bytes,
 /// `batch_pitch` and `pitch` bytes apart. No rows: nothing.
 struct Clear {
@@ -45,6 +57,7 @@ struct KernelCall {
   std::uint32_t dynamic_lds;                       // bytes
   std::uint32_t args_size;                         // bytes of `args` that the kernel takes
   Clear clear;                                     // refused where the plan has no reset_output stage
+  bool clear_groups;                               // the same for C of every group, whose sizes the host knows
   alignas(16) unsigned char args[kMaxKernelArgs];  // the kernel's arguments as its kernarg segment lays them out
 
   void reset() noexcept {
@@ -52,17 +65,67 @@ struct KernelCall {
     for (int i = 0; i < 3; ++i) grid[i] = block[i] = 1;
     dynamic_lds = args_size = 0;
     clear = Clear{nullptr, 0, 0, 0};
+    clear_groups = false;
   }
 };
 
 /// Decides which kernel of the instance `launch` takes on `arch` and fills `out` by the operation's own rules; refuses
 /// (unsupported, with its reason) what they refuse. Neither launches nor allocates nor follows a pointer of the
-/// arguments. Thread-safe.
+/// arguments, but for the arrays of GroupedArgs where they are in host memory. Thread-safe.
 using PrepareFn = Status (*)(const Launch& launch, Arch arch, std::uint32_t cu_num, KernelCall& out) noexcept;
 
 /// Bytes of device memory that Launch::workspace must have. Pure, thread-safe.
 using DeviceWorkspaceFn = std::size_t (*)(const InstanceDesc&, const Problem&, std::uint32_t k_batch, Arch arch,
                                           std::uint32_t cu_num) noexcept;
+
+/// Where a FillTableFn goes on, all its own but `offset`.
+struct TableCursor {
+  std::uint64_t offset = 0;  // bytes written so far
+  std::int64_t group = 0;
+  std::int64_t work = 0;
+};
+
+/// Writes the next `bytes` of the table of launch.grouped's groups, which are in host memory, to `out` and moves the
+/// cursor on by them. Called with the bytes of the table in order, a multiple of 16 at a time but for the last. Refuses
+/// what PrepareFn does. Thread-safe.
+using FillTableFn = Status (*)(const Launch& launch, Arch arch, std::uint32_t cu_num, TableCursor& cursor, void* out,
+                               std::uint32_t bytes) noexcept;
+
+/// How the table of groups that a grouped kernel reads gets to Launch::group_table, device memory aligned to 64 bytes:
+/// by an upload stage of the plan, of kernels in the same code object.
+struct GroupTableCode {
+  std::uint64_t (*bytes)(const InstanceDesc&, const Problem&, std::uint32_t k_batch) noexcept;  // a multiple of 4
+  // For sizes that the host knows; both or none. They travel as arguments: neither staging memory nor a
+  // synchronisation, so a stream may be captured.
+  FillTableFn fill;
+  const char* upload;  // the symbol of a kernel of Upload
+  // For sizes on the device, or null: prepares the launch of a kernel that makes the table from launch.grouped's
+  // arrays.
+  PrepareFn build;
+};
+
+/// `from`, rows x columns of type `type`, to be written as `to` in the type, and with the scales, of A of a problem.
+struct Quantize {
+  const Problem* problem;  // of the kernel that reads them; its m and k need not be rows and columns
+  const void* from;        // rows without gaps
+  DType type;
+  void* to;      // rows without gaps
+  void* scales;  // as the kernel reads them
+  std::int64_t rows;
+  std::int64_t columns;
+  bool shuffled;
+  SortedTokens sorted;  // the rows' order by expert, for kernels that read scales in it
+};
+/// Prepares the launch of a kernel that does so, as PrepareFn does.
+using PrepareQuantizeFn = Status (*)(const Quantize& work, Arch arch, std::uint32_t cu_num, KernelCall& out) noexcept;
+
+/// Kernels in the code object of a part of a MoE layer that a plan of the whole layer needs beside the parts.
+struct MoeStages {
+  // Of gate_up: writes launch.moe->sorted from its topk_ids and topk_weights, tokens and Routing being the problem's.
+  PrepareFn sort = nullptr;
+  DeviceWorkspaceFn sort_workspace = nullptr;
+  PrepareQuantizeFn quantize = nullptr;  // of down, where its A is of another type than gate_up's C
+};
 
 /// The GPU code of one instance.
 struct DeviceCode {
@@ -70,7 +133,9 @@ struct DeviceCode {
   PrepareFn prepare;
   const CodeObject* objects;  // at most one per arch
   std::uint32_t object_count;
-  DeviceWorkspaceFn workspace;  // null: none is needed
+  DeviceWorkspaceFn workspace;             // null: none is needed
+  const GroupTableCode* groups = nullptr;  // of op grouped_gemm, where it must not be null
+  const MoeStages* moe = nullptr;          // of a part of a MoE layer; null where it has none of them
 };
 
 /// What a built library hands to Registry::attach. `abi` is the CKGEN_RUNTIME_ABI that it was compiled with.

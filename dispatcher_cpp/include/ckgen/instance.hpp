@@ -6,6 +6,8 @@
 
 #include <ckgen/arch_data.hpp>
 #include <ckgen/gemm_types.hpp>
+#include <ckgen/grouped.hpp>
+#include <ckgen/moe.hpp>
 #include <ckgen/problem.hpp>
 #include <ckgen/signature.hpp>
 #include <ckgen/status.hpp>
@@ -33,7 +35,7 @@ struct Constraints {
   std::int32_t k_multiple_per_split;  // of K / k_batch, where k_batch > 1; the splits are then equal
   std::int32_t min_k;
   std::int32_t max_k_batch;  // at least 1
-  bool atomic_split;         // with k_batch > 1 the result depends on the order of workgroups
+  bool atomic_split;         // with k_batch > 1 (down of a MoE layer: always) the order of workgroups counts
   // not 0: K may also split into parts of whole grains, the last one shorter but not empty, that the first one's main
   // loop fits: beyond split_lead of its tiles of k_multiple_per_split, rounded up, a part takes whole turns of
   // split_turn tiles, and the last part's rest is not the longer one. Where k_multiple_per_split is 0, any do
@@ -46,15 +48,19 @@ struct Constraints {
 
 struct InstanceDesc;
 
-/// Arguments that were checked and a plan that fits them; the launcher neither allocates nor synchronises.
+/// Arguments that were checked and a plan that fits them; the launcher neither allocates nor synchronises. Exactly one
+/// of `args`, `grouped` and `moe` is set, as the op of the instance's signature says.
 struct Launch {
   const InstanceDesc* instance;
-  const Problem* problem;
+  const Problem* problem;  // of op grouped_gemm with its groups(); of op moe with routing() and the block_m() in use
   std::uint32_t k_batch;
   const GemmArgs* args;
   void* workspace;
   Stream stream;
   std::uint32_t workgroups = 0;  // of a stream-K instance, see stream_k.hpp; 0: as many as there are tiles and splits
+  const GroupedArgs* grouped = nullptr;
+  const MoeArgs* moe = nullptr;
+  void* group_table = nullptr;  // of a grouped kernel of attached GPU code, see GroupTableCode
 };
 using LaunchFn = Status (*)(const Launch&) noexcept;
 using WorkspaceFn = std::size_t (*)(const InstanceDesc&, const Problem&, std::uint32_t k_batch,
@@ -78,6 +84,9 @@ struct InstanceDesc {
   LaunchFn twin;
   void* context;  // a user's own, passed through Launch::instance
   StreamK stream_k = {};
+  // Of a MoE layer: the instances of gate_up and down that a GPU runs one after the other where the layer itself has
+  // no GPU code. Both or none; the same block_m, their macro tile's M.
+  const InstanceDesc* parts[2] = {nullptr, nullptr};
 };
 
 /// The workgroups of a stream-K instance on a device with so many compute units, or, of a host instance, its threads;

@@ -15,9 +15,11 @@ namespace detail {
 class DeviceProgram;
 }
 
-/// reset_output: C is zeroed, row by row and batch by batch, for kernels that add to it. reset_workspace: so are the
-/// workspace's `reset_bytes`. Both belong to the next kernel, and touch nothing where that one is refused.
-enum class StageKind : std::uint8_t { kernel, reset_output, reset_workspace };
+/// upload: the table of a grouped kernel. sort: the tokens of a MoE layer by expert, skipped where the caller has
+/// sorted them. quantize: what gate_up wrote, as down reads it. reset_output: C is zeroed, row by row and batch by
+/// batch, for kernels that add to it. reset_workspace: so are the workspace's `reset_bytes`. Resets belong to the next
+/// kernel, and touch nothing where that one is refused.
+enum class StageKind : std::uint8_t { kernel, reset_output, reset_workspace, upload, sort, quantize };
 
 /// A `kernel` is one launch of one instance: by `program` where its GPU code was attached and the plan is for a real
 /// GPU, else by `launch`. Both are null where the instance has nothing for the plan's device. The other kinds stand in
@@ -31,9 +33,11 @@ struct Stage {
   StageKind kind = StageKind::kernel;
   std::uint32_t workgroups = 0;   // Launch::workgroups
   std::uint64_t reset_bytes = 0;  // of a reset_workspace
+  // Bytes into the workspace, where the stage's result is another stage's input: the table, sorted tokens, H.
+  std::uint64_t output_offset = 0;
 };
 
-inline constexpr std::uint32_t kMaxStages = 4;
+inline constexpr std::uint32_t kMaxStages = 8;
 
 /// Made by Dispatcher::plan; a value that may be kept, copied, run many times and from several threads at once.
 /// It points into the libraries that were registered, and is to be run while a registry or dispatcher that it came from

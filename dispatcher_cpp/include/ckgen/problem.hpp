@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include <ckgen/grouped.hpp>
+#include <ckgen/moe.hpp>
 #include <ckgen/signature.hpp>
 #include <ckgen/status.hpp>
 #include <ckgen/strategy.hpp>
@@ -11,7 +13,7 @@
 namespace ckgen {
 inline namespace v1 {
 
-/// A GEMM problem. Sizes in elements, 64-bit; `batch` is 1 where the signature is not batched.
+/// A problem of any op. Sizes in elements, 64-bit; `batch` is 1 where the signature is not batched.
 /// Strides are arguments of a run, not of the selection. Copyable value; building one never throws or allocates.
 class Problem {
  public:
@@ -44,6 +46,27 @@ class Problem {
     return *this;
   }
 
+  /// Of op grouped_gemm, in place of shape() and batch(), which become the largest M, N and K, and 1. `groups` must
+  /// outlive the Problem and its plans. Groups that all do nothing make no legal problem: there is nothing to run.
+  Problem& groups(const Groups& groups) noexcept {
+    groups_ = &groups;
+    batch_ = 1;
+    return shape(groups.largest().m, groups.largest().n, groups.largest().k);
+  }
+
+  /// Of op moe, beside shape(tokens, n, k) as moe.hpp says.
+  Problem& routing(Routing routing) noexcept {
+    routing_ = routing;
+    return *this;
+  }
+
+  /// Of op moe: the block_m that the caller sorts the tokens with; only instances of that one. 0: any. A plan's problem
+  /// has the one that its instance takes.
+  Problem& block_m(std::int32_t block_m) noexcept {
+    block_m_ = block_m;
+    return *this;
+  }
+
   const Signature& signature() const noexcept { return signature_; }
   std::int64_t m() const noexcept { return m_; }
   std::int64_t n() const noexcept { return n_; }
@@ -51,6 +74,9 @@ class Problem {
   std::int64_t batch() const noexcept { return batch_; }
   bool deterministic() const noexcept { return deterministic_; }
   Strategy strategy() const noexcept { return strategy_; }
+  const Groups* groups() const noexcept { return groups_; }  // null: none were given
+  Routing routing() const noexcept { return routing_; }
+  std::int32_t block_m() const noexcept { return block_m_; }
   /// Not ok when the text given to gemm() named no signature; every call that takes the Problem returns it.
   const Status& status() const noexcept { return status_; }
 
@@ -62,6 +88,9 @@ class Problem {
   std::int64_t n_ = 0;
   std::int64_t k_ = 0;
   std::int64_t batch_ = 1;
+  const Groups* groups_ = nullptr;
+  Routing routing_{};
+  std::int32_t block_m_ = 0;
   bool deterministic_ = false;
   Strategy strategy_ = Strategy::any;
   Status status_;
@@ -70,6 +99,10 @@ class Problem {
 /// A GEMM problem from a signature's canonical string or alias, e.g. "a8w8_blockscale", "a8w8:int8:fp16",
 /// "gemm_fp16_rcr".
 Problem gemm(std::string_view signature) noexcept;
+/// The same from a canonical string of that op, or the alias behind "grouped:" and "moe:", e.g. grouped_gemm("bf16"),
+/// moe("a8w8_blockscale:gated:silu").
+Problem grouped_gemm(std::string_view signature) noexcept;
+Problem moe(std::string_view signature) noexcept;
 
 }  // namespace v1
 }  // namespace ckgen
