@@ -109,7 +109,7 @@ def first(document: dict[str, Any]) -> dict[str, Any]:
         (lambda d: d.update(targets=["native"]), "R005", "native"),
         (lambda d: d.update(units=[]), "R005", "units must not be empty"),
         (lambda d: d["units"].append(d["units"][0]), "R006", "stands twice"),
-        (lambda d: unit(d).update(op="fmha"), "R005", "unknown op"),
+        (lambda d: unit(d).update(op="fmha"), "R005", "unknown value \"fmha\""),
         (lambda d: unit(d).update(module="a9w9"), "R005", "unknown module"),
         (lambda d: unit(d)["signature"].update(layuot="rcr"), "R003", "unknown key 'layuot'"),
         (lambda d: unit(d)["signature"].pop("a"), "R004", "key 'a' is missing"),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ckgen.families.gemm.config import GemmConfig
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
@@ -75,7 +76,7 @@ def registry_schema() -> dict[str, Any]:
     }
     heuristic = {"arch": {"type": "string"}, "module": {"type": "string"}, "leaves": indices}
     unit = {
-        "op": {"const": "gemm"},
+        "op": {"enum": [str(op) for op in Op]},
         "name": {"type": "string"},
         "module": {"type": "string"},
         "signature": json_schema(GemmSignature),
@@ -98,7 +99,7 @@ def registry_schema() -> dict[str, Any]:
 
 def _unit(unit: UnitPlan) -> dict[str, Any]:
     return {
-        "op": "gemm",
+        "op": str(unit.signature.op),
         "name": unit.name,
         "module": unit.module,
         "signature": encode(GemmSignature, unit.signature),

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.gemm.asm_config import AsmConfig
-from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig, strategy_of
+from ckgen.families.gemm.config import GemmConfig, strategy_of
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.heuristic import heuristic_for
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.modules import modules
@@ -31,8 +31,6 @@ from ckgen.specs.positions import scan
 from ckgen.specs.targets import parse_targets
 
 _CODES = {fields.UNKNOWN: "R003", fields.MISSING_KEY: "R004", fields.WRONG: "R005"}
-_BACKENDS = {CkTileConfig: Backend.CK_TILE, AsmConfig: Backend.ASM, HostConfig: Backend.HOST}
-"""Of Config classes; all others are classic CK's."""
 _DOCUMENT_KEYS = ("schema", "targets", "units")
 _PRINT_AGAIN = "print the document again with `ckgen export`, or correct the fields"
 
@@ -125,14 +123,15 @@ class _Reader:
     def _unit(self, value: Any, at: Place) -> UnitPlan | None:
         if not self._has_keys(value, UNIT_KEYS, at):
             return None
-        if value["op"] != "gemm":
-            self._say("R005", (*at, "op"), f"unknown op: {shown(value['op'])}", "known: gemm")
+        op: Op | None = self._decoded(Op, value["op"], (*at, "op"))
         signature: GemmSignature | None = self._decoded(GemmSignature, value["signature"], (*at, "signature"))
         module = self._decoded(str, value["module"], (*at, "module"))
         if signature is None or module is None:
             return None
         if module not in ("", *modules()):
             self._say("R005", (*at, "module"), f"unknown module: {shown(module)}", f"known: {', '.join(modules())}")
+        if op is not None and op is not signature.op:
+            self._say("R006", (*at, "op"), f"its signature is of op {signature.op}, not {op}", _PRINT_AGAIN)
         if signature.problems():
             for reason in signature.problems():
                 self._say("R006", (*at, "signature"), f"the signature means nothing: {reason}")
@@ -175,9 +174,8 @@ class _Reader:
         if None in names or not names:
             return None
         archs = [arch for arch in names if arch is not None]
-        own = _BACKENDS.get(type(config), Backend.CK)
-        if own is not backend:
-            self._say("R006", (*at, "backend"), f"its config is of backend {own}, not of {backend}")
+        if config.backend is not backend:
+            self._say("R006", (*at, "backend"), f"its config is of backend {config.backend}, not of {backend}")
             return None
         if strategy_of(config) is Strategy.ANY:
             self._say("R006", (*at, "config"), "strategy any is only a wish of a problem")

@@ -14,7 +14,8 @@ _DTYPES = {dtype.value: dtype for dtype in DType}
 _LAYOUTS = {layout.value: layout for layout in Layout}
 _PARTS = {part.value: part for part in MoePart}
 _ACTIVATIONS = {op.value: op for op in ACTIVATIONS}
-_OPS = {"grouped": Op.GROUPED_GEMM, "moe": Op.MOE}
+OP_WORDS = {"grouped": Op.GROUPED_GEMM, "moe": Op.MOE}
+"""What stands before an alias of another op than gemm, with a colon."""
 OUTS = frozenset({DType.BF16, DType.FP16, DType.FP32, DType.INT32, DType.FP64})
 
 
@@ -84,7 +85,7 @@ class _Words:
 def parse_alias(text: str) -> Said:
     """What the alias says; UsageError names the word that is not known, and those that are."""
     first, _, behind = text.partition(":")
-    op = _OPS.get(first, Op.GEMM)
+    op = OP_WORDS.get(first, Op.GEMM)
     head, *tokens = (behind if op is not Op.GEMM else text).split(":")
     template = templates().get(head)
     if template is None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ckgen.families.gemm.tiled import Tiled
+from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 
 ASM = "asm"
@@ -15,6 +17,7 @@ ASM = "asm"
 class AsmConfig(Tiled):
     """One kernel of asm_kernels.json: `kind` says how it is called, `name` which one it is."""
 
+    backend: ClassVar[Backend] = Backend.ASM
     kind: str
     name: str
     tile: Tile

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.modules import modules, templates
-from ckgen.families.gemm.signature import GemmSignature, parse_signature
+from ckgen.families.gemm.signature import GemmSignature, parse_of_op
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.module import Module
 
@@ -29,4 +30,4 @@ class GemmFamily:
 
     def parse_signature(self, text: str, flavour: Fp8Flavour | None) -> GemmSignature:
         """The signature of a canonical name or alias; UsageError says what is known."""
-        return parse_signature(text, flavour)
+        return parse_of_op(Op.GEMM, text, flavour)

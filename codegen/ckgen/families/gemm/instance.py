@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ckgen.families.gemm.config import GemmConfig
+from ckgen.families.gemm.config import GemmConfig, MoePairConfig
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.naming import instance_id, instance_name
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.moe.parts import part_signatures
 from ckgen.model.backend import Backend
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """`archs` are the arch names that it is built for; `table_kernel` is the peer's own name, or empty."""
+    """`archs` are the arch names that it is built for; `table_kernel` is the peer's own name, or empty.
+
+    `parts` are the gate_up and down instances of an MoE layer that is made of two, else none.
+    """
 
     name: str
     id: int
@@ -26,6 +30,7 @@ class Instance:
     constraints: Constraints
     table_kernel: str
     archs: tuple[str, ...]
+    parts: tuple[Instance, ...] = ()
 
 
 def make_instance(
@@ -38,7 +43,7 @@ def make_instance(
     archs: Iterable[str],
 ) -> Instance:
     """The instance with its name, id and what it asks of a problem; `archs` in any order."""
-    name = instance_name(signature, backend, config)
+    name, names = instance_name(signature, backend, config), tuple(sorted(archs))
     return Instance(
         name=name,
         id=instance_id(name),
@@ -48,5 +53,15 @@ def make_instance(
         config=config,
         constraints=constraints_of(signature, config),
         table_kernel=table_kernel,
-        archs=tuple(sorted(archs)),
+        archs=names,
+        parts=_parts(signature, config, module, names),
+    )
+
+
+def _parts(signature: GemmSignature, config: GemmConfig, module: str, archs: tuple[str, ...]) -> tuple[Instance, ...]:
+    if not isinstance(config, MoePairConfig):
+        return ()
+    return tuple(
+        make_instance(part, kernel.backend, kernel, module=module, table_kernel="", archs=archs)
+        for part, kernel in zip(part_signatures(signature), (config.gate_up, config.down), strict=True)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ckgen.families.gemm.alias import parse_alias
+from ckgen.families.gemm.alias import OP_WORDS, parse_alias
 from ckgen.families.gemm.enums import (
     NO_MOE,
     USUAL_SCALE_BLOCK,
@@ -31,7 +31,10 @@ from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.errors import UsageError
 from ckgen.model.tuned_row import Discriminators
 
-__all__ = ["GemmSignature", "Layout", "Quant", "module_of", "parse_canonical", "parse_signature", "signatures_of_row"]
+__all__ = [
+    "GemmSignature", "Layout", "Quant", "module_of", "parse_canonical", "parse_of_op", "parse_signature",
+    "signatures_of_row",
+]  # fmt: skip
 
 _DTYPES = {dtype.value: dtype for dtype in DType}
 _LAYOUTS = {layout.value: layout for layout in Layout}
@@ -162,6 +165,17 @@ def parse_signature(text: str, flavour: Fp8Flavour | None) -> GemmSignature:
     else:
         signature = _parse_alias(text).resolved(flavour)
     return _legal(signature, text)
+
+
+def parse_of_op(op: Op, text: str, flavour: Fp8Flavour | None) -> GemmSignature:
+    """The same for signatures of one op: `grouped:` and `moe:` before an alias may be left out."""
+    word = next((word for word, known in OP_WORDS.items() if known is op), "")
+    is_alias = bool(word) and op_of(text.split("_"))[0] is None
+    prefixed = text if not is_alias or text.startswith(f"{word}:") else f"{word}:{text}"
+    signature = parse_signature(prefixed, flavour)
+    if signature.op is not op:
+        raise UsageError(f"'{text}' is a signature of op {signature.op}, not of {op}")
+    return signature
 
 
 @cache
