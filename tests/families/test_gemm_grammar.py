@@ -117,7 +117,7 @@ def test_what_a_grammar_writes_it_reads_back(config: GemmConfig) -> None:
 @given(st.data())
 def test_what_a_grammar_reads_it_writes_back(data: st.DataObject) -> None:
     grammar = data.draw(st.sampled_from(grammars()))
-    name = data.draw(st.from_regex(grammar.regex, fullmatch=True))
+    name = data.draw(st.from_regex(grammar.form.regex, fullmatch=True))
     config = grammar.parse(name)
     assert config is not None
     assert grammar.format(config) == name
