@@ -17,27 +17,35 @@ namespace {
 
 constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
 
-// One matrix product of the batch, in its part of the workspace.
+// One matrix product of the batch or a part of it, in its part of the workspace.
 class Problem {
  public:
-  Problem(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch,
+  Problem(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch, const Part& part,
           unsigned char* workspace)
-      : g_(g), traits_(traits), args_(args), batch_(batch), mr_(g.micro->mr), nr_(g.micro->nr), workspace_(workspace) {
+      : g_(g),
+        traits_(traits),
+        args_(args),
+        batch_(batch),
+        part_(part),
+        mr_(g.micro->mr),
+        nr_(g.micro->nr),
+        workspace_(workspace) {
     a_ = source(traits.a, args.a, args.lda, a_is_row_major(traits.layout), false, batch * args.batch_stride_a);
     b_ = source(traits.b, args.b, args.ldb, !b_is_row_major(traits.layout), traits.preshuffle_b,
                 batch * args.batch_stride_b);
     a_ = combined(a_, traits.a_op, args.a1, batch * args.batch_stride_a);
     b_ = combined(b_, traits.b_op, args.b1, batch * args.batch_stride_b);
-    c_ = static_cast<unsigned char*>(args.c) + bytes_of(traits.c, batch * args.batch_stride_c);
+    a_.rows = part.rows;
+    c_ = static_cast<unsigned char*>(part.c);
     ldc_ = args.ldc;
     bias_ = traits.bias ? static_cast<const float*>(args.bias) : nullptr;
     a_scale_row_major_ = args.a_scale_row_major;
     mx_scale_shuffled_ = args.mx_scale_shuffled;
     a_scale_ = scales(scales_a(traits.quant, traits.scale_block) ? args.a_scale : nullptr,
-                      args.batch_stride_a == 0 ? 0 : batch, g.size.m, traits.quant);
+                      args.batch_stride_a == 0 ? 0 : batch, args.m, traits.quant);
     b_scale_ = scales(
         scales_b(traits.quant, traits.scale_block) ? args.b_scale : nullptr, args.batch_stride_b == 0 ? 0 : batch,
-        traits.quant == Quant::blockscale ? ceil_div(g.size.n, traits.scale_block.n) : g.size.n, traits.quant);
+        traits.quant == Quant::blockscale ? ceil_div(args.n, traits.scale_block.n) : args.n, traits.quant);
   }
 
   void run() noexcept {
@@ -68,12 +76,12 @@ class Problem {
     return workspace_ + g_.slots_offset + g_.slot_bytes * static_cast<std::size_t>(index);
   }
 
-  // All splits of one panel, each starting on a word of its own.
-  void pack_panel(const PackSource& s, std::int64_t p0, std::int64_t extent, int width,
+  // All splits of one panel, each starting on a word of its own; `count` rows of it are there.
+  void pack_panel(const PackSource& s, std::int64_t p0, std::int64_t count, int width,
                   unsigned char* panel) const noexcept {
     for (std::int64_t i = 0; i < g_.splits; ++i) {
       const std::int64_t k0 = i * g_.split;
-      g_.isa->pack(s, p0, std::min<std::int64_t>(width, extent - p0), width, k0, std::min(g_.split, g_.size.k - k0),
+      g_.isa->pack(s, p0, std::min<std::int64_t>(width, count), width, k0, std::min(g_.split, g_.size.k - k0),
                    panel + i * g_.split_words * width * 4);
     }
   }
@@ -83,20 +91,25 @@ class Problem {
     return kE8m0.value[static_cast<const unsigned char*>(scales)[at]];
   }
 
-  // out[group * stride + r] for r < width: the scale of row (or column) p0 + r, whatever shape the caller keeps them
-  // in; 1 where this side has none.
+  // The row of A and of its scales that makes row p of the product.
+  std::int64_t row_of_a(std::int64_t p) const noexcept { return part_.rows == nullptr ? p : part_.rows[p]; }
+
+  // out[group * stride + r] for r < width: the scale of row (or column) r of the part, counted from p0, whatever shape
+  // the caller keeps them in; 1 where this side has none.
   void gather_a_scales(std::int64_t p0, std::int64_t stride, float* out) const noexcept {
+    if (g_.groups == 0) return;
     for (std::int64_t r = 0; r < mr_; ++r) {
-      const std::int64_t p = p0 + r;
+      const bool inside = p0 + r < g_.size.m;
+      const std::int64_t p = inside ? row_of_a(part_.m0 + p0 + r) : 0;
       for (std::int64_t q = 0; q < g_.groups; ++q) {
         float v = 0.0f;
-        if (p < g_.size.m) {
+        if (inside) {
           if (traits_.quant == Quant::mx)
             v = mx_scale(a_scale_, p, q);
           else if (a_scale_ == nullptr)
             v = 1.0f;
           else
-            v = static_cast<const float*>(a_scale_)[a_scale_row_major_ ? p * g_.groups + q : q * g_.size.m + p];
+            v = static_cast<const float*>(a_scale_)[a_scale_row_major_ ? p * g_.groups + q : q * args_.m + p];
         }
         out[q * stride + r] = v;
       }
@@ -105,10 +118,10 @@ class Problem {
 
   void gather_b_scales(std::int64_t p0, std::int64_t width, std::int64_t stride, float* out) const noexcept {
     for (std::int64_t r = 0; r < width; ++r) {
-      const std::int64_t p = p0 + r;
+      const std::int64_t p = part_.n0 + p0 + r;
       for (std::int64_t q = 0; q < g_.groups; ++q) {
         float v = 0.0f;
-        if (p < g_.size.n) {
+        if (p0 + r < g_.size.n) {
           if (traits_.quant == Quant::mx)
             v = mx_scale(b_scale_, p, q);
           else if (b_scale_ == nullptr)
@@ -133,11 +146,12 @@ class Problem {
     parallel_for(to_pack, g_.threads, [&](std::int64_t i, int) {
       if (i < m_count) {
         const std::int64_t p0 = (m0 + i) * mr_;
-        pack_panel(a_, p0, g_.size.m, static_cast<int>(mr_), workspace_ + i * panel_bytes(mr_));
+        pack_panel(a_, part_.m0 + p0, g_.size.m - p0, static_cast<int>(mr_), workspace_ + i * panel_bytes(mr_));
         gather_a_scales(p0, g_.m_super * mr_, a_scales + i * mr_);
       } else {
         const std::int64_t j = i - m_count, p0 = (n0 + j) * nr_;
-        pack_panel(b_, p0, g_.size.n, static_cast<int>(nr_), workspace_ + g_.b_offset + j * panel_bytes(nr_));
+        pack_panel(b_, part_.n0 + p0, g_.size.n - p0, static_cast<int>(nr_),
+                   workspace_ + g_.b_offset + j * panel_bytes(nr_));
         gather_b_scales(p0, nr_, g_.n_super * nr_, b_scales + j * nr_);
       }
     });
@@ -191,7 +205,7 @@ class Problem {
         if (g_.fused) {
           unsigned char* own = slot + g_.slot_b_offset;
           const std::int64_t p0 = (item.n0 + item.j0 + j) * nr_;
-          g_.isa->pack(b_, p0, std::min(nr_, g_.size.n - p0), static_cast<int>(nr_), k0, k1 - k0, own);
+          g_.isa->pack(b_, part_.n0 + p0, std::min(nr_, g_.size.n - p0), static_cast<int>(nr_), k0, k1 - k0, own);
           b_panel = own;
         } else {
           b_panel = workspace_ + g_.b_offset + (item.j0 + j) * panel_bytes(nr_) + word0 * nr_ * 4;
@@ -226,13 +240,13 @@ class Problem {
   }
 
   void finish_row(const Item& item, std::int64_t r, const void* acc, bool with_bias, float* out) const noexcept {
-    const std::int64_t row = (item.m0 + item.i0) * mr_ + r, column = (item.n0 + item.j0) * nr_;
+    const std::int64_t row = part_.m0 + (item.m0 + item.i0) * mr_ + r, column = part_.n0 + (item.n0 + item.j0) * nr_;
     FinishArgs f{acc, g_.kind == PackKind::i16, columns(item), 1.0f, 1.0f, nullptr, nullptr};
     if (traits_.quant == Quant::per_tensor) {
       f.a_scale = *static_cast<const float*>(a_scale_);
       f.b_scalar = *static_cast<const float*>(b_scale_);
     } else if (traits_.quant == Quant::rowwise) {
-      f.a_scale = static_cast<const float*>(a_scale_)[row];
+      f.a_scale = static_cast<const float*>(a_scale_)[row_of_a(row)];
       f.b_scale = static_cast<const float*>(b_scale_) + column;
     }
     if (with_bias && bias_ != nullptr) f.bias = bias_ + column;
@@ -295,6 +309,7 @@ class Problem {
   const GemmTraits traits_;
   const GemmArgs& args_;
   const std::int64_t batch_;
+  const Part part_;
   const std::int64_t mr_, nr_;
   unsigned char* const workspace_;
   PackSource a_{}, b_{};
@@ -311,8 +326,14 @@ class Problem {
 void execute(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, void* workspace) noexcept {
   unsigned char* base = static_cast<unsigned char*>(workspace);
   parallel_for(g.size.batch, g.instances, [&](std::int64_t i, int index) {
-    Problem(g, traits, args, i, base + g.problem_bytes * static_cast<std::size_t>(index)).run();
+    auto* c = static_cast<unsigned char*>(args.c) + bytes_of(traits.c, i * args.batch_stride_c);
+    Problem(g, traits, args, i, {0, 0, c, nullptr}, base + g.problem_bytes * static_cast<std::size_t>(index)).run();
   });
+}
+
+void execute_part(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, const Part& part,
+                  void* workspace) noexcept {
+  Problem(g, traits, args, 0, part, static_cast<unsigned char*>(workspace)).run();
 }
 
 }  // namespace host

@@ -16,6 +16,9 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
+// Below this much arithmetic, waking threads costs more than they bring.
+constexpr double kSerialFlops = 1e6;
+
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept {
   return (a + b - 1) / b;
 }
@@ -64,6 +67,17 @@ const MicroKernel* pick_micro(const IsaTable::Menu& menu, std::int32_t mr, std::
 Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes) noexcept;
 
 void execute(const Geometry& geometry, const GemmTraits& traits, const GemmArgs& args, void* workspace) noexcept;
+
+// Rows m0 ff. and columns n0 ff. of a product that one thread computes: as many as the geometry's sizes say.
+struct Part {
+  std::int64_t m0, n0;
+  void* c;                   // where element (m0, n0) of the result goes; the next row is args.ldc on
+  const std::int32_t* rows;  // row p of the product is made of row rows[p] of a row-major A and its scales; null: row p
+};
+
+// Precondition: batch 1 and one thread in the geometry; args has the sizes of the whole product (of rows: those of A).
+void execute_part(const Geometry& geometry, const GemmTraits& traits, const GemmArgs& args, const Part& part,
+                  void* workspace) noexcept;
 
 }  // namespace host
 }  // namespace v1

@@ -20,8 +20,7 @@ constexpr std::int64_t kPackedABytes = std::int64_t{8} << 20;
 constexpr std::int64_t kPackedBBytes = std::int64_t{16} << 20;
 constexpr std::int64_t kItemBytes = std::int64_t{32} << 20;
 
-// Below this much arithmetic, waking threads costs more than they bring.
-constexpr double kSerialFlops = 1e6;
+// A batch of problems smaller than this runs one problem per thread.
 constexpr double kSmallProblemFlops = 5e7;
 
 // Panels per superblock: as many as the budget holds, in whole items.

@@ -269,9 +269,10 @@ template <DType T, PackKind KIND>
 void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                        std::int64_t length, std::uint32_t* panel) {
   constexpr int e = KIND == PackKind::f32 ? 1 : 2;
+  const auto row_of = [&s, p0](std::int64_t r) { return s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]}; };
   if (width == 1) {  // a panel of one row is the row itself
     for (std::int64_t k = 0; k < length; k += kRowWords * e)
-      decode_words<T, KIND>(s, p0, k0 + k, least(kRowWords * e, length - k), panel + k / e);
+      decode_words<T, KIND>(s, row_of(0), k0 + k, least(kRowWords * e, length - k), panel + k / e);
     return;
   }
   alignas(64) std::uint32_t rows[kMaxWidth][kRowWords];
@@ -280,8 +281,9 @@ void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
     const std::int64_t take = least(kRowWords * e, length - k);
     const int words = static_cast<int>((take + e - 1) / e);
     for (std::int64_t r = 0; r < count; ++r) {
-      decode_words<T, KIND>(s, p0 + r, k0 + k, take, rows[r]);
-      if (!s.preshuffled) prefetch_run<T>(s, (p0 + r) * s.ld + k0 + k + take, kRowWords * e);
+      const std::int64_t p = row_of(r);
+      decode_words<T, KIND>(s, p, k0 + k, take, rows[r]);
+      if (!s.preshuffled) prefetch_run<T>(s, p * s.ld + k0 + k + take, kRowWords * e);
       for (int w = words; w % 8 != 0; ++w) rows[r][w] = 0;
     }
     transpose(rows, width, words, panel + k / e * width);

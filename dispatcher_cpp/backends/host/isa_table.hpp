@@ -50,6 +50,7 @@ struct PackSource {
   // With an op, f32 panels hold the element op that of `second`, which lies like `base`, rounded to `type`.
   OperandOp op;
   const unsigned char* second;
+  const std::int32_t* rows;  // of a k_contiguous operand: row p of it is row rows[p] in memory; null: row p
 };
 
 // Rows [p0, p0+count) x k [k0, k0+length) as a panel [ceil(length/e)][width] of words; what is missing is zero.

@@ -12,8 +12,7 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-// Below this much arithmetic, or so many accumulators to be joined, waking threads costs more than they bring.
-constexpr double kSerialFlops = 1e6;
+// Below so many accumulators to be joined, waking threads costs more than they bring.
 constexpr std::int64_t kSerialSums = 1 << 16;
 
 constexpr std::size_t words_bytes(std::int64_t a, std::int64_t b) noexcept {

@@ -1,0 +1,67 @@
+#include "backends/host/blocking.hpp"
+
+#include "backends/host/check_gemm.hpp"
+
+#include <algorithm>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+
+// There are no AMX kernels yet: such a CPU runs the v4_bf16 ones.
+const IsaTable* table_for(Isa isa) noexcept {
+  switch (isa) {
+    case Isa::x86_64_v3: return &kIsaV3;
+    case Isa::x86_64_v4: return &kIsaV4;
+    case Isa::x86_64_v4_bf16:
+    case Isa::x86_64_amx: return &kIsaV4Bf16;
+  }
+  return nullptr;
+}
+
+// bf16 and every 8-bit float are exact as bf16; scales per K group and operands of two tensors need fp32 panels.
+PackKind host_kind(const GemmTraits& t, const IsaTable& isa) noexcept {
+  if (t.a == DType::int8) return PackKind::i16;
+  const bool narrow = (t.a == DType::bf16 || is_fp8(t.a)) && (t.b == DType::bf16 || is_fp8(t.b));
+  const bool grouped = t.quant == Quant::blockscale || t.quant == Quant::mx;
+  const bool combines = t.a_op != OperandOp::none || t.b_op != OperandOp::none;
+  return narrow && !grouped && !combines && isa.menu[static_cast<int>(PackKind::bf16)].count > 0 ? PackKind::bf16
+                                                                                                 : PackKind::f32;
+}
+
+Blocking twin_blocking(const GemmTraits& t, const TwinConfig& c, std::int64_t k_batch, std::int64_t k) noexcept {
+  Blocking b{};
+  b.isa = table_for(detect_isa());
+  b.kind = t.a == DType::int8 ? PackKind::i16 : PackKind::f32;
+  const MicroKernel& tall = b.isa->menu[static_cast<int>(b.kind)].kernels[0];
+  b.mr = tall.mr;
+  b.nr = tall.nr;
+  b.block_m = c.tile_m;
+  b.block_n = c.tile_n;
+  // Any depth gives the same sums; whole tiles of K near 256 keep a panel of B in the first-level cache.
+  b.kc = c.tile_k * std::max<std::int64_t>(1, 256 / c.tile_k);
+  const std::int64_t step = k_batch * c.tile_k;
+  b.split = std::max<std::int64_t>(1, (k + step - 1) / step * c.tile_k);
+  b.split_mode = c.k_batch_mode;
+  b.threads = thread_count();
+  return b;
+}
+
+Blocking host_blocking(const GemmTraits& t, const HostConfig& c, std::int64_t k) noexcept {
+  Blocking b{};
+  b.isa = table_for(c.isa);
+  b.kind = host_kind(t, *b.isa);
+  b.mr = c.mr;
+  b.nr = c.nr;
+  b.block_m = c.mc;
+  b.block_n = c.nc;
+  b.kc = c.kc;
+  b.split = std::max<std::int64_t>(1, k);
+  b.split_mode = 0;
+  b.threads = c.threads == 0 ? thread_count() : std::min(c.threads, thread_count());
+  return b;
+}
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen
