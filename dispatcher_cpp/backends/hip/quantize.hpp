@@ -1,0 +1,141 @@
+// Rows of bf16 or fp16 as fp8 or int8 with an fp32 scale per row or per part of a row; of a whole matrix as of one row.
+//
+// scale = largest magnitude / largest value of the type, 1 where all are zero; an element becomes element / scale,
+// rounded to nearest even. fp8 is what the arch converts to: FNUZ on gfx942, OCP on gfx950. C++20, for either half of a
+// HIP compile; nothing here launches a kernel.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <hip/hip_runtime.h>
+
+namespace ckgen::hip {
+
+inline constexpr int kQuantizeLanes = 256;
+inline constexpr int kQuantizeChunk = 8;  // elements that a lane takes at once
+
+/// `rows` rows of `columns` elements without gaps, aligned to 16 bytes; scales are row-major.
+struct QuantizeArgs {
+  const void* from;
+  void* to;
+  float* scales;
+  std::int64_t columns;  // a multiple of kQuantizeChunk, and of the elements that share a scale
+};
+
+struct Bf16 {
+  static __device__ float value(std::uint32_t pair, int half) {
+    return __builtin_bit_cast(float, half == 0 ? pair << 16 : pair & 0xFFFF0000U);
+  }
+};
+struct Fp16 {
+  static __device__ float value(std::uint32_t pair, int half) {
+    return static_cast<float>(__builtin_bit_cast(_Float16, static_cast<std::uint16_t>(half == 0 ? pair : pair >> 16)));
+  }
+};
+
+/// Values of a chunk to one byte each.
+struct ToInt8 {
+  static constexpr float largest = 127.0F;
+  static __device__ std::uint32_t pack(float a, float b, float c, float d) {
+    return byte(a) | byte(b) << 8 | byte(c) << 16 | byte(d) << 24;
+  }
+  static __device__ std::uint32_t byte(float value) {
+    return static_cast<std::uint32_t>(static_cast<std::int32_t>(__builtin_rintf(value))) & 0xFFU;
+  }
+};
+struct ToFp8 {
+#if defined(__gfx942__)
+  static constexpr float largest = 240.0F;
+#else
+  static constexpr float largest = 448.0F;
+#endif
+  static __device__ std::uint32_t pack(float a, float b, float c, float d) {
+#if defined(__gfx942__) || defined(__gfx950__)
+    return static_cast<std::uint32_t>(
+        __builtin_amdgcn_cvt_pk_fp8_f32(c, d, __builtin_amdgcn_cvt_pk_fp8_f32(a, b, 0, false), true));
+#else
+    return static_cast<void>(a), static_cast<void>(b), static_cast<void>(c), static_cast<void>(d), 0;
+#endif
+  }
+};
+
+using QuantizeWords = std::uint32_t __attribute__((ext_vector_type(4)));
+using QuantizeBytes = std::uint32_t __attribute__((ext_vector_type(2)));
+
+template <class From>
+__device__ float largest_of(QuantizeWords chunk) {
+  float found = 0.0F;
+  for (int i = 0; i < 4; ++i) {
+    for (int half = 0; half < 2; ++half) found = __builtin_fmaxf(found, __builtin_fabsf(From::value(chunk[i], half)));
+  }
+  return found;
+}
+
+template <class To>
+__device__ float scale_of(float largest) {
+  return largest == 0.0F ? 1.0F : largest / To::largest;
+}
+
+template <class From, class To>
+__device__ QuantizeBytes quantized(QuantizeWords chunk, float scale) {
+  const auto of = [&](int i) { return From::value(chunk[i / 2], i % 2) / scale; };
+  return {To::pack(of(0), of(1), of(2), of(3)), To::pack(of(4), of(5), of(6), of(7))};
+}
+
+/// The largest of `value` over `lanes` neighbouring lanes of a wave, a power of two.
+__device__ inline float largest_of_lanes(float value, int lanes) {
+  for (int away = 1; away < lanes; away *= 2) value = __builtin_fmaxf(value, __shfl_xor(value, away));
+  return value;
+}
+
+/// A workgroup takes row blockIdx.x, all of which shares a scale.
+template <class From, class To>
+__device__ void quantize_row(const QuantizeArgs& args) {
+  __shared__ float of_waves[kQuantizeLanes / 64];
+  const std::int64_t row = blockIdx.x, chunks = args.columns / kQuantizeChunk;
+  const auto* from = static_cast<const QuantizeWords*>(args.from) + row * chunks;
+  auto* to = static_cast<QuantizeBytes*>(args.to) + row * chunks;
+  float largest = 0.0F;
+  for (std::int64_t i = threadIdx.x; i < chunks; i += kQuantizeLanes)
+    largest = __builtin_fmaxf(largest, largest_of<From>(from[i]));
+  largest = largest_of_lanes(largest, 64);
+  if (threadIdx.x % 64 == 0) of_waves[threadIdx.x / 64] = largest;
+  __syncthreads();
+  for (const float wave : of_waves) largest = __builtin_fmaxf(largest, wave);
+  const float scale = scale_of<To>(largest);
+  if (threadIdx.x == 0) args.scales[row] = scale;
+  for (std::int64_t i = threadIdx.x; i < chunks; i += kQuantizeLanes) to[i] = quantized<From, To>(from[i], scale);
+}
+
+/// A workgroup takes row blockIdx.x, `kPart` elements of which share a scale.
+template <class From, class To, int kPart>
+__device__ void quantize_parts(const QuantizeArgs& args) {
+  constexpr int lanes = kPart / kQuantizeChunk;
+  static_assert(lanes <= 64 && 64 % lanes == 0 && kPart % kQuantizeChunk == 0);
+  const std::int64_t row = blockIdx.x, chunks = args.columns / kQuantizeChunk;
+  const auto* from = static_cast<const QuantizeWords*>(args.from) + row * chunks;
+  auto* to = static_cast<QuantizeBytes*>(args.to) + row * chunks;
+  for (std::int64_t first = 0; first < chunks; first += kQuantizeLanes) {
+    const std::int64_t i = first + threadIdx.x;
+    const QuantizeWords chunk = i < chunks ? from[i] : QuantizeWords{};
+    const float scale = scale_of<To>(largest_of_lanes(largest_of<From>(chunk), lanes));
+    if (i >= chunks) continue;
+    if (threadIdx.x % lanes == 0) args.scales[row * (chunks / lanes) + i / lanes] = scale;
+    to[i] = quantized<From, To>(chunk, scale);
+  }
+}
+
+}  // namespace ckgen::hip
+
+/// Defines the kernel as `symbol`: a scale per row. It takes QuantizeArgs; a workgroup of kQuantizeLanes per row.
+#define CKGEN_QUANTIZE_ROW_KERNEL(symbol, From, To)                                                                \
+  extern "C" __global__ void __launch_bounds__(ckgen::hip::kQuantizeLanes) symbol(ckgen::hip::QuantizeArgs args) { \
+    ckgen::hip::quantize_row<ckgen::hip::From, ckgen::hip::To>(args);                                              \
+  }
+
+/// The same with a scale per `part` elements of a row.
+#define CKGEN_QUANTIZE_PARTS_KERNEL(symbol, From, To, part)                                                        \
+  extern "C" __global__ void __launch_bounds__(ckgen::hip::kQuantizeLanes) symbol(ckgen::hip::QuantizeArgs args) { \
+    ckgen::hip::quantize_parts<ckgen::hip::From, ckgen::hip::To, part>(args);                                      \
+  }
