@@ -313,8 +313,10 @@ def test_the_heuristics_leaves_are_names_that_a_set_may_use() -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_bare_name_means_the_shipped_set_and_a_path_a_file(name: str) -> None:
     files = kernel_set_files(Path(name))
-    assert [len(read_kernel_set(file)) for file in files] == [len(shipped_set(name, op)) for op in OPS]
-    assert kernel_set_files(Path(name), ["stream_k"]) == files[1:]
+    assert [len(read_kernel_set(file)) for file in files] == list(
+        filter(None, (len(shipped_set(name, op)) for op in OPS))
+    )
+    assert kernel_set_files(Path(name), ["stream_k"]) == files[1:2]
     path = Path("sets") / name
     assert kernel_set_files(path) == (path,)
 

@@ -16,7 +16,7 @@ from ckgen.model.errors import UsageError
 def test_ops_choose_families() -> None:
     assert [family.name for family in families_of([])] == list(FAMILIES)
     assert [family.name for family in families_of(["gemm", "gemm"])] == ["gemm"]
-    with pytest.raises(UsageError, match=r"unknown op: fmah \(known: gemm, stream_k\)"):
+    with pytest.raises(UsageError, match=r"unknown op: fmah \(known: gemm, stream_k, grouped_gemm, moe\)"):
         families_of(["fmah", "gemm"])
 
 
@@ -27,10 +27,27 @@ def test_only_the_families_asked_for_are_chosen(monkeypatch: pytest.MonkeyPatch)
     assert [family.name for family in families_of([])] == ["gemm", "moe"]
 
 
-def test_every_family_parses_its_own_aliases() -> None:
-    for family in FAMILIES.values():
-        assert set(family.modules) <= set(family.aliases)
-        assert family.parse_signature("a8w8_blockscale", None).canonical() == "gemm_fp8_bf16_rcr_blockscale"
+@pytest.mark.parametrize(
+    ("op", "alias", "canonical"),
+    [
+        ("gemm", "a8w8_blockscale", "gemm_fp8_bf16_rcr_blockscale"),
+        ("stream_k", "a8w8_blockscale", "gemm_fp8_bf16_rcr_blockscale"),
+        ("grouped_gemm", "a8w8_blockscale", "grouped_gemm_fp8_bf16_rcr_blockscale"),
+        ("grouped_gemm", "grouped:a8w8_blockscale", "grouped_gemm_fp8_bf16_rcr_blockscale"),
+        ("moe", "a8w8_blockscale:gated:silu", "moe_fp8_bf16_rcr_blockscale_layer_gated_epi_silu"),
+        ("moe", "moe:bf16:down", "moe_bf16_rcr_down"),
+    ],
+)
+def test_every_family_parses_its_own_aliases(op: str, alias: str, canonical: str) -> None:
+    assert FAMILIES[op].parse_signature(alias, None).canonical() == canonical
+    assert FAMILIES[op].parse_signature(canonical, None).canonical() == canonical
+
+
+@pytest.mark.parametrize("op", ["gemm", "stream_k"])
+@pytest.mark.parametrize("text", ["grouped:bf16", "moe_bf16_rcr_down"])
+def test_a_family_takes_no_signature_of_another(op: str, text: str) -> None:
+    with pytest.raises(UsageError, match="is a signature of op"):
+        FAMILIES[op].parse_signature(text, None)
 
 
 def test_importing_the_families_is_light() -> None:

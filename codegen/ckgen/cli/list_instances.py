@@ -12,12 +12,12 @@ from ckgen.cli.options import backends_of, kernel_sets_of, ops_of, profiles_of, 
 from ckgen.cli.output import columns, errors_of, plural, progress
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.kernel_set import SHIPPED
+from ckgen.families.gemm.naming import ops_word
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.errors import InputError
 from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
-from ckgen.plan.profile import is_always_feasible
 from ckgen.specs.archs import load_archs
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _row(instance: Instance) -> dict[str, Any]:
 
 def _op(instance: Instance) -> str:
     """The `--ops` word that asks for it."""
-    return "gemm" if is_always_feasible(instance.config) else "stream_k"
+    return ops_word(instance.signature, instance.config)
 
 
 def _dtypes(signature: GemmSignature) -> str:

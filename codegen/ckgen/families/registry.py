@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from ckgen.families.gemm.family import GemmFamily
+from ckgen.families.grouped_gemm.family import GroupedGemmFamily
+from ckgen.families.moe.family import MoeFamily
 from ckgen.families.stream_k.family import StreamKFamily
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import UsageError
@@ -47,7 +49,9 @@ class Family(Protocol):
         ...
 
 
-FAMILIES: Mapping[str, Family] = {family.name: family for family in (GemmFamily(), StreamKFamily())}
+FAMILIES: Mapping[str, Family] = {
+    family.name: family for family in (GemmFamily(), StreamKFamily(), GroupedGemmFamily(), MoeFamily())
+}
 """Every operation that exists, by its `--ops` word."""
 
 

@@ -69,3 +69,25 @@ configs: {{register: 4x16, block: 64x64x64, strategy: {strategy}}}
     with pytest.raises(InputError) as caught:
         load_kernel_set(text, "mine.yaml")
     assert f"op {op} does not hold a config that is" in str(caught.value.diagnostics[0])
+
+
+@pytest.mark.parametrize(
+    ("op", "signature", "own"),
+    [
+        ("gemm", "grouped:fp32", "grouped_gemm"),
+        ("grouped_gemm", "fp32", "gemm"),
+        ("moe", "grouped:fp32", "grouped_gemm"),
+    ],
+)
+def test_a_set_holds_signatures_of_its_op_alone(op: str, signature: str, own: str) -> None:
+    text = f"""
+op: {op}
+name: mine
+signatures: ["{signature}"]
+backend: host
+targets: "*"
+configs: {{register: 4x16, block: 64x64x64}}
+"""
+    with pytest.raises(InputError) as caught:
+        load_kernel_set(text, "mine.yaml")
+    assert f"op {op} does not hold {own}_fp32_rcr" in str(caught.value.diagnostics[0])

@@ -7,15 +7,16 @@ from ckgen.families.gemm.ck_config import CkBlockScaleConfig, CkConfig, CkPreshu
 from ckgen.families.gemm.ck_tile_config import CkTileConfig, Epilogue, TilePipeline
 from ckgen.families.gemm.config_words import Scheduler
 from ckgen.families.gemm.host_config import HostConfig
+from ckgen.families.moe.ck_config import CkMoeConfig
 from ckgen.families.moe.config import MoePairConfig
 from ckgen.model.strategy import Strategy
 
 __all__ = [
-    "AsmConfig", "CkBlockScaleConfig", "CkConfig", "CkPreshuffledConfig", "CkRowwiseConfig", "CkTileConfig",
-    "Epilogue", "GemmConfig", "HostConfig", "MoePairConfig", "Scheduler", "TilePipeline", "strategy_of",
+    "AsmConfig", "CkBlockScaleConfig", "CkConfig", "CkMoeConfig", "CkPreshuffledConfig", "CkRowwiseConfig",
+    "CkTileConfig", "Epilogue", "GemmConfig", "HostConfig", "MoePairConfig", "Scheduler", "TilePipeline", "strategy_of",
 ]  # fmt: skip
 
-GemmConfig = CkConfig | CkTileConfig | AsmConfig | HostConfig | MoePairConfig
+GemmConfig = CkConfig | CkTileConfig | AsmConfig | HostConfig | CkMoeConfig | MoePairConfig
 
 
 def strategy_of(config: GemmConfig) -> Strategy:

@@ -14,6 +14,7 @@ from pathlib import Path
 from ckgen.families.gemm.asm_config import ASM
 from ckgen.families.gemm.config import GemmConfig, strategy_of
 from ckgen.families.gemm.config_space import config_products
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.grammar import describe_grammar, grammars, identify
 from ckgen.families.gemm.located_yaml import Located, read_documents
 from ckgen.families.gemm.signature import GemmSignature, module_of, parse_signature
@@ -25,11 +26,11 @@ from ckgen.specs.archs import load_archs
 _KEYS = ("op", "name", "signatures", "backend", "targets", "kernels", "configs")
 _REQUIRED = ("op", "name", "signatures", "backend", "targets")
 _BACKENDS = (Backend.ASM, Backend.CK, Backend.CK_TILE, Backend.HOST)
-_STRATEGY_HINT = "stream_k needs 'strategy': atomic, linear or tree; gemm takes none of them"
+_STRATEGY_HINT = "stream_k needs 'strategy': atomic, linear or tree; other ops take none of them"
 _NAMED = (Backend.ASM, Backend.CK)
 """Those whose kernels a set can only name."""
 SHIPPED = ("default", "ci", "full", "matrix")
-OPS = ("gemm", "stream_k")
+OPS = ("gemm", "stream_k", "grouped_gemm", "moe")
 """Those that have kernel sets; stream-K ones come behind plain ones."""
 
 
@@ -80,15 +81,18 @@ def kernel_set_files(given: Path, ops: Iterable[str] = OPS) -> tuple[Path, ...]:
     """The files that `--kernel-set` means: a shipped set of these ops by its bare name, else the path itself."""
     if str(given) not in SHIPPED:
         return (given,)
-    return tuple(_shipped_file(str(given), op) for op in OPS if op in ops)
+    files = (_shipped_file(str(given), op) for op in OPS if op in ops)
+    return tuple(file for file in files if file.is_file())
 
 
 @cache
 def shipped_set(name: str, op: str = "gemm") -> tuple[KernelCandidate, ...]:
-    """A set of an op that comes with ckgen: default, ci, full or matrix."""
+    """A set of an op that comes with ckgen: default, ci, full or matrix; empty where the op has none of that name."""
     if name not in SHIPPED:
         raise UsageError(f"unknown kernel set: '{name}' (a file, or one of {', '.join(SHIPPED)})")
     path = _shipped_file(name, op)
+    if not path.is_file():
+        return ()
     return load_kernel_set(path.read_text(encoding="utf-8"), f"{op}/kernel_sets/{path.name}")
 
 
@@ -123,8 +127,9 @@ class _Reader:
             return []
         found: list[KernelCandidate] = []
         for signature in signatures:
+            self._check_op(fields, signature)
             for config, kernel, location in self._configs(backend, signature, fields):
-                self._check_op(fields, config)
+                self._check_strategy(fields, config)
                 found.append(KernelCandidate(str(name), signature, backend, config, archs, kernel, location))
         return found
 
@@ -138,7 +143,12 @@ class _Reader:
         if ("kernels" in fields) == ("configs" in fields):
             self._say("K004", node, "a document needs either 'kernels' or 'configs'")
 
-    def _check_op(self, fields: dict[str, Located], config: GemmConfig) -> None:
+    def _check_op(self, fields: dict[str, Located], signature: GemmSignature) -> None:
+        op = fields["op"].value if "op" in fields else None
+        if op in OPS and (Op.GEMM.value if op == "stream_k" else op) != signature.op.value:
+            self._say("K005", fields["op"], f"op {op} does not hold {signature}", f"its op is {signature.op}")
+
+    def _check_strategy(self, fields: dict[str, Located], config: GemmConfig) -> None:
         stream_k = strategy_of(config).is_stream_k
         if "op" in fields and stream_k != (fields["op"].value == "stream_k"):
             told = "is stream-K" if stream_k else "is not stream-K"

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from ckgen.families.gemm.asm_config import AsmConfig
 from ckgen.families.gemm.ck_tile_config import CkTileConfig
 from ckgen.families.gemm.host_config import HostConfig
+from ckgen.families.moe.ck_config import CkMoeConfig
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 
-MoeStageConfig = CkTileConfig | AsmConfig | HostConfig
+MoeStageConfig = CkMoeConfig | CkTileConfig | AsmConfig | HostConfig
 """The Configs that one part of a layer may have."""
 
 

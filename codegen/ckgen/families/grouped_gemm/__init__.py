@@ -1,0 +1,1 @@
+"""Grouped GEMM: many products, each of its own sizes, in one launch."""

@@ -1,0 +1,65 @@
+"""A layer of two kernels: its parts, its name, its JSON."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckgen.emit import cpp
+from ckgen.families.gemm.config import GemmConfig, HostConfig, MoePairConfig
+from ckgen.families.gemm.enums import MoePart
+from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.kernel_set import shipped_set
+from ckgen.families.gemm.signature import parse_signature
+from ckgen.model.backend import Backend
+from ckgen.model.fields import decode, encode
+
+LAYER = parse_signature("moe:bf16:gated:silu:weightfirst", None)
+HOSTS = st.builds(
+    HostConfig, *(st.integers(1, 99) for _ in range(5)), threads=st.integers(0, 9)
+)  # fmt: skip
+TILES = st.sampled_from([one.config for one in shipped_set("default") if one.backend is Backend.CK_TILE])
+STAGES = HOSTS | TILES
+PAIRS = st.builds(MoePairConfig, STAGES, STAGES)
+
+
+def layer_of(config: MoePairConfig) -> Instance:
+    return make_instance(LAYER, config.backend, config, module="", table_kernel="", archs=["x86_64_v3"])
+
+
+def test_the_parts_are_instances_of_their_own_signatures() -> None:
+    gate_up, down = HostConfig(4, 16, 32, 512, 512), HostConfig(8, 16, 32, 256, 512)
+    layer = layer_of(MoePairConfig(gate_up, down))
+    assert [part.config for part in layer.parts] == [gate_up, down]
+    assert [part.signature.moe.part for part in layer.parts] == [MoePart.GATE_UP, MoePart.DOWN]
+    assert [str(part.signature) for part in layer.parts] == [
+        "moe_bf16_rcr_gate_up_gated_weightfirst_epi_silu",
+        "moe_bf16_rcr_down_weightfirst",
+    ]
+    assert not any(part.signature.problems() for part in layer.parts)
+    assert layer.config.macro_tile.m == 32
+    assert layer.name == cpp.identifier(
+        "moe_bf16_rcr_layer_gated_weightfirst_epi_silu_host_gateup_host_4x16_32x512x512_t0_down_host_8x16_32x256x512_t0"
+    )
+
+
+@given(st.lists(PAIRS, min_size=2, max_size=6))
+def test_no_two_pairs_share_a_name(pairs: list[MoePairConfig]) -> None:
+    assert len({layer_of(pair).name for pair in pairs}) == len(set(pairs))
+
+
+@given(PAIRS)
+def test_a_pair_is_read_back_from_its_json(pair: MoePairConfig) -> None:
+    assert decode(GemmConfig, encode(GemmConfig, pair), (), lambda *_: None) == pair
+
+
+def test_the_words_between_the_parts_are_in_no_text() -> None:
+    words = ["gateup", "down"]
+    texts = [
+        one.config.text()
+        for op, name in product(["gemm", "stream_k"], ["default", "full"])
+        for one in shipped_set(name, op)
+    ]
+    assert not [text for text in texts for word in words if word in text.split("_")]
