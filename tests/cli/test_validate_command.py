@@ -18,8 +18,8 @@ def test_fates_of_the_real_tables() -> None:
         assert sum(file["fates"].values()) == file["rows"]
         total.update(file["fates"])
     assert total == {
-        "selected": 43166, "external": 1964, "other_target": 282, "unavailable": 35, "refused_measurement": 48,
-        "other_op": 1888, "shape_list": 5924, "unknown_table": 384,
+        "selected": 43166, "external": 2903, "other_target": 393, "unavailable": 708, "refused_measurement": 225,
+        "shape_list": 5912, "unknown_table": 384,
     }  # fmt: skip
     assert total.total() == 53691 and len(files) == 102
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ckgen.families.gemm.modules import modules
+from ckgen.families.tables import table_modules
 from ckgen.model.tuned_row import TunedRow
 from ckgen.tables import LoadedTables, LoadOptions, load_tables
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 AITER = REPOSITORY / "tuning" / "aiter"
-MODULES = {name: entry.module for name, entry in modules().items()}
+MODULES = table_modules()
 
 BLOCKSCALE_HEADER = "gfx,cu_num,M,N,K,libtype,kernelId,splitK,us,kernelName,tflops,bw,errRatio"
 BPRESHUFFLE_HEADER = "gfx,cu_num,M,N,K,q_dtype_w,libtype,kernelId,splitK,us,kernelName,tflops,bw,errRatio"
 BF16_HEADER = (
     "gfx,cu_num,M,N,K,bias,dtype,outdtype,scaleAB,bpreshuffle,libtype,solidx,splitK,us,kernelName,err_ratio,tflops,bw"
 )
-MOE_HEADER = "cu_num,token,model_dim,inter_dim,expert,topk,us,kernelName1"
+MOE_HEADER = (
+    "cu_num,token,model_dim,inter_dim,expert,topk,act_type,dtype,q_dtype_a,q_dtype_w,q_type,use_g1u1,doweight_stage1,"
+    "block_m,ksplit,us1,kernelName1,err1,us2,kernelName2,err2,us,run_1stage,tflops,bw,_tag"
+)
 
 ROW = {
     "gfx": "gfx942", "cu_num": "304", "M": "16", "N": "512", "K": "7168", "B": "4", "libtype": "ck", "kernelId": "3",

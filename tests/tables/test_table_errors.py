@@ -136,7 +136,7 @@ def test_files_of_other_ops_are_still_checked(tmp_path: Path, content: bytes, co
 
 
 def test_rows_of_other_ops_are_not_read(tmp_path: Path) -> None:
-    loaded = load(tmp_path, {"fmoe.csv": f"{MOE_HEADER}\nx,y\n", NAME: one(M="x")}, options(ops="moe"))
+    loaded = load(tmp_path, {"fmoe.csv": f"{MOE_HEADER}\nx,y\n", NAME: one(M="x")}, options(ops="stream_k"))
     assert loaded.diagnostics == ()
     assert [(file.counted, file.row_count) for file in loaded.files] == [(FateKind.OTHER_OP, 1)] * 2
 

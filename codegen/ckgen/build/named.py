@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from ckgen.families.gemm.device.model import Use
 from ckgen.families.gemm.grammar import Identified
 from ckgen.families.gemm.instance import Instance, make_instance
-from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.tables import table_modules
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError
@@ -58,7 +58,7 @@ def named_kernels(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> tuple[
     loaded = load_tables(options.tuning, load_options(options, archs))
     errors = [found for found in loaded.diagnostics if found.severity is Severity.ERROR]
     wanted = None if options.targets is None else {target.gfx for target in options.targets}
-    identifier = Identifier(modules(), archs)
+    identifier = Identifier(table_modules(), archs)
     found: dict[tuple[str, str, str, str], _Found] = {}
     for row in loaded.rows:
         target = row.target

@@ -92,16 +92,15 @@ def _rules() -> Rows:
 
 
 def _names(module: str | None) -> Rows:
-    from ckgen.families.gemm.grammar import grammars
-    from ckgen.families.gemm.modules import modules
+    from ckgen.families.tables import name_forms, table_modules
 
-    if module is not None and module not in modules():
-        raise UsageError(f"unknown module '{module}' (known: {', '.join(modules())})")
+    if module is not None and module not in table_modules():
+        raise UsageError(f"unknown module '{module}' (known: {', '.join(table_modules())})")
     rows = [
-        {"module": name, "library": grammar.library, "form": grammar.hint(full=True)}
-        for name in modules()
-        for grammar in grammars()
-        if name in grammar.modules and module in (None, name)
+        {"module": name, "library": library, "form": form}
+        for name in table_modules()
+        if module in (None, name)
+        for library, form in name_forms(name)
     ]
     if module is not None and not rows:
         raise UsageError(f"module '{module}' has no kernel names of its own: its kernels are external")

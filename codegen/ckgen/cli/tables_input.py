@@ -9,8 +9,8 @@ from pathlib import Path
 from ckgen.cli.options import assumptions
 from ckgen.cli.output import progress
 from ckgen.families.gemm.grammar import fits
-from ckgen.families.gemm.modules import modules
 from ckgen.families.registry import FAMILIES
+from ckgen.families.tables import table_modules
 from ckgen.model.diagnostic import Diagnostic, Location, sort_key
 from ckgen.model.errors import UsageError
 from ckgen.model.tuned_row import TunedRow
@@ -28,7 +28,7 @@ def load(tables: Sequence[Path], module: str | None, assumed: Sequence[str]) -> 
     options = LoadOptions(
         ops=frozenset(FAMILIES),
         module=module,
-        modules={name: entry.module for name, entry in modules().items()},
+        modules=table_modules(),
         fits=fits,
         gfx_of_cu=gfx_of_cu(archs, (), assumptions(assumed, archs)),
     )
@@ -54,7 +54,7 @@ class Judgement:
 def judgement_of(loaded: LoadedTables) -> Judgement:
     """The planner's view of every row."""
     archs = load_archs()
-    context = RowContext(Identifier(modules(), archs), archs, None, lambda *_: None, loaded.place)
+    context = RowContext(Identifier(table_modules(), archs), archs, None, lambda *_: None, loaded.place)
     entries = {_placed(row): examine(context, row) for row in loaded.rows}
     set_keys(context, entries.values())
     return Judgement(entries)
@@ -65,8 +65,8 @@ def _placed(row: TunedRow) -> tuple[int, Location]:
 
 
 def problems_of(loaded: LoadedTables) -> tuple[Diagnostic, ...]:
-    """Everything wrong but contradictions: bad cells, types that make no GEMM, names that do not parse."""
-    identifier = Identifier(modules(), load_archs())
+    """Everything wrong but contradictions: bad cells, types that mean nothing, names that do not parse."""
+    identifier = Identifier(table_modules(), load_archs())
     found = list(loaded.diagnostics)
     for row in loaded.rows:
         try:

@@ -15,6 +15,7 @@ from ckgen.cli.options import (
     assumptions,
     json_option,
     module_option,
+    ops_of,
     targets_of,
     targets_option,
 )
@@ -57,6 +58,7 @@ def command(**params: Any) -> int:
     tables: tuple[Path, ...] = tuple(params["tables"])
     options = PlanOptions(
         targets=targets_of(params["targets"], archs, {}) if params["targets"] else None,
+        ops=ops_of(()),
         tuning=tables,
         module=params["module"],
         assume_gfx=assumptions(params["assume_gfx"], archs),

@@ -27,12 +27,15 @@ class Module:
     """What the table adapter must know of a module; the family knows the rest.
 
     `generated` are the libraries whose kernels ckgen builds (`ck`, `cktile`); every other library is external.
+    `op` is what its tables are about. `prefixes` tell a kernel's library by its name's beginning, where no column does.
     """
 
     name: str
     batched: bool
     generated: tuple[str, ...]
     split_k: tuple[LibrarySplitK, ...]
+    op: str = "gemm"
+    prefixes: tuple[tuple[str, str], ...] = ()
 
     def split_k_of(self, library: str) -> SplitK:
         """LITERAL for a library that the module does not list."""

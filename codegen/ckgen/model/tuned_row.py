@@ -56,3 +56,13 @@ class TunedRow:
     k_batch: int | None
     us: float | None
     error_ratio: float | None
+
+    @property
+    def sizes(self) -> str:
+        """What people read."""
+        return str(self.shape)
+
+    @property
+    def answer(self) -> tuple[object, ...]:
+        """What the row answers: library, kernel, k_batch."""
+        return self.library, self.kernel, self.k_batch

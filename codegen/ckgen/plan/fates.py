@@ -1,4 +1,4 @@
-"""Which fate a row of a tuned GEMM table gets: one ordered list of small predicates, the first that answers wins."""
+"""Which fate a row of a tuned table gets: one ordered list of small predicates, the first that answers wins."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from itertools import combinations, islice
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.grammar import Identified
 from ckgen.families.gemm.problem_rules import Constraints, Limits, first_broken, limits_of, supports
+from ckgen.families.moe.module import moe_module
+from ckgen.families.moe.tables import operations_of, why_unavailable
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location, Severity
 from ckgen.model.errors import UsageError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.finding import Finding
+from ckgen.model.moe_row import MoeRow
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.identify import Identifier, Part, Signatures, is_printable, meaningless, unparsable, unprintable
@@ -24,7 +27,7 @@ from ckgen.rules import judge
 from ckgen.tables.repair import winner
 
 MAX_ERROR_RATIO = 0.05
-"""The peer's tuner accepts a kernel whose share of mismatching elements is at most this."""
+"""The peer's GEMM tuners accept a kernel whose share of mismatching elements is at most this."""
 
 AMBIGUOUS = "ambiguous_target"
 """The reason of a row that does not tell its target."""
@@ -233,6 +236,8 @@ def _is_unavailable(context: RowContext, entry: Entry) -> str | None:
     assert entry.kernel is not None and entry.row.target is not None
     if entry.row.target.gfx not in context.archs:
         return f"no spec of {entry.row.target.gfx}"
+    if isinstance(entry.row, MoeRow) and (reason := why_unavailable(entry.row, entry.signatures)) is not None:
+        return reason
     filtered = context.keep(entry.signatures, entry.row.kernel, entry.kernel.backend)
     if filtered is not None:
         return filtered
@@ -263,8 +268,9 @@ def _refusal(context: RowContext, entry: Entry) -> str | None:
     row = entry.row
     if row.us is not None and not (math.isfinite(row.us) and row.us > 0):
         return f"us = {row.us:g}"
-    if row.error_ratio is not None and not row.error_ratio <= MAX_ERROR_RATIO:
-        bound = f" > {MAX_ERROR_RATIO}" if row.error_ratio > MAX_ERROR_RATIO else ""
+    most = moe_module().max_error_ratio if isinstance(row, MoeRow) else MAX_ERROR_RATIO
+    if row.error_ratio is not None and not row.error_ratio <= most:
+        bound = f" > {most}" if row.error_ratio > most else ""
         return f"errRatio = {row.error_ratio:g}{bound}"
     share = share_of_peak(context, entry)
     return f"{share:.2f} times the peak rate" if share is not None and share > 1 else None
@@ -276,8 +282,13 @@ def share_of_peak(context: RowContext, entry: Entry) -> float | None:
     peak = context.peak(entry)
     if not row.us:
         return None
-    operations = 2 * max(row.shape.batch, 1) * row.shape.m * row.shape.n * row.shape.k
-    return operations / (row.us * 1e-6) / peak if peak else None
+    return _operations(row) / (row.us * 1e-6) / peak if peak else None
+
+
+def _operations(row: TunedRow) -> int:
+    if isinstance(row, MoeRow):
+        return operations_of(row)
+    return 2 * max(row.shape.batch, 1) * row.shape.m * row.shape.n * row.shape.k
 
 
 def _rank(row: TunedRow) -> tuple[int, float]:
@@ -295,7 +306,7 @@ def _contradiction(context: RowContext, first: TunedRow, second: TunedRow) -> Di
         message="same key, different kernels",
         location=context.place(first),
         related=(context.place(second),),
-        detail=(f"{first.target} {first.module} {first.shape}: {said(first)} / {said(second)}",),
+        detail=(f"{first.target} {first.module} {first.sizes}: {said(first)} / {said(second)}",),
         hint="keep one: ckgen tables dedupe PATH --keep fastest --write",
         severity=Severity.ERROR,
     )

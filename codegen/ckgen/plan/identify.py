@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ckgen.families.gemm.asm_config import ASM, AsmConfig
 from ckgen.families.gemm.asm_kernels import asm_kernel_of
-from ckgen.families.gemm.grammar import Identified, describe_grammar, identify
-from ckgen.families.gemm.modules import GemmModule
+from ckgen.families.gemm.grammar import Identified, identify
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical, signatures_of_row
+from ckgen.families.moe.tables import moe_signature_of, pair_of, why_no_signature
+from ckgen.families.tables import describe_names
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import UsageError
+from ckgen.model.module import Module
+from ckgen.model.moe_row import MoeRow
 from ckgen.model.target import Target
-from ckgen.model.tuned_row import Discriminators, TunedRow
+from ckgen.model.tuned_row import TunedRow
 from ckgen.tables.read import quoted
 
 _PRINTABLE = re.compile(r"[ -!#-\[\]-~]*")
@@ -31,24 +34,24 @@ Part = tuple[int, Signatures]
 class Identifier:
     """Answers per row, each distinct question once. Not thread-safe."""
 
-    modules: Mapping[str, GemmModule]
+    modules: Mapping[str, Module]
     archs: Mapping[str, ArchSpec]
-    _signatures: dict[tuple[str, Discriminators, Fp8Flavour | None, GemmSignature | None], tuple[int, Signatures]] = (
-        field(default_factory=dict)
-    )
+    _signatures: dict[Hashable, tuple[int, Signatures]] = field(default_factory=dict)
     _kernels: dict[tuple[str, str, str], Identified | None] = field(default_factory=dict)
 
     def signatures(self, row: TunedRow) -> tuple[int, Signatures]:
         """What the row stands for, and a small number that is equal exactly for equal answers.
 
-        A shipped kernel computes one signature: a row that names one stands for no other.
+        A shipped kernel computes one signature: a row that names one stands for no other. An MoE row may say what no
+        signature does: then there is none.
         """
         flavour = self._flavour(row.target)
         only = self._shipped(row)
-        key = (row.module, row.discriminators, flavour, only)
+        unsaid = isinstance(row, MoeRow) and why_no_signature(row) is not None
+        key = (row.module, row.discriminators, flavour, only, unsaid)
         known = self._signatures.get(key)
         if known is None:
-            found = (only,) if only else signatures_of_row(row.module, row.discriminators, flavour)
+            found = () if unsaid else (only,) if only else self._meaning(row, flavour)
             number = next((n for n, same in self._signatures.values() if same == found), len(self._signatures))
             known = self._signatures[key] = (number, found)
         return known
@@ -70,7 +73,10 @@ class Identifier:
 
     def is_compiled(self, row: TunedRow) -> bool:
         """Whether ckgen compiles the kernels of the row's library."""
-        return row.library in self.modules[row.module].module.generated
+        generated = self.modules[row.module].generated
+        if isinstance(row, MoeRow):
+            return all(stage.library in generated for stage in row.stages)
+        return row.library in generated
 
     def is_generated(self, row: TunedRow) -> bool:
         """Whether ckgen compiles the kernels of the row's library, or AMD ships the row's own kernel."""
@@ -80,8 +86,13 @@ class Identifier:
         """What the kernel's name spells; None where it does not parse."""
         key = (row.module, row.library, row.kernel)
         if key not in self._kernels:
-            self._kernels[key] = identify(*key)
+            self._kernels[key] = _pair(row) if isinstance(row, MoeRow) else identify(*key)
         return self._kernels[key]
+
+    def _meaning(self, row: TunedRow, flavour: Fp8Flavour | None) -> Signatures:
+        if isinstance(row, MoeRow):
+            return (moe_signature_of(row, flavour),)
+        return signatures_of_row(row.module, row.discriminators, flavour)
 
     def _shipped(self, row: TunedRow) -> GemmSignature | None:
         """What the row's kernel computes if AMD ships it; None where not, or not for the row's arch and types."""
@@ -102,6 +113,11 @@ class Identifier:
     def _flavour(self, target: Target | None) -> Fp8Flavour | None:
         arch = self.archs.get(target.gfx) if target is not None else None
         return arch.fp8_flavour if arch is not None else None
+
+
+def _pair(row: MoeRow) -> Identified | None:
+    pair = pair_of(row.stages)
+    return Identified(pair, pair.backend) if pair is not None else None
 
 
 def is_printable(row: TunedRow) -> bool:
@@ -131,17 +147,17 @@ def unparsable(row: TunedRow, place: Location) -> Diagnostic:
         code="T012",
         message=f"kernel name does not parse: {quoted(row.kernel)}",
         location=place,
-        detail=(f"expected {describe_grammar(row.module)}",),
+        detail=(f"expected {describe_names(row.module)}",),
         hint=f"see `ckgen list names --module {row.module}`",
     )
 
 
 def meaningless(row: TunedRow, place: Location, error: UsageError) -> Diagnostic:
-    """A row whose types make no GEMM that is defined."""
+    """A row whose types make nothing that is defined."""
     return Diagnostic(
         code="T015",
         message=str(error),
         location=place,
-        detail=(f"{row.target} {row.module} {row.shape}",),
+        detail=(f"{row.target} {row.module} {row.sizes}",),
         hint="mend the type columns, or name the table's module with --module",
     )

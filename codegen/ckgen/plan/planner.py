@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 
 from ckgen.families.gemm.grammar import fits
 from ckgen.families.gemm.kernel_set import OPS
-from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.tables import table_modules
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.collector import collector_paused
@@ -41,7 +41,7 @@ def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Generation
     wanted = _wanted(options, loaded)
     profiled, profile_findings = _profiled(options)
     context = RowContext(
-        identifier=Identifier(modules(), archs),
+        identifier=Identifier(table_modules(), archs),
         archs=archs,
         targets=frozenset(wanted) if wanted is not None else None,
         keep=_filter(options),
@@ -81,7 +81,7 @@ def load_options(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> LoadOpt
     return LoadOptions(
         ops=options.ops,
         module=options.module,
-        modules={name: module.module for name, module in modules().items()},
+        modules=table_modules(),
         fits=fits,
         gfx_of_cu=gfx_of_cu(archs, options.targets or (), options.assume_gfx),
     )
@@ -217,7 +217,7 @@ def _strict_findings(
             code="P002" if fate.kind is FateKind.UNAVAILABLE else "P003",
             message=f"row selects nothing: {fate}",
             location=context.place(entry.row),
-            detail=(f"{entry.row.target} {entry.row.module} {entry.row.shape}: {entry.row.kernel}",),
+            detail=(f"{entry.row.target} {entry.row.module} {entry.row.sizes}: {entry.row.kernel}",),
             severity=severity if fate.kind is FateKind.UNAVAILABLE else Severity.NOTE,
         )
         for entry, fate in resolved

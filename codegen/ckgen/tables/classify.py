@@ -27,7 +27,7 @@ def classify(header: Sequence[str]) -> TableKind:
     names = set(header)
     tuned = bool({"us", "kernelName"} & names)
     if {"token", "topk"} <= names:
-        return TableKind.MOE_TUNED if tuned else TableKind.MOE_SHAPES
+        return TableKind.MOE_TUNED if tuned or "kernelName1" in names else TableKind.MOE_SHAPES
     if {"M", "N", "K"} <= names:
         return TableKind.GEMM_TUNED if tuned else TableKind.GEMM_SHAPES
     return TableKind.UNKNOWN

@@ -1,4 +1,4 @@
-"""Tuning arguments to TunedRows: every file classified, every row of a tuned GEMM table adapted or told why not."""
+"""Tuning arguments to rows: every file classified, every row of a tuned table adapted or told why not."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from ckgen.model.errors import UsageError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.module import Module
 from ckgen.model.tuned_row import TunedRow
-from ckgen.tables.adapt import Place, adapt
-from ckgen.tables.cells import split_columns
+from ckgen.tables.adapt import adapt
+from ckgen.tables.adapt_moe import adapt_moe, missing_columns
+from ckgen.tables.cells import Cells, split_columns
 from ckgen.tables.classify import TableKind, ambiguous_module, classify, resolve_module
 from ckgen.tables.dialects import BATCH_COLUMN, NAME_COLUMN
 from ckgen.tables.read import RawTable, parse_bytes, read_bytes
+from ckgen.tables.reading import Adapted, Place
 
 _COUNTED = {
     TableKind.GEMM_SHAPES: FateKind.SHAPE_LIST,
@@ -39,6 +41,14 @@ class LoadOptions:
     modules: Mapping[str, Module]
     fits: Callable[[str], frozenset[str]]
     gfx_of_cu: Callable[[int], str | None]
+
+    def of_op(self, op: str) -> Mapping[str, Module]:
+        """The modules whose tables are about this operation."""
+        return {name: module for name, module in self.modules.items() if module.op == op}
+
+    def is_asked(self, op: str) -> bool:
+        """Whether the module that is asked for, if any, is one of this operation."""
+        return self.module is None or self.modules[self.module].op == op
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +149,10 @@ def _load(table: TableSource, options: LoadOptions) -> tuple[TableFile, list[Dia
     kind = classify(raw.header)
     if kind is TableKind.UNKNOWN and table.named:
         problems.append(_unknown(raw))
-    if kind is TableKind.GEMM_TUNED and "gemm" in options.ops:
+    if kind is TableKind.GEMM_TUNED and "gemm" in options.ops and options.is_asked("gemm"):
         return _load_gemm(table, raw, options)
+    if kind is TableKind.MOE_TUNED and "moe" in options.ops and options.is_asked("moe"):
+        return _load_moe(table, raw, options)
     return _whole(table, kind, _COUNTED.get(kind, FateKind.OTHER_OP), len(raw.lines)), problems
 
 
@@ -148,12 +160,29 @@ def _load_gemm(table: TableSource, raw: RawTable, options: LoadOptions) -> tuple
     cells = split_columns(raw)
     batched = BATCH_COLUMN in raw.header
     kernels = {name.strip() for name in cells.columns.get(NAME_COLUMN, ())}
-    module = resolve_module(table.path, batched, options.module, kernels, options.modules, options.fits)
+    modules = options.of_op("gemm")
+    module = resolve_module(table.path, batched, options.module, kernels, modules, options.fits)
     problems = list(cells.problems)
     if module is None:
-        problems.append(ambiguous_module(table.display, batched, options.module, options.modules))
+        problems.append(ambiguous_module(table.display, batched, options.module, modules))
         return _whole(table, TableKind.GEMM_TUNED, FateKind.INVALID, len(raw.lines)), problems
     adapted = adapt(cells, module, Place(table.path, table.display, table.layer), options.gfx_of_cu)
+    return _read(table, raw, TableKind.GEMM_TUNED, module, cells, adapted)
+
+
+def _load_moe(table: TableSource, raw: RawTable, options: LoadOptions) -> tuple[TableFile, list[Diagnostic]]:
+    (module,) = options.of_op("moe").values()
+    problems = list(missing_columns(raw.header, Location(raw.display, raw.header_line)))
+    if problems:
+        return _whole(table, TableKind.MOE_TUNED, FateKind.INVALID, len(raw.lines)), problems
+    cells = split_columns(raw)
+    adapted = adapt_moe(cells, module, Place(table.path, table.display, table.layer), options.gfx_of_cu)
+    return _read(table, raw, TableKind.MOE_TUNED, module, cells, adapted)
+
+
+def _read(
+    table: TableSource, raw: RawTable, kind: TableKind, module: Module, cells: Cells, adapted: Adapted
+) -> tuple[TableFile, list[Diagnostic]]:
     codes = dict(adapted.invalid) | dict(cells.malformed)
     fates = [Fate(FateKind.INVALID, Location(table.path, line), code) for line, code in sorted(codes.items())]
     file = TableFile(
@@ -161,14 +190,14 @@ def _load_gemm(table: TableSource, raw: RawTable, options: LoadOptions) -> tuple
         table.display,
         table.source,
         table.layer,
-        TableKind.GEMM_TUNED,
+        kind,
         module.name,
         None,
         len(raw.lines),
         adapted.rows,
         tuple(fates),
     )
-    return file, [*problems, *adapted.problems]
+    return file, [*cells.problems, *adapted.problems]
 
 
 def _whole(table: TableSource, kind: TableKind, fate: FateKind, rows: int) -> TableFile:

@@ -11,7 +11,6 @@ from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError
 from ckgen.model.tuned_row import TunedRow
 from ckgen.tables.cells import split_columns
-from ckgen.tables.classify import TableKind
 from ckgen.tables.dialects import DISCRIMINATORS, LIBRARY_COLUMN, TARGET_COLUMNS
 from ckgen.tables.load import LoadedTables, TableFile
 from ckgen.tables.read import parse_bytes, read_bytes
@@ -28,7 +27,7 @@ class _Source:
 
 def merge(tables: LoadedTables) -> bytes:
     """The merged CSV; InputError if the tables are wrong, are of several kinds, or contradict each other in a layer."""
-    files = [file for file in tables.files if file.kind is TableKind.GEMM_TUNED and file.module]
+    files = [file for file in tables.files if file.module]
     sources = {(file.layer, file.path): _source(file) for file in files}
     conflicts = find_conflicts(tables)
     problems = [*tables.diagnostics, *_differences(files, sources), *map(_contradiction, conflicts)]

@@ -24,10 +24,11 @@ class RowKey:
     module: str
     target: Target
     shape: Shape
+    sizes: str
     discriminators: Discriminators
 
     def __str__(self) -> str:
-        return f"{self.target} {self.module} {self.shape}"
+        return f"{self.target} {self.module} {self.sizes}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,9 @@ class Conflict:
         )
 
 
-def winner(row: TunedRow) -> tuple[str, str, int | None]:
-    """What a row answers: library, kernel, k_batch."""
-    return row.library, row.kernel, row.k_batch
+def winner(row: TunedRow) -> tuple[object, ...]:
+    """What a row answers: library, kernel, k_batch, and what else its dialect says of it."""
+    return row.answer
 
 
 def has_valid_time(row: TunedRow) -> bool:
@@ -102,7 +103,7 @@ def dedupe(tables: LoadedTables, conflicts: Iterable[Conflict]) -> dict[Path, by
 
 def _key(row: TunedRow) -> RowKey:
     assert row.target is not None
-    return RowKey(row.layer, row.module, row.target, row.shape, row.discriminators)
+    return RowKey(row.layer, row.module, row.target, row.shape, row.sizes, row.discriminators)
 
 
 def _fastest(rows: Iterable[TunedRow]) -> TunedRow | None:

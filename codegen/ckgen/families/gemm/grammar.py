@@ -16,6 +16,7 @@ from ckgen.families.gemm.config import (
     CkPreshuffledConfig,
     CkRowwiseConfig,
     CkTileConfig,
+    MoePairConfig,
     Scheduler,
     TilePipeline,
 )
@@ -33,7 +34,7 @@ _CONFIGS: Mapping[str, type[NamedConfig]] = {
 class Identified:
     """What a kernel name says: the Config and who builds it."""
 
-    config: NamedConfig | AsmConfig
+    config: NamedConfig | AsmConfig | MoePairConfig
     backend: Backend
 
 

@@ -1,0 +1,84 @@
+"""Whole columns of a tuned table, read cell by cell: values, targets, and one diagnostic for each bad cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import TunedRow
+from ckgen.tables.cells import Cells
+from ckgen.tables.dialects import Problem, Reader
+from ckgen.tables.read import quoted
+
+_MEND = "correct the cell, or remove the row"
+
+
+@dataclass(frozen=True, slots=True)
+class Adapted:
+    """The rows that can be used, and the diagnostics and line numbers of those that cannot."""
+
+    rows: tuple[TunedRow, ...]
+    problems: tuple[Diagnostic, ...]
+    invalid: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where rows come from: the path of their Locations, the path that diagnostics show, and the layer."""
+
+    path: str
+    display: str
+    layer: int
+
+
+class Reading:
+    """Reads whole columns, each different cell once, and collects what is wrong."""
+
+    def __init__(self, cells: Cells, display: str) -> None:
+        self.cells = cells
+        self.display = display
+        self.problems: list[Diagnostic] = []
+        self.invalid: dict[int, str] = {}
+
+    def column(self, name: str, read: Reader, *, required: bool = False, empty: object = None) -> list[Any] | None:
+        """The column's values, `empty` for empty cells; None where the header lacks the column."""
+        texts = self.cells.columns.get(name)
+        if texts is None:
+            return None
+        missing = Problem("T004", "is missing", "expected a value in every row of this column")
+        values: dict[str, Any] = {}
+        for text in set(texts):
+            trimmed = text.strip()
+            values[text] = read(trimmed) if trimmed else missing if required else empty
+        if any(isinstance(value, Problem) for value in values.values()):
+            for line, text in zip(self.cells.numbers, texts, strict=True):
+                if isinstance(problem := values[text], Problem):
+                    self.report(line, name, text, problem)
+        return list(map(values.__getitem__, texts))
+
+    def report(self, line: int, name: str, text: str, problem: Problem) -> None:
+        """Records a bad cell; the row's fate keeps its first code."""
+        cell = f" {quoted(text)}" if text.strip() else ""
+        where = Location(self.display, line)
+        message = f"{name}{cell} {problem.complaint}"
+        self.problems.append(Diagnostic(problem.code, message, where, (problem.expected,), _MEND))
+        self.invalid.setdefault(line, problem.code)
+
+
+def targets_of(
+    archs: Sequence[Any] | None, counts: Sequence[Any] | None, gfx_of_cu: Callable[[int], str | None], rows: int
+) -> Sequence[Target | None]:
+    """None where the dialect names no target, or only a cu_num that no single known arch has."""
+    if counts is None:
+        return [None] * rows
+    if archs is None:
+        filled = {cu: gfx_of_cu(cu) for cu in set(counts) if isinstance(cu, int)}
+        archs = [filled.get(cu) for cu in counts]
+    pairs = list(zip(archs, counts, strict=True))
+    targets = {
+        (gfx, cu): Target(gfx, cu) if isinstance(gfx, str) and isinstance(cu, int) else None for gfx, cu in set(pairs)
+    }
+    return [targets[pair] for pair in pairs]
