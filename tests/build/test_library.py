@@ -76,7 +76,7 @@ def test_small_units_become_a_library_that_links_with_gcc(tmp_path: Path) -> Non
         read = {(header.root, header.path) for header in entries[arch].headers}
         assert ("ckgen", "hip/include/hip/hip_runtime.h") in read
     out = OutFolder(tmp_path / "out")
-    instance = DeviceInstance("gemm_small", ID, entries["host"], objects)
+    instance = DeviceInstance("gemm_small", ID, entries["host"], objects, ())
     library = emit_library("mylib", (instance,), out, toolchain, cache, LIMITS, lambda outcome: None)
     again = emit_library("mylib", (instance,), out, toolchain, cache, LIMITS, lambda outcome: None)
     assert library == again == out.path / "libmylib.a"

@@ -100,7 +100,7 @@ def _shipped(
             place = entries[result.kernel, result.arch].output(CODE_OBJECT)
             objects.setdefault(result.kernel, {})[result.arch] = place
     return tuple(
-        DeviceInstance(host.kernel, host.id, host_entries[host.kernel], objects[host.kernel])
+        DeviceInstance(host.kernel, host.id, host_entries[host.kernel], objects[host.kernel], host.symbols)
         for host in hosts
         if host.kernel in objects and host.kernel in host_entries
     )

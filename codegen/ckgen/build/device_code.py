@@ -10,7 +10,7 @@ from typing import Any
 from ckgen.families.gemm.ck_tile_geometry import is_group_quant, is_multi_abd
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
 from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
-from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.enums import Op, Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.backend import Backend
 from ckgen.model.expectation import Expectation
@@ -48,6 +48,8 @@ def family_of(instance: Instance) -> DeviceFamily:
         return _asm()
     config = instance.config
     assert isinstance(config, CkTileConfig)
+    if instance.signature.op is Op.GROUPED_GEMM:
+        return _grouped()
     if config.strategy.is_stream_k:
         return _stream_k()
     if config.pipeline is TilePipeline.FLATMM:
@@ -117,6 +119,21 @@ def _stream_k() -> DeviceFamily:
         stream_k.device_unit,
         stream_k.host_unit,
         stream_k.expected,
+    )
+
+
+@cache
+def _grouped() -> DeviceFamily:
+    from ckgen.families.grouped_gemm.device import ck_tile_grouped as grouped
+
+    return DeviceFamily(
+        grouped.unavailable,
+        grouped.splits_unavailable,
+        grouped.reachable,
+        grouped.all_variants,
+        grouped.device_unit,
+        grouped.host_unit,
+        grouped.expected,
     )
 
 

@@ -20,7 +20,7 @@ from ckgen.build.job import Job
 from ckgen.build.pool import Limits, Outcome, run_jobs
 from ckgen.emit.cpp import identifier
 from ckgen.emit.environment import environment
-from ckgen.families.gemm.device.model import prepare_symbol
+from ckgen.families.gemm.device.model import groups_symbol, moe_symbol, prepare_symbol
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.version import __version__
@@ -31,12 +31,13 @@ _LEVEL = 9
 
 @dataclass(frozen=True, slots=True)
 class DeviceInstance:
-    """One instance of the library: its name and id, its host unit, and its code object per arch."""
+    """One instance of the library: its name and id, its host unit and what that defines, its code object per arch."""
 
     name: str
     id: int
     host: Entry
     objects: Mapping[str, Path]
+    symbols: tuple[str, ...]
 
 
 def emit_library(
@@ -88,8 +89,14 @@ def _code(instance: DeviceInstance, out: OutFolder) -> dict[str, Any]:
                 "sha256": hashlib.sha256(packed).hexdigest(),
             }
         )
-    prepare = prepare_symbol(instance.id)
-    return {"name": instance.name, "id": f"{instance.id:016x}", "prepare": prepare, "objects": objects}
+    more = {"groups": groups_symbol(instance.id), "moe": moe_symbol(instance.id)}
+    return {
+        "name": instance.name,
+        "id": f"{instance.id:016x}",
+        "prepare": prepare_symbol(instance.id),
+        "objects": objects,
+        **{name: symbol if symbol in instance.symbols else "" for name, symbol in more.items()},
+    }
 
 
 def _hosts(instances: tuple[DeviceInstance, ...]) -> list[tuple[str, Path]]:

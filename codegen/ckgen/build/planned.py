@@ -56,13 +56,14 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class PlannedHost:
-    """The host unit of an instance, for the archs that it is compiled for."""
+    """The host unit of an instance, for the archs that it is compiled for; `symbols` are what it defines."""
 
     kernel: str
     id: int
     backend: str
     module: str
     text: str
+    symbols: tuple[str, ...]
 
     @property
     def unit(self) -> Unit:
@@ -70,15 +71,21 @@ class PlannedHost:
         return Unit(f"host unit of {self.kernel}", self.backend, self.module, "", self.text)
 
     def to_json(self) -> dict[str, Any]:
-        """All fields."""
+        """All fields; `from_json` reads them."""
         return asdict(self)
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> PlannedHost:
+        """The inverse of `to_json`, also after a round trip through JSON."""
+        return cls(**{**fields, "symbols": tuple(fields["symbols"])})
 
 
 def plan_host(instance: Instance, uses: Mapping[str, Iterable[Use]]) -> PlannedHost:
     """The host unit over the variants of every arch of `uses`, on each of which the instance is available."""
     variants = {arch: variants_of(instance, of_arch) for arch, of_arch in uses.items()}
-    text = render_device_unit(family_of(instance).host_unit(instance, variants))
-    return PlannedHost(instance.name, instance.id, str(instance.backend), instance.module, text)
+    unit = family_of(instance).host_unit(instance, variants)
+    text = render_device_unit(unit)
+    return PlannedHost(instance.name, instance.id, str(instance.backend), instance.module, text, unit.symbols)
 
 
 def plan_kernel(instance: Instance, arch: str, uses: Iterable[Use]) -> Planned:

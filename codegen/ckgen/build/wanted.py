@@ -155,7 +155,7 @@ def _read(place: Path) -> Wanted | None:
     try:
         fields = json.loads(place.read_text(encoding="utf-8"))
         kernels = tuple(Planned.from_json(kernel) for kernel in fields["kernels"])
-        return Wanted(kernels, tuple(PlannedHost(**host) for host in fields["hosts"]))
+        return Wanted(kernels, tuple(map(PlannedHost.from_json, fields["hosts"])))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -141,7 +141,7 @@ def _link(units: KernelUnits, device: Entry, host: Entry, registry: Entry, room:
         work = OutFolder(folder / "work")
         archive = emit_library(
             DEVICE_LIBRARY,
-            (DeviceInstance(planned.kernel, planned.id, host, {planned.arch: parts[0]}),),
+            (DeviceInstance(planned.kernel, planned.id, host, {planned.arch: parts[0]}, units.host.symbols),),
             work,
             room.toolchain,
             room.cache,

@@ -206,7 +206,7 @@ def test_what_the_tree_lacks_has_a_reason(signature: str, changes: dict[str, obj
 def test_every_absence_can_be_met() -> None:
     data = json.loads(Path(ck_tile_absent.__file__).with_suffix(".json").read_text(encoding="utf-8"))
     facts = {"quant", "operand", "bias", "preshuffle_b", "pipeline", "waves", "waves_m", "warp_n", "warp_k", "options"}
-    facts |= {"odd_shuffle", "sides"}
+    facts |= {"odd_shuffle", "sides", "grouped", "chunk_bytes"}
     for entry in data["entries"]:
         assert set(entry["when"]) <= facts, entry["id"]
         assert bool(entry["absent"]) == bool(entry["newer"]), entry["id"]

@@ -8,9 +8,13 @@ from dataclasses import replace
 from ckgen.families.gemm.config import CkTileConfig
 from ckgen.families.gemm.device.absent import Absent, Fact, absent_rules, first_fit
 from ckgen.families.gemm.device.tile_parts import shuffles_odd_tiles, tile_config
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance
 
 _FILE = "ck_tile_absent.json"
+
+_CHUNKS = 4
+"""Chunks of a warp tile's K that flatmm reads of a row of B."""
 
 _QUANT_FIELDS = (
     "scheduler", "pad_m", "pad_n", "pad_k", "partitioner_group_num", "partitioner_m01", "block_per_cu",
@@ -40,4 +44,6 @@ def _facts(instance: Instance, config: CkTileConfig) -> Mapping[str, Fact]:
         "warp_k": config.warp_tile.k,
         "odd_shuffle": shuffles_odd_tiles(instance),
         "options": replace(plain, **kept) != config,
+        "grouped": signature.op is Op.GROUPED_GEMM,
+        "chunk_bytes": config.warp_tile.k * signature.a.bits // 8 // _CHUNKS,
     }

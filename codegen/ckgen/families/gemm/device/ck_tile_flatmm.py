@@ -66,7 +66,7 @@ def device_unit(instance: Instance, variants: Sequence[FlatmmVariant]) -> Device
     """The unit of these kernels, in the order given."""
     symbols = tuple(symbol_of(instance, variant) for variant in variants)
     rows = [_row(symbol, variant) for symbol, variant in zip(symbols, variants, strict=True)]
-    values = {"instance": instance.name, "config": _constants(instance), "variants": rows}
+    values = {"instance": instance.name, "config": constants(instance), "variants": rows}
     return DeviceUnit("device/ck_tile_flatmm_device.hip.j2", values, symbols)
 
 
@@ -77,19 +77,25 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[FlatmmVariant]
         for one in all_variants(instance)
     ]
     prepare = prepare_symbol(instance.id)
-    values = {"instance": instance.name, "config": _constants(instance), "variants": rows, "prepare": prepare}
+    values = {"instance": instance.name, "config": constants(instance), "variants": rows, "prepare": prepare}
     return DeviceUnit("device/ck_tile_flatmm_host.cpp.j2", values, (prepare,))
 
 
-def expected(instance: Instance, arch: ArchSpec, variant: FlatmmVariant) -> Expectation:
-    """What the kernel's machine code must be; A is staged in two buffers, of which the C-shuffle reuses the first."""
+def lds_of(instance: Instance) -> int:
+    """Bytes of LDS: A is staged in two buffers, of which the C-shuffle reuses the first."""
     config, signature = tile_config(instance), instance.signature
     staging = config.tile.m * config.tile.k * signature.a.bits // 8
+    return max(staging, epilogue_bytes(signature, config)) + staging
+
+
+def expected(instance: Instance, arch: ArchSpec, variant: FlatmmVariant) -> Expectation:
+    """What the kernel's machine code must be."""
+    config = tile_config(instance)
     overflow = recorded_overflow(instance, arch.name, variant.name)
     return Expectation(
         steps=matrix_steps(instance, arch, preshuffle=True),
         copies=_MAIN_LOOP_STEPS + _TAIL_STEPS[variant.odd],
-        lds_bytes=max(staging, epilogue_bytes(signature, config)) + staging,
+        lds_bytes=lds_of(instance),
         scratch_bytes=overflow.scratch_bytes,
         spills=overflow.spills,
         waves_per_simd=config.block_per_cu,
@@ -100,7 +106,7 @@ def _row(symbol: str, variant: FlatmmVariant) -> dict[str, Any]:
     return {"symbol": symbol, "odd": cpp_bool(variant.odd), "add": cpp_bool(variant.add)}
 
 
-def _constants(instance: Instance) -> dict[str, Any]:
+def constants(instance: Instance) -> dict[str, Any]:
     """The fields of FlatmmConfig in dispatcher_cpp/backends/ck_tile/flatmm.hpp, in its order."""
     config, signature = tile_config(instance), instance.signature
     flags = ("pad_m", "pad_n", "pad_k", "transpose_c", "structured_sparsity", "double_smem")

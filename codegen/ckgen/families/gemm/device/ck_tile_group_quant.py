@@ -45,7 +45,7 @@ def device_unit(instance: Instance, variants: Sequence[GroupVariant]) -> DeviceU
     """The unit of these kernels, in the order given."""
     symbols = tuple(symbol_of(instance, variant) for variant in variants)
     rows = [{"symbol": symbol} for symbol in symbols]
-    values = {"instance": instance.name, "config": _constants(instance), "variants": rows}
+    values = {"instance": instance.name, "config": constants(instance), "variants": rows}
     return DeviceUnit("device/ck_tile_group_quant_device.hip.j2", values, symbols)
 
 
@@ -59,7 +59,7 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[GroupVariant]]
         for one in all_variants(instance)
     ]
     prepare = prepare_symbol(instance.id)
-    values = {"instance": instance.name, "config": _constants(instance), "variants": rows, "prepare": prepare}
+    values = {"instance": instance.name, "config": constants(instance), "variants": rows, "prepare": prepare}
     return DeviceUnit("device/ck_tile_group_quant_host.cpp.j2", values, (prepare,))
 
 
@@ -76,7 +76,7 @@ def expected(instance: Instance, arch: ArchSpec, variant: GroupVariant) -> Expec
     )
 
 
-def _constants(instance: Instance) -> dict[str, Any]:
+def constants(instance: Instance) -> dict[str, Any]:
     """The fields of GroupQuantConfig in dispatcher_cpp/backends/ck_tile/group_quant.hpp, in its order."""
     config, signature = tile_config(instance), instance.signature
     flags = ("transpose_c", "pad_m", "pad_n", "pad_k")

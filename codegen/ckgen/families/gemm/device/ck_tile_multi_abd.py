@@ -32,17 +32,18 @@ def unavailable(instance: Instance, arch: str) -> str | None:
 def device_unit(instance: Instance, variants: Sequence[dense.TileVariant]) -> DeviceUnit:
     """The unit of these kernels, in the order given."""
     symbols = tuple(symbol_of(instance, variant) for variant in variants)
-    values = dense.device_values(instance, variants) | {"fused": _fused(instance)}
+    values = dense.device_values(instance, variants) | {"fused": fused(instance)}
     return DeviceUnit("device/ck_tile_multi_abd_device.hip.j2", values, symbols)
 
 
 def host_unit(instance: Instance, variants: Mapping[str, Sequence[dense.TileVariant]]) -> DeviceUnit:
     """The host unit; `variants` are those of each arch's code object."""
-    values = dense.host_values(instance, variants) | {"fused": _fused(instance)}
+    values = dense.host_values(instance, variants) | {"fused": fused(instance)}
     return DeviceUnit("device/ck_tile_multi_abd_host.cpp.j2", values, (prepare_symbol(instance.id),))
 
 
-def _fused(instance: Instance) -> Mapping[str, object]:
+def fused(instance: Instance) -> Mapping[str, object]:
+    """The fields of the unit's Config that a dense one has not."""
     signature = instance.signature
     epilogue = [op.value for op in signature.epilogue]
     return {"epilogue": epilogue, "a_op": signature.a_op.value, "b_op": signature.b_op.value}

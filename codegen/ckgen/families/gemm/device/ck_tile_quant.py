@@ -76,7 +76,7 @@ def device_unit(instance: Instance, variants: Sequence[QuantVariant]) -> DeviceU
     """The unit of these kernels, in the order given."""
     symbols = tuple(symbol_of(instance, variant) for variant in variants)
     rows = [{"symbol": symbol, "loop": one.loop.value} for symbol, one in zip(symbols, variants, strict=True)]
-    values = {"instance": instance.name, "config": _constants(instance), "variants": rows}
+    values = {"instance": instance.name, "config": constants(instance), "variants": rows}
     return DeviceUnit("device/ck_tile_quant_device.hip.j2", values, symbols)
 
 
@@ -91,7 +91,7 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[QuantVariant]]
         for one in all_variants(instance)
     ]
     prepare = prepare_symbol(instance.id)
-    values = {"instance": instance.name, "config": _constants(instance), "variants": rows, "prepare": prepare}
+    values = {"instance": instance.name, "config": constants(instance), "variants": rows, "prepare": prepare}
     return DeviceUnit("device/ck_tile_quant_host.cpp.j2", values, (prepare,))
 
 
@@ -108,7 +108,7 @@ def expected(instance: Instance, arch: ArchSpec, variant: QuantVariant) -> Expec
     )
 
 
-def _constants(instance: Instance) -> dict[str, Any]:
+def constants(instance: Instance) -> dict[str, Any]:
     """The fields of QuantConfig in dispatcher_cpp/backends/ck_tile/quant.hpp, in its order."""
     config, signature = tile_config(instance), instance.signature
     return {

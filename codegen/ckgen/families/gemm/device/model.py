@@ -47,3 +47,13 @@ def symbol_of(instance: Instance, variant: Variant) -> str:
 def prepare_symbol(instance_id: int) -> str:
     """The `extern "C"` name of the function that an instance's host unit defines."""
     return f"ckgen_prepare_{instance_id:016x}"
+
+
+def groups_symbol(instance_id: int) -> str:
+    """The `extern "C"` name of the GroupTableCode that a grouped instance's host unit defines."""
+    return f"ckgen_groups_{instance_id:016x}"
+
+
+def moe_symbol(instance_id: int) -> str:
+    """The `extern "C"` name of the MoeStages that the host unit of a part of an MoE layer may define."""
+    return f"ckgen_moe_{instance_id:016x}"
