@@ -4,58 +4,22 @@
 
 #include <cstdint>
 
+#include "operand.hpp"
+
 namespace ckgen::inline v1::detail {
 namespace {
-
-/// A matrix in memory: `lines` of `length` elements, `ld` apart.
-struct Operand {
-  const char* name;
-  DType dtype;
-  const void* data;
-  std::int64_t lines, length, ld, batch_stride;
-  bool may_broadcast;
-  bool may_repeat = false;  // an ld of 0: one line stands for all
-};
-
-Status refuse(const char* what, const char* name, std::int64_t got, std::int64_t least) noexcept {
-  return Status::error(StatusCode::invalid_argument, "%s of %s = %lld is below %lld", what, name,
-                       static_cast<long long>(got), static_cast<long long>(least));
-}
-
-/// Elements from the first to behind the last of one batch entry, and whether all bytes of all of them can be counted.
-bool extent(const Operand& x, std::int64_t batch, std::int64_t& one) noexcept {
-  std::int64_t all = 0;
-  std::int64_t bits_of_all = 0;
-  if (__builtin_mul_overflow(x.lines - 1, x.ld, &one) || __builtin_add_overflow(one, x.length, &one)) return false;
-  if (__builtin_mul_overflow(batch - 1, x.batch_stride, &all) || __builtin_add_overflow(all, one, &all)) return false;
-  return !__builtin_mul_overflow(all, static_cast<std::int64_t>(bits(x.dtype)), &bits_of_all);
-}
-
-Status too_large(const char* name) noexcept {
-  return Status::error(StatusCode::invalid_argument, "%s has more bits than 64-bit integers count", name);
-}
-
-Status check(const Operand& x, std::int64_t batch) noexcept {
-  if (x.data == nullptr) return Status::error(StatusCode::invalid_argument, "%s is null", x.name);
-  if (x.ld < x.length && !(x.may_repeat && x.ld == 0)) return refuse("the leading dimension", x.name, x.ld, x.length);
-  std::int64_t one = 0;
-  if (!extent(x, batch, one)) return too_large(x.name);
-  if (batch <= 1 || (x.batch_stride == 0 && x.may_broadcast)) return Status::success();
-  return x.batch_stride < one ? refuse("the batch stride", x.name, x.batch_stride, one) : Status::success();
-}
 
 struct Operands {
   Operand a, b, c;
 };
 
-Operands operands_of(const Problem& p, const GemmArgs& args) noexcept {
-  const Signature& s = p.signature();
+Operands operands_of(const Signature& s, const GemmArgs& args) noexcept {
   const bool a_rows = a_is_row_major(s.layout);
   const bool b_rows = b_is_row_major(s.layout) && !s.preshuffle_b;
-  return {{"A", s.a, args.a, a_rows ? p.m() : p.k(), a_rows ? p.k() : p.m(), args.lda, args.batch_stride_a, true},
-          {"B", s.b, args.b, b_rows ? p.k() : p.n(), b_rows ? p.n() : p.k(), s.preshuffle_b ? p.k() : args.ldb,
+  return {{"A", s.a, args.a, a_rows ? args.m : args.k, a_rows ? args.k : args.m, args.lda, args.batch_stride_a, true},
+          {"B", s.b, args.b, b_rows ? args.k : args.n, b_rows ? args.n : args.k, s.preshuffle_b ? args.k : args.ldb,
            args.batch_stride_b, true},
-          {"C", s.c, args.c, p.m(), p.n(), args.ldc, args.batch_stride_c, false}};
+          {"C", s.c, args.c, args.m, args.n, args.ldc, args.batch_stride_c, false}};
 }
 
 /// A and B once more, for the second tensor that their op takes.
@@ -69,11 +33,10 @@ Status check_second(const Signature& s, const Operands& operands, const GemmArgs
   return check_one(s.b_op, operands.b, "B1", args.b1);
 }
 
-Status check_d(const Problem& p, const GemmArgs& args) noexcept {
+Status check_d(const Signature& s, const GemmArgs& args) noexcept {
   constexpr const char* kNames[kMaxD] = {"D0", "D1"};
-  for (int i = 0; i < p.signature().epilogue.d_count(); ++i) {
-    const Operand d{kNames[i],   p.signature().c,        args.d[i], p.m(), p.n(),
-                    args.ldd[i], args.batch_stride_d[i], true,      true};
+  for (int i = 0; i < s.epilogue.d_count(); ++i) {
+    const Operand d{kNames[i], s.c, args.d[i], args.m, args.n, args.ldd[i], args.batch_stride_d[i], true, true};
     if (const Status status = check(d, args.batch); !status.ok()) return status;
   }
   return Status::success();
@@ -82,8 +45,12 @@ Status check_d(const Problem& p, const GemmArgs& args) noexcept {
 }  // namespace
 
 Status check_extents(const Problem& problem) noexcept {
+  if (problem.signature().op == Op::moe) return check_moe_extents(problem);
   GemmArgs dense{};
-  Operands operands = operands_of(problem, dense);
+  dense.m = problem.m();
+  dense.n = problem.n();
+  dense.k = problem.k();
+  Operands operands = operands_of(problem.signature(), dense);
   for (Operand* x : {&operands.a, &operands.b, &operands.c}) {
     std::int64_t one = 0;
     x->ld = x->length;
@@ -94,6 +61,8 @@ Status check_extents(const Problem& problem) noexcept {
 }
 
 Status check_args(const Problem& problem, const GemmArgs& args) noexcept {
+  if (problem.signature().op != Op::gemm)
+    return Status::error(StatusCode::invalid_argument, "the plan is not of a GEMM: it takes other arguments");
   if (args.m != problem.m() || args.n != problem.n() || args.k != problem.k() || args.batch != problem.batch())
     return Status::error(
         StatusCode::invalid_argument,
@@ -101,13 +70,19 @@ Status check_args(const Problem& problem, const GemmArgs& args) noexcept {
         static_cast<long long>(args.m), static_cast<long long>(args.n), static_cast<long long>(args.k),
         static_cast<long long>(args.batch), static_cast<long long>(problem.m()), static_cast<long long>(problem.n()),
         static_cast<long long>(problem.k()), static_cast<long long>(problem.batch()));
-  const Operands operands = operands_of(problem, args);
-  for (const Operand* x : {&operands.a, &operands.b, &operands.c}) {
-    if (const Status status = check(*x, args.batch); !status.ok()) return status;
+  return check_operands(problem.signature(), args);
+}
+
+Status check_operands(const Signature& s, const GemmArgs& args) noexcept {
+  const Operands operands = operands_of(s, args);
+  if (args.k > 0) {  // a group may be without K
+    for (const Operand* x : {&operands.a, &operands.b}) {
+      if (const Status status = check(*x, args.batch); !status.ok()) return status;
+    }
+    if (const Status status = check_second(s, operands, args); !status.ok()) return status;
   }
-  const Signature& s = problem.signature();
-  if (const Status status = check_second(s, operands, args); !status.ok()) return status;
-  if (const Status status = check_d(problem, args); !status.ok()) return status;
+  if (const Status status = check(operands.c, args.batch); !status.ok()) return status;
+  if (const Status status = check_d(s, args); !status.ok()) return status;
   if (scales_a(s.quant, s.scale_block) && args.a_scale == nullptr)
     return Status::error(StatusCode::invalid_argument, "a_scale is null");
   if (scales_b(s.quant, s.scale_block) && args.b_scale == nullptr)

@@ -1,5 +1,6 @@
 #include "device_program.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <map>
@@ -48,6 +49,23 @@ Status check(const KernelCall& call, Arch arch) noexcept {
     return Status::error(StatusCode::internal, "%u bytes of arguments, at most %u", call.args_size, kMaxKernelArgs);
   if (call.clear.rows != 0 && (call.clear.memory == nullptr || call.clear.pitch < call.clear.width))
     return Status::error(StatusCode::internal, "the memory to be zeroed is null or its rows overlap");
+  return Status::success();
+}
+
+/// C of every group that has one.
+Status clear_groups(const Launch& launch) noexcept {
+  const GroupedArgs& args = *launch.grouped;
+  if (launch.problem->groups()->are_on_device())
+    return Status::error(StatusCode::unsupported, "C of groups whose sizes are on the device cannot be reset");
+  const auto bytes = static_cast<std::size_t>(bits(launch.problem->signature().c)) / 8;
+  for (std::int64_t i = 0; i < args.count; ++i) {
+    const GroupOperands& x = args.operands[i];
+    const GroupSize& size = args.sizes[i];
+    if (size.m == 0 || size.n == 0) continue;
+    const Clear clear{x.c, static_cast<std::size_t>(x.ldc) * bytes, static_cast<std::size_t>(size.n) * bytes,
+                      static_cast<std::size_t>(size.m)};
+    if (const Status status = HipLoader::instance().zero(clear, launch.stream); !status.ok()) return status;
+  }
   return Status::success();
 }
 
@@ -162,6 +180,20 @@ Status DeviceProgram::preload(const InstanceDesc& instance, const Device& device
   return module != nullptr ? Status::success() : load(instance, device, module);
 }
 
+void* DeviceProgram::function_of(const KernelCall& call, const InstanceDesc& instance, const Device& device,
+                                 Status& status) const noexcept {
+  // A Status is 244 bytes to be set: none is made for what is found.
+  Module* module = find(device.id());
+  if (module == nullptr) {
+    if (status = load(instance, device, module); !status.ok()) return nullptr;
+  }
+  void* function = find(*module, call.symbol);
+  if (function != nullptr) return function;
+  if (status = resolve(*module, call.symbol, function); status.ok()) return function;
+  status = about(status, call.symbol, device.arch());
+  return nullptr;
+}
+
 Status DeviceProgram::launch(const Launch& launch, const Device& device, const Resets& resets) const noexcept {
   const Arch arch = device.arch();
   if (object_of(arch) == nullptr) return built_for(arch, *launch.instance);
@@ -170,22 +202,18 @@ Status DeviceProgram::launch(const Launch& launch, const Device& device, const R
   if (const Status status = code_.prepare(launch, arch, device.cu_num(), call); !status.ok()) return status;
   if (const Status status = check(call, arch); !status.ok())
     return about(status, call.symbol != nullptr ? call.symbol : launch.instance->name, arch);
-  if (call.clear.rows != 0 && !resets.output)
+  if ((call.clear.rows != 0 || call.clear_groups) && !resets.output)
     return Status::error(StatusCode::internal, "%s adds to C, which no stage of the plan resets", call.symbol);
-  // A Status is 244 bytes to be set: none is made for what is found.
-  Module* module = find(device.id());
-  if (module == nullptr) {
-    if (const Status status = load(*launch.instance, device, module); !status.ok()) return status;
-  }
-  void* function = find(*module, call.symbol);
-  if (function == nullptr) {
-    if (const Status status = resolve(*module, call.symbol, function); !status.ok())
-      return about(status, call.symbol, arch);
-  }
+  Status failure;
+  void* function = function_of(call, *launch.instance, device, failure);
+  if (function == nullptr) return failure;
   const HipLoader& hip = HipLoader::instance();
   if (call.clear.rows != 0) {
     if (const Status status = hip.zero(call.clear, launch.stream); !status.ok())
       return about(status, call.symbol, arch);
+  }
+  if (call.clear_groups) {
+    if (const Status status = clear_groups(launch); !status.ok()) return about(status, call.symbol, arch);
   }
   if (resets.workspace_bytes != 0) {
     const Clear flags{resets.workspace, resets.workspace_bytes, resets.workspace_bytes, 1};
@@ -193,6 +221,62 @@ Status DeviceProgram::launch(const Launch& launch, const Device& device, const R
   }
   const Status status = hip.launch(function, call, launch.stream);
   return status.ok() ? status : about(status, call.symbol, arch);
+}
+
+Status DeviceProgram::submit(const KernelCall& call, const InstanceDesc& instance, const Device& device,
+                             Stream stream) const noexcept {
+  const Arch arch = device.arch();
+  if (object_of(arch) == nullptr) return built_for(arch, instance);
+  if (const Status status = check(call, arch); !status.ok())
+    return about(status, call.symbol != nullptr ? call.symbol : instance.name, arch);
+  Status failure;
+  void* function = function_of(call, instance, device, failure);
+  if (function == nullptr) return failure;
+  const Status status = HipLoader::instance().launch(function, call, stream);
+  return status.ok() ? status : about(status, call.symbol, arch);
+}
+
+Status DeviceProgram::upload(const Launch& launch, const Device& device) const noexcept {
+  const GroupTableCode& table = *code_.groups;
+  KernelCall call;
+  call.reset();
+  if (launch.problem->groups()->are_on_device()) {
+    const Status status = table.build(launch, device.arch(), device.cu_num(), call);
+    return status.ok() ? submit(call, *launch.instance, device, launch.stream) : status;
+  }
+  const std::uint64_t bytes = table.bytes(*launch.instance, *launch.problem, launch.k_batch);
+  call.symbol = table.upload;
+  call.block[0] = kUploadLanes;
+  call.args_size = sizeof(Upload);
+  Upload& upload = *new (call.args) Upload;
+  for (TableCursor cursor; cursor.offset < bytes;) {
+    const std::uint64_t begin = cursor.offset;
+    const auto now = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes - begin, kUploadBytes));
+    if (const Status status = table.fill(launch, device.arch(), device.cu_num(), cursor, upload.payload, now);
+        !status.ok())
+      return status;
+    if (cursor.offset != begin + now)
+      return Status::error(StatusCode::internal, "%s leaves a gap in its table of groups", launch.instance->name);
+    upload.to = reinterpret_cast<std::uint32_t*>(static_cast<unsigned char*>(launch.group_table) + begin);
+    upload.words = now / static_cast<std::uint32_t>(sizeof(std::uint32_t));
+    if (const Status status = submit(call, *launch.instance, device, launch.stream); !status.ok()) return status;
+  }
+  return Status::success();
+}
+
+Status DeviceProgram::sort(const Launch& launch, const Device& device) const noexcept {
+  KernelCall call;
+  call.reset();
+  const Status status = code_.moe->sort(launch, device.arch(), device.cu_num(), call);
+  return status.ok() ? submit(call, *launch.instance, device, launch.stream) : status;
+}
+
+Status DeviceProgram::quantize(const Quantize& work, const InstanceDesc& instance, const Device& device,
+                               Stream stream) const noexcept {
+  KernelCall call;
+  call.reset();
+  const Status status = code_.moe->quantize(work, device.arch(), device.cu_num(), call);
+  return status.ok() ? submit(call, instance, device, stream) : status;
 }
 
 }  // namespace ckgen::inline v1::detail

@@ -38,11 +38,20 @@ class DeviceProgram {
   std::size_t workspace(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
                         const Device& device) const noexcept;
 
+  /// What beside the kernel itself this code has.
+  const DeviceCode& code() const noexcept { return code_; }
+
   /// Loads the module of `device`, the thread's current one, unless it is loaded.
   Status preload(const InstanceDesc& instance, const Device& device) const noexcept;
   /// Prepares and launches on `device`, the thread's current one, with the stages that reset memory for it before it;
   /// whatever can be refused is refused before any memory changes.
   Status launch(const Launch& launch, const Device& device, const Resets& resets) const noexcept;
+  /// Makes the table of groups at launch.group_table, see GroupTableCode.
+  Status upload(const Launch& launch, const Device& device) const noexcept;
+  /// The kernels of MoeStages. Where the code has none the plan was not launchable.
+  Status sort(const Launch& launch, const Device& device) const noexcept;
+  Status quantize(const Quantize& work, const InstanceDesc& instance, const Device& device,
+                  Stream stream) const noexcept;
 
  private:
   struct Kernel {
@@ -64,6 +73,12 @@ class DeviceProgram {
   static void* find(const Module& module, const char* symbol) noexcept;
   Status load(const InstanceDesc& instance, const Device& device, Module*& out) const noexcept;
   Status resolve(Module& module, const char* symbol, void*& out) const noexcept;
+  /// The kernel that `call` names on `device`; null with a status that says why.
+  void* function_of(const KernelCall& call, const InstanceDesc& instance, const Device& device,
+                    Status& status) const noexcept;
+  /// Checks and launches a prepared call that resets nothing.
+  Status submit(const KernelCall& call, const InstanceDesc& instance, const Device& device,
+                Stream stream) const noexcept;
 
   const DeviceCode& code_;
   // Lists that only grow, at their head and under the mutex, and are read without it.

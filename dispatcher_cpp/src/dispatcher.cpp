@@ -103,7 +103,7 @@ Selection Dispatcher::Impl::select(const Problem& problem, const Device& device)
     return result;
   }
   const Query q = query(problem, device);
-  const Verdict illegal = detail::check(q.signature, q.sizes);
+  const Verdict illegal = q.illegal();
   if (!illegal.ok()) {
     first.offer({}, illegal);
     return result;
@@ -160,7 +160,7 @@ Selection Dispatcher::select(const Problem& problem, const Device& device) const
 Selection Dispatcher::next(const Problem& problem, const Device& device, const Selection& after) const noexcept {
   if (!impl_ || !problem.status().ok() || !device || !after) return refused(detail::no_instance());
   const Query q = impl_->query(problem, device);
-  if (const Verdict illegal = detail::check(q.signature, q.sizes); !illegal.ok()) return refused(illegal);
+  if (const Verdict illegal = q.illegal(); !illegal.ok()) return refused(illegal);
   Following following{after};
   detail::walk(q, following);
   return following.result;
@@ -170,7 +170,7 @@ void Dispatcher::enumerate(const Problem& problem, const Device& device, Enumera
                            void* context) const noexcept {
   if (!impl_ || !problem.status().ok() || !device || call == nullptr) return;
   const Query q = impl_->query(problem, device);
-  if (!detail::check(q.signature, q.sizes).ok()) return;
+  if (!q.illegal().ok()) return;
   for (std::uint32_t i = 0; i < q.state.instances.size(); ++i) {
     if (!q.foreign_verdict(*q.state.instances[i], 1).ok()) continue;
     if (!call(context, selection_of({Tier::default_, i, 1, 0}, no_index))) return;

@@ -25,7 +25,8 @@ struct Dispatcher::Impl {
             problem.strategy(),
             device.arch(),
             device.cu_num(),
-            detail::runnable_archs(device.arch())};
+            detail::runnable_archs(device.arch()),
+            problem};
   }
 
   Selection select(const Problem& problem, const Device& device) const noexcept;

@@ -207,7 +207,7 @@ std::string Dispatcher::explain(const Problem& problem, const Device& device) co
     const Query q = impl_->query(problem, device);
     std::string text = title(q, device);
     if (device.note()[0] != '\0') text += std::string("  note         ") + device.note() + '\n';
-    if (const Verdict illegal = detail::check(q.signature, q.sizes); !illegal.ok()) return text + illegal_text(illegal);
+    if (const Verdict illegal = q.illegal(); !illegal.ok()) return text + illegal_text(illegal);
     Trail trail;
     detail::walk(q, trail);
     return text + trail_text(q, trail);

@@ -1,71 +1,25 @@
 #include "check_args.hpp"
 #include "dispatcher_impl.hpp"
-#include "strategy.hpp"
+#include "plan_stages.hpp"
 
 namespace ckgen {
 inline namespace v1 {
 namespace {
 
-/// Real GPUs take the attached code or the device launcher; everywhere else the host kernel of the same contract runs.
-Stage kernel_stage(const InstanceDesc& instance, const detail::DeviceProgram* program, std::uint32_t k_batch,
-                   const Device& device) noexcept {
-  const bool gpu = device.kind() == DeviceKind::gpu;
-  Stage stage{&instance, k_batch, gpu ? instance.device : instance.twin, 0, gpu ? program : nullptr};
-  stage.workgroups = stream_k_workgroups(instance, device.cu_num());
-  return stage;
+/// The problem as the kernels see it: the device's own fp8, one batch entry where the signature is not batched, the
+/// instance's block_m where it sorts tokens.
+Problem concrete(const Problem& problem, const Signature& signature, const InstanceDesc& instance) noexcept {
+  Problem own(signature);
+  own.deterministic(problem.deterministic()).strategy(problem.strategy());
+  if (signature.op == Op::grouped_gemm) return own.groups(*problem.groups());
+  own.shape(problem.m(), problem.n(), problem.k()).batch(signature.batched ? problem.batch() : 1);
+  return signature.op == Op::moe ? own.routing(problem.routing()).block_m(instance.macro_tile.m) : own;
 }
 
-Stage reset(const Stage& kernel, StageKind kind) noexcept {
-  Stage stage = kernel;
-  stage.kind = kind;
-  return stage;
-}
-
-Status launchable(const Stage& stage, const Device& device) noexcept {
-  const InstanceDesc& instance = *stage.instance;
-  if (stage.program != nullptr) return stage.program->built_for(device.arch(), instance);
-  if (stage.launch != nullptr) return Status::success();
-  return Status::error(StatusCode::unsupported, "%s has no %s: it cannot run on %s", instance.name,
-                       device.kind() == DeviceKind::gpu ? "device launcher" : "host twin", device.gfx());
-}
-
-std::uint64_t workspace_of(const Stage& stage, const Problem& problem, const Device& device) noexcept {
-  const InstanceDesc& instance = *stage.instance;
-  if (stage.program != nullptr && stage.workgroups != 0)
-    return static_cast<std::uint64_t>(
-        detail::stream_k_workspace(instance, detail::partition_of(instance, problem, stage.workgroups)).total());
-  if (stage.program != nullptr) return stage.program->workspace(instance, problem, stage.k_batch, device);
-  return instance.workspace != nullptr ? instance.workspace(instance, problem, stage.k_batch, stage.workgroups) : 0;
-}
-
-/// The resets that `kernel` needs on a GPU, then the kernel itself.
-void fill_stages(const Stage& kernel, Plan& plan) noexcept {
-  const auto add = [&plan](const Stage& stage) { plan.stages[plan.stage_count++] = stage; };
-  const InstanceDesc& instance = *kernel.instance;
-  if (kernel.program != nullptr && kernel.workgroups != 0) {
-    const StreamKPartition partition = detail::partition_of(instance, plan.problem, kernel.workgroups);
-    if (partition.sk_tiles > 0 && instance.stream_k.strategy == Strategy::atomic) {
-      add(reset(kernel, StageKind::reset_output));
-    } else if (partition.sk_tiles > 0) {
-      const StreamKWorkspace room = detail::stream_k_workspace(instance, partition);
-      Stage flags = reset(kernel, StageKind::reset_workspace);
-      flags.workspace_offset = static_cast<std::uint64_t>(room.flags_offset);
-      flags.reset_bytes = static_cast<std::uint64_t>(room.flags_bytes);
-      add(flags);
-    }
-  } else if (kernel.program != nullptr && instance.constraints.max_k_batch > 1 && kernel.k_batch != 1) {
-    add(reset(kernel, StageKind::reset_output));  // a k_batch of 0 may turn out not to need it
-  }
-  add(kernel);
-}
-
-/// The problem as the kernels see it: the device's own fp8, one batch entry where the signature is not batched.
-Problem concrete(const Problem& problem, const Signature& signature) noexcept {
-  return Problem(signature)
-      .shape(problem.m(), problem.n(), problem.k())
-      .batch(signature.batched ? problem.batch() : 1)
-      .deterministic(problem.deterministic())
-      .strategy(problem.strategy());
+/// Whether a MoE layer is to run as its parts: on a GPU, where it has no code of its own.
+bool runs_in_parts(const InstanceDesc& instance, const Stage& kernel, const Device& device) noexcept {
+  return device.kind() == DeviceKind::gpu && kernel.program == nullptr && kernel.launch == nullptr &&
+         instance.parts[0] != 0;
 }
 
 Status refused(const Selection& selection) noexcept {
@@ -93,7 +47,7 @@ Result<Plan> Dispatcher::plan(const Problem& problem, const Device& device, cons
     return Status::error(StatusCode::invalid_argument, "the selection names no instance of this dispatcher");
   const detail::Query q = impl_->query(problem, device);
   const InstanceDesc& instance = *impl_->state->instances[selection.instance];
-  detail::Verdict verdict = detail::check(q.signature, q.sizes);
+  detail::Verdict verdict = q.illegal();
   if (verdict.ok()) verdict = q.foreign_verdict(instance, selection.k_batch);
   if (!verdict.ok()) {
     Selection rejected;
@@ -103,14 +57,16 @@ Result<Plan> Dispatcher::plan(const Problem& problem, const Device& device, cons
     return refused(rejected);
   }
   Plan plan;
-  plan.problem = concrete(problem, q.signature);
+  plan.problem = concrete(problem, q.signature, instance);
   if (const Status status = detail::check_extents(plan.problem); !status.ok()) return status;
   plan.device = device;
   plan.selection = selection;
-  const Stage kernel = kernel_stage(instance, impl_->state->program(selection.instance), selection.k_batch, device);
-  fill_stages(kernel, plan);
-  plan.workspace_size = workspace_of(kernel, plan.problem, device);
-  plan.launchable = launchable(kernel, device);
+  const Stage kernel =
+      detail::kernel_stage(instance, impl_->state->program(selection.instance), selection.k_batch, device);
+  const Status filled = runs_in_parts(instance, kernel, device)
+                            ? detail::fill_moe_stages(*impl_->state, instance, problem.block_m() == 0, plan)
+                            : detail::fill_stages(kernel, plan);
+  if (!filled.ok()) return filled;
   return plan;
 }
 

@@ -5,6 +5,7 @@
 #include <ckgen/problem.hpp>
 
 #include "index.hpp"
+#include "op_rules.hpp"
 #include "overrides.hpp"
 #include "strategy.hpp"
 
@@ -52,10 +53,29 @@ struct Query {
   Strategy strategy;
   Arch arch;
   std::uint32_t cu_num;
-  std::uint32_t archs;  // runnable_archs(arch)
+  std::uint32_t archs;     // runnable_archs(arch)
+  const Problem& problem;  // the caller's
 
-  /// The batch of table keys: 0 where the signature is not batched.
-  std::int64_t key_batch() const noexcept { return signature.batched ? sizes.batch : 0; }
+  /// The batch of table keys: 0 where the signature is not batched; of op moe the routing.
+  std::int64_t key_batch() const noexcept {
+    if (signature.op == Op::moe) [[unlikely]]
+      return problem.routing().key();
+    return signature.batched ? sizes.batch : 0;
+  }
+
+  /// The sizes that costs are counted with: of other ops than gemm a batch that is alike.
+  Sizes cost_sizes() const noexcept {
+    return signature.op == Op::grouped_gemm || signature.op == Op::moe ? alike(problem) : sizes;
+  }
+
+  /// The first rule that makes the problem illegal.
+  Verdict illegal() const noexcept {
+    if (signature.op == Op::grouped_gemm) [[unlikely]]
+      return check_groups(signature, problem.groups());
+    if (signature.op == Op::moe) [[unlikely]]
+      return check_routing(signature, sizes, problem.routing());
+    return check(signature, sizes);
+  }
 
   Verdict verdict(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
     if ((instance.archs & archs) == 0) return no_instance();
@@ -63,6 +83,10 @@ struct Query {
       const Verdict verdict = strategy_verdict(instance, sizes, strategy, deterministic, cu_num);
       if (!verdict.ok()) return verdict;
     }
+    if (signature.op == Op::grouped_gemm) [[unlikely]]
+      return supports_groups(instance.constraints, *problem.groups(), k_batch, deterministic);
+    if (signature.op == Op::moe) [[unlikely]]
+      return supports_routing(instance, sizes, problem, k_batch);
     return supports(instance.constraints, sizes, k_batch, deterministic);
   }
 

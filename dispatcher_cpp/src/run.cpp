@@ -5,6 +5,7 @@
 #include "check_args.hpp"
 #include "dispatcher_impl.hpp"
 #include "hip_loader.hpp"
+#include "launch_stages.hpp"
 
 namespace ckgen {
 inline namespace v1 {
@@ -23,30 +24,82 @@ Status check(const Plan& plan) noexcept {
                        plan.device.id(), current);
 }
 
-Status check(const Plan& plan, const GemmArgs& args) noexcept {
-  const Status status = check(plan);
-  return status.ok() ? detail::check_args(plan.problem, args) : status;
+/// Whether every stage that the arguments ask for is there.
+Status check_stages(const Plan&, const GemmArgs&) noexcept {
+  return Status::success();
+}
+Status check_stages(const Plan&, const GroupedArgs&) noexcept {
+  return Status::success();
+}
+Status check_stages(const Plan& plan, const MoeArgs& args) noexcept {
+  const bool in_parts = plan.stage_count > 1 && plan.problem.signature().moe.part == MoePart::layer &&
+                        plan.stages[plan.stage_count - 1].instance->signature.moe.part == MoePart::down;
+  if (!in_parts || args.topk_ids == nullptr || plan.stages[0].kind == StageKind::sort) return Status::success();
+  return Status::error(StatusCode::invalid_argument,
+                       "topk_ids were given, but the plan's problem says that the tokens are sorted in blocks of %d",
+                       plan.problem.block_m());
 }
 
-Status launch(const Plan& plan, const GemmArgs& args, void* workspace, Stream stream) noexcept {
-  detail::Resets resets;
-  for (std::uint32_t i = 0; i < plan.stage_count; ++i) {
-    const Stage& stage = plan.stages[i];
-    void* own = workspace == nullptr ? nullptr : static_cast<char*>(workspace) + stage.workspace_offset;
-    if (stage.kind == StageKind::reset_output) {
-      resets.output = true;
-    } else if (stage.kind == StageKind::reset_workspace) {
-      resets.workspace = own;
-      resets.workspace_bytes = stage.reset_bytes;
-    } else {
-      const Launch one{stage.instance, &plan.problem, stage.k_batch, &args, own, stream, stage.workgroups};
-      const Status status =
-          stage.program != nullptr ? stage.program->launch(one, plan.device, resets) : stage.launch(one);
+detail::RunArgs any_of(const GemmArgs& args) noexcept {
+  return {&args, nullptr, nullptr};
+}
+detail::RunArgs any_of(const GroupedArgs& args) noexcept {
+  return {nullptr, &args, nullptr};
+}
+detail::RunArgs any_of(const MoeArgs& args) noexcept {
+  return {nullptr, nullptr, &args};
+}
+
+template <class Args>
+Status check(const Plan& plan, const Args& args) noexcept {
+  if (const Status status = check(plan); !status.ok()) return status;
+  if (const Status status = detail::check_args(plan.problem, args); !status.ok()) return status;
+  return check_stages(plan, args);
+}
+
+template <class Args>
+Status run_in(const Plan& plan, const Args& args, void* workspace, Stream stream) noexcept {
+  if (const Status status = check(plan, args); !status.ok()) return status;
+  if (plan.workspace_size != 0 && workspace == nullptr)
+    return Status::error(StatusCode::invalid_argument, "workspace is null, the plan needs %llu bytes",
+                         static_cast<unsigned long long>(plan.workspace_size));
+  if (reinterpret_cast<std::uintptr_t>(workspace) % 64 != 0)
+    return Status::error(StatusCode::invalid_argument, "workspace is not aligned to 64 bytes");
+  return detail::launch_stages(plan, any_of(args), workspace, stream);
+}
+
+template <class Args>
+Status run_pooled(detail::WorkspacePool& pool, const Plan& plan, const Args& args, Stream stream) noexcept {
+  if (const Status status = check(plan, args); !status.ok()) return status;
+  if (plan.workspace_size == 0) return detail::launch_stages(plan, any_of(args), nullptr, stream);
+  detail::WorkspacePool::Lease lease;
+  if (const Status status = pool.acquire(plan.device, stream, plan.workspace_size, lease); !status.ok()) return status;
+  return detail::launch_stages(plan, any_of(args), lease.memory(), stream);
+}
+
+template <class Args>
+Result<BenchResult> timed(const Dispatcher& dispatcher, const Plan& plan, const Args& args,
+                          const BenchOptions& options) noexcept {
+  using Clock = std::chrono::steady_clock;
+  if (options.runs < 1 || options.warmup < 0)
+    return Status::error(StatusCode::invalid_argument, "bench needs at least one run");
+  const bool on_gpu = plan.device.kind() == DeviceKind::gpu;
+  try {
+    std::vector<double> times;
+    for (int i = -options.warmup; i < options.runs; ++i) {
+      const Clock::time_point begin = Clock::now();
+      Status status = dispatcher.run(plan, args, Stream{nullptr});
+      if (status.ok() && on_gpu) status = detail::HipLoader::instance().synchronize(nullptr);
       if (!status.ok()) return status;
-      resets = {};
+      if (i >= 0) times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
     }
+    std::sort(times.begin(), times.end());
+    const std::size_t half = times.size() / 2;
+    const double median = times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2;
+    return BenchResult{median, times.front(), times.back(), options.runs};
+  } catch (...) {
+    return Status::error(StatusCode::internal, "out of memory");
   }
-  return Status::success();
 }
 
 }  // namespace
@@ -62,47 +115,42 @@ Status Dispatcher::preload(const Plan& plan) const noexcept {
 }
 
 Status Dispatcher::run(const Plan& plan, const GemmArgs& args, void* workspace, Stream stream) const noexcept {
-  if (const Status status = check(plan, args); !status.ok()) return status;
-  if (plan.workspace_size != 0 && workspace == nullptr)
-    return Status::error(StatusCode::invalid_argument, "workspace is null, the plan needs %llu bytes",
-                         static_cast<unsigned long long>(plan.workspace_size));
-  if (reinterpret_cast<std::uintptr_t>(workspace) % 64 != 0)
-    return Status::error(StatusCode::invalid_argument, "workspace is not aligned to 64 bytes");
-  return launch(plan, args, workspace, stream);
+  return run_in(plan, args, workspace, stream);
 }
 
 Status Dispatcher::run(const Plan& plan, const GemmArgs& args, Stream stream) const noexcept {
-  if (!impl_) return status();
-  if (const Status status = check(plan, args); !status.ok()) return status;
-  if (plan.workspace_size == 0) return launch(plan, args, nullptr, stream);
-  detail::WorkspacePool::Lease lease;
-  if (const Status status = impl_->pool.acquire(plan.device, stream, plan.workspace_size, lease); !status.ok())
-    return status;
-  return launch(plan, args, lease.memory(), stream);
+  return impl_ ? run_pooled(impl_->pool, plan, args, stream) : status();
 }
 
 Result<BenchResult> Dispatcher::bench(const Plan& plan, const GemmArgs& args,
                                       const BenchOptions& options) const noexcept {
-  using Clock = std::chrono::steady_clock;
-  if (options.runs < 1 || options.warmup < 0)
-    return Status::error(StatusCode::invalid_argument, "bench needs at least one run");
-  const bool on_gpu = plan.device.kind() == DeviceKind::gpu;
-  try {
-    std::vector<double> times;
-    for (int i = -options.warmup; i < options.runs; ++i) {
-      const Clock::time_point begin = Clock::now();
-      Status status = run(plan, args, Stream{nullptr});
-      if (status.ok() && on_gpu) status = detail::HipLoader::instance().synchronize(nullptr);
-      if (!status.ok()) return status;
-      if (i >= 0) times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
-    }
-    std::sort(times.begin(), times.end());
-    const std::size_t half = times.size() / 2;
-    const double median = times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2;
-    return BenchResult{median, times.front(), times.back(), options.runs};
-  } catch (...) {
-    return Status::error(StatusCode::internal, "out of memory");
-  }
+  return timed(*this, plan, args, options);
+}
+
+Status Dispatcher::run(const Plan& plan, const GroupedArgs& args, void* workspace, Stream stream) const noexcept {
+  return run_in(plan, args, workspace, stream);
+}
+
+Status Dispatcher::run(const Plan& plan, const GroupedArgs& args, Stream stream) const noexcept {
+  return impl_ ? run_pooled(impl_->pool, plan, args, stream) : status();
+}
+
+Result<BenchResult> Dispatcher::bench(const Plan& plan, const GroupedArgs& args,
+                                      const BenchOptions& options) const noexcept {
+  return timed(*this, plan, args, options);
+}
+
+Status Dispatcher::run(const Plan& plan, const MoeArgs& args, void* workspace, Stream stream) const noexcept {
+  return run_in(plan, args, workspace, stream);
+}
+
+Status Dispatcher::run(const Plan& plan, const MoeArgs& args, Stream stream) const noexcept {
+  return impl_ ? run_pooled(impl_->pool, plan, args, stream) : status();
+}
+
+Result<BenchResult> Dispatcher::bench(const Plan& plan, const MoeArgs& args,
+                                      const BenchOptions& options) const noexcept {
+  return timed(*this, plan, args, options);
 }
 
 }  // namespace v1

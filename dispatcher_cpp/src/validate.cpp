@@ -69,6 +69,11 @@ const char* flaw(const DeviceCode* code) noexcept {
   if (code == nullptr) return "an entry is null";
   if (code->prepare == nullptr) return "it has no function that prepares a launch";
   if (code->objects == nullptr || code->object_count == 0) return "it has no code object";
+  if (const GroupTableCode* table = code->groups) {
+    if (table->bytes == nullptr) return "its table of groups has no size";
+    if ((table->fill == nullptr) != (table->upload == nullptr)) return "it has only one of fill and upload";
+    if (table->fill == nullptr && table->build == nullptr) return "nothing makes its table of groups";
+  }
   std::uint32_t archs = 0;
   for (std::uint32_t i = 0; i < code->object_count; ++i) {
     const CodeObject& object = code->objects[i];
@@ -132,6 +137,12 @@ Status validate(const InstanceDesc& instance) noexcept {
                          instance.name);
   if (instance.stream_k.is_used() && instance.constraints.max_k_batch != 1)
     return Status::error(StatusCode::invalid_argument, "instance %s: stream-K takes no k_batch", instance.name);
+  if (instance.signature.op != Op::gemm && instance.stream_k.is_used())
+    return Status::error(StatusCode::invalid_argument, "instance %s: stream-K shares one GEMM's tiles only",
+                         instance.name);
+  const bool is_layer = instance.signature.op == Op::moe && instance.signature.moe.part == MoePart::layer;
+  if ((instance.parts[0] == 0) != (instance.parts[1] == 0) || (instance.parts[0] != 0 && !is_layer))
+    return Status::error(StatusCode::invalid_argument, "instance %s: parts are two, and of a MoE layer", instance.name);
   if (instance.macro_tile.m < 1 || instance.macro_tile.n < 1 || instance.macro_tile.k < 1)
     return Status::error(StatusCode::invalid_argument, "instance %s: its macro tile is empty", instance.name);
   return Status::success();

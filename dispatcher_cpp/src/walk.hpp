@@ -212,7 +212,7 @@ class Walk {
   bool other_rung(const TableRef& ref, const Hit& hit) noexcept(kNoThrow) {
     const std::uint32_t index = ref.instance_base + ref.table->choices[hit.choice].instance;
     const InstanceDesc& instance = *q_.state.instances[index];
-    std::uint32_t k_batch = recomputed_k_batch(instance, q_.sizes, q_.cu_num);
+    std::uint32_t k_batch = recomputed_k_batch(instance, q_.cost_sizes(), q_.cu_num);
     Verdict verdict = q_.verdict(instance, k_batch);
     for (; !verdict.ok() && k_batch > 1; verdict = q_.verdict(instance, k_batch)) k_batch /= 2;
     return sink_.offer({Tier::other_cu, index, k_batch, hit.m, ref.cu_num}, verdict);
@@ -221,6 +221,7 @@ class Walk {
   /// First what is rejected, then what is left by cost, ties to the earlier.
   [[gnu::noinline]] bool from_defaults() noexcept(kNoThrow) {
     const std::uint32_t none = entry_->default_end;
+    const Sizes sizes = q_.cost_sizes();
     Wide best_cost = 0;
     std::uint32_t best = none;
     for (std::uint32_t i = entry_->default_begin; i < none; ++i) {
@@ -231,7 +232,7 @@ class Walk {
         if (sink_.offer({Tier::default_, index, 1, 0}, verdict)) return true;
         continue;
       }
-      const Wide cost = default_cost(instance, q_.sizes, q_.cu_num);
+      const Wide cost = default_cost(instance, sizes, q_.cu_num);
       if (best == none || cost < best_cost) {
         best = i;
         best_cost = cost;
@@ -247,12 +248,13 @@ class Walk {
   /// The default that follows position `last` of cost `cost` in the order of (cost, position); updates the cost.
   std::uint32_t next_default(std::uint32_t last, Wide& cost) const noexcept {
     const std::uint32_t none = entry_->default_end;
+    const Sizes sizes = q_.cost_sizes();
     std::uint32_t best = none;
     Wide best_cost = 0;
     for (std::uint32_t i = entry_->default_begin; i < none; ++i) {
       const InstanceDesc& instance = *q_.state.instances[q_.index.default_instance(i)];
       if (!q_.verdict(instance, 1).ok()) continue;
-      const Wide own = default_cost(instance, q_.sizes, q_.cu_num);
+      const Wide own = default_cost(instance, sizes, q_.cu_num);
       const bool behind = own > cost || (own == cost && i > last);
       if (behind && (best == none || own < best_cost)) {
         best = i;

@@ -209,7 +209,7 @@ TEST_P(EachField, TakesPartInMatching) {
   const Dispatcher dispatcher{registry, DispatcherOptions{}};
   const Device device = Device::simulated("gfx942");
   EXPECT_FALSE(dispatcher.select(tiny::problem(256, 256, 256), device));
-  EXPECT_TRUE(dispatcher.select(Problem(other).shape(256, 256, 256), device));
+  EXPECT_TRUE(dispatcher.select(Problem(other).shape(256, 256, 256).routing({8, 2}), device));
 }
 
 Signature with(void (*change)(Signature&)) {

@@ -68,9 +68,10 @@ inline void clear_c(KernelCall& out, const Launch& launch) noexcept {
     return;
   }
   if (launch.moe != nullptr) {
-    out.clear =
-        Clear{launch.moe->c, static_cast<std::size_t>(launch.moe->ldc) * bytes,
-              static_cast<std::size_t>(launch.problem->n()) * bytes, static_cast<std::size_t>(launch.moe->tokens)};
+    const bool is_layer = launch.problem->signature().moe.part == MoePart::layer;
+    out.clear = Clear{launch.moe->c, static_cast<std::size_t>(launch.moe->ldc) * bytes,
+                      static_cast<std::size_t>(is_layer ? launch.problem->k() : launch.problem->n()) * bytes,
+                      static_cast<std::size_t>(launch.moe->tokens)};
     return;
   }
   const GemmArgs& args = *launch.args;

@@ -78,8 +78,20 @@ class Dispatcher {
   /// The same with workspace from the dispatcher's pool for (device, stream); allocates when it must grow.
   Status run(const Plan& plan, const GemmArgs& args, Stream stream) const noexcept;
 
+  /// The same of plans of op grouped_gemm. On a GPU, sizes that the host knows travel with the launches: the arrays of
+  /// `args` are free again when it returns, whatever the stream does.
+  Status run(const Plan& plan, const GroupedArgs& args, void* workspace, Stream stream) const noexcept;
+  Status run(const Plan& plan, const GroupedArgs& args, Stream stream) const noexcept;
+
+  /// The same of plans of op moe. `args` says how the tokens are routed as the plan's problem asks: by their experts'
+  /// ids, or sorted in blocks of plan.problem.block_m().
+  Status run(const Plan& plan, const MoeArgs& args, void* workspace, Stream stream) const noexcept;
+  Status run(const Plan& plan, const MoeArgs& args, Stream stream) const noexcept;
+
   /// The median of timed runs on the default stream, workspace from the pool. Overwrites C.
   Result<BenchResult> bench(const Plan& plan, const GemmArgs& args, const BenchOptions& options = {}) const noexcept;
+  Result<BenchResult> bench(const Plan& plan, const GroupedArgs& args, const BenchOptions& options = {}) const noexcept;
+  Result<BenchResult> bench(const Plan& plan, const MoeArgs& args, const BenchOptions& options = {}) const noexcept;
 
   /// The whole trail as text: each tier, each rejected candidate with its rule. Empty only when memory is exhausted.
   std::string explain(const Problem& problem, const Device& device) const noexcept;

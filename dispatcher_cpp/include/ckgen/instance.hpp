@@ -84,9 +84,9 @@ struct InstanceDesc {
   LaunchFn twin;
   void* context;  // a user's own, passed through Launch::instance
   StreamK stream_k = {};
-  // Of a MoE layer: the instances of gate_up and down that a GPU runs one after the other where the layer itself has
-  // no GPU code. Both or none; the same block_m, their macro tile's M.
-  const InstanceDesc* parts[2] = {nullptr, nullptr};
+  // Of a MoE layer: the ids of the instances of gate_up and down that a GPU runs one after the other where the layer
+  // has no GPU code of its own. Of the layer's macro tile in M, registered with it. 0, 0: none.
+  std::uint64_t parts[2] = {0, 0};
 };
 
 /// The workgroups of a stream-K instance on a device with so many compute units, or, of a host instance, its threads;

@@ -24,6 +24,16 @@ enum class ProblemRule : std::uint16_t {
   gemm_int4_k_pair,
   gemm_preshuffle_n_rows,
   gemm_preshuffle_k_chunk,
+  grouped_no_groups,
+  grouped_sizes,
+  grouped_m_unknown,
+  moe_experts,
+  moe_top_k,
+  moe_top_k_max,
+  moe_tokens_max,
+  moe_block_m,
+  moe_sorted_rows,
+  moe_atomic,
   gemm_instance_m_multiple,
   gemm_instance_n_multiple,
   gemm_instance_k_multiple,
@@ -45,7 +55,7 @@ struct ProblemRuleText {
   const char* message;  // {measured} and {limit} stand for Selection::measured and Selection::limit
 };
 
-inline constexpr std::size_t problem_rule_count = 27;
+inline constexpr std::size_t problem_rule_count = 37;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -78,6 +88,26 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "N = {measured} is not a multiple of {limit}"},
     {"gemm.preshuffle.k-chunk",
      "K = {measured} is not a multiple of {limit}"},
+    {"grouped.no-groups",
+     "a grouped GEMM needs its groups"},
+    {"grouped.sizes",
+     "the size of a group is negative, or a sum or product of sizes is beyond 64 bits"},
+    {"grouped.m-unknown",
+     "M of groups whose sizes are on the device is not known to be a multiple of {limit}"},
+    {"moe.experts",
+     "experts = {measured} is below {limit}"},
+    {"moe.top-k",
+     "top_k = {measured} is below {limit}"},
+    {"moe.top-k-max",
+     "top_k = {measured} is above {limit}"},
+    {"moe.tokens-max",
+     "tokens = {measured} is above {limit}"},
+    {"moe.block-m",
+     "tokens sorted in blocks of {measured} rows were given, the instance takes blocks of {limit}"},
+    {"moe.sorted-rows",
+     "{measured} rows in blocks of {limit} are more than 32-bit integers count"},
+    {"moe.atomic",
+     "{measured} experts add to a token's row in no fixed order, and a deterministic result was asked for"},
     {"gemm.instance.m-multiple",
      "M = {measured} is not a multiple of {limit}"},
     {"gemm.instance.n-multiple",

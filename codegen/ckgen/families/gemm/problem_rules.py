@@ -178,7 +178,7 @@ def signature_rules() -> tuple[SignatureRule, ...]:
 @cache
 def messages() -> Mapping[str, str]:
     """Every rule's message template by id, in the order of generated headers."""
-    return {entry["id"]: entry["template"] for entry in (*_data()["signature_rules"], *_data()["instance_rules"])}
+    return {entry["id"]: entry["template"] for part in _data().values() for entry in part}
 
 
 @cache

@@ -1,0 +1,18 @@
+// A checked plan's stages, launched in order.
+#pragma once
+
+#include <ckgen/plan.hpp>
+
+namespace ckgen::inline v1::detail {
+
+/// The arguments of the plan's op; the other pointers are null.
+struct RunArgs {
+  const GemmArgs* gemm = nullptr;
+  const GroupedArgs* grouped = nullptr;
+  const MoeArgs* moe = nullptr;
+};
+
+/// On the thread's current device, which is the plan's. `workspace`: plan.workspace_size bytes.
+Status launch_stages(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) noexcept;
+
+}  // namespace ckgen::inline v1::detail
