@@ -6,6 +6,7 @@ import re
 
 from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig, strategy_of
 from ckgen.families.gemm.enums import MAX_EPILOGUE_OPS, NO_MOE, SCALE_BLOCK_K, SCALE_BLOCK_N, Op
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.stream_k.partition import blocks_per_cu
@@ -172,10 +173,16 @@ def host_config(config: GemmConfig, isa: str | None) -> str:
     return f"{{ckgen::Isa::{identifier(isa)}, {', '.join(map(str, numbers))}}}"
 
 
-def stream_k(config: GemmConfig) -> str:
-    """A ckgen::StreamK behind a comma; empty for a Config of another strategy."""
-    strategy = strategy_of(config)
-    return f", {{ckgen::Strategy::{strategy}, {blocks_per_cu(config)}}}" if strategy.is_stream_k else ""
+def descriptor_tail(instance: Instance) -> str:
+    """The last members of a descriptor, each behind a comma: a ckgen::StreamK, then the ids of its parts.
+
+    Empty for one kernel of another strategy.
+    """
+    strategy = strategy_of(instance.config)
+    members = [f"{{ckgen::Strategy::{strategy}, {blocks_per_cu(instance.config)}}}" if strategy.is_stream_k else "{}"]
+    if instance.parts:
+        members.append(f"{{{', '.join(hex64(part.id) for part in instance.parts)}}}")
+    return "" if members == ["{}"] else f", {', '.join(members)}"
 
 
 def _pads(config: GemmConfig) -> tuple[bool, bool, bool]:

@@ -140,3 +140,6 @@ class Routing:
 
     def __str__(self) -> str:
         return f"E={self.experts} top_k={self.top_k}"
+
+
+NO_ROUTING = Routing(0, 0)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from ckgen.families.gemm.config import strategy_of
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.m_policy import aiter_kernel_m
-from ckgen.families.gemm.problem_rules import Constraints, ProblemFinding, check, no_instance
+from ckgen.families.gemm.problem_rules import Constraints, ProblemFinding, no_instance
 from ckgen.families.stream_k.partition import describe, outweighs
 from ckgen.model.selection import Tier
 from ckgen.model.strategy import Strategy
@@ -93,12 +94,22 @@ def title(query: Query) -> str:
     wish = " deterministic" if query.wishes.deterministic else ""
     if query.wishes.strategy is not Strategy.ANY:
         wish += f" strategy {query.wishes.strategy}"
-    return f"gemm {query.signature.describe()}  {query.shape}{wish}  on {query.target}"
+    return f"gemm {query.signature.describe()}  {sizes_text(query)}{wish}  on {query.target}"
+
+
+def sizes_text(query: Query) -> str:
+    """The sizes as people read them."""
+    if query.groups is not None:
+        return str(query.groups)
+    if query.signature.op is Op.MOE:
+        blocks = f" block_m={query.block_m}" if query.block_m else ""
+        return f"{replace(query.shape, batch=0)} {query.routing}{blocks}"
+    return str(query.shape)
 
 
 def trail(query: Query, place: Place) -> Trail:
     """What `select` goes through, up to what it takes; `place` is where the user finds a row."""
-    illegal = check(query.signature, query.shape)
+    illegal = query.illegal()
     if illegal is not None:
         steps = tuple(Step(tier, Status.NOT_TRIED, "") for tier in TIERS)
         return Trail(title(query), steps, "", illegal.text)

@@ -24,7 +24,7 @@ from ckgen.plan.model import FileReport, GenerationPlan, UnitPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.profile import TABLES, Profile, admitted_backends
 from ckgen.plan.profile_file import read_profile
-from ckgen.plan.units import build_unit, gather
+from ckgen.plan.units import Kernel, build_unit, gather, parts_of
 from ckgen.specs.archs import arch_of_cu_num
 from ckgen.tables.load import LoadedTables, LoadOptions, TableFile, load_tables
 
@@ -174,14 +174,17 @@ def _units(
     by_signature = gather(resolved, profiled.profiles)
     keep = _filter(options)
     defaults, findings = kernel_defaults(targets, archs, keep, options.kernel_sets, profiled, options.ops)
-    units = []
-    wanted = (signature for signature in by_signature.keys() | defaults.keys() if _fits_globs(options, signature))
-    for signature in sorted(wanted, key=GemmSignature.canonical):
+
+    def built(signature: GemmSignature, parts: Sequence[Kernel] = ()) -> UnitPlan:
         rows, default = by_signature.get(signature), defaults.get(signature)
         module = rows.module if rows else default.module if default else ""
         heuristics = heuristics_for(signature, module, targets, archs, keep, profiled)
-        units.append(build_unit(signature, module, rows, default, heuristics))
-    return tuple(units), findings
+        return build_unit(signature, module, rows, default, heuristics, parts)
+
+    wanted = (signature for signature in by_signature.keys() | defaults.keys() if _fits_globs(options, signature))
+    units = {signature: built(signature) for signature in wanted}
+    units |= {signature: built(signature, kernels) for signature, kernels in parts_of(units.values()).items()}
+    return tuple(units[signature] for signature in sorted(units, key=GemmSignature.canonical)), findings
 
 
 def _selected(targets: Sequence[Target], resolved: Iterable[tuple[Entry, Fate]]) -> dict[Target, int]:

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.problem_rules import ProblemFinding, check, no_instance
+from ckgen.families.gemm.op_rules import (
+    alike_experts,
+    alike_groups,
+    check_groups,
+    check_routing,
+    supports_groups,
+    supports_routing,
+)
+from ckgen.families.gemm.problem_rules import ProblemFinding, check, no_instance, supports
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.families.stream_k.partition import outweighs, runs
+from ckgen.families.stream_k.partition import outweighs, strategy_finding
 from ckgen.model.arch import CPU_LEVELS, ArchSpec
+from ckgen.model.groups import NO_ROUTING, Groups, Routing
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape, TunedRow
@@ -62,7 +72,9 @@ class Selection:
 class Query:
     """A problem on a device, against a plan. The signature holds no plain fp8 or bf8.
 
-    A legal batch of a signature that is not batched becomes 0, as it stands in keys.
+    `groups` are those of a grouped GEMM, `routing` is an MoE problem's, whose tokens are sorted with `block_m`, or any
+    where that is 0. `shape` is as in keys: a batch of a signature that is not batched becomes 0, groups become their
+    largest sizes, and a routing the batch.
     """
 
     plan: GenerationPlan
@@ -71,15 +83,53 @@ class Query:
     signature: GemmSignature
     shape: Shape
     wishes: Wishes = NO_WISHES
+    groups: Groups | None = None
+    routing: Routing = NO_ROUTING
+    block_m: int = 0
 
     def __post_init__(self) -> None:
-        if not self.signature.batched and self.shape.batch <= 1:
-            object.__setattr__(self, "shape", replace(self.shape, batch=0))
+        shape = self.shape
+        if self.groups is not None:
+            largest = self.groups.largest
+            shape = Shape(0, largest.m, largest.n, largest.k)
+        elif self.signature.op is Op.MOE:
+            shape = replace(shape, batch=self.routing.key)
+        elif not self.signature.batched and shape.batch <= 1:
+            shape = replace(shape, batch=0)
+        object.__setattr__(self, "shape", shape)
+
+    def illegal(self) -> ProblemFinding | None:
+        """The first rule that makes the problem illegal."""
+        if self.signature.op is Op.GROUPED_GEMM:
+            return check_groups(self.signature, self.groups)
+        if self.signature.op is Op.MOE:
+            return check_routing(self.signature, self.shape, self.routing)
+        return check(self.signature, self.shape)
+
+    def refusal(self, instance: Instance, k_batch: int) -> ProblemFinding | None:
+        """The first demand of the instance that the legal problem fails on its device."""
+        finding = strategy_finding(instance.config, self.shape, self.target.cu_num, self.wishes)
+        if finding is not None:
+            return finding
+        if self.groups is not None:
+            return supports_groups(instance.constraints, self.groups, k_batch, self.wishes)
+        if self.signature.op is Op.MOE:
+            return supports_routing(instance, self.shape, self.routing, self.block_m, k_batch, self.wishes)
+        return supports(instance.constraints, self.shape, k_batch, self.wishes)
+
+    @property
+    def cost_shape(self) -> Shape:
+        """What costs are counted with: of groups and experts a batch that is alike."""
+        if self.groups is not None:
+            return alike_groups(self.groups)
+        if self.signature.op is Op.MOE:
+            return alike_experts(self.signature, self.shape, self.routing)
+        return self.shape
 
 
 def select(query: Query) -> Selection:
     """The first candidate of the walk that supports the problem."""
-    illegal = check(query.signature, query.shape)
+    illegal = query.illegal()
     if illegal is not None:
         return Selection(Tier.UNSUPPORTED, None, 1, None, None, None, illegal)
     winner = named_by_table(query)
@@ -172,7 +222,7 @@ def _from_other_cu(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
         hits = ([up] if up is not None else []) + list(far_rungs(group.runnable, query.shape.m, near_gap()))
         for hit in hits:
             instance = unit.instances[table.choices[hit.choice].instance]
-            k_batch = recomputed_k_batch(instance, query.shape, cu_num)
+            k_batch = recomputed_k_batch(instance, query.cost_shape, cu_num)
             candidate = _candidate(query, Tier.OTHER_CU, instance, k_batch, group.rows[hit.m])
             while candidate.finding is not None and candidate.k_batch > 1:
                 candidate = _candidate(query, Tier.OTHER_CU, instance, candidate.k_batch // 2, candidate.row)
@@ -181,13 +231,14 @@ def _from_other_cu(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
 
 def _from_defaults(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
     rejected: list[Candidate] = []
+    shape = query.cost_shape
     best: tuple[int, Candidate] | None = None
     for index in _default_indices(query, unit):
         candidate = _candidate(query, Tier.DEFAULT, unit.instances[index], 1, None)
         if candidate.finding is not None:
             rejected.append(candidate)
             continue
-        cost = default_cost(candidate.instance, query.shape, query.target.cu_num)
+        cost = default_cost(candidate.instance, shape, query.target.cu_num)
         if best is None or cost < best[0]:
             best = (cost, candidate)
     yield from rejected
@@ -208,5 +259,4 @@ def _rung(query: Query, unit: UnitPlan, table: TablePlan, group: GroupPlan, hit:
 
 
 def _candidate(query: Query, tier: Tier, instance: Instance, k_batch: int, row: TunedRow | None) -> Candidate:
-    finding = runs(instance, query.shape, k_batch, query.target.cu_num, query.wishes)
-    return Candidate(tier, instance, k_batch, row, finding)
+    return Candidate(tier, instance, k_batch, row, query.refusal(instance, k_batch))

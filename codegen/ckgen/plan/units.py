@@ -115,8 +115,12 @@ def build_unit(
     rows: Rows | None,
     defaults: SignatureDefaults | None,
     heuristics: Sequence[SignatureHeuristic],
+    parts: Sequence[Kernel] = (),
 ) -> UnitPlan:
-    """Everything about one signature; what a tier can return is among `instances` by construction."""
+    """Everything about one signature; what a tier can return is among `instances` by construction.
+
+    `parts` are kernels that instances of other signatures are made of: no tier needs to return them.
+    """
     kernels = _Kernels()
     if rows is not None:
         for target, groups in rows.selected.items():
@@ -125,6 +129,7 @@ def build_unit(
                     kernels.add_row(entry, target.gfx)
     chosen = [kernel for of_arch in (defaults.kernels.values() if defaults else ()) for kernel in of_arch]
     chosen += [leaf for heuristic in heuristics for leaf in heuristic.leaves]
+    chosen += parts
     for kernel in chosen:
         for arch in kernel.archs:
             kernels.add(kernel.backend, kernel.config, kernel.table_kernel, arch)
@@ -143,6 +148,16 @@ def build_unit(
             for arch, of_arch in sorted((defaults.kernels if defaults else {}).items())
         },
     )
+
+
+def parts_of(units: Iterable[UnitPlan]) -> dict[GemmSignature, list[Kernel]]:
+    """By signature, the kernels of which instances of these units are made."""
+    found: dict[GemmSignature, list[Kernel]] = {}
+    for unit in units:
+        for part in (part for instance in unit.instances for part in instance.parts):
+            kernel = Kernel(part.backend, part.config, part.table_kernel, part.archs)
+            found.setdefault(part.signature, []).append(kernel)
+    return found
 
 
 @dataclass(slots=True)

@@ -82,12 +82,12 @@ def runs(
     instance: Instance, shape: Shape, k_batch: int, cu_num: int, wishes: Wishes = NO_WISHES
 ) -> ProblemFinding | None:
     """The first demand of an instance that a legal problem fails on so many compute units; None if it can run."""
-    finding = _strategy_finding(instance.config, shape, cu_num, wishes)
+    finding = strategy_finding(instance.config, shape, cu_num, wishes)
     return finding if finding is not None else supports(instance.constraints, shape, k_batch, wishes)
 
 
-def _strategy_finding(config: GemmConfig, shape: Shape, cu_num: int, wishes: Wishes) -> ProblemFinding | None:
-    """A wish comes first, so that a problem which asks for a strategy hears of the instances that have it."""
+def strategy_finding(config: GemmConfig, shape: Shape, cu_num: int, wishes: Wishes) -> ProblemFinding | None:
+    """What the Config's strategy lacks. A wish comes first: who asks for one hears of the instances that have it."""
     own, wish = strategy_of(config), wishes.strategy
     if wish not in (Strategy.ANY, own):
         return ProblemFinding("gemm.stream_k.strategy", own.number, wish.number)
