@@ -99,9 +99,10 @@ def launched(
     read: list[NDArray[Any]],
     written: NDArray[Any],
     options: Options | None = None,
+    arch: str = "gfx950",
 ) -> Run:
     """One launch with all checks; nothing may be found."""
-    with Emulator(CHIPS["gfx950"], table("gfx950")) as emulator:
+    with Emulator(CHIPS[arch], table(arch)) as emulator:
         for array in read:
             emulator.add(array, writable=False)
         emulator.add(written, written=False)
