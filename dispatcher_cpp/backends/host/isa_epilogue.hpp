@@ -1,7 +1,7 @@
 // The vector part of the epilogue and rounding, compiled once per ISA.
 // Included by the isa_*.cpp files only. Plain loops, that compilers vectorise: without contraction
 // every ISA computes the same.
-#include "backends/host/isa_pack.hpp"
+#include "backends/host/isa_narrow.hpp"
 
 #include <immintrin.h>
 
@@ -111,6 +111,7 @@ inline std::uint16_t to_bf16(std::uint32_t u) {
 void encode(DType c, const float* __restrict in, void* __restrict out, std::int64_t n) {
   unsigned char* bytes = static_cast<unsigned char*>(out);
   std::int64_t i = 0;
+  if (encode_narrow(c, in, bytes, n)) return;
   if (c == DType::bf16) {
     for (; i < n; ++i) {
       const std::uint16_t h = to_bf16(float_to_bits(in[i]));

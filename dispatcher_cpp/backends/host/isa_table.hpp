@@ -77,8 +77,9 @@ struct FuseArgs {
   std::int64_t n;
 };
 using FuseFn = void (*)(const FuseArgs& args, float* values);
-using EncodeFn = void (*)(DType c, const float* in, void* out, std::int64_t n);  // fp32, fp16, bf16; nearest even
-using RoundFn = void (*)(DType c, float* values, std::int64_t n);                // to c and back
+// To nearest even; 8-bit floats, int8 and fp4 (n is even) to the largest value where the rounded one is beyond.
+using EncodeFn = void (*)(DType c, const float* in, void* out, std::int64_t n);
+using RoundFn = void (*)(DType c, float* values, std::int64_t n);  // to fp32, fp16 or bf16 and back
 
 struct IsaTable {
   struct Menu {
