@@ -9,25 +9,15 @@
 
 #include <hip/hip_runtime.h>
 
-#include <ckgen/moe.hpp>
+#include "../device/moe_stage_args.hpp"
 
 namespace ckgen::hip {
 
-inline constexpr int kSortLanes = 512;
-inline constexpr int kSortWaves = kSortLanes / 64;
-inline constexpr std::int32_t kMostSortedExperts = 1024;
+using device::kMostSortedExperts;
+using device::kSortLanes;
+using device::SortArgs;
 
-/// `capacity` is sorted_capacity()'s; experts are at most kMostSortedExperts, tokens * top_k below 2^31.
-struct SortArgs {
-  const std::int32_t* topk_ids;
-  const float* topk_weights;
-  SortedTokens out;
-  std::int32_t tokens;
-  std::int32_t experts;
-  std::int32_t top_k;
-  std::int32_t block_m;
-  std::int32_t capacity;
-};
+inline constexpr int kSortWaves = kSortLanes / 64;
 
 /// `rows`: of each wave and expert, then where the wave's next row of the expert goes. `before`: blocks up to and with
 /// the expert.

@@ -10,18 +10,13 @@
 
 #include <hip/hip_runtime.h>
 
+#include "../device/moe_stage_args.hpp"
+
 namespace ckgen::hip {
 
-inline constexpr int kQuantizeLanes = 256;
-inline constexpr int kQuantizeChunk = 8;  // elements that a lane takes at once
-
-/// `rows` rows of `columns` elements without gaps, aligned to 16 bytes; scales are row-major.
-struct QuantizeArgs {
-  const void* from;
-  void* to;
-  float* scales;
-  std::int64_t columns;  // a multiple of kQuantizeChunk, and of the elements that share a scale
-};
+using device::kQuantizeChunk;
+using device::kQuantizeLanes;
+using device::QuantizeArgs;
 
 struct Bf16 {
   static __device__ float value(std::uint32_t pair, int half) {

@@ -1,0 +1,51 @@
+// How the kernels of backends/hip/moe_sort.hpp and quantize.hpp are launched: what the MoeStages of a part's host unit
+// call. C++17, no HIP.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include <ckgen/device_code.hpp>
+#include <ckgen/dtype.hpp>
+
+#include "moe_stage_args.hpp"
+
+#include "kernel_call.hpp"
+
+namespace ckgen::device {
+
+/// MoeStages::sort of a kernel named `symbol`: one workgroup.
+inline Status prepare_sort(const char* symbol, const Launch& launch, KernelCall& out) noexcept {
+  const MoeArgs& x = *launch.moe;
+  const Routing routing = launch.problem->routing();
+  const std::int64_t block_m = launch.problem->block_m(), capacity = sorted_capacity(x.tokens, routing, block_m);
+  if (routing.experts > kMostSortedExperts)
+    return Status::error(StatusCode::unsupported, "%u experts are more than the %d that are sorted on the device",
+                         static_cast<unsigned>(routing.experts), static_cast<int>(kMostSortedExperts));
+  if (capacity < 0 || x.tokens * routing.top_k > std::numeric_limits<std::int32_t>::max())
+    return Status::error(StatusCode::unsupported, "%lld tokens for %u experts each are beyond 32 bits",
+                         static_cast<long long>(x.tokens), static_cast<unsigned>(routing.top_k));
+  const SortArgs args{x.topk_ids,
+                      x.topk_weights,
+                      x.sorted,
+                      static_cast<std::int32_t>(x.tokens),
+                      routing.experts,
+                      routing.top_k,
+                      static_cast<std::int32_t>(block_m),
+                      static_cast<std::int32_t>(capacity)};
+  return fill(out, symbol, Extent{1, 1, 1}, Extent{kSortLanes, 1, 1}, 0, args);
+}
+
+/// MoeStages::quantize of a kernel named `symbol` that gives every `part` elements of a row a scale, 0: the whole row.
+/// A scale per tensor is that of one row which is all of it.
+inline Status prepare_quantize(const char* symbol, std::int32_t part, const Quantize& work, KernelCall& out) noexcept {
+  const bool whole = work.problem->signature().quant == Quant::per_tensor;
+  const std::int64_t rows = whole ? 1 : work.rows, columns = whole ? work.rows * work.columns : work.columns;
+  if (columns % kQuantizeChunk != 0 || (part != 0 && columns % part != 0))
+    return Status::error(StatusCode::unsupported, "rows of %lld elements cannot be quantised %d at once",
+                         static_cast<long long>(columns), part == 0 ? kQuantizeChunk : static_cast<int>(part));
+  const QuantizeArgs args{work.from, work.to, static_cast<float*>(work.scales), columns};
+  return fill(out, symbol, Extent{static_cast<std::uint64_t>(rows), 1, 1}, Extent{kQuantizeLanes, 1, 1}, 0, args);
+}
+
+}  // namespace ckgen::device
