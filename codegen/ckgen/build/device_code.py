@@ -43,7 +43,7 @@ class DeviceFamily:
 def family_of(instance: Instance) -> DeviceFamily:
     """The kind of the instance."""
     if instance.backend is Backend.CK:
-        return _ck()
+        return _ck() if instance.signature.op is not Op.MOE else _ck_moe()
     if instance.backend is Backend.ASM:
         return _asm()
     config = instance.config
@@ -79,6 +79,21 @@ def _ck() -> DeviceFamily:
         ck.device_unit,
         ck_host.host_unit,
         ck_expected.expected,
+    )
+
+
+@cache
+def _ck_moe() -> DeviceFamily:
+    from ckgen.families.moe.device import ck_moe
+
+    return DeviceFamily(
+        ck_moe.unavailable,
+        ck_moe.splits_unavailable,
+        ck_moe.reachable,
+        ck_moe.all_variants,
+        ck_moe.device_unit,
+        ck_moe.host_unit,
+        ck_moe.expected,
     )
 
 
