@@ -26,6 +26,14 @@ Status launch_grouped_gemm_host(const Launch& launch) noexcept;
 std::size_t grouped_gemm_host_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
                                            std::uint32_t workgroups) noexcept;
 
+/// The same of op moe: a layer, its gate_up or its down. K is never split.
+Status launch_moe_twin(const Launch& launch) noexcept;
+std::size_t moe_twin_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
+                                  std::uint32_t workgroups) noexcept;
+Status launch_moe_host(const Launch& launch) noexcept;
+std::size_t moe_host_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
+                                  std::uint32_t workgroups) noexcept;
+
 /// The traits that the host kernels take for a signature.
 constexpr GemmTraits traits_of(const Signature& s) noexcept {
   return GemmTraits{s.a,    s.b,        s.c,    s.acc,  s.layout,     s.quant, s.preshuffle_b,
