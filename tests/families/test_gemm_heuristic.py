@@ -4,6 +4,7 @@ import pytest
 from families_rows import Rows
 
 from ckgen.families.gemm.heuristic import heuristic_for, heuristics, parse_rule
+from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
 
 STUDY = ("qwen3_vl_32b", "qwen36_27b", "qwen3_vl_235b")
 
@@ -45,7 +46,10 @@ def test_the_arms_reproduce_the_measured_tables(rows: Rows) -> None:
 
 
 def test_every_leaf_is_a_kernel_measured_on_that_arch(rows: Rows) -> None:
+    """But for deepgemm's, which is its module's own rule: it has no tables."""
     for rule in heuristics():
+        if rule.module == DEEPGEMM:
+            continue
         measured = {
             row.kernel for row in rows if (row.module, row.gfx, row.library) == (rule.module, rule.arch, rule.library)
         }

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ckgen.families.gemm.grammar import identify
-from ckgen.families.gemm.heuristic import heuristic_for
+from ckgen.families.gemm.grammar import Identified, identify
+from ckgen.families.gemm.heuristic import DecisionRule, heuristic_for
 from ckgen.families.gemm.kernel_set import OPS, KernelCandidate, read_kernel_set, shipped_set
 from ckgen.families.gemm.signature import GemmSignature, module_of
+from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
+from ckgen.families.grouped_gemm.deepgemm import config_of, is_deepgemm
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Severity
@@ -81,15 +83,16 @@ def heuristics_for(
 ) -> tuple[SignatureHeuristic, ...]:
     """The decision rules of the signature's module on the requested archs, with the kernel of every arm."""
     found = []
+    ruled = DEEPGEMM if is_deepgemm(signature) else module
     for arch in sorted({target.gfx for target in targets}):
-        rule = heuristic_for(module, arch)
+        rule = heuristic_for(ruled, arch)
         if rule is None or not of_flavour(signature, archs[arch].fp8_flavour):
             continue
         leaves = []
         for arm in rule.arms:
-            kernel = identify(rule.module, rule.library, arm.kernel)
+            kernel = _identified(rule, arm.kernel, signature)
             if kernel is None:
-                raise ValueError(f"heuristics/{arch}_{module}.json: '{arm.kernel}' does not parse")
+                raise ValueError(f"heuristics/{arch}_{ruled}.json: '{arm.kernel}' does not parse")
             leaves.append(Kernel(kernel.backend, kernel.config, arm.kernel, (arch,)))
         if any(keep((signature,), leaf.table_kernel, leaf.backend) is not None for leaf in leaves):
             continue
@@ -98,6 +101,13 @@ def heuristics_for(
         else:
             profiled.left_out[HEURISTICS] += len(set(leaves))
     return tuple(found)
+
+
+def _identified(rule: DecisionRule, name: str, signature: GemmSignature) -> Identified | None:
+    if rule.module != DEEPGEMM:
+        return identify(rule.module, rule.library, name)
+    config = config_of(name, signature.a)
+    return Identified(config, Backend.CK_TILE) if config is not None else None
 
 
 @dataclass(slots=True)

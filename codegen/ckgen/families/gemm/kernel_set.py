@@ -18,6 +18,8 @@ from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.grammar import describe_grammar, grammars, identify
 from ckgen.families.gemm.located_yaml import Located, read_documents
 from ckgen.families.gemm.signature import GemmSignature, module_of, parse_signature
+from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
+from ckgen.families.grouped_gemm.deepgemm import config_of, is_deepgemm, names
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
@@ -203,6 +205,8 @@ class _Reader:
 
     def _named(self, backend: Backend, signature: GemmSignature, item: Located) -> GemmConfig | None:
         module, name = module_of(signature), str(item.value)
+        if is_deepgemm(signature):
+            return self._deepgemm(backend, signature, item)
         if module is None:
             self._say("K007", item, f"{signature} has no kernel tables: give 'configs'")
             return None
@@ -212,6 +216,14 @@ class _Reader:
                 return identified.config
         message = f"not a kernel name of {module} for backend {backend}: '{name}'"
         self._say("K007", item, message, f"expected {describe_grammar(module)}")
+        return None
+
+    def _deepgemm(self, backend: Backend, signature: GemmSignature, item: Located) -> GemmConfig | None:
+        name = str(item.value)
+        if backend is Backend.CK_TILE and name in names():
+            return config_of(name, signature.a)
+        message = f"not a kernel name of {DEEPGEMM} for backend {backend}: '{name}'"
+        self._say("K007", item, message, f"expected one of {', '.join(names())}, of backend {Backend.CK_TILE}")
         return None
 
     def _say(self, code: str, node: Located, message: str, hint: str | None = None) -> None:
