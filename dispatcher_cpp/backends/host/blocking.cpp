@@ -58,6 +58,7 @@ Blocking host_blocking(const GemmTraits& t, const HostConfig& c, std::int64_t k)
   b.kc = c.kc;
   b.split = std::max<std::int64_t>(1, k);
   b.split_mode = 0;
+  b.dots = true;
   b.threads = c.threads == 0 ? thread_count() : std::min(c.threads, thread_count());
   return b;
 }

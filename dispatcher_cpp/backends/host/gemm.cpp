@@ -3,6 +3,7 @@
 
 #include "backends/host/blocking.hpp"
 #include "backends/host/check_gemm.hpp"
+#include "backends/host/small_m.hpp"
 #include "backends/host/stream_k.hpp"
 
 #include <algorithm>
@@ -48,6 +49,18 @@ Status run_cut(const GemmTraits& traits, const Blocking& blocking, const StreamK
   return s;
 }
 
+// ---- whole products -------------------------------------------------------------------------------------------------
+
+// Few rows have kernels of their own, but not for every stride: memory for either.
+std::size_t whole_workspace(const GemmTraits& traits, const Blocking& blocking, const Sizes& size) noexcept {
+  return std::max(make_geometry(traits, blocking, size).bytes, small_m_workspace(traits, blocking, size));
+}
+
+void run_whole(const GemmTraits& traits, const Blocking& blocking, const GemmArgs& args, void* workspace) noexcept {
+  if (execute_small_m(traits, blocking, args, workspace)) return;
+  execute(make_geometry(traits, blocking, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
+}
+
 }  // namespace
 
 Status gemm_twin_supports(const GemmTraits& traits, const TwinConfig& config) noexcept {
@@ -83,13 +96,13 @@ int host_register_tiles(const GemmTraits& traits, Isa isa, RegisterTile* out, in
 std::size_t gemm_twin_workspace(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch,
                                 std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) noexcept {
   if (!check_twin(traits, config, k_batch).ok() || !check_sizes(m, n, k, batch).ok() || empty(m, n, batch)) return 0;
-  return make_geometry(traits, twin_blocking(traits, config, k_batch, k), {m, n, k, batch}).bytes;
+  return whole_workspace(traits, twin_blocking(traits, config, k_batch, k), {m, n, k, batch});
 }
 
 std::size_t gemm_host_workspace(const GemmTraits& traits, const HostConfig& config, std::int64_t m, std::int64_t n,
                                 std::int64_t k, std::int64_t batch) noexcept {
   if (!gemm_host_supports(traits, config).ok() || !check_sizes(m, n, k, batch).ok() || empty(m, n, batch)) return 0;
-  return make_geometry(traits, host_blocking(traits, config, k), {m, n, k, batch}).bytes;
+  return whole_workspace(traits, host_blocking(traits, config, k), {m, n, k, batch});
 }
 
 Status run_gemm_twin(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch, const GemmArgs& args,
@@ -101,8 +114,7 @@ Status run_gemm_twin(const GemmTraits& traits, const TwinConfig& config, std::in
   if (s.ok()) s = check_workspace(workspace);
   if (s.ok()) s = check_padding(traits, config, k_batch, args);
   if (!s.ok()) return s;
-  execute(make_geometry(traits, twin_blocking(traits, config, k_batch, args.k), {args.m, args.n, args.k, args.batch}),
-          traits, args, workspace);
+  run_whole(traits, twin_blocking(traits, config, k_batch, args.k), args, workspace);
   return s;
 }
 
@@ -114,8 +126,7 @@ Status run_gemm_host(const GemmTraits& traits, const HostConfig& config, const G
   s = check_args(traits, args);
   if (s.ok()) s = check_workspace(workspace);
   if (!s.ok()) return s;
-  execute(make_geometry(traits, host_blocking(traits, config, args.k), {args.m, args.n, args.k, args.batch}), traits,
-          args, workspace);
+  run_whole(traits, host_blocking(traits, config, args.k), args, workspace);
   return s;
 }
 

@@ -81,6 +81,44 @@ using FuseFn = void (*)(const FuseArgs& args, float* values);
 using EncodeFn = void (*)(DType c, const float* in, void* out, std::int64_t n);
 using RoundFn = void (*)(DType c, float* values, std::int64_t n);  // to fp32, fp16 or bf16 and back
 
+// Rows of B against few rows of A (small_m.hpp): out[j][r * ld] = sum over K groups of (partial * a_scale[r *
+// scale_stride + g]) * b_scale[j][g], for rows j of B and r of A. int8 has no scales.
+struct SmallCall {
+  const unsigned char* b[2];  // rows of B; the last of an odd number comes twice
+  const float* b_scale[2];    // per group, and one more that is finite
+  const void* a;              // prepared, aligned to 64 bytes; rows a_stride elements apart
+  std::int64_t a_stride;
+  const float* a_scale;
+  std::int64_t scale_stride;
+  std::int64_t k, group;
+  const float* table;  // as in PackSource
+  const std::uint16_t* table16;
+  void* out[2];
+  std::int64_t ld;
+};
+using SmallFn = void (*)(const SmallCall& call);
+
+// The magnitudes that a row's values have after scaling, but for zeros.
+struct SmallExtremes {
+  float least, most;
+};
+// Row `row` of A in the order of a kernel, whole chunks of 64, zeros beyond k. With `scale`, each 32 values times
+// theirs.
+using SmallPrepareFn = void (*)(const PackSource& a, std::int64_t row, std::int64_t k, const float* scale,
+                                SmallExtremes* seen, void* out);
+
+struct SmallKernels {
+  SmallFn scaled[4];  // by rows of A less one; groups of 64 or more elements, for fp32 FMA also of 32
+  SmallFn mx[4];      // groups of 32; the scales of A are in its values
+  SmallFn exact;      // one row of each, any of these groups; null: there are no scales
+  SmallPrepareFn prepare;
+  int columns;        // rows of B that a call takes
+  int element_bytes;  // of prepared A
+  int b_bits;
+};
+// Null: none for these types. dots: bf16 dot products may stand in for fp32 FMA.
+using SmallKernelsFn = const SmallKernels* (*)(DType a, DType b, bool dots);
+
 struct IsaTable {
   struct Menu {
     const MicroKernel* kernels;
@@ -92,6 +130,7 @@ struct IsaTable {
   FuseFn fuse;
   EncodeFn encode;
   RoundFn round;
+  SmallKernelsFn small;
 };
 
 extern const IsaTable kIsaV3;

@@ -1,13 +1,14 @@
 #define CKGEN_HOST_LEVEL 3
 #include "backends/host/isa_epilogue.hpp"
 #include "backends/host/isa_micro.hpp"
+#include "backends/host/isa_small.hpp"
 
 namespace ckgen {
 inline namespace v1 {
 namespace host {
 
 constinit const IsaTable kIsaV3 = {
-    {menu_of(kF32), menu_of(kI16), {nullptr, 0}}, &pack, &finish, &fuse, &encode, &round_to};
+    {menu_of(kF32), menu_of(kI16), {nullptr, 0}}, &pack, &finish, &fuse, &encode, &round_to, &small_kernels};
 
 }  // namespace host
 }  // namespace v1

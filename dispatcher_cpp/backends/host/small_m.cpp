@@ -1,0 +1,348 @@
+#include "backends/host/small_m.hpp"
+
+#include "backends/host/fused.hpp"
+#include "backends/host/pack_source.hpp"
+#include "backends/host/threads.hpp"
+#include "ckgen/codecs.hpp"
+#include "ckgen/preshuffle.hpp"
+#include "ckgen/scales.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+namespace {
+
+constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
+constexpr std::int64_t kChunk = 64;
+constexpr std::int64_t kMaxColumns = 2;
+
+constexpr std::size_t aligned(std::size_t bytes) noexcept {
+  return (bytes + 63) / 64 * 64;
+}
+
+// Scales are trusted within these bounds. A group of 32 products with operands of at most eight bits, the other one
+// scaled, lies between 2^-17 and 2^21 times a scaled value: bf16 products do not underflow, no sum overflows. What is
+// beyond is computed group by group.
+constexpr float kLeastTrusted = 0x1p-100F;
+constexpr float kMostTrusted = 0x1p90F;
+constexpr float kUntrusted = std::numeric_limits<float>::infinity();
+
+// A panel: of each row the largest magnitude of its scales (mx: of its scaled values), or kUntrusted; then the scales
+// of all rows; then their values.
+constexpr std::size_t kSizesBytes = aligned(kSmallRows * sizeof(float));
+
+std::size_t scales_bytes(const SmallPlan& plan) noexcept {
+  return static_cast<std::size_t>(plan.scale_stride) * sizeof(float);
+}
+std::size_t scales_at(const SmallPlan& plan, std::int64_t row) noexcept {
+  return kSizesBytes + static_cast<std::size_t>(row) * scales_bytes(plan);
+}
+std::size_t values_at(const SmallPlan& plan, std::int64_t row) noexcept {
+  return scales_at(plan, kSmallRows) + static_cast<std::size_t>(row) * static_cast<std::size_t>(plan.row_bytes);
+}
+
+bool by_group(const SmallPlan& plan) noexcept {
+  return plan.quant == Quant::mx || plan.quant == Quant::blockscale;
+}
+
+// The scales of one row, group by group, as fp32; 1 where this side has none and in the places beyond.
+void gather_scales(const SmallPlan& plan, const GroupScales& s, std::int64_t row, float* out) noexcept {
+  const std::int64_t groups = plan.groups;
+  for (std::int64_t g = groups; g < plan.scale_stride; ++g) out[g] = 1.0F;
+  if (s.base == nullptr) {
+    for (std::int64_t g = 0; g < groups; ++g) out[g] = 1.0F;
+  } else if (plan.quant == Quant::mx) {
+    const auto* codes = static_cast<const unsigned char*>(s.base);
+    if (s.shuffled) {
+      for (std::int64_t g = 0; g < groups; ++g) out[g] = kE8m0.value[codes[shuffled_mx_scale(row, g, groups)]];
+    } else {
+      for (std::int64_t g = 0; g < groups; ++g) out[g] = kE8m0.value[codes[row * groups + g]];
+    }
+  } else {
+    const auto* values = static_cast<const float*>(s.base);
+    const std::int64_t at = row / s.block;
+    const std::int64_t rows = ceil_div(s.rows, s.block);
+    for (std::int64_t g = 0; g < groups; ++g) out[g] = values[s.group_major ? g * rows + at : at * groups + g];
+  }
+}
+
+// The largest magnitude; kUntrusted where one is NaN, or neither 0 nor at least `least`.
+float most_of(const float* scales, std::int64_t n, float least) noexcept {
+  float most = 0.0F;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float size = std::fabs(scales[i]);
+    if (!(size >= least) && size != 0.0F) return kUntrusted;
+    most = std::max(most, size);
+  }
+  return most;
+}
+
+bool trusted(float a, float b) noexcept {
+  return a <= kMostTrusted && b <= kMostTrusted && a * b <= kMostTrusted;
+}
+
+}  // namespace
+
+SmallPlan small_plan(const GemmTraits& t, const Blocking& blocking, std::int64_t k) noexcept {
+  SmallPlan p{};
+  p.isa = blocking.isa;
+  p.a = t.a;
+  p.b = t.b;
+  p.quant = t.quant;
+  p.scale_block = t.scale_block;
+  p.k = k;
+  if (k < 1 || blocking.split < k || b_is_row_major(t.layout) || t.preshuffle_b || t.a_op != OperandOp::none ||
+      t.b_op != OperandOp::none)
+    return p;
+  p.group = t.quant == Quant::mx ? 32 : t.quant == Quant::blockscale ? t.scale_block.k : k;
+  const bool narrow_groups = by_group(p) && p.group == 32;
+  if (by_group(p) && !narrow_groups && p.group % kChunk != 0) return p;
+  p.groups = ceil_div(k, p.group);
+  // Only scales that are powers of two can be moved into bf16 values.
+  p.kernels = blocking.isa->small(t.a, t.b, blocking.dots && (!narrow_groups || t.quant == Quant::mx));
+  if (p.kernels == nullptr) return p;
+  const std::int64_t padded = ceil_div(k, kChunk) * kChunk;
+  // Not a multiple of 4096, or the rows would fight for one cache set.
+  p.row_bytes = padded * p.kernels->element_bytes;
+  if (p.row_bytes % 4096 == 0) p.row_bytes += 64;
+  p.scale_stride = ceil_div(p.groups + 1, 16) * 16;
+  return p;
+}
+
+std::size_t small_panel_bytes(const SmallPlan& plan, std::int64_t m) noexcept {
+  return values_at(plan, m);
+}
+
+std::size_t small_scratch_bytes(const SmallPlan& plan) noexcept {
+  return kMaxColumns * scales_bytes(plan);
+}
+
+void small_prepare(const SmallPlan& plan, const PackSource& a, const GroupScales& scales, std::int64_t row,
+                   std::int64_t at, void* panel) noexcept {
+  auto* base = static_cast<unsigned char*>(panel);
+  auto* most = reinterpret_cast<float*>(base) + at;
+  auto* own = reinterpret_cast<float*>(base + scales_at(plan, at));
+  void* values = base + values_at(plan, at);
+  SmallExtremes seen{kMostTrusted, 0.0F};
+  gather_scales(plan, scales, a.rows == nullptr ? row : std::int64_t{a.rows[row]}, own);
+  if (plan.quant == Quant::mx) {
+    plan.kernels->prepare(a, row, plan.k, own, &seen, values);
+    *most = seen.least >= kLeastTrusted && seen.most <= kMostTrusted ? seen.most : kUntrusted;
+    if (*most != kUntrusted) {
+      std::fill(own, own + plan.groups, 1.0F);
+      return;
+    }
+  } else {
+    *most = most_of(own, plan.groups, kLeastTrusted);
+  }
+  plan.kernels->prepare(a, row, plan.k, nullptr, &seen, values);
+}
+
+void small_rows(const SmallPlan& plan, const SmallOperands& o, std::int64_t n0, std::int64_t count, void* acc,
+                std::int64_t ld, void* scratch) noexcept {
+  const SmallKernels& kernels = *plan.kernels;
+  const auto* panel = static_cast<const unsigned char*>(o.panel);
+  const auto* a_most = reinterpret_cast<const float*>(panel);
+  const PackSource tables = make_pack_source(PackKind::f32, plan.b, nullptr, 0, true, false);
+  SmallCall call{};
+  call.a_stride = plan.row_bytes / kernels.element_bytes;
+  call.scale_stride = plan.scale_stride;
+  call.k = plan.k;
+  call.group = plan.group;
+  call.table = tables.table;
+  call.table16 = tables.table16;
+  call.ld = ld;
+  const bool grouped = by_group(plan);
+  const SmallFn* of_rows = plan.quant == Quant::mx && kernels.mx[0] != nullptr ? kernels.mx : kernels.scaled;
+  const auto at_row = [&](std::int64_t r) {
+    call.a = panel + values_at(plan, r);
+    call.a_scale = reinterpret_cast<const float*>(panel + scales_at(plan, r));
+  };
+  for (std::int64_t j0 = 0; j0 < count; j0 += kernels.columns) {
+    const std::int64_t columns = std::min<std::int64_t>(kernels.columns, count - j0);
+    float b_most[kMaxColumns] = {};
+    unsigned char* out[kMaxColumns] = {};
+    for (std::int64_t j = 0; j < kMaxColumns; ++j) {
+      const std::int64_t column = j0 + std::min(j, columns - 1);  // what is missing is the last one once more
+      auto* scales =
+          reinterpret_cast<float*>(static_cast<unsigned char*>(scratch) +
+                                   static_cast<std::size_t>(j < columns ? j : columns - 1) * scales_bytes(plan));
+      if (j < columns && (grouped || j0 == 0)) gather_scales(plan, o.b_scales, n0 + column, scales);
+      b_most[j] = grouped ? most_of(scales, plan.groups, 0.0F) : 1.0F;
+      call.b[j] = static_cast<const unsigned char*>(o.b) + (n0 + column) * o.ldb_bytes;
+      call.b_scale[j] = scales;
+      out[j] = static_cast<unsigned char*>(acc) + column * 4;
+    }
+    for (std::int64_t r = 0; r < o.m; r += 4) {
+      at_row(r);
+      for (std::int64_t j = 0; j < kMaxColumns; ++j) call.out[j] = out[j] + r * ld * 4;
+      of_rows[std::min<std::int64_t>(4, o.m - r) - 1](call);
+    }
+    if (!grouped) continue;
+    for (std::int64_t j = 0; j < columns; ++j) {
+      SmallCall one = call;
+      one.b[0] = call.b[j];
+      one.b_scale[0] = call.b_scale[j];
+      for (std::int64_t r = 0; r < o.m; ++r) {
+        if (trusted(a_most[r], b_most[j])) continue;
+        at_row(r);
+        one.a = call.a;
+        one.a_scale = call.a_scale;
+        one.out[0] = out[j] + r * ld * 4;
+        kernels.exact(one);
+      }
+    }
+  }
+}
+
+// ---- a whole GEMM ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr double kSmallProblemFlops = 5e7;
+constexpr std::int64_t kPrepareSerially = 1 << 14;  // elements of A
+constexpr std::int64_t kSliceBytes = 128 << 10;     // of B, about what a thread takes at a time
+
+struct SmallGeometry {
+  SmallPlan plan;
+  Sizes size;
+  std::int64_t slice;  // rows of B of an item
+  int threads, instances;
+  std::size_t slot_row, slot_scratch, slot_bytes, slots, problem_bytes, bytes;
+};
+
+// bytes is 0 where these kernels do not apply.
+SmallGeometry small_geometry(const GemmTraits& traits, const Blocking& blocking, const Sizes& size) noexcept {
+  SmallGeometry g{};
+  if (size.m > kSmallRows) return g;
+  g.plan = small_plan(traits, blocking, size.k);
+  if (g.plan.kernels == nullptr) return g;
+  g.size = size;
+  const double flops = 2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
+  const int threads = flops * static_cast<double>(size.batch) < kSerialFlops ? 1 : std::max(1, blocking.threads);
+  const bool batch_parallel = threads > 1 && size.batch > 1 && flops < kSmallProblemFlops;
+  g.threads = batch_parallel ? 1 : threads;
+  g.instances = batch_parallel ? static_cast<int>(std::min<std::int64_t>(threads, size.batch)) : 1;
+  const std::int64_t row = std::max<std::int64_t>(1, size.k * g.plan.kernels->b_bits / 8);
+  g.slice = std::clamp<std::int64_t>(std::min(kSliceBytes / row, size.n / (4 * g.threads)), 4, 256) / 2 * 2;
+  g.slot_row = aligned(static_cast<std::size_t>(size.m * g.slice) * 4);
+  g.slot_scratch = g.slot_row + aligned(static_cast<std::size_t>(g.slice) * 4);
+  g.slot_bytes = g.slot_scratch + small_scratch_bytes(g.plan);
+  g.slots = small_panel_bytes(g.plan, size.m);
+  g.problem_bytes = g.slots + g.slot_bytes * static_cast<std::size_t>(g.threads);
+  g.bytes = g.problem_bytes * static_cast<std::size_t>(g.instances);
+  return g;
+}
+
+class SmallProblem {
+ public:
+  SmallProblem(const SmallGeometry& g, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch,
+               unsigned char* workspace) noexcept
+      : g_(g), traits_(traits), args_(args), batch_(batch), workspace_(workspace) {
+    const auto* b = static_cast<const unsigned char*>(args.b) + bytes_of(traits.b, batch * args.batch_stride_b);
+    operands_ = {workspace, g.size.m, b, bytes_of(traits.b, args.ldb), {}};
+    if (by_group(g.plan)) operands_.b_scales = group_scales(args.b_scale, g.size.n, traits.scale_block.n, false);
+  }
+
+  void run() noexcept {
+    prepare();
+    parallel_for(ceil_div(g_.size.n, g_.slice), g_.threads, [this](std::int64_t i, int index) {
+      slice(i * g_.slice, workspace_ + g_.slots + g_.slot_bytes * static_cast<std::size_t>(index));
+    });
+  }
+
+ private:
+  // The scales of this problem of the batch; those of a broadcast operand are there once.
+  GroupScales group_scales(const void* base, std::int64_t rows, std::int64_t block, bool of_a) const noexcept {
+    GroupScales s{nullptr, rows, 1, false, args_.mx_scale_shuffled};
+    const bool has = of_a ? scales_a(traits_.quant, traits_.scale_block) : scales_b(traits_.quant, traits_.scale_block);
+    if (!has) return s;
+    const std::int64_t batch = (of_a ? args_.batch_stride_a : args_.batch_stride_b) == 0 ? 0 : batch_;
+    const std::int64_t groups = g_.plan.groups;
+    if (traits_.quant == Quant::mx) {
+      const std::int64_t bytes = s.shuffled ? shuffled_mx_scale_bytes(rows, groups) : rows * groups;
+      s.base = static_cast<const unsigned char*>(base) + batch * bytes;
+    } else {
+      s.block = block;
+      s.group_major = of_a && !args_.a_scale_row_major;
+      s.base = static_cast<const float*>(base) + batch * ceil_div(rows, block) * groups;
+    }
+    return s;
+  }
+
+  void prepare() const noexcept {
+    const auto* base = static_cast<const unsigned char*>(args_.a) + bytes_of(traits_.a, batch_ * args_.batch_stride_a);
+    const PackSource a = make_pack_source(traits_.a == DType::int8 ? PackKind::i16 : PackKind::f32, traits_.a, base,
+                                          args_.lda, a_is_row_major(traits_.layout), false);
+    GroupScales scales{};
+    if (by_group(g_.plan)) scales = group_scales(args_.a_scale, g_.size.m, 1, true);
+    const int threads = g_.size.m * g_.size.k < kPrepareSerially ? 1 : g_.threads;
+    parallel_for(g_.size.m, threads, [&](std::int64_t r, int) { small_prepare(g_.plan, a, scales, r, r, workspace_); });
+  }
+
+  void slice(std::int64_t n0, unsigned char* slot) const noexcept {
+    const std::int64_t count = std::min(g_.slice, g_.size.n - n0);
+    small_rows(g_.plan, operands_, n0, count, slot, g_.slice, slot + g_.slot_scratch);
+    for (std::int64_t r = 0; r < g_.size.m; ++r) {
+      const unsigned char* acc = slot + r * g_.slice * 4;
+      unsigned char* out = static_cast<unsigned char*>(args_.c) +
+                           bytes_of(traits_.c, batch_ * args_.batch_stride_c + r * args_.ldc + n0);
+      if (traits_.c == DType::int32) {
+        std::memcpy(out, acc, static_cast<std::size_t>(count) * 4);
+        continue;
+      }
+      auto* row = reinterpret_cast<float*>(slot + g_.slot_row);
+      finish_row(r, n0, count, acc, row);
+      g_.plan.isa->encode(traits_.c, row, out, count);
+    }
+  }
+
+  void finish_row(std::int64_t r, std::int64_t n0, std::int64_t count, const void* acc, float* out) const noexcept {
+    FinishArgs f{acc, traits_.a == DType::int8, count, 1.0F, 1.0F, nullptr, nullptr};
+    const auto* a_scale = static_cast<const float*>(args_.a_scale);
+    const auto* b_scale = static_cast<const float*>(args_.b_scale);
+    if (traits_.quant == Quant::per_tensor) {
+      f.a_scale = a_scale[0];
+      f.b_scalar = b_scale[0];
+    } else if (traits_.quant == Quant::rowwise) {
+      f.a_scale = a_scale[(args_.batch_stride_a == 0 ? 0 : batch_ * g_.size.m) + r];
+      f.b_scale = b_scale + (args_.batch_stride_b == 0 ? 0 : batch_ * g_.size.n) + n0;
+    }
+    if (traits_.bias) f.bias = static_cast<const float*>(args_.bias) + n0;
+    g_.plan.isa->finish(f, out);
+    apply_epilogue(*g_.plan.isa, traits_, args_, batch_, r, n0, count, out);
+  }
+
+  const SmallGeometry& g_;
+  const GemmTraits& traits_;
+  const GemmArgs& args_;
+  const std::int64_t batch_;
+  unsigned char* const workspace_;
+  SmallOperands operands_{};
+};
+
+}  // namespace
+
+std::size_t small_m_workspace(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes) noexcept {
+  return small_geometry(traits, blocking, sizes).bytes;
+}
+
+bool execute_small_m(const GemmTraits& traits, const Blocking& blocking, const GemmArgs& args,
+                     void* workspace) noexcept {
+  const SmallGeometry g = small_geometry(traits, blocking, {args.m, args.n, args.k, args.batch});
+  if (g.bytes == 0 || args.ldb * bits(traits.b) % 8 != 0) return false;
+  auto* base = static_cast<unsigned char*>(workspace);
+  parallel_for(args.batch, g.instances, [&](std::int64_t i, int index) {
+    SmallProblem(g, traits, args, i, base + g.problem_bytes * static_cast<std::size_t>(index)).run();
+  });
+  return true;
+}
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen
