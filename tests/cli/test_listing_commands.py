@@ -46,13 +46,16 @@ def test_instances_are_those_of_search_spaces_and_tables() -> None:
     instances, counts = document["instances"], document["counts"]
     assert len({one["name"] for one in instances}) == len(instances) == counts["instances"] > 1500
     assert {tuple(one) for one in instances} == {("name", "id", "op", "signature", "module", "backend", "targets")}
-    assert {one["backend"] for one in instances} == {"asm", "ck", "ck_tile", "host"} == set(counts["backends"])
+    assert {one["backend"] for one in instances} == {"asm", "ck", "ck_tile", "hip", "host"} == set(counts["backends"])
     assert all(one["targets"] and one["name"].startswith(f"{one['signature']}_{one['backend']}_") for one in instances)
     for arch, count in counts["archs"].items():
         assert count == sum(arch in one["targets"] for one in instances)
         assert count == sum(one["instances"] for one in counts["per"] if one["arch"] == arch)
     assert sum(counts["ops"].values()) == sum(counts["dtypes"].values()) == len(instances)
-    assert counts["dtypes"]["fp4"] == sum(one["signature"].startswith("gemm_fp4_") for one in instances)
+    ops = ("gemm", "grouped_gemm", "moe")
+    assert set(counts["ops"]) == {*ops, "stream_k"}
+    fp4 = tuple(f"{op}_fp4_" for op in ops)
+    assert counts["dtypes"]["fp4"] == sum(one["signature"].startswith(fp4) for one in instances)
 
 
 def test_instances_of_tables_and_sets_that_are_named(tiny: Path) -> None:

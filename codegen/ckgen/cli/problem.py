@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -20,13 +19,13 @@ from ckgen.cli.options import (
     tuning_or_shipped,
 )
 from ckgen.cli.output import progress, say_diagnostics
-from ckgen.families.gemm.kernel_set import OPS
+from ckgen.cli.problem_sizes import AskedSizes, asked_sizes, sizes_document
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.selection import Wishes
 from ckgen.model.strategy import Strategy
-from ckgen.model.tuned_row import Shape, TunedRow
+from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.policy import MPolicy
@@ -36,7 +35,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 NOT_ANSWERED = 1
 _STRATEGY = "How a tile's K is given to workgroups; any leaves it to the dispatcher."
-_SIZE = re.compile(r"[+-]?[0-9]{1,30}")
+_GROUPS = "Sizes of the groups of a grouped GEMM, as in 128x256x512,3*64x256x512."
+_ON_DEVICE = "Groups whose rows only the device knows, at most M each, as in 16:256x4096x7168."
+_SHAPE = "The sizes; of a batched signature also B,M,N,K; of an MoE signature tokens, and N and K of its first product."
+_BLOCK_M = "The rows that sorted tokens are padded to; any where left out."
+_GEMM_OPS = frozenset({"gemm", "stream_k"})
+"""Their kernels answer the same problems."""
+_MOST = 2**16 - 1
 
 
 def problem_options(function: F) -> F:
@@ -51,7 +56,12 @@ def problem_options(function: F) -> F:
         tuning_option,
         click.option("--targets", multiple=True, metavar="LIST", help="What the library is built for beside it."),
         click.option("--batch", metavar="B", help="The batch of a batched signature."),
-        click.option("--shape", required=True, metavar="M,N,K", help="The sizes; of a batched signature also B,M,N,K."),
+        click.option("--block-m", type=click.IntRange(1), metavar="M", help=_BLOCK_M),
+        click.option("--top-k", type=click.IntRange(0, _MOST), metavar="N", help="Experts that each token goes to."),
+        click.option("--experts", type=click.IntRange(0, _MOST), metavar="N", help="Experts of an MoE problem."),
+        click.option("--groups-on-device", metavar="COUNT:MxNxK", help=_ON_DEVICE),
+        click.option("--groups", metavar="MxNxK,…", help=_GROUPS),
+        click.option("--shape", metavar="M,N,K", help=_SHAPE),
         click.option("--signature", required=True, metavar="S", help="Such as a8w8_blockscale or gemm_bf16_rcr."),
         click.option("--target", required=True, metavar="T", help="The device, such as gfx942 or gfx942:80."),
         click.argument("op"),
@@ -73,11 +83,11 @@ def asked_query(params: Mapping[str, Any]) -> Query:
     if others:
         raise UsageError(f"--target takes one device, got '{params['target']}'")
     signature = _signature(params["signature"], archs[target.gfx].fp8_flavour, next(iter(ops)))
-    shape = _shape(params["shape"], params["batch"], signature)
+    sizes = asked_sizes(signature, params)
     built = targets_of(params["targets"], archs, {}) if params["targets"] else ()
     options = PlanOptions(
         targets=tuple(sorted({target, *built})),
-        ops=frozenset(OPS) if "gemm" in ops else ops,
+        ops=_GEMM_OPS if "gemm" in ops else ops,
         tuning=tuning_or_shipped(params["tuning"]),
         module=params["module"],
         m_policy=MPolicy(params["m_policy"]),
@@ -90,13 +100,14 @@ def asked_query(params: Mapping[str, Any]) -> Query:
         raise InputError(d for d in plan.diagnostics if d.severity is not Severity.NOTE)
     say_diagnostics(d for d in plan.diagnostics if d.severity is Severity.WARNING)
     wishes = Wishes(params["deterministic"], Strategy(params["strategy"]))
-    return Query(plan, archs, target, signature, shape, wishes)
+    asked = (sizes.groups, sizes.routing, sizes.block_m)
+    return Query(plan, archs, target, signature, sizes.shape, wishes, *asked)
 
 
 def lookup_document(query: Query, selection: Selection) -> dict[str, Any]:
     """A selection as JSON; null for what there is none of."""
-    row, instance, shape = selection.row, selection.instance, query.shape
-    sizes = {"M": shape.m, "N": shape.n, "K": shape.k}
+    row, instance = selection.row, selection.instance
+    asked = AskedSizes(query.shape, query.groups, query.routing, query.block_m)
     external = None
     if selection.external is not None and selection.winner is not None:
         source = place_of(query.plan, selection.winner)
@@ -105,7 +116,7 @@ def lookup_document(query: Query, selection: Selection) -> dict[str, Any]:
     return {
         "target": str(query.target),
         "signature": query.signature.canonical(),
-        "shape": {"B": shape.batch, **sizes} if query.signature.batched else sizes,
+        "shape": sizes_document(query.signature, asked),
         "tier": selection.tier.value,
         "instance": instance.name if instance is not None else None,
         "table_kernel": kernel or None,
@@ -128,18 +139,3 @@ def _signature(text: str, flavour: Any, op: str) -> GemmSignature:
     signature = FAMILIES[op].parse_signature(text.strip(), flavour)
     assert isinstance(signature, GemmSignature)
     return signature
-
-
-def _shape(text: str, batch: str | None, signature: GemmSignature) -> Shape:
-    parts = [part.strip() for part in text.split(",")]
-    if batch is not None and len(parts) == 3:
-        parts = [batch.strip(), *parts]
-    elif batch is not None or len(parts) not in (3, 4) or (signature.batched and len(parts) == 3):
-        expected = "B,M,N,K, or M,N,K with --batch," if signature.batched else "M,N,K"
-        raise UsageError(f"--shape takes {expected} for {signature}; got '{text}'")
-    for part in parts:
-        if not _SIZE.fullmatch(part):
-            raise UsageError(f"--shape '{text}': '{part}' is not an integer")
-    m, n, k = (int(part) for part in parts[-3:])
-    given = int(parts[0]) if len(parts) == 4 else 0
-    return Shape(given if signature.batched or given != 1 else 0, m, n, k)

@@ -10,7 +10,6 @@ from ckgen.emit import cpp
 from ckgen.emit.environment import environment
 from ckgen.emit.lookup_view import policy_view, table_view
 from ckgen.families.gemm.config import HostConfig
-from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.arch import CPU_LEVELS
 from ckgen.plan.model import GenerationPlan, HeuristicPlan, UnitPlan
@@ -20,8 +19,6 @@ from ckgen.version import __version__
 RUNTIME_ABI = 4
 """CKGEN_RUNTIME_ABI of ckgen/library.hpp that the templates are written for."""
 
-_ON_HOST = frozenset({Op.GEMM, Op.GROUPED_GEMM})
-"""The ops that host kernels run."""
 _COMPARISONS = {"<=": "le", "<": "lt", "==": "eq"}
 
 
@@ -85,7 +82,6 @@ def _unit(plan: GenerationPlan, unit: UnitPlan, library: str) -> dict[str, str]:
 def _instance_view(instance: Instance) -> dict[str, Any]:
     host = isinstance(instance.config, HostConfig)
     kernel = f"{instance.signature.op}_{'host' if host else 'twin'}"
-    runs = instance.signature.op in _ON_HOST
     isa = min(instance.archs, key=CPU_LEVELS.index) if host else None
     return {
         "name": cpp.identifier(instance.name),
@@ -97,8 +93,8 @@ def _instance_view(instance: Instance) -> dict[str, Any]:
         "constraints": cpp.constraints(instance.constraints),
         "twin": cpp.twin_config(instance.config, instance.constraints),
         "host": cpp.host_config(instance.config, isa),
-        "workspace": f"ckgen::{kernel}_workspace_of" if runs else "nullptr",
-        "launch": f"ckgen::launch_{kernel}" if runs else "nullptr",
+        "workspace": f"ckgen::{kernel}_workspace_of",
+        "launch": f"ckgen::launch_{kernel}",
         "more": cpp.descriptor_tail(instance),
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 from ckgen import paths
 from ckgen.emit.manifest import SCHEMA
 from ckgen.families.gemm.kernel_set import OPS
+from ckgen.model.backend import Backend
 from ckgen.plan.policy import MPolicy
 from ckgen.plan.profile_file import profile_schema
 from ckgen.plan.registry_document import registry_schema
@@ -51,7 +52,7 @@ def _kernel_set() -> Schema:
         "op": {"enum": list(OPS)},
         "name": text,
         "signatures": texts,
-        "backend": {"enum": ["asm", "ck", "ck_tile", "host"]},
+        "backend": {"enum": sorted(str(backend) for backend in Backend)},
         "targets": {"description": 'Arch names, or "*" for all', **texts},
         "kernels": {"description": "Kernel names of the module's tables", **texts},
         "configs": {
