@@ -162,21 +162,39 @@ def expect(operands: Operands, k_batch: int = 1) -> Expected:
 
 def scaled_operands(operands: Operands) -> tuple[Values, Values]:
     """A and B with every element times its own scale: what the plain product then sums."""
-    quant = operands.signature.quant
-    a = _combined(operands.a, operands.a1, operands.signature.a_op, operands.signature.a)
-    b = _combined(operands.b, operands.b1, operands.signature.b_op, operands.signature.b)
-    if quant is Quant.NONE:
-        return a, b
-    if quant in (Quant.BLOCKSCALE, Quant.MX):
-        block = operands.signature.scale_block
-        n, k = (block.n, block.k) if quant is Quant.BLOCKSCALE else (1, MX_K)
-        rows_of_b = _in_blocks(np.swapaxes(b, -1, -2), operands.b_scale, n, k)
-        return _in_blocks(a, operands.a_scale, 1, k), np.swapaxes(rows_of_b, -1, -2)
-    assert operands.a_scale is not None
-    assert operands.b_scale is not None
-    if quant is Quant.PER_TENSOR:
-        return a * operands.a_scale[..., None], b * operands.b_scale[..., None]
-    return a * operands.a_scale[..., :, None], b * operands.b_scale[..., None, :]
+    return scaled_a(operands), scaled_b(operands)
+
+
+def scaled_a(operands: Operands) -> Values:
+    """A with every element times its own scale."""
+    signature = operands.signature
+    a, scales = _combined(operands.a, operands.a1, signature.a_op, signature.a), operands.a_scale
+    match signature.quant:
+        case Quant.NONE:
+            return a
+        case Quant.BLOCKSCALE | Quant.MX:
+            return _in_blocks(a, scales, 1, _scale_block(signature)[1])
+    assert scales is not None
+    return a * (scales[..., None] if signature.quant is Quant.PER_TENSOR else scales[..., :, None])
+
+
+def scaled_b(operands: Operands) -> Values:
+    """B with every element times its own scale."""
+    signature = operands.signature
+    b, scales = _combined(operands.b, operands.b1, signature.b_op, signature.b), operands.b_scale
+    match signature.quant:
+        case Quant.NONE:
+            return b
+        case Quant.BLOCKSCALE | Quant.MX:
+            return np.swapaxes(_in_blocks(np.swapaxes(b, -1, -2), scales, *_scale_block(signature)), -1, -2)
+    assert scales is not None
+    return b * (scales[..., None] if signature.quant is Quant.PER_TENSOR else scales[..., None, :])
+
+
+def _scale_block(signature: GemmSignature) -> tuple[int, int]:
+    """Elements along N and K that share a scale of B."""
+    block = signature.scale_block
+    return (block.n, block.k) if signature.quant is Quant.BLOCKSCALE else (1, MX_K)
 
 
 def _in_blocks(rows: Values, scales: Values | None, n: int, k: int) -> Values:
