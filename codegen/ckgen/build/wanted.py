@@ -79,7 +79,7 @@ def with_spaces(options: PlanOptions, choice: Choice) -> tuple[PlanOptions, froz
 def chosen_instances(
     options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], spaces: Container[str]
 ) -> tuple[GenerationPlan, tuple[Instance, ...]]:
-    """The plan, and of its instances those that the choice takes, by name.
+    """The plan, and of its instances those that the choice takes, by name; of a layer in parts, its parts.
 
     `spaces` are files that nobody named: one of which nothing is valid here is no error. InputError for tables or sets
     that are wrong.
@@ -93,8 +93,10 @@ def chosen_instances(
     ]
     if errors:
         raise InputError(errors)
-    chosen = [i for i in plan.instances if i.backend in BACKENDS and _fits(i, choice.globs)]
-    return plan, tuple(sorted({i.name: i for i in chosen}.values(), key=lambda i: i.name)[: choice.limit])
+    named = {i.name: i for i in plan.instances}
+    fitting = (i for i in plan.instances if i.backend in BACKENDS and _fits(i, choice.globs))
+    chosen = {part.name for instance in fitting for part in instance.parts or (instance,)}
+    return plan, tuple(named[name] for name in sorted(chosen))[: choice.limit]
 
 
 def _plan(options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], spaces: Container[str]) -> Wanted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 
 from ckgen.families.gemm.constraints import constraints_of
@@ -245,7 +245,7 @@ def _is_unavailable(context: RowContext, entry: Entry) -> str | None:
     if findings:
         return str(findings[0])
     limits, constraints = context.demands(entry, entry.kernel)
-    shape = entry.row.shape
+    shape = replace(entry.row.shape, batch=0) if isinstance(entry.row, MoeRow) else entry.row.shape
     problem = first_broken(limits, shape) or supports(constraints, shape, entry.row.k_batch or 0)
     return problem.text if problem is not None else None
 

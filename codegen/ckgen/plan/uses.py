@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ckgen.families.gemm.device.model import Use
+from ckgen.families.gemm.enums import MoePart
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan, TablePlan, UnitPlan
@@ -15,11 +16,15 @@ Uses = Mapping[Instance, Mapping[str, frozenset[Use]]]
 
 
 def uses_of(plan: GenerationPlan) -> Uses:
-    """The measured problems of every instance, per arch; instances that only answer by default have none."""
+    """The measured problems of every instance, per arch; instances that only answer by default have none.
+
+    A part of an MoE layer has those of its layers, as the sizes of its own product.
+    """
     found: dict[Instance, dict[str, set[Use]]] = {instance: {} for instance in plan.instances}
     for unit in plan.units:
         for table in unit.tables:
             _gather(unit, table, found)
+    _share_with_parts(found)
     return {instance: {arch: frozenset(uses) for arch, uses in by_arch.items()} for instance, by_arch in found.items()}
 
 
@@ -33,3 +38,19 @@ def _gather(unit: UnitPlan, table: TablePlan, found: Mapping[Instance, dict[str,
     for choice, uses in by_choice.items():
         instance = unit.instances[table.choices[choice].instance]
         found[instance].setdefault(table.target.gfx, set()).update(uses)
+
+
+def _share_with_parts(found: Mapping[Instance, dict[str, set[Use]]]) -> None:
+    named = {instance.name: instance for instance in found}
+    for layer, by_arch in found.items():
+        for part in layer.parts:
+            for arch, uses in by_arch.items():
+                found[named[part.name]].setdefault(arch, set()).update(_of_part(part.signature.moe.part, uses))
+
+
+def _of_part(part: MoePart, uses: Iterable[Use]) -> Iterator[Use]:
+    """What is N of gate_up is K of down."""
+    for use in uses:
+        shape = use.shape
+        n, k = (shape.k, shape.n) if part is MoePart.DOWN else (shape.n, shape.k)
+        yield Use(Shape(shape.batch, shape.m, n, k), use.k_batch)

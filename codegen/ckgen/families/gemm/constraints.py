@@ -11,16 +11,20 @@ from ckgen.families.gemm.asm_config import AsmConfig
 from ckgen.families.gemm.asm_kernels import asm_kernel_of
 from ckgen.families.gemm.config import (
     CkBlockScaleConfig,
+    CkMoeConfig,
     CkPreshuffledConfig,
     CkRowwiseConfig,
     CkTileConfig,
     GemmConfig,
+    MoePairConfig,
     TilePipeline,
     strategy_of,
 )
 from ckgen.families.gemm.enums import OperandOp
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature, Layout, Quant
+from ckgen.families.moe.constraints import ck_part_constraints, layer_constraints
+from ckgen.families.moe.parts import part_signatures
 
 MAX_K_BATCH = 128
 _VECTOR_BITS = 128
@@ -38,10 +42,10 @@ _V2_STAGE_BYTES = 32768
 def constraints_of(signature: GemmSignature, config: GemmConfig) -> Constraints:
     """The numbers that a problem of `signature` must satisfy for `config`.
 
-    An epilogue takes whole sums, no splits; stream-K splits by itself.
+    An epilogue takes whole sums, no splits (but that of a MoE layer is between its kernels); stream-K splits by itself.
     """
     found = _constraints(signature, config)
-    if not signature.epilogue and not strategy_of(config).is_stream_k:
+    if isinstance(config, MoePairConfig) or (not signature.epilogue and not strategy_of(config).is_stream_k):
         return found
     unsplit = dict.fromkeys(("k_multiple_per_split", "split_grain", "split_turn", "split_lead"), 0)
     return replace(found, max_k_batch=1, atomic_split=False, **unsplit)
@@ -58,6 +62,11 @@ def _constraints(signature: GemmSignature, config: GemmConfig) -> Constraints:
         return _ck_tile(signature, config)
     if isinstance(config, AsmConfig):
         return _counted(signature, _asm(config))
+    if isinstance(config, CkMoeConfig):
+        return ck_part_constraints(signature, config)
+    if isinstance(config, MoePairConfig):
+        gate_up, down = part_signatures(signature)
+        return layer_constraints(constraints_of(gate_up, config.gate_up), constraints_of(down, config.down))
     return Constraints()
 
 

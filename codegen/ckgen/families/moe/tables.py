@@ -104,8 +104,7 @@ def why_unavailable(row: MoeRow, signatures: Sequence[GemmSignature]) -> str | N
     unsaid = why_no_signature(row)
     if unsaid is not None:
         return unsaid
-    contradicted = next((why for layer in signatures if (why := why_no_pair(row, layer)) is not None), None)
-    return contradicted or "classic CK's MoE kernels are not built"
+    return next((why for layer in signatures if (why := why_no_pair(row, layer)) is not None), None)
 
 
 def operations_of(row: MoeRow) -> int:
