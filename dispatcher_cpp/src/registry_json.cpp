@@ -82,6 +82,7 @@ void write(Writer& to, const Constraints& asked) {
   to.key("max_c").number(asked.max_c);
   to.key("split_turn").number(asked.split_turn);
   to.key("split_lead").number(asked.split_lead);
+  to.key("max_m").number(asked.max_m);
 }
 
 void write(Writer& to, const InstanceDesc& instance) {

@@ -23,8 +23,11 @@ from mx_support import (
 )
 from numpy.typing import NDArray
 
+from ckgen.build.inspect.code_object import Source, read_code_object
 from ckgen.emulator.core import Options, Run
 from ckgen.emulator.production.routing import Routing, routed
+from ckgen.families.gemm.config import HipConfig
+from ckgen.families.gemm.device.hip_mxfp8_work import Work, least_work
 
 TEXT = """#include <backends/hip/mxfp8_gemv.hpp>
 #include <backends/hip/mxfp8_mfma.hpp>
@@ -168,3 +171,41 @@ def test_products_of_experts(
     x = experts_of(generator, tokens, n, k, top_k, int(symbol.split("_")[1]), a_div)
     c, _ = moe(symbol, x, by_position)
     assert close(c, *x.exact(by_position is not None))
+
+
+def near(run: Run, least: Work) -> None:
+    """Matrix instructions are as few as can be, the rest is within 15 %."""
+    assert run.by_class["matrix"] == least.matrix
+    pairs = [(run.counts["global_read"], least.read), (run.by_class["vector_memory"], least.loads)]
+    pairs += [(run.by_class["vector"], least.vector)] * (least.vector > 0)
+    assert all(floor <= got <= 1.15 * floor for got, floor in pairs), pairs
+
+
+@pytest.mark.parametrize(
+    ("config", "n", "k"),
+    [
+        (HipConfig.gemv(1, 4, 4), 8, 16384), (HipConfig.gemv(4, 4, 2), 8, 8192), (HipConfig.gemv(16, 4, 1), 4, 4096),
+        (HipConfig.mfma(8, 1, 4), 16, 6144), (HipConfig.mfma(32, 2, 2), 32, 4096),
+    ],
+)  # fmt: skip
+def test_work_of_a_product_is_near_the_least(config: HipConfig, n: int, k: int) -> None:
+    """Each byte of B is read once."""
+    generator = np.random.default_rng(9)
+    symbol = f"{config.kind}_{config.m}_{config.n_sub}_{config.k_splits}"
+    _, run = gemm(symbol, mx_rows(generator, (config.m, k)), mx_rows(generator, (n, k)))
+    near(run, least_work(config, n, k))
+
+
+@pytest.mark.parametrize("k", [768, 6144])
+def test_work_of_experts_is_near_the_least(k: int) -> None:
+    """Of a block each: half of the tile's columns, and rows of A that are there."""
+    generator, config = np.random.default_rng(11), HipConfig.moe(16, 8, 4)
+    x = experts_of(generator, 4, 8, k, 2, config.m, 2)
+    _, run = moe("moe_16_8_4", x, None)
+    near(run, least_work(config, 8, k, x.routing.blocks, 8))
+
+
+def test_there_is_no_code_for_other_archs() -> None:
+    """Every kernel is there, and ends at once."""
+    for kernel in read_code_object(Source("gfx942", code_object(TEXT, "gfx942"))).kernels:
+        assert len(kernel.text) == 4 and kernel.resources.lds == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from families_rows import Rows
 
-from ckgen.families.gemm.config import CkTileConfig, HostConfig, Scheduler, TilePipeline
+from ckgen.families.gemm.config import CkTileConfig, HipConfig, HostConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK, OperandOp, Quant
 from ckgen.families.gemm.heuristic import heuristics
@@ -158,7 +158,7 @@ def test_every_key_of_a_host_set_takes_part(old: str, new: str) -> None:
         (TILE_SET.replace("op: gemm", "op: fmha"), "error[K005] set.yaml:1: unknown op: 'fmha'"),
         (TILE_SET.replace("mine", '""'), "error[K005] set.yaml:2: name must be a word"),
         (TILE_SET.replace("ck_tile", "cktile"), "did you mean 'ck_tile'?"),
-        (TILE_SET.replace("ck_tile", "hip"), "unknown backend: 'hip'"),
+        (TILE_SET.replace("ck_tile", "opencl"), "unknown backend: 'opencl'"),
         (TILE_SET.replace("[gfx942]", "[]"), "error[K005] set.yaml:5: targets must be"),
         (TILE_SET.replace("[gfx942]", '["gfx942:80"]'), "unknown arch: 'gfx942:80'"),
         (TILE_SET.replace("gfx942", "gfx942, gfx943"), "error[K005] set.yaml:5: unknown arch: 'gfx943'"),
@@ -298,10 +298,25 @@ def test_every_legal_problem_has_a_default_on_a_cpu(arch: str) -> None:
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
 def test_a_quantised_problem_lacks_a_default_only_for_sizes_that_its_kernels_cannot_take(arch: str) -> None:
     for signature, shape, rules in unanswered(arch):
+        if any(c.backend is Backend.HIP for c in for_arch(arch)[signature]):
+            continue
         sizes = {"n-multiple", "k-multiple", "min-k", "matrix-size"}
         assert set(rules) <= {f"gemm.instance.{size}" for size in sizes}
         roomy = Shape(shape.batch, shape.m, 1024, 4096)
         assert not all(supports(constraints_of(signature, c.config), roomy, 1) for c in for_arch(arch)[signature])
+
+
+def test_mxfp8_has_defaults_for_its_few_rows_and_no_others() -> None:
+    """Of M, those that need no row; of K, whole blocks of scales, and matrix instructions where K allows them."""
+    ((signature, candidates),) = [(s, c) for s, c in for_arch("gfx950").items() if c[0].backend is Backend.HIP]
+
+    def kinds(m: int, k: int) -> set[str]:
+        asked = [(c.config, constraints_of(signature, c.config)) for c in candidates]
+        fitting = [config for config, asks in asked if supports(asks, Shape(0, m, 40, k), 1) is None]
+        return {config.kind.value for config in fitting if isinstance(config, HipConfig)}
+
+    assert {m for m in range(1, 130) if kinds(m, 4096)} == {1, 2, 4, 8, 16}
+    assert kinds(8, 4096) == {"gemv", "mfma"} and kinds(8, 4128) == {"gemv"} and not kinds(8, 4112)
 
 
 def test_the_heuristics_leaves_are_names_that_a_set_may_use() -> None:

@@ -205,7 +205,7 @@ def test_zero_asks_nothing(field: str) -> None:
 
 
 UNEVEN = Constraints(
-    k_multiple=16, min_k=257, max_k_batch=128, atomic_split=True, split_grain=16, max_ab=9000, max_c=64
+    k_multiple=16, min_k=257, max_k_batch=128, atomic_split=True, split_grain=16, max_ab=9000, max_c=64, max_m=8
 )
 
 
@@ -221,6 +221,7 @@ UNEVEN = Constraints(
         ((8, 8, 1120), 1, None),
         ((1, 8, 1136), 1, "a matrix of 9088 elements is above 9000 (rule gemm.instance.matrix-size)"),
         ((8, 1, 1136), 1, "a matrix of 9088 elements is above 9000 (rule gemm.instance.matrix-size)"),
+        ((9, 1, 512), 1, "M = 9 is above 8 (rule gemm.instance.max-m)"),
         ((5, 13, 512), 1, "a matrix of 65 elements is above 64 (rule gemm.instance.matrix-size)"),
     ],
 )  # fmt: skip

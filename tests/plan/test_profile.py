@@ -189,7 +189,7 @@ def random_shape(draw: random.Random, *, batched: bool) -> Shape:
 small = st.integers(0, 12)
 constraints = st.builds(
     Constraints, m_multiple=small, n_multiple=small, k_multiple=small, min_k=small,
-    max_ab=st.integers(0, 60), max_c=st.integers(0, 60),
+    max_ab=st.integers(0, 60), max_c=st.integers(0, 60), max_m=small,
 )  # fmt: skip
 
 
@@ -205,7 +205,7 @@ def test_covers_means_that_every_problem_is_taken(wide: Constraints, narrow: Con
 
 
 def test_covers_knows_every_constraint_of_a_problem_without_splits() -> None:
-    unsplit = {"m_multiple", "n_multiple", "k_multiple", "min_k", "max_ab", "max_c"}
+    unsplit = {"m_multiple", "n_multiple", "k_multiple", "min_k", "max_ab", "max_c", "max_m"}
     of_splits = {
         "k_multiple_per_split", "max_k_batch", "atomic_split", "split_grain", "split_turn", "split_lead",
     }  # fmt: skip

@@ -8,14 +8,14 @@ from functools import cache
 from typing import Any
 
 from ckgen.families.gemm.ck_tile_geometry import is_group_quant, is_multi_abd
-from ckgen.families.gemm.config import CkTileConfig, TilePipeline
+from ckgen.families.gemm.config import CkTileConfig, HipConfig, TilePipeline
 from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
 from ckgen.families.gemm.enums import Op, Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.backend import Backend
 from ckgen.model.expectation import Expectation
 
-BACKENDS = frozenset({Backend.CK, Backend.CK_TILE, Backend.ASM})
+BACKENDS = frozenset({Backend.CK, Backend.CK_TILE, Backend.HIP, Backend.ASM})
 """Whose instances have device code that a build makes or takes."""
 
 
@@ -47,6 +47,8 @@ def family_of(instance: Instance) -> DeviceFamily:
     if instance.backend is Backend.ASM:
         return _asm()
     config = instance.config
+    if isinstance(config, HipConfig):
+        return _hip_mxfp8()
     assert isinstance(config, CkTileConfig)
     if instance.signature.op is Op.GROUPED_GEMM:
         return _grouped()
@@ -110,6 +112,15 @@ def _asm() -> DeviceFamily:
         asm.host_unit,
         asm.expected,
         asm.symbol,
+    )
+
+
+@cache
+def _hip_mxfp8() -> DeviceFamily:
+    from ckgen.families.gemm.device import hip_mxfp8 as hip
+
+    return DeviceFamily(
+        hip.unavailable, _none, hip.reachable, hip.all_variants, hip.device_unit, hip.host_unit, hip.expected
     )
 
 

@@ -89,7 +89,7 @@ def constraints(value: Constraints) -> str:
         value.min_k,
         value.max_k_batch,
     )
-    rest = [value.split_grain, value.max_ab, value.max_c, value.split_turn, value.split_lead]
+    rest = [value.split_grain, value.max_ab, value.max_c, value.split_turn, value.split_lead, value.max_m]
     while rest and not rest[-1]:
         rest.pop()
     return f"{{{', '.join((*map(str, numbers), boolean(value.atomic_split), *map(str, rest)))}}}"

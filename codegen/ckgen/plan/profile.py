@@ -127,7 +127,7 @@ def covers(wide: Constraints, narrow: Constraints) -> bool:
         (wide.n_multiple, narrow.n_multiple),
         (wide.k_multiple, narrow.k_multiple),
     )
-    most = ((wide.max_ab, narrow.max_ab), (wide.max_c, narrow.max_c))
+    most = ((wide.max_ab, narrow.max_ab), (wide.max_c, narrow.max_c), (wide.max_m, narrow.max_m))
     return (
         all(max(narrower, 1) % max(wider, 1) == 0 for wider, narrower in multiples)
         and wide.min_k <= narrow.min_k

@@ -99,7 +99,7 @@ struct MxGemv {
           scales(rows_of(scale, first, kCount, rows, k / kMxBlock, k / kMxBlock)) {
 #pragma unroll
       for (int i = 0; i < kCount; ++i) {
-        const auto row = static_cast<std::uint32_t>(first + i < rows ? i : rows - 1 - first);
+        const std::uint32_t row = least(i, static_cast<std::uint32_t>(rows - first) - 1);
         element_at[i] = row * static_cast<std::uint32_t>(stride);
         scale_at[i] = row * static_cast<std::uint32_t>(k / kMxBlock);
       }

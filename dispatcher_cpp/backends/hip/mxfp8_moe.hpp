@@ -3,35 +3,14 @@
 //
 // A workgroup computes one block of sorted ids (ckgen/moe.hpp, SortedTokens) times kColumns (8 or 16) rows of its
 // expert's B, by the instruction and the K splits of mxfp8_mfma.hpp. C has a row per token and slot, token * top_k +
-// slot, of which no two blocks have the same. Blocks beyond valid[0] and padding ids do nothing.
-// k is a multiple of 128, rows of A and B are multiples of 16 bytes apart and aligned to 16.
+// slot, of which no two blocks have the same. Blocks beyond valid[0], padding ids and experts that there are not do
+// nothing.
+// k is a multiple of 128.
 #pragma once
 
 #include "mxfp8_mfma.hpp"
 
 namespace ckgen::hip {
-
-/// Strides count elements. Row of A of an id: its row of C divided by a_div, top_k or 1.
-struct MxMoeArgs {
-  const void* a;
-  const void* a_scale;
-  const void* b;        // experts x n rows of k
-  const void* b_scale;  // experts x n rows of k / 32
-  void* c;
-  const std::int32_t* token_ids;
-  const std::int32_t* expert_ids;
-  const std::int32_t* valid;
-  const float* weights;  // multiply the rows of C; null: none
-  std::int64_t tokens;
-  std::int64_t n;
-  std::int64_t k;
-  std::int64_t lda;
-  std::int64_t ldc;
-  std::int32_t experts;
-  std::int32_t top_k;
-  std::int32_t a_div;
-  std::int32_t weight_by_position;  // 1: weights go with token_ids; 0: with rows of C
-};
 
 template <int kRows, int kColumns, int kSplits>
 struct MxMoe {
@@ -43,24 +22,38 @@ struct MxMoe {
 #if defined(__gfx950__)
   using Core = MxMfma<kTiles, 1, kSplits>;
 
-  /// Row of C of a sorted id, -1 for padding.
-  __device__ static std::int64_t row_of(const MxMoeArgs& args, std::int32_t id) {
+  static constexpr std::int32_t kNone = -1;
+
+  /// Row of C of a sorted id; kNone for padding.
+  __device__ static std::int32_t row_of(const MxMoeArgs& args, std::int32_t id) {
     constexpr int kSlotShift = 24;
     const std::int32_t token = id & ((1 << kSlotShift) - 1);
     const auto slot = static_cast<std::int32_t>(static_cast<std::uint32_t>(id) >> kSlotShift);
-    return token < args.tokens && slot < args.top_k ? std::int64_t{token} * args.top_k + slot : -1;
+    return token < args.tokens && slot < args.top_k ? token * args.top_k + slot : kNone;
   }
 
   __device__ static void run(const MxMoeArgs& args) {
+    __shared__ std::int32_t rows_of_c[kRows];
+    __shared__ float weights[kRows];
     const std::int64_t block = blockIdx.y, position = block * kRows;
     if (position >= args.valid[0]) return;
     const std::int64_t expert = args.expert_ids[block];
-    if (expert < 0 || expert >= args.experts) return;
+    if (expert < 0 || expert >= args.experts) return;  // of another device
+    if (threadIdx.x < kRows) {
+      const std::int64_t at = position + threadIdx.x;
+      const std::int32_t c_row = row_of(args, args.token_ids[at]);
+      rows_of_c[threadIdx.x] = c_row;
+      if (args.weights != nullptr && c_row != kNone)
+        weights[threadIdx.x] = args.weights[args.weight_by_position ? at : c_row];
+    }
+    __syncthreads();
+
     const std::uint32_t lane = threadIdx.x % kWave, row = lane % kMfmaTile;
     const std::int64_t n0 = std::int64_t{blockIdx.x} * kColumns, scales = args.k / kMxBlock;
     const std::int64_t rows_a = args.a_div == 1 ? args.tokens * args.top_k : args.tokens;
-    const Buffer a = rows_of(args.a, 0, rows_a, rows_a, args.lda, args.k);
-    const Buffer a_scale = rows_of(args.a_scale, 0, rows_a, rows_a, scales, scales);
+    const auto all_a = static_cast<std::uint32_t>(rows_a);
+    const Buffer a = rows_of(args.a, 0, all_a, rows_a, args.lda, args.k);
+    const Buffer a_scale = rows_of(args.a_scale, 0, all_a, rows_a, scales, scales);
     const std::int64_t first = expert * args.n + n0, last = (expert + 1) * args.n;
     const Buffer b = rows_of(args.b, first, kColumns, last, args.k, args.k);
     const Buffer b_scale = rows_of(args.b_scale, first, kColumns, last, scales, scales);
@@ -68,9 +61,9 @@ struct MxMoe {
     typename Core::Rows rows[kTiles], columns[1];
 #pragma unroll
     for (int i = 0; i < kTiles; ++i) {
-      const std::int64_t c_row = row_of(args, args.token_ids[position + i * kMfmaTile + row]);
-      const std::int64_t a_row = args.a_div == 1 ? c_row : c_row / args.a_div;
-      rows[i] = {a, a_scale, c_row >= 0, static_cast<std::uint32_t>(a_row), args.lda, args.k, lane};
+      const std::int32_t c_row = rows_of_c[i * kMfmaTile + row];
+      const auto a_row = static_cast<std::uint32_t>(args.a_div == 1 ? c_row : c_row / args.a_div);
+      rows[i] = {a, a_scale, c_row != kNone, a_row, args.lda, args.k, lane};
     }
     columns[0] = {b, b_scale, row < kColumns && n0 + row < args.n, row, args.k, args.k, lane};
     Core::product(rows, columns, args.k, [&](int tile, int, const Floats4& sums, std::uint32_t of) {
@@ -78,11 +71,10 @@ struct MxMoe {
       if (of % kMfmaTile >= kColumns || n >= args.n) return;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const std::int64_t at = position + tile * kMfmaTile + of / kMfmaTile * 4 + i;
-        const std::int64_t c_row = row_of(args, args.token_ids[at]);
-        if (c_row < 0) continue;
-        const float weight = args.weights == nullptr ? 1.0f : args.weights[args.weight_by_position ? at : c_row];
-        store_bf16(args.c, c_row * args.ldc + n, args.weights == nullptr ? sums[i] : sums[i] * weight);
+        const std::uint32_t at = tile * kMfmaTile + of / kMfmaTile * 4 + i;
+        const std::int32_t c_row = rows_of_c[at];
+        if (c_row != kNone)
+          store_bf16(args.c, c_row * args.ldc + n, args.weights == nullptr ? sums[i] : sums[i] * weights[at]);
       }
     });
   }

@@ -44,6 +44,7 @@ struct Constraints {
   std::int64_t max_c = 0;   // elements of C
   std::int32_t split_turn = 0;
   std::int32_t split_lead = 0;
+  std::int32_t max_m = 0;  // the largest M
 };
 
 struct InstanceDesc;

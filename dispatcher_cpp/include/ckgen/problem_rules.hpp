@@ -35,6 +35,7 @@ enum class ProblemRule : std::uint16_t {
   moe_sorted_rows,
   moe_atomic,
   gemm_instance_m_multiple,
+  gemm_instance_max_m,
   gemm_instance_n_multiple,
   gemm_instance_k_multiple,
   gemm_instance_matrix_size,
@@ -55,7 +56,7 @@ struct ProblemRuleText {
   const char* message;  // {measured} and {limit} stand for Selection::measured and Selection::limit
 };
 
-inline constexpr std::size_t problem_rule_count = 37;
+inline constexpr std::size_t problem_rule_count = 38;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -110,6 +111,8 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "{measured} experts add to a token's row in no fixed order, and a deterministic result was asked for"},
     {"gemm.instance.m-multiple",
      "M = {measured} is not a multiple of {limit}"},
+    {"gemm.instance.max-m",
+     "M = {measured} is above {limit}"},
     {"gemm.instance.n-multiple",
      "N = {measured} is not a multiple of {limit}"},
     {"gemm.instance.k-multiple",

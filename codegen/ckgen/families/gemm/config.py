@@ -6,6 +6,7 @@ from ckgen.families.gemm.asm_config import AsmConfig
 from ckgen.families.gemm.ck_config import CkBlockScaleConfig, CkConfig, CkPreshuffledConfig, CkRowwiseConfig
 from ckgen.families.gemm.ck_tile_config import CkTileConfig, Epilogue, TilePipeline
 from ckgen.families.gemm.config_words import Scheduler
+from ckgen.families.gemm.hip_config import HipConfig, HipKind
 from ckgen.families.gemm.host_config import HostConfig
 from ckgen.families.moe.ck_config import CkMoeConfig
 from ckgen.families.moe.config import MoePairConfig
@@ -13,10 +14,11 @@ from ckgen.model.strategy import Strategy
 
 __all__ = [
     "AsmConfig", "CkBlockScaleConfig", "CkConfig", "CkMoeConfig", "CkPreshuffledConfig", "CkRowwiseConfig",
-    "CkTileConfig", "Epilogue", "GemmConfig", "HostConfig", "MoePairConfig", "Scheduler", "TilePipeline", "strategy_of",
+    "CkTileConfig", "Epilogue", "GemmConfig", "HipConfig", "HipKind", "HostConfig", "MoePairConfig", "Scheduler",
+    "TilePipeline", "strategy_of",
 ]  # fmt: skip
 
-GemmConfig = CkConfig | CkTileConfig | AsmConfig | HostConfig | CkMoeConfig | MoePairConfig
+GemmConfig = CkConfig | CkTileConfig | AsmConfig | HipConfig | HostConfig | CkMoeConfig | MoePairConfig
 
 
 def strategy_of(config: GemmConfig) -> Strategy:

@@ -10,7 +10,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.gemm.config import CkTileConfig, Epilogue, GemmConfig, HostConfig, Scheduler, TilePipeline
+from ckgen.families.gemm.config import (
+    CkTileConfig,
+    Epilogue,
+    GemmConfig,
+    HipConfig,
+    HipKind,
+    HostConfig,
+    Scheduler,
+    TilePipeline,
+)
 from ckgen.families.gemm.located_yaml import Located, Report
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
@@ -64,6 +73,12 @@ def _word(kind: type[TilePipeline] | type[Epilogue]) -> Reading:
     return read
 
 
+def _hip_kind(text: str) -> HipKind:
+    if text not in (known := [member.value for member in HipKind]):
+        raise ValueError(f"one of {', '.join(known)}")
+    return HipKind(text)
+
+
 def _scheduler(text: str) -> Scheduler | None:
     if text not in (known := ["default", *(member.value for member in Scheduler)]):
         raise ValueError(f"one of {', '.join(known)}")
@@ -87,9 +102,20 @@ _READINGS: Mapping[Backend, Mapping[str, Reading]] = {
         "block_per_cu": _count(1),
         "strategy": _strategy,
     },
+    Backend.HIP: {
+        "kind": _hip_kind,
+        "m": _count(1),
+        "n_sub": _count(1),
+        "k_splits": _count(1),
+        "block_n": _count(1),
+    },
     Backend.HOST: {"register": _ints(2), "block": _ints(3), "threads": _count(0), "strategy": _strategy},
 }
-_REQUIRED = {Backend.CK_TILE: ("tile", "warps", "warp_tile", "pipeline"), Backend.HOST: ("register", "block")}
+_REQUIRED = {
+    Backend.CK_TILE: ("tile", "warps", "warp_tile", "pipeline"),
+    Backend.HIP: ("kind", "m", "n_sub", "k_splits", "block_n"),
+    Backend.HOST: ("register", "block"),
+}
 
 
 def config_products(backend: Backend, block: Located, report: Report) -> Iterator[GemmConfig]:
@@ -140,6 +166,8 @@ def _config(backend: Backend, values: dict[str, Any]) -> GemmConfig:
         (mr, nr), (mc, nc, kc) = values["register"], values["block"]
         strategy = values.get("strategy", Strategy.DATA_PARALLEL)
         return HostConfig(mr, nr, mc, nc, kc, values.get("threads", 0), strategy)
+    if backend is Backend.HIP:
+        return HipConfig(**values)
     return CkTileConfig(**values)
 
 

@@ -63,6 +63,8 @@ def supports_groups(
         if axis == "m" and groups.are_on_device:
             return ProblemFinding("grouped.m-unknown", groups.largest.m, multiple)
         return ProblemFinding(f"gemm.instance.{axis}-multiple", _first_off(groups, axis, multiple), multiple)
+    if constraints.max_m and groups.largest.m > constraints.max_m:
+        return ProblemFinding("gemm.instance.max-m", groups.largest.m, constraints.max_m)
     for elements, most in (
         (max(groups.largest_a, groups.largest_b), constraints.max_ab),
         (groups.largest_c, constraints.max_c),

@@ -79,7 +79,8 @@ class Constraints:
     `split_grain`, K may also split into parts of whole grains, the last one shorter but not empty, that the first one's
     main loop fits: beyond `split_lead` of its tiles of `k_multiple_per_split`, rounded up, a part takes whole turns of
     `split_turn` tiles, and the last part's rest is not the longer one. Without `k_multiple_per_split`, any parts do
-    whose first has at least `min_k`. `max_ab` and `max_c` are the most elements that A and B, and that C may have.
+    whose first has at least `min_k`. `max_ab` and `max_c` are the most elements that A and B, and that C may have;
+    `max_m` is the largest M.
     """
 
     m_multiple: int = 0
@@ -94,6 +95,7 @@ class Constraints:
     max_c: int = 0
     split_turn: int = 0
     split_lead: int = 0
+    max_m: int = 0
 
 
 Limits = tuple[tuple[str, Callable[[Shape], int], Callable[[int, int], bool], int], ...]
@@ -124,6 +126,8 @@ def supports(constraints: Constraints, shape: Shape, k_batch: int, wishes: Wishe
     ):
         if multiple and size % multiple:
             return ProblemFinding(f"gemm.instance.{axis}-multiple", size, multiple)
+    if constraints.max_m and shape.m > constraints.max_m:
+        return ProblemFinding("gemm.instance.max-m", shape.m, constraints.max_m)
     for elements, most in (
         (max(shape.m, shape.n) * shape.k, constraints.max_ab),
         (shape.m * shape.n, constraints.max_c),

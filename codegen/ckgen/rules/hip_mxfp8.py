@@ -1,0 +1,95 @@
+"""What ckgen's own MX-FP8 kernels are good for: few rows, on the arch that has the scaled instructions.
+
+Each rule passes over Configs of other kernels of backend hip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from ckgen.families.gemm.hip_config import HipConfig, HipKind
+from ckgen.families.gemm.mxfp8_envelope import envelope
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.finding import Finding
+from ckgen.rules.registry import exceeds, first, not_among, rule
+
+_HEADERS = "dispatcher_cpp/backends/hip/mxfp8_*.hpp"
+_TILE = 16
+_MOST_SUMS = 64
+_REGISTERS = 512
+_SIMDS = 4
+_ADDRESSES = 40
+_STEP_REGISTERS = 9
+
+
+Check = Callable[[GemmSignature, HipConfig, ArchSpec], Finding | None]
+
+
+def _of_mxfp8(rule_id: str) -> Callable[[Check], Check]:
+    def register(check: Check) -> Check:
+        @wraps(check)
+        def guarded(signature: GemmSignature, config: Any, arch: ArchSpec) -> Finding | None:
+            return check(signature, config, arch) if isinstance(config, HipConfig) else None
+
+        rule(rule_id, backend=Backend.HIP, source=_HEADERS)(guarded)
+        return check
+
+    return register
+
+
+@_of_mxfp8("hip.mxfp8.arch")
+def has_scaled_instructions(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
+    """The arch is the one that the kernels are not empty on."""
+    return not_among(arch.name, (envelope().arch,), "other archs have no scaled 8-bit instructions")
+
+
+@_of_mxfp8("hip.mxfp8.signature")
+def computes_the_signature(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
+    """The kernel computes the signature: e4m3 operands, e8m0 scales of 32, bf16 C; of experts, a part of none."""
+    computed = () if config.kind is HipKind.MOE else ("gemm_fp8_ocp_bf16_rcr_mx",)
+    return not_among(signature.canonical(), computed, f"{config.text()} computes another product")
+
+
+@_of_mxfp8("hip.mxfp8.numbers")
+def is_of_the_envelope(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
+    """Rows, groups, splits and block_n are those that the kernels are written for."""
+    found = envelope().kinds[config.kind]
+    widths = {HipKind.GEMV: (1,), HipKind.MFMA: (_TILE,), HipKind.MOE: envelope().block_n}[config.kind]
+    named = (
+        ("m", config.m, found.rows),
+        ("n_sub", config.n_sub, found.n_sub),
+        ("k_splits", config.k_splits, found.k_splits),
+        ("block_n", config.block_n, widths),
+    )
+    return first(*(not_among(str(value), tuple(map(str, taken)), name) for name, value, taken in named))
+
+
+@_of_mxfp8("hip.mxfp8.sums")
+def sums_of_a_wave(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
+    """A GEMV's sums fit the lanes of a wave, four to a register."""
+    if config.kind is not HipKind.GEMV:
+        return None
+    sums = config.m * config.columns
+    if sums % 4:
+        return Finding("", "the sums of a wave come four to a register", sums, 4)
+    return exceeds(sums, _MOST_SUMS, "a wave's lanes hold the sums of all of them in the end")
+
+
+@_of_mxfp8("hip.mxfp8.lds")
+def lds_of_the_splits(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
+    """The sums of all splits fit the LDS of a workgroup."""
+    return exceeds(config.lds_bytes, arch.lds_bytes, "bytes of the splits' sums")
+
+
+@_of_mxfp8("hip.mxfp8.registers")
+def registers_of_a_wave(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
+    """Sums and two steps' operands leave registers for all waves of the workgroup."""
+    if config.kind is HipKind.GEMV:
+        return None
+    tiles = config.tiles
+    needed = 4 * tiles * config.n_sub + 2 * _STEP_REGISTERS * (tiles + config.n_sub) + _ADDRESSES
+    return exceeds(needed, _REGISTERS // -(-config.k_splits // _SIMDS), "registers of a lane")
