@@ -19,12 +19,23 @@ from ckgen.rules import (
     ck_tile_group_quant,
     ck_tile_multi_abd,
     ck_tile_stream_k,
+    hip_mxfp8,
 )
 from ckgen.rules.registry import Rule, registered
 
 __all__ = ["Finding", "Rule", "all_rules", "judge"]
 
-RULE_MODULES = (asm, ck, ck_moe, ck_tile, ck_tile_dense, ck_tile_group_quant, ck_tile_multi_abd, ck_tile_stream_k)
+RULE_MODULES = (
+    asm,
+    ck,
+    ck_moe,
+    ck_tile,
+    ck_tile_dense,
+    ck_tile_group_quant,
+    ck_tile_multi_abd,
+    ck_tile_stream_k,
+    hip_mxfp8,
+)
 _CK_MOE = "ck.moe."
 
 

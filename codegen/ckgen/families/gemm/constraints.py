@@ -16,11 +16,13 @@ from ckgen.families.gemm.config import (
     CkRowwiseConfig,
     CkTileConfig,
     GemmConfig,
+    HipConfig,
     MoePairConfig,
     TilePipeline,
     strategy_of,
 )
 from ckgen.families.gemm.enums import OperandOp
+from ckgen.families.gemm.mxfp8_envelope import envelope
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature, Layout, Quant
 from ckgen.families.moe.constraints import ck_part_constraints, layer_constraints
@@ -67,6 +69,8 @@ def _constraints(signature: GemmSignature, config: GemmConfig) -> Constraints:
     if isinstance(config, MoePairConfig):
         gate_up, down = part_signatures(signature)
         return layer_constraints(constraints_of(gate_up, config.gate_up), constraints_of(down, config.down))
+    if isinstance(config, HipConfig):
+        return _hip(signature, config)
     return Constraints()
 
 
@@ -118,6 +122,18 @@ def _asm(config: AsmConfig) -> Constraints:
     if kernel.max_splits == 1:
         return found
     return replace(_with_atomic_split(found, config.tile.k), max_k_batch=kernel.max_splits)
+
+
+def _hip(signature: GemmSignature, config: HipConfig) -> Constraints:
+    """One tile of rows of A, K as the kernel steps, each matrix within what a raw buffer reaches."""
+    most = envelope().max_bytes * 8
+    return Constraints(
+        m_multiple=config.m,
+        max_m=config.m,
+        k_multiple=config.k_grain,
+        max_ab=min(most // signature.a.bits, _MOST_ELEMENTS),
+        max_c=most // signature.c.bits,
+    )
 
 
 def _counted(signature: GemmSignature, found: Constraints) -> Constraints:
