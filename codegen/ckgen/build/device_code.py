@@ -52,6 +52,8 @@ def family_of(instance: Instance) -> DeviceFamily:
     assert isinstance(config, CkTileConfig)
     if instance.signature.op is Op.GROUPED_GEMM:
         return _grouped()
+    if config.pipeline is TilePipeline.ABQUANT:
+        return _hip_blockscale()
     if config.strategy.is_stream_k:
         return _stream_k()
     if config.pipeline is TilePipeline.FLATMM:
@@ -121,6 +123,21 @@ def _hip_mxfp8() -> DeviceFamily:
 
     return DeviceFamily(
         hip.unavailable, _none, hip.reachable, hip.all_variants, hip.device_unit, hip.host_unit, hip.expected
+    )
+
+
+@cache
+def _hip_blockscale() -> DeviceFamily:
+    from ckgen.families.gemm.device import hip_blockscale as hip
+
+    return DeviceFamily(
+        hip.unavailable,
+        hip.splits_unavailable,
+        hip.reachable,
+        hip.all_variants,
+        hip.device_unit,
+        hip.host_unit,
+        hip.expected,
     )
 
 

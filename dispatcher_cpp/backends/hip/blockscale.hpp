@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <hip/hip_runtime.h>
 
@@ -105,12 +106,14 @@ struct BlockScale {
     return __builtin_bit_cast(Dwords8, __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7));
   }
 
-  __device__ static Floats4 multiply(const Dwords8& a, const Dwords8& b) {
+  /// The transposed product of a tile: lane l holds columns 4 * (l / 16) and on of row l % 16 of C, so it has one scale
+  /// of A and stores what lies together.
+  __device__ static Floats4 multiply(const Dwords8& b, const Dwords8& a) {
     Floats4 sum = {};
 #if defined(__gfx950__)
     if constexpr (kConfig.warp_k == kScaleGroup) {
       constexpr int kE4m3 = 0, kNone = 0;
-      return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(a, b, sum, kE4m3, kE4m3, kNone, kNone, kNone, kNone);
+      return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(b, a, sum, kE4m3, kE4m3, kNone, kNone, kNone, kNone);
     }
 #endif
     struct Steps {
@@ -119,31 +122,24 @@ struct BlockScale {
     const Steps rows = __builtin_bit_cast(Steps, a), columns = __builtin_bit_cast(Steps, b);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      sum = __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(rows.of[i], columns.of[i], sum, 0, 0, 0);
+      sum = __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(columns.of[i], rows.of[i], sum, 0, 0, 0);
     return sum;
   }
 
-  /// Four rows' scales of one group: of the rows that a lane holds of a tile's result.
-  __device__ static Floats4 scales_of(const BlockScaleArgs& args, std::int64_t m, std::int64_t group) {
-    Floats4 out;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const std::int64_t row = m + i < args.m ? m + i : args.m - 1;
-      out[i] = args.a_scale[row * args.a_scale_row + group * args.a_scale_group];
+  /// Four neighbours in a row of C.
+  __device__ static void store(const BlockScaleArgs& args, bool whole, std::int64_t m, std::int64_t n,
+                               const Floats4& sums) {
+    using Element = std::conditional_t<kConfig.fp16_c, _Float16, __bf16>;
+    using Elements4 = Element __attribute__((ext_vector_type(4)));
+    if (m >= args.m) return;
+    Element* to = static_cast<Element*>(args.c) + m * args.ldc + n;
+    if (whole && n + 4 <= args.n) {
+      *reinterpret_cast<Elements4*>(to) = __builtin_convertvector(sums, Elements4);
+      return;
     }
-    return out;
-  }
-
-  __device__ static void store(const BlockScaleArgs& args, std::int64_t m, std::int64_t n, const Floats4& sums) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      if (m + i >= args.m || n >= args.n) continue;
-      const std::int64_t at = (m + i) * args.ldc + n;
-      if constexpr (kConfig.fp16_c) {
-        static_cast<_Float16*>(args.c)[at] = static_cast<_Float16>(sums[i]);
-      } else {
-        static_cast<__bf16*>(args.c)[at] = static_cast<__bf16>(sums[i]);
-      }
+      if (n + i < args.n) to[i] = static_cast<Element>(sums[i]);
     }
   }
 
@@ -160,7 +156,7 @@ struct BlockScale {
     const int column0 = static_cast<int>(wave) % kConfig.waves_n * (kColumnTiles * kEdge);
     const unsigned char* a_rows = lds_a + (row0 + lane % kEdge) * kPitch + lane / kEdge * kLoadBytes;
     const unsigned char* b_rows = lds_b + (column0 + lane % kEdge) * kPitch + lane / kEdge * kLoadBytes;
-    const std::int64_t lane_m = m0 + row0 + lane / kEdge * 4, wave_n = n0 + column0;
+    const std::int64_t lane_m = m0 + row0 + lane % kEdge, wave_n = n0 + column0;
     const std::int64_t groups = args.k / kScaleGroup;
 
     Sums sums = {};
@@ -181,11 +177,12 @@ struct BlockScale {
         const std::int64_t group = std::int64_t{tile} * (kConfig.k / kScaleGroup) + part;
         if (group >= groups) break;
         Dwords8 a[kRowTiles];
-        Floats4 a_scale[kRowTiles];
+        float a_scale[kRowTiles];
 #pragma unroll
         for (int i = 0; i < kRowTiles; ++i) {
           a[i] = fragment(a_rows + i * kEdge * kPitch + part * kScaleGroup);
-          a_scale[i] = scales_of(args, lane_m + i * kEdge, group);
+          const std::int64_t m = lane_m + i * kEdge < args.m ? lane_m + i * kEdge : args.m - 1;
+          a_scale[i] = args.a_scale[m * args.a_scale_row + group * args.a_scale_group];
         }
 #pragma unroll
         for (int j = 0; j < kColumnTiles; ++j) {
@@ -193,16 +190,17 @@ struct BlockScale {
           const std::int64_t n = wave_n + j * kEdge < args.n ? wave_n + j * kEdge : args.n - 1;
           const float b_scale = args.b_scale[n / kScaleGroup * groups + group];
 #pragma unroll
-          for (int i = 0; i < kRowTiles; ++i) sums[i][j] += multiply(a[i], b) * a_scale[i] * b_scale;
+          for (int i = 0; i < kRowTiles; ++i) sums[i][j] += multiply(b, a[i]) * a_scale[i] * b_scale;
         }
       }
       __syncthreads();
     }
+    const bool whole = args.ldc % 4 == 0 && reinterpret_cast<std::uintptr_t>(args.c) % 8 == 0;
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
       for (int j = 0; j < kColumnTiles; ++j)
-        store(args, lane_m + i * kEdge, wave_n + j * kEdge + lane % kEdge, sums[i][j]);
+        store(args, whole, lane_m + i * kEdge, wave_n + j * kEdge + lane / kEdge * 4, sums[i][j]);
     }
   }
 #else
