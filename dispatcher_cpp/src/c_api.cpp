@@ -1,5 +1,4 @@
 // The C API's handles, instances and selections.
-#include <ckgen/signature_text.hpp>
 #include <ckgen/version.hpp>
 
 #include "c_api_support.hpp"
@@ -12,49 +11,8 @@ using ckgen::v1::detail::invalid;
 using ckgen::v1::detail::ok;
 using ckgen::v1::detail::problem_of;
 using ckgen::v1::detail::sized;
-using ckgen::v1::detail::unpack;
 
 namespace ckgen::inline v1::detail {
-
-/// The size of a scale block with that code; 0, which is none, where there is no such code.
-template <int N>
-std::uint8_t size_of(const std::uint8_t (&sizes)[N], std::uint64_t code) noexcept {
-  return code < N ? sizes[code] : std::uint8_t{0};
-}
-
-/// The inverse of Signature::pack; fields outside their enum make an illegal signature, which no unit has.
-Signature unpack(std::uint64_t packed) noexcept {
-  Signature s;
-  s.bias = (packed & 1) != 0;
-  s.batched = (packed >> 1 & 1) != 0;
-  s.preshuffle_b = (packed >> 2 & 1) != 0;
-  s.quant = static_cast<Quant>(packed >> 3 & 15);
-  s.layout = static_cast<Layout>(packed >> 7 & 7);
-  DType* const fields[] = {&s.scale, &s.acc, &s.c, &s.b, &s.a};
-  std::uint64_t rest = packed >> 10;
-  for (DType* field : fields) {
-    *field = static_cast<DType>(rest & 31);
-    rest >>= 5;
-  }
-  s.op = static_cast<Op>(rest & 7);
-  rest >>= 3;
-  for (int i = kMaxEpilogueOps; i-- > 0; rest >>= 3) s.epilogue.ops[i] = static_cast<EpilogueOp>(rest & 7);
-  s.b_op = static_cast<OperandOp>(rest & 3);
-  s.a_op = static_cast<OperandOp>(rest >> 2 & 3);
-  s.scale_block.n = size_of(kScaleBlockN, rest >> 4 & 7);
-  s.scale_block.k = size_of(kScaleBlockK, rest >> 7 & 7);
-  s.scale_block.sides = static_cast<ScaleSides>(std::min<std::uint64_t>(rest >> 10, 0xff));
-  return s;
-}
-
-Problem problem_of(const ckgen_problem& problem) noexcept {
-  return Problem(unpack(problem.signature))
-      .shape(problem.m, problem.n, problem.k)
-      .batch(problem.batch)
-      .deterministic(problem.deterministic != 0)
-      .strategy(static_cast<Strategy>(std::min<std::uint32_t>(static_cast<std::uint32_t>(problem.strategy),
-                                                              static_cast<std::uint32_t>(Strategy::tree) + 1)));
-}
 
 Selection selection_of(const ckgen_selection& selection) noexcept {
   Selection out;
@@ -82,30 +40,6 @@ void fill(const Selection& selection, ckgen_selection& out) noexcept {
 
 namespace {
 
-bool is_known(const Signature& s) noexcept {
-  for (const DType dtype : {s.a, s.b, s.c, s.acc, s.scale}) {
-    if (static_cast<int>(dtype) >= kDTypeCount) return false;
-  }
-  for (const EpilogueOp op : s.epilogue.ops) {
-    if (static_cast<int>(op) >= kEpilogueOpCount) return false;
-  }
-  for (int i = 1; i < kMaxEpilogueOps; ++i) {
-    if (s.epilogue.ops[i] != EpilogueOp::none && s.epilogue.ops[i - 1] == EpilogueOp::none) return false;
-  }
-  if (static_cast<int>(s.a_op) >= kOperandOpCount || static_cast<int>(s.b_op) >= kOperandOpCount) return false;
-  if (static_cast<int>(s.scale_block.sides) >= kScaleSidesCount) return false;
-  if (s.scale_block.n == 0 || s.scale_block.k == 0) return false;
-  return s.op == Op::gemm && s.quant <= Quant::mx && s.layout <= Layout::crr;
-}
-
-template <class Handle, class Value>
-ckgen_status make(Handle** out, Value&& value, const ckgen_message& message) noexcept {
-  return guarded(message, [&] {
-    *out = new Handle{std::forward<Value>(value)};
-    return ok(message);
-  });
-}
-
 ckgen_status make_device(const Device& device, ckgen_device** out, const ckgen_message& message) noexcept {
   if (!device) return answer(device.status(), message);
   return make(out, device, message);
@@ -122,22 +56,6 @@ const char* ckgen_version(void) {
 
 uint32_t ckgen_runtime_abi(void) {
   return CKGEN_RUNTIME_ABI;
-}
-
-ckgen_status ckgen_parse_signature(const char* text, uint64_t* signature, ckgen_message message) {
-  if (!given(message, text, signature)) return CKGEN_INVALID_ARGUMENT;
-  const auto parsed = ckgen::parse_signature(text);
-  if (parsed) *signature = parsed->pack();
-  return answer(parsed.status(), message);
-}
-
-ckgen_status ckgen_signature_text(uint64_t signature, ckgen_message text) {
-  const ckgen::Signature unpacked = unpack(signature);
-  if (!ckgen::detail::is_known(unpacked)) return invalid(text, "not the number of a signature");
-  char name[ckgen::kSignatureTextSize];
-  ckgen::canonical_text(unpacked, name);
-  ckgen::detail::write(text, name);
-  return CKGEN_OK;
 }
 
 ckgen_status ckgen_registry_create(ckgen_registry** out, ckgen_message message) {
@@ -288,11 +206,13 @@ ckgen_status ckgen_select_many(const ckgen_dispatcher* dispatcher, const ckgen_d
                                ckgen_message message) {
   if (!given(message, dispatcher, device)) return CKGEN_INVALID_ARGUMENT;
   for (size_t i = 0; i < count; ++i) {
-    // Arrays are stepped through by this version's struct, so a larger one is refused too.
     if (!sized(message, problems) || !sized(message, out)) return CKGEN_INVALID_ARGUMENT;
-    if (count > 1 && (problems[i].size != sizeof *problems || out[i].size != sizeof *out))
-      return invalid(message, "the structs of an array must have this version's size");
-    fill(dispatcher->value.select(problem_of(problems[i]), device->value), out[i]);
+    // Problems are as large as the caller's version has them; selections are stepped through by this version's struct.
+    const auto* problem =
+        reinterpret_cast<const ckgen_problem*>(reinterpret_cast<const char*>(problems) + i * problems->size);
+    if (count > 1 && (problem->size != problems->size || out[i].size != sizeof *out))
+      return invalid(message, "the structs of an array must have one size, selections this version's");
+    fill(dispatcher->value.select(problem_of(*problem), device->value), out[i]);
   }
   return ok(message);
 }

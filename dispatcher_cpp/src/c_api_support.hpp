@@ -1,8 +1,11 @@
-// What the two halves of the C API share: handles, checks of what a caller gave, messages.
+// What the parts of the C API share: handles, checks of what a caller gave, messages.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <ckgen/c_api.h>
 #include <ckgen/dispatcher.hpp>
@@ -18,6 +21,10 @@ struct ckgen_device {
 };
 struct ckgen_plan {
   ckgen::Plan value;
+};
+struct ckgen_groups {
+  std::vector<ckgen::GroupSize> sizes;
+  ckgen::Groups value;  // points at them
 };
 
 namespace ckgen::inline v1::detail {
@@ -54,11 +61,17 @@ bool given(const ckgen_message& message, const Pointers*... pointers) noexcept {
   return false;
 }
 
+/// Bytes of the first version of a caller's struct.
+template <class Struct>
+inline constexpr std::size_t kFirstSize = sizeof(Struct);
+template <>
+inline constexpr std::size_t kFirstSize<ckgen_problem> = offsetof(ckgen_problem, groups);
+
 /// Whether a caller's struct is at least as large as the first version of it.
 template <class Struct>
 bool sized(const ckgen_message& message, const Struct* value) noexcept {
   if (value == nullptr) return given(message, value);
-  if (value->size >= sizeof(Struct)) return true;
+  if (value->size >= kFirstSize<Struct>) return true;
   invalid(message, "a struct's size field is smaller than the struct");
   return false;
 }
@@ -74,7 +87,16 @@ ckgen_status guarded(const ckgen_message& message, Body body) noexcept {
   }
 }
 
+template <class Handle, class Value>
+ckgen_status make(Handle** out, Value&& value, const ckgen_message& message) noexcept {
+  return guarded(message, [&] {
+    *out = new Handle{std::forward<Value>(value)};
+    return ok(message);
+  });
+}
+
 Signature unpack(std::uint64_t packed) noexcept;
+Routing routing_of(std::uint32_t experts, std::uint32_t top_k) noexcept;
 Problem problem_of(const ckgen_problem& problem) noexcept;
 Selection selection_of(const ckgen_selection& selection) noexcept;
 void fill(const Selection& selection, ckgen_selection& out) noexcept;

@@ -68,7 +68,7 @@ std::string extras_of(const Signature& s) {
 std::string described(const Signature& s) {
   std::string text(detail::alias_of(s));
   if (text.empty()) {
-    text = "gemm";
+    text = detail::name_of(s.op);
     if (s.quant != Quant::none) text += '_' + std::string(name(s.quant));
     if (s.preshuffle_b) text += "_preshuffle";
     if (s.batched) text += "_batched";
@@ -76,17 +76,40 @@ std::string described(const Signature& s) {
   text += ' ' + std::string(name(s.a)) + "·" + std::string(name(s.b)) + "→" + std::string(name(s.c));
   text += ' ' + std::string(name(s.layout));
   if (s.bias) text += " bias";
+  if (s.op == Op::moe) text += ' ' + std::string(name(s.moe.part));
+  if (s.moe.gated) text += " gated";
+  if (s.moe.weight_first) text += " weightfirst";
   text += extras_of(s);
   if (s.acc != detail::default_acc(s.a, s.b)) text += " acc " + std::string(name(s.acc));
   if (s.scale != detail::default_scale(s.quant)) text += " scale " + std::string(name(s.scale));
   return text;
 }
 
-std::string title(const Query& q, const Device& device) {
+/// As in "4 groups of up to 64x1024x512".
+std::string groups_text(const Groups& groups) {
+  const GroupSize& size = groups.largest();
+  return std::to_string(groups.count()) + (groups.are_on_device() ? " groups of at most " : " groups of up to ") +
+         std::to_string(size.m) + 'x' + std::to_string(size.n) + 'x' + std::to_string(size.k) +
+         (groups.are_on_device() ? " on the device" : "");
+}
+
+/// As in " E=256 top_k=8 block_m=64".
+std::string routing_text(const Problem& problem) {
+  const Routing routing = problem.routing();
+  return " E=" + std::to_string(routing.experts) + " top_k=" + std::to_string(routing.top_k) +
+         (problem.block_m() != 0 ? " block_m=" + std::to_string(problem.block_m()) : "");
+}
+
+std::string sizes_text(const Query& q) {
+  if (q.signature.op == Op::grouped_gemm && q.problem.groups() != nullptr) return groups_text(*q.problem.groups());
   const bool has_batch = q.signature.batched ? q.sizes.batch != 0 : q.sizes.batch > 1;
-  return "gemm " + described(q.signature) + "  " + (has_batch ? "B=" + std::to_string(q.sizes.batch) + ' ' : "") +
-         "M=" + std::to_string(q.sizes.m) + " N=" + std::to_string(q.sizes.n) + " K=" + std::to_string(q.sizes.k) +
-         (q.deterministic ? " deterministic" : "") +
+  return (has_batch ? "B=" + std::to_string(q.sizes.batch) + ' ' : "") + "M=" + std::to_string(q.sizes.m) +
+         " N=" + std::to_string(q.sizes.n) + " K=" + std::to_string(q.sizes.k) +
+         (q.signature.op == Op::moe ? routing_text(q.problem) : "");
+}
+
+std::string title(const Query& q, const Device& device) {
+  return "gemm " + described(q.signature) + "  " + sizes_text(q) + (q.deterministic ? " deterministic" : "") +
          (q.strategy == Strategy::any ? "" : " strategy " + std::string(name(q.strategy))) + "  on " + device.gfx() +
          ':' + std::to_string(device.cu_num()) + " (" + kind_name(device.kind()) + ")\n";
 }

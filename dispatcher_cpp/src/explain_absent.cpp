@@ -24,7 +24,7 @@ std::string target_of(const Query& q) {
 }
 
 std::string group_text(const Query& q) {
-  const std::string batch = q.signature.batched ? "B=" + std::to_string(q.sizes.batch) + ' ' : "";
+  const std::string batch = q.key_batch() != 0 ? "B=" + std::to_string(q.key_batch()) + ' ' : "";
   return batch + "N=" + std::to_string(q.sizes.n) + " K=" + std::to_string(q.sizes.k);
 }
 

@@ -25,6 +25,11 @@ void say(const Registry& registry, const Problem& problem, const Device& device,
   line += device.gfx();
   line += ':' + std::to_string(device.cu_num()) + ",b" + std::to_string(batch);
   line += 'm' + std::to_string(problem.m()) + 'n' + std::to_string(problem.n()) + 'k' + std::to_string(problem.k());
+  if (const Groups* groups = problem.groups())
+    line += (groups->are_on_device() ? 'G' : 'g') + std::to_string(groups->count());
+  if (problem.routing().key() != 0)
+    line += 'e' + std::to_string(problem.routing().experts) + 't' + std::to_string(problem.routing().top_k);
+  if (problem.block_m() != 0) line += 's' + std::to_string(problem.block_m());
   if (problem.deterministic()) line += 'd';
   if (problem.strategy() != Strategy::any) line += '/' + std::string(name(problem.strategy()));
   line += ',';
@@ -45,7 +50,7 @@ void Hooks::selected(const Registry& registry, const Problem& problem, const Dev
                      const Selection& selection) noexcept {
   try {
     if (verbose_) say(registry, problem, device, selection);
-    if (recorder_ && is_missed(selection.tier))
+    if (recorder_ && is_missed(selection.tier) && problem.signature().op == Op::gemm)
       recorder_->record(resolved(problem.signature(), device.arch()), device.arch(), device.cu_num(),
                         {problem.m(), problem.n(), problem.k(), problem.batch()});
   } catch (...) {

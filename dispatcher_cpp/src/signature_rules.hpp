@@ -18,6 +18,17 @@ constexpr DType default_scale(Quant quant) noexcept {
   return quant == Quant::mx ? DType::e8m0 : DType::fp32;
 }
 
+/// The first word of a canonical name.
+constexpr std::string_view name_of(Op op) noexcept {
+  switch (op) {
+    case Op::gemm: return "gemm";
+    case Op::grouped_gemm: return "grouped_gemm";
+    case Op::moe: return "moe";
+    case Op::fmha: return "fmha";
+  }
+  return "gemm";
+}
+
 /// The alias that fixes the operands, quantisation and form of a signature, or "".
 std::string_view alias_of(const Signature& signature) noexcept;
 

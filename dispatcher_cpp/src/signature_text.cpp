@@ -41,22 +41,12 @@ std::string_view block(const ScaleBlock& scales, char (&out)[8]) noexcept {
   return {out, static_cast<std::size_t>(std::to_chars(end, out + 8, scales.k).ptr - out)};
 }
 
-constexpr std::string_view prefix_of(Op op) noexcept {
-  switch (op) {
-    case Op::gemm: return "gemm";
-    case Op::grouped_gemm: return "grouped_gemm";
-    case Op::moe: return "moe";
-    case Op::fmha: return "fmha";
-  }
-  return "gemm";
-}
-
 }  // namespace
 
 std::size_t canonical_text(const Signature& s, char (&out)[kSignatureTextSize]) noexcept {
   char size[8];
   Words words(out);
-  words << prefix_of(s.op) << name(s.a);
+  words << detail::name_of(s.op) << name(s.a);
   if (s.a != s.b) words << name(s.b);
   if (s.a != s.b || s.a != s.c) words << name(s.c);
   words << name(s.layout);

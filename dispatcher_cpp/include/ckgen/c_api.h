@@ -33,19 +33,26 @@ typedef struct ckgen_registry ckgen_registry;
 typedef struct ckgen_dispatcher ckgen_dispatcher;
 typedef struct ckgen_device ckgen_device;
 typedef struct ckgen_plan ckgen_plan;
+typedef struct ckgen_groups ckgen_groups;
 
 typedef struct ckgen_message {
   char* text;
   size_t size;
 } ckgen_message;
 
-/* `signature` is what ckgen_parse_signature returns. `batch` is 1 where the signature is not batched. */
+/* `signature` is what ckgen_parse_signature returns. `batch` is 1 where the signature is not batched. Of op
+ * grouped_gemm `groups` says all sizes and must outlive the plans; it is null otherwise. Of op moe m, n and k are as
+ * ckgen/moe.hpp says, and `block_m` is 0 where tokens are not sorted yet; these three are 0 otherwise. */
 typedef struct ckgen_problem {
   uint64_t size;
   uint64_t signature;
   int64_t m, n, k, batch;
   int32_t deterministic;
   int32_t strategy; /* any, data_parallel, atomic, linear, tree */
+  const ckgen_groups* groups;
+  uint32_t experts, top_k;
+  int32_t block_m;
+  int32_t reserved;
 } ckgen_problem;
 
 /* As ckgen::Selection; `tier` counts forced, override, exact, near, heuristic, far, other_cu, default, unsupported. */
@@ -245,4 +252,7 @@ CKGEN_API ckgen_status ckgen_bench(const ckgen_dispatcher* dispatcher, const ckg
 #ifdef __cplusplus
 }
 #endif
+
+#include <ckgen/c_api_ops.h>
+
 #endif

@@ -1,0 +1,106 @@
+// The C API's numbers that stand for signatures, and its problems.
+#include <ckgen/signature_text.hpp>
+
+#include "c_api_support.hpp"
+
+using ckgen::v1::detail::answer;
+using ckgen::v1::detail::given;
+using ckgen::v1::detail::invalid;
+using ckgen::v1::detail::unpack;
+
+namespace ckgen::inline v1::detail {
+
+/// A count that 16 bits do not hold becomes 0, which no routing has.
+Routing routing_of(std::uint32_t experts, std::uint32_t top_k) noexcept {
+  const auto narrow = [](std::uint32_t count) { return static_cast<std::uint16_t>(count <= 0xffff ? count : 0); };
+  return {narrow(experts), narrow(top_k)};
+}
+
+/// The size of a scale block with that code; 0, which is none, where there is no such code.
+template <int N>
+std::uint8_t size_of(const std::uint8_t (&sizes)[N], std::uint64_t code) noexcept {
+  return code < N ? sizes[code] : std::uint8_t{0};
+}
+
+/// The inverse of Signature::pack; fields outside their enum make an illegal signature, which no unit has.
+Signature unpack(std::uint64_t packed) noexcept {
+  Signature s;
+  s.bias = (packed & 1) != 0;
+  s.batched = (packed >> 1 & 1) != 0;
+  s.preshuffle_b = (packed >> 2 & 1) != 0;
+  s.quant = static_cast<Quant>(packed >> 3 & 15);
+  s.layout = static_cast<Layout>(packed >> 7 & 7);
+  DType* const fields[] = {&s.scale, &s.acc, &s.c, &s.b, &s.a};
+  std::uint64_t rest = packed >> 10;
+  for (DType* field : fields) {
+    *field = static_cast<DType>(rest & 31);
+    rest >>= 5;
+  }
+  s.op = static_cast<Op>(rest & 7);
+  rest >>= 3;
+  for (int i = kMaxEpilogueOps; i-- > 0; rest >>= 3) s.epilogue.ops[i] = static_cast<EpilogueOp>(rest & 7);
+  if (s.op == Op::moe) {
+    s.moe = {static_cast<MoePart>(rest >> 2 & 3), (rest >> 1 & 1) != 0, (rest & 1) != 0};
+  } else {
+    s.b_op = static_cast<OperandOp>(rest & 3);
+    s.a_op = static_cast<OperandOp>(rest >> 2 & 3);
+  }
+  s.scale_block.n = size_of(kScaleBlockN, rest >> 4 & 7);
+  s.scale_block.k = size_of(kScaleBlockK, rest >> 7 & 7);
+  s.scale_block.sides = static_cast<ScaleSides>(std::min<std::uint64_t>(rest >> 10, 0xff));
+  return s;
+}
+
+Problem problem_of(const ckgen_problem& problem) noexcept {
+  constexpr auto most = static_cast<std::uint32_t>(Strategy::tree) + 1;
+  Problem out(unpack(problem.signature));
+  out.shape(problem.m, problem.n, problem.k)
+      .batch(problem.batch)
+      .deterministic(problem.deterministic != 0)
+      .strategy(static_cast<Strategy>(std::min(static_cast<std::uint32_t>(problem.strategy), most)));
+  if (problem.size < sizeof problem) return out;
+  if (problem.groups != nullptr) out.groups(problem.groups->value);
+  return out.routing(routing_of(problem.experts, problem.top_k)).block_m(problem.block_m);
+}
+
+namespace {
+
+bool is_known(const Signature& s) noexcept {
+  for (const DType dtype : {s.a, s.b, s.c, s.acc, s.scale}) {
+    if (static_cast<int>(dtype) >= kDTypeCount) return false;
+  }
+  for (const EpilogueOp op : s.epilogue.ops) {
+    if (static_cast<int>(op) >= kEpilogueOpCount) return false;
+  }
+  for (int i = 1; i < kMaxEpilogueOps; ++i) {
+    if (s.epilogue.ops[i] != EpilogueOp::none && s.epilogue.ops[i - 1] == EpilogueOp::none) return false;
+  }
+  if (static_cast<int>(s.a_op) >= kOperandOpCount || static_cast<int>(s.b_op) >= kOperandOpCount) return false;
+  if (static_cast<int>(s.scale_block.sides) >= kScaleSidesCount) return false;
+  if (s.scale_block.n == 0 || s.scale_block.k == 0) return false;
+  return s.op <= Op::moe && static_cast<int>(s.moe.part) < kMoePartCount && s.quant <= Quant::mx &&
+         s.layout <= Layout::crr;
+}
+
+}  // namespace
+}  // namespace ckgen::inline v1::detail
+
+extern "C" {
+
+ckgen_status ckgen_parse_signature(const char* text, uint64_t* signature, ckgen_message message) {
+  if (!given(message, text, signature)) return CKGEN_INVALID_ARGUMENT;
+  const auto parsed = ckgen::parse_signature(text);
+  if (parsed) *signature = parsed->pack();
+  return answer(parsed.status(), message);
+}
+
+ckgen_status ckgen_signature_text(uint64_t signature, ckgen_message text) {
+  const ckgen::Signature unpacked = unpack(signature);
+  if (!ckgen::detail::is_known(unpacked)) return invalid(text, "not the number of a signature");
+  char name[ckgen::kSignatureTextSize];
+  ckgen::canonical_text(unpacked, name);
+  ckgen::detail::write(text, name);
+  return CKGEN_OK;
+}
+
+}  // extern "C"
