@@ -366,8 +366,9 @@ TEST(HostMoe, InstancesOfTheCpuItself) {
       const host::HostConfig config{isa, tiles[0].mr, tiles[0].nr, 32, 64, 64, 0};
       Layer layer(t, {MoePart::layer, true, false}, sizes);
       SCOPED_TRACE(words(layer));
-      const Workspace w(host::moe_host_workspace(t, layer.moe, config, layer.shape));
-      const Status s = host::run_moe_host(t, layer.moe, config, layer.shape, layer.args(), w.data);
+      const Workspace w(host::moe_host_workspace(t, layer.moe, config, layer.shape) + 16);
+      auto* at_16 = static_cast<unsigned char*>(w.data) + 16;  // the least alignment that is asked for
+      const Status s = host::run_moe_host(t, layer.moe, config, layer.shape, layer.args(), at_16);
       ASSERT_TRUE(s.ok()) << s.message;
       layer.expect_right();
       if (HasFatalFailure()) return;

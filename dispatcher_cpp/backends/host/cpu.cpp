@@ -35,7 +35,8 @@ bool cpu_has(Isa isa) noexcept {
       return cpu_has(Isa::x86_64_v3) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     case Isa::x86_64_v4_bf16:
-      return cpu_has(Isa::x86_64_v4) && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
+      return cpu_has(Isa::x86_64_v4) && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") &&
+             __builtin_cpu_supports("avx512vbmi");
     case Isa::x86_64_amx: return cpu_has(Isa::x86_64_v4_bf16) && cpu_has_amx();
   }
   return false;

@@ -2,6 +2,7 @@
 
 #include "backends/host/check_gemm.hpp"
 #include "backends/host/parts.hpp"
+#include "backends/host/small_m.hpp"
 #include "backends/host/threads.hpp"
 
 #include <algorithm>
@@ -128,11 +129,9 @@ class GroupedGemm {
     const Cut c = cut(group);
     const std::int64_t m0 = index % c.down * c.rows, n0 = index / c.down * c.columns;
     const GemmArgs p = args_of(args_, group);
-    const Geometry geometry =
-        make_geometry(cutting_.traits(), cutting_.part_blocking(size.k),
-                      {std::min(c.rows, size.m - m0), std::min(c.columns, size.n - n0), size.k, 1});
     auto* at = static_cast<unsigned char*>(p.c) + bytes_of(cutting_.traits().c, m0 * p.ldc + n0);
-    execute_part(geometry, cutting_.traits(), p, {m0, n0, at, nullptr}, slot);
+    run_part(cutting_.traits(), cutting_.part_blocking(size.k), std::min(c.rows, size.m - m0),
+             std::min(c.columns, size.n - n0), size.m <= kSmallRows, p, {m0, n0, at, nullptr}, slot);
   }
 
   const Cutting& cutting_;

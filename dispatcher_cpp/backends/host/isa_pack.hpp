@@ -42,9 +42,7 @@ class Fp8Lookup {
     for (int i = 0; i < 8; ++i) part_[i] = _mm512_loadu_si512(table + 32 * i);
   }
   __m512i operator()(const unsigned char* codes) const {
-    return words(_mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(codes))));
-  }
-  __m512i words(__m512i at) const {  // a code per word
+    const __m512i at = _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(codes)));
     const __mmask32 bit6 = _mm512_test_epi16_mask(at, _mm512_set1_epi16(0x40));
     const __mmask32 bit7 = _mm512_test_epi16_mask(at, _mm512_set1_epi16(0x80));
     const __m512i positive = _mm512_mask_blend_epi16(bit6, _mm512_permutex2var_epi16(part_[0], at, part_[1]),

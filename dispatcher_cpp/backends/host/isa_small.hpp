@@ -222,16 +222,35 @@ struct Bf16ToBf16 {
   }
 };
 
+// T = fp8_ocp stands for both formats with a negative zero, fp8_fnuz for those without. Both bytes of the 128
+// magnitudes' values are in registers; the sign is the code's.
+template <DType T>
 struct Fp8ToBf16 {
   static constexpr int kBits = 8;
   static constexpr Order kOrder = Order::blocks;
-  explicit Fp8ToBf16(const SmallCall& call) : lookup(call.table16) {}
-  void operator()(const unsigned char* p, __m512i (&x)[2]) const {
-    const __m512i codes = _mm512_loadu_si512(p), zero = _mm512_setzero_si512();
-    x[0] = lookup.words(_mm512_unpacklo_epi8(codes, zero));
-    x[1] = lookup.words(_mm512_unpackhi_epi8(codes, zero));
+  explicit Fp8ToBf16(const SmallCall& call) {
+    unsigned char bytes[2][128];
+    for (int i = 0; i < 128; ++i) {
+      bytes[0][i] = static_cast<unsigned char>(call.table16[i] & 0xff);
+      bytes[1][i] = static_cast<unsigned char>(call.table16[i] >> 8);
+    }
+    for (int half = 0; half < 2; ++half)
+      for (int i = 0; i < 2; ++i) part[half][i] = _mm512_loadu_si512(bytes[half] + 64 * i);
   }
-  Fp8Lookup lookup;
+  void operator()(const unsigned char* p, __m512i (&x)[2]) const {
+    const __m512i codes = _mm512_loadu_si512(p), sign = _mm512_set1_epi8(static_cast<char>(0x80));
+    __m512i low = _mm512_permutex2var_epi8(part[0][0], codes, part[0][1]);  // looks at seven bits
+    __m512i high = _mm512_permutex2var_epi8(part[1][0], codes, part[1][1]);
+    if constexpr (T == DType::fp8_fnuz) {  // what would be -0 is NaN
+      const __mmask64 nan = _mm512_cmpeq_epi8_mask(codes, sign);
+      low = _mm512_mask_mov_epi8(low, nan, _mm512_set1_epi8(static_cast<char>(0xc0)));
+      high = _mm512_mask_mov_epi8(high, nan, _mm512_set1_epi8(0x7f));
+    }
+    high = _mm512_ternarylogic_epi32(high, codes, sign, 0xf8);  // high | (codes & sign)
+    x[0] = _mm512_unpacklo_epi8(low, high);
+    x[1] = _mm512_unpackhi_epi8(low, high);
+  }
+  __m512i part[2][2];
 };
 
 template <class Values>
@@ -388,7 +407,7 @@ void small_dot(const SmallCall& s) {
       for (int r = 0; r < R; ++r)
 #pragma GCC unroll 2
         for (int i = 0; i < 2; ++i) {
-          const __m512i from_a = _mm512_load_si512(a + 2 * (r * s.a_stride + chunk * kChunk + 32 * i));
+          const __m512i from_a = _mm512_loadu_si512(a + 2 * (r * s.a_stride + chunk * kChunk + 32 * i));
 #pragma GCC unroll 2
           for (int j = 0; j < 2; ++j) part[j][r] = dot(part[j][r], from_a, x[j][i]);
         }
@@ -421,7 +440,7 @@ void small_dot_exact(const SmallCall& s) {
     __m512i x[2];
     for (const std::int64_t end = least(chunk + per_group, chunks); chunk < end; ++chunk) {
       decode(b.at(chunk), x);
-      for (int i = 0; i < 2; ++i) part = dot(part, _mm512_load_si512(a + 2 * (chunk * kChunk + 32 * i)), x[i]);
+      for (int i = 0; i < 2; ++i) part = dot(part, _mm512_loadu_si512(a + 2 * (chunk * kChunk + 32 * i)), x[i]);
     }
     if (per_chunk == 1) {
       total += (sum_of(part) * s.a_scale[g]) * s.b_scale[0][g];
@@ -461,7 +480,7 @@ void small_int8(const SmallCall& s) {
     }
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
-      const __m512i from_a = _mm512_load_si512(a + r * s.a_stride + chunk * kChunk);
+      const __m512i from_a = _mm512_loadu_si512(a + r * s.a_stride + chunk * kChunk);
 #pragma GCC unroll 2
       for (int j = 0; j < 2; ++j) sum[j][r] = _mm512_dpbusd_epi32(sum[j][r], from_a, x[j]);
     }
@@ -570,6 +589,29 @@ void small_prepare_int8(const PackSource& a, std::int64_t row, std::int64_t k, c
   }
 }
 
+// ---- scales of K groups ---------------------------------------------------------------------------------------------
+
+float small_e8m0(const unsigned char* __restrict codes, std::int64_t n, float* __restrict out) {
+  std::uint32_t most = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::uint32_t code = codes[i], nan = code == 0xff ? 0x00400000U : 0;
+    std::uint32_t value = code << 23 | nan;
+    value = value > 0x00400000U ? value : 0x00400000U;  // code 0 is 2^-127
+    most = value > most ? value : most;
+    __builtin_memcpy(out + i, &value, 4);
+  }
+  return bits_to_float(most);
+}
+
+float small_most(const float* values, std::int64_t n) {
+  std::uint32_t most = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::uint32_t size = float_to_bits(values[i]) & 0x7fffffffU;  // NaN is beyond infinity
+    most = size > most ? size : most;
+  }
+  return bits_to_float(most);
+}
+
 // ---- which ----------------------------------------------------------------------------------------------------------
 
 template <class Decode>
@@ -612,9 +654,9 @@ const SmallKernels* small_kernels(DType a, DType b, bool dots) {
       case DType::fp4: return &kSmallDot<NibbleToBf16<Fp4Values>>;
       case DType::int4: return &kSmallDot<NibbleToBf16<Int4Values>>;
       case DType::fp8_ocp:
+      case DType::bf8_ocp: return &kSmallDot<Fp8ToBf16<DType::fp8_ocp>>;
       case DType::fp8_fnuz:
-      case DType::bf8_ocp:
-      case DType::bf8_fnuz: return &kSmallDot<Fp8ToBf16>;
+      case DType::bf8_fnuz: return &kSmallDot<Fp8ToBf16<DType::fp8_fnuz>>;
       default: break;
     }
   }

@@ -86,7 +86,7 @@ using RoundFn = void (*)(DType c, float* values, std::int64_t n);  // to fp32, f
 struct SmallCall {
   const unsigned char* b[2];  // rows of B; the last of an odd number comes twice
   const float* b_scale[2];    // per group, and one more that is finite
-  const void* a;              // prepared, aligned to 64 bytes; rows a_stride elements apart
+  const void* a;              // prepared; rows a_stride elements apart
   std::int64_t a_stride;
   const float* a_scale;
   std::int64_t scale_stride;
@@ -119,6 +119,10 @@ struct SmallKernels {
 // Null: none for these types. dots: bf16 dot products may stand in for fp32 FMA.
 using SmallKernelsFn = const SmallKernels* (*)(DType a, DType b, bool dots);
 
+// out[i] = the value of e8m0 code i; returns the largest, NaN if one is NaN.
+using E8m0Fn = float (*)(const unsigned char* codes, std::int64_t n, float* out);
+using MostFn = float (*)(const float* values, std::int64_t n);  // the largest magnitude, NaN if one is NaN
+
 struct IsaTable {
   struct Menu {
     const MicroKernel* kernels;
@@ -131,6 +135,8 @@ struct IsaTable {
   EncodeFn encode;
   RoundFn round;
   SmallKernelsFn small;
+  E8m0Fn e8m0;
+  MostFn most;
 };
 
 extern const IsaTable kIsaV3;

@@ -7,8 +7,15 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-constinit const IsaTable kIsaV4Bf16 = {
-    {menu_of(kF32), menu_of(kI16), menu_of(kBf16)}, &pack, &finish, &fuse, &encode, &round_to, &small_kernels};
+constinit const IsaTable kIsaV4Bf16 = {{menu_of(kF32), menu_of(kI16), menu_of(kBf16)},
+                                       &pack,
+                                       &finish,
+                                       &fuse,
+                                       &encode,
+                                       &round_to,
+                                       &small_kernels,
+                                       &small_e8m0,
+                                       &small_most};
 
 }  // namespace host
 }  // namespace v1

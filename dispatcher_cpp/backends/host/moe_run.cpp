@@ -2,6 +2,7 @@
 
 #include "backends/host/moe_quantize.hpp"
 #include "backends/host/moe_rows.hpp"
+#include "backends/host/small_m.hpp"
 #include "backends/host/threads.hpp"
 #include "ckgen/preshuffle.hpp"
 
@@ -121,9 +122,8 @@ class MoeLayer {
   // out = rows [place, place + rows) of the product with columns [n0, n0 + columns) of an expert's weights.
   void product(const GemmArgs& p, const Block& block, const std::int32_t* a_rows, float* out,
                unsigned char* slot) const noexcept {
-    const Geometry geometry =
-        make_geometry(plan_.product, cutting_.part_blocking(p.k), {block.rows, block.columns, p.k, 1});
-    execute_part(geometry, plan_.product, p, {block.place, block.n0, out, a_rows}, slot);
+    run_part(plan_.product, cutting_.part_blocking(p.k), block.rows, block.columns, block.rows <= kSmallRows, p,
+             {block.place, block.n0, out, a_rows}, slot);
   }
 
   void gate_up_block(const Block& block, unsigned char* h, std::int64_t ldh, const std::int32_t* to,

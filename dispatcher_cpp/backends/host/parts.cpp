@@ -1,6 +1,7 @@
 #include "backends/host/parts.hpp"
 
 #include "backends/host/check_gemm.hpp"
+#include "backends/host/small_m.hpp"
 
 #include <algorithm>
 
@@ -47,6 +48,13 @@ Cut cut_product(const Blocking& blocking, std::int64_t m, std::int64_t n, std::i
   return cut;
 }
 
+void run_part(const GemmTraits& traits, const Blocking& blocking, std::int64_t rows, std::int64_t columns,
+              bool few_rows, const GemmArgs& args, const Part& part, void* workspace) noexcept {
+  const Sizes sizes{rows, columns, args.k, 1};
+  if (few_rows && execute_small_part(traits, blocking, sizes, args, part, workspace)) return;
+  execute_part(make_geometry(traits, blocking, sizes), traits, args, part, workspace);
+}
+
 std::size_t part_bytes(const GemmTraits& traits, const Blocking& blocking, std::int64_t m, std::int64_t n,
                        std::int64_t k) noexcept {
   // Within the part heights of one register tile, and on either side of one block, the bytes grow with the height.
@@ -59,7 +67,7 @@ std::size_t part_bytes(const GemmTraits& traits, const Blocking& blocking, std::
   for (int i = 0; i < menu.count; ++i)
     if (menu.kernels[i].nr == blocking.nr && menu.kernels[i].mr <= blocking.mr)
       most = std::max(most, bytes(menu.kernels[i].mr));
-  return most;
+  return std::max(most, small_m_workspace(traits, blocking, {std::min(m, kSmallRows), n, k, 1}));
 }
 
 }  // namespace host

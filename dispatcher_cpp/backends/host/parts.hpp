@@ -54,6 +54,11 @@ struct Cut {
 /// never so small that packing their operands would count. Precondition: positive m and n.
 Cut cut_product(const Blocking& blocking, std::int64_t m, std::int64_t n, std::int64_t k, double flops) noexcept;
 
+/// Computes a part of `rows` x `columns`. few_rows: by the kernels of small_m.hpp where there are such; a matter of the
+/// whole product, whose bits are not to depend on how it is cut.
+void run_part(const GemmTraits& traits, const Blocking& blocking, std::int64_t rows, std::int64_t columns,
+              bool few_rows, const GemmArgs& args, const Part& part, void* workspace) noexcept;
+
 /// Workspace that suffices for each part of at most m x n.
 std::size_t part_bytes(const GemmTraits& traits, const Blocking& blocking, std::int64_t m, std::int64_t n,
                        std::int64_t k) noexcept;

@@ -17,7 +17,6 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
 constexpr std::int64_t kChunk = 64;
 constexpr std::int64_t kMaxColumns = 2;
 
@@ -50,36 +49,38 @@ bool by_group(const SmallPlan& plan) noexcept {
   return plan.quant == Quant::mx || plan.quant == Quant::blockscale;
 }
 
-// The scales of one row, group by group, as fp32; 1 where this side has none and in the places beyond.
-void gather_scales(const SmallPlan& plan, const GroupScales& s, std::int64_t row, float* out) noexcept {
+// The scales of one row, group by group, as fp32; 1 where this side has none and in the places beyond. Returns the
+// largest magnitude, NaN if one is NaN.
+float gather_scales(const SmallPlan& plan, const GroupScales& s, std::int64_t row, float* out) noexcept {
   const std::int64_t groups = plan.groups;
-  for (std::int64_t g = groups; g < plan.scale_stride; ++g) out[g] = 1.0F;
-  if (s.base == nullptr) {
-    for (std::int64_t g = 0; g < groups; ++g) out[g] = 1.0F;
-  } else if (plan.quant == Quant::mx) {
-    const auto* codes = static_cast<const unsigned char*>(s.base);
-    if (s.shuffled) {
-      for (std::int64_t g = 0; g < groups; ++g) out[g] = kE8m0.value[codes[shuffled_mx_scale(row, g, groups)]];
-    } else {
-      for (std::int64_t g = 0; g < groups; ++g) out[g] = kE8m0.value[codes[row * groups + g]];
-    }
-  } else {
+  std::fill(out + (s.base == nullptr ? 0 : groups), out + plan.scale_stride, 1.0F);
+  if (s.base == nullptr) return 1.0F;
+  if (plan.quant == Quant::blockscale) {
     const auto* values = static_cast<const float*>(s.base);
-    const std::int64_t at = row / s.block;
-    const std::int64_t rows = ceil_div(s.rows, s.block);
-    for (std::int64_t g = 0; g < groups; ++g) out[g] = values[s.group_major ? g * rows + at : at * groups + g];
+    const std::int64_t at = row / s.block, rows = ceil_div(s.rows, s.block);
+    if (s.group_major)
+      for (std::int64_t g = 0; g < groups; ++g) out[g] = values[g * rows + at];
+    else
+      std::memcpy(out, values + at * groups, static_cast<std::size_t>(groups) * sizeof(float));
+    return plan.isa->most(out, groups);
   }
-}
-
-// The largest magnitude; kUntrusted where one is NaN, or neither 0 nor at least `least`.
-float most_of(const float* scales, std::int64_t n, float least) noexcept {
+  const auto* codes = static_cast<const unsigned char*>(s.base);
+  if (!s.shuffled) return plan.isa->e8m0(codes + row * groups, groups, out);
   float most = 0.0F;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float size = std::fabs(scales[i]);
-    if (!(size >= least) && size != 0.0F) return kUntrusted;
-    most = std::max(most, size);
+  unsigned char piece[256];
+  for (std::int64_t g0 = 0; g0 < groups; g0 += 256) {
+    const std::int64_t take = std::min<std::int64_t>(256, groups - g0);
+    for (std::int64_t g = 0; g < take; ++g) piece[g] = codes[shuffled_mx_scale(row, g0 + g, groups)];
+    const float size = plan.isa->e8m0(piece, take, out + g0);
+    most = size <= most ? most : size;  // NaN stays
   }
   return most;
+}
+
+bool all_at_least(float least, const float* scales, std::int64_t n) noexcept {
+  for (std::int64_t i = 0; i < n; ++i)
+    if (scales[i] != 0.0F && std::fabs(scales[i]) < least) return false;
+  return true;
 }
 
 bool trusted(float a, float b) noexcept {
@@ -129,7 +130,7 @@ void small_prepare(const SmallPlan& plan, const PackSource& a, const GroupScales
   auto* own = reinterpret_cast<float*>(base + scales_at(plan, at));
   void* values = base + values_at(plan, at);
   SmallExtremes seen{kMostTrusted, 0.0F};
-  gather_scales(plan, scales, a.rows == nullptr ? row : std::int64_t{a.rows[row]}, own);
+  *most = gather_scales(plan, scales, a.rows == nullptr ? row : std::int64_t{a.rows[row]}, own);
   if (plan.quant == Quant::mx) {
     plan.kernels->prepare(a, row, plan.k, own, &seen, values);
     *most = seen.least >= kLeastTrusted && seen.most <= kMostTrusted ? seen.most : kUntrusted;
@@ -137,8 +138,8 @@ void small_prepare(const SmallPlan& plan, const PackSource& a, const GroupScales
       std::fill(own, own + plan.groups, 1.0F);
       return;
     }
-  } else {
-    *most = most_of(own, plan.groups, kLeastTrusted);
+  } else if (!all_at_least(kLeastTrusted, own, plan.groups)) {
+    *most = kUntrusted;
   }
   plan.kernels->prepare(a, row, plan.k, nullptr, &seen, values);
 }
@@ -172,8 +173,7 @@ void small_rows(const SmallPlan& plan, const SmallOperands& o, std::int64_t n0, 
       auto* scales =
           reinterpret_cast<float*>(static_cast<unsigned char*>(scratch) +
                                    static_cast<std::size_t>(j < columns ? j : columns - 1) * scales_bytes(plan));
-      if (j < columns && (grouped || j0 == 0)) gather_scales(plan, o.b_scales, n0 + column, scales);
-      b_most[j] = grouped ? most_of(scales, plan.groups, 0.0F) : 1.0F;
+      if (j < columns && (grouped || j0 == 0)) b_most[j] = gather_scales(plan, o.b_scales, n0 + column, scales);
       call.b[j] = static_cast<const unsigned char*>(o.b) + (n0 + column) * o.ldb_bytes;
       call.b_scale[j] = scales;
       out[j] = static_cast<unsigned char*>(acc) + column * 4;
@@ -239,14 +239,15 @@ SmallGeometry small_geometry(const GemmTraits& traits, const Blocking& blocking,
   return g;
 }
 
+// A product of the batch, or a part of one.
 class SmallProblem {
  public:
   SmallProblem(const SmallGeometry& g, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch,
-               unsigned char* workspace) noexcept
-      : g_(g), traits_(traits), args_(args), batch_(batch), workspace_(workspace) {
+               const Part& part, unsigned char* workspace) noexcept
+      : g_(g), traits_(traits), args_(args), batch_(batch), part_(part), workspace_(workspace) {
     const auto* b = static_cast<const unsigned char*>(args.b) + bytes_of(traits.b, batch * args.batch_stride_b);
     operands_ = {workspace, g.size.m, b, bytes_of(traits.b, args.ldb), {}};
-    if (by_group(g.plan)) operands_.b_scales = group_scales(args.b_scale, g.size.n, traits.scale_block.n, false);
+    if (by_group(g.plan)) operands_.b_scales = group_scales(args.b_scale, args.n, traits.scale_block.n, false);
   }
 
   void run() noexcept {
@@ -277,27 +278,28 @@ class SmallProblem {
 
   void prepare() const noexcept {
     const auto* base = static_cast<const unsigned char*>(args_.a) + bytes_of(traits_.a, batch_ * args_.batch_stride_a);
-    const PackSource a = make_pack_source(traits_.a == DType::int8 ? PackKind::i16 : PackKind::f32, traits_.a, base,
-                                          args_.lda, a_is_row_major(traits_.layout), false);
+    PackSource a = make_pack_source(traits_.a == DType::int8 ? PackKind::i16 : PackKind::f32, traits_.a, base,
+                                    args_.lda, a_is_row_major(traits_.layout), false);
+    a.rows = part_.rows;
     GroupScales scales{};
-    if (by_group(g_.plan)) scales = group_scales(args_.a_scale, g_.size.m, 1, true);
+    if (by_group(g_.plan)) scales = group_scales(args_.a_scale, args_.m, 1, true);
     const int threads = g_.size.m * g_.size.k < kPrepareSerially ? 1 : g_.threads;
-    parallel_for(g_.size.m, threads, [&](std::int64_t r, int) { small_prepare(g_.plan, a, scales, r, r, workspace_); });
+    parallel_for(g_.size.m, threads,
+                 [&](std::int64_t r, int) { small_prepare(g_.plan, a, scales, part_.m0 + r, r, workspace_); });
   }
 
   void slice(std::int64_t n0, unsigned char* slot) const noexcept {
     const std::int64_t count = std::min(g_.slice, g_.size.n - n0);
-    small_rows(g_.plan, operands_, n0, count, slot, g_.slice, slot + g_.slot_scratch);
+    small_rows(g_.plan, operands_, part_.n0 + n0, count, slot, g_.slice, slot + g_.slot_scratch);
     for (std::int64_t r = 0; r < g_.size.m; ++r) {
       const unsigned char* acc = slot + r * g_.slice * 4;
-      unsigned char* out = static_cast<unsigned char*>(args_.c) +
-                           bytes_of(traits_.c, batch_ * args_.batch_stride_c + r * args_.ldc + n0);
+      unsigned char* out = static_cast<unsigned char*>(part_.c) + bytes_of(traits_.c, r * args_.ldc + n0);
       if (traits_.c == DType::int32) {
         std::memcpy(out, acc, static_cast<std::size_t>(count) * 4);
         continue;
       }
       auto* row = reinterpret_cast<float*>(slot + g_.slot_row);
-      finish_row(r, n0, count, acc, row);
+      finish_row(part_.m0 + r, part_.n0 + n0, count, acc, row);
       g_.plan.isa->encode(traits_.c, row, out, count);
     }
   }
@@ -310,8 +312,9 @@ class SmallProblem {
       f.a_scale = a_scale[0];
       f.b_scalar = b_scale[0];
     } else if (traits_.quant == Quant::rowwise) {
-      f.a_scale = a_scale[(args_.batch_stride_a == 0 ? 0 : batch_ * g_.size.m) + r];
-      f.b_scale = b_scale + (args_.batch_stride_b == 0 ? 0 : batch_ * g_.size.n) + n0;
+      const std::int64_t row = part_.rows == nullptr ? r : part_.rows[r];
+      f.a_scale = a_scale[(args_.batch_stride_a == 0 ? 0 : batch_ * args_.m) + row];
+      f.b_scale = b_scale + (args_.batch_stride_b == 0 ? 0 : batch_ * args_.n) + n0;
     }
     if (traits_.bias) f.bias = static_cast<const float*>(args_.bias) + n0;
     g_.plan.isa->finish(f, out);
@@ -322,6 +325,7 @@ class SmallProblem {
   const GemmTraits& traits_;
   const GemmArgs& args_;
   const std::int64_t batch_;
+  const Part part_;
   unsigned char* const workspace_;
   SmallOperands operands_{};
 };
@@ -332,14 +336,33 @@ std::size_t small_m_workspace(const GemmTraits& traits, const Blocking& blocking
   return small_geometry(traits, blocking, sizes).bytes;
 }
 
+namespace {
+
+// Whether there are kernels for this, and rows of B start on whole bytes.
+bool applies(const SmallGeometry& g, const GemmTraits& traits, const GemmArgs& args) noexcept {
+  return g.bytes != 0 && args.ldb * bits(traits.b) % 8 == 0;
+}
+
+}  // namespace
+
 bool execute_small_m(const GemmTraits& traits, const Blocking& blocking, const GemmArgs& args,
                      void* workspace) noexcept {
   const SmallGeometry g = small_geometry(traits, blocking, {args.m, args.n, args.k, args.batch});
-  if (g.bytes == 0 || args.ldb * bits(traits.b) % 8 != 0) return false;
+  if (!applies(g, traits, args)) return false;
   auto* base = static_cast<unsigned char*>(workspace);
   parallel_for(args.batch, g.instances, [&](std::int64_t i, int index) {
-    SmallProblem(g, traits, args, i, base + g.problem_bytes * static_cast<std::size_t>(index)).run();
+    auto* c = static_cast<unsigned char*>(args.c) + bytes_of(traits.c, i * args.batch_stride_c);
+    SmallProblem(g, traits, args, i, {0, 0, c, nullptr}, base + g.problem_bytes * static_cast<std::size_t>(index))
+        .run();
   });
+  return true;
+}
+
+bool execute_small_part(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes, const GemmArgs& args,
+                        const Part& part, void* workspace) noexcept {
+  const SmallGeometry g = small_geometry(traits, blocking, sizes);
+  if (!applies(g, traits, args)) return false;
+  SmallProblem(g, traits, args, 0, part, static_cast<unsigned char*>(workspace)).run();
   return true;
 }
 

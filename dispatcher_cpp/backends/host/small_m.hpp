@@ -33,7 +33,7 @@ struct SmallPlan {
 /// multiples of 64.
 SmallPlan small_plan(const GemmTraits& traits, const Blocking& blocking, std::int64_t k) noexcept;
 
-/// Bytes of a panel of m rows, a multiple of 64; a panel is aligned to 64 bytes.
+/// Bytes of a panel of m rows, a multiple of 64; a panel aligned to 64 bytes is faster.
 std::size_t small_panel_bytes(const SmallPlan& plan, std::int64_t m) noexcept;
 
 /// One operand's scales of K groups; `base` null: this side has none (or they are not by group).
@@ -60,7 +60,7 @@ struct SmallOperands {
 };
 
 /// acc[r * ld + j] = A row r times B row n0 + j, for r < m and j < count: fp32 with group scales applied, int32 for
-/// int8. `scratch`: small_scratch_bytes(), aligned to 64 bytes, of this call alone.
+/// int8. `scratch`: small_scratch_bytes() of this call alone.
 void small_rows(const SmallPlan& plan, const SmallOperands& operands, std::int64_t n0, std::int64_t count, void* acc,
                 std::int64_t ld, void* scratch) noexcept;
 std::size_t small_scratch_bytes(const SmallPlan& plan) noexcept;
@@ -70,6 +70,11 @@ std::size_t small_m_workspace(const GemmTraits& traits, const Blocking& blocking
 /// false: not for these arguments, nothing is done.
 bool execute_small_m(const GemmTraits& traits, const Blocking& blocking, const GemmArgs& args,
                      void* workspace) noexcept;
+
+/// The same of a part (see driver.hpp) of `sizes`, by one thread; its workspace is small_m_workspace() of them. The
+/// bits are those of the whole product.
+bool execute_small_part(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes, const GemmArgs& args,
+                        const Part& part, void* workspace) noexcept;
 
 }  // namespace host
 }  // namespace v1

@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-import ml_dtypes
 import numpy as np
 
 from ckgen.families.gemm.reference import MX_K, Values, decode, encode
@@ -23,13 +22,13 @@ from ckgen.model.dtype import DType
 _LARGEST = {
     DType.INT8: 127.0,
     DType.FP4: 6.0,
-    DType.FP8_FNUZ: float(ml_dtypes.finfo(ml_dtypes.float8_e4m3fnuz).max),
-    DType.FP8_OCP: float(ml_dtypes.finfo(ml_dtypes.float8_e4m3fn).max),
-    DType.BF8_FNUZ: float(ml_dtypes.finfo(ml_dtypes.float8_e5m2fnuz).max),
-    DType.BF8_OCP: float(ml_dtypes.finfo(ml_dtypes.float8_e5m2).max),
+    DType.FP8_FNUZ: 240.0,
+    DType.FP8_OCP: 448.0,
+    DType.BF8_FNUZ: 57344.0,
+    DType.BF8_OCP: 57344.0,
     DType.FP16: 65504.0,
-    DType.BF16: float(ml_dtypes.finfo(ml_dtypes.bfloat16).max),
-    DType.FP32: float(np.finfo(np.float32).max),
+    DType.BF16: (2 - 2.0**-7) * 2.0**127,
+    DType.FP32: (2 - 2.0**-23) * 2.0**127,
 }
 _FAITHFUL = 2.0**-23
 
