@@ -45,7 +45,7 @@ def family_of(instance: Instance) -> DeviceFamily:
     if instance.backend is Backend.CK:
         return _ck() if instance.signature.op is not Op.MOE else _ck_moe()
     if instance.backend is Backend.ASM:
-        return _asm()
+        return _asm() if instance.signature.op is not Op.MOE else _asm_moe()
     config = instance.config
     if isinstance(config, HipConfig):
         return _hip_mxfp8()
@@ -114,6 +114,22 @@ def _asm() -> DeviceFamily:
         asm.host_unit,
         asm.expected,
         asm.symbol,
+    )
+
+
+@cache
+def _asm_moe() -> DeviceFamily:
+    from ckgen.families.moe.device import asm_moe
+
+    return DeviceFamily(
+        asm_moe.unavailable,
+        _none,
+        asm_moe.reachable,
+        asm_moe.all_variants,
+        asm_moe.device_unit,
+        asm_moe.host_unit,
+        asm_moe.expected,
+        asm_moe.symbol,
     )
 
 

@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from ckgen import paths
 from ckgen.emulator.moe.problem import PartData, PartProblem
+from ckgen.emulator.production.routing import Routing
 from ckgen.families.gemm.enums import MoePart, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.errors import UsageError
@@ -54,22 +57,26 @@ class _Answered(ctypes.Structure):
     ]  # fmt: skip
 
 
-def link(host_object: Path, prepare: str, signature: GemmSignature, arch: str, folder: Path) -> Path:
-    """The host unit's object as a library of one function, in `folder`; kept by what it is made of."""
+def link(host_unit: Path, prepare: str, signature: GemmSignature, arch: str, folder: Path) -> Path:
+    """The host unit, an object or C++ without HIP, as a library of one function in `folder`; kept by what it is of."""
     defines = {
         "PREPARE": prepare, "ARCH": arch, "PART": str(signature.moe.part), "TYPE_A": str(signature.a),
         "TYPE_B": str(signature.b), "TYPE_C": str(signature.c),
     }  # fmt: skip
     sources = (_SHIM, paths.dispatcher_dir() / "src/moe_sort.cpp")
-    headers = sorted((paths.dispatcher_dir() / "include/ckgen").glob("*.hpp"))
+    headers = [
+        header
+        for folder in ("include/ckgen", "backends/asm", "backends/device")
+        for header in sorted((paths.dispatcher_dir() / folder).glob("*.hpp"))
+    ]
     digest = hashlib.sha256(repr(defines).encode())
-    for part in (host_object, *sources, *headers):
+    for part in (host_unit, *sources, *headers):
         digest.update(hashlib.sha256(part.read_bytes()).digest())
     library = folder / f"{digest.hexdigest()[:32]}.so"
     if not library.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         made = folder / f"{library.stem}.{os.getpid()}"
-        _compile(made, defines, (*sources, host_object))
+        _compile(made, defines, (*sources, host_unit))
         made.replace(library)
     return library
 
@@ -79,15 +86,28 @@ def prepare(
 ) -> Call:
     """The launch of a problem; UsageError with the host unit's words where it refuses."""
     first = signature.moe.part is MoePart.GATE_UP
-    words, weights = ("w1", "w1_scale") if first else ("w2", "w2_scale"), (data.w, data.w_scale)
-    operands = {name: _address(array) for name, array in zip(words, weights, strict=True)}
+    words = ("w1", "w1_scale") if first else ("w2", "w2_scale")
+    arrays = {"a": data.a, "c": data.output.actual, "a_scale": data.a_scale, words[0]: data.w, words[1]: data.w_scale}
+    sizes = {
+        "lda": problem.k, "ldc": problem.n, "a_scale_row_major": signature.quant is Quant.BLOCKSCALE,
+        "mx_scale_shuffled": signature.quant is Quant.MX, "block_m": block_m, "cu_num": cu_num,
+    }  # fmt: skip
+    return call(library, problem, arrays, data.routing, sizes)
+
+
+def call(
+    library: Path,
+    problem: PartProblem,
+    arrays: Mapping[str, NDArray[Any] | None],
+    routing: Routing,
+    sizes: Mapping[str, int],
+) -> Call:
+    """The launch by names of MoeArgs: `arrays` are its pointers, `sizes` its other members, block_m and cu_num."""
     asked = _Asked(
-        a=_address(data.a), c=_address(data.output.actual), a_scale=_address(data.a_scale), **operands,
-        tokens=problem.tokens, lda=problem.k, ldc=problem.n, ids=_address(data.routing.ids),
-        weights=_address(data.routing.id_weights), block_experts=_address(data.routing.block_experts),
-        valid=_address(data.routing.valid), a_scale_row_major=signature.quant is Quant.BLOCKSCALE,
-        mx_scale_shuffled=signature.quant is Quant.MX, n=problem.n, k=problem.k, experts=problem.experts,
-        top_k=problem.top_k, block_m=block_m, cu_num=cu_num,
+        **{name: _address(array) for name, array in arrays.items()}, **sizes, tokens=problem.tokens,
+        ids=_address(routing.ids), weights=_address(routing.id_weights), valid=_address(routing.valid),
+        block_experts=_address(routing.block_experts), n=problem.n, k=problem.k, experts=problem.experts,
+        top_k=problem.top_k,
     )  # fmt: skip
     answered = _Answered()
     if ctypes.CDLL(str(library)).ckgen_prepare_part(ctypes.byref(asked), ctypes.byref(answered)):
@@ -104,8 +124,8 @@ def _address(array: Any) -> int | None:
 def _compile(to: Path, defines: Mapping[str, str], sources: tuple[Path, ...]) -> None:
     words = [f"-D{name}={value}" for name, value in defines.items()]
     compiler = shlex.split(os.environ.get("CXX") or "g++")
-    folder = f"-I{paths.dispatcher_dir() / 'include'}"
-    command = [*compiler, "-std=c++20", "-O1", "-fPIC", "-shared", folder, *words, "-o", str(to), *map(str, sources)]
+    folders = [f"-I{paths.dispatcher_dir() / 'include'}", f"-I{paths.dispatcher_dir()}"]
+    command = [*compiler, "-std=c++20", "-O1", "-fPIC", "-shared", *folders, *words, "-o", str(to), *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise UsageError(f"{shlex.join(command)}\n{done.stderr.strip()}")

@@ -21,11 +21,11 @@ from ckgen.families.gemm.config import (
     TilePipeline,
     strategy_of,
 )
-from ckgen.families.gemm.enums import OperandOp
+from ckgen.families.gemm.enums import Op, OperandOp
 from ckgen.families.gemm.mxfp8_envelope import envelope
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature, Layout, Quant
-from ckgen.families.moe.constraints import ck_part_constraints, layer_constraints
+from ckgen.families.moe.constraints import ck_part_constraints, layer_constraints, shipped_constraints
 from ckgen.families.moe.parts import part_signatures
 
 MAX_K_BATCH = 128
@@ -63,7 +63,7 @@ def _constraints(signature: GemmSignature, config: GemmConfig) -> Constraints:
     if isinstance(config, CkTileConfig):
         return _ck_tile(signature, config)
     if isinstance(config, AsmConfig):
-        return _counted(signature, _asm(config))
+        return shipped_constraints(config) if signature.op is Op.MOE else _counted(signature, _asm(config))
     if isinstance(config, CkMoeConfig):
         return ck_part_constraints(signature, config)
     if isinstance(config, MoePairConfig):

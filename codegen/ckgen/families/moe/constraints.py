@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+from ckgen.families.gemm.asm_config import AsmConfig
 from ckgen.families.gemm.enums import MoePart
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.moe.asm_kernels import asm_moe_kernel_of
 from ckgen.families.moe.ck_config import CkMoeConfig
 
 
@@ -15,6 +17,16 @@ def ck_part_constraints(signature: GemmSignature, config: CkMoeConfig) -> Constr
     tile = config.macro_tile
     is_down = signature.moe.part is MoePart.DOWN
     return Constraints(n_multiple=tile.n, k_multiple=tile.k, atomic_split=is_down)
+
+
+def shipped_constraints(config: AsmConfig) -> Constraints:
+    """H in whole tiles, K as asm_kinds.json says; A, C and an expert's W1 as 32 bits count their bytes."""
+    kernel = asm_moe_kernel_of(config)
+    is_layer = kernel.part is MoePart.LAYER
+    most = 2**32 - 1
+    return Constraints(
+        n_multiple=config.tile.n, k_multiple=kernel.k_multiple, atomic_split=is_layer, max_ab=most, max_c=most // 2
+    )
 
 
 def layer_constraints(gate_up: Constraints, down: Constraints) -> Constraints:

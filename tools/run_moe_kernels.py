@@ -1,0 +1,218 @@
+"""Runs classic CK's MoE kernels of the shipped tables on the emulator and writes what came of them.
+
+usage: run_moe_kernels.py [--kernel GLOB]... [--arch ARCH]... [--steps N,N...] [--seeds N] [--minutes N] [--out FOLDER]
+
+Every kernel on every arch that a table names it for: compiled, gated, its launch prepared by its own host unit, run
+checked on 40 tokens, 4 experts, two each, for every number of K steps (which decide the device kernel), in the plain
+order and in those of seeds 1 to N. What FOLDER/moe.json has already is not run again; moe.md is written from it.
+--minutes: no further kernel is begun after so many. Exit code 1 where a result is wrong or something was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ckgen import paths
+from ckgen.build.amd.toolchain import load
+from ckgen.build.build_run import build_planned
+from ckgen.build.cache import Cache, default_cache
+from ckgen.build.compile import CODE_OBJECT, OBJECT, host_job
+from ckgen.build.planned import plan_host, plan_kernel
+from ckgen.build.pool import Outcome, default_limits
+from ckgen.build.progress import ProgressLine
+from ckgen.build.result import Result
+from ckgen.emulator.core import Options
+from ckgen.emulator.moe.call import link
+from ckgen.emulator.moe.named import named_product
+from ckgen.emulator.moe.problem import PartProblem
+from ckgen.emulator.moe.run import PartKernel, run_part
+from ckgen.families.gemm.device.model import Use, prepare_symbol
+from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.instance import Instance
+from ckgen.model.tuned_row import Shape
+from ckgen.specs.archs import load_archs
+
+SCHEMA = "ckgen.moe_kernels/1"
+PREFIX = "moe_ck2stages_"
+ARCH_OF_CU = {"80": "gfx942", "304": "gfx942", "256": "gfx950"}
+"""Of rows that name no arch."""
+
+HEAD = """# Classic CK's MoE kernels of the tables, executed on the emulator
+
+Written by `tools/run_moe_kernels.py --out docs/amd/families`; `moe.json` has every run. Each kernel is compiled with
+the pinned toolchain, its launch prepared by its own host unit from `MoeArgs`, run with all checks on 40 tokens, 4
+experts and two experts per token, and held against NumPy in double precision with a derived bound
+(`codegen/ckgen/emulator/moe/problem.py`). Nothing here ran on hardware.
+
+*Gated*: the code object passes every rule. *Right*: every element of every run within its bound, in the plain order and
+in the adversary's orders, in which waves run far ahead and direct-to-LDS loads come as late as they may. *Clean*: no
+check found anything in any of them. *Device kernels*: variants by main loop and tail that ran.
+"""
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(usage=(__doc__ or "").partition("usage: ")[2].partition("\n")[0])
+    parser.add_argument("--kernel", action="append")
+    parser.add_argument("--arch", action="append")
+    parser.add_argument("--steps", default="1,2,3,4")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=1e9)
+    parser.add_argument("--out", type=Path)
+    chosen = parser.parse_args(arguments)
+    steps = tuple(map(int, chosen.steps.split(",")))
+    place = chosen.out / "moe.json" if chosen.out else None
+    records = json.loads(place.read_text(encoding="utf-8"))["kernels"] if place and place.is_file() else {}
+    began, bad = time.perf_counter(), 0
+    for name, arch in named():
+        wanted = any(fnmatchcase(name, glob) for glob in chosen.kernel or ["*"])
+        if not wanted or (chosen.arch and arch not in chosen.arch):
+            continue
+        known = records.get(f"{arch}/{name}", {})
+        missing = tuple(one for one in steps if str(one) not in known.get("steps", {}))
+        if known.get("unavailable") or not missing:
+            continue
+        if time.perf_counter() - began > 60 * chosen.minutes:
+            break
+        record = run_named(name, arch, missing, chosen.seeds)
+        record["steps"] = dict(sorted({**known.get("steps", {}), **record.get("steps", {})}.items()))
+        records[f"{arch}/{name}"] = record
+        bad += not is_well(record)
+        print(arch, name, line(record), flush=True)
+        if place:
+            write(place, records)
+    return 1 if bad else 0
+
+
+def named() -> list[tuple[str, str]]:
+    """Every classic CK kernel that a shipped table names, with each arch that it is named for."""
+    found: set[tuple[str, str]] = set()
+    for file in sorted(paths.tuning_dir().rglob("*fmoe*.csv")):
+        with file.open(encoding="utf-8", newline="") as text:
+            for row in csv.DictReader(text):
+                arch = row.get("gfx") or ARCH_OF_CU.get(row.get("cu_num", ""), "")
+                names = (row.get("kernelName1") or "", row.get("kernelName2") or "")
+                found |= {(name, arch) for name in names if name.startswith(PREFIX) and arch}
+    return sorted(found)
+
+
+def run_named(name: str, arch: str, steps: Iterable[int], seeds: int) -> dict[str, Any]:
+    """Compiles what these numbers of K steps reach, and runs it."""
+    spec = load_archs()[arch]
+    instance = named_product(name, spec)
+    depths = {count: count * instance.config.k_grain for count in steps}
+    uses = [Use(Shape(0, 1, 1, k), 1) for k in depths.values()]
+    planned = plan_kernel(instance, arch, uses)
+    if planned.unavailable:
+        return {"unavailable": planned.unavailable}
+    result, device, host = built(instance, arch, uses)
+    record: dict[str, Any] = {"gate": [asdict(one) for one in result.findings], "cpu_seconds": result.cpu_seconds}
+    if result.figures is not None:
+        names = ("vgpr", "agpr", "sgpr", "spills", "scratch", "lds", "code_bytes")
+        record["figures"] = {one: getattr(result.figures, one) for one in names}
+    if device is None or host is None:
+        return {**record, "failed": True}
+    folder = default_cache() / "emulated" / "moe"
+    library = link(host.entry.output(OBJECT), prepare_symbol(instance.id), instance.signature, arch, folder)
+    code = device.entry.output(CODE_OBJECT).read_bytes()
+    kernel = PartKernel(name, instance.signature, arch, instance.config.macro_tile.m, code, library)
+    record["steps"] = {str(count): run_depth(kernel, columns(instance), k, seeds) for count, k in depths.items()}
+    return record
+
+
+def built(instance: Instance, arch: str, uses: list[Use]) -> tuple[Result, Outcome | None, Outcome | None]:
+    """The gate's word, and the outcomes of device and host compile where they are well."""
+    toolchain, cache, heard = load(), Cache(default_cache()), []
+    hosts: list[Outcome] = []
+    host = host_job(plan_host(instance, {arch: uses}).unit, toolchain)
+    build_planned(
+        [plan_kernel(instance, arch, uses)], toolchain, load_archs(), cache, default_limits(1, retry=True),
+        lambda planned, result, outcome: heard.append((result, outcome)), ProgressLine(), also=[host],
+        also_done=hosts.append,
+    )  # fmt: skip
+    ((result, outcome),) = heard
+    for one in (outcome, *hosts):
+        if one is not None and not one.entry.ok:
+            print(one.entry.log[:2000], file=sys.stderr)
+    return result, *(one if one is not None and one.entry.ok else None for one in (outcome, *hosts))
+
+
+def columns(instance: Instance) -> int:
+    """Two tiles along N, in whole blocks of scales."""
+    n = 2 * instance.config.macro_tile.n
+    return -(-n // 128) * 128 if instance.signature.quant is Quant.BLOCKSCALE else n
+
+
+def run_depth(kernel: PartKernel, n: int, k: int, seeds: int) -> dict[str, Any]:
+    """One problem in every order."""
+    runs = [run_part(kernel, PartProblem(40, n, k, seed=seed), Options(seed=seed)) for seed in range(seeds + 1)]
+    found = Counter(finding.rule for run in runs for finding in run.findings)
+    return {
+        "kernel": runs[0].kernel.partition("_")[2].partition("_")[2],
+        "n": n,
+        "k": k,
+        "right": all(run.right for run in runs),
+        "findings": dict(sorted(found.items())),
+        "instructions": runs[0].instructions,
+        "excess": max(float(f"{one.excess:.3g}") for run in runs for one in run.compared),
+    }
+
+
+def is_well(record: Mapping[str, Any]) -> bool:
+    """Unavailable, or compiled, gated, right and clean."""
+    if "unavailable" in record:
+        return True
+    errors = any(one["severity"] == "error" for one in record["gate"])
+    return not (record.get("failed") or errors) and all(
+        one["right"] and not one["findings"] for one in record["steps"].values()
+    )
+
+
+def line(record: Mapping[str, Any]) -> str:
+    if "unavailable" in record:
+        return f"unavailable: {record['unavailable']}"
+    rules = ",".join(sorted({one["rule"] for one in record["gate"] if one["severity"] == "error"}))
+    runs = record["steps"].values()
+    found = ",".join(sorted({rule for one in runs for rule in one["findings"]}))
+    right = all(one["right"] for one in runs) and bool(runs)
+    return f"{'right' if right else 'WRONG'} {len(runs)} runs; gate {rules or 'ok'}; findings {found or 'none'}"
+
+
+def write(place: Path, records: Mapping[str, Any]) -> None:
+    text = json.dumps({"schema": SCHEMA, "kernels": dict(sorted(records.items()))}, indent=1)
+    place.write_text(text + "\n", encoding="utf-8")
+    rows = ["| scales | part | arch | named | compiled | gated | right | clean | device kernels |", "|---" * 9 + "|"]
+    rows += list(table(records))
+    notes = [f"- `{key}`: {one['unavailable']}" for key, one in sorted(records.items()) if "unavailable" in one]
+    left = sorted({f"{arch}/{name}" for name, arch in named()} - set(records))
+    notes += [f"- not compiled yet: {len(left)} of {len(named())} names and archs"] if left else []
+    body = "\n".join([HEAD, *rows, "", *notes])
+    place.with_suffix(".md").write_text(body.rstrip() + "\n", encoding="utf-8")
+
+
+def table(records: Mapping[str, Any]) -> Iterator[str]:
+    kinds: dict[tuple[str, str, str], list[Any]] = {}
+    for name, arch in named():
+        signature = named_product(name, load_archs()[arch]).signature
+        kind = f"{signature.a} {signature.quant}".removesuffix(" none")
+        kinds.setdefault((kind, str(signature.moe.part), arch), []).append(records.get(f"{arch}/{name}"))
+    for (kind, part, arch), ones in sorted(kinds.items()):
+        ran = [one for one in ones if one and one.get("steps")]
+        gated = sum(not any(found["severity"] == "error" for found in one["gate"]) for one in ran)
+        right = sum(all(run["right"] for run in one["steps"].values()) for one in ran)
+        clean = sum(not any(run["findings"] for run in one["steps"].values()) for one in ran)
+        kernels = len({(id(one), run["kernel"]) for one in ran for run in one["steps"].values()})
+        yield f"| {kind} | {part} | {arch} | {len(ones)} | {len(ran)} | {gated} | {right} | {clean} | {kernels} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
