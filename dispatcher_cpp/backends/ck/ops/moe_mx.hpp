@@ -7,11 +7,21 @@
 #include "ck/ops/moe_parts.hpp"
 #include "ck/utility/common_header.hpp"
 
-// The pipelines wait for A in LDS by counting the loads behind it in their own order, which the compiler does not keep:
-// a scale's load moves before A's, and the count is one too many. They wait for all loads (vmcnt is bits 0-3, 14, 15).
-#define __builtin_amdgcn_s_waitcnt(counts) __builtin_amdgcn_s_waitcnt((counts) & ~0xC00F)
+namespace ck {
+/// block_sync_lds() behind all loads of the wave, those that write LDS among them.
+__device__ inline void block_sync_loads() {
+  constexpr int all_loads = 0x0F70;  // vmcnt 0, the other counters as they are
+  __builtin_amdgcn_s_waitcnt(all_loads);
+  block_sync_lds();
+}
+}  // namespace ck
+
+// A goes straight to LDS. Version 3 waits for it by counting the loads behind it in its own order, which the compiler
+// does not keep: a scale's load moves before A's, and the count is one too many. Version 1 does not wait in its main
+// loop. Here both wait for all loads wherever they synchronise.
+#define block_sync_lds block_sync_loads
 #include "ck/tensor_operation/gpu/device/impl/device_moe_mx_gemm_bpreshuffle.hpp"
-#undef __builtin_amdgcn_s_waitcnt
+#undef block_sync_lds
 
 namespace ckgen::ck_ops {
 
