@@ -23,11 +23,16 @@ from mx_support import (
 )
 from numpy.typing import NDArray
 
+from amd_support import amd_toolchain
 from ckgen.build.inspect.code_object import Source, read_code_object
+from ckgen.build.inspect.gate import judge
+from ckgen.build.inspect.report import reports_of
 from ckgen.emulator.core import Options, Run
 from ckgen.emulator.production.routing import Routing, routed
 from ckgen.families.gemm.config import HipConfig
+from ckgen.families.gemm.device.hip_mxfp8 import expected_of
 from ckgen.families.gemm.device.hip_mxfp8_work import Work, least_work
+from ckgen.specs.archs import load_archs
 
 TEXT = """#include <backends/hip/mxfp8_gemv.hpp>
 #include <backends/hip/mxfp8_mfma.hpp>
@@ -42,17 +47,22 @@ CKGEN_MXFP8_MOE_KERNEL(moe_32_16_2, 32, 16, 2)
 """
 
 
-def gemm(symbol: str, a: MxRows, b: MxRows, seed: int = 7) -> tuple[NDArray[Any], Run]:
-    """C of the kernel named kind_rows_columns_splits."""
+def config_of(symbol: str) -> HipConfig:
+    """Of the kernel named kind_rows_columns_splits."""
     kind, *numbers = symbol.split("_")
-    rows, columns, splits = map(int, numbers)
-    width = columns if kind == "gemv" else 16 * columns
+    makers = {"gemv": HipConfig.gemv, "mfma": HipConfig.mfma, "moe": HipConfig.moe}
+    return makers[kind](*map(int, numbers))
+
+
+def gemm(symbol: str, a: MxRows, b: MxRows, seed: int = 7) -> tuple[NDArray[Any], Run]:
+    """C of a GEMM kernel."""
+    config = config_of(symbol)
     m, (n, k) = a.codes.shape[0], b.codes.shape
     c = no_result(m, n)
     operands = [a.codes, a.scales, b.codes, b.scales]
     args = struct.pack("<5Q6q", *(array.ctypes.data for array in [*operands, c]), m, n, k, k, k, n)
-    grid = (-(-n // width), -(-m // rows))
-    return c, launched(code_object(TEXT), symbol, grid, 64 * splits, args, operands, c, Options(seed=seed))
+    grid = (-(-n // config.columns), -(-m // config.m))
+    return c, launched(code_object(TEXT), symbol, grid, config.threads, args, operands, c, Options(seed=seed))
 
 
 GEMMS = [
@@ -131,8 +141,8 @@ def experts_of(
 
 
 def moe(symbol: str, x: Experts, by_position: bool | None) -> tuple[NDArray[Any], Run]:
-    """C of the kernel named moe_rows_columns_splits; `by_position`: weights go with ids, not with rows; None: none."""
-    columns, splits = (int(word) for word in symbol.split("_")[2:])
+    """C of a kernel of experts; `by_position`: weights go with ids, not with rows; None: none."""
+    config = config_of(symbol)
     count, n, k = x.b.codes.shape
     tokens, top_k = x.routing.experts.shape
     c = no_result(tokens * top_k, n)
@@ -152,8 +162,8 @@ def moe(symbol: str, x: Experts, by_position: bool | None) -> tuple[NDArray[Any]
         "<9Q5q4i", *addresses[:4], c.ctypes.data, *addresses[4:7], 0 if by_position is None else addresses[7],
         tokens, n, k, k, n, count, top_k, x.a_div, bool(by_position),
     )  # fmt: skip
-    grid = (-(-n // columns), x.routing.blocks + 2)
-    return c, launched(code_object(TEXT), symbol, grid, 64 * splits, args, read, c)
+    grid = (-(-n // config.columns), x.routing.blocks + 2)
+    return c, launched(code_object(TEXT), symbol, grid, config.threads, args, read, c)
 
 
 MOES = [
@@ -209,3 +219,17 @@ def test_there_is_no_code_for_other_archs() -> None:
     """Every kernel is there, and ends at once."""
     for kernel in read_code_object(Source("gfx942", code_object(TEXT, "gfx942"))).kernels:
         assert len(kernel.text) == 4 and kernel.resources.lds == 0
+
+
+def test_the_gate_takes_each_kernel_as_what_its_config_means() -> None:
+    """No scratch, no spills, the scaled instruction in whole steps."""
+    decoder = amd_toolchain().decoder
+    assert decoder is not None
+    reports = reports_of(read_code_object(Source("gfx950", code_object(TEXT))), decoder)
+    assert len(reports) == 7
+    for report in reports:
+        findings = judge(report, expected_of(config_of(report.kernel)), load_archs()["gfx950"])
+        assert not report.findings and not findings, findings
+    mfma = next(report for report in reports if report.kernel == "mfma_32_2_2")
+    wrong = judge(mfma, expected_of(HipConfig.mfma(64, 2, 2)), load_archs()["gfx950"])
+    assert [finding.rule for finding in wrong] == ["matrix_op_count"]

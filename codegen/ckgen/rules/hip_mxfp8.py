@@ -24,6 +24,10 @@ _REGISTERS = 512
 _SIMDS = 4
 _ADDRESSES = 40
 _STEP_REGISTERS = 9
+"""Of a tile: 32 bytes of a lane and a scale."""
+_CHUNK_REGISTERS = 16
+_ROWS_UNDER_WAY = 48
+"""Four rows of A as loaded, one converted, addresses."""
 
 
 Check = Callable[[GemmSignature, HipConfig, ArchSpec], Finding | None]
@@ -87,9 +91,9 @@ def lds_of_the_splits(signature: GemmSignature, config: HipConfig, arch: ArchSpe
 
 @_of_mxfp8("hip.mxfp8.registers")
 def registers_of_a_wave(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
-    """Sums and two steps' operands leave registers for all waves of the workgroup."""
+    """Sums and operands leave registers for all waves: of a GEMV for two on a SIMD, else for those of the workgroup."""
     if config.kind is HipKind.GEMV:
-        return None
-    tiles = config.tiles
-    needed = 4 * tiles * config.n_sub + 2 * _STEP_REGISTERS * (tiles + config.n_sub) + _ADDRESSES
+        needed = 2 * config.m * config.columns + _CHUNK_REGISTERS * config.columns + _ROWS_UNDER_WAY
+        return exceeds(needed, _REGISTERS // 2, "registers of a lane")
+    needed = 4 * config.tiles * config.n_sub + 2 * _STEP_REGISTERS * (config.tiles + config.n_sub) + _ADDRESSES
     return exceeds(needed, _REGISTERS // -(-config.k_splits // _SIMDS), "registers of a lane")

@@ -19,6 +19,7 @@ class TableKind(Enum):
     GEMM_SHAPES = "gemm_shapes"
     MOE_TUNED = "moe_tuned"
     MOE_SHAPES = "moe_shapes"
+    DECODE_TUNED = "decode_tuned"
     UNKNOWN = "unknown"
 
 
@@ -28,6 +29,8 @@ def classify(header: Sequence[str]) -> TableKind:
     tuned = bool({"us", "kernelName"} & names)
     if {"token", "topk"} <= names:
         return TableKind.MOE_TUNED if tuned or "kernelName1" in names else TableKind.MOE_SHAPES
+    if {"M", "N", "K", "use_hip"} <= names:
+        return TableKind.DECODE_TUNED
     if {"M", "N", "K"} <= names:
         return TableKind.GEMM_TUNED if tuned else TableKind.GEMM_SHAPES
     return TableKind.UNKNOWN

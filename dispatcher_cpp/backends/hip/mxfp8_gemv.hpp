@@ -22,19 +22,27 @@ struct MxGemv {
 #if defined(__gfx950__)
   static constexpr int kPairs = kLoadBytes / 2;
 
+  /// 16 elements and their scale's byte, as they are loaded.
+  struct Loaded {
+    Dwords4 bytes;
+    std::uint32_t scale;
+  };
+
   /// 16 elements times their scale.
   struct Chunk {
     Floats2 pair[kPairs];
   };
 
   /// The exponent's place of an fp32 is where the instruction looks for the scale; 255 there makes NaN of all.
-  __device__ static void widen(const Dwords4& bytes, std::uint32_t scale, Chunk& out) {
-    const float factor = __builtin_bit_cast(float, scale << 23);
+  __device__ static Chunk widen(const Loaded& from) {
+    const float factor = __builtin_bit_cast(float, from.scale << 23);
+    Chunk out;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      out.pair[2 * i] = __builtin_amdgcn_cvt_scalef32_pk_f32_fp8(bytes[i], factor, false);
-      out.pair[2 * i + 1] = __builtin_amdgcn_cvt_scalef32_pk_f32_fp8(bytes[i], factor, true);
+      out.pair[2 * i] = __builtin_amdgcn_cvt_scalef32_pk_f32_fp8(from.bytes[i], factor, false);
+      out.pair[2 * i + 1] = __builtin_amdgcn_cvt_scalef32_pk_f32_fp8(from.bytes[i], factor, true);
     }
+    return out;
   }
 
   /// By value: clang 22's bit cast of a vector's element reads the first one.
@@ -105,27 +113,34 @@ struct MxGemv {
       }
     }
 
-    __device__ void read(int row, Place lane, std::uint32_t k, Chunk& out) const {
-      widen(load_16(elements, lane.element, element_at[row] + k),
-            load_scale(scales, lane.scale, scale_at[row] + k / kMxBlock), out);
+    __device__ Loaded load(int row, Place lane, std::uint32_t k) const {
+      return {load_16(elements, lane.element, element_at[row] + k),
+              load_scale(scales, lane.scale, scale_at[row] + k / kMxBlock)};
     }
   };
 
   __device__ static void step(const Rows<kRows>& a, const Rows<kColumns>& b, Place lane, std::uint32_t k,
                               Floats2 (&sums)[kSums]) {
+    constexpr int kAhead = least(kRows, 4);  // rows of A under way: more of them would take the sums' registers
+    Loaded columns_loaded[kColumns], rows_loaded[kRows];
+#pragma unroll
+    for (int n = 0; n < kColumns; ++n) columns_loaded[n] = b.load(n, lane, k);
+#pragma unroll
+    for (int m = 0; m < kAhead; ++m) rows_loaded[m] = a.load(m, lane, k);
     Chunk columns[kColumns];
 #pragma unroll
-    for (int n = 0; n < kColumns; ++n) b.read(n, lane, k, columns[n]);
+    for (int n = 0; n < kColumns; ++n) columns[n] = widen(columns_loaded[n]);
 #pragma unroll
     for (int m = 0; m < kRows; ++m) {
-      Chunk row;
-      a.read(m, lane, k, row);
+      if (m + kAhead < kRows) rows_loaded[m + kAhead] = a.load(m + kAhead, lane, k);
+      const Chunk row = widen(rows_loaded[m]);
 #pragma unroll
       for (int n = 0; n < kColumns; ++n) {
         Floats2& sum = sums[m * kColumns + n];
 #pragma unroll
         for (int i = 0; i < kPairs; ++i) sum = __builtin_elementwise_fma(row.pair[i], columns[n].pair[i], sum);
       }
+      if constexpr (kRows > kAhead) __builtin_amdgcn_sched_barrier(0);
     }
   }
 

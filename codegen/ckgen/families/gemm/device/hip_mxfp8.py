@@ -39,8 +39,12 @@ def all_variants(instance: Instance) -> tuple[MxVariant, ...]:
 
 
 def expected(instance: Instance, arch: str, variant: MxVariant) -> Expectation:
+    """What the machine code of the kernel must be."""
+    return expected_of(hip_config(instance))
+
+
+def expected_of(config: HipConfig) -> Expectation:
     """The scaled instruction, as few as steps need, and none in a GEMV; no scratch, no spills."""
-    config = hip_config(instance)
     is_gemv = config.kind is HipKind.GEMV
     return Expectation(
         steps=() if is_gemv else ((SCALED_MFMA, config.tiles * config.n_sub),),
