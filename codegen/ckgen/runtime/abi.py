@@ -35,6 +35,11 @@ class ProblemStruct(_Sized):
         ("batch", c_int64),
         ("deterministic", c_int32),
         ("strategy", c_int32),
+        ("groups", c_void_p),
+        ("experts", c_uint32),
+        ("top_k", c_uint32),
+        ("block_m", c_int32),
+        ("reserved", c_int32),
     )
 
 
@@ -156,6 +161,74 @@ class GemmArgsStruct(_Sized):
     )
 
 
+class GroupSizeStruct(ctypes.Structure):
+    """ckgen_group_size."""
+
+    _fields_ = (("m", c_int64), ("n", c_int64), ("k", c_int64))
+
+
+class GroupOperandsStruct(ctypes.Structure):
+    """ckgen_group_operands: pointers are addresses; leading dimensions count elements."""
+
+    _fields_ = (
+        ("a", c_void_p),
+        ("b", c_void_p),
+        ("c", c_void_p),
+        ("a_scale", c_void_p),
+        ("b_scale", c_void_p),
+        ("bias", c_void_p),
+        ("d", c_void_p * 2),
+        ("lda", c_int64),
+        ("ldb", c_int64),
+        ("ldc", c_int64),
+        ("ldd", c_int64 * 2),
+    )
+
+
+class GroupedArgsStruct(_Sized):
+    """ckgen_grouped_args: addresses of arrays, of the host or of the device as the plan's groups are."""
+
+    _fields_ = (
+        ("size", c_uint64),
+        ("operands", c_void_p),
+        ("sizes", c_void_p),
+        ("count", c_int64),
+        ("a_scale_row_major", c_int32),
+        ("mx_scale_shuffled", c_int32),
+        ("alpha", c_float),
+        ("reserved", c_int32),
+    )
+
+
+class SortedTokensStruct(ctypes.Structure):
+    """ckgen_sorted_tokens."""
+
+    _fields_ = (("token_ids", c_void_p), ("weights", c_void_p), ("expert_ids", c_void_p), ("valid", c_void_p))
+
+
+class MoeArgsStruct(_Sized):
+    """ckgen_moe_args."""
+
+    _fields_ = (
+        ("size", c_uint64),
+        ("a", c_void_p),
+        ("w1", c_void_p),
+        ("w2", c_void_p),
+        ("c", c_void_p),
+        ("a_scale", c_void_p),
+        ("w1_scale", c_void_p),
+        ("w2_scale", c_void_p),
+        ("tokens", c_int64),
+        ("lda", c_int64),
+        ("ldc", c_int64),
+        ("topk_ids", c_void_p),
+        ("topk_weights", c_void_p),
+        ("sorted", SortedTokensStruct),
+        ("a_scale_row_major", c_int32),
+        ("mx_scale_shuffled", c_int32),
+    )
+
+
 class BenchStruct(_Sized):
     """ckgen_bench_result."""
 
@@ -203,6 +276,17 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "run": (_H, _H, POINTER(GemmArgsStruct), c_void_p, c_void_p),
     "run_pooled": (_H, _H, POINTER(GemmArgsStruct), c_void_p),
     "bench": (_H, _H, POINTER(GemmArgsStruct), c_int32, c_int32, POINTER(BenchStruct)),
+    "groups_create": (POINTER(GroupSizeStruct), c_int64, POINTER(_H)),
+    "groups_on_device": (c_int64, c_int64, c_int64, c_int64, POINTER(_H)),
+    "run_grouped": (_H, _H, POINTER(GroupedArgsStruct), c_void_p, c_void_p),
+    "run_grouped_pooled": (_H, _H, POINTER(GroupedArgsStruct), c_void_p),
+    "bench_grouped": (_H, _H, POINTER(GroupedArgsStruct), c_int32, c_int32, POINTER(BenchStruct)),
+    "run_moe": (_H, _H, POINTER(MoeArgsStruct), c_void_p, c_void_p),
+    "run_moe_pooled": (_H, _H, POINTER(MoeArgsStruct), c_void_p),
+    "bench_moe": (_H, _H, POINTER(MoeArgsStruct), c_int32, c_int32, POINTER(BenchStruct)),
+    "plan_block_m": (_H, POINTER(c_int32)),
+    "sort_tokens": (c_void_p, c_void_p, c_int64, c_uint32, c_uint32, c_int64, POINTER(SortedTokensStruct)),
+    "unsort_tokens": (POINTER(SortedTokensStruct), c_int64, c_uint32, c_uint32, c_int64, c_void_p, c_void_p),
 }
 """Arguments before the message that ends every call's list."""
 
@@ -224,12 +308,14 @@ class Abi:
         for name, arguments in _FUNCTIONS.items():
             function = getattr(library, f"ckgen_{name}")
             function.restype, function.argtypes = c_int32, (*arguments, Message)
-        for handle in ("registry", "device", "dispatcher", "plan"):
+        for handle in ("registry", "device", "dispatcher", "plan", "groups"):
             getattr(library, f"ckgen_{handle}_destroy").argtypes = (c_void_p,)
         library.ckgen_explain.argtypes = (_H, _H, POINTER(ProblemStruct), Message, POINTER(c_size_t))
         library.ckgen_registry_json.argtypes = (_H, Message, POINTER(c_size_t))
         library.ckgen_version.restype = c_char_p
         library.ckgen_preshuffle_layout.restype = c_int32
+        library.ckgen_sorted_capacity.argtypes = (c_int64, c_uint32, c_uint32, c_int64)
+        library.ckgen_sorted_capacity.restype = c_int64
 
     def call(self, name: str, *arguments: Any) -> str:
         """Calls `ckgen_<name>` and returns the text that it wrote."""
@@ -244,6 +330,10 @@ class Abi:
     def preshuffle_layout(self) -> int:
         """The number of the order in which the library shuffles B."""
         return int(self._library.ckgen_preshuffle_layout())
+
+    def sorted_capacity(self, tokens: int, experts: int, top_k: int, block_m: int) -> int:
+        """Entries that sorted tokens need room for; -1 where the sizes are illegal."""
+        return int(self._library.ckgen_sorted_capacity(tokens, experts, top_k, block_m))
 
     def create(self, name: str, *arguments: Any) -> c_void_p:
         """Calls a function whose last output is a new handle."""

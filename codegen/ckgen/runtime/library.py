@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator
-from ctypes import byref, c_char_p, c_size_t, c_uint32, c_uint64, c_void_p
+from collections.abc import Iterable, Iterator, Mapping
+from ctypes import byref, c_char_p, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.model.groups import NO_ROUTING, Groups, Routing
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.strategy import Strategy
 from ckgen.runtime import abi
-from ckgen.runtime.abi import NO_INDEX, Abi, GemmArgsStruct, ProblemStruct, RuntimeFailure, SelectionStruct
+from ckgen.runtime.abi import (
+    NO_INDEX,
+    Abi,
+    GemmArgsStruct,
+    GroupedArgsStruct,
+    GroupSizeStruct,
+    MoeArgsStruct,
+    ProblemStruct,
+    RuntimeFailure,
+    SelectionStruct,
+    SortedTokensStruct,
+)
 from ckgen.runtime.preshuffle import Buffer, preshuffle_b, unpreshuffle_b
 from ckgen.runtime.stream_k import StreamKPartition, stream_k_partition
+
+Args = GemmArgsStruct | GroupedArgsStruct | MoeArgsStruct
+"""What runs of plans take, by their op."""
 
 _TIERS = tuple(Tier)
 _BACKENDS = ("ck_tile", "ck", "hip", "asm", "host")
 _KINDS = ("unknown", "simulated", "host", "gpu")
+_RUNS: Mapping[type[Args], str] = {GemmArgsStruct: "", GroupedArgsStruct: "_grouped", MoeArgsStruct: "_moe"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +116,27 @@ class _Registry(_Handle):
     kind = "registry"
 
 
+class GroupsHandle(_Handle):
+    """The sizes of a grouped GEMM's groups; made by RuntimeLibrary.groups."""
+
+    kind = "groups"
+
+
 class Plan(_Handle):
     """What a problem became on a device; made by Dispatcher.plan."""
 
     kind = "plan"
+
+    def __init__(self, api: Abi, handle: c_void_p, groups: GroupsHandle | None = None) -> None:
+        super().__init__(api, handle)
+        self._groups = groups  # a plan points at them
+
+    @property
+    def block_m(self) -> int:
+        """Of op moe: the block_m of sorted tokens that it reads."""
+        found = c_int32()
+        self._abi.call("plan_block_m", self.handle, byref(found))
+        return found.value
 
     @property
     def workspace_size(self) -> int:
@@ -201,19 +234,21 @@ class Dispatcher(_Handle):
             self._abi.call("find_instance", self.handle, instance.encode(), byref(index))
             chosen = SelectionStruct(instance=index.value, k_batch=k_batch, external=NO_INDEX)
         given = byref(chosen) if chosen is not None else None
-        return Plan(self._abi, self._abi.create("plan_create", self.handle, device.handle, byref(problem), given))
+        made = self._abi.create("plan_create", self.handle, device.handle, byref(problem), given)
+        return Plan(self._abi, made, getattr(problem, "kept_groups", None))
 
-    def run(self, plan: Plan, args: GemmArgsStruct, workspace: int | None = None) -> None:
+    def run(self, plan: Plan, args: Args, workspace: int | None = None) -> None:
         """Launches on the default stream with the caller's workspace, an address, or one of the dispatcher's pool."""
+        word = _RUNS[type(args)]
         if workspace is None:
-            self._abi.call("run_pooled", self.handle, plan.handle, byref(args), None)
+            self._abi.call(f"run{word}_pooled", self.handle, plan.handle, byref(args), None)
         else:
-            self._abi.call("run", self.handle, plan.handle, byref(args), workspace, None)
+            self._abi.call(f"run{word}", self.handle, plan.handle, byref(args), workspace, None)
 
-    def bench(self, plan: Plan, args: GemmArgsStruct, warmup: int = 3, runs: int = 11) -> Timing:
+    def bench(self, plan: Plan, args: Args, warmup: int = 3, runs: int = 11) -> Timing:
         """The median of timed runs."""
         timed = abi.BenchStruct()
-        self._abi.call("bench", self.handle, plan.handle, byref(args), warmup, runs, byref(timed))
+        self._abi.call(f"bench{_RUNS[type(args)]}", self.handle, plan.handle, byref(args), warmup, runs, byref(timed))
         return Timing(timed.median_us, timed.min_us, timed.max_us, timed.runs)
 
     def _choice(self, chosen: SelectionStruct) -> Choice:
@@ -310,11 +345,40 @@ class RuntimeLibrary:
         batch: int = 1,
         deterministic: bool = False,
         strategy: Strategy = Strategy.ANY,
+        routing: Routing = NO_ROUTING,
+        block_m: int = 0,
     ) -> ProblemStruct:
-        """A problem from a signature's text."""
+        """A problem from a signature's text; `routing` and `block_m` of op moe."""
         number = self.signature(signature)
         wishes = {"deterministic": int(deterministic), "strategy": strategy.number}
-        return ProblemStruct(signature=number, m=m, n=n, k=k, batch=batch, **wishes)
+        moe = {"experts": routing.experts, "top_k": routing.top_k, "block_m": block_m}
+        return ProblemStruct(signature=number, m=m, n=n, k=k, batch=batch, **wishes, **moe)
+
+    def grouped_problem(self, signature: str, groups: Groups, *, deterministic: bool = False) -> ProblemStruct:
+        """A problem of op grouped_gemm, which keeps what it and its plans need of the groups."""
+        if groups.are_on_device:
+            (most,) = groups.sizes
+            made = self._abi.create("groups_on_device", groups.count, most.m, most.n, most.k)
+        else:
+            sizes = [GroupSizeStruct(size.m, size.n, size.k) for size in groups.sizes]
+            made = self._abi.create("groups_create", (GroupSizeStruct * len(sizes))(*sizes), len(sizes))
+        handle = GroupsHandle(self._abi, made)
+        problem = ProblemStruct(
+            signature=self.signature(signature), batch=1, deterministic=int(deterministic), groups=handle.handle
+        )
+        problem.kept_groups = handle
+        return problem
+
+    def sorted_capacity(self, tokens: int, routing: Routing, block_m: int) -> int:
+        """Entries that sorted tokens need room for; -1 where the sizes are illegal."""
+        return self._abi.sorted_capacity(tokens, routing.experts, routing.top_k, block_m)
+
+    def sort_tokens(
+        self, topk_ids: Any, topk_weights: Any, tokens: int, routing: Routing, block_m: int, out: SortedTokensStruct
+    ) -> None:
+        """Addresses of host memory, as ckgen/moe.hpp says; RuntimeFailure where a size or an id is illegal."""
+        sizes = (tokens, routing.experts, routing.top_k, block_m)
+        self._abi.call("sort_tokens", topk_ids, topk_weights, *sizes, byref(out))
 
     def stream_k_partition(
         self, sizes: tuple[int, int, int, int], tile: tuple[int, int, int], grid: int, *, each: bool = False

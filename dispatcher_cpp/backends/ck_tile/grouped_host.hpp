@@ -7,13 +7,19 @@
 #include "grouped.hpp"
 #include "multi_abd_host.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 
 #include "../device/grouped_call.hpp"
 #include "../hip/describe_groups.hpp"
+#include "../hip/upload.hpp"
 
 namespace ckgen::tile {
+
+static_assert(sizeof(hip::UploadArgs) == sizeof(Upload) && hip::kUploadLanes == kUploadLanes);
+static_assert(offsetof(hip::UploadArgs, words) == offsetof(Upload, words));
+static_assert(offsetof(hip::UploadArgs, payload) == offsetof(Upload, payload));
 
 /// A kernel and the archs whose code object has it, see on().
 struct BuiltKernel {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,12 +20,17 @@ from ckgen.emulator.gemm.result import GemmResult
 from ckgen.emulator.gemm.runtime import Runtime
 from ckgen.emulator.isa import ARCHS
 from ckgen.families.gemm.device.model import Use
+from ckgen.families.gemm.enums import Op, Quant
+from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.op_rules import check_groups, supports_groups
 from ckgen.families.gemm.problem_rules import check as breaks_a_rule
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.model.arch import ArchSpec
+from ckgen.model.groups import Groups, GroupSize
 from ckgen.model.tuned_row import Shape
 
 _MOST_K_TILES = 18
+_PRESHUFFLED_ROWS = 16
 _BATCH = 2
 
 
@@ -61,8 +67,44 @@ def execute(
 
 
 def own_problem(kernel: NamedKernel) -> GemmProblem | None:
-    """The use that a kernel of a set came with; None if it takes none."""
-    return GemmProblem(kernel.uses[0].shape, kernel.uses[0].k_batch) if kernel.uses else None
+    """The use that a kernel of a set came with, of a grouped kernel one group among others; None if it takes none."""
+    if not kernel.uses:
+        return None
+    (use, *_) = kernel.uses
+    if kernel.instance.signature.op is Op.GROUPED_GEMM:
+        groups = skewed_groups(kernel.instance, use)
+        if not kernel.instance.table_kernel:
+            return GemmProblem.grouped(groups, use.k_batch)
+        depth = max(size.k for size in groups)  # deepgemm: of all groups the same, and rows that the device alone knows
+        alike = [GroupSize(size.m, use.shape.n, depth) for size in groups]
+        return GemmProblem.grouped(alike, use.k_batch, on_device=True)
+    return GemmProblem(use.shape, use.k_batch)
+
+
+def skewed_groups(instance: Instance, use: Use) -> tuple[GroupSize, ...]:
+    """Groups of all kinds about the use's sizes that the instance takes: none and few rows, many, few columns, no K."""
+    tile, asks, shape = instance.config.macro_tile, instance.constraints, use.shape
+    rows, columns, depth = max(asks.m_multiple, 1), max(asks.n_multiple, 1), max(asks.k_multiple, asks.min_k, 1)
+    if instance.signature.preshuffle_b:
+        columns = math.lcm(columns, _PRESHUFFLED_ROWS)
+    if instance.signature.quant is Quant.BLOCKSCALE:
+        depth = math.lcm(depth, instance.signature.scale_block.k)
+    deep = math.lcm(depth, use.k_batch * max(asks.k_multiple_per_split, asks.split_grain, 1), tile.k)
+    wished = (
+        GroupSize(shape.m, shape.n, use.k_batch * deep),
+        GroupSize(0, shape.n, deep),
+        GroupSize(rows, columns, deep),
+        GroupSize(3 * tile.m + rows, shape.n, 3 * deep),
+        GroupSize(shape.m, shape.n, 0),
+        GroupSize(shape.m, 0, deep),
+        GroupSize(tile.m, 2 * tile.n, shape.k),
+    )
+    taken: list[GroupSize] = []
+    for size in wished:
+        groups = Groups.of((*taken, size))
+        if check_groups(instance.signature, groups) is None and supports_groups(asks, groups, use.k_batch) is None:
+            taken.append(size)
+    return tuple(taken)
 
 
 def small_problem(kernel: NamedKernel) -> GemmProblem | None:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ckgen.emulator.gemm.problem import Comparison, Data, GemmProblem, Wrong
+from ckgen.model.groups import GroupSize
 from ckgen.model.tuned_row import Shape
 
 
@@ -38,7 +39,14 @@ class Work:
     def from_json(cls, fields: Mapping[str, Any]) -> Work:
         """The inverse of `to_json`."""
         problems = tuple(
-            GemmProblem(Shape(**one["shape"]), one["k_batch"], one["seed"], Data(one["data"]))
+            GemmProblem(
+                Shape(**one["shape"]),
+                one["k_batch"],
+                one["seed"],
+                Data(one["data"]),
+                tuple(GroupSize(**size) for size in one["groups"]),
+                one["on_device"],
+            )
             for one in fields["problems"]
         )
         return cls(**{**fields, "problems": problems})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -23,6 +24,7 @@ from ckgen.families.gemm.reference import (
 from ckgen.families.gemm.reference_epilogue import is_exact
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
+from ckgen.model.groups import Groups, GroupSize
 from ckgen.model.tuned_row import Shape
 
 _EXACT_UP_TO = {DType.BF16: 2**8, DType.FP16: 2**11, DType.FP32: 2**24}
@@ -38,12 +40,33 @@ class Data(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GemmProblem:
-    """`seed` decides the data and the schedule: 0 is the plain order, any other an adversary's."""
+    """`seed` decides the data and the schedule: 0 is the plain order, any other an adversary's.
+
+    With `groups` it is a grouped GEMM of these, and `shape` their largest M, N and K: see `grouped`. `on_device`: only
+    the device knows their rows.
+    """
 
     shape: Shape
     k_batch: int = 1
     seed: int = 0
     data: Data = Data.SMALL_INTEGERS
+    groups: tuple[GroupSize, ...] = ()
+    on_device: bool = False
+
+    @classmethod
+    def grouped(
+        cls,
+        groups: Iterable[GroupSize],
+        k_batch: int = 1,
+        seed: int = 0,
+        data: Data = Data.SMALL_INTEGERS,
+        *,
+        on_device: bool = False,
+    ) -> GemmProblem:
+        """A grouped GEMM."""
+        sizes = tuple(groups)
+        largest = Groups.of(sizes).largest
+        return cls(Shape(0, largest.m, largest.n, largest.k), k_batch, seed, data, sizes, on_device)
 
     @property
     def use(self) -> Use:

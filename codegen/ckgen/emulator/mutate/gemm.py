@@ -16,6 +16,7 @@ from ckgen.emulator.code_object.run import chip_of
 from ckgen.emulator.core import Chip
 from ckgen.emulator.core_library import core_library
 from ckgen.emulator.gemm.build import BuildRoom, build_kernels
+from ckgen.emulator.gemm.call import Call, GemmCall, call_of
 from ckgen.emulator.gemm.choose import choose_kernel
 from ckgen.emulator.gemm.job import Work
 from ckgen.emulator.gemm.kernel import DEVICE_LIBRARY, LIBRARY, units_of
@@ -106,8 +107,8 @@ class GemmSubject:
         self._work, self._folder = work, folder
         self._session = Session(work)
         signature = self._session.signature
-        self._data = [(one, data := operands_of(signature, one), expected_of(data, one)) for one in choice.problems]
-        self._data += [(one, *_rounded(signature, one, choice.largest)) for one in choice.rounded]
+        self._data: list[tuple[GemmProblem, Call]] = [(one, call_of(signature, one)) for one in choice.problems]
+        self._data += [(one, GemmCall(one, *_rounded(signature, one, choice.largest))) for one in choice.rounded]
         self._object = _only_object(built.library)
         packed = ctypes.string_at(self._object.bytes, self._object.size)
         self.code = zlib.decompress(packed)

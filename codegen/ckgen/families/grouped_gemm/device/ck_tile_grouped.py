@@ -26,6 +26,7 @@ from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
 from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.grouped_gemm.deepgemm import names
 from ckgen.model.expectation import Expectation
 from ckgen.specs.archs import load_arch
 
@@ -83,6 +84,8 @@ def splits_unavailable(instance: Instance, arch: str) -> str | None:
     """Why K cannot be split; None if it can."""
     if _kind(instance) in ("quant", "group_quant"):
         return "ck_tile's QuantGemmKernel sets C"
+    if instance.table_kernel in names():
+        return "AITER's deepgemm does not split K: rows that only the device knows leave no C to zero"
     return None
 
 
