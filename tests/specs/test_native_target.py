@@ -38,8 +38,9 @@ Agent 2
     [
         (frozenset(), "x86_64_v4"),
         ({"avx512_bf16"}, "x86_64_v4"),
-        ({"avx512_bf16", "avx512_vnni"}, "x86_64_v4_bf16"),
-        ({"avx512_bf16", "avx512_vnni", "amx_tile", "amx_bf16", "amx_int8"}, "x86_64_amx"),
+        ({"avx512_bf16", "avx512_vnni"}, "x86_64_v4"),
+        ({"avx512_bf16", "avx512_vnni", "avx512vbmi"}, "x86_64_v4_bf16"),
+        ({"avx512_bf16", "avx512_vnni", "avx512vbmi", "amx_tile", "amx_bf16", "amx_int8"}, "x86_64_amx"),
     ],
 )
 def test_the_cpu_is_the_most_demanding_arch_that_fits(added: set[str], expected: str) -> None:
