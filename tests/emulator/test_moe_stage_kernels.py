@@ -18,6 +18,8 @@ from ckgen.build.compile import CODE_OBJECT, Unit, device_job
 from ckgen.build.pool import Outcome, default_limits, run_jobs
 from ckgen.build.progress import ProgressLine
 from ckgen.emulator.core import Emulator, Options
+from ckgen.emulator.production.routing import routed
+from ckgen.families.gemm.reference import shuffle_mx_scale
 
 TEXT = """#include <backends/hip/moe_sort.hpp>
 #include <backends/hip/quantize.hpp>
@@ -25,6 +27,7 @@ CKGEN_MOE_SORT_KERNEL(moe_sort)
 CKGEN_QUANTIZE_ROW_KERNEL(bf16_rows_fp8, Bf16, ToFp8)
 CKGEN_QUANTIZE_ROW_KERNEL(fp16_rows_int8, Fp16, ToInt8)
 CKGEN_QUANTIZE_PARTS_KERNEL(bf16_parts_fp8, Bf16, ToFp8, 128)
+CKGEN_QUANTIZE_SORTED_KERNEL(bf16_sorted_fp4, Bf16)
 """
 SORT_LANES, QUANTIZE_LANES = 512, 256
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -117,3 +120,31 @@ def test_quantised_rows(arch: str, symbol: str, source: np.dtype[Any], part: int
     launch(arch, symbol, rows, QUANTIZE_LANES, args, values, found, scales)
     assert np.array_equal(scales, expected_scales[:, :, 0])
     assert np.array_equal(found.view(np.uint8), expected.view(np.uint8))
+
+
+def test_fp4_by_sorted_rows() -> None:
+    """Every value and scale, halves between two values and subnormals too; the scale of padding is 1."""
+    tokens, top_k, columns = 20, 2, 512
+    random = np.random.default_rng(5)
+    routing = routed(random, tokens, 3, top_k, 32)
+    values = (random.integers(-24, 25, (tokens * top_k, columns)) * np.exp2(random.integers(-4, 4, (40, 1)))).astype(
+        BF16
+    )
+    values[3], values[4, :32] = 0, 1e-39
+    groups = values.astype(np.float64).reshape(tokens * top_k, -1, 32)
+    top = np.abs(groups).max(2)
+    with np.errstate(divide="ignore"):
+        exponents = np.maximum(np.floor(np.log2(top)) - 2, -127)
+    codes = (groups / np.exp2(exponents)[..., None]).astype(np.float32).astype(ml_dtypes.float4_e2m1fn).view(np.uint8)
+    codes = codes.reshape(tokens * top_k, columns)
+    token, slot = routing.ids & 0xFFFFFF, routing.ids >> 24
+    row = np.where(slot < top_k, token * top_k + slot, 0)
+    in_order = np.where((slot < top_k)[:, None], (exponents + 127).astype(np.uint8)[row], np.uint8(127))
+    found = np.full((tokens * top_k, columns // 2), 0x77, np.uint8)
+    scales = np.full(len(routing.ids) * columns // 32, 0x55, np.uint8)
+    ids, valid = routing.ids, routing.valid
+    pointers = [one.ctypes.data for one in (values, found, scales, ids, valid)]
+    args = struct.pack("<5Qqi", *pointers, columns, top_k)
+    launch("gfx950", "bf16_sorted_fp4", len(ids), QUANTIZE_LANES, args, values, found, scales, ids, valid)
+    assert np.array_equal(scales, shuffle_mx_scale(in_order[None]))
+    assert np.array_equal(found, codes[:, 0::2] | codes[:, 1::2] << 4)

@@ -33,4 +33,15 @@ struct QuantizeArgs {
   std::int64_t columns;  // a multiple of kQuantizeChunk, and of the elements that share a scale
 };
 
+/// Of the fp4 kernel, whose scales stand in the order of the sorted rows and are shuffled: a workgroup per sorted row.
+struct QuantizeSortedArgs {
+  const void* from;
+  void* to;               // rows in the order of `from`
+  unsigned char* scales;  // shuffled_mx_scale()
+  const std::int32_t* token_ids;
+  const std::int32_t* valid;
+  std::int64_t columns;  // a multiple of 32
+  std::int32_t top_k;
+};
+
 }  // namespace ckgen::device

@@ -48,4 +48,17 @@ inline Status prepare_quantize(const char* symbol, std::int32_t part, const Quan
   return fill(out, symbol, Extent{static_cast<std::uint64_t>(rows), 1, 1}, Extent{kQuantizeLanes, 1, 1}, 0, args);
 }
 
+/// MoeStages::quantize of a kernel named `symbol` to fp4, for kernels that read scales by sorted rows, shuffled.
+inline Status prepare_quantize_sorted(const char* symbol, const Quantize& work, KernelCall& out) noexcept {
+  const Routing routing = work.problem->routing();
+  const std::int64_t sorted = sorted_capacity(work.rows / routing.top_k, routing, work.problem->block_m());
+  if (work.columns % 256 != 0 || sorted < 0)
+    return Status::error(StatusCode::unsupported, "rows of %lld elements have no whole blocks of shuffled scales",
+                         static_cast<long long>(work.columns));
+  const QuantizeSortedArgs args{
+      work.from,    work.to,      static_cast<unsigned char*>(work.scales), work.sorted.token_ids, work.sorted.valid,
+      work.columns, routing.top_k};
+  return fill(out, symbol, Extent{static_cast<std::uint64_t>(sorted), 1, 1}, Extent{kQuantizeLanes, 1, 1}, 0, args);
+}
+
 }  // namespace ckgen::device

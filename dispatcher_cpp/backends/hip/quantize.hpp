@@ -1,4 +1,5 @@
 // Rows of bf16 or fp16 as fp8 or int8 with an fp32 scale per row or per part of a row; of a whole matrix as of one row.
+// Rows of a MoE layer as fp4 with an e8m0 scale per 32 elements, 2^(floor(log2(largest magnitude)) - 2).
 //
 // scale = largest magnitude / largest value of the type, 1 where all are zero; an element becomes element / scale,
 // rounded to nearest even. fp8 is what the arch converts to: FNUZ on gfx942, OCP on gfx950. C++20, for either half of a
@@ -10,6 +11,8 @@
 
 #include <hip/hip_runtime.h>
 
+#include <ckgen/preshuffle.hpp>
+
 #include "../device/moe_stage_args.hpp"
 
 namespace ckgen::hip {
@@ -17,6 +20,7 @@ namespace ckgen::hip {
 using device::kQuantizeChunk;
 using device::kQuantizeLanes;
 using device::QuantizeArgs;
+using device::QuantizeSortedArgs;
 
 struct Bf16 {
   static __device__ float value(std::uint32_t pair, int half) {
@@ -121,6 +125,44 @@ __device__ void quantize_parts(const QuantizeArgs& args) {
   }
 }
 
+/// The code of e2m1 nearest to `value`, the even one of two; at most 6.
+__device__ inline std::uint32_t fp4_code(float value) {
+  const float size = __builtin_fabsf(value);
+  const std::uint32_t code = (size > 0.25F) + (size >= 0.75F) + (size > 1.25F) + (size >= 1.75F) + (size > 2.5F) +
+                             (size >= 3.5F) + (size > 5.0F);
+  return code | (__builtin_bit_cast(std::uint32_t, value) >> 31 << 3);
+}
+
+/// A workgroup takes the row that sorted place blockIdx.x stands for; of padding only the scales, which are 1.
+template <class From>
+__device__ void quantize_sorted(const QuantizeSortedArgs& args) {
+  constexpr int group = 32, lanes = group / kQuantizeChunk, emax = 2, bias = 127;
+  const std::int64_t place = blockIdx.x, chunks = args.columns / kQuantizeChunk, groups = args.columns / group;
+  if (place >= args.valid[0]) return;
+  const auto id = static_cast<std::uint32_t>(args.token_ids[place]);
+  const auto slot = static_cast<std::int32_t>(id >> 24);
+  const bool padding = slot >= args.top_k;
+  const std::int64_t row = padding ? 0 : std::int64_t{id & 0xFFFFFFU} * args.top_k + slot;
+  const auto* from = static_cast<const QuantizeWords*>(args.from) + row * chunks;
+  auto* to = static_cast<std::uint32_t*>(args.to) + row * chunks;
+  for (std::int64_t first = 0; first < chunks; first += kQuantizeLanes) {
+    const std::int64_t i = first + threadIdx.x;
+    const QuantizeWords chunk = i < chunks && !padding ? from[i] : QuantizeWords{};
+    const float largest = largest_of_lanes(largest_of<From>(chunk), lanes);
+    if (i >= chunks) continue;
+    const int exponent =
+        static_cast<int>(__builtin_bit_cast(std::uint32_t, largest) >> 23) - emax;  // biased; below 1: 0
+    const int scale = padding ? bias : exponent < 0 ? 0 : exponent;
+    if (threadIdx.x % lanes == 0)
+      args.scales[shuffled_mx_scale(place, i / lanes, groups)] = static_cast<unsigned char>(scale);
+    if (padding) continue;
+    std::uint32_t packed = 0;
+    for (int e = 0; e < kQuantizeChunk; ++e)
+      packed |= fp4_code(__builtin_ldexpf(From::value(chunk[e / 2], e % 2), bias - scale)) << (4 * e);
+    to[i] = packed;
+  }
+}
+
 }  // namespace ckgen::hip
 
 /// Defines the kernel as `symbol`: a scale per row. It takes QuantizeArgs; a workgroup of kQuantizeLanes per row.
@@ -133,4 +175,11 @@ __device__ void quantize_parts(const QuantizeArgs& args) {
 #define CKGEN_QUANTIZE_PARTS_KERNEL(symbol, From, To, part)                                                        \
   extern "C" __global__ void __launch_bounds__(ckgen::hip::kQuantizeLanes) symbol(ckgen::hip::QuantizeArgs args) { \
     ckgen::hip::quantize_parts<ckgen::hip::From, ckgen::hip::To, part>(args);                                      \
+  }
+
+/// The same to fp4 in the order of a MoE layer's sorted rows. It takes QuantizeSortedArgs; a workgroup per sorted row.
+#define CKGEN_QUANTIZE_SORTED_KERNEL(symbol, From)                         \
+  extern "C" __global__ void __launch_bounds__(ckgen::hip::kQuantizeLanes) \
+      symbol(ckgen::hip::QuantizeSortedArgs args) {                        \
+    ckgen::hip::quantize_sorted<ckgen::hip::From>(args);                   \
   }

@@ -88,7 +88,7 @@ def test_units_hold_the_variants_and_the_stages(name: str) -> None:
     computing = [one for one in variants if isinstance(one, CkVariant)]
     beside = [one for one in variants if not isinstance(one, CkVariant)]
     assert len(computing) == 4 and {one.add for one in computing} == {instance.signature.moe.part is MoePart.DOWN}
-    scaled = instance.signature.quant not in (Quant.NONE, Quant.MX)
+    scaled = instance.signature.quant is not Quant.NONE
     assert beside == ([SORT] if instance.signature.moe.part is MoePart.GATE_UP else [QUANTIZE] * scaled)
     unit, host = ck_moe.device_unit(instance, variants), ck_moe.host_unit(instance, {"gfx950": variants})
     text, host_text = render_device_unit(unit), render_device_unit(host)

@@ -31,8 +31,13 @@ def stage_variants(signature: GemmSignature) -> tuple[StageVariant, ...]:
     """What the code object of a part of the signature holds beside the part."""
     if signature.moe.part is MoePart.GATE_UP:
         return (SORT,)
-    scaled = signature.quant in (*_WHOLE_ROWS, Quant.BLOCKSCALE)
-    return (QUANTIZE,) if scaled and signature.c in _SOURCES and signature.a in _TARGETS else ()
+    scaled = signature.quant in (*_WHOLE_ROWS, Quant.BLOCKSCALE) and signature.a in _TARGETS
+    return (QUANTIZE,) if (scaled or _in_sorted_order(signature)) and signature.c in _SOURCES else ()
+
+
+def _in_sorted_order(signature: GemmSignature) -> bool:
+    """Whether A's scales are those of the sorted rows, as fp4 kernels read them."""
+    return signature.quant is Quant.MX and signature.a is DType.FP4
 
 
 def stage_values(signature: GemmSignature, symbols: dict[StageVariant, str]) -> dict[str, Any]:
@@ -43,7 +48,8 @@ def stage_values(signature: GemmSignature, symbols: dict[StageVariant, str]) -> 
         "quantize": {
             "symbol": quantize,
             "source": _SOURCES[signature.c],
-            "target": _TARGETS[signature.a],
+            "target": _TARGETS.get(signature.a, ""),
+            "sorted": _in_sorted_order(signature),
             "part": 0 if signature.quant in _WHOLE_ROWS else signature.scale_block.k,
         }
         if quantize
