@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "ck/ops/common.hpp"
+#include "ck/ops/erf.hpp"
 
 namespace ckgen::ck_ops {
 
