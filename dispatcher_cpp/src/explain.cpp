@@ -109,7 +109,8 @@ std::string sizes_text(const Query& q) {
 }
 
 std::string title(const Query& q, const Device& device) {
-  return "gemm " + described(q.signature) + "  " + sizes_text(q) + (q.deterministic ? " deterministic" : "") +
+  return (q.signature.op == Op::gemm ? "gemm " : "") + described(q.signature) + "  " + sizes_text(q) +
+         (q.deterministic ? " deterministic" : "") +
          (q.strategy == Strategy::any ? "" : " strategy " + std::string(name(q.strategy))) + "  on " + device.gfx() +
          ':' + std::to_string(device.cu_num()) + " (" + kind_name(device.kind()) + ")\n";
 }

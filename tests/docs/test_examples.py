@@ -75,3 +75,19 @@ def test_an_epilogue_gates_on_a_twin_and_on_this_cpu(tmp_path: Path) -> None:
     folder = checkout(tmp_path / "ckgen")
     cpp_build.installed(folder / "prefix")
     assert run_readme("05_epilogue", folder).count(": correct, 3840 gated results\n") == 2
+
+
+def test_groups_are_right_on_a_twin_and_on_this_cpu(tmp_path: Path) -> None:
+    folder = checkout(tmp_path / "ckgen")
+    cpp_build.installed(folder / "prefix")
+    output = run_readme("06_grouped_gemm", folder)
+    assert output.count(": 5 groups, 4 of them with results: correct\n") == 2
+    assert "refused: the size of a group is negative" in output
+
+
+def test_a_layer_and_its_parts_are_right_on_this_cpu(tmp_path: Path) -> None:
+    folder = checkout(tmp_path / "ckgen")
+    cpp_build.installed(folder / "prefix")
+    output = run_readme("07_moe", folder)
+    assert output.startswith("layer: correct, 768 results\ngate_up, down: correct\n")
+    assert "refused: tokens sorted in blocks of 48 rows were given, the instance takes blocks of " in output

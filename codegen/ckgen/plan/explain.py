@@ -94,7 +94,8 @@ def title(query: Query) -> str:
     wish = " deterministic" if query.wishes.deterministic else ""
     if query.wishes.strategy is not Strategy.ANY:
         wish += f" strategy {query.wishes.strategy}"
-    return f"gemm {query.signature.describe()}  {sizes_text(query)}{wish}  on {query.target}"
+    op = "gemm " if query.signature.op is Op.GEMM else ""
+    return f"{op}{query.signature.describe()}  {sizes_text(query)}{wish}  on {query.target}"
 
 
 def sizes_text(query: Query) -> str:
