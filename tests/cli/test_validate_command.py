@@ -18,7 +18,7 @@ def test_fates_of_the_real_tables() -> None:
         assert sum(file["fates"].values()) == file["rows"]
         total.update(file["fates"])
     assert total == {
-        "selected": 43834, "external": 2903, "other_target": 393, "unavailable": 40, "refused_measurement": 225,
+        "selected": 44015, "external": 2722, "other_target": 393, "unavailable": 40, "refused_measurement": 225,
         "shape_list": 5912, "unknown_table": 384,
     }  # fmt: skip
     assert total.total() == 53691 and len(files) == 102

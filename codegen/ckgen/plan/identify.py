@@ -11,7 +11,7 @@ from ckgen.families.gemm.asm_config import ASM, AsmConfig
 from ckgen.families.gemm.asm_kernels import asm_kernel_of
 from ckgen.families.gemm.grammar import Identified, identify
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical, signatures_of_row
-from ckgen.families.moe.tables import moe_signature_of, pair_of, why_no_signature
+from ckgen.families.moe.tables import config_of, is_shipped, moe_signature_of, why_no_signature
 from ckgen.families.tables import describe_names
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Diagnostic, Location
@@ -37,6 +37,7 @@ class Identifier:
     modules: Mapping[str, Module]
     archs: Mapping[str, ArchSpec]
     _signatures: dict[Hashable, tuple[int, Signatures]] = field(default_factory=dict)
+    _pairs: dict[Hashable, bool] = field(default_factory=dict)
     _kernels: dict[tuple[str, str, str], Identified | None] = field(default_factory=dict)
 
     def signatures(self, row: TunedRow) -> tuple[int, Signatures]:
@@ -80,6 +81,8 @@ class Identifier:
 
     def is_generated(self, row: TunedRow) -> bool:
         """Whether ckgen compiles the kernels of the row's library, or AMD ships the row's own kernel."""
+        if isinstance(row, MoeRow):
+            return self._is_pair(row)
         return self.is_compiled(row) or self._shipped(row) is not None
 
     def kernel(self, row: TunedRow) -> Identified | None:
@@ -89,14 +92,27 @@ class Identifier:
             self._kernels[key] = _pair(row) if isinstance(row, MoeRow) else identify(*key)
         return self._kernels[key]
 
+    def _is_pair(self, row: MoeRow) -> bool:
+        """Whether each of the row's kernels is compiled, or shipped for its arch and of its part."""
+        arch = self.archs.get(row.target.gfx) if row.target is not None else None
+        generated = self.modules[row.module].generated
+        key = (row.module, row.library, row.kernel, row.discriminators, row.top_k is None, arch and arch.name)
+        if key not in self._pairs:
+            with_shipped = (
+                stage.library in generated or (arch is not None and is_shipped(row, number, arch))
+                for number, stage in enumerate(row.stages)
+            )
+            self._pairs[key] = all(with_shipped)
+        return self._pairs[key]
+
     def _meaning(self, row: TunedRow, flavour: Fp8Flavour | None) -> Signatures:
         if isinstance(row, MoeRow):
             return (moe_signature_of(row, flavour),)
         return signatures_of_row(row.module, row.discriminators, flavour)
 
     def _shipped(self, row: TunedRow) -> GemmSignature | None:
-        """What the row's kernel computes if AMD ships it; None where not, or not for the row's arch and types."""
-        if row.library != ASM or row.target is None:
+        """What a GEMM row's kernel computes if AMD ships it; None where not, or not for the row's arch and types."""
+        if row.library != ASM or row.target is None or isinstance(row, MoeRow):
             return None
         kernel = self.kernel(row)
         if kernel is None or not isinstance(kernel.config, AsmConfig):
@@ -116,8 +132,8 @@ class Identifier:
 
 
 def _pair(row: MoeRow) -> Identified | None:
-    pair = pair_of(row.stages)
-    return Identified(pair, pair.backend) if pair is not None else None
+    config = config_of(row.stages)
+    return Identified(config, config.backend) if config is not None else None
 
 
 def is_printable(row: TunedRow) -> bool:

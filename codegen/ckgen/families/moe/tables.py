@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ckgen.families.gemm.asm_config import ASM, AsmConfig
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, MoeTraits, Op, Quant
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.families.moe.ck_config import CkMoeKernel
+from ckgen.families.moe.asm_kernels import asm_moe_kernels
+from ckgen.families.moe.ck_config import CkMoeConfig, CkMoeKernel
 from ckgen.families.moe.config import MoePairConfig
 from ckgen.families.moe.grammar import parse_name
 from ckgen.families.moe.parts import part_signatures
+from ckgen.model.arch import ArchSpec
 from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.errors import UsageError
 from ckgen.model.moe_row import GateMode, MoeActivation, MoeDiscriminators, MoeRow, MoeScales, MoeStage
 
 _ACTIVATIONS = {MoeActivation.SILU: EpilogueOp.SILU, MoeActivation.GELU: EpilogueOp.GELU}
+_PARTS = (MoePart.GATE_UP, MoePart.DOWN)
 _FP8 = (DType.FP8, DType.FP8_FNUZ, DType.FP8_OCP)
 _QUANTS = {
     MoeScales.NONE: Quant.NONE,
@@ -62,28 +66,45 @@ def moe_signature_of(row: MoeRow, flavour: Fp8Flavour | None) -> GemmSignature:
     return signature
 
 
-def pair_of(stages: Sequence[MoeStage]) -> MoePairConfig | None:
-    """The pair that the names of two classic CK kernels spell; None where they do not parse or are not a pair."""
-    named = [parse_name(stage.kernel) for stage in stages]
-    if len(named) != 2 or named[0] is None or named[1] is None:
-        return None
-    gate_up, down = named[0], named[1]
-    if (gate_up.part, down.part) != (MoePart.GATE_UP, MoePart.DOWN):
-        return None
-    return MoePairConfig(gate_up.config, down.config)
+def config_of(stages: Sequence[MoeStage]) -> MoePairConfig | AsmConfig | None:
+    """The pair that the names of two kernels spell, or the kernel of a whole layer; None where they spell neither."""
+    if len(stages) == 1:
+        shipped = asm_moe_kernels().get(stages[0].kernel)
+        return shipped.config if shipped is not None and shipped.part is MoePart.LAYER else None
+    gate_up, down = (_part_config(stage, part) for stage, part in zip(stages, _PARTS, strict=True))
+    return MoePairConfig(gate_up, down) if gate_up is not None and down is not None else None
+
+
+def _part_config(stage: MoeStage, part: MoePart) -> CkMoeConfig | AsmConfig | None:
+    kernel = asm_moe_kernels().get(stage.kernel) if stage.library == ASM else parse_name(stage.kernel)
+    return kernel.config if kernel is not None and kernel.part is part else None
+
+
+def is_shipped(row: MoeRow, stage: int, arch: ArchSpec) -> bool:
+    """Whether AMD ships the row's kernel of that number for the arch, and it computes its part of the row's layer."""
+    kernel = asm_moe_kernels().get(row.stages[stage].kernel)
+    if kernel is None or kernel.on(arch.name) is None or why_no_signature(row) is not None:
+        return False
+    try:
+        layer = moe_signature_of(row, arch.fp8_flavour)
+    except UsageError:
+        return False
+    part = layer if len(row.stages) == 1 else part_signatures(layer)[stage]
+    return part in kernel.signatures(arch.fp8_flavour)
 
 
 def why_no_pair(row: MoeRow, layer: GemmSignature) -> str | None:
     """Where the names of a row's kernels contradict the row or one another; None where they do not."""
     for name, stage, part in zip(("kernelName1", "kernelName2"), row.stages, part_signatures(layer), strict=False):
-        kernel = parse_name(stage.kernel)
-        if kernel is None:
-            continue
-        for what, said, wanted in _claims(kernel, part):
-            if said != wanted:
-                return f"{name} says {what} {said}, the row says {wanted}"
-        if row.block_m not in (None, kernel.tile.m):
-            return f"{name} takes blocks of {kernel.tile.m} rows, the row says block_m {row.block_m}"
+        shipped = asm_moe_kernels().get(stage.kernel)
+        kernel = parse_name(stage.kernel) if shipped is None else None
+        if kernel is not None:
+            for what, said, wanted in _claims(kernel, part):
+                if said != wanted:
+                    return f"{name} says {what} {said}, the row says {wanted}"
+        config = shipped.config if shipped is not None else kernel.config if kernel is not None else None
+        if config is not None and row.block_m not in (None, config.tile.m):
+            return f"{name} takes blocks of {config.tile.m} rows, the row says block_m {row.block_m}"
     return None
 
 
