@@ -1,0 +1,57 @@
+"""A grouped GEMM of ck_tile's pipelines through the dispatcher, executed under every check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from emulate_support import room, runtime
+
+from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
+from ckgen.emulator.gemm.kernel import GemmKernel
+from ckgen.emulator.gemm.problem import Data, GemmProblem
+from ckgen.families.gemm.config import CkTileConfig
+from ckgen.families.gemm.instance import make_instance
+from ckgen.families.gemm.kernel_set import shipped_set
+from ckgen.model.groups import GroupSize
+
+pytestmark = [pytest.mark.amd, pytest.mark.slow]
+
+_SIZES = "65x72x128 0x72x64 1x8x64 193x72x192 65x72x0 65x0x64 64x128x328 2x8x8"
+SKEWED = tuple(GroupSize(*map(int, text.split("x"))) for text in _SIZES.split())
+"""Tails along M, N and K, one K tile and many, no rows, no columns, no K."""
+FOUR_CUS = 4
+
+
+def ask(persistent: bool, *problems: GemmProblem) -> Request:
+    """Of the kernels that continuous integration builds anyway."""
+    kernels = [one for one in shipped_set("ci", "grouped_gemm") if isinstance(one.config, CkTileConfig)]
+    (found,) = (one for one in kernels if isinstance(one.config, CkTileConfig) and one.config.persistent == persistent)
+    instance = make_instance(
+        found.signature, found.backend, found.config, module="", table_kernel="", archs=("gfx942",)
+    )
+    return Request(GemmKernel(instance, "gfx942", ()), FOUR_CUS, problems)
+
+
+def test_groups_of_every_kind_are_exact_and_without_findings(tmp_path: Path) -> None:
+    """The persistent form has fewer workgroups than tiles; K in two splits; rows that the device alone knows."""
+    even = tuple(size for size in SKEWED if size.k % 128 == 0)
+    alike = tuple(GroupSize(rows, 72, 200) for rows in (70, 0, 3, 192, 16))
+    requests = [
+        ask(
+            True,
+            GemmProblem.grouped(SKEWED),
+            GemmProblem.grouped(SKEWED, seed=5, data=Data.RANDOM),
+            GemmProblem.grouped(even, 2, seed=7),
+            GemmProblem.grouped(alike, seed=3, on_device=True),
+        ),
+        ask(False, GemmProblem.grouped(SKEWED, seed=9), GemmProblem.grouped(alike, on_device=True)),
+    ]
+    results = list(emulate(requests, runtime(tmp_path), room(), RunOptions()))
+    assert len(results) == 6
+    for found in results:
+        assert found.ok, found.to_json(stats=False)
+        assert found.gpu is not None and found.twin is not None and found.answer is not None
+        roles = [one["kernel"].rpartition("_")[2] for one in found.answer.launches]
+        made = ["describe"] if found.problem.on_device else ["upload"]
+        assert roles == [*made, "add" if found.problem.k_batch > 1 else "set"]
