@@ -13,6 +13,7 @@ from ckgen.families.tables import table_modules
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError
+from ckgen.model.moe_row import MoeRow
 from ckgen.plan.identify import Identifier, unparsable
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import load_options
@@ -50,7 +51,7 @@ class _Found:
 
 
 def named_kernels(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> tuple[NamedKernel, ...]:
-    """Every kernel that the tables of `options` name for a library that ckgen compiles, by module, name and arch.
+    """Every kernel that the GEMM tables of `options` name for a library that ckgen compiles, by module, name and arch.
 
     Only `tuning`, `module`, `ops`, `assume_gfx` and the archs of `targets` are looked at. InputError for tables that
     are wrong, names that do not parse among it; rows without a known arch name nothing.
@@ -62,7 +63,7 @@ def named_kernels(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> tuple[
     found: dict[tuple[str, str, str, str], _Found] = {}
     for row in loaded.rows:
         target = row.target
-        if target is None or target.gfx not in archs or not identifier.is_compiled(row):
+        if isinstance(row, MoeRow) or target is None or target.gfx not in archs or not identifier.is_compiled(row):
             continue
         if wanted is not None and target.gfx not in wanted:
             continue
