@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,10 +80,12 @@ def build_kernels(units: Iterable[KernelUnits], room: BuildRoom) -> tuple[Built,
         if not outcome.entry.ok:
             room.say(failed_command(outcome))
 
-    available = [one for one in wanted if not one.device.unavailable]
-    also = [host_job(unit, room.toolchain) for one in available for unit in (one.host.unit, _registry_unit(one))]
+    pieces = [piece for one in wanted for piece in one.pieces]
+    available = [one for one in wanted if not any(piece.device.unavailable for piece in one.pieces)]
+    also = [host_job(_registry_unit(one), room.toolchain) for one in available]
+    also += [host_job(piece.host.unit, room.toolchain) for one in available for piece in one.pieces]
     build_planned(
-        [one.device for one in wanted],
+        [one.device for one in pieces],
         room.toolchain,
         room.archs,
         room.cache,
@@ -106,29 +108,48 @@ def _linked(
     entries: Mapping[str, Entry],
     room: BuildRoom,
 ) -> Built:
-    planned = units.device
-    if planned.unavailable:
-        return Built(None, planned.unavailable)
-    result, device = devices[planned.kernel, planned.arch, planned.text]
-    if device is None:
-        errors = [finding.reason for finding in result.errors]
-        return Built(None, f"does not compile: {errors[0] if errors else result.status.value}")
-    host, registry = (entries[host_job(unit, room.toolchain).key] for unit in (units.host.unit, _registry_unit(units)))
-    for entry in (host, registry):
+    pieces: list[_Piece] = []
+    for one in units.pieces:
+        planned = one.device
+        if planned.unavailable:
+            return Built(None, planned.unavailable)
+        result, device = devices[planned.kernel, planned.arch, planned.text]
+        if device is None:
+            errors = [finding.reason for finding in result.errors]
+            return Built(None, f"does not compile: {errors[0] if errors else result.status.value}")
+        pieces.append(_Piece(one, device, entries[host_job(one.host.unit, room.toolchain).key]))
+    registry = entries[host_job(_registry_unit(units), room.toolchain).key]
+    for entry in (*(piece.host for piece in pieces), registry):
         if not entry.ok:
             return Built(None, f"does not compile: {first_error(entry.log)}")
     try:
-        return Built(_link(units, device, host, registry, room))
+        return Built(_link(pieces, registry, room))
     except InputError as error:
         return Built(None, str(error))
 
 
-def _link(units: KernelUnits, device: Entry, host: Entry, registry: Entry, room: BuildRoom) -> Path:
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """An instance with device code, compiled."""
+
+    units: KernelUnits
+    device: Entry
+    host: Entry
+
+    @property
+    def instance(self) -> DeviceInstance:
+        """As a library takes it."""
+        planned = self.units.device
+        code = {planned.arch: self.device.output(CODE_OBJECT)}
+        return DeviceInstance(planned.kernel, planned.id, self.host, code, self.units.host.symbols)
+
+
+def _link(pieces: Sequence[_Piece], registry: Entry, room: BuildRoom) -> Path:
     """The library, from the cache where its parts are the same."""
-    planned = units.device
-    parts = (device.output(CODE_OBJECT), host.output(OBJECT), registry.output(OBJECT))
-    digest = hashlib.sha256(planned.arch.encode())
-    for part in parts:
+    entry = registry.output(OBJECT)
+    parts = [part for one in pieces for part in (one.device.output(CODE_OBJECT), one.host.output(OBJECT))]
+    digest = hashlib.sha256(pieces[0].units.device.arch.encode())
+    for part in (*parts, entry):
         digest.update(hashlib.sha256(part.read_bytes()).digest())
     name = digest.hexdigest()
     folder = room.cache.folder / "emulated" / name[:2] / name
@@ -141,7 +162,7 @@ def _link(units: KernelUnits, device: Entry, host: Entry, registry: Entry, room:
         work = OutFolder(folder / "work")
         archive = emit_library(
             DEVICE_LIBRARY,
-            (DeviceInstance(planned.kernel, planned.id, host, {planned.arch: parts[0]}, units.host.symbols),),
+            tuple(one.instance for one in pieces),
             work,
             room.toolchain,
             room.cache,
@@ -149,7 +170,7 @@ def _link(units: KernelUnits, device: Entry, host: Entry, registry: Entry, room:
             lambda outcome: room.say(failed_command(outcome)),
         )
         made = work.path / library.name
-        _run([*shlex.split(os.environ.get("CXX") or "g++"), "-shared", "-o", str(made), str(parts[2]), str(archive)])
+        _run([*shlex.split(os.environ.get("CXX") or "g++"), "-shared", "-o", str(made), str(entry), str(archive)])
         made.replace(library)
         shutil.rmtree(work.path)
     return library

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ckgen.emulator.gemm.memory import Buffers
-from ckgen.emulator.gemm.problem import Comparison, GemmProblem, compare, expected_of, operands_of
-from ckgen.families.gemm.enums import Quant
+from ckgen.emulator.gemm.moe_call import MoeCall
+from ckgen.emulator.gemm.problem import Comparison, GemmProblem, ScaleOrder, compare, expected_of, operands_of
+from ckgen.families.gemm.enums import Op, Quant
 from ckgen.families.gemm.reference import Expected, Operands, encode, shuffle_mx_scale, store_a, store_b
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
@@ -25,14 +26,6 @@ from ckgen.runtime.packed import fused_args, packed_args
 _Array = npt.NDArray[Any]
 _SEEDS = 1009
 """Between the seeds of two problems, so that no two of their groups have the same data."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScaleOrder:
-    """How a caller may lay scales out; a kernel that reads another order refuses."""
-
-    a_row_major: bool = True
-    mx_shuffled: bool = False
 
 
 def scale_orders(quant: Quant) -> tuple[ScaleOrder, ...]:
@@ -139,6 +132,8 @@ def call_of(signature: GemmSignature, problem: GemmProblem) -> Call:
     """The problem with its data and the exact result."""
     if problem.groups:
         return GroupedCall(signature, problem)
+    if signature.op is Op.MOE:
+        return MoeCall(signature, problem)
     operands = operands_of(signature, problem)
     return GemmCall(problem, operands, expected_of(operands, problem))
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ckgen.emulator.gemm.problem import Comparison, Data, GemmProblem, Wrong
-from ckgen.model.groups import GroupSize
+from ckgen.model.groups import GroupSize, Routing
 from ckgen.model.tuned_row import Shape
 
 
@@ -46,6 +46,8 @@ class Work:
                 Data(one["data"]),
                 tuple(GroupSize(**size) for size in one["groups"]),
                 one["on_device"],
+                Routing(**one["routing"]),
+                one["block_m"],
             )
             for one in fields["problems"]
         )

@@ -38,20 +38,31 @@ class GemmKernel:
 
 @dataclass(frozen=True, slots=True)
 class KernelUnits:
-    """What is compiled: device code, its host unit, and the constants that register both."""
+    """What is compiled: device code, its host unit, and the constants that register both; the second of two parts."""
 
     device: Planned
     host: PlannedHost
     registry: str
+    second: KernelUnits | None = None
+
+    @property
+    def pieces(self) -> tuple[KernelUnits, ...]:
+        """Each with device code of its own."""
+        return (self,) if self.second is None else (self, self.second)
 
 
 def units_of(kernel: GemmKernel, problems: Iterable[Use]) -> KernelUnits:
     """In the variants that the tables reach where those do for `problems`, as a build has them; else in theirs."""
-    instance = kernel.instance
+    instance, asked = kernel.instance, tuple(problems)
     if kernel.arch not in instance.archs:
         instance = replace(instance, archs=(kernel.arch,))
+    if instance.parts:
+        gate_up, down = (replace(part, archs=(kernel.arch,)) for part in instance.parts)
+        turned = tuple(Use(replace(use.shape, n=use.shape.k, k=use.shape.n), use.k_batch) for use in asked)
+        first = units_of(GemmKernel(gate_up, kernel.arch, ()), asked)
+        second = units_of(GemmKernel(down, kernel.arch, ()), turned)
+        return replace(first, registry=_registry(instance), second=second)
     uses: tuple[Use, ...] = kernel.uses
-    asked = tuple(problems)
     if not set(variants_of(instance, asked)) <= set(variants_of(instance, uses)):
         uses = asked
     return KernelUnits(
@@ -61,11 +72,12 @@ def units_of(kernel: GemmKernel, problems: Iterable[Use]) -> KernelUnits:
 
 def _registry(instance: Instance) -> str:
     """One source: the instance's descriptor, and the functions that RuntimeLibrary looks for."""
-    unit = UnitPlan(instance.signature, instance.module, (instance,), (), (), {})
-    plan = GenerationPlan((), MPolicy.LADDER, (unit,), (), (), (), {}, ())
+    held = (*instance.parts, instance)
+    units = tuple(UnitPlan(one.signature, one.module, (one,), (), (), {}) for one in held)
+    plan = GenerationPlan((), MPolicy.LADDER, units, (), (), (), {}, ())
     texts = render(plan, LIBRARY)
     header = f"include/{LIBRARY}/register.hpp"
-    parts = [texts[header], texts[f"{instance.signature.canonical()}/unit.cpp"], texts["register.cpp"]]
+    parts = [texts[header], *(texts[f"{one.signature.canonical()}/unit.cpp"] for one in held), texts["register.cpp"]]
     left_out = ("#pragma once\n", f"#include <{LIBRARY}/register.hpp>\n")
     source = "\n".join([_VISIBLE, *parts, _DEVICE_ENTRY])
     for line in left_out:

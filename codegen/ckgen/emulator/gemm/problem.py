@@ -24,7 +24,7 @@ from ckgen.families.gemm.reference import (
 from ckgen.families.gemm.reference_epilogue import is_exact
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
-from ckgen.model.groups import Groups, GroupSize
+from ckgen.model.groups import NO_ROUTING, Groups, GroupSize, Routing
 from ckgen.model.tuned_row import Shape
 
 _EXACT_UP_TO = {DType.BF16: 2**8, DType.FP16: 2**11, DType.FP32: 2**24}
@@ -43,7 +43,8 @@ class GemmProblem:
     """`seed` decides the data and the schedule: 0 is the plain order, any other an adversary's.
 
     With `groups` it is a grouped GEMM of these, and `shape` their largest M, N and K: see `grouped`. `on_device`: only
-    the device knows their rows.
+    the device knows their rows. With `routing` it is a MoE layer or a part of one, whose tokens the caller sorts where
+    `block_m` says so.
     """
 
     shape: Shape
@@ -52,6 +53,8 @@ class GemmProblem:
     data: Data = Data.SMALL_INTEGERS
     groups: tuple[GroupSize, ...] = ()
     on_device: bool = False
+    routing: Routing = NO_ROUTING
+    block_m: int = 0
 
     @classmethod
     def grouped(
@@ -72,6 +75,14 @@ class GemmProblem:
     def use(self) -> Use:
         """What decides the device kernel."""
         return Use(self.shape, self.k_batch)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleOrder:
+    """How a caller may lay scales out; a kernel that reads another order refuses."""
+
+    a_row_major: bool = True
+    mx_shuffled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,83 @@
+"""A mixture-of-experts layer, or a part of one, as a caller of the dispatcher has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ckgen.emulator.gemm.memory import Buffers
+from ckgen.emulator.gemm.problem import Comparison, GemmProblem, ScaleOrder, compare
+from ckgen.families.gemm.enums import MoePart, Quant
+from ckgen.families.gemm.reference import Values, encode
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.moe.reference import MoeSize, Weights, expect, make_operands
+from ckgen.runtime import ProblemStruct, RuntimeLibrary
+from ckgen.runtime.abi import MoeArgsStruct, SortedTokensStruct
+
+_Array = npt.NDArray[Any]
+
+
+class MoeCall:
+    """See Call. A layer gives the routing as ids; a part is sorted on the host in the problem's block_m."""
+
+    def __init__(self, signature: GemmSignature, problem: GemmProblem) -> None:
+        self.signature, self.problem = signature, problem
+        shape = problem.shape
+        self.operands = make_operands(signature, MoeSize(shape.m, shape.n, shape.k, problem.routing), problem.seed)
+        self.expected = expect(self.operands, adds_in_c=True)
+        self.c: _Array = np.zeros(0)
+        self._sorted: tuple[_Array, ...] = ()
+
+    def asked(self, library: RuntimeLibrary) -> ProblemStruct:
+        """See Call."""
+        shape, routing, block_m = self.problem.shape, self.problem.routing, self.problem.block_m
+        if block_m:
+            capacity = library.sorted_capacity(shape.m, routing, block_m)
+            self._sorted = (
+                np.zeros(capacity, np.int32), np.zeros(capacity, np.float32), np.zeros(capacity // block_m, np.int32),
+                np.zeros(2, np.int32),
+            )  # fmt: skip
+            places = (one.ctypes.data for one in self._sorted)
+            ids, weights = self.operands.ids.ctypes.data, self.operands.weights.ctypes.data
+            library.sort_tokens(ids, weights, shape.m, routing, block_m, SortedTokensStruct(*places))
+        return library.problem(self.signature.canonical(), shape.m, shape.n, shape.k, routing=routing, block_m=block_m)
+
+    def arguments(self, to: Buffers, order: ScaleOrder) -> MoeArgsStruct:
+        """See Call."""
+        shape, ops = self.problem.shape, self.operands
+        self.c = encode(np.zeros(self.expected.c.shape), self.signature.c)
+        self.c.view(np.uint8)[...] = 0xFF
+        a_scale = self._scale(ops.a_scale)
+        if a_scale is not None and self.signature.quant is Quant.BLOCKSCALE and not order.a_row_major:
+            a_scale = np.ascontiguousarray(a_scale.T)
+        args = MoeArgsStruct(
+            a=to.give(ops.bytes_of_a()),
+            **self._weights("w1", ops.w1, to),
+            **self._weights("w2", ops.w2, to),
+            c=to.result(self.c),
+            a_scale=to.give(a_scale),
+            tokens=shape.m,
+            lda=shape.k,
+            ldc=shape.k if self.signature.moe.part is MoePart.LAYER else shape.n,
+            a_scale_row_major=int(order.a_row_major),
+            mx_scale_shuffled=int(order.mx_shuffled),
+        )
+        if self._sorted:
+            args.sorted = SortedTokensStruct(*(to.give(one) for one in self._sorted))
+        else:
+            args.topk_ids, args.topk_weights = to.give(ops.ids), to.give(ops.weights)
+        return args
+
+    def compared(self) -> Comparison:
+        """See Call."""
+        return compare(self.expected, self.c)
+
+    def _weights(self, name: str, weights: Weights | None, to: Buffers) -> dict[str, int | None]:
+        if weights is None:
+            return {}
+        return {name: to.give(self.operands.bytes_of(weights)), f"{name}_scale": to.give(self._scale(weights.scales))}
+
+    def _scale(self, values: Values | None) -> _Array | None:
+        return None if values is None or self.signature.scale is None else encode(values, self.signature.scale)
