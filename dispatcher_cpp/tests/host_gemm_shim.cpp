@@ -1,7 +1,10 @@
 // The host GEMM over a C ABI, for the Python references: structs by pointer, the workspace guarded on both sides.
 #include "backends/host/gemm.hpp"
+#include "backends/host/moe.hpp"
+#include "backends/host/threads.hpp"
 #include "ckgen/preshuffle.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -69,6 +72,20 @@ int shim_twin_stream_k(const GemmTraits* t, const host::TwinConfig* c, int strat
   return answer(host::run_gemm_twin_stream_k(*t, *c, how, workgroups, *a, w.data()), w, message);
 }
 
+// traits: part, gated, weight_first; sizes: tokens, N, K, experts, top_k. `own` null: as the twin.
+int shim_moe(const GemmTraits* t, const std::uint8_t* traits, const host::TwinConfig* twin, const host::HostConfig* own,
+             const std::int64_t* sizes, const MoeArgs* a, char* message) {
+  const MoeTraits moe{static_cast<MoePart>(traits[0]), traits[1] != 0, traits[2] != 0};
+  const Routing routing{static_cast<std::uint16_t>(sizes[3]), static_cast<std::uint16_t>(sizes[4])};
+  const host::MoeShape shape{sizes[0], sizes[1], sizes[2], routing, 32};
+  if (own != nullptr) {
+    const GuardedWorkspace w(host::moe_host_workspace(*t, moe, *own, shape));
+    return answer(host::run_moe_host(*t, moe, *own, shape, *a, w.data()), w, message);
+  }
+  const GuardedWorkspace w(host::moe_twin_workspace(*t, moe, *twin, shape));
+  return answer(host::run_moe_twin(*t, moe, *twin, shape, *a, w.data()), w, message);
+}
+
 // For benchmarks: the caller owns the workspace.
 int shim_twin_raw(const GemmTraits* t, const host::TwinConfig* c, std::int64_t k_batch, const GemmArgs* a, void* w) {
   return static_cast<int>(host::run_gemm_twin(*t, *c, k_batch, *a, w).code);
@@ -78,6 +95,21 @@ long long shim_host_workspace(const GemmTraits* t, const host::HostConfig* c, co
 }
 int shim_host_raw(const GemmTraits* t, const host::HostConfig* c, const GemmArgs* a, void* w) {
   return static_cast<int>(host::run_gemm_host(*t, *c, *a, w).code);
+}
+
+// Reads `bytes` of memory on all threads; the answer keeps the reads from being left out.
+std::uint64_t shim_read(const void* data, std::int64_t bytes) {
+  constexpr std::int64_t kBlock = 1 << 17;
+  std::atomic<std::uint64_t> all{0};
+  const auto* words = static_cast<const std::uint64_t*>(data);
+  host::parallel_for(bytes / kBlock, host::thread_count(), [&](std::int64_t block, int) {
+    std::uint64_t sum[4] = {};
+    const std::uint64_t* at = words + block * (kBlock / 8);
+    for (std::int64_t i = 0; i < kBlock / 8; i += 4)
+      for (int j = 0; j < 4; ++j) sum[j] += at[i + j];
+    all.fetch_add(sum[0] + sum[1] + sum[2] + sum[3], std::memory_order_relaxed);
+  });
+  return all;
 }
 
 int shim_isa(void) {

@@ -13,7 +13,7 @@ namespace host {
 namespace {
 
 constexpr int kChunk = 64;
-constexpr int kAhead = 1024;  // bytes of a row that are on their way
+constexpr int kAhead = 4096;  // bytes of a row that are on their way
 
 enum class Order {
   natural,
@@ -178,15 +178,25 @@ struct Int4Values {
 };
 
 template <class Values>
+struct Nibbles {
+  float fp32[16] = {};
+  std::uint16_t bf16[32] = {};  // twice
+  constexpr Nibbles() {
+    for (int i = 0; i < 32; ++i) {
+      fp32[i % 16] = static_cast<float>(Values::kCodes[i % 16]) * Values::kOne;
+      bf16[i] = static_cast<std::uint16_t>(__builtin_bit_cast(std::uint32_t, fp32[i % 16]) >> 16);
+    }
+  }
+};
+template <class Values>
+constexpr Nibbles<Values> kNibbles{};
+
+template <class Values>
 struct NibbleToF32 {
   static constexpr int kBits = 4;
   static constexpr Order kOrder = Order::pairs_32;
 #if CKGEN_HOST_LEVEL >= 4
-  explicit NibbleToF32(const SmallCall&) {
-    float values[16];
-    for (int i = 0; i < 16; ++i) values[i] = static_cast<float>(Values::kCodes[i]) * Values::kOne;
-    table = _mm512_loadu_ps(values);
-  }
+  explicit NibbleToF32(const SmallCall&) : table(_mm512_loadu_ps(kNibbles<Values>.fp32)) {}
   void operator()(const unsigned char* p, F16 (&x)[2]) const {
     const __m512i bytes = _mm512_cvtepu8_epi32(load_128(p));
     x[0] = _mm512_permutexvar_ps(bytes, table);  // looks at four bits
@@ -222,6 +232,14 @@ struct Bf16ToBf16 {
   }
 };
 
+struct EvenBytes {
+  unsigned char value[64] = {};
+  constexpr EvenBytes() {
+    for (int i = 0; i < 64; ++i) value[i] = static_cast<unsigned char>(2 * i);
+  }
+};
+constexpr EvenBytes kEvenBytes;
+
 // T = fp8_ocp stands for both formats with a negative zero, fp8_fnuz for those without. Both bytes of the 128
 // magnitudes' values are in registers; the sign is the code's.
 template <DType T>
@@ -229,13 +247,14 @@ struct Fp8ToBf16 {
   static constexpr int kBits = 8;
   static constexpr Order kOrder = Order::blocks;
   explicit Fp8ToBf16(const SmallCall& call) {
-    unsigned char bytes[2][128];
-    for (int i = 0; i < 128; ++i) {
-      bytes[0][i] = static_cast<unsigned char>(call.table16[i] & 0xff);
-      bytes[1][i] = static_cast<unsigned char>(call.table16[i] >> 8);
+    const __m512i low = _mm512_loadu_si512(kEvenBytes.value);
+    const __m512i high = _mm512_add_epi8(low, _mm512_set1_epi8(1));
+    for (int i = 0; i < 2; ++i) {
+      const __m512i first = _mm512_loadu_si512(call.table16 + 64 * i),
+                    last = _mm512_loadu_si512(call.table16 + 64 * i + 32);
+      part[0][i] = _mm512_permutex2var_epi8(first, low, last);
+      part[1][i] = _mm512_permutex2var_epi8(first, high, last);
     }
-    for (int half = 0; half < 2; ++half)
-      for (int i = 0; i < 2; ++i) part[half][i] = _mm512_loadu_si512(bytes[half] + 64 * i);
   }
   void operator()(const unsigned char* p, __m512i (&x)[2]) const {
     const __m512i codes = _mm512_loadu_si512(p), sign = _mm512_set1_epi8(static_cast<char>(0x80));
@@ -257,13 +276,7 @@ template <class Values>
 struct NibbleToBf16 {
   static constexpr int kBits = 4;
   static constexpr Order kOrder = Order::pairs_64;
-  explicit NibbleToBf16(const SmallCall&) {
-    std::uint16_t values[32];
-    for (int i = 0; i < 32; ++i)
-      values[i] =
-          static_cast<std::uint16_t>(float_to_bits(static_cast<float>(Values::kCodes[i % 16]) * Values::kOne) >> 16);
-    table = _mm512_loadu_si512(values);
-  }
+  explicit NibbleToBf16(const SmallCall&) : table(_mm512_loadu_si512(kNibbles<Values>.bf16)) {}
   void operator()(const unsigned char* p, __m512i (&x)[2]) const {
     const __m512i bytes = _mm512_cvtepu8_epi16(load_256(p));
     x[0] = _mm512_permutexvar_epi16(bytes, table);  // looks at five bits; the table is there twice
@@ -280,7 +293,9 @@ template <int BITS, int STEP>
 class SmallRow {
  public:
   static constexpr int kBytes = STEP * BITS / 8;
-  SmallRow(const unsigned char* row, std::int64_t k) : row_(row), whole_(k / STEP) {
+  SmallRow(const unsigned char* row, const unsigned char* next, std::int64_t k)
+      : row_(row), whole_(k / STEP), bytes_((k * BITS + 7) / 8) {
+    jump_ = reinterpret_cast<std::uintptr_t>(next) - static_cast<std::uintptr_t>(bytes_);
     const std::int64_t left = k % STEP;
     if (left == 0) return;
     __builtin_memset(tail_, 0, sizeof tail_);
@@ -289,21 +304,23 @@ class SmallRow {
   }
   const unsigned char* at(std::int64_t step) const {
     if (step >= whole_) return tail_;
-    const unsigned char* p = row_ + step * kBytes;
+    const std::int64_t offset = step * kBytes, ahead = offset + kAhead;
+    const std::uintptr_t base = ahead < bytes_ ? reinterpret_cast<std::uintptr_t>(row_) : jump_;
     for (int i = 0; i < kBytes; i += 64)
-      __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(p) + kAhead + i));
-    return p;
+      __builtin_prefetch(reinterpret_cast<const void*>(base + static_cast<std::uintptr_t>(ahead + i)));
+    return row_ + offset;
   }
 
  private:
   const unsigned char* row_;
-  std::int64_t whole_;
+  std::int64_t whole_, bytes_;
+  std::uintptr_t jump_;  // to what follows the row
   alignas(64) unsigned char tail_[kBytes];
 };
 
 template <int BITS, int STEP>
 struct SmallRows {
-  SmallRows(const SmallCall& s) : rows{{s.b[0], s.k}, {s.b[1], s.k}} {}
+  SmallRows(const SmallCall& s) : rows{{s.b[0], s.next[0], s.k}, {s.b[1], s.next[1], s.k}} {}
   SmallRow<BITS, STEP> rows[2];
 };
 
@@ -346,7 +363,9 @@ void small_fma(const SmallCall& s) {
         total[j][r] = fma_16(mul_16(part[j][r], a_scale), all_16(s.b_scale[j][g]), total[j][r]);
     }
   }
+#pragma GCC unroll 2
   for (int j = 0; j < kColumns; ++j)
+#pragma GCC unroll 4
     for (int r = 0; r < R; ++r) static_cast<float*>(s.out[j])[r * s.ld] = sum_of(total[j][r]);
 }
 
@@ -355,7 +374,7 @@ template <class Decode>
 void small_fma_exact(const SmallCall& s) {
   constexpr int kStep = 32;
   const Decode decode(s);
-  const SmallRow<Decode::kBits, kStep> b(s.b[0], s.k);
+  const SmallRow<Decode::kBits, kStep> b(s.b[0], s.next[0], s.k);
   const float* a = static_cast<const float*>(s.a);
   const std::int64_t steps = (s.k + kStep - 1) / kStep, per_group = (s.group + kStep - 1) / kStep;
   float total = 0.0F;
@@ -423,14 +442,16 @@ void small_dot(const SmallCall& s) {
       }
     }
   }
+#pragma GCC unroll 2
   for (int j = 0; j < 2; ++j)
+#pragma GCC unroll 4
     for (int r = 0; r < R; ++r) static_cast<float*>(s.out[j])[r * s.ld] = sum_of(total[j][r]);
 }
 
 template <class Decode>
 void small_dot_exact(const SmallCall& s) {
   const Decode decode(s);
-  const SmallRow<Decode::kBits, kChunk> b(s.b[0], s.k);
+  const SmallRow<Decode::kBits, kChunk> b(s.b[0], s.next[0], s.k);
   const unsigned char* a = static_cast<const unsigned char*>(s.a);
   const std::int64_t chunks = (s.k + kChunk - 1) / kChunk;
   const std::int64_t per_group = (s.group + kChunk - 1) / kChunk, per_chunk = s.group < kChunk ? 2 : 1;
@@ -485,7 +506,9 @@ void small_int8(const SmallCall& s) {
       for (int j = 0; j < 2; ++j) sum[j][r] = _mm512_dpbusd_epi32(sum[j][r], from_a, x[j]);
     }
   }
+#pragma GCC unroll 2
   for (int j = 0; j < 2; ++j)
+#pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       const __m512i v = _mm512_sub_epi32(sum[j][r], excess[j]);
       static_cast<std::int32_t*>(s.out[j])[r * s.ld] =
@@ -515,7 +538,9 @@ void small_int8(const SmallCall& s) {
       for (int j = 0; j < kColumns; ++j) sum[j][r] = _mm256_add_epi32(sum[j][r], _mm256_madd_epi16(from_a, x[j]));
     }
   }
+#pragma GCC unroll 2
   for (int j = 0; j < kColumns; ++j)
+#pragma GCC unroll 4
     for (int r = 0; r < R; ++r) static_cast<std::int32_t*>(s.out[j])[r * s.ld] = sum_of(sum[j][r]);
 }
 #endif

@@ -164,17 +164,22 @@ void small_rows(const SmallPlan& plan, const SmallOperands& o, std::int64_t n0, 
     call.a = panel + values_at(plan, r);
     call.a_scale = reinterpret_cast<const float*>(panel + scales_at(plan, r));
   };
-  for (std::int64_t j0 = 0; j0 < count; j0 += kernels.columns) {
-    const std::int64_t columns = std::min<std::int64_t>(kernels.columns, count - j0);
+  // The rows that go together are half of them apart: every stream of memory goes on where it was.
+  const std::int64_t stride = count / kernels.columns;
+  for (std::int64_t i = 0, done = 0; done < count; ++i) {
+    const std::int64_t columns = i < stride ? kernels.columns : count - done;
     float b_most[kMaxColumns] = {};
     unsigned char* out[kMaxColumns] = {};
     for (std::int64_t j = 0; j < kMaxColumns; ++j) {
-      const std::int64_t column = j0 + std::min(j, columns - 1);  // what is missing is the last one once more
+      // What is missing is the last one once more.
+      const std::int64_t column = i < stride ? i + std::min(j, columns - 1) * stride : count - 1;
       auto* scales =
           reinterpret_cast<float*>(static_cast<unsigned char*>(scratch) +
                                    static_cast<std::size_t>(j < columns ? j : columns - 1) * scales_bytes(plan));
-      if (j < columns && (grouped || j0 == 0)) b_most[j] = gather_scales(plan, o.b_scales, n0 + column, scales);
+      if (j < columns && (grouped || done == 0)) b_most[j] = gather_scales(plan, o.b_scales, n0 + column, scales);
       call.b[j] = static_cast<const unsigned char*>(o.b) + (n0 + column) * o.ldb_bytes;
+      call.next[j] = reinterpret_cast<const unsigned char*>(reinterpret_cast<std::uintptr_t>(call.b[j]) +
+                                                            static_cast<std::uintptr_t>(o.ldb_bytes));
       call.b_scale[j] = scales;
       out[j] = static_cast<unsigned char*>(acc) + column * 4;
     }
@@ -183,16 +188,15 @@ void small_rows(const SmallPlan& plan, const SmallOperands& o, std::int64_t n0, 
       for (std::int64_t j = 0; j < kMaxColumns; ++j) call.out[j] = out[j] + r * ld * 4;
       of_rows[std::min<std::int64_t>(4, o.m - r) - 1](call);
     }
+    done += columns;
     if (!grouped) continue;
     for (std::int64_t j = 0; j < columns; ++j) {
-      SmallCall one = call;
-      one.b[0] = call.b[j];
-      one.b_scale[0] = call.b_scale[j];
       for (std::int64_t r = 0; r < o.m; ++r) {
         if (trusted(a_most[r], b_most[j])) continue;
         at_row(r);
-        one.a = call.a;
-        one.a_scale = call.a_scale;
+        SmallCall one = call;
+        one.b[0] = call.b[j];
+        one.b_scale[0] = call.b_scale[j];
         one.out[0] = out[j] + r * ld * 4;
         kernels.exact(one);
       }
