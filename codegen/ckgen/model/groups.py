@@ -122,7 +122,7 @@ class Groups:
 
     def __str__(self) -> str:
         if self.are_on_device:
-            return f"{self.count} groups of at most {self.sizes[0]} on the device"
+            return f"{self.count} groups of at most {self.largest} on the device"
         return f"{self.count} groups of up to {self.largest}"
 
 
