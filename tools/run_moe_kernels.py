@@ -1,11 +1,14 @@
 """Runs classic CK's MoE kernels of the shipped tables on the emulator and writes what came of them.
 
-usage: run_moe_kernels.py [--kernel GLOB]... [--arch ARCH]... [--steps N,N...] [--seeds N] [--minutes N] [--out FOLDER]
+usage: run_moe_kernels.py [--kernel GLOB]... [--arch ARCH]... [--steps N,N...] [--seeds N] [--minutes N] [--layers]
+                          [--out FOLDER]
 
 Every kernel on every arch that a table names it for: compiled, gated, its launch prepared by its own host unit, run
 checked on 40 tokens, 4 experts, two each, for every number of K steps (which decide the device kernel), in the plain
 order and in those of seeds 1 to N. What FOLDER/moe.json has already is not run again; moe.md is written from it.
---minutes: no further kernel is begun after so many. Exit code 1 where a result is wrong or something was found.
+--minutes: no further kernel is begun after so many. --layers: instead, whole layers of the pairs of LAYERS, through
+the dispatcher and the emulator's HIP runtime: tokens sorted, gate_up, H quantised, down. Exit code 1 where a result is
+wrong or something was found.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -32,13 +35,21 @@ from ckgen.build.pool import Outcome, default_limits
 from ckgen.build.progress import ProgressLine
 from ckgen.build.result import Result
 from ckgen.emulator.core import Options
+from ckgen.emulator.gemm.build import default_room
+from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
+from ckgen.emulator.gemm.kernel import GemmKernel
+from ckgen.emulator.gemm.problem import Data, GemmProblem
+from ckgen.emulator.gemm.runtime import build_runtime
 from ckgen.emulator.moe.call import link
 from ckgen.emulator.moe.named import named_product
 from ckgen.emulator.moe.problem import PartProblem
 from ckgen.emulator.moe.run import PartKernel, run_part
 from ckgen.families.gemm.device.model import Use, prepare_symbol
-from ckgen.families.gemm.enums import Quant
-from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.enums import MoePart, Quant
+from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.moe.config import MoePairConfig
+from ckgen.model.backend import Backend
+from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
 
@@ -46,6 +57,22 @@ SCHEMA = "ckgen.moe_kernels/1"
 PREFIX = "moe_ck2stages_"
 ARCH_OF_CU = {"80": "gfx942", "304": "gfx942", "256": "gfx950"}
 """Of rows that name no arch."""
+
+LAYERS = (
+    (
+        "256x32x64x64_1x4_TypeCast_v1_Nswizzle0_Quant0_MulRoutedWeight0_silu_B16_B16_B16",
+        "256x32x64x64_1x4_TypeCastExpertWeight_v1_Nswizzle0_Quant0_MulRoutedWeight1_B16_B16_B16",
+    ),
+    (
+        "256x32x64x128_1x4_MulABScale_v1_Nswizzle0_Quant2_MulRoutedWeight0_silu_F8_F8_B16",
+        "256x32x64x128_1x4_MulABScaleExpertWeight_v1_Nswizzle0_Quant2_MulRoutedWeight1_F8_F8_B16",
+    ),
+    (
+        "256x16x128x256_1x4_MulABScaleExpertWeightA8W8blkscale_v1_Nswizzle0_Quant4_MulRoutedWeight0_silu_F8_F8_B16",
+        "256x16x128x256_1x4_MulABScaleExpertWeightA8W8blkscale_v1_Nswizzle0_Quant4_MulRoutedWeight1_F8_F8_B16",
+    ),
+)
+"""Names behind `moe_ck2stages_gemm1_` and `moe_ck2stages_gemm2_`."""
 
 HEAD = """# Classic CK's MoE kernels of the tables, executed on the emulator
 
@@ -67,30 +94,74 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--steps", default="1,2,3,4")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=1e9)
+    parser.add_argument("--layers", action="store_true")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args(arguments)
     steps = tuple(map(int, chosen.steps.split(",")))
     place = chosen.out / "moe.json" if chosen.out else None
-    records = json.loads(place.read_text(encoding="utf-8"))["kernels"] if place and place.is_file() else {}
+    known = json.loads(place.read_text(encoding="utf-8")) if place and place.is_file() else {"kernels": {}}
+    if chosen.layers:
+        return run_layers(chosen.arch or ["gfx942"], chosen.seeds, place, known)
+    records = known["kernels"]
     began, bad = time.perf_counter(), 0
     for name, arch in named():
         wanted = any(fnmatchcase(name, glob) for glob in chosen.kernel or ["*"])
         if not wanted or (chosen.arch and arch not in chosen.arch):
             continue
-        known = records.get(f"{arch}/{name}", {})
-        missing = tuple(one for one in steps if str(one) not in known.get("steps", {}))
-        if known.get("unavailable") or not missing:
+        ran = records.get(f"{arch}/{name}", {})
+        missing = tuple(one for one in steps if str(one) not in ran.get("steps", {}))
+        if ran.get("unavailable") or not missing:
             continue
         if time.perf_counter() - began > 60 * chosen.minutes:
             break
         record = run_named(name, arch, missing, chosen.seeds)
-        record["steps"] = dict(sorted({**known.get("steps", {}), **record.get("steps", {})}.items()))
+        record["steps"] = dict(sorted({**ran.get("steps", {}), **record.get("steps", {})}.items()))
         records[f"{arch}/{name}"] = record
         bad += not is_well(record)
         print(arch, name, line(record), flush=True)
         if place:
-            write(place, records)
+            write(place, known)
     return 1 if bad else 0
+
+
+def run_layers(archs: Iterable[str], seeds: int, place: Path | None, known: dict[str, Any]) -> int:
+    """Each pair of LAYERS on each arch, as one plan of sort, gate_up, quantise and down."""
+    bad = 0
+    runtime, toolchain = build_runtime(print), load()
+    room = default_room(toolchain, load_archs(), print, ProgressLine(), 1)
+    for arch in archs:
+        for first, second in LAYERS:
+            request = layer_request(f"{PREFIX}gemm1_{first}", f"{PREFIX}gemm2_{second}", arch, seeds)
+            results = emulate([request], runtime, room, RunOptions())
+            record = {
+                "instance": request.kernel.instance.name,
+                "launches": [str(one.get("kernel")) for one in results[0].answer.launches] if results[0].answer else [],
+                "right": all(one.gpu is not None and one.gpu.ok for one in results),
+                "twin_right": all(one.twin is not None and one.twin.ok for one in results),
+                "findings": dict(Counter(str(found["rule"]) for one in results for found in one.findings)),
+                "excess": max((float(f"{one.gpu.excess:.3g}") for one in results if one.gpu), default=None),
+                "trouble": [text for one in results for text in one.trouble],
+            }
+            print(arch, first, record, flush=True)
+            bad += not record["right"] or bool(record["findings"])
+            known.setdefault("layers", {})[f"{arch}/{first}"] = record
+            if place:
+                write(place, known)
+    return 1 if bad else 0
+
+
+def layer_request(first: str, second: str, arch: str, seeds: int) -> Request:
+    """40 tokens, 4 experts, two each; four steps of K in both products."""
+    spec = load_archs()[arch]
+    gate_up, down = named_product(first, spec), named_product(second, spec)
+    layer = replace(gate_up.signature, moe=replace(gate_up.signature.moe, part=MoePart.LAYER))
+    pair = MoePairConfig(gate_up.config, down.config)
+    instance = make_instance(layer, Backend.CK, pair, module=gate_up.module, table_kernel="", archs=(arch,))
+    shape = Shape(0, 40, 4 * down.config.k_grain, 4 * gate_up.config.k_grain)
+    problems = tuple(
+        GemmProblem(shape, seed=seed, data=Data.RANDOM, routing=Routing(4, 2)) for seed in range(seeds + 1)
+    )
+    return Request(GemmKernel(instance, arch, ()), spec.default_cu_num, problems)
 
 
 def named() -> list[tuple[str, str]]:
@@ -178,8 +249,8 @@ def is_well(record: Mapping[str, Any]) -> bool:
 
 
 def line(record: Mapping[str, Any]) -> str:
-    if "unavailable" in record:
-        return f"unavailable: {record['unavailable']}"
+    if "unavailable" in record or record.get("failed"):
+        return f"unavailable: {record['unavailable']}" if "unavailable" in record else "does not compile"
     rules = ",".join(sorted({one["rule"] for one in record["gate"] if one["severity"] == "error"}))
     runs = record["steps"].values()
     found = ",".join(sorted({rule for one in runs for rule in one["findings"]}))
@@ -187,14 +258,19 @@ def line(record: Mapping[str, Any]) -> str:
     return f"{'right' if right else 'WRONG'} {len(runs)} runs; gate {rules or 'ok'}; findings {found or 'none'}"
 
 
-def write(place: Path, records: Mapping[str, Any]) -> None:
-    text = json.dumps({"schema": SCHEMA, "kernels": dict(sorted(records.items()))}, indent=1)
+def write(place: Path, known: Mapping[str, Any]) -> None:
+    records, layers = dict(sorted(known["kernels"].items())), dict(sorted(known.get("layers", {}).items()))
+    text = json.dumps({"schema": SCHEMA, "kernels": records, "layers": layers}, indent=1)
     place.write_text(text + "\n", encoding="utf-8")
     rows = ["| scales | part | arch | named | compiled | gated | right | clean | device kernels |", "|---" * 9 + "|"]
     rows += list(table(records))
     notes = [f"- `{key}`: {one['unavailable']}" for key, one in sorted(records.items()) if "unavailable" in one]
     left = sorted({f"{arch}/{name}" for name, arch in named()} - set(records))
     notes += [f"- not compiled yet: {len(left)} of {len(named())} names and archs"] if left else []
+    for key, one in layers.items():
+        how = "right" if one["right"] else "wrong"
+        found = ", ".join(f"{count} {rule}" for rule, count in one["findings"].items()) or "nothing found"
+        notes.append(f"- layer through the dispatcher, {len(one['launches'])} launches, `{key}`: {how}, {found}")
     body = "\n".join([HEAD, *rows, "", *notes])
     place.with_suffix(".md").write_text(body.rstrip() + "\n", encoding="utf-8")
 
