@@ -1,0 +1,59 @@
+"""One grouped GEMM of skewed groups against a loop of single calls on this CPU: two threads, interleaved, medians.
+
+    python benchmarks/grouped.py [--groups G] [--rows M] [--n N] [--k K]
+
+Both run through one dispatcher of one generated library, from C++, each plan and its workspace made once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from generated import build_program
+from support import compiler, cpu_name
+
+from ckgen.emit.render import render
+from ckgen.model.target import Target
+from ckgen.plan.options import PlanOptions
+from ckgen.plan.planner import make_plan
+from ckgen.specs.archs import load_archs
+from ckgen.specs.native import own_cpu
+
+THREADS = 2
+SIGNATURES = tuple(f"{op}_{dtype}_rcr" for dtype in ("bf16", "fp16") for op in ("gemm", "grouped_gemm"))
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--groups", type=int, default=64)
+    parser.add_argument("--rows", type=int, default=128, help="of the largest group")
+    parser.add_argument("--n", type=int, default=256)
+    parser.add_argument("--k", type=int, default=256)
+    arguments = parser.parse_args()
+    ops = frozenset({"gemm", "grouped_gemm"})
+    options = PlanOptions(targets=(Target(own_cpu().gfx, THREADS),), ops=ops, signatures=SIGNATURES)
+    plan = make_plan(options, load_archs())
+    sizes = [arguments.groups, arguments.rows, arguments.n, arguments.k]
+    with tempfile.TemporaryDirectory() as folder:
+        program = build_program(Path(folder), render(plan, "bench"), "grouped.cpp")
+        environment = {**os.environ, "CKGEN_NUM_THREADS": str(THREADS)}
+        load = os.getloadavg()[0]
+        done = subprocess.run(
+            [str(program), *map(str, sizes)], capture_output=True, text=True, check=True, env=environment
+        )
+    print(f"grouped  {cpu_name()}, {compiler()} -O2, {THREADS} threads, load {load:.1f} before,")
+    print(f"         {sizes[0]} groups of up to {sizes[1]} x {sizes[2]} x {sizes[3]}, medians of interleaved rounds")
+    print(f"  {'operands':8} {'one launch':>11} {'single calls':>13}  ratio  (goal 1.3)")
+    for line in done.stdout.splitlines():
+        dtype, grouped, single = line.split()
+        print(f"  {dtype:8} {grouped:>8} us {single:>10} us  {float(single) / float(grouped):4.2f}x")
+    print("reproduce: python benchmarks/grouped.py")
+
+
+if __name__ == "__main__":
+    main()
