@@ -1,14 +1,15 @@
 """Runs classic CK's MoE kernels of the shipped tables on the emulator and writes what came of them.
 
 usage: run_moe_kernels.py [--kernel GLOB]... [--arch ARCH]... [--steps N,N...] [--seeds N] [--minutes N] [--layers]
-                          [--out FOLDER]
+                          [--record] [--out FOLDER]
 
 Every kernel on every arch that a table names it for: compiled, gated, its launch prepared by its own host unit, run
 checked on 40 tokens, 4 experts, two each, for every number of K steps (which decide the device kernel), in the plain
 order and in those of seeds 1 to N. What FOLDER/moe.json has already is not run again; moe.md is written from it.
 --minutes: no further kernel is begun after so many. --layers: instead, whole layers of the pairs of LAYERS, through
-the dispatcher and the emulator's HIP runtime: tokens sorted, gate_up, H quantised, down. Exit code 1 where a result is
-wrong or something was found.
+the dispatcher and the emulator's HIP runtime: tokens sorted, gate_up, H quantised, down. --record: instead, the spills
+and scratch in FOLDER/moe.json become what the gate allows; look at the difference before committing it. Exit code 1
+where a result is wrong or something was found.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from ckgen.emulator.moe.call import link
 from ckgen.emulator.moe.named import named_product
 from ckgen.emulator.moe.problem import PartProblem
 from ckgen.emulator.moe.run import PartKernel, run_part
+from ckgen.families.gemm.device import recorded
 from ckgen.families.gemm.device.model import Use, prepare_symbol
 from ckgen.families.gemm.enums import MoePart, Quant
 from ckgen.families.gemm.instance import Instance, make_instance
@@ -95,11 +97,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--layers", action="store_true")
+    parser.add_argument("--record", action="store_true")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args(arguments)
     steps = tuple(map(int, chosen.steps.split(",")))
     place = chosen.out / "moe.json" if chosen.out else None
     known = json.loads(place.read_text(encoding="utf-8")) if place and place.is_file() else {"kernels": {}}
+    if chosen.record:
+        record_overflows(known["kernels"])
+        return 0
     if chosen.layers:
         return run_layers(chosen.arch or ["gfx942"], chosen.seeds, place, known)
     records = known["kernels"]
@@ -256,6 +262,24 @@ def line(record: Mapping[str, Any]) -> str:
     found = ",".join(sorted({rule for one in runs for rule in one["findings"]}))
     right = all(one["right"] for one in runs) and bool(runs)
     return f"{'right' if right else 'WRONG'} {len(runs)} runs; gate {rules or 'ok'}; findings {found or 'none'}"
+
+
+def record_overflows(records: Mapping[str, Any]) -> None:
+    """Adds what the gate refused to families/moe/device/recorded.json, the larger of old and new."""
+    place = recorded.FILES[1]
+    data = json.loads(place.read_text(encoding="utf-8"))
+    found = {(one["kernel"], one["arch"], one["variant"]): one for one in data["kernels"]}
+    for key, record in records.items():
+        arch, _, name = key.partition("/")
+        for finding in record.get("gate", ()):
+            if (field := {"spills": "spills", "scratch": "scratch_bytes"}.get(finding["rule"])) is not None:
+                place_of = (named_product(name, load_archs()[arch]).name, arch, finding["variant"].split("_", 2)[2])
+                one = found.setdefault(place_of, dict(zip(("kernel", "arch", "variant"), place_of, strict=True)))
+                one[field] = max(one.get(field, 0), int(finding["measured"]))
+                one.setdefault("spills", 0)
+                one.setdefault("scratch_bytes", 0)
+    data["kernels"] = [found[key] for key in sorted(found)]
+    place.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 
 
 def write(place: Path, known: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Recorded spills and scratch of kernels whose registers do not fit, from recorded.json."""
+"""Recorded spills and scratch of kernels whose registers do not fit, from recorded.json and that of MoE kernels."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from ckgen import paths
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.naming import instance_name
 from ckgen.model.dtype import DType
@@ -30,10 +31,14 @@ def recorded_overflow(instance: Instance, arch: str, variant: str) -> Overflow:
     return _recorded().get((instance_name(signature, instance.backend, instance.config), arch, variant), NO_OVERFLOW)
 
 
+FILES = (Path(__file__).with_suffix(".json"), paths.package_dir() / "families/moe/device/recorded.json")
+"""What ckgen's checks recorded of GEMMs, and of MoE kernels."""
+
+
 @cache
 def _recorded() -> Mapping[tuple[str, str, str], Overflow]:
-    data = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    entries = (entry for file in FILES for entry in json.loads(file.read_text(encoding="utf-8"))["kernels"])
     return {
         (entry["kernel"], entry["arch"], entry["variant"]): Overflow(entry["spills"], entry["scratch_bytes"])
-        for entry in data["kernels"]
+        for entry in entries
     }
