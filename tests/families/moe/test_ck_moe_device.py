@@ -114,6 +114,13 @@ def test_refusals() -> None:
     plain = instance_of(BF16_1)
     as_rows = replace(plain, signature=replace(plain.signature, preshuffle_b=False))
     assert "preshuffled" in str(ck_moe.unavailable(as_rows, "gfx942"))
+    shallow = replace(plain, config=replace(plain.config, pipeline=3))
+    assert "4 XDL tiles" in str(ck_moe.unavailable(shallow, "gfx942"))
+    swizzled = replace(plain, config=replace(plain.config, n_swizzle=True))
+    assert "swizzled" in str(ck_moe.unavailable(swizzled, "gfx942"))
+    odd = instance_of(FP4_2)
+    odd = replace(odd, config=replace(odd.config, tile=replace(odd.config.tile, m=16)))
+    assert "pairs" in str(ck_moe.unavailable(odd, "gfx950"))
     ungated = replace(plain, signature=replace(plain.signature, moe=MoeTraits(MoePart.GATE_UP, False)))
     assert "gate" in str(ck_moe.unavailable(ungated, "gfx942"))
 

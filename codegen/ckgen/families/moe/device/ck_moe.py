@@ -105,9 +105,15 @@ def refusal(product: CkMoeProduct) -> str | None:
         return f"a tile of {tile.m}x{tile.n} is no whole number of XDL tiles per wave"
     if config.op.splits_k:
         return "the CK tree's MoE GEMMs do not split K"
+    if config.n_swizzle:
+        return "swizzled workgroups read counts of the experts' rows, which sorted tokens do not have"
     if config.pipeline not in (1, 3):
         return f"the CK tree's MoE GEMMs have pipelines 1 and 3, not {config.pipeline}"
-    return None
+    if signature.quant is not Quant.MX:
+        return f"pipeline 3 takes 4 XDL tiles per wave along M, not {m}" if config.pipeline == 3 and m < 4 else None
+    if product.gate_up and config.pipeline == 1:
+        return "the CK tree's fp4 gate_up has pipeline 3 only"
+    return f"scales are packed for pairs of XDL tiles, a wave has {m}x{n}" if m % 2 or n % 2 else None
 
 
 def op_values(product: CkMoeProduct) -> dict[str, Any]:
