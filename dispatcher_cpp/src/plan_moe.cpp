@@ -48,12 +48,13 @@ const MoeStages* stages_of(const Stage& kernel) noexcept {
   return kernel.program != nullptr ? kernel.program->code().moe : nullptr;
 }
 
-/// Adds stages and keeps the first reason why one of them has nothing to launch.
+/// Adds stages and keeps the first reason why one has nothing to launch.
 class Builder {
  public:
-  explicit Builder(Plan& plan) noexcept : plan_(plan) { plan_.launchable = Status::success(); }
+  /// `parts`: whether the parts themselves can be launched.
+  Builder(Plan& plan, const Status& parts) noexcept : plan_(plan) { plan_.launchable = parts; }
 
-  void add(const Stage& stage, const Status& status) noexcept {
+  void add(const Stage& stage, const Status& status = Status::success()) noexcept {
     plan_.stages[plan_.stage_count++] = stage;
     if (plan_.launchable.ok()) plan_.launchable = status;
   }
@@ -77,7 +78,7 @@ class Builder {
     stage.workspace_offset = room.take(workspace_of(part.kernel, part.problem, plan_.device));
     const std::int64_t rows = part.problem.m() * part.problem.routing().top_k;
     stage.output_offset = room.take(matrix_bytes(rows, part.problem.n(), part.problem.signature().c));
-    add(stage, part.status);
+    add(stage);
   }
   void quantize(const Part& down) noexcept {
     const MoeStages* code = stages_of(down.kernel);
@@ -90,10 +91,10 @@ class Builder {
                                    down.kernel.instance->name));
   }
   void down(const Part& part) noexcept {
-    if (resets_output(part.kernel)) add(stage_before(part.kernel, StageKind::reset_output), Status::success());
+    if (resets_output(part.kernel)) add(stage_before(part.kernel, StageKind::reset_output));
     Stage stage = part.kernel;
     stage.workspace_offset = room.take(workspace_of(part.kernel, part.problem, plan_.device));
-    add(stage, part.status);
+    add(stage);
   }
 
   Slices room;
@@ -115,7 +116,7 @@ Status fill_moe_stages(const RegistryState& state, const InstanceDesc& layer, bo
   }
   const Part gate_up = part_of(state, plan, indices[0]);
   const Part down = part_of(state, plan, indices[1]);
-  Builder builder(plan);
+  Builder builder(plan, gate_up.status.ok() ? down.status : gate_up.status);
   if (sorts) builder.sort(gate_up);
   builder.gate_up(gate_up);
   if (gate_up.problem.signature().c != down.problem.signature().a) builder.quantize(down);

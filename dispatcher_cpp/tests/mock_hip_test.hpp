@@ -15,6 +15,7 @@ struct MockHip {
   int (*set_device)(int);
   decltype(&mock_hip_counts) counts;
   decltype(&mock_hip_last_launch) last_launch;
+  decltype(&mock_hip_launch) launch;
   decltype(&mock_hip_last_clear) last_clear;
   decltype(&mock_hip_last_digest) last_digest;
   decltype(&mock_hip_fail) fail;
@@ -32,6 +33,7 @@ struct MockHip {
       find(found.set_device, "hipSetDevice");
       find(found.counts, "mock_hip_counts");
       find(found.last_launch, "mock_hip_last_launch");
+      find(found.launch, "mock_hip_launch");
       find(found.last_clear, "mock_hip_last_clear");
       find(found.last_digest, "mock_hip_last_digest");
       find(found.fail, "mock_hip_fail");

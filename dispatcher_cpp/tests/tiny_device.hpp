@@ -70,11 +70,12 @@ class Code {
   Code(const Code&) = delete;
   Code& operator=(const Code&) = delete;
 
-  /// Code of the instance `id` for `archs`, with both kernels in each object.
-  Code& add(std::uint64_t id, const std::vector<Arch>& archs, PrepareFn prepare_fn = prepare) {
+  /// Code of the instance `id` for `archs`, with these kernels in each object.
+  Code& add(std::uint64_t id, const std::vector<Arch>& archs, PrepareFn prepare_fn = prepare,
+            const std::vector<std::string>& kernels = {"tiny_set", "tiny_add"}) {
     std::vector<CodeObject>& objects = objects_.emplace_back();
     for (const Arch arch : archs) {
-      const std::string plain = image(arch, {"tiny_set", "tiny_add"});
+      const std::string plain = image(arch, kernels);
       const std::vector<unsigned char>& packed = bytes_.emplace_back(compressed(plain));
       objects.push_back({arch, packed.data(), packed.size(), plain.size()});
     }

@@ -30,6 +30,7 @@ constexpr int kNoBinaryForGpu = 209;
 constexpr int kNotFound = 500;
 constexpr int kModules = 64;
 constexpr int kFunctions = 256;
+constexpr int kLaunches = 64;
 
 struct MockModule {
   int device;
@@ -48,7 +49,7 @@ struct Record {
   MockModule modules[kModules];
   MockFunction functions[kFunctions];
   MockCounts counts;
-  MockLaunch launch;
+  MockLaunch launches[kLaunches];
   MockClear clear;
   std::uint64_t digest;
   char failing[40];
@@ -184,7 +185,7 @@ int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
   if (extra[0] != reinterpret_cast<void*>(1) || extra[2] != reinterpret_cast<void*>(2) ||
       extra[4] != reinterpret_cast<void*>(3))
     return kInvalidValue;
-  MockLaunch& launch = record.launch;
+  MockLaunch& launch = record.launches[record.counts.launches % kLaunches];
   launch = {{}, {gx, gy, gz}, {bx, by, bz}, shared, stream, current_device, record.counts.sequence, 0, {}};
   std::strncpy(launch.symbol, kernel.symbol, sizeof launch.symbol - 1);
   launch.args_size = *static_cast<std::size_t*>(extra[3]);
@@ -218,7 +219,12 @@ MockCounts mock_hip_counts() {
 
 MockLaunch mock_hip_last_launch() {
   const std::lock_guard lock(record.mutex);
-  return record.launch;
+  return record.launches[(record.counts.launches + kLaunches - 1) % kLaunches];
+}
+
+MockLaunch mock_hip_launch(int number) {
+  const std::lock_guard lock(record.mutex);
+  return record.launches[number % kLaunches];
 }
 
 MockClear mock_hip_last_clear() {

@@ -31,6 +31,8 @@ struct MockCounts {
 extern "C" {
 MockCounts mock_hip_counts();
 MockLaunch mock_hip_last_launch();
+/// The launch of that number, from 0; the last 64 are kept.
+MockLaunch mock_hip_launch(int number);
 MockClear mock_hip_last_clear();
 /// FNV-1a of the image that was loaded last.
 std::uint64_t mock_hip_last_digest();
