@@ -144,10 +144,14 @@ struct BlockScale {
   }
 
   __device__ static void run(const BlockScaleArgs& args) {
+    const std::int64_t m_tiles = (args.m + kConfig.m - 1) / kConfig.m;
+    compute(args, blockIdx.x % m_tiles * kConfig.m, blockIdx.x / m_tiles * kConfig.n);
+  }
+
+  /// The tile of C that begins at row m0 and column n0; zeros where k is 0.
+  __device__ static void compute(const BlockScaleArgs& args, std::int64_t m0, std::int64_t n0) {
     __shared__ alignas(16) unsigned char lds_a[kConfig.m * kPitch];
     __shared__ alignas(16) unsigned char lds_b[kConfig.n * kPitch];
-    const std::int64_t m_tiles = (args.m + kConfig.m - 1) / kConfig.m;
-    const std::int64_t m0 = blockIdx.x % m_tiles * kConfig.m, n0 = blockIdx.x / m_tiles * kConfig.n;
     const auto of_a = loader<kLoadsOfA>(args.a, m0, kConfig.m, args.m, args.lda, args.k, false);
     const auto of_b = loader<kLoadsOfB>(args.b, n0, kConfig.n, args.n, kConfig.preshuffled_b ? args.k : args.ldb,
                                         args.k, kConfig.preshuffled_b);
@@ -205,6 +209,7 @@ struct BlockScale {
   }
 #else
   __device__ static void run(const BlockScaleArgs&) {}
+  __device__ static void compute(const BlockScaleArgs&, std::int64_t, std::int64_t) {}
 #endif
 };
 

@@ -260,7 +260,8 @@ def shuffle_mx_scale(scales: Storage) -> Storage:
 
 def _bytes(values: Values, dtype: DType) -> npt.NDArray[np.uint8]:
     stored = np.ascontiguousarray(encode(values, dtype))
-    raw: npt.NDArray[np.uint8] = stored.view(np.uint8).reshape(*stored.shape[:-1], -1)
+    sizes = (*stored.shape[:-1], stored.shape[-1] * stored.itemsize)
+    raw: npt.NDArray[np.uint8] = stored.reshape(-1).view(np.uint8).reshape(sizes)
     if dtype.bits == 4:
         raw = np.bitwise_or(raw[..., 0::2] & 0xF, (raw[..., 1::2] & 0xF) << 4, dtype=np.uint8)
     return raw

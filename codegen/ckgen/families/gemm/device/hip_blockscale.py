@@ -74,12 +74,16 @@ def expected(instance: Instance, arch: str, variant: BlockScaleVariant) -> Expec
 def device_unit(instance: Instance, variants: Sequence[BlockScaleVariant]) -> DeviceUnit:
     """The unit of the kernel."""
     (symbol,) = (symbol_of(instance, variant) for variant in variants)
+    values = {"instance": instance.name, "symbol": symbol, "constants": constants(instance)}
+    return DeviceUnit("device/hip_blockscale_device.hip.j2", values, (symbol,))
+
+
+def constants(instance: Instance) -> list[str]:
+    """The fields of BlockScaleConfig in dispatcher_cpp/backends/hip/blockscale.hpp, in its order."""
     config, signature = tile_config(instance), instance.signature
     tile = config.tile
     numbers = [tile.m, tile.n, tile.k, *config.warps[:2], config.warp_tile.k, config.block_per_cu]
-    flags = [cpp_bool(flag) for flag in (signature.preshuffle_b, signature.c is DType.FP16)]
-    values = {"instance": instance.name, "symbol": symbol, "constants": [*map(str, numbers), *flags]}
-    return DeviceUnit("device/hip_blockscale_device.hip.j2", values, (symbol,))
+    return [*map(str, numbers), *(cpp_bool(flag) for flag in (signature.preshuffle_b, signature.c is DType.FP16))]
 
 
 def host_unit(instance: Instance, variants: Mapping[str, Sequence[BlockScaleVariant]]) -> DeviceUnit:

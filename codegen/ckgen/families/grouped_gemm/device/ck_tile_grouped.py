@@ -20,6 +20,7 @@ from ckgen.families.gemm.device import (
     ck_tile_group_quant,
     ck_tile_multi_abd,
     ck_tile_quant,
+    hip_blockscale,
 )
 from ckgen.families.gemm.device.model import DeviceUnit, Use, groups_symbol, prepare_symbol, symbol_of
 from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
@@ -30,6 +31,7 @@ from ckgen.families.grouped_gemm.deepgemm import names
 from ckgen.model.expectation import Expectation
 from ckgen.specs.archs import load_arch
 
+_HEADERS = {"gemm": "ck_tile/grouped", "grouped_blockscale": "hip/grouped_blockscale"}
 _DESCRIBE_LDS = 1024
 _STEPS_OF_ALL_LOOPS = {"quant": 5, "group_quant": 2, "flatmm": 7}
 """K steps in the text: one, two and two of quant's three loops; the loop and the last step of group_quant's; flatmm's
@@ -76,14 +78,17 @@ def unavailable(instance: Instance, arch: str) -> str | None:
         return ck_tile.lacking(instance, arch)
     if signature.epilogue:
         return "scaled sums of ck_tile take no epilogue"
-    found = ck_tile_absent.unavailable(replace(instance, config=replace(config, persistent=False)))
+    once = replace(instance, config=replace(config, persistent=False))  # the loop over tiles is ours
+    if _kind(instance) == "grouped_blockscale":
+        return hip_blockscale.unavailable(once, arch)
+    found = ck_tile_absent.unavailable(once)
     return found.text if found is not None else None
 
 
 def splits_unavailable(instance: Instance, arch: str) -> str | None:
     """Why K cannot be split; None if it can."""
-    if _kind(instance) in ("quant", "group_quant"):
-        return "ck_tile's QuantGemmKernel sets C"
+    if not _splits(instance):
+        return "sums of all of K are scaled, and set C"
     if instance.table_kernel in names():
         return "AITER's deepgemm does not split K: rows that only the device knows leave no C to zero"
     return None
@@ -91,13 +96,14 @@ def splits_unavailable(instance: Instance, arch: str) -> str | None:
 
 def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[GroupedVariant, ...]:
     """What the uses reach: a kernel by whether K is split, and those that make the table."""
-    computing = sorted({_ADD if use.k_batch > 1 else _SET for use in uses}, key=lambda one: one.name)
+    splits = _splits(instance)
+    computing = sorted({_ADD if splits and use.k_batch > 1 else _SET for use in uses}, key=lambda one: one.name)
     return (*computing, _UPLOAD, _DESCRIBE)
 
 
 def all_variants(instance: Instance) -> tuple[GroupedVariant, ...]:
     """Every kernel that a supported problem can reach."""
-    adds = (_ADD,) if instance.constraints.max_k_batch > 1 else ()
+    adds = (_ADD,) if instance.constraints.max_k_batch > 1 and _splits(instance) else ()
     return (*adds, _SET, _UPLOAD, _DESCRIBE)
 
 
@@ -108,6 +114,8 @@ def expected(instance: Instance, arch: str, variant: GroupedVariant) -> Expectat
         lds = _DESCRIBE_LDS if variant.role is Role.DESCRIBE else 0
         return Expectation(steps=(), copies=0, lds_bytes=lds, scratch_bytes=0, spills=0, waves_per_simd=1)
     kind = _kind(instance)
+    if kind == "grouped_blockscale":
+        return hip_blockscale.expected(instance, arch, hip_blockscale.BlockScaleVariant())
     preshuffled = kind == "flatmm"
     lds = lds_bytes(instance.signature, config, spec.wave_size)
     if preshuffled:
@@ -154,7 +162,8 @@ def _values(instance: Instance) -> dict[str, Any]:
     values = {
         "instance": instance.name,
         "template": f"device/ck_tile_{kind}_config.hpp.j2",
-        "header": "grouped" if kind == "gemm" else "grouped_scaled",
+        "header": _HEADERS.get(kind, "ck_tile/grouped_scaled"),
+        "bounds": config.block_per_cu,
         "persistent": cpp_bool(config.persistent),
         "block_per_cu": config.block_per_cu,
     }
@@ -162,22 +171,40 @@ def _values(instance: Instance) -> dict[str, Any]:
         case "gemm":
             return {
                 **values,
-                "kind": "GroupedDense<Config>",
+                "kind": "tile::GroupedDense<Config>",
                 "config": ck_tile.constants(instance),
                 "fused": ck_tile_multi_abd.fused(instance),
             }
         case "quant":
-            return {**values, "kind": "GroupedQuant<kConfig>", "config": ck_tile_quant.constants(instance)}
+            return {**values, "kind": "tile::GroupedQuant<kConfig>", "config": ck_tile_quant.constants(instance)}
         case "group_quant":
-            return {**values, "kind": "GroupedBlockQuant<kConfig>", "config": ck_tile_group_quant.constants(instance)}
+            return {
+                **values,
+                "kind": "tile::GroupedBlockQuant<kConfig>",
+                "config": ck_tile_group_quant.constants(instance),
+            }
+        case "grouped_blockscale":
+            bounds = {"bounds": "Kind::kWavesPerSimd"}
+            return {
+                **values,
+                **bounds,
+                "kind": "hip::GroupedBlockScale<kConfig>",
+                "config": hip_blockscale.constants(instance),
+            }
     scaled = cpp_bool(instance.signature.quant is Quant.ROWWISE)
-    return {**values, "kind": f"GroupedFlatmm<kConfig, {scaled}>", "config": ck_tile_flatmm.constants(instance)}
+    return {**values, "kind": f"tile::GroupedFlatmm<kConfig, {scaled}>", "config": ck_tile_flatmm.constants(instance)}
+
+
+def _splits(instance: Instance) -> bool:
+    return _kind(instance) in ("gemm", "flatmm")
 
 
 def _kind(instance: Instance) -> str:
     """Which single GEMM computes a tile, by the name of its unit's Config."""
     if tile_config(instance).pipeline is TilePipeline.FLATMM:
         return "flatmm"
+    if tile_config(instance).pipeline is TilePipeline.ABQUANT:
+        return "grouped_blockscale"
     if instance.signature.quant is Quant.NONE:
         return "gemm"
     return "group_quant" if is_group_quant(instance.signature) else "quant"
