@@ -58,7 +58,8 @@ class MoeLayer {
                         now_.sorted};
     now_.a = to;
     now_.a_scale = work.scales;
-    now_.a_scale_row_major = true;
+    // Of mx it tells whether kernels read scales in the order of A's rows or in that of the sorted ones.
+    now_.a_scale_row_major = problem.signature().quant != Quant::mx || layer_.a_scale_row_major;
     return stage.program->quantize(work, *stage.instance, plan_.device, stream_);
   }
   Status down(const Stage& stage) noexcept {

@@ -131,17 +131,18 @@ Status moe_sizes(const Launch& launch, MoeSizes& to) noexcept {
   return Status::success();
 }
 
-/// Refuses scales in another layout than the kernel reads.
+/// Refuses scales in another layout than the kernel reads. a_scale_row_major says of e8m0 scales that they stand in the
+/// order of A's rows.
 template <class Unit>
 Status check_moe_scales(const MoeArgs& args) noexcept {
   constexpr ScaleOrder order = Unit::Kind::scale_order;
   if (order == ScaleOrder::rows && !args.a_scale_row_major)
     return Status::error(StatusCode::unsupported, "%s: ck's kernel reads a_scale as [row][K/128] (a_scale_row_major)",
                          Unit::name);
-  if (order == ScaleOrder::shuffled && !args.mx_scale_shuffled)
+  if (order == ScaleOrder::shuffled && (!args.mx_scale_shuffled || args.a_scale_row_major))
     return Status::error(StatusCode::unsupported,
-                         "%s: ck's kernel reads shuffled scales, of A in the order of the sorted token ids; apply "
-                         "shuffle_mx_scale and set mx_scale_shuffled",
+                         "%s: ck's kernel reads shuffled scales (shuffle_mx_scale, mx_scale_shuffled), of A in the "
+                         "order of the sorted rows (not a_scale_row_major)",
                          Unit::name);
   return Status::success();
 }
