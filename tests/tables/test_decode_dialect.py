@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import pytest
+from table_support import MODULES
 
+from ckgen.families.gemm.config import HipConfig
 from ckgen.families.gemm.mxfp8_select import NOT_THIS_ONE, Declined, GemmKey, Tuned, choose_gemm
-from ckgen.families.gemm.mxfp8_tables import rows_for, tuned_row
+from ckgen.families.gemm.mxfp8_tables import config_named, rows_for
 from ckgen.model.diagnostic import Location
 from ckgen.model.target import Target
 from ckgen.tables.cells import split_columns
 from ckgen.tables.classify import TableKind, classify
-from ckgen.tables.decode_dialect import DecodeTable, adapt_decode, missing_columns
+from ckgen.tables.decode_dialect import adapt_decode, missing_columns
 from ckgen.tables.read import parse_bytes
-from ckgen.tables.reading import Place
+from ckgen.tables.reading import Adapted, Place
 
 PLAIN = "K,N,M,n_sub,k_splits,use_hip"
 GFX950 = Target("gfx950", 256)
 
 
-def read(*lines: str, header: str = PLAIN) -> DecodeTable:
+def read(*lines: str, header: str = PLAIN) -> Adapted:
     raw, problems = parse_bytes("\n".join((header, *lines, "")).encode(), "t.csv")
     assert raw is not None and not problems
-    return adapt_decode(split_columns(raw), Place("t.csv", "t.csv", 0), {256: "gfx950"}.get)
+    return adapt_decode(split_columns(raw), MODULES["mxfp8"], Place("t.csv", "t.csv", 0), {256: "gfx950"}.get)
 
 
 @pytest.mark.parametrize("header", [PLAIN, f"gfx,cu_num,{PLAIN}", "M,N,K,use_hip,us"])
@@ -29,28 +31,45 @@ def test_the_column_use_hip_tells_the_kind(header: str) -> None:
     assert classify(header.split(",")) is TableKind.DECODE_TUNED
 
 
-def test_a_row_is_a_kernel_by_name_or_none() -> None:
+def test_a_row_names_a_kernel_or_leaves_it_to_the_caller() -> None:
     table = read("4096,7168,32,2,4,1", "4096,7168,64,2,4,0", "4096,7168,16,0,0,0", "4096,7168,2,4,2,1")
     assert not table.problems
-    found = [tuned_row(row, GFX950) for row in table.rows]
-    assert [row.kernel for row in found if not isinstance(row, Declined)] == [
-        "mxfp8_mfma_m32_n2x16_k4",
-        "mxfp8_gemv_m2_n4x1_k2",
-    ]
-    assert found[1] is NOT_THIS_ONE and found[2] is NOT_THIS_ONE
-    first = found[0]
-    assert not isinstance(first, Declined)
-    assert (first.target, first.library, str(first.shape), first.location.line) == (
-        GFX950,
-        "hip",
+    named = [(row.library, row.kernel) for row in table.rows]
+    assert named == [("hip", "m32_n2_k4"), ("caller", "own"), ("caller", "own"), ("hip", "m2_n4_k2")]
+    first = table.rows[0]
+    assert (first.module, str(first.shape), first.target, first.k_batch, first.us) == (
+        "mxfp8",
         "M=32 N=7168 K=4096",
-        2,
+        GFX950,
+        1,
+        None,
     )
+    rows = rows_for(table.rows, GFX950)
+    assert choose_gemm(GemmKey(4096, 7168, 32), rows) == HipConfig.mfma(32, 2, 4)
+    assert choose_gemm(GemmKey(4096, 7168, 2), rows) == HipConfig.gemv(2, 4, 2)
+    assert choose_gemm(GemmKey(4096, 7168, 64), rows) is NOT_THIS_ONE
+    assert choose_gemm(GemmKey(4096, 7168, 16), rows) is NOT_THIS_ONE
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("m8_n1_k8", HipConfig.mfma(8, 1, 8)),
+        ("m4_n4_k4", HipConfig.gemv(4, 4, 4)),
+        ("m4_n3_k4", None),
+        ("m3_n4_k4", None),
+        ("m8_n1_k0", None),
+        ("m08_n1_k8", None),
+        ("m8_n1", None),
+    ],
+)
+def test_names(name: str, config: HipConfig | None) -> None:
+    assert config_named(name) == config
 
 
 def test_rows_of_other_targets_do_not_answer() -> None:
     table = read("256,4096,16,32,1,8,1", ",4096,16,32,2,8,1", header=f"cu_num,{PLAIN}")
-    assert [(row.target, row.n_sub) for row in table.rows] == [(GFX950, 1)]
+    assert [(row.target, row.kernel) for row in table.rows] == [(GFX950, "m32_n1_k8")]
     assert [(problem.code, problem.location.line) for problem in table.problems] == [("T004", 3)]
     rows = rows_for(table.rows, GFX950)
     assert rows == {GemmKey(4096, 16, 32): Tuned(1, 8, True)} and not rows_for(table.rows, Target("gfx950", 128))
@@ -70,11 +89,6 @@ def test_bad_cells_are_located(line: str, code: str, says: str) -> None:
     table = read("4096,7168,1,4,4,1", line)
     assert len(table.rows) == 1 and table.invalid == ((3, code),)
     assert [(one.code, one.message) for one in table.problems] == [(code, says)]
-
-
-def test_a_config_that_no_kernel_has_is_told() -> None:
-    (row,) = read("4096,7168,32,3,4,1").rows
-    assert tuned_row(row, GFX950) == Declined("n_sub = 3: taken is 1, 2, 4")
 
 
 def test_missing_columns_are_told() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 
+from ckgen.families.gemm import mxfp8_tables
 from ckgen.families.gemm.grammar import describe_grammar, grammars
 from ckgen.families.gemm.modules import modules
 from ckgen.families.moe.grammar import hints
@@ -28,6 +29,8 @@ def name_forms(module: str) -> Iterator[tuple[str, str]]:
     """Library and form of the names of a module's kernels."""
     if module == moe_module().module.name:
         yield from (("ck", form) for form in hints(full=True))
+    if module == mxfp8_tables.MODULE:
+        yield mxfp8_tables.LIBRARY, mxfp8_tables.FORM
     for grammar in grammars():
         if module in grammar.modules:
             yield grammar.library, grammar.hint(full=True)

@@ -1,45 +1,45 @@
-"""Tables of the MX-FP8 kernels for few rows as rows: K, N, M, n_sub, k_splits, use_hip; gfx and cu_num are optional."""
+"""Tables of the MX-FP8 kernels for few rows as TunedRows: K, N, M, n_sub, k_splits, use_hip; gfx, cu_num are optional.
+
+A row's kernel is named `m<M>_n<n_sub>_k<k_splits>`. With use_hip 0 it says "not this one": its winner is the caller's
+own kernel, an external one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
-from ckgen.model.decode_row import DecodeRow
 from ckgen.model.diagnostic import Diagnostic, Location
-from ckgen.model.tuned_row import Shape
+from ckgen.model.module import Module
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import Discriminators, Shape, TunedRow
 from ckgen.tables.cells import Cells
 from ckgen.tables.dialects import Problem, Reader, arch, one_of, positive
-from ckgen.tables.reading import Place, Reading, targets_of
+from ckgen.tables.reading import Adapted, Place, Reading, targets_of
 
-USE_COLUMN = "use_hip"
-SIZES = ("K", "N", "M")
+MODULE = "mxfp8"
+HIP = "hip"
+CALLER, OWN = "caller", "own"
+"""Library and kernel of a row that declines."""
+USUAL_TARGET = Target("gfx950", 256)
+"""Of tables that tell none: the chip that these kernels are for."""
+_USE = "use_hip"
 _LARGEST = 2**31 - 1
+_NO_DISCRIMINATORS = Discriminators()
 
 
 def count(text: str) -> int | Problem:
     """An integer of at least 0: rows that decline need no config (T005)."""
-    if text == "0":
-        return 0
-    found = positive(text)
+    found = 0 if text == "0" else positive(text)
     wrong = Problem("T005", "is not a count", f"expected an integer from 0 to {_LARGEST}")
     return wrong if isinstance(found, Problem) else found
 
 
 COLUMNS: Mapping[str, Reader] = {
-    **dict.fromkeys(SIZES, positive), "n_sub": count, "k_splits": count, USE_COLUMN: one_of({"0": False, "1": True}),
+    "K": positive, "N": positive, "M": positive, "n_sub": count, "k_splits": count,
+    _USE: one_of({"0": False, "1": True}),
 }  # fmt: skip
 """Those that a table must have, in any order."""
 TARGET: Mapping[str, Reader] = {"gfx": arch, "cu_num": positive}
-
-
-@dataclass(frozen=True, slots=True)
-class DecodeTable:
-    """The rows that can be used, and the diagnostics and line numbers of those that cannot."""
-
-    rows: tuple[DecodeRow, ...]
-    problems: tuple[Diagnostic, ...]
-    invalid: tuple[tuple[int, str], ...]
 
 
 def missing_columns(header: Sequence[str], location: Location) -> Iterator[Diagnostic]:
@@ -50,17 +50,43 @@ def missing_columns(header: Sequence[str], location: Location) -> Iterator[Diagn
             yield Diagnostic("T004", f"column {name} is missing", location, (expected,), "add the column")
 
 
-def adapt_decode(cells: Cells, place: Place, gfx_of_cu: Callable[[int], str | None]) -> DecodeTable:
+def adapt_decode(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]) -> Adapted:
     """Every row of a table that has all COLUMNS; a row with a bad cell becomes diagnostics and an `invalid` entry."""
     reading = Reading(cells, place.display)
     read = {name: reading.column(name, how, required=True) for name, how in {**COLUMNS, **TARGET}.items()}
     targets = targets_of(read["gfx"], read["cu_num"], gfx_of_cu, len(cells.numbers))
-    values = [read[name] or () for name in COLUMNS]
+    if read["gfx"] is None and read["cu_num"] is None:
+        targets = [USUAL_TARGET] * len(cells.numbers)
+    values = zip(*(read[name] or () for name in COLUMNS), strict=True)
+    counts = read["cu_num"] or [USUAL_TARGET.cu_num] * len(cells.numbers)
     rows = tuple(
-        DecodeRow(Location(place.path, line), place.layer, target, Shape(0, m, n, k), n_sub, k_splits, use)
-        for line, target, (k, n, m, n_sub, k_splits, use) in zip(
-            cells.numbers, targets, zip(*values, strict=True), strict=True
-        )
+        _row(Location(place.path, line), place.layer, module, target, cu_num, cells_of_row)
+        for line, target, cu_num, cells_of_row in zip(cells.numbers, targets, counts, values, strict=True)
         if line not in reading.invalid
     )
-    return DecodeTable(rows, tuple(reading.problems), tuple(sorted(reading.invalid.items())))
+    return Adapted(rows, tuple(reading.problems), tuple(sorted(reading.invalid.items())))
+
+
+def _row(
+    location: Location,
+    layer: int,
+    module: Module,
+    target: Target | None,
+    cu_num: int,
+    cells: tuple[int, int, int, int, int, bool],
+) -> TunedRow:
+    k, n, m, n_sub, k_splits, use = cells
+    return TunedRow(
+        location=location,
+        layer=layer,
+        module=module.name,
+        target=target,
+        cu_num=cu_num,
+        shape=Shape(0, m, n, k),
+        discriminators=_NO_DISCRIMINATORS,
+        library=HIP if use else CALLER,
+        kernel=f"m{m}_n{n_sub}_k{k_splits}" if use else OWN,
+        k_batch=1,
+        us=None,
+        error_ratio=None,
+    )

@@ -13,10 +13,12 @@ from ckgen.model.errors import UsageError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.module import Module
 from ckgen.model.tuned_row import TunedRow
+from ckgen.tables import decode_dialect
 from ckgen.tables.adapt import adapt
 from ckgen.tables.adapt_moe import adapt_moe, missing_columns
 from ckgen.tables.cells import Cells, split_columns
 from ckgen.tables.classify import TableKind, ambiguous_module, classify, resolve_module
+from ckgen.tables.decode_dialect import MODULE as DECODE_MODULE
 from ckgen.tables.dialects import BATCH_COLUMN, NAME_COLUMN
 from ckgen.tables.read import RawTable, parse_bytes, read_bytes
 from ckgen.tables.reading import Adapted, Place
@@ -153,6 +155,8 @@ def _load(table: TableSource, options: LoadOptions) -> tuple[TableFile, list[Dia
         return _load_gemm(table, raw, options)
     if kind is TableKind.MOE_TUNED and "moe" in options.ops and options.is_asked("moe"):
         return _load_moe(table, raw, options)
+    if kind is TableKind.DECODE_TUNED and "gemm" in options.ops and options.module in (None, DECODE_MODULE):
+        return _load_decode(table, raw, options.modules[DECODE_MODULE], options)
     return _whole(table, kind, _COUNTED.get(kind, FateKind.OTHER_OP), len(raw.lines)), problems
 
 
@@ -178,6 +182,18 @@ def _load_moe(table: TableSource, raw: RawTable, options: LoadOptions) -> tuple[
     cells = split_columns(raw)
     adapted = adapt_moe(cells, module, Place(table.path, table.display, table.layer), options.gfx_of_cu)
     return _read(table, raw, TableKind.MOE_TUNED, module, cells, adapted)
+
+
+def _load_decode(
+    table: TableSource, raw: RawTable, module: Module, options: LoadOptions
+) -> tuple[TableFile, list[Diagnostic]]:
+    problems = list(decode_dialect.missing_columns(raw.header, Location(raw.display, raw.header_line)))
+    if problems:
+        return _whole(table, TableKind.DECODE_TUNED, FateKind.INVALID, len(raw.lines)), problems
+    cells = split_columns(raw)
+    place = Place(table.path, table.display, table.layer)
+    adapted = decode_dialect.adapt_decode(cells, module, place, options.gfx_of_cu)
+    return _read(table, raw, TableKind.DECODE_TUNED, module, cells, adapted)
 
 
 def _read(

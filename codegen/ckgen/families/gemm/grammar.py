@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.gemm import mxfp8_tables as hip_tables
 from ckgen.families.gemm.asm_config import ASM, AsmConfig
 from ckgen.families.gemm.asm_kernels import asm_kernel_of, asm_kernels
 from ckgen.families.gemm.config import (
@@ -16,6 +17,7 @@ from ckgen.families.gemm.config import (
     CkPreshuffledConfig,
     CkRowwiseConfig,
     CkTileConfig,
+    HipConfig,
     MoePairConfig,
     Scheduler,
     TilePipeline,
@@ -34,7 +36,7 @@ _CONFIGS: Mapping[str, type[NamedConfig]] = {
 class Identified:
     """What a kernel name says: the Config and who builds it."""
 
-    config: NamedConfig | AsmConfig | MoePairConfig
+    config: NamedConfig | AsmConfig | HipConfig | MoePairConfig
     backend: Backend
 
 
@@ -75,6 +77,9 @@ def identify(module: str, library: str, kernel_name: str) -> Identified | None:
     if library == ASM:
         shipped = asm_kernels().get(kernel_name)
         return Identified(shipped.config, Backend.ASM) if shipped is not None and shipped.module == module else None
+    if library == hip_tables.LIBRARY and module == hip_tables.MODULE:
+        own = hip_tables.config_named(kernel_name)
+        return Identified(own, Backend.HIP) if own is not None else None
     for grammar in grammars():
         if module in grammar.modules and library == grammar.library:
             config = grammar.parse(kernel_name)
@@ -102,6 +107,8 @@ def table_name(module: str, config: NamedConfig | AsmConfig) -> str | None:
 
 def describe_grammar(module: str, *, full: bool = False) -> str:
     """The forms of a module's kernel names for an error hint, joined by `or`; empty for a module without any."""
+    if module == hip_tables.MODULE:
+        return hip_tables.FORM
     return " or ".join(grammar.hint(full=full) for grammar in grammars() if module in grammar.modules)
 
 

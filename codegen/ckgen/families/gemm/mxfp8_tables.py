@@ -1,52 +1,43 @@
-"""What a row of a table of the MX-FP8 kernels for few rows means: a kernel's name, or that none of ours answers."""
+"""What a row of a table of the MX-FP8 kernels for few rows means: a Config by its name, or none of ours."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
-from ckgen.families.gemm.hip_config import HipConfig
-from ckgen.families.gemm.mxfp8_select import NOT_THIS_ONE, Declined, GemmKey, Tuned, choose_gemm
-from ckgen.model.decode_row import DecodeRow
+from ckgen.families.gemm.hip_config import HipConfig, HipKind
+from ckgen.families.gemm.mxfp8_envelope import config_of, envelope
+from ckgen.families.gemm.mxfp8_select import GemmKey, Tuned
 from ckgen.model.target import Target
-from ckgen.model.tuned_row import Discriminators, TunedRow
+from ckgen.model.tuned_row import TunedRow
 
 MODULE, LIBRARY = "mxfp8", "hip"
+FORM = "m<M>_n<n_sub>_k<k_splits>"
+_NAME = re.compile(r"m(0|[1-9][0-9]{0,8})_n(0|[1-9][0-9]{0,8})_k(0|[1-9][0-9]{0,8})")
 
 
-def key_of(row: DecodeRow) -> GemmKey:
-    """What the row answers for."""
-    return GemmKey(row.shape.k, row.shape.n, row.shape.m)
+def config_named(name: str) -> HipConfig | None:
+    """The Config of a row's kernel; None where the name has another form or numbers that no kernel has.
+
+    n_sub and k_splits are those of the matrix instructions' form where it takes so many rows, else of a GEMV.
+    """
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    m, n_sub, k_splits = map(int, found.groups())
+    kind = HipKind.MFMA if m in envelope().kinds[HipKind.MFMA].rows else HipKind.GEMV
+    if m not in envelope().kinds[kind].rows:
+        return None
+    config = config_of(kind, m, n_sub, k_splits)
+    return config if isinstance(config, HipConfig) else None
 
 
-def says(row: DecodeRow) -> Tuned:
-    """What the row answers."""
-    return Tuned(row.n_sub, row.k_splits, row.use_hip)
-
-
-def rows_for(rows: Iterable[DecodeRow], target: Target) -> Mapping[GemmKey, Tuned]:
-    """The rows that hold on a target, later ones winning; a row without a target holds on every one."""
-    return {key_of(row): says(row) for row in rows if row.target in (None, target)}
-
-
-def tuned_row(row: DecodeRow, target: Target) -> TunedRow | Declined:
-    """The row as one of a tuned GEMM table whose kernel is named by its Config; `target` where the row tells none."""
-    if not row.use_hip:
-        return NOT_THIS_ONE
-    config = choose_gemm(key_of(row), {key_of(row): says(row)})
-    if not isinstance(config, HipConfig):
-        return config
-    own = row.target or target
-    return TunedRow(
-        location=row.location,
-        layer=row.layer,
-        module=MODULE,
-        target=own,
-        cu_num=own.cu_num,
-        shape=row.shape,
-        discriminators=Discriminators(),
-        library=LIBRARY,
-        kernel=config.text(),
-        k_batch=1,
-        us=None,
-        error_ratio=None,
-    )
+def rows_for(rows: Iterable[TunedRow], target: Target) -> Mapping[GemmKey, Tuned]:
+    """What rows of the module say on a target, later ones winning."""
+    found = {}
+    for row in rows:
+        config = config_named(row.kernel) if row.library == LIBRARY else None
+        if row.module == MODULE and row.target == target and (config is not None or row.library != LIBRARY):
+            says = Tuned(config.n_sub, config.k_splits, True) if config else Tuned(0, 0, False)
+            found[GemmKey(row.shape.k, row.shape.n, row.shape.m)] = says
+    return found
