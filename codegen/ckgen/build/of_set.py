@@ -10,6 +10,7 @@ from ckgen.build.named import NamedKernel
 from ckgen.build.wanted import is_legal
 from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.device.model import Use
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.kernel_set import KernelCandidate
 from ckgen.families.gemm.problem_rules import check, supports
@@ -19,7 +20,8 @@ from ckgen.model.tuned_row import Shape
 
 _BATCH = 2
 _FEW_CUS = 4
-"""Of 3 x 3 tiles, stream-K shares five between four workgroups that first compute one each."""
+"""Of 3 x 3 tiles, stream-K shares five between four workgroups that first compute one each; persistent workgroups of
+grouped kernels have several tiles each."""
 _SPLITS = 2
 _K_TILES = (5, 6, 8, 12, 18)
 
@@ -30,8 +32,8 @@ def set_kernels(
     """Every GPU kernel of the candidates on the `wanted` archs, by document, backend, name and arch.
 
     `module` is the name of the set's document. The one use has tails along M, N and K where the kernel takes them, two
-    splits of K where it can split, and for stream-K tiles of all kinds on few CUs. A kernel that takes no such problem
-    has no use, and all of its variants.
+    splits of K where it can split, and for stream-K tiles of all kinds on few CUs; a grouped kernel too runs on few. A
+    kernel that takes no such problem has no use, and all of its variants.
     """
     found: dict[tuple[str, str, str, str], NamedKernel] = {}
     for candidate, arch in product(candidates, wanted):
@@ -50,7 +52,8 @@ def set_kernels(
         if is_legal(instance, spec):
             place = (candidate.set_name, str(candidate.backend), instance.name, arch)
             uses = tuple(_uses(instance, arch))[:1]
-            cu_num = _FEW_CUS if strategy_of(candidate.config).is_stream_k else 0
+            shares = strategy_of(candidate.config).is_stream_k or signature.op is Op.GROUPED_GEMM
+            cu_num = _FEW_CUS if shares else 0
             found[place] = NamedKernel(*place, instance=instance, uses=uses, rows=0, signatures=1, cu_num=cu_num)
     return tuple(found[place] for place in sorted(found))
 
