@@ -17,7 +17,8 @@ from ckgen.emit import cpp
 from ckgen.emit.render import render
 from ckgen.families.gemm.asm_config import AsmConfig
 from ckgen.families.gemm.asm_kernels import asm_kernel_of, asm_kernels
-from ckgen.families.gemm.config import GemmConfig, HostConfig
+from ckgen.families.gemm.config import GemmConfig, HostConfig, MoePairConfig
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.kernel_set import SHIPPED, kernel_set_files
 from ckgen.families.gemm.naming import instance_id, instance_name
@@ -25,11 +26,12 @@ from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.families.registry import FAMILIES
 from ckgen.model.backend import Backend
 from ckgen.model.fields import hints_of
+from ckgen.model.groups import NO_ROUTING, Groups, GroupSize, Routing
 from ckgen.model.selection import Tier
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.model import UnitPlan
+from ckgen.plan.model import GenerationPlan, UnitPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.plan.registry_document import plan_of_units, without_tables
@@ -112,7 +114,7 @@ def test_the_files_of_device_code_have_the_name_and_its_symbols_the_id() -> None
 @pytest.mark.parametrize("kind", CONFIGS, ids=lambda kind: kind.__name__)
 def test_every_field_of_a_config_is_in_the_name(kind: type) -> None:
     """A new field whose type has no generator, or that `text()` leaves out, fails here."""
-    samples = sample_of(kind)
+    samples = [one for one in sample_of(kind) if not has_shipped_part(one.config)]
     assert samples
     for one in samples:
         for name, other in changes(one.config):
@@ -133,6 +135,11 @@ def test_names_of_neighbouring_configs_differ_pairwise() -> None:
         for one in sample_of(kind)[:3]:
             near = {one.config, *(other for _, other in changes(one.config))}
             assert len({make_name(replace(one, config=config)) for config in near}) == len(near)
+
+
+def has_shipped_part(config: GemmConfig) -> bool:
+    """Whether one of two kernels is AMD's, all of whose fields follow from its name."""
+    return isinstance(config, MoePairConfig) and AsmConfig in (type(config.gate_up), type(config.down))
 
 
 def make_name(one: Instance) -> str:
@@ -202,16 +209,22 @@ def test_every_field_of_a_signature_is_in_the_names_and_in_the_key() -> None:
 
 
 def test_a_problem_is_not_answered_by_an_instance_of_another_signature() -> None:
-    archs = load_archs()
     for field in fields(GemmSignature):
         of_field = [pair for pair in pairs() if pair.field == field.name]
         for pair in of_field[:: max(1, len(of_field) // 20)]:
             only = plan_of_units((X86,), (unit_of(pair.other),))
-            batched = [Shape(2 if s.batched else 0, 256, 256, 256) for s in (pair.one, pair.other)]
-            asked = select(Query(only, archs, X86, pair.one, batched[0]))
+            asked = select(query_of(only, pair.one))
             assert asked.tier is Tier.UNSUPPORTED and asked.instance is None, pair
-            own = select(Query(only, archs, X86, pair.other, batched[1]))
+            own = select(query_of(only, pair.other))
             assert own.tier is Tier.DEFAULT and own.instance is not None, pair
+
+
+def query_of(plan: GenerationPlan, signature: GemmSignature) -> Query:
+    """A legal problem of the signature."""
+    shape = Shape(2 if signature.batched else 0, 256, 256, 256)
+    groups = Groups.of([GroupSize(256, 256, 256)] * 2) if signature.op is Op.GROUPED_GEMM else None
+    routing = Routing(4, 2) if signature.op is Op.MOE else NO_ROUTING
+    return Query(plan, load_archs(), X86, signature, shape, groups=groups, routing=routing)
 
 
 def unit_of(signature: GemmSignature) -> UnitPlan:
@@ -237,18 +250,16 @@ def cpp_signature(signature: GemmSignature) -> str:
 
 @pytest.mark.cpp
 def test_every_field_of_a_signature_takes_part_in_the_cpp_key(tmp_path: Path) -> None:
-    """Static assertions over the real header: same members as in Python beside `op`, keys equal to Python's, and two
+    """Static assertions over the real header: Python's members, `op` first, keys equal to Python's, and two
     signatures that differ in one field have different keys and are not equal."""
+    members = ["op", *(field.name for field in fields(GemmSignature) if field.name != "op")]
     lines = [
         "#include <ckgen/signature.hpp>",
         "using ckgen::Signature;",
         "constexpr bool members(const Signature& s) {",
     ]
-    lines += [f"  const auto& [op, {', '.join(field.name for field in fields(GemmSignature))}] = s;"]
-    lines += [
-        f"  return {' && '.join(f'&{f.name} == &s.{f.name}' for f in fields(GemmSignature))} && &op == &s.op;",
-        "}",
-    ]
+    lines += [f"  const auto& [{', '.join(members)}] = s;"]
+    lines += [f"  return {' && '.join(f'&{name} == &s.{name}' for name in members)};", "}"]
     lines += ["static_assert(members(Signature{}));"]
     count = 0
     for field in fields(GemmSignature):

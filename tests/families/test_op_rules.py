@@ -1,0 +1,173 @@
+"""Groups and routed tokens against the rules of single GEMMs: legal and supported where each of them is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckgen.families.gemm.config import HostConfig
+from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.op_rules import (
+    alike_experts,
+    alike_groups,
+    check_groups,
+    check_routing,
+    sorted_capacity,
+    supports_groups,
+    supports_routing,
+)
+from ckgen.families.gemm.problem_rules import Constraints, check, messages, supports
+from ckgen.families.gemm.signature import parse_signature
+from ckgen.model.backend import Backend
+from ckgen.model.groups import Groups, GroupSize, Routing
+from ckgen.model.selection import Wishes
+from ckgen.model.tuned_row import Shape
+
+GRAINS = st.sampled_from([1, 2, 8, 16, 48, 64, 96, 128, 256])
+SIZES = st.lists(st.builds(GroupSize, st.integers(0, 40), GRAINS, GRAINS), min_size=1, max_size=5)
+MULTIPLES = st.sampled_from([0, 1, 3, 16, 64])
+CONSTRAINTS = st.builds(
+    Constraints,
+    m_multiple=MULTIPLES,
+    n_multiple=MULTIPLES,
+    k_multiple=MULTIPLES,
+    min_k=st.sampled_from([0, 50]),
+    max_ab=st.sampled_from([0, 2000]),
+    max_c=st.sampled_from([0, 900]),
+)
+SIGNATURES = st.sampled_from(
+    ["grouped:fp16", "grouped:a8w8_blockscale:fp8_ocp", "grouped:mxfp8", "grouped:a8w8_bpreshuffle:int8"]
+).map(lambda text: parse_signature(text, None))
+
+
+def shape_of(size: GroupSize) -> Shape:
+    return Shape(0, size.m, size.n, size.k)
+
+
+@given(SIGNATURES, SIZES)
+def test_groups_are_legal_where_each_that_does_something_is(signature, sizes) -> None:  # type: ignore[no-untyped-def]
+    busy = [size for size in sizes if size.is_busy]
+    singles = [check(signature, shape_of(size)) for size in busy]
+    found = check_groups(signature, Groups.of(sizes))
+    assert (found is None) == (bool(busy) and not any(singles))
+    if found is not None and busy:
+        assert any(one is not None and one.rule == found.rule and one.limit == found.limit for one in singles)
+        assert found.measured % found.limit and found.measured in {n for size in busy for n in (size.n, size.k)}
+
+
+@given(CONSTRAINTS, SIZES)
+def test_an_instance_takes_groups_where_it_takes_each(constraints: Constraints, sizes: list[GroupSize]) -> None:
+    busy = [size for size in sizes if size.is_busy]
+    singles = [supports(constraints, shape_of(size), 1) for size in busy]
+    found = supports_groups(constraints, Groups.of(sizes), 1)
+    if busy:
+        assert (found is None) == (not any(singles))
+    if found is not None and found.rule.endswith("-multiple"):
+        assert found.measured % found.limit and found.text
+
+
+def test_rows_on_the_device_fit_no_multiple() -> None:
+    found = supports_groups(Constraints(m_multiple=8), Groups.on_device(4, 64, 8, 8), 1)
+    assert (
+        found is not None and found.rule == "grouped.m-unknown" and "is not known to be a multiple of 8" in found.text
+    )
+    assert supports_groups(Constraints(n_multiple=8), Groups.on_device(4, 64, 8, 8), 1) is None
+
+
+def test_splits_are_even_in_every_group() -> None:
+    constraints = Constraints(k_multiple_per_split=32, max_k_batch=8, atomic_split=True)
+    even, uneven = Groups.of([GroupSize(8, 8, 128), GroupSize(8, 8, 64)]), Groups.of([GroupSize(8, 8, 96)])
+    assert supports_groups(constraints, even, 2) is None
+    for groups, k_batch, wishes, rule in (
+        (uneven, 2, Wishes(), "gemm.instance.split-multiple"),
+        (even, 16, Wishes(), "gemm.instance.max-k-batch"),
+        (even, 2, Wishes(deterministic=True), "gemm.instance.atomic-split"),
+    ):
+        found = supports_groups(constraints, groups, k_batch, wishes)
+        assert found is not None and found.rule == rule
+
+
+def test_no_groups_is_no_problem() -> None:
+    signature = parse_signature("grouped:fp16", None)
+    for groups, rule in (
+        (None, "grouped.no-groups"),
+        (Groups.of([GroupSize(1, 1, -1)]), "grouped.sizes"),
+        (Groups.of([]), "gemm.shape.m"),
+    ):
+        found = check_groups(signature, groups)
+        assert found is not None and found.rule == rule
+
+
+LAYER = parse_signature("moe:a8w8_blockscale:fp8_ocp:gated:silu", None)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "n", "k", "routing", "rule"),
+    [
+        (1, 128, 256, Routing(8, 8), None), (2**24 - 1, 128, 256, Routing(8, 2), None),
+        (1, 128, 256, Routing(300, 255), None),
+        (0, 128, 256, Routing(8, 2), "gemm.shape.m"), (1, 128, 200, Routing(8, 2), "gemm.blockscale.k-group"),
+        (1, 200, 256, Routing(8, 2), "gemm.blockscale.k-group"), (1, 128, 256, Routing(0, 2), "moe.experts"),
+        (1, 128, 256, Routing(8, 0), "moe.top-k"), (1, 128, 256, Routing(8, 9), "moe.top-k-max"),
+        (1, 128, 256, Routing(300, 256), "moe.top-k-max"), (2**24, 128, 256, Routing(8, 2), "moe.tokens-max"),
+    ],
+)  # fmt: skip
+def test_a_layer_is_legal_on_both_sides_of_every_limit(
+    tokens: int, n: int, k: int, routing: Routing, rule: str | None
+) -> None:
+    found = check_routing(LAYER, Shape(0, tokens, n, k), routing)
+    assert (found.rule if found is not None else None) == rule
+
+
+def test_what_gate_up_writes_is_what_down_reads_of_a_layer_alone() -> None:
+    gate_up = parse_signature("moe:a8w8_blockscale:fp8_ocp:gate_up:gated:silu", None)
+    assert check_routing(gate_up, Shape(0, 1, 200, 256), Routing(8, 2)) is None
+
+
+def moe_instance(alias: str, block_m: int) -> Instance:
+    config = HostConfig(4, 16, block_m, 512, 512)
+    signature = parse_signature(alias, None)
+    return make_instance(signature, Backend.HOST, config, module="", table_kernel="", archs=["x86_64_v3"])
+
+
+@pytest.mark.parametrize(("asked", "rule"), [(0, None), (32, None), (16, "moe.block-m"), (64, "moe.block-m")])
+def test_an_instance_takes_its_own_blocks_alone(asked: int, rule: str | None) -> None:
+    found = supports_routing(moe_instance("moe:bf16:down", 32), Shape(0, 9, 64, 64), Routing(8, 2), asked, 1)
+    assert (found.rule if found is not None else None) == rule
+
+
+def test_sorted_rows_are_counted_by_32_bits() -> None:
+    one = moe_instance("moe:bf16:down", 128)
+    most = Routing(65535, 128)
+    assert supports_routing(one, Shape(0, 2**23, 64, 64), Routing(65535, 255), 0, 1) is None
+    found = supports_routing(one, Shape(0, 2**24 - 1, 64, 64), most, 0, 1)
+    assert found is not None and found.rule == "moe.sorted-rows" and found.limit == 128
+
+
+@given(st.integers(1, 40), st.integers(1, 6), st.integers(1, 20), st.integers(1, 9), st.randoms(use_true_random=False))
+def test_capacity_holds_the_worst_routing(tokens: int, top_k: int, more: int, block_m: int, random) -> None:  # type: ignore[no-untyped-def]
+    experts = top_k + more
+    capacity = sorted_capacity(tokens, Routing(experts, top_k), block_m)
+    rows = [random.sample(range(experts), top_k) for _ in range(tokens)]
+    counts = [sum(row.count(expert) for row in rows) for expert in range(experts)]
+    assert capacity is not None and sum(-(-count // block_m) * block_m for count in counts) <= capacity
+    assert capacity <= tokens * top_k + min(experts, tokens * top_k) * (block_m - 1)
+
+
+def test_costs_are_those_of_alike_products() -> None:
+    groups = Groups.of([GroupSize(100, 64, 32), GroupSize(0, 64, 32), GroupSize(1, 8, 96)])
+    assert alike_groups(groups) == Shape(2, 51, 64, 96)
+    gated, down = parse_signature("moe:bf16:gated:silu", None), parse_signature("moe:bf16:down", None)
+    assert alike_experts(gated, Shape(0, 10, 64, 32), Routing(8, 2)) == Shape(8, 3, 128, 32)
+    assert alike_experts(down, Shape(0, 2, 64, 32), Routing(8, 2)) == Shape(4, 1, 64, 32)
+
+
+def test_every_rule_of_groups_and_routing_has_a_message() -> None:
+    ids = {rule for rule in messages() if rule.startswith(("grouped.", "moe."))}
+    assert ids == {
+        "grouped.no-groups", "grouped.sizes", "grouped.m-unknown", "moe.experts", "moe.top-k", "moe.top-k-max",
+        "moe.tokens-max", "moe.block-m", "moe.sorted-rows", "moe.atomic",
+    }  # fmt: skip
+    assert LAYER.op is Op.MOE

@@ -1,0 +1,53 @@
+"""Sizes of groups: what is asked of them, over those that do something."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckgen.model.groups import MOST, Groups, GroupSize, Routing
+
+SIZES = st.lists(st.builds(GroupSize, *[st.integers(0, 90)] * 3), max_size=7)
+
+
+@given(SIZES, st.integers(1, 9), st.integers(1, 9))
+def test_groups_that_do_nothing_do_not_count(sizes: list[GroupSize], tile_m: int, tile_n: int) -> None:
+    groups, busy = Groups.of(sizes), [size for size in sizes if size.m and size.n]
+    assert groups.is_valid and (groups.count, groups.busy, groups.are_on_device) == (len(sizes), len(busy), False)
+    for axis in ("m", "n", "k"):
+        values = [getattr(size, axis) for size in busy]
+        common = [d for d in range(1, 91) if all(value % d == 0 for value in values)]
+        assert getattr(groups.largest, axis) == max(values, default=0)
+        assert getattr(groups.smallest, axis) == min(values, default=0)
+        assert getattr(groups.divisor, axis) == (max(common) if any(values) else 0)
+    assert groups.rows == sum(size.m for size in busy)
+    assert groups.largest_a == max((size.m * size.k for size in busy), default=0)
+    assert groups.largest_b == max((size.n * size.k for size in busy), default=0)
+    assert groups.largest_c == max((size.m * size.n for size in busy), default=0)
+    cells = {(at, m // tile_m, n // tile_n) for at, s in enumerate(busy) for m in range(s.m) for n in range(s.n)}
+    assert groups.tiles(tile_m, tile_n) == len(cells)
+
+
+def test_rows_on_the_device_are_known_only_as_a_bound() -> None:
+    groups = Groups.on_device(5, 100, 48, 64)
+    assert (groups.count, groups.busy, groups.rows, groups.are_on_device) == (5, 5, 500, True)
+    assert groups.largest == GroupSize(100, 48, 64)
+    assert groups.smallest == groups.divisor == GroupSize(1, 48, 64)
+    assert groups.tiles(64, 32) == 5 * 2 * 2
+    assert str(groups) == "5 groups of at most 100x48x64 on the device"
+    nothing = Groups.on_device(0, 100, 48, 64)
+    assert nothing.is_valid and nothing.busy == nothing.rows == 0 and nothing.divisor == GroupSize(0, 0, 0)
+
+
+def test_sizes_that_are_negative_or_beyond_64_bits_are_not_valid() -> None:
+    assert not Groups.of([GroupSize(1, 1, 1), GroupSize(1, -1, 1)]).is_valid
+    assert not Groups.of([GroupSize(2**40, 1, 2**23)]).is_valid
+    assert Groups.of([GroupSize(2**40, 1, 2**22)]).is_valid
+    assert not Groups.of([GroupSize(2**62, 1, 0)] * 2).is_valid
+    assert Groups.of([GroupSize(2**62, 1, 0)] * 2).rows == MOST
+    assert not Groups.on_device(-1, 1, 1, 1).is_valid
+
+
+def test_a_routing_is_a_batch_of_its_own() -> None:
+    assert Routing(256, 8).key == 256 << 16 | 8
+    assert len({Routing(e, k).key for e in range(1, 60) for k in range(1, 60)}) == 59 * 59
