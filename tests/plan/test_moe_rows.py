@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ckgen.families.gemm.enums import MoePart
+from ckgen.families.gemm.m_policy import aiter_kernel_m, aiter_split_k_m
 from ckgen.families.moe.asm_kernels import asm_moe_kernels
 from ckgen.families.moe.config import MoePairConfig
 from ckgen.model.arch import ArchSpec
@@ -24,6 +26,9 @@ from ckgen.model.selection import Tier
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan
+from ckgen.plan.policy import MPolicy
+from ckgen.plan.registry_document import registry_text, without_tables
+from ckgen.plan.registry_read import read_registry
 from ckgen.plan.select import Query, select
 from ckgen.plan.uses import uses_of
 from ckgen.specs.archs import load_archs
@@ -262,3 +267,26 @@ def test_a_part_is_used_for_the_products_of_its_layers(tmp_path: Path) -> None:
     sizes = {part: {(use.shape.m, use.shape.n, use.shape.k) for use in found} for part, found in uses.items()}
     assert sizes[MoePart.LAYER] == sizes[MoePart.GATE_UP] == {(4, 1536, 2304), (8, 1536, 2304)}
     assert sizes[MoePart.DOWN] == {(4, 2304, 1536), (8, 2304, 1536)}
+
+
+def test_a_registry_document_has_the_pairs(tmp_path: Path) -> None:
+    """Instances of the tables come back equal, layers and parts, with the tables' module."""
+    plan = without_tables(shipped())
+    file = tmp_path / "registry.json"
+    file.write_text(registry_text(plan), encoding="utf-8")
+    again = read_registry(file, archs())
+    assert again.instances == plan.instances
+    assert sum(bool(instance.parts) for instance in again.instances) > 50
+
+
+def test_tokens_are_rounded_as_the_peer_does(tmp_path: Path) -> None:
+    """Powers of two; from 32,768 on two sizes only."""
+    for tokens in (1, 2, 3, 5, 17, 1000, 32767, 32768, 100_000, 131_071, 131_072, 200_000):
+        padded = 131_072 if tokens >= 131_072 else 32_768 if tokens >= 32_768 else 2 ** math.ceil(math.log2(tokens))
+        assert aiter_kernel_m("fmoe", tokens, 256, 256) == aiter_split_k_m("fmoe", tokens, 256, 256) == (padded,)
+    planned(tmp_path, {"token": "8", "us": "40"}, {"token": "16", "us": "41"})
+    plan = plan_of(tmp_path, targets=(GFX942_80,), ops=MOE, m_policy=MPolicy.AITER)
+    unit = next(unit for unit in plan.units if unit.name == LAYER)
+    query = Query(plan, archs(), GFX942_80, unit.signature, Shape(0, 5, 1536, 2304), routing=Routing(8, 2))
+    answer = select(query)
+    assert (answer.tier, answer.row and answer.row.shape.m) == (Tier.NEAR, 8)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ckgen.emit import cpp
-from ckgen.families.gemm.modules import RoundingBand, modules, roundings
+from ckgen.families.gemm.m_policy import all_roundings, rounded_module
+from ckgen.families.gemm.modules import RoundingBand
 from ckgen.plan.ladder import layout_directory, layout_slots
 from ckgen.plan.model import TablePlan, UnitPlan
 from ckgen.plan.policy import MPolicy
@@ -63,7 +64,7 @@ def policy_view(policy: MPolicy, used: Sequence[str]) -> dict[str, Any]:
     """The LadderPolicy constants that tables refer to: one for all, or the peer's own per module."""
     if policy is MPolicy.LADDER:
         return {"roundings": [], "policies": [{"name": "ladder", "kernel_m": [], "split_k_m": []}]}
-    counts = {name: len(bands) for name, bands in roundings().items()}
+    counts = {name: len(bands) for name, bands in all_roundings().items()}
 
     def refer(names: Sequence[str]) -> list[dict[str, Any]]:
         return [{"name": name, "count": counts[name]} for name in names]
@@ -71,13 +72,13 @@ def policy_view(policy: MPolicy, used: Sequence[str]) -> dict[str, Any]:
     return {
         "roundings": [
             {"name": cpp.identifier(name), "bands": [_band(band) for band in bands]}
-            for name, bands in roundings().items()
+            for name, bands in all_roundings().items()
         ],
         "policies": [
             {
                 "name": cpp.identifier(f"aiter_{module}"),
-                "kernel_m": refer(modules()[module].kernel_m),
-                "split_k_m": refer(modules()[module].split_k_m),
+                "kernel_m": refer(rounded_module(module).kernel_m),
+                "split_k_m": refer(rounded_module(module).split_k_m),
             }
             for module in used
         ],

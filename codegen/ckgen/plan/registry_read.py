@@ -11,9 +11,9 @@ from ckgen.families.gemm.config import GemmConfig, strategy_of
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.heuristic import heuristic_for
 from ckgen.families.gemm.instance import Instance, make_instance
-from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.tables import table_modules
 from ckgen.model import fields
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
@@ -128,8 +128,10 @@ class _Reader:
         module = self._decoded(str, value["module"], (*at, "module"))
         if signature is None or module is None:
             return None
-        if module not in ("", *modules()):
-            self._say("R005", (*at, "module"), f"unknown module: {shown(module)}", f"known: {', '.join(modules())}")
+        if module not in ("", *table_modules()):
+            self._say(
+                "R005", (*at, "module"), f"unknown module: {shown(module)}", f"known: {', '.join(table_modules())}"
+            )
         if op is not None and op is not signature.op:
             self._say("R006", (*at, "op"), f"its signature is of op {signature.op}, not {op}", _PRINT_AGAIN)
         if signature.problems():

@@ -1,24 +1,38 @@
-"""The peer's rounding of M: which measured sizes its two lookups try, in order, from the data of modules.json."""
+"""The peer's rounding of M: which measured sizes its two lookups try, in order, as the data of its modules say."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 
-from ckgen.families.gemm.modules import RoundingBand, modules, roundings
+from ckgen.families.gemm.modules import GemmModule, RoundingBand, modules, roundings
+from ckgen.families.moe.module import MoeModule, moe_module
+
+
+@cache
+def all_roundings() -> Mapping[str, tuple[RoundingBand, ...]]:
+    """Every rounding by name, those of MoE tables among them."""
+    return {**roundings(), **moe_module().roundings}
+
+
+def rounded_module(name: str) -> GemmModule | MoeModule:
+    """The module of that name, which says what its lookups round with."""
+    moe = moe_module()
+    return moe if name == moe.module.name else modules()[name]
 
 
 def aiter_kernel_m(module: str, m: int, n: int, k: int) -> tuple[int, ...]:
     """The sizes whose rows may choose the kernel; K takes no part in any rounding so far."""
-    return _candidates(modules()[module].kernel_m, m, n)
+    return _candidates(rounded_module(module).kernel_m, m, n)
 
 
 def aiter_split_k_m(module: str, m: int, n: int, k: int) -> tuple[int, ...]:
     """The sizes whose rows may choose k_batch, which the peer's Python side looks up for itself."""
-    return _candidates(modules()[module].split_k_m, m, n)
+    return _candidates(rounded_module(module).split_k_m, m, n)
 
 
 def _candidates(names: Iterable[str], m: int, n: int) -> tuple[int, ...]:
-    rounded = (_round(roundings()[name], m, n) for name in names)
+    rounded = (_round(all_roundings()[name], m, n) for name in names)
     return tuple(dict.fromkeys(size for size in rounded if size is not None))
 
 

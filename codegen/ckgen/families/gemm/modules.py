@@ -81,7 +81,7 @@ def templates() -> Mapping[str, SignatureTemplate]:
 @cache
 def roundings() -> Mapping[str, tuple[RoundingBand, ...]]:
     """The peer's roundings of M by name; bands are tried in order, none that fits means no candidate."""
-    return {name: tuple(_band(band) for band in bands) for name, bands in _data()["roundings"].items()}
+    return {name: tuple(rounding_band(band) for band in bands) for name, bands in _data()["roundings"].items()}
 
 
 @cache
@@ -118,7 +118,8 @@ def _module(name: str, entry: Mapping[str, Any]) -> GemmModule:
     )
 
 
-def _band(entry: Mapping[str, Any]) -> RoundingBand:
+def rounding_band(entry: Mapping[str, Any]) -> RoundingBand:
+    """A line of a rounding as modules.json and module.json write it."""
     return RoundingBand(
         to=entry["to"],
         of=entry.get("of", 0),

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.gemm.modules import RoundingBand, rounding_band
 from ckgen.model.module import Module
 
 
 @dataclass(frozen=True, slots=True)
 class MoeModule:
-    """The adapter's view, and the share of mismatching elements up to which a row is believed."""
+    """The adapter's view, the share of mismatching elements up to which a row is believed, and how tokens are rounded.
+
+    `kernel_m` and `split_k_m` name roundings, as those of a GemmModule do.
+    """
 
     module: Module
     max_error_ratio: float
+    roundings: Mapping[str, tuple[RoundingBand, ...]]
+    kernel_m: tuple[str, ...]
+    split_k_m: tuple[str, ...]
 
 
 @cache
@@ -25,4 +33,6 @@ def moe_module() -> MoeModule:
     data: dict[str, Any] = json.loads(Path(__file__).with_name("module.json").read_text(encoding="utf-8"))
     prefixes = tuple(data["prefixes"].items())
     module = Module(data["name"], False, tuple(data["generated"]), (), "moe", prefixes)
-    return MoeModule(module, data["max_error_ratio"])
+    roundings = {name: tuple(map(rounding_band, bands)) for name, bands in data["roundings"].items()}
+    used = tuple(data["kernel_m"]), tuple(data["split_k_m"])
+    return MoeModule(module, data["max_error_ratio"], roundings, *used)
