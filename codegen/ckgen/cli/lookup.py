@@ -42,7 +42,7 @@ def _text(query: Query, selection: Selection) -> str:
         rows += [("  kernel", kernel)] if kernel else []
         if row is not None:
             time = f"  {row.us:g} us" if row.us is not None else ""
-            rows.append(("  row", f"{place_of(query.plan, row)}{time} measured at {row.shape} on {row.target}"))
+            rows.append(("  row", f"{place_of(query.plan, row)}{time} measured at {row.sizes} on {row.target}"))
     if selection.external is not None and selection.winner is not None:
         winner = f"{selection.external.library} {selection.external.name or '-'}"
         rows.append(("  external", f"{winner}  {place_of(query.plan, selection.winner)}"))

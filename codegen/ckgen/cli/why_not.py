@@ -32,7 +32,7 @@ class RowFate:
         if row is None:
             return head
         target = row.target or f"{row.cu_num} CUs"
-        return f"{head}\n  {target} {row.module} {row.shape}: {row.library} {row.kernel}"
+        return f"{head}\n  {target} {row.module} {row.sizes}: {row.library} {row.kernel}"
 
     def to_json(self) -> dict[str, object]:
         """The same as a JSON object; null for what is not known."""
@@ -43,7 +43,7 @@ class RowFate:
             "reason": self.fate.reason or None,
             "target": str(row.target) if row is not None and row.target is not None else None,
             "module": row.module if row is not None else None,
-            "shape": str(row.shape) if row is not None else None,
+            "shape": row.sizes if row is not None else None,
             "library": row.library if row is not None else None,
             "kernel": row.kernel if row is not None else None,
         }
