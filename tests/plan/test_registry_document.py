@@ -17,7 +17,7 @@ from ckgen.plan.model import GenerationPlan
 from ckgen.plan.registry_document import registry_document, registry_schema, registry_text, without_tables
 from ckgen.plan.registry_read import read_registry
 from ckgen.specs.archs import load_archs
-from plan_support import GFX942, GFX942_80, LARGE, SMALL_M, plan_of, real_plan, row, write_table
+from plan_support import GFX942, GFX942_80, LARGE, REAL_TABLES, SMALL_M, plan_of, real_plan, row, write_table
 
 
 def reread(text: str, folder: Path) -> GenerationPlan:
@@ -43,6 +43,28 @@ def test_a_rebuilt_library_is_the_same_text(tmp_path: Path) -> None:
     assert render(again, "lib") == render(without_tables(plan), "lib")
     untabled = plan_of(targets=(GFX942, Target("gfx950", 256), Target("x86_64_v3", 1)))
     assert render(reread(registry_text(untabled), tmp_path), "lib") == render(untabled, "lib")
+
+
+def test_groups_and_experts_come_back_equal_with_the_kernels_of_pairs(tmp_path: Path) -> None:
+    plan = plan_of(
+        REAL_TABLES,
+        targets=(GFX942, Target("x86_64_v3", 2)),
+        ops=frozenset({"grouped_gemm", "moe"}),
+        signatures=(
+            "grouped_gemm_bf16_*",
+            "grouped_gemm_fp8_*_preshuffle",
+            "moe_bf16_*_layer_*",
+            "moe_fp8_*_rowwise_*",
+        ),
+    )
+    assert {str(unit.signature.op) for unit in plan.units} == {"grouped_gemm", "moe"}
+    pairs = [one for one in plan.instances if one.parts]
+    known = {one.name for one in plan.instances}
+    assert pairs and all(part.name in known for one in pairs for part in one.parts)
+    document = json.loads(registry_text(plan))
+    jsonschema.validate(document, registry_schema())
+    again = reread(registry_text(plan), tmp_path)
+    assert again == without_tables(plan) and render(again, "lib") == render(without_tables(plan), "lib")
 
 
 def test_instances_of_a_library_with_tables_are_the_same_text(tmp_path: Path) -> None:
