@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckgen.families.gemm.config import HostConfig
-from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK
+from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK, Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import Constraints, check, supports
 from ckgen.model.dtype import DType
@@ -179,6 +179,19 @@ def test_minimal_answers_wherever_a_default_does(tables: Path) -> None:
                 asked += 1
     assert asked > 500
     assert sum(map(len, (minimal.instances,))) * 2 < len(everything.instances)
+
+
+def test_minimal_keeps_a_kernel_for_every_block_of_sorted_tokens() -> None:
+    options = {"targets": (Target("x86_64_v4", 2),), "ops": frozenset({"moe", "grouped_gemm"})}
+    everything, minimal = plan_of(**options), plan_of(profiles=(profile_file(Path("minimal")),), **options)
+    for unit in everything.units:
+        small = minimal.unit(unit.signature)
+        assert small is not None
+        blocks = [{one.config.macro_tile.m for one in plan.instances} for plan in (unit, small)]
+        if unit.signature.op is Op.MOE:
+            assert blocks[0] == blocks[1] == {16, 32, 64, 128}
+        else:
+            assert len(small.instances) == 1
 
 
 def random_shape(draw: random.Random, *, batched: bool) -> Shape:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ckgen.families.gemm.config import GemmConfig, strategy_of
 from ckgen.families.gemm.constraints import constraints_of
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
@@ -96,13 +97,15 @@ def dtypes_of(word: str) -> frozenset[str]:
 def covering(signature: GemmSignature, configs: Sequence[GemmConfig]) -> tuple[int, ...]:
     """Of these kernels, in order of preference, those that no other one replaces: together they take as much as all.
 
-    Of kernels that take the same problems the first is kept. Problems without K splits, which defaults do not use.
+    Of kernels that take the same problems the first is kept. Problems without K splits, which defaults do not use; MoE
+    kernels of another block_m take others.
     """
     asked = [constraints_of(signature, config) for config in configs]
     always = [is_always_feasible(config) for config in configs]
+    blocks = [config.macro_tile.m if signature.op is Op.MOE else 0 for config in configs]
 
     def replaces(one: int, other: int) -> bool:
-        return always[one] and covers(asked[one], asked[other])
+        return always[one] and blocks[one] == blocks[other] and covers(asked[one], asked[other])
 
     return tuple(
         at

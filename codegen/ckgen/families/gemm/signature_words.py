@@ -29,8 +29,7 @@ def op_of(words: list[str]) -> tuple[Op | None, list[str]]:
 
 def moe_words(moe: MoeTraits) -> list[str]:
     """The words of an MoE signature's own fields."""
-    flags = (("gated", moe.gated), ("weightfirst", moe.weight_first))
-    return [moe.part.value, *(word for word, present in flags if present)]
+    return str(moe).split()
 
 
 def moe_of(words: list[str]) -> MoeTraits:
