@@ -20,7 +20,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -74,7 +74,13 @@ LAYERS = (
         "256x16x128x256_1x4_MulABScaleExpertWeightA8W8blkscale_v1_Nswizzle0_Quant4_MulRoutedWeight1_F8_F8_B16",
     ),
 )
-"""Names behind `moe_ck2stages_gemm1_` and `moe_ck2stages_gemm2_`."""
+FP4_LAYERS = (
+    (
+        "256x32x128x128_1x4_MulABScaleShuffled_v3_Nswizzle0_Quant3_MulRoutedWeight0_silu_FP4X2_FP4X2_B16",
+        "256x32x128x128_1x4_MulABScaleExpertWeightShuffled_v3_Nswizzle0_Quant3_MulRoutedWeight1_FP4X2_FP4X2_B16",
+    ),
+)
+"""Names behind `moe_ck2stages_gemm1_` and `moe_ck2stages_gemm2_`; FP4_LAYERS of gfx950, sorted by the caller."""
 
 HEAD = """# Classic CK's MoE kernels of the tables, executed on the emulator
 
@@ -107,7 +113,7 @@ def main(arguments: list[str]) -> int:
         record_overflows(known["kernels"])
         return 0
     if chosen.layers:
-        return run_layers(chosen.arch or ["gfx942"], chosen.seeds, place, known)
+        return run_layers(chosen.arch or ["gfx942"], chosen.kernel or ["*"], chosen.seeds, place, known)
     records = known["kernels"]
     began, bad = time.perf_counter(), 0
     for name, arch in named():
@@ -130,13 +136,17 @@ def main(arguments: list[str]) -> int:
     return 1 if bad else 0
 
 
-def run_layers(archs: Iterable[str], seeds: int, place: Path | None, known: dict[str, Any]) -> int:
+def run_layers(
+    archs: Iterable[str], globs: Sequence[str], seeds: int, place: Path | None, known: dict[str, Any]
+) -> int:
     """Each pair of LAYERS on each arch, as one plan of sort, gate_up, quantise and down."""
     bad = 0
     runtime, toolchain = build_runtime(print), load()
     room = default_room(toolchain, load_archs(), print, ProgressLine(), 1)
     for arch in archs:
-        for first, second in LAYERS:
+        for first, second in (*LAYERS, *(FP4_LAYERS if arch == "gfx950" else ())):
+            if not any(fnmatchcase(first, glob) for glob in globs):
+                continue
             request = layer_request(f"{PREFIX}gemm1_{first}", f"{PREFIX}gemm2_{second}", arch, seeds)
             results = emulate([request], runtime, room, RunOptions())
             record = {
@@ -164,8 +174,10 @@ def layer_request(first: str, second: str, arch: str, seeds: int) -> Request:
     pair = MoePairConfig(gate_up.config, down.config)
     instance = make_instance(layer, Backend.CK, pair, module=gate_up.module, table_kernel="", archs=(arch,))
     shape = Shape(0, 40, 4 * down.config.k_grain, 4 * gate_up.config.k_grain)
+    block_m = pair.macro_tile.m if layer.quant is Quant.MX else 0
     problems = tuple(
-        GemmProblem(shape, seed=seed, data=Data.RANDOM, routing=Routing(4, 2)) for seed in range(seeds + 1)
+        GemmProblem(shape, seed=seed, data=Data.RANDOM, routing=Routing(4, 2), block_m=block_m)
+        for seed in range(seeds + 1)
     )
     return Request(GemmKernel(instance, arch, ()), spec.default_cu_num, problems)
 

@@ -32,7 +32,9 @@ def scale_orders(quant: Quant) -> tuple[ScaleOrder, ...]:
     """The orders there are."""
     if quant is Quant.BLOCKSCALE:
         return (ScaleOrder(), ScaleOrder(a_row_major=False))
-    return (ScaleOrder(mx_shuffled=True), ScaleOrder()) if quant is Quant.MX else (ScaleOrder(),)
+    if quant is Quant.MX:
+        return (ScaleOrder(mx_shuffled=True), ScaleOrder(a_row_major=False, mx_shuffled=True), ScaleOrder())
+    return (ScaleOrder(),)
 
 
 class Call(Protocol):

@@ -59,8 +59,8 @@ def units_of(kernel: GemmKernel, problems: Iterable[Use]) -> KernelUnits:
     if instance.parts:
         gate_up, down = (replace(part, archs=(kernel.arch,)) for part in instance.parts)
         turned = tuple(Use(replace(use.shape, n=use.shape.k, k=use.shape.n), use.k_batch) for use in asked)
-        first = units_of(GemmKernel(gate_up, kernel.arch, ()), asked)
-        second = units_of(GemmKernel(down, kernel.arch, ()), turned)
+        first = units_of(GemmKernel(gate_up, kernel.arch, asked), asked)
+        second = units_of(GemmKernel(down, kernel.arch, turned), turned)
         return replace(first, registry=_registry(instance), second=second)
     uses: tuple[Use, ...] = kernel.uses
     if not set(variants_of(instance, asked)) <= set(variants_of(instance, uses)):

@@ -10,9 +10,10 @@ import numpy.typing as npt
 from ckgen.emulator.gemm.memory import Buffers
 from ckgen.emulator.gemm.problem import Comparison, GemmProblem, ScaleOrder, compare
 from ckgen.families.gemm.enums import MoePart, Quant
-from ckgen.families.gemm.reference import Values, encode
+from ckgen.families.gemm.reference import Values, encode, shuffle_mx_scale
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.reference import MoeSize, Weights, expect, make_operands
+from ckgen.model.dtype import DType
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
 from ckgen.runtime.abi import MoeArgsStruct, SortedTokensStruct
 
@@ -49,15 +50,12 @@ class MoeCall:
         shape, ops = self.problem.shape, self.operands
         self.c = encode(np.zeros(self.expected.c.shape), self.signature.c)
         self.c.view(np.uint8)[...] = 0xFF
-        a_scale = self._scale(ops.a_scale)
-        if a_scale is not None and self.signature.quant is Quant.BLOCKSCALE and not order.a_row_major:
-            a_scale = np.ascontiguousarray(a_scale.T)
         args = MoeArgsStruct(
             a=to.give(ops.bytes_of_a()),
-            **self._weights("w1", ops.w1, to),
-            **self._weights("w2", ops.w2, to),
+            **self._weights("w1", ops.w1, to, order),
+            **self._weights("w2", ops.w2, to, order),
             c=to.result(self.c),
-            a_scale=to.give(a_scale),
+            a_scale=to.give(self._scale_of_a(order)),
             tokens=shape.m,
             lda=shape.k,
             ldc=shape.k if self.signature.moe.part is MoePart.LAYER else shape.n,
@@ -74,10 +72,34 @@ class MoeCall:
         """See Call."""
         return compare(self.expected, self.c)
 
-    def _weights(self, name: str, weights: Weights | None, to: Buffers) -> dict[str, int | None]:
+    def _weights(self, name: str, weights: Weights | None, to: Buffers, order: ScaleOrder) -> dict[str, int | None]:
         if weights is None:
             return {}
-        return {name: to.give(self.operands.bytes_of(weights)), f"{name}_scale": to.give(self._scale(weights.scales))}
+        scale = self._stored(weights.scales)
+        if scale is not None and order.mx_shuffled:
+            scale = shuffle_mx_scale(scale)
+        return {name: to.give(self.operands.bytes_of(weights)), f"{name}_scale": to.give(scale)}
 
-    def _scale(self, values: Values | None) -> _Array | None:
+    def _scale_of_a(self, order: ScaleOrder) -> _Array | None:
+        """Of mx in the order of A's rows, or of the sorted ones, which is none where the caller has not sorted."""
+        scale = self._stored(self.operands.a_scale)
+        if scale is None or self.signature.quant not in (Quant.BLOCKSCALE, Quant.MX):
+            return scale
+        if self.signature.quant is Quant.BLOCKSCALE:
+            return scale if order.a_row_major else np.ascontiguousarray(scale.T)
+        if not order.a_row_major:
+            if not self._sorted:
+                return None
+            token, slot = self._sorted[0] & 0xFFFFFF, self._sorted[0] >> 24
+            top_k = self.problem.routing.top_k
+            row = np.where(slot < top_k, token * top_k + slot if self._is_down else token, 0)
+            ones = encode(np.ones((1, scale.shape[1])), DType.E8M0)
+            scale = np.where((slot < top_k)[:, None], scale[row], ones)
+        return shuffle_mx_scale(scale[None]) if order.mx_shuffled else scale
+
+    @property
+    def _is_down(self) -> bool:
+        return self.signature.moe.part is MoePart.DOWN
+
+    def _stored(self, values: Values | None) -> _Array | None:
         return None if values is None or self.signature.scale is None else encode(values, self.signature.scale)
