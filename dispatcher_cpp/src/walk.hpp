@@ -1,6 +1,7 @@
 // The walk of docs/selection.md, once, for everyone who follows it: select, next, explain.
 #pragma once
 
+#include <string_view>
 #include <utility>
 
 #include "ladder.hpp"
@@ -213,9 +214,28 @@ class Walk {
     const std::uint32_t index = ref.instance_base + ref.table->choices[hit.choice].instance;
     const InstanceDesc& instance = *q_.state.instances[index];
     std::uint32_t k_batch = recomputed_k_batch(instance, q_.cost_sizes(), q_.cu_num);
-    Verdict verdict = q_.verdict(instance, k_batch);
-    for (; !verdict.ok() && k_batch > 1; verdict = q_.verdict(instance, k_batch)) k_batch /= 2;
+    Verdict verdict = undeclined(instance, k_batch);
+    for (; !verdict.ok() && k_batch > 1; verdict = undeclined(instance, k_batch)) k_batch /= 2;
     return sink_.offer({Tier::other_cu, index, k_batch, hit.m, ref.cu_num}, verdict);
+  }
+
+  /// The verdict, but no for a kernel of ckgen's own where the row of exactly this M leaves it to the caller's.
+  Verdict undeclined(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
+    const Verdict verdict = q_.verdict(instance, k_batch);
+    if (!verdict.ok() || instance.backend != Backend::hip || !is_declined()) return verdict;
+    return broken(ProblemRule::gemm_instance_declined, q_.sizes.m, 0);
+  }
+
+  bool is_declined() const noexcept {
+    for (std::uint32_t i = own_begin_; i < own_end_; ++i) {
+      const LookupTable& table = *q_.index.table(i).table;
+      const Group* group = group_of(table);
+      if (group == nullptr) continue;
+      const Hit hit = rounded_up(external_ladder(table, *group), m(), gap_of(table));
+      if (hit && hit.tier == Tier::exact && std::string_view(table.externals[hit.choice].library) == callers_own)
+        return true;
+    }
+    return false;
   }
 
   /// First what is rejected, then what is left by cost, ties to the earlier.
@@ -227,7 +247,7 @@ class Walk {
     for (std::uint32_t i = entry_->default_begin; i < none; ++i) {
       const std::uint32_t index = q_.index.default_instance(i);
       const InstanceDesc& instance = *q_.state.instances[index];
-      const Verdict verdict = q_.verdict(instance, 1);
+      const Verdict verdict = undeclined(instance, 1);
       if (!verdict.ok()) {
         if (sink_.offer({Tier::default_, index, 1, 0}, verdict)) return true;
         continue;
@@ -253,7 +273,7 @@ class Walk {
     Wide best_cost = 0;
     for (std::uint32_t i = entry_->default_begin; i < none; ++i) {
       const InstanceDesc& instance = *q_.state.instances[q_.index.default_instance(i)];
-      if (!q_.verdict(instance, 1).ok()) continue;
+      if (!undeclined(instance, 1).ok()) continue;
       const Wide own = default_cost(instance, sizes, q_.cu_num);
       const bool behind = own > cost || (own == cost && i > last);
       if (behind && (best == none || own < best_cost)) {

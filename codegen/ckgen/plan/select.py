@@ -19,6 +19,7 @@ from ckgen.families.gemm.problem_rules import ProblemFinding, check, no_instance
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.stream_k.partition import outweighs, strategy_finding
 from ckgen.model.arch import CPU_LEVELS, ArchSpec
+from ckgen.model.backend import Backend
 from ckgen.model.groups import NO_ROUTING, Groups, Routing
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.target import Target
@@ -37,6 +38,7 @@ from ckgen.plan.candidates import (
 )
 from ckgen.plan.model import ExternalKernel, GenerationPlan, GroupPlan, TablePlan, UnitPlan
 from ckgen.plan.policy import MPolicy, near_gap
+from ckgen.tables.decode_dialect import CALLER
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +228,7 @@ def _from_other_cu(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
             candidate = _candidate(query, Tier.OTHER_CU, instance, k_batch, group.rows[hit.m])
             while candidate.finding is not None and candidate.k_batch > 1:
                 candidate = _candidate(query, Tier.OTHER_CU, instance, candidate.k_batch // 2, candidate.row)
-            yield candidate
+            yield _unless_declined(query, unit, candidate)
 
 
 def _from_defaults(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
@@ -234,7 +236,7 @@ def _from_defaults(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
     shape = query.cost_shape
     best: tuple[int, Candidate] | None = None
     for index in _default_indices(query, unit):
-        candidate = _candidate(query, Tier.DEFAULT, unit.instances[index], 1, None)
+        candidate = _unless_declined(query, unit, _candidate(query, Tier.DEFAULT, unit.instances[index], 1, None))
         if candidate.finding is not None:
             rejected.append(candidate)
             continue
@@ -244,6 +246,18 @@ def _from_defaults(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
     yield from rejected
     if best is not None:
         yield best[1]
+
+
+def _unless_declined(query: Query, unit: UnitPlan, candidate: Candidate) -> Candidate:
+    """A kernel of ckgen's own is rejected where the row of exactly this M leaves it to the caller's."""
+    table = unit.table(query.target)
+    group = group_of(table, query.shape)
+    if candidate.finding is not None or candidate.instance.backend is not Backend.HIP or table is None or group is None:
+        return candidate
+    found = group.external.at_or_above(query.shape.m)
+    if found is None or found[0] != query.shape.m or table.externals[found[1]].library != CALLER:
+        return candidate
+    return replace(candidate, finding=ProblemFinding("gemm.instance.declined", query.shape.m, 0))
 
 
 def _default_indices(query: Query, unit: UnitPlan) -> tuple[int, ...]:

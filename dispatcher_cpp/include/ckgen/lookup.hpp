@@ -70,6 +70,9 @@ struct LadderPolicy {
   std::uint32_t split_k_m_count;
 };
 
+/// The library of an external kernel that is the caller's own: an exact row of it declines instances of backend hip.
+inline constexpr const char* callers_own = "caller";
+
 /// All rows of one (signature, target). `slots` is an open-addressing table over groups: 0 is empty, else index + 1.
 struct LookupTable {
   std::uint64_t signature;

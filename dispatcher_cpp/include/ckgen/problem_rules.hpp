@@ -36,6 +36,7 @@ enum class ProblemRule : std::uint16_t {
   moe_atomic,
   gemm_instance_m_multiple,
   gemm_instance_max_m,
+  gemm_instance_declined,
   gemm_instance_n_multiple,
   gemm_instance_k_multiple,
   gemm_instance_matrix_size,
@@ -56,7 +57,7 @@ struct ProblemRuleText {
   const char* message;  // {measured} and {limit} stand for Selection::measured and Selection::limit
 };
 
-inline constexpr std::size_t problem_rule_count = 38;
+inline constexpr std::size_t problem_rule_count = 39;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -113,6 +114,8 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "M = {measured} is not a multiple of {limit}"},
     {"gemm.instance.max-m",
      "M = {measured} is above {limit}"},
+    {"gemm.instance.declined",
+     "a row of the table leaves M = {measured} to the caller's own kernel"},
     {"gemm.instance.n-multiple",
      "N = {measured} is not a multiple of {limit}"},
     {"gemm.instance.k-multiple",
