@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ckgen.families.gemm.grammar import Identified, identify
 from ckgen.families.gemm.heuristic import DecisionRule, heuristic_for
-from ckgen.families.gemm.kernel_set import OPS, KernelCandidate, read_kernel_set, shipped_set
+from ckgen.families.gemm.kernel_set import OPS, KernelCandidate, read_kernel_set, shipped_name, shipped_set
 from ckgen.families.gemm.signature import GemmSignature, module_of
 from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
 from ckgen.families.grouped_gemm.deepgemm import config_of, is_deepgemm
@@ -46,22 +46,31 @@ def kernel_defaults(
     profiled: Profiled,
     ops: Iterable[str] = ("gemm",),
 ) -> tuple[Defaults, tuple[Diagnostic, ...]]:
-    """The shipped defaults and, after them, the users' own kernels; a user's set that yields nothing is an error."""
+    """The shipped defaults and, after them, the users' own kernels; a user's set that yields nothing is an error.
+
+    A shipped set of several ops is one set.
+    """
     names = sorted({target.gfx for target in targets})
     found: _Found = {}
     findings: list[Diagnostic] = []
     for op in OPS:
         if op in ops:
             _collect(found, shipped_set("default", op), names, archs, keep, profiled)
+    empty: dict[str, Diagnostic] = {}
+    fruitful: set[str] = set()
     for path in sets:
+        name = shipped_name(path) or str(path)
         try:
             candidates = read_kernel_set(path)
         except InputError as error:
             findings += error.diagnostics
             continue
         rejected = _collect(found, candidates, names, archs, keep, profiled)
-        if rejected is not None:
-            findings.append(_yields_nothing(path, candidates, rejected))
+        if rejected is None:
+            fruitful.add(name)
+        else:
+            empty.setdefault(name, _yields_nothing(path, candidates, rejected))
+    findings += [finding for name, finding in empty.items() if name not in fruitful]
     defaults = {
         signature: SignatureDefaults(
             signature,

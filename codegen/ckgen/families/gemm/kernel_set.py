@@ -87,6 +87,11 @@ def kernel_set_files(given: Path, ops: Iterable[str] = OPS) -> tuple[Path, ...]:
     return tuple(file for file in files if file.is_file())
 
 
+def shipped_name(path: Path) -> str | None:
+    """The bare name of a file that comes with ckgen; None for any other."""
+    return next((name for name in SHIPPED for op in OPS if path == _shipped_file(name, op)), None)
+
+
 @cache
 def shipped_set(name: str, op: str = "gemm") -> tuple[KernelCandidate, ...]:
     """A set of an op that comes with ckgen: default, ci, full or matrix; empty where the op has none of that name."""
