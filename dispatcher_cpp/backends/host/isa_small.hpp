@@ -13,7 +13,8 @@ namespace host {
 namespace {
 
 constexpr int kChunk = 64;
-constexpr int kAhead = 4096;  // bytes of a row that are on their way
+// How many bytes of a row are on their way, to the second-level cache: the first has too few misses in flight.
+constexpr int kAhead = 4096;
 
 enum class Order {
   natural,
@@ -307,7 +308,7 @@ class SmallRow {
     const std::int64_t offset = step * kBytes, ahead = offset + kAhead;
     const std::uintptr_t base = ahead < bytes_ ? reinterpret_cast<std::uintptr_t>(row_) : jump_;
     for (int i = 0; i < kBytes; i += 64)
-      __builtin_prefetch(reinterpret_cast<const void*>(base + static_cast<std::uintptr_t>(ahead + i)));
+      __builtin_prefetch(reinterpret_cast<const void*>(base + static_cast<std::uintptr_t>(ahead + i)), 0, 2);
     return row_ + offset;
   }
 
@@ -396,9 +397,7 @@ inline __m512 dot(__m512 c, __m512i a, __m512i b) {
 
 // The scales of a chunk's two groups, eight lanes each.
 inline __m512 halves(const float* scale) {
-  const __m512 both =
-      _mm512_castpd_ps(_mm512_broadcastsd_pd(_mm_loadl_pd(_mm_setzero_pd(), reinterpret_cast<const double*>(scale))));
-  return _mm512_permutevar_ps(both, _mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0));
+  return _mm512_mask_mov_ps(_mm512_set1_ps(scale[0]), 0xff00, _mm512_set1_ps(scale[1]));
 }
 
 template <class Decode, int R, bool MX>

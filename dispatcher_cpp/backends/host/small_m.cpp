@@ -77,6 +77,15 @@ float gather_scales(const SmallPlan& plan, const GroupScales& s, std::int64_t ro
   return most;
 }
 
+// The scales of a row that comes soon: rows of scales are too short for the hardware to see where they go.
+void prefetch_scales(const SmallPlan& plan, const GroupScales& s, std::int64_t row) noexcept {
+  if (s.base == nullptr || s.group_major || s.shuffled || s.block != 1) return;
+  const std::int64_t bytes = plan.groups * (plan.quant == Quant::mx ? 1 : 4);
+  const auto first = reinterpret_cast<std::uintptr_t>(s.base) + static_cast<std::uintptr_t>(row * bytes);
+  for (std::uintptr_t i = 0; i < static_cast<std::uintptr_t>(bytes); i += 64)
+    __builtin_prefetch(reinterpret_cast<const void*>(first + i));
+}
+
 bool all_at_least(float least, const float* scales, std::int64_t n) noexcept {
   for (std::int64_t i = 0; i < n; ++i)
     if (scales[i] != 0.0F && std::fabs(scales[i]) < least) return false;
@@ -176,7 +185,10 @@ void small_rows(const SmallPlan& plan, const SmallOperands& o, std::int64_t n0, 
       auto* scales =
           reinterpret_cast<float*>(static_cast<unsigned char*>(scratch) +
                                    static_cast<std::size_t>(j < columns ? j : columns - 1) * scales_bytes(plan));
-      if (j < columns && (grouped || done == 0)) b_most[j] = gather_scales(plan, o.b_scales, n0 + column, scales);
+      if (j < columns && (grouped || done == 0)) {
+        b_most[j] = gather_scales(plan, o.b_scales, n0 + column, scales);
+        prefetch_scales(plan, o.b_scales, n0 + column + 2);
+      }
       call.b[j] = static_cast<const unsigned char*>(o.b) + (n0 + column) * o.ldb_bytes;
       call.next[j] = reinterpret_cast<const unsigned char*>(reinterpret_cast<std::uintptr_t>(call.b[j]) +
                                                             static_cast<std::uintptr_t>(o.ldb_bytes));
@@ -210,7 +222,7 @@ namespace {
 
 constexpr double kSmallProblemFlops = 5e7;
 constexpr std::int64_t kPrepareSerially = 1 << 14;  // elements of A
-constexpr std::int64_t kSliceBytes = 128 << 10;     // of B, about what a thread takes at a time
+constexpr std::int64_t kSliceBytes = 256 << 10;     // of B, about what a thread takes at a time
 
 struct SmallGeometry {
   SmallPlan plan;
