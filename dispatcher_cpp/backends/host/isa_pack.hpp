@@ -34,6 +34,19 @@ inline std::uint16_t load_u16(const unsigned char* p) {
   return v;
 }
 
+// memcpy of up to some hundred bytes: g++, which sees the bound, would make a `rep movs` of it, slower than all else
+// that packing does.
+inline void copy_run(void* to, const void* from, std::int64_t bytes) {
+  unsigned char* out = static_cast<unsigned char*>(to);
+  const unsigned char* in = static_cast<const unsigned char*>(from);
+  std::int64_t i = 0;
+  for (; i + 32 <= bytes; i += 32)
+    _mm256_storeu_si256(reinterpret_cast<__m256i_u*>(out + i),
+                        _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(in + i)));
+  for (; i + 4 <= bytes; i += 4) __builtin_memcpy(out + i, in + i, 4);
+  for (; i < bytes; ++i) out[i] = in[i];
+}
+
 #if CKGEN_HOST_LEVEL >= 4
 // 8-bit codes to bf16, 32 at a time: four two-register permutes hold all 256 values.
 class Fp8Lookup {
@@ -63,7 +76,7 @@ template <DType T>
 inline void decode_run(const PackSource& s, std::int64_t at, std::int64_t n, float* __restrict out) {
   std::int64_t i = 0;
   if constexpr (T == DType::fp32) {
-    __builtin_memcpy(out, s.base + at * 4, static_cast<std::size_t>(n) * 4);
+    copy_run(out, s.base + at * 4, n * 4);
   } else if constexpr (T == DType::bf16) {
     const unsigned char* in = s.base + at * 2;
     for (; i + 8 <= n; i += 8) {
@@ -189,12 +202,11 @@ inline void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, st
       }
       for (; i < length; ++i) wide[offset + i] = static_cast<signed char>(in[i]);
     });
-    __builtin_memcpy(row, wide, static_cast<std::size_t>((n + 1) / 2) * 4);
+    copy_run(row, wide, (n + 1) / 2 * 4);
   } else if constexpr (T == DType::bf16) {
     if (n & 1) row[n / 2] = 0;
     each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
-      __builtin_memcpy(reinterpret_cast<unsigned char*>(row) + offset * 2, s.base + at * 2,
-                       static_cast<std::size_t>(length) * 2);
+      copy_run(reinterpret_cast<unsigned char*>(row) + offset * 2, s.base + at * 2, length * 2);
     });
   } else {  // an 8-bit float as bf16
     std::uint16_t half[2 * kRowWords];
@@ -213,7 +225,7 @@ inline void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, st
 #endif
       for (; i < length; ++i) half[offset + i] = s.table16[in[i]];
     });
-    __builtin_memcpy(row, half, static_cast<std::size_t>((n + 1) / 2) * 4);
+    copy_run(row, half, (n + 1) / 2 * 4);
   }
 }
 
