@@ -102,9 +102,10 @@ def _shape(random: Random, instance: Instance) -> Shape:
     tile, asked = instance.config.macro_tile, instance.constraints
     batch = random.choice((1, 2, 3)) if instance.signature.batched else 0
     grain = 128 if random.random() < 0.5 else 32
+    m = rounded_up(edge(random, tile.m, 2 * tile.m), asked.m_multiple)
     return Shape(
         batch,
-        rounded_up(edge(random, tile.m, 2 * tile.m), asked.m_multiple),
+        min(m, asked.max_m or m),
         rounded_up(edge(random, tile.n, 2 * tile.n), asked.n_multiple or 16),
         rounded_up(edge(random, tile.k, 8 * tile.k), asked.k_multiple or grain),
     )
