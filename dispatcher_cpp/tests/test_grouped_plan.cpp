@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "counted_new.hpp"
 #include "tiny_library.hpp"
 
 namespace {
@@ -145,6 +146,17 @@ TEST_F(GroupedPlan, DefaultsCostWhatAlikeGroupsDo) {
   EXPECT_EQ(chosen(Groups(few.data(), 64)), "small");
   EXPECT_EQ(chosen(Groups(many.data(), 64)), "large");
   EXPECT_EQ(chosen(Groups::on_device(64, 8, 1024, 512)), "small");
+}
+
+TEST_F(GroupedPlan, SelectionAndPlansDoNotAllocate) {
+  add("any", {0, 0, 16, 0, 0, 1, false});
+  const std::vector<GroupSize> sizes(100, {16, 16, 64});
+  const Groups groups(sizes.data(), 100);
+  const Problem problem = Problem(kGrouped).groups(groups);
+  const long before = allocations();
+  const bool planned = dispatcher.plan(problem, device).status().ok();
+  EXPECT_EQ(allocations(), before);
+  EXPECT_TRUE(planned);
 }
 
 TEST_F(GroupedPlan, APlanRunsWithItsGroups) {

@@ -1,10 +1,14 @@
 // MoE: which routings are legal, which instances can run them, table keys, plans and runs of a user's own kernel.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <fstream>
 #include <list>
 #include <string>
 #include <vector>
 
+#include "counted_new.hpp"
 #include "tiny_library.hpp"
 
 namespace {
@@ -168,6 +172,26 @@ TEST_F(MoePlan, TablesAreKeyedByTheRouting) {
   EXPECT_FALSE(select({8, 3}));
 }
 
+TEST_F(MoePlan, OverridesAreKeyedByTheRoutingToo) {
+  const std::string path = ::testing::TempDir() + "ckgen_moe_override_" + std::to_string(getpid()) + ".csv";
+  std::ofstream(path) << "target,signature,B,M,N,K,instance,k_batch\n"
+                      << "gfx942:304,moe_fp16_rcr_gate_up_epi_silu," << (Routing{8, 2}.key())
+                      << ",40,64,128,gate_up32,1\n";
+  const Status status = dispatcher.load_overrides(path.c_str());
+  EXPECT_TRUE(status.ok()) << status.message;
+  std::remove(path.c_str());
+  EXPECT_EQ(dispatcher.select(problem(MoePart::gate_up), device).tier, Tier::override_);
+  EXPECT_EQ(chosen(problem(MoePart::gate_up)), "gate_up32");
+  EXPECT_EQ(dispatcher.select(problem(MoePart::gate_up).routing({8, 1}), device).tier, Tier::default_);
+}
+
+TEST_F(MoePlan, SelectionAndPlansDoNotAllocate) {
+  const Problem problems[] = {problem(MoePart::layer), problem(MoePart::down).block_m(32), problem(MoePart::gate_up)};
+  const long before = allocations();
+  for (const Problem& one : problems) static_cast<void>(dispatcher.plan(one, device));
+  EXPECT_EQ(allocations(), before);
+}
+
 TEST_F(MoePlan, ALayerIsOneKernelOfItsTwin) {
   const auto plan = dispatcher.plan(problem(MoePart::layer), device);
   ASSERT_TRUE(plan) << plan.status().message;
@@ -241,9 +265,8 @@ TEST_F(MoePlan, WeightsThat64BitsDoNotCountAreRefused) {
 
 TEST_F(MoePlan, TheTrailNamesTheRouting) {
   const std::string text = dispatcher.explain(problem(MoePart::gate_up).block_m(32), device);
-  EXPECT_NE(
-      text.find("moe fp16·fp16→fp16 rcr gate_up epi silu  M=40 N=64 K=128 E=8 top_k=2 block_m=32  on gfx942"),
-      std::string::npos)
+  EXPECT_NE(text.find("moe fp16·fp16→fp16 rcr gate_up epi silu  M=40 N=64 K=128 E=8 top_k=2 block_m=32  on gfx942"),
+            std::string::npos)
       << text;
 }
 

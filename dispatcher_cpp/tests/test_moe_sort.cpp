@@ -204,6 +204,8 @@ TEST(MoeSort, WhatIsNoSortedFormIsRefused) {
   EXPECT_TRUE(refused([](Memory& x) { x.ids[0] = packed(0, 9); })) << "no such token";
   EXPECT_TRUE(refused([](Memory& x) { x.ids[0] = x.ids[1]; })) << "twice";
   EXPECT_TRUE(refused([](Memory& x) { x.ids[0] = packed(3, 9); })) << "left out";
+  EXPECT_TRUE(refused([](Memory& x) { *std::find(x.ids.begin(), x.ids.end(), packed(3, 9)) = x.ids[0]; }))
+      << "twice, in place of padding";
 }
 
 }  // namespace

@@ -96,9 +96,10 @@ class Dispatcher {
   /// The whole trail as text: each tier, each rejected candidate with its rule. Empty only when memory is exhausted.
   std::string explain(const Problem& problem, const Device& device) const noexcept;
 
-  /// Reads an override file (columns target,signature,B,M,N,K,instance,k_batch in any order; `#` starts a comment) in
-  /// place of the one before. Not ok: rows that were left out, with line and reason; the others hold nevertheless.
-  /// An unreadable file changes nothing. Safe beside concurrent select().
+  /// Reads an override file (columns target,signature,B,M,N,K,instance,k_batch in any order; `#` starts a comment; B of
+  /// op moe is Routing::key(), M, N and K of groups are the largest) in place of the one before. Not ok: rows that were
+  /// left out, with line and reason; the others hold nevertheless. An unreadable file changes nothing. Safe beside
+  /// concurrent select().
   Status load_overrides(const char* path) noexcept;
 
  private:
