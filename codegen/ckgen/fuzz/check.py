@@ -183,8 +183,9 @@ class Checker:
 
     def _runs_here(self, case: Case, signature: GemmSignature, name: str) -> bool:
         """Whether the problem is small enough, and of a CPU that this one is."""
-        elements = max(case.m * case.k, case.n * case.k, case.m * case.n) * case.batch
-        if case.m * case.n * case.k * case.batch > _MOST_WORK or elements > _MOST_ELEMENTS:
+        batch = max(case.batch, 1)  # a signature that is not batched ignores what stands there
+        elements = max(case.m * case.k, case.n * case.k, case.m * case.n) * batch
+        if case.m * case.n * case.k * batch > _MOST_WORK or elements > _MOST_ELEMENTS:
             return False
         if any(one.is_countable and one.one * one.dtype.bits // 8 > _MOST_BYTES for one in placed(signature, case)):
             return False
