@@ -338,6 +338,8 @@ DIGEST_CASES = [
     Case(data="random", a="fp8_fnuz", b="fp8_fnuz", c="fp16", m=140, n=260, k=640, quant="blockscale"),
     Case(data="random", a="fp16", b="fp16", c="bf16", m=65, n=129, k=500, k_batch=3, mode=2, tile=(64, 64, 32)),
     Case(data="random", a="int8", b="int8", c="bf16", m=65, n=129, k=500, quant="rowwise", batch=6),
+    Case(data="random", a="fp8_ocp", b="fp8_ocp", c="fp32", m=3, n=129, k=500, quant="mx"),
+    Case(data="random", a="bf16", b="bf16", c="fp32", m=6, n=129, k=500),
 ]
 
 
