@@ -1,6 +1,7 @@
 // Grouped GEMM on the CPU: each group against the triple loop of host_fixture.hpp, and against a GEMM of its own, bit
 // by bit, where sums are not exact.
 #include "backends/host/grouped.hpp"
+#include "backends/host/parts.hpp"
 #include "host_fixture.hpp"
 
 #include <algorithm>
@@ -216,6 +217,24 @@ TEST(HostGrouped, SizesOfTheDeviceFitTheWorkspaceOfTheirMost) {
       if (HasFatalFailure()) return;
     }
   }
+}
+
+TEST(HostGrouped, NoPartNeedsMoreThanTheLargest) {
+  for (const Quant quant : {Quant::none, Quant::blockscale})
+    for (const std::int32_t tile_m : {16, 48})
+      for (const std::int64_t k : {std::int64_t{0}, std::int64_t{500}, std::int64_t{1} << 20, std::int64_t{1} << 23}) {
+        const GemmTraits t{kFp8, kFp8, kHalf, DType::fp32, Layout::rcr, quant, false, false};
+        const host::TwinConfig config{tile_m, 512, 32, 0, true, true, true};
+        const host::Blocking blocking = host::Cutting(t, config, 1).part_blocking(k);
+        for (const std::int64_t m : {5, 17, 70})
+          for (const std::int64_t n : {1, 40, 600}) {
+            const std::size_t room = host::part_bytes(t, blocking, m, n, k);
+            for (std::int64_t rows = 1; rows <= m; ++rows)
+              for (const std::int64_t columns : {n, n / 2 + 1})
+                ASSERT_LE(host::make_geometry(t, blocking, {rows, columns, k, 1}).bytes, room)
+                    << rows << 'x' << columns << 'x' << k << " of " << m << 'x' << n;
+          }
+      }
 }
 
 TEST(HostGrouped, NothingToDoNeedsNothing) {

@@ -57,16 +57,13 @@ void run_part(const GemmTraits& traits, const Blocking& blocking, std::int64_t r
 
 std::size_t part_bytes(const GemmTraits& traits, const Blocking& blocking, std::int64_t m, std::int64_t n,
                        std::int64_t k) noexcept {
-  // Within the part heights of one register tile, and on either side of one block, the bytes grow with the height.
+  // The bytes grow with the height of a part, on either side of one block.
   const auto bytes = [&](std::int64_t rows) {
     return make_geometry(traits, blocking, {std::min(rows, m), n, k, 1}).bytes;
   };
   const IsaTable::Menu& menu = blocking.isa->menu[static_cast<int>(blocking.kind)];
-  std::size_t most =
-      std::max(bytes(m), bytes(up_to(blocking.block_m, pick_micro(menu, blocking.mr, blocking.nr, m)->mr)));
-  for (int i = 0; i < menu.count; ++i)
-    if (menu.kernels[i].nr == blocking.nr && menu.kernels[i].mr <= blocking.mr)
-      most = std::max(most, bytes(menu.kernels[i].mr));
+  const std::int64_t block = up_to(blocking.block_m, pick_micro(menu, blocking.mr, blocking.nr, m)->mr);
+  const std::size_t most = std::max(bytes(m), bytes(block));
   return std::max(most, small_m_workspace(traits, blocking, {std::min(m, kSmallRows), n, k, 1}));
 }
 
