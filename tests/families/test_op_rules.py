@@ -25,17 +25,17 @@ from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.selection import Wishes
 from ckgen.model.tuned_row import Shape
 
-GRAINS = st.sampled_from([1, 2, 8, 16, 48, 64, 96, 128, 256])
-SIZES = st.lists(st.builds(GroupSize, st.integers(0, 40), GRAINS, GRAINS), min_size=1, max_size=5)
-MULTIPLES = st.sampled_from([0, 1, 3, 16, 64])
+GRAINS = st.sampled_from([16, 48, 64, 128, 192])
+SIZES = st.lists(st.builds(GroupSize, st.integers(0, 40), GRAINS, GRAINS), min_size=1, max_size=3)
+MULTIPLES = st.sampled_from([0, 3, 16, 48, 64])
 CONSTRAINTS = st.builds(
     Constraints,
-    m_multiple=MULTIPLES,
+    m_multiple=st.sampled_from([0, 0, 0, 3]),
     n_multiple=MULTIPLES,
     k_multiple=MULTIPLES,
-    min_k=st.sampled_from([0, 50]),
-    max_ab=st.sampled_from([0, 2000]),
-    max_c=st.sampled_from([0, 900]),
+    min_k=st.sampled_from([0, 0, 50]),
+    max_ab=st.sampled_from([0, 0, 5000]),
+    max_c=st.sampled_from([0, 0, 2000]),
 )
 SIGNATURES = st.sampled_from(
     ["grouped:fp16", "grouped:a8w8_blockscale:fp8_ocp", "grouped:mxfp8", "grouped:a8w8_bpreshuffle:int8"]
