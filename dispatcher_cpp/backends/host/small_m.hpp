@@ -29,6 +29,14 @@ struct SmallPlan {
   std::int64_t row_bytes, scale_stride;  // of a panel: bytes of a row's values, floats of a row's scales
 };
 
+/// Whether there are scales of K groups.
+constexpr bool by_group(const SmallPlan& plan) noexcept {
+  return plan.quant == Quant::mx || plan.quant == Quant::blockscale;
+}
+constexpr std::size_t aligned_64(std::size_t bytes) noexcept {
+  return (bytes + 63) / 64 * 64;
+}
+
 /// No kernel for: B row-major or preshuffled, operands of two tensors, a depth of 0, K split, groups of neither 32 nor
 /// multiples of 64.
 SmallPlan small_plan(const GemmTraits& traits, const Blocking& blocking, std::int64_t k) noexcept;

@@ -1,0 +1,288 @@
+// Decoders of isa_small.hpp: a part of a row of B as vectors, compiled once per ISA. Included by the isa_*.cpp files
+// only.
+#pragma once
+
+#include "backends/host/isa_pack.hpp"
+
+#include <immintrin.h>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+namespace {
+
+enum class Order {
+  natural,
+  blocks,    // per chunk: its even blocks of 8, then its odd ones, as in-lane unpacking leaves bytes
+  pairs_64,  // per chunk: its even elements, then its odd ones
+  pairs_32,  // the same per half of a chunk
+};
+
+constexpr int place(Order order, int i) {
+  switch (order) {
+    case Order::natural: return i;
+    case Order::blocks: return i / 8 % 2 * 32 + i / 16 * 8 + i % 8;
+    case Order::pairs_64: return i % 2 * 32 + i / 2;
+    case Order::pairs_32: return i / 32 * 32 + i % 2 * 16 + i % 32 / 2;
+  }
+  return i;
+}
+
+// ---- sixteen fp32 lanes -------------------------------------------------------------------------------------------
+
+inline float sum_of(__m256 v) {
+  __m128 x = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+  return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+}
+inline std::int32_t sum_of(__m256i v) {
+  __m128i x = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  x = _mm_add_epi32(x, _mm_unpackhi_epi64(x, x));
+  return _mm_cvtsi128_si32(_mm_add_epi32(x, _mm_shuffle_epi32(x, 1)));
+}
+
+#if CKGEN_HOST_LEVEL >= 4
+constexpr int kColumns = 2;  // rows of B at a time: they share what is read of A
+using F16 = __m512;
+inline F16 load_16(const float* p) {
+  return _mm512_loadu_ps(p);
+}
+inline F16 all_16(float x) {
+  return _mm512_set1_ps(x);
+}
+inline F16 mul_16(F16 a, F16 b) {
+  return _mm512_mul_ps(a, b);
+}
+inline F16 fma_16(F16 a, F16 b, F16 c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+inline float sum_of(F16 v) {
+  return sum_of(_mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1)));
+}
+inline F16 from_fp16(__m256i h) {
+  return _mm512_cvtph_ps(h);
+}
+inline F16 from_bf16(__m256i h) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
+}
+#else
+constexpr int kColumns = 1;
+struct F16 {
+  __m256 low, high;
+};
+inline F16 load_16(const float* p) {
+  return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)};
+}
+inline F16 all_16(float x) {
+  return {_mm256_set1_ps(x), _mm256_set1_ps(x)};
+}
+inline F16 mul_16(F16 a, F16 b) {
+  return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
+}
+inline F16 fma_16(F16 a, F16 b, F16 c) {
+  return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
+}
+inline float sum_of(F16 v) {
+  return sum_of(_mm256_add_ps(v.low, v.high));
+}
+inline F16 from_fp16(__m256i h) {
+  return {_mm256_cvtph_ps(_mm256_castsi256_si128(h)), _mm256_cvtph_ps(_mm256_extracti128_si256(h, 1))};
+}
+inline F16 from_bf16(__m256i h) {
+  const __m256i low = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(h));
+  const __m256i high = _mm256_cvtepu16_epi32(_mm256_extracti128_si256(h, 1));
+  return {_mm256_castsi256_ps(_mm256_slli_epi32(low, 16)), _mm256_castsi256_ps(_mm256_slli_epi32(high, 16))};
+}
+#endif
+
+inline __m128i load_128(const unsigned char* p) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i_u*>(p));
+}
+inline __m256i load_256(const unsigned char* p) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(p));
+}
+
+// ---- decoders to fp32: 32 elements ----------------------------------------------------------------------------------
+
+struct Fp32ToF32 {
+  static constexpr int kBits = 32;
+  static constexpr Order kOrder = Order::natural;
+  explicit Fp32ToF32(const SmallCall&) {}
+  void operator()(const unsigned char* p, F16 (&x)[2]) const {
+    for (int i = 0; i < 2; ++i) x[i] = load_16(reinterpret_cast<const float*>(p) + 16 * i);
+  }
+};
+
+struct Fp16ToF32 {
+  static constexpr int kBits = 16;
+  static constexpr Order kOrder = Order::natural;
+  explicit Fp16ToF32(const SmallCall&) {}
+  void operator()(const unsigned char* p, F16 (&x)[2]) const {
+    for (int i = 0; i < 2; ++i) x[i] = from_fp16(load_256(p + 32 * i));
+  }
+};
+
+struct Bf16ToF32 {
+  static constexpr int kBits = 16;
+  static constexpr Order kOrder = Order::natural;
+  explicit Bf16ToF32(const SmallCall&) {}
+  void operator()(const unsigned char* p, F16 (&x)[2]) const {
+    for (int i = 0; i < 2; ++i) x[i] = from_bf16(load_256(p + 32 * i));
+  }
+};
+
+// As fp16 with the exponent's bias of fp16, then the difference of the biases; NaN is the one code that fp16 lacks.
+template <DType T>
+struct Fp8ToF32 {
+  static constexpr int kBits = 8;
+  static constexpr Order kOrder = Order::natural;
+  explicit Fp8ToF32(const SmallCall&) {}
+  void operator()(const unsigned char* p, F16 (&x)[2]) const {
+    for (int i = 0; i < 2; ++i) x[i] = sixteen(_mm256_cvtepu8_epi16(load_128(p + 16 * i)));
+  }
+  static F16 sixteen(__m256i codes) {
+    const __m256i top = _mm256_slli_epi16(codes, 8);
+    if constexpr (T == DType::bf8_ocp) return from_fp16(top);
+    const __m256i half = _mm256_and_si256(_mm256_srai_epi16(top, 1), _mm256_set1_epi16(static_cast<short>(0xbf80)));
+    const __m256i magnitude = _mm256_set1_epi16(0x3f80);
+    const __m256i nan = T == DType::fp8_fnuz ? _mm256_cmpeq_epi16(codes, _mm256_set1_epi16(0x80))
+                                             : _mm256_cmpeq_epi16(_mm256_and_si256(half, magnitude), magnitude);
+    return mul_16(from_fp16(_mm256_or_si256(half, nan)), all_16(T == DType::fp8_fnuz ? 128.0F : 256.0F));
+  }
+};
+
+// Any other 8-bit float.
+struct CodeToF32 {
+  static constexpr int kBits = 8;
+  static constexpr Order kOrder = Order::natural;
+  explicit CodeToF32(const SmallCall& call) : table(call.table) {}
+  void operator()(const unsigned char* p, F16 (&x)[2]) const {
+    float values[32];
+    for (int i = 0; i < 32; ++i) values[i] = table[p[i]];
+    for (int i = 0; i < 2; ++i) x[i] = load_16(values + 16 * i);
+  }
+  const float* table;
+};
+
+struct Fp4Values {
+  static constexpr float kOne = 0.5F;  // what an integer of kCodes stands for
+  static constexpr signed char kCodes[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+};
+struct Int4Values {
+  static constexpr float kOne = 1.0F;
+  static constexpr signed char kCodes[16] = {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1};
+};
+
+template <class Values>
+struct Nibbles {
+  float fp32[16] = {};
+  std::uint16_t bf16[32] = {};  // twice
+  constexpr Nibbles() {
+    for (int i = 0; i < 32; ++i) {
+      fp32[i % 16] = static_cast<float>(Values::kCodes[i % 16]) * Values::kOne;
+      bf16[i] = static_cast<std::uint16_t>(__builtin_bit_cast(std::uint32_t, fp32[i % 16]) >> 16);
+    }
+  }
+};
+template <class Values>
+constexpr Nibbles<Values> kNibbles{};
+
+template <class Values>
+struct NibbleToF32 {
+  static constexpr int kBits = 4;
+  static constexpr Order kOrder = Order::pairs_32;
+#if CKGEN_HOST_LEVEL >= 4
+  explicit NibbleToF32(const SmallCall&) : table(_mm512_loadu_ps(kNibbles<Values>.fp32)) {}
+  void operator()(const unsigned char* p, F16 (&x)[2]) const {
+    const __m512i bytes = _mm512_cvtepu8_epi32(load_128(p));
+    x[0] = _mm512_permutexvar_ps(bytes, table);  // looks at four bits
+    x[1] = _mm512_permutexvar_ps(_mm512_srli_epi32(bytes, 4), table);
+  }
+  __m512 table;
+#else
+  explicit NibbleToF32(const SmallCall&) : table(load_128(reinterpret_cast<const unsigned char*>(Values::kCodes))) {}
+  void operator()(const unsigned char* p, F16 (&x)[2]) const {
+    const __m128i bytes = load_128(p), low = _mm_set1_epi8(15);
+    x[0] = sixteen(_mm_and_si128(bytes, low));
+    x[1] = sixteen(_mm_and_si128(_mm_srli_epi16(bytes, 4), low));
+  }
+  F16 sixteen(__m128i codes) const {
+    const __m128i v = _mm_shuffle_epi8(table, codes);
+    const F16 whole = {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v)),
+                       _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(v, v)))};
+    return mul_16(whole, all_16(Values::kOne));
+  }
+  __m128i table;
+#endif
+};
+
+// ---- decoders to bf16: 64 elements ----------------------------------------------------------------------------------
+
+#if CKGEN_HOST_LEVEL >= 5
+struct Bf16ToBf16 {
+  static constexpr int kBits = 16;
+  static constexpr Order kOrder = Order::natural;
+  explicit Bf16ToBf16(const SmallCall&) {}
+  void operator()(const unsigned char* p, __m512i (&x)[2]) const {
+    for (int i = 0; i < 2; ++i) x[i] = _mm512_loadu_si512(p + 64 * i);
+  }
+};
+
+struct EvenBytes {
+  unsigned char value[64] = {};
+  constexpr EvenBytes() {
+    for (int i = 0; i < 64; ++i) value[i] = static_cast<unsigned char>(2 * i);
+  }
+};
+constexpr EvenBytes kEvenBytes;
+
+// T = fp8_ocp stands for both formats with a negative zero, fp8_fnuz for those without. Both bytes of the 128
+// magnitudes' values are in registers; the sign is the code's.
+template <DType T>
+struct Fp8ToBf16 {
+  static constexpr int kBits = 8;
+  static constexpr Order kOrder = Order::blocks;
+  explicit Fp8ToBf16(const SmallCall& call) {
+    const __m512i low = _mm512_loadu_si512(kEvenBytes.value);
+    const __m512i high = _mm512_add_epi8(low, _mm512_set1_epi8(1));
+    for (int i = 0; i < 2; ++i) {
+      const __m512i first = _mm512_loadu_si512(call.table16 + 64 * i),
+                    last = _mm512_loadu_si512(call.table16 + 64 * i + 32);
+      part[0][i] = _mm512_permutex2var_epi8(first, low, last);
+      part[1][i] = _mm512_permutex2var_epi8(first, high, last);
+    }
+  }
+  void operator()(const unsigned char* p, __m512i (&x)[2]) const {
+    const __m512i codes = _mm512_loadu_si512(p), sign = _mm512_set1_epi8(static_cast<char>(0x80));
+    __m512i low = _mm512_permutex2var_epi8(part[0][0], codes, part[0][1]);  // looks at seven bits
+    __m512i high = _mm512_permutex2var_epi8(part[1][0], codes, part[1][1]);
+    if constexpr (T == DType::fp8_fnuz) {  // what would be -0 is NaN
+      const __mmask64 nan = _mm512_cmpeq_epi8_mask(codes, sign);
+      low = _mm512_mask_mov_epi8(low, nan, _mm512_set1_epi8(static_cast<char>(0xc0)));
+      high = _mm512_mask_mov_epi8(high, nan, _mm512_set1_epi8(0x7f));
+    }
+    high = _mm512_ternarylogic_epi32(high, codes, sign, 0xf8);  // high | (codes & sign)
+    x[0] = _mm512_unpacklo_epi8(low, high);
+    x[1] = _mm512_unpackhi_epi8(low, high);
+  }
+  __m512i part[2][2];
+};
+
+template <class Values>
+struct NibbleToBf16 {
+  static constexpr int kBits = 4;
+  static constexpr Order kOrder = Order::pairs_64;
+  explicit NibbleToBf16(const SmallCall&) : table(_mm512_loadu_si512(kNibbles<Values>.bf16)) {}
+  void operator()(const unsigned char* p, __m512i (&x)[2]) const {
+    const __m512i bytes = _mm512_cvtepu8_epi16(load_256(p));
+    x[0] = _mm512_permutexvar_epi16(bytes, table);  // looks at five bits; the table is there twice
+    x[1] = _mm512_permutexvar_epi16(_mm512_srli_epi16(bytes, 4), table);
+  }
+  __m512i table;
+};
+#endif
+
+}  // namespace
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen
