@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include <ckgen/result.hpp>
 #include <ckgen/signature.hpp>
 
 namespace ckgen::inline v1::detail {
@@ -28,6 +29,12 @@ constexpr std::string_view name_of(Op op) noexcept {
   }
   return "gemm";
 }
+
+/// The signature of an alias, legal or not; invalid_argument for a word that it does not know.
+Result<Signature> parse_alias(std::string_view text) noexcept;
+
+/// invalid_argument: no such `what` as `text`.
+Status unknown(std::string_view what, std::string_view text) noexcept;
 
 /// The alias that fixes the operands, quantisation and form of a signature, or "".
 std::string_view alias_of(const Signature& signature) noexcept;
