@@ -78,8 +78,8 @@ def part_data(signature: GemmSignature, arch: str, block_m: int, problem: PartPr
 
 def _scales_of_a(signature: GemmSignature, a: Quantized, routing: Routing, problem: PartProblem) -> NDArray[Any] | None:
     """Row-major; e8m0 in the order of the sorted rows, padding included, and shuffled."""
-    if a.scales is None:
-        return None
+    if a.scales is None or signature.quant is Quant.PER_TENSOR:
+        return a.scales
     scales: NDArray[Any] = a.scales.reshape(a.values.shape[1], -1)
     if signature.quant is not Quant.MX:
         return np.ascontiguousarray(scales)
