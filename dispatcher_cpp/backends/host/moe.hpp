@@ -4,8 +4,9 @@
 // H is rounded to the result's type, as the rows that gate_up writes are; a layer then brings it to A's type: with
 // A's scheme of scales where A has scales, else by conversion. Its scales are dynamic (see moe_quantize.hpp), for
 // per_tensor one of all of H. down adds the slots of a token in fp32 in the order of the slots and rounds once.
-// Each expert's weights are unpacked once for each 1024 of its rows, whatever the number of threads; results do not
-// depend on that number. Thread-safe and re-entrant; nothing is allocated beyond the caller's workspace.
+// Each expert's weights are unpacked once for each 1024 of its rows, whatever the number of threads, and not at all for
+// few rows (small_m.hpp); results do not depend on the number of threads. Thread-safe and re-entrant; nothing is
+// allocated beyond the caller's workspace.
 #pragma once
 
 #include "backends/host/gemm.hpp"

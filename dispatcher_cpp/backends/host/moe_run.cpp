@@ -119,11 +119,23 @@ class MoeLayer {
     return block;
   }
 
+  // Rows that the kernels of small_m.hpp compute faster than packed operands: 16-bit weights need no decoding, so that
+  // two panels of A are no loss.
+  std::int64_t few_rows(const Blocking& blocking, std::int64_t k) const noexcept {
+    const bool twice = bits(plan_.product.b) == 16 && small_plan(plan_.product, blocking, k).kernels != nullptr;
+    return twice ? 2 * kSmallRows : kSmallRows;
+  }
+
   // out = rows [place, place + rows) of the product with columns [n0, n0 + columns) of an expert's weights.
   void product(const GemmArgs& p, const Block& block, const std::int32_t* a_rows, float* out,
                unsigned char* slot) const noexcept {
-    run_part(plan_.product, cutting_.part_blocking(p.k), block.rows, block.columns, block.rows <= kSmallRows, p,
-             {block.place, block.n0, out, a_rows}, slot);
+    const Blocking blocking = cutting_.part_blocking(p.k);
+    const bool few = block.rows <= few_rows(blocking, p.k);
+    const std::int64_t steps = few ? ceil_div(block.rows, kSmallRows) : 1;
+    const std::int64_t step = steps == 1 ? block.rows : ceil_div(ceil_div(block.rows, steps), 4) * 4;
+    for (std::int64_t r = 0; r < block.rows; r += step)
+      run_part(plan_.product, blocking, std::min(step, block.rows - r), block.columns, few, p,
+               {block.place + r, block.n0, out + r * p.ldc, a_rows}, slot);
   }
 
   void gate_up_block(const Block& block, unsigned char* h, std::int64_t ldh, const std::int32_t* to,
