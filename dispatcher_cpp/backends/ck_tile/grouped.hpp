@@ -3,8 +3,8 @@
 // A workgroup takes work items of a table (device/group_table.hpp) in device memory: one in the plain form, every
 // `workgroups`-th in the persistent form. What an item computes is a Kind's: GroupedDense here, scaled and preshuffled
 // ones in grouped_scaled.hpp. ck_tile's own GroupedGemmKernel is not used: it skips groups without K, whose C is the
-// epilogue of zero, compiles one main loop in for groups of any K, and in its persistent form lets a wave overwrite the
-// LDS that others still read. C++20, for a HIP compile of either half.
+// epilogue of zero, and its plain form is compiled for one main loop, whatever K groups have. C++20, for a HIP compile
+// of either half.
 #pragma once
 
 #include "multi_abd.hpp"
