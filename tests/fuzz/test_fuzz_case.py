@@ -10,12 +10,13 @@ import pytest
 
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.families.registry import FAMILIES
-from ckgen.fuzz.case import Case, Data, parse_case
+from ckgen.fuzz.case import Case, Data, Route, parse_case
 from ckgen.fuzz.draw import FIELDS, case_of
 from ckgen.fuzz.prepare import space_of
 from ckgen.fuzz.signatures import any_value, mutated
 from ckgen.fuzz.space import Space
 from ckgen.model.errors import UsageError
+from ckgen.model.groups import GroupSize
 from ckgen.model.selection import Wishes
 
 PLAIN = Case("gemm_fp16_rcr", "gfx942:80")
@@ -34,12 +35,23 @@ def cases(space: Space) -> list[Case]:
 def test_text_holds_the_whole_case(cases: list[Case]) -> None:
     assert all(parse_case(case.text()) == case for case in cases)
     assert PLAIN.text() == "signature=gemm_fp16_rcr target=gfx942:80"
+    grouped = replace(PLAIN, groups=(GroupSize(-1, 2, 3), GroupSize(4, 5, 0)), on_device=True)
+    assert grouped.text().endswith(" groups=-1x2x3,4x5x0 on_device=1") and parse_case(grouped.text()) == grouped
+    assert parse_case(replace(PLAIN, groups=()).text()).groups == ()
     assert replace(PLAIN, data=Data.ZEROS, broadcast_a=True).text().endswith("data=zeros broadcast_a=1")
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "m=1", "signature=x", "signature=x target=y z=1", "signature=x target=y m=one", "signature=x target=y data=x"],
+    [
+        "",
+        "m=1",
+        "signature=x",
+        "signature=x target=y z=1",
+        "signature=x target=y m=one",
+        "signature=x target=y data=x",
+        "signature=x target=y groups=1x2",
+    ],
 )
 def test_text_that_is_no_case_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--problem"):
@@ -87,4 +99,12 @@ def test_edges_are_among_the_cases(cases: list[Case], space: Space) -> None:
     drawn = {case.signature for case in cases}
     assert {unit.name for unit in space.units} <= drawn
     assert sum(bool(case.instance) for case in cases) in range(1000, 2400)
+    assert {case.route for case in cases} == {*Route} and {0, 16, 48} <= {case.block_m for case in cases}
+    groups = [case.groups for case in cases if case.signature.startswith("grouped_gemm_")]
+    sizes = {size for each in groups for size in each or ()}
+    assert None in groups and () in groups and any(case.on_device for case in cases)
+    assert any(size.m == 0 for size in sizes) and any(size.k == 0 for size in sizes)
+    assert any(case.top_k == case.experts > 2 for case in cases) and any(case.is_sorted for case in cases)
+    few = [case for case in cases if case.signature == "gemm_fp8_ocp_bf16_rcr_mx"]
+    assert {1, 2, 4, 8, 16, 32, 64} <= {case.m for case in few} and any(case.k % 32 for case in few)
     assert any(case.k_batch > 1 for case in cases) and any(case.deterministic for case in cases)

@@ -9,26 +9,38 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from ckgen.cli import cli
-from ckgen.fuzz import check as checking
+from ckgen.families.gemm.reference import Expected
+from ckgen.families.moe.reference import MoeOperands
+from ckgen.fuzz import gemm as gemms
+from ckgen.fuzz import moe as layers
 from ckgen.fuzz import prepare
 from ckgen.fuzz import run as running
-from ckgen.fuzz.case import Case, parse_case
+from ckgen.fuzz.case import Case, Route, parse_case
 from ckgen.fuzz.check import Checker
 from ckgen.fuzz.child import Child
 from ckgen.fuzz.outcome import FailureKind, Fate
 from ckgen.fuzz.run import Subject, fuzz, run_case
 from ckgen.fuzz.shrink import shrink
+from ckgen.model.groups import GroupSize
 from ckgen.runtime import Dispatcher, GemmArgsStruct, Plan, RuntimeLibrary
+from ckgen.runtime.abi import GroupOperandsStruct, GroupSizeStruct
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
 SECONDS, SEED = 35, 5
 FP16 = Case("gemm_fp16_rcr", "gfx942:80", m=40, n=48, k=72, seed=3)
+SIZES = (GroupSize(3, 8, 16), GroupSize(0, 8, 8), GroupSize(33, 5, 0), GroupSize(17, 20, 130))
+GROUPED = Case("grouped_gemm_fp32_rcr", "x86_64_v3:2", groups=SIZES, seed=3)
+LAYER = Case(
+    "moe_fp32_rcr_layer_gated_epi_silu", "x86_64_v3:2", m=9, n=40, k=24, experts=5, top_k=2, route=Route.SOME, seed=3
+)
+MX_ROWS = Case("gemm_fp8_ocp_bf16_rcr_mx", "gfx950:256", m=8, n=40, k=160, scale_shuffled=True)
 
 
 @pytest.fixture(scope="module")
@@ -77,14 +89,14 @@ def test_a_rule_that_only_one_language_has_is_found(subject: Subject, tmp_path: 
 
 def test_a_wrong_result_is_found(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
     assert checker.check(FP16).fate is Fate.RAN
-    exact = checking.expected_of
+    exact = gemms.expected_of
 
     def wrong_behind_64(operands, case, k_batch):  # type: ignore[no-untyped-def]
         expected = exact(operands, case, k_batch)
         expected.c[:, :, 9:] *= 1.05 if case.k > 64 else 1
         return expected
 
-    monkeypatch.setattr(checking, "expected_of", wrong_behind_64)
+    monkeypatch.setattr(gemms, "expected_of", wrong_behind_64)
     outcome = checker.check(FP16)
     assert outcome.kind is FailureKind.RESULT and outcome.what.startswith("C[0, ")
     small, _ = shrink(FP16, FailureKind.RESULT, checker.check)
@@ -135,11 +147,89 @@ def test_each_fate(checker: Checker, changes: dict[str, object], fate: Fate) -> 
     assert outcome.fate is fate and outcome.kind is None, outcome
 
 
+@pytest.mark.parametrize(
+    ("case", "changes", "fate"),
+    [
+        (GROUPED, {}, Fate.RAN),
+        (GROUPED, {"data": "special"}, Fate.RAN),
+        (GROUPED, {"on_device": 1, "m": 40, "n": 20, "k": 130}, Fate.RAN),
+        (GROUPED, {"on_device": 1, "m": 40, "n": 20, "k": 0, "target": "gfx950:256"}, Fate.REFUSED),
+        (GROUPED, {"groups": "0x8x8"}, Fate.REFUSED),
+        (GROUPED, {"groups": ""}, Fate.REFUSED),
+        (GROUPED, {"groups": "-1x8x8,3x3x3"}, Fate.REFUSED),
+        (GROUPED, {"gap_b": -2}, Fate.REFUSED),
+        (GROUPED, {"signature": "grouped_gemm_bf16_rcr", "target": "gfx942:304"}, Fate.RAN),
+        (LAYER, {}, Fate.RAN),
+        (LAYER, {"is_sorted": 1, "block_m": 16, "route": "one"}, Fate.RAN),
+        (LAYER, {"top_k": 5, "gap_a": 3, "gap_c": 1}, Fate.RAN),
+        (LAYER, {"signature": "moe_fp32_rcr_down"}, Fate.RAN),
+        (LAYER, {"block_m": 48}, Fate.REFUSED),
+        (LAYER, {"gap_c": -1}, Fate.REFUSED),
+        (LAYER, {"top_k": 6}, Fate.REFUSED),
+        (LAYER, {"m": 0}, Fate.REFUSED),
+        (LAYER, {"n": 2**61, "experts": 8}, Fate.REFUSED),
+        (MX_ROWS, {}, Fate.RAN),
+        (MX_ROWS, {"m": 16, "k": 256}, Fate.RAN),
+        (MX_ROWS, {"k": 161}, Fate.REFUSED),
+    ],
+)
+def test_each_fate_of_other_ops(checker: Checker, case: Case, changes: dict[str, object], fate: Fate) -> None:
+    words = case.text() + "".join(f" {name}={value}" for name, value in changes.items())
+    outcome = checker.check(parse_case(words))
+    assert outcome.fate is fate and outcome.kind is None, outcome
+
+
+def test_few_rows_have_kernels_of_their_own(checker: Checker) -> None:
+    small = {m: checker.check(replace(MX_ROWS, m=m)).instance for m in (1, 2, 4, 8, 9, 16)}
+    assert all(f"_mxfp8_gemv_m{m}_" in name for m, name in small.items() if m != 9) and "_hip_" not in small[9]
+    assert "_mxfp8_mfma_m8_" in checker.check(replace(MX_ROWS, n=4096, k=256)).instance
+
+
+def test_a_wrong_group_is_found_and_left(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Dispatcher.run
+
+    def and_one_group_less(dispatcher: Dispatcher, plan: Plan, args: Any, workspace: int | None = None) -> None:
+        run(dispatcher, plan, args, workspace)
+        operands = (GroupOperandsStruct * args.count).from_address(args.operands)
+        sizes = (GroupSizeStruct * args.count).from_address(args.sizes)
+        for one, size in zip(operands, sizes, strict=True):
+            if size.k > 64 and one.c:
+                ctypes.c_uint32.from_address(one.c).value ^= 0x7F000000
+
+    monkeypatch.setattr(Dispatcher, "run", and_one_group_less)
+    outcome = checker.check(GROUPED)
+    assert outcome.kind is FailureKind.RESULT and outcome.what.startswith("group 3: C[0, 0, 0]")
+    small, _ = shrink(GROUPED, FailureKind.RESULT, checker.check)
+    assert small.groups == (GroupSize(2, 2, 65),)
+
+
+def test_a_wrong_route_is_found(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = layers.expect
+
+    def next_expert(operands: MoeOperands) -> Expected:
+        return exact(replace(operands, ids=(operands.ids + 1) % 5))
+
+    monkeypatch.setattr(layers, "expect", next_expert)
+    assert checker.check(LAYER).kind is FailureKind.RESULT
+
+
+def test_a_wrong_sort_is_found(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
+    sort = RuntimeLibrary.sort_tokens
+
+    def with_a_weight_lost(library: RuntimeLibrary, *given: Any) -> None:
+        sort(library, *given)
+        ctypes.c_float.from_address(given[-1].weights).value = 0.0
+
+    monkeypatch.setattr(RuntimeLibrary, "sort_tokens", with_a_weight_lost)
+    outcome = checker.check(replace(LAYER, is_sorted=True))
+    assert outcome.kind is FailureKind.RESULT and outcome.what == "weights of the sorted tokens is wrong"
+
+
 _WORKER = """
 import json, os, signal, sys, time
 print("ready", flush=True)
 for line in sys.stdin:
-    m = dict(word.split("=") for word in line.split()).get("m", "1")
+    m = dict(word.split("=", 1) for word in line.split()).get("m", "1")
     if int(m) > 8:
         {act}
     answer = {{"fate": "ran", "tier": "", "instance": "", "kind": None, "what": "", "about": ""}}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.outcome import FailureKind, Fate, Outcome
 from ckgen.fuzz.shrink import candidates, shrink
+from ckgen.model.groups import GroupSize
 
 LARGE = Case(
     "gemm_fp16_rcr", "gfx942:80", "an_instance", 4, m=1000, n=2**40, k=7168, batch=3, deterministic=True,
@@ -37,6 +38,13 @@ def test_multiples_are_kept_where_they_matter() -> None:
 def test_numbers_below_their_default_grow(least: int) -> None:
     small, _ = shrink(LARGE, FailureKind.RESULT, failing(lambda case: case.gap_c <= least))
     assert small.gap_c == least
+
+
+def test_groups_are_left_out_and_made_smaller() -> None:
+    sizes = tuple(GroupSize(m, 8, 64) for m in range(3, 13))
+    case = Case("s", "t", groups=sizes, gap_a=3)
+    small, _ = shrink(case, FailureKind.RESULT, failing(lambda case: any(one.m > 6 for one in case.groups or ())))
+    assert small == Case("s", "t", groups=(GroupSize(7, 2, 2),))
 
 
 def test_another_kind_of_failure_is_not_followed() -> None:

@@ -24,7 +24,7 @@ from ckgen.fuzz.layout import Placed, placed
 from ckgen.fuzz.memory import Bytes, Matrix, Strides, plain
 from ckgen.runtime import GemmArgsStruct
 
-_UNREAD, _UNWRITTEN = 0xFF, 0xA5
+UNREAD, UNWRITTEN = 0xFF, 0xA5
 """What lies beside operands is NaN in every float type."""
 
 
@@ -54,22 +54,22 @@ class Arguments:
 def arguments(signature: GemmSignature, case: Case, operands: Operands) -> Arguments:
     """Operands as the case lays them out; their first batch entry stands for all where it broadcasts."""
     a, b, c, *d_tensors = placed(signature, case)
-    inputs = {"A": _matrix(a, store_a(operands)), "B": _matrix(b, store_b(operands))}
+    inputs = {"A": matrix(a, store_a(operands)), "B": matrix(b, store_b(operands))}
     if operands.a1 is not None:
-        inputs["A1"] = _matrix(a, store_a(operands, operands.a1))
+        inputs["A1"] = matrix(a, store_a(operands, operands.a1))
     if operands.b1 is not None:
-        inputs["B1"] = _matrix(b, store_b(operands, operands.b1))
+        inputs["B1"] = matrix(b, store_b(operands, operands.b1))
     for of, of_d in zip(d_tensors, operands.d, strict=True):
-        inputs[of.name] = _matrix(of, _raw(encode(of_d, signature.c)))
+        inputs[of.name] = matrix(of, raw(encode(of_d, signature.c)))
     for name, values, broadcasts in (
         ("a_scale", operands.a_scale, case.broadcast_a),
         ("b_scale", operands.b_scale, case.broadcast_b),
     ):
         if values is not None and signature.scale is not None:
-            inputs[name] = plain(_scales(signature, case, name, values[:1] if broadcasts else values), _UNREAD)
+            inputs[name] = plain(_scales(signature, case, name, values[:1] if broadcasts else values), UNREAD)
     if operands.bias is not None:
-        inputs["bias"] = plain(operands.bias.astype(np.float32).view(np.uint8), _UNREAD)
-    out = Matrix(_strides(c), _UNWRITTEN, None)
+        inputs["bias"] = plain(operands.bias.astype(np.float32).view(np.uint8), UNREAD)
+    out = Matrix(strides_of(c), UNWRITTEN, None)
     args = GemmArgsStruct(
         a=inputs["A"].address,
         b=inputs["B"].address,
@@ -115,12 +115,15 @@ def shared(case: Case, operands: Operands) -> Operands:
     return replace(operands, a=a, b=b, a_scale=a_scale, b_scale=b_scale, a1=a1, b1=b1)
 
 
-def _matrix(of: Placed, stored: Bytes) -> Matrix:
-    strides = _strides(of)
-    return Matrix(strides, _UNREAD, stored[: strides.batch].reshape(strides.batch, strides.lines, -1))
+def matrix(of: Placed, stored: Bytes) -> Matrix:
+    """An operand where it is placed."""
+    strides = strides_of(of)
+    return Matrix(strides, UNREAD, stored[: strides.batch].reshape(strides.batch, strides.lines, strides.length))
 
 
-def _strides(of: Placed) -> Strides:
+def strides_of(of: Placed) -> Strides:
+    """In bytes."""
+
     def size(elements: int) -> int:
         return elements * of.dtype.bits // 8
 
@@ -135,12 +138,13 @@ def _scales(signature: GemmSignature, case: Case, name: str, values: Values) -> 
         stored = shuffle_mx_scale(stored)
     elif signature.quant is Quant.BLOCKSCALE and case.scale_columns and name == "a_scale":
         stored = np.swapaxes(stored, -1, -2)
-    return _raw(stored)
+    return raw(stored)
 
 
-def _raw(stored: Storage) -> Bytes:
-    raw: Bytes = np.ascontiguousarray(stored).view(np.uint8)
-    return raw
+def raw(stored: Storage) -> Bytes:
+    """An array's bytes, in its last dimension."""
+    found: Bytes = np.ascontiguousarray(stored).view(np.uint8)
+    return found
 
 
 def _address(inputs: dict[str, Matrix], name: str) -> int | None:

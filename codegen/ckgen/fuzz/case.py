@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -9,6 +10,7 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from ckgen.model.errors import UsageError
+from ckgen.model.groups import GroupSize
 from ckgen.model.selection import Wishes
 from ckgen.model.strategy import Strategy
 
@@ -26,12 +28,32 @@ class Data(Enum):
     SPECIAL = "special"
 
 
+class Route(Enum):
+    """To which experts tokens go.
+
+    UNIFORM: any. SKEWED: each expert half as likely as the one before. ONE: all tokens to the same `top_k`. SOME: about
+    half of the experts are left out.
+    """
+
+    UNIFORM = "uniform"
+    SKEWED = "skewed"
+    ONE = "one"
+    SOME = "some"
+
+
+Sizes = tuple[GroupSize, ...] | None
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A problem, the caller's wishes, what is forced, the data, and how operands lie in memory.
 
     `instance` is forced with `k_batch`; empty: the dispatcher's choice. `gap_*` are elements beyond the least leading
     dimension and the least batch stride, below 0 too few. `broadcast_*`: a batch stride of 0.
+
+    Of a grouped GEMM: `groups`, None for a problem without any; `on_device`: M is the most rows that a group may have,
+    N and K are those of all. Of op moe: M is the tokens; `block_m` is the problem's, `is_sorted` is how a layer is told
+    its routing.
     """
 
     signature: str
@@ -57,6 +79,13 @@ class Case:
     broadcast_b: bool = False
     scale_columns: bool = False
     scale_shuffled: bool = False
+    groups: Sizes = None
+    on_device: bool = False
+    experts: int = 0
+    top_k: int = 0
+    route: Route = Route.UNIFORM
+    block_m: int = 0
+    is_sorted: bool = False
 
     @property
     def wishes(self) -> Wishes:
@@ -94,11 +123,22 @@ def _types() -> dict[str, Any]:
 def _word(value: object) -> str:
     if isinstance(value, Enum):
         return str(value.value)
+    if isinstance(value, tuple):
+        return ",".join(str(size) for size in value)
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def _value(name: str, kind: Any, text: str) -> Any:
     try:
+        if kind == Sizes:
+            return tuple(_size(word) for word in text.split(",")) if text else ()
         return bool(int(text)) if kind is bool else kind(text)
     except ValueError as error:
         raise UsageError(f"--problem: '{text}' is no value of {name}") from error
+
+
+def _size(text: str) -> GroupSize:
+    found = re.fullmatch(r"(-?\d+)x(-?\d+)x(-?\d+)", text)
+    if found is None:
+        raise ValueError(text)
+    return GroupSize(*map(int, found.groups()))

@@ -5,29 +5,25 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import zip_longest
 
 import numpy as np
 
-from ckgen.families.gemm.enums import MAX_D
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.fuzz.arguments import Arguments, arguments, sizes_of
 from ckgen.fuzz.case import Case
-from ckgen.fuzz.data import expected_of, operands_of, wrong
 from ckgen.fuzz.decide import Decision, decide, parts_of, signature_of, supporting, target_of
-from ckgen.fuzz.layout import dense_refusal, placed
 from ckgen.fuzz.memory import Region
 from ckgen.fuzz.outcome import CaseFailure, FailureKind, Fate, Outcome
 from ckgen.fuzz.space import Space
+from ckgen.fuzz.work import Given, Work, work_of
 from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.backend import Backend
-from ckgen.model.selection import Tier, Wishes
+from ckgen.model.selection import Tier
 from ckgen.plan.explain import trail
 from ckgen.runtime import (
     Device,
     Dispatcher,
-    GemmArgsStruct,
     Options,
     Plan,
     ProblemStruct,
@@ -72,8 +68,8 @@ class Checker:
         if isinstance(signature, str) or number is None:
             return Outcome(Fate.REFUSED, tier="illegal signature")
         decision = decide(self.space, case, signature)
-        wishes = {one.name: getattr(case, one.name) for one in fields(Wishes)}
-        problem = self.library.problem(case.signature, case.m, case.n, case.k, batch=case.batch, **wishes)
+        work = work_of(case, decision)
+        problem = work.problem(self.library)
         device = self._device(case.target)
         self._compare_selection(decision, problem, device)
         if case.seed % _RARE == 0 or not decision.selection.instance:
@@ -83,15 +79,15 @@ class Checker:
         if case.instance and case.k_batch == 1 and case.seed % _RARE == 2:
             self._compare_forced(decision, problem, device)
         tier = str(decision.selection.tier) if not case.instance else str(Tier.FORCED)
-        plan = self._plan(case, decision, problem, device)
+        plan = self._plan(case, work, decision, problem, device)
         if plan is None:
             return Outcome(Fate.REFUSED, tier=tier)
         instance = decision.chosen.instance
-        if not self._runs_here(case, signature, instance):
+        if not self._runs_here(case, work, instance):
             return Outcome(Fate.PLANNED, tier=tier, instance=instance)
-        if self._refuses_arguments(case, signature, plan):
+        if self._refuses_arguments(work, plan):
             return Outcome(Fate.REFUSED, tier=tier, instance=instance)
-        self._run(case, decision, plan)
+        self._run(work, decision, plan)
         return Outcome(Fate.RAN, tier=tier, instance=instance)
 
     def _signature(self, case: Case, signature: GemmSignature | str) -> int | None:
@@ -167,10 +163,10 @@ class Checker:
         theirs = {"tier": str(chosen.tier), "instance": chosen.instance, "reason": chosen.reason}
         _same(FailureKind.SELECTION, mine, theirs)
 
-    def _plan(self, case: Case, decision: Decision, problem: ProblemStruct, device: Device) -> Plan | None:
+    def _plan(self, case: Case, work: Work, decision: Decision, problem: ProblemStruct, device: Device) -> Plan | None:
         """The plan; None where there is rightly none."""
         finding = decision.chosen.finding
-        wanted = finding.text if finding is not None else dense_refusal(decision.signature, case)
+        wanted = finding.text if finding is not None else work.dense_refusal()
         try:
             plan = self.dispatcher.plan(problem, device, case.instance or None, case.k_batch)
         except RuntimeFailure as failure:
@@ -181,52 +177,41 @@ class Checker:
             raise CaseFailure(FailureKind.REFUSAL, f"a plan that cannot be launched: {plan.refusal}")
         return plan
 
-    def _runs_here(self, case: Case, signature: GemmSignature, name: str) -> bool:
+    def _runs_here(self, case: Case, work: Work, name: str) -> bool:
         """Whether the problem is small enough, and of a CPU that this one is."""
-        batch = max(case.batch, 1)  # a signature that is not batched ignores what stands there
-        elements = max(case.m * case.k, case.n * case.k, case.m * case.n) * batch
-        if case.m * case.n * case.k * batch > _MOST_WORK or elements > _MOST_ELEMENTS:
-            return False
-        if any(one.is_countable and one.one * one.dtype.bits // 8 > _MOST_BYTES for one in placed(signature, case)):
+        if not work.is_small(_MOST_WORK, _MOST_ELEMENTS, _MOST_BYTES):
             return False
         gfx = target_of(case).gfx
         if self.space.instances[name].backend is not Backend.HOST:
             return True
         return CPU_LEVELS.index(gfx) <= CPU_LEVELS.index(own_cpu().gfx)
 
-    def _refuses_arguments(self, case: Case, signature: GemmSignature, plan: Plan) -> bool:
+    def _refuses_arguments(self, work: Work, plan: Plan) -> bool:
         """Whether the case's strides are refused, rightly; the pointers are then never followed."""
-        refusals = (one.refusal() for one in placed(signature, case))
-        wanted = next((text for text in refusals if text), "")
+        wanted = work.refusal()
         if not wanted:
             return False
         one = ctypes.create_string_buffer(64)
-        anywhere = ctypes.addressof(one)
-        names = ("a", "b", "c", "a_scale", "b_scale", "bias", "a1", "b1")
-        d_tensors = (ctypes.c_void_p * MAX_D)(*[anywhere] * MAX_D)
-        args = GemmArgsStruct(**dict.fromkeys(names, anywhere), d=d_tensors, **sizes_of(signature, case))
         try:
-            self.dispatcher.run(plan, args)
+            self.dispatcher.run(plan, work.unread(ctypes.addressof(one)))
         except RuntimeFailure as failure:
             _same_text("the run", wanted, str(failure))
             return True
         raise CaseFailure(FailureKind.REFUSAL, f"the run is not refused, though {wanted}")
 
-    def _run(self, case: Case, decision: Decision, plan: Plan) -> None:
-        signature = decision.signature
-        parts = parts_of(self.space, decision)
+    def _run(self, work: Work, decision: Decision, plan: Plan) -> None:
+        about, by = decision.signature.canonical(), decision.chosen.instance
         with np.errstate(invalid="ignore", over="ignore"):
-            operands = operands_of(signature, case, decision.query.shape, parts)
-            given = arguments(signature, case, operands)
+            given = work.given(self.library, plan.block_m, parts_of(self.space, decision))
             self._launch(plan, given)
-            text = wrong(expected_of(operands, case, parts), given.result())
+            text = given.wrong()
         if text:
-            raise CaseFailure(FailureKind.RESULT, f"{text}, by {decision.chosen.instance}", signature.canonical())
+            raise CaseFailure(FailureKind.RESULT, f"{text}, by {by}", about)
         text = given.trouble()
         if text:
-            raise CaseFailure(FailureKind.MEMORY, f"{text}, by {decision.chosen.instance}", signature.canonical())
+            raise CaseFailure(FailureKind.MEMORY, f"{text}, by {by}", about)
 
-    def _launch(self, plan: Plan, given: Arguments) -> None:
+    def _launch(self, plan: Plan, given: Given) -> None:
         """With a workspace of exactly the size that the plan tells."""
         workspace = Region(plan.workspace_size, 0xFF)
         try:

@@ -93,7 +93,7 @@ def _with_specials(signature: GemmSignature, case: Case, operands: Operands) -> 
     random = Random(case.seed)
     a, b = operands.a.copy(), operands.b.copy()
     for values, dtype in ((a, signature.a), (b, signature.b)):
-        if dtype not in _WITH_NAN:
+        if dtype not in _WITH_NAN or not values.size:
             continue
         for _ in range(random.randint(0, 2)):
             at = tuple(random.randrange(size) for size in values.shape)

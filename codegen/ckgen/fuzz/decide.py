@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ckgen.families.gemm.config import strategy_of
-from ckgen.families.gemm.problem_rules import ProblemFinding, check, no_instance
+from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.problem_rules import ProblemFinding, no_instance
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
-from ckgen.families.stream_k.partition import partition_of, runs
+from ckgen.families.stream_k.partition import partition_of
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.space import Space, runs_on
 from ckgen.model.errors import UsageError
+from ckgen.model.groups import Groups, Routing
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
@@ -56,11 +58,28 @@ def signature_of(space: Space, case: Case) -> GemmSignature | str:
     return parsed.resolved(space.archs[target.gfx].fp8_flavour)
 
 
+def groups_of(case: Case) -> Groups | None:
+    """What the host knows of a grouped GEMM's groups; None where the problem has none."""
+    if case.groups is None:
+        return None
+    if not case.on_device:
+        return Groups.of(case.groups)
+    return Groups.on_device(len(case.groups), case.m, case.n, case.k)
+
+
+def routing_of(case: Case) -> Routing:
+    """Of an MoE problem."""
+    return Routing(case.experts, case.top_k)
+
+
 def decide(space: Space, case: Case, signature: GemmSignature) -> Decision:
     """The walk of docs/selection.md, and the verdict about what is forced."""
     target = target_of(case)
     shape = Shape(case.batch, case.m, case.n, case.k)
-    query = Query(space.plan, space.archs, target, signature, shape, case.wishes)
+    query = Query(
+        space.plan, space.archs, target, signature, shape, case.wishes,
+        groups_of(case) if signature.op is Op.GROUPED_GEMM else None, routing_of(case), case.block_m,
+    )  # fmt: skip
     selection = select(query)
     if case.instance:
         chosen = Chosen(case.instance, case.k_batch, _forced(space, case, query))
@@ -86,13 +105,13 @@ def parts_of(space: Space, decision: Decision) -> int:
 def supporting(space: Space, query: Query) -> frozenset[str]:
     """The names of all instances that can run the problem unsplit."""
     unit = query.plan.unit(query.signature)
-    if unit is None or check(query.signature, query.shape) is not None:
+    if unit is None or query.illegal() is not None:
         return frozenset()
     return frozenset(
         instance.name
         for instance in unit.instances
         if runs_on(instance, query.target.gfx)
-        if runs(instance, query.shape, 1, query.target.cu_num, query.wishes) is None
+        if query.refusal(instance, 1) is None
     )
 
 
@@ -100,9 +119,9 @@ def _forced(space: Space, case: Case, query: Query) -> ProblemFinding | None:
     instance = space.instances.get(case.instance)
     if instance is None:
         raise UsageError(f"instance={case.instance}: no such instance was built")
-    illegal = check(query.signature, query.shape)
+    illegal = query.illegal()
     if illegal is not None:
         return illegal
     if instance.signature != query.signature or not runs_on(instance, query.target.gfx):
         return no_instance()
-    return runs(instance, query.shape, case.k_batch, query.target.cu_num, query.wishes)
+    return query.refusal(instance, case.k_batch)

@@ -3,47 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from math import lcm
+from dataclasses import fields, replace
 from random import Random
 from typing import Any
 
-from ckgen.families.gemm.config import HostConfig
-from ckgen.families.gemm.enums import Quant
-from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.problem_rules import Demand, signature_rules
-from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.gemm.enums import Op, Quant
 from ckgen.fuzz.case import Case, Data
+from ckgen.fuzz.draw_ops import block_m, decoding, groups, is_sorted, on_device, route, routing
+from ckgen.fuzz.drawing import Draw, multiple_of, tile_of
 from ckgen.fuzz.layout import lines_of
 from ckgen.fuzz.signatures import mutated
 from ckgen.fuzz.sizes import BELOW, edge, huge, rounded_up
-from ckgen.fuzz.space import Measured, Space
+from ckgen.fuzz.space import Space
+from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType
 from ckgen.model.strategy import Strategy
-from ckgen.plan.model import UnitPlan
 
+_DECODING = 0.03
 _MOST = {"m": 160, "n": 192, "k": 384}
 _PLAIN = {DType.FP8_FNUZ: DType.FP8, DType.FP8_OCP: DType.FP8, DType.BF8_FNUZ: DType.BF8, DType.BF8_OCP: DType.BF8}
-
-
-@dataclass(slots=True)
-class Draw:
-    """A case while it is drawn. `near` is the instance whose tile and demands the sizes are about."""
-
-    random: Random
-    space: Space
-    values: dict[str, Any] = field(default_factory=dict)
-    unit: UnitPlan = field(init=False)
-    near: Instance = field(init=False)
-    signature: GemmSignature = field(init=False)
-    is_huge: bool = False
-    is_legal: bool = True
-    is_large: bool = False
-    measured: Measured | None = None
-
-    def chance(self, share: float) -> bool:
-        """True in that share of draws."""
-        return self.random.random() < share
 
 
 def case_of(space: Space, seed: int, index: int) -> Case:
@@ -59,6 +37,8 @@ def _signature(draw: Draw) -> str:
     if not draw.unit.tables and draw.chance(0.5):
         draw.unit = draw.random.choice(draw.space.units)
     draw.near = draw.random.choice(draw.unit.instances)
+    if draw.space.decoding and draw.chance(_DECODING):
+        draw.unit, draw.near = draw.random.choice(draw.space.decoding)
     draw.signature = draw.unit.signature
     draw.is_huge, draw.is_legal, draw.is_large = draw.chance(0.05), draw.chance(0.85), draw.chance(0.01)
     measured = draw.space.measured[draw.unit.name]
@@ -104,10 +84,12 @@ def _size(axis: str) -> Callable[[Draw], int]:
         if not draw.is_legal and draw.chance(0.08):
             return draw.random.choice(BELOW)
         size = _measured(draw, axis)
+        if draw.near.backend is Backend.HIP and draw.chance(0.8):
+            return decoding(draw, axis)
         if size is None:
             most = _MOST[axis] * (4 if draw.is_large else 1)
-            size = edge(draw.random, _tile(draw.near, axis), most)
-        return rounded_up(size, _multiple(draw, axis)) if draw.is_legal else size
+            size = edge(draw.random, tile_of(draw.near, axis), most)
+        return rounded_up(size, multiple_of(draw, axis)) if draw.is_legal else size
 
     return drawn
 
@@ -121,32 +103,9 @@ def _measured(draw: Draw, axis: str) -> int | None:
     return max(1, draw.random.choice(draw.measured.m) + draw.random.choice((0, 0, 0, -1, 1, -7, 16, 40)))
 
 
-def _tile(instance: Instance, axis: str) -> int:
-    config = instance.config
-    if isinstance(config, HostConfig):
-        return {"m": config.mr, "n": config.nr, "k": 64}[axis]
-    return int(getattr(config.macro_tile, axis))
-
-
-def _multiple(draw: Draw, axis: str) -> int:
-    """What signature and instance ask of the axis, with the splits that are forced."""
-    asked = draw.near.constraints
-    found = [getattr(asked, f"{axis}_multiple") or 1]
-    found += [
-        rule.limit(draw.signature)
-        for rule in signature_rules()
-        if rule.size == axis and rule.test in (Demand.MULTIPLE_OF, Demand.MULTIPLE_OF_BITS)
-        if rule.applies(draw.signature)
-    ]
-    splits = draw.values["k_batch"]
-    if axis == "k" and 1 < splits <= 16 and asked.k_multiple_per_split:
-        found.append(splits * asked.k_multiple_per_split)
-    if axis == "k" and asked.min_k > 1:
-        found.append(asked.min_k)
-    return lcm(*found)
-
-
 def _batch(draw: Draw) -> int:
+    if draw.signature.op is Op.MOE:
+        return 1
     if not draw.signature.batched:
         return 1 if draw.is_legal or draw.chance(0.8) else draw.random.choice((0, 2, -1, 2**31))
     if draw.is_huge and draw.chance(0.3):
@@ -239,5 +198,12 @@ FIELDS: Mapping[str, Callable[[Draw], Any]] = {
     "broadcast_b": _broadcast,
     "scale_columns": _scale_columns,
     "scale_shuffled": _scale_shuffled,
+    "groups": groups,
+    "on_device": on_device,
+    "experts": routing("experts"),
+    "top_k": routing("top_k"),
+    "route": route,
+    "block_m": block_m,
+    "is_sorted": is_sorted,
 }
 """How each field of Case is drawn; a field that has no function here is an error of the first draw."""

@@ -32,6 +32,8 @@ class Strides:
     @property
     def extent(self) -> int:
         """From the first byte to behind the last."""
+        if not self.lines:
+            return 0
         return (self.batch - 1) * self.batch_pitch + (self.lines - 1) * self.pitch + self.length
 
 

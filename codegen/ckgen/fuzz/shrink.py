@@ -9,6 +9,7 @@ from typing import Any
 
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.outcome import FailureKind, Outcome
+from ckgen.model.groups import GroupSize
 
 _MOST_RUNS, _MOST_HANGS = 300, 12
 _MOST_SECONDS = 120.0
@@ -42,11 +43,27 @@ def candidates(case: Case) -> Iterator[Case]:
     for name, value, usual in own:
         if value != usual:
             yield replace(case, **{name: usual})
+    for sizes in _fewer(case.groups or ()):
+        yield replace(case, groups=sizes)
     for name, value, usual in own:
         if type(value) is int:
             for number in _nearer(value, usual):
                 nearer: Any = {name: number}
                 yield replace(case, **nearer)
+
+
+def _fewer(sizes: tuple[GroupSize, ...]) -> Iterator[tuple[GroupSize, ...]]:
+    """Half of the groups, one fewer, then one of them smaller in one size."""
+    half = len(sizes) // 2
+    if half:
+        yield sizes[:half]
+        yield sizes[half:]
+    if len(sizes) > 2:
+        yield from (sizes[:at] + sizes[at + 1 :] for at in range(len(sizes)))
+    for at, size in enumerate(sizes):
+        for axis in ("m", "n", "k"):
+            for number in _nearer(getattr(size, axis), 1):
+                yield (*sizes[:at], replace(size, **{axis: number}), *sizes[at + 1 :])
 
 
 def _nearer(value: int, usual: Any) -> Iterator[int]:

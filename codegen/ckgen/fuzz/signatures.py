@@ -10,6 +10,7 @@ from functools import cache
 from random import Random
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from ckgen.families.gemm.enums import MoeTraits, Op
 from ckgen.families.gemm.signature import GemmSignature
 
 
@@ -18,7 +19,9 @@ def mutated(random: Random, signature: GemmSignature) -> GemmSignature:
     names = tuple(_types(GemmSignature))
     for name in random.sample(names, random.choice((1, 1, 2))):
         signature = replace(signature, **{name: any_value(random, _types(GemmSignature)[name])})
-    return signature
+    return (
+        signature if signature.op is Op.MOE else replace(signature, moe=MoeTraits())
+    )  # no other op has a name for them
 
 
 def any_value(random: Random, kind: Any) -> Any:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.arch import CPU_LEVELS, ArchSpec
+from ckgen.model.backend import Backend
 from ckgen.model.target import Target
 from ckgen.plan.model import GenerationPlan, GroupKey, UnitPlan
 
@@ -40,6 +41,11 @@ class Space:
     def instances(self) -> Mapping[str, Instance]:
         """By name."""
         return {instance.name: instance for instance in self.plan.instances}
+
+    @cached_property
+    def decoding(self) -> tuple[tuple[UnitPlan, Instance], ...]:
+        """The kernels for few rows, each with its signature's unit."""
+        return tuple((unit, one) for unit in self.units for one in unit.instances if one.backend is Backend.HIP)
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:

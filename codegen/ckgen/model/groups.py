@@ -105,7 +105,9 @@ class Groups:
         return self.count if self.are_on_device else 1
 
     def _busy(self) -> tuple[GroupSize, ...]:
-        return tuple(size for size in self.sizes if size.is_busy) if self.count > 0 else ()
+        if self.count <= 0:
+            return ()
+        return tuple(size for size in self.sizes if size.is_busy and size.k >= 0)
 
     def _of_axes(self, of: Callable[[tuple[int, ...]], int]) -> GroupSize:
         found = self._busy()

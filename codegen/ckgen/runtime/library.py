@@ -354,7 +354,9 @@ class RuntimeLibrary:
         moe = {"experts": routing.experts, "top_k": routing.top_k, "block_m": block_m}
         return ProblemStruct(signature=number, m=m, n=n, k=k, batch=batch, **wishes, **moe)
 
-    def grouped_problem(self, signature: str, groups: Groups, *, deterministic: bool = False) -> ProblemStruct:
+    def grouped_problem(
+        self, signature: str, groups: Groups, *, deterministic: bool = False, strategy: Strategy = Strategy.ANY
+    ) -> ProblemStruct:
         """A problem of op grouped_gemm, which keeps what it and its plans need of the groups."""
         if groups.are_on_device:
             (most,) = groups.sizes
@@ -363,9 +365,8 @@ class RuntimeLibrary:
             sizes = [GroupSizeStruct(size.m, size.n, size.k) for size in groups.sizes]
             made = self._abi.create("groups_create", (GroupSizeStruct * len(sizes))(*sizes), len(sizes))
         handle = GroupsHandle(self._abi, made)
-        problem = ProblemStruct(
-            signature=self.signature(signature), batch=1, deterministic=int(deterministic), groups=handle.handle
-        )
+        wishes = {"deterministic": int(deterministic), "strategy": strategy.number}
+        problem = ProblemStruct(signature=self.signature(signature), batch=1, groups=handle.handle, **wishes)
         problem.kept_groups = handle
         return problem
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,8 @@ class MoeCall:
 
     def compared(self) -> Comparison:
         """See Call."""
-        return compare(self.expected, self.c)
+        expected = replace(self.expected, c=self.expected.c[None], bound=self.expected.bound[None])
+        return compare(expected, self.c)
 
     def _weights(self, name: str, weights: Weights | None, to: Buffers, order: ScaleOrder) -> dict[str, int | None]:
         if weights is None:

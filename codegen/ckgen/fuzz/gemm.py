@@ -1,0 +1,97 @@
+"""Cases of GEMMs, for the checker."""
+
+from __future__ import annotations
+
+from ctypes import c_void_p
+from dataclasses import dataclass, fields
+
+from ckgen.families.gemm.enums import MAX_D
+from ckgen.families.gemm.reference import Operands
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.fuzz.arguments import Arguments, arguments, sizes_of
+from ckgen.fuzz.case import Case
+from ckgen.fuzz.data import expected_of, operands_of, wrong
+from ckgen.fuzz.decide import Decision
+from ckgen.fuzz.layout import Placed, dense_refusal, placed
+from ckgen.model.selection import Wishes
+from ckgen.runtime import GemmArgsStruct, ProblemStruct, RuntimeLibrary
+
+
+@dataclass(frozen=True, slots=True)
+class GemmGiven:
+    """See Given."""
+
+    case: Case
+    operands: Operands
+    placed: Arguments
+    parts: int
+
+    @property
+    def args(self) -> GemmArgsStruct:
+        """See Given."""
+        return self.placed.args
+
+    def wrong(self) -> str:
+        """See Given."""
+        return wrong(expected_of(self.operands, self.case, self.parts), self.placed.result())
+
+    def trouble(self) -> str:
+        """See Given."""
+        return self.placed.trouble()
+
+
+@dataclass(frozen=True, slots=True)
+class GemmWork:
+    """See Work."""
+
+    case: Case
+    decision: Decision
+
+    def problem(self, library: RuntimeLibrary) -> ProblemStruct:
+        """See Work."""
+        case = self.case
+        wishes = {one.name: getattr(case, one.name) for one in fields(Wishes)}
+        return library.problem(case.signature, case.m, case.n, case.k, batch=case.batch, **wishes)
+
+    def dense_refusal(self) -> str:
+        """See Work."""
+        return dense_refusal(self.decision.signature, self.case)
+
+    def is_small(self, work: int, elements: int, extent: int) -> bool:
+        """See Work."""
+        case = self.case
+        batch = max(case.batch, 1)  # a signature that is not batched ignores what stands there
+        most = max(case.m * case.k, case.n * case.k, case.m * case.n) * batch
+        is_few = case.m * case.n * case.k * batch <= work and most <= elements
+        return is_few and fit(placed(self.decision.signature, case), extent)
+
+    def refusal(self) -> str:
+        """See Work."""
+        return first_refusal(placed(self.decision.signature, self.case))
+
+    def unread(self, address: int) -> GemmArgsStruct:
+        """See Work."""
+        return unread(self.decision.signature, self.case, address)
+
+    def given(self, library: RuntimeLibrary, block_m: int, parts: int) -> GemmGiven:
+        """See Work."""
+        signature = self.decision.signature
+        operands = operands_of(signature, self.case, self.decision.query.shape, parts)
+        return GemmGiven(self.case, operands, arguments(signature, self.case, operands), parts)
+
+
+def fit(matrices: tuple[Placed, ...], extent: int) -> bool:
+    """Whether those that can be counted are at most so many bytes from end to end."""
+    return all(not one.is_countable or one.one * one.dtype.bits // 8 <= extent for one in matrices)
+
+
+def first_refusal(matrices: tuple[Placed, ...]) -> str:
+    """The first of the runtime's refusals; empty for none."""
+    return next((text for one in matrices if (text := one.refusal())), "")
+
+
+def unread(signature: GemmSignature, case: Case, address: int) -> GemmArgsStruct:
+    """Arguments of the case's strides that all point to one place."""
+    names = ("a", "b", "c", "a_scale", "b_scale", "bias", "a1", "b1")
+    d_tensors = (c_void_p * MAX_D)(*[address] * MAX_D)
+    return GemmArgsStruct(**dict.fromkeys(names, address), d=d_tensors, **sizes_of(signature, case))

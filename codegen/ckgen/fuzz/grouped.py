@@ -1,0 +1,143 @@
+"""Cases of grouped GEMMs, for the checker: each group is a GEMM's case of its own."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.fuzz.arguments import arguments
+from ckgen.fuzz.case import Case
+from ckgen.fuzz.data import operands_of
+from ckgen.fuzz.decide import Decision, groups_of
+from ckgen.fuzz.gemm import GemmGiven, GemmWork, first_refusal, fit, unread
+from ckgen.fuzz.layout import Placed, dense_refusal, placed
+from ckgen.model.groups import GroupSize
+from ckgen.model.tuned_row import Shape
+from ckgen.runtime import GemmArgsStruct, ProblemStruct, RuntimeLibrary
+from ckgen.runtime.abi import GroupedArgsStruct, GroupOperandsStruct, GroupSizeStruct
+
+_POINTERS = ("a", "b", "c", "a_scale", "b_scale", "bias", "d", "lda", "ldb", "ldc", "ldd")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedGiven:
+    """See Given. `arrays` are what `args` points to, `before` their bytes."""
+
+    groups: dict[int, GemmGiven]
+    args: GroupedArgsStruct
+    arrays: tuple[ctypes.Array[Any], ...]
+    before: tuple[bytes, ...]
+
+    def wrong(self) -> str:
+        """See Given."""
+        return next((f"group {at}: {text}" for at, one in self.groups.items() if (text := one.wrong())), "")
+
+    def trouble(self) -> str:
+        """See Given."""
+        if tuple(map(bytes, self.arrays)) != self.before:
+            return "the arrays of groups were written"
+        return next((f"group {at}: {text}" for at, one in self.groups.items() if (text := one.trouble())), "")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedWork:
+    """See Work."""
+
+    case: Case
+    decision: Decision
+
+    def problem(self, library: RuntimeLibrary) -> ProblemStruct:
+        """See Work."""
+        case, groups = self.case, groups_of(self.case)
+        if groups is None:
+            return GemmWork(case, self.decision).problem(library)
+        return library.grouped_problem(case.signature, groups, deterministic=case.deterministic, strategy=case.strategy)
+
+    def dense_refusal(self) -> str:
+        """See Work; of the largest sizes."""
+        largest = self.decision.query.shape
+        return dense_refusal(self._alone, replace(self.case, m=largest.m, n=largest.n, k=largest.k))
+
+    def is_small(self, work: int, elements: int, extent: int) -> bool:
+        """See Work."""
+        sizes = [size for size in _real_sizes(self.case) if size.is_busy]
+        most = max((max(one.m * one.k, one.n * one.k, one.m * one.n) for one in sizes), default=0)
+        is_few = sum(one.m * one.n * one.k for one in sizes) <= work and most <= elements
+        return is_few and all(fit(self._placed(at), extent) for at in self._busy())
+
+    def refusal(self) -> str:
+        """See Work."""
+        found = ((at, first_refusal(self._placed(at))) for at in self._busy())
+        return next((f"{text} (group {at})" for at, text in found if text), "")
+
+    def unread(self, address: int) -> GroupedArgsStruct:
+        """See Work."""
+        each = {at: unread(self._alone, self._group(at), address) for at in self._busy()}
+        args, _ = self._args(each, 1.0)
+        return args
+
+    def given(self, library: RuntimeLibrary, block_m: int, parts: int) -> GroupedGiven:
+        """See Work."""
+        found: dict[int, GemmGiven] = {}
+        alpha: float | None = None
+        for at in self._busy():
+            case = self._group(at)
+            operands = operands_of(self._alone, case, Shape(0, case.m, case.n, case.k), parts)
+            alpha = operands.alpha if alpha is None else alpha
+            operands = replace(operands, alpha=alpha)
+            found[at] = GemmGiven(case, operands, arguments(self._alone, case, operands), parts)
+        args, arrays = self._args({at: one.args for at, one in found.items()}, 1.0 if alpha is None else alpha)
+        return GroupedGiven(found, args, arrays, tuple(map(bytes, arrays)))
+
+    @property
+    def _alone(self) -> GemmSignature:
+        return replace(self.decision.signature, op=Op.GEMM)
+
+    def _busy(self) -> list[int]:
+        return [at for at, size in enumerate(_real_sizes(self.case)) if size.is_busy]
+
+    def _group(self, at: int) -> Case:
+        """A GEMM with data of its own. Strides that the host cannot see are legal ones."""
+        case, size = self.case, _real_sizes(self.case)[at]
+        case = replace(case, m=size.m, n=size.n, k=size.k, batch=1, groups=None, seed=case.seed + at)
+        if not case.on_device:
+            return case
+        gaps = {name: max(getattr(case, name), 0) for name in ("gap_a", "gap_b", "gap_c", "gap_d")}
+        return replace(case, **gaps)
+
+    def _placed(self, at: int) -> tuple[Placed, ...]:
+        """A group without K has no A and no B."""
+        case = self._group(at)
+        return placed(self._alone, case)[0 if case.k else 2 :]
+
+    def _args(
+        self, each: dict[int, GemmArgsStruct], alpha: float
+    ) -> tuple[GroupedArgsStruct, tuple[ctypes.Array[Any], ...]]:
+        """The arguments, and the arrays that they point to; groups that do nothing have no operands."""
+        real = _real_sizes(self.case)
+        count, case = len(real), self.case
+        operands = (GroupOperandsStruct * count)()
+        for at, one in each.items():
+            operands[at] = GroupOperandsStruct(**{name: getattr(one, name) for name in _POINTERS})
+        sizes = (GroupSizeStruct * count)(*(GroupSizeStruct(one.m, one.n, one.k) for one in real))
+        args = GroupedArgsStruct(
+            operands=ctypes.addressof(operands),
+            sizes=ctypes.addressof(sizes),
+            count=count,
+            a_scale_row_major=int(not case.scale_columns),
+            mx_scale_shuffled=int(case.scale_shuffled),
+            alpha=alpha,
+        )
+        args.kept_arrays = (operands, sizes)
+        return args, (operands, sizes)
+
+
+def _real_sizes(case: Case) -> tuple[GroupSize, ...]:
+    """Those that a run has: on the device rows within the bound, and N and K of all."""
+    sizes = case.groups or ()
+    if not case.on_device:
+        return sizes
+    return tuple(GroupSize(max(min(size.m, case.m), 0), case.n, case.k) for size in sizes)

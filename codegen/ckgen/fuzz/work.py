@@ -1,0 +1,68 @@
+"""What a case of any op is to the checker: what it asks for, what a run is given, what must come out."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ckgen.families.gemm.enums import Op
+from ckgen.fuzz.case import Case
+from ckgen.fuzz.decide import Decision
+from ckgen.fuzz.gemm import GemmWork
+from ckgen.fuzz.grouped import GroupedWork
+from ckgen.fuzz.moe import MoeWork
+from ckgen.runtime import ProblemStruct, RuntimeLibrary
+from ckgen.runtime.library import Args
+
+
+class Given(Protocol):
+    """Operands in guarded memory, for one run."""
+
+    @property
+    def args(self) -> Args:
+        """What is passed."""
+        ...
+
+    def wrong(self) -> str:
+        """What no correct kernel gives; empty if there is nothing. Asked after the run."""
+        ...
+
+    def trouble(self) -> str:
+        """What was written that is not the result's; ends the contents."""
+        ...
+
+
+class Work(Protocol):
+    """A case with what Python decided about it."""
+
+    def problem(self, library: RuntimeLibrary) -> ProblemStruct:
+        """What the dispatcher is asked for."""
+        ...
+
+    def dense_refusal(self) -> str:
+        """Why no plan is made of a legal problem: a matrix without gaps that cannot be counted; else empty."""
+        ...
+
+    def is_small(self, work: int, elements: int, extent: int) -> bool:
+        """Whether a run multiplies at most so often, has matrices of so many elements, and in bytes of that extent."""
+        ...
+
+    def refusal(self) -> str:
+        """Why the runtime refuses the strides; empty where it does not."""
+        ...
+
+    def unread(self, address: int) -> Args:
+        """Arguments of the case's strides that all point to one place."""
+        ...
+
+    def given(self, library: RuntimeLibrary, block_m: int, parts: int) -> Given:
+        """Operands for a plan of that block_m, whose kernel adds up so many parts in C's type."""
+        ...
+
+
+def work_of(case: Case, decision: Decision) -> Work:
+    """By the signature's op."""
+    kinds: dict[Op, type[GemmWork] | type[GroupedWork] | type[MoeWork]] = {
+        Op.GROUPED_GEMM: GroupedWork,
+        Op.MOE: MoeWork,
+    }
+    return kinds.get(decision.signature.op, GemmWork)(case, decision)
