@@ -12,6 +12,8 @@ _M = (1, 8, 16, 40, 64, 100, 128, 200)
 _NK = ((256, 512), (512, 256), (96, 1024), (128, 1024), (384, 128))
 _BATCH = 2
 _MOST_LAYERS = 16
+_GFX = {"80": "gfx942", "304": "gfx942", "256": "gfx950"}
+"""Of tables that tell only how many CUs there are."""
 _OWN_LAYERS = ("moe_ck2stages_", "_Z")
 _LAYER_NK = ((512, 512), (256, 512), (512, 256))
 _TOKENS = (1, 2, 7, 16, 33, 64)
@@ -52,9 +54,10 @@ def _shrunk_layers(text: str, told: set[tuple[str, ...]]) -> str:
     """The MoE table with at most _MOST_LAYERS rows of each target, of as many pairs of kernels as there are, those of
     ckgen before other libraries'; without the keys that are `told`."""
     reader = csv.DictReader(io.StringIO(text), skipinitialspace=True)
-    columns = reader.fieldnames or ()
+    columns = tuple(dict.fromkeys((*(reader.fieldnames or ()), "gfx")))
     by_target: dict[str, dict[tuple[str, str], dict[str, str]]] = {}
     for row in reader:
+        row["gfx"] = row.get("gfx") or _GFX[row["cu_num"]]
         pairs = by_target.setdefault(row["cu_num"], {})
         pairs.setdefault((row["kernelName1"], row["kernelName2"]), row)
     found = []

@@ -1,0 +1,78 @@
+"""Problems for the emulator: legal ones, at the edges, of every op."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from ckgen.emulator.gemm.kernel import GemmKernel
+from ckgen.emulator.gemm.problem import Data, GemmProblem
+from ckgen.emulator.gemm.result import GemmResult
+from ckgen.families.gemm.enums import EpilogueOp, MoePart, Op
+from ckgen.families.gemm.instance import Instance
+from ckgen.families.registry import FAMILIES
+from ckgen.fuzz.emulated import _failure
+from ckgen.fuzz.emulated_problems import problem_of
+from ckgen.fuzz.prepare import space_of
+from ckgen.fuzz.space import Space
+from ckgen.model.backend import Backend
+from ckgen.model.groups import GroupSize
+from ckgen.model.selection import NO_WISHES
+from ckgen.plan.select import Query
+
+DRAWN = 60
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
+    return space_of(FAMILIES, tmp_path_factory.mktemp("space"))[0]
+
+
+def of(space: Space, op: Op, backend: Backend, *, gelu: bool = False) -> list[Instance]:
+    found = [one for one in space.plan.instances if one.signature.op is op and one.backend is backend]
+    return [one for one in found if (EpilogueOp.GELU in one.signature.epilogue) == gelu]
+
+
+def drawn(instance: Instance) -> list[GemmProblem]:
+    random = Random(3)
+    kernel = GemmKernel(instance, next(arch for arch in instance.archs if arch.startswith("gfx9")), ())
+    found = (problem_of(random, kernel, 256) for _ in range(DRAWN))
+    return [one for one in found if one is not None]
+
+
+def test_groups_have_edges(space: Space) -> None:
+    problems = [one for instance in of(space, Op.GROUPED_GEMM, Backend.CK_TILE)[:6] for one in drawn(instance)]
+    assert len(problems) > 2 * DRAWN
+    assert any(one.on_device for one in problems) and not all(one.on_device for one in problems)
+    sizes = {size for one in problems for size in one.groups}
+    assert any(size.m == 0 for size in sizes) and any(size.k == 0 for size in sizes)
+    assert all(len({(size.n, size.k) for size in one.groups}) == 1 for one in problems if one.on_device)
+
+
+def test_experts_are_routed_and_taken(space: Space) -> None:
+    instances = of(space, Op.MOE, Backend.CK)
+    assert {one.signature.moe.part for one in instances} == {*MoePart}
+    for instance in instances[::8]:
+        problems = drawn(instance)
+        assert problems, instance.name
+        for one in problems:
+            query = Query(
+                space.plan, space.archs, space.targets[0], instance.signature, one.shape, NO_WISHES, None, one.routing,
+                one.block_m,
+            )  # fmt: skip
+            assert query.illegal() is None and query.refusal(instance, 1) is None
+            assert one.block_m or instance.signature.moe.part is MoePart.LAYER
+    assert not drawn(of(space, Op.MOE, Backend.CK, gelu=True)[0])
+
+
+def test_few_rows_stay_within_what_a_kernel_takes(space: Space) -> None:
+    for instance in of(space, Op.GEMM, Backend.HIP):
+        assert {one.shape.m for one in drawn(instance)} == {instance.constraints.max_m}
+
+
+def test_a_failure_of_groups_tells_them_and_the_sample() -> None:
+    problem = GemmProblem.grouped((GroupSize(3, 8, 16), GroupSize(0, 8, 8)), 2, 5, Data.RANDOM)
+    found = _failure(GemmResult("a_kernel", "", "gfx942:304", problem, None, ("it hung",)), "ckgen fuzz …")
+    assert found.what == "it hung: a_kernel on gfx942:304, groups 3x8x16,0x8x8, 2 splits, random, seed 5"
+    assert found.command == "ckgen fuzz …"
