@@ -154,6 +154,7 @@ def test_each_fate(checker: Checker, changes: dict[str, object], fate: Fate) -> 
         (GROUPED, {"data": "special"}, Fate.RAN),
         (GROUPED, {"on_device": 1, "m": 40, "n": 20, "k": 130}, Fate.RAN),
         (GROUPED, {"on_device": 1, "m": 40, "n": 20, "k": 0, "target": "gfx950:256"}, Fate.REFUSED),
+        (GROUPED, {"groups": f"2x0x{2**41},1x2x2"}, Fate.RAN),
         (GROUPED, {"groups": "0x8x8"}, Fate.REFUSED),
         (GROUPED, {"groups": ""}, Fate.REFUSED),
         (GROUPED, {"groups": "-1x8x8,3x3x3"}, Fate.REFUSED),

@@ -144,8 +144,9 @@ class GroupedGemm {
 
 Status check_group(const Cutting& cutting, const GroupedArgs& args, std::int64_t group) noexcept {
   const GroupSize& size = args.sizes[group];
+  if (is_empty(size) && std::min({size.m, size.n, size.k}) >= 0) return Status::success();
   Status s = check_sizes(size.m, size.n, size.k, 1);
-  if (!s.ok() || is_empty(size)) return s;
+  if (!s.ok()) return s;
   const GemmArgs p = args_of(args, group);
   s = check_args(cutting.traits(), p);
   if (s.ok() && cutting.twin() != nullptr) s = check_padding(cutting.traits(), *cutting.twin(), cutting.k_batch(), p);
