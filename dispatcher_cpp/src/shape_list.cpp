@@ -21,13 +21,14 @@ struct Module {
 
 using D = DType;
 
-/// The peer's modules. A plain fp8 stands for both flavours; a dense list tells bias and shuffled weights by columns.
+/// The peer's modules, and ours. A plain fp8 stands for both flavours; a dense list tells bias and shuffled weights by columns.
 constexpr Module kModules[] = {
     {"a8w8", {D::int8, D::fp8}, Quant::rowwise, false, false, Columns::weight},
     {"a8w8_bpreshuffle", {D::int8, D::fp8}, Quant::rowwise, true, false, Columns::weight},
     {"a8w8_blockscale", {D::fp8, D::fp8}, Quant::blockscale, false, false, Columns::sizes},
     {"a8w8_blockscale_bpreshuffle", {D::fp8, D::fp8}, Quant::blockscale, true, false, Columns::sizes},
     {"a4w4_blockscale", {D::fp4, D::fp4}, Quant::mx, true, false, Columns::sizes},
+    {"mxfp8", {D::fp8, D::fp8}, Quant::mx, false, false, Columns::sizes},
     {"batched_a8w8", {D::int8, D::fp8}, Quant::rowwise, false, true, Columns::sizes},
     {"batched_bf16", {D::bf16, D::bf16}, Quant::none, false, true, Columns::sizes},
     {"bf16", {D::bf16, D::bf16}, Quant::none, false, false, Columns::dense},

@@ -9,8 +9,9 @@ constexpr const char* kSignatures[] = {
     "a8w8:int8",       "a8w8:fp8_fnuz",
     "a8w8:int8:fp16",  "a8w8_bpreshuffle:fp8_ocp",
     "a8w8_blockscale", "a8w8_blockscale_bpreshuffle",
-    "a4w4_blockscale", "batched_a8w8",
-    "batched_bf16",    "bf16:fp32:bias",
+    "a4w4_blockscale", "mxfp8",
+    "batched_a8w8",    "batched_bf16",
+    "bf16:fp32:bias",
 };
 constexpr const char* kTargets[] = {"gfx942:80", "gfx950:256"};
 

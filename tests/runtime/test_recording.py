@@ -58,7 +58,9 @@ def test_every_module_is_told_by_its_file_and_has_its_peers_columns(recorded: Pa
 
 
 def _peers_header(module: str) -> list[str]:
-    """The columns of AITER's own list of that module."""
+    """The columns of AITER's own list of that module; of ours, the sizes."""
+    if module == "mxfp8":
+        return ["M", "N", "K"]
     batched = module.startswith("batched_")
     stem = f"{module.removeprefix('batched_')}_untuned_{'batched_' if batched else ''}gemm"
     text = (ROOT / "tuning" / "aiter" / f"{stem}.csv").read_text(encoding="utf-8")

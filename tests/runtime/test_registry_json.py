@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from ckgen.families.gemm.config import HostConfig
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.model.backend import Backend
 from ckgen.model.fields import encode, hints_of
+from ckgen.model.groups import NO_ROUTING, Routing
 from ckgen.model.target import Target
 from ckgen.plan.model import GenerationPlan, UnitPlan
 from ckgen.plan.registry_document import plan_of_units, registry_document
@@ -25,7 +27,8 @@ from runtime_build import load_generated
 pytestmark = pytest.mark.cpp
 
 X86 = Target("x86_64_v3", 2)
-BASES = ("gemm_fp8_ocp_bf16_rcr_per_tensor", "gemm_fp16_rcr", "gemm_fp8_ocp_bf16_rcr_blockscale")
+ROUTING = Routing(8, 2)
+BASES = ("gemm_fp8_ocp_bf16_rcr_per_tensor", "gemm_fp16_rcr", "gemm_fp8_ocp_bf16_rcr_blockscale", "moe_fp16_rcr_down")
 """Between them, every field of a Signature can be changed alone into a legal one."""
 NAME = "described"
 
@@ -87,7 +90,9 @@ def test_a_problem_of_another_signature_finds_no_instance(described: Described, 
     device = described.library.simulated(str(X86))
 
     def answer(signature: GemmSignature) -> str | None:
-        problem = described.library.problem(signature.canonical(), 256, 256, 256, batch=2 if signature.batched else 1)
+        batch = 2 if signature.batched else 1
+        routing = ROUTING if signature.op is Op.MOE else NO_ROUTING
+        problem = described.library.problem(signature.canonical(), 256, 256, 256, batch=batch, routing=routing)
         return dispatcher.select(problem, device).instance
 
     tried = 0
