@@ -74,7 +74,7 @@ def unit_text(kind: Kind) -> str:
 
 def probe_text(kind: Kind) -> str:
     """The same with functions that ask it about many problems."""
-    signature = ", ".join(cpp.signature_fields(kind.instance.signature).values())
+    signature = ", ".join(filter(None, cpp.signature_fields(kind.instance.signature).values()))
     probe = PROBE.replace("@constraints@", cpp.constraints(kind.instance.constraints))
     return unit_text(kind) + probe.replace("@signature@", signature)
 
