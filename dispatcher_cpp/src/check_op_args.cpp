@@ -1,3 +1,4 @@
+#include <ckgen/group_args.hpp>
 #include <ckgen/scales.hpp>
 
 #include <initializer_list>
@@ -11,30 +12,6 @@ namespace {
 
 Status invalid(const char* text) noexcept {
   return Status::error(StatusCode::invalid_argument, "%s", text);
-}
-
-Status check_group(const Signature& signature, const GroupedArgs& all, std::int64_t group) noexcept {
-  const GroupOperands& x = all.operands[group];
-  const GroupSize& size = all.sizes[group];
-  GemmArgs args{};
-  args.a = x.a;
-  args.b = x.b;
-  args.c = x.c;
-  args.a_scale = x.a_scale;
-  args.b_scale = x.b_scale;
-  args.bias = x.bias;
-  args.m = size.m;
-  args.n = size.n;
-  args.k = size.k;
-  args.batch = 1;
-  args.lda = x.lda;
-  args.ldb = x.ldb;
-  args.ldc = x.ldc;
-  for (int i = 0; i < kMaxD; ++i) {
-    args.d[i] = x.d[i];
-    args.ldd[i] = x.ldd[i];
-  }
-  return check_operands(signature, args);
 }
 
 bool is_sorted_form(const SortedTokens& x) noexcept {
@@ -89,7 +66,8 @@ Status check_args(const Problem& problem, const GroupedArgs& args) noexcept {
                            static_cast<long long>(given.k), static_cast<long long>(planned.m),
                            static_cast<long long>(planned.n), static_cast<long long>(planned.k));
     if (given.m == 0 || given.n == 0) continue;
-    if (const Status status = check_group(problem.signature(), args, i); !status.ok())
+    if (const Status status = check_operands(problem.signature(), args_of_group(args, args.operands[i], given));
+        !status.ok())
       return Status::error(status.code, "%s (group %lld)", status.message, static_cast<long long>(i));
   }
   return Status::success();

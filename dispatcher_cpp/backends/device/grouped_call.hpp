@@ -10,36 +10,11 @@
 #include <cstring>
 
 #include <ckgen/device_code.hpp>
+#include <ckgen/group_args.hpp>
 
 #include "group_table.hpp"
 
 namespace ckgen::device {
-
-/// What a group would be alone.
-inline GemmArgs args_of_group(const GroupedArgs& all, const GroupOperands& of, const GroupSize& size) noexcept {
-  GemmArgs one{};
-  one.a = of.a;
-  one.b = of.b;
-  one.c = of.c;
-  one.a_scale = of.a_scale;
-  one.b_scale = of.b_scale;
-  one.bias = of.bias;
-  one.a_scale_row_major = all.a_scale_row_major;
-  one.mx_scale_shuffled = all.mx_scale_shuffled;
-  one.m = size.m;
-  one.n = size.n;
-  one.k = size.k;
-  one.batch = 1;
-  one.lda = of.lda;
-  one.ldb = of.ldb;
-  one.ldc = of.ldc;
-  for (int i = 0; i < kMaxD; ++i) {
-    one.d[i] = of.d[i];
-    one.ldd[i] = of.ldd[i];
-  }
-  one.alpha = all.alpha;
-  return one;
-}
 
 /// Of groups on the device, the largest that one can be, with rows without gaps and no operands.
 inline GemmArgs largest_group(const GroupedArgs& all, const Groups& groups, Layout layout) noexcept {

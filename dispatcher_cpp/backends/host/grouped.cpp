@@ -4,6 +4,7 @@
 #include "backends/host/parts.hpp"
 #include "backends/host/small_m.hpp"
 #include "backends/host/threads.hpp"
+#include "ckgen/group_args.hpp"
 
 #include <algorithm>
 
@@ -57,33 +58,6 @@ Memory lay_out(const Cutting& cutting, const GroupSize* sizes, std::int64_t coun
   return lay_out(count, threads, part_flops, slot);
 }
 
-GemmArgs args_of(const GroupedArgs& args, std::int64_t group) noexcept {
-  const GroupOperands& o = args.operands[group];
-  const GroupSize& size = args.sizes[group];
-  GemmArgs p{};
-  p.a = o.a;
-  p.b = o.b;
-  p.c = o.c;
-  p.a_scale = o.a_scale;
-  p.b_scale = o.b_scale;
-  p.bias = o.bias;
-  p.a_scale_row_major = args.a_scale_row_major;
-  p.m = size.m;
-  p.n = size.n;
-  p.k = size.k;
-  p.batch = 1;
-  p.lda = o.lda;
-  p.ldb = o.ldb;
-  p.ldc = o.ldc;
-  p.mx_scale_shuffled = args.mx_scale_shuffled;
-  for (int i = 0; i < kMaxD; ++i) {
-    p.d[i] = o.d[i];
-    p.ldd[i] = o.ldd[i];
-  }
-  p.alpha = args.alpha;
-  return p;
-}
-
 class GroupedGemm {
  public:
   GroupedGemm(const Cutting& cutting, const GroupedArgs& args, void* workspace) noexcept
@@ -128,7 +102,7 @@ class GroupedGemm {
     const GroupSize& size = args_.sizes[group];
     const Cut c = cut(group);
     const std::int64_t m0 = index % c.down * c.rows, n0 = index / c.down * c.columns;
-    const GemmArgs p = args_of(args_, group);
+    const GemmArgs p = args_of_group(args_, args_.operands[group], args_.sizes[group]);
     auto* at = static_cast<unsigned char*>(p.c) + bytes_of(cutting_.traits().c, m0 * p.ldc + n0);
     run_part(cutting_.traits(), cutting_.part_blocking(size.k), std::min(c.rows, size.m - m0),
              std::min(c.columns, size.n - n0), size.m <= kSmallRows, p, {m0, n0, at, nullptr}, slot);
@@ -147,7 +121,7 @@ Status check_group(const Cutting& cutting, const GroupedArgs& args, std::int64_t
   if (is_empty(size) && std::min({size.m, size.n, size.k}) >= 0) return Status::success();
   Status s = check_sizes(size.m, size.n, size.k, 1);
   if (!s.ok()) return s;
-  const GemmArgs p = args_of(args, group);
+  const GemmArgs p = args_of_group(args, args.operands[group], args.sizes[group]);
   s = check_args(cutting.traits(), p);
   if (s.ok() && cutting.twin() != nullptr) s = check_padding(cutting.traits(), *cutting.twin(), cutting.k_batch(), p);
   return s;
