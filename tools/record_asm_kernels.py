@@ -13,7 +13,7 @@ import io
 import json
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,21 +90,24 @@ def code_object(wheel: zipfile.ZipFile, arch: str, path: str, symbol: str) -> di
     }
 
 
-def main(file: Path | None = None, place: Path = _RECORDED) -> None:
+def record(
+    kernels: Callable[[zipfile.ZipFile], Iterable[dict[str, Any]]], about: str, file: Path | None, place: Path
+) -> None:
+    """Writes what `kernels` finds in the pinned wheel, a line each; SystemExit for a file that is not that wheel."""
     pin = pins()[Role.CK]
     file = file or load().prefix / "downloads" / pin.file
     if hashlib.sha256(file.read_bytes()).hexdigest() != pin.sha256:
         raise SystemExit(f"{file} is not the pinned wheel")
     with zipfile.ZipFile(file) as wheel:
         lines = ",\n".join(f"    {json.dumps(entry)}" for entry in kernels(wheel))
-    head = {
-        "about": "AMD's GEMM kernels in assembly: written by tools/record_asm_kernels.py. Bytes; block in work-items.",
-        "package": pin.name,
-        "version": pin.version,
-        "sha256": pin.sha256,
-    }
+    head = {"about": about, "package": pin.name, "version": pin.version, "sha256": pin.sha256}
     text = json.dumps(head, indent=2).removesuffix("\n}")
     place.write_text(f'{text},\n  "kernels": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+
+
+def main(file: Path | None = None, place: Path = _RECORDED) -> None:
+    about = "AMD's GEMM kernels in assembly: written by tools/record_asm_kernels.py. Bytes; block in work-items."
+    record(kernels, about, file, place)
 
 
 if __name__ == "__main__":

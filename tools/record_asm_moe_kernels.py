@@ -8,9 +8,7 @@ Facts only: names from the tables, digests and resources from the wheel's code o
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
-import json
 import re
 import sys
 import zipfile
@@ -18,11 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from record_asm_kernels import code_object
+from record_asm_kernels import code_object, record
 
 from ckgen import paths
-from ckgen.build.amd.pins import Role, pins
-from ckgen.build.amd.toolchain import load
 from ckgen.families.moe import asm_kernels
 
 _ROOT = "aiter_meta/hsa"
@@ -71,20 +67,8 @@ def _groups(wheel: zipfile.ZipFile, path: str, symbol: str) -> int:
 
 
 def main(file: Path | None = None, place: Path = _RECORDED) -> None:
-    pin = pins()[Role.CK]
-    file = file or load().prefix / "downloads" / pin.file
-    if hashlib.sha256(file.read_bytes()).hexdigest() != pin.sha256:
-        raise SystemExit(f"{file} is not the pinned wheel")
-    with zipfile.ZipFile(file) as wheel:
-        lines = ",\n".join(f"    {json.dumps(entry)}" for entry in kernels(wheel))
-    head = {
-        "about": "AMD's MoE kernels in assembly that shipped tables name: written by tools/record_asm_moe_kernels.py.",
-        "package": pin.name,
-        "version": pin.version,
-        "sha256": pin.sha256,
-    }
-    text = json.dumps(head, indent=2).removesuffix("\n}")
-    place.write_text(f'{text},\n  "kernels": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+    about = "AMD's MoE kernels in assembly that shipped tables name: written by tools/record_asm_moe_kernels.py."
+    record(kernels, about, file, place)
 
 
 if __name__ == "__main__":

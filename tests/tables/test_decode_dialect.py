@@ -12,9 +12,9 @@ from ckgen.model.diagnostic import Location
 from ckgen.model.target import Target
 from ckgen.tables.cells import split_columns
 from ckgen.tables.classify import TableKind, classify
-from ckgen.tables.decode_dialect import adapt_decode, missing_columns
+from ckgen.tables.decode_dialect import COLUMNS, adapt_decode
 from ckgen.tables.read import parse_bytes
-from ckgen.tables.reading import Adapted, Place
+from ckgen.tables.reading import Adapted, Place, missing_columns
 
 PLAIN = "K,N,M,n_sub,k_splits,use_hip"
 GFX950 = Target("gfx950", 256)
@@ -92,5 +92,5 @@ def test_bad_cells_are_located(line: str, code: str, says: str) -> None:
 
 
 def test_missing_columns_are_told() -> None:
-    found = list(missing_columns(["K", "N", "M", "use_hip"], Location("t.csv", 1)))
+    found = list(missing_columns(COLUMNS, ["K", "N", "M", "use_hip"], Location("t.csv", 1)))
     assert [one.message for one in found] == ["column n_sub is missing", "column k_splits is missing"]

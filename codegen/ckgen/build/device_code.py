@@ -71,6 +71,20 @@ def variants_of(instance: Instance, uses: Iterable[Use]) -> tuple[Any, ...]:
     return tuple(family.reachable(instance, known) if known else family.all_variants(instance))
 
 
+def _told_by(module: Any) -> DeviceFamily:
+    """A kind whose module has a function for each field; it may leave out `splits_unavailable` and `symbol`."""
+    return DeviceFamily(
+        module.unavailable,
+        getattr(module, "splits_unavailable", _none),
+        module.reachable,
+        module.all_variants,
+        module.device_unit,
+        module.host_unit,
+        module.expected,
+        getattr(module, "symbol", symbol_of),
+    )
+
+
 @cache
 def _ck() -> DeviceFamily:
     from ckgen.families.gemm.device import ck, ck_absent, ck_expected, ck_host, ck_variants
@@ -90,110 +104,56 @@ def _ck() -> DeviceFamily:
 def _ck_moe() -> DeviceFamily:
     from ckgen.families.moe.device import ck_moe
 
-    return DeviceFamily(
-        ck_moe.unavailable,
-        ck_moe.splits_unavailable,
-        ck_moe.reachable,
-        ck_moe.all_variants,
-        ck_moe.device_unit,
-        ck_moe.host_unit,
-        ck_moe.expected,
-    )
+    return _told_by(ck_moe)
 
 
 @cache
 def _asm() -> DeviceFamily:
     from ckgen.families.gemm.device import asm
 
-    return DeviceFamily(
-        asm.unavailable,
-        _none,
-        asm.reachable,
-        asm.all_variants,
-        asm.device_unit,
-        asm.host_unit,
-        asm.expected,
-        asm.symbol,
-    )
+    return _told_by(asm)
 
 
 @cache
 def _asm_moe() -> DeviceFamily:
     from ckgen.families.moe.device import asm_moe
 
-    return DeviceFamily(
-        asm_moe.unavailable,
-        _none,
-        asm_moe.reachable,
-        asm_moe.all_variants,
-        asm_moe.device_unit,
-        asm_moe.host_unit,
-        asm_moe.expected,
-        asm_moe.symbol,
-    )
+    return _told_by(asm_moe)
 
 
 @cache
 def _hip_mxfp8() -> DeviceFamily:
-    from ckgen.families.gemm.device import hip_mxfp8 as hip
+    from ckgen.families.gemm.device import hip_mxfp8
 
-    return DeviceFamily(
-        hip.unavailable, _none, hip.reachable, hip.all_variants, hip.device_unit, hip.host_unit, hip.expected
-    )
+    return _told_by(hip_mxfp8)
 
 
 @cache
 def _hip_blockscale() -> DeviceFamily:
-    from ckgen.families.gemm.device import hip_blockscale as hip
+    from ckgen.families.gemm.device import hip_blockscale
 
-    return DeviceFamily(
-        hip.unavailable,
-        hip.splits_unavailable,
-        hip.reachable,
-        hip.all_variants,
-        hip.device_unit,
-        hip.host_unit,
-        hip.expected,
-    )
+    return _told_by(hip_blockscale)
 
 
 @cache
 def _dense() -> DeviceFamily:
-    from ckgen.families.gemm.device import ck_tile as tile
+    from ckgen.families.gemm.device import ck_tile
 
-    return DeviceFamily(
-        tile.unavailable, _none, tile.reachable, tile.all_variants, tile.device_unit, tile.host_unit, tile.expected
-    )
+    return _told_by(ck_tile)
 
 
 @cache
 def _stream_k() -> DeviceFamily:
-    from ckgen.families.gemm.device import ck_tile_stream_k as stream_k
+    from ckgen.families.gemm.device import ck_tile_stream_k
 
-    return DeviceFamily(
-        stream_k.unavailable,
-        _none,
-        stream_k.reachable,
-        stream_k.all_variants,
-        stream_k.device_unit,
-        stream_k.host_unit,
-        stream_k.expected,
-    )
+    return _told_by(ck_tile_stream_k)
 
 
 @cache
 def _grouped() -> DeviceFamily:
-    from ckgen.families.grouped_gemm.device import ck_tile_grouped as grouped
+    from ckgen.families.grouped_gemm.device import ck_tile_grouped
 
-    return DeviceFamily(
-        grouped.unavailable,
-        grouped.splits_unavailable,
-        grouped.reachable,
-        grouped.all_variants,
-        grouped.device_unit,
-        grouped.host_unit,
-        grouped.expected,
-    )
+    return _told_by(ck_tile_grouped)
 
 
 @cache

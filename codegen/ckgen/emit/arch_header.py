@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ckgen import paths
+from ckgen.emit.checked_in import keep
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.specs import load_archs
@@ -136,16 +137,7 @@ def _counts(arch: ArchSpec) -> list[tuple[int, int]]:
 
 def main(arguments: Sequence[str]) -> int:
     """With --write, bring the checked-in header up to date; without, exit 1 if it is not."""
-    text, path = render_arch_header(load_archs()), header_path()
-    current = path.read_text(encoding="utf-8") if path.is_file() else None
-    if current == text:
-        return 0
-    if "--write" in arguments:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        return 0
-    print(f"{path.name} is not what arch_specs/ says; run: {COMMAND}", file=sys.stderr)
-    return 1
+    return keep(render_arch_header(load_archs()), header_path(), "arch_specs/", COMMAND, arguments)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ckgen import paths
+from ckgen.emit.checked_in import keep
 from ckgen.families.gemm.hip_config import HipKind
 from ckgen.families.gemm.mxfp8_envelope import Depth, KindEnvelope, envelope
 from ckgen.version import __version__
@@ -93,15 +94,7 @@ def _list(values: Sequence[int], room: int) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """With --write, bring the checked-in header up to date; without, exit 1 if it is not."""
-    text, path = render_mxfp8_envelope_header(), header_path()
-    current = path.read_text(encoding="utf-8") if path.is_file() else None
-    if current == text:
-        return 0
-    if "--write" in arguments:
-        path.write_text(text, encoding="utf-8")
-        return 0
-    print(f"{path.name} is not what mxfp8_envelope.json says; run: {COMMAND}", file=sys.stderr)
-    return 1
+    return keep(render_mxfp8_envelope_header(), header_path(), "mxfp8_envelope.json", COMMAND, arguments)
 
 
 if __name__ == "__main__":

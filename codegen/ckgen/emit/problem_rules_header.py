@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ckgen import paths
+from ckgen.emit.checked_in import keep
 from ckgen.emit.cpp import DTYPE_ORDER, QUANT_ORDER
 from ckgen.families.gemm.problem_rules import SignatureRule, messages, signature_rules
 from ckgen.version import __version__
@@ -108,15 +109,7 @@ def _flag(when: Mapping[str, object], field: str) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """With --write, bring the checked-in header up to date; without, exit 1 if it is not."""
-    text, path = render_problem_rules_header(), header_path()
-    current = path.read_text(encoding="utf-8") if path.is_file() else None
-    if current == text:
-        return 0
-    if "--write" in arguments:
-        path.write_text(text, encoding="utf-8")
-        return 0
-    print(f"{path.name} is not what problem_rules.json says; run: {COMMAND}", file=sys.stderr)
-    return 1
+    return keep(render_problem_rules_header(), header_path(), "problem_rules.json", COMMAND, arguments)
 
 
 if __name__ == "__main__":

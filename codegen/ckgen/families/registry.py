@@ -1,14 +1,12 @@
-"""The operations that `--ops` names; a new one is one module that makes a Family."""
+"""The operations that `--ops` names; a new one is one more Family here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from ckgen.families.gemm.family import GemmFamily
-from ckgen.families.grouped_gemm.family import GroupedGemmFamily
-from ckgen.families.moe.family import MoeFamily
-from ckgen.families.stream_k.family import StreamKFamily
+from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.family import FamilyOfGemms, GemmFamily
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import UsageError
 from ckgen.model.module import Module
@@ -50,7 +48,13 @@ class Family(Protocol):
 
 
 FAMILIES: Mapping[str, Family] = {
-    family.name: family for family in (GemmFamily(), StreamKFamily(), GroupedGemmFamily(), MoeFamily())
+    family.name: family
+    for family in (
+        GemmFamily(),
+        FamilyOfGemms("stream_k", Op.GEMM),  # GEMMs that differ in their Configs only
+        FamilyOfGemms("grouped_gemm", Op.GROUPED_GEMM),
+        FamilyOfGemms("moe", Op.MOE),
+    )
 }
 """Every operation that exists, by its `--ops` word."""
 

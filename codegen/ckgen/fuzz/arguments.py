@@ -92,7 +92,7 @@ def sizes_of(signature: GemmSignature, case: Case) -> dict[str, Any]:
     """The sizes, leading dimensions and batch strides of GemmArgs."""
     a, b, c, *d_tensors = placed(signature, case)
     return {
-        "m": case.m, "n": case.n, "k": case.k, "batch": max(case.batch, 1),
+        "m": case.m, "n": case.n, "k": case.k, "batch": case.entries,
         "lda": a.ld, "ldb": b.ld, "ldc": c.ld,
         "batch_stride_a": a.batch_stride, "batch_stride_b": b.batch_stride, "batch_stride_c": c.batch_stride,
         "ldd": (c_int64 * MAX_D)(*(d.ld for d in d_tensors)),

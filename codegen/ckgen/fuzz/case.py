@@ -88,6 +88,11 @@ class Case:
     is_sorted: bool = False
 
     @property
+    def entries(self) -> int:
+        """Batch entries in memory: a signature that is not batched ignores what stands in `batch`."""
+        return max(self.batch, 1)
+
+    @property
     def wishes(self) -> Wishes:
         """The fields that Wishes has too."""
         return Wishes(**{one.name: getattr(self, one.name) for one in fields(Wishes)})

@@ -60,9 +60,8 @@ class GemmWork:
     def is_small(self, work: int, elements: int, extent: int) -> bool:
         """See Work."""
         case = self.case
-        batch = max(case.batch, 1)  # a signature that is not batched ignores what stands there
-        most = max(case.m * case.k, case.n * case.k, case.m * case.n) * batch
-        is_few = case.m * case.n * case.k * batch <= work and most <= elements
+        most = max(case.m * case.k, case.n * case.k, case.m * case.n) * case.entries
+        is_few = case.m * case.n * case.k * case.entries <= work and most <= elements
         return is_few and fit(placed(self.decision.signature, case), extent)
 
     def refusal(self) -> str:

@@ -113,5 +113,4 @@ def _placed(
     one = (lines[0] - 1) * ld + lines[1]
     grain = 8 // min(dtype.bits, 8)
     stride = 0 if broadcast else -(-one // grain) * grain + batch_gap
-    batch = max(case.batch, 1)
-    return Placed(name, dtype, lines[0], lines[1], ld, batch, stride, broadcast is not None)
+    return Placed(name, dtype, lines[0], lines[1], ld, case.entries, stride, broadcast is not None)

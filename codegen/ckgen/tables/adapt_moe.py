@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.diagnostic import Location
 from ckgen.model.module import Module
 from ckgen.model.moe_row import MoeDiscriminators, MoeRow, MoeStage
 from ckgen.model.target import Target
@@ -16,7 +16,6 @@ from ckgen.tables.dialects import UNKNOWN_LIBRARY, Problem, Reader, number, posi
 from ckgen.tables.moe_dialect import (
     BIT,
     BLOCK_M,
-    COLUMNS,
     KEYS,
     NAMES,
     ONE_STAGE,
@@ -33,14 +32,6 @@ from ckgen.tables.moe_dialect import (
 from ckgen.tables.reading import Adapted, Place, Reading, targets_of
 
 Columns = Mapping[str, Sequence[Any]]
-
-
-def missing_columns(header: Sequence[str], location: Location) -> Iterator[Diagnostic]:
-    """T004 for each column that a tuned MoE table must have and this one has not."""
-    for name in COLUMNS:
-        if name not in header:
-            expected = f"expected at least the columns {', '.join(COLUMNS)}"
-            yield Diagnostic("T004", f"column {name} is missing", location, (expected,), "add the column")
 
 
 def adapt_moe(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]) -> Adapted:

@@ -6,9 +6,9 @@ own kernel, an external one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.diagnostic import Location
 from ckgen.model.module import Module
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Discriminators, Shape, TunedRow
@@ -40,14 +40,6 @@ COLUMNS: Mapping[str, Reader] = {
 }  # fmt: skip
 """Those that a table must have, in any order."""
 TARGET: Mapping[str, Reader] = {"gfx": arch, "cu_num": positive}
-
-
-def missing_columns(header: Sequence[str], location: Location) -> Iterator[Diagnostic]:
-    """T004 for each column that such a table must have and this one has not."""
-    for name in COLUMNS:
-        if name not in header:
-            expected = f"expected at least the columns {', '.join(COLUMNS)}"
-            yield Diagnostic("T004", f"column {name} is missing", location, (expected,), "add the column")
 
 
 def adapt_decode(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]) -> Adapted:

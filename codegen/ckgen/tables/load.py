@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -13,15 +13,15 @@ from ckgen.model.errors import UsageError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.module import Module
 from ckgen.model.tuned_row import TunedRow
-from ckgen.tables import decode_dialect
+from ckgen.tables import decode_dialect, moe_dialect
 from ckgen.tables.adapt import adapt
-from ckgen.tables.adapt_moe import adapt_moe, missing_columns
+from ckgen.tables.adapt_moe import adapt_moe
 from ckgen.tables.cells import Cells, split_columns
 from ckgen.tables.classify import TableKind, ambiguous_module, classify, resolve_module
 from ckgen.tables.decode_dialect import MODULE as DECODE_MODULE
 from ckgen.tables.dialects import BATCH_COLUMN, NAME_COLUMN
 from ckgen.tables.read import RawTable, parse_bytes, read_bytes
-from ckgen.tables.reading import Adapted, Place
+from ckgen.tables.reading import Adapted, Place, missing_columns
 
 _COUNTED = {
     TableKind.GEMM_SHAPES: FateKind.SHAPE_LIST,
@@ -110,6 +110,19 @@ class TableSource:
     named: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """Tables that must have all of `columns`, and how their rows are read."""
+
+    kind: TableKind
+    columns: Iterable[str]
+    adapt: Callable[[Cells, Module, Place, Callable[[int], str | None]], Adapted]
+
+
+_MOE = _Dialect(TableKind.MOE_TUNED, moe_dialect.COLUMNS, adapt_moe)
+_DECODE = _Dialect(TableKind.DECODE_TUNED, decode_dialect.COLUMNS, decode_dialect.adapt_decode)
+
+
 def find_tables(arguments: Sequence[Path]) -> tuple[TableSource, ...]:
     """Every `*.csv` of each argument, one layer per argument; UsageError for one that is not there or holds none."""
     return tuple(chain.from_iterable(_find(argument, layer) for layer, argument in enumerate(arguments)))
@@ -154,9 +167,10 @@ def _load(table: TableSource, options: LoadOptions) -> tuple[TableFile, list[Dia
     if kind is TableKind.GEMM_TUNED and "gemm" in options.ops and options.is_asked("gemm"):
         return _load_gemm(table, raw, options)
     if kind is TableKind.MOE_TUNED and "moe" in options.ops and options.is_asked("moe"):
-        return _load_moe(table, raw, options)
+        (module,) = options.of_op("moe").values()
+        return _load_whole_header(table, raw, _MOE, module, options)
     if kind is TableKind.DECODE_TUNED and "gemm" in options.ops and options.module in (None, DECODE_MODULE):
-        return _load_decode(table, raw, options.modules[DECODE_MODULE], options)
+        return _load_whole_header(table, raw, _DECODE, options.modules[DECODE_MODULE], options)
     return _whole(table, kind, _COUNTED.get(kind, FateKind.OTHER_OP), len(raw.lines)), problems
 
 
@@ -174,26 +188,16 @@ def _load_gemm(table: TableSource, raw: RawTable, options: LoadOptions) -> tuple
     return _read(table, raw, TableKind.GEMM_TUNED, module, cells, adapted)
 
 
-def _load_moe(table: TableSource, raw: RawTable, options: LoadOptions) -> tuple[TableFile, list[Diagnostic]]:
-    (module,) = options.of_op("moe").values()
-    problems = list(missing_columns(raw.header, Location(raw.display, raw.header_line)))
-    if problems:
-        return _whole(table, TableKind.MOE_TUNED, FateKind.INVALID, len(raw.lines)), problems
-    cells = split_columns(raw)
-    adapted = adapt_moe(cells, module, Place(table.path, table.display, table.layer), options.gfx_of_cu)
-    return _read(table, raw, TableKind.MOE_TUNED, module, cells, adapted)
-
-
-def _load_decode(
-    table: TableSource, raw: RawTable, module: Module, options: LoadOptions
+def _load_whole_header(
+    table: TableSource, raw: RawTable, dialect: _Dialect, module: Module, options: LoadOptions
 ) -> tuple[TableFile, list[Diagnostic]]:
-    problems = list(decode_dialect.missing_columns(raw.header, Location(raw.display, raw.header_line)))
+    """A table whose header must have every column of its dialect."""
+    problems = list(missing_columns(dialect.columns, raw.header, Location(raw.display, raw.header_line)))
     if problems:
-        return _whole(table, TableKind.DECODE_TUNED, FateKind.INVALID, len(raw.lines)), problems
+        return _whole(table, dialect.kind, FateKind.INVALID, len(raw.lines)), problems
     cells = split_columns(raw)
-    place = Place(table.path, table.display, table.layer)
-    adapted = decode_dialect.adapt_decode(cells, module, place, options.gfx_of_cu)
-    return _read(table, raw, TableKind.DECODE_TUNED, module, cells, adapted)
+    adapted = dialect.adapt(cells, module, Place(table.path, table.display, table.layer), options.gfx_of_cu)
+    return _read(table, raw, dialect.kind, module, cells, adapted)
 
 
 def _read(

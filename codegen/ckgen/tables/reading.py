@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,15 @@ class Place:
     path: str
     display: str
     layer: int
+
+
+def missing_columns(wanted: Iterable[str], header: Sequence[str], location: Location) -> Iterator[Diagnostic]:
+    """T004 for each column that a table must have and this one has not."""
+    names = tuple(wanted)
+    for name in names:
+        if name not in header:
+            expected = f"expected at least the columns {', '.join(names)}"
+            yield Diagnostic("T004", f"column {name} is missing", location, (expected,), "add the column")
 
 
 class Reading:

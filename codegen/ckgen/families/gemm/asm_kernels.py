@@ -26,17 +26,11 @@ class AsmObject:
 
 
 @dataclass(frozen=True, slots=True)
-class AsmKernel:
-    """A kernel, what it computes (a canonical signature) and asks; `max_splits` is 1 where it does not split K."""
+class ShippedKernel:
+    """A kernel by its symbol, with its code objects."""
 
     symbol: str
     config: AsmConfig
-    module: str
-    signature: str
-    n_multiple: int
-    k_multiple: int
-    min_k: int
-    max_splits: int
     objects: tuple[AsmObject, ...]
 
     @property
@@ -47,6 +41,18 @@ class AsmKernel:
     def on(self, arch: str) -> AsmObject | None:
         """The code object for an arch; None where there is none."""
         return next((found for found in self.objects if found.arch == arch), None)
+
+
+@dataclass(frozen=True, slots=True)
+class AsmKernel(ShippedKernel):
+    """What a GEMM kernel computes (a canonical signature) and asks; `max_splits` is 1 where it does not split K."""
+
+    module: str
+    signature: str
+    n_multiple: int
+    k_multiple: int
+    min_k: int
+    max_splits: int
 
 
 @cache

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ckgen.families.gemm.config_words import Ints2, Ints3, Ints4, Scheduler, joined
-from ckgen.families.gemm.tiled import Tiled
+from ckgen.families.gemm.tiled import PackedTiled, Tiled
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 
@@ -74,7 +74,7 @@ class CkBlockScaleConfig(_TiledByWaves):
 
 
 @dataclass(frozen=True, slots=True)
-class CkPreshuffledConfig:
+class CkPreshuffledConfig(PackedTiled):
     """Classic CK's GEMMs over a preshuffled B; their names tell the XDL tile but not its repeats per wave.
 
     `tile.k`, `ak1` and `bk1` count units of `k_pack` elements, as in the name: 2 for fp4, which is packed in pairs.
@@ -100,16 +100,6 @@ class CkPreshuffledConfig:
     def xdl_per_wave(self) -> None:
         """Not in the name; `waves` follows from the other fields."""
         return
-
-    @property
-    def macro_tile(self) -> Tile:
-        """What one workgroup computes per K step, in elements."""
-        return Tile(self.tile.m, self.tile.n, self.tile.k * self.k_pack)
-
-    @property
-    def k_grain(self) -> int:
-        """The smallest K step that the main loop takes, in elements."""
-        return self.tile.k * self.k_pack
 
     @property
     def waves(self) -> Ints3 | None:

@@ -1,4 +1,4 @@
-"""GEMM as a family of the registry."""
+"""GEMM and what is made of GEMMs as families of the registry."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from ckgen.model.module import Module
 
 
 @dataclass(frozen=True, slots=True)
-class GemmFamily:
-    """Dense, quantised and batched GEMMs."""
+class FamilyOfGemms:
+    """A word of `--ops` whose signatures are those of `op`; an alias may stand with or without the op's own word."""
 
-    name: str = "gemm"
+    name: str
+    op: Op
 
     @property
     def modules(self) -> Mapping[str, Module]:
-        """The table families of GEMM, by name."""
-        return {name: entry.module for name, entry in modules().items()}
+        """None: GEMM's alone are told by their files' names."""
+        return {}
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -30,4 +31,17 @@ class GemmFamily:
 
     def parse_signature(self, text: str, flavour: Fp8Flavour | None) -> GemmSignature:
         """The signature of a canonical name or alias; UsageError says what is known."""
-        return parse_of_op(Op.GEMM, text, flavour)
+        return parse_of_op(self.op, text, flavour)
+
+
+@dataclass(frozen=True, slots=True)
+class GemmFamily(FamilyOfGemms):
+    """Dense, quantised and batched GEMMs."""
+
+    name: str = "gemm"
+    op: Op = Op.GEMM
+
+    @property
+    def modules(self) -> Mapping[str, Module]:
+        """The table families of GEMM, by name."""
+        return {name: entry.module for name, entry in modules().items()}

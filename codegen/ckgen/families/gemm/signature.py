@@ -38,7 +38,6 @@ __all__ = [
 
 _DTYPES = {dtype.value: dtype for dtype in DType}
 _LAYOUTS = {layout.value: layout for layout in Layout}
-_OUT_TOKENS = frozenset({DType.BF16, DType.FP16, DType.FP32, DType.INT32, DType.FP64})
 
 
 @dataclass(frozen=True, slots=True)

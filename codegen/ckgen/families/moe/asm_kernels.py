@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.families.gemm.asm_config import AsmConfig
-from ckgen.families.gemm.asm_kernels import AsmObject
+from ckgen.families.gemm.asm_kernels import AsmObject, ShippedKernel
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, MoeTraits, Op, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.config import Tile
@@ -26,14 +26,12 @@ with block scales rounds its result to fp8."""
 
 
 @dataclass(frozen=True, slots=True)
-class AsmMoeKernel:
-    """A kernel and what it computes. `config.tile`: its M is block_m, its N columns of H.
+class AsmMoeKernel(ShippedKernel):
+    """What an MoE kernel computes. `config.tile`: its M is block_m, its N columns of H.
 
     `activation` None: whichever the call says. `groups_per_cu`: of one whose workgroups share all blocks, else 0.
     """
 
-    symbol: str
-    config: AsmConfig
     part: MoePart
     operand: DType
     quant: Quant
@@ -41,16 +39,6 @@ class AsmMoeKernel:
     activation: EpilogueOp | None
     groups_per_cu: int
     k_multiple: int
-    objects: tuple[AsmObject, ...]
-
-    @property
-    def archs(self) -> tuple[str, ...]:
-        """The archs that there is a code object for."""
-        return tuple(found.arch for found in self.objects)
-
-    def on(self, arch: str) -> AsmObject | None:
-        """The code object for an arch; None where there is none."""
-        return next((found for found in self.objects if found.arch == arch), None)
 
     def signatures(self, flavour: Fp8Flavour | None) -> tuple[GemmSignature, ...]:
         """What it computes on an arch of that fp8: one signature per activation."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from ckgen.families.gemm.config_words import Ints2, Ints3, joined
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, Quant
+from ckgen.families.gemm.tiled import PackedTiled
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
@@ -40,11 +41,11 @@ class CkMoeOp(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class CkMoeConfig:
+class CkMoeConfig(PackedTiled):
     """Classic CK's MoE GEMMs over preshuffled weights: DeviceMoeGemm and its kin; XDL tiles are 16x16.
 
-    `tile.n` is columns of C: where W1 is gated, as many of gate and of up. `tile.k` counts units of `k_pack` elements,
-    as in the name: 2 for fp4, which is packed in pairs.
+    The tile's M is block_m. `tile.n` is columns of C: where W1 is gated, as many of gate and of up. `tile.k` counts
+    units of `k_pack` elements, as in the name: 2 for fp4, which is packed in pairs.
     """
 
     backend: ClassVar[Backend] = Backend.CK
@@ -55,16 +56,6 @@ class CkMoeConfig:
     pipeline: int
     n_swizzle: bool = False
     k_pack: int = 1
-
-    @property
-    def macro_tile(self) -> Tile:
-        """What one workgroup computes per K step, in elements; its M is block_m."""
-        return Tile(self.tile.m, self.tile.n, self.tile.k * self.k_pack)
-
-    @property
-    def k_grain(self) -> int:
-        """The smallest K step that the main loop takes, in elements."""
-        return self.tile.k * self.k_pack
 
     @property
     def waves(self) -> Ints3:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckgen.families.gemm.ck_tile_geometry import epilogue_bytes
-from ckgen.families.gemm.config import CkTileConfig, TilePipeline
 from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.gemm.device.recorded import recorded_overflow
 from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
@@ -37,11 +36,6 @@ class FlatmmVariant:
     def name(self) -> str:
         """Such as `odd_set`."""
         return f"{'odd' if self.odd else 'even'}_{'add' if self.add else 'set'}"
-
-
-def is_flatmm(instance: Instance) -> bool:
-    """Whether the instance is one of this module's."""
-    return isinstance(instance.config, CkTileConfig) and instance.config.pipeline is TilePipeline.FLATMM
 
 
 def variant_of(instance: Instance, use: Use) -> FlatmmVariant:

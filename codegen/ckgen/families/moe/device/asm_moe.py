@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ckgen.families.gemm.asm_config import AsmConfig
-from ckgen.families.gemm.device.asm import ShippedVariant
-from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol
+from ckgen.families.gemm.device.asm import (
+    ShippedVariant,
+    all_variants,
+    host_values,
+    not_shipped,
+    objects_to_take,
+    reachable,
+)
+from ckgen.families.gemm.device.model import DeviceUnit, prepare_symbol
 from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.families.gemm.enums import EpilogueOp, Quant
 from ckgen.families.gemm.instance import Instance
@@ -14,25 +21,17 @@ from ckgen.families.moe.asm_kernels import AsmMoeKernel, asm_moe_kernel_of
 from ckgen.model.expectation import Expectation
 from ckgen.specs import load_arch
 
+__all__ = ["all_variants", "device_unit", "expected", "host_unit", "reachable", "symbol", "unavailable"]
+
 
 def unavailable(instance: Instance, arch: str) -> str | None:
     """Why there is no code object for an arch, or it computes something else; None where all is well."""
     kernel = _kernel(instance)
-    if kernel.on(arch) is None:
-        return f"{kernel.config.name} is shipped for {', '.join(kernel.archs)} only"
+    if (absent := not_shipped(kernel, arch)) is not None:
+        return absent
     if instance.signature not in kernel.signatures(load_arch(arch).fp8_flavour):
         return f"{kernel.config.name} computes another layer"
     return None
-
-
-def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[ShippedVariant, ...]:
-    """Every problem reaches the one kernel."""
-    return all_variants(instance)
-
-
-def all_variants(instance: Instance) -> tuple[ShippedVariant, ...]:
-    """The one kernel."""
-    return (ShippedVariant(),)
 
 
 def symbol(instance: Instance, variant: ShippedVariant) -> str:
@@ -41,28 +40,21 @@ def symbol(instance: Instance, variant: ShippedVariant) -> str:
 
 
 def device_unit(instance: Instance, variants: Sequence[ShippedVariant]) -> DeviceUnit:
-    """The list of code objects to take: arch, file in the wheel, sha256."""
-    kernel = _kernel(instance)
-    objects = [{"arch": one.arch, "path": one.path, "sha256": one.sha256} for one in kernel.objects]
-    return DeviceUnit("device/asm_objects.txt.j2", {"instance": instance.name, "objects": objects}, (kernel.symbol,))
+    """The list of code objects to take."""
+    return objects_to_take(instance, _kernel(instance))
 
 
 def host_unit(instance: Instance, variants: Mapping[str, Sequence[ShippedVariant]]) -> DeviceUnit:
     """The host unit for the archs of `variants`."""
-    kernel, prepare = _kernel(instance), prepare_symbol(instance.id)
+    kernel = _kernel(instance)
     values = {
-        "instance": instance.name,
-        "prepare": prepare,
-        "kind": kernel.config.kind,
-        "symbol": kernel.symbol,
-        "tile": [kernel.config.tile.m, kernel.config.tile.n],
-        "block": kernel.objects[0].block,
+        **host_values(instance, kernel),
         "block_scales": cpp_bool(kernel.quant is Quant.BLOCKSCALE),
         "groups_per_cu": kernel.groups_per_cu,
         "gelu": cpp_bool(instance.signature.epilogue == (EpilogueOp.GELU,)),
         "weighted": cpp_bool(kernel.weight_first),
     }
-    return DeviceUnit("device/asm_moe_host.cpp.j2", values, (prepare,))
+    return DeviceUnit("device/asm_moe_host.cpp.j2", values, (prepare_symbol(instance.id),))
 
 
 def expected(instance: Instance, arch: str, variant: ShippedVariant) -> Expectation:
