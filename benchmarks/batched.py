@@ -8,20 +8,9 @@ Both run through one dispatcher of one generated library, from C++, each plan an
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
-import tempfile
-from pathlib import Path
 
-from generated import build_program
+from generated import lines_of
 from support import compiler, cpu_name
-
-from ckgen.emit.render import render
-from ckgen.model.target import Target
-from ckgen.plan.options import PlanOptions
-from ckgen.plan.planner import make_plan
-from ckgen.specs.archs import load_archs
-from ckgen.specs.native import own_cpu
 
 THREADS = 2
 SIGNATURES = tuple(f"gemm_{dtype}_rcr{tail}" for dtype in ("bf16", "fp16") for tail in ("", "_batched"))
@@ -33,17 +22,11 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--size", type=int, default=64)
     arguments = parser.parse_args()
-    options = PlanOptions(targets=(Target(own_cpu().gfx, THREADS),), ops=frozenset({"gemm"}), signatures=SIGNATURES)
-    plan = make_plan(options, load_archs())
-    with tempfile.TemporaryDirectory() as folder:
-        program = build_program(Path(folder), render(plan, "bench"), "batched.cpp")
-        environment = {**os.environ, "CKGEN_NUM_THREADS": str(THREADS)}
-        command = [str(program), str(arguments.batch), str(arguments.size)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    lines = lines_of("batched.cpp", SIGNATURES, ["gemm"], THREADS, [arguments.batch, arguments.size])
     print(f"batched  {cpu_name()}, {compiler()} -O2, {THREADS} threads,")
     print(f"         {arguments.batch} x {arguments.size}^3, medians of interleaved rounds")
     print(f"  {'operands':8} {'one batch':>10} {'single calls':>13}  ratio  (goal 2)")
-    for line in done.stdout.splitlines():
+    for line in lines:
         dtype, batched, single = line.split()
         print(f"  {dtype:8} {batched:>7} us {single:>10} us  {float(single) / float(batched):4.2f}x")
     print("reproduce: python benchmarks/batched.py")

@@ -2,7 +2,6 @@
 // Prints "<operands> <us of the groups> <us of the single calls>" and the least of both, a line each;
 // benchmarks/grouped.py reads them.
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -12,39 +11,11 @@
 #include <bench/register.hpp>
 #include <ckgen/ckgen.hpp>
 
+#include "interleaved.hpp"
+
 namespace {
 
 using namespace ckgen;
-using Clock = std::chrono::steady_clock;
-
-constexpr int kRounds = 201;
-constexpr int kWarmUp = 20;
-
-[[noreturn]] void fail(const Status& status) {
-  std::fprintf(stderr, "%s\n", status.message);
-  std::exit(1);
-}
-
-void check(const Status& status) {
-  if (!status.ok()) fail(status);
-}
-
-/// A plan with memory of its own for its workspace.
-struct Ready {
-  Ready(const Dispatcher& dispatcher, const Problem& problem, const Device& device) {
-    const Result<Plan> made = dispatcher.plan(problem, device);
-    if (!made) fail(made.status());
-    plan = *made;
-    memory.resize(plan.workspace_size + 64);
-  }
-  void* workspace() {
-    const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(memory.data());
-    return memory.data() + (64 - at % 64) % 64;
-  }
-
-  Plan plan;
-  std::vector<unsigned char> memory;
-};
 
 /// Few groups have most of the rows: group i has `most` / (1 + i / 4) of them, N and K halved for some.
 std::vector<GroupSize> skewed(std::int64_t count, std::int64_t most, std::int64_t n, std::int64_t k) {
@@ -56,28 +27,12 @@ std::vector<GroupSize> skewed(std::int64_t count, std::int64_t most, std::int64_
   return sizes;
 }
 
-double median(std::vector<double>& times) {
-  std::nth_element(times.begin(), times.begin() + kRounds / 2, times.end());
-  return times[kRounds / 2];
-}
-
-double least(const std::vector<double>& times) {
-  return *std::min_element(times.begin(), times.end());
-}
-
-template <class Body>
-double timed(const Body& body) {
-  const Clock::time_point begin = Clock::now();
-  body();
-  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-}
-
 void measure(const Dispatcher& dispatcher, const Device& device, const std::string& operands,
              const std::vector<GroupSize>& sizes) {
   const std::string rest = "gemm_" + operands + "_rcr";
   const Groups groups(sizes.data(), static_cast<std::int64_t>(sizes.size()));
-  Ready all(dispatcher, grouped_gemm("grouped_" + rest).groups(groups), device);
-  std::vector<Ready> each;
+  bench::Ready all(dispatcher, grouped_gemm("grouped_" + rest).groups(groups), device);
+  std::vector<bench::Ready> each;
   std::vector<std::vector<std::uint16_t>> memory;  // 1.0 in bf16 is 0x3f80, a small normal number in fp16
   std::vector<GroupOperands> grouped;
   std::vector<GemmArgs> single;
@@ -99,20 +54,13 @@ void measure(const Dispatcher& dispatcher, const Device& device, const std::stri
   args.operands = grouped.data(), args.sizes = sizes.data(), args.count = static_cast<std::int64_t>(sizes.size());
   args.alpha = 1.0f;
 
-  const auto together = [&] { check(dispatcher.run(all.plan, args, all.workspace(), nullptr)); };
+  const auto together = [&] { all.run(args); };
   const auto loop = [&] {
-    for (std::size_t i = 0; i < each.size(); ++i)
-      check(dispatcher.run(each[i].plan, single[i], each[i].workspace(), nullptr));
+    for (std::size_t i = 0; i < each.size(); ++i) each[i].run(single[i]);
   };
-  std::vector<double> of_groups, of_loop;
-  for (int round = -kWarmUp; round < kRounds; ++round) {
-    const double first = timed(together), second = timed(loop);
-    if (round < 0) continue;
-    of_groups.push_back(first);
-    of_loop.push_back(second);
-  }
-  std::printf("%s %.1f %.1f %.1f %.1f\n", operands.c_str(), median(of_groups), median(of_loop), least(of_groups),
-              least(of_loop));
+  bench::Turns turns = bench::by_turns(together, loop);
+  std::printf("%s %.1f %.1f %.1f %.1f\n", operands.c_str(), turns.first.median(), turns.second.median(),
+              turns.first.least(), turns.second.least());
 }
 
 }  // namespace
@@ -120,7 +68,7 @@ void measure(const Dispatcher& dispatcher, const Device& device, const std::stri
 int main(int count, char** words) {
   if (count != 5) return 2;
   Registry registry;
-  check(bench::register_all(registry));
+  bench::check(bench::register_all(registry));
   const Dispatcher dispatcher(registry);
   const std::vector<GroupSize> sizes =
       skewed(std::atoll(words[1]), std::atoll(words[2]), std::atoll(words[3]), std::atoll(words[4]));

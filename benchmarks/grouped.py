@@ -10,19 +10,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
-import tempfile
-from pathlib import Path
 
-from generated import build_program
+from generated import lines_of
 from support import compiler, cpu_name
-
-from ckgen.emit.render import render
-from ckgen.model.target import Target
-from ckgen.plan.options import PlanOptions
-from ckgen.plan.planner import make_plan
-from ckgen.specs.archs import load_archs
-from ckgen.specs.native import own_cpu
 
 THREADS = 2
 SIGNATURES = tuple(f"{op}_{dtype}_rcr" for dtype in ("bf16", "fp16") for op in ("gemm", "grouped_gemm"))
@@ -37,25 +27,17 @@ def main() -> None:
     parser.add_argument("--k", type=int, default=256)
     parser.add_argument("--realtime", action="store_true")
     arguments = parser.parse_args()
-    ops = frozenset({"gemm", "grouped_gemm"})
-    options = PlanOptions(targets=(Target(own_cpu().gfx, THREADS),), ops=ops, signatures=SIGNATURES)
-    plan = make_plan(options, load_archs())
     priority = ["chrt", "-r", "1"] if arguments.realtime else []
     sizes = [arguments.groups, arguments.rows, arguments.n, arguments.k]
-    with tempfile.TemporaryDirectory() as folder:
-        program = build_program(Path(folder), render(plan, "bench"), "grouped.cpp")
-        environment = {**os.environ, "CKGEN_NUM_THREADS": str(THREADS)}
-        load = os.getloadavg()[0]
-        done = subprocess.run(
-            [*priority, str(program), *map(str, sizes)], capture_output=True, text=True, check=True, env=environment
-        )
+    load = os.getloadavg()[0]
+    lines = lines_of("grouped.cpp", SIGNATURES, ["gemm", "grouped_gemm"], THREADS, sizes, priority)
     print(
         f"grouped  {cpu_name()}, {compiler()} -O2, {THREADS} threads, load {load:.1f} before"
         f"{', real-time priority' if priority else ''},"
     )
     print(f"         {sizes[0]} groups of up to {sizes[1]} x {sizes[2]} x {sizes[3]}, medians of interleaved rounds")
     print(f"  {'operands':8} {'one launch':>11} {'single calls':>13}  ratio  (goal 1.3), of the fastest rounds")
-    for line in done.stdout.splitlines():
+    for line in lines:
         dtype, *times = line.split()
         grouped, single, least_grouped, least_single = map(float, times)
         ratios = f"{single / grouped:4.2f}x       {least_single / least_grouped:4.2f}x"

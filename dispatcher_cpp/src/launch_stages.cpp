@@ -94,10 +94,7 @@ Status launch_layer(const Plan& plan, const MoeArgs& args, void* workspace, Stre
 }  // namespace
 
 Status launch_stages(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) noexcept {
-  // Stages of another signature are those of a layer's parts.
-  const Stage& last = plan.stages[plan.stage_count - 1];
-  if (args.moe != nullptr && last.instance->signature.moe.part != plan.problem.signature().moe.part)
-    return launch_layer(plan, *args.moe, workspace, stream);
+  if (args.moe != nullptr && is_in_parts(plan)) return launch_layer(plan, *args.moe, workspace, stream);
   Resets resets;
   void* table = nullptr;
   for (std::uint32_t i = 0; i < plan.stage_count; ++i) {

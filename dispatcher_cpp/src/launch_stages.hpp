@@ -12,6 +12,11 @@ struct RunArgs {
   const MoeArgs* moe = nullptr;
 };
 
+/// Whether a MoE layer's plan has the stages of its parts: the last one is then down's.
+inline bool is_in_parts(const Plan& plan) noexcept {
+  return plan.stages[plan.stage_count - 1].instance->signature.moe.part != plan.problem.signature().moe.part;
+}
+
 /// On the thread's current device, which is the plan's. `workspace`: plan.workspace_size bytes.
 Status launch_stages(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) noexcept;
 

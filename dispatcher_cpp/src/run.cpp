@@ -32,9 +32,8 @@ Status check_stages(const Plan&, const GroupedArgs&) noexcept {
   return Status::success();
 }
 Status check_stages(const Plan& plan, const MoeArgs& args) noexcept {
-  const bool in_parts = plan.stage_count > 1 && plan.problem.signature().moe.part == MoePart::layer &&
-                        plan.stages[plan.stage_count - 1].instance->signature.moe.part == MoePart::down;
-  if (!in_parts || args.topk_ids == nullptr || plan.stages[0].kind == StageKind::sort) return Status::success();
+  const bool sorts = plan.stages[0].kind == StageKind::sort;
+  if (!detail::is_in_parts(plan) || args.topk_ids == nullptr || sorts) return Status::success();
   return Status::error(StatusCode::invalid_argument,
                        "topk_ids were given, but the plan's problem says that the tokens are sorted in blocks of %d",
                        plan.problem.block_m());

@@ -21,7 +21,8 @@ struct Module {
 
 using D = DType;
 
-/// The peer's modules, and ours. A plain fp8 stands for both flavours; a dense list tells bias and shuffled weights by columns.
+/// The peer's modules, and ours. A plain fp8 stands for both flavours; a dense list tells bias and shuffled weights by
+/// columns.
 constexpr Module kModules[] = {
     {"a8w8", {D::int8, D::fp8}, Quant::rowwise, false, false, Columns::weight},
     {"a8w8_bpreshuffle", {D::int8, D::fp8}, Quant::rowwise, true, false, Columns::weight},
