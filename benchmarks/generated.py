@@ -32,7 +32,7 @@ def lines_of(
     ops: Sequence[str],
     threads: int,
     sizes: Sequence[int],
-    priority: Sequence[str],
+    priority: Sequence[str] = (),
 ) -> list[str]:
     """What `benchmarks/<main>` prints when it is given the sizes, over the signatures' kernels for this CPU.
 
