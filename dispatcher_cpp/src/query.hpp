@@ -38,7 +38,8 @@ constexpr Signature resolved(const Signature& s, Arch arch) noexcept {
           s.a_op,
           s.b_op,
           s.scale_block,
-          s.moe};
+          s.moe,
+          s.fmha};
 }
 
 struct Query {

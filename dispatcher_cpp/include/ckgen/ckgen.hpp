@@ -6,6 +6,7 @@
 #include <ckgen/device_code.hpp>
 #include <ckgen/dispatcher.hpp>
 #include <ckgen/dtype.hpp>
+#include <ckgen/fmha.hpp>
 #include <ckgen/gemm_types.hpp>
 #include <ckgen/grouped.hpp>
 #include <ckgen/host_launch.hpp>

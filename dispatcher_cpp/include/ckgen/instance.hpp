@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <ckgen/arch_data.hpp>
+#include <ckgen/fmha.hpp>
 #include <ckgen/gemm_types.hpp>
 #include <ckgen/grouped.hpp>
 #include <ckgen/moe.hpp>
@@ -50,7 +51,7 @@ struct Constraints {
 struct InstanceDesc;
 
 /// Arguments that were checked and a plan that fits them; the launcher neither allocates nor synchronises. Exactly one
-/// of `args`, `grouped` and `moe` is set, as the op of the instance's signature says.
+/// of `args`, `grouped`, `moe` and `fmha` is set, as the op of the instance's signature says.
 struct Launch {
   const InstanceDesc* instance;
   const Problem* problem;  // of op grouped_gemm with its groups(); of op moe with routing() and the block_m() in use
@@ -61,7 +62,8 @@ struct Launch {
   std::uint32_t workgroups = 0;  // of a stream-K instance, see stream_k.hpp; 0: as many as there are tiles and splits
   const GroupedArgs* grouped = nullptr;
   const MoeArgs* moe = nullptr;
-  void* group_table = nullptr;  // of a grouped kernel of attached GPU code, see GroupTableCode
+  void* group_table = nullptr;     // of a grouped kernel of attached GPU code, see GroupTableCode
+  const FmhaArgs* fmha = nullptr;  // the problem has its shape; k_batch: splits of KV
 };
 using LaunchFn = Status (*)(const Launch&) noexcept;
 using WorkspaceFn = std::size_t (*)(const InstanceDesc&, const Problem&, std::uint32_t k_batch,
@@ -88,6 +90,7 @@ struct InstanceDesc {
   // Of a MoE layer: the ids of the instances of gate_up and down that a GPU runs one after the other where the layer
   // has no GPU code of its own. Of the layer's macro tile in M, registered with it. 0, 0: none.
   std::uint64_t parts[2] = {0, 0};
+  FmhaConfig fmha = {};
 };
 
 /// The workgroups of a stream-K instance on a device with so many compute units, or, of a host instance, its threads;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <ckgen/fmha.hpp>
 #include <ckgen/grouped.hpp>
 #include <ckgen/moe.hpp>
 #include <ckgen/signature.hpp>
@@ -67,6 +68,13 @@ class Problem {
     return *this;
   }
 
+  /// Of op fmha, in place of shape() and batch(): M = seqlen_q, N = seqlen_k, K = hdim_q.
+  Problem& fmha(const FmhaShape& shape) noexcept {
+    fmha_ = shape;
+    batch_ = shape.batch;
+    return this->shape(shape.seqlen_q, shape.seqlen_k, shape.hdim_q);
+  }
+
   const Signature& signature() const noexcept { return signature_; }
   std::int64_t m() const noexcept { return m_; }
   std::int64_t n() const noexcept { return n_; }
@@ -77,6 +85,7 @@ class Problem {
   const Groups* groups() const noexcept { return groups_; }  // null: none were given
   Routing routing() const noexcept { return routing_; }
   std::int32_t block_m() const noexcept { return block_m_; }
+  const FmhaShape& fmha() const noexcept { return fmha_; }
   /// Not ok when the text given to gemm() named no signature; every call that takes the Problem returns it.
   const Status& status() const noexcept { return status_; }
 
@@ -90,6 +99,7 @@ class Problem {
   std::int64_t batch_ = 1;
   const Groups* groups_ = nullptr;
   Routing routing_{};
+  FmhaShape fmha_{};
   std::int32_t block_m_ = 0;
   bool deterministic_ = false;
   Strategy strategy_ = Strategy::any;
@@ -103,6 +113,8 @@ Problem gemm(std::string_view signature) noexcept;
 /// moe("a8w8_blockscale:gated:silu").
 Problem grouped_gemm(std::string_view signature) noexcept;
 Problem moe(std::string_view signature) noexcept;
+/// The same from a canonical string of op fmha, or what follows "fmha_" or "fmha:" in it, e.g. fmha("bf16_masked_lse").
+Problem fmha(std::string_view signature) noexcept;
 
 }  // namespace v1
 }  // namespace ckgen

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <ckgen/dtype.hpp>
+#include <ckgen/fmha.hpp>
 #include <ckgen/gemm_types.hpp>
 #include <ckgen/moe.hpp>
 
@@ -31,15 +32,24 @@ struct Signature {
   OperandOp b_op = OperandOp::none;
   ScaleBlock scale_block = {};
   MoeTraits moe = {};
+  FmhaTraits fmha = {};
 
   /// All fields in one integer: equal exactly when the signatures are equal.
   constexpr std::uint64_t pack() const noexcept {
+    if (op == Op::fmha) return pack_fmha();
     std::uint64_t key = extras() << 3 | static_cast<std::uint64_t>(op);
     for (const DType dtype : {a, b, c, acc, scale}) key = key << 5 | static_cast<std::uint64_t>(dtype);
     key = key << 3 | static_cast<std::uint64_t>(layout);
     key = key << 4 | static_cast<std::uint64_t>(quant);
     return key << 3 | static_cast<std::uint64_t>(preshuffle_b) << 2 | static_cast<std::uint64_t>(batched) << 1 |
            static_cast<std::uint64_t>(bias);
+  }
+
+  /// Types and traits: signatures of op fmha have no other fields that differ.
+  constexpr std::uint64_t pack_fmha() const noexcept {
+    std::uint64_t key = fmha.pack() << 3 | static_cast<std::uint64_t>(op);
+    for (const DType dtype : {a, b, c, acc, scale}) key = key << 5 | static_cast<std::uint64_t>(dtype);
+    return key << 10;  // the op stands where it does for the others
   }
 
   /// What most signatures do not have, in one integer that is 0 for them.

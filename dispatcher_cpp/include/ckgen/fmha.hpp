@@ -1,0 +1,173 @@
+// Attention forward: which options a signature means, which sizes a problem has, and what is passed to run.
+//
+// For sequence b, query head h, KV head g = h / (heads_q / heads_k), query row i of length_q rows, key column j of
+// length_k columns, all in fp32:
+//   S[i][j] = scale * sum_d Q[i][h][d] K[j][g][d], times the descales of Q and K where quantised; with softcap
+//             softcap * tanh(S / softcap); then + bias[i][j], or - slope[h] * |i + length_k - length_q - j| (alibi)
+//   visible(i, j): j < length_k, and where masked i + shift - left <= j <= i + shift + right, or j < sink_tokens and
+//             j <= i + shift + right; shift = 0 (top_left) or length_k - length_q (bottom_right); a left or right
+//             below 0 is no limit
+//   P[i][j] = exp(S[i][j] - lse[i]) where visible, else 0; lse[i] = log(sum_j exp(S[i][j]) (+ exp(sink[h])))
+//   O[i][h] = sum_j keep(i, j) / (1 - p_drop) * P[i][j] V[j][g], times the descale of V; keep is 1 without dropout
+// A row without a visible column, and without sink, gives O = 0 and lse = -infinity.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace ckgen {
+inline namespace v1 {
+
+/// forward: attention, whatever kernels it takes. append: new keys and values go into the cache, rotated where asked.
+enum class FmhaEntry : std::uint8_t { forward, append };
+/// alibi: slopes per query head, fp32, [heads_q] or [batch][heads_q].
+enum class FmhaBias : std::uint8_t { none, elementwise, alibi };
+/// philox: keep from seed and offset. randval: keep from given bytes, kept where byte <= floor((1 - p_drop) * 255).
+enum class FmhaDropout : std::uint8_t { none, philox, randval };
+/// per_tensor: one descale each of Q, K, V. blockscale: one per 128 rows and head. kv_blockscale: one of K and one of V
+/// per page and KV head, of paged KV only.
+enum class FmhaQuant : std::uint8_t { none, per_tensor, blockscale, kv_blockscale };
+/// contiguous: strides find a row. block_table: a row of page numbers per sequence. page_list: one list of pages, cut
+/// by kv_indptr, with the length of each sequence's last page.
+enum class FmhaKv : std::uint8_t { contiguous, block_table, page_list };
+/// A page. linear: [page_size][heads_k][D]. vectorized, with vectors of 16 bytes: K [heads_k][D / vec][page_size][vec],
+/// V [heads_k][page_size / vec][D][vec].
+enum class FmhaKvLayout : std::uint8_t { linear, vectorized };
+enum class FmhaRope : std::uint8_t { none, interleaved, half };
+/// Where the diagonal of a mask starts: at the first key, or so that it ends at the last one.
+enum class FmhaCorner : std::uint8_t { top_left, bottom_right };
+
+/// What a signature of op fmha says beside its types (a: Q; b: K and V; c: O); all at their defaults for any other op.
+struct FmhaTraits {
+  FmhaEntry entry = FmhaEntry::forward;
+  bool varlen = false;    // lengths differ: rows of all sequences lie one after the other, cut by seqstart
+  bool v_column = false;  // V is [hdim_v][length_k] per head, not [length_k][hdim_v]
+  bool masked = false;    // corner and window are the problem's
+  FmhaBias bias = FmhaBias::none;
+  bool softcap = false;
+  bool sink = false;  // one logit more per query head, that has no value
+  bool lse = false;   // lse is written
+  FmhaDropout dropout = FmhaDropout::none;
+  FmhaQuant quant = FmhaQuant::none;
+  FmhaKv kv = FmhaKv::contiguous;
+  FmhaKvLayout kv_layout = FmhaKvLayout::linear;
+  FmhaRope rope = FmhaRope::none;  // of append
+
+  /// All fields in 18 bits: equal exactly when the traits are.
+  constexpr std::uint64_t pack() const noexcept {
+    std::uint64_t key = static_cast<std::uint64_t>(entry);
+    for (const bool flag : {varlen, v_column, masked, softcap, sink, lse})
+      key = key << 1 | static_cast<std::uint64_t>(flag);
+    key = key << 2 | static_cast<std::uint64_t>(bias);
+    key = key << 2 | static_cast<std::uint64_t>(dropout);
+    key = key << 2 | static_cast<std::uint64_t>(quant);
+    key = key << 2 | static_cast<std::uint64_t>(kv);
+    key = key << 1 | static_cast<std::uint64_t>(kv_layout);
+    return key << 2 | static_cast<std::uint64_t>(rope);
+  }
+};
+
+constexpr std::string_view name(FmhaBias bias) noexcept {
+  return bias == FmhaBias::elementwise ? "elementwise" : bias == FmhaBias::alibi ? "alibi" : "none";
+}
+constexpr std::string_view name(FmhaDropout dropout) noexcept {
+  return dropout == FmhaDropout::philox ? "dropout" : dropout == FmhaDropout::randval ? "randval" : "none";
+}
+constexpr std::string_view name(FmhaQuant quant) noexcept {
+  switch (quant) {
+    case FmhaQuant::none: return "none";
+    case FmhaQuant::per_tensor: return "pertensor";
+    case FmhaQuant::blockscale: return "blockscale";
+    case FmhaQuant::kv_blockscale: return "kvblockscale";
+  }
+  return "none";
+}
+constexpr std::string_view name(FmhaKv kv) noexcept {
+  return kv == FmhaKv::block_table ? "blocktable" : kv == FmhaKv::page_list ? "pagelist" : "contiguous";
+}
+constexpr std::string_view name(FmhaRope rope) noexcept {
+  return rope == FmhaRope::interleaved ? "interleaved" : rope == FmhaRope::half ? "half" : "none";
+}
+constexpr std::string_view name(FmhaCorner corner) noexcept {
+  return corner == FmhaCorner::top_left ? "topleft" : "bottomright";
+}
+
+/// The sizes of a problem of op fmha. Lengths are the largest of a sequence where they differ.
+struct FmhaShape {
+  std::int64_t batch = 1;
+  std::int32_t heads_q = 1;
+  std::int32_t heads_k = 1;  // divides heads_q
+  std::int64_t seqlen_q = 0;
+  std::int64_t seqlen_k = 0;
+  std::int32_t hdim_q = 0;  // of Q and K
+  std::int32_t hdim_v = 0;  // of V and O
+  // Of a masked signature; see the formulas. The defaults are causal.
+  FmhaCorner corner = FmhaCorner::bottom_right;
+  std::int32_t window_left = -1;
+  std::int32_t window_right = 0;
+  std::int32_t sink_tokens = 0;
+  std::int32_t page_size = 0;  // rows of a page, of paged KV
+  std::int64_t pages = 0;      // in the whole cache
+  std::int64_t total_q = 0;    // rows of Q of all sequences, of varlen; 0: batch * seqlen_q
+};
+
+/// Distances in elements.
+struct FmhaStrides {
+  std::int64_t row = 0;    // from token to token; of v_column from one dimension to the next
+  std::int64_t head = 0;   // from head to head
+  std::int64_t batch = 0;  // from sequence to sequence; of paged KV from page to page; ignored for varlen
+};
+
+/// What a caller passes to run a plan of op fmha. Host memory on a simulated device. Null where the signature has no
+/// such thing. In a varlen problem, sequence b has rows seqstart[b] .. seqstart[b + 1] - 1, of which the first
+/// seqlen[b] count where seqlen is given; in a batch, seqlen_k[b] of the seqlen_k columns count where it is given.
+struct FmhaArgs {
+  const void* q = nullptr;
+  const void* k = nullptr;
+  const void* v = nullptr;
+  void* o = nullptr;
+  float* lse = nullptr;                    // [batch][heads_q][seqlen_q], of varlen [heads_q][total_q]; by lse_strides
+  const void* bias = nullptr;              // elementwise: of Q's type; alibi: float slopes, strides of head and batch
+  const float* sink = nullptr;             // [heads_q]
+  const std::uint8_t* rand_val = nullptr;  // given for randval
+  const float* q_descale = nullptr;        // per_tensor: [1]; blockscale: [batch][heads][ceil(rows / 128)]
+  const float* k_descale = nullptr;
+  const float* v_descale = nullptr;
+  FmhaStrides q_strides, k_strides, v_strides, o_strides;
+  FmhaStrides bias_strides, rand_val_strides;
+  std::int64_t lse_head_stride = 0, lse_batch_stride = 0;
+  const std::int32_t* seqstart_q = nullptr;  // batch + 1
+  const std::int32_t* seqstart_k = nullptr;
+  const std::int32_t* seqlen_q = nullptr;  // batch
+  const std::int32_t* seqlen_k = nullptr;
+  // Paged KV. block_table: page numbers [batch][block_table_stride], lengths by seqlen_k. page_list: page numbers of
+  // sequence b are kv_pages[kv_indptr[b]] .. kv_pages[kv_indptr[b + 1] - 1].
+  const std::int32_t* block_table = nullptr;
+  std::int64_t block_table_stride = 0;
+  const std::int32_t* kv_indptr = nullptr;
+  const std::int32_t* kv_pages = nullptr;
+  const std::int32_t* kv_last_page = nullptr;  // batch: rows in use of the last page
+  float scale = 0.0F;                          // of the scores; usually 1 / sqrt(hdim_q)
+  float softcap = 0.0F;                        // above 0
+  float p_drop = 0.0F;                         // at least 0, below 1
+  std::uint64_t seed = 0, offset = 0;          // of philox
+};
+
+/// HOW an instance of op fmha computes, and which sizes it takes.
+struct FmhaConfig {
+  std::int32_t m0 = 0;                  // rows of Q per workgroup; 0: the instance is of another op
+  std::int32_t n0 = 0;                  // columns of K per step
+  std::int32_t k0 = 0;                  // of head dim per step of the first product
+  std::int32_t n1 = 0;                  // columns of V per workgroup
+  std::int32_t k1 = 0;                  // of keys per step of the second product
+  std::int32_t hdim_q = 0, hdim_v = 0;  // largest that it takes
+  bool pad_q = false;                   // rows of Q need not be whole tiles
+  bool pad_k = false;                   // nor columns of K
+  std::int32_t d_multiple = 0;          // hdim_q must be one; 0: it must be hdim_q itself
+  std::int32_t dv_multiple = 0;
+  std::int32_t max_splits = 1;     // of KV, among workgroups
+  std::int32_t page_multiple = 1;  // of paged KV: pages must be whole multiples
+};
+
+}  // namespace v1
+}  // namespace ckgen
