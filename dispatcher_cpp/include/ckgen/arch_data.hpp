@@ -73,13 +73,34 @@ inline constexpr ArchInfo arch_table[arch_count + 1] = {
 
 /// Ascending by arch, then CU count.
 inline constexpr SkuInfo sku_table[] = {
-    {Arch::gfx1100, 35, 1},   {Arch::gfx1100, 40, 1},  {Arch::gfx1100, 42, 1},  {Arch::gfx1100, 48, 1},
-    {Arch::gfx1200, 14, 1},   {Arch::gfx1200, 16, 1},  {Arch::gfx1201, 24, 1},  {Arch::gfx1201, 28, 1},
-    {Arch::gfx1201, 32, 1},   {Arch::gfx1250, 96, 1},  {Arch::gfx1250, 256, 8}, {Arch::gfx908, 120, 1},
-    {Arch::gfx90a, 104, 1},   {Arch::gfx90a, 110, 1},  {Arch::gfx942, 38, 1},   {Arch::gfx942, 76, 2},
-    {Arch::gfx942, 80, 4},    {Arch::gfx942, 152, 4},  {Arch::gfx942, 228, 6},  {Arch::gfx942, 304, 8},
-    {Arch::gfx950, 32, 1},    {Arch::gfx950, 64, 2},   {Arch::gfx950, 128, 4},  {Arch::gfx950, 256, 8},
-    {Arch::x86_64_amx, 1, 1}, {Arch::x86_64_v3, 1, 1}, {Arch::x86_64_v4, 1, 1}, {Arch::x86_64_v4_bf16, 1, 1},
+    {Arch::gfx1100, 35, 1},
+    {Arch::gfx1100, 40, 1},
+    {Arch::gfx1100, 42, 1},
+    {Arch::gfx1100, 48, 1},
+    {Arch::gfx1200, 14, 1},
+    {Arch::gfx1200, 16, 1},
+    {Arch::gfx1201, 24, 1},
+    {Arch::gfx1201, 28, 1},
+    {Arch::gfx1201, 32, 1},
+    {Arch::gfx1250, 96, 1},
+    {Arch::gfx1250, 256, 8},
+    {Arch::gfx908, 120, 1},
+    {Arch::gfx90a, 104, 1},
+    {Arch::gfx90a, 110, 1},
+    {Arch::gfx942, 38, 1},
+    {Arch::gfx942, 76, 2},
+    {Arch::gfx942, 80, 4},
+    {Arch::gfx942, 152, 4},
+    {Arch::gfx942, 228, 6},
+    {Arch::gfx942, 304, 8},
+    {Arch::gfx950, 32, 1},
+    {Arch::gfx950, 64, 2},
+    {Arch::gfx950, 128, 4},
+    {Arch::gfx950, 256, 8},
+    {Arch::x86_64_amx, 1, 1},
+    {Arch::x86_64_v3, 1, 1},
+    {Arch::x86_64_v4, 1, 1},
+    {Arch::x86_64_v4_bf16, 1, 1},
 };
 
 /// The facts of an arch; those of `unknown` are zeros.
@@ -89,9 +110,7 @@ constexpr const ArchInfo& arch_info(Arch arch) noexcept {
 }
 
 /// The arch's name, "unknown" for any other value.
-constexpr std::string_view arch_name(Arch arch) noexcept {
-  return arch_info(arch).name;
-}
+constexpr std::string_view arch_name(Arch arch) noexcept { return arch_info(arch).name; }
 
 /// The arch of a name such as "gfx942" or "gfx942:sramecc+:xnack-"; `unknown` for any other.
 constexpr Arch find_arch(std::string_view name) noexcept {
