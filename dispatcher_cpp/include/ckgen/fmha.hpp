@@ -22,7 +22,10 @@ inline namespace v1 {
 enum class FmhaEntry : std::uint8_t { forward, append };
 /// alibi: slopes per query head, fp32, [heads_q] or [batch][heads_q].
 enum class FmhaBias : std::uint8_t { none, elementwise, alibi };
-/// philox: keep from seed and offset. randval: keep from given bytes, kept where byte <= floor((1 - p_drop) * 255).
+/// Each element draws a byte, and is kept where byte <= floor((1 - p_drop) * 255), in fp32. randval: given bytes.
+/// philox: Philox4x32 of 7 rounds, key = (seed low, seed high), counter = (n low, n high, i / 32, j / 32) with 64-bit
+/// n = offset + 64 * (b * heads_q + h) + 32 * (i / 8 % 2) + j % 32; of its 16 bytes, each word's low one first, i and j
+/// (within sequence b) draw byte 8 * (i / 16 % 2) + i % 8. This is what ck_tile's kernels draw.
 enum class FmhaDropout : std::uint8_t { none, philox, randval };
 /// per_tensor: one descale each of Q, K, V. blockscale: one per 128 rows and head. kv_blockscale: one of K and one of V
 /// per page and KV head, of paged KV only.
