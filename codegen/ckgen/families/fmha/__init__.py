@@ -1,0 +1,1 @@
+"""Attention forward, as `ckgen/fmha.hpp` defines it."""

@@ -1,0 +1,116 @@
+"""The small vocabularies of an attention signature, in the words of its canonical name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ckgen.model.fmha_shape import FmhaCorner as FmhaCorner
+
+
+class FmhaEntry(Enum):
+    """FORWARD: attention, whatever kernels it takes. APPEND: new keys and values go into the cache."""
+
+    FORWARD = "forward"
+    APPEND = "append"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class FmhaBias(Enum):
+    """What is added to the scores; ALIBI has fp32 slopes per query head, [heads_q] or [batch, heads_q]."""
+
+    NONE = "none"
+    ELEMENTWISE = "elementwise"
+    ALIBI = "alibi"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class FmhaDropout(Enum):
+    """Where the bytes come from that drop elements of P: a generator, or the caller."""
+
+    NONE = "none"
+    PHILOX = "dropout"
+    RANDVAL = "randval"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class FmhaQuant(Enum):
+    """Which elements of Q, K and V share a descale: all; 128 rows of a head; of K and V, a page of a KV head."""
+
+    NONE = "none"
+    PER_TENSOR = "pertensor"
+    BLOCKSCALE = "blockscale"
+    KV_BLOCKSCALE = "kvblockscale"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class FmhaKv(Enum):
+    """How a row of K or V is found: by strides, by a row of page numbers per sequence, or by one list of pages."""
+
+    CONTIGUOUS = "contiguous"
+    BLOCK_TABLE = "blocktable"
+    PAGE_LIST = "pagelist"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class FmhaKvLayout(Enum):
+    """A page, with vectors of 16 bytes where VECTORIZED.
+
+    LINEAR: [page_size, heads_k, D]. VECTORIZED: K [heads_k, D / vec, page_size, vec], V [heads_k, page_size / vec, D,
+    vec].
+    """
+
+    LINEAR = "linear"
+    VECTORIZED = "vectorized"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class FmhaRope(Enum):
+    """Which two elements of a head rotate together: neighbours, or those half a head apart."""
+
+    NONE = "none"
+    INTERLEAVED = "interleaved"
+    HALF = "half"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class FmhaTraits:
+    """What an attention signature says beside its types: Q's is a, that of K and V is b, O's is c.
+
+    varlen: rows of all sequences lie one after the other. v_column: V is [hdim_v, length_k] per head. masked: corner
+    and window are the problem's. sink: one logit more per query head, that has no value. lse: it is written.
+    """
+
+    entry: FmhaEntry = FmhaEntry.FORWARD
+    varlen: bool = False
+    v_column: bool = False
+    masked: bool = False
+    bias: FmhaBias = FmhaBias.NONE
+    softcap: bool = False
+    sink: bool = False
+    lse: bool = False
+    dropout: FmhaDropout = FmhaDropout.NONE
+    quant: FmhaQuant = FmhaQuant.NONE
+    kv: FmhaKv = FmhaKv.CONTIGUOUS
+    kv_layout: FmhaKvLayout = FmhaKvLayout.LINEAR
+    rope: FmhaRope = FmhaRope.NONE
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether K and V lie in pages."""
+        return self.kv is not FmhaKv.CONTIGUOUS

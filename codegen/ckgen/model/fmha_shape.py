@@ -1,0 +1,40 @@
+"""The sizes of an attention problem, as `ckgen::FmhaShape` has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class FmhaCorner(Enum):
+    """Where the diagonal of a mask starts: at the first key, or so that it ends at the last one."""
+
+    TOP_LEFT = "topleft"
+    BOTTOM_RIGHT = "bottomright"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class FmhaShape:
+    """Lengths are the largest of a sequence where they differ; corner, window and sink tokens are a mask's alone.
+
+    A window below 0 is no limit; the defaults are causal. page_size and pages are of paged KV. total_q: rows of Q of
+    all sequences of varlen; 0: batch * seqlen_q.
+    """
+
+    batch: int = 1
+    heads_q: int = 1
+    heads_k: int = 1
+    seqlen_q: int = 0
+    seqlen_k: int = 0
+    hdim_q: int = 0
+    hdim_v: int = 0
+    corner: FmhaCorner = FmhaCorner.BOTTOM_RIGHT
+    window_left: int = -1
+    window_right: int = 0
+    sink_tokens: int = 0
+    page_size: int = 0
+    pages: int = 0
+    total_q: int = 0
