@@ -59,6 +59,21 @@ _RESOLVED = {
     (DType.BF8, Fp8Flavour.OCP): DType.BF8_OCP,
 }
 
+_WORDS = {dtype.value: dtype for dtype in DType}
+
+
+def take_dtypes(words: list[str]) -> tuple[list[DType], list[str]]:
+    """The types that the words of a name begin with, each of one word or two, and the words behind them."""
+    found: list[DType] = []
+    while words:
+        taken = next((n for n in (2, 1) if "_".join(words[:n]) in _WORDS), 0)
+        if not taken:
+            break
+        found.append(_WORDS["_".join(words[:taken])])
+        words = words[taken:]
+    return found, words
+
+
 TORCH_NAMES = {
     "torch.float32": DType.FP32,
     "torch.float16": DType.FP16,

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
+from ckgen.families.fmha.config import CkTileFmhaConfig
+from ckgen.families.fmha.grammar import AnyFmhaConfig
+from ckgen.families.fmha.host_config import HostFmhaConfig
+from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.config import CkMoeConfig, GemmConfig, MoePairConfig
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.parts import part_signatures
@@ -19,6 +23,7 @@ from ckgen.rules import (
     ck_tile_group_quant,
     ck_tile_multi_abd,
     ck_tile_stream_k,
+    fmha,
     hip_mxfp8,
 )
 from ckgen.rules.registry import Rule, registered
@@ -34,9 +39,11 @@ RULE_MODULES = (
     ck_tile_group_quant,
     ck_tile_multi_abd,
     ck_tile_stream_k,
+    fmha,
     hip_mxfp8,
 )
-_CK_MOE = "ck.moe."
+_KINDS = ("ck.moe.", "ck_tile.fmha.", "host.fmha.")
+"""Beginnings of ids of rules that are about other Configs than the rest of their backend's."""
 
 
 def all_rules() -> tuple[Rule, ...]:
@@ -44,16 +51,30 @@ def all_rules() -> tuple[Rule, ...]:
     return registered()
 
 
-def judge(signature: GemmSignature, config: GemmConfig, backend: Backend, arch: ArchSpec) -> tuple[Finding, ...]:
+def judge(
+    signature: GemmSignature | FmhaSignature, config: GemmConfig | AnyFmhaConfig, backend: Backend, arch: ArchSpec
+) -> tuple[Finding, ...]:
     """What the backend's own rules have against the Config on this arch, by rule id; empty where it is valid."""
-    if isinstance(config, MoePairConfig):
+    if isinstance(config, MoePairConfig) and isinstance(signature, GemmSignature):
         parts = zip(part_signatures(signature), (config.gate_up, config.down), strict=True)
         return tuple(finding for part, kernel in parts for finding in judge(part, kernel, kernel.backend, arch))
-    found = (one.judge(signature, config, arch) for one in _rules_of(backend, isinstance(config, CkMoeConfig)))
+    found = (one.judge(signature, config, arch) for one in _rules_of(backend, _kind_of(config)))
     return tuple(finding for finding in found if finding is not None)
 
 
+def _kind_of(config: GemmConfig | AnyFmhaConfig) -> str | None:
+    """The beginning of the ids of the Config's own rules; None where its backend's usual ones are about it."""
+    if isinstance(config, CkMoeConfig):
+        return "ck.moe."
+    if isinstance(config, CkTileFmhaConfig):
+        return "ck_tile.fmha."
+    return "host.fmha." if isinstance(config, HostFmhaConfig) else None
+
+
 @cache
-def _rules_of(backend: Backend, of_ck_moe: bool) -> tuple[Rule, ...]:
-    """Classic CK's MoE kernels have rules of their own."""
-    return tuple(one for one in registered() if one.backend is backend and one.id.startswith(_CK_MOE) == of_ck_moe)
+def _rules_of(backend: Backend, kind: str | None) -> tuple[Rule, ...]:
+    return tuple(
+        one
+        for one in registered()
+        if one.backend is backend and next((start for start in _KINDS if one.id.startswith(start)), None) == kind
+    )

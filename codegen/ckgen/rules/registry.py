@@ -6,13 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ckgen.families.fmha.grammar import AnyFmhaConfig
+from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.config import GemmConfig
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.finding import Finding
 
-Check = Callable[[GemmSignature, Any, ArchSpec], Finding | None]
+Check = Callable[[Any, Any, ArchSpec], Finding | None]
+"""Takes a signature and a Config of the kind that the rule is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,9 @@ class Rule:
     contract: str
     check: Check
 
-    def judge(self, signature: GemmSignature, config: GemmConfig, arch: ArchSpec) -> Finding | None:
+    def judge(
+        self, signature: GemmSignature | FmhaSignature, config: GemmConfig | AnyFmhaConfig, arch: ArchSpec
+    ) -> Finding | None:
         """The finding under this rule's id, or None where the Config keeps the rule."""
         finding = self.check(signature, config, arch)
         return replace(finding, rule=self.id) if finding else None

@@ -27,7 +27,7 @@ from ckgen.families.gemm.signature_words import (
     operand_op_of,
     scale_block_of,
 )
-from ckgen.model.dtype import DType, Fp8Flavour
+from ckgen.model.dtype import DType, Fp8Flavour, take_dtypes
 from ckgen.model.errors import UsageError
 from ckgen.model.tuned_row import Discriminators
 
@@ -36,7 +36,6 @@ __all__ = [
     "signatures_of_row",
 ]  # fmt: skip
 
-_DTYPES = {dtype.value: dtype for dtype in DType}
 _LAYOUTS = {layout.value: layout for layout in Layout}
 
 
@@ -145,7 +144,7 @@ class GemmSignature:
 def parse_canonical(text: str) -> GemmSignature:
     """The signature that `canonical()` prints as `text`; UsageError for any other text."""
     op, words = op_of(text.split("_"))
-    dtypes, rest = _take_dtypes(words)
+    dtypes, rest = take_dtypes(words)
     if op is not None and 1 <= len(dtypes) <= 3 and rest and rest[0] in _LAYOUTS:
         a, b, c = (dtypes[0], dtypes[-2] if len(dtypes) > 1 else dtypes[0], dtypes[-1])
         signature = _with_options(op, a, b, c, _LAYOUTS[rest[0]], rest[1:])
@@ -219,17 +218,6 @@ def _of_template(
     )
 
 
-def _take_dtypes(words: list[str]) -> tuple[list[DType], list[str]]:
-    found: list[DType] = []
-    while words:
-        taken = next((n for n in (2, 1) if "_".join(words[:n]) in _DTYPES), 0)
-        if not taken:
-            break
-        found.append(_DTYPES["_".join(words[:taken])])
-        words = words[taken:]
-    return found, words
-
-
 def _with_options(op: Op, a: DType, b: DType, c: DType, layout: Layout, words: list[str]) -> GemmSignature | None:
     """The signature with these trailing words; None if one is unknown. Order is the caller's round trip to check."""
     text = f"_{'_'.join(words)}_" if words else "_"
@@ -238,7 +226,7 @@ def _with_options(op: Op, a: DType, b: DType, c: DType, layout: Layout, words: l
     before = words[: words.index("epi")] if "epi" in words else words
     for option in ("acc", "scale"):
         if option in before:
-            dtypes, _ = _take_dtypes(words[words.index(option) + 1 :])
+            dtypes, _ = take_dtypes(words[words.index(option) + 1 :])
             if option == "acc" and dtypes:
                 acc = dtypes[0]
             elif option == "scale":

@@ -1,0 +1,61 @@
+"""What an attention instance asks of a problem, as the numbers of `ckgen::FmhaConfig`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
+from ckgen.families.fmha.grammar import AnyFmhaConfig
+from ckgen.families.fmha.signature import FmhaSignature
+
+MAX_HDIM = 256
+_LOAD_BITS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class FmhaConstraints:
+    """Tile, largest head dims, which lengths need not be whole tiles, and what sizes must be multiples of.
+
+    d_multiple and dv_multiple of 0: a head dim must be the largest itself.
+    """
+
+    m0: int
+    n0: int
+    k0: int
+    n1: int
+    k1: int
+    hdim_q: int
+    hdim_v: int
+    pad_q: bool
+    pad_k: bool
+    d_multiple: int
+    dv_multiple: int
+    max_splits: int = 1
+    page_multiple: int = 1
+
+
+@cache
+def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConstraints:
+    """The numbers that a problem of `signature` must satisfy for `config`; KV is not split, and lies in no pages."""
+    if not isinstance(config, CkTileFmhaConfig):
+        return FmhaConstraints(config.m0, config.n0, 1, MAX_HDIM, 1, MAX_HDIM, MAX_HDIM, True, True, 1, 1)
+    multiple = _multiple(signature, config)
+    return FmhaConstraints(
+        m0=config.m0,
+        n0=config.n0,
+        k0=config.k0,
+        n1=config.n1,
+        k1=config.k1,
+        hdim_q=config.k0_max,
+        hdim_v=config.n1,
+        pad_q=config.pad_q,
+        pad_k=config.pad_k,
+        d_multiple=multiple if config.pad_hdim_q else 0,
+        dv_multiple=multiple if config.pad_hdim_v else 0,
+    )
+
+
+def _multiple(signature: FmhaSignature, config: CkTileFmhaConfig) -> int:
+    """Padded head dims: whole vectors where loads go straight to LDS, any where they pass registers."""
+    return 1 if config.pipeline is FmhaPipeline.QR else _LOAD_BITS // signature.a.bits

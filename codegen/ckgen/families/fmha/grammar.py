@@ -1,0 +1,68 @@
+"""The texts of attention Configs, and whole instance names, read back."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
+from ckgen.families.fmha.host_config import HostFmhaConfig
+from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
+from ckgen.families.name_forms import NameForm, name_form
+from ckgen.model.backend import Backend
+from ckgen.model.errors import UsageError
+
+AnyFmhaConfig = CkTileFmhaConfig | HostFmhaConfig
+_PIPELINES = "|".join(str(pipeline) for pipeline in FmhaPipeline)
+_TILE = (
+    f"{{pipeline={_PIPELINES}}}_pad{{pad_q?}}{{pad_k?}}{{pad_hdim_q?}}{{pad_hdim_v?}}"
+    "_{m0}x{n0}x{k0}x{n1}x{k1}x{k0_max}_{warps:3}_{warp_tile:3}"
+)
+_HOST = "{m0}x{n0}_t"
+_LABELS = {"warps": ["M", "N", "K"], "warp_tile": ["M", "N", "K"]}
+
+
+def parse_config(backend: Backend, text: str) -> AnyFmhaConfig | None:
+    """The Config whose `text()` this is; None where it is none of that backend's."""
+    if backend is Backend.HOST:
+        found = (form.parse(text) for form in _host_forms())
+        return next((config for config in found if config is not None), None)
+    tiles = (form.parse(text) for form in _tile_forms()) if backend is Backend.CK_TILE else ()
+    return next((config for config in tiles if config is not None), None)
+
+
+def parse_instance_name(name: str) -> tuple[FmhaSignature, Backend, AnyFmhaConfig] | None:
+    """What an instance's name says; None for a name that no instance has."""
+    for backend in (Backend.CK_TILE, Backend.HOST):
+        head, between, tail = name.rpartition(f"_{backend}_")
+        config = parse_config(backend, tail) if between else None
+        if config is None:
+            continue
+        try:
+            return parse_canonical(head), backend, config
+        except UsageError:
+            continue
+    return None
+
+
+def describe_config(backend: Backend) -> str:
+    """The form of a Config's text for an error hint."""
+    if backend is Backend.HOST:
+        return "<m0>x<n0>_t<threads>"
+    return _tile_forms()[0].hint(_LABELS, full=True) + "[_bpc<block_per_cu>]"
+
+
+@cache
+def _tile_forms() -> tuple[NameForm[CkTileFmhaConfig], ...]:
+    usual = name_form(_TILE, {}, CkTileFmhaConfig, {"block_per_cu": 0}, _word)
+    return usual, name_form(f"{_TILE}_bpc{{block_per_cu}}", {}, CkTileFmhaConfig, {}, _word)
+
+
+@cache
+def _host_forms() -> tuple[NameForm[HostFmhaConfig], ...]:
+    all_threads = name_form(f"{_HOST}0", {}, HostFmhaConfig, {"threads": 0}, _word)
+    return all_threads, name_form(f"{_HOST}{{threads}}", {}, HostFmhaConfig, {}, _word)
+
+
+def _word(field: str, value: Any) -> Any:
+    return FmhaPipeline(value) if field == "pipeline" else value

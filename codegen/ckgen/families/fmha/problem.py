@@ -1,0 +1,121 @@
+"""Is an attention problem legal, can an instance run it, and what does it cost? Integers, equal to fmha_rules.hpp."""
+
+from __future__ import annotations
+
+from ckgen.families.fmha.constraints import MAX_HDIM, FmhaConstraints
+from ckgen.families.fmha.enums import FmhaCorner, FmhaEntry, FmhaTraits
+from ckgen.families.gemm.problem_rules import ProblemFinding, no_instance
+from ckgen.model.fmha_shape import FmhaShape
+
+MOST = 2**31 - 1
+MOST_HEADS = 65535
+MOST_PAGE_SIZE = 2048
+_PADS = 8
+
+
+def check(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None:
+    """The first rule that makes the sizes illegal; None for legal ones. What the traits have no use for is free."""
+    if shape.batch < 1:
+        return ProblemFinding("fmha.shape.batch", shape.batch, 1)
+    if shape.batch > MOST:
+        return ProblemFinding("fmha.shape.batch-max", shape.batch, MOST)
+    for heads in (shape.heads_q, shape.heads_k):
+        if heads < 1:
+            return ProblemFinding("fmha.shape.heads", heads, 1)
+        if heads > MOST_HEADS:
+            return ProblemFinding("fmha.shape.heads-max", heads, MOST_HEADS)
+    if shape.heads_q % shape.heads_k:
+        return ProblemFinding("fmha.shape.head-groups", shape.heads_q, shape.heads_k)
+    for hdim in (shape.hdim_q, shape.hdim_v):
+        if not 1 <= hdim <= MAX_HDIM:
+            return ProblemFinding("fmha.shape.hdim", hdim, MAX_HDIM)
+    for length in (shape.seqlen_q, shape.seqlen_k):
+        if not 0 <= length <= MOST:
+            return ProblemFinding("fmha.shape.seqlen", length, MOST)
+    return _check_traits(traits, shape)
+
+
+def _check_traits(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None:
+    """What only some signatures ask."""
+    if traits.masked:
+        sides = ((shape.window_left, -1), (shape.window_right, -1), (shape.sink_tokens, 0))
+        for size, least in sides:
+            if size < least:
+                return ProblemFinding("fmha.shape.window", size, least)
+    if traits.is_paged:
+        if not 1 <= shape.page_size <= MOST_PAGE_SIZE:
+            return ProblemFinding("fmha.shape.page-size", shape.page_size, MOST_PAGE_SIZE)
+        if not 0 <= shape.pages <= MOST:
+            return ProblemFinding("fmha.shape.pages", shape.pages, MOST)
+    if traits.varlen and not 0 <= shape.total_q <= MOST:
+        return ProblemFinding("fmha.shape.total-q", shape.total_q, MOST)
+    return None
+
+
+def supports(
+    constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, splits: int = 1
+) -> ProblemFinding | None:
+    """The first demand of an instance that a legal problem of its signature fails; None if it can run.
+
+    Keys that do not fill their tiles are the padded instances', and no keys at all fill none.
+    """
+    asked = constraints
+    if traits.varlen and not (asked.pad_q and asked.pad_k):
+        return ProblemFinding("fmha.instance.varlen", asked.m0, asked.n0)
+    for hdim, most in ((shape.hdim_q, asked.hdim_q), (shape.hdim_v, asked.hdim_v)):
+        if hdim > most:
+            return ProblemFinding("fmha.instance.hdim", hdim, most)
+    for hdim, of in (
+        (shape.hdim_q, asked.d_multiple or asked.hdim_q),
+        (shape.hdim_v, asked.dv_multiple or asked.hdim_v),
+    ):
+        if hdim % of:
+            return ProblemFinding("fmha.instance.hdim-multiple", hdim, of)
+    if not asked.pad_q and shape.seqlen_q % asked.m0:
+        return ProblemFinding("fmha.instance.q-tile", shape.seqlen_q, asked.m0)
+    if not asked.pad_k and (shape.seqlen_k == 0 or shape.seqlen_k % asked.n0):
+        return ProblemFinding("fmha.instance.k-tile", shape.seqlen_k, asked.n0)
+    if splits > asked.max_splits:
+        return ProblemFinding("fmha.instance.splits", splits, asked.max_splits)
+    if traits.is_paged and shape.page_size % asked.page_multiple:
+        return ProblemFinding("fmha.instance.page-multiple", shape.page_size, asked.page_multiple)
+    return None
+
+
+def no_fmha_instance(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding:
+    """Why nothing can have a signature of which there is no instance at all."""
+    if traits.entry is FmhaEntry.APPEND:
+        return ProblemFinding("fmha.no-append", 0, 0)
+    return ProblemFinding("fmha.no-paged-kv", shape.page_size, 0) if traits.is_paged else no_instance()
+
+
+def cost(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_num: int) -> int:
+    """Rounds of workgroups times the products of one, then how many sizes are padded: less is better."""
+    asked = constraints
+    parts_of_v = -(-asked.hdim_v // asked.n1)
+    workgroups = -(-shape.seqlen_q // asked.m0) * shape.batch * shape.heads_q * parts_of_v
+    rounds = -(-workgroups // max(cu_num, 1))
+    columns = -(-mean_columns(traits, shape) // asked.n0) * asked.n0
+    hdims = asked.hdim_q + parts_of_v * asked.n1
+    pads = asked.pad_q + asked.pad_k + (asked.d_multiple != 0) + (asked.dv_multiple != 0)
+    return rounds * asked.m0 * columns * hdims * _PADS + pads
+
+
+def mean_columns(traits: FmhaTraits, shape: FmhaShape) -> int:
+    """Columns that a row sees, the mean over the rows, rounded up; sink tokens are too few to count."""
+    if not traits.masked or shape.seqlen_q == 0:
+        return shape.seqlen_k
+    shift = 0 if shape.corner is FmhaCorner.TOP_LEFT else shape.seqlen_k - shape.seqlen_q
+    rows = shape.seqlen_q
+    behind = rows * shape.seqlen_k
+    if shape.window_right >= 0:
+        behind = _ramp_sum(rows, shift + shape.window_right + 1, shape.seqlen_k)
+    hidden = _ramp_sum(rows, shift - shape.window_left, shape.seqlen_k) if shape.window_left >= 0 else 0
+    return -(-max(behind - hidden, 0) // rows)
+
+
+def _ramp_sum(rows: int, first: int, most: int) -> int:
+    """The sum over i below `rows` of i + first, not below 0 nor above `most`."""
+    begin = min(rows, max(0, -first))
+    end = min(rows, max(begin, most - first))
+    return (begin + end - 1 + 2 * first) * (end - begin) // 2 + (rows - end) * most

@@ -1,0 +1,82 @@
+"""The attention kernels that the pinned CK tree's own factories make, as tiles.json says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
+from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.model.config import Tile
+from ckgen.model.dtype import DType
+
+_PLAIN = {DType.FP8_FNUZ: DType.FP8, DType.FP8_OCP: DType.FP8, DType.BF8_FNUZ: DType.BF8, DType.BF8_OCP: DType.BF8}
+
+
+def why_no_tiles(arch: str) -> str | None:
+    """Why there are none for the arch; None where there are."""
+    data = _data()
+    if arch in data["archs"]:
+        return None
+    found: str = data["absent"].get(arch, f"no attention tiles of the pinned CK tree are known for {arch}")
+    return found
+
+
+@cache
+def types_of(arch: str) -> frozenset[tuple[DType, DType]]:
+    """The types of Q and of O that an arch has tiles for, 8-bit floats as plain fp8."""
+    return frozenset((DType(a), DType(c)) for entry in _of_arch("tiles", arch) for a, c in entry["types"])
+
+
+def plain(dtype: DType) -> DType:
+    """An 8-bit float without its flavour."""
+    return _PLAIN.get(dtype, dtype)
+
+
+@cache
+def tree_configs(signature: FmhaSignature, arch: str) -> tuple[CkTileFmhaConfig, ...]:
+    """Tiles of the signature's types with their pipelines and paddings, fewer pads first; rules still judge them."""
+    return tuple(dict.fromkeys(_configs(signature, arch)))
+
+
+def _configs(signature: FmhaSignature, arch: str) -> Iterator[CkTileFmhaConfig]:
+    types = [str(plain(signature.a)), str(plain(signature.c))]
+    for tiles in _of_arch("tiles", arch):
+        if types not in tiles["types"]:
+            continue
+        for row in tiles["rows"]:
+            m0, n0, k0, n1, k1, k0_max, waves, warp_tile, block_per_cu = row
+            for kind in _of_arch("pipelines", arch):
+                if not _goes_with(kind, tiles, signature, n1):
+                    continue
+                for pads in kind["pads"]:
+                    q, k, hdim_q, hdim_v = (pad == "1" for pad in pads)
+                    shape = (m0, n0, k0, n1, k1, k0_max, (waves, 1, 1), Tile(*map(int, warp_tile.split("x"))))
+                    pipeline = FmhaPipeline(kind["pipeline"])
+                    yield CkTileFmhaConfig(pipeline, *shape, q, k, hdim_q, hdim_v, block_per_cu)
+
+
+def _goes_with(kind: Mapping[str, Any], tiles: Mapping[str, Any], signature: FmhaSignature, n1: int) -> bool:
+    """A tile may name its pipelines, a pipeline its biases and head dims; types are always said."""
+    return (
+        str(plain(signature.a)) in kind["types"]
+        and kind["pipeline"] in tiles.get("pipelines", ["qr", "qr_async"])
+        and n1 in kind.get("n1", [n1])
+        and str(signature.traits.bias) in kind.get("bias", [str(signature.traits.bias)])
+    )
+
+
+def _of_arch(part: str, arch: str) -> list[dict[str, Any]]:
+    data = _data()
+    family = data["archs"].get(arch)
+    inherited = data["inherits"].get(family)
+    return [*data[part].get(inherited, []), *data[part].get(family, [])]
+
+
+@cache
+def _data() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(Path(__file__).with_name("tiles.json").read_text(encoding="utf-8"))
+    return data

@@ -1,0 +1,246 @@
+"""What ck_tile's attention kernels, and ours on a CPU, ask of a Config."""
+
+from __future__ import annotations
+
+from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
+from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry, FmhaKv, FmhaQuant
+from ckgen.families.fmha.host_config import HostFmhaConfig
+from ckgen.families.fmha.signature import FLOAT8, FmhaSignature
+from ckgen.families.fmha.tree import plain, types_of, why_no_tiles
+from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.dtype import DType
+from ckgen.model.finding import Finding
+from ckgen.rules.registry import exceeds, first, no_multiple, not_among, rule
+
+_TILE, _HOST = Backend.CK_TILE, Backend.HOST
+_FACTORY = "the factories of the pinned CK tree, fmha_fwd.py"
+_SHAPE = "ck_tile's TileFmhaShape"
+_LOOP = "ck_tile's attention pipelines"
+_HEAD_DIM_GRAIN = 8
+_MAX_HEAD_DIM = 256
+_WHOLE_HEAD_DIMS = (32, 48, 64, 128, 192, 256)
+_ASYNC_BUFFERS = 3
+_SCHEDULED = 8
+_LOAD_BYTES = 16
+_MAX_HOST_TILE = 1024
+
+
+@rule("ck_tile.fmha.arch", backend=_TILE, source=_FACTORY)
+def arch_has_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """The pinned tree has attention kernels for the arch."""
+    reason = why_no_tiles(arch.name)
+    return Finding("", reason, arch.name, "an arch with tiles") if reason else None
+
+
+@rule("ck_tile.fmha.types", backend=_TILE, source=_FACTORY)
+def types_have_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """Q, K and V are of one type that the arch's matrix instructions take, and O of one that goes with it."""
+    if signature.b is not signature.a:
+        return Finding("", "K and V of another type than Q", f"{signature.a} {signature.b}", "one type")
+    if signature.a in FLOAT8 and arch.fp8_flavour is None:
+        return Finding("", f"{arch.name} has no 8-bit matrix instructions", str(signature.a), "16 bits")
+    allowed = tuple(sorted(f"{a}→{c}" for a, c in types_of(arch.name)))
+    return not_among(f"{plain(signature.a)}→{plain(signature.c)}", allowed, f"no tiles for these types on {arch.name}")
+
+
+@rule("ck_tile.fmha.features", backend=_TILE, source="kernels and pipelines of the pinned CK tree")
+def features_exist(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """The pinned tree has the feature: no sinks, scales of blocks, columns of V, given random bytes or caches there."""
+    traits = signature.traits
+    absent = {
+        "append": traits.entry is FmhaEntry.APPEND,
+        str(traits.kv): traits.kv is not FmhaKv.CONTIGUOUS,
+        "sink": traits.sink,
+        str(traits.quant): traits.quant in (FmhaQuant.BLOCKSCALE, FmhaQuant.KV_BLOCKSCALE),
+        "vcolumn": traits.v_column,
+        "randval": traits.dropout is FmhaDropout.RANDVAL,
+    }
+    word = next((word for word, asked in absent.items() if asked), None)
+    return Finding("", "the forward kernel of the pinned CK tree does not have it", word, "none") if word else None
+
+
+@rule("ck_tile.fmha.fp8-features", backend=_TILE, source=_FACTORY)
+def fp8_features(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """8-bit attention has neither softcap, lse nor dropout."""
+    traits = signature.traits
+    asked = {"softcap": traits.softcap, "lse": traits.lse, "dropout": traits.dropout is not FmhaDropout.NONE}
+    word = next((word for word, present in asked.items() if present), None)
+    return Finding("", "not with 8-bit types", word, "none") if word and signature.a in FLOAT8 else None
+
+
+@rule("ck_tile.fmha.softcap-bias", backend=_TILE, source=_FACTORY)
+def softcap_has_no_bias(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """softcap goes without a bias."""
+    bias = signature.traits.bias
+    wrong = signature.traits.softcap and bias is not FmhaBias.NONE
+    return Finding("", "softcap goes without a bias", str(bias), "none") if wrong else None
+
+
+@rule("ck_tile.fmha.varlen-pads", backend=_TILE, source=_FACTORY)
+def varlen_is_padded(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """Sequences that differ in length need padded rows of Q and of K."""
+    pads = f"{int(config.pad_q)}{int(config.pad_k)}"
+    return not_among(pads, ("11",), "varlen needs both lengths padded") if signature.traits.varlen else None
+
+
+@rule("ck_tile.fmha.narrow-v", backend=_TILE, source=_FACTORY)
+def narrow_v_is_plain(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """Where heads of Q are wider than 128 and than those of V (192 and 128), there is no bias and no dropout."""
+    traits = signature.traits
+    if config.k0_max <= max(config.n1, 128):
+        return None
+    return first(
+        not_among(str(traits.bias), ("none",), "heads of V narrower than those of Q: no bias"),
+        not_among(str(traits.dropout), ("none",), "heads of V narrower than those of Q: no dropout"),
+    )
+
+
+@rule("ck_tile.fmha.head-dims", backend=_TILE, source=_SHAPE)
+def head_dims_fit(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """Head dims are multiples of 8, at most 256, of whole steps k0 and k1; one that is computed wider is padded."""
+    return first(
+        no_multiple(config.k0_max, _HEAD_DIM_GRAIN, "head dim of Q must be a multiple of 8"),
+        no_multiple(config.n1, _HEAD_DIM_GRAIN, "head dim of V must be a multiple of 8"),
+        exceeds(max(config.k0_max, config.n1), _MAX_HEAD_DIM, "head dim"),
+        no_multiple(config.k0_max, config.k0, "K0max must be whole steps of k0"),
+        no_multiple(config.n0, config.k1, "keys of a step must be whole steps of k1"),
+        None if config.pad_hdim_q else not_among(
+            str(config.k0_max), tuple(map(str, _WHOLE_HEAD_DIMS)), "K0max is computed wider: pad the head dim"
+        ),
+    )  # fmt: skip
+
+
+@rule("ck_tile.fmha.waves", backend=_TILE, source=_SHAPE)
+def waves_fit(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """Waves stand along M alone; tiles are whole warp tiles of each wave; no more threads than a block has."""
+    (waves, along_n, along_k), part = config.warps, config.warp_tile
+    return first(
+        not_among(f"{along_n}x{along_k}", ("1x1",), "waves along N and K"),
+        no_multiple(config.m0, waves * part.m, "m0 must be whole warp tiles of each wave"),
+        no_multiple(config.n0, part.n, "n0 must be whole warp tiles"),
+        no_multiple(config.k0, part.k, "k0 must be whole warp tiles"),
+        no_multiple(config.n1, part.n, "n1 must be whole warp tiles"),
+        no_multiple(config.k1, part.k, "k1 must be whole warp tiles"),
+        exceeds(waves * arch.wave_size, arch.max_threads_per_block, "threads per block"),
+    )
+
+
+@rule("ck_tile.fmha.warp-tile", backend=_TILE, source="ck_tile's warp GEMMs, as arch_specs lists them")
+def warp_tile_exists(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """The arch has the warp tile for the type of Q: WMMA archs have 16x16x16 alone."""
+    rows = arch.warp_tiles_for(_TILE, signature.a, signature.a, DType.FP32)
+    allowed = tuple(sorted({str(row.tile) for row in rows}))
+    return not_among(str(config.warp_tile), allowed, f"no such warp tile on {arch.name}")
+
+
+@rule("ck_tile.fmha.pipeline", backend=_TILE, source=_LOOP)
+def pipeline_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """qr_async: waves of 64, padded but for K. qr_async_trload: gfx950, batches without bias, softcap and dropout."""
+    if config.pipeline is FmhaPipeline.QR:
+        steps = config.k0_max // config.k0
+        return Finding("", "qr needs two steps of k0 in a head dim", steps, 2) if steps < 2 else None
+    if config.pipeline is FmhaPipeline.QR_ASYNC:
+        pads = "".join(str(int(pad)) for pad in (config.pad_q, config.pad_hdim_q, config.pad_hdim_v))
+        return first(
+            not_among(str(arch.wave_size), ("64",), "qr_async loads with waves of 64"),
+            not_among(pads, ("111",), "qr_async pads rows of Q and both head dims"),
+            not_among(str(signature.traits.bias), ("none", "alibi"), "qr_async takes no matrix of bias"),
+        )
+    traits = signature.traits
+    options = {"varlen": traits.varlen, str(traits.bias): traits.bias is not FmhaBias.NONE, "softcap": traits.softcap}
+    options[str(traits.dropout)] = traits.dropout is not FmhaDropout.NONE
+    word = next((word for word, present in options.items() if present), "plain")
+    return first(
+        not_among(arch.name, ("gfx950",), "only gfx950 reads LDS transposed"),
+        not_among(f"{config.k0_max}x{config.n1}", ("64x64", "128x128"), "qr_async_trload has these head dims alone"),
+        not_among(word, ("plain",), "qr_async_trload has no such option"),
+    )
+
+
+@rule("ck_tile.fmha.tile", backend=_TILE, source=_FACTORY)
+def tile_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """On waves of 64 and below fp32: n0 = 128 for heads of 128, else m0 = 128; the other way round for trload."""
+    if arch.wave_size != 64 or signature.a is DType.FP32:
+        return None
+    of_128 = (config.k0_max, config.n1) == (128, 128)
+    if config.pipeline is FmhaPipeline.QR_ASYNC_TRLOAD:
+        wrong = of_128 and config.n0 == 128
+        return Finding("", "qr_async_trload takes fewer keys in a step", config.n0, "below 128") if wrong else None
+    if of_128:
+        return not_among(str(config.n0), ("128",), "heads of 128 take 128 keys in a step")
+    return not_among(str(config.m0), ("128",), "heads other than 128 take 128 rows of Q")
+
+
+@rule("ck_tile.fmha.scheduling", backend=_TILE, source=_LOOP)
+def instructions_are_grouped(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """qr with heads of 256 on waves of 64 schedules matrix instructions in eights."""
+    if config.pipeline is not FmhaPipeline.QR or config.k0_max != _MAX_HEAD_DIM or arch.wave_size != 64:
+        return None
+    part = config.warp_tile
+    rows = arch.warp_tiles_for(_TILE, signature.a, signature.a, DType.FP32)
+    issues = next((row.issues for row in rows if row.tile == part), 1)
+    count = (config.m0 // part.m) * (config.n0 // part.n) * (config.k0 // part.k) * issues // max(config.warps[0], 1)
+    return no_multiple(count, _SCHEDULED, "matrix instructions of a step must be whole eights")
+
+
+@rule("ck_tile.fmha.loads", backend=_TILE, source="ck_tile's async copies")
+def loads_are_whole(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """Async copies of K: every lane loads as much."""
+    if config.pipeline is not FmhaPipeline.QR_ASYNC:
+        return None
+    grain = config.warps[0] * arch.wave_size * _async_vector(signature, arch)
+    return no_multiple(config.n0 * config.k1, grain, "elements of K in a step must be whole loads of all lanes")
+
+
+@rule("ck_tile.fmha.lds", backend=_TILE, source="ck_tile's GetSmemSize of each pipeline")
+def tiles_fit_in_lds(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """K's and V's tiles fit in the arch's LDS: one, three (qr_async), or two of each (qr_async_trload)."""
+    return exceeds(lds_bytes(signature, config, arch), arch.lds_bytes, "bytes of LDS")
+
+
+def lds_bytes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> int:
+    """Bytes that a workgroup takes, padding between rows and banks included."""
+    size = signature.a.bits // 8
+    if config.pipeline is FmhaPipeline.QR_ASYNC_TRLOAD:
+        return max(config.m0 * config.k0_max, 2 * config.n0 * (config.k0_max + config.n1)) * size
+    pack = _LOAD_BYTES // size
+    row = _banks(arch) * 4 // size
+    of_v = (config.k1 // pack) * (config.n1 * pack // row) * (row + pack)
+    drops = signature.traits.dropout is not FmhaDropout.NONE
+    part = config.warp_tile
+    of_dropout = (config.warps[0] * part.m + 1) * part.n if drops else 0
+    if config.pipeline is FmhaPipeline.QR:
+        of_k = (config.k0 // pack) * (config.n0 + 1) * pack
+        return max(max(of_k, of_v) * size, of_dropout)
+    vector, waves = _async_vector(signature, arch), config.warps[0]
+    groups = arch.wave_size * vector // config.k1
+    of_k = config.n0 // (groups * waves) * waves * (arch.wave_size * vector + pack)
+    return _ASYNC_BUFFERS * max(of_k, of_v) * size + of_dropout
+
+
+def _async_vector(signature: FmhaSignature, arch: ArchSpec) -> int:
+    """Elements that a lane copies at once: 16 bytes on gfx950, 4 before."""
+    return (_LOAD_BYTES if arch.name == "gfx950" else 4) * 8 // signature.a.bits
+
+
+def _banks(arch: ArchSpec) -> int:
+    return 64 if arch.name == "gfx950" else 32
+
+
+@rule("host.fmha.tile", backend=_HOST, source="the host kernel")
+def host_tile_is_small(signature: FmhaSignature, config: HostFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """A tile has at most 1,024 rows of Q and 1,024 keys."""
+    return first(
+        exceeds(config.m0, _MAX_HOST_TILE, "rows of Q in a tile"),
+        exceeds(config.n0, _MAX_HOST_TILE, "keys in a tile"),
+    )
+
+
+@rule("host.fmha.features", backend=_HOST, source="the host kernel")
+def host_features_exist(signature: FmhaSignature, config: HostFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """Forward attention over contiguous K and V: caches are neither written nor read in pages."""
+    traits = signature.traits
+    absent = {"append": traits.entry is FmhaEntry.APPEND, str(traits.kv): traits.kv is not FmhaKv.CONTIGUOUS}
+    word = next((word for word, asked in absent.items() if asked), None)
+    return Finding("", "the host kernel does not have it", word, "none") if word else None
