@@ -68,7 +68,7 @@ check "thread sanitizer" sanitized tsan
 check "AMD toolchain" ckgen toolchain amd --also older-ck
 export CKGEN_REQUIRE_AMD=1
 check "emulator under address and undefined-behaviour sanitizers" python tools/sanitize_emulator.py
-check "pytest" pytest -q -n "$(nproc)" --dist loadfile
+check "pytest" pytest -q -n "$(nproc)" --dist loadfile --no-loadscope-reorder
 
 if [ "${#failed[@]}" -gt 0 ]; then
   echo "FAILED: ${failed[*]}"
