@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.gemm.ck_tile_geometry import is_group_quant, is_multi_abd
 from ckgen.families.gemm.config import CkTileConfig, HipConfig, TilePipeline
 from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
@@ -17,6 +18,9 @@ from ckgen.model.expectation import Expectation
 
 BACKENDS = frozenset({Backend.CK, Backend.CK_TILE, Backend.HIP, Backend.ASM})
 """Whose instances have device code that a build makes or takes."""
+
+AnyInstance = Instance | FmhaInstance
+"""Of whatever family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +34,20 @@ class DeviceFamily:
     its kernel's name in the code object.
     """
 
-    unavailable: Callable[[Instance, str], str | None]
-    splits_unavailable: Callable[[Instance, str], str | None]
-    reachable: Callable[[Instance, Iterable[Use]], Sequence[Any]]
-    all_variants: Callable[[Instance], Sequence[Any]]
-    device_unit: Callable[[Instance, Sequence[Any]], DeviceUnit]
-    host_unit: Callable[[Instance, Mapping[str, Sequence[Any]]], DeviceUnit]
-    expected: Callable[[Instance, str, Any], Expectation]
-    symbol: Callable[[Instance, Any], str] = symbol_of
+    unavailable: Callable[[Any, str], str | None]
+    splits_unavailable: Callable[[Any, str], str | None]
+    reachable: Callable[[Any, Iterable[Use]], Sequence[Any]]
+    all_variants: Callable[[Any], Sequence[Any]]
+    device_unit: Callable[[Any, Sequence[Any]], DeviceUnit]
+    host_unit: Callable[[Any, Mapping[str, Sequence[Any]]], DeviceUnit]
+    expected: Callable[[Any, str, Any], Expectation]
+    symbol: Callable[[Any, Any], str] = symbol_of
 
 
-def family_of(instance: Instance) -> DeviceFamily:
+def family_of(instance: AnyInstance) -> DeviceFamily:
     """The kind of the instance."""
+    if isinstance(instance, FmhaInstance):
+        return _fmha()
     if instance.backend is Backend.CK:
         return _ck() if instance.signature.op is not Op.MOE else _ck_moe()
     if instance.backend is Backend.ASM:
@@ -65,7 +71,7 @@ def family_of(instance: Instance) -> DeviceFamily:
     return _dense() if instance.signature.quant is Quant.NONE else _quant()
 
 
-def variants_of(instance: Instance, uses: Iterable[Use]) -> tuple[Any, ...]:
+def variants_of(instance: AnyInstance, uses: Iterable[Use]) -> tuple[Any, ...]:
     """What the uses reach; all there are where there are no uses, as for an instance that only answers by default."""
     family, known = family_of(instance), tuple(uses)
     return tuple(family.reachable(instance, known) if known else family.all_variants(instance))
@@ -140,6 +146,13 @@ def _dense() -> DeviceFamily:
     from ckgen.families.gemm.device import ck_tile
 
     return _told_by(ck_tile)
+
+
+@cache
+def _fmha() -> DeviceFamily:
+    from ckgen.families.fmha.device import ck_tile_fmha
+
+    return _told_by(ck_tile_fmha)
 
 
 @cache

@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ckgen.build.compile import Unit
-from ckgen.build.device_code import family_of, variants_of
+from ckgen.build.device_code import AnyInstance, family_of, variants_of
 from ckgen.emit.device import render_device_unit
 from ckgen.families.gemm.device.model import Use
-from ckgen.families.gemm.instance import Instance
 from ckgen.model.expectation import Expectation
 
 
@@ -37,8 +36,9 @@ class Planned:
 
     @property
     def unit(self) -> Unit:
-        """What is compiled."""
-        return Unit(f"{self.kernel} on {self.arch}", self.backend, self.module, self.arch, self.text)
+        """What is compiled; without tables the op stands in for their module."""
+        module = self.module or self.signature.partition("_")[0]
+        return Unit(f"{self.kernel} on {self.arch}", self.backend, module, self.arch, self.text)
 
     def to_json(self) -> dict[str, Any]:
         """All fields; `from_json` reads them."""
@@ -80,7 +80,7 @@ class PlannedHost:
         return cls(**{**fields, "symbols": tuple(fields["symbols"])})
 
 
-def plan_host(instance: Instance, uses: Mapping[str, Iterable[Use]]) -> PlannedHost:
+def plan_host(instance: AnyInstance, uses: Mapping[str, Iterable[Use]]) -> PlannedHost:
     """The host unit over the variants of every arch of `uses`, on each of which the instance is available."""
     variants = {arch: variants_of(instance, of_arch) for arch, of_arch in uses.items()}
     unit = family_of(instance).host_unit(instance, variants)
@@ -88,7 +88,7 @@ def plan_host(instance: Instance, uses: Mapping[str, Iterable[Use]]) -> PlannedH
     return PlannedHost(instance.name, instance.id, str(instance.backend), instance.module, text, unit.symbols)
 
 
-def plan_kernel(instance: Instance, arch: str, uses: Iterable[Use]) -> Planned:
+def plan_kernel(instance: AnyInstance, arch: str, uses: Iterable[Use]) -> Planned:
     """The instance on an arch in the variants that the uses reach; in all of its variants where there are none."""
     family, known = family_of(instance), tuple(uses)
     splits = family.splits_unavailable(instance, arch) if any(use.k_batch > 1 for use in known) else None

@@ -27,7 +27,7 @@ class FmhaPipeline(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CkTileFmhaConfig:
-    """A workgroup has m0 rows of Q and n1 columns of V; a step takes n0 keys, k0 of the head dim at a time, and k1 keys.
+    """A workgroup has m0 rows of Q and n1 columns of V; a step takes n0 keys, k0 of the head dim or k1 keys at once.
 
     k0_max: largest head dim of Q and K that is computed. `warps`: waves along M, N and K, of both products; `warp_tile`
     of both products. Pads: lengths of Q and K, and head dims of Q and V, need not be whole. block_per_cu 0: the

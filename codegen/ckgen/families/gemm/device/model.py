@@ -41,7 +41,12 @@ class DeviceUnit:
 
 def symbol_of(instance: Instance, variant: Variant) -> str:
     """The kernel's `extern "C"` name in every code object that has it."""
-    return f"ckgen_{instance.id:016x}_{variant.name}"
+    return kernel_symbol(instance.id, variant)
+
+
+def kernel_symbol(instance_id: int, variant: Variant) -> str:
+    """The same for an instance of any family."""
+    return f"ckgen_{instance_id:016x}_{variant.name}"
 
 
 def prepare_symbol(instance_id: int) -> str:

@@ -1,0 +1,52 @@
+"""Small problems that reach what an attention kernel distinguishes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ckgen.emulator.fmha.problem import FmhaProblem
+from ckgen.families.fmha.config import CkTileFmhaConfig
+from ckgen.families.fmha.constraints import constraints_of
+from ckgen.families.fmha.enums import FmhaBias, FmhaCorner
+from ckgen.families.fmha.signature import FmhaSignature
+
+
+def cases(signature: FmhaSignature, config: CkTileFmhaConfig) -> tuple[FmhaProblem, ...]:
+    """For a kernel of the Config: one tile, several with rests, masks from both corners, a smaller head dim."""
+    return tuple(dict.fromkeys(_cases(signature, config)))
+
+
+def _cases(signature: FmhaSignature, config: CkTileFmhaConfig) -> Iterator[FmhaProblem]:
+    plain = FmhaProblem((config.m0,), (config.n0,), hdim_q=config.k0_max, hdim_v=config.n1)
+    yield plain
+    larger = _varlen(plain, config) if signature.traits.varlen else _batch(plain, config)
+    yield from larger
+    rested = larger[0]
+    if signature.traits.masked:
+        yield replace(rested, window_left=20, window_right=5, seed=2)
+        if signature.traits.bias is not FmhaBias.ALIBI:
+            yield replace(rested, corner=FmhaCorner.TOP_LEFT, seed=3)
+            yield replace(rested, corner=FmhaCorner.TOP_LEFT, window_left=9, window_right=40, seed=4)
+    asked = constraints_of(signature, config)
+    if asked.d_multiple and asked.dv_multiple:
+        yield replace(rested, hdim_q=config.k0_max - asked.d_multiple, hdim_v=config.n1 - asked.dv_multiple, seed=5)
+
+
+def _varlen(plain: FmhaProblem, config: CkTileFmhaConfig) -> tuple[FmhaProblem, ...]:
+    rested = replace(
+        plain, lengths_q=(5, config.m0 + 9, 0, 33), lengths_k=(config.n0 + 2, 2 * config.n0 - 28, 7, 0), heads_q=2
+    )
+    counted = replace(
+        plain, lengths_q=(config.m0 - 1, 9), lengths_k=(config.n0, config.n0 + 21), heads_q=2, heads_k=2, spare=3
+    )
+    return rested, counted
+
+
+def _batch(plain: FmhaProblem, config: CkTileFmhaConfig) -> tuple[FmhaProblem, ...]:
+    rows, keys = config.m0 + (5 if config.pad_q else config.m0), 2 * config.n0 - (27 if config.pad_k else 0)
+    rested = replace(plain, lengths_q=(rows, rows), lengths_k=(keys, keys), heads_q=4, heads_k=2)
+    others = [replace(rested, head_first=True, seed=1)]
+    if config.pad_k:
+        others.append(replace(rested, lengths_k=(keys, config.n0 + 1), spare=2))
+    return rested, *others

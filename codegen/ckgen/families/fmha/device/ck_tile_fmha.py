@@ -1,0 +1,138 @@
+"""ck_tile's attention forward as device code: one kernel, its units' constants, what its machine code must be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ckgen.families.fmha.config import CkTileFmhaConfig
+from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaQuant
+from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.families.fmha.tree import why_no_tiles
+from ckgen.families.gemm.device.model import DeviceUnit, kernel_symbol, prepare_symbol
+from ckgen.families.gemm.device.recorded import overflow_of
+from ckgen.families.gemm.device.variant import cpp_bool
+from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.dtype import DType
+from ckgen.model.expectation import Expectation
+from ckgen.rules.fmha import lds_bytes
+from ckgen.specs.archs import load_arch
+
+_CPP_DROPOUT = {FmhaDropout.PHILOX: "philox", FmhaDropout.RANDVAL: "randval"}
+_CPP_QUANT = {FmhaQuant.PER_TENSOR: "per_tensor"}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FmhaVariant:
+    """The one device kernel."""
+
+    name: str = "forward"
+
+
+_FORWARD = FmhaVariant()
+
+
+def unavailable(instance: FmhaInstance, arch: str) -> str | None:
+    """Why the CK tree cannot make a legal instance for the arch; None if it can."""
+    return why_no_tiles(arch)
+
+
+def splits_unavailable(instance: FmhaInstance, arch: str) -> str | None:
+    """Why KV cannot be split."""
+    return "the forward kernel takes all keys of a row in one workgroup"
+
+
+def reachable(instance: FmhaInstance, uses: Iterable[object]) -> tuple[FmhaVariant, ...]:
+    """The kernel: it takes any problem."""
+    return (_FORWARD,)
+
+
+def all_variants(instance: FmhaInstance) -> tuple[FmhaVariant, ...]:
+    """The kernel."""
+    return (_FORWARD,)
+
+
+def symbol(instance: FmhaInstance, variant: FmhaVariant) -> str:
+    """The kernel's name in every code object that has it."""
+    return kernel_symbol(instance.id, variant)
+
+
+def expected(instance: FmhaInstance, arch: str, variant: FmhaVariant) -> Expectation:
+    """What the kernel's machine code must be: both products of a step of keys; registers overflow as recorded."""
+    config, spec = tile_config(instance), load_arch(arch)
+    overflow = overflow_of(instance.name, arch, variant.name)
+    return Expectation(
+        steps=(matrix_step(instance.signature, config, spec),),
+        copies=1,
+        lds_bytes=min(lds_bytes(instance.signature, config, spec), spec.lds_bytes),
+        scratch_bytes=overflow.scratch_bytes,
+        spills=overflow.spills,
+        waves_per_simd=max(config.block_per_cu, 1),
+    )
+
+
+def matrix_step(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> tuple[str, int]:
+    """The matrix instruction, and how many of them a wave needs for Q·Kᵀ and P·V of one step of keys."""
+    part = config.warp_tile
+    tiles = arch.warp_tiles_for(Backend.CK_TILE, signature.a, signature.a, DType.FP32)
+    row = next(row for row in tiles if row.tile == part)
+    rows = config.m0 // (config.warps[0] * part.m)
+    scores = (config.n0 // part.n) * (config.k0_max // part.k)
+    values = (config.n1 // part.n) * (config.n0 // part.k)
+    return row.instruction, rows * (scores + values) * row.issues
+
+
+def device_unit(instance: FmhaInstance, variants: Sequence[FmhaVariant]) -> DeviceUnit:
+    """The unit of the kernel."""
+    (name,) = (symbol(instance, variant) for variant in variants)
+    return DeviceUnit("device/ck_tile_fmha_device.hip.j2", {**_values(instance), "symbol": name}, (name,))
+
+
+def host_unit(instance: FmhaInstance, variants: Mapping[str, Sequence[FmhaVariant]]) -> DeviceUnit:
+    """The host unit; `variants` are those of each arch's code object."""
+    prepare = prepare_symbol(instance.id)
+    values = {
+        **_values(instance),
+        "symbol": symbol(instance, _FORWARD),
+        "archs": sorted(arch for arch, held in variants.items() if _FORWARD in held),
+        "prepare": prepare,
+    }
+    return DeviceUnit("device/ck_tile_fmha_host.cpp.j2", values, (prepare,))
+
+
+def tile_config(instance: FmhaInstance) -> CkTileFmhaConfig:
+    """The instance's Config; the instance must be one of ck_tile."""
+    config = instance.config
+    assert isinstance(config, CkTileFmhaConfig), f"{instance.name} is no ck_tile instance"
+    return config
+
+
+def _values(instance: FmhaInstance) -> dict[str, Any]:
+    config, signature = tile_config(instance), instance.signature
+    numbers = ("m0", "n0", "k0", "n1", "k1", "k0_max")
+    tile = config.warp_tile
+    return {
+        "instance": instance.name,
+        "types": {"q": signature.a.value, "kv": signature.b.value, "o": signature.c.value},
+        "traits": _traits(signature),
+        "pipeline": config.pipeline.value,
+        "numbers": [(name, getattr(config, name)) for name in numbers],
+        "arrays": [("warps", list(config.warps)), ("warp_tile", [tile.m, tile.n, tile.k])],
+        "flags": [(name, cpp_bool(getattr(config, name))) for name in ("pad_q", "pad_k", "pad_hdim_q", "pad_hdim_v")],
+        "block_per_cu": config.block_per_cu or -1,
+    }
+
+
+def _traits(signature: FmhaSignature) -> list[tuple[str, str]]:
+    """The members of ckgen::FmhaTraits that are not at their default, in its order."""
+    traits = signature.traits
+    members = [(name, "true" if getattr(traits, name) else "") for name in ("varlen", "v_column", "masked")]
+    members.append(("bias", "" if traits.bias is FmhaBias.NONE else f"ckgen::FmhaBias::{traits.bias.value}"))
+    members += [(name, "true" if getattr(traits, name) else "") for name in ("softcap", "sink", "lse")]
+    dropout, quant = _CPP_DROPOUT.get(traits.dropout), _CPP_QUANT.get(traits.quant)
+    members.append(("dropout", f"ckgen::FmhaDropout::{dropout}" if dropout else ""))
+    members.append(("quant", f"ckgen::FmhaQuant::{quant}" if quant else ""))
+    return [(name, value) for name, value in members if value]

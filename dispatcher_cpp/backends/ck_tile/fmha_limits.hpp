@@ -1,0 +1,143 @@
+// Which problems a kernel of FmhaForward computes: ck_tile's class asks nothing, so every rule of its kernel is here.
+//
+// C++17, no ck_tile, no HIP. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include <ckgen/dtype.hpp>
+#include <ckgen/fmha.hpp>
+#include <ckgen/status.hpp>
+
+namespace ckgen::tile {
+
+inline constexpr std::uint32_t kMostFmhaGrid = 65535;  // along y and z, as HIP's devices say
+
+/// A Config as far as it decides. `vector_q`: Q and K are loaded 16 bytes at a time, `vector_v`: V and O are.
+struct FmhaLimits {
+  DType q, kv, o;
+  FmhaTraits traits;
+  std::int32_t m0, n0, k0_max, n1;
+  bool pad_q, pad_k, pad_hdim_q, pad_hdim_v;
+  bool vector_q, vector_v;
+};
+
+/// A tensor as one workgroup sees it: rows of one sequence and head. `heads` and `batch`: how many it is of.
+struct FmhaTensor {
+  const char* name;
+  const void* at;
+  const FmhaStrides& strides;
+  std::int64_t rows, columns, heads, batch;
+  DType type;
+  bool vector;
+  bool is_used = true;
+};
+
+/// Strides and bytes within a head that 32 bits count, and what vectors need of strides and address.
+inline Status check_fmha_tensor(const FmhaTensor& one) noexcept {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  const std::int64_t bytes = bits(one.type) / 8;
+  if (one.at == nullptr) return Status::error(StatusCode::invalid_argument, "%s is null", one.name);
+  const std::int64_t used[] = {one.rows > 1 ? one.strides.row : 0, one.heads > 1 ? one.strides.head : 0,
+                               one.batch > 1 ? one.strides.batch : 0};
+  for (const std::int64_t stride : used) {
+    if (stride < 0 || stride > kMost)
+      return Status::error(StatusCode::unsupported, "a stride of %s of %lld: ck_tile counts in 32 bits", one.name,
+                           static_cast<long long>(stride));
+    if (one.vector && stride * bytes % 16 != 0)
+      return Status::error(StatusCode::unsupported, "a stride of %s of %lld: it is loaded by vectors of 16 bytes",
+                           one.name, static_cast<long long>(stride));
+  }
+  if (one.vector && reinterpret_cast<std::uintptr_t>(one.at) % 16 != 0)
+    return Status::error(StatusCode::unsupported, "%s is not aligned to 16 bytes, which its vectors are", one.name);
+  if (one.rows * (used[0] == 0 ? one.columns : used[0]) > kMost / bytes)
+    return Status::error(StatusCode::unsupported, "%s: %lld rows, %lld elements apart, take 2 GiB or more", one.name,
+                         static_cast<long long>(one.rows), static_cast<long long>(used[0]));
+  return Status::success();
+}
+
+/// Head dims and lengths that the tiles take.
+inline Status check_fmha_sizes(const FmhaLimits& limits, const FmhaShape& shape, const FmhaArgs& args) noexcept {
+  const auto fits = [](std::int32_t hdim, std::int32_t most, bool padded, bool vector, DType type) {
+    return padded ? hdim <= most && (!vector || hdim * bits(type) % 128 == 0) : hdim == most;
+  };
+  if (!fits(shape.hdim_q, limits.k0_max, limits.pad_hdim_q, limits.vector_q, limits.kv) ||
+      !fits(shape.hdim_v, limits.n1, limits.pad_hdim_v, limits.vector_v, limits.kv))
+    return Status::error(StatusCode::unsupported, "head dims of %d and %d do not fit tiles of %d and %d", shape.hdim_q,
+                         shape.hdim_v, limits.k0_max, limits.n1);
+  if (shape.seqlen_q <= 0 || shape.batch <= 0)
+    return Status::error(StatusCode::unsupported, "no row of Q: there is nothing to launch");
+  if (!limits.pad_q && shape.seqlen_q % limits.m0 != 0)
+    return Status::error(StatusCode::unsupported, "%lld rows of Q are no whole tiles of %d",
+                         static_cast<long long>(shape.seqlen_q), limits.m0);
+  // without padding the first tile of K is always taken
+  if (!limits.pad_k && (args.seqlen_k != nullptr || shape.seqlen_k == 0 || shape.seqlen_k % limits.n0 != 0))
+    return Status::error(StatusCode::unsupported, "%lld keys%s are no whole tiles of %d",
+                         static_cast<long long>(shape.seqlen_k), args.seqlen_k ? " at most" : "", limits.n0);
+  return Status::success();
+}
+
+/// What mask, bias, softcap and dropout of ck_tile's kernel cannot do.
+inline Status check_fmha_scores(const FmhaLimits& limits, const FmhaShape& shape, const FmhaArgs& args) noexcept {
+  const FmhaTraits& traits = limits.traits;
+  if (traits.masked && shape.sink_tokens != 0)
+    return Status::error(StatusCode::unsupported, "the CK tree's masks have no sink tokens, %d are asked for",
+                         shape.sink_tokens);
+  if (traits.bias == FmhaBias::none && !traits.softcap && !(args.scale >= 0))
+    return Status::error(StatusCode::unsupported, "a scale of %g: maxima are taken before it is applied",
+                         static_cast<double>(args.scale));
+  if (traits.softcap && !(args.softcap > 0))
+    return Status::error(StatusCode::invalid_argument, "a softcap of %g is not above 0",
+                         static_cast<double>(args.softcap));
+  if (traits.dropout != FmhaDropout::none && !(args.p_drop >= 0 && args.p_drop < 1))
+    return Status::error(StatusCode::invalid_argument, "p_drop = %g is not in [0, 1)",
+                         static_cast<double>(args.p_drop));
+  if (traits.bias != FmhaBias::alibi) return Status::success();
+  constexpr std::int64_t kMostDistance = 1 << 16;
+  if (shape.seqlen_q > kMostDistance || shape.seqlen_k > kMostDistance)
+    return Status::error(StatusCode::unsupported, "%lld x %lld scores: slopes are for distances of 16 bits",
+                         static_cast<long long>(shape.seqlen_q), static_cast<long long>(shape.seqlen_k));
+  const bool square = !traits.varlen && args.seqlen_k == nullptr && shape.seqlen_q == shape.seqlen_k;
+  if (traits.masked && shape.corner == FmhaCorner::top_left && !square)
+    return Status::error(StatusCode::unsupported,
+                         "with a mask from the top left ck_tile counts distances of slopes from there too");
+  if (shape.heads_q > 1 && args.bias_strides.head != 1)
+    return Status::error(StatusCode::unsupported, "slopes of heads are %lld apart: ck_tile's lie together",
+                         static_cast<long long>(args.bias_strides.head));
+  return Status::success();
+}
+
+/// Whether the kernel computes the problem: a refusal names the first rule that is broken.
+inline Status check_fmha(const FmhaLimits& limits, const FmhaShape& shape, const FmhaArgs& args) noexcept {
+  if (const Status status = check_fmha_sizes(limits, shape, args); !status.ok()) return status;
+  if (const Status status = check_fmha_scores(limits, shape, args); !status.ok()) return status;
+  const FmhaTraits& traits = limits.traits;
+  const std::int64_t batches = traits.varlen ? 1 : shape.batch;
+  const std::int64_t rows_v = traits.v_column ? shape.hdim_v : shape.seqlen_k;
+  const std::int64_t columns_v = traits.v_column ? shape.seqlen_k : shape.hdim_v;
+  const bool vector_v = traits.v_column ? !limits.pad_k : limits.vector_v;
+  const FmhaStrides lse{1, args.lse_head_stride, args.lse_batch_stride};
+  const FmhaTensor tensors[] = {
+      {"Q", args.q, args.q_strides, shape.seqlen_q, shape.hdim_q, shape.heads_q, batches, limits.q, limits.vector_q},
+      {"K", args.k, args.k_strides, shape.seqlen_k, shape.hdim_q, shape.heads_k, batches, limits.kv, limits.vector_q},
+      {"V", args.v, args.v_strides, rows_v, columns_v, shape.heads_k, batches, limits.kv, vector_v},
+      {"O", args.o, args.o_strides, shape.seqlen_q, shape.hdim_v, shape.heads_q, batches, limits.o, limits.vector_v},
+      {"lse", args.lse, lse, shape.seqlen_q, 1, shape.heads_q, batches, DType::fp32, false, traits.lse},
+      {"bias", args.bias, args.bias_strides, shape.seqlen_q, shape.seqlen_k, shape.heads_q, batches, limits.q,
+       !limits.pad_k, traits.bias == FmhaBias::elementwise}};
+  for (const FmhaTensor& one : tensors) {
+    if (!one.is_used) continue;
+    if (const Status status = check_fmha_tensor(one); !status.ok()) return status;
+  }
+  if (traits.bias == FmhaBias::alibi && args.bias == nullptr)
+    return Status::error(StatusCode::invalid_argument, "the slopes are null");
+  if (traits.varlen && (args.seqstart_q == nullptr || args.seqstart_k == nullptr))
+    return Status::error(StatusCode::invalid_argument, "seqstart_q or seqstart_k is null");
+  if (traits.quant == FmhaQuant::per_tensor &&
+      (args.q_descale == nullptr || args.k_descale == nullptr || args.v_descale == nullptr))
+    return Status::error(StatusCode::invalid_argument, "a descale is null");
+  return Status::success();
+}
+
+}  // namespace ckgen::tile

@@ -1,0 +1,261 @@
+"""Runs ck_tile's attention kernels on the emulator and writes what came of them.
+
+usage: run_fmha_kernels.py [--kernel GLOB]... [--arch ARCH]... [--seeds N] [--minutes N] [--again] [--record]
+                           [--out FOLDER]
+
+Every instance of SETS on every arch named there: compiled, gated, its launch prepared by its own host unit, run checked
+on the problems of ckgen/emulator/fmha/cases.py, in the plain order and in those of seeds 1 to N. gfx1201 is
+compiled and gated only: the emulator does not know it. What FOLDER/fmha.json has already is not run again unless
+--again asks for it; fmha.md is written from it. --minutes: no further kernel is begun after so many. --record: instead,
+the spills and scratch in FOLDER/fmha.json become what the gate allows; look at the difference before committing it.
+Exit code 1 where a result is wrong or a kernel does not compile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ckgen import paths
+from ckgen.build.amd.toolchain import load
+from ckgen.build.build_run import build_planned
+from ckgen.build.cache import Cache, default_cache
+from ckgen.build.compile import CODE_OBJECT, OBJECT, host_job
+from ckgen.build.planned import plan_host, plan_kernel
+from ckgen.build.pool import Outcome, default_limits
+from ckgen.build.progress import ProgressLine
+from ckgen.build.result import Result
+from ckgen.emulator.core import Options
+from ckgen.emulator.fmha.call import link
+from ckgen.emulator.fmha.cases import cases
+from ckgen.emulator.fmha.run import FmhaKernel, run_fmha
+from ckgen.families.fmha.config import CkTileFmhaConfig
+from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.signature import parse_signature
+from ckgen.families.fmha.tree import tree_configs
+from ckgen.families.gemm.device.model import prepare_symbol
+from ckgen.rules import judge
+from ckgen.specs.archs import load_archs
+
+SCHEMA = "ckgen.fmha_kernels/1"
+EXECUTED = ("gfx90a", "gfx942", "gfx950")
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """Signatures, 8-bit types in the arch's flavour; globs of Configs, of which the tree has each that fits; archs."""
+
+    signatures: tuple[str, ...]
+    configs: tuple[str, ...]
+    archs: tuple[str, ...]
+
+
+_BOTH, _ALL = ("gfx942", "gfx950"), ("gfx942", "gfx950", "gfx90a", "gfx1201")
+_64, _128 = "*x64x*x64_*", "*x128x*x128_*"
+_PADDED_64, _PADDED_128 = "qr*_pad1111_*x64x??x64_*", "qr*_pad1111_*x128x??x128_*"
+SETS = (
+    Set(("bf16_varlen_masked_lse", "fp16_varlen_masked_lse"), (_PADDED_64, _PADDED_128), _ALL),
+    Set(("bf16", "fp16"), (_PADDED_64, _PADDED_128, "qr_async_pad1011_*x64x??x64_*"), _BOTH),
+    Set(("bf16_masked",), ("qr_async_trload_pad0000_*", "qr_async_trload_pad0011_*x64_*"), ("gfx950",)),
+    Set(("bf16_masked_lse",), ("qr_pad0000_*x64x??x64_*", "qr_pad0000_*x128x??x128_*"), ("gfx1201",)),
+    Set(("fp32_masked_lse",), ("qr_pad1111_64x*x64x??x64_*", "qr_pad1111_128x*x128x??x128_*"), _BOTH),
+    Set(("bf16_varlen_masked_lse",), ("*_pad1111_*x32x??x32_*", "*_pad1111_*x128x??x96_*", "*_pad1111_*x128x??x192_*",
+                                      "*_pad1111_*x192x??x192_*", "qr_pad1111_*x256x??x256_*"), _BOTH),
+    Set(("bf16_varlen_masked_alibi_lse", "fp16_elementwise_lse", "bf16_masked_elementwise", "bf16_masked_softcap_lse",
+         "fp16_varlen_softcap", "bf16_lse_dropout"), (_PADDED_64, _PADDED_128), _BOTH),
+    Set(("fp8_bf16_pertensor", "fp8_bf16_varlen_masked_pertensor"), ("qr_pad1100_*x64_*", "qr_pad1100_*x128_*"), _BOTH),
+    Set(("fp8_bf16_masked_pertensor",), ("qr_pad1100_*x64_*", "qr_pad1100_*x128_*"), ("gfx1201",)),
+    Set(("fp8_bf16_masked_pertensor",), ("qr_pad1100_*x256_*",), _BOTH),
+    Set(("bf16_varlen",), ("qr_pad1100_*x256x??x256_*",), _BOTH),
+)  # fmt: skip
+"""The Configs of a glob are the tree's that the rules take."""
+
+HEAD = """# ck_tile's attention kernels, executed on the emulator
+
+Written by `tools/run_fmha_kernels.py --out docs/amd/families`; `fmha.json` has every run. Each kernel is compiled with
+the pinned toolchain, its launch prepared by its own host unit from `FmhaArgs`, run with all checks on small problems
+(`codegen/ckgen/emulator/fmha/cases.py`: unequal and empty sequences, heads that share K and V, windows from both
+corners, head dims below the tile's), and held against NumPy in double precision with a derived bound. Nothing here
+ran on hardware.
+
+*Gate*: `ok`, or the rules that the code object breaks beyond what is recorded. *Right*: runs whose every element is
+within its bound, of all. *Findings*: what the emulator's checks found, and in how many runs. gfx1201 is compiled and
+gated only.
+"""
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(usage=(__doc__ or "").partition("usage: ")[2].partition("\n\n")[0])
+    parser.add_argument("--kernel", action="append")
+    parser.add_argument("--arch", action="append")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=1e9)
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--out", type=Path)
+    chosen = parser.parse_args(arguments)
+    place = chosen.out / "fmha.json" if chosen.out else None
+    known = json.loads(place.read_text(encoding="utf-8"))["kernels"] if place and place.is_file() else {}
+    if chosen.record:
+        record_overflows(known)
+        return 0
+    began, bad = time.perf_counter(), 0
+    for instance, arch in instances():
+        key = f"{arch}/{instance.name}"
+        wanted = any(fnmatchcase(instance.name, glob) for glob in chosen.kernel or ["*"])
+        if not wanted or (chosen.arch and arch not in chosen.arch) or (key in known and not chosen.again):
+            continue
+        if time.perf_counter() - began > 60 * chosen.minutes:
+            break
+        known[key] = run_instance(instance, arch, chosen.seeds)
+        bad += not is_well(known[key])
+        print(key, line(known[key]), flush=True)
+        if place:
+            write(place, known)
+    return 1 if bad else 0
+
+
+def instances() -> Iterator[tuple[FmhaInstance, str]]:
+    """Every instance of SETS with every arch of it, each pair once."""
+    seen = set()
+    for one in SETS:
+        for arch in one.archs:
+            for words in one.signatures:
+                for config in configs(words, one.configs, arch):
+                    signature = parse_signature(f"fmha_{words}", load_archs()[arch].fp8_flavour)
+                    instance = make_fmha_instance(signature, config, (arch,))
+                    if (instance.name, arch) not in seen:
+                        seen.add((instance.name, arch))
+                        yield instance, arch
+
+
+def configs(words: str, globs: tuple[str, ...], arch: str) -> Iterator[CkTileFmhaConfig]:
+    """The tree's Configs for the signature that are named like a glob and that the rules take."""
+    spec = load_archs()[arch]
+    signature = parse_signature(f"fmha_{words}", spec.fp8_flavour)
+    for config in tree_configs(signature, arch):
+        if any(fnmatchcase(config.text(), glob) for glob in globs) and not judge(
+            signature, config, config.backend, spec
+        ):
+            yield config
+
+
+def run_instance(instance: FmhaInstance, arch: str, seeds: int) -> dict[str, Any]:
+    """Compiles the instance, and runs it where the emulator knows the arch."""
+    planned = plan_kernel(instance, arch, [])
+    if planned.unavailable:
+        return {"unavailable": planned.unavailable}
+    result, device, host = built(instance, arch)
+    record: dict[str, Any] = {"gate": [asdict(one) for one in result.findings], "cpu_seconds": result.cpu_seconds}
+    if result.figures is not None:
+        names = ("vgpr", "agpr", "sgpr", "spills", "scratch", "lds", "code_bytes")
+        record["figures"] = {one: getattr(result.figures, one) for one in names}
+    if device is None or host is None:
+        return {**record, "failed": True}
+    if arch not in EXECUTED:
+        return record
+    folder = default_cache() / "emulated" / "fmha"
+    library = link(host.entry.output(OBJECT), prepare_symbol(instance.id), arch, folder)
+    kernel = FmhaKernel(instance.name, instance.signature, arch, device.entry.output(CODE_OBJECT).read_bytes(), library)
+    config = instance.config
+    assert isinstance(config, CkTileFmhaConfig)
+    record["runs"] = {}
+    for problem in cases(instance.signature, config):
+        runs = [run_fmha(kernel, problem, Options(seed=seed)) for seed in range(seeds + 1)]
+        record["runs"][str(problem)] = {
+            "right": all(run.right for run in runs),
+            "findings": dict(sorted(Counter(finding.rule for run in runs for finding in run.findings).items())),
+            "instructions": runs[0].instructions,
+            "excess": max(min(float(f"{one.excess:.3g}"), 1e9) for run in runs for one in run.compared),
+        }
+    return record
+
+
+def built(instance: FmhaInstance, arch: str) -> tuple[Result, Outcome | None, Outcome | None]:
+    """The gate's word, and the outcomes of device and host compile where they are well."""
+    toolchain, cache, heard = load(), Cache(default_cache()), []
+    hosts: list[Outcome] = []
+    host = host_job(plan_host(instance, {arch: []}).unit, toolchain)
+    build_planned(
+        [plan_kernel(instance, arch, [])], toolchain, load_archs(), cache, default_limits(1, retry=True),
+        lambda planned, result, outcome: heard.append((result, outcome)), ProgressLine(), also=[host],
+        also_done=hosts.append,
+    )  # fmt: skip
+    ((result, outcome),) = heard
+    for one in (outcome, *hosts):
+        if one is not None and not one.entry.ok:
+            print(one.entry.log[:2000], file=sys.stderr)
+    return result, *(one if one is not None and one.entry.ok else None for one in (outcome, *hosts))
+
+
+def is_well(record: Mapping[str, Any]) -> bool:
+    """Unavailable, or compiled and right."""
+    return not record.get("failed") and all(one["right"] for one in record.get("runs", {}).values())
+
+
+def gate_of(record: Mapping[str, Any]) -> str:
+    rules = {one["rule"] for one in record.get("gate", ()) if one["severity"] == "error"}
+    return ", ".join(sorted(rules)) or "ok"
+
+
+def found_in(record: Mapping[str, Any]) -> str:
+    runs = Counter(rule for one in record.get("runs", {}).values() for rule in one["findings"])
+    return ", ".join(f"{rule} {count}" for rule, count in sorted(runs.items())) or "none"
+
+
+def line(record: Mapping[str, Any]) -> str:
+    if "unavailable" in record or record.get("failed"):
+        return f"unavailable: {record['unavailable']}" if "unavailable" in record else "does not compile"
+    runs = record.get("runs", {}).values()
+    right = sum(one["right"] for one in runs)
+    return f"right {right} of {len(runs)}; gate {gate_of(record)}; findings {found_in(record)}; {record['figures']}"
+
+
+def record_overflows(records: Mapping[str, Any]) -> None:
+    """Writes what the kernels spill to families/fmha/device/recorded.json."""
+    place = paths.package_dir() / "families/fmha/device/recorded.json"
+    data = json.loads(place.read_text(encoding="utf-8"))
+    found = {(one["kernel"], one["arch"], one["variant"]): one for one in data["kernels"]}
+    for key, record in records.items():
+        arch, _, name = key.partition("/")
+        figures = record.get("figures", {})
+        found.pop((name, arch, "forward"), None)
+        if figures.get("spills") or figures.get("scratch"):
+            found[name, arch, "forward"] = {
+                "kernel": name, "arch": arch, "variant": "forward", "spills": figures["spills"],
+                "scratch_bytes": figures["scratch"],
+            }  # fmt: skip
+    rows = ",\n".join(f"    {json.dumps(found[key])}" for key in sorted(found))
+    head = {name: value for name, value in data.items() if name != "kernels"}
+    text = json.dumps(head, indent=2).rstrip("}").rstrip() + f',\n  "kernels": [\n{rows}\n  ]\n}}\n'
+    place.write_text(text, encoding="utf-8")
+
+
+def write(place: Path, records: Mapping[str, Any]) -> None:
+    ordered = dict(sorted(records.items()))
+    place.write_text(json.dumps({"schema": SCHEMA, "kernels": ordered}, indent=1) + "\n", encoding="utf-8")
+    rows = ["| kernel | arch | VGPR | spills | scratch | LDS | gate | right | findings |", "|---" * 9 + "|"]
+    rows += [row(key, one) for key, one in ordered.items()]
+    place.with_suffix(".md").write_text("\n".join([HEAD, *rows]) + "\n", encoding="utf-8")
+
+
+def row(key: str, record: Mapping[str, Any]) -> str:
+    arch, _, name = key.partition("/")
+    if "unavailable" in record or record.get("failed"):
+        return f"| `{name}` | {arch} | | | | | {line(record)} | | |"
+    figures, runs = record["figures"], record.get("runs")
+    right = f"{sum(one['right'] for one in runs.values())} of {len(runs)}" if runs is not None else "not run"
+    numbers = " | ".join(str(figures[one]) for one in ("vgpr", "spills", "scratch", "lds"))
+    return f"| `{name}` | {arch} | {numbers} | {gate_of(record)} | {right} | {found_in(record) if runs else ''} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
