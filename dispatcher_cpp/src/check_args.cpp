@@ -46,6 +46,7 @@ Status check_d(const Signature& s, const GemmArgs& args) noexcept {
 
 Status check_extents(const Problem& problem) noexcept {
   if (problem.signature().op == Op::moe) return check_moe_extents(problem);
+  if (problem.signature().op == Op::fmha) return check_fmha_extents(problem);
   GemmArgs dense{};
   dense.m = problem.m();
   dense.n = problem.n();

@@ -110,6 +110,8 @@ Selection Dispatcher::Impl::select(const Problem& problem, const Device& device)
   }
   result.rule = detail::no_instance().rule;
   detail::walk(q, first);
+  if (result.rule == detail::no_instance().rule && q.signature.op == Op::fmha) [[unlikely]]
+    first.offer({}, q.untried());
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "dispatcher_impl.hpp"
 #include "explain_absent.hpp"
+#include "explain_fmha.hpp"
 #include "reason.hpp"
 #include "signature_rules.hpp"
 #include "walk.hpp"
@@ -66,6 +67,7 @@ std::string extras_of(const Signature& s) {
 
 /// As in "a8w8_blockscale fp8_fnuz·fp8_fnuz→bf16 rcr".
 std::string described(const Signature& s) {
+  if (s.op == Op::fmha) return detail::fmha_described(s);
   std::string text(detail::alias_of(s));
   if (text.empty()) {
     text = detail::name_of(s.op);
@@ -102,6 +104,7 @@ std::string routing_text(const Problem& problem) {
 
 std::string sizes_text(const Query& q) {
   if (q.signature.op == Op::grouped_gemm && q.problem.groups() != nullptr) return groups_text(*q.problem.groups());
+  if (q.signature.op == Op::fmha) return detail::fmha_sizes(q.signature.fmha, q.problem.fmha());
   const bool has_batch = q.signature.batched ? q.sizes.batch != 0 : q.sizes.batch > 1;
   return (has_batch ? "B=" + std::to_string(q.sizes.batch) + ' ' : "") + "M=" + std::to_string(q.sizes.m) +
          " N=" + std::to_string(q.sizes.n) + " K=" + std::to_string(q.sizes.k) +
@@ -123,7 +126,9 @@ std::string label(Tier tier, const char* mark) {
 }
 
 /// What an instance asked of the problem and got, as in " (N % 8 = 0, K % 128 = 0)".
-std::string demands(const Constraints& c, std::uint32_t k_batch) {
+std::string demands(const InstanceDesc& instance, std::uint32_t k_batch) {
+  if (instance.signature.op == Op::fmha) return " (" + detail::fmha_demands(instance.fmha) + ')';
+  const Constraints& c = instance.constraints;
   std::string text;
   const auto add = [&text](const std::string& demand) { text += (text.empty() ? "" : ", ") + demand; };
   if (c.m_multiple > 1) add("M % " + std::to_string(c.m_multiple) + " = 0");
@@ -163,7 +168,7 @@ std::string step_text(const Query& q, const Step& step) {
   if (instance.stream_k.is_used()) text += kDetail + partition_text(q, instance);
   text += kDetail;
   text += step.verdict.ok()
-              ? "supports: ok" + demands(instance.constraints, c.k_batch)
+              ? "supports: ok" + demands(instance, c.k_batch)
               : "rejected: " + detail::reason_text(step.verdict.rule, step.verdict.measured, step.verdict.limit);
   return text + '\n';
 }
@@ -212,6 +217,7 @@ std::string trail_text(const Query& q, const Trail& trail) {
   for (const Step& step : trail.steps) {
     if (detail::outweighs(step.verdict, last.rule)) last = step.verdict;
   }
+  if (last.rule == detail::no_instance().rule) last = q.untried();
   return text + ending(not_tried, external_text(q, trail), taken ? nullptr : &last);
 }
 

@@ -8,30 +8,46 @@
 
 #include <ckgen/signature_text.hpp>
 
+#include "explain_fmha.hpp"
 #include "query.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
+
+/// As in "b0m1n2k3", each size behind its letter.
+std::string sizes_text(const Problem& problem) {
+  const long long batch = problem.signature().batched ? problem.batch() : 0;
+  std::string text = 'b' + std::to_string(batch) + 'm' + std::to_string(problem.m()) + 'n' +
+                     std::to_string(problem.n()) + 'k' + std::to_string(problem.k());
+  if (const Groups* groups = problem.groups())
+    text += (groups->are_on_device() ? 'G' : 'g') + std::to_string(groups->count());
+  if (problem.routing().key() != 0)
+    text += 'e' + std::to_string(problem.routing().experts) + 't' + std::to_string(problem.routing().top_k);
+  if (problem.block_m() != 0) text += 's' + std::to_string(problem.block_m());
+  if (problem.deterministic()) text += 'd';
+  if (problem.strategy() != Strategy::any) text += '/' + std::string(name(problem.strategy()));
+  return text;
+}
+
+std::string fmha_text(const Problem& problem) {
+  std::string text = fmha_sizes(problem.signature().fmha, problem.fmha());
+  std::replace(text.begin(), text.end(), ',', ';');
+  if (problem.deterministic()) text += " deterministic";
+  if (problem.strategy() != Strategy::any) text += " strategy=" + std::string(name(problem.strategy()));
+  return text;
+}
 
 void say(const Registry& registry, const Problem& problem, const Device& device, const Selection& selection) {
   char signature[kSignatureTextSize] = "-";
   if (problem.status().ok()) canonical_text(resolved(problem.signature(), device.arch()), signature);
   std::string why = problem.status().ok() ? reason(selection) : problem.status().message;
   std::replace(why.begin(), why.end(), ',', ';');
-  const long long batch = problem.signature().batched ? problem.batch() : 0;
   std::string line = "ckgen_verbose,v1,select,";
   line += signature;
   line += ',';
   line += device.gfx();
-  line += ':' + std::to_string(device.cu_num()) + ",b" + std::to_string(batch);
-  line += 'm' + std::to_string(problem.m()) + 'n' + std::to_string(problem.n()) + 'k' + std::to_string(problem.k());
-  if (const Groups* groups = problem.groups())
-    line += (groups->are_on_device() ? 'G' : 'g') + std::to_string(groups->count());
-  if (problem.routing().key() != 0)
-    line += 'e' + std::to_string(problem.routing().experts) + 't' + std::to_string(problem.routing().top_k);
-  if (problem.block_m() != 0) line += 's' + std::to_string(problem.block_m());
-  if (problem.deterministic()) line += 'd';
-  if (problem.strategy() != Strategy::any) line += '/' + std::string(name(problem.strategy()));
+  line += ':' + std::to_string(device.cu_num()) + ',';
+  line += problem.signature().op == Op::fmha ? fmha_text(problem) : sizes_text(problem);
   line += ',';
   line += tier_name(selection.tier);
   line += ',';

@@ -95,6 +95,7 @@ Status launch_layer(const Plan& plan, const MoeArgs& args, void* workspace, Stre
 
 Status launch_stages(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) noexcept {
   if (args.moe != nullptr && is_in_parts(plan)) return launch_layer(plan, *args.moe, workspace, stream);
+  if (args.fmha != nullptr && plan.problem.fmha().seqlen_q == 0) return Status::success();  // there are no rows
   Resets resets;
   void* table = nullptr;
   for (std::uint32_t i = 0; i < plan.stage_count; ++i) {
@@ -114,7 +115,8 @@ Status launch_stages(const Plan& plan, const RunArgs& args, void* workspace, Str
     const bool uploads = stage.kind == StageKind::upload;
     if (uploads) table = at(stage.output_offset);
     const Launch one{stage.instance, &plan.problem,    stage.k_batch, args.gemm, at(stage.workspace_offset),
-                     stream,         stage.workgroups, args.grouped,  args.moe,  table};
+                     stream,         stage.workgroups, args.grouped,  args.moe,  table,
+                     args.fmha};
     const Status status =
         uploads ? stage.program->upload(one, plan.device) : launch_kernel(stage, one, plan.device, resets);
     if (!status.ok()) return status;

@@ -10,6 +10,7 @@ struct RunArgs {
   const GemmArgs* gemm = nullptr;
   const GroupedArgs* grouped = nullptr;
   const MoeArgs* moe = nullptr;
+  const FmhaArgs* fmha = nullptr;
 };
 
 /// Whether a MoE layer's plan has the stages of its parts: the last one is then down's.

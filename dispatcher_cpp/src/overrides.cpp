@@ -69,7 +69,7 @@ std::string OverrideTable::add(const RegistryState& state, const std::vector<std
   if (!signature) return signature.status().message;
   const Signature wanted = resolved(*signature, device.arch());
   Key key{wanted.pack(), device.arch(), device.cu_num(), 0, 0, 0, 0};
-  const bool has_batch = wanted.batched || wanted.op == Op::moe;  // the routing's key
+  const bool has_batch = wanted.batched || wanted.op == Op::moe || wanted.op == Op::fmha;  // of moe the routing's key
   if (has_batch && !number(cells[2], 1, key.batch)) return quoted("B is not a size:", cells[2]);
   if (!number(cells[3], 1, key.m)) return quoted("M is not a size:", cells[3]);
   if (!number(cells[4], 1, key.n)) return quoted("N is not a size:", cells[4]);

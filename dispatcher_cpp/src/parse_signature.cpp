@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <optional>
 
 #include <ckgen/problem.hpp>
 #include <ckgen/signature_text.hpp>
 
+#include "fmha_text.hpp"
 #include "signature_rules.hpp"
 
 namespace ckgen {
@@ -74,6 +76,7 @@ class Reader {
     if (take("gemm")) return Op::gemm;
     if (take("grouped_gemm")) return Op::grouped_gemm;
     if (take("moe")) return Op::moe;
+    if (take("fmha")) return Op::fmha;
     return std::nullopt;
   }
   /// What names no part reads as a layer: the text that is written again then differs.
@@ -111,6 +114,10 @@ std::optional<Signature> read_canonical(std::string_view text) noexcept {
   s.a = types[0];
   s.b = count == 3 ? types[1] : types[0];
   s.c = types[count - 1];
+  if (s.op == Op::fmha) {
+    s.fmha = detail::take_traits([&reader](std::string_view word) { return reader.take(word); });
+    return reader.done() ? std::optional(s) : std::nullopt;
+  }
   bool has_layout = false;
   for (const Layout layout : {Layout::rcr, Layout::rrr, Layout::ccr, Layout::crr}) {
     if (!has_layout && reader.take(name(layout))) {
@@ -137,6 +144,15 @@ std::optional<Signature> read_canonical(std::string_view text) noexcept {
   return reader.done() ? std::optional(s) : std::nullopt;
 }
 
+/// The canonical name of what "fmha:" stands before, in `out`; `text` itself where it does not.
+std::string_view without_alias(std::string_view text, char (&out)[kSignatureTextSize]) noexcept {
+  constexpr std::string_view prefix = "fmha:";
+  if (text.substr(0, prefix.size()) != prefix || text.size() >= kSignatureTextSize) return text;
+  std::memcpy(out, text.data(), text.size());
+  out[prefix.size() - 1] = '_';
+  return {out, text.size()};
+}
+
 }  // namespace
 
 Status detail::unknown(std::string_view what, std::string_view text) noexcept {
@@ -146,10 +162,12 @@ Status detail::unknown(std::string_view what, std::string_view text) noexcept {
 
 Result<Signature> parse_signature(std::string_view text) noexcept {
   Result<Signature> result = Status::error(StatusCode::invalid_argument, "no signature");
-  if (Reader(text).take_op()) {
-    const std::optional<Signature> read = read_canonical(text);
+  char whole[kSignatureTextSize];
+  const std::string_view canonical = without_alias(text, whole);
+  if (Reader(canonical).take_op()) {
+    const std::optional<Signature> read = read_canonical(canonical);
     char again[kSignatureTextSize];
-    if (!read || std::string_view(again, canonical_text(*read, again)) != text)
+    if (!read || std::string_view(again, canonical_text(*read, again)) != canonical)
       return detail::unknown("canonical signature", text);
     result = *read;
   } else {

@@ -12,6 +12,7 @@ Problem concrete(const Problem& problem, const Signature& signature, const Insta
   Problem own(signature);
   own.deterministic(problem.deterministic()).strategy(problem.strategy());
   if (signature.op == Op::grouped_gemm) return own.groups(*problem.groups());
+  if (signature.op == Op::fmha) return own.fmha(problem.fmha());
   own.shape(problem.m(), problem.n(), problem.k()).batch(signature.batched ? problem.batch() : 1);
   return signature.op == Op::moe ? own.routing(problem.routing()).block_m(instance.macro_tile.m) : own;
 }

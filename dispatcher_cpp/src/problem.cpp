@@ -27,5 +27,9 @@ Problem moe(std::string_view signature) noexcept {
   return with_prefix("moe_", "moe:", signature);
 }
 
+Problem fmha(std::string_view signature) noexcept {
+  return signature.substr(0, 5) == "fmha:" ? gemm(signature) : with_prefix("fmha_", "fmha:", signature);
+}
+
 }  // namespace v1
 }  // namespace ckgen

@@ -4,6 +4,7 @@
 #include <ckgen/device.hpp>
 #include <ckgen/problem.hpp>
 
+#include "fmha_rules.hpp"
 #include "index.hpp"
 #include "op_rules.hpp"
 #include "overrides.hpp"
@@ -57,10 +58,13 @@ struct Query {
   std::uint32_t archs;     // runnable_archs(arch)
   const Problem& problem;  // the caller's
 
-  /// The batch of table keys: 0 where the signature is not batched; of op moe the routing.
+  /// The batch of table keys: 0 where the signature is not batched; of op moe the routing. Of op fmha there are no
+  /// tables, and an override's key has the batch, both lengths and hdim_q.
   std::int64_t key_batch() const noexcept {
     if (signature.op == Op::moe) [[unlikely]]
       return problem.routing().key();
+    if (signature.op == Op::fmha) [[unlikely]]
+      return sizes.batch;
     return signature.batched ? sizes.batch : 0;
   }
 
@@ -75,7 +79,16 @@ struct Query {
       return check_groups(signature, problem.groups());
     if (signature.op == Op::moe) [[unlikely]]
       return check_routing(signature, sizes, problem.routing());
+    if (signature.op == Op::fmha) [[unlikely]]
+      return check_fmha(signature.fmha, problem.fmha());
     return check(signature, sizes);
+  }
+
+  /// Why a legal problem is refused of which no instance was tried.
+  Verdict untried() const noexcept {
+    if (signature.op == Op::fmha) [[unlikely]]
+      return no_fmha_instance(signature.fmha, problem.fmha());
+    return no_instance();
   }
 
   Verdict verdict(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
@@ -88,6 +101,8 @@ struct Query {
       return supports_groups(instance.constraints, *problem.groups(), k_batch, deterministic);
     if (signature.op == Op::moe) [[unlikely]]
       return supports_routing(instance, sizes, problem, k_batch);
+    if (signature.op == Op::fmha) [[unlikely]]
+      return supports_fmha(instance.fmha, signature.fmha, problem.fmha(), k_batch);
     return supports(instance.constraints, sizes, k_batch, deterministic);
   }
 

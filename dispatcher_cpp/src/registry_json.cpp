@@ -85,6 +85,22 @@ void write(Writer& to, const Constraints& asked) {
   to.key("max_m").number(asked.max_m);
 }
 
+void write(Writer& to, const FmhaConfig& config) {
+  to.key("m0").number(config.m0);
+  to.key("n0").number(config.n0);
+  to.key("k0").number(config.k0);
+  to.key("n1").number(config.n1);
+  to.key("k1").number(config.k1);
+  to.key("hdim_q").number(config.hdim_q);
+  to.key("hdim_v").number(config.hdim_v);
+  to.key("pad_q").flag(config.pad_q);
+  to.key("pad_k").flag(config.pad_k);
+  to.key("d_multiple").number(config.d_multiple);
+  to.key("dv_multiple").number(config.dv_multiple);
+  to.key("max_splits").number(config.max_splits);
+  to.key("page_multiple").number(config.page_multiple);
+}
+
 void write(Writer& to, const InstanceDesc& instance) {
   char id[17];
   std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(instance.id));
@@ -107,6 +123,7 @@ void write(Writer& to, const InstanceDesc& instance) {
   });
   to.key("constraints").nested("{}", [&] { write(to, instance.constraints); });
   to.key("strategy").text(name(instance.stream_k.strategy));
+  if (instance.signature.op == Op::fmha) to.key("fmha").nested("{}", [&] { write(to, instance.fmha); });
 }
 
 }  // namespace

@@ -39,14 +39,27 @@ Status check_stages(const Plan& plan, const MoeArgs& args) noexcept {
                        plan.problem.block_m());
 }
 
+/// Lengths of a GPU's problem are in its memory: only the kernel sees them.
+Status check_stages(const Plan& plan, const FmhaArgs& args) noexcept {
+  const InstanceDesc& instance = *plan.stages[plan.stage_count - 1].instance;
+  if (args.seqlen_k != nullptr && !instance.fmha.pad_k)
+    return Status::error(StatusCode::invalid_argument, "seqlen_k is given, and %s takes whole tiles of %d keys only",
+                         instance.name, instance.fmha.n0);
+  if (plan.device.kind() == DeviceKind::gpu) return Status::success();
+  return detail::check_fmha_lengths(plan.problem, args);
+}
+
 detail::RunArgs any_of(const GemmArgs& args) noexcept {
-  return {&args, nullptr, nullptr};
+  return {&args, nullptr, nullptr, nullptr};
 }
 detail::RunArgs any_of(const GroupedArgs& args) noexcept {
-  return {nullptr, &args, nullptr};
+  return {nullptr, &args, nullptr, nullptr};
 }
 detail::RunArgs any_of(const MoeArgs& args) noexcept {
-  return {nullptr, nullptr, &args};
+  return {nullptr, nullptr, &args, nullptr};
+}
+detail::RunArgs any_of(const FmhaArgs& args) noexcept {
+  return {nullptr, nullptr, nullptr, &args};
 }
 
 template <class Args>
@@ -148,6 +161,19 @@ Status Dispatcher::run(const Plan& plan, const MoeArgs& args, Stream stream) con
 }
 
 Result<BenchResult> Dispatcher::bench(const Plan& plan, const MoeArgs& args,
+                                      const BenchOptions& options) const noexcept {
+  return timed(*this, plan, args, options);
+}
+
+Status Dispatcher::run(const Plan& plan, const FmhaArgs& args, void* workspace, Stream stream) const noexcept {
+  return run_in(plan, args, workspace, stream);
+}
+
+Status Dispatcher::run(const Plan& plan, const FmhaArgs& args, Stream stream) const noexcept {
+  return impl_ ? run_pooled(impl_->pool, plan, args, stream) : status();
+}
+
+Result<BenchResult> Dispatcher::bench(const Plan& plan, const FmhaArgs& args,
                                       const BenchOptions& options) const noexcept {
   return timed(*this, plan, args, options);
 }

@@ -142,6 +142,8 @@ Status op_status(const Signature& s) noexcept {
 }  // namespace
 
 Status signature_status(const Signature& s) noexcept {
+  if (s.op == Op::fmha) return detail::fmha_status(s);
+  if (s.fmha.pack() != 0) return nonsense("only an attention signature has attention's traits");
   if (const Status status = op_status(s); !status.ok()) return status;
   if (s.b == DType::int4) {
     if (const Status status = int4_status(s); !status.ok()) return status;

@@ -36,6 +36,9 @@ Result<Signature> parse_alias(std::string_view text) noexcept;
 /// invalid_argument: no such `what` as `text`.
 Status unknown(std::string_view what, std::string_view text) noexcept;
 
+/// signature_status() of an attention signature.
+Status fmha_status(const Signature& signature) noexcept;
+
 /// The alias that fixes the operands, quantisation and form of a signature, or "".
 std::string_view alias_of(const Signature& signature) noexcept;
 

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "fmha_text.hpp"
 #include "signature_rules.hpp"
 
 namespace ckgen {
@@ -49,6 +50,10 @@ std::size_t canonical_text(const Signature& s, char (&out)[kSignatureTextSize]) 
   words << detail::name_of(s.op) << name(s.a);
   if (s.a != s.b) words << name(s.b);
   if (s.a != s.b || s.a != s.c) words << name(s.c);
+  if (s.op == Op::fmha) {
+    detail::write_traits(s.fmha, [&words](std::string_view word) { words << word; });
+    return words.finish();
+  }
   words << name(s.layout);
   if (s.quant != Quant::none) words << name(s.quant);
   if (s.preshuffle_b) words << "preshuffle";

@@ -87,6 +87,32 @@ const char* flaw(const DeviceCode* code) noexcept {
   return nullptr;
 }
 
+/// Numbers that fmha_rules.hpp divides by and multiplies without overflow.
+Status validate_fmha(const InstanceDesc& instance) noexcept {
+  constexpr std::int32_t most_tile = 4096, most_hdim = 256, most_v_tiles = 16, most_splits = 1 << 16;
+  const FmhaConfig& c = instance.fmha;
+  if (instance.signature.op != Op::fmha) {
+    if (c.m0 == 0) return Status::success();
+    return Status::error(StatusCode::invalid_argument, "instance %s: only attention has attention's tiles",
+                         instance.name);
+  }
+  const auto within = [](std::int32_t size, std::int32_t least, std::int32_t most) {
+    return size >= least && size <= most;
+  };
+  if (!within(c.m0, 1, most_tile) || !within(c.n0, 1, most_tile) || !within(c.k0, 1, most_tile) ||
+      !within(c.n1, 1, most_hdim) || !within(c.k1, 1, most_tile) || c.hdim_v > most_v_tiles * c.n1)
+    return Status::error(StatusCode::invalid_argument, "instance %s: its attention tiles are out of range",
+                         instance.name);
+  if (!within(c.hdim_q, 1, most_hdim) || !within(c.hdim_v, 1, most_hdim) || !within(c.d_multiple, 0, most_hdim) ||
+      !within(c.dv_multiple, 0, most_hdim))
+    return Status::error(StatusCode::invalid_argument, "instance %s: its head dimensions are out of range",
+                         instance.name);
+  if (!within(c.max_splits, 1, most_splits) || c.page_multiple < 1)
+    return Status::error(StatusCode::invalid_argument, "instance %s: its splits or pages are out of range",
+                         instance.name);
+  return Status::success();
+}
+
 /// Whether constants of `kind` named `name` were made for this runtime.
 Status check_abi(const char* kind, const char* name, std::uint32_t abi) noexcept {
   if (name == nullptr) return Status::error(StatusCode::invalid_argument, "the %s has no name", kind);
@@ -140,6 +166,7 @@ Status validate(const InstanceDesc& instance) noexcept {
   if (instance.signature.op != Op::gemm && instance.stream_k.is_used())
     return Status::error(StatusCode::invalid_argument, "instance %s: stream-K shares one GEMM's tiles only",
                          instance.name);
+  if (const Status status = validate_fmha(instance); !status.ok()) return status;
   const bool is_layer = instance.signature.op == Op::moe && instance.signature.moe.part == MoePart::layer;
   if ((instance.parts[0] == 0) != (instance.parts[1] == 0) || (instance.parts[0] != 0 && !is_layer))
     return Status::error(StatusCode::invalid_argument, "instance %s: parts are two, and of a MoE layer", instance.name);

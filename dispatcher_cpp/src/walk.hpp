@@ -252,7 +252,7 @@ class Walk {
         if (sink_.offer({Tier::default_, index, 1, 0}, verdict)) return true;
         continue;
       }
-      const Wide cost = default_cost(instance, sizes, q_.cu_num);
+      const Wide cost = cost_of(instance, sizes);
       if (best == none || cost < best_cost) {
         best = i;
         best_cost = cost;
@@ -274,7 +274,7 @@ class Walk {
     for (std::uint32_t i = entry_->default_begin; i < none; ++i) {
       const InstanceDesc& instance = *q_.state.instances[q_.index.default_instance(i)];
       if (!undeclined(instance, 1).ok()) continue;
-      const Wide own = default_cost(instance, sizes, q_.cu_num);
+      const Wide own = cost_of(instance, sizes);
       const bool behind = own > cost || (own == cost && i > last);
       if (behind && (best == none || own < best_cost)) {
         best = i;
@@ -283,6 +283,12 @@ class Walk {
     }
     cost = best_cost;
     return best;
+  }
+
+  Wide cost_of(const InstanceDesc& instance, const Sizes& sizes) const noexcept {
+    if (q_.signature.op == Op::fmha) [[unlikely]]
+      return fmha_cost(instance.fmha, q_.signature.fmha, q_.problem.fmha(), q_.cu_num);
+    return default_cost(instance, sizes, q_.cu_num);
   }
 
   std::uint64_t m() const noexcept { return static_cast<std::uint64_t>(q_.sizes.m); }

@@ -88,16 +88,22 @@ class Dispatcher {
   Status run(const Plan& plan, const MoeArgs& args, void* workspace, Stream stream) const noexcept;
   Status run(const Plan& plan, const MoeArgs& args, Stream stream) const noexcept;
 
+  /// The same of plans of op fmha. Where lengths are in host memory, as on a simulated device, they are checked too.
+  Status run(const Plan& plan, const FmhaArgs& args, void* workspace, Stream stream) const noexcept;
+  Status run(const Plan& plan, const FmhaArgs& args, Stream stream) const noexcept;
+
   /// The median of timed runs on the default stream, workspace from the pool. Overwrites C.
   Result<BenchResult> bench(const Plan& plan, const GemmArgs& args, const BenchOptions& options = {}) const noexcept;
   Result<BenchResult> bench(const Plan& plan, const GroupedArgs& args, const BenchOptions& options = {}) const noexcept;
   Result<BenchResult> bench(const Plan& plan, const MoeArgs& args, const BenchOptions& options = {}) const noexcept;
+  Result<BenchResult> bench(const Plan& plan, const FmhaArgs& args, const BenchOptions& options = {}) const noexcept;
 
   /// The whole trail as text: each tier, each rejected candidate with its rule. Empty only when memory is exhausted.
   std::string explain(const Problem& problem, const Device& device) const noexcept;
 
   /// Reads an override file (columns target,signature,B,M,N,K,instance,k_batch in any order; `#` starts a comment; B of
-  /// op moe is Routing::key(), M, N and K of groups are the largest) in place of the one before. Not ok: rows that were
+  /// op moe is Routing::key(), M, N and K of groups are the largest, those of op fmha seqlen_q, seqlen_k and hdim_q,
+  /// whatever its heads, hdim_v and mask) in place of the one before. Not ok: rows that were
   /// left out, with line and reason; the others hold nevertheless. An unreadable file changes nothing. Safe beside
   /// concurrent select().
   Status load_overrides(const char* path) noexcept;

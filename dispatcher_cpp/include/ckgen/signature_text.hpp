@@ -11,7 +11,7 @@ namespace ckgen {
 inline namespace v1 {
 
 /// Room for any canonical name, with its NUL.
-inline constexpr std::size_t kSignatureTextSize = 128;
+inline constexpr std::size_t kSignatureTextSize = 160;
 
 /// The signature of a canonical name or of an alias such as "a8w8:int8:fp16"; plain fp8 and bf8 are kept.
 /// invalid_argument for any other text and for fields that mean nothing together.

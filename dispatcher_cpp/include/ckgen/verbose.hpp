@@ -14,6 +14,8 @@ inline namespace v1 {
 /// <instance> and <reason> are `-` where there is none; a comma inside a reason is written as a semicolon. Each line is
 /// its own reproducer: fields 4 to 6 are --signature, --target and --shape (with --deterministic) of
 ///   ckgen explain gemm --signature <signature> --target <gfx:cu_num> --shape [<B>,]<M>,<N>,<K>
+/// Of op fmha the sizes are words, as in "batch=2 heads_q=32 heads_k=8 seqlen_q=128 seqlen_k=4096 hdim_q=128 hdim_v=128
+/// mask=b:-1;0".
 ///
 /// record: a folder; problems answered below `near` are appended, each once, to the untuned list of their module and
 /// target, <record>/<module>_untuned_gemm_<gfx>_<cu_num>.csv, with the columns that the module's tuner reads (`M,N,K`;

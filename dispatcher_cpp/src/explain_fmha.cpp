@@ -1,0 +1,51 @@
+#include "explain_fmha.hpp"
+
+#include "fmha_rules.hpp"
+#include "fmha_text.hpp"
+
+namespace ckgen::inline v1::detail {
+namespace {
+
+std::string sized(const char* key, std::int64_t value) {
+  return std::string(" ") + key + '=' + std::to_string(value);
+}
+
+std::string mask_text(const FmhaShape& x) {
+  std::string text = x.corner == FmhaCorner::top_left ? " mask=t:" : " mask=b:";
+  text += std::to_string(x.window_left) + ',' + std::to_string(x.window_right);
+  return x.sink_tokens != 0 ? text + ',' + std::to_string(x.sink_tokens) : text;
+}
+
+std::string hdim_demand(const char* key, std::int32_t most, std::int32_t multiple) {
+  if (multiple == 0) return std::string(key) + " = " + std::to_string(most);
+  std::string text = std::string(key) + " ≤ " + std::to_string(most);
+  return multiple > 1 ? text + ", " + key + " % " + std::to_string(multiple) + " = 0" : text;
+}
+
+}  // namespace
+
+std::string fmha_described(const Signature& s) {
+  std::string text = "fmha " + std::string(name(s.a)) + "·" + std::string(name(s.b)) + "→" + std::string(name(s.c));
+  write_traits(s.fmha, [&text](std::string_view word) { text += ' ' + std::string(word); });
+  return text;
+}
+
+std::string fmha_sizes(const FmhaTraits& traits, const FmhaShape& x) {
+  std::string text = "batch=" + std::to_string(x.batch) + sized("heads_q", x.heads_q) + sized("heads_k", x.heads_k) +
+                     sized("seqlen_q", x.seqlen_q) + sized("seqlen_k", x.seqlen_k) + sized("hdim_q", x.hdim_q) +
+                     sized("hdim_v", x.hdim_v);
+  if (traits.masked) text += mask_text(x);
+  if (is_paged(traits)) text += sized("page_size", x.page_size) + sized("pages", x.pages);
+  if (traits.varlen && x.total_q != 0) text += sized("total_q", x.total_q);
+  return text;
+}
+
+std::string fmha_demands(const FmhaConfig& c) {
+  std::string text =
+      hdim_demand("hdim_q", c.hdim_q, c.d_multiple) + ", " + hdim_demand("hdim_v", c.hdim_v, c.dv_multiple);
+  if (!c.pad_q) text += ", seqlen_q % " + std::to_string(c.m0) + " = 0";
+  if (!c.pad_k) text += ", seqlen_k % " + std::to_string(c.n0) + " = 0";
+  return text;
+}
+
+}  // namespace ckgen::inline v1::detail

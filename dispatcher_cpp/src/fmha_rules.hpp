@@ -1,0 +1,133 @@
+// Is an attention problem legal, can an instance run it, and what does it cost? Integers, equal to
+// codegen/ckgen/families/fmha/problem.py.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include <ckgen/problem.hpp>
+
+#include "strategy.hpp"
+#include "supports.hpp"
+
+namespace ckgen::inline v1::detail {
+
+inline constexpr std::int64_t kMostFmha = std::numeric_limits<std::int32_t>::max();
+inline constexpr std::int32_t kMostHeads = 65535;
+inline constexpr std::int32_t kMostHdim = 256;
+inline constexpr std::int32_t kMostPageSize = 2048;
+
+constexpr bool is_paged(const FmhaTraits& traits) noexcept {
+  return traits.kv != FmhaKv::contiguous;
+}
+
+inline Verdict check_window(const FmhaShape& x) noexcept {
+  if (x.window_left < -1) return broken(ProblemRule::fmha_shape_window, x.window_left, -1);
+  if (x.window_right < -1) return broken(ProblemRule::fmha_shape_window, x.window_right, -1);
+  if (x.sink_tokens < 0) return broken(ProblemRule::fmha_shape_window, x.sink_tokens, 0);
+  return {};
+}
+
+inline Verdict check_pages(const FmhaShape& x) noexcept {
+  if (x.page_size < 1 || x.page_size > kMostPageSize)
+    return broken(ProblemRule::fmha_shape_page_size, x.page_size, kMostPageSize);
+  if (x.pages < 0 || x.pages > kMostFmha) return broken(ProblemRule::fmha_shape_pages, x.pages, kMostFmha);
+  return {};
+}
+
+/// The first rule that makes the sizes illegal. What the signature has no use for is not looked at.
+inline Verdict check_fmha(const FmhaTraits& traits, const FmhaShape& x) noexcept {
+  if (x.batch < 1) return broken(ProblemRule::fmha_shape_batch, x.batch, 1);
+  if (x.batch > kMostFmha) return broken(ProblemRule::fmha_shape_batch_max, x.batch, kMostFmha);
+  for (const std::int32_t heads : {x.heads_q, x.heads_k}) {
+    if (heads < 1) return broken(ProblemRule::fmha_shape_heads, heads, 1);
+    if (heads > kMostHeads) return broken(ProblemRule::fmha_shape_heads_max, heads, kMostHeads);
+  }
+  if (x.heads_q % x.heads_k != 0) return broken(ProblemRule::fmha_shape_head_groups, x.heads_q, x.heads_k);
+  for (const std::int32_t hdim : {x.hdim_q, x.hdim_v}) {
+    if (hdim < 1 || hdim > kMostHdim) return broken(ProblemRule::fmha_shape_hdim, hdim, kMostHdim);
+  }
+  for (const std::int64_t length : {x.seqlen_q, x.seqlen_k}) {
+    if (length < 0 || length > kMostFmha) return broken(ProblemRule::fmha_shape_seqlen, length, kMostFmha);
+  }
+  if (traits.masked) {
+    if (const Verdict verdict = check_window(x); !verdict.ok()) return verdict;
+  }
+  if (is_paged(traits)) {
+    if (const Verdict verdict = check_pages(x); !verdict.ok()) return verdict;
+  }
+  if (traits.varlen && (x.total_q < 0 || x.total_q > kMostFmha))
+    return broken(ProblemRule::fmha_shape_total_q, x.total_q, kMostFmha);
+  return {};
+}
+
+/// Why nothing can have a signature of which there is no instance at all.
+inline Verdict no_fmha_instance(const FmhaTraits& traits, const FmhaShape& x) noexcept {
+  if (traits.entry == FmhaEntry::append) return broken(ProblemRule::fmha_no_append, 0, 0);
+  if (is_paged(traits)) return broken(ProblemRule::fmha_no_paged_kv, x.page_size, 0);
+  return no_instance();
+}
+
+/// The first demand of an instance that a legal problem of its signature fails. `splits` of KV: 0 counts as 1. Keys
+/// that do not fill their tiles are the padded instances', and no keys at all fill none.
+inline Verdict supports_fmha(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x,
+                             std::uint32_t splits) noexcept {
+  if (traits.varlen && !(c.pad_q && c.pad_k)) return broken(ProblemRule::fmha_instance_varlen, c.m0, c.n0);
+  if (x.hdim_q > c.hdim_q) return broken(ProblemRule::fmha_instance_hdim, x.hdim_q, c.hdim_q);
+  if (x.hdim_v > c.hdim_v) return broken(ProblemRule::fmha_instance_hdim, x.hdim_v, c.hdim_v);
+  const std::int32_t of_q = c.d_multiple != 0 ? c.d_multiple : c.hdim_q;
+  const std::int32_t of_v = c.dv_multiple != 0 ? c.dv_multiple : c.hdim_v;
+  if (x.hdim_q % of_q != 0) return broken(ProblemRule::fmha_instance_hdim_multiple, x.hdim_q, of_q);
+  if (x.hdim_v % of_v != 0) return broken(ProblemRule::fmha_instance_hdim_multiple, x.hdim_v, of_v);
+  if (!c.pad_q && x.seqlen_q % c.m0 != 0) return broken(ProblemRule::fmha_instance_q_tile, x.seqlen_q, c.m0);
+  if (!c.pad_k && (x.seqlen_k == 0 || x.seqlen_k % c.n0 != 0))
+    return broken(ProblemRule::fmha_instance_k_tile, x.seqlen_k, c.n0);
+  if (splits > static_cast<std::uint32_t>(c.max_splits))
+    return broken(ProblemRule::fmha_instance_splits, splits, c.max_splits);
+  if (is_paged(traits) && x.page_size % c.page_multiple != 0)
+    return broken(ProblemRule::fmha_instance_page_multiple, x.page_size, c.page_multiple);
+  return {};
+}
+
+/// The sum over i below `rows` of i + first, not below 0 nor above `most`.
+constexpr std::uint64_t ramp_sum(std::int64_t rows, std::int64_t first, std::int64_t most) noexcept {
+  const std::int64_t begin = std::min(rows, std::max<std::int64_t>(0, -first));
+  const std::int64_t end = std::min(rows, std::max(begin, most - first));
+  const auto rising = static_cast<std::uint64_t>(begin + end - 1 + 2 * first) * static_cast<std::uint64_t>(end - begin);
+  return (end > begin ? rising / 2 : 0) + static_cast<std::uint64_t>(rows - end) * static_cast<std::uint64_t>(most);
+}
+
+/// Columns that a row sees, the mean over the rows, rounded up; sink tokens are too few to count.
+constexpr std::uint64_t mean_columns(const FmhaTraits& traits, const FmhaShape& x) noexcept {
+  if (!traits.masked || x.seqlen_q == 0) return static_cast<std::uint64_t>(x.seqlen_k);
+  const std::int64_t shift = x.corner == FmhaCorner::top_left ? 0 : x.seqlen_k - x.seqlen_q;
+  const auto before = [&x](std::int64_t first) { return ramp_sum(x.seqlen_q, first, x.seqlen_k); };
+  const std::uint64_t behind = x.window_right < 0
+                                   ? static_cast<std::uint64_t>(x.seqlen_q) * static_cast<std::uint64_t>(x.seqlen_k)
+                                   : before(shift + x.window_right + 1);
+  const std::uint64_t hidden = x.window_left < 0 ? 0 : before(shift - x.window_left);
+  return ceil_div(behind - std::min(behind, hidden), static_cast<std::uint64_t>(x.seqlen_q));
+}
+
+/// Rounds of workgroups times the products of one, then how many sizes are padded: what computes least, and of equals
+/// what checks least. validate() keeps it below 2^128.
+inline Wide fmha_cost(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x,
+                      std::uint32_t cu_num) noexcept {
+  const auto whole = [](std::uint64_t size, std::int32_t tile) {
+    return ceil_div(size, static_cast<std::uint64_t>(tile));
+  };
+  const std::uint64_t cus = cu_num == 0 ? 1 : cu_num;
+  const std::uint64_t of_v = whole(static_cast<std::uint64_t>(c.hdim_v), c.n1);
+  const Wide workgroups =
+      Wide{whole(static_cast<std::uint64_t>(x.seqlen_q), c.m0) * static_cast<std::uint64_t>(x.batch)} *
+      (static_cast<std::uint64_t>(x.heads_q) * of_v);
+  const Wide rounds = workgroups >> 63 == 0 ? Wide{ceil_div(static_cast<std::uint64_t>(workgroups), cus)}
+                                            : (workgroups + cus - 1) / cus;
+  const std::uint64_t columns = whole(mean_columns(traits, x), c.n0) * static_cast<std::uint64_t>(c.n0);
+  const std::uint64_t hdims = static_cast<std::uint64_t>(c.hdim_q) + of_v * static_cast<std::uint64_t>(c.n1);
+  const int pads = int{c.pad_q} + int{c.pad_k} + int{c.d_multiple != 0} + int{c.dv_multiple != 0};
+  return rounds * static_cast<std::uint64_t>(c.m0) * columns * hdims * 8 + static_cast<unsigned>(pads);
+}
+
+}  // namespace ckgen::inline v1::detail

@@ -1,0 +1,214 @@
+// Attention's rules, each on both of its sides.
+#include "fmha_fixture.hpp"
+
+namespace {
+
+using namespace ckgen;
+using tiny::attention;
+using tiny::exact;
+using tiny::padded;
+using tiny::sizes;
+
+constexpr std::int64_t kMost = 2147483647;
+
+class FmhaRules : public tiny::FmhaTest {
+ protected:
+  FmhaRules() { add("any", padded(64, 64, 256, 256)); }
+
+  /// The reason after `change`, or the instance's name.
+  template <class Change>
+  std::string with(Change change, const Signature& signature = attention()) const {
+    FmhaShape x = sizes(2, 8, 2, 100, 200, 64, 64);
+    change(x);
+    return chosen(x, signature);
+  }
+};
+
+TEST_F(FmhaRules, Batch) {
+  EXPECT_EQ(with([](FmhaShape& x) { x.batch = 1; }), "any");
+  EXPECT_EQ(with([](FmhaShape& x) { x.batch = 0; }), "batch = 0 is below 1 (rule fmha.shape.batch)");
+  EXPECT_EQ(with([](FmhaShape& x) { x.batch = kMost; }), "any");
+  EXPECT_EQ(with([](FmhaShape& x) { x.batch = kMost + 1; }),
+            "batch = 2147483648 is above 2147483647 (rule fmha.shape.batch-max)");
+}
+
+TEST_F(FmhaRules, Heads) {
+  EXPECT_EQ(with([](FmhaShape& x) { x.heads_q = x.heads_k = 1; }), "any");
+  EXPECT_EQ(with([](FmhaShape& x) { x.heads_q = 0; }), "heads = 0 is below 1 (rule fmha.shape.heads)");
+  EXPECT_EQ(with([](FmhaShape& x) { x.heads_k = -1; }), "heads = -1 is below 1 (rule fmha.shape.heads)");
+  EXPECT_EQ(with([](FmhaShape& x) { x.heads_q = x.heads_k = 65535; }), "any");
+  EXPECT_EQ(with([](FmhaShape& x) { x.heads_q = 65536; }), "heads = 65536 is above 65535 (rule fmha.shape.heads-max)");
+}
+
+TEST_F(FmhaRules, QueryHeadsShareKvHeadsEvenly) {
+  for (const std::int32_t heads_k : {1, 2, 4, 8}) EXPECT_EQ(with([&](FmhaShape& x) { x.heads_k = heads_k; }), "any");
+  EXPECT_EQ(with([](FmhaShape& x) { x.heads_k = 3; }),
+            "8 query heads are not a multiple of 3 KV heads (rule fmha.shape.head-groups)");
+  EXPECT_EQ(with([](FmhaShape& x) { x.heads_k = 16; }),
+            "8 query heads are not a multiple of 16 KV heads (rule fmha.shape.head-groups)");
+}
+
+TEST_F(FmhaRules, HeadDimensions) {
+  EXPECT_EQ(with([](FmhaShape& x) { x.hdim_q = x.hdim_v = 256; }), "any");
+  EXPECT_EQ(with([](FmhaShape& x) { x.hdim_q = 0; }),
+            "head dimension = 0 is not within 1 to 256 (rule fmha.shape.hdim)");
+  EXPECT_EQ(with([](FmhaShape& x) { x.hdim_v = 257; }),
+            "head dimension = 257 is not within 1 to 256 (rule fmha.shape.hdim)");
+}
+
+TEST_F(FmhaRules, Lengths) {
+  EXPECT_EQ(with([](FmhaShape& x) { x.seqlen_q = x.seqlen_k = 0; }), "any");
+  EXPECT_EQ(with([](FmhaShape& x) { x.seqlen_q = x.seqlen_k = kMost; }), "any");
+  EXPECT_EQ(with([](FmhaShape& x) { x.seqlen_q = -1; }),
+            "sequence length = -1 is not within 0 to 2147483647 (rule fmha.shape.seqlen)");
+  EXPECT_EQ(with([](FmhaShape& x) { x.seqlen_k = kMost + 1; }),
+            "sequence length = 2147483648 is not within 0 to 2147483647 (rule fmha.shape.seqlen)");
+}
+
+TEST_F(FmhaRules, WindowsAreOfMasksOnly) {
+  FmhaTraits traits;
+  traits.masked = true;
+  const Signature masked = attention(traits);
+  add("masked", padded(64, 64, 256, 256), masked);
+  const auto none = [](FmhaShape& x) { x.window_left = x.window_right = -1; };
+  EXPECT_EQ(with(none, masked), "masked");
+  EXPECT_EQ(with([](FmhaShape& x) { x.window_left = -2; }, masked),
+            "window of a mask = -2 is below -1 (rule fmha.shape.window)");
+  EXPECT_EQ(with([](FmhaShape& x) { x.window_right = -2; }, masked),
+            "window of a mask = -2 is below -1 (rule fmha.shape.window)");
+  EXPECT_EQ(with([](FmhaShape& x) { x.sink_tokens = 4; }, masked), "masked");
+  EXPECT_EQ(with([](FmhaShape& x) { x.sink_tokens = -1; }, masked),
+            "window of a mask = -1 is below 0 (rule fmha.shape.window)");
+  EXPECT_EQ(with([](FmhaShape& x) { x.window_left = -2; }), "any");
+}
+
+TEST_F(FmhaRules, PagesAreOfPagedKvOnly) {
+  FmhaTraits traits;
+  traits.kv = FmhaKv::block_table;
+  const Signature paged = attention(traits);
+  FmhaConfig whole = padded(64, 64, 256, 256);
+  whole.page_multiple = 16;
+  add("paged", whole, paged);
+  const auto of = [](std::int32_t size, std::int64_t count) {
+    return [=](FmhaShape& x) { x.page_size = size, x.pages = count; };
+  };
+  EXPECT_EQ(with(of(16, 0), paged), "paged");
+  EXPECT_EQ(with(of(2048, kMost), paged), "paged");
+  EXPECT_EQ(with(of(0, 8), paged), "page size = 0 is not within 1 to 2048 (rule fmha.shape.page-size)");
+  EXPECT_EQ(with(of(2049, 8), paged), "page size = 2049 is not within 1 to 2048 (rule fmha.shape.page-size)");
+  EXPECT_EQ(with(of(16, -1), paged), "pages = -1 is not within 0 to 2147483647 (rule fmha.shape.pages)");
+  EXPECT_EQ(with(of(16, kMost + 1), paged), "pages = 2147483648 is not within 0 to 2147483647 (rule fmha.shape.pages)");
+  EXPECT_EQ(with(of(24, 8), paged), "page size = 24 is not a multiple of 16 (rule fmha.instance.page-multiple)");
+  EXPECT_EQ(with(of(-5, -5)), "any");
+}
+
+TEST_F(FmhaRules, RowsOfDifferingSequencesAreCounted) {
+  FmhaTraits traits;
+  traits.varlen = true;
+  const Signature varlen = attention(traits);
+  add("varlen", padded(64, 64, 256, 256), varlen);
+  const auto total = [](std::int64_t rows) { return [=](FmhaShape& x) { x.total_q = rows; }; };
+  EXPECT_EQ(with(total(0), varlen), "varlen");
+  EXPECT_EQ(with(total(kMost), varlen), "varlen");
+  EXPECT_EQ(with(total(-1), varlen),
+            "rows of all query sequences = -1 are not within 0 to 2147483647 (rule fmha.shape.total-q)");
+  EXPECT_EQ(with(total(kMost + 1), varlen),
+            "rows of all query sequences = 2147483648 are not within 0 to 2147483647 (rule fmha.shape.total-q)");
+  EXPECT_EQ(with(total(-1)), "any");
+}
+
+class FmhaInstanceRules : public tiny::FmhaTest {};
+
+TEST_F(FmhaInstanceRules, HeadDimensionsAreExactOrPadded) {
+  add("exact", exact(64, 64, 128, 96));
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 64, 64, 128, 96)), "exact");
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 64, 64, 136, 96)), "head dimension = 136 is above 128 (rule fmha.instance.hdim)");
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 64, 64, 128, 104)), "head dimension = 104 is above 96 (rule fmha.instance.hdim)");
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 64, 64, 64, 96)),
+            "head dimension = 64 is not a multiple of 128 (rule fmha.instance.hdim-multiple)");
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 64, 64, 128, 48)),
+            "head dimension = 48 is not a multiple of 96 (rule fmha.instance.hdim-multiple)");
+  add("padded", padded(64, 64, 128, 96));
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 64, 64, 64, 48)), "padded");
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 64, 64, 60, 48)),
+            "head dimension = 60 is not a multiple of 8 (rule fmha.instance.hdim-multiple)");
+}
+
+TEST_F(FmhaInstanceRules, TilesAreWholeOrPadded) {
+  FmhaConfig config = padded(64, 32, 128, 128);
+  config.pad_q = false;
+  add("whole_q", config);
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 128, 33, 64, 64)), "whole_q");
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 100, 33, 64, 64)),
+            "seqlen_q = 100 does not fill tiles of 64 (rule fmha.instance.q-tile)");
+  config.pad_q = true;
+  config.pad_k = false;
+  add("whole_k", config);
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 100, 96, 64, 64)), "whole_k");
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 100, 97, 64, 64)),
+            "seqlen_k = 97 does not fill tiles of 32 (rule fmha.instance.k-tile)");
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 100, 0, 64, 64)),
+            "seqlen_k = 0 does not fill tiles of 32 (rule fmha.instance.k-tile)");
+}
+
+TEST_F(FmhaInstanceRules, DifferingLengthsNeedBothPads) {
+  FmhaTraits traits;
+  traits.varlen = true;
+  for (const bool pad_q : {true, false}) {
+    FmhaConfig config = padded(64, 32, 128, 128);
+    config.pad_q = pad_q;
+    config.pad_k = !pad_q;
+    add(pad_q ? "q" : "k", config, attention(traits));
+    EXPECT_EQ(chosen(sizes(2, 1, 1, 64, 64, 64, 64), attention(traits)),
+              "sequences differ in length, and the instance takes whole tiles of 64x32 (rule fmha.instance.varlen)");
+  }
+  add("both", padded(64, 32, 128, 128), attention(traits));
+  EXPECT_EQ(chosen(sizes(2, 1, 1, 63, 61, 64, 64), attention(traits)), "both");
+}
+
+TEST_F(FmhaInstanceRules, Splits) {
+  FmhaConfig config = padded(64, 32, 128, 128);
+  config.max_splits = 4;
+  add("split", config);
+  const Dispatcher own = dispatcher();
+  const Problem problem = Problem(attention()).fmha(sizes(1, 1, 1, 1, 4096, 64, 64));
+  Selection selection = own.select(problem, device);
+  ASSERT_TRUE(selection);
+  EXPECT_EQ(selection.k_batch, 1U);
+  for (const std::uint32_t splits : {0U, 1U, 4U}) {
+    selection.k_batch = splits;
+    const auto plan = own.plan(problem, device, selection);
+    ASSERT_TRUE(plan) << plan.status().message;
+    EXPECT_EQ(plan->stages[0].k_batch, splits);
+  }
+  for (const std::uint32_t splits : {5U, 0xffffffffU}) {
+    selection.k_batch = splits;
+    EXPECT_EQ(std::string(own.plan(problem, device, selection).status().message),
+              std::to_string(splits) + " splits of KV are more than 4 (rule fmha.instance.splits)");
+  }
+}
+
+TEST_F(FmhaInstanceRules, NumbersThatNoTileHasAreNotRegistered) {
+  int name = 0;
+  const auto refusal = [&](auto change, const Signature& signature = attention()) {
+    FmhaConfig config = padded(64, 64, 128, 128);
+    change(config);
+    return std::string(registry.add(described("wrong" + std::to_string(++name), config, signature)).message);
+  };
+  EXPECT_EQ(refusal([](FmhaConfig&) {}), "");
+  for (std::int32_t FmhaConfig::* const tile :
+       {&FmhaConfig::m0, &FmhaConfig::n0, &FmhaConfig::k0, &FmhaConfig::n1, &FmhaConfig::k1}) {
+    for (const std::int32_t wrong : {0, -1, 4097})
+      EXPECT_NE(refusal([&](FmhaConfig& c) { c.*tile = wrong; }), "") << wrong;
+  }
+  EXPECT_NE(refusal([](FmhaConfig& c) { c.n1 = 4; }).find("tiles are out of range"), std::string::npos);
+  for (std::int32_t FmhaConfig::* const hdim : {&FmhaConfig::hdim_q, &FmhaConfig::hdim_v}) {
+    for (const std::int32_t wrong : {0, 257}) EXPECT_NE(refusal([&](FmhaConfig& c) { c.*hdim = wrong; }), "") << wrong;
+  }
+  EXPECT_NE(refusal([](FmhaConfig& c) { c.d_multiple = -1; }), "");
+  EXPECT_NE(refusal([](FmhaConfig& c) { c.max_splits = 0; }), "");
+  EXPECT_NE(refusal([](FmhaConfig& c) { c.page_multiple = 0; }), "");
+  EXPECT_NE(refusal([](FmhaConfig&) {}, tiny::fp16).find("only attention has attention's tiles"), std::string::npos);
+}
+
+}  // namespace

@@ -1,0 +1,276 @@
+// Which attention instance is chosen, and what is said where none is.
+#include "fmha_fixture.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "counted_new.hpp"
+#include "src/fmha_rules.hpp"
+
+namespace {
+
+using namespace ckgen;
+using tiny::attention;
+using tiny::exact;
+using tiny::padded;
+using tiny::sizes;
+
+std::string numbered(const char* word, int number) {
+  std::string text(word);
+  text += std::to_string(number);
+  return text;
+}
+
+class FmhaSelect : public tiny::FmhaTest {};
+
+TEST_F(FmhaSelect, TheSmallestSufficientTileIsTaken) {
+  add("m128", padded(128, 64, 128, 128));
+  add("m64", padded(64, 64, 128, 128));
+  add("m16", padded(16, 64, 128, 128));
+  for (const auto& [rows, name] :
+       {std::pair(1, "m16"), std::pair(16, "m16"), std::pair(60, "m64"), std::pair(128, "m128")})
+    EXPECT_EQ(chosen(sizes(304, 1, 1, rows, 1024, 128, 128)), name) << rows;
+}
+
+TEST_F(FmhaSelect, TheNearestHeadDimensionIsTaken) {
+  for (const std::int32_t hdim : {256, 192, 128, 64, 32}) add(numbered("h", hdim), padded(64, 64, hdim, hdim));
+  for (const auto& [hdim, name] : {std::pair(24, "h32"), std::pair(32, "h32"), std::pair(40, "h64"),
+                                   std::pair(128, "h128"), std::pair(136, "h192"), std::pair(256, "h256")})
+    EXPECT_EQ(chosen(sizes(2, 8, 8, 512, 512, hdim, hdim)), name) << hdim;
+}
+
+TEST_F(FmhaSelect, HeadDimensionsOfQAndVAreTwo) {
+  add("h192x128", padded(64, 64, 192, 128));
+  add("h192x192", padded(64, 64, 192, 192));
+  add("h64x256", padded(64, 64, 64, 256));
+  EXPECT_EQ(chosen(sizes(2, 8, 8, 512, 512, 192, 128)), "h192x128");
+  EXPECT_EQ(chosen(sizes(2, 8, 8, 512, 512, 192, 136)), "h192x192");
+  EXPECT_EQ(chosen(sizes(2, 8, 8, 512, 512, 64, 200)), "h64x256");
+}
+
+TEST_F(FmhaSelect, OfEqualCostsTheFewerPadsThenTheEarlierWin) {
+  add("padded", padded(64, 64, 128, 128));
+  add("exact", exact(64, 64, 128, 128));
+  add("again", exact(64, 64, 128, 128));
+  EXPECT_EQ(chosen(sizes(2, 8, 8, 512, 512, 128, 128)), "exact");
+  EXPECT_EQ(chosen(sizes(2, 8, 8, 512, 500, 128, 128)), "padded");
+}
+
+TEST_F(FmhaSelect, NextGoesThroughTheRest) {
+  add("padded", padded(64, 64, 128, 128));
+  add("exact", exact(64, 64, 128, 128));
+  add("other_op", padded(64, 64, 128, 128), attention({}, DType::fp16));
+  const Dispatcher own = dispatcher();
+  const Problem problem = Problem(attention()).fmha(sizes(2, 8, 8, 512, 512, 128, 128));
+  const Selection first = own.select(problem, device);
+  const Selection second = own.next(problem, device, first);
+  EXPECT_EQ(first.tier, Tier::default_);
+  EXPECT_EQ(first.instance, 1U);
+  EXPECT_EQ(second.instance, 0U);
+  EXPECT_FALSE(own.next(problem, device, second));
+}
+
+TEST_F(FmhaSelect, FewWorkgroupsShareTheDeviceBySmallerTiles) {
+  add("m128", padded(128, 64, 128, 128));
+  add("m64", padded(64, 64, 128, 128));
+  EXPECT_EQ(chosen(sizes(1, 8, 8, 1024, 1024, 128, 128)), "m64") << "64 or 128 workgroups on 304 CUs: one round";
+  EXPECT_EQ(chosen(sizes(19, 32, 8, 128, 1024, 128, 128)), "m128")
+      << "608 or 1216 workgroups: equal costs, the earlier";
+}
+
+TEST_F(FmhaSelect, EveryTraitIsMatched) {
+  FmhaTraits all[12];
+  all[1].varlen = all[2].v_column = all[3].masked = all[4].softcap = all[5].sink = all[6].lse = true;
+  all[7].bias = FmhaBias::elementwise;
+  all[8].bias = FmhaBias::alibi;
+  all[9].dropout = FmhaDropout::philox;
+  all[10].dropout = FmhaDropout::randval;
+  all[11].kv = FmhaKv::page_list;
+  FmhaShape x = sizes(2, 8, 8, 512, 512, 128, 128);
+  x.page_size = 16;
+  int i = 0;
+  for (const FmhaTraits& traits : all) add(numbered("trait", i++), padded(64, 64, 128, 128), attention(traits));
+  i = 0;
+  for (const FmhaTraits& traits : all) EXPECT_EQ(chosen(x, attention(traits)), numbered("trait", i++));
+  FmhaTraits two = all[3];
+  two.lse = true;
+  EXPECT_EQ(chosen(x, attention(two)),
+            "no instance of this signature was built for this device (rule gemm.no-instance)");
+}
+
+TEST_F(FmhaSelect, PlainFp8IsTheDevicesOwn) {
+  Signature own = attention({}, DType::fp8_fnuz);
+  own.fmha.quant = FmhaQuant::per_tensor;
+  own.c = DType::bf16;
+  add("fnuz", padded(64, 64, 128, 128), own);
+  const Problem problem = fmha("fp8_bf16_pertensor").fmha(sizes(2, 8, 8, 512, 512, 128, 128));
+  EXPECT_TRUE(dispatcher().select(problem, device));
+  EXPECT_FALSE(dispatcher().select(problem, Device::simulated("gfx950")));
+  const auto plan = dispatcher().plan(problem, device);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->problem.signature().a, DType::fp8_fnuz);
+}
+
+TEST_F(FmhaSelect, WhatIsNotThereIsRefusedByName) {
+  const FmhaShape x = [] {
+    FmhaShape shape = sizes(2, 8, 8, 512, 512, 128, 128);
+    shape.page_size = 16;
+    return shape;
+  }();
+  const auto of = [](std::string_view text) { return fmha(text).signature(); };
+  const std::string append = "no instance of op fmha appends keys and values to a cache (rule fmha.no-append)";
+  const std::string paged =
+      "no instance of op fmha reads keys and values in pages (of 16 rows) (rule fmha.no-paged-kv)";
+  for (const bool is_empty : {true, false}) {
+    if (!is_empty) add("plain", padded(64, 64, 128, 128));
+    EXPECT_EQ(chosen(x, of("bf16_append_blocktable_rope_half")), append);
+    EXPECT_EQ(chosen(x, of("bf16_blocktable")), paged);
+    EXPECT_EQ(chosen(x, of("bf16_varlen_pagelist_vectorized")), paged);
+    EXPECT_EQ(chosen(x, of("bf16_softcap")),
+              "no instance of this signature was built for this device (rule gemm.no-instance)");
+    const auto plan = dispatcher().plan(Problem(of("bf16_blocktable")).fmha(x), device);
+    EXPECT_EQ(plan.status().code, StatusCode::unsupported);
+    EXPECT_EQ(std::string(plan.status().message), paged);
+    EXPECT_NE(dispatcher().explain(Problem(of("bf16_blocktable")).fmha(x), device).find("unsupported  " + paged),
+              std::string::npos);
+  }
+  EXPECT_EQ(chosen(x, attention({}, DType::fp16)),
+            "no instance of this signature was built for this device (rule gemm.no-instance)");
+}
+
+TEST_F(FmhaSelect, TheTrailHasAllSizesAndEachRejectedInstance) {
+  FmhaTraits traits;
+  traits.masked = traits.lse = true;
+  add("small", exact(64, 64, 64, 64), attention(traits));
+  add("whole", exact(128, 64, 128, 128), attention(traits));
+  add("padded", padded(128, 64, 128, 128), attention(traits));
+  FmhaShape x = sizes(2, 32, 8, 100, 4096, 128, 128);
+  x.window_left = 255;
+  const std::string text = dispatcher().explain(Problem(attention(traits)).fmha(x), device);
+  const char* const lines[] = {
+      "fmha bf16·bf16→bf16 masked lse  batch=2 heads_q=32 heads_k=8 seqlen_q=100 seqlen_k=4096 hdim_q=128 hdim_v=128 "
+      "mask=b:255,0  on gfx942:304 (simulated)\n",
+      "✘ small   k_batch 1",
+      "rejected: head dimension = 128 is above 64 (rule fmha.instance.hdim)\n",
+      "✘ whole   k_batch 1",
+      "rejected: seqlen_q = 100 does not fill tiles of 128 (rule fmha.instance.q-tile)\n",
+      "✔ padded   k_batch 1",
+      "supports: ok (hdim_q ≤ 128, hdim_q % 8 = 0, hdim_v ≤ 128, hdim_v % 8 = 0)\n"};
+  std::size_t at = 0;
+  for (const char* line : lines) {
+    at = text.find(line, at);
+    ASSERT_NE(at, std::string::npos) << line << "\n" << text;
+  }
+}
+
+TEST_F(FmhaSelect, ASelectionIsSaidInOneLine) {
+  add("padded", padded(128, 64, 128, 128));
+  DispatcherOptions options;
+  options.verbose = true;
+  const Dispatcher own(registry, options);
+  ::testing::internal::CaptureStderr();
+  own.select(Problem(attention()).fmha(sizes(2, 32, 8, 1, 4096, 128, 128)).deterministic(), device);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "ckgen_verbose,v1,select,fmha_bf16,gfx942:304,batch=2 heads_q=32 heads_k=8 seqlen_q=1 seqlen_k=4096 "
+            "hdim_q=128 hdim_v=128 deterministic,default,padded,1,-\n");
+}
+
+TEST_F(FmhaSelect, AForcedInstanceAndAnOverrideComeFirst) {
+  add("best", padded(64, 64, 128, 128));
+  add("other", padded(128, 64, 256, 256));
+  const Problem problem = Problem(attention()).fmha(sizes(2, 8, 8, 64, 512, 128, 128));
+  DispatcherOptions options;
+  options.force = "other";
+  EXPECT_EQ(Dispatcher(registry, options).select(problem, device).tier, Tier::forced);
+  const std::string path = ::testing::TempDir() + "ckgen_fmha_override_" + std::to_string(getpid()) + ".csv";
+  std::ofstream(path) << "target,signature,B,M,N,K,instance,k_batch\n"
+                      << "gfx942:304,fmha_bf16,2,64,512,128,other,1\n";
+  Dispatcher own = dispatcher();
+  const Status status = own.load_overrides(path.c_str());
+  std::remove(path.c_str());
+  ASSERT_TRUE(status.ok()) << status.message;
+  EXPECT_EQ(own.select(problem, device).tier, Tier::override_);
+  EXPECT_EQ(own.select(problem, device).instance, 1U);
+  EXPECT_EQ(own.select(Problem(attention()).fmha(sizes(3, 8, 8, 64, 512, 128, 128)), device).tier, Tier::default_);
+}
+
+TEST_F(FmhaSelect, SelectionNeitherAllocatesNorDependsOnTheThread) {
+  for (const std::int32_t m0 : {128, 64, 32, 16}) add(numbered("m", m0), padded(m0, 64, 128, 128));
+  const Dispatcher own = dispatcher();
+  std::vector<Problem> problems;
+  for (int rows = 1; rows <= 256; ++rows)
+    problems.push_back(Problem(attention()).fmha(sizes(rows % 7 + 1, 8, 2, rows, 512, 128, 128)));
+  std::vector<std::uint32_t> expected;
+  for (const Problem& problem : problems) expected.push_back(own.select(problem, device).instance);
+  const long before = allocations();
+  for (const Problem& problem : problems) static_cast<void>(own.plan(problem, device));
+  EXPECT_EQ(allocations(), before);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (std::size_t i = 0; i < problems.size(); ++i) {
+        if (own.select(problems[i], device).instance != expected[i]) ADD_FAILURE() << i;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// The mean, row by row.
+std::uint64_t counted_columns(const FmhaShape& x) {
+  const std::int64_t shift = x.corner == FmhaCorner::top_left ? 0 : x.seqlen_k - x.seqlen_q;
+  std::int64_t seen = 0;
+  for (std::int64_t i = 0; i < x.seqlen_q; ++i) {
+    for (std::int64_t j = 0; j < x.seqlen_k; ++j) {
+      const bool right = x.window_right < 0 || j <= i + shift + x.window_right;
+      const bool left = x.window_left < 0 || j >= i + shift - x.window_left;
+      seen += right && left ? 1 : 0;
+    }
+  }
+  return static_cast<std::uint64_t>((seen + x.seqlen_q - 1) / x.seqlen_q);
+}
+
+TEST(FmhaCost, ColumnsAreTheMeanOfWhatRowsSee) {
+  FmhaTraits traits;
+  traits.masked = true;
+  for (const std::int64_t rows : {1, 2, 7, 12}) {
+    for (const std::int64_t columns : {0, 1, 5, 12, 20}) {
+      for (const std::int32_t left : {-1, 0, 1, 4, 30}) {
+        for (const std::int32_t right : {-1, 0, 1, 4, 30}) {
+          for (const FmhaCorner corner : {FmhaCorner::top_left, FmhaCorner::bottom_right}) {
+            FmhaShape x = sizes(1, 1, 1, rows, columns, 64, 64);
+            x.corner = corner;
+            x.window_left = left;
+            x.window_right = right;
+            EXPECT_EQ(detail::mean_columns(traits, x), counted_columns(x))
+                << rows << ' ' << columns << ' ' << left << ' ' << right << ' ' << name(corner);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(FmhaCost, TheLargestProblemDoesNotWrapAround) {
+  constexpr std::int64_t most = 2147483647;
+  const FmhaShape x = sizes(most, 65535, 1, most, most, 256, 256);
+  FmhaConfig c = padded(1, 1, 256, 256);
+  const detail::Wide small = detail::fmha_cost(c, {}, sizes(most, 65535, 1, most, most / 2, 256, 256), 1);
+  c.n1 = 16;
+  const detail::Wide large = detail::fmha_cost(c, {}, x, 1);
+  EXPECT_GT(large >> 100, 0);
+  EXPECT_TRUE(large > small);
+  EXPECT_TRUE(large / 16 > small) << "sixteen times the workgroups and twice the columns";
+}
+
+TEST(FmhaCost, IsRoundsTimesTheProductsOfOneAndThenPads) {
+  const FmhaShape x = sizes(2, 8, 8, 100, 130, 64, 64);
+  // ceil(100 / 64) * 2 * 8 = 32 workgroups on 10 CUs: 4 rounds of 64 rows, 192 columns and 128 + 96 elements.
+  EXPECT_TRUE(detail::fmha_cost(padded(64, 64, 128, 96), {}, x, 10) == detail::Wide{4} * 64 * 192 * 224 * 8 + 4);
+  EXPECT_TRUE(detail::fmha_cost(exact(64, 64, 128, 96), {}, x, 10) == detail::Wide{4} * 64 * 192 * 224 * 8);
+}
+
+}  // namespace
