@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ckgen.emulator.fmha.expected import Scores, Sequence, expected
 from ckgen.emulator.production.model import Output
-from ckgen.emulator.production.numbers import BF16, FP8_FNUZ, FP8_OCP, normal
-from ckgen.families.fmha.dropout import Dropout
-from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaDropout, FmhaQuant
+from ckgen.emulator.production.numbers import BF16, FP8_FNUZ, FP8_OCP, Float
+from ckgen.families.fmha.enums import FmhaBias, FmhaCorner
+from ckgen.families.fmha.operands import FmhaOperands, Lengths, make_operands
+from ckgen.families.fmha.reference import expect
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.dtype import DType
 from ckgen.model.fmha_shape import FmhaShape
@@ -27,8 +27,6 @@ _NUMPY: Mapping[DType, np.dtype[Any]] = {
     DType.FP8_FNUZ: FP8_FNUZ,
     DType.FP8_OCP: FP8_OCP,
 }
-_SOFTCAP, _P_DROP = 3.0, 0.25
-_DESCALES = (0.5, 1.25, 0.75)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,78 +70,88 @@ class FmhaData:
 
 
 def fmha_data(signature: FmhaSignature, problem: FmhaProblem) -> FmhaData:
-    """A problem of the signature, whose 8-bit types have their flavour."""
-    traits, random = signature.traits, np.random.default_rng(problem.seed)
+    """A problem of the signature, whose 8-bit types have their flavour. P in fp16 may be cut, as ck_tile does it."""
+    traits = signature.traits
     rows_q = _rows(problem.lengths_q, problem.spare if traits.varlen else 0, traits.varlen)
     rows_k = _rows(problem.lengths_k, problem.spare, traits.varlen)
-    q = _tensor(rows_q, problem.heads_q, problem.hdim_q, signature.a, problem.head_first)
-    k = _tensor(rows_k, problem.heads_k, problem.hdim_q, signature.b, problem.head_first)
-    v = _tensor(rows_k, problem.heads_k, problem.hdim_v, signature.b, problem.head_first)
-    o = _tensor(rows_q, problem.heads_q, problem.hdim_v, signature.c, problem.head_first)
-    _fill(random, q, rows_q, problem.lengths_q, problem.heads_q)
-    for one in (k, v):
-        _fill(random, one, rows_k, problem.lengths_k, problem.heads_k)
-    lse = _Tensor(np.empty((problem.heads_q, rows_q.total), np.float32).reshape(-1), (1, rows_q.total, 0))
-    if not traits.varlen:
-        longest = problem.lengths_q[0]
-        lse = _Tensor(lse.values, (1, longest, problem.heads_q * longest))
-    bias = _bias(random, signature, problem, rows_q)
-    descales = [np.array([value], np.float32) for value in _DESCALES] if traits.quant is not FmhaQuant.NONE else []
-    dropout = Dropout(_P_DROP, 20 + problem.seed, 4) if traits.dropout is FmhaDropout.PHILOX else None
+    shape = _shape(problem, rows_k)
+    operands = make_operands(signature, shape, problem.seed, Lengths(problem.lengths_q, problem.lengths_k))
+    exact = expect(operands, truncates=signature.a is DType.FP16)
 
-    scale = float(np.float32(problem.hdim_q**-0.5))
-    factors = [float(one[0]) for one in descales] or [1.0, 1.0, 1.0]
-    scores = Scores(scale * factors[0] * factors[1], _SOFTCAP if traits.softcap else 0.0, factors[2])
-    exact_o, bound_o = np.full(o.values.shape, np.nan), np.zeros(o.values.shape)
-    exact_lse, bound_lse = np.full(lse.values.shape, np.nan), np.zeros(lse.values.shape)
-    for b, (length_q, length_k) in enumerate(zip(problem.lengths_q, problem.lengths_k, strict=True)):
-        for head in range(problem.heads_q):
-            shared = head // (problem.heads_q // problem.heads_k)
-            sequence = Sequence(
-                q.head(rows_q, b, head, length_q), k.head(rows_k, b, shared, length_k),
-                v.head(rows_k, b, shared, length_k), _added(bias, signature, rows_q, b, head, length_q, length_k),
-                _visible(problem, length_q, length_k) if traits.masked else np.ones((length_q, length_k), bool),
-                None if dropout is None else dropout.factor * dropout.keeps(
-                    b, head, problem.heads_q, (length_q, length_k)
-                ),
-            )  # fmt: skip
-            found = expected(sequence, scores, signature)
-            o.head_of(exact_o, rows_q, b, head, length_q)[:] = found.o
-            o.head_of(bound_o, rows_q, b, head, length_q)[:] = found.o_bound
-            lse.head_of(exact_lse, rows_q, b, head, length_q)[:] = found.lse[:, None]
-            lse.head_of(bound_lse, rows_q, b, head, length_q)[:] = found.lse_bound[:, None]
-
-    given_q = np.array(problem.lengths_q, np.int32) if traits.varlen and problem.spare else None
-    differ = problem.spare > 0 or (not traits.varlen and len(set(problem.lengths_k)) > 1)
-    given_k = np.array(problem.lengths_k, np.int32) if differ else None
-    args: dict[str, Any] = {
-        **{name: one.values for name, one in (("q", q), ("k", k), ("v", v), ("o", o))},
-        **{f"{name}_strides": one.strides for name, one in (("q", q), ("k", k), ("v", v), ("o", o))},
-        "scale": scale, "softcap": scores.softcap, "seqlen_q": given_q, "seqlen_k": given_k,
-        **dict(zip(("q_descale", "k_descale", "v_descale"), descales, strict=False)),
-    }  # fmt: skip
+    first = problem.head_first
+    q = _tensor(rows_q, problem.lengths_q, operands.q, signature.a, first)
+    k = _tensor(rows_k, problem.lengths_k, operands.k, signature.b, first)
+    v = _tensor(rows_k, problem.lengths_k, operands.v, signature.b, first)
+    o, o_bound = (_tensor(rows_q, problem.lengths_q, one, DType.FP32, first) for one in (exact.o.c, exact.o.bound))
+    lse, lse_bound = (
+        _tensor(rows_q, problem.lengths_q, one.transpose(0, 2, 1)[..., None], DType.FP32, True)
+        for one in (exact.lse.c, exact.lse.bound)
+    )
+    outputs = [Output("o", np.empty(o.values.size, _NUMPY[signature.c]), o.values, o_bound.values)]
     if traits.lse:
-        args |= {"lse": lse.values, "lse_head_stride": lse.strides[1], "lse_batch_stride": lse.strides[2]}
-    if bias is not None:
-        args |= {"bias": bias.values, "bias_strides": bias.strides}
-    if dropout is not None:
-        args |= {"p_drop": _P_DROP, "seed": dropout.seed, "offset": dropout.offset}
-    if traits.varlen:
-        args |= {"seqstart_q": rows_q.starts, "seqstart_k": rows_k.starts}
-    outputs = [Output("o", o.values, exact_o, bound_o)]
-    outputs += [Output("lse", lse.values, exact_lse, bound_lse)] if traits.lse else []
+        outputs.append(Output("lse", np.empty(lse.values.size, np.float32), lse.values, lse_bound.values))
+    args: dict[str, Any] = {
+        **{f"{name}_strides": one.strides for name, one in (("q", q), ("k", k), ("v", v), ("o", o))},
+        **{one.name: one.actual for one in outputs},
+        **{name: one.values for name, one in (("q", q), ("k", k), ("v", v))},
+        **_lengths(signature, problem, rows_q, rows_k),
+        **_scores(signature, operands, rows_q, problem),
+        "lse_head_stride": lse.strides[1],
+        "lse_batch_stride": lse.strides[2],
+    }
     written = {id(one.actual) for one in outputs}
-    inputs = tuple(one for one in args.values() if isinstance(one, np.ndarray) and id(one) not in written and one.size)
-    return FmhaData(_shape(signature, problem, rows_q, rows_k), args, inputs, tuple(outputs))
+    inputs = tuple(one for one in args.values() if isinstance(one, np.ndarray) and id(one) not in written)
+    total_q = rows_q.total if traits.varlen else 0
+    return FmhaData(replace(shape, total_q=total_q), args, inputs, tuple(outputs))
 
 
-def _shape(signature: FmhaSignature, problem: FmhaProblem, rows_q: _Rows, rows_k: _Rows) -> FmhaShape:
+def _shape(problem: FmhaProblem, rows_k: _Rows) -> FmhaShape:
     return FmhaShape(
         len(problem.lengths_q), problem.heads_q, problem.heads_k, max(problem.lengths_q),
-        max(problem.lengths_k) if signature.traits.varlen else rows_k.pitch, problem.hdim_q, problem.hdim_v,
-        problem.corner, problem.window_left, problem.window_right, problem.sink_tokens,
-        total_q=rows_q.total if signature.traits.varlen else 0,
+        rows_k.pitch or max(problem.lengths_k), problem.hdim_q, problem.hdim_v, problem.corner, problem.window_left,
+        problem.window_right, problem.sink_tokens,
     )  # fmt: skip
+
+
+def _lengths(signature: FmhaSignature, problem: FmhaProblem, rows_q: _Rows, rows_k: _Rows) -> dict[str, Any]:
+    """Where sequences begin, and how long they are where that does not tell."""
+    if not signature.traits.varlen:
+        whole = all(length == rows_k.pitch for length in problem.lengths_k)
+        return {} if whole else {"seqlen_k": np.array(problem.lengths_k, np.int32)}
+    starts = {"seqstart_q": rows_q.starts, "seqstart_k": rows_k.starts}
+    if not problem.spare:
+        return starts
+    both = {"seqlen_q": problem.lengths_q, "seqlen_k": problem.lengths_k}
+    return {**starts, **{name: np.array(lengths, np.int32) for name, lengths in both.items()}}
+
+
+def _scores(signature: FmhaSignature, operands: FmhaOperands, rows_q: _Rows, problem: FmhaProblem) -> dict[str, Any]:
+    """What is done to scores and probabilities."""
+    given: dict[str, Any] = {"scale": operands.scale, "softcap": operands.softcap}
+    for name in ("q", "k", "v"):
+        descale = getattr(operands.descales, name)
+        if descale is not None:
+            given[f"{name}_descale"] = descale.astype(np.float32)
+    if operands.dropout is not None:
+        dropout = operands.dropout
+        given |= {"p_drop": dropout.p_drop, "seed": dropout.seed, "offset": dropout.offset}
+    if operands.bias is None:
+        return given
+    batch, heads = (0 if extent == 1 else 1 for extent in operands.bias.shape[:2])
+    if signature.traits.bias is FmhaBias.ALIBI:
+        slopes = operands.bias.astype(np.float32).reshape(-1)
+        return {**given, "bias": slopes, "bias_strides": (0, 1, batch * problem.heads_q)}
+    matrix = _tensor(rows_q, problem.lengths_q, _per_sequence(operands, problem), signature.a, True)
+    row, head, of_batch = matrix.strides
+    return {**given, "bias": matrix.values, "bias_strides": (row, heads * head, of_batch)}
+
+
+def _per_sequence(operands: FmhaOperands, problem: FmhaProblem) -> Float:
+    """The matrix of bias of each sequence and head, [batch, rows, heads, keys]."""
+    assert operands.bias is not None
+    extents = (len(problem.lengths_q), *operands.bias.shape[1:])
+    found: Float = np.broadcast_to(operands.bias, extents).transpose(0, 2, 1, 3)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +163,16 @@ class _Rows:
 
     @property
     def total(self) -> int:
+        """Of all sequences."""
         return int(self.starts[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    """Memory, and strides of row, head and batch in it; columns lie together."""
+
+    values: Array
+    strides: tuple[int, int, int]
 
 
 def _rows(lengths: tuple[int, ...], spare: int, varlen: bool) -> _Rows:
@@ -163,79 +180,16 @@ def _rows(lengths: tuple[int, ...], spare: int, varlen: bool) -> _Rows:
     return _Rows(np.concatenate([[0], np.cumsum(each)]).astype(np.int32), 0 if varlen else each[0])
 
 
-@dataclass(frozen=True, slots=True)
-class _Tensor:
-    """One dimension of memory, and strides of row, head and batch in it; columns lie together."""
-
-    values: Array
-    strides: tuple[int, int, int]
-    columns: int = 1
-
-    def head_of(self, of: Array, rows: _Rows, b: int, head: int, length: int) -> Array:
-        """The rows of a head of a sequence, as a view of `of`, which is laid out as the tensor is."""
-        row, of_head, of_batch = self.strides
-        start = head * of_head + (b * of_batch if rows.pitch else int(rows.starts[b]) * row)
-        size = of.itemsize
-        shape = (length, self.columns)
-        return (
-            np.lib.stride_tricks.as_strided(of[start:], shape, (row * size, size)) if length else of[:0].reshape(shape)
-        )
-
-    def head(self, rows: _Rows, b: int, head: int, length: int) -> Array:
-        return self.head_of(self.values, rows, b, head, length)
-
-
-def _tensor(rows: _Rows, heads: int, columns: int, dtype: DType, head_first: bool) -> _Tensor:
-    """All NaN."""
-    values = np.full(max(rows.total, 1) * heads * columns, np.nan, np.float32).astype(_NUMPY[dtype])
-    pitch = rows.pitch or rows.total
-    strides = (columns, pitch * columns, heads * pitch * columns) if head_first else (
-        heads * columns, columns, heads * pitch * columns
-    )  # fmt: skip
-    return _Tensor(values, strides, columns)
-
-
-def _fill(random: np.random.Generator, tensor: _Tensor, rows: _Rows, lengths: tuple[int, ...], heads: int) -> None:
-    """Values of a normal distribution in the rows that count."""
+def _tensor(rows: _Rows, lengths: tuple[int, ...], values: Float, dtype: DType, head_first: bool) -> _Tensor:
+    """[batch, rows, heads, columns] in memory: NaN behind the rows that count."""
+    heads, columns = values.shape[2:]
+    batches = len(lengths) if rows.pitch else 1
+    memory = np.full((batches, max(rows.pitch or rows.total, 1), heads, columns), np.nan)
     for b, length in enumerate(lengths):
-        for head in range(heads):
-            tensor.head(rows, b, head, length)[:] = normal(random, (length, tensor.columns), tensor.values.dtype)
-
-
-def _bias(random: np.random.Generator, signature: FmhaSignature, problem: FmhaProblem, rows_q: _Rows) -> _Tensor | None:
-    """A matrix per head, its rows those of Q; or slopes, [batch, heads]."""
-    heads, batch = problem.heads_q, len(problem.lengths_q)
-    if signature.traits.bias is FmhaBias.ALIBI:
-        slopes = random.uniform(0.05, 0.5, batch * heads).astype(np.float32)
-        return _Tensor(slopes, (0, 1, heads))
-    if signature.traits.bias is FmhaBias.NONE:
-        return None
-    keys = max(problem.lengths_k) + problem.spare
-    pitch = rows_q.pitch or rows_q.total
-    values = normal(random, (rows_q.total * heads * keys,), _NUMPY[signature.a])
-    return _Tensor(values, (keys, pitch * keys, heads * pitch * keys), keys)
-
-
-def _added(
-    bias: _Tensor | None, signature: FmhaSignature, rows_q: _Rows, b: int, head: int, length_q: int, length_k: int
-) -> NDArray[np.float64]:
-    """What is added to the scores of a head."""
-    i, j = np.ogrid[:length_q, :length_k]
-    if bias is None:
-        return np.zeros((length_q, length_k))
-    if signature.traits.bias is FmhaBias.ALIBI:
-        slope = float(bias.values[b * bias.strides[2] + head])
-        distances: NDArray[np.float64] = -slope * np.abs(i + length_k - length_q - j)
-        return distances
-    return bias.head(rows_q, b, head, length_q)[:, :length_k].astype(np.float64)
-
-
-def _visible(problem: FmhaProblem, length_q: int, length_k: int) -> NDArray[np.bool_]:
-    i, j = np.ogrid[:length_q, :length_k]
-    middle = i + (length_k - length_q if problem.corner is FmhaCorner.BOTTOM_RIGHT else 0)
-    seen: NDArray[np.bool_] = np.ones((length_q, length_k), bool)
-    if problem.window_left >= 0:
-        seen &= j >= middle - problem.window_left
-    if problem.window_right >= 0:
-        seen &= j <= middle + problem.window_right
-    return seen
+        start = 0 if rows.pitch else int(rows.starts[b])
+        memory[b if rows.pitch else 0, start : start + length] = values[b, :length]
+    pitch = memory.shape[1]
+    row, head = (columns, pitch * columns) if head_first else (heads * columns, columns)
+    ordered = memory.transpose(0, 2, 1, 3) if head_first else memory
+    flat = np.ascontiguousarray(ordered).reshape(-1)
+    return _Tensor(flat.astype(np.float32).astype(_NUMPY[dtype]), (row, head, heads * pitch * columns))
