@@ -1,0 +1,113 @@
+"""What ck_tile's attention instances become as device code: units, symbols, and what their machine code must be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ckgen.build.device_code import family_of
+from ckgen.build.flags import Trait, flags_of
+from ckgen.build.planned import plan_host, plan_kernel
+from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
+from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.signature import parse_canonical
+from ckgen.families.fmha.tree import tree_configs
+from ckgen.families.gemm.device.model import prepare_symbol
+from ckgen.model.config import Tile
+from ckgen.rules import judge
+from ckgen.specs.archs import load_arch
+
+D64 = CkTileFmhaConfig(FmhaPipeline.QR_ASYNC, 128, 64, 32, 64, 32, 64, (4, 1, 1), Tile(32, 32, 16))
+D128 = replace(D64, n0=128, n1=128, k0_max=128)
+FP32 = CkTileFmhaConfig(FmhaPipeline.QR, 128, 64, 32, 128, 32, 128, (4, 1, 1), Tile(16, 16, 16))
+FP8 = CkTileFmhaConfig(
+    FmhaPipeline.QR, 128, 128, 32, 128, 32, 128, (4, 1, 1), Tile(32, 32, 32), pad_hdim_q=False, pad_hdim_v=False
+)
+WMMA = CkTileFmhaConfig(FmhaPipeline.QR, 64, 64, 32, 128, 32, 128, (4, 1, 1), Tile(16, 16, 16))
+
+
+def built(signature: str, config: CkTileFmhaConfig, arch: str = "gfx942") -> FmhaInstance:
+    return make_fmha_instance(parse_canonical(signature), config, (arch,))
+
+
+@pytest.mark.parametrize(
+    ("signature", "config", "arch", "step"),
+    [
+        ("fmha_bf16", D64, "gfx942", ("v_mfma_f32_32x32x8_bf16", 32)),
+        ("fmha_fp16", D128, "gfx942", ("v_mfma_f32_32x32x8_f16", 128)),
+        ("fmha_fp16", D128, "gfx950", ("v_mfma_f32_32x32x16_f16", 64)),
+        ("fmha_fp32", FP32, "gfx942", ("v_mfma_f32_16x16x4_f32", 512)),
+        ("fmha_fp8_fnuz_bf16_pertensor", FP8, "gfx942", ("v_mfma_f32_32x32x16_fp8_fp8", 64)),
+        ("fmha_bf16", WMMA, "gfx1201", ("v_wmma_f32_16x16x16_bf16", 64)),
+    ],
+)
+def test_matrix_instructions_are_those_of_both_products_of_one_step(
+    signature: str, config: CkTileFmhaConfig, arch: str, step: tuple[str, int]
+) -> None:
+    instance = built(signature, config, arch)
+    ((_, expected),) = plan_kernel(instance, arch, []).expected
+    assert (expected.steps, expected.copies) == ((step,), 1)
+    assert 0 < expected.lds_bytes <= load_arch(arch).lds_bytes
+
+
+def test_both_units_say_the_config_and_meet_at_the_symbol() -> None:
+    instance = built("fmha_bf16_varlen_masked_alibi_lse", D64)
+    device, host = plan_kernel(instance, "gfx942", []), plan_host(instance, {"gfx942": []})
+    ((symbol, _),) = device.expected
+    assert symbol == f"ckgen_{instance.id:016x}_forward"
+    assert f"CKGEN_TILE_FMHA_KERNEL({symbol}, Forward)" in device.text
+    assert f'"{symbol}"' in host.text and "fmha_archs(Arch::gfx942)" in host.text
+    assert host.symbols == (prepare_symbol(instance.id),) and host.symbols[0] in host.text
+    for text in (device.text, host.text):
+        assert ".traits = {.varlen = true, .masked = true, .bias = ckgen::FmhaBias::alibi, .lse = true}," in text
+        assert ".pipeline = ckgen::tile::FmhaPipeline::qr_async,\n    .m0 = 128,\n    .n0 = 64," in text
+        assert ".warps = {4, 1, 1},\n    .warp_tile = {32, 32, 16},\n    .pad_q = true," in text
+        assert ".block_per_cu = -1," in text
+
+
+@pytest.mark.parametrize(
+    ("signature", "config", "traits"),
+    [
+        ("fmha_bf16", D64, "{}"),
+        ("fmha_fp8_fnuz_bf16_masked_pertensor", FP8, "{.masked = true, .quant = ckgen::FmhaQuant::per_tensor}"),
+        ("fmha_bf16_lse_dropout", D64, "{.lse = true, .dropout = ckgen::FmhaDropout::philox}"),
+        ("fmha_bf16_elementwise_softcap", D64, "{.bias = ckgen::FmhaBias::elementwise, .softcap = true}"),
+    ],
+)
+def test_traits_at_their_default_are_not_said(signature: str, config: CkTileFmhaConfig, traits: str) -> None:
+    assert f".traits = {traits},\n" in plan_kernel(built(signature, config), "gfx942", []).text
+
+
+def test_an_occupancy_of_its_own_is_said_to_the_kernel_and_the_gate() -> None:
+    planned = plan_kernel(built("fmha_bf16", replace(D128, block_per_cu=3)), "gfx942", [])
+    assert ".block_per_cu = 3," in planned.text and planned.expected[0][1].waves_per_simd == 3
+
+
+def test_denormals_are_flushed_in_device_code_alone() -> None:
+    instance = built("fmha_bf16", D64)
+    flush = "-fgpu-flush-denormals-to-zero"
+    unit = plan_kernel(instance, "gfx942", []).unit
+    assert flush in flags_of("pinned", unit.backend, unit.module, Trait.DEVICE).words
+    host = plan_host(instance, {"gfx942": []}).unit
+    assert flush not in flags_of("pinned", host.backend, host.module, Trait.HOST).words
+    assert flush not in flags_of("pinned", "ck_tile", "gemm", Trait.DEVICE).words
+
+
+def test_an_arch_without_tiles_has_a_reason() -> None:
+    reason = family_of(built("fmha_bf16", D64)).unavailable(built("fmha_bf16", D64), "gfx1100")
+    assert reason and "gfx11" in reason
+    assert family_of(built("fmha_bf16", D64)).splits_unavailable(built("fmha_bf16", D64), "gfx942")
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950", "gfx1201"])
+def test_every_tile_of_the_tree_has_matrix_instructions(arch: str) -> None:
+    spec = load_arch(arch)
+    words = ["bf16_varlen_masked_lse", "fp16", "fp16_elementwise"] + (["fp32"] if spec.wave_size == 64 else [])
+    for word in words:
+        signature = parse_canonical(f"fmha_{word}")
+        for config in tree_configs(signature, arch):
+            if judge(signature, config, config.backend, spec):
+                continue
+            planned = plan_kernel(make_fmha_instance(signature, config, (arch,)), arch, [])
+            assert not planned.unavailable and planned.expected[0][1].steps[0][1] > 0
