@@ -25,23 +25,16 @@ from pathlib import Path
 from typing import Any
 
 from ckgen import paths
-from ckgen.build.amd.toolchain import load
-from ckgen.build.build_run import build_planned
-from ckgen.build.cache import Cache, default_cache
-from ckgen.build.compile import CODE_OBJECT, OBJECT, host_job
-from ckgen.build.planned import plan_host, plan_kernel
-from ckgen.build.pool import Outcome, default_limits
-from ckgen.build.progress import ProgressLine
-from ckgen.build.result import Result
 from ckgen.emulator.core import Options
-from ckgen.emulator.fmha.call import link
+from ckgen.emulator.fmha.build import build_kernel
 from ckgen.emulator.fmha.cases import cases
-from ckgen.emulator.fmha.run import FmhaKernel, run_fmha
+from ckgen.emulator.fmha.run import run_fmha
 from ckgen.families.fmha.config import CkTileFmhaConfig
+from ckgen.families.fmha.device.ck_tile_fmha import unavailable
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.fmha.signature import parse_signature
 from ckgen.families.fmha.tree import tree_configs
-from ckgen.families.gemm.device.model import prepare_symbol
+from ckgen.model.errors import UsageError
 from ckgen.rules import judge
 from ckgen.specs.archs import load_archs
 
@@ -58,24 +51,30 @@ class Set:
     archs: tuple[str, ...]
 
 
-_BOTH, _ALL = ("gfx942", "gfx950"), ("gfx942", "gfx950", "gfx90a", "gfx1201")
-_64, _128 = "*x64x*x64_*", "*x128x*x128_*"
-_PADDED_64, _PADDED_128 = "qr*_pad1111_*x64x??x64_*", "qr*_pad1111_*x128x??x128_*"
-SETS = (
-    Set(("bf16_varlen_masked_lse", "fp16_varlen_masked_lse"), (_PADDED_64, _PADDED_128), _ALL),
-    Set(("bf16", "fp16"), (_PADDED_64, _PADDED_128, "qr_async_pad1011_*x64x??x64_*"), _BOTH),
-    Set(("bf16_masked",), ("qr_async_trload_pad0000_*", "qr_async_trload_pad0011_*x64_*"), ("gfx950",)),
-    Set(("bf16_masked_lse",), ("qr_pad0000_*x64x??x64_*", "qr_pad0000_*x128x??x128_*"), ("gfx1201",)),
-    Set(("fp32_masked_lse",), ("qr_pad1111_64x*x64x??x64_*", "qr_pad1111_128x*x128x??x128_*"), _BOTH),
-    Set(("bf16_varlen_masked_lse",), ("*_pad1111_*x32x??x32_*", "*_pad1111_*x128x??x96_*", "*_pad1111_*x128x??x192_*",
-                                      "*_pad1111_*x192x??x192_*", "qr_pad1111_*x256x??x256_*"), _BOTH),
-    Set(("bf16_varlen_masked_alibi_lse", "fp16_elementwise_lse", "bf16_masked_elementwise", "bf16_masked_softcap_lse",
-         "fp16_varlen_softcap", "bf16_lse_dropout"), (_PADDED_64, _PADDED_128), _BOTH),
-    Set(("fp8_bf16_pertensor", "fp8_bf16_varlen_masked_pertensor"), ("qr_pad1100_*x64_*", "qr_pad1100_*x128_*"), _BOTH),
-    Set(("fp8_bf16_masked_pertensor",), ("qr_pad1100_*x64_*", "qr_pad1100_*x128_*"), ("gfx1201",)),
-    Set(("fp8_bf16_masked_pertensor",), ("qr_pad1100_*x256_*",), _BOTH),
-    Set(("bf16_varlen",), ("qr_pad1100_*x256x??x256_*",), _BOTH),
+_BOTH = ("gfx942", "gfx950")
+_64, _128 = "qr*_pad1111_*x64x??x64_*", "qr*_pad1111_*x128x??x128_*"
+_OPTIONS = (
+    "bf16_varlen_masked_alibi_lse", "fp16_elementwise_lse", "bf16_masked_elementwise", "bf16_masked_softcap_lse",
+    "fp16_varlen_softcap", "bf16_lse_dropout",
 )  # fmt: skip
+SETS = (
+    Set(("bf16_varlen_masked_lse",), (_64, _128), (*_BOTH, "gfx90a", "gfx1201")),
+    Set(("fp16_varlen_masked_lse",), (_64, _128), ("gfx942",)),
+    Set(("bf16_masked",), ("qr_async_trload_pad0000_*", "qr_async_trload_pad0011_*x64_*"), ("gfx950",)),
+    Set(("bf16",), ("qr_async_pad1?11_*x64x??x64_*", _128), _BOTH),
+    Set(("fp32_masked_lse",), ("qr_pad1111_64x*x64x??x64_*", "qr_pad1111_128x*x128x??x128_*"), ("gfx942",)),
+    Set(("fp32_masked_lse",), ("qr_pad1111_64x*x64x??x64_*",), ("gfx950",)),
+    Set(("fp8_bf16_varlen_masked_pertensor",), ("qr_pad1100_*x64_*", "qr_pad1100_*x128_*"), _BOTH),
+    Set(_OPTIONS, (_64,), ("gfx942",)),
+    Set(_OPTIONS, (_128,), ("gfx950",)),
+    Set(("bf16_varlen_masked_lse",), ("*_pad1111_*x32x??x32_*", "qr_pad1111_*x256x??x256_*"), _BOTH),
+    Set(("bf16_varlen_masked_lse",), ("*_pad1111_*x96_*", "*_pad1111_*x192_*"), ("gfx942",)),
+    Set(("fp16",), (_128,), _BOTH),
+    Set(("bf16_varlen",), ("qr_pad1100_*x256x??x256_*",), _BOTH),
+    Set(("bf16_masked_lse",), ("qr_pad0000_*x64x??x64_*",), ("gfx1201",)),
+    Set(("fp8_bf16_masked_pertensor",), ("qr_pad1100_*x64_*",), ("gfx1201",)),
+    Set(("fp8_bf16_masked_pertensor",), ("qr_pad1100_*x256_*",), _BOTH),
+)
 """The Configs of a glob are the tree's that the rules take."""
 
 HEAD = """# ck_tile's attention kernels, executed on the emulator
@@ -150,21 +149,20 @@ def configs(words: str, globs: tuple[str, ...], arch: str) -> Iterator[CkTileFmh
 
 def run_instance(instance: FmhaInstance, arch: str, seeds: int) -> dict[str, Any]:
     """Compiles the instance, and runs it where the emulator knows the arch."""
-    planned = plan_kernel(instance, arch, [])
-    if planned.unavailable:
-        return {"unavailable": planned.unavailable}
-    result, device, host = built(instance, arch)
+    reason = unavailable(instance, arch)
+    if reason:
+        return {"unavailable": reason}
+    try:
+        result, kernel = build_kernel(instance, arch)
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return {"failed": True}
     record: dict[str, Any] = {"gate": [asdict(one) for one in result.findings], "cpu_seconds": result.cpu_seconds}
     if result.figures is not None:
         names = ("vgpr", "agpr", "sgpr", "spills", "scratch", "lds", "code_bytes")
         record["figures"] = {one: getattr(result.figures, one) for one in names}
-    if device is None or host is None:
-        return {**record, "failed": True}
     if arch not in EXECUTED:
         return record
-    folder = default_cache() / "emulated" / "fmha"
-    library = link(host.entry.output(OBJECT), prepare_symbol(instance.id), arch, folder)
-    kernel = FmhaKernel(instance.name, instance.signature, arch, device.entry.output(CODE_OBJECT).read_bytes(), library)
     config = instance.config
     assert isinstance(config, CkTileFmhaConfig)
     record["runs"] = {}
@@ -177,23 +175,6 @@ def run_instance(instance: FmhaInstance, arch: str, seeds: int) -> dict[str, Any
             "excess": max(min(float(f"{one.excess:.3g}"), 1e9) for run in runs for one in run.compared),
         }
     return record
-
-
-def built(instance: FmhaInstance, arch: str) -> tuple[Result, Outcome | None, Outcome | None]:
-    """The gate's word, and the outcomes of device and host compile where they are well."""
-    toolchain, cache, heard = load(), Cache(default_cache()), []
-    hosts: list[Outcome] = []
-    host = host_job(plan_host(instance, {arch: []}).unit, toolchain)
-    build_planned(
-        [plan_kernel(instance, arch, [])], toolchain, load_archs(), cache, default_limits(1, retry=True),
-        lambda planned, result, outcome: heard.append((result, outcome)), ProgressLine(), also=[host],
-        also_done=hosts.append,
-    )  # fmt: skip
-    ((result, outcome),) = heard
-    for one in (outcome, *hosts):
-        if one is not None and not one.entry.ok:
-            print(one.entry.log[:2000], file=sys.stderr)
-    return result, *(one if one is not None and one.entry.ok else None for one in (outcome, *hosts))
 
 
 def is_well(record: Mapping[str, Any]) -> bool:

@@ -1,0 +1,46 @@
+"""An attention instance, compiled and gated for one arch, with its host unit."""
+
+from __future__ import annotations
+
+from ckgen.build.amd.toolchain import load
+from ckgen.build.build_run import build_planned
+from ckgen.build.cache import Cache, default_cache
+from ckgen.build.compile import CODE_OBJECT, OBJECT, host_job
+from ckgen.build.planned import Planned, plan_host, plan_kernel
+from ckgen.build.pool import Outcome, default_limits
+from ckgen.build.progress import ProgressLine
+from ckgen.build.result import Result
+from ckgen.emulator.fmha.call import link
+from ckgen.emulator.fmha.run import FmhaKernel
+from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.gemm.device.model import prepare_symbol
+from ckgen.model.errors import UsageError
+from ckgen.specs.archs import load_archs
+
+
+def build_kernel(instance: FmhaInstance, arch: str) -> tuple[Result, FmhaKernel]:
+    """The gate's word and the kernel; UsageError with the compiler's words, or why there is none."""
+    planned = plan_kernel(instance, arch, [])
+    if planned.unavailable:
+        raise UsageError(planned.unavailable)
+    toolchain, cache = load(), Cache(default_cache())
+    results: list[tuple[Result, Outcome | None]] = []
+    hosts: list[Outcome] = []
+
+    def heard(_: Planned, result: Result, outcome: Outcome | None) -> None:
+        results.append((result, outcome))
+
+    host_unit = host_job(plan_host(instance, {arch: []}).unit, toolchain)
+    build_planned(
+        [planned], toolchain, load_archs(), cache, default_limits(1, retry=True), heard, ProgressLine(),
+        also=[host_unit], also_done=hosts.append,
+    )  # fmt: skip
+    ((result, device),), (host,) = results, hosts
+    for one in (device, host):
+        if one is None or not one.entry.ok:
+            raise UsageError(f"{instance.name} does not compile:\n{one.entry.log[:2000] if one else ''}")
+    assert device is not None
+    folder = default_cache() / "emulated" / "fmha"
+    library = link(host.entry.output(OBJECT), prepare_symbol(instance.id), arch, folder)
+    code = device.entry.output(CODE_OBJECT).read_bytes()
+    return result, FmhaKernel(instance.name, instance.signature, arch, code, library)
