@@ -1,4 +1,4 @@
-"""`ckgen list`: archs, ops, instances, profiles, rules, kernel-name forms."""
+"""`ckgen list`: archs, ops, instances, profiles, rules, kernel-name forms, attention problems of models."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ckgen.model.errors import UsageError
 Rows = list[dict[str, Any]]
 
 
-@click.command(cls=Command, name="list", short_help="List archs, ops, instances, profiles, rules or kernel-name forms.")
-@click.argument("what", type=click.Choice(["archs", "ops", "instances", "profiles", "rules", "names"]))
+@click.command(cls=Command, name="list", short_help="List archs, ops, instances, profiles, rules, names …")
+@click.argument("what", type=click.Choice(["archs", "ops", "instances", "profiles", "rules", "names", "fmha-problems"]))
 @click.option("--module", metavar="NAME", help="For names: only this module's forms.")
 @choosing_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(what: str, module: str | None, as_json: bool, **choosing: Any) -> int:
-    """List archs, ops, instances, profiles, rules or kernel-name forms.
+    """List archs, ops, instances, profiles, rules, kernel-name forms, or attention problems of public models.
 
     Instances are those of the shipped tables and of the built-in search spaces on every arch; --tuning and --kernel-set
     say others, the other options leave some out. Profiles are counted over the same instances.
@@ -47,7 +47,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
             return ", ".join(map(str, value))
         return "–" if value is None or value == "" else str(value)
 
-    return [text(value) for value in row.values()]
+    return [text(value) for key, value in row.items() if key != "config"]
 
 
 def _archs() -> Rows:
@@ -107,6 +107,26 @@ def _names(module: str | None) -> Rows:
     return rows
 
 
+def _fmha_problems() -> Rows:
+    from ckgen.families.fmha.benchmark_problems import benchmark_problems
+
+    return [
+        {
+            "model": problem.model,
+            "phase": str(problem.phase),
+            "signature": str(problem.signature),
+            "batch": problem.shape.batch,
+            "heads": [problem.shape.heads_q, problem.shape.heads_k],
+            "lengths": [problem.shape.seqlen_q, problem.shape.seqlen_k],
+            "hdims": [problem.shape.hdim_q, problem.shape.hdim_v],
+            "mask": str(problem.mask) if problem.signature.traits.masked else None,
+            "softcap": problem.softcap or None,
+            "config": [f"{field}: {place}" for field, place in problem.config],
+        }
+        for problem in benchmark_problems()
+    ]
+
+
 def _planned(what: str, choosing: dict[str, Any], as_json: bool) -> int:
     from ckgen.cli import list_instances as lists
 
@@ -123,4 +143,4 @@ def _planned(what: str, choosing: dict[str, Any], as_json: bool) -> int:
     return 0
 
 
-_LISTS: dict[str, Callable[[], Rows]] = {"archs": _archs, "ops": _ops, "rules": _rules}
+_LISTS: dict[str, Callable[[], Rows]] = {"archs": _archs, "ops": _ops, "rules": _rules, "fmha-problems": _fmha_problems}
