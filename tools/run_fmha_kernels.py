@@ -4,8 +4,8 @@ usage: run_fmha_kernels.py [--kernel GLOB]... [--arch ARCH]... [--seeds N] [--mi
                            [--out FOLDER]
 
 Every instance of SETS on every arch named there: compiled, gated, its launch prepared by its own host unit, run checked
-on the problems of ckgen/emulator/fmha/cases.py, in the plain order and in those of seeds 1 to N. gfx1201 is
-compiled and gated only: the emulator does not know it. What FOLDER/fmha.json has already is not run again unless
+on the problems of ckgen/emulator/fmha/cases.py, in the plain order and in those of seeds 1 to N. gfx90a and gfx1201 are
+compiled and gated only: the emulator has not all of their instructions. What FOLDER/fmha.json has already is not run again unless
 --again asks for it; fmha.md is written from it. --minutes: no further kernel is begun after so many. --record: instead,
 the spills and scratch in FOLDER/fmha.json become what the gate allows; look at the difference before committing it.
 Exit code 1 where a result is wrong or a kernel does not compile.
@@ -39,7 +39,7 @@ from ckgen.rules import judge
 from ckgen.specs.archs import load_archs
 
 SCHEMA = "ckgen.fmha_kernels/1"
-EXECUTED = ("gfx90a", "gfx942", "gfx950")
+EXECUTED = ("gfx942", "gfx950")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ corners, head dims below the tile's), and held against NumPy in double precision
 ran on hardware.
 
 *Gate*: `ok`, or the rules that the code object breaks beyond what is recorded. *Right*: runs whose every element is
-within its bound, of all. *Findings*: what the emulator's checks found, and in how many runs. gfx1201 is compiled and
-gated only.
+within its bound, of all. *Findings*: what the emulator's checks found, and in how many runs. gfx90a and gfx1201 are
+compiled and gated only.
 """
 
 
