@@ -5,10 +5,10 @@ usage: run_fmha_kernels.py [--kernel GLOB]... [--arch ARCH]... [--seeds N] [--mi
 
 Every instance of SETS on every arch named there: compiled, gated, its launch prepared by its own host unit, run checked
 on the problems of ckgen/emulator/fmha/cases.py, in the plain order and in those of seeds 1 to N. gfx90a and gfx1201 are
-compiled and gated only: the emulator has not all of their instructions. What FOLDER/fmha.json has already is not run again unless
---again asks for it; fmha.md is written from it. --minutes: no further kernel is begun after so many. --record: instead,
-the spills and scratch in FOLDER/fmha.json become what the gate allows; look at the difference before committing it.
-Exit code 1 where a result is wrong or a kernel does not compile.
+compiled and gated only: the emulator has not all of their instructions. What FOLDER/fmha.json has already is not run
+again unless --again asks for it; fmha.md is written from it. --minutes: no further kernel is begun after so many.
+--record: instead, the spills and scratch in FOLDER/fmha.json become what the gate allows; look at the difference before
+committing it. Exit code 1 where a result is wrong or a kernel does not compile.
 """
 
 from __future__ import annotations
