@@ -24,12 +24,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from ckgen import paths
 from ckgen.emulator.core import Options
 from ckgen.emulator.fmha.build import build_kernel
 from ckgen.emulator.fmha.cases import cases
 from ckgen.emulator.fmha.run import run_fmha
 from ckgen.families.fmha.config import CkTileFmhaConfig
+from ckgen.families.fmha.device import recorded
 from ckgen.families.fmha.device.ck_tile_fmha import unavailable
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.fmha.signature import parse_signature
@@ -202,22 +202,17 @@ def line(record: Mapping[str, Any]) -> str:
 
 def record_overflows(records: Mapping[str, Any]) -> None:
     """Writes what the kernels spill to families/fmha/device/recorded.json."""
-    place = paths.package_dir() / "families/fmha/device/recorded.json"
-    data = json.loads(place.read_text(encoding="utf-8"))
-    found = {(one["kernel"], one["arch"], one["variant"]): one for one in data["kernels"]}
+    data = json.loads(recorded.FILE.read_text(encoding="utf-8"))
+    found = {(one["kernel"], one["arch"]): one for one in data["kernels"]}
     for key, record in records.items():
         arch, _, name = key.partition("/")
-        figures = record.get("figures", {})
-        found.pop((name, arch, "forward"), None)
-        if figures.get("spills") or figures.get("scratch"):
-            found[name, arch, "forward"] = {
-                "kernel": name, "arch": arch, "variant": "forward", "spills": figures["spills"],
-                "scratch_bytes": figures["scratch"],
-            }  # fmt: skip
+        if figures := record.get("figures"):
+            numbers = {"spills": figures["spills"], "scratch_bytes": figures["scratch"]}
+            found[name, arch] = {"kernel": name, "arch": arch, **numbers}
     rows = ",\n".join(f"    {json.dumps(found[key])}" for key in sorted(found))
-    head = {name: value for name, value in data.items() if name != "kernels"}
-    text = json.dumps(head, indent=2).rstrip("}").rstrip() + f',\n  "kernels": [\n{rows}\n  ]\n}}\n'
-    place.write_text(text, encoding="utf-8")
+    head = json.dumps({name: value for name, value in data.items() if name != "kernels"}, indent=2)
+    text = f'{head[:-2]},\n  "kernels": [\n{rows}\n  ]\n}}\n'
+    recorded.FILE.write_text(text, encoding="utf-8")
 
 
 def write(place: Path, records: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Recorded spills and scratch of kernels whose registers do not fit, from recorded.json of each family."""
+"""Recorded spills and scratch of kernels whose registers do not fit, from recorded.json and that of MoE kernels."""
 
 from __future__ import annotations
 
@@ -28,19 +28,11 @@ NO_OVERFLOW = Overflow(0, 0)
 def recorded_overflow(instance: Instance, arch: str, variant: str) -> Overflow:
     """What was measured for a kernel with bf16 results, which stands for the other types; nothing where none is."""
     signature = replace(instance.signature, c=DType.BF16)
-    return overflow_of(instance_name(signature, instance.backend, instance.config), arch, variant)
+    return _recorded().get((instance_name(signature, instance.backend, instance.config), arch, variant), NO_OVERFLOW)
 
 
-def overflow_of(kernel: str, arch: str, variant: str) -> Overflow:
-    """What was measured for the instance of that name; nothing where none is."""
-    return _recorded().get((kernel, arch, variant), NO_OVERFLOW)
-
-
-FILES = (
-    Path(__file__).with_suffix(".json"),
-    *(paths.package_dir() / f"families/{family}/device/recorded.json" for family in ("moe", "fmha")),
-)
-"""What ckgen's checks recorded of GEMMs, and of MoE and attention kernels."""
+FILES = (Path(__file__).with_suffix(".json"), paths.package_dir() / "families/moe/device/recorded.json")
+"""What ckgen's checks recorded of GEMMs, and of MoE kernels."""
 
 
 @cache
