@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/host/fmha.hpp"
 #include "backends/host/gemm.hpp"
 #include "backends/host/grouped.hpp"
 #include "backends/host/moe.hpp"
@@ -99,6 +100,24 @@ std::size_t moe_host_workspace_of(const InstanceDesc& instance, const Problem& p
                                   std::uint32_t) noexcept {
   return host::moe_host_workspace(traits_of(instance.signature), instance.signature.moe, instance.host_config,
                                   shape_of(problem));
+}
+
+Status launch_fmha_twin(const Launch& launch) noexcept {
+  return host::fmha(launch);
+}
+
+std::size_t fmha_twin_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
+                                   std::uint32_t) noexcept {
+  return host::fmha_workspace(instance, problem, k_batch);
+}
+
+Status launch_fmha_host(const Launch& launch) noexcept {
+  return host::fmha(launch);
+}
+
+std::size_t fmha_host_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
+                                   std::uint32_t) noexcept {
+  return host::fmha_workspace(instance, problem, k_batch);
 }
 
 }  // namespace v1

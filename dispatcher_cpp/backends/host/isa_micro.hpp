@@ -1,6 +1,8 @@
 // Register-tile micro-kernels, compiled once per ISA (see isa_table.hpp for what they compute).
 // Included by the isa_*.cpp files only; CKGEN_HOST_LEVEL is 3, 4 or 5 (5: v4 with bf16 and VNNI).
 // FMA is explicit because these files are compiled with -ffp-contract=off: every ISA must round the epilogue alike.
+#pragma once
+
 #include "backends/host/isa_table.hpp"
 
 #include <immintrin.h>

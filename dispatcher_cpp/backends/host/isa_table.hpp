@@ -4,6 +4,7 @@
 // -mavx512f could otherwise be the copy that the linker keeps for everybody.
 #pragma once
 
+#include "backends/host/fmha_step.hpp"
 #include "ckgen/dtype.hpp"
 #include "ckgen/epilogue.hpp"
 
@@ -138,6 +139,7 @@ struct IsaTable {
   SmallKernelsFn small;
   E8m0Fn e8m0;
   MostFn most;
+  FmhaKernels fmha[kPackKinds];  // none of i16
 };
 
 extern const IsaTable kIsaV3;

@@ -1,5 +1,6 @@
 #define CKGEN_HOST_LEVEL 4
 #include "backends/host/isa_epilogue.hpp"
+#include "backends/host/isa_fmha.hpp"
 #include "backends/host/isa_micro.hpp"
 #include "backends/host/isa_small.hpp"
 
@@ -15,7 +16,8 @@ constinit const IsaTable kIsaV4 = {{menu_of(kF32), menu_of(kI16), {nullptr, 0}},
                                    &round_to,
                                    &small_kernels,
                                    &small_e8m0,
-                                   &small_most};
+                                   &small_most,
+                                   {fmha_kernels<WordF32>(), {}, {}}};
 
 }  // namespace host
 }  // namespace v1

@@ -1,5 +1,6 @@
 #define CKGEN_HOST_LEVEL 5
 #include "backends/host/isa_epilogue.hpp"
+#include "backends/host/isa_fmha.hpp"
 #include "backends/host/isa_micro.hpp"
 #include "backends/host/isa_small.hpp"
 
@@ -15,7 +16,8 @@ constinit const IsaTable kIsaV4Bf16 = {{menu_of(kF32), menu_of(kI16), menu_of(kB
                                        &round_to,
                                        &small_kernels,
                                        &small_e8m0,
-                                       &small_most};
+                                       &small_most,
+                                       {fmha_kernels<WordF32>(), {}, fmha_kernels<WordBf16>()}};
 
 }  // namespace host
 }  // namespace v1

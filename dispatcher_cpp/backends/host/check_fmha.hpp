@@ -1,0 +1,24 @@
+// What can be wrong with a problem of op fmha: its instance, its sizes, its arguments.
+#pragma once
+
+#include "backends/host/gemm.hpp"
+#include "backends/host/isa_table.hpp"
+#include "ckgen/instance.hpp"
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+
+/// The ISA that an instance runs at: a host instance's own, or the best there is.
+Isa fmha_isa(const InstanceDesc& instance) noexcept;
+/// What its operands are packed as: bf16 where both are exact as such and the level has kernels for it.
+PackKind fmha_kind(const Signature& signature, const FmhaShape& shape, Isa isa) noexcept;
+
+/// unsupported: types, options, tile, ISA; invalid_argument: sizes.
+Status check_fmha(const InstanceDesc& instance, const FmhaShape& shape) noexcept;
+/// Pointers, strides, lengths within the shape, scales and probabilities; of a legal instance and shape.
+Status check_fmha_args(const Signature& signature, const FmhaShape& shape, const FmhaArgs& args) noexcept;
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,85 @@
+// The door: everything that can be wrong with a call is found here, before any work.
+#include "backends/host/fmha.hpp"
+
+#include "backends/host/check_fmha.hpp"
+#include "backends/host/check_gemm.hpp"
+#include "backends/host/fmha_mask.hpp"
+#include "backends/host/fmha_pack.hpp"
+#include "backends/host/fmha_task.hpp"
+#include "backends/host/threads.hpp"
+
+#include <algorithm>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+namespace {
+
+// Below this much arithmetic, waking threads costs more than they bring.
+constexpr double kSerialFlops = 1e6;
+
+bool empty(const FmhaShape& shape) noexcept {
+  return shape.seqlen_q == 0;
+}
+
+int threads_for(const FmhaGeometry& g) noexcept {
+  const FmhaShape& x = g.shape;
+  const double products = static_cast<double>(x.batch) * x.heads_q * static_cast<double>(x.seqlen_q) *
+                          static_cast<double>(x.seqlen_k) * (x.hdim_q + x.hdim_v);
+  return 2.0 * products < kSerialFlops ? 1 : g.threads;
+}
+
+/// The tile's columns, as far as a row of the pair sees some.
+void pack_tile(const FmhaRun& run, std::int64_t pair, std::int64_t tile) noexcept {
+  const FmhaGeometry& g = run.g;
+  const std::int64_t heads = g.shape.heads_k;
+  const FmhaSequence x = sequence_of(g.signature, g.shape, run.args, pair / heads);
+  const std::int64_t column = tile * g.n0;
+  if (x.length_q == 0 || column >= x.length_k) return;
+  const FmhaMask mask(g.shape, g.signature.fmha.masked, x.length_q, x.length_k);
+  const FmhaTiles seen(mask.rows(0, x.length_q), g.n0);
+  if (tile >= seen.sink && (tile < seen.first || tile >= seen.last)) return;
+  pack_fmha_tile(g, run.args, x, pair % heads, tile, std::min(g.n0, x.length_k - column), run.tile(pair, tile));
+}
+
+void execute(const FmhaGeometry& g, const FmhaArgs& args, void* workspace) noexcept {
+  const int threads = threads_for(g);
+  FmhaRun run{g, args, static_cast<unsigned char*>(workspace), 0};
+  for (std::int64_t first = 0; first < g.pairs; first += g.chunk) {
+    const std::int64_t pairs = std::min(g.chunk, g.pairs - first);
+    run.first_pair = first;
+    if (g.shared)
+      parallel_for(pairs * g.tiles, threads,
+                   [&](std::int64_t i, int) { pack_tile(run, first + i / g.tiles, i % g.tiles); });
+    const std::int64_t tasks = g.row_tiles * g.splits;
+    parallel_for(pairs * tasks, threads, [&](std::int64_t i, int slot) {
+      // A causal pair's last rows see most: they come first, so that no thread is left with them.
+      run_fmha_task(run, {first + i / tasks, g.row_tiles - 1 - i % tasks / g.splits, i % g.splits}, slot);
+    });
+  }
+  if (g.splits > 1)
+    parallel_for(g.pairs * g.row_tiles, threads,
+                 [&](std::int64_t i, int slot) { merge_fmha_parts(run, {i / g.row_tiles, i % g.row_tiles, 0}, slot); });
+}
+
+}  // namespace
+
+std::size_t fmha_workspace(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch) noexcept {
+  if (!check_fmha(instance, problem.fmha()).ok() || empty(problem.fmha())) return 0;
+  return make_fmha_geometry(instance, problem, k_batch).bytes;
+}
+
+Status fmha(const Launch& launch) noexcept {
+  const InstanceDesc& instance = *launch.instance;
+  const Problem& problem = *launch.problem;
+  Status s = check_fmha(instance, problem.fmha());
+  if (!s.ok() || empty(problem.fmha())) return s;
+  s = check_fmha_args(instance.signature, problem.fmha(), *launch.fmha);
+  if (s.ok()) s = check_workspace(launch.workspace);
+  if (s.ok()) execute(make_fmha_geometry(instance, problem, launch.k_batch), *launch.fmha, launch.workspace);
+  return s;
+}
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,100 @@
+#include "backends/host/fmha_pack.hpp"
+
+#include "backends/host/pack_source.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+namespace {
+
+const unsigned char* element(const void* base, DType type, std::int64_t at) noexcept {
+  return static_cast<const unsigned char*>(base) + bytes_of(type, at);
+}
+
+void pack_k(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, std::int64_t kv_head,
+            std::int64_t first, std::int64_t count, std::uint32_t* out) noexcept {
+  const DType type = g.signature.b;
+  const std::int64_t panel = g.kernels->panel;
+  const FmhaStrides& s = args.k_strides;
+  PackSource source = make_pack_source(g.kind, type, element(args.k, type, x.k + kv_head * s.head), s.row, true, false);
+  std::int32_t rows[kFmhaMaxColumns];
+  if (x.pages != nullptr) {
+    for (std::int64_t j = 0; j < count; ++j) {
+      const std::int64_t at = first + j, page = x.pages[at / g.shape.page_size];
+      rows[j] = static_cast<std::int32_t>(page * (s.batch / s.row) + at % g.shape.page_size);
+    }
+    source.rows = rows;
+    first = 0;
+  }
+  for (std::int64_t j = 0; j < count; j += panel)
+    g.isa->pack(source, first + j, std::min(panel, count - j), static_cast<int>(panel), 0, g.shape.hdim_q,
+                out + j * g.words);
+}
+
+void pack_v(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, std::int64_t kv_head,
+            std::int64_t first, std::int64_t count, std::uint32_t* out) noexcept {
+  const DType type = g.signature.b;
+  const std::int64_t panel = g.kernels->panel, elements = elements_per_word(g.kind), hdim = g.shape.hdim_v;
+  const FmhaStrides& s = args.v_strides;
+  for (std::int64_t done = 0; done < count;) {
+    std::int64_t take = count - done, base = x.v + kv_head * s.head, at = first + done;
+    if (x.pages != nullptr) {
+      take = std::min(take, g.shape.page_size - at % g.shape.page_size);
+      base += x.pages[at / g.shape.page_size] * s.batch;
+      at %= g.shape.page_size;
+    }
+    const PackSource source =
+        make_pack_source(g.kind, type, element(args.v, type, base), s.row, g.signature.fmha.v_column, false);
+    for (std::int64_t d = 0; d < hdim; d += panel)
+      g.isa->pack(source, d, std::min(panel, hdim - d), static_cast<int>(panel), at, take,
+                  out + d * g.v_words + done / elements * panel);
+    done += take;
+  }
+}
+
+}  // namespace
+
+void pack_fmha_tile(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& sequence, std::int64_t kv_head,
+                    std::int64_t tile, std::int64_t count, unsigned char* out) noexcept {
+  pack_k(g, args, sequence, kv_head, tile * g.n0, count, reinterpret_cast<std::uint32_t*>(out));
+  pack_v(g, args, sequence, kv_head, tile * g.n0, count, reinterpret_cast<std::uint32_t*>(out + g.v_offset));
+}
+
+void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, std::int64_t kv_head,
+                    std::int64_t first, std::int64_t count, void* row, void* out) noexcept {
+  const DType type = g.signature.a;
+  const FmhaStrides& s = args.q_strides;
+  const std::int64_t hdim = g.shape.hdim_q;
+  if (g.group == 1) {
+    const PackSource source =
+        make_pack_source(g.kind, type, element(args.q, type, x.q + kv_head * s.head), s.row, true, false);
+    g.isa->pack(source, first, count, kFmhaRows, 0, hdim, out);
+    return;
+  }
+  std::uint32_t* const words = static_cast<std::uint32_t*>(row);
+  std::uint32_t* const to = static_cast<std::uint32_t*>(out);
+  for (std::int64_t r = 0; r < kFmhaRows; ++r) {
+    if (r < count) {
+      const std::int64_t head = kv_head * g.group + (first + r) % g.group, i = (first + r) / g.group;
+      const PackSource source =
+          make_pack_source(g.kind, type, element(args.q, type, x.q + head * s.head + i * s.row), 0, true, false);
+      g.isa->pack(source, 0, 1, 1, 0, hdim, words);
+    } else {
+      std::memset(words, 0, static_cast<std::size_t>(g.words) * 4);
+    }
+    for (std::int64_t w = 0; w < g.words; ++w) to[w * kFmhaRows + r] = words[w];
+  }
+}
+
+void decode_fmha(const FmhaGeometry& g, DType type, const void* base, std::int64_t at, std::int64_t count,
+                 float* out) noexcept {
+  const PackSource source = make_pack_source(PackKind::f32, type, element(base, type, at), 0, true, false);
+  g.isa->pack(source, 0, 1, 1, 0, count, out);
+}
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen
