@@ -16,7 +16,7 @@ from ckgen.model.errors import UsageError
 def test_ops_choose_families() -> None:
     assert [family.name for family in families_of([])] == list(FAMILIES)
     assert [family.name for family in families_of(["gemm", "gemm"])] == ["gemm"]
-    with pytest.raises(UsageError, match=r"unknown op: fmah \(known: gemm, stream_k, grouped_gemm, moe\)"):
+    with pytest.raises(UsageError, match=r"unknown op: fmah \(known: gemm, stream_k, grouped_gemm, moe, fmha\)"):
         families_of(["fmah", "gemm"])
 
 
@@ -36,6 +36,8 @@ def test_only_the_families_asked_for_are_chosen(monkeypatch: pytest.MonkeyPatch)
         ("grouped_gemm", "grouped:a8w8_blockscale", "grouped_gemm_fp8_bf16_rcr_blockscale"),
         ("moe", "a8w8_blockscale:gated:silu", "moe_fp8_bf16_rcr_blockscale_layer_gated_epi_silu"),
         ("moe", "moe:bf16:down", "moe_bf16_rcr_down"),
+        ("fmha", "bf16_masked_lse", "fmha_bf16_masked_lse"),
+        ("fmha", "fmha:fp8_bf16_pertensor", "fmha_fp8_bf16_pertensor"),
     ],
 )
 def test_every_family_parses_its_own_aliases(op: str, alias: str, canonical: str) -> None:

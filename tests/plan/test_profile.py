@@ -29,6 +29,8 @@ from ckgen.plan.select import Query, select
 from ckgen.specs.archs import load_archs
 from plan_support import GFX942, LARGE, SMALL_M, fate_words, plan_of, row, write_table
 
+ATTENTION = ("aiter", "ck_default", "flash", "fp32", "pytorch")
+"""Those of attention alone: tests/plan/test_fmha_units.py."""
 TARGETS = (GFX942, Target("gfx950", 256), Target("x86_64_v4", 2))
 ROWWISE = "a8w8_rowwise_256x16x64x512_16x16_1x1_32x8x1_32x8x1_1x16x1x16_4x4x1_1x1_intrawave_v3"
 ROWWISE_HEADER = "gfx,cu_num,M,N,K,q_dtype_w,kernelId,splitK,us,kernelName"
@@ -80,7 +82,7 @@ def test_a_profile_keeps_what_it_says(tables: Path, profile: str) -> None:
 
 
 def test_every_shipped_profile_is_tested_and_named_as_its_file() -> None:
-    assert set(shipped_names()) == {*FITS, "minimal"}
+    assert set(shipped_names()) == {*FITS, "minimal", *ATTENTION}
     assert all(shipped_profile(name).name == name and shipped_profile(name).about for name in shipped_names())
 
 

@@ -7,10 +7,13 @@ from typing import Any
 import click
 
 from ckgen.cli.errors import Command
+from ckgen.cli.fmha_problem import fmha_document
 from ckgen.cli.output import show, show_json
 from ckgen.cli.problem import NOT_ANSWERED, asked_query, lookup_document, place_of, problem_options
 from ckgen.model.selection import Tier
 from ckgen.plan.explain import trail
+from ckgen.plan.fmha_explain import fmha_trail
+from ckgen.plan.fmha_select import FmhaQuery, select_fmha
 from ckgen.plan.select import select
 
 
@@ -21,10 +24,15 @@ from ckgen.plan.select import select
 def command(**params: Any) -> int:
     """Show the whole trail of a lookup, with what was rejected and why. Exit 1: unsupported."""
     query = asked_query(params)
-    selection = select(query)
-    found = trail(query, lambda row: place_of(query.plan, row))
+    if isinstance(query, FmhaQuery):
+        chosen = select_fmha(query)
+        tier, found, document = chosen.tier, fmha_trail(query), fmha_document(query, chosen)
+    else:
+        selection, plan = select(query), query.plan
+        found = trail(query, lambda row: place_of(plan, row))
+        tier, document = selection.tier, lookup_document(query, selection)
     if params["as_json"]:
-        show_json(lookup_document(query, selection) | {"trail": [step.to_json() for step in found.steps]})
+        show_json(document | {"trail": [step.to_json() for step in found.steps]})
     else:
         show(found.text())
-    return NOT_ANSWERED if selection.tier is Tier.UNSUPPORTED else 0
+    return NOT_ANSWERED if tier is Tier.UNSUPPORTED else 0

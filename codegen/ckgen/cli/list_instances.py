@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ckgen.cli.options import backends_of, kernel_sets_of, ops_of, profiles_of, targets_of, tuning_or_shipped
 from ckgen.cli.output import columns, errors_of, plural, progress
-from ckgen.families.gemm.instance import Instance
+from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.signature import OP as FMHA
+from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.kernel_set import SHIPPED
 from ckgen.families.gemm.naming import ops_word
 from ckgen.families.gemm.signature import GemmSignature
@@ -21,14 +23,14 @@ from ckgen.plan.planner import make_plan
 from ckgen.specs.archs import load_archs
 
 if TYPE_CHECKING:
-    from ckgen.plan.model import GenerationPlan
+    from ckgen.plan.model import AnyInstance, GenerationPlan
 
 Params = Mapping[str, Any]
 
 
 def instances(params: Params) -> dict[str, Any]:
     """Every instance and their counts per op, operand types and arch."""
-    found = _plan(_options(params)).instances
+    found = _plan(_options(params)).all_instances
     per = Counter((_op(one), _dtypes(one.signature), arch) for one in found for arch in one.archs)
     return {
         "instances": [_row(instance) for instance in found],
@@ -75,10 +77,10 @@ def profiles(params: Params) -> list[dict[str, Any]]:
             {
                 "name": profile.name,
                 "about": profile.about,
-                "instances": len(plan.instances),
-                "signatures": sum(bool(unit.instances) for unit in plan.units),
+                "instances": len(plan.all_instances),
+                "signatures": sum(bool(unit.instances) for unit in plan.all_units),
                 "rows": sum(plan.selected.values()),
-                "archs": _counted(arch for one in plan.instances for arch in one.archs),
+                "archs": _counted(arch for one in plan.all_instances for arch in one.archs),
             }
         )
     return rows
@@ -125,7 +127,7 @@ def _plan(options: PlanOptions) -> GenerationPlan:
     return plan
 
 
-def _row(instance: Instance) -> dict[str, Any]:
+def _row(instance: AnyInstance) -> dict[str, Any]:
     return {
         "name": instance.name,
         "id": f"{instance.id:016x}",
@@ -137,12 +139,12 @@ def _row(instance: Instance) -> dict[str, Any]:
     }
 
 
-def _op(instance: Instance) -> str:
+def _op(instance: AnyInstance) -> str:
     """The `--ops` word that asks for it."""
-    return ops_word(instance.signature, instance.config)
+    return FMHA if isinstance(instance, FmhaInstance) else ops_word(instance.signature, instance.config)
 
 
-def _dtypes(signature: GemmSignature) -> str:
+def _dtypes(signature: GemmSignature | FmhaSignature) -> str:
     """A's type, and B's where it is another."""
     return str(signature.a) if signature.a is signature.b else f"{signature.a}·{signature.b}"
 

@@ -7,10 +7,13 @@ from typing import Any
 import click
 
 from ckgen.cli.errors import Command
+from ckgen.cli.fmha_problem import fmha_document
 from ckgen.cli.output import columns, show, show_json
 from ckgen.cli.problem import NOT_ANSWERED, asked_query, lookup_document, place_of, problem_options
 from ckgen.model.selection import Tier
 from ckgen.plan.explain import title
+from ckgen.plan.fmha_explain import fmha_title
+from ckgen.plan.fmha_select import FmhaQuery, select_fmha
 from ckgen.plan.select import Query, Selection, select
 
 
@@ -22,11 +25,25 @@ def command(**params: Any) -> int:
     The library is taken to be built for every target of that arch that the tables name. Exit 1: unsupported.
     """
     query = asked_query(params)
+    if isinstance(query, FmhaQuery):
+        return _attention(query, params["as_json"])
     selection = select(query)
     if params["as_json"]:
         show_json(lookup_document(query, selection))
     else:
         show(_text(query, selection))
+    return NOT_ANSWERED if selection.tier is Tier.UNSUPPORTED else 0
+
+
+def _attention(query: FmhaQuery, as_json: bool) -> int:
+    selection = select_fmha(query)
+    if as_json:
+        show_json(fmha_document(query, selection))
+    else:
+        rows = [("  unsupported", selection.reason)]
+        if selection.instance is not None:
+            rows = [(f"  {selection.tier}", selection.instance.name), ("  k_batch", str(selection.k_batch))]
+        show(f"{fmha_title(query)}\n{columns(rows)}")
     return NOT_ANSWERED if selection.tier is Tier.UNSUPPORTED else 0
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from ckgen.cli.fmha_problem import asked_shape, asked_signature, signature_in
 from ckgen.cli.options import (
     assume_option,
     assumptions,
@@ -20,12 +21,16 @@ from ckgen.cli.options import (
 )
 from ckgen.cli.output import progress, say_diagnostics
 from ckgen.cli.problem_sizes import AskedSizes, asked_sizes, sizes_document
+from ckgen.families.fmha.signature import OP as FMHA
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.selection import Wishes
 from ckgen.model.strategy import Strategy
+from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
+from ckgen.plan.fmha_select import FmhaQuery
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.policy import MPolicy
@@ -62,33 +67,62 @@ def problem_options(function: F) -> F:
         click.option("--groups-on-device", metavar="COUNT:MxNxK", help=_ON_DEVICE),
         click.option("--groups", metavar="MxNxK,…", help=_GROUPS),
         click.option("--shape", metavar="M,N,K", help=_SHAPE),
-        click.option("--signature", required=True, metavar="S", help="Such as a8w8_blockscale or gemm_bf16_rcr."),
+        click.option("--signature", metavar="S", help="Such as a8w8_blockscale, gemm_bf16_rcr or fmha_bf16_masked."),
         click.option("--target", required=True, metavar="T", help="The device, such as gfx942 or gfx942:80."),
+        click.argument("sizes", nargs=-1, metavar="[KEY=VALUE]..."),
         click.argument("op"),
     ):
         function = option(function)
     return function
 
 
-def asked_query(params: Mapping[str, Any]) -> Query:
+def asked_query(params: Mapping[str, Any]) -> Query | FmhaQuery:
     """The problem on its device against a plan of the tables; UsageError for words that mean nothing."""
-    from ckgen.plan.planner import has_errors, make_plan
     from ckgen.specs.archs import load_archs
 
     archs = load_archs()
+    if params["op"] == FMHA or signature_in(params["op"]) is not None:
+        target = _target(params, archs)
+        attention = asked_signature(params, archs[target.gfx].fp8_flavour)
+        shape = asked_shape(attention, params["sizes"])
+        return FmhaQuery(_plan(params, archs, target, frozenset({FMHA})), target, attention, shape, _wishes(params))
     ops = ops_of((params["op"],))
     if len(ops) != 1:
         raise UsageError(f"a problem has one op, got '{params['op']}'")
+    if params["sizes"]:
+        raise UsageError(f"'{params['sizes'][0]}': sizes as KEY=VALUE are those of {FMHA}")
+    if params["signature"] is None:
+        raise UsageError(f"{params['op']} needs --signature")
+    target = _target(params, archs)
+    signature = _signature(params["signature"], archs[target.gfx].fp8_flavour, next(iter(ops)))
+    sizes = asked_sizes(signature, params)
+    plan = _plan(params, archs, target, _GEMM_OPS if "gemm" in ops else ops)
+    asked = (sizes.groups, sizes.routing, sizes.block_m)
+    return Query(plan, archs, target, signature, sizes.shape, _wishes(params), *asked)
+
+
+def _target(params: Mapping[str, Any], archs: Mapping[str, ArchSpec]) -> Target:
     (target, *others) = targets_of((params["target"],), archs, {})
     if others:
         raise UsageError(f"--target takes one device, got '{params['target']}'")
-    signature = _signature(params["signature"], archs[target.gfx].fp8_flavour, next(iter(ops)))
-    sizes = asked_sizes(signature, params)
+    return target
+
+
+def _wishes(params: Mapping[str, Any]) -> Wishes:
+    return Wishes(params["deterministic"], Strategy(params["strategy"]))
+
+
+def _plan(
+    params: Mapping[str, Any], archs: Mapping[str, ArchSpec], target: Target, ops: frozenset[str]
+) -> GenerationPlan:
+    """The plan of a library for the device and those beside it; its warnings are said."""
+    from ckgen.plan.planner import has_errors, make_plan
+
     built = targets_of(params["targets"], archs, {}) if params["targets"] else ()
     options = PlanOptions(
         targets=tuple(sorted({target, *built})),
-        ops=_GEMM_OPS if "gemm" in ops else ops,
-        tuning=tuning_or_shipped(params["tuning"]),
+        ops=ops,
+        tuning=() if ops == {FMHA} else tuning_or_shipped(params["tuning"]),
         module=params["module"],
         m_policy=MPolicy(params["m_policy"]),
         assume_gfx=assumptions(params["assume_gfx"], archs),
@@ -99,9 +133,7 @@ def asked_query(params: Mapping[str, Any]) -> Query:
     if has_errors(plan):
         raise InputError(d for d in plan.diagnostics if d.severity is not Severity.NOTE)
     say_diagnostics(d for d in plan.diagnostics if d.severity is Severity.WARNING)
-    wishes = Wishes(params["deterministic"], Strategy(params["strategy"]))
-    asked = (sizes.groups, sizes.routing, sizes.block_m)
-    return Query(plan, archs, target, signature, sizes.shape, wishes, *asked)
+    return plan
 
 
 def lookup_document(query: Query, selection: Selection) -> dict[str, Any]:

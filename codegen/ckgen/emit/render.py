@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ckgen.emit import cpp
+from ckgen.emit import cpp, cpp_fmha
 from ckgen.emit.environment import environment
 from ckgen.emit.lookup_view import policy_view, table_view
+from ckgen.families.fmha.host_config import HostFmhaConfig
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.model.arch import CPU_LEVELS
-from ckgen.plan.model import GenerationPlan, HeuristicPlan, UnitPlan
+from ckgen.model.backend import Backend
+from ckgen.plan.model import FmhaUnit, GenerationPlan, HeuristicPlan, UnitPlan
 from ckgen.plan.policy import near_gap
 from ckgen.version import __version__
 
@@ -28,7 +32,9 @@ def render(plan: GenerationPlan, name: str) -> dict[str, str]:
     texts = {"policy.hpp": _policy(plan, library)}
     for unit in plan.units:
         texts |= _unit(plan, unit, library)
-    units = [cpp.identifier(unit.name) for unit in plan.units]
+    for attention in plan.fmha:
+        texts |= _fmha_unit(attention, library)
+    units = [cpp.identifier(unit.name) for unit in plan.all_units]
     build_id = cpp.hex64(_digest([library, __version__, *units]))
     texts[f"include/{library}/register.hpp"] = _render("registry/register.hpp.j2", library=library)
     texts["register.cpp"] = _render("registry/register.cpp.j2", library=library, units=units, build_id=build_id)
@@ -70,13 +76,56 @@ def _unit(plan: GenerationPlan, unit: UnitPlan, library: str) -> dict[str, str]:
         archs=sorted({cpp.identifier(arch) for instance in unit.instances for arch in instance.archs}),
         instances=[_instance_view(instance) for instance in unit.instances],
         heuristics=[_heuristic_view(unit, heuristic) for heuristic in unit.heuristics],
-        defaults=[
-            {"arch": cpp.identifier(arch), "instances": list(indices)}
-            for arch, indices in sorted(unit.defaults.items())
-            if indices
-        ],
+        defaults=_defaults_view(unit.defaults),
     )
     return texts
+
+
+def _fmha_unit(unit: FmhaUnit, library: str) -> dict[str, str]:
+    signature = cpp.identifier(unit.name)
+    text = _render(
+        "instance/unit.cpp.j2",
+        abi=RUNTIME_ABI,
+        signature=signature,
+        signature_key=cpp.hex64(cpp_fmha.pack(unit.signature)),
+        namespace=f"{library}::{signature}",
+        fields=cpp_fmha.signature_fields(unit.signature),
+        tables=[],
+        archs=sorted({cpp.identifier(arch) for instance in unit.instances for arch in instance.archs}),
+        instances=[_fmha_view(instance) for instance in unit.instances],
+        heuristics=[],
+        defaults=_defaults_view(unit.defaults),
+    )
+    return {f"{signature}/unit.cpp": text}
+
+
+def _defaults_view(defaults: Mapping[str, tuple[int, ...]]) -> list[dict[str, Any]]:
+    return [
+        {"arch": cpp.identifier(arch), "instances": list(indices)}
+        for arch, indices in sorted(defaults.items())
+        if indices
+    ]
+
+
+def _fmha_view(instance: FmhaInstance) -> dict[str, Any]:
+    config, on_cpu = instance.config, instance.backend is Backend.HOST
+    kernel = "fmha_host" if on_cpu else "fmha_twin"
+    isa = min(instance.archs, key=CPU_LEVELS.index) if on_cpu else "x86_64_v3"
+    threads = config.threads if isinstance(config, HostFmhaConfig) else 0
+    return {
+        "name": cpp.identifier(instance.name),
+        "id": cpp.hex64(instance.id),
+        "backend": cpp.backend(instance.backend),
+        "archs": [cpp.identifier(arch) for arch in instance.archs],
+        "table_kernel": "",
+        "tile": cpp.tile(config.macro_tile),
+        "constraints": cpp.constraints(Constraints()),
+        "twin": "{0, 0, 0, 0, false, false, false}",
+        "host": f"{{ckgen::Isa::{cpp.identifier(isa)}, 0, 0, 0, 0, 0, {threads}}}",
+        "workspace": f"ckgen::{kernel}_workspace_of",
+        "launch": f"ckgen::launch_{kernel}",
+        "more": f", {{}}, {{0, 0}},\n     {cpp_fmha.numbers(instance.constraints)}",
+    }
 
 
 def _instance_view(instance: Instance) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from ckgen.families.fmha.family import FmhaFamily
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.family import FamilyOfGemms, GemmFamily
 from ckgen.model.dtype import Fp8Flavour
@@ -54,6 +55,7 @@ FAMILIES: Mapping[str, Family] = {
         FamilyOfGemms("stream_k", Op.GEMM),  # GEMMs that differ in their Configs only
         FamilyOfGemms("grouped_gemm", Op.GROUPED_GEMM),
         FamilyOfGemms("moe", Op.MOE),
+        FmhaFamily(),
     )
 }
 """Every operation that exists, by its `--ops` word."""

@@ -6,16 +6,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
+from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.grammar import Identified, identify
 from ckgen.families.gemm.heuristic import DecisionRule, heuristic_for
 from ckgen.families.gemm.kernel_set import OPS, KernelCandidate, read_kernel_set, shipped_name, shipped_set
 from ckgen.families.gemm.signature import GemmSignature, module_of
 from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
 from ckgen.families.grouped_gemm.deepgemm import config_of, is_deepgemm
+from ckgen.families.registry import Signature
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
-from ckgen.model.diagnostic import Diagnostic, Severity
+from ckgen.model.diagnostic import Diagnostic, Location, Severity
 from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.errors import InputError
 from ckgen.model.finding import Finding
@@ -24,10 +27,39 @@ from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, coveri
 from ckgen.plan.units import Kernel, SignatureDefaults, SignatureHeuristic
 from ckgen.rules import judge
 
-Keep = Callable[[Iterable[GemmSignature], str, Backend], str | None]
+Keep = Callable[[Iterable[Signature], str, Backend], str | None]
 """Why a kernel is filtered out for all of these signatures, or None."""
 
 Defaults = dict[GemmSignature, SignatureDefaults]
+
+
+@dataclass(slots=True)
+class SetYields:
+    """Which of the users' kernel sets gave something, to any op, and what to say of one that gives nothing to all."""
+
+    fruitful: set[str] = field(default_factory=set)
+    empty: dict[str, Diagnostic] = field(default_factory=dict)
+
+    def add(self, path: Path, asked: Sequence[Asked], rejected: Iterable[Finding] | None) -> None:
+        """What was asked of a set for one op, and the findings that refused all of it; None where any was taken."""
+        name = shipped_name(path) or str(path)
+        if rejected is None:
+            self.fruitful.add(name)
+        elif asked:
+            self.empty.setdefault(name, _yields_nothing(path, asked, rejected))
+
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """An error for every set that gave nothing; a shipped set of several ops is one set."""
+        return tuple(finding for name, finding in self.empty.items() if name not in self.fruitful)
+
+
+class Asked(Protocol):
+    """A kernel that a set asks for, and where it does."""
+
+    @property
+    def location(self) -> Location:
+        """The place in the set."""
+        ...
 
 
 @dataclass(slots=True)
@@ -44,33 +76,23 @@ def kernel_defaults(
     keep: Keep,
     sets: Sequence[Path],
     profiled: Profiled,
+    yields: SetYields,
     ops: Iterable[str] = ("gemm",),
 ) -> tuple[Defaults, tuple[Diagnostic, ...]]:
-    """The shipped defaults and, after them, the users' own kernels; a user's set that yields nothing is an error.
-
-    A shipped set of several ops is one set.
-    """
+    """The shipped defaults and, after them, the users' own kernels; `yields` hears what came of each set."""
     names = sorted({target.gfx for target in targets})
     found: _Found = {}
     findings: list[Diagnostic] = []
     for op in OPS:
         if op in ops:
             _collect(found, shipped_set("default", op), names, archs, keep, profiled)
-    empty: dict[str, Diagnostic] = {}
-    fruitful: set[str] = set()
     for path in sets:
-        name = shipped_name(path) or str(path)
         try:
             candidates = read_kernel_set(path)
         except InputError as error:
             findings += error.diagnostics
             continue
-        rejected = _collect(found, candidates, names, archs, keep, profiled)
-        if rejected is None:
-            fruitful.add(name)
-        else:
-            empty.setdefault(name, _yields_nothing(path, candidates, rejected))
-    findings += [finding for name, finding in empty.items() if name not in fruitful]
+        yields.add(path, candidates, _collect(found, candidates, names, archs, keep, profiled))
     defaults = {
         signature: SignatureDefaults(
             signature,
@@ -183,13 +205,13 @@ def _concerns(candidate: KernelCandidate, arch: ArchSpec) -> bool:
     return on_cpu or of_flavour(candidate.signature, arch.fp8_flavour)
 
 
-def of_flavour(signature: GemmSignature, flavour: Fp8Flavour | None) -> bool:
+def of_flavour(signature: GemmSignature | FmhaSignature, flavour: Fp8Flavour | None) -> bool:
     """Whether the operands hold no 8-bit float of another flavour; a plain fp8 is of any."""
     others = {dtype.resolve(other) for dtype in (DType.FP8, DType.BF8) for other in Fp8Flavour if other is not flavour}
     return not {signature.a, signature.b} & others
 
 
-def _yields_nothing(path: Path, candidates: Sequence[KernelCandidate], rejected: Iterable[Finding]) -> Diagnostic:
+def _yields_nothing(path: Path, candidates: Sequence[Asked], rejected: Iterable[Finding]) -> Diagnostic:
     reasons = tuple(dict.fromkeys(str(finding) for finding in rejected))
     return Diagnostic(
         "K009",

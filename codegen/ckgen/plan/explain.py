@@ -1,101 +1,34 @@
-"""The trail of a selection: what every tier offered, what was rejected by which rule, and what was not tried."""
+"""The trail of a selection of GEMMs and what is made of them: sizes, rows, demands, and why a tier has nothing."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 
 from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.m_policy import aiter_kernel_m
-from ckgen.families.gemm.problem_rules import Constraints, ProblemFinding, no_instance
-from ckgen.families.stream_k.partition import describe, outweighs
+from ckgen.families.gemm.problem_rules import Constraints, no_instance
+from ckgen.families.stream_k.partition import describe
 from ckgen.model.selection import Tier
-from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.candidates import group_of
 from ckgen.plan.ladder import Ladder
 from ckgen.plan.model import GroupPlan, TablePlan, UnitPlan
 from ckgen.plan.policy import MPolicy, near_gap
 from ckgen.plan.select import Candidate, Query, named_by_table, walk
+from ckgen.plan.trail import Status, Step, Trail, assembled, wishes_text
 
 Place = Callable[[TunedRow], str]
 
-TIERS = tuple(tier for tier in Tier if tier is not Tier.UNSUPPORTED)
 _SHOWN_BELOW, _SHOWN_ABOVE = 2, 3
-_INDENT = " " * 15
-
-
-class Status(Enum):
-    """What became of a tier, or of one of its candidates."""
-
-    TAKEN = "taken"
-    REJECTED = "rejected"
-    ABSENT = "absent"
-    NOT_TRIED = "not_tried"
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One candidate, or a tier without any; `text` is its line, `detail` the lines below it."""
-
-    tier: Tier
-    status: Status
-    text: str
-    detail: tuple[str, ...] = ()
-    instance: Instance | None = None
-    k_batch: int | None = None
-    source: str | None = None
-    rule: str | None = None
-
-    def to_json(self) -> dict[str, object]:
-        """The step as a JSON object; null for what there is none of."""
-        return {
-            "tier": self.tier.value,
-            "status": self.status.value,
-            "instance": self.instance.name if self.instance is not None else None,
-            "k_batch": self.k_batch,
-            "source": self.source,
-            "rule": self.rule,
-            "text": self.text,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Trail:
-    """The problem, every step in order, the table's external winner, and why nothing was chosen; empty where not so."""
-
-    title: str
-    steps: tuple[Step, ...]
-    external: str
-    reason: str
-
-    def text(self) -> str:
-        """The trail as people read it."""
-        lines = [self.title]
-        for step in self.steps:
-            if step.status is Status.NOT_TRIED:
-                continue
-            mark = {Status.TAKEN: "✔", Status.REJECTED: "✘"}.get(step.status, " ")
-            lines.append(f"  {step.tier.value:<10} {mark} {step.text}")
-            lines += [f"{_INDENT}{line}" for line in step.detail]
-        left = [step.tier.value for step in self.steps if step.status is Status.NOT_TRIED]
-        lines += [f"  not tried    {', '.join(left)}"] if left else []
-        lines += [f"  external     {self.external}"] if self.external else []
-        lines += [f"  unsupported  {self.reason}"] if self.reason else []
-        return "\n".join(lines)
 
 
 def title(query: Query) -> str:
     """The problem and the device in a line."""
-    wish = " deterministic" if query.wishes.deterministic else ""
-    if query.wishes.strategy is not Strategy.ANY:
-        wish += f" strategy {query.wishes.strategy}"
     op = "gemm " if query.signature.op is Op.GEMM else ""
-    return f"{op}{query.signature.describe()}  {sizes_text(query)}{wish}  on {query.target}"
+    return f"{op}{query.signature.describe()}  {sizes_text(query)}{wishes_text(query.wishes)}  on {query.target}"
 
 
 def sizes_text(query: Query) -> str:
@@ -110,32 +43,15 @@ def sizes_text(query: Query) -> str:
 
 def trail(query: Query, place: Place) -> Trail:
     """What `select` goes through, up to what it takes; `place` is where the user finds a row."""
-    illegal = query.illegal()
-    if illegal is not None:
-        steps = tuple(Step(tier, Status.NOT_TRIED, "") for tier in TIERS)
-        return Trail(title(query), steps, "", illegal.text)
-    tried: list[Candidate] = []
-    for candidate in walk(query):
-        tried.append(candidate)
-        if candidate.finding is None:
-            break
-    taken = tried[-1].tier if tried and tried[-1].finding is None else None
-    found: list[Step] = []
-    for tier in TIERS:
-        of_tier = [candidate for candidate in tried if candidate.tier is tier]
-        if taken is not None and TIERS.index(tier) > TIERS.index(taken):
-            found.append(Step(tier, Status.NOT_TRIED, ""))
-        elif of_tier:
-            found += [_step(query, candidate, place) for candidate in of_tier]
-        else:
-            found.append(Step(tier, Status.ABSENT, _why_absent(query, tier)))
-    last: ProblemFinding | None = None
-    for candidate in tried:
-        if candidate.finding is None or outweighs(candidate.finding, last):
-            last = candidate.finding
-    if not tried:
-        last = no_instance()
-    return Trail(title(query), tuple(found), _external(query, place), last.text if last is not None else "")
+    return assembled(
+        title(query),
+        query.illegal(),
+        walk(query),
+        step=lambda candidate: _step(query, candidate, place),
+        absent=lambda tier: _why_absent(query, tier),
+        untried=no_instance(),
+        external=lambda: _external(query, place),
+    )
 
 
 def _step(query: Query, candidate: Candidate, place: Place) -> Step:

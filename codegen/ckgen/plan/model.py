@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.heuristic import DecisionRule
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import GemmSignature
@@ -86,6 +88,24 @@ class UnitPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class FmhaUnit:
+    """Everything about one signature of attention: its kernels, and per arch those that answer; there are no tables."""
+
+    signature: FmhaSignature
+    instances: tuple[FmhaInstance, ...]
+    defaults: Mapping[str, tuple[int, ...]]
+
+    @property
+    def name(self) -> str:
+        """The canonical signature: folder, namespace and file names follow it."""
+        return self.signature.canonical()
+
+
+AnyUnit = UnitPlan | FmhaUnit
+AnyInstance = Instance | FmhaInstance
+
+
+@dataclass(frozen=True, slots=True)
 class FileReport:
     """One input file and how its rows ended; `fates` sums to `rows`."""
 
@@ -100,6 +120,7 @@ class FileReport:
 class GenerationPlan:
     """What to generate and why. `selected` counts rows per target; an ERROR among `diagnostics` forbids writing.
 
+    `units` are those of GEMMs and what is made of them, `fmha` those of attention.
     `left_out` counts, by source, the kernels per signature and arch that no table names and the profiles leave out.
     """
 
@@ -112,12 +133,27 @@ class GenerationPlan:
     selected: Mapping[Target, int]
     diagnostics: tuple[Diagnostic, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
+    fmha: tuple[FmhaUnit, ...] = ()
 
     def unit(self, signature: GemmSignature) -> UnitPlan | None:
         """The unit of exactly that signature."""
         return next((unit for unit in self.units if unit.signature == signature), None)
 
+    def fmha_unit(self, signature: FmhaSignature) -> FmhaUnit | None:
+        """The same of attention."""
+        return next((unit for unit in self.fmha if unit.signature == signature), None)
+
     @property
     def instances(self) -> tuple[Instance, ...]:
-        """All instances, by unit, then name."""
+        """All instances of `units`, by unit, then name."""
         return tuple(instance for unit in self.units for instance in unit.instances)
+
+    @property
+    def all_units(self) -> tuple[AnyUnit, ...]:
+        """Units of every op, by name."""
+        return (*self.fmha, *self.units)
+
+    @property
+    def all_instances(self) -> tuple[AnyInstance, ...]:
+        """Instances of every op, by unit, then name."""
+        return tuple(instance for unit in self.all_units for instance in unit.instances)

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
+from ckgen.families.fmha.signature import OP as FMHA
 from ckgen.families.gemm.grammar import fits
 from ckgen.families.gemm.kernel_set import OPS
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.registry import Signature
 from ckgen.families.tables import table_modules
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
@@ -17,10 +19,11 @@ from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
 from ckgen.model.errors import InputError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.target import Target
-from ckgen.plan.defaults import Keep, Profiled, heuristics_for, kernel_defaults
+from ckgen.plan.defaults import Keep, Profiled, SetYields, heuristics_for, kernel_defaults
 from ckgen.plan.fates import AMBIGUOUS, Entry, RowContext, resolve
+from ckgen.plan.fmha_units import fmha_units
 from ckgen.plan.identify import Identifier, Signatures
-from ckgen.plan.model import FileReport, GenerationPlan, UnitPlan
+from ckgen.plan.model import FileReport, FmhaUnit, GenerationPlan, UnitPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.profile import TABLES, Profile, admitted_backends
 from ckgen.plan.profile_file import read_profile
@@ -56,7 +59,10 @@ def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Generation
         *_target_findings(context, resolved),
     ]
     targets = wanted if wanted is not None else _targets_of(resolved, archs)
-    units, set_findings = _units(options, archs, targets, resolved, profiled)
+    yields = SetYields()
+    units, set_findings = _units(options, archs, targets, resolved, profiled, yields)
+    fmha, fmha_findings = _fmha_units(options, archs, targets, profiled, yields)
+    set_findings = (*set_findings, *fmha_findings, *yields.findings())
     diagnostics = (*loaded.diagnostics, *findings, *profile_findings, *set_findings)
     return GenerationPlan(
         targets=targets,
@@ -68,6 +74,7 @@ def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Generation
         selected=_selected(targets, resolved),
         diagnostics=tuple(sorted(diagnostics, key=sort_key)),
         left_out={source: count for source, count in sorted(profiled.left_out.items()) if count},
+        fmha=fmha,
     )
 
 
@@ -130,7 +137,7 @@ def _left_out(profiles: Sequence[Profile]) -> Callable[[Signatures, Backend | No
 
 
 def _filter(options: PlanOptions) -> Keep:
-    def keep(signatures: Iterable[GemmSignature], kernel: str, backend: Backend) -> str | None:
+    def keep(signatures: Iterable[Signature], kernel: str, backend: Backend) -> str | None:
         if options.backends and str(backend) not in options.backends:
             return f"--backend leaves out {backend}"
         if options.kernels and not any(fnmatchcase(kernel, glob) for glob in options.kernels):
@@ -142,7 +149,7 @@ def _filter(options: PlanOptions) -> Keep:
     return keep
 
 
-def _fits_globs(options: PlanOptions, signature: GemmSignature) -> bool:
+def _fits_globs(options: PlanOptions, signature: Signature) -> bool:
     name = signature.canonical()
     return not options.signatures or any(fnmatchcase(name, glob) for glob in options.signatures)
 
@@ -168,12 +175,13 @@ def _units(
     targets: Sequence[Target],
     resolved: Sequence[tuple[Entry, Fate]],
     profiled: Profiled,
+    yields: SetYields,
 ) -> tuple[tuple[UnitPlan, ...], tuple[Diagnostic, ...]]:
     if not options.ops & set(OPS):
         return (), ()
     by_signature = gather(resolved, profiled.profiles)
     keep = _filter(options)
-    defaults, findings = kernel_defaults(targets, archs, keep, options.kernel_sets, profiled, options.ops)
+    defaults, findings = kernel_defaults(targets, archs, keep, options.kernel_sets, profiled, yields, options.ops)
 
     def built(signature: GemmSignature, parts: Sequence[Kernel] = ()) -> UnitPlan:
         rows, default = by_signature.get(signature), defaults.get(signature)
@@ -185,6 +193,18 @@ def _units(
     units = {signature: built(signature) for signature in wanted}
     units |= {signature: built(signature, kernels) for signature, kernels in parts_of(units.values()).items()}
     return tuple(units[signature] for signature in sorted(units, key=GemmSignature.canonical)), findings
+
+
+def _fmha_units(
+    options: PlanOptions,
+    archs: Mapping[str, ArchSpec],
+    targets: Sequence[Target],
+    profiled: Profiled,
+    yields: SetYields,
+) -> tuple[tuple[FmhaUnit, ...], tuple[Diagnostic, ...]]:
+    if FMHA not in options.ops:
+        return (), ()
+    return fmha_units(targets, archs, _filter(options), options.kernel_sets, profiled, yields)
 
 
 def _selected(targets: Sequence[Target], resolved: Iterable[tuple[Entry, Fate]]) -> dict[Target, int]:

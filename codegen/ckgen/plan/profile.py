@@ -33,18 +33,20 @@ class Admission(IntEnum):
 class Clause:
     """All that is named must fit; None and an empty `fields` name nothing.
 
-    `fields` are a Signature's fields, each with the words that it may have (`word_of`). `sources` are TABLES,
-    HEURISTICS and names of kernel sets. `cover` keeps of the kernels of a signature on an arch only what it needs.
+    `fields` are a GemmSignature's fields, `fmha` those of attention (`fmha_names`), each with the words that it
+    may have (`word_of`): a clause that names either is about that op alone. `sources` are TABLES, HEURISTICS and names
+    of kernel sets. `cover` keeps of the kernels of a signature on an arch only what it needs.
     """
 
     fields: tuple[tuple[str, frozenset[str]], ...] = ()
     backends: frozenset[Backend] | None = None
     sources: frozenset[str] | None = None
     cover: bool = False
+    fmha: tuple[tuple[str, frozenset[str]], ...] = ()
 
     def takes(self, signature: GemmSignature, source: str) -> bool:
         """Whether the signature fits and kernels of that source are meant."""
-        if self.sources is not None and source not in self.sources:
+        if (self.sources is not None and source not in self.sources) or (self.fmha and not self.fields):
             return False
         return all(word_of(getattr(signature, name)) in words for name, words in self.fields)
 

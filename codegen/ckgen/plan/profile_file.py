@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import Enum
 from functools import cache
@@ -10,6 +10,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args
 
+from ckgen.families.fmha.kernel_set import trait_words
 from ckgen.families.gemm.located_yaml import Located, read_documents
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
@@ -17,9 +18,10 @@ from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.fields import hints_of
 from ckgen.plan.profile import Clause, Profile, dtypes_of, field_names, word_of
+from ckgen.plan.profile_fmha import fmha_names
 
 KEYS = ("name", "about", "keep")
-CLAUSE_KEYS = ("signature", "backends", "sources", "cover")
+CLAUSE_KEYS = ("signature", "fmha", "backends", "sources", "cover")
 _FOLDER = Path(__file__).with_name("profiles")
 
 
@@ -88,21 +90,26 @@ class _Reader:
         found = self._mapping(node, CLAUSE_KEYS, ())
         if found is None:
             return None
+        if "fmha" in found and found["fmha"].value == {}:
+            self._say("K005", found["fmha"], "fmha must name at least one field")
         backends = self._words(found.get("backends"), [str(backend) for backend in Backend])
         sources = self._words(found.get("sources"), None)
         cover = self._words(found.get("cover"), ["true", "false"])
         return Clause(
-            fields=self._fields(found["signature"]) if "signature" in found else (),
+            fields=self._fields(found["signature"], field_names(), legal_words) if "signature" in found else (),
             backends=frozenset(map(Backend, backends)) if backends is not None else None,
             sources=sources,
             cover="true" in (cover or ()),
+            fmha=self._fields(found["fmha"], fmha_names(), fmha_words) if "fmha" in found else (),
         )
 
-    def _fields(self, node: Located) -> tuple[tuple[str, frozenset[str]], ...]:
-        found = self._mapping(node, field_names(), ())
+    def _fields(
+        self, node: Located, names: tuple[str, ...], known: Callable[[str], tuple[str, ...] | None]
+    ) -> tuple[tuple[str, frozenset[str]], ...]:
+        found = self._mapping(node, names, ())
         read = []
         for name, value in (found or {}).items():
-            words = self._words(value, legal_words(name))
+            words = self._words(value, known(name))
             if words is not None:
                 read.append((name, frozenset(meant for word in words for meant in dtypes_of(word))))
         return tuple(read)
@@ -148,11 +155,8 @@ def profile_schema() -> dict[str, Any]:
     """The JSON Schema of a profile."""
     text = {"type": "string", "minLength": 1}
     clause = {
-        "signature": {
-            "type": "object",
-            "properties": {name: _one_or_more(legal_words(name)) for name in field_names()},
-            "additionalProperties": False,
-        },
+        "signature": _fields_schema(field_names(), legal_words),
+        "fmha": {**_fields_schema(fmha_names(), fmha_words), "minProperties": 1},
         "backends": _one_or_more([str(backend) for backend in Backend]),
         "sources": {"description": "tables, heuristics, and names of kernel sets", **_one_or_more(None)},
         "cover": {"type": "boolean"},
@@ -169,6 +173,14 @@ def profile_schema() -> dict[str, Any]:
             "keep": {"oneOf": [filtered, {"type": "array", "items": filtered, "minItems": 1}]},
         },
         "required": list(KEYS),
+        "additionalProperties": False,
+    }
+
+
+def _fields_schema(names: Sequence[str], known: Callable[[str], Sequence[str] | None]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {name: _one_or_more(known(name)) for name in names},
         "additionalProperties": False,
     }
 
@@ -195,6 +207,13 @@ def legal_words(field: str) -> tuple[str, ...] | None:
             return None
         words += map(word_of, values)
     return tuple(words)
+
+
+def fmha_words(name: str) -> tuple[str, ...] | None:
+    """The same of attention."""
+    if name == "hdim":
+        return None
+    return legal_words(name) if name in ("a", "b", "c") else trait_words(name)
 
 
 def _values_of(kind: Any) -> list[Any]:

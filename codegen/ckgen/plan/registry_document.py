@@ -15,7 +15,8 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
 from ckgen.model.fields import encode, json_schema
 from ckgen.model.target import Target
-from ckgen.plan.model import GenerationPlan, UnitPlan
+from ckgen.plan.fmha_registry import fmha_unit_document, fmha_unit_properties
+from ckgen.plan.model import FmhaUnit, GenerationPlan, UnitPlan
 from ckgen.plan.policy import MPolicy
 
 SCHEMA = "ckgen.registry/1"
@@ -27,10 +28,12 @@ HEURISTIC_KEYS = ("arch", "module", "leaves")
 def without_tables(plan: GenerationPlan) -> GenerationPlan:
     """The plan of the same instances, decision rules and defaults, and no table: what a document rebuilds."""
     units = tuple(replace(unit, tables=()) for unit in plan.units if unit.instances)
-    return plan_of_units(plan.targets, units)
+    return plan_of_units(plan.targets, units, plan.fmha)
 
 
-def plan_of_units(targets: tuple[Target, ...], units: tuple[UnitPlan, ...]) -> GenerationPlan:
+def plan_of_units(
+    targets: tuple[Target, ...], units: tuple[UnitPlan, ...], fmha: tuple[FmhaUnit, ...] = ()
+) -> GenerationPlan:
     """A plan that was made from no rows."""
     return GenerationPlan(
         targets=targets,
@@ -41,6 +44,7 @@ def plan_of_units(targets: tuple[Target, ...], units: tuple[UnitPlan, ...]) -> G
         files=(),
         selected=dict.fromkeys(targets, 0),
         diagnostics=(),
+        fmha=fmha,
     )
 
 
@@ -49,7 +53,10 @@ def registry_document(plan: GenerationPlan) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "targets": [str(target) for target in plan.targets],
-        "units": [_unit(unit) for unit in plan.units if unit.instances],
+        "units": [
+            *(fmha_unit_document(unit) for unit in plan.fmha),
+            *(_unit(unit) for unit in plan.units if unit.instances),
+        ],
     }
 
 
@@ -87,7 +94,11 @@ def registry_schema() -> dict[str, Any]:
     document = {
         "schema": {"const": SCHEMA},
         "targets": {**words, "minItems": 1},
-        "units": {"type": "array", "items": _closed(unit), "minItems": 1},
+        "units": {
+            "type": "array",
+            "items": {"anyOf": [_closed(unit), _closed(fmha_unit_properties())]},
+            "minItems": 1,
+        },
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -127,7 +138,7 @@ def _unit_text(unit: Mapping[str, Any]) -> str:
     instances = ",\n  ".join(json.dumps(instance) for instance in unit["instances"])
     members = (
         f'"{key}": [\n  {instances}]' if key == "instances" and instances else f'"{key}": {json.dumps(unit[key])}'
-        for key in UNIT_KEYS
+        for key in unit
     )
     return "{" + ",\n ".join(members) + "}"
 

@@ -235,7 +235,7 @@ def _from_defaults(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
     rejected: list[Candidate] = []
     shape = query.cost_shape
     best: tuple[int, Candidate] | None = None
-    for index in _default_indices(query, unit):
+    for index in default_indices(query.target.gfx, unit.defaults):
         candidate = _unless_declined(query, unit, _candidate(query, Tier.DEFAULT, unit.instances[index], 1, None))
         if candidate.finding is not None:
             rejected.append(candidate)
@@ -260,11 +260,10 @@ def _unless_declined(query: Query, unit: UnitPlan, candidate: Candidate) -> Cand
     return replace(candidate, finding=ProblemFinding("gemm.instance.declined", query.shape.m, 0))
 
 
-def _default_indices(query: Query, unit: UnitPlan) -> tuple[int, ...]:
+def default_indices(gfx: str, defaults: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
     """The arch's own defaults; on a CPU those of the highest level at or below it that has any."""
-    gfx = query.target.gfx
     levels = CPU_LEVELS[: CPU_LEVELS.index(gfx) + 1] if gfx in CPU_LEVELS else (gfx,)
-    return next((unit.defaults[arch] for arch in reversed(levels) if unit.defaults.get(arch)), ())
+    return next((defaults[arch] for arch in reversed(levels) if defaults.get(arch)), ())
 
 
 def _rung(query: Query, unit: UnitPlan, table: TablePlan, group: GroupPlan, hit: RungHit) -> Candidate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
-from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry, FmhaKv, FmhaQuant
+from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry, FmhaKv, FmhaKvLayout, FmhaQuant
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import FLOAT8, FmhaSignature
 from ckgen.families.fmha.tree import plain, types_of, why_no_tiles
@@ -40,8 +40,11 @@ def types_have_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: A
         return Finding("", "K and V of another type than Q", f"{signature.a} {signature.b}", "one type")
     if signature.a in FLOAT8 and arch.fp8_flavour is None:
         return Finding("", f"{arch.name} has no 8-bit matrix instructions", str(signature.a), "16 bits")
+    types = (plain(signature.a), plain(signature.c))
+    if types in types_of(arch.name):
+        return None
     allowed = tuple(sorted(f"{a}→{c}" for a, c in types_of(arch.name)))
-    return not_among(f"{plain(signature.a)}→{plain(signature.c)}", allowed, f"no tiles for these types on {arch.name}")
+    return not_among("→".join(map(str, types)), allowed, f"no tiles for these types on {arch.name}")
 
 
 @rule("ck_tile.fmha.features", backend=_TILE, source="kernels and pipelines of the pinned CK tree")
@@ -129,8 +132,10 @@ def waves_fit(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec
 @rule("ck_tile.fmha.warp-tile", backend=_TILE, source="ck_tile's warp GEMMs, as arch_specs lists them")
 def warp_tile_exists(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
     """The arch has the warp tile for the type of Q: WMMA archs have 16x16x16 alone."""
-    rows = arch.warp_tiles_for(_TILE, signature.a, signature.a, DType.FP32)
-    allowed = tuple(sorted({str(row.tile) for row in rows}))
+    tiles = {row.tile for row in arch.warp_tiles_for(_TILE, signature.a, signature.a, DType.FP32)}
+    if config.warp_tile in tiles:
+        return None
+    allowed = tuple(sorted(map(str, tiles)))
     return not_among(str(config.warp_tile), allowed, f"no such warp tile on {arch.name}")
 
 
@@ -239,8 +244,15 @@ def host_tile_is_small(signature: FmhaSignature, config: HostFmhaConfig, arch: A
 
 @rule("host.fmha.features", backend=_HOST, source="the host kernel")
 def host_features_exist(signature: FmhaSignature, config: HostFmhaConfig, arch: ArchSpec) -> Finding | None:
-    """Forward attention over contiguous K and V: caches are neither written nor read in pages."""
+    """Forward attention with wide results; pages in rows, of batches with V by rows, without descales of their own."""
     traits = signature.traits
-    absent = {"append": traits.entry is FmhaEntry.APPEND, str(traits.kv): traits.kv is not FmhaKv.CONTIGUOUS}
+    paged = traits.kv is not FmhaKv.CONTIGUOUS
+    absent = {
+        "append": traits.entry is FmhaEntry.APPEND,
+        "vectorized": traits.kv_layout is not FmhaKvLayout.LINEAR,
+        "varlen pages": paged and traits.varlen,
+        "kvblockscale": traits.quant is FmhaQuant.KV_BLOCKSCALE,
+        f"O of {signature.c}": signature.c in FLOAT8,
+    }
     word = next((word for word, asked in absent.items() if asked), None)
     return Finding("", "the host kernel does not have it", word, "none") if word else None

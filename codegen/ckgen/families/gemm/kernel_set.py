@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ckgen.families.fmha.kernel_set import is_fmha
 from ckgen.families.gemm.asm_config import ASM
 from ckgen.families.gemm.config import GemmConfig, strategy_of
 from ckgen.families.gemm.config_space import config_products
@@ -32,8 +33,8 @@ _STRATEGY_HINT = "stream_k needs 'strategy': atomic, linear or tree; other ops t
 _NAMED = (Backend.ASM, Backend.CK)
 """Those whose kernels a set can only name."""
 SHIPPED = ("default", "ci", "full", "matrix")
-OPS = ("gemm", "stream_k", "grouped_gemm", "moe")
-"""Those that have kernel sets; stream-K ones come behind plain ones."""
+OPS = ("gemm", "stream_k", "grouped_gemm", "moe", "fmha")
+"""Those that have kernel sets; stream-K ones come behind plain ones. Documents of fmha are read by its own family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,14 @@ class KernelCandidate:
 
 
 def load_kernel_set(text: str, file: str) -> tuple[KernelCandidate, ...]:
-    """The candidates of a set, in file order, repeated ones once; InputError carries everything that is wrong."""
+    """The candidates of a set, in file order, repeated ones once; InputError carries everything that is wrong.
+
+    Documents of op fmha are left to `load_fmha_set`.
+    """
     reader = _Reader()
-    found = [candidate for node in read_documents(text, file, reader.report) for candidate in reader.document(node)]
-    if not found and not reader.errors:
+    documents = read_documents(text, file, reader.report)
+    found = [candidate for node in documents if not is_fmha(node) for candidate in reader.document(node)]
+    if not found and not reader.errors and not any(map(is_fmha, documents)):
         reader.report(Diagnostic("K008", "the kernel set asks for nothing", Location(file)))
     if reader.errors:
         raise InputError(reader.errors)

@@ -1,0 +1,132 @@
+"""An attention problem as `lookup` and `explain` are asked it: sizes as KEY=VALUE, and its selection as JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from ckgen.families.fmha.signature import OP, FmhaSignature, parse_signature
+from ckgen.model.errors import UsageError
+from ckgen.model.fmha_shape import FmhaShape
+
+if TYPE_CHECKING:
+    from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_ALWAYS = ("batch", "heads_q", "heads_k", "seqlen_q", "seqlen_k", "hdim_q", "hdim_v")
+_PAGED = ("page_size", "pages")
+_MASK, _TOTAL = "mask", "total_q"
+KEYS = (*_ALWAYS, _MASK, *_PAGED, _TOTAL)
+_REQUIRED = ("heads_q", "seqlen_q", "hdim_q")
+_LIKE = {"heads_k": "heads_q", "seqlen_k": "seqlen_q", "hdim_v": "hdim_q"}
+"""What a size is where it is not said."""
+
+
+def signature_in(op: str) -> str | None:
+    """What stands behind `fmha:` or `fmha_` in an argument OP; None in any other, and in `fmha` itself."""
+    for mark in (":", "_"):
+        if op.startswith(f"{OP}{mark}"):
+            return op.removeprefix(f"{OP}{mark}")
+    return None
+
+
+def asked_signature(params: Mapping[str, Any], flavour: Any) -> FmhaSignature:
+    """The signature that OP or --signature says; UsageError for none or two, and for options of another op."""
+    for name in ("shape", "batch", "groups", "groups_on_device", "experts", "top_k", "block_m", "module"):
+        if params[name] is not None:
+            raise UsageError(f"--{name.replace('_', '-')} is not an option of {OP}: its sizes are KEY=VALUE")
+    inside, given = signature_in(params["op"]), params["signature"]
+    if (inside is None) == (given is None):
+        raise UsageError(f"{OP} needs one signature: behind its colon, as in fmha:bf16_masked, or as --signature")
+    return parse_signature((given if inside is None else inside).strip(), flavour)
+
+
+def asked_shape(signature: FmhaSignature, words: Sequence[str]) -> FmhaShape:
+    """The sizes of KEY=VALUE words; UsageError names the word that is wrong, and those that are missing."""
+    said = _said(words, _keys_of(signature))
+    missing = [key for key in _REQUIRED if key not in said]
+    if missing:
+        raise UsageError(f"{signature} needs {', '.join(f'{key}=…' for key in missing)}")
+    for key, like in _LIKE.items():
+        said.setdefault(key, said[like])
+    sizes = {key: _integer(key, value) for key, value in said.items() if key != _MASK}
+    shape = FmhaShape(**sizes)  # type: ignore[arg-type]
+    return _masked(shape, said[_MASK]) if _MASK in said else shape
+
+
+def fmha_document(query: FmhaQuery, selection: FmhaSelection) -> dict[str, Any]:
+    """A selection as JSON, in the keys that other ops' have; null for what there is none of."""
+    from ckgen.plan.fmha_explain import mask_text
+
+    shape, traits, instance = query.shape, query.signature.traits, selection.instance
+    sizes: dict[str, Any] = {name: getattr(shape, name) for name in _ALWAYS}
+    sizes |= {"mask": mask_text(shape)} if traits.masked else {}
+    sizes |= {name: getattr(shape, name) for name in _PAGED if traits.is_paged}
+    sizes |= {_TOTAL: shape.total_q} if traits.varlen else {}
+    return {
+        "target": str(query.target),
+        "signature": query.signature.canonical(),
+        "shape": sizes,
+        "tier": selection.tier.value,
+        "instance": instance.name if instance is not None else None,
+        "table_kernel": None,
+        "k_batch": selection.k_batch if instance is not None else None,
+        "source": None,
+        "external": None,
+        "reason": selection.reason or None,
+    }
+
+
+def _keys_of(signature: FmhaSignature) -> tuple[str, ...]:
+    """The sizes that the signature has a use for."""
+    traits = signature.traits
+    return (
+        *_ALWAYS,
+        *((_MASK,) if traits.masked else ()),
+        *(_PAGED if traits.is_paged else ()),
+        *((_TOTAL,) if traits.varlen else ()),
+    )
+
+
+def _said(words: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for place, word in enumerate(words, 1):
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise UsageError(f"word {place}, '{word}', is no KEY=VALUE (keys: {', '.join(known)})")
+        if key not in known:
+            raise UsageError(f"word {place}, '{word}': {_unknown(key, known)}")
+        if key in found:
+            raise UsageError(f"word {place}, '{word}': {key} stands twice")
+        found[key] = value
+    return found
+
+
+def _unknown(key: str, known: Sequence[str]) -> str:
+    if key in KEYS:
+        return f"the signature has no use for {key} (keys: {', '.join(known)})"
+    close = get_close_matches(key, known, n=1)
+    return f"unknown key '{key}'" + (f"; did you mean '{close[0]}'?" if close else f" (keys: {', '.join(known)})")
+
+
+def _integer(key: str, text: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        raise UsageError(f"{key}={text}: not an integer")
+    return int(text)
+
+
+def _masked(shape: FmhaShape, text: str) -> FmhaShape:
+    """The sizes with a mask; `window:LEFT,RIGHT` is one at the bottom right."""
+    from ckgen.families.fmha.mask import parse_mask
+
+    mask = parse_mask(f"b:{text.removeprefix('window:')}" if text.startswith("window:") else text)
+    return replace(
+        shape,
+        corner=mask.corner,
+        window_left=mask.left,
+        window_right=mask.right,
+        sink_tokens=mask.sink_tokens,
+    )

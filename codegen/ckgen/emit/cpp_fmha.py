@@ -1,0 +1,85 @@
+"""Attention's signatures and instances as C++ text."""
+
+from __future__ import annotations
+
+from ckgen.emit.cpp import DTYPE_ORDER, OP_ORDER, boolean, dtype
+from ckgen.families.fmha.constraints import FmhaConstraints
+from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry, FmhaKv, FmhaKvLayout, FmhaQuant, FmhaRope
+from ckgen.families.fmha.signature import OP, FmhaSignature, FmhaTraits
+from ckgen.model.dtype import DType
+
+_ENTRY = {FmhaEntry.FORWARD: "forward", FmhaEntry.APPEND: "append"}
+_DROPOUT = {FmhaDropout.NONE: "none", FmhaDropout.PHILOX: "philox", FmhaDropout.RANDVAL: "randval"}
+_QUANT = {
+    FmhaQuant.NONE: "none",
+    FmhaQuant.PER_TENSOR: "per_tensor",
+    FmhaQuant.BLOCKSCALE: "blockscale",
+    FmhaQuant.KV_BLOCKSCALE: "kv_blockscale",
+}
+_KV = {FmhaKv.CONTIGUOUS: "contiguous", FmhaKv.BLOCK_TABLE: "block_table", FmhaKv.PAGE_LIST: "page_list"}
+
+
+def signature_fields(value: FmhaSignature) -> dict[str, str]:
+    """The members of a ckgen::Signature; all that a GEMM has are at their defaults."""
+    unused = "{}, ckgen::OperandOp::none, ckgen::OperandOp::none, {ckgen::ScaleSides::both, 128, 128}, {}"
+    return {
+        "op": f"ckgen::Op::{OP}",
+        "a": dtype(value.a),
+        "b": dtype(value.b),
+        "c": dtype(value.c),
+        "acc": dtype(DType.FP32),
+        "scale": dtype(None),
+        "layout": "ckgen::Layout::rcr",
+        "quant": "ckgen::Quant::none",
+        "preshuffle_b": "false",
+        "batched": "false",
+        "bias": "false",
+        "extras": f",\n    {unused},\n    {traits(value.traits)}",
+    }
+
+
+def traits(value: FmhaTraits) -> str:
+    """A ckgen::FmhaTraits."""
+    members = (
+        f"ckgen::FmhaEntry::{_ENTRY[value.entry]}",
+        *map(boolean, (value.varlen, value.v_column, value.masked)),
+        f"ckgen::FmhaBias::{value.bias}",
+        *map(boolean, (value.softcap, value.sink, value.lse)),
+        f"ckgen::FmhaDropout::{_DROPOUT[value.dropout]}",
+        f"ckgen::FmhaQuant::{_QUANT[value.quant]}",
+        f"ckgen::FmhaKv::{_KV[value.kv]}",
+        f"ckgen::FmhaKvLayout::{value.kv_layout}",
+        f"ckgen::FmhaRope::{value.rope}",
+    )
+    return f"{{{', '.join(members)}}}"
+
+
+def pack(value: FmhaSignature) -> int:
+    """ckgen::Signature::pack()."""
+    key = _pack_traits(value.traits) << 3 | OP_ORDER.index(OP)
+    for member in (value.a, value.b, value.c, DType.FP32, None):
+        key = key << 5 | DTYPE_ORDER.index(member.value if member is not None else "none")
+    return key << 10
+
+
+def _pack_traits(value: FmhaTraits) -> int:
+    key = list(FmhaEntry).index(value.entry)
+    for flag in (value.varlen, value.v_column, value.masked, value.softcap, value.sink, value.lse):
+        key = key << 1 | flag
+    for index in (
+        list(FmhaBias).index(value.bias),
+        list(FmhaDropout).index(value.dropout),
+        list(FmhaQuant).index(value.quant),
+        list(FmhaKv).index(value.kv),
+    ):
+        key = key << 2 | index
+    key = key << 1 | list(FmhaKvLayout).index(value.kv_layout)
+    return key << 2 | list(FmhaRope).index(value.rope)
+
+
+def numbers(value: FmhaConstraints) -> str:
+    """A ckgen::FmhaConfig."""
+    sizes = (value.m0, value.n0, value.k0, value.n1, value.k1, value.hdim_q, value.hdim_v)
+    rest = (value.d_multiple, value.dv_multiple, value.max_splits, value.page_multiple)
+    members = (*map(str, sizes), boolean(value.pad_q), boolean(value.pad_k), *map(str, rest))
+    return f"{{{', '.join(members)}}}"

@@ -1,0 +1,31 @@
+"""Attention as a family of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ckgen.families.fmha.signature import OP, FmhaSignature, parse_signature
+from ckgen.model.dtype import Fp8Flavour
+from ckgen.model.module import Module
+
+
+@dataclass(frozen=True, slots=True)
+class FmhaFamily:
+    """Forward attention; a signature's name may stand without `fmha_`."""
+
+    name: str = OP
+
+    @property
+    def modules(self) -> Mapping[str, Module]:
+        """None: no tables speak of attention."""
+        return {}
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """What most signatures begin with."""
+        return ("bf16", "fp16", "fp32", "fp8_bf16")
+
+    def parse_signature(self, text: str, flavour: Fp8Flavour | None) -> FmhaSignature:
+        """The signature of a canonical name, or of what follows `fmha_` in one."""
+        return parse_signature(text, flavour)

@@ -1,0 +1,95 @@
+"""The trail of an attention problem's selection, in the lines of every op's."""
+
+from __future__ import annotations
+
+from ckgen.families.fmha.constraints import FmhaConstraints
+from ckgen.families.fmha.enums import FmhaCorner, FmhaTraits
+from ckgen.model.fmha_shape import FmhaShape
+from ckgen.model.selection import Tier
+from ckgen.plan.fmha_select import FmhaCandidate, FmhaQuery, walk_fmha
+from ckgen.plan.trail import Status, Step, Trail, assembled, wishes_text
+
+
+def fmha_trail(query: FmhaQuery) -> Trail:
+    """What `select_fmha` goes through, up to what it takes."""
+    return assembled(
+        fmha_title(query),
+        query.illegal(),
+        walk_fmha(query),
+        step=_step,
+        absent=lambda tier: _why_absent(query, tier),
+        untried=query.untried(),
+        external=str,
+    )
+
+
+def fmha_title(query: FmhaQuery) -> str:
+    """The problem and the device in a line."""
+    sizes = fmha_sizes_text(query.signature.traits, query.shape)
+    return f"{query.signature.describe()}  {sizes}{wishes_text(query.wishes)}  on {query.target}"
+
+
+def fmha_sizes_text(traits: FmhaTraits, shape: FmhaShape) -> str:
+    """The sizes that the traits have a use for; a mask as its corner, its window, and sink tokens if any."""
+    names = ("batch", "heads_q", "heads_k", "seqlen_q", "seqlen_k", "hdim_q", "hdim_v")
+    words = [f"{name}={getattr(shape, name)}" for name in names]
+    if traits.masked:
+        words.append(f"mask={mask_text(shape)}")
+    if traits.is_paged:
+        words += [f"page_size={shape.page_size}", f"pages={shape.pages}"]
+    if traits.varlen and shape.total_q:
+        words.append(f"total_q={shape.total_q}")
+    return " ".join(words)
+
+
+def mask_text(shape: FmhaShape) -> str:
+    """As in `b:-1,0`, or `t:127,0,4` with sink tokens."""
+    sink = f",{shape.sink_tokens}" if shape.sink_tokens else ""
+    corner = "t" if shape.corner is FmhaCorner.TOP_LEFT else "b"
+    return f"{corner}:{shape.window_left},{shape.window_right}{sink}"
+
+
+def _step(candidate: FmhaCandidate) -> Step:
+    finding, instance = candidate.finding, candidate.instance
+    fits = f"supports: ok ({_demands(instance.constraints)})"
+    return Step(
+        candidate.tier,
+        Status.TAKEN if finding is None else Status.REJECTED,
+        f"{instance.name}   k_batch {candidate.k_batch}",
+        (fits if finding is None else f"rejected: {finding.text}",),
+        instance,
+        candidate.k_batch,
+        rule=finding.rule if finding is not None else None,
+    )
+
+
+def _demands(asked: FmhaConstraints) -> str:
+    """What an instance asks, as in `hdim_q = 128, hdim_v ≤ 128, seqlen_q % 128 = 0`."""
+    texts = [
+        _hdim_demand("hdim_q", asked.hdim_q, asked.d_multiple),
+        _hdim_demand("hdim_v", asked.hdim_v, asked.dv_multiple),
+    ]
+    if not asked.pad_q:
+        texts.append(f"seqlen_q % {asked.m0} = 0")
+    if not asked.pad_k:
+        texts.append(f"seqlen_k % {asked.n0} = 0")
+    return ", ".join(texts)
+
+
+def _hdim_demand(name: str, most: int, multiple: int) -> str:
+    if not multiple:
+        return f"{name} = {most}"
+    return f"{name} ≤ {most}" + (f", {name} % {multiple} = 0" if multiple > 1 else "")
+
+
+def _why_absent(query: FmhaQuery, tier: Tier) -> str:
+    """There are no tables and no decision rules of attention."""
+    if tier in (Tier.FORCED, Tier.OVERRIDE):
+        return "–"
+    if query.unit is None:
+        return "no instance of this signature"
+    if tier is Tier.HEURISTIC:
+        return f"no decision rule on {query.target.gfx}"
+    if tier is Tier.OTHER_CU:
+        return f"no table of {query.target.gfx} at another CU count"
+    return f"none on {query.target.gfx}" if tier is Tier.DEFAULT else f"no table for {query.target}"

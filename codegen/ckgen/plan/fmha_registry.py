@@ -1,0 +1,110 @@
+"""Units of attention in a registry document: written, described and read back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ckgen.families.fmha.constraints import FmhaConstraints
+from ckgen.families.fmha.grammar import AnyFmhaConfig
+from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.signature import OP, FmhaSignature
+from ckgen.model.backend import Backend
+from ckgen.model.fields import encode, json_schema
+from ckgen.plan.model import FmhaUnit
+from ckgen.plan.registry_reading import Place, Reading, refusals_of
+
+_UNIT_KEYS = ("op", "name", "signature", "instances", "defaults")
+_INSTANCE_KEYS = ("name", "id", "backend", "archs", "config", "constraints")
+
+
+def is_fmha(value: Any) -> bool:
+    """Whether a unit is one of attention."""
+    return isinstance(value, dict) and value.get("op") == OP
+
+
+def fmha_unit_document(unit: FmhaUnit) -> dict[str, Any]:
+    """The unit with all its fields."""
+    return {
+        "op": OP,
+        "name": unit.name,
+        "signature": encode(FmhaSignature, unit.signature),
+        "instances": [_instance_document(instance) for instance in unit.instances],
+        "defaults": {arch: list(indices) for arch, indices in unit.defaults.items()},
+    }
+
+
+def fmha_unit_properties() -> dict[str, Any]:
+    """The JSON Schema of a unit's members; signatures and Configs follow their dataclasses."""
+    words = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+    instance = {
+        "name": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+        "id": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+        "backend": {"enum": [str(Backend.CK_TILE), str(Backend.HOST)]},
+        "archs": words,
+        "config": json_schema(AnyFmhaConfig),
+        "constraints": json_schema(FmhaConstraints),
+    }
+    closed = {"type": "object", "properties": instance, "required": list(instance), "additionalProperties": False}
+    indices = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+    return {
+        "op": {"const": OP},
+        "name": {"type": "string"},
+        "signature": json_schema(FmhaSignature),
+        "instances": {"type": "array", "items": closed},
+        "defaults": {"type": "object", "additionalProperties": indices},
+    }
+
+
+def read_fmha_unit(reading: Reading, value: Any, at: Place) -> FmhaUnit | None:
+    """The unit; None where its own fields cannot be read. `reading` hears all that is wrong."""
+    if not reading.has_keys(value, _UNIT_KEYS, at):
+        return None
+    signature: FmhaSignature | None = reading.decoded(FmhaSignature, value["signature"], (*at, "signature"))
+    if signature is None:
+        return None
+    problems = signature.problems()
+    for reason in problems:
+        reading.say("R006", (*at, "signature"), f"the signature means nothing: {reason}")
+    if problems:
+        return None
+    reading.is_new_unit(signature, value["name"], at)
+    instances = [_instance(reading, item, signature, place) for place, item in reading.items(value, "instances", at)]
+    defaults = reading.defaults(value["defaults"], (*at, "defaults"), instances)
+    return FmhaUnit(signature, tuple(one for one in instances if one is not None), defaults)
+
+
+def _instance_document(instance: FmhaInstance) -> dict[str, Any]:
+    return {
+        "name": instance.name,
+        "id": f"{instance.id:016x}",
+        "backend": str(instance.backend),
+        "archs": list(instance.archs),
+        "config": encode(AnyFmhaConfig, instance.config),
+        "constraints": encode(FmhaConstraints, instance.constraints),
+    }
+
+
+def _instance(reading: Reading, value: Any, signature: FmhaSignature, at: Place) -> FmhaInstance | None:
+    if not reading.has_keys(value, _INSTANCE_KEYS, at):
+        return None
+    name: str | None = reading.decoded(str, value["name"], (*at, "name"))
+    backend: Backend | None = reading.decoded(Backend, value["backend"], (*at, "backend"))
+    config: AnyFmhaConfig | None = reading.decoded(AnyFmhaConfig, value["config"], (*at, "config"))
+    constraints: FmhaConstraints | None = reading.decoded(FmhaConstraints, value["constraints"], (*at, "constraints"))
+    archs = [reading.arch(place, text) for place, text in reading.items(value, "archs", at)]
+    if name is None or backend is None or config is None or constraints is None or None in archs or not archs:
+        return None
+    if config.backend is not backend:
+        reading.say("R006", (*at, "backend"), f"its config is of backend {config.backend}, not of {backend}")
+        return None
+    known = [arch for arch in archs if arch is not None]
+    try:
+        instance = make_fmha_instance(signature, config, [arch.name for arch in known])
+        refusals = [(arch, refusal) for arch in known for refusal in refusals_of(instance, arch)]
+    except (ArithmeticError, KeyError) as error:
+        reading.say("R006", (*at, "config"), f"its fields make no kernel: {type(error).__name__} {error}")
+        return None
+    reading.agrees(instance, value, constraints, at)
+    for arch, refusal in refusals:
+        reading.say("R007", at, f"{instance.name} cannot be built for {arch.name}: {refusal}", "see `ckgen list rules`")
+    return instance

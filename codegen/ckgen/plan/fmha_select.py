@@ -1,0 +1,105 @@
+"""Which kernel answers an attention problem: the least costly default that takes it, as C++ chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.problem import check, cost, no_fmha_instance, supports
+from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.families.gemm.problem_rules import ProblemFinding
+from ckgen.families.stream_k.partition import outweighs
+from ckgen.model.fmha_shape import FmhaShape
+from ckgen.model.selection import NO_WISHES, Tier, Wishes
+from ckgen.model.strategy import Strategy
+from ckgen.model.target import Target
+from ckgen.plan.model import FmhaUnit, GenerationPlan
+from ckgen.plan.select import default_indices
+
+
+@dataclass(frozen=True, slots=True)
+class FmhaQuery:
+    """An attention problem on a device, against a plan. The signature holds no plain fp8 or bf8."""
+
+    plan: GenerationPlan
+    target: Target
+    signature: FmhaSignature
+    shape: FmhaShape
+    wishes: Wishes = NO_WISHES
+
+    @property
+    def unit(self) -> FmhaUnit | None:
+        """The unit of the signature."""
+        return self.plan.fmha_unit(self.signature)
+
+    def illegal(self) -> ProblemFinding | None:
+        """The first rule that makes the problem illegal."""
+        return check(self.signature.traits, self.shape)
+
+    def untried(self) -> ProblemFinding:
+        """Why a legal problem is refused of which no instance was tried."""
+        return no_fmha_instance(self.signature.traits, self.shape)
+
+    def refusal(self, instance: FmhaInstance) -> ProblemFinding | None:
+        """The first demand of the instance that the legal problem fails; the strategy is that of all of attention."""
+        wish = self.wishes.strategy
+        if wish not in (Strategy.ANY, Strategy.DATA_PARALLEL):
+            return ProblemFinding("gemm.stream_k.strategy", Strategy.DATA_PARALLEL.number, wish.number)
+        return supports(instance.constraints, self.signature.traits, self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class FmhaCandidate:
+    """One thing the walk tried; `finding` is the rule that rejected it, None where it was taken."""
+
+    instance: FmhaInstance
+    finding: ProblemFinding | None
+    tier: Tier = Tier.DEFAULT
+    k_batch: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FmhaSelection:
+    """The answer, or why there is none."""
+
+    tier: Tier
+    instance: FmhaInstance | None
+    finding: ProblemFinding | None
+    k_batch: int = 1
+
+    @property
+    def reason(self) -> str:
+        """Why nothing was chosen, with the rule; empty where an instance was."""
+        return self.finding.text if self.finding is not None and self.instance is None else ""
+
+
+def select_fmha(query: FmhaQuery) -> FmhaSelection:
+    """The first candidate of the walk that supports the problem."""
+    illegal = query.illegal()
+    if illegal is not None:
+        return FmhaSelection(Tier.UNSUPPORTED, None, illegal)
+    last: ProblemFinding | None = None
+    for candidate in walk_fmha(query):
+        if candidate.finding is None:
+            return FmhaSelection(candidate.tier, candidate.instance, None)
+        if outweighs(candidate.finding, last):
+            last = candidate.finding
+    return FmhaSelection(Tier.UNSUPPORTED, None, last or query.untried())
+
+
+def walk_fmha(query: FmhaQuery) -> Iterator[FmhaCandidate]:
+    """Every candidate in order, taken or rejected; of equal costs the earlier is taken."""
+    unit = query.unit
+    if unit is None:
+        return
+    found = (unit.instances[index] for index in default_indices(query.target.gfx, unit.defaults))
+    tried = [FmhaCandidate(instance, query.refusal(instance)) for instance in found]
+    yield from (candidate for candidate in tried if candidate.finding is not None)
+    taken = [candidate for candidate in tried if candidate.finding is None]
+    if taken:
+        yield min(taken, key=lambda candidate: _cost(query, candidate.instance))
+
+
+def _cost(query: FmhaQuery, instance: FmhaInstance) -> int:
+    return cost(instance.constraints, query.signature.traits, query.shape, query.target.cu_num)

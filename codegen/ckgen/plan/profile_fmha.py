@@ -1,0 +1,88 @@
+"""What profiles keep of attention's kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+from ckgen.families.fmha.config import CkTileFmhaConfig
+from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
+from ckgen.families.fmha.enums import FmhaTraits
+from ckgen.families.fmha.grammar import AnyFmhaConfig
+from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.plan.profile import Admission, Clause, Profile, word_of
+
+_TYPES = ("a", "b", "c")
+
+
+def fmha_admission(
+    profiles: Sequence[Profile], signature: FmhaSignature, config: AnyFmhaConfig, source: str
+) -> Admission:
+    """`admission` of a kernel of attention."""
+    if not profiles:
+        return Admission.IN
+    fitting = (
+        Admission.COVER if clause.cover else Admission.IN
+        for profile in profiles
+        for clause in profile.keep
+        if _takes(clause, signature, config, source)
+    )
+    return max(fitting, default=Admission.OUT)
+
+
+def _takes(clause: Clause, signature: FmhaSignature, config: AnyFmhaConfig, source: str) -> bool:
+    """Whether all that the clause names fits; one that names fields of a GEMM alone is about those."""
+    if (clause.fields and not clause.fmha) or (clause.backends is not None and config.backend not in clause.backends):
+        return False
+    if clause.sources is not None and source not in clause.sources:
+        return False
+    words = ((fmha_word(signature, config, name), allowed) for name, allowed in clause.fmha)
+    return all(word is None or word in allowed for word, allowed in words)
+
+
+def fmha_sources(profiles: Sequence[Profile]) -> frozenset[str]:
+    """The kernel sets that profiles choose attention's kernels from, beside the defaults."""
+    clauses = (clause for profile in profiles for clause in profile.keep if clause.fmha)
+    return frozenset(source for clause in clauses for source in clause.sources or ())
+
+
+def fmha_word(signature: FmhaSignature, config: AnyFmhaConfig, name: str) -> str | None:
+    """A kernel's word for one of `fmha_names`; None where it has none: a CPU takes all head dims."""
+    if name == "hdim":
+        return f"{config.k0_max}x{config.n1}" if isinstance(config, CkTileFmhaConfig) else None
+    return word_of(getattr(signature if name in _TYPES else signature.traits, name))
+
+
+def fmha_names() -> tuple[str, ...]:
+    """What a clause may name of attention: types, traits, and the head dims of Q and V as in `128x128`."""
+    return (*_TYPES, *(field.name for field in fields(FmhaTraits)), "hdim")
+
+
+def covering_fmha(signature: FmhaSignature, configs: Sequence[AnyFmhaConfig]) -> tuple[int, ...]:
+    """Of these kernels, in order of preference, those that no other one replaces."""
+    asked = [constraints_of(signature, config) for config in configs]
+    return tuple(
+        at
+        for at in range(len(configs))
+        if not any(
+            covers_fmha(asked[other], asked[at]) and (other < at or not covers_fmha(asked[at], asked[other]))
+            for other in range(len(configs))
+            if other != at
+        )
+    )
+
+
+def covers_fmha(wide: FmhaConstraints, narrow: FmhaConstraints) -> bool:
+    """Whether every problem that `narrow` takes, `wide` takes too."""
+
+    def takes(multiple: int, most: int, of: int, most_of: int) -> bool:
+        return most >= most_of and (of or most_of) % (multiple or most) == 0
+
+    return (
+        takes(wide.d_multiple, wide.hdim_q, narrow.d_multiple, narrow.hdim_q)
+        and takes(wide.dv_multiple, wide.hdim_v, narrow.dv_multiple, narrow.hdim_v)
+        and (wide.pad_q or (not narrow.pad_q and narrow.m0 % wide.m0 == 0))
+        and (wide.pad_k or (not narrow.pad_k and narrow.n0 % wide.n0 == 0))
+        and wide.max_splits >= narrow.max_splits
+        and narrow.page_multiple % wide.page_multiple == 0
+    )

@@ -1,0 +1,222 @@
+"""Plans of attention: units of kernel sets, what profiles keep of them, registry documents, C++ text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from ckgen.emit.render import render
+from ckgen.families.fmha.kernel_set import load_fmha_set
+from ckgen.families.fmha.signature import parse_canonical
+from ckgen.model.diagnostic import Severity
+from ckgen.model.errors import InputError
+from ckgen.model.target import Target
+from ckgen.plan.model import GenerationPlan
+from ckgen.plan.profile_file import load_profile, profile_file
+from ckgen.plan.profile_fmha import covers_fmha, fmha_admission
+from ckgen.plan.registry_document import registry_schema, registry_text, without_tables
+from ckgen.plan.registry_read import read_registry
+from ckgen.specs.archs import load_archs
+from plan_support import plan_of
+
+GFX942, GFX950, V3, V4 = Target("gfx942", 304), Target("gfx950", 256), Target("x86_64_v3", 1), Target("x86_64_v4", 2)
+EVERY = tuple(Target(arch.name, arch.default_cu_num) for arch in load_archs().values())
+SET = """
+op: fmha
+name: mine
+signatures: [fmha_bf16]
+backend: ck_tile
+targets: [gfx942]
+kernels: tree
+"""
+
+
+def attention(*targets: Target, profiles: tuple[str, ...] = (), **options: object) -> GenerationPlan:
+    files = tuple(profile_file(Path(profile)) for profile in profiles)
+    return plan_of(targets=targets, ops=frozenset({"fmha"}), profiles=files, **options)
+
+
+def test_the_defaults_answer_on_every_target_that_has_kernels() -> None:
+    plan = attention(*EVERY)
+    assert not plan.units and not plan.diagnostics and not plan.instances
+    assert [unit.name for unit in plan.fmha] == sorted(unit.name for unit in plan.fmha)
+    answering = {arch for unit in plan.fmha for arch, indices in unit.defaults.items() if indices}
+    cpus = {"x86_64_v3", "x86_64_v4", "x86_64_v4_bf16", "x86_64_amx"}
+    assert answering == cpus | {"gfx90a", "gfx942", "gfx950", "gfx1201"}
+    for unit in plan.fmha:
+        assert len({instance.id for instance in unit.instances}) == len(unit.instances)
+        for arch, indices in unit.defaults.items():
+            assert all(arch in unit.instances[index].archs for index in indices)
+
+
+def test_other_ops_have_no_attention_and_attention_no_gemms() -> None:
+    assert not plan_of(targets=(GFX942,)).fmha
+    assert not attention(GFX942).units and attention(GFX942).fmha
+
+
+@pytest.mark.parametrize(
+    ("profile", "target", "instances", "signatures"),
+    [
+        ("flash", GFX942, 1008, 96),  # as many as CK's own generator makes for flash-attention
+        ("flash", GFX950, 1104, 96),
+        ("pytorch", GFX942, 416, 32),
+        ("aiter", GFX942, 1330, 140),
+        ("ck_default", GFX942, 1438, 164),
+        ("fp32", GFX942, 816, 48),
+        ("fp8", GFX942, 126, 36),
+        ("minimal", GFX942, 8, 8),
+    ],
+)
+def test_what_profiles_keep(profile: str, target: Target, instances: int, signatures: int) -> None:
+    plan = attention(target, profiles=(profile,))
+    assert (len(plan.all_instances), len(plan.fmha)) == (instances, signatures)
+
+
+def test_the_minimal_profile_is_small_and_takes_what_it_says() -> None:
+    plan, everything = attention(*EVERY, profiles=("minimal",)), attention(*EVERY)
+    assert len(plan.all_instances) <= 60 and plan.left_out["default"] > 1000
+    words = [(varlen, masked) for varlen in ("", "_varlen") for masked in ("", "_masked")]
+    assert {unit.name for unit in plan.fmha} == {f"fmha_{a}{x}{y}" for a in ("bf16", "fp16") for x, y in words}
+    for unit in plan.fmha:
+        whole = everything.fmha_unit(unit.signature)
+        assert whole is not None
+        for arch, indices in whole.defaults.items():
+            kept = [unit.instances[index].constraints for index in unit.defaults[arch]]
+            for index in indices:
+                assert any(covers_fmha(wide, whole.instances[index].constraints) for wide in kept)
+
+
+def test_a_profile_of_gemms_keeps_no_attention_and_the_other_way_round() -> None:
+    gemms = load_profile("{name: g, about: a, keep: {signature: {a: bf16}}}", "g")
+    heads = load_profile("{name: h, about: a, keep: {fmha: {a: bf16, hdim: 128x128}}}", "h")
+    both = load_profile("{name: b, about: a, keep: {sources: default}}", "b")
+    plan = attention(GFX942)
+    unit = plan.fmha_unit(parse_canonical("fmha_bf16"))
+    assert unit is not None
+    kept = {
+        profile.name: sum(bool(fmha_admission([profile], unit.signature, i.config, "default")) for i in unit.instances)
+        for profile in (gemms, heads, both)
+    }
+    assert kept == {"g": 0, "h": 2, "b": len(unit.instances)}
+
+
+def test_words_of_a_profile_are_checked() -> None:
+    for text, said in (
+        ("fmha: {dropout: some}", "unknown word: 'some'"),
+        ("fmha: {layout: rcr}", "unknown key 'layout'"),
+        ("fmha: {}", "fmha must name at least one field"),
+    ):
+        with pytest.raises(InputError, match=said):
+            load_profile(f"{{name: n, about: a, keep: {{{text}}}}}", "p")
+
+
+def test_filters_leave_out_kernels_and_signatures() -> None:
+    by_name = attention(GFX942, V3, signatures=("fmha_bf16_masked",))
+    assert [unit.name for unit in by_name.fmha] == ["fmha_bf16_masked"]
+    on_cpu = attention(GFX942, V3, backends=frozenset({"host"}))
+    assert {instance.backend.value for instance in on_cpu.all_instances} == {"host"}
+    by_kernel = attention(GFX942, kernels=("qr_pad0000*",))
+    assert by_kernel.fmha and all("_qr_pad0000_" in instance.name for instance in by_kernel.all_instances)
+
+
+def test_a_users_set_adds_kernels_and_one_of_another_op_is_none(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    config = "qr_pad1111_128x128x32x128x32x128_4x1x1_32x32x16"
+    mine.write_text(SET.replace("tree", config))
+    more, plain = attention(GFX942, kernel_sets=(mine,)), attention(GFX942)
+    added = {i.name for i in more.all_instances} - {i.name for i in plain.all_instances}
+    assert added == {f"fmha_bf16_ck_tile_{config}"} and not more.diagnostics
+    gemms = plan_of(targets=(GFX942,), kernel_sets=(mine,))
+    assert not gemms.fmha and not [d for d in gemms.diagnostics if d.severity is Severity.ERROR]
+
+
+def test_a_set_of_which_nothing_is_valid_is_an_error_with_the_rules(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(SET.replace("tree", "qr_async_pad0000_128x128x32x128x32x128_4x1x1_32x32x16"))
+    (found,) = attention(GFX942, kernel_sets=(mine,)).diagnostics
+    assert found.code == "K009" and "ck_tile.fmha.pipeline" in found.detail[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("kernels: tree", "kernels: [tree, qr_128]"), "error[K007] s:7: not a kernel of op fmha for backend"),
+        (("ck_tile", "ck"), "error[K005] s:5: op fmha has no backend 'ck'"),
+        (("ck_tile", "host"), "error[K007] s:7: not a kernel of op fmha for backend host: 'tree'"),
+        (("gfx942", "gfx9"), "error[K005] s:6: unknown arch: 'gfx9'"),
+        (("fmha_bf16", "fmha_bf17"), "error[K006] s:4: not a canonical signature"),
+        (("name: mine", "nmae: mine"), "error[K003] s:3: unknown key 'nmae'"),
+        (("name: mine\n", ""), "error[K004] s:2: key 'name' is missing"),
+        (("[fmha_bf16]", "{masked: true}"), "key 'types' is missing from signatures"),
+        (("[fmha_bf16]", "{types: bf16, maskd: true}"), "unknown key 'maskd'"),
+        (("[fmha_bf16]", "{types: bf16, bias: some}"), "bias cannot be 'some'"),
+        (("[fmha_bf16]", "{types: bf15}"), "not a canonical signature: 'fmha_bf15'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_set_says_what_is_wrong_and_where(change: tuple[str, str], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load_fmha_set(SET.replace(*change), "s")
+    assert any(said in found.render() for found in caught.value.diagnostics), caught.value.diagnostics
+
+
+def test_products_leave_out_what_means_nothing() -> None:
+    text = SET.replace("[fmha_bf16]", '{types: [bf16, fp8_bf16], bias: "*", softcap: "*", quant: [none, pertensor]}')
+    names = {candidate.signature.canonical() for candidate in load_fmha_set(text, "s")}
+    words = ("", "_elementwise", "_alibi", "_softcap")
+    assert names == {f"fmha_bf16{word}" for word in words} | {f"fmha_fp8_bf16{word}_pertensor" for word in words}
+
+
+def test_a_registry_document_brings_the_plan_back(tmp_path: Path) -> None:
+    plan = attention(GFX942, V3, V4, signatures=("fmha_bf16_varlen*", "fmha_fp8*", "fmha_fp16_masked_alibi"))
+    document = tmp_path / "registry.json"
+    document.write_text(registry_text(plan))
+    jsonschema.validate(json.loads(document.read_text()), registry_schema())
+    again = read_registry(document, load_archs())
+    assert again == without_tables(plan) and again.fmha == plan.fmha and len(again.fmha) > 10
+    assert render(again, "lib") == render(plan, "lib")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "code", "said"),
+    [
+        (("signature", "traits", "sink"), True, "R006", "its fields spell fmha_bf16_masked_sink, not"),
+        (("signature", "traits", "rope"), "half", "R006", "means nothing: only append rotates"),
+        (("signature", "traits", "sinks"), True, "R003", "unknown key 'sinks'"),
+        (("instances", 0, "name"), "fmha_other", "R006", ", not fmha_other"),
+        (("instances", 0, "backend"), "host", "R006", "its config is of backend ck_tile, not of host"),
+        (("instances", 0, "constraints", "m0"), 7, "R006", "not those of fmha_bf16_masked"),
+        (("instances", 0, "config", "ck_tile_fmha", "k0"), 48, "R007", "ck_tile.fmha.head-dims"),
+        (("instances", 0, "archs"), ["x86_64_v3"], "R007", "is not a backend of it"),
+        (("defaults", "gfx942"), [99], "R006", "there is no instance 99"),
+    ],
+)
+def test_a_wrong_document_says_what_is_wrong(
+    tmp_path: Path, path: tuple[str | int, ...], value: object, code: str, said: str
+) -> None:
+    document = json.loads(registry_text(attention(GFX942, signatures=("fmha_bf16_masked",))))
+    place = document["units"][0]
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    file = tmp_path / "registry.json"
+    file.write_text(json.dumps(document))
+    with pytest.raises(InputError) as caught:
+        read_registry(file, load_archs())
+    found = [f"{one.code} {one.message}" for one in caught.value.diagnostics]
+    assert any(text.startswith(code) and said in text for text in found), found
+
+
+def test_the_text_of_a_unit_holds_its_instances_and_traits() -> None:
+    texts = render(
+        attention(GFX942, V3, signatures=("fmha_bf16_varlen_masked_dropout*", "fmha_bf16_varlen_masked_lse_dropout")),
+        "lib",
+    )
+    unit = texts["fmha_bf16_varlen_masked_lse_dropout/unit.cpp"]
+    assert "ckgen::FmhaBias::none, false, false, true, ckgen::FmhaDropout::philox" in unit
+    assert "ckgen::fmha_twin_workspace_of, nullptr, ckgen::launch_fmha_twin" in unit
+    assert "ckgen::fmha_host_workspace_of, nullptr, ckgen::launch_fmha_host" in unit
+    assert "{16, 64, 1, 256, 1, 256, 256, true, true, 1, 1, 1, 1}}" in unit
+    assert "fmha_bf16_varlen_masked_lse_dropout" in texts["register.cpp"]
