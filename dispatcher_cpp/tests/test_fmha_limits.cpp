@@ -126,6 +126,13 @@ TEST(FmhaLimits, SlopesCountFromTheTopLeftOfASquare) {
   EXPECT_TRUE(square.status().ok()) << square.status().message;
 }
 
+TEST(FmhaLimits, WithoutKeysThereNeedBeNoKAndV) {
+  Case none;
+  none.shape.seqlen_k = 0;
+  none.args.k = none.args.v = nullptr;
+  EXPECT_TRUE(none.status().ok()) << none.status().message;
+}
+
 TEST(FmhaLimits, StridesOfOneRowOrHeadOrSequenceDoNotMatter) {
   Case one;
   one.shape.batch = one.shape.heads_q = one.shape.heads_k = 1;
