@@ -15,12 +15,10 @@ from ckgen.families.gemm.enums import Op, Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.backend import Backend
 from ckgen.model.expectation import Expectation
+from ckgen.plan.model import AnyInstance
 
 BACKENDS = frozenset({Backend.CK, Backend.CK_TILE, Backend.HIP, Backend.ASM})
 """Whose instances have device code that a build makes or takes."""
-
-AnyInstance = Instance | FmhaInstance
-"""Of whatever family."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ckgen.build.compile import Unit
-from ckgen.build.device_code import AnyInstance, family_of, variants_of
+from ckgen.build.device_code import family_of, variants_of
 from ckgen.emit.device import render_device_unit
 from ckgen.families.gemm.device.model import Use
 from ckgen.model.expectation import Expectation
+from ckgen.plan.model import AnyInstance
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError, UsageError
 from ckgen.plan.defaults import of_flavour
-from ckgen.plan.model import GenerationPlan
+from ckgen.plan.model import AnyInstance, GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.plan.uses import uses_of
@@ -78,7 +78,7 @@ def with_spaces(options: PlanOptions, choice: Choice) -> tuple[PlanOptions, froz
 
 def chosen_instances(
     options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], spaces: Container[str]
-) -> tuple[GenerationPlan, tuple[Instance, ...]]:
+) -> tuple[GenerationPlan, tuple[AnyInstance, ...]]:
     """The plan, and of its instances those that the choice takes, by name; of a layer in parts, its parts.
 
     `spaces` are files that nobody named: one of which nothing is valid here is no error. InputError for tables or sets
@@ -93,8 +93,8 @@ def chosen_instances(
     ]
     if errors:
         raise InputError(errors)
-    named = {i.name: i for i in plan.instances}
-    fitting = (i for i in plan.instances if i.backend in BACKENDS and _fits(i, choice.globs))
+    named = {i.name: i for i in plan.all_instances}
+    fitting = (i for i in plan.all_instances if i.backend in BACKENDS and _fits(i, choice.globs))
     chosen = {part.name for instance in fitting for part in instance.parts or (instance,)}
     return plan, tuple(named[name] for name in sorted(chosen))[: choice.limit]
 
@@ -106,7 +106,7 @@ def _plan(options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], s
     kernels: list[Planned] = []
     hosts: list[PlannedHost] = []
     for instance in chosen:
-        uses = all_uses.get(instance, {})
+        uses = all_uses.get(instance, {}) if isinstance(instance, Instance) else {}
         available: dict[str, frozenset[Use]] = {}
         for arch in targets:
             if arch not in instance.archs and not (choice.explicit and is_legal(instance, archs[arch])):
@@ -121,12 +121,12 @@ def _plan(options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], s
     return Wanted(tuple(kernels), tuple(hosts))
 
 
-def _fits(instance: Instance, globs: Iterable[str]) -> bool:
+def _fits(instance: AnyInstance, globs: Iterable[str]) -> bool:
     names = (instance.name, instance.table_kernel, instance.config.text())
     return not globs or any(name and fnmatchcase(name, glob) for glob in globs for name in names)
 
 
-def is_legal(instance: Instance, arch: ArchSpec) -> bool:
+def is_legal(instance: AnyInstance, arch: ArchSpec) -> bool:
     """Whether the rules let the instance be built for the arch."""
     findings = judge(instance.signature, instance.config, instance.backend, arch)
     return of_flavour(instance.signature, arch.fp8_flavour) and not list(findings)
