@@ -38,6 +38,10 @@ Signature unpack(std::uint64_t packed) noexcept {
   }
   s.op = static_cast<Op>(rest & 7);
   rest >>= 3;
+  if (s.op == Op::fmha) {
+    s.fmha = fmha_traits_of(rest);
+    return s;
+  }
   for (int i = kMaxEpilogueOps; i-- > 0; rest >>= 3) s.epilogue.ops[i] = static_cast<EpilogueOp>(rest & 7);
   if (s.op == Op::moe) {
     s.moe = {static_cast<MoePart>(rest >> 2 & 3), (rest >> 1 & 1) != 0, (rest & 1) != 0};
@@ -58,9 +62,11 @@ Problem problem_of(const ckgen_problem& problem) noexcept {
       .batch(problem.batch)
       .deterministic(problem.deterministic != 0)
       .strategy(static_cast<Strategy>(std::min(static_cast<std::uint32_t>(problem.strategy), most)));
-  if (problem.size < sizeof problem) return out;
+  if (problem.size < offsetof(ckgen_problem, fmha)) return out;
   if (problem.groups != nullptr) out.groups(problem.groups->value);
-  return out.routing(routing_of(problem.experts, problem.top_k)).block_m(problem.block_m);
+  out.routing(routing_of(problem.experts, problem.top_k)).block_m(problem.block_m);
+  if (problem.size >= sizeof problem && problem.fmha != nullptr) out.fmha(fmha_shape_of(*problem.fmha));
+  return out;
 }
 
 namespace {
@@ -78,6 +84,7 @@ bool is_known(const Signature& s) noexcept {
   if (static_cast<int>(s.a_op) >= kOperandOpCount || static_cast<int>(s.b_op) >= kOperandOpCount) return false;
   if (static_cast<int>(s.scale_block.sides) >= kScaleSidesCount) return false;
   if (s.scale_block.n == 0 || s.scale_block.k == 0) return false;
+  if (s.op == Op::fmha) return are_known(s.fmha) && s.acc == DType::fp32 && s.scale == DType::none;
   return s.op <= Op::moe && static_cast<int>(s.moe.part) < kMoePartCount && s.quant <= Quant::mx &&
          s.layout <= Layout::crr;
 }
@@ -96,7 +103,8 @@ ckgen_status ckgen_parse_signature(const char* text, uint64_t* signature, ckgen_
 
 ckgen_status ckgen_signature_text(uint64_t signature, ckgen_message text) {
   const ckgen::Signature unpacked = unpack(signature);
-  if (!ckgen::detail::is_known(unpacked)) return invalid(text, "not the number of a signature");
+  if (!ckgen::detail::is_known(unpacked) || unpacked.pack() != signature)
+    return invalid(text, "not the number of a signature");
   char name[ckgen::kSignatureTextSize];
   ckgen::canonical_text(unpacked, name);
   ckgen::detail::write(text, name);

@@ -76,6 +76,13 @@ bool sized(const ckgen_message& message, const Struct* value) noexcept {
   return false;
 }
 
+/// The same of a problem and what it points to.
+inline bool sized(const ckgen_message& message, const ckgen_problem* value) noexcept {
+  if (!sized<ckgen_problem>(message, value)) return false;
+  const bool has_fmha = value->size >= sizeof *value && value->fmha != nullptr;
+  return !has_fmha || sized(message, value->fmha);
+}
+
 /// Runs `body`, a function that returns a ckgen_status, and turns any exception into CKGEN_INTERNAL.
 template <class Body>
 ckgen_status guarded(const ckgen_message& message, Body body) noexcept {
@@ -96,6 +103,10 @@ ckgen_status make(Handle** out, Value&& value, const ckgen_message& message) noe
 }
 
 Signature unpack(std::uint64_t packed) noexcept;
+/// The inverse of FmhaTraits::pack; values outside their enum are no known traits.
+FmhaTraits fmha_traits_of(std::uint64_t packed) noexcept;
+bool are_known(const FmhaTraits& traits) noexcept;
+FmhaShape fmha_shape_of(const ckgen_problem_fmha& problem) noexcept;
 Routing routing_of(std::uint32_t experts, std::uint32_t top_k) noexcept;
 Problem problem_of(const ckgen_problem& problem) noexcept;
 Selection selection_of(const ckgen_selection& selection) noexcept;

@@ -10,6 +10,12 @@
 
 namespace tiny {
 
+inline std::string numbered(const char* word, std::uint64_t number) {
+  std::string text(word);
+  text += std::to_string(number);
+  return text;
+}
+
 constexpr Signature attention(const FmhaTraits& traits = {}, DType type = DType::bf16) {
   Signature s{Op::fmha, type, type, type};
   s.fmha = traits;

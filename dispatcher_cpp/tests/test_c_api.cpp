@@ -29,7 +29,7 @@ class CApi : public ::testing::Test {
   ckgen_message message() { return {text, sizeof text}; }
 
   static ckgen_problem problem(std::int64_t m, std::int64_t n, std::int64_t k) {
-    return {sizeof(ckgen_problem), tiny::fp16.pack(), m, n, k, 1, 0, 0, nullptr, 0, 0, 0, 0};
+    return {sizeof(ckgen_problem), tiny::fp16.pack(), m, n, k, 1, 0, 0, nullptr, 0, 0, 0, 0, nullptr};
   }
   static ckgen_selection selection() {
     ckgen_selection s{};

@@ -189,11 +189,11 @@ TEST_F(FmhaInstanceRules, Splits) {
 }
 
 TEST_F(FmhaInstanceRules, NumbersThatNoTileHasAreNotRegistered) {
-  int name = 0;
+  std::uint64_t name = 0;
   const auto refusal = [&](auto change, const Signature& signature = attention()) {
     FmhaConfig config = padded(64, 64, 128, 128);
     change(config);
-    return std::string(registry.add(described("wrong" + std::to_string(++name), config, signature)).message);
+    return std::string(registry.add(described(tiny::numbered("wrong", ++name), config, signature)).message);
   };
   EXPECT_EQ(refusal([](FmhaConfig&) {}), "");
   for (std::int32_t FmhaConfig::* const tile :

@@ -16,14 +16,9 @@ namespace {
 using namespace ckgen;
 using tiny::attention;
 using tiny::exact;
+using tiny::numbered;
 using tiny::padded;
 using tiny::sizes;
-
-std::string numbered(const char* word, int number) {
-  std::string text(word);
-  text += std::to_string(number);
-  return text;
-}
 
 class FmhaSelect : public tiny::FmhaTest {};
 
@@ -37,7 +32,8 @@ TEST_F(FmhaSelect, TheSmallestSufficientTileIsTaken) {
 }
 
 TEST_F(FmhaSelect, TheNearestHeadDimensionIsTaken) {
-  for (const std::int32_t hdim : {256, 192, 128, 64, 32}) add(numbered("h", hdim), padded(64, 64, hdim, hdim));
+  for (const std::int32_t hdim : {256, 192, 128, 64, 32})
+    add(numbered("h", static_cast<std::uint64_t>(hdim)), padded(64, 64, hdim, hdim));
   for (const auto& [hdim, name] : {std::pair(24, "h32"), std::pair(32, "h32"), std::pair(40, "h64"),
                                    std::pair(128, "h128"), std::pair(136, "h192"), std::pair(256, "h256")})
     EXPECT_EQ(chosen(sizes(2, 8, 8, 512, 512, hdim, hdim)), name) << hdim;
@@ -92,7 +88,7 @@ TEST_F(FmhaSelect, EveryTraitIsMatched) {
   all[11].kv = FmhaKv::page_list;
   FmhaShape x = sizes(2, 8, 8, 512, 512, 128, 128);
   x.page_size = 16;
-  int i = 0;
+  std::uint64_t i = 0;
   for (const FmhaTraits& traits : all) add(numbered("trait", i++), padded(64, 64, 128, 128), attention(traits));
   i = 0;
   for (const FmhaTraits& traits : all) EXPECT_EQ(chosen(x, attention(traits)), numbered("trait", i++));
@@ -199,7 +195,8 @@ TEST_F(FmhaSelect, AForcedInstanceAndAnOverrideComeFirst) {
 }
 
 TEST_F(FmhaSelect, SelectionNeitherAllocatesNorDependsOnTheThread) {
-  for (const std::int32_t m0 : {128, 64, 32, 16}) add(numbered("m", m0), padded(m0, 64, 128, 128));
+  for (const std::int32_t m0 : {128, 64, 32, 16})
+    add(numbered("m", static_cast<std::uint64_t>(m0)), padded(m0, 64, 128, 128));
   const Dispatcher own = dispatcher();
   std::vector<Problem> problems;
   for (int rows = 1; rows <= 256; ++rows)

@@ -34,6 +34,7 @@ typedef struct ckgen_dispatcher ckgen_dispatcher;
 typedef struct ckgen_device ckgen_device;
 typedef struct ckgen_plan ckgen_plan;
 typedef struct ckgen_groups ckgen_groups;
+typedef struct ckgen_problem_fmha ckgen_problem_fmha; /* sizes of attention, see ckgen/c_api_fmha.h */
 
 typedef struct ckgen_message {
   char* text;
@@ -42,7 +43,8 @@ typedef struct ckgen_message {
 
 /* `signature` is what ckgen_parse_signature returns. `batch` is 1 where the signature is not batched. Of op
  * grouped_gemm `groups` says all sizes and must outlive the plans; it is null otherwise. Of op moe m, n and k are as
- * ckgen/moe.hpp says, and `block_m` is 0 where tokens are not sorted yet; these three are 0 otherwise. */
+ * ckgen/moe.hpp says, and `block_m` is 0 where tokens are not sorted yet; these three are 0 otherwise. Of op fmha
+ * `fmha` says all sizes, and is read during the call only; it is null otherwise. */
 typedef struct ckgen_problem {
   uint64_t size;
   uint64_t signature;
@@ -53,6 +55,7 @@ typedef struct ckgen_problem {
   uint32_t experts, top_k;
   int32_t block_m;
   int32_t reserved;
+  const ckgen_problem_fmha* fmha;
 } ckgen_problem;
 
 /* As ckgen::Selection; `tier` counts forced, override, exact, near, heuristic, far, other_cu, default, unsupported. */
@@ -253,6 +256,7 @@ CKGEN_API ckgen_status ckgen_bench(const ckgen_dispatcher* dispatcher, const ckg
 }
 #endif
 
+#include <ckgen/c_api_fmha.h>
 #include <ckgen/c_api_ops.h>
 
 #endif
