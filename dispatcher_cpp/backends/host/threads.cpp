@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <new>
@@ -16,6 +17,23 @@ namespace host {
 namespace {
 
 thread_local bool inside_pool = false;
+
+// Waking a thread that sleeps can take as long as a small problem does (60 us were measured on a virtual machine), so
+// who is done looks for more for about so long before it sleeps.
+constexpr std::chrono::microseconds kPatience{50};
+
+template <class Predicate>
+bool spin_until(const Predicate& holds) noexcept {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + kPatience;
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (holds()) return true;
+      __builtin_ia32_pause();
+    }
+  } while (Clock::now() < end);
+  return false;
+}
 
 // pthread_create rather than std::thread: a machine that refuses a thread must yield a smaller pool, not an exception.
 class Pool {
@@ -62,9 +80,14 @@ class Pool {
     inside_pool = true;
     drain(count, body, context, 0);
     inside_pool = false;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      seats_ = 0;  // who has not joined by now need not
+    }
+    const auto is_done = [this] { return active_.load(std::memory_order_acquire) == 0; };
+    if (spin_until(is_done)) return true;
     std::unique_lock<std::mutex> lock(mutex_);
-    seats_ = 0;  // who has not joined by now need not
-    done_.wait(lock, [this] { return active_ == 0; });
+    done_.wait(lock, is_done);
     return true;
   }
 
@@ -101,19 +124,23 @@ class Pool {
       lock.unlock();
       drain(count, body, context, slot);
       lock.lock();
-      if (--active_ == 0) done_.notify_one();
+      if (active_.fetch_sub(1, std::memory_order_acq_rel) == 1) done_.notify_one();
+      lock.unlock();
+      spin_until([this, seen] { return epoch_.load(std::memory_order_relaxed) != seen; });
+      lock.lock();
     }
   }
 
   const pid_t owner_;
   std::mutex session_;  // held by the one caller that uses the workers
-  std::mutex mutex_;    // guards everything below but next_
+  std::mutex mutex_;    // held by who writes anything below but next_
   std::condition_variable wake_, done_;
   ParallelBody body_ = nullptr;
   void* context_ = nullptr;
   std::int64_t count_ = 0;
-  std::uint64_t epoch_ = 0;
-  int seats_ = 0, next_slot_ = 1, active_ = 0;
+  std::atomic<std::uint64_t> epoch_{0};
+  int seats_ = 0, next_slot_ = 1;
+  std::atomic<int> active_{0};
   bool stop_ = false;
   std::atomic<int> workers_{0};  // not guarded either: a call may race with stop()
   std::atomic<std::int64_t> next_{0};
