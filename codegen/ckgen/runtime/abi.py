@@ -10,7 +10,7 @@ NO_INDEX = 0xFFFFFFFF
 _MESSAGE_SIZE = 512
 
 
-class _Sized(ctypes.Structure):
+class Sized(ctypes.Structure):
     """A struct whose first field is its own size."""
 
     def __init__(self, **fields: Any) -> None:
@@ -23,7 +23,7 @@ class Message(ctypes.Structure):
     _fields_ = (("text", c_char_p), ("size", c_size_t))
 
 
-class ProblemStruct(_Sized):
+class ProblemStruct(Sized):
     """ckgen_problem."""
 
     _fields_ = (
@@ -40,10 +40,11 @@ class ProblemStruct(_Sized):
         ("top_k", c_uint32),
         ("block_m", c_int32),
         ("reserved", c_int32),
+        ("fmha", c_void_p),
     )
 
 
-class StreamKStruct(_Sized):
+class StreamKStruct(Sized):
     """ckgen_stream_k."""
 
     _fields_ = (
@@ -63,7 +64,7 @@ class StreamKStruct(_Sized):
     )
 
 
-class SelectionStruct(_Sized):
+class SelectionStruct(Sized):
     """ckgen_selection."""
 
     _fields_ = (
@@ -80,7 +81,7 @@ class SelectionStruct(_Sized):
     )
 
 
-class InstanceStruct(_Sized):
+class InstanceStruct(Sized):
     """ckgen_instance_info."""
 
     _fields_ = (
@@ -100,7 +101,7 @@ class InstanceStruct(_Sized):
     )
 
 
-class DeviceStruct(_Sized):
+class DeviceStruct(Sized):
     """ckgen_device_info."""
 
     _fields_ = (
@@ -115,7 +116,7 @@ class DeviceStruct(_Sized):
     )
 
 
-class OptionsStruct(_Sized):
+class OptionsStruct(Sized):
     """ckgen_options."""
 
     _fields_ = (
@@ -128,7 +129,7 @@ class OptionsStruct(_Sized):
     )
 
 
-class GemmArgsStruct(_Sized):
+class GemmArgsStruct(Sized):
     """ckgen_gemm_args: pointers are addresses; sizes, leading dimensions and strides count elements."""
 
     _fields_ = (
@@ -185,7 +186,7 @@ class GroupOperandsStruct(ctypes.Structure):
     )
 
 
-class GroupedArgsStruct(_Sized):
+class GroupedArgsStruct(Sized):
     """ckgen_grouped_args: addresses of arrays, of the host or of the device as the plan's groups are."""
 
     _fields_ = (
@@ -206,7 +207,7 @@ class SortedTokensStruct(ctypes.Structure):
     _fields_ = (("token_ids", c_void_p), ("weights", c_void_p), ("expert_ids", c_void_p), ("valid", c_void_p))
 
 
-class MoeArgsStruct(_Sized):
+class MoeArgsStruct(Sized):
     """ckgen_moe_args."""
 
     _fields_ = (
@@ -229,7 +230,7 @@ class MoeArgsStruct(_Sized):
     )
 
 
-class BenchStruct(_Sized):
+class BenchStruct(Sized):
     """ckgen_bench_result."""
 
     _fields_ = (
@@ -284,6 +285,9 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "run_moe": (_H, _H, POINTER(MoeArgsStruct), c_void_p, c_void_p),
     "run_moe_pooled": (_H, _H, POINTER(MoeArgsStruct), c_void_p),
     "bench_moe": (_H, _H, POINTER(MoeArgsStruct), c_int32, c_int32, POINTER(BenchStruct)),
+    "run_fmha": (_H, _H, c_void_p, c_void_p, c_void_p),
+    "run_fmha_pooled": (_H, _H, c_void_p, c_void_p),
+    "bench_fmha": (_H, _H, c_void_p, c_int32, c_int32, POINTER(BenchStruct)),
     "plan_block_m": (_H, POINTER(c_int32)),
     "sort_tokens": (c_void_p, c_void_p, c_int64, c_uint32, c_uint32, c_int64, POINTER(SortedTokensStruct)),
     "unsort_tokens": (POINTER(SortedTokensStruct), c_int64, c_uint32, c_uint32, c_int64, c_void_p, c_void_p),

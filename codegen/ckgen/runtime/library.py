@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.groups import NO_ROUTING, Groups, Routing
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.strategy import Strategy
@@ -28,16 +29,22 @@ from ckgen.runtime.abi import (
     SelectionStruct,
     SortedTokensStruct,
 )
+from ckgen.runtime.fmha import FmhaArgsStruct, FmhaProblemStruct
 from ckgen.runtime.preshuffle import Buffer, preshuffle_b, unpreshuffle_b
 from ckgen.runtime.stream_k import StreamKPartition, stream_k_partition
 
-Args = GemmArgsStruct | GroupedArgsStruct | MoeArgsStruct
+Args = GemmArgsStruct | GroupedArgsStruct | MoeArgsStruct | FmhaArgsStruct
 """What runs of plans take, by their op."""
 
 _TIERS = tuple(Tier)
 _BACKENDS = ("ck_tile", "ck", "hip", "asm", "host")
 _KINDS = ("unknown", "simulated", "host", "gpu")
-_RUNS: Mapping[type[Args], str] = {GemmArgsStruct: "", GroupedArgsStruct: "_grouped", MoeArgsStruct: "_moe"}
+_RUNS: Mapping[type[Args], str] = {
+    GemmArgsStruct: "",
+    GroupedArgsStruct: "_grouped",
+    MoeArgsStruct: "_moe",
+    FmhaArgsStruct: "_fmha",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +375,16 @@ class RuntimeLibrary:
         wishes = {"deterministic": int(deterministic), "strategy": strategy.number}
         problem = ProblemStruct(signature=self.signature(signature), batch=1, groups=handle.handle, **wishes)
         problem.kept_groups = handle
+        return problem
+
+    def fmha_problem(
+        self, signature: str, shape: FmhaShape, *, deterministic: bool = False, strategy: Strategy = Strategy.ANY
+    ) -> ProblemStruct:
+        """A problem of op fmha, which keeps its sizes."""
+        sizes = FmhaProblemStruct.of(shape)
+        wishes = {"deterministic": int(deterministic), "strategy": strategy.number}
+        problem = ProblemStruct(signature=self.signature(signature), fmha=ctypes.addressof(sizes), **wishes)
+        problem.kept_fmha = sizes
         return problem
 
     def sorted_capacity(self, tokens: int, routing: Routing, block_m: int) -> int:
