@@ -1,0 +1,104 @@
+// Varlen attention with a causal mask and lse through the dispatcher, on whatever HIP runtime CKGEN_HIP_LIBRARY names.
+//
+// Arguments: a file with Q, K, V in bf16 and the starts of Q's and K's sequences in int32, the file for O and lse,
+// batch, heads of Q and of K, the longest of Q's and K's sequences, rows of Q and of K, the head dim.
+#include <dlfcn.h>
+
+#include <ckgen/ckgen.hpp>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <my_kernels/register.hpp>
+#include <vector>
+
+#include "device_library.hpp"
+
+namespace {
+
+/// Calls a HIP function; ends the program where it fails.
+template <class... Arguments>
+void hip(const char* name, Arguments... arguments) {
+  static void* const library = dlopen(std::getenv("CKGEN_HIP_LIBRARY"), RTLD_NOW);
+  auto* function = reinterpret_cast<int (*)(Arguments...)>(dlsym(library, name));
+  const int error = function == nullptr ? -1 : function(arguments...);
+  if (error == 0) return;
+  std::printf("%s: HIP error %d\n", name, error);
+  std::exit(1);
+}
+
+void done(const ckgen::Status& status) {
+  if (status.ok()) return;
+  std::printf("%s\n", status.message);
+  std::exit(1);
+}
+
+/// Memory of the device with the next bytes of a file.
+void* next_of(std::ifstream& file, std::int64_t bytes) {
+  std::vector<char> values(static_cast<std::size_t>(bytes));
+  file.read(values.data(), static_cast<std::streamsize>(bytes));
+  void* memory = nullptr;
+  hip("hipMalloc", &memory, values.size());
+  hip("hipMemcpy", memory, static_cast<const void*>(values.data()), values.size(), 1);
+  return memory;
+}
+
+void keep(std::ofstream& file, const void* memory, std::int64_t bytes) {
+  std::vector<char> values(static_cast<std::size_t>(bytes));
+  hip("hipMemcpy", static_cast<void*>(values.data()), memory, values.size(), 2);
+  file.write(values.data(), static_cast<std::streamsize>(bytes));
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+  const auto number = [&](int index) { return std::int64_t{std::atoi(argv[index])}; };
+  ckgen::FmhaShape shape;
+  shape.batch = number(3);
+  shape.heads_q = static_cast<std::int32_t>(number(4));
+  shape.heads_k = static_cast<std::int32_t>(number(5));
+  shape.seqlen_q = number(6);
+  shape.seqlen_k = number(7);
+  shape.total_q = number(8);
+  shape.hdim_q = shape.hdim_v = static_cast<std::int32_t>(number(10));
+  const std::int64_t total_k = number(9), d = shape.hdim_q;
+
+  ckgen::Registry registry;
+  done(my_kernels::register_all(registry));
+  done(registry.attach(my_kernels::device_library()));
+  const ckgen::Dispatcher dispatcher(registry);
+  done(dispatcher.status());
+  const ckgen::Device device = ckgen::Device::current();
+  const auto plan = dispatcher.plan(ckgen::fmha("bf16_varlen_masked_lse").fmha(shape), device);
+  done(plan.status());
+  done(plan->launchable);
+  done(dispatcher.preload(*plan));
+
+  std::ifstream in(argv[1], std::ios::binary);
+  ckgen::FmhaArgs args;
+  args.q = next_of(in, shape.total_q * shape.heads_q * d * 2);
+  args.k = next_of(in, total_k * shape.heads_k * d * 2);
+  args.v = next_of(in, total_k * shape.heads_k * d * 2);
+  args.seqstart_q = static_cast<const std::int32_t*>(next_of(in, (shape.batch + 1) * 4));
+  args.seqstart_k = static_cast<const std::int32_t*>(next_of(in, (shape.batch + 1) * 4));
+  const std::int64_t o_bytes = shape.total_q * shape.heads_q * d * 2, lse_bytes = shape.total_q * shape.heads_q * 4;
+  void* lse = nullptr;
+  hip("hipMalloc", &args.o, static_cast<std::size_t>(o_bytes));
+  hip("hipMalloc", &lse, static_cast<std::size_t>(lse_bytes));
+  args.lse = static_cast<float*>(lse);
+  args.q_strides = args.o_strides = {shape.heads_q * d, d, 0};
+  args.k_strides = args.v_strides = {shape.heads_k * d, d, 0};
+  args.lse_head_stride = shape.total_q;
+  args.scale = 1.0F / std::sqrt(static_cast<float>(d));
+
+  void* stream = nullptr;
+  hip("hipStreamCreate", &stream);
+  done(dispatcher.run(*plan, args, stream));
+  hip("hipStreamSynchronize", stream);
+  std::ofstream out(argv[2], std::ios::binary);
+  keep(out, args.o, o_bytes);
+  keep(out, args.lse, lse_bytes);
+  std::printf("on %s\n", device.gfx());
+  return 0;
+}

@@ -1,0 +1,72 @@
+"""The C++ dispatcher plans and launches ck_tile's attention on the emulator through the HIP shim."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hip_support import environment, read_report, shim
+
+from amd_support import amd_toolchain
+from ckgen.cli import cli
+from ckgen.emulator.fmha.problem import FmhaProblem, fmha_data
+from ckgen.emulator.production.model import compare
+from ckgen.families.fmha.signature import parse_canonical
+from cpp_build import ROOT, SYSTEM_LIBRARIES, attempt, built
+
+pytestmark = [pytest.mark.amd, pytest.mark.cpp, pytest.mark.slow]
+
+SIGNATURE = "fmha_bf16_varlen_masked_lse"
+CONFIG = "qr_async_pad1111_128x64x32x64x32x64_4x1x1_32x32x16"
+INSTANCE = f"{SIGNATURE}_ck_tile_{CONFIG}"
+"""Of the CI kernel set: tests/emulator/test_fmha_kernels.py compiles it too."""
+PROBLEM = FmhaProblem((5, 137, 0, 33), (66, 100, 7, 0), heads_q=2)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """fmha_on_shim.cpp with a generated registry and the device library that `ckgen build` makes for it."""
+    amd_toolchain()
+    folder = tmp_path_factory.mktemp("fmha")
+    asked = ("--ops", "fmha", "--targets", "gfx942", "--signatures", SIGNATURE, "--name", "my_kernels")
+    for command in (
+        ("generate", *asked, "--out", str(folder / "registry")),
+        ("build", *asked, "--kernels", INSTANCE, "--emit", "library", "--out", str(folder / "device")),
+    ):
+        done = CliRunner().invoke(cli, command)
+        assert done.exit_code == 0, done.output
+    sources = [Path(__file__).with_name("fmha_on_shim.cpp"), *(folder / "registry").rglob("*.cpp")]
+    includes = [ROOT / "dispatcher_cpp" / "include", folder / "registry" / "include", folder / "device"]
+    archives = [
+        folder / "device" / "libmy_kernels.a",
+        built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a",
+    ]
+    flags = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+    words = [*flags, *(f"-I{place}" for place in includes), *map(str, [*sources, *archives]), *SYSTEM_LIBRARIES]
+    subprocess.run(["g++", *words, "-o", str(folder / "program")], check=True)
+    return folder / "program"
+
+
+def test_sequences_of_several_lengths_are_right(program: Path, tmp_path: Path) -> None:
+    """Unchecked: a launch with findings fails, and ck_tile's has one (docs/upstream/ck_tile_fmha.md)."""
+    data = fmha_data(parse_canonical(SIGNATURE), PROBLEM)
+    names = ("q", "k", "v", "seqstart_q", "seqstart_k")
+    (tmp_path / "operands").write_bytes(b"".join(data.args[name].tobytes() for name in names))
+    told = environment(tmp_path, "gfx942:304", "seed=2,checked=0") | {"CKGEN_HIP_LIBRARY": str(shim())}
+    shape = data.shape
+    sizes = (shape.batch, 2, 1, shape.seqlen_q, shape.seqlen_k, shape.total_q, sum(PROBLEM.lengths_k), 64)
+    done = attempt(program, tmp_path / "operands", tmp_path / "results", *sizes, env=told)
+    assert done.stdout == "on gfx942\n" and done.returncode == 0, done.stdout
+    found = (tmp_path / "results").read_bytes()
+    o, lse = data.outputs
+    of_o = np.frombuffer(found[: o.actual.nbytes], ml_dtypes.bfloat16)
+    of_lse = np.frombuffer(found[o.actual.nbytes :], np.float32)
+    for output, actual in ((o, of_o), (lse, of_lse)):
+        assert compare(replace(output, actual=actual)).wrong == 0
+    (launch,) = read_report(tmp_path)
+    assert launch["grid"] == [2, 2, 4] and launch["kernel"].endswith("_forward")
