@@ -53,7 +53,7 @@ def test_instances_are_those_of_search_spaces_and_tables() -> None:
         assert count == sum(one["instances"] for one in counts["per"] if one["arch"] == arch)
     assert sum(counts["ops"].values()) == sum(counts["dtypes"].values()) == len(instances)
     ops = ("gemm", "grouped_gemm", "moe")
-    assert set(counts["ops"]) == {*ops, "stream_k"}
+    assert set(counts["ops"]) == {*ops, "stream_k", "fmha"}
     fp4 = tuple(f"{op}_fp4_" for op in ops)
     assert counts["dtypes"]["fp4"] == sum(one["signature"].startswith(fp4) for one in instances)
 
@@ -80,7 +80,8 @@ def test_instances_of_tables_and_sets_that_are_named(tiny: Path) -> None:
 def test_profiles_are_counted(tiny: Path) -> None:
     words = ("list", "profiles", "--tuning", "t", "--targets", "gfx942:304;x86_64_v3")
     profiles = {one["name"]: one for one in as_json(*words)}
-    assert set(profiles) == {"all", "fp8", "inference-llm", "minimal", "training"}
+    attention = {"aiter", "ck_default", "flash", "fp32", "pytorch"}
+    assert set(profiles) == {"all", "fp8", "inference-llm", "minimal", "training"} | attention
     everything = as_json("list", "instances", *words[2:])["counts"]
     assert profiles["all"]["instances"] == everything["instances"] and profiles["all"]["archs"] == everything["archs"]
     assert profiles["all"]["rows"] == profiles["fp8"]["rows"] == 2 and profiles["minimal"]["rows"] == 0
@@ -130,8 +131,8 @@ class TestSchema:
 
     def test_shipped_kernel_sets_keep_theirs(self) -> None:
         schema = json.loads(ok("schema", "kernel-set"))
-        folder = Path(kernel_set.__file__).with_name("kernel_sets")
-        for path in folder.glob("*.yaml"):
+        folder = Path(kernel_set.__file__).parents[1]
+        for path in folder.glob("*/kernel_sets/*.yaml"):
             for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
                 if document is not None:
                     jsonschema.validate(document, schema)
@@ -151,9 +152,13 @@ class TestSchema:
     def test_an_exported_registry_keeps_its_own(self, tiny: Path) -> None:
         registry = json.loads(ok("export", "--targets", "gfx942;x86_64_v3", "--tuning", "t"))
         jsonschema.validate(registry, json.loads(ok("schema", "registry")))
-        registry["units"][0]["instances"][0]["config"]["ck_tile"]["vektor"] = 1
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(registry, json.loads(ok("schema", "registry")))
+        for op, kind in (("fmha", "ck_tile_fmha"), ("gemm", "ck_tile")):
+            unit = next(unit for unit in registry["units"] if unit["op"] == op)
+            found = next(one for one in unit["instances"] if kind in one["config"])["config"][kind]
+            found["vektor"] = 1
+            with pytest.raises(jsonschema.ValidationError):
+                jsonschema.validate(registry, json.loads(ok("schema", "registry")))
+            del found["vektor"]
 
     def test_a_generated_manifest_keeps_its_own(self, tiny: Path) -> None:
         ok("generate", "--targets", "gfx942", "--tuning", "t", "--assume-gfx", "256=gfx950")

@@ -113,7 +113,7 @@ def test_errors_in_tables_are_exit_3_also_as_json(tiny: Path) -> None:
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        (("fmha", *asked("1,2,3")[1:]), "unknown op: fmha"),
+        (("fmah", *asked("1,2,3")[1:]), "unknown op: fmah"),
         (asked("1,2,3", target="gfx942 gfx950"), "--target takes one device"),
         (asked("1,2,3", target="gfx0"), "unknown arch 'gfx0'"),
         (asked("1,2"), "--shape takes M,N,K"),

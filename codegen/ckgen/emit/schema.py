@@ -48,13 +48,17 @@ def _kernel_set() -> Schema:
     texts: Schema = {"oneOf": [text, {"type": "array", "items": text, "minItems": 1}]}
     values: Schema = {"oneOf": [scalar, {"type": "array", "items": scalar, "minItems": 1}]}
     block: Schema = {"type": "object", "additionalProperties": values}
+    product: Schema = {"type": "object", "required": ["types"], "additionalProperties": values}
     properties: Mapping[str, Schema] = {
         "op": {"enum": list(OPS)},
         "name": text,
-        "signatures": texts,
+        "signatures": {
+            "description": "Names; of op fmha also types and traits that multiply out",
+            "oneOf": [text, product, {"type": "array", "items": {"oneOf": [text, product]}, "minItems": 1}],
+        },
         "backend": {"enum": sorted(str(backend) for backend in Backend)},
         "targets": {"description": 'Arch names, or "*" for all', **texts},
-        "kernels": {"description": "Kernel names of the module's tables", **texts},
+        "kernels": {"description": "Kernel names of the module's tables; of op fmha Configs, or tree", **texts},
         "configs": {
             "description": 'Values that multiply out; "*" stands for all of the search space',
             "oneOf": [block, {"type": "array", "items": block, "minItems": 1}],
