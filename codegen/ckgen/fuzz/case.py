@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from ckgen.model.errors import UsageError
+from ckgen.model.fmha_shape import FmhaCorner
 from ckgen.model.groups import GroupSize
 from ckgen.model.selection import Wishes
 from ckgen.model.strategy import Strategy
@@ -54,6 +55,10 @@ class Case:
     Of a grouped GEMM: `groups`, None for a problem without any; `on_device`: M is the most rows that a group may have,
     N and K are those of all. Of op moe: M is the tokens; `block_m` is the problem's, `is_sorted` is how a layer is told
     its routing.
+
+    Of op fmha: M is seqlen_q, N seqlen_k, K hdim_q; gap_a is beyond rows of Q, gap_b of K and V, gap_c of O and lse,
+    gap_d of a bias or given bytes. `own_lengths`: sequences of a batch tell how many keys count; `spare` rows stand
+    behind each sequence of varlen; `head_first`: a head's rows are neighbours, not a row's heads.
     """
 
     signature: str
@@ -86,6 +91,16 @@ class Case:
     route: Route = Route.UNIFORM
     block_m: int = 0
     is_sorted: bool = False
+    heads_q: int = 1
+    heads_k: int = 1
+    hdim_v: int = 1
+    corner: FmhaCorner = FmhaCorner.BOTTOM_RIGHT
+    window_left: int = -1
+    window_right: int = 0
+    sink_tokens: int = 0
+    own_lengths: bool = False
+    spare: int = 0
+    head_first: bool = False
 
     @property
     def entries(self) -> int:

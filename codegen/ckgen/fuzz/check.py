@@ -10,9 +10,19 @@ from itertools import zip_longest
 
 import numpy as np
 
-from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.case import Case
-from ckgen.fuzz.decide import Decision, decide, parts_of, signature_of, supporting, target_of
+from ckgen.fuzz.decide import (
+    PLACE,
+    AnyDecision,
+    AnySignature,
+    answer,
+    decide,
+    parts_of,
+    signature_of,
+    supporting,
+    target_of,
+    trail_of,
+)
 from ckgen.fuzz.memory import Region
 from ckgen.fuzz.outcome import CaseFailure, FailureKind, Fate, Outcome
 from ckgen.fuzz.space import Space
@@ -20,7 +30,6 @@ from ckgen.fuzz.work import Given, Work, work_of
 from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.backend import Backend
 from ckgen.model.selection import Tier
-from ckgen.plan.explain import trail
 from ckgen.runtime import (
     Device,
     Dispatcher,
@@ -32,7 +41,6 @@ from ckgen.runtime import (
 )
 from ckgen.specs.native import own_cpu
 
-_PLACE = "a table"
 _MOST_WORK, _MOST_ELEMENTS, _MOST_BYTES = 1 << 25, 1 << 21, 1 << 37
 _RARE = 8
 """One case in so many is also explained, enumerated, or selected by force: what costs more than a selection."""
@@ -51,7 +59,7 @@ class Checker:
     def __post_init__(self) -> None:
         self.dispatcher = self.library.dispatcher([self.name], Options())
         built = {info.name: info.id for info in self.dispatcher.instances()}
-        planned = {instance.name: instance.id for instance in self.space.plan.instances}
+        planned = {instance.name: instance.id for instance in self.space.plan.all_instances}
         if built != planned:
             raise CaseFailure(FailureKind.INTERNAL, "the built library does not hold the instances of the plan")
 
@@ -90,7 +98,7 @@ class Checker:
         self._run(work, decision, plan)
         return Outcome(Fate.RAN, tier=tier, instance=instance)
 
-    def _signature(self, case: Case, signature: GemmSignature | str) -> int | None:
+    def _signature(self, case: Case, signature: AnySignature | str) -> int | None:
         try:
             number = self.library.signature(case.signature)
         except RuntimeFailure as failure:
@@ -109,18 +117,8 @@ class Checker:
             self.devices[target] = self.library.simulated(target)
         return self.devices[target]
 
-    def _compare_selection(self, decision: Decision, problem: ProblemStruct, device: Device) -> None:
-        found, chosen = decision.selection, self.dispatcher.select(problem, device)
-        row = found.row.shape.m if found.row is not None and found.instance is not None else 0
-        external = (found.external.library, found.external.name) if found.external is not None else None
-        mine = {
-            "tier": str(found.tier),
-            "instance": found.instance.name if found.instance is not None else None,
-            "k_batch": found.k_batch if found.instance is not None else 1,
-            "table_m": row,
-            "external": external,
-            "reason": found.reason,
-        }
+    def _compare_selection(self, decision: AnyDecision, problem: ProblemStruct, device: Device) -> None:
+        chosen = self.dispatcher.select(problem, device)
         theirs = {
             "tier": str(chosen.tier),
             "instance": chosen.instance,
@@ -129,10 +127,10 @@ class Checker:
             "external": chosen.external,
             "reason": chosen.reason,
         }
-        _same(FailureKind.SELECTION, mine, theirs)
+        _same(FailureKind.SELECTION, answer(decision.selection), theirs)
 
-    def _compare_explanation(self, decision: Decision, problem: ProblemStruct, device: Device) -> None:
-        found = trail(decision.query, lambda row: _PLACE)
+    def _compare_explanation(self, decision: AnyDecision, problem: ProblemStruct, device: Device) -> None:
+        found = trail_of(decision.query)
         if found.reason != decision.selection.reason:
             raise CaseFailure(
                 FailureKind.EXPLANATION, f"Python explains '{found.reason}', selects '{decision.selection.reason}'"
@@ -144,15 +142,15 @@ class Checker:
                 what = f"Python explains '{here}', C++ '{there}'"
                 raise CaseFailure(FailureKind.EXPLANATION, what, " ".join({*here.split()} ^ {*there.split()}))
 
-    def _compare_enumeration(self, decision: Decision, problem: ProblemStruct, device: Device) -> None:
-        mine, theirs = supporting(self.space, decision.query), {*self.dispatcher.enumerate(problem, device)}
+    def _compare_enumeration(self, decision: AnyDecision, problem: ProblemStruct, device: Device) -> None:
+        mine, theirs = supporting(decision.query), {*self.dispatcher.enumerate(problem, device)}
         for side, other, more in (("Python", "C++", mine - theirs), ("C++", "Python", theirs - mine)):
             if more:
                 raise CaseFailure(
                     FailureKind.ENUMERATION, f"{side} lists {len(more)} instances that {other} does not: {min(more)}"
                 )
 
-    def _compare_forced(self, decision: Decision, problem: ProblemStruct, device: Device) -> None:
+    def _compare_forced(self, decision: AnyDecision, problem: ProblemStruct, device: Device) -> None:
         forced = self.library.dispatcher([self.name], Options(force=decision.chosen.instance))
         chosen, finding = forced.select(problem, device), decision.chosen.finding
         mine = {
@@ -163,7 +161,9 @@ class Checker:
         theirs = {"tier": str(chosen.tier), "instance": chosen.instance, "reason": chosen.reason}
         _same(FailureKind.SELECTION, mine, theirs)
 
-    def _plan(self, case: Case, work: Work, decision: Decision, problem: ProblemStruct, device: Device) -> Plan | None:
+    def _plan(
+        self, case: Case, work: Work, decision: AnyDecision, problem: ProblemStruct, device: Device
+    ) -> Plan | None:
         """The plan; None where there is rightly none."""
         finding = decision.chosen.finding
         wanted = finding.text if finding is not None else work.dense_refusal()
@@ -182,7 +182,7 @@ class Checker:
         if not work.is_small(_MOST_WORK, _MOST_ELEMENTS, _MOST_BYTES):
             return False
         gfx = target_of(case).gfx
-        if self.space.instances[name].backend is not Backend.HOST:
+        if self.space.all_instances[name].backend is not Backend.HOST:
             return True
         return CPU_LEVELS.index(gfx) <= CPU_LEVELS.index(own_cpu().gfx)
 
@@ -199,7 +199,7 @@ class Checker:
             return True
         raise CaseFailure(FailureKind.REFUSAL, f"the run is not refused, though {wanted}")
 
-    def _run(self, work: Work, decision: Decision, plan: Plan) -> None:
+    def _run(self, work: Work, decision: AnyDecision, plan: Plan) -> None:
         about, by = decision.signature.canonical(), decision.chosen.instance
         with np.errstate(invalid="ignore", over="ignore"):
             given = work.given(self.library, plan.block_m, parts_of(self.space, decision))
@@ -236,5 +236,5 @@ def _same_text(what: str, python: str, cpp: str) -> None:
 
 def _without_measurements(text: str) -> list[str]:
     """Without the places and times of rows, which only tables hold."""
-    lines = [re.sub(rf"^( +){_PLACE}(  \S+ us)? measured", r"\1measured", line) for line in text.splitlines()]
-    return [line.removesuffix(f"  {_PLACE}") for line in lines]
+    lines = [re.sub(rf"^( +){PLACE}(  \S+ us)? measured", r"\1measured", line) for line in text.splitlines()]
+    return [line.removesuffix(f"  {PLACE}") for line in lines]

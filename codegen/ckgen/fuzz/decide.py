@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ckgen.families.fmha import signature as fmha
+from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.problem_rules import ProblemFinding, no_instance
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
 from ckgen.families.stream_k.partition import partition_of
 from ckgen.fuzz.case import Case
+from ckgen.fuzz.chosen import Chosen
+from ckgen.fuzz.decide_fmha import FmhaDecision, decide_fmha, supporting_fmha
 from ckgen.fuzz.space import Space, runs_on
 from ckgen.model.errors import UsageError
 from ckgen.model.groups import Groups, Routing
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
+from ckgen.plan.explain import trail
+from ckgen.plan.fmha_explain import fmha_trail
+from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection
 from ckgen.plan.select import Query, Selection, select
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """An instance and its K splits, or the rule that forbids it."""
-
-    instance: str
-    k_batch: int
-    finding: ProblemFinding | None
+from ckgen.plan.trail import Trail
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +37,11 @@ class Decision:
     chosen: Chosen
 
 
+AnySignature = GemmSignature | FmhaSignature
+AnyDecision = Decision | FmhaDecision
+PLACE = "a table"
+
+
 def target_of(case: Case) -> Target:
     """The case's target; UsageError for a text that is none."""
     gfx, _, count = case.target.partition(":")
@@ -46,16 +50,16 @@ def target_of(case: Case) -> Target:
     return Target(gfx, int(count))
 
 
-def signature_of(space: Space, case: Case) -> GemmSignature | str:
+def signature_of(space: Space, case: Case) -> AnySignature | str:
     """The signature in the target's own fp8, or why it means nothing."""
     target = target_of(case)
     if target.gfx not in space.archs:
         raise UsageError(f"target={case.target}: unknown arch (known: {', '.join(space.archs)})")
     try:
-        parsed = parse_signature(case.signature, None)
+        parse = fmha.parse_signature if case.signature.startswith(fmha.OP) else parse_signature
+        return parse(case.signature, None).resolved(space.archs[target.gfx].fp8_flavour)
     except UsageError as error:
         return str(error)
-    return parsed.resolved(space.archs[target.gfx].fp8_flavour)
 
 
 def groups_of(case: Case) -> Groups | None:
@@ -72,9 +76,11 @@ def routing_of(case: Case) -> Routing:
     return Routing(case.experts, case.top_k)
 
 
-def decide(space: Space, case: Case, signature: GemmSignature) -> Decision:
+def decide(space: Space, case: Case, signature: AnySignature) -> AnyDecision:
     """The walk of docs/selection.md, and the verdict about what is forced."""
     target = target_of(case)
+    if isinstance(signature, FmhaSignature):
+        return decide_fmha(space, case, signature, target)
     shape = Shape(case.batch, case.m, case.n, case.k)
     query = Query(
         space.plan, space.archs, target, signature, shape, case.wishes,
@@ -90,8 +96,33 @@ def decide(space: Space, case: Case, signature: GemmSignature) -> Decision:
     return Decision(signature, query, selection, chosen)
 
 
-def parts_of(space: Space, decision: Decision) -> int:
+def answer(selection: Selection | FmhaSelection) -> dict[str, object]:
+    """What both languages must say alike."""
+    found = selection.instance is not None
+    said: dict[str, object] = {
+        "tier": str(selection.tier),
+        "instance": selection.instance.name if selection.instance is not None else None,
+        "k_batch": selection.k_batch if found else 1,
+        "table_m": 0,
+        "external": None,
+        "reason": selection.reason,
+    }
+    if isinstance(selection, Selection):
+        external = selection.external
+        said["table_m"] = selection.row.shape.m if selection.row is not None and found else 0
+        said["external"] = (external.library, external.name) if external is not None else None
+    return said
+
+
+def trail_of(query: Query | FmhaQuery) -> Trail:
+    """With one place for every row."""
+    return fmha_trail(query) if isinstance(query, FmhaQuery) else trail(query, lambda row: PLACE)
+
+
+def parts_of(space: Space, decision: AnyDecision) -> int:
     """How many parts an element of C is added up from in C's own type, at most."""
+    if isinstance(decision, FmhaDecision):
+        return 1
     config, target = space.instances[decision.chosen.instance].config, decision.query.target
     strategy = strategy_of(config)
     if not strategy.is_stream_k:
@@ -102,8 +133,10 @@ def parts_of(space: Space, decision: Decision) -> int:
     return -(-(found.iters_per_tile - 1) // (found.sk_iters // found.grid)) + 1
 
 
-def supporting(space: Space, query: Query) -> frozenset[str]:
+def supporting(query: Query | FmhaQuery) -> frozenset[str]:
     """The names of all instances that can run the problem unsplit."""
+    if isinstance(query, FmhaQuery):
+        return supporting_fmha(query)
     unit = query.plan.unit(query.signature)
     if unit is None or query.illegal() is not None:
         return frozenset()

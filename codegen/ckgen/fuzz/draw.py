@@ -9,6 +9,7 @@ from typing import Any
 
 from ckgen.families.gemm.enums import Op, Quant
 from ckgen.fuzz.case import Case, Data
+from ckgen.fuzz.draw_fmha import fmha_case
 from ckgen.fuzz.draw_ops import block_m, decoding, groups, is_sorted, on_device, route, routing
 from ckgen.fuzz.drawing import Draw, multiple_of, tile_of
 from ckgen.fuzz.layout import lines_of
@@ -20,13 +21,17 @@ from ckgen.model.dtype import DType
 from ckgen.model.strategy import Strategy
 
 _DECODING = 0.03
+_ATTENTION = 0.15
 _MOST = {"m": 160, "n": 192, "k": 384}
 _PLAIN = {DType.FP8_FNUZ: DType.FP8, DType.FP8_OCP: DType.FP8, DType.BF8_FNUZ: DType.BF8, DType.BF8_OCP: DType.BF8}
 
 
 def case_of(space: Space, seed: int, index: int) -> Case:
     """Case `index` of `seed`; the same for the same library, however many others are drawn."""
-    draw = Draw(Random(f"{seed}:{index}"), space)
+    random = Random(f"{seed}:{index}")
+    if space.fmha and (not space.units or random.random() < _ATTENTION):
+        return fmha_case(space, random)
+    draw = Draw(random, space)
     for one in fields(Case):
         draw.values[one.name] = FIELDS[one.name](draw)
     return Case(**draw.values)
@@ -174,6 +179,12 @@ def _scale_shuffled(draw: Draw) -> bool:
     return draw.signature.quant is Quant.MX and draw.chance(0.5)
 
 
+def _usual(name: str) -> Callable[[Draw], Any]:
+    """What only attention has."""
+    default = next(one.default for one in fields(Case) if one.name == name)
+    return lambda draw: default
+
+
 FIELDS: Mapping[str, Callable[[Draw], Any]] = {
     "signature": _signature,
     "target": _target,
@@ -205,5 +216,20 @@ FIELDS: Mapping[str, Callable[[Draw], Any]] = {
     "route": route,
     "block_m": block_m,
     "is_sorted": is_sorted,
+    **{
+        name: _usual(name)
+        for name in (
+            "heads_q",
+            "heads_k",
+            "hdim_v",
+            "corner",
+            "window_left",
+            "window_right",
+            "sink_tokens",
+            "own_lengths",
+            "spare",
+            "head_first",
+        )
+    },
 }
 """How each field of Case is drawn; a field that has no function here is an error of the first draw."""

@@ -10,7 +10,7 @@ from ckgen.families.gemm.instance import Instance
 from ckgen.model.arch import CPU_LEVELS, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.target import Target
-from ckgen.plan.model import GenerationPlan, GroupKey, UnitPlan
+from ckgen.plan.model import AnyInstance, FmhaUnit, GenerationPlan, GroupKey, UnitPlan
 
 ODD_COUNTS = (1, 2, 7, 33)
 """CU counts that no table names, beside those that some table of the arch does."""
@@ -38,9 +38,19 @@ class Space:
         return tuple(unit for unit in self.plan.units if unit.instances)
 
     @cached_property
+    def fmha(self) -> tuple[FmhaUnit, ...]:
+        """Every signature of attention that has an instance."""
+        return tuple(unit for unit in self.plan.fmha if unit.instances)
+
+    @cached_property
     def instances(self) -> Mapping[str, Instance]:
-        """By name."""
+        """By name; none of attention."""
         return {instance.name: instance for instance in self.plan.instances}
+
+    @cached_property
+    def all_instances(self) -> Mapping[str, AnyInstance]:
+        """By name."""
+        return {instance.name: instance for instance in self.plan.all_instances}
 
     @cached_property
     def decoding(self) -> tuple[tuple[UnitPlan, Instance], ...]:
@@ -75,7 +85,7 @@ class Space:
         return tuple(Target(arch, count) for count in sorted(counts))
 
 
-def runs_on(instance: Instance, gfx: str) -> bool:
+def runs_on(instance: AnyInstance, gfx: str) -> bool:
     """Whether the instance is built for the arch; a CPU also runs what is built for a lower level."""
     if gfx in CPU_LEVELS:
         return bool({*CPU_LEVELS[: CPU_LEVELS.index(gfx) + 1]} & {*instance.archs})

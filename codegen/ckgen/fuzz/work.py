@@ -6,7 +6,9 @@ from typing import Protocol
 
 from ckgen.families.gemm.enums import Op
 from ckgen.fuzz.case import Case
-from ckgen.fuzz.decide import Decision
+from ckgen.fuzz.decide import AnyDecision
+from ckgen.fuzz.decide_fmha import FmhaDecision
+from ckgen.fuzz.fmha import FmhaWork
 from ckgen.fuzz.gemm import GemmWork
 from ckgen.fuzz.grouped import GroupedWork
 from ckgen.fuzz.moe import MoeWork
@@ -59,8 +61,10 @@ class Work(Protocol):
         ...
 
 
-def work_of(case: Case, decision: Decision) -> Work:
+def work_of(case: Case, decision: AnyDecision) -> Work:
     """By the signature's op."""
+    if isinstance(decision, FmhaDecision):
+        return FmhaWork(case, decision)
     kinds: dict[Op, type[GemmWork] | type[GroupedWork] | type[MoeWork]] = {
         Op.GROUPED_GEMM: GroupedWork,
         Op.MOE: MoeWork,

@@ -1,0 +1,233 @@
+"""Cases of attention, for the checker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ckgen.families.fmha.enums import FmhaBias
+from ckgen.families.fmha.operands import FmhaOperands, make_operands
+from ckgen.families.fmha.reference import expect
+from ckgen.families.gemm.reference import Expected, Storage, Values, encode
+from ckgen.fuzz.arguments import UNREAD, raw
+from ckgen.fuzz.case import Case, Data
+from ckgen.fuzz.data import wrong
+from ckgen.fuzz.decide_fmha import FmhaDecision
+from ckgen.fuzz.fmha_memory import Tensor, gathered, read, scattered, tensor
+from ckgen.fuzz.fmha_sizes import Rows, dense_refusal, lengths_of, rows_of
+from ckgen.fuzz.memory import Matrix, plain
+from ckgen.runtime import ProblemStruct, RuntimeLibrary
+from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct
+
+
+@dataclass(frozen=True, slots=True)
+class FmhaGiven:
+    """See Given. `o` and `lse` are as they lie: [entries, rows, heads, hdim_v] and [entries, heads, 1, rows]."""
+
+    case: Case
+    operands: FmhaOperands
+    rows: Rows
+    args: FmhaArgsStruct
+    inputs: dict[str, Matrix]
+    o: Tensor
+    lse: Tensor | None
+
+    def wrong(self) -> str:
+        """See Given."""
+        expected, counted = expect(self.operands), self.operands.lengths.q
+        longest = expected.o.c.shape[1]
+        found = scattered(self._o(), self.rows, counted, longest)
+        flat = _flat(expected.o)
+        text = wrong(flat, found.reshape(flat.c.shape))
+        if text or self.lse is None:
+            return text.replace("C[", "O[", 1)
+        of_rows = scattered(self._lse().transpose(0, 3, 1, 2), self.rows, counted, longest)
+        return wrong(expected.lse, of_rows[..., 0].transpose(0, 2, 1)).replace("C[", "lse[", 1)
+
+    def trouble(self) -> str:
+        """See Given; a row that does not count is not the result's."""
+        written = [("O", self.o, self._o())]
+        if self.lse is not None:
+            written.append(("lse", self.lse, self._lse().transpose(0, 3, 1, 2)))
+        for name, of, stored in written:
+            if not self._is_left(stored, of.matrix.region.fill):
+                return f"{name}: a row that does not count was written"
+        matrices = [(name, of.matrix) for name, of, _ in written] + list(self.inputs.items())
+        return next((f"{name}: {text}" for name, one in matrices if (text := one.trouble())), "")
+
+    def _o(self) -> Storage:
+        shape = self.operands.shape
+        like = _empty(self.operands, self.rows, (shape.heads_q, shape.hdim_v))
+        return read(self.o, like, head_first=self.case.head_first)
+
+    def _lse(self) -> Storage:
+        assert self.lse is not None
+        of_o = _empty(self.operands, self.rows, (self.operands.shape.heads_q, 1))
+        like = np.zeros((of_o.shape[0], of_o.shape[2], 1, of_o.shape[1]), np.float32)
+        return read(self.lse, like, head_first=False)
+
+    def _is_left(self, stored: Storage, fill: int) -> bool:
+        """Whether rows behind each length still hold the fill; `stored` is [entries, rows, …]."""
+        free = np.ones(stored.shape[:2], bool)
+        for b, length in enumerate(self.operands.lengths.q):
+            entry, start = (0, self.rows.starts[b]) if self.rows.starts else (b, 0)
+            free[entry, start : start + length] = False
+        return bool((raw(stored[free]) == fill).all())
+
+
+@dataclass(frozen=True, slots=True)
+class FmhaWork:
+    """See Work. Strides are never refused: none is drawn that is."""
+
+    case: Case
+    decision: FmhaDecision
+
+    def problem(self, library: RuntimeLibrary) -> ProblemStruct:
+        """See Work."""
+        case = self.case
+        return library.fmha_problem(
+            case.signature, self.decision.query.shape, deterministic=case.deterministic, strategy=case.strategy
+        )
+
+    def dense_refusal(self) -> str:
+        """See Work."""
+        return dense_refusal(self.decision.signature, self.decision.query.shape)
+
+    def is_small(self, work: int, elements: int, extent: int) -> bool:
+        """See Work."""
+        shape = self.decision.query.shape
+        planes = shape.batch * shape.heads_q
+        queries, keys, hdims = max(shape.seqlen_q, 1), max(shape.seqlen_k, 1), shape.hdim_q + shape.hdim_v
+        most = planes * max(queries, keys) * hdims
+        return planes * queries * keys * hdims <= work and most <= min(elements, extent // 4)
+
+    def refusal(self) -> str:
+        """See Work."""
+        return ""
+
+    def unread(self, address: int) -> FmhaArgsStruct:
+        """See Work."""
+        return FmhaArgsStruct(q=address, k=address, v=address, o=address)
+
+    def given(self, library: RuntimeLibrary, block_m: int, parts: int) -> FmhaGiven:
+        """See Work."""
+        case, signature = self._own_case(), self.decision.signature
+        operands = operands_of(case, self.decision)
+        traits, shape, lengths = signature.traits, operands.shape, operands.lengths
+        of_q, of_k = rows_of(signature, case, lengths.q, case.m), rows_of(signature, case, lengths.k, case.n)
+        first = case.head_first
+        q = tensor(gathered(encode(operands.q, signature.a), of_q, lengths.q), case.gap_a, head_first=first)
+        k = tensor(gathered(encode(operands.k, signature.b), of_k, lengths.k), case.gap_b, head_first=first)
+        of_v = gathered(encode(operands.v, signature.b), of_k, lengths.k)
+        if traits.v_column:  # a line is one dimension of all keys
+            room = max(case.n - of_k.total, 0)
+            v = tensor(of_v.transpose(0, 3, 2, 1), case.gap_b + room, head_first=True)
+        else:
+            v = tensor(of_v, case.gap_b, head_first=first)
+        like = _empty(operands, of_q, (shape.heads_q, shape.hdim_v))
+        o = tensor(like, case.gap_c, head_first=first, is_written=True)
+        found: dict[str, Any] = {name: one.address for name, one in (("q", q), ("k", k), ("v", v), ("o", o))}
+        found |= {f"{name}_strides": _strides(one) for name, one in (("q", q), ("k", k), ("v", v), ("o", o))}
+        inputs = {"Q": q.matrix, "K": k.matrix, "V": v.matrix}
+        lse = None
+        if traits.lse:
+            like = np.zeros((like.shape[0], shape.heads_q, 1, like.shape[1]), np.float32)
+            lse = tensor(like, case.gap_c, head_first=False, is_written=True)
+            found |= {"lse": lse.address, "lse_head_stride": lse.row, "lse_batch_stride": lse.batch}
+        self._add_planes(found, inputs, operands, of_q)
+        for name, values in _small(operands, case, of_q, of_k).items():
+            inputs[name] = plain(raw(np.ascontiguousarray(values).reshape(-1)), UNREAD)
+            found[name] = inputs[name].address
+        return FmhaGiven(case, operands, of_q, FmhaArgsStruct(**found, **_numbers(operands)), inputs, o, lse)
+
+    def _own_case(self) -> Case:
+        """Without lengths that the instance does not take."""
+        instances = (one for unit in self.decision.query.plan.fmha for one in unit.instances)
+        instance = next(one for one in instances if one.name == self.decision.chosen.instance)
+        return self.case if instance.constraints.pad_k else replace(self.case, own_lengths=False)
+
+    def _add_planes(self, found: dict[str, Any], inputs: dict[str, Matrix], operands: FmhaOperands, of_q: Rows) -> None:
+        """A bias of elements and given bytes: strides of 0 where one serves all."""
+        case, signature, lengths = self.case, self.decision.signature, operands.lengths.q
+        planes: dict[str, Storage] = {}
+        if signature.traits.bias is FmhaBias.ELEMENTWISE and operands.bias is not None:
+            planes["bias"] = encode(operands.bias, signature.a)
+        if operands.dropout is not None and operands.dropout.rand_val is not None:
+            planes["rand_val"] = operands.dropout.rand_val
+        for name, values in planes.items():
+            if of_q.starts:  # rows of all sequences lie in one plane
+                values = np.broadcast_to(values, (len(lengths), *values.shape[1:]))
+            stored = gathered(values.transpose(0, 2, 1, 3), of_q, lengths[: values.shape[0]])
+            one = tensor(stored, case.gap_d, head_first=case.head_first)
+            inputs[name], found[name] = one.matrix, one.address
+            head, batch = one.head * (values.shape[1] > 1), one.batch * (values.shape[0] > 1)
+            found[f"{name}_strides"] = FmhaStridesStruct(one.row, head, batch)
+
+
+def operands_of(case: Case, decision: FmhaDecision) -> FmhaOperands:
+    """The case's data; special values are random ones."""
+    signature, shape = decision.signature, decision.query.shape
+    operands = make_operands(signature, shape, case.seed, lengths_of(signature, case))
+    operands = replace(operands, shape=shape)
+    if case.data is Data.INTEGERS:
+        return replace(operands, q=_whole(operands.q), k=_whole(operands.k), v=_whole(operands.v))
+    if case.data is Data.ZEROS:
+        return replace(operands, q=operands.q * (case.seed % 2), v=operands.v * (case.seed // 2 % 2))
+    if case.data is Data.EXTREME and signature.a.bits > 8:
+        return replace(operands, q=operands.q * 16)
+    return operands
+
+
+def _whole(values: Values) -> Values:
+    found: Values = np.rint(values)
+    return found
+
+
+def _flat(expected: Expected) -> Expected:
+    """A row's heads as one line, [batch, rows, heads * hdim_v]."""
+    batch, rows, heads, dims = expected.c.shape
+    sizes = (batch, rows, heads * dims)
+    return Expected(expected.c.reshape(sizes), expected.bound.reshape(sizes))
+
+
+def _empty(operands: FmhaOperands, rows: Rows, sizes: tuple[int, int]) -> Storage:
+    entries = 1 if rows.starts else operands.shape.batch
+    return encode(np.zeros((entries, rows.total, *sizes)), operands.signature.c)
+
+
+def _strides(of: Tensor) -> FmhaStridesStruct:
+    return FmhaStridesStruct(of.row, of.head, of.batch)
+
+
+def _small(operands: FmhaOperands, case: Case, of_q: Rows, of_k: Rows) -> dict[str, Storage]:
+    """Arrays without gaps, by names of FmhaArgs."""
+    lengths, single = operands.lengths, np.dtype(np.float32)
+    found: dict[str, Storage] = {}
+    for name in ("q", "k", "v"):
+        scales = getattr(operands.descales, name)
+        if scales is not None:
+            found[f"{name}_descale"] = scales.astype(single)
+    if operands.sink is not None:
+        found["sink"] = operands.sink.astype(single)
+    if operands.signature.traits.bias is FmhaBias.ALIBI and operands.bias is not None:
+        found["bias"] = operands.bias.astype(single)
+    if of_q.starts:
+        found |= {"seqstart_q": np.array(of_q.starts, np.int32), "seqstart_k": np.array(of_k.starts, np.int32)}
+    if of_q.starts and case.spare:
+        found |= {"seqlen_q": np.array(lengths.q, np.int32), "seqlen_k": np.array(lengths.k, np.int32)}
+    elif not of_q.starts and case.own_lengths:
+        found["seqlen_k"] = np.array(lengths.k, np.int32)
+    return found
+
+
+def _numbers(operands: FmhaOperands) -> dict[str, Any]:
+    found: dict[str, Any] = {"scale": operands.scale, "softcap": operands.softcap}
+    if operands.signature.traits.bias is FmhaBias.ALIBI and operands.bias is not None:
+        shared = operands.bias.shape[0] == 1
+        found["bias_strides"] = FmhaStridesStruct(0, 1, 0 if shared else operands.shape.heads_q)
+    if operands.dropout is not None:
+        dropout = operands.dropout
+        found |= {"p_drop": dropout.p_drop, "seed": dropout.seed, "offset": dropout.offset}
+    return found

@@ -1,0 +1,100 @@
+"""Sizes of an attention case, and where each sequence's rows begin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from ckgen.families.fmha.enums import FmhaBias, FmhaDropout
+from ckgen.families.fmha.operands import Lengths
+from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.fuzz.case import Case
+from ckgen.model.fmha_shape import FmhaShape
+
+_MOST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of all sequences of one side. Of varlen `starts` says where each begins, and where the last one's room ends;
+    else each of the batch has `pitch` of them."""
+
+    pitch: int
+    starts: tuple[int, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Behind one another in one batch entry."""
+        return self.starts[-1] if self.starts else self.pitch
+
+
+def shape_of(signature: FmhaSignature, case: Case) -> FmhaShape:
+    """M and N are the lengths, K is hdim_q; total_q is what the lengths take."""
+    shape = FmhaShape(
+        case.batch, case.heads_q, case.heads_k, case.m, case.n, case.k, case.hdim_v, case.corner, case.window_left,
+        case.window_right, case.sink_tokens,
+    )  # fmt: skip
+    if not signature.traits.varlen or not _is_drawn(case):
+        return shape
+    found = lengths_of(signature, case)
+    total = sum(found.q) + case.spare * len(found.q)
+    return replace(shape, total_q=total)
+
+
+def lengths_of(signature: FmhaSignature, case: Case) -> Lengths:
+    """What counts of each sequence: random where the signature, or the case, lets sequences differ."""
+    random = Random(case.seed)
+    longest = random.randrange(max(case.batch, 1))
+
+    def drawn(most: int) -> tuple[int, ...]:
+        some = (min(random.choice((0, 1, most, random.randint(0, most))), most) for _ in range(case.batch))
+        return tuple(most if index == longest else one for index, one in enumerate(some))
+
+    of_q, of_k = drawn(case.m), drawn(case.n)
+    varlen = signature.traits.varlen
+    return Lengths(
+        of_q if varlen else (case.m,) * case.batch, of_k if varlen or case.own_lengths else (case.n,) * case.batch
+    )
+
+
+def rows_of(signature: FmhaSignature, case: Case, lengths: tuple[int, ...], most: int) -> Rows:
+    """Of a small case; `spare` rows stand behind each sequence of varlen."""
+    if not signature.traits.varlen:
+        return Rows(most)
+    starts = [0]
+    for length in lengths:
+        starts.append(starts[-1] + length + case.spare)
+    return Rows(most, tuple(starts))
+
+
+def dense_refusal(signature: FmhaSignature, shape: FmhaShape) -> str:
+    """Why no plan is made of a legal problem: a tensor without gaps that 64-bit integers cannot count."""
+    traits = signature.traits
+    queries, keys, batch = shape.seqlen_q, shape.seqlen_k, shape.batch
+    if traits.varlen:
+        queries, keys, batch = shape.total_q or batch * queries, batch * keys, 1
+    of_v = (shape.seqlen_k, shape.hdim_v) if traits.v_column else (shape.hdim_v, keys)
+    tensors = [
+        ("Q", signature.a.bits, (shape.hdim_q, queries, shape.heads_q, batch)),
+        ("K", signature.b.bits, (shape.hdim_q, keys, shape.heads_k, batch)),
+        ("V", signature.b.bits, (*of_v, shape.heads_k, batch)),
+        ("O", signature.c.bits, (shape.hdim_v, queries, shape.heads_q, batch)),
+        ("lse", 32, (queries, 1, shape.heads_q, batch)),
+    ]
+    plane = (shape.seqlen_k, queries, shape.heads_q, batch)
+    if traits.bias is FmhaBias.ELEMENTWISE:
+        tensors.append(("bias", signature.a.bits, plane))
+    if traits.dropout is FmhaDropout.RANDVAL:
+        tensors.append(("rand_val", 8, plane))
+    for name, bits, (inner, *axes) in tensors:
+        elements = inner
+        for axis in axes:
+            elements *= max(axis, 1)
+        if elements > _MOST or elements * bits > _MOST:
+            return f"{name} has more bits than 64-bit integers count"
+    return ""
+
+
+def _is_drawn(case: Case) -> bool:
+    """Whether there are so few sequences, of lengths so small, that each can have its own."""
+    return 0 < case.batch <= 64 and 0 <= case.m < 2**31 and 0 <= case.n < 2**31

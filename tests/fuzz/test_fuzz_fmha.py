@@ -1,0 +1,194 @@
+"""Cases of attention: what is drawn, how it lies in memory, and what a run finds."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaDropout, FmhaQuant
+from ckgen.families.fmha.reference import Attention
+from ckgen.families.fmha.signature import parse_canonical
+from ckgen.fuzz import fmha as attention
+from ckgen.fuzz.case import Case, Data, parse_case
+from ckgen.fuzz.check import Checker
+from ckgen.fuzz.draw import case_of
+from ckgen.fuzz.fmha_memory import gathered, read, scattered, tensor
+from ckgen.fuzz.fmha_sizes import Rows, dense_refusal, lengths_of, rows_of, shape_of
+from ckgen.fuzz.outcome import FailureKind, Fate
+from ckgen.fuzz.prepare import space_of
+from ckgen.fuzz.run import Subject
+from ckgen.fuzz.shrink import shrink
+from ckgen.fuzz.space import Space
+from ckgen.model.fmha_shape import FmhaShape
+from ckgen.runtime import Dispatcher, Plan, RuntimeLibrary
+from ckgen.runtime.fmha import FmhaArgsStruct
+
+CASE = Case(
+    "fmha_bf16_varlen_masked_lse", "gfx942:304", m=33, n=70, k=64, hdim_v=64, batch=3, heads_q=4, heads_k=2, seed=6,
+    spare=5, gap_c=8,
+)  # fmt: skip
+PLAIN = replace(CASE, signature="fmha_fp32_masked_lse", target="x86_64_v3:2", spare=0)
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
+    return space_of(("fmha",), tmp_path_factory.mktemp("space"))[0]
+
+
+def test_every_option_and_edge_is_among_the_cases(space: Space) -> None:
+    cases = [case_of(space, 3, index) for index in range(3000)]
+    assert all(parse_case(case.text()) == case for case in cases)
+    assert {unit.name for unit in space.fmha} <= {case.signature for case in cases}
+    assert {0, 1, 63, 64, 65, 127, 128, 129, 2**31 - 1, -1} <= {case.m for case in cases} | {case.n for case in cases}
+    assert {0, 1, 32, 64, 128, 256, 257} <= {case.k for case in cases}
+    assert {case.corner for case in cases} == {*FmhaCorner} and {0, 17} <= {case.spare for case in cases}
+    assert any(case.heads_q % max(case.heads_k, 1) for case in cases) and any(case.own_lengths for case in cases)
+    assert any(case.window_left > 0 <= case.window_right for case in cases) and any(c.sink_tokens for c in cases)
+    traits = [unit.signature.traits for unit in space.fmha]
+    assert {one.bias for one in traits} == {*FmhaBias} and any(one.varlen and one.lse for one in traits)
+    assert any(one.sink for one in traits) and any(one.softcap for one in traits)
+    assert any(one.quant is FmhaQuant.PER_TENSOR for one in traits)
+    assert any(one.dropout is FmhaDropout.PHILOX for one in traits)
+
+
+@pytest.mark.parametrize("head_first", [False, True])
+@pytest.mark.parametrize("starts", [(), (0, 4, 4, 11)])
+def test_strides_lead_to_every_element(starts: tuple[int, ...], head_first: bool) -> None:
+    lengths = (3, 0, 6) if starts else (6, 6, 6)
+    values = np.arange(3 * 6 * 2 * 5, dtype=np.float32).reshape(3, 6, 2, 5)
+    rows = Rows(6, starts)
+    stored = gathered(values, rows, lengths)
+    one = tensor(stored, 3, head_first=head_first)
+    for b, length in enumerate(lengths):
+        for i in range(length):
+            at = (i + starts[b]) * one.row if starts else i * one.row + b * one.batch
+            for h, d in np.ndindex(2, 5):
+                found = ctypes.c_float.from_address(one.address + 4 * (at + h * one.head + d)).value
+                assert found == values[b, i, h, d]
+    back = scattered(read(one, stored, head_first=head_first), rows, lengths, 6)
+    counted = np.arange(6)[None, :] < np.array(lengths)[:, None]
+    assert np.array_equal(back[counted], values[counted]) and not back[~counted].any()
+    assert np.isnan(stored).sum() == (stored.shape[1] * stored.shape[0] - sum(lengths)) * 10
+
+
+def test_lengths_are_the_cases_own() -> None:
+    signature = parse_canonical(CASE.signature)
+    lengths, shape = lengths_of(signature, CASE), shape_of(signature, CASE)
+    assert max(lengths.q) == 33 and max(lengths.k) == 70 and len(set(lengths.q)) > 1
+    assert rows_of(signature, CASE, lengths.q, 33).total == shape.total_q == sum(lengths.q) + 15
+    plain = parse_canonical(PLAIN.signature)
+    assert lengths_of(plain, PLAIN).k == (70, 70, 70) and shape_of(plain, PLAIN).total_q == 0
+    assert len(set(lengths_of(plain, replace(PLAIN, own_lengths=True)).k)) > 1
+    assert shape_of(signature, replace(CASE, batch=2**31)).batch == 2**31
+
+
+def test_what_cannot_be_counted_is_named() -> None:
+    most = 2**31 - 1
+    shape = FmhaShape(most, 1, 1, 5, most, 64, 64)
+    signature = parse_canonical("fmha_bf16")
+    assert dense_refusal(signature, shape) == "K has more bits than 64-bit integers count"
+    assert dense_refusal(signature, replace(shape, seqlen_q=most)).startswith("Q has")
+    assert dense_refusal(signature, replace(shape, batch=9)) == ""
+    biased = parse_canonical("fmha_bf16_elementwise")
+    assert dense_refusal(biased, replace(shape, batch=2**10, seqlen_q=most)).startswith("bias has")
+
+
+@pytest.fixture(scope="module")
+def checker(subject: Subject) -> Checker:
+    return Checker(subject.space, RuntimeLibrary(subject.library), subject.name)
+
+
+@pytest.mark.cpp
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changes", "fate"),
+    [
+        ({}, Fate.RAN),
+        ({"head_first": 1, "gap_a": 3, "gap_b": 1}, Fate.RAN),
+        (
+            {"signature": "fmha_fp32_masked_lse", "own_lengths": 1, "target": "x86_64_v3:2", "corner": "topleft"},
+            Fate.RAN,
+        ),
+        ({"signature": "fmha_fp16_masked_lse_dropout", "gap_d": 1, "window_left": 3}, Fate.RAN),
+        ({"signature": "fmha_bf16_masked_elementwise", "gap_d": 8, "head_first": 1}, Fate.RAN),
+        ({"signature": "fmha_bf16_masked_alibi"}, Fate.RAN),
+        ({"signature": "fmha_fp8_bf16_masked_pertensor", "data": "extreme"}, Fate.RAN),
+        ({"signature": "fmha_bf16_masked_softcap", "m": 1}, Fate.RAN),
+        ({"n": 0}, Fate.RAN),
+        ({"m": 0}, Fate.RAN),
+        ({"m": 20_000, "n": 20_000}, Fate.PLANNED),
+        ({"heads_k": 3}, Fate.REFUSED),
+        ({"k": 257}, Fate.REFUSED),
+        ({"batch": 2**31 - 1, "m": 2**31 - 1}, Fate.REFUSED),
+        ({"signature": "fmha_bf16_masked_lse_blocktable"}, Fate.REFUSED),
+        ({"signature": "fmha_bf16_softcap_alibi"}, Fate.REFUSED),
+    ],
+)
+def test_each_fate(checker: Checker, changes: dict[str, object], fate: Fate) -> None:
+    words = CASE.text() + "".join(f" {name}={value}" for name, value in changes.items())
+    outcome = checker.check(parse_case(words))
+    assert outcome.fate is fate and outcome.kind is None, outcome
+
+
+@pytest.mark.cpp
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "kind", "said"),
+    [
+        (lambda args: setattr(args, "scale", args.scale * 1.1), FailureKind.RESULT, "O["),
+        (lambda args: setattr(args, "k_strides", args.q_strides), FailureKind.RESULT, "O["),
+        (lambda args: setattr(args, "v", args.k), FailureKind.RESULT, "O["),
+        (lambda args: _write(args.lse), FailureKind.RESULT, "lse["),
+        (lambda args: _write(args.o + 2 * (args.o_strides.row - 1)), FailureKind.MEMORY, "O: byte"),
+        (lambda args: _write(args.o - 2), FailureKind.MEMORY, "O: byte -2"),
+        (lambda args: _write(args.q), FailureKind.MEMORY, "Q: its elements"),
+        (lambda args: _write(args.o + 2 * 33 * args.o_strides.row), FailureKind.MEMORY, "a row that does not count"),
+    ],
+)
+def test_a_kernel_that_errs_is_found(
+    checker: Checker, monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], None], kind: FailureKind, said: str
+) -> None:
+    run = Dispatcher.run
+    before = said == "O[" and kind is FailureKind.RESULT
+
+    def and_an_error(dispatcher: Dispatcher, plan: Plan, args: FmhaArgsStruct, workspace: int | None = None) -> None:
+        if before:
+            change(args)
+        run(dispatcher, plan, args, workspace)
+        if not before:
+            change(args)
+
+    monkeypatch.setattr(Dispatcher, "run", and_an_error)
+    outcome = checker.check(replace(CASE, seed=first_whole()))
+    assert outcome.kind is kind and said in outcome.what, outcome
+
+
+@pytest.mark.cpp
+@pytest.mark.slow
+def test_a_wrong_result_is_made_small(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = attention.expect
+
+    def wrong_behind_20(operands: Any) -> Attention:
+        found = exact(operands)
+        found.o.c[:, 20:] += 1.0
+        return found
+
+    monkeypatch.setattr(attention, "expect", wrong_behind_20)
+    small, outcome = shrink(replace(PLAIN, data=Data.EXTREME), FailureKind.RESULT, checker.check)
+    assert outcome is not None and outcome.what.startswith("O[0, 20, 0]")
+    assert (small.m, small.batch, small.heads_q, small.head_first, small.gap_c) == (21, 1, 1, False, 0)
+
+
+def first_whole() -> int:
+    """A seed at which sequence 0 has all 33 rows."""
+    signature = parse_canonical(CASE.signature)
+    return next(seed for seed in range(99) if lengths_of(signature, replace(CASE, seed=seed)).q[0] == 33)
+
+
+def _write(address: int) -> None:
+    ctypes.c_uint16.from_address(address).value ^= 0x4411
