@@ -13,33 +13,39 @@ from click.testing import CliRunner
 from hip_support import environment, read_report, shim
 
 from amd_support import amd_toolchain
+from ckgen.build.artefacts import OutFolder
+from ckgen.build.cache import Cache, default_cache
+from ckgen.build.compile import CODE_OBJECT
+from ckgen.build.library import DeviceInstance, emit_library
+from ckgen.build.planned import plan_host
+from ckgen.build.pool import default_limits
 from ckgen.cli import cli
+from ckgen.emulator.fmha.build import compile_units
 from ckgen.emulator.fmha.problem import FmhaProblem, fmha_data
 from ckgen.emulator.production.model import compare
+from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
+from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
+from ckgen.model.config import Tile
 from cpp_build import ROOT, SYSTEM_LIBRARIES, attempt, built
 
 pytestmark = [pytest.mark.amd, pytest.mark.cpp, pytest.mark.slow]
 
 SIGNATURE = "fmha_bf16_varlen_masked_lse"
-CONFIG = "qr_async_pad1111_128x64x32x64x32x64_4x1x1_32x32x16"
-INSTANCE = f"{SIGNATURE}_ck_tile_{CONFIG}"
+CONFIG = CkTileFmhaConfig(FmhaPipeline.QR_ASYNC, 128, 64, 32, 64, 32, 64, (4, 1, 1), Tile(32, 32, 16))
 """Of the CI kernel set: tests/emulator/test_fmha_kernels.py compiles it too."""
 PROBLEM = FmhaProblem((5, 137, 0, 33), (66, 100, 7, 0), heads_q=2)
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """fmha_on_shim.cpp with a generated registry and the device library that `ckgen build` makes for it."""
+    """fmha_on_shim.cpp with a generated registry and the device library of the instance."""
     amd_toolchain()
     folder = tmp_path_factory.mktemp("fmha")
     asked = ("--ops", "fmha", "--targets", "gfx942", "--signatures", SIGNATURE, "--name", "my_kernels")
-    for command in (
-        ("generate", *asked, "--out", str(folder / "registry")),
-        ("build", *asked, "--kernels", INSTANCE, "--emit", "library", "--out", str(folder / "device")),
-    ):
-        done = CliRunner().invoke(cli, command)
-        assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(cli, ("generate", *asked, "--out", str(folder / "registry")))
+    assert done.exit_code == 0, done.output
+    device_library(folder / "device")
     sources = [Path(__file__).with_name("fmha_on_shim.cpp"), *(folder / "registry").rglob("*.cpp")]
     includes = [ROOT / "dispatcher_cpp" / "include", folder / "registry" / "include", folder / "device"]
     archives = [
@@ -50,6 +56,16 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = [*flags, *(f"-I{place}" for place in includes), *map(str, [*sources, *archives]), *SYSTEM_LIBRARIES]
     subprocess.run(["g++", *words, "-o", str(folder / "program")], check=True)
     return folder / "program"
+
+
+def device_library(folder: Path) -> None:
+    """What `ckgen build --emit library` makes of the one instance."""
+    instance = make_fmha_instance(parse_canonical(SIGNATURE), CONFIG, ("gfx942",))
+    made = compile_units(instance, "gfx942")
+    code, symbols = {"gfx942": made.device.output(CODE_OBJECT)}, plan_host(instance, {"gfx942": []}).symbols
+    kernels = (DeviceInstance(instance.name, instance.id, made.host, code, symbols),)
+    limits = default_limits(1, retry=True)
+    emit_library("my_kernels", kernels, OutFolder(folder), amd_toolchain(), Cache(default_cache()), limits, print)
 
 
 def test_sequences_of_several_lengths_are_right(program: Path, tmp_path: Path) -> None:

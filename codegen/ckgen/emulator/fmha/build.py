@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ckgen.build.amd.toolchain import load
 from ckgen.build.build_run import build_planned
 from ckgen.build.cache import Cache, default_cache
 from ckgen.build.compile import CODE_OBJECT, OBJECT, host_job
+from ckgen.build.entry import Entry
 from ckgen.build.planned import Planned, plan_host, plan_kernel
 from ckgen.build.pool import Outcome, default_limits
 from ckgen.build.progress import ProgressLine
@@ -18,8 +21,17 @@ from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_archs
 
 
-def build_kernel(instance: FmhaInstance, arch: str) -> tuple[Result, FmhaKernel]:
-    """The gate's word and the kernel; UsageError with the compiler's words, or why there is none."""
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What the gate says of the device code, and the entries of device and host unit."""
+
+    result: Result
+    device: Entry
+    host: Entry
+
+
+def compile_units(instance: FmhaInstance, arch: str) -> Compiled:
+    """Both units of the instance; UsageError with the compiler's words, or why there is no kernel."""
     planned = plan_kernel(instance, arch, [])
     if planned.unavailable:
         raise UsageError(planned.unavailable)
@@ -40,7 +52,13 @@ def build_kernel(instance: FmhaInstance, arch: str) -> tuple[Result, FmhaKernel]
         if one is None or not one.entry.ok:
             raise UsageError(f"{instance.name} does not compile:\n{one.entry.log[:2000] if one else ''}")
     assert device is not None
+    return Compiled(result, device.entry, host.entry)
+
+
+def build_kernel(instance: FmhaInstance, arch: str) -> tuple[Result, FmhaKernel]:
+    """The gate's word and the kernel; UsageError as compile_units."""
+    made = compile_units(instance, arch)
     folder = default_cache() / "emulated" / "fmha"
-    library = link(host.entry.output(OBJECT), prepare_symbol(instance.id), arch, folder)
-    code = device.entry.output(CODE_OBJECT).read_bytes()
-    return result, FmhaKernel(instance.name, instance.signature, arch, code, library)
+    library = link(made.host.output(OBJECT), prepare_symbol(instance.id), arch, folder)
+    code = made.device.output(CODE_OBJECT).read_bytes()
+    return made.result, FmhaKernel(instance.name, instance.signature, arch, code, library)
