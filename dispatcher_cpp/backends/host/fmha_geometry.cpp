@@ -20,6 +20,18 @@ std::size_t take(std::size_t& end, std::size_t bytes) noexcept {
   return at;
 }
 
+/// Beyond, unpacking pays.
+constexpr std::int64_t kRowsInPlace = 32;
+
+const FmhaRowKernels* row_kernels(const FmhaGeometry& g, std::int64_t rows) noexcept {
+  if (rows > kRowsInPlace || g.signature.fmha.v_column) return nullptr;
+  const DType type = g.signature.b;
+  if (type != DType::fp32 && type != DType::fp16 && type != DType::bf16) return nullptr;
+  const FmhaRowType index = type == DType::fp32 ? kFmhaRowsFp32 : type == DType::fp16 ? kFmhaRowsFp16 : kFmhaRowsBf16;
+  const FmhaRowKernels* kernels = &g.kernels->rows[index];
+  return kernels->scores == nullptr ? nullptr : kernels;
+}
+
 }  // namespace
 
 FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch) noexcept {
@@ -47,7 +59,8 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.v_words = ceil_div(g.n0, elements);
   g.k_panels = ceil_div(g.n0, panel);
   g.v_panels = ceil_div(shape.hdim_v, panel);
-  g.shared = g.row_tiles > 1;
+  g.in_place = row_kernels(g, rows);
+  g.shared = g.row_tiles > 1 && g.in_place == nullptr;
 
   const auto bytes = [](std::int64_t count, std::size_t each) { return static_cast<std::size_t>(count) * each; };
   std::size_t end = 0;
@@ -69,11 +82,13 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   if (g.splits > 1) take(end, bytes(g.pairs * rows * g.splits, g.partial_bytes));
   g.slots_offset = end;
 
+  g.q_words = (g.in_place == nullptr ? g.words : ceil_div(g.words, kFmhaLanes) * kFmhaLanes) * kFmhaRows;
   const std::int64_t groups = ceil_div(std::min(g.m0, rows), kFmhaRows);
   const std::size_t scores = kFmhaRows * kFmhaStride * sizeof(float);
   end = 0;
-  g.tile = take(end, g.shared ? 0 : g.tile_bytes);
-  g.q = take(end, bytes(groups * g.words * kFmhaRows, 4));
+  g.tile = take(end, g.shared || g.in_place != nullptr ? 0 : g.tile_bytes);
+  g.pointers = take(end, g.in_place == nullptr ? 0 : bytes(4 * kFmhaMaxColumns, sizeof(void*)));
+  g.q = take(end, bytes(groups * g.q_words, 4));
   g.out = take(end, bytes(groups * g.v_panels * kFmhaRows * panel, 4));
   g.state = take(end, bytes(groups, sizeof(FmhaState)));
   g.scores = take(end, scores);

@@ -25,16 +25,19 @@ struct FmhaGeometry {
   std::int64_t row_tiles;  // of a pair, at most
   std::int64_t tiles;      // of columns, at most
   std::int64_t words;      // of a row of Q
+  std::int64_t q_words;    // of a group of rows
   std::int64_t v_words;    // of a tile's columns
   std::int64_t k_panels, v_panels;
-  bool shared;         // a pair's tiles are packed before its rows are computed, else by each task
-  std::int64_t chunk;  // pairs that are packed, then computed, at a time
+  // Few rows, to which K and V are no more than memory that is read once: their rows are used where they are.
+  const FmhaRowKernels* in_place;  // null: K and V are packed
+  bool shared;                     // a pair's tiles are packed before its rows are computed, else by each task
+  std::int64_t chunk;              // pairs that are packed, then computed, at a time
   // Bytes; tiles are K, then V.
   std::size_t v_offset, tile_bytes;
   std::size_t partial_offset, partial_bytes;  // of one row of one split: O, then most and sum
   std::size_t slots_offset, slot_bytes, bytes;
   // Within a slot.
-  std::size_t tile, q, out, state, scores, weights, bias, factor, keep, columns, row;
+  std::size_t tile, q, out, state, scores, weights, bias, factor, keep, columns, row, pointers;
 };
 
 /// The state of a group of rows in a slot.

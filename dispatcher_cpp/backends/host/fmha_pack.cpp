@@ -68,7 +68,7 @@ void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSeque
   const DType type = g.signature.a;
   const FmhaStrides& s = args.q_strides;
   const std::int64_t hdim = g.shape.hdim_q;
-  if (g.group == 1) {
+  if (g.group == 1 && g.in_place == nullptr) {
     const PackSource source =
         make_pack_source(g.kind, type, element(args.q, type, x.q + kv_head * s.head), s.row, true, false);
     g.isa->pack(source, first, count, kFmhaRows, 0, hdim, out);
@@ -85,7 +85,31 @@ void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSeque
     } else {
       std::memset(words, 0, static_cast<std::size_t>(g.words) * 4);
     }
-    for (std::int64_t w = 0; w < g.words; ++w) to[w * kFmhaRows + r] = words[w];
+    if (g.in_place == nullptr)
+      for (std::int64_t w = 0; w < g.words; ++w) to[w * kFmhaRows + r] = words[w];
+    else
+      for (std::int64_t w = 0; w < g.q_words / kFmhaRows; ++w)
+        to[(w / kFmhaLanes * kFmhaRows + r) * kFmhaLanes + w % kFmhaLanes] = w < g.words ? words[w] : 0;
+  }
+}
+
+void find_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, std::int64_t kv_head,
+                    std::int64_t first, std::int64_t count, const unsigned char** k, const unsigned char** v) noexcept {
+  const DType type = g.signature.b;
+  const FmhaStrides &ks = args.k_strides, &vs = args.v_strides;
+  for (std::int64_t j = 0; j < count; ++j) {
+    std::int64_t at = first + j, page = 0;
+    if (x.pages != nullptr) {
+      page = x.pages[at / g.shape.page_size];
+      at %= g.shape.page_size;
+    }
+    k[j] = element(args.k, type, x.k + kv_head * ks.head + page * ks.batch + at * ks.row);
+    v[j] = element(args.v, type, x.v + kv_head * vs.head + page * vs.batch + at * vs.row);
+  }
+  const std::int64_t panel = g.kernels->panel;
+  for (std::int64_t j = count; j % panel != 0; ++j) {
+    k[j] = k[count - 1];
+    v[j] = v[count - 1];
   }
 }
 

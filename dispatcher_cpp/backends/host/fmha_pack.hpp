@@ -17,6 +17,11 @@ void pack_fmha_tile(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSeque
 void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& sequence, std::int64_t kv_head,
                     std::int64_t first, std::int64_t count, void* row, void* out) noexcept;
 
+/// Where the rows of K and V of columns [first, first + count) are; those of whole panels, the last one for what is
+/// missing.
+void find_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& sequence, std::int64_t kv_head,
+                    std::int64_t first, std::int64_t count, const unsigned char** k, const unsigned char** v) noexcept;
+
 /// Elements [at, at + count) of a tensor as fp32.
 void decode_fmha(const FmhaGeometry& g, DType type, const void* base, std::int64_t at, std::int64_t count,
                  float* out) noexcept;

@@ -38,6 +38,12 @@ struct FmhaStep {
   float* rescale;       // [kFmhaLanes]
   float* sum;           // [kFmhaRows][kFmhaLanes], to be summed
   float* out;           // [v_panels][kFmhaRows][panel]
+  // Of FmhaRowKernels, in place of k and v; q is then [vectors][kFmhaRows][16] words, zeros beyond hdim_q.
+  const unsigned char* const* k_rows;  // of the tile's columns, whole panels; from `next` on those of the next tile
+  const unsigned char* const* v_rows;
+  std::int32_t hdim_q, hdim_v;
+  std::int32_t next;
+  bool bring;  // what is read next, while this is computed
 };
 using FmhaStepFn = void (*)(const FmhaStep& step);
 
@@ -59,6 +65,12 @@ using FmhaHideFn = void (*)(const FmhaStep& step, const FmhaSpan* rows);
 using FmhaPhiloxFn = void (*)(std::uint64_t seed, std::uint64_t base, std::uint32_t rows, std::int64_t column,
                               std::int64_t count, unsigned char* out);
 
+/// Scores and values of rows of K and V where they are, not packed.
+struct FmhaRowKernels {
+  FmhaStepFn scores, values;
+};
+enum FmhaRowType { kFmhaRowsFp32, kFmhaRowsFp16, kFmhaRowsBf16, kFmhaRowTypes };
+
 struct FmhaKernels {
   std::int32_t panel;  // columns of K, dimensions of V
   FmhaStepFn scores;   // scores = Q K^T
@@ -67,6 +79,7 @@ struct FmhaKernels {
   FmhaStepFn weights;  // 2^(score * exponent - most) with a new `most`, their sums, and what earlier sums are worth
   FmhaStepFn values;   // out = out * rescale + weights V
   FmhaPhiloxFn philox;
+  FmhaRowKernels rows[kFmhaRowTypes];  // null: none for the type at this level
 };
 
 }  // namespace host

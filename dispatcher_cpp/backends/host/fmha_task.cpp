@@ -41,7 +41,7 @@ class TaskRun {
     const FmhaTiles tiles(mask_.rows(position(0), position(rows_ - 1) + 1), g_.n0);
     const std::int64_t share = (tiles.count() + g_.splits - 1) / g_.splits;
     const std::int64_t end = std::min(tiles.count(), (task_.split + 1) * share);
-    for (std::int64_t i = task_.split * share; i < end; ++i) attend(tiles[i]);
+    for (std::int64_t i = task_.split * share; i < end; ++i) attend(tiles[i], i + 1 < end ? tiles[i + 1] : tiles[i]);
     for (std::int64_t r = 0; r < rows_; ++r) finish(r);
   }
 
@@ -57,7 +57,6 @@ class TaskRun {
   std::int64_t groups() const noexcept { return (rows_ + kFmhaRows - 1) / kFmhaRows; }
   std::int64_t position(std::int64_t row) const noexcept { return (first_ + row) / g_.group; }
   std::int64_t head(std::int64_t row) const noexcept { return kv_head_ * g_.group + (first_ + row) % g_.group; }
-  std::int64_t q_words() const noexcept { return g_.words * kFmhaRows; }
   std::int64_t out_values() const noexcept { return g_.v_panels * kFmhaRows * g_.kernels->panel; }
   FmhaState& state(std::int64_t group) const noexcept { return at<FmhaState>(g_.state)[group]; }
 
@@ -65,7 +64,7 @@ class TaskRun {
     for (std::int64_t i = 0; i < groups(); ++i) {
       const std::int64_t row = i * kFmhaRows;
       pack_fmha_rows(g_, run_.args, sequence_, kv_head_, first_ + row, std::min<std::int64_t>(kFmhaRows, rows_ - row),
-                     at<void*>(g_.row), at<std::uint32_t>(g_.q) + i * q_words());
+                     at<void*>(g_.row), at<std::uint32_t>(g_.q) + i * g_.q_words);
       FmhaState& s = state(i);
       std::fill_n(s.most, kFmhaRows, -kInfinity);
       std::fill_n(s.sum, kFmhaRows * kFmhaLanes, 0.0F);
@@ -73,17 +72,37 @@ class TaskRun {
     std::fill_n(at<float>(g_.out), groups() * out_values(), 0.0F);
   }
 
-  void attend(std::int64_t tile) noexcept {
-    const std::int64_t column = tile * g_.n0, count = std::min(g_.n0, sequence_.length_k - column);
+  std::int64_t columns(std::int64_t tile) const noexcept { return std::min(g_.n0, sequence_.length_k - tile * g_.n0); }
+
+  /// Where K and V of a tile are.
+  void reach(std::int64_t tile, std::int64_t next, FmhaStep& s) noexcept {
+    if (g_.in_place != nullptr) {
+      const unsigned char** const rows = at<const unsigned char*>(g_.pointers);
+      const unsigned char** const v_rows = rows + 2 * kFmhaMaxColumns;
+      find_fmha_rows(g_, run_.args, sequence_, kv_head_, tile * g_.n0, columns(tile), rows, v_rows);
+      s.next = kFmhaMaxColumns;
+      find_fmha_rows(g_, run_.args, sequence_, kv_head_, next * g_.n0, columns(next), rows + s.next, v_rows + s.next);
+      std::fill(rows + s.next + columns(next), rows + s.next + kFmhaMaxColumns, rows[s.next]);
+      s.k_rows = rows;
+      s.v_rows = v_rows;
+      s.hdim_q = g_.shape.hdim_q;
+      s.hdim_v = g_.shape.hdim_v;
+      return;
+    }
     unsigned char* packed = at<unsigned char>(g_.tile);
     if (g_.shared)
       packed = run_.tile(task_.pair, tile);
     else
-      pack_fmha_tile(g_, run_.args, sequence_, kv_head_, tile, count, packed);
-    options_.start_tile(kv_head_, column, count);
-    FmhaStep s{};
+      pack_fmha_tile(g_, run_.args, sequence_, kv_head_, tile, columns(tile), packed);
     s.k = packed;
     s.v = packed + g_.v_offset;
+  }
+
+  void attend(std::int64_t tile, std::int64_t next) noexcept {
+    const std::int64_t column = tile * g_.n0, count = columns(tile);
+    FmhaStep s{};
+    reach(tile, next, s);
+    options_.start_tile(kv_head_, column, count);
     s.words = g_.words;
     s.v_words = g_.v_words;
     s.v_panels = static_cast<std::int32_t>(g_.v_panels);
@@ -92,7 +111,10 @@ class TaskRun {
     s.weights = at<void*>(g_.kind == PackKind::f32 ? g_.scores : g_.weights);
     alignas(64) float rescale[kFmhaLanes];
     s.rescale = rescale;
-    for (std::int64_t i = 0; i < groups(); ++i) attend(i, column, count, s);
+    for (std::int64_t i = 0; i < groups(); ++i) {
+      s.bring = i == 0;
+      attend(i, column, count, s);
+    }
   }
 
   void attend(std::int64_t group, std::int64_t column, std::int64_t count, FmhaStep& s) noexcept {
@@ -101,11 +123,11 @@ class TaskRun {
     FmhaSpan spans[kFmhaRows];
     const bool hidden = see(row, column, count, s, spans);
     if (s.first >= s.last) return;
-    s.q = at<std::uint32_t>(g_.q) + group * q_words();
+    s.q = at<std::uint32_t>(g_.q) + group * g_.q_words;
     s.most = state(group).most;
     s.sum = state(group).sum;
     s.out = at<float>(g_.out) + group * out_values();
-    g_.kernels->scores(s);
+    (g_.in_place != nullptr ? g_.in_place->scores : g_.kernels->scores)(s);
     if (options_.any()) {
       FmhaRowIds ids[kFmhaRows];
       for (std::int64_t r = 0; r < s.rows; ++r) ids[r] = {position(row + r), head(row + r)};
@@ -113,7 +135,7 @@ class TaskRun {
     }
     if (hidden) g_.kernels->hide(s, spans);
     g_.kernels->weights(s);
-    g_.kernels->values(s);
+    (g_.in_place != nullptr ? g_.in_place->values : g_.kernels->values)(s);
   }
 
   /// Which columns of the tile the rows see, together and each; whether the panels hold others too.

@@ -1,4 +1,6 @@
-// Kernels of fmha_step.hpp, compiled once per ISA. Included by the isa_*.cpp files only.
+// Kernels of fmha_step.hpp over packed tiles, compiled once per ISA. Included by the isa_*.cpp files only.
+#pragma once
+
 #include "backends/host/isa_exp.hpp"
 #include "backends/host/isa_philox.hpp"
 
@@ -226,7 +228,7 @@ void fmha_weights(const FmhaStep& s) {
 
 template <class W>
 constexpr FmhaKernels fmha_kernels() {
-  return {kFmhaPanel, &fmha_scores<W>, &fmha_adjust, &fmha_hide, &fmha_weights<W>, &fmha_values<W>, &fmha_philox};
+  return {kFmhaPanel, &fmha_scores<W>, &fmha_adjust, &fmha_hide, &fmha_weights<W>, &fmha_values<W>, &fmha_philox, {}};
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #define CKGEN_HOST_LEVEL 5
 #include "backends/host/isa_epilogue.hpp"
-#include "backends/host/isa_fmha.hpp"
+#include "backends/host/isa_fmha_rows.hpp"
 #include "backends/host/isa_micro.hpp"
 #include "backends/host/isa_small.hpp"
 
@@ -8,16 +8,19 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-constinit const IsaTable kIsaV4Bf16 = {{menu_of(kF32), menu_of(kI16), menu_of(kBf16)},
-                                       &pack,
-                                       &finish,
-                                       &fuse,
-                                       &encode,
-                                       &round_to,
-                                       &small_kernels,
-                                       &small_e8m0,
-                                       &small_most,
-                                       {fmha_kernels<WordF32>(), {}, fmha_kernels<WordBf16>()}};
+constinit const IsaTable kIsaV4Bf16 = {
+    {menu_of(kF32), menu_of(kI16), menu_of(kBf16)},
+    &pack,
+    &finish,
+    &fuse,
+    &encode,
+    &round_to,
+    &small_kernels,
+    &small_e8m0,
+    &small_most,
+    {with_rows(fmha_kernels<WordF32>(), row_kernels<RowFp32>(), row_kernels<RowFp16>(), row_kernels<RowBf16>()),
+     {},
+     with_rows(fmha_kernels<WordBf16>(), {}, {}, row_kernels<RowBf16Pairs>())}};
 
 }  // namespace host
 }  // namespace v1
