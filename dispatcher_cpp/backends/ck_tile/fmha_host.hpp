@@ -9,22 +9,17 @@
 
 #include <cstdint>
 #include <exception>
-#include <tuple>
+#include <utility>
 
-#include "../device/kernel_call.hpp"
+#include "scaled.hpp"
 
 namespace ckgen::tile {
 
-/// The instance's one kernel, and the archs whose code object has it (bit i: Arch with value i).
+/// The instance's one kernel, and the archs whose code object has it, see archs_of().
 struct BuiltFmha {
   const char* symbol;
   std::uint32_t archs;
 };
-
-template <class... Archs>
-constexpr std::uint32_t fmha_archs(Archs... archs) noexcept {
-  return ((std::uint32_t{1} << static_cast<unsigned>(archs)) | ... | std::uint32_t{0});
-}
 
 /// A mask as ck_tile's kernel takes it.
 struct FmhaWindow {
@@ -103,7 +98,7 @@ Status prepare_fmha(const BuiltFmha& built, const Launch& launch, Arch arch, Ker
   using Kernel = typename Forward::Kernel;
   const FmhaShape& shape = launch.problem->fmha();
   const FmhaArgs& args = *launch.fmha;
-  if ((built.archs & fmha_archs(arch)) == 0)
+  if ((built.archs & archs_of(arch)) == 0)
     return Status::error(StatusCode::unsupported, "no kernel was built for %s", arch_info(arch).name);
   if (launch.k_batch > 1)
     return Status::error(StatusCode::unsupported, "the kernel does not split KV, %u splits are asked for",

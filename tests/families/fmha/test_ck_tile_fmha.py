@@ -57,7 +57,7 @@ def test_both_units_say_the_config_and_meet_at_the_symbol() -> None:
     ((symbol, _),) = device.expected
     assert symbol == f"ckgen_{instance.id:016x}_forward"
     assert f"CKGEN_TILE_FMHA_KERNEL({symbol}, Forward)" in device.text
-    assert f'"{symbol}"' in host.text and "fmha_archs(Arch::gfx942)" in host.text
+    assert f'"{symbol}"' in host.text and "archs_of(Arch::gfx942)" in host.text
     assert host.symbols == (prepare_symbol(instance.id),) and host.symbols[0] in host.text
     for text in (device.text, host.text):
         assert ".traits = {.varlen = true, .masked = true, .bias = ckgen::FmhaBias::alibi, .lse = true}," in text
