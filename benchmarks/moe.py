@@ -36,7 +36,7 @@ from ckgen.model.target import Target  # noqa: E402
 from ckgen.plan.options import PlanOptions  # noqa: E402
 from ckgen.plan.planner import make_plan  # noqa: E402
 from ckgen.runtime import RuntimeLibrary  # noqa: E402
-from ckgen.runtime.abi import MoeArgsStruct  # noqa: E402
+from ckgen.runtime.moe import MoeArgsStruct  # noqa: E402
 from ckgen.specs.archs import load_archs  # noqa: E402
 from ckgen.specs.native import own_cpu  # noqa: E402
 from runtime_build import load_generated  # noqa: E402

@@ -37,7 +37,7 @@ from ckgen.plan.options import PlanOptions  # noqa: E402
 from ckgen.plan.planner import make_plan  # noqa: E402
 from ckgen.quickstart.verify import Buffers  # noqa: E402
 from ckgen.runtime import Dispatcher, RuntimeLibrary  # noqa: E402
-from ckgen.runtime.library import Device  # noqa: E402
+from ckgen.runtime.handles import Device  # noqa: E402
 from ckgen.specs.archs import load_archs  # noqa: E402
 from ckgen.specs.native import own_cpu  # noqa: E402
 from runtime_build import load_generated  # noqa: E402

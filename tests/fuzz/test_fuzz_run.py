@@ -29,7 +29,7 @@ from ckgen.fuzz.run import Subject, fuzz, run_case
 from ckgen.fuzz.shrink import shrink
 from ckgen.model.groups import GroupSize
 from ckgen.runtime import Dispatcher, GemmArgsStruct, Plan, RuntimeLibrary
-from ckgen.runtime.abi import GroupOperandsStruct, GroupSizeStruct
+from ckgen.runtime.grouped import GroupOperandsStruct, GroupSizeStruct
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 

@@ -18,7 +18,8 @@ from ckgen.model.tuned_row import Shape
 from ckgen.plan.explain import trail
 from ckgen.plan.model import UnitPlan
 from ckgen.plan.select import Query
-from ckgen.runtime.abi import GroupedArgsStruct, GroupOperandsStruct, GroupSizeStruct, MoeArgsStruct, SortedTokensStruct
+from ckgen.runtime.grouped import GroupedArgsStruct, GroupOperandsStruct, GroupSizeStruct
+from ckgen.runtime.moe import MoeArgsStruct, SortedTokensStruct
 from plan_support import REAL_TABLES, plan_of
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]

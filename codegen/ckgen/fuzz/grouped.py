@@ -17,7 +17,7 @@ from ckgen.fuzz.layout import Placed, dense_refusal, placed
 from ckgen.model.groups import GroupSize
 from ckgen.model.tuned_row import Shape
 from ckgen.runtime import GemmArgsStruct, ProblemStruct, RuntimeLibrary
-from ckgen.runtime.abi import GroupedArgsStruct, GroupOperandsStruct, GroupSizeStruct
+from ckgen.runtime.grouped import GroupedArgsStruct, GroupOperandsStruct, GroupSizeStruct
 
 _POINTERS = ("a", "b", "c", "a_scale", "b_scale", "bias", "d", "lda", "ldb", "ldc", "ldd")
 

@@ -21,7 +21,7 @@ from ckgen.fuzz.outcome import CaseFailure, FailureKind
 from ckgen.fuzz.routing import ids_of, sorted_tokens
 from ckgen.model.dtype import DType
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
-from ckgen.runtime.abi import MoeArgsStruct, SortedTokensStruct
+from ckgen.runtime.moe import MoeArgsStruct, SortedTokensStruct
 
 _SORTED = ("token_ids", "weights", "expert_ids", "valid")
 

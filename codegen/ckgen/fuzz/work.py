@@ -13,7 +13,7 @@ from ckgen.fuzz.gemm import GemmWork
 from ckgen.fuzz.grouped import GroupedWork
 from ckgen.fuzz.moe import MoeWork
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
-from ckgen.runtime.library import Args
+from ckgen.runtime.dispatcher import Args
 
 
 class Given(Protocol):

@@ -1,7 +1,10 @@
 """The built library from Python, over the C ABI."""
 
-from ckgen.runtime.abi import GemmArgsStruct, ProblemStruct, RuntimeFailure
-from ckgen.runtime.library import Choice, Device, Dispatcher, InstanceInfo, Options, Plan, RuntimeLibrary, Timing
+from ckgen.runtime.abi import RuntimeFailure
+from ckgen.runtime.dispatcher import Choice, Dispatcher, InstanceInfo, Timing
+from ckgen.runtime.handles import Device, Plan
+from ckgen.runtime.library import Options, RuntimeLibrary
+from ckgen.runtime.structs import GemmArgsStruct, ProblemStruct
 
 __all__ = [
     "Choice",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctypes import Structure, c_float, c_int32, c_int64, c_uint64, c_void_p
 
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
-from ckgen.runtime.abi import Sized
+from ckgen.runtime.structs import Sized
 
 _CORNERS = tuple(FmhaCorner)
 

@@ -10,7 +10,7 @@ from ckgen.families.gemm.enums import MAX_D
 from ckgen.families.gemm.reference import Operands, Storage, encode, store_a, store_b
 from ckgen.families.gemm.signature import Layout
 from ckgen.model.tuned_row import Shape
-from ckgen.runtime.abi import GemmArgsStruct
+from ckgen.runtime.structs import GemmArgsStruct
 
 
 def packed_args(layout: Layout, shape: Shape, **others: Any) -> GemmArgsStruct:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ctypes import byref, c_int64
 from dataclasses import dataclass
 
-from ckgen.runtime.abi import Abi, StreamKStruct
+from ckgen.runtime.abi import Abi
+from ckgen.runtime.structs import StreamKStruct
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.reference import MoeSize, Weights, expect, make_operands
 from ckgen.model.dtype import DType
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
-from ckgen.runtime.abi import MoeArgsStruct, SortedTokensStruct
+from ckgen.runtime.moe import MoeArgsStruct, SortedTokensStruct
 
 _Array = npt.NDArray[Any]
 

@@ -1,0 +1,184 @@
+"""Chooses, explains, plans and runs. Nothing here decides; every answer is C++'s."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping
+from ctypes import byref, c_char_p, c_size_t, c_uint32
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ckgen.model.selection import NO_WISHES, Tier, Wishes
+from ckgen.runtime.abi import NO_INDEX
+from ckgen.runtime.fmha import FmhaArgsStruct
+from ckgen.runtime.grouped import GroupedArgsStruct
+from ckgen.runtime.handles import Device, Handle, Plan
+from ckgen.runtime.moe import MoeArgsStruct
+from ckgen.runtime.structs import BenchStruct, GemmArgsStruct, InstanceStruct, ProblemStruct, SelectionStruct
+
+Args = GemmArgsStruct | GroupedArgsStruct | MoeArgsStruct | FmhaArgsStruct
+"""What runs of plans take, by their op."""
+
+_TIERS = tuple(Tier)
+_BACKENDS = ("ck_tile", "ck", "hip", "asm", "host")
+_RUNS: Mapping[type[Args], str] = {
+    GemmArgsStruct: "",
+    GroupedArgsStruct: "_grouped",
+    MoeArgsStruct: "_moe",
+    FmhaArgsStruct: "_fmha",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An answer. `instance` is the name, None where nothing was chosen; `reason` then says why."""
+
+    tier: Tier
+    instance: str | None
+    k_batch: int
+    table_m: int
+    external: tuple[str, str] | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceInfo:
+    """One instance of a dispatcher, as its descriptor says."""
+
+    name: str
+    id: int
+    signature: str
+    backend: str
+    table_kernel: str
+    tile: tuple[int, int, int]
+    max_k_batch: int
+    has_device: bool
+    has_twin: bool
+    device_archs: tuple[str, ...]  # with GPU code attached
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Microseconds of wall clock."""
+
+    median_us: float
+    min_us: float
+    max_us: float
+    runs: int
+
+
+class Dispatcher(Handle):
+    """Chooses, explains, plans and runs; may be used by several threads."""
+
+    kind = "dispatcher"
+
+    def select(self, problem: ProblemStruct, device: Device) -> Choice:
+        """The dispatcher's answer for one problem."""
+        chosen = SelectionStruct()
+        self._abi.call("select_many", self.handle, device.handle, byref(problem), 1, byref(chosen))
+        return self._choice(chosen)
+
+    def select_many(
+        self, signature: int, shapes: npt.ArrayLike, device: Device, wishes: Wishes = NO_WISHES
+    ) -> npt.NDArray[Any]:
+        """One record per row (batch, M, N, K) of `shapes`, with the fields of SelectionStruct; batch 0 counts as 1."""
+        rows = np.asarray(shapes, dtype=np.int64).reshape(-1, 4)
+        problems = np.zeros(len(rows), dtype=np.dtype(ProblemStruct))
+        problems["size"], problems["signature"] = ctypes.sizeof(ProblemStruct), signature
+        problems["deterministic"], problems["strategy"] = wishes.deterministic, wishes.strategy.number
+        problems["batch"] = np.where(rows[:, 0] == 0, 1, rows[:, 0])
+        for column, field in enumerate("mnk", start=1):
+            problems[field] = rows[:, column]
+        chosen = np.zeros(len(rows), dtype=np.dtype(SelectionStruct))
+        chosen["size"] = ctypes.sizeof(SelectionStruct)
+        self._abi.call("select_many", self.handle, device.handle, problems.ctypes.data, len(rows), chosen.ctypes.data)
+        return chosen
+
+    def reason(self, record: Any) -> str:
+        """The sentence of a record of select_many; empty where it holds an instance."""
+        fields = {name: int(record[name]) for name in record.dtype.names if name != "size"}
+        return self._abi.call("reason", byref(SelectionStruct(**fields)))
+
+    def explain(self, problem: ProblemStruct, device: Device) -> str:
+        """The whole trail."""
+        return self._abi.explain(self.handle, device.handle, problem)
+
+    def enumerate(self, problem: ProblemStruct, device: Device) -> list[str]:
+        """The names of all instances that support the problem with k_batch 1."""
+        count = c_size_t()
+        self._abi.call("enumerate", self.handle, device.handle, byref(problem), None, 0, byref(count))
+        found = (SelectionStruct * count.value)(*(SelectionStruct() for _ in range(count.value)))
+        self._abi.call("enumerate", self.handle, device.handle, byref(problem), found, count.value, byref(count))
+        return [self.instance(record.instance).name for record in found]
+
+    def instances(self) -> Iterator[InstanceInfo]:
+        """Every instance, by index."""
+        count = c_uint32()
+        self._abi.call("instance_count", self.handle, byref(count))
+        return (self.instance(index) for index in range(count.value))
+
+    def instance(self, index: int) -> InstanceInfo:
+        """The instance with that index."""
+        info = InstanceStruct()
+        self._abi.call("instance", self.handle, index, byref(info))
+        return InstanceInfo(
+            name=info.name.decode(),
+            id=info.id,
+            signature=self._abi.call("signature_text", info.signature),
+            backend=_BACKENDS[info.backend],
+            table_kernel=info.table_kernel.decode(),
+            tile=(info.tile_m, info.tile_n, info.tile_k),
+            max_k_batch=info.max_k_batch,
+            has_device=bool(info.has_device),
+            has_twin=bool(info.has_twin),
+            device_archs=tuple(filter(None, self._abi.call("instance_device_archs", self.handle, index).split(","))),
+        )
+
+    def load_overrides(self, path: Path) -> None:
+        """Reads an override file in place of the one before; RuntimeFailure names rows that were left out."""
+        self._abi.call("load_overrides", self.handle, str(path).encode())
+
+    def plan(self, problem: ProblemStruct, device: Device, instance: str | None = None, k_batch: int = 1) -> Plan:
+        """The plan of the dispatcher's own choice, or of a named instance. RuntimeFailure says why there is none."""
+        chosen = None
+        if instance is not None:
+            index = c_uint32()
+            self._abi.call("find_instance", self.handle, instance.encode(), byref(index))
+            chosen = SelectionStruct(instance=index.value, k_batch=k_batch, external=NO_INDEX)
+        given = byref(chosen) if chosen is not None else None
+        made = self._abi.create("plan_create", self.handle, device.handle, byref(problem), given)
+        return Plan(self._abi, made, getattr(problem, "kept_groups", None))
+
+    def run(self, plan: Plan, args: Args, workspace: int | None = None) -> None:
+        """Launches on the default stream with the caller's workspace, an address, or one of the dispatcher's pool."""
+        word = _RUNS[type(args)]
+        if workspace is None:
+            self._abi.call(f"run{word}_pooled", self.handle, plan.handle, byref(args), None)
+        else:
+            self._abi.call(f"run{word}", self.handle, plan.handle, byref(args), workspace, None)
+
+    def bench(self, plan: Plan, args: Args, warmup: int = 3, runs: int = 11) -> Timing:
+        """The median of timed runs."""
+        timed = BenchStruct()
+        self._abi.call(f"bench{_RUNS[type(args)]}", self.handle, plan.handle, byref(args), warmup, runs, byref(timed))
+        return Timing(timed.median_us, timed.min_us, timed.max_us, timed.runs)
+
+    def _choice(self, chosen: SelectionStruct) -> Choice:
+        found = chosen.instance != NO_INDEX
+        return Choice(
+            tier=_TIERS[chosen.tier],
+            instance=self.instance(chosen.instance).name if found else None,
+            k_batch=chosen.k_batch,
+            table_m=chosen.table_m,
+            external=self._external(chosen.external) if chosen.external != NO_INDEX else None,
+            reason="" if found else self._abi.call("reason", byref(chosen)),
+        )
+
+    def _external(self, index: int) -> tuple[str, str]:
+        library, name = c_char_p(), c_char_p()
+        self._abi.call("external", self.handle, index, byref(library), byref(name))
+        return (library.value or b"").decode(), (name.value or b"").decode()

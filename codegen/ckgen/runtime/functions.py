@@ -1,0 +1,71 @@
+"""The functions of ckgen/c_api.h, as ctypes sees them."""
+
+from __future__ import annotations
+
+from ctypes import POINTER, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any
+
+from ckgen.runtime.fmha import FmhaArgsStruct
+from ckgen.runtime.grouped import GroupedArgsStruct, GroupSizeStruct
+from ckgen.runtime.moe import MoeArgsStruct, SortedTokensStruct
+from ckgen.runtime.structs import (
+    BenchStruct,
+    DeviceStruct,
+    GemmArgsStruct,
+    InstanceStruct,
+    OptionsStruct,
+    ProblemStruct,
+    SelectionStruct,
+    StreamKStruct,
+)
+
+_H = c_void_p
+FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "parse_signature": (c_char_p, POINTER(c_uint64)),
+    "signature_text": (c_uint64,),
+    "stream_k_partition": (POINTER(c_int64), POINTER(c_int64), c_int64, c_int64, POINTER(StreamKStruct)),
+    "stream_k_workgroup": (POINTER(StreamKStruct), c_int64, POINTER(c_int64), POINTER(c_int64)),
+    "stream_k_tile": (POINTER(StreamKStruct), c_int64, POINTER(c_int64), POINTER(c_int64)),
+    "preshuffle_b": (c_void_p, c_int64, c_void_p, c_int64, c_int64, c_int32),
+    "unpreshuffle_b": (c_void_p, c_void_p, c_int64, c_int64, c_int64, c_int32),
+    "registry_create": (POINTER(_H),),
+    "registry_add_library": (_H, c_void_p),
+    "registry_attach": (_H, c_void_p),
+    "device_simulated": (c_char_p, c_uint32, POINTER(_H)),
+    "device_host": (POINTER(_H),),
+    "device_current": (POINTER(_H),),
+    "device_describe": (_H, POINTER(DeviceStruct)),
+    "dispatcher_create": (_H, POINTER(OptionsStruct), POINTER(_H)),
+    "load_overrides": (_H, c_char_p),
+    "instance_count": (_H, POINTER(c_uint32)),
+    "instance": (_H, c_uint32, POINTER(InstanceStruct)),
+    "instance_device_archs": (_H, c_uint32),
+    "find_instance": (_H, c_char_p, POINTER(c_uint32)),
+    "external": (_H, c_uint32, POINTER(c_char_p), POINTER(c_char_p)),
+    "select_many": (_H, _H, c_void_p, c_size_t, c_void_p),
+    "next": (_H, _H, POINTER(ProblemStruct), POINTER(SelectionStruct), POINTER(SelectionStruct)),
+    "enumerate": (_H, _H, POINTER(ProblemStruct), c_void_p, c_size_t, POINTER(c_size_t)),
+    "reason": (POINTER(SelectionStruct),),
+    "plan_create": (_H, _H, POINTER(ProblemStruct), POINTER(SelectionStruct), POINTER(_H)),
+    "plan_selection": (_H, POINTER(SelectionStruct)),
+    "plan_workspace": (_H, POINTER(c_uint64)),
+    "plan_launchable": (_H,),
+    "run": (_H, _H, POINTER(GemmArgsStruct), c_void_p, c_void_p),
+    "run_pooled": (_H, _H, POINTER(GemmArgsStruct), c_void_p),
+    "bench": (_H, _H, POINTER(GemmArgsStruct), c_int32, c_int32, POINTER(BenchStruct)),
+    "groups_create": (POINTER(GroupSizeStruct), c_int64, POINTER(_H)),
+    "groups_on_device": (c_int64, c_int64, c_int64, c_int64, POINTER(_H)),
+    "run_grouped": (_H, _H, POINTER(GroupedArgsStruct), c_void_p, c_void_p),
+    "run_grouped_pooled": (_H, _H, POINTER(GroupedArgsStruct), c_void_p),
+    "bench_grouped": (_H, _H, POINTER(GroupedArgsStruct), c_int32, c_int32, POINTER(BenchStruct)),
+    "run_moe": (_H, _H, POINTER(MoeArgsStruct), c_void_p, c_void_p),
+    "run_moe_pooled": (_H, _H, POINTER(MoeArgsStruct), c_void_p),
+    "bench_moe": (_H, _H, POINTER(MoeArgsStruct), c_int32, c_int32, POINTER(BenchStruct)),
+    "run_fmha": (_H, _H, POINTER(FmhaArgsStruct), c_void_p, c_void_p),
+    "run_fmha_pooled": (_H, _H, POINTER(FmhaArgsStruct), c_void_p),
+    "bench_fmha": (_H, _H, POINTER(FmhaArgsStruct), c_int32, c_int32, POINTER(BenchStruct)),
+    "plan_block_m": (_H, POINTER(c_int32)),
+    "sort_tokens": (c_void_p, c_void_p, c_int64, c_uint32, c_uint32, c_int64, POINTER(SortedTokensStruct)),
+    "unsort_tokens": (POINTER(SortedTokensStruct), c_int64, c_uint32, c_uint32, c_int64, c_void_p, c_void_p),
+}
+"""Arguments before the message that ends every call's list."""

@@ -1,0 +1,77 @@
+"""What a library's C handles are in Python: owned, and ended with the object."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_int32, c_uint64, c_void_p
+
+from ckgen.runtime.abi import Abi, RuntimeFailure
+from ckgen.runtime.structs import DeviceStruct
+
+_KINDS = ("unknown", "simulated", "host", "gpu")
+
+
+class Handle:
+    """Owns one C handle."""
+
+    kind = ""
+
+    def __init__(self, api: Abi, handle: c_void_p) -> None:
+        self._abi = api
+        self.handle = handle
+
+    def __del__(self) -> None:
+        self._abi.destroy(self.kind, self.handle)
+
+
+class Device(Handle):
+    """Where a problem is to run."""
+
+    kind = "device"
+
+    def __str__(self) -> str:
+        info = DeviceStruct()
+        self._abi.call("device_describe", self.handle, byref(info))
+        return f"{info.gfx.decode()}:{info.cu_num} ({_KINDS[info.kind]})"
+
+
+class Registry(Handle):
+    kind = "registry"
+
+
+class GroupsHandle(Handle):
+    """The sizes of a grouped GEMM's groups; made by RuntimeLibrary.groups."""
+
+    kind = "groups"
+
+
+class Plan(Handle):
+    """What a problem became on a device; made by Dispatcher.plan."""
+
+    kind = "plan"
+
+    def __init__(self, api: Abi, handle: c_void_p, groups: GroupsHandle | None = None) -> None:
+        super().__init__(api, handle)
+        self._groups = groups  # a plan points at them
+
+    @property
+    def block_m(self) -> int:
+        """Of op moe: the block_m of sorted tokens that it reads."""
+        found = c_int32()
+        self._abi.call("plan_block_m", self.handle, byref(found))
+        return found.value
+
+    @property
+    def workspace_size(self) -> int:
+        """Bytes."""
+        size = c_uint64()
+        self._abi.call("plan_workspace", self.handle, byref(size))
+        return size.value
+
+    @property
+    def refusal(self) -> str:
+        """Why the plan cannot be launched on its device; empty where it can."""
+        try:
+            self._abi.call("plan_launchable", self.handle)
+        except RuntimeFailure as failure:
+            return str(failure)
+        return ""
