@@ -15,6 +15,7 @@ from ckgen.model.strategy import Strategy
 from ckgen.runtime.abi import Abi
 from ckgen.runtime.dispatcher import Dispatcher
 from ckgen.runtime.fmha import FmhaProblemStruct
+from ckgen.runtime.fmha_split import FmhaSplitPlanner
 from ckgen.runtime.grouped import GroupSizeStruct
 from ckgen.runtime.handles import Device, GroupsHandle, Registry
 from ckgen.runtime.moe import SortedTokensStruct
@@ -161,6 +162,11 @@ class RuntimeLibrary:
     ) -> StreamKPartition:
         """How stream-K shares a problem of (batch, M, N, K); see ckgen.runtime.stream_k."""
         return stream_k_partition(self._abi, sizes, tile, grid, each=each)
+
+    @property
+    def fmha_split(self) -> FmhaSplitPlanner:
+        """How attention shares the keys of a batch among workgroups; see ckgen.runtime.fmha_split."""
+        return FmhaSplitPlanner(self._abi)
 
     def preshuffle_layout(self) -> int:
         """The number of the order in which preshuffle_b writes; weights stored shuffled are to be stored with it."""
