@@ -61,10 +61,8 @@ struct Query {
   /// The batch of table keys: 0 where the signature is not batched; of op moe the routing. Of op fmha there are no
   /// tables, and an override's key has the batch, both lengths and hdim_q.
   std::int64_t key_batch() const noexcept {
-    if (signature.op == Op::moe) [[unlikely]]
-      return problem.routing().key();
-    if (signature.op == Op::fmha) [[unlikely]]
-      return sizes.batch;
+    if (signature.op != Op::gemm) [[unlikely]]
+      return key_batch_for_op();
     return signature.batched ? sizes.batch : 0;
   }
 
@@ -75,12 +73,8 @@ struct Query {
 
   /// The first rule that makes the problem illegal.
   Verdict illegal() const noexcept {
-    if (signature.op == Op::grouped_gemm) [[unlikely]]
-      return check_groups(signature, problem.groups());
-    if (signature.op == Op::moe) [[unlikely]]
-      return check_routing(signature, sizes, problem.routing());
-    if (signature.op == Op::fmha) [[unlikely]]
-      return check_fmha(signature.fmha, problem.fmha());
+    if (signature.op != Op::gemm) [[unlikely]]
+      return illegal_for_op();
     return check(signature, sizes);
   }
 
@@ -97,18 +91,36 @@ struct Query {
       const Verdict verdict = strategy_verdict(instance, sizes, strategy, deterministic, cu_num);
       if (!verdict.ok()) return verdict;
     }
-    if (signature.op == Op::grouped_gemm) [[unlikely]]
-      return supports_groups(instance.constraints, *problem.groups(), k_batch, deterministic);
-    if (signature.op == Op::moe) [[unlikely]]
-      return supports_routing(instance, sizes, problem, k_batch);
-    if (signature.op == Op::fmha) [[unlikely]]
-      return supports_fmha(instance.fmha, signature.fmha, problem.fmha(), k_batch);
+    if (signature.op != Op::gemm) [[unlikely]]
+      return verdict_for_op(instance, k_batch);
     return supports(instance.constraints, sizes, k_batch, deterministic);
   }
 
   /// For instances that come from outside the problem's own unit.
   Verdict foreign_verdict(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
     return instance.signature == signature ? verdict(instance, k_batch) : no_instance();
+  }
+
+ private:
+  // What a plain GEMM does not need is kept out of line: the measured path then stays small enough to inline.
+  [[gnu::noinline]] std::int64_t key_batch_for_op() const noexcept {
+    if (signature.op == Op::moe) return problem.routing().key();
+    return signature.batched || signature.op == Op::fmha ? sizes.batch : 0;
+  }
+
+  [[gnu::noinline]] Verdict illegal_for_op() const noexcept {
+    if (signature.op == Op::grouped_gemm) return check_groups(signature, problem.groups());
+    if (signature.op == Op::moe) return check_routing(signature, sizes, problem.routing());
+    if (signature.op == Op::fmha) return check_fmha(signature.fmha, problem.fmha());
+    return check(signature, sizes);
+  }
+
+  [[gnu::noinline]] Verdict verdict_for_op(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
+    if (signature.op == Op::grouped_gemm)
+      return supports_groups(instance.constraints, *problem.groups(), k_batch, deterministic);
+    if (signature.op == Op::moe) return supports_routing(instance, sizes, problem, k_batch);
+    if (signature.op == Op::fmha) return supports_fmha(instance.fmha, signature.fmha, problem.fmha(), k_batch);
+    return supports(instance.constraints, sizes, k_batch, deterministic);
   }
 };
 
