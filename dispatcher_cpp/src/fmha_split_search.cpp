@@ -7,7 +7,7 @@ namespace ckgen::inline v1::detail {
 namespace {
 
 /// A candidate is looked at closely where its bound is better by more than one in so many.
-constexpr std::int64_t kLeast = 200;
+constexpr std::int64_t kLeast = 64;
 /// Of so few classes, lengths are tried more closely: it takes less time, and their makespans jump more.
 constexpr std::ptrdiff_t kFewClasses = 40;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -123,15 +123,18 @@ class Search {
     std::int64_t cost;     // of all items of all heads; kNever: too many splits
     std::int64_t longest;  // item's cost
   };
-  Totals totals(const SplitRule& rule) const noexcept {
+  /// And each class's splits and longest part, for who looks closely.
+  Totals totals(const SplitRule& rule) noexcept {
     std::int64_t items = 0;
     std::int64_t partials = 0;
     std::int64_t longest = 0;
+    Cut* cut = cuts_.data();
     for (const TileClasses::Class& c : tiles_) {
       const std::int64_t n = rule.splits(c.units);
       items += n * c.count;
       if (n > 1) partials += n * c.count;
       const std::int64_t part = n == 1 ? c.units : narrow_ceil_div(c.units, n);
+      *cut++ = {n, part};
       longest = std::max(longest, part * costs_.unit + (n > 1 ? costs_.partial : 0));
     }
     if (items - tiles_.tiles() > most_extra_) return {kNever, kNever};
@@ -140,7 +143,7 @@ class Search {
   }
 
   /// The length of parts at which one item takes about as long as all items shared among all slots.
-  std::int64_t balanced_length(std::int64_t longest) const noexcept {
+  std::int64_t balanced_length(std::int64_t longest) noexcept {
     std::int64_t length = longest;
     for (int i = 0; i < 4; ++i) {
       const Totals all = totals({length, 0, max_splits_});
@@ -158,10 +161,10 @@ class Search {
     const std::int64_t bound = std::max((all.cost + slots_ - 1) / slots_, all.longest);
     if (bound >= makespan_ - makespan_ / kLeast) return;
     Schedule schedule{bound};
+    const Cut* cut = cuts_.data();
     for (const TileClasses::Class& c : tiles_) {
-      const std::int64_t n = candidate.splits(c.units);
+      const auto [n, part] = *cut++;
       const std::int64_t fixed = costs_.item + (n > 1 ? costs_.partial : 0);
-      const std::int64_t part = n == 1 ? c.units : narrow_ceil_div(c.units, n);
       const std::int64_t shorter = part * n - c.units;
       schedule.add(fixed + part * costs_.unit, (n - shorter) * c.count * heads_);
       if (shorter > 0) schedule.add(fixed + (part - 1) * costs_.unit, shorter * c.count * heads_);
@@ -172,9 +175,14 @@ class Search {
     best_ = candidate;
   }
 
+  struct Cut {
+    std::int64_t splits, longest;
+  };
+
   const TileClasses& tiles_;
   ItemCosts costs_;
   std::int64_t heads_, slots_, max_splits_, most_extra_;
+  std::array<Cut, TileClasses::kMost> cuts_;  // of the rule that totals() saw last
   SplitRule best_;
   std::int64_t makespan_ = kNever;
 };

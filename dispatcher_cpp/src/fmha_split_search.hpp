@@ -33,6 +33,9 @@ struct ItemCosts {
 /// The tiles of a batch by their units: exact below 32 units, 16 classes per octave above, each with its mean.
 class TileClasses {
  public:
+  static constexpr std::size_t kStep = 16;          // classes of an octave
+  static constexpr std::size_t kMost = kStep * 28;  // up to 2^31 - 1 units
+
   void add(std::int64_t units, std::int64_t count) noexcept {
     Class& found = classes_[index(units)];
     found.count += count;
@@ -55,14 +58,13 @@ class TileClasses {
   std::int64_t longest() const noexcept { return longest_; }
 
  private:
-  static constexpr int kStep = 16;
   static std::size_t index(std::int64_t units) noexcept {
-    if (units < 2 * kStep) return static_cast<std::size_t>(units);
+    if (units < std::int64_t{2 * kStep}) return static_cast<std::size_t>(units);
     const int shift = 59 - __builtin_clzll(static_cast<unsigned long long>(units));
-    return static_cast<std::size_t>(kStep * shift + (units >> shift));
+    return kStep * static_cast<std::size_t>(shift) + static_cast<std::size_t>(units >> shift);
   }
-  std::array<Class, kStep * 28> classes_;  // up to 2^31 units
-  std::size_t used_ = kStep * 28;
+  std::array<Class, kMost> classes_;
+  std::size_t used_ = kMost;
   std::int64_t tiles_ = 0;
   std::int64_t units_ = 0;
   std::int64_t longest_ = 0;
