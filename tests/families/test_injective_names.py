@@ -81,16 +81,18 @@ def test_a_name_is_spelt_from_signature_backend_and_config_and_hashed_into_the_i
 def test_the_descriptors_carry_the_same_names_and_ids_in_the_same_order() -> None:
     texts = render(every_plan(), "lib")
     assert [path for path in texts if path.endswith("unit.cpp")] == [
-        f"{unit.name}/unit.cpp" for unit in every_plan().units
+        f"{unit.name}/unit.cpp" for unit in every_plan().all_units
     ]
     found = [
         match
-        for unit in every_plan().units
+        for unit in every_plan().all_units
         for match in re.findall(
             r'^    \{"(\w+)",\n     0x([0-9a-f]{16})ULL, signature,', texts[f"{unit.name}/unit.cpp"], re.M
         )
     ]
-    assert found == [(one.name, f"{one.id:016x}") for one in instances()]
+    everything = every_plan().all_instances
+    assert found == [(one.name, f"{one.id:016x}") for one in everything]
+    assert len({one.id for one in everything}) == len(everything) > len(instances())
 
 
 def test_the_files_of_device_code_have_the_name_and_its_symbols_the_id() -> None:
@@ -252,7 +254,7 @@ def cpp_signature(signature: GemmSignature) -> str:
 def test_every_field_of_a_signature_takes_part_in_the_cpp_key(tmp_path: Path) -> None:
     """Static assertions over the real header: Python's members, `op` first, keys equal to Python's, and two
     signatures that differ in one field have different keys and are not equal."""
-    members = ["op", *(field.name for field in fields(GemmSignature) if field.name != "op")]
+    members = ["op", *(field.name for field in fields(GemmSignature) if field.name != "op"), "fmha"]
     lines = [
         "#include <ckgen/signature.hpp>",
         "using ckgen::Signature;",

@@ -1,0 +1,110 @@
+"""`lookup`, `explain`, `generate`, `export` and `list` of attention: sizes as words, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_support import as_json, ok, run
+
+SIZES = ("heads_q=32", "seqlen_q=4096", "hdim_q=128")
+ASKED = ("fmha:bf16_masked", "--target", "gfx942", "heads_k=8", *SIZES)
+
+
+def test_sizes_that_are_left_out_are_those_of_q() -> None:
+    found = as_json("lookup", *ASKED)
+    assert found["shape"] == {
+        "batch": 1, "heads_q": 32, "heads_k": 8, "seqlen_q": 4096, "seqlen_k": 4096, "hdim_q": 128, "hdim_v": 128,
+        "mask": "b:-1,0",
+    }  # fmt: skip
+    assert (found["signature"], found["tier"], found["target"]) == ("fmha_bf16_masked", "default", "gfx942:304")
+    assert found["instance"].startswith("fmha_bf16_masked_ck_tile_qr_async_pad1011_128x128x")
+    odd = as_json("lookup", *ASKED, "seqlen_k=100", "mask=topleft")
+    assert "_pad1111_" in odd["instance"] and odd["shape"]["mask"] == "t:-1,0"
+
+
+@pytest.mark.parametrize(
+    ("word", "mask"),
+    [
+        ("causal", "b:-1,0"),
+        ("none", "b:-1,-1"),
+        ("window:127,0", "b:127,0"),
+        ("t:1,2,3", "t:1,2,3"),
+    ],
+)
+def test_masks(word: str, mask: str) -> None:
+    assert as_json("lookup", *ASKED, f"mask={word}")["shape"]["mask"] == mask
+
+
+@pytest.mark.parametrize("op", [("fmha:bf16_masked",), ("fmha_bf16_masked",), ("fmha", "--signature", "bf16_masked")])
+def test_a_signature_stands_behind_the_op_or_is_an_option(op: tuple[str, ...]) -> None:
+    text = ok("lookup", *op, "--target", "x86_64_v4:8", *SIZES)
+    assert text.startswith("fmha bf16·bf16→bf16 masked  batch=1 heads_q=32 heads_k=32 seqlen_q=4096")
+    assert "\n  default  fmha_bf16_masked_host_32x64_t0\n  k_batch  1\n" in text
+
+
+def test_a_trail_says_what_every_kernel_lacks() -> None:
+    document = as_json("explain", *ASKED, "hdim_v=100", code=0)
+    rules = {step["rule"] for step in document["trail"] if step["status"] == "rejected"}
+    assert rules == {"fmha.instance.hdim", "fmha.instance.hdim-multiple"}
+    assert document["trail"][-1]["status"] == "taken"
+    assert "hdim_q ≤ 256, hdim_v ≤ 256" in ok("explain", *ASKED, "hdim_v=100")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("fmha:bf16_append", "--target", "gfx942", *SIZES), "fmha.no-append"),
+        (("fmha:bf16_blocktable", "--target", "gfx942", "page_size=16", *SIZES), "fmha.no-paged-kv"),
+        (("fmha:bf16_sink", "--target", "gfx942", *SIZES), "gemm.no-instance"),
+        (("fmha:bf16", "--target", "gfx1100", *SIZES), "gemm.no-instance"),
+        (("fmha:bf16", "--target", "gfx942", "heads_k=5", *SIZES), "fmha.shape.head-groups"),
+        (("fmha:bf16_masked", "--target", "x86_64_v3", "hdim_v=257", *SIZES), "fmha.shape.hdim"),
+    ],
+)
+def test_what_nothing_takes_is_exit_1_with_the_rule(arguments: tuple[str, ...], reason: str) -> None:
+    for command in ("lookup", "explain"):
+        found = as_json(command, *arguments, code=1)
+        assert found["instance"] is None and found["reason"].endswith(f"(rule {reason})")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("fmha:bf16_masked", "headsq=1"), "word 1, 'headsq=1': unknown key 'headsq'; did you mean 'heads_q'?"),
+        (("fmha:bf16_masked", *SIZES, "128"), "word 4, '128', is no KEY=VALUE"),
+        (("fmha:bf16_masked", *SIZES, "heads_q=1"), "word 4, 'heads_q=1': heads_q stands twice"),
+        (("fmha:bf16", *SIZES, "mask=causal"), "word 4, 'mask=causal': the signature has no use for mask"),
+        (("fmha:bf16", *SIZES, "total_q=9"), "the signature has no use for total_q"),
+        (("fmha:bf16", "heads_q=1"), "fmha_bf16 needs seqlen_q=…, hdim_q=…"),
+        (("fmha:bf16", *SIZES, "batch=many"), "batch=many: not an integer"),
+        (("fmha:bf16_masked", *SIZES, "mask=diagonal"), "mask 'diagonal' is not none, causal"),
+        (("fmha", *SIZES), "fmha needs one signature"),
+        (("fmha:bf16", "--signature", "bf16", *SIZES), "fmha needs one signature"),
+        (("fmha:bf16", "--shape", "1,2,3", *SIZES), "--shape is not an option of fmha"),
+        (("fmha:bf17", *SIZES), "not a canonical signature: 'fmha_bf17'"),
+        (("gemm", "--signature", "bf16", "batch=2"), "'batch=2': sizes as KEY=VALUE are those of fmha"),
+        (("gemm", "--shape", "1,2,3"), "gemm needs --signature"),
+    ],
+)
+def test_wrong_words_are_exit_2_with_their_place(words: tuple[str, ...], said: str) -> None:
+    for command in ("lookup", "explain"):
+        result = run(command, *words, "--target", "gfx942")
+        assert result.exit_code == 2 and said in result.stderr and result.stdout == "", result.stderr
+
+
+def test_a_library_of_a_profile_is_generated_exported_and_made_again(tiny: Path) -> None:
+    words = ("--ops", "fmha", "--targets", "gfx942;x86_64_v3", "--profile", "minimal")
+    made = as_json("generate", *words, "--out", "one")
+    assert sum(made["instances"].values()) == 16 and len(made["instances"]) == 8
+    (tiny / "registry.json").write_text(ok("export", *words))
+    again = as_json("generate", "--registry", "registry.json", "--out", "two")
+    assert again["instances"] == made["instances"]
+    one, two = (tiny / folder / "fmha_bf16_masked/unit.cpp" for folder in ("one", "two"))
+    assert one.read_text() == two.read_text() and "ckgen::launch_fmha_twin" in one.read_text()
+    listed = as_json("list", "instances", *words)
+    assert {one["op"] for one in listed["instances"]} == {"fmha"} and listed["counts"]["instances"] == 16
+    units = json.loads((tiny / "registry.json").read_text())["units"]
+    exported = {instance["name"] for unit in units for instance in unit["instances"]}
+    assert exported == {one["name"] for one in listed["instances"]}

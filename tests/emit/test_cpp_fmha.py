@@ -1,0 +1,68 @@
+"""Attention's signatures in C++: the real header has Python's fields, and both compute the same key."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from ckgen.emit import cpp, cpp_fmha
+from ckgen.families.fmha.constraints import FmhaConstraints
+from ckgen.families.fmha.enums import FmhaTraits
+from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.model.dtype import DType
+from cpp_build import ROOT
+
+PLAIN = FmhaSignature.of(DType.BF16)
+
+
+def each_by_one_field() -> Iterator[FmhaSignature]:
+    """Plain attention, and all that differ from it in one field; meaning does not matter to a key."""
+    yield PLAIN
+    for field in fields(FmhaSignature):
+        if field.name != "traits":
+            yield from (replace(PLAIN, **{field.name: dtype}) for dtype in DType if dtype is not DType.BF16)
+    for field in fields(FmhaTraits):
+        usual = getattr(PLAIN.traits, field.name)
+        values = [True] if isinstance(usual, bool) else [one for one in type(usual) if one is not usual]
+        yield from (replace(PLAIN, traits=replace(PLAIN.traits, **{field.name: value})) for value in values)
+
+
+def text_of(signature: FmhaSignature) -> str:
+    """A ckgen::Signature as the units' template writes it."""
+    members = cpp_fmha.signature_fields(signature)
+    extras = members.pop("extras")
+    return f"ckgen::Signature{{{', '.join(members.values())}{extras}}}"
+
+
+def test_keys_differ_wherever_a_field_does() -> None:
+    keys = [cpp_fmha.pack(signature) for signature in each_by_one_field()]
+    assert len(set(keys)) == len(keys) > 50 and all(key < 2**64 for key in keys)
+
+
+@pytest.mark.cpp
+def test_the_real_header_has_these_fields_and_keys(tmp_path: Path) -> None:
+    traits = ", ".join(field.name for field in fields(FmhaTraits))
+    numbers = ", ".join(field.name for field in fields(FmhaConstraints))
+    tile = FmhaConstraints(128, 64, 32, 96, 16, 192, 80, True, False, 8, 4, 2, 3)
+    lines = [
+        "#include <ckgen/instance.hpp>",
+        f"constexpr ckgen::FmhaConfig tile{cpp_fmha.numbers(tile)};",
+        f"constexpr bool ok() {{ const auto& [{numbers}] = tile; const auto [{traits}] = ckgen::FmhaTraits{{}};",
+        "  return m0 == 128 && n0 == 64 && k0 == 32 && n1 == 96 && k1 == 16 && hdim_q == 192 && hdim_v == 80 &&",
+        "         pad_q && !pad_k && d_multiple == 8 && dv_multiple == 4 && max_splits == 2 && page_multiple == 3 &&",
+        f"         ((void)0, {', '.join(f'(void){field.name}' for field in fields(FmhaTraits))}, true); }}",
+        "static_assert(ok());",
+        *(
+            f"static_assert({text_of(signature)}.pack() == {cpp.hex64(cpp_fmha.pack(signature))});"
+            for signature in each_by_one_field()
+        ),
+    ]
+    source = tmp_path / "keys.cpp"
+    source.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command = ["g++", "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'dispatcher_cpp/include'}", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,164 @@
+"""Attention: both languages write the same trail for random sizes, and read and refuse the same signatures."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from parity_support import Parity
+
+from ckgen.families.fmha.enums import FmhaCorner, FmhaTraits
+from ckgen.families.fmha.signature import FmhaSignature, parse_signature
+from ckgen.model.dtype import DType
+from ckgen.model.errors import UsageError
+from ckgen.model.fmha_shape import FmhaShape
+from ckgen.model.selection import Wishes
+from ckgen.model.strategy import Strategy
+from ckgen.model.target import Target
+from ckgen.plan.fmha_explain import fmha_trail
+from ckgen.plan.fmha_select import FmhaQuery, select_fmha
+from ckgen.runtime.abi import RuntimeFailure
+from plan_support import plan_of
+
+pytestmark = [pytest.mark.cpp, pytest.mark.slow]
+
+TARGETS = (
+    Target("gfx90a", 104), Target("gfx942", 304), Target("gfx950", 256), Target("gfx1201", 32), Target("x86_64_v4", 2),
+    Target("x86_64_v3", 1),
+)  # fmt: skip
+SIGNATURES = (
+    "fmha_bf16", "fmha_bf16_masked", "fmha_fp16_varlen_masked_lse", "fmha_fp16_masked_elementwise", "fmha_fp32_masked",
+    "fmha_fp8_*_bf16_varlen_pertensor", "fmha_bf16_masked_sink",
+)  # fmt: skip
+UNBUILT = ("fmha_bf16_append", "fmha_fp16_blocktable", "fmha_fp32_lse_randval")
+PROBLEMS = 500
+LENGTHS = (0, 1, 7, 64, 100, 128, 384, 1000, 4096, 131072)
+HEAD_DIMS = (1, 8, 32, 36, 48, 64, 80, 96, 100, 128, 160, 192, 256)
+WINDOWS = (-1, -1, 0, 3, 127, 128, 100000)
+ILLEGAL = (
+    {"batch": 0}, {"batch": 2**31}, {"heads_q": 0}, {"heads_k": 65536}, {"heads_q": 7, "heads_k": 3}, {"hdim_q": 0},
+    {"hdim_v": 257}, {"seqlen_q": -1}, {"seqlen_k": 2**31}, {"window_left": -2}, {"sink_tokens": -1}, {"total_q": -1},
+    {"page_size": 0}, {"pages": -1},
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def attention(tmp_path_factory: pytest.TempPathFactory) -> Parity:
+    plan = plan_of(targets=TARGETS, ops=frozenset({"fmha"}), signatures=SIGNATURES)
+    assert len(plan.fmha) == 8  # fp8 in two encodings
+    return Parity(plan, "attention", tmp_path_factory.mktemp("attention"))
+
+
+def some_shape(generator: random.Random) -> FmhaShape:
+    heads_k = generator.choice([1, 2, 8])
+    hdim = generator.choice(HEAD_DIMS)
+    shape = FmhaShape(
+        batch=generator.choice([1, 2, 17, 300]),
+        heads_q=heads_k * generator.choice([1, 4, 5]),
+        heads_k=heads_k,
+        seqlen_q=generator.choice(LENGTHS),
+        seqlen_k=generator.choice(LENGTHS),
+        hdim_q=hdim,
+        hdim_v=hdim if generator.random() < 0.6 else generator.choice(HEAD_DIMS),
+        corner=generator.choice(list(FmhaCorner)),
+        window_left=generator.choice(WINDOWS),
+        window_right=generator.choice(WINDOWS),
+        sink_tokens=generator.choice([0, 0, 4]),
+        page_size=generator.choice([1, 16, 128]),
+        pages=generator.choice([0, 9]),
+        total_q=generator.choice([0, 0, 77]),
+    )
+    if generator.random() < 0.15:
+        return replace(shape, **generator.choice(ILLEGAL))  # type: ignore[arg-type]
+    return replace(shape, batch=2**31 - 1, seqlen_q=2**31 - 1) if generator.random() < 0.02 else shape
+
+
+def queries(parity: Parity) -> Iterator[FmhaQuery]:
+    generator = random.Random(11)
+    known = [*(unit.signature for unit in parity.plan.fmha), *(parse_signature(text, None) for text in UNBUILT)]
+    for index in range(PROBLEMS):
+        wishes = Wishes(
+            deterministic=generator.random() < 0.1,
+            strategy=generator.choice([Strategy.ANY] * 8 + [Strategy.DATA_PARALLEL, Strategy.TREE]),
+        )
+        target = generator.choice(TARGETS)
+        yield FmhaQuery(parity.plan, target, known[index % len(known)], some_shape(generator), wishes)
+
+
+def of_cpp(parity: Parity, query: FmhaQuery) -> str:
+    name, wishes = query.signature.canonical(), query.wishes
+    problem = parity.library.fmha_problem(
+        name, query.shape, deterministic=wishes.deterministic, strategy=wishes.strategy
+    )
+    text = parity.dispatcher.explain(problem, parity.library.simulated(str(query.target)))
+    return text.replace(" (simulated)\n", "\n", 1).rstrip("\n")
+
+
+def test_both_write_the_same_trail(attention: Parity) -> None:
+    seen: set[str] = set()
+    for query in queries(attention):
+        mine = fmha_trail(query).text()
+        assert mine == of_cpp(attention, query), (query.signature, query.shape)
+        seen |= {*re.findall(r"\(rule (\S+)\)", mine), *["taken"] * ("✔" in mine)}
+    assert seen >= {
+        "taken", "gemm.no-instance", "gemm.stream_k.strategy", "fmha.no-append", "fmha.no-paged-kv", "fmha.shape.batch",
+        "fmha.shape.batch-max", "fmha.shape.heads", "fmha.shape.heads-max", "fmha.shape.head-groups", "fmha.shape.hdim",
+        "fmha.shape.seqlen", "fmha.shape.window", "fmha.shape.total-q", "fmha.shape.page-size", "fmha.shape.pages",
+        "fmha.instance.hdim", "fmha.instance.hdim-multiple", "fmha.instance.q-tile", "fmha.instance.k-tile",
+    }  # fmt: skip
+
+
+def test_both_select_the_same_kernel(attention: Parity) -> None:
+    for query in queries(attention):
+        found = select_fmha(query)
+        problem = attention.library.fmha_problem(
+            query.signature.canonical(), query.shape, strategy=query.wishes.strategy
+        )
+        record = attention.dispatcher.select(problem, attention.library.simulated(str(query.target)))
+        assert (record.instance, record.tier) == (found.instance.name if found.instance else None, found.tier)
+        assert record.reason == found.reason or found.instance is not None
+
+
+def test_every_instance_of_the_plan_is_one_of_the_library(attention: Parity) -> None:
+    planned = {instance.name: instance.id for instance in attention.plan.all_instances}
+    there = {info.name: info.id for info in attention.dispatcher.instances()}
+    assert there == planned and len(planned) > 150
+
+
+def some_signature(generator: random.Random) -> FmhaSignature:
+    """Mostly legal: each trait differs from its default with a chance."""
+    usual, traits = FmhaTraits(), {}
+    for name in FmhaTraits.__dataclass_fields__:
+        kind = type(getattr(usual, name))
+        if generator.random() < 0.2:
+            traits[name] = generator.choice([True] if kind is bool else list(kind))
+    types = [DType.BF16, DType.FP16, DType.FP32, DType.FP8_OCP, DType.FP8_FNUZ, DType.INT8]
+    a = generator.choice(types)
+    b = a if generator.random() < 0.8 else generator.choice(types)
+    return FmhaSignature.of(a, a if generator.random() < 0.7 else generator.choice(types), b=b, **traits)
+
+
+def test_both_read_and_refuse_the_same_signatures(attention: Parity) -> None:
+    generator, legal = random.Random(3), 0
+    for _ in range(600):
+        signature = some_signature(generator)
+        name = signature.canonical()
+        try:
+            number: int | None = attention.library.signature(name)
+        except RuntimeFailure as failure:
+            number, said = None, str(failure)
+            assert any(reason in said for reason in signature.problems()), (name, said, signature.problems())
+        assert (number is not None) == (not signature.problems()), name
+        legal += number is not None
+    assert 80 < legal < 500
+
+
+@pytest.mark.parametrize("text", ["fmha_bf16_lse_masked", "fmha_bf16_bf16", "fmha_bf16_masked_masked", "fmha", "fmha_"])
+def test_neither_reads_a_name_that_is_not_canonical(attention: Parity, text: str) -> None:
+    with pytest.raises(RuntimeFailure):
+        attention.library.signature(text)
+    with pytest.raises(UsageError):
+        parse_signature(text, None)
