@@ -1,5 +1,6 @@
 #include "check_args.hpp"
 #include "dispatcher_impl.hpp"
+#include "fmha_absent.hpp"
 #include "plan_stages.hpp"
 
 namespace ckgen {
@@ -23,8 +24,12 @@ bool runs_in_parts(const InstanceDesc& instance, const Stage& kernel, const Devi
          instance.parts[0] != 0;
 }
 
-Status refused(const Selection& selection) noexcept {
+/// A plan's refusal names the signature that no instance of attention has, and what the nearest differs in.
+Status refused(const Selection& selection, const detail::Query& q) noexcept {
   try {
+    if (q.signature.op == Op::fmha && selection.rule == detail::no_instance().rule)
+      return Status::error(StatusCode::unsupported, "%s: %s", reason(selection).c_str(),
+                           detail::fmha_absent(q).c_str());
     return Status::error(StatusCode::unsupported, "%s", reason(selection).c_str());
   } catch (...) {
     return Status::error(StatusCode::internal, "out of memory");
@@ -43,10 +48,10 @@ Result<Plan> Dispatcher::plan(const Problem& problem, const Device& device, cons
   if (!impl_) return status();
   if (!problem.status().ok()) return problem.status();
   if (!device) return device.status();
-  if (!selection) return refused(selection);
+  const detail::Query q = impl_->query(problem, device);
+  if (!selection) return refused(selection, q);
   if (selection.instance >= impl_->state->instances.size())
     return Status::error(StatusCode::invalid_argument, "the selection names no instance of this dispatcher");
-  const detail::Query q = impl_->query(problem, device);
   const InstanceDesc& instance = *impl_->state->instances[selection.instance];
   detail::Verdict verdict = q.illegal();
   if (verdict.ok()) verdict = q.foreign_verdict(instance, selection.k_batch);
@@ -55,7 +60,7 @@ Result<Plan> Dispatcher::plan(const Problem& problem, const Device& device, cons
     rejected.rule = verdict.rule;
     rejected.measured = verdict.measured;
     rejected.limit = verdict.limit;
-    return refused(rejected);
+    return refused(rejected, q);
   }
   Plan plan;
   plan.problem = concrete(problem, q.signature, instance);

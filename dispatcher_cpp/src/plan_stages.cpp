@@ -72,6 +72,7 @@ std::uint64_t workspace_of(const Stage& stage, const Problem& problem, const Dev
 bool resets_output(const Stage& kernel) noexcept {
   if (kernel.program == nullptr) return false;
   const InstanceDesc& instance = *kernel.instance;
+  if (instance.signature.op == Op::fmha) return false;  // splits of KV are combined, not added to O
   if (instance.signature.op == Op::moe && instance.signature.moe.part != MoePart::gate_up)
     return instance.constraints.atomic_split;
   return instance.constraints.max_k_batch > 1 && kernel.k_batch != 1;  // a k_batch of 0 may turn out not to need it

@@ -128,6 +128,12 @@ TEST_F(FmhaSelect, WhatIsNotThereIsRefusedByName) {
     EXPECT_EQ(chosen(x, of("bf16_varlen_pagelist_vectorized")), paged);
     EXPECT_EQ(chosen(x, of("bf16_softcap")),
               "no instance of this signature was built for this device (rule gemm.no-instance)");
+    const auto bare = dispatcher().plan(Problem(of("bf16_softcap")).fmha(x), device);
+    EXPECT_EQ(std::string(bare.status().message),
+              std::string("no instance of this signature was built for this device (rule gemm.no-instance): "
+                          "fmha_bf16_softcap on gfx942: ") +
+                  (is_empty ? "attention of these types was not built at all"
+                            : "the nearest, fmha_bf16, is without softcap"));
     const auto plan = dispatcher().plan(Problem(of("bf16_blocktable")).fmha(x), device);
     EXPECT_EQ(plan.status().code, StatusCode::unsupported);
     EXPECT_EQ(std::string(plan.status().message), paged);
@@ -136,6 +142,37 @@ TEST_F(FmhaSelect, WhatIsNotThereIsRefusedByName) {
   }
   EXPECT_EQ(chosen(x, attention({}, DType::fp16)),
             "no instance of this signature was built for this device (rule gemm.no-instance)");
+}
+
+TEST_F(FmhaSelect, TheNearestOfOtherTraitsIsTold) {
+  const auto of = [](std::string_view text) { return fmha(text).signature(); };
+  for (const char* built : {"bf16_varlen", "bf16_masked_lse", "bf16_masked_alibi_lse", "fp16_masked_softcap"})
+    add(built, padded(64, 64, 128, 128), of(built));
+  InstanceDesc elsewhere = described("elsewhere", padded(64, 64, 128, 128), of("bf16_masked_softcap"));
+  elsewhere.archs = tiny::bit(Arch::gfx950);
+  add(elsewhere);
+  const auto plan = dispatcher().plan(Problem(of("bf16_masked_softcap")).fmha(sizes(1, 1, 1, 8, 8, 64, 64)), device);
+  EXPECT_STREQ(
+      plan.status().message,
+      "no instance of this signature was built for this device (rule gemm.no-instance): "
+      "fmha_bf16_masked_softcap on gfx942: the nearest, fmha_bf16_masked_lse, is without softcap and with lse");
+}
+
+TEST_F(FmhaSelect, AnInstanceIsWholeInTheRegistrysDocument) {
+  FmhaConfig config = padded(64, 32, 192, 128);
+  config.pad_k = false;
+  config.max_splits = 8;
+  config.page_multiple = 16;
+  add("described", config);
+  ASSERT_TRUE(registry.add(tiny::instance("gemm", 90, tiny::fp16, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false})).ok());
+  const std::string text = to_json(registry);
+  EXPECT_NE(text.find("\"signature\": \"fmha_bf16\""), std::string::npos);
+  const std::string fmha =
+      "\"fmha\": {\"m0\": 64, \"n0\": 32, \"k0\": 32, \"n1\": 128, \"k1\": 32, \"hdim_q\": 192, \"hdim_v\": 128, "
+      "\"pad_q\": true, \"pad_k\": false, \"d_multiple\": 8, \"dv_multiple\": 8, \"max_splits\": 8, "
+      "\"page_multiple\": 16}";
+  EXPECT_NE(text.find(fmha), std::string::npos) << text;
+  EXPECT_EQ(text.find("\"fmha\": {"), text.rfind("\"fmha\": {")) << "of attention only";
 }
 
 TEST_F(FmhaSelect, TheTrailHasAllSizesAndEachRejectedInstance) {
