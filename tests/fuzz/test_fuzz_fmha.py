@@ -32,7 +32,8 @@ CASE = Case(
     "fmha_bf16_varlen_masked_lse", "gfx942:304", m=33, n=70, k=64, hdim_v=64, batch=3, heads_q=4, heads_k=2, seed=6,
     spare=5, gap_c=8,
 )  # fmt: skip
-PLAIN = replace(CASE, signature="fmha_fp32_masked_lse", target="x86_64_v3:2", spare=0)
+CPU = "x86_64_v3:2"
+PLAIN = replace(CASE, signature="fmha_fp32_masked_lse", target=CPU, spare=0)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,7 @@ def checker(subject: Subject) -> Checker:
         ({}, Fate.RAN),
         ({"head_first": 1, "gap_a": 3, "gap_b": 1}, Fate.RAN),
         (
-            {"signature": "fmha_fp32_masked_lse", "own_lengths": 1, "target": "x86_64_v3:2", "corner": "topleft"},
+            {"signature": "fmha_fp32_masked_lse", "own_lengths": 1, "target": CPU, "corner": "topleft"},
             Fate.RAN,
         ),
         ({"signature": "fmha_fp16_masked_lse_dropout", "gap_d": 1, "window_left": 3}, Fate.RAN),
@@ -119,6 +120,9 @@ def checker(subject: Subject) -> Checker:
         ({"signature": "fmha_bf16_masked_alibi"}, Fate.RAN),
         ({"signature": "fmha_fp8_bf16_masked_pertensor", "data": "extreme"}, Fate.RAN),
         ({"signature": "fmha_bf16_masked_softcap", "m": 1}, Fate.RAN),
+        ({"signature": "fmha_bf16_fp8_ocp_bf16_varlen_masked_lse_pertensor", "target": CPU}, Fate.RAN),
+        ({"signature": "fmha_fp8_ocp_bf16_vcolumn_masked_lse_blockscale", "target": CPU, "n": 200}, Fate.RAN),
+        ({"signature": "fmha_fp16_masked_elementwise_sink_lse_randval", "target": CPU, "gap_d": 1}, Fate.RAN),
         ({"n": 0}, Fate.RAN),
         ({"m": 0}, Fate.RAN),
         ({"m": 20_000, "n": 20_000}, Fate.PLANNED),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from ckgen import paths
 from ckgen.build.amd.place import cache_dir
 from ckgen.build.runtime_library import RuntimeProject, build_runtime
+from ckgen.families.fmha.signature import OP as FMHA
 from ckgen.families.gemm.kernel_set import kernel_set_files
 from ckgen.fuzz.space import Space
 from ckgen.fuzz.tables import write_small_tables
@@ -22,6 +23,7 @@ from ckgen.version import __version__
 
 NAME = "ckgen_fuzzed"
 _KERNEL_SETS = (Path("ci"),)
+_FMHA_OPTIONS = Path(__file__).with_name("fmha_options.yaml")
 _MORE = (Target("gfx942", 80),)
 
 
@@ -34,19 +36,21 @@ class Prepared:
     space: Space
 
 
-def plan_options(ops: Iterable[str], tables: Path) -> PlanOptions:
-    """Every arch, the default kernels, the set `ci`, and the tables of that folder."""
+def plan_options(ops: Collection[str], tables: Path) -> PlanOptions:
+    """Every arch, the default kernels, the set `ci`, options of attention that neither has, that folder's tables."""
     archs = load_archs()
+    sets = [file for path in _KERNEL_SETS for file in kernel_set_files(path, ops)]
+    sets += [_FMHA_OPTIONS] if FMHA in ops else []
     targets = {*_MORE, *(Target(name, arch.default_cu_num) for name, arch in archs.items())}
     return PlanOptions(
         targets=tuple(sorted(targets)),
         ops=frozenset(ops),
         tuning=(tables,),
-        kernel_sets=tuple(file for path in _KERNEL_SETS for file in kernel_set_files(path, ops)),
+        kernel_sets=tuple(sets),
     )
 
 
-def space_of(ops: Iterable[str], folder: Path) -> tuple[Space, PlanOptions]:
+def space_of(ops: Collection[str], folder: Path) -> tuple[Space, PlanOptions]:
     """What is drawn from, planned over small tables that are written to `folder`."""
     tables = folder / "tables"
     write_small_tables(paths.tuning_dir() / "aiter", tables)
@@ -55,7 +59,7 @@ def space_of(ops: Iterable[str], folder: Path) -> tuple[Space, PlanOptions]:
     return Space(make_plan(options, archs), archs), options
 
 
-def prepare(ops: Iterable[str], say: Callable[[str], None]) -> Prepared:
+def prepare(ops: Collection[str], say: Callable[[str], None]) -> Prepared:
     """Generates and builds what is not up to date; errors as build_runtime's."""
     wanted = tuple(sorted(ops))
     root = paths.root().as_posix()

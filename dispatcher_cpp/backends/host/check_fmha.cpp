@@ -61,7 +61,8 @@ Status check_strides(const char* what, const FmhaStrides& s) noexcept {
   return Status::error(StatusCode::invalid_argument, "a stride of %s is negative", what);
 }
 
-Status check_pointers(const FmhaTraits& t, const FmhaShape& x, const FmhaArgs& a) noexcept {
+Status check_pointers(const Signature& signature, const FmhaShape& x, const FmhaArgs& a) noexcept {
+  const FmhaTraits& t = signature.fmha;
   const bool keys = x.seqlen_k > 0;
   const struct {
     const char* what;
@@ -75,7 +76,7 @@ Status check_pointers(const FmhaTraits& t, const FmhaShape& x, const FmhaArgs& a
              {"bias", a.bias, t.bias == FmhaBias::alibi || (t.bias == FmhaBias::elementwise && keys)},
              {"sink", a.sink, t.sink},
              {"rand_val", a.rand_val, keys && t.dropout == FmhaDropout::randval},
-             {"q_descale", a.q_descale, t.quant != FmhaQuant::none},
+             {"q_descale", a.q_descale, t.quant != FmhaQuant::none && is_fp8(signature.a)},
              {"k_descale", a.k_descale, t.quant != FmhaQuant::none},
              {"v_descale", a.v_descale, t.quant != FmhaQuant::none},
              {"seqstart_q", a.seqstart_q, t.varlen},
@@ -197,7 +198,7 @@ Status check_fmha(const InstanceDesc& instance, const FmhaShape& shape) noexcept
 
 Status check_fmha_args(const Signature& signature, const FmhaShape& shape, const FmhaArgs& args) noexcept {
   const FmhaTraits& t = signature.fmha;
-  Status s = check_pointers(t, shape, args);
+  Status s = check_pointers(signature, shape, args);
   if (s.ok()) s = check_numbers(t, args);
   if (s.ok()) s = check_strides("q", args.q_strides);
   if (s.ok()) s = check_strides("k", args.k_strides);

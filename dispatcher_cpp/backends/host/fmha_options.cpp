@@ -19,7 +19,8 @@ FmhaOptions::FmhaOptions(const FmhaRun& run, const FmhaSequence& sequence, std::
     : run_(run), traits_(run.g.signature.fmha), sequence_(sequence), batch_(batch), memory_(memory) {
   const FmhaArgs& a = run.args;
   scale_ = a.scale;
-  if (traits_.quant == FmhaQuant::per_tensor) scale_ *= a.q_descale[0] * a.k_descale[0];
+  if (traits_.quant == FmhaQuant::per_tensor) scale_ *= a.k_descale[0];
+  if (traits_.quant == FmhaQuant::per_tensor && a.q_descale != nullptr) scale_ *= a.q_descale[0];
   const bool blocks = traits_.quant == FmhaQuant::blockscale;
   // What hides a column is -infinity, which survives a positive factor only.
   scales_ = traits_.softcap || traits_.bias != FmhaBias::none || blocks || !(scale_ > 0.0F);
@@ -58,7 +59,7 @@ void FmhaOptions::adjust_scores(const FmhaStep& step, const FmhaRowIds* rows) co
   if (traits_.quant == FmhaQuant::blockscale) {
     x.column_scale = reinterpret_cast<const float*>(memory_ + g.columns);
     const std::int64_t blocks = (g.shape.seqlen_q + kScaleRows - 1) / kScaleRows;
-    for (int r = 0; r < step.rows; ++r)
+    for (int r = 0; r < step.rows && a.q_descale != nullptr; ++r)
       scale[r] *= a.q_descale[(batch_ * g.shape.heads_q + rows[r].head) * blocks + rows[r].position / kScaleRows];
   }
   if (traits_.softcap) x.softcap = a.softcap;

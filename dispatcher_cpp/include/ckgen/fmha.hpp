@@ -133,7 +133,7 @@ struct FmhaArgs {
   const void* bias = nullptr;              // elementwise: of Q's type; alibi: float slopes, strides of head and batch
   const float* sink = nullptr;             // [heads_q]
   const std::uint8_t* rand_val = nullptr;  // given for randval
-  const float* q_descale = nullptr;        // per_tensor: [1]; blockscale: [batch][heads][ceil(rows / 128)]
+  const float* q_descale = nullptr;        // per_tensor: [1]; blockscale: [batch][heads][ceil(rows / 128)]; of 8-bit Q
   const float* k_descale = nullptr;
   const float* v_descale = nullptr;
   FmhaStrides q_strides, k_strides, v_strides, o_strides;
