@@ -132,7 +132,8 @@ class CApiFmha : public ::testing::Test {
 
 TEST_F(CApiFmha, NumbersOfSignaturesAreInverse) {
   for (const char* name :
-       {"fmha_bf16", "fmha_fp32_vcolumn", "fmha_fp16_varlen_masked_alibi_sink_lse_dropout",
+       {"fmha_bf16", "fmha_bf16_append", "fmha_bf16_varlen", "fmha_fp32_vcolumn", "fmha_bf16_masked",
+        "fmha_bf16_softcap", "fmha_bf16_sink", "fmha_bf16_lse", "fmha_fp16_varlen_masked_alibi_sink_lse_dropout",
         "fmha_fp8_ocp_bf16_softcap_randval_blockscale", "fmha_bf16_fp8_bf16_kvblockscale_pagelist_vectorized",
         "fmha_fp16_append_blocktable_rope_interleaved", "fmha_fp16_append_rope_half"}) {
     std::uint64_t number = 0;
