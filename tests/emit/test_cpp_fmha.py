@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from ckgen.emit import cpp, cpp_fmha
+from ckgen.emit.render import render
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.dtype import DType
+from ckgen.model.target import Target
 from cpp_build import ROOT
+from plan_support import plan_of
 
 PLAIN = FmhaSignature.of(DType.BF16)
 
@@ -41,6 +44,17 @@ def text_of(signature: FmhaSignature) -> str:
 def test_keys_differ_wherever_a_field_does() -> None:
     keys = [cpp_fmha.pack(signature) for signature in each_by_one_field()]
     assert len(set(keys)) == len(keys) > 50 and all(key < 2**64 for key in keys)
+
+
+def test_a_unit_of_one_gpu_and_one_cpu_kernel(golden: Callable[[str, str], None]) -> None:
+    plan = plan_of(
+        targets=(Target("gfx942", 304), Target("x86_64_v3", 1)),
+        ops=frozenset({"fmha"}),
+        signatures=("fmha_fp16_masked",),
+        kernels=("qr_async_pad1111_128x128x32x128x32x128_*", "16x64_t0"),
+    )
+    path = "fmha_fp16_masked/unit.cpp"
+    golden(f"generate/{path}", render(plan, "my_kernels")[path])
 
 
 @pytest.mark.cpp
