@@ -42,7 +42,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
 
 
 def test_every_option_and_edge_is_among_the_cases(space: Space) -> None:
-    cases = [case_of(space, 3, index) for index in range(3000)]
+    cases = [case_of(space, 3, index) for index in range(1500)]
     assert all(parse_case(case.text()) == case for case in cases)
     assert {unit.name for unit in space.fmha} <= {case.signature for case in cases}
     assert {0, 1, 63, 64, 65, 127, 128, 129, 2**31 - 1, -1} <= {case.m for case in cases} | {case.n for case in cases}
