@@ -126,7 +126,8 @@ Status DeviceProgram::built_for(Arch arch, const InstanceDesc& instance) const n
 
 std::size_t DeviceProgram::workspace(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
                                      const Device& device) const noexcept {
-  return code_.workspace != nullptr ? code_.workspace(instance, problem, k_batch, device.arch(), device.cu_num()) : 0;
+  const DeviceWorkspaceFn own = adds_slots() ? code_.moe->slots : code_.workspace;
+  return own != nullptr ? own(instance, problem, k_batch, device.arch(), device.cu_num()) : 0;
 }
 
 DeviceProgram::Module* DeviceProgram::find(int device) const noexcept {
@@ -268,6 +269,13 @@ Status DeviceProgram::sort(const Launch& launch, const Device& device) const noe
   KernelCall call;
   call.reset();
   const Status status = code_.moe->sort(launch, device.arch(), device.cu_num(), call);
+  return status.ok() ? submit(call, *launch.instance, device, launch.stream) : status;
+}
+
+Status DeviceProgram::add_slots(const Launch& launch, const Device& device) const noexcept {
+  KernelCall call;
+  call.reset();
+  const Status status = code_.moe->add_slots(launch, device.arch(), device.cu_num(), call);
   return status.ok() ? submit(call, *launch.instance, device, launch.stream) : status;
 }
 

@@ -40,6 +40,8 @@ class DeviceProgram {
 
   /// What beside the kernel itself this code has.
   const DeviceCode& code() const noexcept { return code_; }
+  /// Whether it is a down whose rows of slots a kernel behind it adds up.
+  bool adds_slots() const noexcept { return code_.moe != nullptr && code_.moe->add_slots != nullptr; }
 
   /// Loads the module of `device`, the thread's current one, unless it is loaded.
   Status preload(const InstanceDesc& instance, const Device& device) const noexcept;
@@ -50,6 +52,7 @@ class DeviceProgram {
   Status upload(const Launch& launch, const Device& device) const noexcept;
   /// The kernels of MoeStages. Where the code has none the plan was not launchable.
   Status sort(const Launch& launch, const Device& device) const noexcept;
+  Status add_slots(const Launch& launch, const Device& device) const noexcept;
   Status quantize(const Quantize& work, const InstanceDesc& instance, const Device& device,
                   Stream stream) const noexcept;
 

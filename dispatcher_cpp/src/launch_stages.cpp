@@ -21,6 +21,14 @@ class MoeLayer {
       case StageKind::sort: return sort(stage);
       case StageKind::quantize: return quantize(stage);
       case StageKind::reset_output: resets_.output = true; return Status::success();
+      case StageKind::reset_workspace:
+        resets_.workspace = room_ + stage.workspace_offset;
+        resets_.workspace_bytes = stage.reset_bytes;
+        return Status::success();
+      case StageKind::add_slots: {
+        const Problem problem = part_problem(plan_.problem, *stage.instance);
+        return stage.program->add_slots(launch_of(stage, problem), plan_.device);
+      }
       default: return stage.instance->signature.moe.part == MoePart::down ? down(stage) : gate_up(stage);
     }
   }
@@ -117,8 +125,10 @@ Status launch_stages(const Plan& plan, const RunArgs& args, void* workspace, Str
     const Launch one{stage.instance, &plan.problem,    stage.k_batch, args.gemm, at(stage.workspace_offset),
                      stream,         stage.workgroups, args.grouped,  args.moe,  table,
                      args.fmha};
-    const Status status =
-        uploads ? stage.program->upload(one, plan.device) : launch_kernel(stage, one, plan.device, resets);
+    const bool adds = stage.kind == StageKind::add_slots;
+    const Status status = uploads ? stage.program->upload(one, plan.device)
+                          : adds  ? stage.program->add_slots(one, plan.device)
+                                  : launch_kernel(stage, one, plan.device, resets);
     if (!status.ok()) return status;
     if (!uploads) resets = {};
   }

@@ -1,8 +1,8 @@
 // A MoE layer on a GPU in parts: sort, gate_up, quantize, down, each with a slice of the workspace.
 #include "moe_stages.hpp"
+#include "op_rules.hpp"
 #include "plan_stages.hpp"
 #include "reason.hpp"
-#include "supports.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
@@ -16,7 +16,7 @@ struct Part {
 /// Ok, or the demand of a part's instance that its problem fails.
 Status supported(const Part& part) noexcept {
   const Problem& p = part.problem;
-  const Verdict verdict = supports(part.kernel.instance->constraints, {p.m(), p.n(), p.k(), 1}, 1, p.deterministic());
+  const Verdict verdict = supports_routing(*part.kernel.instance, {p.m(), p.n(), p.k(), 1}, p, 1);
   if (verdict.ok()) return Status::success();
   try {
     return Status::error(StatusCode::unsupported, "%s: %s", part.kernel.instance->name,
@@ -60,7 +60,7 @@ class Builder {
   }
   void sort(const Part& gate_up) noexcept {
     const MoeStages* code = stages_of(gate_up.kernel);
-    Stage stage = stage_before(gate_up.kernel, StageKind::sort);
+    Stage stage = stage_of(gate_up.kernel, StageKind::sort);
     Status status = Status::success();
     if (code == nullptr || code->sort == nullptr)
       status = Status::error(StatusCode::unsupported,
@@ -82,7 +82,7 @@ class Builder {
   }
   void quantize(const Part& down) noexcept {
     const MoeStages* code = stages_of(down.kernel);
-    Stage stage = stage_before(down.kernel, StageKind::quantize);
+    Stage stage = stage_of(down.kernel, StageKind::quantize);
     const QuantisedLayout layout = QuantisedLayout::of(down.problem);
     stage.output_offset = room.take(layout.fits ? layout.bytes : ~std::uint64_t{0});
     add(stage, code != nullptr && code->quantize != nullptr
@@ -91,10 +91,14 @@ class Builder {
                                    down.kernel.instance->name));
   }
   void down(const Part& part) noexcept {
-    if (resets_output(part.kernel)) add(stage_before(part.kernel, StageKind::reset_output));
+    if (resets_output(part.kernel)) add(stage_of(part.kernel, StageKind::reset_output));
     Stage stage = part.kernel;
-    stage.workspace_offset = room.take(workspace_of(part.kernel, part.problem, plan_.device));
+    const std::uint64_t own = workspace_of(part.kernel, part.problem, plan_.device);
+    stage.workspace_offset = room.take(own);
+    const bool adds_slots = stage.program != nullptr && stage.program->adds_slots();
+    if (adds_slots) add(workspace_reset(stage, own));
     add(stage);
+    if (adds_slots) add(stage_of(stage, StageKind::add_slots));
   }
 
   Slices room;

@@ -14,11 +14,10 @@ void add_stream_k_reset(const Stage& kernel, Plan& plan) noexcept {
   const InstanceDesc& instance = *kernel.instance;
   const StreamKPartition partition = partition_of(instance, plan.problem, kernel.workgroups);
   if (partition.sk_tiles == 0) return;
-  if (instance.stream_k.strategy == Strategy::atomic) return add(plan, stage_before(kernel, StageKind::reset_output));
+  if (instance.stream_k.strategy == Strategy::atomic) return add(plan, stage_of(kernel, StageKind::reset_output));
   const StreamKWorkspace room = stream_k_workspace(instance, partition);
-  Stage flags = stage_before(kernel, StageKind::reset_workspace);
+  Stage flags = workspace_reset(kernel, static_cast<std::uint64_t>(room.flags_bytes));
   flags.workspace_offset = static_cast<std::uint64_t>(room.flags_offset);
-  flags.reset_bytes = static_cast<std::uint64_t>(room.flags_bytes);
   add(plan, flags);
 }
 
@@ -46,9 +45,15 @@ Stage kernel_stage(const InstanceDesc& instance, const DeviceProgram* program, s
   return stage;
 }
 
-Stage stage_before(const Stage& kernel, StageKind kind) noexcept {
+Stage stage_of(const Stage& kernel, StageKind kind) noexcept {
   Stage stage = kernel;
   stage.kind = kind;
+  return stage;
+}
+
+Stage workspace_reset(const Stage& kernel, std::uint64_t bytes) noexcept {
+  Stage stage = stage_of(kernel, StageKind::reset_workspace);
+  stage.reset_bytes = bytes;
   return stage;
 }
 
@@ -85,7 +90,7 @@ Status fill_stages(const Stage& kernel, Plan& plan) noexcept {
   const Groups* groups = kernel.program != nullptr ? plan.problem.groups() : nullptr;
   if (groups != nullptr) {
     if (plan.launchable.ok()) plan.launchable = table_status(kernel, *groups);
-    Stage upload = stage_before(kernel, StageKind::upload);
+    Stage upload = stage_of(kernel, StageKind::upload);
     upload.output_offset =
         room.take(kernel.program->code().groups->bytes(*kernel.instance, plan.problem, kernel.k_batch));
     add(plan, upload);
@@ -93,9 +98,13 @@ Status fill_stages(const Stage& kernel, Plan& plan) noexcept {
   if (kernel.program != nullptr && kernel.workgroups != 0)
     add_stream_k_reset(kernel, plan);
   else if (resets_output(kernel))
-    add(plan, stage_before(kernel, StageKind::reset_output));
-  last.workspace_offset = room.take(workspace_of(kernel, plan.problem, plan.device));
+    add(plan, stage_of(kernel, StageKind::reset_output));
+  const std::uint64_t own = workspace_of(kernel, plan.problem, plan.device);
+  last.workspace_offset = room.take(own);
+  const bool adds_slots = kernel.program != nullptr && kernel.program->adds_slots();
+  if (adds_slots) add(plan, workspace_reset(last, own));
   add(plan, last);
+  if (adds_slots) add(plan, stage_of(last, StageKind::add_slots));
   plan.workspace_size = room.total();
   if (room.fits()) return Status::success();
   return Status::error(StatusCode::invalid_argument, "the workspace has more bytes than 64-bit integers count");

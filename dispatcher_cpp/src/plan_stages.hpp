@@ -12,13 +12,16 @@ namespace ckgen::inline v1::detail {
 /// kernel of the same contract runs.
 Stage kernel_stage(const InstanceDesc& instance, const DeviceProgram* program, std::uint32_t k_batch,
                    const Device& device) noexcept;
-Stage stage_before(const Stage& kernel, StageKind kind) noexcept;
+Stage stage_of(const Stage& kernel, StageKind kind) noexcept;
 
 /// Ok, or that the instance of a `kernel` stage has nothing for the device.
 Status launchable(const Stage& kernel, const Device& device) noexcept;
 
 /// Bytes that the stage's kernel asks for itself.
 std::uint64_t workspace_of(const Stage& kernel, const Problem& problem, const Device& device) noexcept;
+
+/// The stage that zeroes all of the workspace that `kernel` has from its offset on.
+Stage workspace_reset(const Stage& kernel, std::uint64_t bytes) noexcept;
 
 /// Whether a kernel of attached GPU code may add to C, so that its plan resets it.
 bool resets_output(const Stage& kernel) noexcept;

@@ -83,6 +83,15 @@ void write(Writer& to, const Constraints& asked) {
   to.key("split_turn").number(asked.split_turn);
   to.key("split_lead").number(asked.split_lead);
   to.key("max_m").number(asked.max_m);
+  to.key("routed").nested("{}", [&] {
+    to.key("min_n").number(asked.routed.min_n);
+    to.key("max_n").number(asked.routed.max_n);
+    to.key("max_k").number(asked.routed.max_k);
+    to.key("few_experts").number(asked.routed.few_experts);
+    to.key("max_m_few").number(asked.routed.max_m_few);
+    to.key("presorted").flag(asked.routed.presorted);
+    to.key("max_weights").number(asked.routed.max_weights);
+  });
 }
 
 void write(Writer& to, const FmhaConfig& config) {

@@ -58,11 +58,17 @@ inline Verdict strategy_verdict(const InstanceDesc& instance, const Sizes& sizes
   return {};
 }
 
-/// Whether a rejection is a better reason than the one before it (0: none): not if it only says that another strategy
-/// was asked for.
+/// Whether a rejection is a better reason than the one before it (0: none): not if it only says that another kernel is
+/// meant.
 inline bool outweighs(const Verdict& verdict, std::uint16_t before) noexcept {
-  return verdict.rule != static_cast<std::uint16_t>(ProblemRule::gemm_stream_k_strategy) || before == 0 ||
-         before == no_instance().rule;
+  switch (static_cast<ProblemRule>(verdict.rule)) {
+    case ProblemRule::gemm_stream_k_strategy:
+    case ProblemRule::moe_n_min:
+    case ProblemRule::moe_n_max:
+    case ProblemRule::moe_k_max:
+    case ProblemRule::moe_presorted: return before == 0 || before == no_instance().rule;
+    default: return true;
+  }
 }
 
 }  // namespace ckgen::inline v1::detail

@@ -219,13 +219,46 @@ class Walk {
     return sink_.offer({Tier::other_cu, index, k_batch, hit.m, ref.cu_num}, verdict);
   }
 
-  /// The verdict, but no for a kernel of ckgen's own where the row of exactly this M leaves it to the caller's.
+  /// The verdict, but no for a kernel of ckgen's own where a row leaves its work to the caller's.
   Verdict undeclined(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
     const Verdict verdict = q_.verdict(instance, k_batch);
-    if (!verdict.ok() || instance.backend != Backend::hip || !is_declined()) return verdict;
-    return broken(ProblemRule::gemm_instance_declined, q_.sizes.m, 0);
+    if (!verdict.ok() || instance.backend != Backend::hip) return verdict;
+    if (q_.signature.op == Op::moe) return products_verdict(instance);
+    return is_declined() ? broken(ProblemRule::gemm_instance_declined, q_.sizes.m, 0) : verdict;
   }
 
+  /// Of experts: by the rows of the instance's product; of a layer by those of either one.
+  [[gnu::noinline]] Verdict products_verdict(const InstanceDesc& instance) const noexcept {
+    const Sizes& s = q_.sizes;
+    if (instance.parts[0] == 0) return product_verdict(instance.signature, s.n, s.k);
+    for (const std::uint64_t id : instance.parts) {
+      const auto found = q_.state.by_id.find(id);
+      if (found == q_.state.by_id.end()) continue;
+      const Signature& part = q_.state.instances[found->second]->signature;
+      const bool down = part.moe.part == MoePart::down;
+      const Verdict verdict = product_verdict(part, down ? s.k : s.n, down ? s.n : s.k);
+      if (!verdict.ok()) return verdict;
+    }
+    return {};
+  }
+
+  /// By the row of a product's rows of B and K, whatever M and the routing: it is of batch 0, as no routing is.
+  Verdict product_verdict(const Signature& signature, std::int64_t n, std::int64_t k) const noexcept {
+    const std::int64_t rows = n * (signature.moe.gated ? 2 : 1);
+    const Entry* entry = q_.index.find(signature, q_.arch);
+    if (entry == nullptr) return {};
+    for (std::uint32_t i = entry->table_begin; i < entry->table_end; ++i) {
+      const LookupTable& table = *q_.index.table(i).table;
+      if (table.cu_num != q_.cu_num) continue;
+      const Group* group = find_group(table, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(k), 0);
+      if (group == nullptr || group->external_count == 0) continue;
+      const ExternalKernel& kernel = table.externals[table.external_rungs[group->external_begin].choice];
+      if (std::string_view(kernel.library) == callers_own) return broken(ProblemRule::moe_declined, rows, k);
+    }
+    return {};
+  }
+
+  /// By the row of exactly this M.
   bool is_declined() const noexcept {
     for (std::uint32_t i = own_begin_; i < own_end_; ++i) {
       const LookupTable& table = *q_.index.table(i).table;

@@ -47,7 +47,7 @@ Status prepare(const Launch& launch, Arch, std::uint32_t, KernelCall& out) noexc
                        p.k(), x.lda,     x.ldc, p.block_m(),      x.a_scale_row_major};
   const bool is_down = launch.instance->signature.moe.part == MoePart::down;
   const Status status = device::fill(out, is_down ? "down" : "gate_up", {1}, {256}, 0, own);
-  if (status.ok() && is_down) device::clear_c(out, launch);
+  if (status.ok() && launch.instance->constraints.atomic_split) device::clear_c(out, launch);
   return status;
 }
 
@@ -92,14 +92,26 @@ std::size_t sort_scratch(const InstanceDesc&, const Problem&, std::uint32_t, Arc
   return 48;
 }
 
+struct AddSlotsArgs {
+  const void* slots;
+  const void* c;
+  std::int64_t n, ldc;
+};
+
+Status prepare_add_slots(const Launch& launch, Arch, std::uint32_t, KernelCall& out) noexcept {
+  return device::fill(out, "add_slots", {1}, {256}, 0,
+                      AddSlotsArgs{launch.workspace, launch.moe->c, launch.problem->n(), launch.moe->ldc});
+}
+
 constexpr MoeStages kGateUpStages{prepare_sort, sort_scratch, nullptr};
 constexpr MoeStages kDownStages{nullptr, nullptr, prepare_quantize};
+constexpr MoeStages kAddingDownStages{nullptr, nullptr, prepare_quantize, scratch, prepare_add_slots};
 
 class MoeLayerStages : public MockHipTest {
  protected:
   explicit MoeLayerStages(Quant quant = Quant::rowwise) : quant_(quant) {
     code.add(kGateUp, {Arch::gfx942}, prepare, {"gate_up", "sort"});
-    code.add(kDown, {Arch::gfx942}, prepare, {"down", "quantize"});
+    code.add(kDown, {Arch::gfx942}, prepare, {"down", "quantize", "add_slots"});
     code.code(0).moe = &kGateUpStages;
     code.code(1).moe = &kDownStages;
     code.code(0).workspace = code.code(1).workspace = scratch;
@@ -107,7 +119,7 @@ class MoeLayerStages : public MockHipTest {
   Signature signature(MoePart part) const { return of_part(part, quant_); }
   InstanceDesc instance(const char* name, std::uint64_t id, MoePart part) const {
     InstanceDesc d = tiny::instance(name, id, signature(part), {kBlockM, 64, 32}, {0, 0, 0, 0, 0, 1, false});
-    d.constraints.atomic_split = part != MoePart::gate_up;
+    d.constraints.atomic_split = part != MoePart::gate_up && !adds_slots_;
     if (part == MoePart::layer) d.parts[0] = kGateUp, d.parts[1] = kDown;
     return d;
   }
@@ -147,7 +159,15 @@ class MoeLayerStages : public MockHipTest {
     return own;
   }
 
+  /// down then has rows of slots, and no reset of C.
+  void add_slots() {
+    adds_slots_ = true;
+    code.code(1).moe = &kAddingDownStages;
+    code.code(1).workspace = nullptr;
+  }
+
   Quant quant_;
+  bool adds_slots_ = false;
   Code code;
   Registry registry;
   std::vector<char> memory = std::vector<char>(64);
@@ -343,6 +363,38 @@ TEST_F(MoeLayerStages, APartAloneIsOneKernel) {
   ASSERT_TRUE(status.ok()) << status.message;
   EXPECT_EQ(c[0], 0);
   EXPECT_EQ(c[kModel], 0xffff);
+}
+
+TEST_F(MoeLayerStages, RowsOfSlotsAreZeroedBeforeDownAndAddedBehindIt) {
+  add_slots();
+  const Dispatcher own = dispatcher();
+  const auto layer = own.plan(problem(), device(0));
+  ASSERT_TRUE(layer) << layer.status().message;
+  EXPECT_EQ(kinds(*layer),
+            (std::vector<StageKind>{StageKind::sort, StageKind::kernel, StageKind::quantize, StageKind::reset_workspace,
+                                    StageKind::kernel, StageKind::add_slots}));
+  const std::uint64_t rows = layer->stages[4].workspace_offset, bytes = 3 * 100 + kModel;
+  EXPECT_EQ(layer->workspace_size, rows + bytes);
+  unsigned char* begin = workspace(layer->workspace_size);
+  const int first = mock.counts().launches;
+  const Status status = own.run(*layer, args(), begin, nullptr);
+  ASSERT_TRUE(status.ok()) << status.message;
+  ASSERT_EQ(mock.counts().launches, first + 5);
+  EXPECT_EQ(arrived<KernelArgs>(first + 3, "down").workspace, begin + rows);
+  const auto added = arrived<AddSlotsArgs>(first + 4, "add_slots");
+  EXPECT_EQ(added.slots, begin + rows);
+  EXPECT_EQ(added.c, c.data());
+  EXPECT_EQ(added.n, kModel);
+  EXPECT_EQ(added.ldc, kModel + 8);
+  EXPECT_EQ(std::count(begin + rows, begin + rows + bytes, 0), static_cast<std::ptrdiff_t>(bytes));
+  EXPECT_LT(mock.last_clear().sequence, mock.launch(first + 3).sequence);
+
+  const auto down =
+      own.plan(Problem(signature(MoePart::down)).shape(kTokens, kModel, kInter).routing(kRouting), device(0));
+  ASSERT_TRUE(down) << down.status().message;
+  EXPECT_EQ(kinds(*down),
+            (std::vector<StageKind>{StageKind::reset_workspace, StageKind::kernel, StageKind::add_slots}));
+  EXPECT_EQ(down->workspace_size, bytes);
 }
 
 TEST_F(UnscaledLayerStages, WhatNeedsNoQuantisingGoesStraightToDown) {

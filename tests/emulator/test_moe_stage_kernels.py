@@ -28,6 +28,7 @@ CKGEN_QUANTIZE_ROW_KERNEL(bf16_rows_fp8, Bf16, ToFp8)
 CKGEN_QUANTIZE_ROW_KERNEL(fp16_rows_int8, Fp16, ToInt8)
 CKGEN_QUANTIZE_PARTS_KERNEL(bf16_parts_fp8, Bf16, ToFp8, 128)
 CKGEN_QUANTIZE_SORTED_KERNEL(bf16_sorted_fp4, Bf16)
+CKGEN_QUANTIZE_MX_KERNEL(bf16_mx, Bf16)
 """
 SORT_LANES, QUANTIZE_LANES = 512, 256
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -120,6 +121,28 @@ def test_quantised_rows(arch: str, symbol: str, source: np.dtype[Any], part: int
     launch(arch, symbol, rows, QUANTIZE_LANES, args, values, found, scales)
     assert np.array_equal(scales, expected_scales[:, :, 0])
     assert np.array_equal(found.view(np.uint8), expected.view(np.uint8))
+
+
+def test_mx_rows() -> None:
+    """Every bit of values and scales; zeros, subnormals, a NaN, and magnitudes that only the largest value holds."""
+    rows, columns = 3, 2176
+    random = np.random.default_rng(9)
+    values = (random.standard_normal((rows, columns)) * np.exp2(random.integers(-60, 60, (rows, 1)))).astype(BF16)
+    values[0, :32], values[0, 32:64], values[1, :32], values[1, 5] = 0, 1e-39, 1.9921875, 1.0
+    values[2, 40] = np.nan
+    groups = values.astype(np.float64).reshape(rows, -1, 32)
+    with np.errstate(divide="ignore"):
+        exponents = np.maximum(np.floor(np.log2(np.nanmax(np.abs(groups), 2))) - 8, -127)
+    ratio = np.clip(groups / np.exp2(exponents)[..., None], -448, 448)
+    assert (np.abs(ratio) == 448).any()
+    expected = ratio.astype(np.float32).astype(FP8["gfx950"]).reshape(rows, columns)
+    found, scales = np.full((rows, columns), 77, np.uint8), np.full(exponents.shape, 77, np.uint8)
+    args = struct.pack("<3Qq", values.ctypes.data, found.ctypes.data, scales.ctypes.data, columns)
+    launch("gfx950", "bf16_mx", rows, QUANTIZE_LANES, args, values, found, scales)
+    assert np.array_equal(scales, (exponents + 127).astype(np.uint8))
+    nan = np.isnan(expected.astype(np.float32))
+    assert np.array_equal(found[~nan], expected.view(np.uint8)[~nan])
+    assert nan.any() and (found[nan] & 0x7F == 0x7F).all()
 
 
 def test_fp4_by_sorted_rows() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ import pytest
 from mx_support import (
     E4M3_NAN,
     E8M0_NAN,
-    Float,
     MxRows,
     close,
     code_object,
@@ -29,29 +28,41 @@ from ckgen.build.inspect.gate import judge
 from ckgen.build.inspect.report import reports_of
 from ckgen.emulator.core import Options, Run
 from ckgen.emulator.production.routing import Routing, routed
-from ckgen.families.gemm.config import HipConfig
+from ckgen.families.gemm.config import HipConfig, HipKind
 from ckgen.families.gemm.device.hip_mxfp8 import expected_of
 from ckgen.families.gemm.device.hip_mxfp8_work import Work, least_work
+from ckgen.families.gemm.enums import EpilogueOp, MoePart, MoeTraits, Op, Quant
+from ckgen.families.gemm.reference import encode
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.moe.device.stages import ADD_SLOTS, expected_stage
+from ckgen.families.moe.reference import MoeOperands, MoeSize, expect, make_operands
+from ckgen.model import groups
+from ckgen.model.dtype import DType
 from ckgen.specs.archs import load_archs
 
 TEXT = """#include <backends/hip/mxfp8_gemv.hpp>
 #include <backends/hip/mxfp8_mfma.hpp>
 #include <backends/hip/mxfp8_moe.hpp>
+#include <backends/hip/add_slots.hpp>
 CKGEN_MXFP8_GEMV_KERNEL(gemv_1_4_4, 1, 4, 4)
 CKGEN_MXFP8_GEMV_KERNEL(gemv_4_4_2, 4, 4, 2)
 CKGEN_MXFP8_GEMV_KERNEL(gemv_16_4_1, 16, 4, 1)
 CKGEN_MXFP8_MFMA_KERNEL(mfma_8_1_4, 8, 1, 4)
 CKGEN_MXFP8_MFMA_KERNEL(mfma_32_2_2, 32, 2, 2)
-CKGEN_MXFP8_MOE_KERNEL(moe_16_8_4, 16, 8, 4)
-CKGEN_MXFP8_MOE_KERNEL(moe_32_16_2, 32, 16, 2)
+CKGEN_MXFP8_MOE_KERNEL(down_16_8_4, 16, 8, 4, none, false)
+CKGEN_MXFP8_MOE_KERNEL(down_32_16_2, 32, 16, 2, none, false)
+CKGEN_MXFP8_MOE_KERNEL(silu_16_8_4, 16, 8, 4, silu, true)
+CKGEN_MXFP8_MOE_KERNEL(gelu_32_16_2, 32, 16, 2, gelu, true)
+CKGEN_MXFP8_MOE_KERNEL(relu_16_16_1, 16, 16, 1, relu, false)
+CKGEN_ADD_SLOTS_KERNEL(add_slots)
 """
 
 
 def config_of(symbol: str) -> HipConfig:
     """Of the kernel named kind_rows_columns_splits."""
     kind, *numbers = symbol.split("_")
-    makers = {"gemv": HipConfig.gemv, "mfma": HipConfig.mfma, "moe": HipConfig.moe}
-    return makers[kind](*map(int, numbers))
+    makers = {"gemv": HipConfig.gemv, "mfma": HipConfig.mfma}
+    return makers.get(kind, partial(HipConfig.moe, HipKind.MOE_DEEP))(*map(int, numbers))
 
 
 def gemm(symbol: str, a: MxRows, b: MxRows, seed: int = 7) -> tuple[NDArray[Any], Run]:
@@ -102,85 +113,77 @@ def test_the_same_operands_give_the_same_bits() -> None:
         assert first.tobytes() == second.tobytes()
 
 
+EXPERTS = 5
+
+
 @dataclass(frozen=True, slots=True)
-class Experts:
-    """Tokens' rows of A (of every slot where `a_div` is 1), weights of all experts, and who goes where."""
+class Part:
+    """A part of a layer, and its tokens sorted in the kernel's blocks."""
 
-    a: MxRows
-    b: MxRows
-    routing: Routing
-    a_div: int
-
-    def rows(self) -> Iterator[tuple[int, int, int]]:
-        """Row of C, row of A, expert."""
-        top_k = self.routing.experts.shape[1]
-        for (token, slot), expert in np.ndenumerate(self.routing.experts):
-            row = token * top_k + slot
-            yield row, row // self.a_div, int(expert)
-
-    def exact(self, weighted: bool) -> tuple[Float, Float]:
-        """Rows of C and their bounds."""
-        weights = self.routing.weights.reshape(-1).astype(np.float64)
-        parts = [product(self.a.values[a : a + 1], self.b.values[e]) for _, a, e in self.rows()]
-        factors = weights if weighted else np.ones_like(weights)
-        exact = np.concatenate([part[0] for part in parts]) * factors[:, None]
-        return exact, np.concatenate([part[1] for part in parts]) * factors[:, None] * 1.01
+    operands: MoeOperands
+    sorted: Routing
 
 
-def experts_of(
-    generator: np.random.Generator, tokens: int, n: int, k: int, top_k: int, block_m: int, a_div: int
-) -> Experts:
-    """Five experts, of which the routing may leave some without tokens."""
-    rows = tokens if a_div > 1 else tokens * top_k
-    return Experts(
-        mx_rows(generator, (rows, k)),
-        mx_rows(generator, (5, n, k)),
-        routed(generator, tokens, 5, top_k, block_m),
-        a_div,
-    )
-
-
-def moe(symbol: str, x: Experts, by_position: bool | None) -> tuple[NDArray[Any], Run]:
-    """C of a kernel of experts; `by_position`: weights go with ids, not with rows; None: none."""
-    config = config_of(symbol)
-    count, n, k = x.b.codes.shape
-    tokens, top_k = x.routing.experts.shape
-    c = no_result(tokens * top_k, n)
-    weights = x.routing.id_weights if by_position else x.routing.weights
-    read = [
-        x.a.codes,
-        x.a.scales,
-        x.b.codes,
-        x.b.scales,
-        x.routing.ids,
-        x.routing.block_experts,
-        x.routing.valid,
-        weights,
-    ]
-    addresses = [array.ctypes.data for array in read]
-    args = struct.pack(
-        "<9Q5q4i", *addresses[:4], c.ctypes.data, *addresses[4:7], 0 if by_position is None else addresses[7],
-        tokens, n, k, k, n, count, top_k, x.a_div, bool(by_position),
+def part_of(symbol: str, tokens: int, n: int, k: int, top_k: int, weight_first: bool = False) -> Part:
+    """Of five experts, of which the routing may leave some without tokens."""
+    kind = symbol.split("_")[0]
+    traits = MoeTraits(MoePart.DOWN if kind == "down" else MoePart.GATE_UP, kind in ("silu", "gelu"), weight_first)
+    signature = GemmSignature.of(
+        DType.FP8_OCP, DType.BF16, quant=Quant.MX, op=Op.MOE, moe=traits,
+        epilogue=() if kind == "down" else (EpilogueOp(kind),),
     )  # fmt: skip
-    grid = (-(-n // config.columns), x.routing.blocks + 2)
+    routing = routed(np.random.default_rng(n), tokens, EXPERTS, top_k, config_of(symbol).m)
+    operands = make_operands(signature, MoeSize(tokens, n, k, groups.Routing(EXPERTS, top_k)), n + k)
+    return Part(replace(operands, ids=routing.experts.astype(np.int32), weights=routing.weights), routing)
+
+
+def moe(symbol: str, part: Part) -> tuple[NDArray[Any], Run]:
+    """The rows of a kernel of experts, gate_up's in bf16, down's in fp32; more blocks are launched than there are."""
+    x, routing = part.operands, part.sorted
+    config, signature, size = config_of(symbol), x.signature, x.size
+    down, top_k = signature.moe.part is MoePart.DOWN, size.routing.top_k
+    product = x.w2 if down else x.w1
+    assert product is not None and product.scales is not None and x.a_scale is not None
+    c = np.full((size.tokens * top_k, size.n), np.nan, np.float32) if down else no_result(size.tokens * top_k, size.n)
+    read = [
+        x.bytes_of_a(), encode(x.a_scale, DType.E8M0), x.bytes_of(product), encode(product.scales, DType.E8M0),
+        routing.ids, routing.block_experts, routing.valid, routing.id_weights,
+    ]  # fmt: skip
+    addresses = [array.ctypes.data for array in read]
+    weighted = signature.moe.weight_first is not down
+    args = struct.pack(
+        "<9Q5q2i", *addresses[:4], c.ctypes.data, *addresses[4:7], addresses[7] if weighted else 0,
+        size.tokens, size.n, size.k, size.k, size.n, EXPERTS, top_k,
+    )  # fmt: skip
+    columns = config.columns // (2 if signature.moe.gated else 1)
+    grid = (-(-size.n // columns), routing.blocks + 2)
     return c, launched(code_object(TEXT), symbol, grid, config.threads, args, read, c)
 
 
+def added(slots: NDArray[np.float32], tokens: int) -> NDArray[Any]:
+    """C of down, by the kernel behind it."""
+    rows, n = slots.shape
+    c = no_result(tokens, n)
+    args = struct.pack("<2Q2qi", slots.ctypes.data, c.ctypes.data, n, n, rows // tokens)
+    launched(code_object(TEXT), "add_slots", (-(-n // 256), tokens), 256, args, [slots], c)
+    return c
+
+
 MOES = [
-    ("moe_16_8_4", 6, 20, 1024, 2, 2, None), ("moe_16_8_4", 3, 24, 768, 4, 1, False),
-    ("moe_32_16_2", 40, 32, 256, 2, 2, True), ("moe_32_16_2", 1, 17, 768, 1, 1, True),
+    ("silu_16_8_4", 6, 22, 1024, 2, False), ("gelu_32_16_2", 40, 20, 256, 2, True),
+    ("relu_16_16_1", 3, 17, 384, 1, True), ("down_16_8_4", 3, 24, 768, 4, False),
+    ("down_32_16_2", 40, 300, 256, 2, True),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("symbol", "tokens", "n", "k", "top_k", "a_div", "by_position"), MOES)
-def test_products_of_experts(
-    symbol: str, tokens: int, n: int, k: int, top_k: int, a_div: int, by_position: bool | None
-) -> None:
-    """Rows gathered per token or per slot, with and without weights; more blocks launched than there are."""
-    generator = np.random.default_rng(n)
-    x = experts_of(generator, tokens, n, k, top_k, int(symbol.split("_")[1]), a_div)
-    c, _ = moe(symbol, x, by_position)
-    assert close(c, *x.exact(by_position is not None))
+@pytest.mark.parametrize(("symbol", "tokens", "n", "k", "top_k", "weight_first"), MOES)
+def test_products_of_experts(symbol: str, tokens: int, n: int, k: int, top_k: int, weight_first: bool) -> None:
+    """Rows gathered per token or per slot, with and without weights and gates; tails of N, fewer rows than a block."""
+    x = part_of(symbol, tokens, n, k, top_k, weight_first)
+    c, _ = moe(symbol, x)
+    expected = expect(x.operands)
+    found = c if x.operands.signature.moe.part is MoePart.GATE_UP else added(c, tokens)
+    assert close(found, expected.c, expected.bound)
 
 
 def near(run: Run, least: Work) -> None:
@@ -206,19 +209,19 @@ def test_work_of_a_product_is_near_the_least(config: HipConfig, n: int, k: int) 
     near(run, least_work(config, n, k))
 
 
-@pytest.mark.parametrize("k", [768, 6144])
-def test_work_of_experts_is_near_the_least(k: int) -> None:
+@pytest.mark.parametrize(("symbol", "k"), [("down_16_8_4", 768), ("silu_16_8_4", 6144)])
+def test_work_of_experts_is_near_the_least(symbol: str, k: int) -> None:
     """Of a block each: half of the tile's columns, and rows of A that are there."""
-    generator, config = np.random.default_rng(11), HipConfig.moe(16, 8, 4)
-    x = experts_of(generator, 4, 8, k, 2, config.m, 2)
-    _, run = moe("moe_16_8_4", x, None)
-    near(run, least_work(config, 8, k, x.routing.blocks, 8))
+    x = part_of(symbol, 4, 8 if symbol.startswith("down") else 4, k, 2)
+    _, run = moe(symbol, x)
+    near(run, least_work(config_of(symbol), 8, k, x.sorted.blocks, 8))
 
 
 def test_there_is_no_code_for_other_archs() -> None:
-    """Every kernel is there, and ends at once."""
+    """Every kernel is there, and ends at once; slots are added on any."""
     for kernel in read_code_object(Source("gfx942", code_object(TEXT, "gfx942"))).kernels:
-        assert len(kernel.text) == 4 and kernel.resources.lds == 0
+        assert kernel.name == "add_slots" or len(kernel.text) == 4
+        assert kernel.resources.lds == 0
 
 
 def test_the_gate_takes_each_kernel_as_what_its_config_means() -> None:
@@ -226,9 +229,11 @@ def test_the_gate_takes_each_kernel_as_what_its_config_means() -> None:
     decoder = amd_toolchain().decoder
     assert decoder is not None
     reports = reports_of(read_code_object(Source("gfx950", code_object(TEXT))), decoder)
-    assert len(reports) == 7
+    assert len(reports) == 11
     for report in reports:
-        findings = judge(report, expected_of(config_of(report.kernel)), load_archs()["gfx950"])
+        adds = report.kernel == "add_slots"
+        wanted = expected_stage(ADD_SLOTS) if adds else expected_of(config_of(report.kernel))
+        findings = judge(report, wanted, load_archs()["gfx950"])
         assert not report.findings and not findings, findings
     mfma = next(report for report in reports if report.kernel == "mfma_32_2_2")
     wrong = judge(mfma, expected_of(HipConfig.mfma(64, 2, 2)), load_archs()["gfx950"])

@@ -168,6 +168,7 @@ def test_every_rule_of_groups_and_routing_has_a_message() -> None:
     ids = {rule for rule in messages() if rule.startswith(("grouped.", "moe."))}
     assert ids == {
         "grouped.no-groups", "grouped.sizes", "grouped.m-unknown", "moe.experts", "moe.top-k", "moe.top-k-max",
-        "moe.tokens-max", "moe.block-m", "moe.sorted-rows", "moe.atomic",
+        "moe.tokens-max", "moe.block-m", "moe.sorted-rows", "moe.atomic", "moe.n-min", "moe.n-max", "moe.k-max",
+        "moe.few-experts", "moe.weights", "moe.presorted", "moe.declined",
     }  # fmt: skip
     assert LAYER.op is Op.MOE

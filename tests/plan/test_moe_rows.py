@@ -35,6 +35,8 @@ from ckgen.specs.archs import load_archs
 from plan_support import GFX942_80, GFX950, REAL_TABLES, REAL_TARGETS, plan_of, write_table
 
 MOE = frozenset({"moe"})
+TABLES_OWN = frozenset({"asm", "ck"})
+"""Whose kernels tables name; defaults are of others."""
 HEADER = (
     "gfx,cu_num,token,model_dim,inter_dim,expert,topk,act_type,dtype,q_dtype_a,q_dtype_w,q_type,use_g1u1,"
     "doweight_stage1,block_m,ksplit,us1,kernelName1,err1,us2,kernelName2,err2,us,run_1stage,_tag"
@@ -55,7 +57,9 @@ CELLS = {
 
 def planned(folder: Path, *rows: dict[str, str], header: str = HEADER) -> GenerationPlan:
     lines = [",".join((CELLS | row)[name] for name in header.split(",")) for row in rows]
-    return plan_of(write_table(folder / "x_fmoe.csv", lines, header), targets=(GFX942_80, GFX950), ops=MOE)
+    return plan_of(
+        write_table(folder / "x_fmoe.csv", lines, header), targets=(GFX942_80, GFX950), ops=MOE, backends=TABLES_OWN
+    )
 
 
 def fate(folder: Path, header: str = HEADER, **cells: str) -> str:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK, Op
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.problem_rules import Constraints, check, supports
+from ckgen.families.gemm.problem_rules import Constraints, RoutedConstraints, check, supports
 from ckgen.model.dtype import DType
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.selection import Tier
@@ -224,9 +224,12 @@ def test_covers_knows_every_constraint_of_a_problem_without_splits() -> None:
     of_splits = {
         "k_multiple_per_split", "max_k_batch", "atomic_split", "split_grain", "split_turn", "split_lead",
     }  # fmt: skip
-    assert {field.name for field in fields(Constraints)} == unsplit | of_splits
-    narrow = Constraints(*(12 if field.type == "int" else False for field in fields(Constraints)))  # type: ignore[arg-type]
+    assert {field.name for field in fields(Constraints)} == unsplit | of_splits | {"routed"}
+    numbers = (12 if field.type == "int" else False for field in fields(Constraints) if field.name != "routed")
+    narrow = Constraints(*numbers)
     assert covers(narrow, narrow)
+    routed = replace(narrow, routed=RoutedConstraints(max_n=12))
+    assert covers(narrow, routed) and covers(routed, routed) and not covers(routed, narrow)
     for name in unsplit:
         assert not covers(replace(narrow, **{name: 5 if name.startswith("max") else 24}), narrow), name
     for name in of_splits:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckgen.families.gemm.config import HipConfig, HipKind
+from ckgen.families.gemm.config import HipConfig, HipKind, MoePairConfig
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.backend import Backend
 from ckgen.rules import judge
@@ -52,4 +52,25 @@ def test_other_archs_and_products_are_refused() -> None:
     assert broken(config, "gfx942") == {"arch": ("gfx942", "gfx950")}
     for other in ("gemm_bf8_ocp_bf16_rcr_mx", "gemm_fp8_ocp_bf16_rcr_mx_bias", "gemm_fp8_ocp_fp16_rcr_mx"):
         assert broken(config, signature=other) == {"signature": (other, MXFP8)}
-    assert broken(HipConfig.moe(16, 8, 8)) == {"signature": (MXFP8, "none")}
+
+
+EXPERTS = HipConfig.moe(HipKind.MOE_DEEP, 16, 8, 8)
+
+
+@pytest.mark.parametrize("part", ["gate_up_gated_epi_silu", "gate_up_epi_relu", "gate_up_weightfirst_epi_gelu", "down"])
+def test_parts_of_a_layer_are_computed(part: str) -> None:
+    assert not broken(EXPERTS, signature=f"moe_fp8_ocp_bf16_rcr_mx_{part}")
+
+
+def test_what_products_of_experts_do_not_compute() -> None:
+    assert broken(EXPERTS) == {"signature": (MXFP8, "none")}
+    layer = "moe_fp8_ocp_bf16_rcr_mx_layer_gated_epi_silu"
+    assert broken(EXPERTS, signature=layer) == {"signature": (layer, "none")}
+    other = "moe_fp8_ocp_bf16_rcr_mx_preshuffle_down"
+    assert broken(EXPERTS, signature=other) == {"signature": ("gemm_fp8_ocp_bf16_rcr_mx_preshuffle", MXFP8)}
+    down = "moe_fp8_ocp_bf16_rcr_mx_down"
+    assert broken(HipConfig.mfma(16, 1, 8), signature=down) == {"signature": (down, MXFP8)}
+    shallow = HipConfig.moe(HipKind.MOE_SHALLOW, 16, 8, 8)
+    assert broken(shallow, signature=down) == {"numbers": ("8", "16")}
+    pair = judge(parse_canonical(down), MoePairConfig(EXPERTS, EXPERTS), Backend.HIP, load_arch("gfx950"))
+    assert [(finding.rule, finding.measured) for finding in pair] == [("moe.pair", down)]

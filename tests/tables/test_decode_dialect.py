@@ -6,13 +6,13 @@ import pytest
 from table_support import MODULES
 
 from ckgen.families.gemm.config import HipConfig
-from ckgen.families.gemm.mxfp8_select import NOT_THIS_ONE, Declined, GemmKey, Tuned, choose_gemm
-from ckgen.families.gemm.mxfp8_tables import config_named, rows_for
+from ckgen.families.gemm.mxfp8_tables import config_named
 from ckgen.model.diagnostic import Location
 from ckgen.model.target import Target
+from ckgen.model.tuned_row import ExpertProduct, Shape
 from ckgen.tables.cells import split_columns
 from ckgen.tables.classify import TableKind, classify
-from ckgen.tables.decode_dialect import COLUMNS, adapt_decode
+from ckgen.tables.decode_dialect import COLUMNS, EXPERT_COLUMNS, adapt_decode, adapt_experts
 from ckgen.tables.read import parse_bytes
 from ckgen.tables.reading import Adapted, Place, missing_columns
 
@@ -44,11 +44,6 @@ def test_a_row_names_a_kernel_or_leaves_it_to_the_caller() -> None:
         1,
         None,
     )
-    rows = rows_for(table.rows, GFX950)
-    assert choose_gemm(GemmKey(4096, 7168, 32), rows) == HipConfig.mfma(32, 2, 4)
-    assert choose_gemm(GemmKey(4096, 7168, 2), rows) == HipConfig.gemv(2, 4, 2)
-    assert choose_gemm(GemmKey(4096, 7168, 64), rows) is NOT_THIS_ONE
-    assert choose_gemm(GemmKey(4096, 7168, 16), rows) is NOT_THIS_ONE
 
 
 @pytest.mark.parametrize(
@@ -67,13 +62,10 @@ def test_names(name: str, config: HipConfig | None) -> None:
     assert config_named(name) == config
 
 
-def test_rows_of_other_targets_do_not_answer() -> None:
+def test_targets_are_told_or_the_usual_one() -> None:
     table = read("256,4096,16,32,1,8,1", ",4096,16,32,2,8,1", header=f"cu_num,{PLAIN}")
     assert [(row.target, row.kernel) for row in table.rows] == [(GFX950, "m32_n1_k8")]
     assert [(problem.code, problem.location.line) for problem in table.problems] == [("T004", 3)]
-    rows = rows_for(table.rows, GFX950)
-    assert rows == {GemmKey(4096, 16, 32): Tuned(1, 8, True)} and not rows_for(table.rows, Target("gfx950", 128))
-    assert not isinstance(choose_gemm(GemmKey(4096, 16, 32), rows), Declined)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +81,24 @@ def test_bad_cells_are_located(line: str, code: str, says: str) -> None:
     table = read("4096,7168,1,4,4,1", line)
     assert len(table.rows) == 1 and table.invalid == ((3, code),)
     assert [(one.code, one.message) for one in table.problems] == [(code, says)]
+
+
+EXPERTS = "N,K,a_div,has_weight,use_hip"
+
+
+def test_a_row_of_experts_is_for_any_m_and_leaves_its_product_to_the_caller() -> None:
+    assert classify(EXPERTS.split(",")) is classify([*EXPERTS.split(","), "M"]) is TableKind.DECODE_EXPERTS
+    raw, _ = parse_bytes(f"{EXPERTS}\n1536,6144,8,0,0\n6144,768,1,1,1\n1536,6144,0,0,0\n".encode(), "t.csv")
+    assert raw is not None
+    table = adapt_experts(split_columns(raw), MODULES["mxfp8"], Place("t.csv", "t.csv", 0), {256: "gfx950"}.get)
+    assert [(row.shape, row.discriminators.experts, row.library, row.target) for row in table.rows] == [
+        (Shape(0, 1, 1536, 6144), ExpertProduct(gate_up=True, weighted=False), "caller", GFX950),
+        (Shape(0, 1, 6144, 768), ExpertProduct(gate_up=False, weighted=True), "ckgen", GFX950),
+    ]
+    (wrong,) = table.problems
+    assert (wrong.code, wrong.message) == ("T005", "a_div '0' is not an integer greater than 0")
+    (missing,) = missing_columns(EXPERT_COLUMNS, ["N", "K", "a_div", "use_hip"], Location("t.csv", 1))
+    assert missing.message == "column has_weight is missing"
 
 
 def test_missing_columns_are_told() -> None:

@@ -52,7 +52,7 @@ def family_of(instance: AnyInstance) -> DeviceFamily:
         return _asm() if instance.signature.op is not Op.MOE else _asm_moe()
     config = instance.config
     if isinstance(config, HipConfig):
-        return _hip_mxfp8()
+        return _hip_mxfp8_moe() if config.kind.is_moe else _hip_mxfp8()
     assert isinstance(config, CkTileConfig)
     if instance.signature.op is Op.GROUPED_GEMM:
         return _grouped()
@@ -130,6 +130,13 @@ def _hip_mxfp8() -> DeviceFamily:
     from ckgen.families.gemm.device import hip_mxfp8
 
     return _told_by(hip_mxfp8)
+
+
+@cache
+def _hip_mxfp8_moe() -> DeviceFamily:
+    from ckgen.families.moe.device import hip_mxfp8_moe
+
+    return _told_by(hip_mxfp8_moe)
 
 
 @cache

@@ -7,7 +7,7 @@ import re
 from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig, strategy_of
 from ckgen.families.gemm.enums import MAX_EPILOGUE_OPS, NO_MOE, SCALE_BLOCK_K, SCALE_BLOCK_N, Op
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.problem_rules import Constraints
+from ckgen.families.gemm.problem_rules import NOT_ROUTED, Constraints, RoutedConstraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.stream_k.partition import blocks_per_cu
 from ckgen.model.backend import Backend
@@ -90,9 +90,16 @@ def constraints(value: Constraints) -> str:
         value.max_k_batch,
     )
     rest = [value.split_grain, value.max_ab, value.max_c, value.split_turn, value.split_lead, value.max_m]
-    while rest and not rest[-1]:
+    more = [_routed(value.routed)] if value.routed != NOT_ROUTED else []
+    while rest and not rest[-1] and not more:
         rest.pop()
-    return f"{{{', '.join((*map(str, numbers), boolean(value.atomic_split), *map(str, rest)))}}}"
+    return f"{{{', '.join((*map(str, numbers), boolean(value.atomic_split), *map(str, rest), *more))}}}"
+
+
+def _routed(value: RoutedConstraints) -> str:
+    """A ckgen::RoutedConstraints."""
+    sizes = (value.min_n, value.max_n, value.max_k, value.few_experts, value.max_m_few)
+    return f"{{{', '.join((*map(str, sizes), boolean(value.presorted), str(value.max_weights)))}}}"
 
 
 def signature_fields(value: GemmSignature) -> dict[str, str]:

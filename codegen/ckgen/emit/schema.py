@@ -47,8 +47,14 @@ def _kernel_set() -> Schema:
     scalar: Schema = {"type": ["string", "integer", "boolean"]}
     texts: Schema = {"oneOf": [text, {"type": "array", "items": text, "minItems": 1}]}
     values: Schema = {"oneOf": [scalar, {"type": "array", "items": scalar, "minItems": 1}]}
-    block: Schema = {"type": "object", "additionalProperties": values}
     product: Schema = {"type": "object", "required": ["types"], "additionalProperties": values}
+    single: Schema = {"type": "object", "additionalProperties": values}
+    part: Schema = {"oneOf": [single, {"type": "array", "items": single, "minItems": 1}]}
+    block: Schema = {
+        "if": {"required": ["gate_up", "down"]},
+        "then": _closed({"gate_up": part, "down": part}),
+        "else": single,
+    }
     properties: Mapping[str, Schema] = {
         "op": {"enum": list(OPS)},
         "name": text,

@@ -24,6 +24,17 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpertProduct:
+    """Products of a MoE layer that a row is about, whatever is made of their sums; gated ones have N / 2 columns of C.
+
+    `weighted`: the routing weight multiplies them.
+    """
+
+    gate_up: bool
+    weighted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Discriminators:
     """The key columns of a dialect besides target and shape; None where the dialect has no such column."""
 
@@ -33,6 +44,7 @@ class Discriminators:
     bias: bool | None = None
     scale_ab: bool | None = None
     preshuffle_b: bool | None = None
+    experts: ExpertProduct | None = None
 
 
 @dataclass(frozen=True, slots=True)

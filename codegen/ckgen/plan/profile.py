@@ -10,7 +10,7 @@ from typing import Any
 from ckgen.families.gemm.config import GemmConfig, strategy_of
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.problem_rules import Constraints
+from ckgen.families.gemm.problem_rules import NOT_ROUTED, Constraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType, Fp8Flavour
@@ -136,6 +136,7 @@ def covers(wide: Constraints, narrow: Constraints) -> bool:
     return (
         all(max(narrower, 1) % max(wider, 1) == 0 for wider, narrower in multiples)
         and wide.min_k <= narrow.min_k
+        and wide.routed in (NOT_ROUTED, narrow.routed)
         and all(wider == 0 or 0 < narrower <= wider for wider, narrower in most)
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.op_rules import (
     alike_experts,
@@ -228,7 +228,7 @@ def _from_other_cu(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
             candidate = _candidate(query, Tier.OTHER_CU, instance, k_batch, group.rows[hit.m])
             while candidate.finding is not None and candidate.k_batch > 1:
                 candidate = _candidate(query, Tier.OTHER_CU, instance, candidate.k_batch // 2, candidate.row)
-            yield _unless_declined(query, unit, candidate)
+            yield _unless_declined(query, candidate)
 
 
 def _from_defaults(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
@@ -236,7 +236,7 @@ def _from_defaults(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
     shape = query.cost_shape
     best: tuple[int, Candidate] | None = None
     for index in default_indices(query.target.gfx, unit.defaults):
-        candidate = _unless_declined(query, unit, _candidate(query, Tier.DEFAULT, unit.instances[index], 1, None))
+        candidate = _unless_declined(query, _candidate(query, Tier.DEFAULT, unit.instances[index], 1, None))
         if candidate.finding is not None:
             rejected.append(candidate)
             continue
@@ -248,16 +248,41 @@ def _from_defaults(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
         yield best[1]
 
 
-def _unless_declined(query: Query, unit: UnitPlan, candidate: Candidate) -> Candidate:
-    """A kernel of ckgen's own is rejected where the row of exactly this M leaves it to the caller's."""
-    table = unit.table(query.target)
+def _unless_declined(query: Query, candidate: Candidate) -> Candidate:
+    """A kernel of ckgen's own is rejected where a row leaves its work to the caller's."""
+    if candidate.finding is not None or candidate.instance.backend is not Backend.HIP:
+        return candidate
+    declined = _declined_product if query.signature.op is Op.MOE else _declined_rows
+    return replace(candidate, finding=declined(query, candidate.instance))
+
+
+def _declined_rows(query: Query, instance: Instance) -> ProblemFinding | None:
+    """By the row of exactly this M."""
+    table = _own_table(query, instance.signature)
     group = group_of(table, query.shape)
-    if candidate.finding is not None or candidate.instance.backend is not Backend.HIP or table is None or group is None:
-        return candidate
-    found = group.external.at_or_above(query.shape.m)
-    if found is None or found[0] != query.shape.m or table.externals[found[1]].library != CALLER:
-        return candidate
-    return replace(candidate, finding=ProblemFinding("gemm.instance.declined", query.shape.m, 0))
+    found = group.external.at_or_above(query.shape.m) if group is not None else None
+    if table is None or found is None or found[0] != query.shape.m or table.externals[found[1]].library != CALLER:
+        return None
+    return ProblemFinding("gemm.instance.declined", query.shape.m, 0)
+
+
+def _declined_product(query: Query, instance: Instance) -> ProblemFinding | None:
+    """Of experts: by the row of a product's rows of B and K, whatever M and the routing; of a layer by either one's."""
+    for part in instance.parts or (instance,):
+        moe, is_turned = part.signature.moe, bool(instance.parts) and part.signature.moe.part is MoePart.DOWN
+        n, k = (query.shape.k, query.shape.n) if is_turned else (query.shape.n, query.shape.k)
+        rows = n * (2 if moe.gated else 1)
+        table = _own_table(query, part.signature)
+        group = group_of(table, Shape(0, 1, rows, k))
+        found = group.external.at_or_above(1) if group is not None else None
+        if table is not None and found is not None and table.externals[found[1]].library == CALLER:
+            return ProblemFinding("moe.declined", rows, k)
+    return None
+
+
+def _own_table(query: Query, signature: GemmSignature) -> TablePlan | None:
+    unit = query.plan.unit(signature)
+    return unit.table(query.target) if unit is not None else None
 
 
 def default_indices(gfx: str, defaults: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:

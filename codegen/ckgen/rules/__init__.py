@@ -9,6 +9,7 @@ from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.config import CkMoeConfig, GemmConfig, MoePairConfig
+from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.parts import part_signatures
 from ckgen.model.arch import ArchSpec
@@ -56,6 +57,8 @@ def judge(
 ) -> tuple[Finding, ...]:
     """What the backend's own rules have against the Config on this arch, by rule id; empty where it is valid."""
     if isinstance(config, MoePairConfig) and isinstance(signature, GemmSignature):
+        if signature.op is not Op.MOE or signature.moe.part is not MoePart.LAYER:
+            return (Finding("moe.pair", "two kernels compute a whole layer", signature.canonical(), "a layer"),)
         parts = zip(part_signatures(signature), (config.gate_up, config.down), strict=True)
         return tuple(finding for part, kernel in parts for finding in judge(part, kernel, kernel.backend, arch))
     found = (one.judge(signature, config, arch) for one in _rules_of(backend, _kind_of(config)))

@@ -6,9 +6,11 @@ Each rule passes over Configs of other kernels of backend hip.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
+from ckgen.families.gemm.enums import NO_MOE, MoePart, Op
 from ckgen.families.gemm.hip_config import HipConfig, HipKind
 from ckgen.families.gemm.mxfp8_envelope import envelope
 from ckgen.families.gemm.signature import GemmSignature
@@ -18,7 +20,7 @@ from ckgen.model.finding import Finding
 from ckgen.rules.registry import exceeds, first, not_among, rule
 
 _HEADERS = "dispatcher_cpp/backends/hip/mxfp8_*.hpp"
-_TILE = 16
+_PRODUCT = "gemm_fp8_ocp_bf16_rcr_mx"
 _MOST_SUMS = 64
 _REGISTERS = 512
 _SIMDS = 4
@@ -53,21 +55,24 @@ def has_scaled_instructions(signature: GemmSignature, config: HipConfig, arch: A
 
 @_of_mxfp8("hip.mxfp8.signature")
 def computes_the_signature(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
-    """The kernel computes the signature: e4m3 operands, e8m0 scales of 32, bf16 C; of experts, a part of none."""
-    computed = () if config.kind is HipKind.MOE else ("gemm_fp8_ocp_bf16_rcr_mx",)
-    return not_among(signature.canonical(), computed, f"{config.text()} computes another product")
+    """The kernel computes the signature: e4m3 operands, e8m0 scales of 32, bf16 C; of experts, a part of a layer."""
+    product = signature
+    if config.kind.is_moe and signature.op is Op.MOE and signature.moe.part is not MoePart.LAYER:
+        product = replace(signature, op=Op.GEMM, epilogue=(), moe=NO_MOE)
+    is_part = product is not signature
+    computed = () if config.kind.is_moe and not is_part else (_PRODUCT,)
+    return not_among(product.canonical(), computed, f"{config.text()} computes another product")
 
 
 @_of_mxfp8("hip.mxfp8.numbers")
 def is_of_the_envelope(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
     """Rows, groups, splits and block_n are those that the kernels are written for."""
     found = envelope().kinds[config.kind]
-    widths = {HipKind.GEMV: (1,), HipKind.MFMA: (_TILE,), HipKind.MOE: envelope().block_n}[config.kind]
     named = (
-        ("m", config.m, found.rows),
+        ("m", config.m, found.m),
         ("n_sub", config.n_sub, found.n_sub),
         ("k_splits", config.k_splits, found.k_splits),
-        ("block_n", config.block_n, widths),
+        ("block_n", config.block_n, found.block_n),
     )
     return first(*(not_among(str(value), tuple(map(str, taken)), name) for name, value, taken in named))
 

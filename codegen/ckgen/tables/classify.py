@@ -20,6 +20,7 @@ class TableKind(Enum):
     MOE_TUNED = "moe_tuned"
     MOE_SHAPES = "moe_shapes"
     DECODE_TUNED = "decode_tuned"
+    DECODE_EXPERTS = "decode_experts"
     UNKNOWN = "unknown"
 
 
@@ -29,6 +30,8 @@ def classify(header: Sequence[str]) -> TableKind:
     tuned = bool({"us", "kernelName"} & names)
     if {"token", "topk"} <= names:
         return TableKind.MOE_TUNED if tuned or "kernelName1" in names else TableKind.MOE_SHAPES
+    if {"N", "K", "a_div", "use_hip"} <= names:
+        return TableKind.DECODE_EXPERTS
     if {"M", "N", "K", "use_hip"} <= names:
         return TableKind.DECODE_TUNED
     if {"M", "N", "K"} <= names:

@@ -121,6 +121,7 @@ class _Dialect:
 
 _MOE = _Dialect(TableKind.MOE_TUNED, moe_dialect.COLUMNS, adapt_moe)
 _DECODE = _Dialect(TableKind.DECODE_TUNED, decode_dialect.COLUMNS, decode_dialect.adapt_decode)
+_EXPERTS = _Dialect(TableKind.DECODE_EXPERTS, decode_dialect.EXPERT_COLUMNS, decode_dialect.adapt_experts)
 
 
 def find_tables(arguments: Sequence[Path]) -> tuple[TableSource, ...]:
@@ -171,6 +172,8 @@ def _load(table: TableSource, options: LoadOptions) -> tuple[TableFile, list[Dia
         return _load_whole_header(table, raw, _MOE, module, options)
     if kind is TableKind.DECODE_TUNED and "gemm" in options.ops and options.module in (None, DECODE_MODULE):
         return _load_whole_header(table, raw, _DECODE, options.modules[DECODE_MODULE], options)
+    if kind is TableKind.DECODE_EXPERTS and "moe" in options.ops and options.module in (None, DECODE_MODULE):
+        return _load_whole_header(table, raw, _EXPERTS, options.modules[DECODE_MODULE], options)
     return _whole(table, kind, _COUNTED.get(kind, FateKind.OTHER_OP), len(raw.lines)), problems
 
 

@@ -29,7 +29,7 @@ inline constexpr int kQuantizeChunk = 8;  // elements that a lane takes at once
 struct QuantizeArgs {
   const void* from;
   void* to;
-  float* scales;
+  void* scales;          // fp32; of mx e8m0
   std::int64_t columns;  // a multiple of kQuantizeChunk, and of the elements that share a scale
 };
 
@@ -41,6 +41,17 @@ struct QuantizeSortedArgs {
   const std::int32_t* token_ids;
   const std::int32_t* valid;
   std::int64_t columns;  // a multiple of 32
+  std::int32_t top_k;
+};
+
+inline constexpr int kAddSlotsLanes = 256;
+
+/// Rows of `columns` fp32 without gaps, top_k for each token, to one row of bf16, `ldc` elements apart, each.
+struct AddSlotsArgs {
+  const float* from;
+  void* c;
+  std::int64_t columns;
+  std::int64_t ldc;
   std::int32_t top_k;
 };
 

@@ -1,7 +1,8 @@
-// How the kernels of backends/hip/moe_sort.hpp and quantize.hpp are launched: what the MoeStages of a part's host unit
-// call. C++17, no HIP.
+// How the kernels of backends/hip/moe_sort.hpp, quantize.hpp and add_slots.hpp are launched: what the MoeStages of a
+// part's host unit call. C++17, no HIP.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -44,7 +45,7 @@ inline Status prepare_quantize(const char* symbol, std::int32_t part, const Quan
   if (columns % kQuantizeChunk != 0 || (part != 0 && columns % part != 0))
     return Status::error(StatusCode::unsupported, "rows of %lld elements cannot be quantised %d at once",
                          static_cast<long long>(columns), part == 0 ? kQuantizeChunk : static_cast<int>(part));
-  const QuantizeArgs args{work.from, work.to, static_cast<float*>(work.scales), columns};
+  const QuantizeArgs args{work.from, work.to, work.scales, columns};
   return fill(out, symbol, Extent{static_cast<std::uint64_t>(rows), 1, 1}, Extent{kQuantizeLanes, 1, 1}, 0, args);
 }
 
@@ -59,6 +60,23 @@ inline Status prepare_quantize_sorted(const char* symbol, const Quantize& work, 
       work.from,    work.to,      static_cast<unsigned char*>(work.scales), work.sorted.token_ids, work.sorted.valid,
       work.columns, routing.top_k};
   return fill(out, symbol, Extent{static_cast<std::uint64_t>(sorted), 1, 1}, Extent{kQuantizeLanes, 1, 1}, 0, args);
+}
+
+/// MoeStages::slots of a down that writes fp32.
+inline std::size_t slot_bytes(const InstanceDesc&, const Problem& problem, std::uint32_t, Arch,
+                              std::uint32_t) noexcept {
+  return static_cast<std::size_t>(problem.m()) * problem.routing().top_k * static_cast<std::size_t>(problem.n()) *
+         sizeof(float);
+}
+
+/// MoeStages::add_slots of a kernel named `symbol`.
+inline Status prepare_add_slots(const char* symbol, const Launch& launch, KernelCall& out) noexcept {
+  const Problem& x = *launch.problem;
+  const AddSlotsArgs args{static_cast<const float*>(launch.workspace), launch.moe->c, x.n(), launch.moe->ldc,
+                          x.routing().top_k};
+  const Extent grid{(static_cast<std::uint64_t>(x.n()) + kAddSlotsLanes - 1) / kAddSlotsLanes,
+                    static_cast<std::uint64_t>(x.m()), 1};
+  return fill(out, symbol, grid, Extent{kAddSlotsLanes, 1, 1}, 0, args);
 }
 
 }  // namespace ckgen::device

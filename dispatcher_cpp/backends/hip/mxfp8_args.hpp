@@ -25,18 +25,18 @@ struct MxGemmArgs {
   std::int64_t ldc;
 };
 
-/// Rows of A gathered by sorted token ids (ckgen/moe.hpp) times their expert's rows of B. C has a row per token and
-/// slot, token * top_k + slot; an id's row of A is its row of C divided by a_div, top_k or 1.
+/// Rows of A gathered by sorted token ids (ckgen/moe.hpp) times their expert's rows of B, of which gated products have
+/// n for the gate and n for up. Results have a row per token and slot, token * top_k + slot.
 struct MxMoeArgs {
-  const void* a;
-  const void* a_scale;
-  const void* b;        // experts x n rows of k
-  const void* b_scale;  // experts x n rows of k / 32
-  void* c;
+  const void* a;        // gate_up: a row per token; down: per token and slot
+  const void* a_scale;  // in the order of these rows
+  const void* b;        // experts x n (gated: 2 n) rows of k
+  const void* b_scale;  // the same of k / 32
+  void* c;              // gate_up: bf16; down: fp32, not yet added up
   const std::int32_t* token_ids;
   const std::int32_t* expert_ids;
   const std::int32_t* valid;
-  const float* weights;  // multiply the rows of C; null: none
+  const float* weights;  // in the order of token_ids, multiply the sums; null: none
   std::int64_t tokens;
   std::int64_t n;
   std::int64_t k;
@@ -44,8 +44,6 @@ struct MxMoeArgs {
   std::int64_t ldc;
   std::int32_t experts;
   std::int32_t top_k;
-  std::int32_t a_div;
-  std::int32_t weight_by_position;  // 1: weights go with token_ids; 0: with rows of C
 };
 
 }  // namespace ckgen::hip

@@ -1,6 +1,6 @@
-// The host side of the MX-FP8 kernels: what is refused, and one kernel call. C++17, no HIP.
+// The host side of the MX-FP8 kernels: what is refused of a call's memory, and one kernel call. C++17, no HIP.
 //
-// The numbers are those of mxfp8_envelope.hpp. Functions neither allocate nor follow a pointer; thread-safe.
+// Functions neither allocate nor follow a pointer; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,11 @@
 
 #include "../device/kernel_call.hpp"
 #include "mxfp8_args.hpp"
-#include "mxfp8_envelope.hpp"
 
 namespace ckgen::hip {
+
+inline constexpr std::int64_t mx_max_bytes = std::int64_t{1} << 31;  // what a raw buffer reaches
+inline constexpr std::int64_t mx_row_bytes = 16;                     // rows begin at whole loads
 
 /// One kernel: its symbol, what a workgroup computes of C, and its work-items.
 struct MxKernel {
@@ -22,38 +24,6 @@ struct MxKernel {
   std::uint32_t threads;
   std::int64_t k_grain;
 };
-
-template <int kCount>
-constexpr bool holds(const std::int32_t (&list)[kCount], std::int64_t value) noexcept {
-  for (const std::int32_t one : list) {
-    if (one == value && one != 0) return true;
-  }
-  return false;
-}
-
-constexpr bool takes_k(const MxKindEnvelope& kind, std::int64_t k) noexcept {
-  return k > 0 && (k % kind.k_multiple == 0 || holds(kind.k_also, k));
-}
-
-/// Whether a kind answers for a shape with packed operands; `tuned`: a row of a table asks for it.
-constexpr bool engages(const MxKindEnvelope& kind, std::int64_t m, std::int64_t n, std::int64_t k,
-                       bool tuned) noexcept {
-  return holds(kind.rows, m) && (tuned || !holds(kind.needs_row, m)) && takes_k(kind, k) && n > 0 &&
-         n <= mx_max_bytes / k && m <= mx_max_bytes / k && n <= mx_max_bytes / 2 / m;
-}
-
-/// The most tokens of expert products over K with so many experts; 0 for a K that no kernel takes.
-constexpr std::int64_t most_tokens(std::int64_t k, std::int64_t experts) noexcept {
-  for (const MxDepth& depth : mx_depths) {
-    if (!holds(depth.k, k) && (depth.k_multiple == 0 || k % depth.k_multiple != 0)) continue;
-    std::int64_t most = 0;
-    for (const MxRouted& bound : depth.routed_m) {
-      if (experts >= bound.experts && bound.most > most) most = bound.most;
-    }
-    return most;
-  }
-  return 0;
-}
 
 /// Refuses `rows` rows of `width` elements, `stride` apart, that a raw buffer does not reach.
 inline Status check_reach(const char* symbol, const char* name, std::int64_t rows, std::int64_t stride,
@@ -101,44 +71,6 @@ inline Status prepare_mx_gemm(const MxKernel& kernel, const Launch& launch, Kern
   const MxGemmArgs args{x.a, x.a_scale, x.b, x.b_scale, x.c, x.m, x.n, x.k, x.lda, x.ldb, x.ldc};
   const device::Extent grid{parts(x.n, kernel.columns), parts(x.m, kernel.rows), 1};
   return device::fill(out, symbol, grid, device::Extent{kernel.threads, 1, 1}, 0, args);
-}
-
-/// What sorted ids and weights have beside MxMoeArgs: how many entries there are.
-struct MxRoutes {
-  std::int64_t sorted_ids;
-  std::int64_t weights;  // read only where there are weights
-};
-
-/// The same for one product of experts; rows of the kernel are block_m.
-inline Status prepare_mx_moe(const MxKernel& kernel, const MxMoeArgs& x, const MxRoutes& routes,
-                             KernelCall& out) noexcept {
-  const char* symbol = kernel.symbol;
-  const std::int64_t slots = x.tokens * x.top_k;
-  if (!takes_k(mx_moe, x.k))
-    return Status::error(StatusCode::unsupported, "%s: K = %lld is outside of the envelope", symbol,
-                         static_cast<long long>(x.k));
-  if (x.tokens > most_tokens(x.k, x.experts))
-    return Status::error(StatusCode::unsupported, "%s: %lld tokens, at most %lld with %d experts and K = %lld", symbol,
-                         static_cast<long long>(x.tokens), static_cast<long long>(most_tokens(x.k, x.experts)),
-                         x.experts, static_cast<long long>(x.k));
-  if (routes.sorted_ids <= 0 || routes.sorted_ids % kernel.rows != 0)
-    return Status::error(StatusCode::unsupported, "%s: %lld sorted ids are no whole blocks of %u", symbol,
-                         static_cast<long long>(routes.sorted_ids), kernel.rows);
-  if (x.a_div != 1 && x.a_div != x.top_k)
-    return Status::error(StatusCode::invalid_argument, "%s: a_div = %d is neither 1 nor top_k = %d", symbol, x.a_div,
-                         x.top_k);
-  const std::int64_t wanted = x.weight_by_position != 0 ? routes.sorted_ids : slots;
-  if (x.weights != nullptr && routes.weights != wanted)
-    return Status::error(StatusCode::invalid_argument, "%s: %lld routing weights, not %lld", symbol,
-                         static_cast<long long>(routes.weights), static_cast<long long>(wanted));
-  const std::int64_t rows_of_a = x.a_div == 1 ? slots : x.tokens;
-  if (const Status status = check_operand(symbol, "A", x.a, x.lda); !status.ok()) return status;
-  if (const Status status = check_operand(symbol, "B", x.b, x.k); !status.ok()) return status;
-  if (const Status status = check_reach(symbol, "A", rows_of_a, x.lda, x.k, 1); !status.ok()) return status;
-  if (const Status status = check_reach(symbol, "B", x.experts * x.n, x.k, x.k, 1); !status.ok()) return status;
-  if (const Status status = check_reach(symbol, "C", slots, x.ldc, x.n, 2); !status.ok()) return status;
-  const device::Extent grid{parts(x.n, kernel.columns), parts(routes.sorted_ids, kernel.rows), 1};
-  return device::fill(out, symbol, grid, device::Extent{kernel.threads, 1, 1}, 0, x);
 }
 
 }  // namespace ckgen::hip

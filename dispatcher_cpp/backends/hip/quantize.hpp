@@ -1,5 +1,6 @@
 // Rows of bf16 or fp16 as fp8 or int8 with an fp32 scale per row or per part of a row; of a whole matrix as of one row.
-// Rows of a MoE layer as fp4 with an e8m0 scale per 32 elements, 2^(floor(log2(largest magnitude)) - 2).
+// Rows with an e8m0 scale per 32 elements, 2^(floor(log2(largest magnitude)) - the type's largest exponent): as OCP
+// e4m3, and as fp4 in the order of a MoE layer's sorted rows.
 //
 // scale = largest magnitude / largest value of the type, 1 where all are zero; an element becomes element / scale,
 // rounded to nearest even. fp8 is what the arch converts to: FNUZ on gfx942, OCP on gfx950. C++20, for either half of a
@@ -103,7 +104,7 @@ __device__ void quantize_row(const QuantizeArgs& args) {
   __syncthreads();
   for (const float wave : of_waves) largest = __builtin_fmaxf(largest, wave);
   const float scale = scale_of<To>(largest);
-  if (threadIdx.x == 0) args.scales[row] = scale;
+  if (threadIdx.x == 0) static_cast<float*>(args.scales)[row] = scale;
   for (std::int64_t i = threadIdx.x; i < chunks; i += kQuantizeLanes) to[i] = quantized<From, To>(from[i], scale);
 }
 
@@ -120,8 +121,41 @@ __device__ void quantize_parts(const QuantizeArgs& args) {
     const QuantizeWords chunk = i < chunks ? from[i] : QuantizeWords{};
     const float scale = scale_of<To>(largest_of_lanes(largest_of<From>(chunk), lanes));
     if (i >= chunks) continue;
-    if (threadIdx.x % lanes == 0) args.scales[row * (chunks / lanes) + i / lanes] = scale;
+    if (threadIdx.x % lanes == 0) static_cast<float*>(args.scales)[row * (chunks / lanes) + i / lanes] = scale;
     to[i] = quantized<From, To>(chunk, scale);
+  }
+}
+
+/// The e8m0 scale of elements of which `largest` is the largest magnitude, for a type whose largest exponent is kEmax;
+/// magnitudes whose scale would be below 2^-127 have that one.
+template <int kEmax>
+__device__ int mx_scale_of(float largest) {
+  const int exponent =
+      static_cast<int>(__builtin_bit_cast(std::uint32_t, largest) >> 23) - kEmax;  // biased; below 1: 0
+  return exponent < 0 ? 0 : exponent;
+}
+
+inline constexpr int kMxGroup = 32, kMxGroupLanes = kMxGroup / kQuantizeChunk, kMxBias = 127;
+
+/// A workgroup takes row blockIdx.x, as OCP e4m3. A NaN stays one and does not count for the scale.
+template <class From>
+__device__ void quantize_mx(const QuantizeArgs& args) {
+  const std::int64_t row = blockIdx.x, chunks = args.columns / kQuantizeChunk, groups = args.columns / kMxGroup;
+  const auto* from = static_cast<const QuantizeWords*>(args.from) + row * chunks;
+  auto* to = static_cast<QuantizeBytes*>(args.to) + row * chunks;
+  constexpr float most = 448.0F;
+  for (std::int64_t first = 0; first < chunks; first += kQuantizeLanes) {
+    const std::int64_t i = first + threadIdx.x;
+    const QuantizeWords chunk = i < chunks ? from[i] : QuantizeWords{};
+    const int scale = mx_scale_of<8>(largest_of_lanes(largest_of<From>(chunk), kMxGroupLanes));
+    if (i >= chunks) continue;
+    if (threadIdx.x % kMxGroupLanes == 0)
+      static_cast<unsigned char*>(args.scales)[row * groups + i / kMxGroupLanes] = static_cast<unsigned char>(scale);
+    const auto of = [&](int e) {
+      const float value = __builtin_ldexpf(From::value(chunk[e / 2], e % 2), kMxBias - scale);
+      return __builtin_fabsf(value) > most ? __builtin_copysignf(most, value) : value;
+    };
+    to[i] = {ToFp8::pack(of(0), of(1), of(2), of(3)), ToFp8::pack(of(4), of(5), of(6), of(7))};
   }
 }
 
@@ -136,8 +170,7 @@ __device__ inline std::uint32_t fp4_code(float value) {
 /// A workgroup takes the row that sorted place blockIdx.x stands for; of padding only the scales, which are 1.
 template <class From>
 __device__ void quantize_sorted(const QuantizeSortedArgs& args) {
-  constexpr int group = 32, lanes = group / kQuantizeChunk, emax = 2, bias = 127;
-  const std::int64_t place = blockIdx.x, chunks = args.columns / kQuantizeChunk, groups = args.columns / group;
+  const std::int64_t place = blockIdx.x, chunks = args.columns / kQuantizeChunk, groups = args.columns / kMxGroup;
   if (place >= args.valid[0]) return;
   const auto id = static_cast<std::uint32_t>(args.token_ids[place]);
   const auto slot = static_cast<std::int32_t>(id >> 24);
@@ -148,17 +181,15 @@ __device__ void quantize_sorted(const QuantizeSortedArgs& args) {
   for (std::int64_t first = 0; first < chunks; first += kQuantizeLanes) {
     const std::int64_t i = first + threadIdx.x;
     const QuantizeWords chunk = i < chunks && !padding ? from[i] : QuantizeWords{};
-    const float largest = largest_of_lanes(largest_of<From>(chunk), lanes);
+    const int found = mx_scale_of<2>(largest_of_lanes(largest_of<From>(chunk), kMxGroupLanes));
     if (i >= chunks) continue;
-    const int exponent =
-        static_cast<int>(__builtin_bit_cast(std::uint32_t, largest) >> 23) - emax;  // biased; below 1: 0
-    const int scale = padding ? bias : exponent < 0 ? 0 : exponent;
-    if (threadIdx.x % lanes == 0)
-      args.scales[shuffled_mx_scale(place, i / lanes, groups)] = static_cast<unsigned char>(scale);
+    const int scale = padding ? kMxBias : found;
+    if (threadIdx.x % kMxGroupLanes == 0)
+      args.scales[shuffled_mx_scale(place, i / kMxGroupLanes, groups)] = static_cast<unsigned char>(scale);
     if (padding) continue;
     std::uint32_t packed = 0;
     for (int e = 0; e < kQuantizeChunk; ++e)
-      packed |= fp4_code(__builtin_ldexpf(From::value(chunk[e / 2], e % 2), bias - scale)) << (4 * e);
+      packed |= fp4_code(__builtin_ldexpf(From::value(chunk[e / 2], e % 2), kMxBias - scale)) << (4 * e);
     to[i] = packed;
   }
 }
@@ -175,6 +206,12 @@ __device__ void quantize_sorted(const QuantizeSortedArgs& args) {
 #define CKGEN_QUANTIZE_PARTS_KERNEL(symbol, From, To, part)                                                        \
   extern "C" __global__ void __launch_bounds__(ckgen::hip::kQuantizeLanes) symbol(ckgen::hip::QuantizeArgs args) { \
     ckgen::hip::quantize_parts<ckgen::hip::From, ckgen::hip::To, part>(args);                                      \
+  }
+
+/// The same to OCP e4m3 with an e8m0 scale per 32 elements of a row; for gfx950.
+#define CKGEN_QUANTIZE_MX_KERNEL(symbol, From)                                                                     \
+  extern "C" __global__ void __launch_bounds__(ckgen::hip::kQuantizeLanes) symbol(ckgen::hip::QuantizeArgs args) { \
+    ckgen::hip::quantize_mx<ckgen::hip::From>(args);                                                               \
   }
 
 /// The same to fp4 in the order of a MoE layer's sorted rows. It takes QuantizeSortedArgs; a workgroup per sorted row.

@@ -125,6 +125,10 @@ struct MoeStages {
   PrepareFn sort = nullptr;
   DeviceWorkspaceFn sort_workspace = nullptr;
   PrepareQuantizeFn quantize = nullptr;  // of down, where its A is of another type than gate_up's C
+  // Of a down that writes a row per token and slot, token * top_k + slot, to launch.workspace: their bytes, zeroed
+  // before it, and the kernel behind it that adds each token's rows to C. Both or none; DeviceCode::workspace is null.
+  DeviceWorkspaceFn slots = nullptr;
+  PrepareFn add_slots = nullptr;
 };
 
 /// The GPU code of one instance.

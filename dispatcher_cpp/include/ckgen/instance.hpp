@@ -28,6 +28,17 @@ struct Tile {
   std::int32_t k;
 };
 
+/// What instances of op moe may ask beside Constraints; all of a problem's sizes. Zero means: not asked.
+struct RoutedConstraints {
+  std::int32_t min_n = 0;
+  std::int32_t max_n = 0;
+  std::int32_t max_k = 0;
+  std::int32_t few_experts = 0;  // with fewer than these the largest M is max_m_few
+  std::int32_t max_m_few = 0;
+  bool presorted = false;        // only tokens that the caller sorted
+  std::int64_t max_weights = 0;  // elements of one product's weights, of all experts; with it goes a max_ab
+};
+
 /// What a problem must satisfy, as integers; the same numbers are evaluated in Python. Zero means: not asked.
 struct Constraints {
   std::int32_t m_multiple;
@@ -46,6 +57,7 @@ struct Constraints {
   std::int32_t split_turn = 0;
   std::int32_t split_lead = 0;
   std::int32_t max_m = 0;  // the largest M
+  RoutedConstraints routed = {};
 };
 
 struct InstanceDesc;

@@ -33,6 +33,13 @@ enum class ProblemRule : std::uint16_t {
   moe_tokens_max,
   moe_block_m,
   moe_sorted_rows,
+  moe_n_min,
+  moe_n_max,
+  moe_k_max,
+  moe_few_experts,
+  moe_weights,
+  moe_presorted,
+  moe_declined,
   moe_atomic,
   fmha_shape_batch,
   fmha_shape_batch_max,
@@ -77,7 +84,7 @@ struct ProblemRuleText {
   const char* message;  // {measured} and {limit} stand for Selection::measured and Selection::limit
 };
 
-inline constexpr std::size_t problem_rule_count = 59;
+inline constexpr std::size_t problem_rule_count = 66;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -128,6 +135,20 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "tokens sorted in blocks of {measured} rows were given, the instance takes blocks of {limit}"},
     {"moe.sorted-rows",
      "{measured} rows in blocks of {limit} are more than 32-bit integers count"},
+    {"moe.n-min",
+     "N = {measured} is below {limit}"},
+    {"moe.n-max",
+     "N = {measured} is above {limit}"},
+    {"moe.k-max",
+     "K = {measured} is above {limit}"},
+    {"moe.few-experts",
+     "tokens = {measured} are above {limit}, the most with so few experts"},
+    {"moe.weights",
+     "weights of all experts of {measured} elements are above {limit}"},
+    {"moe.presorted",
+     "tokens that are not sorted yet were given, the instance takes those sorted in blocks of {limit} only"},
+    {"moe.declined",
+     "a row of the table leaves the product of N = {measured}, K = {limit} to the caller's own kernel"},
     {"moe.atomic",
      "{measured} experts add to a token's row in no fixed order, and a deterministic result was asked for"},
     {"fmha.shape.batch",

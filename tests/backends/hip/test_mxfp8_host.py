@@ -11,13 +11,13 @@ import pytest
 from ckgen import paths
 
 PROGRAM = """#include <cstdio>
-#include "backends/hip/mxfp8_host.hpp"
+#include "backends/hip/mxfp8_moe_host.hpp"
 using namespace ckgen;
 int main() {
-  long long v[19];
+  long long v[14];
   char kind;
   while (std::scanf(" %c", &kind) == 1) {
-    const int count = kind == 'g' ? 12 : 19;
+    const int count = kind == 'g' ? 12 : 14;
     for (int i = 0; i < count; ++i)
       if (std::scanf("%lld", &v[i]) != 1) return 1;
     const auto at = [](long long address) { return reinterpret_cast<void*>(address); };
@@ -32,12 +32,20 @@ int main() {
       launch.args = &args, launch.k_batch = static_cast<std::uint32_t>(v[10]);
       status = hip::prepare_mx_gemm({"kernel", 8, 16, 256, v[11]}, launch, call);
     } else {
-      const hip::MxMoeArgs args{at(v[0]), at(1), at(v[1]), at(2), at(64), nullptr, nullptr, nullptr,
-                                v[2] != 0 ? static_cast<const float*>(at(4)) : nullptr, v[3], v[4], v[5], v[6], v[7],
-                                static_cast<int>(v[8]), static_cast<int>(v[9]), static_cast<int>(v[10]),
-                                static_cast<int>(v[11])};
-      const hip::MxKernel kernel{"kernel", static_cast<std::uint32_t>(v[14]), 8, 512, 128};
-      status = hip::prepare_mx_moe(kernel, args, {v[12], v[13]}, call);
+      Signature signature{Op::moe, DType::fp8_ocp, DType::fp8_ocp, DType::bf16, DType::fp32, DType::e8m0, Layout::rcr,
+                          Quant::mx};
+      signature.moe = {v[0] != 0 ? MoePart::down : MoePart::gate_up, v[1] != 0, v[2] != 0};
+      Problem problem(signature);
+      problem.shape(v[3], v[4], v[5]).block_m(16);
+      problem.routing({static_cast<std::uint16_t>(v[6]), static_cast<std::uint16_t>(v[7])});
+      MoeArgs args{};
+      args.a = at(v[8]), args.a_scale = at(1), args.w1 = args.w2 = at(v[9]), args.w1_scale = at(2);
+      args.w2_scale = at(3), args.c = at(64), args.tokens = v[3], args.lda = v[10], args.ldc = v[11];
+      args.sorted.weights = static_cast<float*>(at(4));
+      args.a_scale_row_major = v[12] == 0, args.mx_scale_shuffled = v[13] != 0;
+      Launch launch{};
+      launch.problem = &problem, launch.moe = &args, launch.workspace = at(128);
+      status = hip::prepare_mx_moe({"kernel", 16, 8, 512, 128}, launch, call);
     }
     if (!status.ok()) {
       std::printf("%d %s\\n", static_cast<int>(status.code), status.message);
@@ -59,11 +67,12 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
     folder = tmp_path_factory.mktemp("mxfp8_host")
     (folder / "ask.cpp").write_text(PROGRAM, encoding="utf-8")
     folders = [f"-I{paths.dispatcher_dir() / name}" for name in ("include", ".")]
-    command = ["g++", "-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", *folders, "-o", "ask", "ask.cpp"]
+    sources = ["ask.cpp", str(paths.dispatcher_dir() / "src" / "moe_sort.cpp")]
+    command = ["g++", "-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", *folders, "-o", "ask", *sources]
     subprocess.run(command, cwd=folder, check=True)
 
     def one(kind: str, values: list[int]) -> str:
-        padded = [*values, *[0] * ((12 if kind == "g" else 19) - len(values))]
+        padded = [*values, *[0] * ((12 if kind == "g" else 14) - len(values))]
         line = " ".join([kind, *map(str, padded)])
         return subprocess.run([folder / "ask"], input=line, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -115,10 +124,10 @@ def test_refusals_of_a_gemm(ask: Ask, taken: dict[str, int], refused: dict[str, 
 
 
 MOE = {
-    "a": 1024, "b": 4096, "has_weights": 1, "tokens": 8, "n": 6144, "k": 768, "lda": 768, "ldc": 6144, "experts": 256,
-    "top_k": 8, "a_div": 1, "by_position": 0, "sorted_ids": 1024, "weights": 64, "block_m": 16,
+    "down": 1, "gated": 0, "weight_first": 0, "tokens": 8, "n": 6144, "k": 768, "experts": 256, "top_k": 8, "a": 1024,
+    "b": 4096, "lda": 768, "ldc": 6160, "sorted_scales": 0, "shuffled": 0,
 }  # fmt: skip
-GATE_UP = {"has_weights": 0, "n": 1536, "k": 6144, "lda": 6144, "ldc": 1536, "experts": 128, "a_div": 8}
+GATE_UP = {"down": 0, "gated": 1, "n": 768, "k": 6144, "lda": 6144, "ldc": 768, "experts": 128}
 
 
 def moe(ask: Ask, **changed: int) -> str:
@@ -126,32 +135,28 @@ def moe(ask: Ask, **changed: int) -> str:
 
 
 def test_a_product_of_experts(ask: Ask) -> None:
-    """Down of 256 experts, 1.2 GB of weights."""
-    bytes_ = struct.pack("<9Q5q4i", 1024, 1, 4096, 2, 64, 0, 0, 0, 4, 8, 6144, 768, 768, 6144, 256, 8, 1, 0)
-    assert moe(ask) == f"0 768 64 512 0 {bytes_.hex()}"
-    assert moe(ask, by_position=1, weights=1024).startswith("0 ")
+    """Down of 256 experts, 1.2 GB of weights, to rows of slots; gate_up to C, half of a workgroup's rows of B being
+    the gate's."""
+    down = struct.pack("<9Q5q2i", 1024, 1, 4096, 3, 128, 0, 0, 0, 4, 8, 6144, 768, 768, 6144, 256, 8)
+    assert moe(ask) == f"0 768 64 512 0 {down.hex()}"
+    assert struct.pack("<Q", 4).hex() not in moe(ask, weight_first=1)
+    gate_up = struct.pack("<9Q5q2i", 1024, 1, 4096, 2, 64, 0, 0, 0, 0, 8, 768, 6144, 6144, 768, 128, 8)
+    assert moe(ask, **GATE_UP) == f"0 192 64 512 0 {gate_up.hex()}"
+    assert struct.pack("<Q", 4).hex() in moe(ask, **GATE_UP, weight_first=1)
 
 
 @pytest.mark.parametrize(
     ("taken", "refused", "says"),
     [
-        ({}, {"k": 1536, "lda": 1536}, "K = 1536 is outside of the envelope"),
-        ({**GATE_UP, "k": 1024}, {**GATE_UP, "k": 1152}, "K = 1152 is outside of the envelope"),
-        ({}, {"tokens": 9, "weights": 72}, "9 tokens, at most 8 with 256 experts and K = 768"),
-        ({**GATE_UP, "tokens": 64}, {**GATE_UP, "tokens": 65}, "65 tokens, at most 64"),
-        (
-            {**GATE_UP, "experts": 127, "tokens": 16},
-            {**GATE_UP, "experts": 127, "tokens": 17},
-            "17 tokens, at most 16 with 127 experts",
-        ),
-        ({"sorted_ids": 1008}, {"sorted_ids": 1000}, "1000 sorted ids are no whole blocks of 16"),
-        ({**GATE_UP, "experts": 227}, {**GATE_UP, "experts": 256}, "B of 393216 rows, 6144 elements apart"),
-        ({}, {"weights": 63}, "63 routing weights, not 64"),
-        ({"by_position": 1, "weights": 1024}, {"by_position": 1, "weights": 64}, "64 routing weights, not 1024"),
-        ({"a_div": 8}, {"a_div": 2}, "a_div = 2 is neither 1 nor top_k = 8"),
+        ({"lda": 784}, {"lda": 776}, "rows of A do not begin at multiples of 16 bytes"),
+        ({"b": 4112}, {"b": 4104}, "rows of B do not begin at multiples of 16 bytes"),
+        ({"lda": 32 * 1024 * 1024}, {"lda": 40 * 1024 * 1024}, "A of 64 rows, 41943040 elements apart"),
+        ({**GATE_UP, "experts": 227}, {**GATE_UP, "experts": 228}, "B of 350208 rows, 6144 elements apart"),
+        ({}, {"shuffled": 1}, "the kernel reads scales row by row, not sorted and not shuffled"),
+        ({}, {"sorted_scales": 1}, "the kernel reads scales row by row, not sorted and not shuffled"),
     ],
 )
 def test_refusals_of_experts(ask: Ask, taken: dict[str, int], refused: dict[str, int], says: str) -> None:
     assert moe(ask, **taken).startswith("0 ")
     answer = moe(ask, **refused)
-    assert answer[0] in "12" and says in answer
+    assert answer[0] == "1" and says in answer

@@ -33,7 +33,7 @@ def scale_orders(quant: Quant) -> tuple[ScaleOrder, ...]:
     if quant is Quant.BLOCKSCALE:
         return (ScaleOrder(), ScaleOrder(a_row_major=False))
     if quant is Quant.MX:
-        return (ScaleOrder(mx_shuffled=True), ScaleOrder(a_row_major=False, mx_shuffled=True), ScaleOrder())
+        return (ScaleOrder(mx_shuffled=True), ScaleOrder(), ScaleOrder(a_row_major=False, mx_shuffled=True))
     return (ScaleOrder(),)
 
 

@@ -17,6 +17,7 @@ from ckgen.families.gemm.config import (
     HipConfig,
     HipKind,
     HostConfig,
+    MoePairConfig,
     Scheduler,
     TilePipeline,
 )
@@ -27,6 +28,7 @@ from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.strategy import Strategy
 
 Reading = Callable[[str], Any]
+_OfSpace = CkTileConfig | HipConfig | HostConfig
 
 
 def _ints(count: int) -> Reading:
@@ -111,6 +113,7 @@ _READINGS: Mapping[Backend, Mapping[str, Reading]] = {
     },
     Backend.HOST: {"register": _ints(2), "block": _ints(3), "threads": _count(0), "strategy": _strategy},
 }
+_PARTS = ("gate_up", "down")
 _REQUIRED = {
     Backend.CK_TILE: ("tile", "warps", "warp_tile", "pipeline"),
     Backend.HIP: ("kind", "m", "n_sub", "k_splits", "block_n"),
@@ -119,7 +122,23 @@ _REQUIRED = {
 
 
 def config_products(backend: Backend, block: Located, report: Report) -> Iterator[GemmConfig]:
-    """Every combination of a block's values; what is wrong goes to `report`, and then nothing is yielded."""
+    """Every combination of a block's values; what is wrong goes to `report`, and then nothing is yielded.
+
+    A block of `gate_up` and `down`, each a block or a list of them, makes the pairs of one block_m.
+    """
+    if isinstance(block.value, dict) and block.value.keys() == {*_PARTS}:
+        first, second = (
+            [config for one in block.value[part].items() for config in _products(backend, one, report)]
+            for part in _PARTS
+        )
+        for gate_up, down in product(first, second):
+            if gate_up.macro_tile.m == down.macro_tile.m:
+                yield MoePairConfig(gate_up, down)
+    else:
+        yield from _products(backend, block, report)
+
+
+def _products(backend: Backend, block: Located, report: Report) -> Iterator[_OfSpace]:
     if not isinstance(block.value, dict):
         report(Diagnostic("K005", "configs must be a mapping of lists", block.location))
         return
@@ -161,7 +180,7 @@ def _values(backend: Backend, key: str, node: Located, reading: Reading | None, 
     return found
 
 
-def _config(backend: Backend, values: dict[str, Any]) -> GemmConfig:
+def _config(backend: Backend, values: dict[str, Any]) -> _OfSpace:
     if backend is Backend.HOST:
         (mr, nr), (mc, nc, kc) = values["register"], values["block"]
         strategy = values.get("strategy", Strategy.DATA_PARALLEL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from ckgen.families.gemm import ck_tile_geometry as geometry
 from ckgen.families.gemm.asm_config import AsmConfig
@@ -25,7 +26,12 @@ from ckgen.families.gemm.enums import Op, OperandOp
 from ckgen.families.gemm.mxfp8_envelope import envelope
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature, Layout, Quant
-from ckgen.families.moe.constraints import ck_part_constraints, layer_constraints, shipped_constraints
+from ckgen.families.moe.constraints import (
+    ck_part_constraints,
+    hip_constraints,
+    layer_constraints,
+    shipped_constraints,
+)
 from ckgen.families.moe.parts import part_signatures
 
 MAX_K_BATCH = 128
@@ -49,7 +55,7 @@ def constraints_of(signature: GemmSignature, config: GemmConfig) -> Constraints:
     found = _constraints(signature, config)
     if isinstance(config, MoePairConfig) or (not signature.epilogue and not strategy_of(config).is_stream_k):
         return found
-    unsplit = dict.fromkeys(("k_multiple_per_split", "split_grain", "split_turn", "split_lead"), 0)
+    unsplit: dict[str, Any] = dict.fromkeys(("k_multiple_per_split", "split_grain", "split_turn", "split_lead"), 0)
     return replace(found, max_k_batch=1, atomic_split=False, **unsplit)
 
 
@@ -70,7 +76,7 @@ def _constraints(signature: GemmSignature, config: GemmConfig) -> Constraints:
         gate_up, down = part_signatures(signature)
         return layer_constraints(constraints_of(gate_up, config.gate_up), constraints_of(down, config.down))
     if isinstance(config, HipConfig):
-        return _hip(signature, config)
+        return hip_constraints(signature, config) if config.kind.is_moe else _hip(signature, config)
     return Constraints()
 
 
@@ -131,7 +137,7 @@ def _hip(signature: GemmSignature, config: HipConfig) -> Constraints:
         m_multiple=config.m,
         max_m=config.m,
         k_multiple=config.k_grain,
-        max_ab=min(most // signature.a.bits, _MOST_ELEMENTS),
+        max_ab=most // signature.a.bits,
         max_c=most // signature.c.bits,
     )
 

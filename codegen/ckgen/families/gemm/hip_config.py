@@ -15,11 +15,17 @@ _SUM_BYTES = 4
 
 
 class HipKind(Enum):
-    """GEMV: packed FMA; MFMA: matrix instructions; MOE: the same, rows gathered by sorted token ids."""
+    """GEMV: packed FMA; MFMA: matrix instructions; MOE_*: the same for sorted tokens, each of its K."""
 
     GEMV = "gemv"
     MFMA = "mfma"
-    MOE = "moe"
+    MOE_DEEP = "moe_deep"
+    MOE_SHALLOW = "moe_shallow"
+
+    @property
+    def is_moe(self) -> bool:
+        """Whether it computes products of experts."""
+        return self in (HipKind.MOE_DEEP, HipKind.MOE_SHALLOW)
 
     @property
     def k_step(self) -> int:
@@ -39,7 +45,8 @@ class HipKind(Enum):
 class HipConfig:
     """A workgroup computes `m` rows of A times `n_sub` groups of `block_n` rows of B, a wave for each of `k_splits`.
 
-    block_n is 1 for GEMV and 16 for MFMA; MOE has 8 or 16 and one group, and m is block_m.
+    block_n is 1 for GEMV and 16 for MFMA; products of experts have 8 or 16 and one group, m is block_m, and half of
+    gated ones' rows of B are up rows.
     """
 
     backend: ClassVar[Backend] = Backend.HIP
@@ -60,13 +67,13 @@ class HipConfig:
         return cls(HipKind.MFMA, m, n_sub, k_splits, 16)
 
     @classmethod
-    def moe(cls, block_m: int, block_n: int, k_splits: int) -> HipConfig:
+    def moe(cls, kind: HipKind, block_m: int, block_n: int, k_splits: int) -> HipConfig:
         """With blocks of `block_m` sorted ids and `block_n` rows of an expert's B."""
-        return cls(HipKind.MOE, block_m, 1, k_splits, block_n)
+        return cls(kind, block_m, 1, k_splits, block_n)
 
     @property
     def columns(self) -> int:
-        """Rows of B, which are columns of C."""
+        """Rows of B, which are columns of C but for gated products."""
         return self.n_sub * self.block_n
 
     @property
@@ -96,11 +103,11 @@ class HipConfig:
 
     @property
     def lds_bytes(self) -> int:
-        """Of a workgroup: the sums of all splits, and what MOE keeps of its ids."""
+        """Of a workgroup: the sums of all splits, and what products of experts keep of their ids."""
         if self.kind is HipKind.GEMV:
             return self.k_splits * self.m * self.columns * _SUM_BYTES
         sums = self.k_splits * self.tiles * self.n_sub * _TILE * _TILE * _SUM_BYTES if self.k_splits > 1 else 0
-        return sums + (2 * self.m * _SUM_BYTES if self.kind is HipKind.MOE else 0)
+        return sums + (2 * self.m * _SUM_BYTES if self.kind.is_moe else 0)
 
     def text(self) -> str:
         """Kind, rows, groups of columns, splits."""

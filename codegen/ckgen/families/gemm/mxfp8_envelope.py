@@ -1,9 +1,9 @@
-"""Which shapes ckgen's MX-FP8 kernels for few rows answer for: mxfp8_envelope.json, evaluated."""
+"""What ckgen's MX-FP8 kernels for few rows are and take: mxfp8_envelope.json."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,131 +12,61 @@ from typing import Any
 from ckgen.families.gemm.hip_config import HipConfig, HipKind
 
 SCALE_BLOCK = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """A number that is outside of the envelope: which one, what it is, and what is taken."""
-
-    rule: str
-    measured: int | str
-    taken: str
-
-    def __str__(self) -> str:
-        return f"{self.rule} = {self.measured}: taken is {self.taken}"
+_TILE = 16
 
 
 @dataclass(frozen=True, slots=True)
 class KindEnvelope:
-    """What one kind of kernel takes; K is a multiple of `k_multiple`, or one of `k_also`."""
+    """The numbers that kernels of one kind have."""
 
-    rows: tuple[int, ...]
-    needs_row: tuple[int, ...]
-    k_multiple: int
-    k_also: tuple[int, ...]
+    m: tuple[int, ...]
     n_sub: tuple[int, ...]
     k_splits: tuple[int, ...]
-
-    def takes_k(self, k: int) -> bool:
-        """Whether K fits."""
-        return k > 0 and (k % self.k_multiple == 0 or k in self.k_also)
+    block_n: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Depth:
-    """A class of K, and the most tokens for a least number of experts each, ascending."""
+class ExpertEnvelope:
+    """What one kind of expert kernels takes: K, and tokens, of which fewer where experts are few; 0 asks nothing."""
 
-    name: str
-    k: tuple[int, ...]
     k_multiple: int
-    routed_m: tuple[tuple[int, int], ...]
-
-    def holds(self, k: int) -> bool:
-        """Whether K is of this class."""
-        return k in self.k or (self.k_multiple > 0 and k % self.k_multiple == 0)
-
-    def most(self, experts: int) -> int:
-        """The most tokens with so many experts."""
-        return max((most for least, most in self.routed_m if experts >= least), default=0)
+    max_k: int
+    most_tokens: int
+    few_experts: int
+    most_tokens_few: int
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """All of it. `max_bytes` of each tensor; rows of A and B begin `row_bytes` apart, or a multiple of it."""
+    """All of it. `max_bytes` of each tensor; `narrow_rows`: the most rows of an expert's B for a narrow block_n."""
 
     arch: str
     max_bytes: int
-    row_bytes: int
     kinds: Mapping[HipKind, KindEnvelope]
-    usual: Mapping[HipKind, tuple[int, int]]
-    depths: tuple[Depth, ...]
-    block_n: tuple[int, ...]
-    narrow_tiles: int
-
-    def depth(self, k: int) -> Depth | None:
-        """The class of K; None for one that no expert kernel takes."""
-        return next((depth for depth in self.depths if depth.holds(k)), None)
+    experts: Mapping[HipKind, ExpertEnvelope]
+    narrow_rows: int
 
 
 @cache
 def envelope() -> Envelope:
     """The data."""
     data: dict[str, Any] = json.loads(Path(__file__).with_name("mxfp8_envelope.json").read_text(encoding="utf-8"))
-    moe = data["moe"]
     return Envelope(
         arch=data["arch"],
         max_bytes=data["max_bytes"],
-        row_bytes=data["row_bytes"],
         kinds={HipKind(kind): KindEnvelope(**_tuples(values)) for kind, values in data["kinds"].items()},
-        usual={HipKind(kind): (values["n_sub"], values["k_splits"]) for kind, values in data["usual"].items()},
-        depths=tuple(_depth(entry) for entry in moe["depths"]),
-        block_n=tuple(moe["block_n"]),
-        narrow_tiles=moe["narrow_tiles"],
+        experts={kind: ExpertEnvelope(**data["experts"][kind.value]) for kind in HipKind if kind.is_moe},
+        narrow_rows=_TILE * (data["narrow"]["tiles"] - 1),
     )
 
 
-def outside(kind: HipKind, m: int, n: int, k: int) -> Outside | None:
-    """What of a GEMM's shape is outside of a kind's envelope, packed operands; None where it engages."""
-    found = envelope().kinds[kind]
-    if m not in found.rows:
-        return Outside("rows", m, _listing(found.rows))
-    return outside_k(kind, k) or outside_bytes({"A": m * k, "B": n * k, "C": 2 * m * n})
-
-
-def outside_k(kind: HipKind, k: int) -> Outside | None:
-    """Whether K is outside."""
-    found = envelope().kinds[kind]
-    if found.takes_k(k):
+def config_of(kind: HipKind, m: int, n_sub: int, k_splits: int) -> HipConfig | None:
+    """The GEMM kernel with these numbers of a tuning table; None where there is none."""
+    known = envelope().kinds[kind]
+    if m not in known.m or n_sub not in known.n_sub or k_splits not in known.k_splits:
         return None
-    also = f" or {_listing(found.k_also)}" if found.k_also else ""
-    return Outside("K", k, f"a multiple of {found.k_multiple}{also}")
-
-
-def outside_bytes(tensors: Mapping[str, int]) -> Outside | None:
-    """The first tensor, of these sizes in bytes, that an offset cannot reach."""
-    most = envelope().max_bytes
-    return next(
-        (Outside(f"bytes of {name}", size, f"up to {most}") for name, size in tensors.items() if size > most), None
-    )
-
-
-def config_of(kind: HipKind, m: int, n_sub: int, k_splits: int) -> HipConfig | Outside:
-    """The GEMM kernel with these numbers of a tuning table."""
-    found = envelope().kinds[kind]
-    for rule, value, taken in (("n_sub", n_sub, found.n_sub), ("k_splits", k_splits, found.k_splits)):
-        if value not in taken:
-            return Outside(rule, value, _listing(taken))
-    return HipConfig.gemv(m, n_sub, k_splits) if kind is HipKind.GEMV else HipConfig.mfma(m, n_sub, k_splits)
-
-
-def _listing(values: Sequence[int]) -> str:
-    return ", ".join(map(str, values))
-
-
-def _depth(entry: Mapping[str, Any]) -> Depth:
-    bounds = tuple((bound["experts"], bound["most"]) for bound in entry["routed_m"])
-    return Depth(entry["name"], tuple(entry["k"]), entry["k_multiple"], bounds)
+    return HipConfig(kind, m, n_sub, k_splits, *known.block_n)
 
 
 def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    return {name: tuple(value) for name, value in values.items()}

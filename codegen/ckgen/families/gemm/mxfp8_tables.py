@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 
 from ckgen.families.gemm.hip_config import HipConfig, HipKind
 from ckgen.families.gemm.mxfp8_envelope import config_of, envelope
-from ckgen.families.gemm.mxfp8_select import GemmKey, Tuned
-from ckgen.model.target import Target
-from ckgen.model.tuned_row import TunedRow
 
 MODULE, LIBRARY = "mxfp8", "hip"
 FORM = "m<M>_n<n_sub>_k<k_splits>"
@@ -25,19 +21,5 @@ def config_named(name: str) -> HipConfig | None:
     if found is None:
         return None
     m, n_sub, k_splits = map(int, found.groups())
-    kind = HipKind.MFMA if m in envelope().kinds[HipKind.MFMA].rows else HipKind.GEMV
-    if m not in envelope().kinds[kind].rows:
-        return None
-    config = config_of(kind, m, n_sub, k_splits)
-    return config if isinstance(config, HipConfig) else None
-
-
-def rows_for(rows: Iterable[TunedRow], target: Target) -> Mapping[GemmKey, Tuned]:
-    """What rows of the module say on a target, later ones winning."""
-    found = {}
-    for row in rows:
-        config = config_named(row.kernel) if row.library == LIBRARY else None
-        if row.module == MODULE and row.target == target and (config is not None or row.library != LIBRARY):
-            says = Tuned(config.n_sub, config.k_splits, True) if config else Tuned(0, 0, False)
-            found[GemmKey(row.shape.k, row.shape.n, row.shape.m)] = says
-    return found
+    kind = HipKind.MFMA if m in envelope().kinds[HipKind.MFMA].m else HipKind.GEMV
+    return config_of(kind, m, n_sub, k_splits)

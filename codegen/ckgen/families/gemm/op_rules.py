@@ -6,7 +6,14 @@ from __future__ import annotations
 
 from ckgen.families.gemm.enums import MoePart
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.problem_rules import Constraints, ProblemFinding, check, signature_rules, supports
+from ckgen.families.gemm.problem_rules import (
+    Constraints,
+    ProblemFinding,
+    RoutedConstraints,
+    check,
+    signature_rules,
+    supports,
+)
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.selection import NO_WISHES, Wishes
@@ -90,13 +97,38 @@ def supports_routing(
     finding = supports(instance.constraints, sizes, k_batch, wishes)
     if finding is not None:
         return finding
+    constraints, moe = instance.constraints, instance.signature.moe
+    finding = supports_routed(constraints.routed, sizes, routing.experts, moe.gated)
+    if finding is not None:
+        return finding
+    slots = shape.m * routing.top_k  # rows of A of down, of C of gate_up
+    if constraints.max_ab and moe.part is MoePart.DOWN and slots * shape.k > constraints.max_ab:
+        return ProblemFinding("gemm.instance.matrix-size", slots * shape.k, constraints.max_ab)
+    if constraints.max_c and moe.part is MoePart.GATE_UP and slots * shape.n > constraints.max_c:
+        return ProblemFinding("gemm.instance.matrix-size", slots * shape.n, constraints.max_c)
     own = instance.config.macro_tile.m
     if block_m not in (0, own):
         return ProblemFinding("moe.block-m", block_m, own)
+    if block_m == 0 and constraints.routed.presorted:
+        return ProblemFinding("moe.presorted", 0, own)
     if sorted_capacity(shape.m, routing, own) is None:
-        return ProblemFinding("moe.sorted-rows", shape.m * routing.top_k, own)
-    atomic = instance.constraints.atomic_split and instance.signature.moe.part is not MoePart.GATE_UP
+        return ProblemFinding("moe.sorted-rows", slots, own)
+    atomic = constraints.atomic_split and moe.part is not MoePart.GATE_UP
     return ProblemFinding("moe.atomic", routing.top_k, 1) if atomic and wishes.deterministic else None
+
+
+def supports_routed(asked: RoutedConstraints, shape: Shape, experts: int, gated: bool) -> ProblemFinding | None:
+    """What RoutedConstraints ask of sizes that Constraints take."""
+    if shape.n < asked.min_n:
+        return ProblemFinding("moe.n-min", shape.n, asked.min_n)
+    if asked.max_n and shape.n > asked.max_n:
+        return ProblemFinding("moe.n-max", shape.n, asked.max_n)
+    if asked.max_k and shape.k > asked.max_k:
+        return ProblemFinding("moe.k-max", shape.k, asked.max_k)
+    if experts < asked.few_experts and shape.m > asked.max_m_few:
+        return ProblemFinding("moe.few-experts", shape.m, asked.max_m_few)
+    weights = experts * (2 if gated else 1) * shape.n * shape.k if asked.max_weights else 0
+    return ProblemFinding("moe.weights", weights, asked.max_weights) if weights > asked.max_weights else None
 
 
 def sorted_capacity(tokens: int, routing: Routing, block_m: int) -> int | None:

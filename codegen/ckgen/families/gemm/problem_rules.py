@@ -72,6 +72,26 @@ class ProblemFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class RoutedConstraints:
+    """What instances of op moe may ask beside Constraints; 0 asks nothing.
+
+    With fewer than `few_experts` experts the largest M is `max_m_few`. `max_weights` is the most elements of one
+    product's weights, of all experts; with it goes a max_ab. `presorted`: only tokens that the caller sorted.
+    """
+
+    min_n: int = 0
+    max_n: int = 0
+    max_k: int = 0
+    few_experts: int = 0
+    max_m_few: int = 0
+    presorted: bool = False
+    max_weights: int = 0
+
+
+NOT_ROUTED = RoutedConstraints()
+
+
+@dataclass(frozen=True, slots=True)
 class Constraints:
     """What a problem must satisfy for an instance, as integers; 0 asks nothing.
 
@@ -80,7 +100,7 @@ class Constraints:
     main loop fits: beyond `split_lead` of its tiles of `k_multiple_per_split`, rounded up, a part takes whole turns of
     `split_turn` tiles, and the last part's rest is not the longer one. Without `k_multiple_per_split`, any parts do
     whose first has at least `min_k`. `max_ab` and `max_c` are the most elements that A and B, and that C may have;
-    `max_m` is the largest M.
+    `max_m` is the largest M. `routed` is empty but for some instances of op moe.
     """
 
     m_multiple: int = 0
@@ -96,6 +116,7 @@ class Constraints:
     split_turn: int = 0
     split_lead: int = 0
     max_m: int = 0
+    routed: RoutedConstraints = NOT_ROUTED
 
 
 Limits = tuple[tuple[str, Callable[[Shape], int], Callable[[int, int], bool], int], ...]

@@ -7,10 +7,12 @@ from functools import cache
 
 from ckgen.families.gemm.alias import OP_WORDS, parse_alias
 from ckgen.families.gemm.enums import (
+    ACTIVATIONS,
     NO_MOE,
     USUAL_SCALE_BLOCK,
     EpilogueOp,
     Layout,
+    MoePart,
     MoeTraits,
     Op,
     OperandOp,
@@ -29,7 +31,7 @@ from ckgen.families.gemm.signature_words import (
 )
 from ckgen.model.dtype import DType, Fp8Flavour, take_dtypes
 from ckgen.model.errors import UsageError
-from ckgen.model.tuned_row import Discriminators
+from ckgen.model.tuned_row import Discriminators, ExpertProduct
 
 __all__ = [
     "GemmSignature", "Layout", "Quant", "module_of", "parse_canonical", "parse_of_op", "parse_signature",
@@ -180,8 +182,13 @@ def parse_of_op(op: Op, text: str, flavour: Fp8Flavour | None) -> GemmSignature:
 def signatures_of_row(
     module: str, discriminators: Discriminators, flavour: Fp8Flavour | None
 ) -> tuple[GemmSignature, ...]:
-    """What a tuned row stands for: one signature for each output type that its table leaves open."""
+    """What a tuned row stands for: one signature for each output type that its table leaves open.
+
+    A row of expert products stands for every part of a layer that has them.
+    """
     entry = modules()[module]
+    if discriminators.experts is not None:
+        return _of_experts(entry.template, discriminators.experts)
     operand = discriminators.weight_dtype or discriminators.in_dtype or entry.template.operand
     if operand is None:
         raise UsageError(f"a row of {module} must name the type of its operands")
@@ -195,6 +202,18 @@ def signatures_of_row(
         _of_template(template, operand, out, bias=bool(discriminators.bias), a=discriminators.in_dtype) for out in outs
     )
     return tuple(_legal(signature.resolved(flavour), f"row of {module}") for signature in found)
+
+
+def _of_experts(template: SignatureTemplate, product: ExpertProduct) -> tuple[GemmSignature, ...]:
+    assert template.operand is not None
+    alone = _of_template(template, template.operand, template.out, bias=False)
+    if not product.gate_up:
+        return (replace(alone, op=Op.MOE, moe=MoeTraits(MoePart.DOWN, weight_first=not product.weighted)),)
+    return tuple(
+        replace(alone, op=Op.MOE, epilogue=(activation,), moe=MoeTraits(MoePart.GATE_UP, gated, product.weighted))
+        for gated in (True, False)
+        for activation in sorted(ACTIVATIONS, key=str)
+    )
 
 
 def _of_template(

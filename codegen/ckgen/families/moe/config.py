@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from ckgen.families.gemm.asm_config import AsmConfig
 from ckgen.families.gemm.ck_tile_config import CkTileConfig
+from ckgen.families.gemm.hip_config import HipConfig
 from ckgen.families.gemm.host_config import HostConfig
 from ckgen.families.moe.ck_config import CkMoeConfig
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 
-MoeStageConfig = CkMoeConfig | CkTileConfig | AsmConfig | HostConfig
+MoeStageConfig = CkMoeConfig | CkTileConfig | AsmConfig | HipConfig | HostConfig
 """The Configs that one part of a layer may have."""
 
 

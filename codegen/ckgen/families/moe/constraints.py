@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from ckgen.families.gemm.asm_config import AsmConfig
 from ckgen.families.gemm.enums import MoePart
-from ckgen.families.gemm.problem_rules import Constraints
+from ckgen.families.gemm.hip_config import HipConfig
+from ckgen.families.gemm.mxfp8_envelope import envelope
+from ckgen.families.gemm.problem_rules import Constraints, RoutedConstraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.asm_kernels import asm_moe_kernel_of
 from ckgen.families.moe.ck_config import CkMoeConfig
@@ -29,15 +32,53 @@ def shipped_constraints(config: AsmConfig) -> Constraints:
     )
 
 
+def hip_constraints(signature: GemmSignature, config: HipConfig) -> Constraints:
+    """The envelope: which K, how many tokens, and each tensor within what a raw buffer reaches.
+
+    Of two block_n each takes the N of its own; unsorted tokens are for the least block_m: so which kernel answers does
+    not depend on the number of experts, but for the bound on tokens.
+    """
+    known = envelope()
+    kind, own, most = known.kinds[config.kind], known.experts[config.kind], known.max_bytes
+    narrow_n = known.narrow_rows // (2 if signature.moe.gated else 1)
+    is_choice, is_narrow = len(kind.block_n) > 1, config.block_n == min(kind.block_n)
+    routed = RoutedConstraints(
+        min_n=narrow_n + 1 if is_choice and not is_narrow else 0,
+        max_n=narrow_n if is_choice and is_narrow else 0,
+        max_k=own.max_k,
+        few_experts=own.few_experts,
+        max_m_few=own.most_tokens_few,
+        presorted=config.m != min(kind.m),
+        max_weights=most,
+    )
+    return Constraints(k_multiple=own.k_multiple, max_ab=most, max_c=most // 2, max_m=own.most_tokens, routed=routed)
+
+
 def layer_constraints(gate_up: Constraints, down: Constraints) -> Constraints:
     """Those of both parts: what is N of the one is K of the other."""
     return Constraints(
         n_multiple=_both(gate_up.n_multiple, down.k_multiple),
         k_multiple=_both(gate_up.k_multiple, down.n_multiple),
-        min_k=gate_up.min_k,
+        min_k=max(gate_up.min_k, down.routed.min_n),
         atomic_split=down.atomic_split,
         max_ab=_least(gate_up.max_ab, down.max_ab),
         max_c=_least(gate_up.max_c, down.max_c),
+        max_m=_least(gate_up.max_m, down.max_m),
+        routed=_layer_routed(gate_up, down),
+    )
+
+
+def _layer_routed(gate_up: Constraints, down: Constraints) -> RoutedConstraints:
+    """gate_up's weights are at least down's; the bound on tokens with few experts is that of the one that has one."""
+    first, second = gate_up.routed, down.routed
+    few = max(first, second, key=lambda one: one.few_experts)
+    return replace(
+        few,
+        min_n=first.min_n,
+        max_n=_least(first.max_n, second.max_k),
+        max_k=_least(first.max_k, second.max_n),
+        presorted=first.presorted or second.presorted,
+        max_weights=_least(first.max_weights, second.max_weights),
     )
 
 

@@ -1,9 +1,10 @@
-"""ckgen's own MX-FP8 kernels as device code: one kernel per instance, its units' values, its demands."""
+"""ckgen's own MX-FP8 GEMMs as device code: one kernel per instance, its units' values, its demands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.gemm.hip_config import HipConfig, HipKind
@@ -64,7 +65,7 @@ def device_unit(instance: Instance, variants: Sequence[MxVariant]) -> DeviceUnit
         "instance": instance.name,
         "kind": config.kind.value,
         "m": config.m,
-        "columns": config.columns if config.kind is not HipKind.MFMA else config.n_sub,
+        "columns": config.n_sub,
         "k_splits": config.k_splits,
         "symbol": symbol,
     }
@@ -74,17 +75,22 @@ def device_unit(instance: Instance, variants: Sequence[MxVariant]) -> DeviceUnit
 def host_unit(instance: Instance, variants: Mapping[str, Sequence[MxVariant]]) -> DeviceUnit:
     """The host unit of a GEMM."""
     (variant,) = all_variants(instance)
-    config, prepare = hip_config(instance), prepare_symbol(instance.id)
-    values = {
+    prepare = prepare_symbol(instance.id)
+    values = {**host_values(instance), "symbol": symbol_of(instance, variant)}
+    return DeviceUnit("device/hip_mxfp8_host.cpp.j2", values, (prepare,))
+
+
+def host_values(instance: Instance) -> dict[str, Any]:
+    """What a host unit says of the kernel, but for its symbol."""
+    config = hip_config(instance)
+    return {
         "instance": instance.name,
-        "symbol": symbol_of(instance, variant),
         "m": config.m,
         "columns": config.columns,
         "threads": config.threads,
         "k_grain": config.k_grain,
-        "prepare": prepare,
+        "prepare": prepare_symbol(instance.id),
     }
-    return DeviceUnit("device/hip_mxfp8_host.cpp.j2", values, (prepare,))
 
 
 def hip_config(instance: Instance) -> HipConfig:

@@ -1,0 +1,78 @@
+"""ckgen's own MX-FP8 products of experts as device code: the product, and what a layer needs beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ckgen.families.gemm.device.hip_mxfp8 import MxVariant, expected_of, hip_config, host_values, unavailable
+from ckgen.families.gemm.device.model import DeviceUnit, Use, moe_symbol, prepare_symbol, symbol_of
+from ckgen.families.gemm.device.variant import cpp_bool
+from ckgen.families.gemm.enums import MoePart
+from ckgen.families.gemm.instance import Instance
+from ckgen.families.moe.device.stages import (
+    ADD_SLOTS,
+    StageVariant,
+    expected_stage,
+    stage_values,
+    stage_variants,
+)
+from ckgen.model.expectation import Expectation
+
+__all__ = ["all_variants", "device_unit", "expected", "host_unit", "reachable", "unavailable"]
+
+AnyVariant = MxVariant | StageVariant
+_PRODUCT = MxVariant()
+
+
+def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[AnyVariant, ...]:
+    """All kernels: they take any problem of the instance."""
+    return all_variants(instance)
+
+
+def all_variants(instance: Instance) -> tuple[AnyVariant, ...]:
+    """The product; gate_up sorts, down adds its slots and quantises H."""
+    more = (ADD_SLOTS,) if instance.signature.moe.part is MoePart.DOWN else ()
+    return (_PRODUCT, *stage_variants(instance.signature), *more)
+
+
+def expected(instance: Instance, arch: str, variant: AnyVariant) -> Expectation:
+    """What the machine code of a kernel must be."""
+    if isinstance(variant, StageVariant):
+        return expected_stage(variant)
+    return expected_of(hip_config(instance))
+
+
+def device_unit(instance: Instance, variants: Sequence[AnyVariant]) -> DeviceUnit:
+    """The unit of these kernels, in the order given."""
+    symbols = {variant: symbol_of(instance, variant) for variant in variants}
+    config, signature = hip_config(instance), instance.signature
+    values = {
+        "instance": instance.name,
+        "symbol": symbols.get(_PRODUCT),
+        "m": config.m,
+        "columns": config.columns,
+        "k_splits": config.k_splits,
+        "activation": signature.epilogue[0].value if signature.epilogue else "none",
+        "gated": cpp_bool(signature.moe.gated),
+        "stages": _stages(instance, symbols),
+    }
+    return DeviceUnit("device/hip_mxfp8_moe_device.hip.j2", values, tuple(symbols.values()))
+
+
+def host_unit(instance: Instance, variants: Mapping[str, Sequence[AnyVariant]]) -> DeviceUnit:
+    """The host unit."""
+    symbols = {variant: symbol_of(instance, variant) for variant in all_variants(instance)}
+    moe = moe_symbol(instance.id)
+    values = {
+        **host_values(instance),
+        "symbol": symbols[_PRODUCT],
+        "moe": moe,
+        "stages": _stages(instance, symbols),
+    }
+    return DeviceUnit("device/hip_mxfp8_moe_host.cpp.j2", values, (prepare_symbol(instance.id), moe))
+
+
+def _stages(instance: Instance, symbols: Mapping[AnyVariant, str]) -> dict[str, Any]:
+    found = {variant: symbol for variant, symbol in symbols.items() if isinstance(variant, StageVariant)}
+    return stage_values(instance.signature, found)
