@@ -49,6 +49,7 @@ def test_every_option_and_edge_is_among_the_cases(space: Space) -> None:
     assert {0, 1, 32, 64, 128, 256, 257} <= {case.k for case in cases}
     assert {case.corner for case in cases} == {*FmhaCorner} and {0, 17} <= {case.spare for case in cases}
     assert any(case.heads_q % max(case.heads_k, 1) for case in cases) and any(case.own_lengths for case in cases)
+    assert {0, 1, 3, 128} <= {case.page_size for case in cases}
     assert any(case.window_left > 0 <= case.window_right for case in cases) and any(c.sink_tokens for c in cases)
     traits = [unit.signature.traits for unit in space.fmha]
     assert {one.bias for one in traits} == {*FmhaBias} and any(one.varlen and one.lse for one in traits)
@@ -88,6 +89,14 @@ def test_lengths_are_the_cases_own() -> None:
     assert shape_of(signature, replace(CASE, batch=2**31)).batch == 2**31
 
 
+def test_pages_are_enough_for_every_sequence() -> None:
+    signature = parse_canonical("fmha_bf16_masked_lse_blocktable")
+    case = replace(PLAIN, page_size=16)
+    shape, lengths = shape_of(signature, case), lengths_of(signature, case)
+    assert (shape.page_size, shape.pages) == (16, 3 * 5 + 3) and len(set(lengths.k)) > 1
+    assert dense_refusal(signature, replace(shape, pages=2**31 - 1, hdim_q=2**31)).startswith("K has")
+
+
 def test_what_cannot_be_counted_is_named() -> None:
     most = 2**31 - 1
     shape = FmhaShape(most, 1, 1, 5, most, 64, 64)
@@ -123,6 +132,9 @@ def checker(subject: Subject) -> Checker:
         ({"signature": "fmha_bf16_fp8_ocp_bf16_varlen_masked_lse_pertensor", "target": CPU}, Fate.RAN),
         ({"signature": "fmha_fp8_ocp_bf16_vcolumn_masked_lse_blockscale", "target": CPU, "n": 200}, Fate.RAN),
         ({"signature": "fmha_fp16_masked_elementwise_sink_lse_randval", "target": CPU, "gap_d": 1}, Fate.RAN),
+        ({"signature": "fmha_bf16_masked_lse_blocktable", "target": CPU, "page_size": 16, "gap_b": 3}, Fate.RAN),
+        ({"signature": "fmha_fp32_masked_sink_lse_pagelist", "target": CPU, "page_size": 3, "head_first": 1}, Fate.RAN),
+        ({"signature": "fmha_bf16_masked_lse_blocktable", "target": CPU}, Fate.REFUSED),
         ({"n": 0}, Fate.RAN),
         ({"m": 0}, Fate.RAN),
         ({"m": 20_000, "n": 20_000}, Fate.PLANNED),

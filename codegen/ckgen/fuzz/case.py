@@ -58,7 +58,8 @@ class Case:
 
     Of op fmha: M is seqlen_q, N seqlen_k, K hdim_q; gap_a is beyond rows of Q, gap_b of K and V, gap_c of O and lse,
     gap_d of a bias or given bytes. `own_lengths`: sequences of a batch tell how many keys count; `spare` rows stand
-    behind each sequence of varlen; `head_first`: a head's rows are neighbours, not a row's heads.
+    behind each sequence of varlen; `head_first`: a head's rows are neighbours, not a row's heads;
+    `page_size` is of paged KV.
     """
 
     signature: str
@@ -101,6 +102,7 @@ class Case:
     own_lengths: bool = False
     spare: int = 0
     head_first: bool = False
+    page_size: int = 0
 
     @property
     def entries(self) -> int:

@@ -152,7 +152,7 @@ class Checker:
 
     def _compare_forced(self, decision: AnyDecision, problem: ProblemStruct, device: Device) -> None:
         forced = self.library.dispatcher([self.name], Options(force=decision.chosen.instance))
-        chosen, finding = forced.select(problem, device), decision.chosen.finding
+        chosen, finding = forced.select(problem, device), decision.finding_of_force
         mine = {
             "tier": str(Tier.FORCED if finding is None else Tier.UNSUPPORTED),
             "instance": decision.chosen.instance if finding is None else None,

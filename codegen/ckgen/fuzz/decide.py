@@ -36,6 +36,11 @@ class Decision:
     selection: Selection
     chosen: Chosen
 
+    @property
+    def finding_of_force(self) -> ProblemFinding | None:
+        """Why a dispatcher that forces the instance has none."""
+        return self.chosen.finding
+
 
 AnySignature = GemmSignature | FmhaSignature
 AnyDecision = Decision | FmhaDecision

@@ -25,6 +25,12 @@ class FmhaDecision:
     selection: FmhaSelection
     chosen: Chosen
 
+    @property
+    def finding_of_force(self) -> ProblemFinding | None:
+        """Why a dispatcher that forces the instance has none: where there is none at all, the signature says why."""
+        finding = self.chosen.finding
+        return self.query.untried() if finding == no_instance() else finding
+
 
 def decide_fmha(space: Space, case: Case, signature: FmhaSignature, target: Target) -> FmhaDecision:
     """The selection, and the verdict about what is forced."""

@@ -229,6 +229,7 @@ FIELDS: Mapping[str, Callable[[Draw], Any]] = {
             "own_lengths",
             "spare",
             "head_first",
+            "page_size",
         )
     },
 }

@@ -62,6 +62,7 @@ def fmha_case(space: Space, random: Random) -> Case:
         own_lengths=draw.chance(0.25),
         spare=draw.pick(0, 0, 0, 1, 17),
         head_first=draw.chance(0.4),
+        page_size=_page_size(draw) if unit.signature.traits.is_paged else 0,
         **(sizes | more),
     )
 
@@ -85,6 +86,10 @@ def _sizes(draw: _Draw) -> dict[str, int]:
         "heads_q": heads_q,
         "heads_k": heads_k,
     }
+
+
+def _page_size(draw: _Draw) -> int:
+    return draw.pick(1, 3, 16, 32, 64, 128) if draw.is_legal else draw.pick(0, -1, 2048, 2049)
 
 
 def _hdim(draw: _Draw, most: int, multiple: int) -> int:

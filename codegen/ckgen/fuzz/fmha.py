@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ckgen.families.fmha.enums import FmhaBias
+from ckgen.families.fmha.enums import FmhaBias, FmhaKv
 from ckgen.families.fmha.operands import FmhaOperands, make_operands
+from ckgen.families.fmha.pages import PageForm, block_table, page_list, store_pages
 from ckgen.families.fmha.reference import expect
 from ckgen.families.gemm.reference import Expected, Storage, Values, encode
 from ckgen.fuzz.arguments import UNREAD, raw
@@ -119,8 +120,8 @@ class FmhaWork:
         of_q, of_k = rows_of(signature, case, lengths.q, case.m), rows_of(signature, case, lengths.k, case.n)
         first = case.head_first
         q = tensor(gathered(encode(operands.q, signature.a), of_q, lengths.q), case.gap_a, head_first=first)
-        k = tensor(gathered(encode(operands.k, signature.b), of_k, lengths.k), case.gap_b, head_first=first)
-        of_v = gathered(encode(operands.v, signature.b), of_k, lengths.k)
+        k = tensor(_cache(operands, operands.k, of_k, lengths.k), case.gap_b, head_first=first)
+        of_v = _cache(operands, operands.v, of_k, lengths.k)
         if traits.v_column:  # a line is one dimension of all keys
             room = max(case.n - of_k.total, 0)
             v = tensor(of_v.transpose(0, 3, 2, 1), case.gap_b + room, head_first=True)
@@ -180,6 +181,18 @@ def operands_of(case: Case, decision: FmhaDecision) -> FmhaOperands:
     return operands
 
 
+def _cache(operands: FmhaOperands, values: Values, rows: Rows, lengths: tuple[int, ...]) -> Storage:
+    """K or V, [entries, rows, heads, columns]: of paged KV an entry is a page."""
+    stored, shape = encode(values, operands.signature.b), operands.shape
+    if not operands.signature.traits.is_paged:
+        return gathered(stored, rows, lengths)
+    sizes = (shape.pages, shape.page_size, stored.shape[2], stored.shape[3] * stored.itemsize)
+    cache = np.full(sizes, UNREAD, np.uint8).view(stored.dtype)
+    counted = [of[:length] for of, length in zip(stored, lengths, strict=True)]
+    store_pages(counted, operands.pages, cache, PageForm(shape.page_size))
+    return cache
+
+
 def _whole(values: Values) -> Values:
     found: Values = np.rint(values)
     return found
@@ -217,9 +230,26 @@ def _small(operands: FmhaOperands, case: Case, of_q: Rows, of_k: Rows) -> dict[s
         found |= {"seqstart_q": np.array(of_q.starts, np.int32), "seqstart_k": np.array(of_k.starts, np.int32)}
     if of_q.starts and case.spare:
         found |= {"seqlen_q": np.array(lengths.q, np.int32), "seqlen_k": np.array(lengths.k, np.int32)}
-    elif not of_q.starts and case.own_lengths:
+    elif not of_q.starts and case.own_lengths and not operands.signature.traits.is_paged:
         found["seqlen_k"] = np.array(lengths.k, np.int32)
-    return found
+    return found | _pages(operands)
+
+
+def _pages(operands: FmhaOperands) -> dict[str, Storage]:
+    """Which pages are whose."""
+    lengths, pages = operands.lengths.k, operands.pages
+    match operands.signature.traits.kv:
+        case FmhaKv.BLOCK_TABLE:
+            return {"block_table": block_table(pages, _most_pages(operands)), "seqlen_k": np.array(lengths, np.int32)}
+        case FmhaKv.PAGE_LIST:
+            found = page_list(pages, lengths, operands.shape.page_size)
+            return {"kv_indptr": found.indptr, "kv_pages": found.pages, "kv_last_page": found.last_page}
+    return {}
+
+
+def _most_pages(operands: FmhaOperands) -> int:
+    """Of one sequence."""
+    return -(-operands.shape.seqlen_k // operands.shape.page_size)
 
 
 def _numbers(operands: FmhaOperands) -> dict[str, Any]:
@@ -227,6 +257,8 @@ def _numbers(operands: FmhaOperands) -> dict[str, Any]:
     if operands.signature.traits.bias is FmhaBias.ALIBI and operands.bias is not None:
         shared = operands.bias.shape[0] == 1
         found["bias_strides"] = FmhaStridesStruct(0, 1, 0 if shared else operands.shape.heads_q)
+    if operands.signature.traits.kv is FmhaKv.BLOCK_TABLE:
+        found["block_table_stride"] = _most_pages(operands)
     if operands.dropout is not None:
         dropout = operands.dropout
         found |= {"p_drop": dropout.p_drop, "seed": dropout.seed, "offset": dropout.offset}

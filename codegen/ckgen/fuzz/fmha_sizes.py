@@ -12,6 +12,7 @@ from ckgen.fuzz.case import Case
 from ckgen.model.fmha_shape import FmhaShape
 
 _MOST = 2**63 - 1
+_SPARE_PAGES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,9 @@ def shape_of(signature: FmhaSignature, case: Case) -> FmhaShape:
         case.batch, case.heads_q, case.heads_k, case.m, case.n, case.k, case.hdim_v, case.corner, case.window_left,
         case.window_right, case.sink_tokens,
     )  # fmt: skip
+    if signature.traits.is_paged:
+        pages = max(case.batch, 0) * -(-case.n // max(case.page_size, 1)) + _SPARE_PAGES
+        shape = replace(shape, page_size=case.page_size, pages=min(pages, 2**31 - 1) if pages > 0 else 0)
     if not signature.traits.varlen or not _is_drawn(case):
         return shape
     found = lengths_of(signature, case)
@@ -52,9 +56,8 @@ def lengths_of(signature: FmhaSignature, case: Case) -> Lengths:
 
     of_q, of_k = drawn(case.m), drawn(case.n)
     varlen = signature.traits.varlen
-    return Lengths(
-        of_q if varlen else (case.m,) * case.batch, of_k if varlen or case.own_lengths else (case.n,) * case.batch
-    )
+    own_k = varlen or case.own_lengths or signature.traits.is_paged
+    return Lengths(of_q if varlen else (case.m,) * case.batch, of_k if own_k else (case.n,) * case.batch)
 
 
 def rows_of(signature: FmhaSignature, case: Case, lengths: tuple[int, ...], most: int) -> Rows:
@@ -74,10 +77,14 @@ def dense_refusal(signature: FmhaSignature, shape: FmhaShape) -> str:
     if traits.varlen:
         queries, keys, batch = shape.total_q or batch * queries, batch * keys, 1
     of_v = (shape.seqlen_k, shape.hdim_v) if traits.v_column else (shape.hdim_v, keys)
-    tensors = [
+    of_k: tuple[int, ...] = (shape.hdim_q, keys, shape.heads_k, batch)
+    if traits.is_paged:
+        of_k = (shape.hdim_q, shape.page_size, shape.heads_k, shape.pages)
+        of_v = (shape.hdim_v, shape.page_size)
+    tensors: list[tuple[str, int, tuple[int, ...]]] = [
         ("Q", signature.a.bits, (shape.hdim_q, queries, shape.heads_q, batch)),
-        ("K", signature.b.bits, (shape.hdim_q, keys, shape.heads_k, batch)),
-        ("V", signature.b.bits, (*of_v, shape.heads_k, batch)),
+        ("K", signature.b.bits, of_k),
+        ("V", signature.b.bits, (*of_v, *of_k[2:])),
         ("O", signature.c.bits, (shape.hdim_v, queries, shape.heads_q, batch)),
         ("lse", 32, (queries, 1, shape.heads_q, batch)),
     ]

@@ -34,7 +34,7 @@ class PageList:
     last_page: Integers
 
 
-def store_pages(rows: Storage, pages: Pages, cache: Storage, form: PageForm) -> None:
+def store_pages(rows: Storage | Sequence[Storage], pages: Pages, cache: Storage, form: PageForm) -> None:
     """Writes rows, [batch, length, heads_k, D], into a cache with the axes of `cache_sizes`.
 
     A sequence's row j goes to row j % page_size of its page j / page_size; rows that it has no page for are left out.
