@@ -83,6 +83,8 @@ def test_lengths_are_the_cases_own() -> None:
     lengths, shape = lengths_of(signature, CASE), shape_of(signature, CASE)
     assert max(lengths.q) == 33 and max(lengths.k) == 70 and len(set(lengths.q)) > 1
     assert rows_of(signature, CASE, lengths.q, 33).total == shape.total_q == sum(lengths.q) + 15
+    many = replace(CASE, batch=70_000, m=1, n=1)
+    assert shape_of(signature, many).total_q == sum(lengths_of(signature, many).q) + 5 * 70_000
     plain = parse_canonical(PLAIN.signature)
     assert lengths_of(plain, PLAIN).k == (70, 70, 70) and shape_of(plain, PLAIN).total_q == 0
     assert len(set(lengths_of(plain, replace(PLAIN, own_lengths=True)).k)) > 1
