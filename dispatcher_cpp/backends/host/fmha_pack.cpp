@@ -97,19 +97,20 @@ void find_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSeque
                     std::int64_t first, std::int64_t count, const unsigned char** k, const unsigned char** v) noexcept {
   const DType type = g.signature.b;
   const FmhaStrides &ks = args.k_strides, &vs = args.v_strides;
-  for (std::int64_t j = 0; j < count; ++j) {
-    std::int64_t at = first + j, page = 0;
+  const std::int64_t k_row = bytes_of(type, ks.row), v_row = bytes_of(type, vs.row);
+  for (std::int64_t j = 0; j < count;) {
+    std::int64_t at = first + j, page = 0, run = count - j;
     if (x.pages != nullptr) {
       page = x.pages[at / g.shape.page_size];
       at %= g.shape.page_size;
+      run = std::min(run, g.shape.page_size - at);
     }
-    k[j] = element(args.k, type, x.k + kv_head * ks.head + page * ks.batch + at * ks.row);
-    v[j] = element(args.v, type, x.v + kv_head * vs.head + page * vs.batch + at * vs.row);
-  }
-  const std::int64_t panel = g.kernels->panel;
-  for (std::int64_t j = count; j % panel != 0; ++j) {
-    k[j] = k[count - 1];
-    v[j] = v[count - 1];
+    const unsigned char* k_at = element(args.k, type, x.k + kv_head * ks.head + page * ks.batch + at * ks.row);
+    const unsigned char* v_at = element(args.v, type, x.v + kv_head * vs.head + page * vs.batch + at * vs.row);
+    for (const std::int64_t end = j + run; j < end; ++j, k_at += k_row, v_at += v_row) {
+      k[j] = k_at;
+      v[j] = v_at;
+    }
   }
 }
 

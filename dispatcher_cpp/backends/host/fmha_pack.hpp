@@ -17,8 +17,7 @@ void pack_fmha_tile(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSeque
 void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& sequence, std::int64_t kv_head,
                     std::int64_t first, std::int64_t count, void* row, void* out) noexcept;
 
-/// Where the rows of K and V of columns [first, first + count) are; those of whole panels, the last one for what is
-/// missing.
+/// Where the rows of K and V of columns [first, first + count) are.
 void find_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& sequence, std::int64_t kv_head,
                     std::int64_t first, std::int64_t count, const unsigned char** k, const unsigned char** v) noexcept;
 

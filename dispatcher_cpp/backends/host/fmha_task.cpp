@@ -74,17 +74,26 @@ class TaskRun {
 
   std::int64_t columns(std::int64_t tile) const noexcept { return std::min(g_.n0, sequence_.length_k - tile * g_.n0); }
 
+  /// Rows of whole panels and, as a hint may ask for them, up to n0.
+  void find(std::int64_t tile, const unsigned char** k, const unsigned char** v) const noexcept {
+    find_fmha_rows(g_, run_.args, sequence_, kv_head_, tile * g_.n0, columns(tile), k, v);
+    std::fill(k + columns(tile), k + kFmhaMaxColumns, k[0]);
+    std::fill(v + columns(tile), v + kFmhaMaxColumns, v[0]);
+  }
+
   /// Where K and V of a tile are.
   void reach(std::int64_t tile, std::int64_t next, FmhaStep& s) noexcept {
     if (g_.in_place != nullptr) {
+      // Rows of this tile were found as those of the next one, but for the first tile.
       const unsigned char** const rows = at<const unsigned char*>(g_.pointers);
       const unsigned char** const v_rows = rows + 2 * kFmhaMaxColumns;
-      find_fmha_rows(g_, run_.args, sequence_, kv_head_, tile * g_.n0, columns(tile), rows, v_rows);
-      s.next = kFmhaMaxColumns;
-      find_fmha_rows(g_, run_.args, sequence_, kv_head_, next * g_.n0, columns(next), rows + s.next, v_rows + s.next);
-      std::fill(rows + s.next + columns(next), rows + s.next + kFmhaMaxColumns, rows[s.next]);
-      s.k_rows = rows;
-      s.v_rows = v_rows;
+      half_ = kFmhaMaxColumns - half_;
+      if (found_ != tile) find(tile, rows + half_, v_rows + half_);
+      s.next = kFmhaMaxColumns - 2 * half_;
+      find(next, rows + half_ + s.next, v_rows + half_ + s.next);
+      found_ = next;
+      s.k_rows = rows + half_;
+      s.v_rows = v_rows + half_;
       s.hdim_q = g_.shape.hdim_q;
       s.hdim_v = g_.shape.hdim_v;
       return;
@@ -218,6 +227,8 @@ class TaskRun {
   const FmhaMask mask_;
   const std::int64_t first_, rows_;
   FmhaOptions options_;
+  std::int64_t found_ = -1;  // the tile whose rows are in the half of the pointers that is next
+  std::int32_t half_ = 0;    // where this tile's are
 };
 
 }  // namespace

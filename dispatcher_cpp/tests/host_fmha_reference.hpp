@@ -1,0 +1,211 @@
+// What a problem of op fmha must give, in fp64, written from the formulas in ckgen/fmha.hpp.
+#pragma once
+
+#include "host_fmha_fixture.hpp"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace host_test {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Four words of a Philox4x32-7 call.
+inline std::array<std::uint32_t, 4> philox_words(std::uint64_t seed, std::array<std::uint32_t, 4> c) {
+  std::uint32_t k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
+  for (int round = 0; round < 7; ++round, k0 += 0x9E3779B9U, k1 += 0xBB67AE85U) {
+    const std::uint64_t a = std::uint64_t{0xD2511F53U} * c[0], b = std::uint64_t{0xCD9E8D57U} * c[2];
+    c = {static_cast<std::uint32_t>(b >> 32) ^ c[1] ^ k0, static_cast<std::uint32_t>(b),
+         static_cast<std::uint32_t>(a >> 32) ^ c[3] ^ k1, static_cast<std::uint32_t>(a)};
+  }
+  return c;
+}
+
+/// The byte that element (i, j) of query head `head`, counted over all sequences, draws.
+inline int philox_byte(std::uint64_t seed, std::uint64_t offset, std::int64_t head, std::int64_t i, std::int64_t j) {
+  const std::uint64_t n = offset + static_cast<std::uint64_t>(64 * head + 32 * (i / 8 % 2) + j % 32);
+  const auto words = philox_words(seed, {static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(n >> 32),
+                                         static_cast<std::uint32_t>(i / 32), static_cast<std::uint32_t>(j / 32)});
+  const std::int64_t byte = 8 * (i / 16 % 2) + i % 8;
+  return static_cast<int>(words[static_cast<std::size_t>(byte / 4)] >> (8 * (byte % 4)) & 0xffU);
+}
+
+class FmhaReference {
+ public:
+  explicit FmhaReference(const FmhaFixture& fixture)
+      : f_(fixture),
+        c(fixture.c),
+        args(fixture.args),
+        q_(decoded(c.signature.a, fixture.q)),
+        k_(decoded(c.signature.b, fixture.k)),
+        v_(decoded(c.signature.b, fixture.v)) {}
+
+  /// O and lse of every row, and nothing else, were written.
+  void expect_right() const {
+    std::vector<bool> written(f_.o.size()), written_lse(f_.lse.size());
+    for (std::int64_t b = 0; b < c.shape.batch; ++b)
+      for (std::int64_t h = 0; h < c.shape.heads_q; ++h)
+        for (std::int64_t i = 0; i < f_.length(b, true); ++i) {
+          const Row row = reference(b, h, i);
+          const std::int64_t at = f_.place(args.o_strides, b, true) + i * args.o_strides.row + h * args.o_strides.head;
+          expect_row(row, at, written);
+          if (c.signature.fmha.lse) expect_lse(row, b, h, i, written_lse);
+          if (testing::Test::HasFatalFailure()) FAIL() << "b " << b << " h " << h << " i " << i;
+        }
+    for (std::size_t i = 0; i < written.size(); ++i) ASSERT_TRUE(written[i] || f_.o[i] == 0x5a) << "byte " << i;
+    for (std::size_t i = 0; i < written_lse.size(); ++i)
+      ASSERT_TRUE(written_lse[i] || f_.lse[i] == 77.0F) << "lse " << i;
+  }
+
+ private:
+  struct Row {
+    std::vector<double> o, mass;  // mass: the sum of magnitudes
+    double lse;
+  };
+
+  static std::vector<double> decoded(DType type, const Bytes& bytes) {
+    std::vector<double> all(bytes.size() * 8 / static_cast<std::size_t>(bits(type)));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = read(type, bytes.data(), static_cast<std::int64_t>(i));
+    return all;
+  }
+  static double of(const std::vector<double>& values, std::int64_t at) { return values[static_cast<std::size_t>(at)]; }
+
+  void expect_row(const Row& row, std::int64_t at, std::vector<bool>& written) const {
+    const std::int64_t each = bits(c.signature.c) / 8;
+    for (std::int64_t d = 0; d < c.shape.hdim_v; ++d) {
+      const double got = read(c.signature.c, f_.o.data(), at + d), want = of(row.o, d);
+      const double most = tolerance() * of(row.mass, d) + rounding() * std::fabs(want);
+      ASSERT_NEAR(got, want, most + 1e-7) << "d " << d;
+      for (std::int64_t byte = 0; byte < each; ++byte) written[static_cast<std::size_t>((at + d) * each + byte)] = true;
+    }
+  }
+
+  void expect_lse(const Row& row, std::int64_t b, std::int64_t h, std::int64_t i, std::vector<bool>& written) const {
+    const std::int64_t first = c.signature.fmha.varlen ? f_.start(b, true) : b * args.lse_batch_stride;
+    const std::size_t at = static_cast<std::size_t>(first + h * args.lse_head_stride + i);
+    written[at] = true;
+    if (row.lse == -kInfinity)
+      ASSERT_EQ(f_.lse[at], -std::numeric_limits<float>::infinity());
+    else
+      ASSERT_NEAR(f_.lse[at], row.lse, 2e-5 * (1.0 + std::fabs(row.lse)));
+  }
+
+  /// By the formula alone.
+  bool visible(std::int64_t b, std::int64_t i, std::int64_t j) const {
+    const FmhaShape& x = c.shape;
+    const std::int64_t length_k = f_.length(b, false);
+    if (j >= length_k) return false;
+    if (!c.signature.fmha.masked) return true;
+    const std::int64_t shift = x.corner == FmhaCorner::top_left ? 0 : length_k - f_.length(b, true);
+    const bool left = x.window_left < 0 || i + shift - x.window_left <= j;
+    const bool right = x.window_right < 0 || j <= i + shift + x.window_right;
+    return (left && right) || (j < x.sink_tokens && right);
+  }
+
+  double score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+    const FmhaShape& x = c.shape;
+    const FmhaTraits& t = c.signature.fmha;
+    const std::int64_t group = h / (x.heads_q / x.heads_k);
+    const std::int64_t from_q = f_.place(args.q_strides, b, true) + i * args.q_strides.row + h * args.q_strides.head;
+    const std::int64_t from_k = f_.column(args.k_strides, b, j) + group * args.k_strides.head;
+    double sum = 0;
+    for (std::int64_t d = 0; d < x.hdim_q; ++d) sum += of(q_, from_q + d) * of(k_, from_k + d);
+    sum *= args.scale;
+    if (t.quant == FmhaQuant::per_tensor) sum *= args.q_descale[0] * args.k_descale[0];
+    if (t.quant == FmhaQuant::blockscale)
+      sum *= args.q_descale[(b * x.heads_q + h) * ((x.seqlen_q + 127) / 128) + i / 128] *
+             args.k_descale[(b * x.heads_k + group) * ((x.seqlen_k + 127) / 128) + j / 128];
+    if (t.softcap) sum = args.softcap * std::tanh(sum / args.softcap);
+    if (t.bias == FmhaBias::elementwise)
+      sum += read(c.signature.a, f_.bias.data(),
+                  f_.place(args.bias_strides, b, true) + i * args.bias_strides.row + h * args.bias_strides.head + j);
+    if (t.bias == FmhaBias::alibi)
+      sum -= f_.slopes[static_cast<std::size_t>(b * args.bias_strides.batch + h)] *
+             std::fabs(static_cast<double>(i + f_.length(b, false) - f_.length(b, true) - j));
+    return sum;
+  }
+
+  bool kept(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+    const FmhaDropout dropout = c.signature.fmha.dropout;
+    if (dropout == FmhaDropout::none) return true;
+    const int least = static_cast<int>(std::floor((1.0F - args.p_drop) * 255.0F));
+    if (dropout == FmhaDropout::philox)
+      return philox_byte(args.seed, args.offset, b * c.shape.heads_q + h, i, j) <= least;
+    return f_.rand_val[static_cast<std::size_t>(f_.place(args.rand_val_strides, b, true) +
+                                                i * args.rand_val_strides.row + h * args.rand_val_strides.head + j)] <=
+           least;
+  }
+
+  double value(std::int64_t b, std::int64_t group, std::int64_t j, std::int64_t d) const {
+    const FmhaStrides& s = args.v_strides;
+    std::int64_t at = f_.column(s, b, j) + d;
+    if (c.signature.fmha.v_column) at = (c.signature.fmha.varlen ? f_.start(b, false) : b * s.batch) + d * s.row + j;
+    double x = of(v_, at + group * s.head);
+    if (c.signature.fmha.quant == FmhaQuant::per_tensor) x *= args.v_descale[0];
+    if (c.signature.fmha.quant == FmhaQuant::blockscale)
+      x *= args.v_descale[(b * c.shape.heads_k + group) * ((c.shape.seqlen_k + 127) / 128) + j / 128];
+    return x;
+  }
+
+  Row reference(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    const std::size_t hdim = static_cast<std::size_t>(c.shape.hdim_v);
+    Row row{std::vector<double>(hdim), std::vector<double>(hdim), -kInfinity};
+    std::vector<double> scores(static_cast<std::size_t>(f_.length(b, false)), -kInfinity);
+    double most = c.signature.fmha.sink ? f_.sink[static_cast<std::size_t>(h)] : -kInfinity;
+    for (std::size_t j = 0; j < scores.size(); ++j)
+      if (visible(b, i, static_cast<std::int64_t>(j)))
+        most = std::max(most, scores[j] = score(b, h, i, static_cast<std::int64_t>(j)));
+    if (most == -kInfinity) return row;
+    double sum = c.signature.fmha.sink ? std::exp(f_.sink[static_cast<std::size_t>(h)] - most) : 0.0;
+    for (const double one : scores) sum += std::exp(one - most);
+    row.lse = most + std::log(sum);
+    const std::int64_t group = h / (c.shape.heads_q / c.shape.heads_k);
+    for (std::size_t at = 0; at < scores.size(); ++at) {
+      const std::int64_t j = static_cast<std::int64_t>(at);
+      if (scores[at] == -kInfinity || !kept(b, h, i, j)) continue;
+      const double p = std::exp(scores[at] - row.lse) / (1.0 - static_cast<double>(args.p_drop));
+      for (std::size_t d = 0; d < hdim; ++d) {
+        const double x = p * value(b, group, j, static_cast<std::int64_t>(d));
+        row.o[d] += x;
+        row.mass[d] += std::fabs(x);
+      }
+    }
+    return row;
+  }
+
+  /// Of the sum of magnitudes: weights rounded to bf16 where the kernels have bf16 dot products.
+  double tolerance() const {
+    const bool narrow = c.signature.a != DType::fp32 && c.signature.a != DType::fp16 && c.signature.b != DType::fp32 &&
+                        c.signature.b != DType::fp16;
+    return narrow && (c.twin || c.isa >= Isa::x86_64_v4_bf16) ? 1.0 / 240 : 2e-5;
+  }
+  double rounding() const {
+    return c.signature.c == DType::bf16 ? 1.0 / 250 : c.signature.c == DType::fp16 ? 1.0 / 2000 : 2e-6;
+  }
+
+  const FmhaFixture& f_;
+  const FmhaCase& c;
+  const FmhaArgs& args;
+  const std::vector<double> q_, k_, v_;
+};
+
+inline void expect_right(const FmhaFixture& fixture) {
+  FmhaReference(fixture).expect_right();
+}
+
+/// At every level that this CPU has.
+inline void expect_right(FmhaCase c) {
+  for (const Isa isa : {Isa::x86_64_v3, Isa::x86_64_v4, Isa::x86_64_v4_bf16}) {
+    if (!host::isa_available(isa)) continue;
+    c.isa = isa;
+    SCOPED_TRACE(host::isa_name(isa));
+    FmhaFixture f(c);
+    const Status s = f.run();
+    ASSERT_TRUE(s.ok()) << s.message;
+    expect_right(f);
+  }
+}
+
+}  // namespace host_test
