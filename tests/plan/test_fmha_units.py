@@ -9,7 +9,6 @@ import jsonschema
 import pytest
 
 from ckgen.emit.render import render
-from ckgen.families.fmha.kernel_set import load_fmha_set
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError
@@ -138,35 +137,6 @@ def test_a_set_of_which_nothing_is_valid_is_an_error_with_the_rules(tmp_path: Pa
     mine.write_text(SET.replace("tree", "qr_async_pad0000_128x128x32x128x32x128_4x1x1_32x32x16"))
     (found,) = attention(GFX942, kernel_sets=(mine,)).diagnostics
     assert found.code == "K009" and "ck_tile.fmha.pipeline" in found.detail[0]
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (("kernels: tree", "kernels: [tree, qr_128]"), "error[K007] s:7: not a kernel of op fmha for backend"),
-        (("ck_tile", "ck"), "error[K005] s:5: op fmha has no backend 'ck'"),
-        (("ck_tile", "host"), "error[K007] s:7: not a kernel of op fmha for backend host: 'tree'"),
-        (("gfx942", "gfx9"), "error[K005] s:6: unknown arch: 'gfx9'"),
-        (("fmha_bf16", "fmha_bf17"), "error[K006] s:4: not a canonical signature"),
-        (("name: mine", "nmae: mine"), "error[K003] s:3: unknown key 'nmae'"),
-        (("name: mine\n", ""), "error[K004] s:2: key 'name' is missing"),
-        (("[fmha_bf16]", "{masked: true}"), "key 'types' is missing from signatures"),
-        (("[fmha_bf16]", "{types: bf16, maskd: true}"), "unknown key 'maskd'"),
-        (("[fmha_bf16]", "{types: bf16, bias: some}"), "bias cannot be 'some'"),
-        (("[fmha_bf16]", "{types: bf15}"), "not a canonical signature: 'fmha_bf15'"),
-    ],
-)  # fmt: skip
-def test_a_wrong_set_says_what_is_wrong_and_where(change: tuple[str, str], said: str) -> None:
-    with pytest.raises(InputError) as caught:
-        load_fmha_set(SET.replace(*change), "s")
-    assert any(said in found.render() for found in caught.value.diagnostics), caught.value.diagnostics
-
-
-def test_products_leave_out_what_means_nothing() -> None:
-    text = SET.replace("[fmha_bf16]", '{types: [bf16, fp8_bf16], bias: "*", softcap: "*", quant: [none, pertensor]}')
-    names = {candidate.signature.canonical() for candidate in load_fmha_set(text, "s")}
-    words = ("", "_elementwise", "_alibi", "_softcap")
-    assert names == {f"fmha_bf16{word}" for word in words} | {f"fmha_fp8_bf16{word}_pertensor" for word in words}
 
 
 def test_a_registry_document_brings_the_plan_back(tmp_path: Path) -> None:

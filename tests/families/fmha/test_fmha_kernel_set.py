@@ -1,0 +1,71 @@
+"""Documents of op fmha in kernel sets: what they ask for, and what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ckgen.families.fmha.kernel_set import FmhaCandidate, load_fmha_set, read_fmha_set
+from ckgen.families.gemm.kernel_set import kernel_set_files
+from ckgen.model.errors import InputError
+
+SET = """
+op: fmha
+name: mine
+signatures: [fmha_bf16]
+backend: ck_tile
+targets: [gfx942]
+kernels: tree
+"""
+
+
+def test_a_document_asks_for_named_kernels_or_all_of_the_tree() -> None:
+    (tree,) = load_fmha_set(SET, "s")
+    assert tree.config is None and len(tree.configs("gfx942")) == 15 and tree.configs("gfx1100") == ()
+    assert tree.is_for("gfx942") and not tree.is_for("gfx950") and tree.location.line == 7
+    text = "qr_pad1111_128x128x32x128x32x128_4x1x1_32x32x16"
+    (named,) = load_fmha_set(SET.replace("tree", text).replace("[gfx942]", '"*"'), "s")
+    assert named.config is not None and named.config.text() == text and named.is_for("gfx1201")
+    assert named.configs("gfx942") == (named.config,)
+
+
+def test_documents_of_other_ops_and_repeated_kernels_are_passed_over() -> None:
+    assert len(load_fmha_set(f"{SET}---{SET}---\nop: gemm\n", "s")) == 1
+
+
+@pytest.mark.parametrize("name", ["default", "ci", "full"])
+def test_shipped_sets_hold_legal_signatures_of_both_backends(name: str) -> None:
+    (file,) = kernel_set_files(Path(name), ["fmha"])
+    found: tuple[FmhaCandidate, ...] = read_fmha_set(file)
+    assert {str(one.backend) for one in found} == {"ck_tile", "host"} and {one.set_name for one in found} == {name}
+    assert not [one for one in found if one.signature.problems()]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("kernels: tree", "kernels: [tree, qr_128]"), "error[K007] s:7: not a kernel of op fmha for backend"),
+        (("ck_tile", "ck"), "error[K005] s:5: op fmha has no backend 'ck'"),
+        (("ck_tile", "host"), "error[K007] s:7: not a kernel of op fmha for backend host: 'tree'"),
+        (("gfx942", "gfx9"), "error[K005] s:6: unknown arch: 'gfx9'"),
+        (("fmha_bf16", "fmha_bf17"), "error[K006] s:4: not a canonical signature"),
+        (("name: mine", "nmae: mine"), "error[K003] s:3: unknown key 'nmae'"),
+        (("name: mine\n", ""), "error[K004] s:2: key 'name' is missing"),
+        (("[fmha_bf16]", "{masked: true}"), "key 'types' is missing from signatures"),
+        (("[fmha_bf16]", "{types: bf16, maskd: true}"), "unknown key 'maskd'"),
+        (("[fmha_bf16]", "{types: bf16, bias: some}"), "bias cannot be 'some'"),
+        (("[fmha_bf16]", "{types: bf15}"), "not a canonical signature: 'fmha_bf15'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_set_says_what_is_wrong_and_where(change: tuple[str, str], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load_fmha_set(SET.replace(*change), "s")
+    assert any(said in found.render() for found in caught.value.diagnostics), caught.value.diagnostics
+
+
+def test_products_leave_out_what_means_nothing() -> None:
+    text = SET.replace("[fmha_bf16]", '{types: [bf16, fp8_bf16], bias: "*", softcap: "*", quant: [none, pertensor]}')
+    names = {candidate.signature.canonical() for candidate in load_fmha_set(text, "s")}
+    words = ("", "_elementwise", "_alibi", "_softcap")
+    assert names == {f"fmha_bf16{word}" for word in words} | {f"fmha_fp8_bf16{word}_pertensor" for word in words}
