@@ -27,7 +27,7 @@ bool runs_in_parts(const InstanceDesc& instance, const Stage& kernel, const Devi
 /// A plan's refusal names the signature that no instance of attention has, and what the nearest differs in.
 Status refused(const Selection& selection, const detail::Query& q) noexcept {
   try {
-    if (q.signature.op == Op::fmha && selection.rule == detail::no_instance().rule)
+    if (q.signature.op == Op::fmha && selection.rule == q.untried().rule)
       return Status::error(StatusCode::unsupported, "%s: %s", reason(selection).c_str(),
                            detail::fmha_absent(q).c_str());
     return Status::error(StatusCode::unsupported, "%s", reason(selection).c_str());

@@ -98,7 +98,8 @@ def test_demands_of_some_signatures() -> None:
 def test_why_there_is_no_instance() -> None:
     assert no_fmha_instance(FmhaTraits(entry=FmhaEntry.APPEND), USUAL).rule == "fmha.no-append"
     paged = no_fmha_instance(FmhaTraits(kv=FmhaKv.BLOCK_TABLE), replace(USUAL, page_size=16))
-    assert paged.text == "no instance of op fmha reads keys and values in pages (of 16 rows) (rule fmha.no-paged-kv)"
+    text = "no instance that reads keys and values in pages (of 16 rows) was built for this signature"
+    assert paged.text == f"{text} (rule fmha.no-paged-kv)"
     assert no_fmha_instance(PLAIN, USUAL).rule == "gemm.no-instance"
 
 
