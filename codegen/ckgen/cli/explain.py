@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.fmha_problem import fmha_document
+from ckgen.cli.fmha_problem import absent_text, fmha_document
 from ckgen.cli.output import show, show_json
 from ckgen.cli.problem import NOT_ANSWERED, asked_query, lookup_document, place_of, problem_options
 from ckgen.model.selection import Tier
@@ -27,12 +27,13 @@ def command(**params: Any) -> int:
     if isinstance(query, FmhaQuery):
         chosen = select_fmha(query)
         tier, found, document = chosen.tier, fmha_trail(query), fmha_document(query, chosen)
+        absent = absent_text(query)
     else:
         selection, plan = select(query), query.plan
         found = trail(query, lambda row: place_of(plan, row))
-        tier, document = selection.tier, lookup_document(query, selection)
+        tier, document, absent = selection.tier, lookup_document(query, selection), ""
     if params["as_json"]:
         show_json(document | {"trail": [step.to_json() for step in found.steps]})
     else:
-        show(found.text())
+        show(found.text() + (f"\n  absent       {absent}" if absent else ""))
     return NOT_ANSWERED if tier is Tier.UNSUPPORTED else 0

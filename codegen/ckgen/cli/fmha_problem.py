@@ -77,7 +77,16 @@ def fmha_document(query: FmhaQuery, selection: FmhaSelection) -> dict[str, Any]:
         "source": None,
         "external": None,
         "reason": selection.reason or None,
+        "absent": absent_text(query) or None,
     }
+
+
+def absent_text(query: FmhaQuery) -> str:
+    """Why nothing is built for the signature on the device; empty where something is, or the sizes are illegal."""
+    from ckgen.plan.fmha_absent import why_absent
+    from ckgen.specs.archs import load_archs
+
+    return "" if query.illegal() is not None else why_absent(query, load_archs()[query.target.gfx]) or ""
 
 
 def _keys_of(signature: FmhaSignature) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.fmha_problem import fmha_document
+from ckgen.cli.fmha_problem import absent_text, fmha_document
 from ckgen.cli.output import columns, show, show_json
 from ckgen.cli.problem import NOT_ANSWERED, asked_query, lookup_document, place_of, problem_options
 from ckgen.model.selection import Tier
@@ -40,7 +40,8 @@ def _attention(query: FmhaQuery, as_json: bool) -> int:
     if as_json:
         show_json(fmha_document(query, selection))
     else:
-        rows = [("  unsupported", selection.reason)]
+        absent = absent_text(query)
+        rows = [("  unsupported", selection.reason), *([("  absent", absent)] if absent else [])]
         if selection.instance is not None:
             rows = [(f"  {selection.tier}", selection.instance.name), ("  k_batch", str(selection.k_batch))]
         show(f"{fmha_title(query)}\n{columns(rows)}")
