@@ -59,11 +59,11 @@ def test_other_ops_have_no_attention_and_attention_no_gemms() -> None:
 @pytest.mark.parametrize(
     ("profile", "target", "instances", "signatures"),
     [
-        ("flash", GFX942, 1008, 96),  # as many as CK's own generator makes for flash-attention
-        ("flash", GFX950, 1104, 96),
-        ("pytorch", GFX942, 416, 32),
-        ("aiter", GFX942, 1330, 140),
-        ("ck_default", GFX942, 1438, 164),
+        ("flash", GFX942, 960, 96),  # CK's own generator makes 1008, with qr_async that lds-order refuses
+        ("flash", GFX950, 1056, 96),
+        ("pytorch", GFX942, 400, 32),
+        ("aiter", GFX942, 1282, 140),
+        ("ck_default", GFX942, 1390, 164),
         ("fp32", GFX942, 816, 48),
         ("fp8", GFX942, 18, 4),
         ("minimal", GFX942, 8, 8),

@@ -69,6 +69,8 @@ BROKEN: tuple[tuple[str, str, CkTileFmhaConfig, dict[str, Any], str], ...] = (
     ("tile", "bf16", TRLOAD, {"n0": 128}, "gfx950"),
     ("scheduling", "fp8_bf16_pertensor", OF_256, {"n0": 32, "warp_tile": Tile(32, 32, 32)}, "gfx942"),
     ("loads", "bf16", ASYNC, {"m0": 256, "warps": (8, 1, 1), "k1": 16, "n0": 32}, "gfx942"),
+    ("lds-order", "bf16", ASYNC, {"k0_max": 96}, "gfx942"),
+    ("lds-order", "bf16", ASYNC, {"k0_max": 192}, "gfx950"),
     ("lds", "bf16", OF_256, {"k1": 128, "m0": 128}, "gfx942"),
 )  # fmt: skip
 
@@ -122,9 +124,9 @@ def test_bytes_of_lds(signature: str, config: CkTileFmhaConfig, arch: str, bytes
 @pytest.mark.parametrize(
     ("signature", "arch", "valid"),
     [
-        ("bf16", "gfx90a", 15),
-        ("bf16", "gfx942", 15),
-        ("bf16", "gfx950", 27),
+        ("bf16", "gfx90a", 14),
+        ("bf16", "gfx942", 14),
+        ("bf16", "gfx950", 26),
         ("bf16", "gfx1201", 10),
         ("bf16_varlen_masked_lse", "gfx942", 8),
         ("fp32", "gfx942", 25),

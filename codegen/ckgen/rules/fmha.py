@@ -21,6 +21,11 @@ _HEAD_DIM_GRAIN = 8
 _MAX_HEAD_DIM = 256
 _WHOLE_HEAD_DIMS = (32, 48, 64, 128, 192, 256)
 _ASYNC_BUFFERS = 3
+_ASYNC_ORDERS = {
+    (4, 4): (1, 2, 0, 1, 0, 1, 2, 0), (4, 2): (1, 2, 0, 1, 2, 0), (2, 4): (1, 2, 0, 1, 2, 0),
+    (3, 3): (1, 2, 0, 1, 2, 0), (3, 4): (1, 2, 0, 0, 1, 2, 0), (2, 2): (1, 2, 1, 0),
+}  # fmt: skip
+"""Buffers of LDS that parts of K, then of V, of a step take in turn, by their numbers; else in a regular order."""
 _SCHEDULED = 8
 _LOAD_BYTES = 16
 _MAX_HOST_TILE = 1024
@@ -196,6 +201,25 @@ def loads_are_whole(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Ar
         return None
     grain = config.warps[0] * arch.wave_size * _async_vector(signature, arch)
     return no_multiple(config.n0 * config.k1, grain, "elements of K in a step must be whole loads of all lanes")
+
+
+@rule("ck_tile.fmha.lds-order", backend=_TILE, source="LdsBufferSequence; docs/upstream/ck_tile_fmha.md")
+def v_spares_k(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """qr_async: the first part of V goes to another buffer of LDS than the last part of K is read from."""
+    if config.pipeline is not FmhaPipeline.QR_ASYNC:
+        return None
+    of_k, of_v = async_buffers(config.k0_max // max(config.k0, 1), config.n0 // max(config.k1, 1))
+    reason = "V overwrites K in LDS, and no barrier is between"
+    return Finding("", reason, of_v, "another buffer") if of_k == of_v else None
+
+
+def async_buffers(parts_k: int, parts_v: int) -> tuple[int, int]:
+    """The buffers of the last part of K and of the first of V, of so many in a step."""
+    known = _ASYNC_ORDERS.get((parts_k, parts_v))
+    if known is not None:
+        return known[parts_k - 1], known[parts_k]
+    whole = (parts_v - 1) // _ASYNC_BUFFERS * _ASYNC_BUFFERS
+    return (parts_k - 1) % _ASYNC_BUFFERS, (_ASYNC_BUFFERS - 1 + whole - (parts_v - 1)) % _ASYNC_BUFFERS
 
 
 @rule("ck_tile.fmha.lds", backend=_TILE, source="ck_tile's GetSmemSize of each pipeline")

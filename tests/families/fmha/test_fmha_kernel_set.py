@@ -22,7 +22,7 @@ kernels: tree
 
 def test_a_document_asks_for_named_kernels_or_all_of_the_tree() -> None:
     (tree,) = load_fmha_set(SET, "s")
-    assert tree.config is None and len(tree.configs("gfx942")) == 15 and tree.configs("gfx1100") == ()
+    assert tree.config is None and len(tree.configs("gfx942")) == 21 and tree.configs("gfx1100") == ()
     assert tree.is_for("gfx942") and not tree.is_for("gfx950") and tree.location.line == 7
     text = "qr_pad1111_128x128x32x128x32x128_4x1x1_32x32x16"
     (named,) = load_fmha_set(SET.replace("tree", text).replace("[gfx942]", '"*"'), "s")

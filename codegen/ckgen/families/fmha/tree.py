@@ -50,7 +50,7 @@ def _configs(signature: FmhaSignature, arch: str) -> Iterator[CkTileFmhaConfig]:
         for row in tiles["rows"]:
             m0, n0, k0, n1, k1, k0_max, waves, warp_tile, block_per_cu = row
             for kind in _of_arch("pipelines", arch):
-                if not _goes_with(kind, tiles, signature, n1):
+                if not _goes_with(kind, tiles, signature, n1, k0_max):
                     continue
                 for pads in kind["pads"]:
                     q, k, hdim_q, hdim_v = (pad == "1" for pad in pads)
@@ -59,12 +59,15 @@ def _configs(signature: FmhaSignature, arch: str) -> Iterator[CkTileFmhaConfig]:
                     yield CkTileFmhaConfig(pipeline, *shape, q, k, hdim_q, hdim_v, block_per_cu)
 
 
-def _goes_with(kind: Mapping[str, Any], tiles: Mapping[str, Any], signature: FmhaSignature, n1: int) -> bool:
+def _goes_with(
+    kind: Mapping[str, Any], tiles: Mapping[str, Any], signature: FmhaSignature, n1: int, k0_max: int
+) -> bool:
     """A tile may name its pipelines, a pipeline its biases and head dims; types are always said."""
     return (
         str(plain(signature.a)) in kind["types"]
         and kind["pipeline"] in tiles.get("pipelines", ["qr", "qr_async"])
         and n1 in kind.get("n1", [n1])
+        and k0_max in kind.get("k0_max", [k0_max])
         and str(signature.traits.bias) in kind.get("bias", [str(signature.traits.bias)])
     )
 
