@@ -107,6 +107,7 @@ void row_scores_of(const FmhaStep& s) {
   constexpr int kColumns = 16 / MR, kElements = kLanes * W::kElements;
   const typename W::Word* const q = static_cast<const typename W::Word*>(s.q);
   const int whole = s.hdim_q / kElements, live = s.hdim_q % kElements;
+  constexpr int kChunkBytes = kElements * Row::kBytes;
   const std::int64_t v_bytes = std::int64_t{s.hdim_v} * Row::kBytes;
   for (std::int64_t j = first_panel(s) * kFmhaPanel; j < end_panel(s) * kFmhaPanel; j += kColumns) {
     VecF sum[16];
@@ -118,6 +119,9 @@ void row_scores_of(const FmhaStep& s) {
       typename W::Vec k[kColumns];
 #pragma GCC unroll 16
       for (int c = 0; c < kColumns; ++c) k[c] = load(rows[c] + chunk * kElements * Row::kBytes);
+      // Few at a time: while what they bring is on its way, nothing else comes into the first-level cache.
+      if (s.bring && chunk * kChunkBytes % 64 == 0 && chunk * kChunkBytes < v_bytes)
+        for (int c = 0; c < kColumns; ++c) bring(s.v_rows[j + c] + chunk * kChunkBytes, 64);
 #pragma GCC unroll 8
       for (int r = 0; r < MR; ++r) {
         const typename W::Vec x = W::load(from + r * kLanes);
@@ -127,7 +131,7 @@ void row_scores_of(const FmhaStep& s) {
     };
     for (int chunk = 0; chunk < whole; ++chunk) step(chunk, [](const unsigned char* p) { return Row::vector(p); });
     if (live > 0) step(whole, [live](const unsigned char* p) { return Row::vector(p, live); });
-    if (s.bring)
+    if (s.bring && s.hdim_v > s.hdim_q)
       for (int c = 0; c < kColumns; ++c) bring(s.v_rows[j + c], v_bytes);
     store_scores<MR>(s.scores + j, sums_of(sum));
   }
