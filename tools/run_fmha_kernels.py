@@ -1,14 +1,15 @@
 """Runs ck_tile's attention kernels on the emulator and writes what came of them.
 
-usage: run_fmha_kernels.py [--kernel GLOB]... [--arch ARCH]... [--seeds N] [--minutes N] [--again] [--record]
+usage: run_fmha_kernels.py [--kernel GLOB]... [--arch ARCH]... [--seeds N] [--minutes N] [--again] [--gate] [--record]
                            [--out FOLDER]
 
 Every instance of SETS on every arch named there: compiled, gated, its launch prepared by its own host unit, run checked
 on the problems of ckgen/emulator/fmha/cases.py, in the plain order and in those of seeds 1 to N. gfx90a and gfx1201 are
 compiled and gated only: the emulator has not all of their instructions. What FOLDER/fmha.json has already is not run
 again unless --again asks for it; fmha.md is written from it. --minutes: no further kernel is begun after so many.
---record: instead, the spills and scratch in FOLDER/fmha.json become what the gate allows; look at the difference before
-committing it. Exit code 1 where a result is wrong or a kernel does not compile.
+--gate: instead, what FOLDER/fmha.json has is judged again, and not run. --record: instead, the spills and scratch in
+FOLDER/fmha.json become what the gate allows; look at the difference before committing it. Exit code 1 where a result is
+wrong or a kernel does not compile.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.emulator.core import Options
-from ckgen.emulator.fmha.build import build_kernel
+from ckgen.emulator.fmha.build import build_kernel, compile_units
 from ckgen.emulator.fmha.cases import cases
 from ckgen.emulator.fmha.run import run_fmha
 from ckgen.families.fmha.config import CkTileFmhaConfig
@@ -98,6 +99,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--gate", action="store_true")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args(arguments)
@@ -110,7 +112,13 @@ def main(arguments: list[str]) -> int:
     for instance, arch in instances():
         key = f"{arch}/{instance.name}"
         wanted = any(fnmatchcase(instance.name, glob) for glob in chosen.kernel or ["*"])
-        if not wanted or (chosen.arch and arch not in chosen.arch) or (key in known and not chosen.again):
+        if not wanted or (chosen.arch and arch not in chosen.arch):
+            continue
+        if chosen.gate and key in known:
+            known[key]["gate"] = [asdict(one) for one in compile_units(instance, arch).result.findings]
+            if place:
+                write(place, known)
+        if chosen.gate or (key in known and not chosen.again):
             continue
         if time.perf_counter() - began > 60 * chosen.minutes:
             break
