@@ -143,10 +143,9 @@ void fmha_values(const FmhaStep& s) {
 
 void fmha_adjust(const FmhaStep& s, const FmhaAdjust& adjust) {
   const std::int64_t begin = first_panel(s) * kFmhaPanel, end = end_panel(s) * kFmhaPanel;
-  VecF lanes = zero_f();
   float counted[kLanes];
   for (int i = 0; i < kLanes; ++i) counted[i] = static_cast<float>(i);
-  lanes = load_f(counted);
+  const VecF lanes = load_f(counted);
   for (int r = 0; r < s.rows; ++r) {
     float* row = s.scores + r * kFmhaStride;
     const VecF scale = broadcast_f(adjust.row_scale[r]);
