@@ -23,6 +23,7 @@ from ckgen.fuzz.decide import (
     target_of,
     trail_of,
 )
+from ckgen.fuzz.decide_fmha import FmhaDecision
 from ckgen.fuzz.memory import Region
 from ckgen.fuzz.outcome import CaseFailure, FailureKind, Fate, Outcome
 from ckgen.fuzz.space import Space
@@ -170,7 +171,8 @@ class Checker:
         try:
             plan = self.dispatcher.plan(problem, device, case.instance or None, case.k_batch)
         except RuntimeFailure as failure:
-            _same_text("the plan", wanted, str(failure))
+            text = str(failure)
+            _same_text("the plan", wanted, decision.refusal_of(text) if isinstance(decision, FmhaDecision) else text)
             return None
         _same_text("the plan", wanted, "")
         if plan.refusal:

@@ -31,6 +31,12 @@ class FmhaDecision:
         finding = self.chosen.finding
         return self.query.untried() if finding == no_instance() else finding
 
+    def refusal_of(self, text: str) -> str:
+        """A plan's refusal without what follows it where nothing was built for the signature: the nearest that was."""
+        finding = self.chosen.finding
+        goes_on = finding is not None and finding == self.query.untried() and text.startswith(f"{finding.text}: ")
+        return finding.text if finding is not None and goes_on else text
+
 
 def decide_fmha(space: Space, case: Case, signature: FmhaSignature, target: Target) -> FmhaDecision:
     """The selection, and the verdict about what is forced."""
