@@ -15,7 +15,7 @@ COMMANDS = {
     "validate": Entry("ckgen.cli.validate", "Check tuning tables and say what becomes of every row."),
     "lookup": Entry("ckgen.cli.lookup", "Say which instance answers a problem on a target."),
     "explain": Entry("ckgen.cli.explain", "Show the whole trail of a lookup, with what was rejected and why."),
-    "list": Entry("ckgen.cli.listing", "List archs, ops, instances, profiles, rules, kernel-name forms …"),
+    "list": Entry("ckgen.cli.listing", "List archs, ops, instances, profiles, rules, names …"),
     "export": Entry("ckgen.cli.export", "Print every instance as one JSON document."),
     "tables": Entry("ckgen.cli.tables", "Mend, join and count tuning tables."),
     "toolchain": Entry("ckgen.cli.toolchain", "Prepare the compilers for devices."),
