@@ -1,12 +1,13 @@
 // The C API's MoE layers, and tokens by expert.
 #include "c_api_support.hpp"
 
-using ckgen::v1::detail::answer;
+using ckgen::v1::detail::bench_of;
 using ckgen::v1::detail::given;
 using ckgen::v1::detail::invalid;
 using ckgen::v1::detail::ok;
 using ckgen::v1::detail::routing_of;
-using ckgen::v1::detail::sized;
+using ckgen::v1::detail::run_in;
+using ckgen::v1::detail::run_pooled;
 
 namespace {
 
@@ -49,22 +50,17 @@ extern "C" {
 
 ckgen_status ckgen_run_moe(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_moe_args* args,
                            void* workspace, void* stream, ckgen_message message) {
-  if (!given(message, dispatcher, plan) || !sized(message, args)) return CKGEN_INVALID_ARGUMENT;
-  return answer(dispatcher->value.run(plan->value, args_of(*args), workspace, stream), message);
+  return run_in(dispatcher, plan, args, args_of, workspace, stream, message);
 }
 
 ckgen_status ckgen_run_moe_pooled(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
                                   const ckgen_moe_args* args, void* stream, ckgen_message message) {
-  if (!given(message, dispatcher, plan) || !sized(message, args)) return CKGEN_INVALID_ARGUMENT;
-  return answer(dispatcher->value.run(plan->value, args_of(*args), stream), message);
+  return run_pooled(dispatcher, plan, args, args_of, stream, message);
 }
 
 ckgen_status ckgen_bench_moe(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_moe_args* args,
                              int32_t warmup, int32_t runs, ckgen_bench_result* out, ckgen_message message) {
-  if (!given(message, dispatcher, plan) || !sized(message, args) || !sized(message, out)) return CKGEN_INVALID_ARGUMENT;
-  const auto result = dispatcher->value.bench(plan->value, args_of(*args), {warmup, runs});
-  if (result) *out = {out->size, result->median_us, result->min_us, result->max_us, result->runs, 0};
-  return answer(result.status(), message);
+  return bench_of(dispatcher, plan, args, args_of, {warmup, runs}, out, message);
 }
 
 ckgen_status ckgen_plan_block_m(const ckgen_plan* plan, int32_t* block_m, ckgen_message message) {

@@ -4,12 +4,15 @@
 #include "c_api_support.hpp"
 
 using ckgen::v1::detail::answer;
+using ckgen::v1::detail::bench_of;
 using ckgen::v1::detail::fill;
 using ckgen::v1::detail::given;
 using ckgen::v1::detail::guarded;
 using ckgen::v1::detail::invalid;
 using ckgen::v1::detail::ok;
 using ckgen::v1::detail::problem_of;
+using ckgen::v1::detail::run_in;
+using ckgen::v1::detail::run_pooled;
 using ckgen::v1::detail::selection_of;
 using ckgen::v1::detail::sized;
 using ckgen::v1::detail::write;
@@ -141,22 +144,17 @@ ckgen_status ckgen_preload(const ckgen_dispatcher* dispatcher, const ckgen_plan*
 
 ckgen_status ckgen_run(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_gemm_args* args,
                        void* workspace, void* stream, ckgen_message message) {
-  if (!given(message, dispatcher, plan) || !sized(message, args)) return CKGEN_INVALID_ARGUMENT;
-  return answer(dispatcher->value.run(plan->value, args_of(*args), workspace, stream), message);
+  return run_in(dispatcher, plan, args, args_of, workspace, stream, message);
 }
 
 ckgen_status ckgen_run_pooled(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_gemm_args* args,
                               void* stream, ckgen_message message) {
-  if (!given(message, dispatcher, plan) || !sized(message, args)) return CKGEN_INVALID_ARGUMENT;
-  return answer(dispatcher->value.run(plan->value, args_of(*args), stream), message);
+  return run_pooled(dispatcher, plan, args, args_of, stream, message);
 }
 
 ckgen_status ckgen_bench(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_gemm_args* args,
                          int32_t warmup, int32_t runs, ckgen_bench_result* out, ckgen_message message) {
-  if (!given(message, dispatcher, plan) || !sized(message, args) || !sized(message, out)) return CKGEN_INVALID_ARGUMENT;
-  const auto result = dispatcher->value.bench(plan->value, args_of(*args), {warmup, runs});
-  if (result) *out = {out->size, result->median_us, result->min_us, result->max_us, result->runs, 0};
-  return answer(result.status(), message);
+  return bench_of(dispatcher, plan, args, args_of, {warmup, runs}, out, message);
 }
 
 }  // extern "C"

@@ -102,6 +102,32 @@ ckgen_status make(Handle** out, Value&& value, const ckgen_message& message) noe
   });
 }
 
+/// Runs a plan in the caller's workspace with arguments as `args_of` reads the caller's struct.
+template <class Args, class ArgsOf>
+ckgen_status run_in(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const Args* args, ArgsOf args_of,
+                    void* workspace, void* stream, const ckgen_message& message) noexcept {
+  if (!given(message, dispatcher, plan) || !sized(message, args)) return CKGEN_INVALID_ARGUMENT;
+  return answer(dispatcher->value.run(plan->value, args_of(*args), workspace, stream), message);
+}
+
+/// The same in a workspace of the dispatcher's pool.
+template <class Args, class ArgsOf>
+ckgen_status run_pooled(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const Args* args, ArgsOf args_of,
+                        void* stream, const ckgen_message& message) noexcept {
+  if (!given(message, dispatcher, plan) || !sized(message, args)) return CKGEN_INVALID_ARGUMENT;
+  return answer(dispatcher->value.run(plan->value, args_of(*args), stream), message);
+}
+
+/// Times such runs.
+template <class Args, class ArgsOf>
+ckgen_status bench_of(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const Args* args, ArgsOf args_of,
+                      const BenchOptions& options, ckgen_bench_result* out, const ckgen_message& message) noexcept {
+  if (!given(message, dispatcher, plan) || !sized(message, args) || !sized(message, out)) return CKGEN_INVALID_ARGUMENT;
+  const auto result = dispatcher->value.bench(plan->value, args_of(*args), options);
+  if (result) *out = {out->size, result->median_us, result->min_us, result->max_us, result->runs, 0};
+  return answer(result.status(), message);
+}
+
 Signature unpack(std::uint64_t packed) noexcept;
 /// The inverse of FmhaTraits::pack; values outside their enum are no known traits.
 FmhaTraits fmha_traits_of(std::uint64_t packed) noexcept;
