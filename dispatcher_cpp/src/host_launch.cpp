@@ -102,21 +102,12 @@ std::size_t moe_host_workspace_of(const InstanceDesc& instance, const Problem& p
                                   shape_of(problem));
 }
 
-Status launch_fmha_twin(const Launch& launch) noexcept {
+Status launch_fmha(const Launch& launch) noexcept {
   return host::fmha(launch);
 }
 
-std::size_t fmha_twin_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
-                                   std::uint32_t) noexcept {
-  return host::fmha_workspace(instance, problem, k_batch);
-}
-
-Status launch_fmha_host(const Launch& launch) noexcept {
-  return host::fmha(launch);
-}
-
-std::size_t fmha_host_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
-                                   std::uint32_t) noexcept {
+std::size_t fmha_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
+                              std::uint32_t) noexcept {
   return host::fmha_workspace(instance, problem, k_batch);
 }
 

@@ -109,7 +109,6 @@ def _defaults_view(defaults: Mapping[str, tuple[int, ...]]) -> list[dict[str, An
 
 def _fmha_view(instance: FmhaInstance) -> dict[str, Any]:
     config, on_cpu = instance.config, instance.backend is Backend.HOST
-    kernel = "fmha_host" if on_cpu else "fmha_twin"
     isa = min(instance.archs, key=CPU_LEVELS.index) if on_cpu else "x86_64_v3"
     threads = config.threads if isinstance(config, HostFmhaConfig) else 0
     return {
@@ -122,8 +121,8 @@ def _fmha_view(instance: FmhaInstance) -> dict[str, Any]:
         "constraints": cpp.constraints(Constraints()),
         "twin": "{0, 0, 0, 0, false, false, false}",
         "host": f"{{ckgen::Isa::{cpp.identifier(isa)}, 0, 0, 0, 0, 0, {threads}}}",
-        "workspace": f"ckgen::{kernel}_workspace_of",
-        "launch": f"ckgen::launch_{kernel}",
+        "workspace": "ckgen::fmha_workspace_of",
+        "launch": "ckgen::launch_fmha",
         "more": f", {{}}, {{0, 0}},\n     {cpp_fmha.numbers(instance.constraints)}",
     }
 

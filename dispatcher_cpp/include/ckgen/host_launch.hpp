@@ -34,13 +34,10 @@ Status launch_moe_host(const Launch& launch) noexcept;
 std::size_t moe_host_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
                                   std::uint32_t workgroups) noexcept;
 
-/// The same of op fmha: k_batch splits of KV, for both.
-Status launch_fmha_twin(const Launch& launch) noexcept;
-std::size_t fmha_twin_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
-                                   std::uint32_t workgroups) noexcept;
-Status launch_fmha_host(const Launch& launch) noexcept;
-std::size_t fmha_host_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
-                                   std::uint32_t workgroups) noexcept;
+/// Both of op fmha: k_batch splits of KV.
+Status launch_fmha(const Launch& launch) noexcept;
+std::size_t fmha_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
+                              std::uint32_t workgroups) noexcept;
 
 /// The traits that the host kernels take for a signature.
 constexpr GemmTraits traits_of(const Signature& s) noexcept {
