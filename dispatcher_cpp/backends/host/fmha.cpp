@@ -3,7 +3,7 @@
 
 #include "backends/host/check_fmha.hpp"
 #include "backends/host/check_gemm.hpp"
-#include "backends/host/fmha_mask.hpp"
+#include "backends/host/fmha_columns.hpp"
 #include "backends/host/fmha_pack.hpp"
 #include "backends/host/fmha_task.hpp"
 #include "backends/host/threads.hpp"
@@ -36,7 +36,7 @@ void pack_tile(const FmhaRun& run, std::int64_t pair, std::int64_t tile) noexcep
   const FmhaSequence x = sequence_of(g.signature, g.shape, run.args, pair / heads);
   const std::int64_t column = tile * g.n0;
   if (x.length_q == 0 || column >= x.length_k) return;
-  const FmhaMask mask(g.shape, g.signature.fmha.masked, x.length_q, x.length_k);
+  const FmhaSequenceMask mask(g.shape, g.signature.fmha.masked, x.length_q, x.length_k);
   const FmhaTiles seen(mask.rows(0, x.length_q), g.n0);
   if (tile >= seen.sink && (tile < seen.first || tile >= seen.last)) return;
   pack_fmha_tile(g, run.args, x, pair % heads, tile, std::min(g.n0, x.length_k - column), run.tile(pair, tile));

@@ -1,6 +1,6 @@
 #include "backends/host/fmha_task.hpp"
 
-#include "backends/host/fmha_mask.hpp"
+#include "backends/host/fmha_columns.hpp"
 #include "backends/host/fmha_options.hpp"
 #include "backends/host/fmha_output.hpp"
 #include "backends/host/fmha_pack.hpp"
@@ -159,11 +159,11 @@ class TaskRun {
     }
     std::int32_t least = s.last, most = 0;
     for (int r = 0; r < s.rows; ++r) {
-      const FmhaVisible seen = mask_.row(position(row + r));
+      const FmhaColumns seen = mask_.row(position(row + r));
       const auto within = [&](std::int64_t j) {
         return static_cast<std::int32_t>(std::clamp<std::int64_t>(j - column, 0, count));
       };
-      FmhaSpan& x = spans[r] = {within(seen.first), within(seen.last), within(seen.sink)};
+      FmhaSpan& x = spans[r] = {within(seen.begin), within(seen.end), within(seen.sink_end)};
       if (x.first < x.last) least = std::min(least, x.first);
       if (x.sink > 0) least = 0;
       most = std::max({most, x.first < x.last ? x.last : 0, x.sink});
@@ -224,7 +224,7 @@ class TaskRun {
   unsigned char* const memory_;
   const std::int64_t batch_, kv_head_;
   const FmhaSequence sequence_;
-  const FmhaMask mask_;
+  const FmhaSequenceMask mask_;
   const std::int64_t first_, rows_;
   FmhaOptions options_;
   std::int64_t found_ = -1;  // the tile whose rows are in the half of the pointers that is next
