@@ -156,7 +156,7 @@ ckgen_status ckgen_instance(const ckgen_dispatcher* dispatcher, uint32_t index, 
           d.macro_tile.m,
           d.macro_tile.n,
           d.macro_tile.k,
-          d.constraints.max_k_batch,
+          d.signature.op == ckgen::Op::fmha ? d.fmha.max_splits : d.constraints.max_k_batch,
           d.device != nullptr || dispatcher->value.registry().device_archs(index) != 0,
           d.twin != nullptr};
   return ok(message);

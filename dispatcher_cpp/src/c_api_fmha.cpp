@@ -50,6 +50,12 @@ FmhaShape fmha_shape_of(const ckgen_problem_fmha& x) noexcept {
   shape.page_size = x.page_size;
   shape.pages = x.pages;
   shape.total_q = x.total_q;
+  shape.split_items = x.split_items;
+  shape.split_combines = x.split_combines;
+  shape.split_rows = x.split_rows;
+  shape.split_m0 = x.split_m0;
+  shape.split_n0 = x.split_n0;
+  shape.split_merged = x.split_merged != 0;
   return shape;
 }
 
@@ -96,6 +102,8 @@ ckgen::FmhaArgs args_of(const ckgen_fmha_args& x) noexcept {
   args.p_drop = x.p_drop;
   args.seed = x.seed;
   args.offset = x.offset;
+  args.split = {reinterpret_cast<const ckgen::FmhaSplitItem*>(x.split_items),
+                reinterpret_cast<const ckgen::FmhaCombineItem*>(x.split_combines)};
   return args;
 }
 
@@ -106,22 +114,13 @@ extern "C" {
 ckgen_status ckgen_problem_fmha_defaults(ckgen_problem_fmha* problem, ckgen_message message) {
   if (!sized(message, problem)) return CKGEN_INVALID_ARGUMENT;
   const ckgen::FmhaShape x;
-  *problem = {problem->size,
-              x.batch,
-              x.seqlen_q,
-              x.seqlen_k,
-              x.heads_q,
-              x.heads_k,
-              x.hdim_q,
-              x.hdim_v,
-              x.corner == ckgen::FmhaCorner::top_left ? 0 : 1,
-              x.window_left,
-              x.window_right,
-              x.sink_tokens,
-              x.pages,
-              x.total_q,
-              x.page_size,
-              0};
+  *problem = {problem->size, x.batch,          x.seqlen_q,
+              x.seqlen_k,    x.heads_q,        x.heads_k,
+              x.hdim_q,      x.hdim_v,         x.corner == ckgen::FmhaCorner::top_left ? 0 : 1,
+              x.window_left, x.window_right,   x.sink_tokens,
+              x.pages,       x.total_q,        x.page_size,
+              x.split_m0,    x.split_n0,       int{x.split_merged},
+              x.split_items, x.split_combines, x.split_rows};
   return ok(message);
 }
 

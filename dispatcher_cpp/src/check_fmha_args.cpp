@@ -150,7 +150,8 @@ constexpr Use needed_if(bool condition) noexcept {
 }
 
 /// What the tensors do not tell: which pointers are asked for, and which would be dropped.
-Status check_pointers(const Signature& s, const FmhaArgs& args) noexcept {
+Status check_pointers(const Problem& p, const FmhaArgs& args) noexcept {
+  const Signature& s = p.signature();
   const FmhaTraits& t = s.fmha;
   const bool paged = is_paged(t), table = t.kv == FmhaKv::block_table, list = t.kv == FmhaKv::page_list;
   const bool quantised = t.quant != FmhaQuant::none;
@@ -173,13 +174,14 @@ Status check_pointers(const Signature& s, const FmhaArgs& args) noexcept {
              {"block_table", args.block_table, needed_if(table)},
              {"kv_indptr", args.kv_indptr, needed_if(list)},
              {"kv_pages", args.kv_pages, needed_if(list)},
-             {"kv_last_page", args.kv_last_page, needed_if(list)}};
+             {"kv_last_page", args.kv_last_page, needed_if(list)},
+             {"split.items", args.split.items, needed_if(p.fmha().split_items != 0)},
+             {"split.combine_items", args.split.combine_items, needed_if(p.fmha().split_combines != 0)}};
   for (const auto& one : all) {
     if (one.use == Use::needed && one.data == nullptr)
       return Status::error(StatusCode::invalid_argument, "%s is null", one.name);
     if (one.use == Use::none && one.data != nullptr)
-      return Status::error(StatusCode::invalid_argument, "%s is given, and the plan's signature has no use for it",
-                           one.name);
+      return Status::error(StatusCode::invalid_argument, "%s is given, and the plan has no use for it", one.name);
   }
   return Status::success();
 }
@@ -210,7 +212,7 @@ Status check_numbers(const Problem& p, const FmhaArgs& args) noexcept {
 Status check_args(const Problem& problem, const FmhaArgs& args) noexcept {
   if (problem.signature().op != Op::fmha) return invalid("the plan is not of attention: it takes other arguments");
   if (problem.fmha().seqlen_q == 0) return Status::success();
-  if (const Status status = check_pointers(problem.signature(), args); !status.ok()) return status;
+  if (const Status status = check_pointers(problem, args); !status.ok()) return status;
   if (const Status status = check_tensors(problem, args); !status.ok()) return status;
   return check_numbers(problem, args);
 }

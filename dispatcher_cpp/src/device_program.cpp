@@ -126,7 +126,10 @@ Status DeviceProgram::built_for(Arch arch, const InstanceDesc& instance) const n
 
 std::size_t DeviceProgram::workspace(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
                                      const Device& device) const noexcept {
-  const DeviceWorkspaceFn own = adds_slots() ? code_.moe->slots : code_.workspace;
+  const StageKind stage = behind();
+  const DeviceWorkspaceFn own = stage == StageKind::add_slots ? code_.moe->slots
+                                : stage == StageKind::combine ? code_.fmha->partials
+                                                              : code_.workspace;
   return own != nullptr ? own(instance, problem, k_batch, device.arch(), device.cu_num()) : 0;
 }
 
@@ -265,17 +268,13 @@ Status DeviceProgram::upload(const Launch& launch, const Device& device) const n
   return Status::success();
 }
 
-Status DeviceProgram::sort(const Launch& launch, const Device& device) const noexcept {
+Status DeviceProgram::launch(StageKind kind, const Launch& launch, const Device& device) const noexcept {
+  const PrepareFn prepare = kind == StageKind::combine     ? code_.fmha->combine
+                            : kind == StageKind::add_slots ? code_.moe->add_slots
+                                                           : code_.moe->sort;
   KernelCall call;
   call.reset();
-  const Status status = code_.moe->sort(launch, device.arch(), device.cu_num(), call);
-  return status.ok() ? submit(call, *launch.instance, device, launch.stream) : status;
-}
-
-Status DeviceProgram::add_slots(const Launch& launch, const Device& device) const noexcept {
-  KernelCall call;
-  call.reset();
-  const Status status = code_.moe->add_slots(launch, device.arch(), device.cu_num(), call);
+  const Status status = prepare(launch, device.arch(), device.cu_num(), call);
   return status.ok() ? submit(call, *launch.instance, device, launch.stream) : status;
 }
 

@@ -9,6 +9,7 @@
 
 #include <ckgen/device.hpp>
 #include <ckgen/device_code.hpp>
+#include <ckgen/plan.hpp>
 
 namespace ckgen::inline v1::detail {
 
@@ -40,8 +41,11 @@ class DeviceProgram {
 
   /// What beside the kernel itself this code has.
   const DeviceCode& code() const noexcept { return code_; }
-  /// Whether it is a down whose rows of slots a kernel behind it adds up.
-  bool adds_slots() const noexcept { return code_.moe != nullptr && code_.moe->add_slots != nullptr; }
+  /// The stage that reads what the kernel leaves in its workspace; `kernel` where there is none.
+  StageKind behind() const noexcept {
+    if (code_.moe != nullptr && code_.moe->add_slots != nullptr) return StageKind::add_slots;
+    return code_.fmha != nullptr ? StageKind::combine : StageKind::kernel;
+  }
 
   /// Loads the module of `device`, the thread's current one, unless it is loaded.
   Status preload(const InstanceDesc& instance, const Device& device) const noexcept;
@@ -50,9 +54,8 @@ class DeviceProgram {
   Status launch(const Launch& launch, const Device& device, const Resets& resets) const noexcept;
   /// Makes the table of groups at launch.group_table, see GroupTableCode.
   Status upload(const Launch& launch, const Device& device) const noexcept;
-  /// The kernels of MoeStages. Where the code has none the plan was not launchable.
-  Status sort(const Launch& launch, const Device& device) const noexcept;
-  Status add_slots(const Launch& launch, const Device& device) const noexcept;
+  /// The kernel of a sort, add_slots or combine stage. Where the code has none the plan was not launchable.
+  Status launch(StageKind kind, const Launch& launch, const Device& device) const noexcept;
   Status quantize(const Quantize& work, const InstanceDesc& instance, const Device& device,
                   Stream stream) const noexcept;
 

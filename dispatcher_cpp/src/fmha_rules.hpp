@@ -17,6 +17,7 @@ inline constexpr std::int64_t kMostFmha = std::numeric_limits<std::int32_t>::max
 inline constexpr std::int32_t kMostHeads = 65535;
 inline constexpr std::int32_t kMostHdim = 256;
 inline constexpr std::int32_t kMostPageSize = 2048;
+inline constexpr std::int32_t kMostSplitTile = 4096;
 
 constexpr bool is_paged(const FmhaTraits& traits) noexcept {
   return traits.kv != FmhaKv::contiguous;
@@ -33,6 +34,20 @@ inline Verdict check_pages(const FmhaShape& x) noexcept {
   if (x.page_size < 1 || x.page_size > kMostPageSize)
     return broken(ProblemRule::fmha_shape_page_size, x.page_size, kMostPageSize);
   if (x.pages < 0 || x.pages > kMostFmha) return broken(ProblemRule::fmha_shape_pages, x.pages, kMostFmha);
+  return {};
+}
+
+inline Verdict check_schedule(const FmhaShape& x) noexcept {
+  if (x.split_items < 0 || x.split_items > kMostFmha)
+    return broken(ProblemRule::fmha_shape_split_items, x.split_items, kMostFmha);
+  const std::int64_t most = x.split_items == 0 ? 0 : kMostFmha;
+  for (const std::int64_t count : {x.split_combines, x.split_rows}) {
+    if (count < 0 || count > most) return broken(ProblemRule::fmha_shape_split_items, count, most);
+  }
+  for (const std::int32_t tile : {x.split_m0, x.split_n0}) {
+    if (x.split_items != 0 && (tile < 1 || tile > kMostSplitTile))
+      return broken(ProblemRule::fmha_shape_split_tile, tile, kMostSplitTile);
+  }
   return {};
 }
 
@@ -59,7 +74,7 @@ inline Verdict check_fmha(const FmhaTraits& traits, const FmhaShape& x) noexcept
   }
   if (traits.varlen && (x.total_q < 0 || x.total_q > kMostFmha))
     return broken(ProblemRule::fmha_shape_total_q, x.total_q, kMostFmha);
-  return {};
+  return check_schedule(x);
 }
 
 /// Why nothing can have a signature of which there is no instance at all.
@@ -67,6 +82,16 @@ inline Verdict no_fmha_instance(const FmhaTraits& traits, const FmhaShape& x) no
   if (traits.entry == FmhaEntry::append) return broken(ProblemRule::fmha_no_append, 0, 0);
   if (is_paged(traits)) return broken(ProblemRule::fmha_no_paged_kv, x.page_size, 0);
   return no_instance();
+}
+
+/// Whether a kernel reads the problem's schedule of splits, which was made for its tiles.
+inline Verdict supports_schedule(const FmhaConfig& c, const FmhaShape& x) noexcept {
+  if (!c.takes_items) return broken(ProblemRule::fmha_instance_items, x.split_items, 0);
+  if (x.split_m0 != c.m0) return broken(ProblemRule::fmha_instance_split_tile, x.split_m0, c.m0);
+  if (x.split_n0 % c.n0 != 0) return broken(ProblemRule::fmha_instance_split_tile, x.split_n0, c.n0);
+  if (x.split_merged != c.merge_heads)
+    return broken(ProblemRule::fmha_instance_split_heads, int{x.split_merged}, int{c.merge_heads});
+  return {};
 }
 
 /// The first demand of an instance that a legal problem of its signature fails. `splits` of KV: 0 counts as 1. Keys
@@ -83,11 +108,12 @@ inline Verdict supports_fmha(const FmhaConfig& c, const FmhaTraits& traits, cons
   if (!c.pad_q && x.seqlen_q % c.m0 != 0) return broken(ProblemRule::fmha_instance_q_tile, x.seqlen_q, c.m0);
   if (!c.pad_k && (x.seqlen_k == 0 || x.seqlen_k % c.n0 != 0))
     return broken(ProblemRule::fmha_instance_k_tile, x.seqlen_k, c.n0);
-  if (splits > static_cast<std::uint32_t>(c.max_splits))
-    return broken(ProblemRule::fmha_instance_splits, splits, c.max_splits);
+  const std::int32_t most_splits = x.split_items != 0 ? 1 : c.max_splits;
+  if (splits > static_cast<std::uint32_t>(most_splits))
+    return broken(ProblemRule::fmha_instance_splits, splits, most_splits);
   if (is_paged(traits) && x.page_size % c.page_multiple != 0)
     return broken(ProblemRule::fmha_instance_page_multiple, x.page_size, c.page_multiple);
-  return {};
+  return x.split_items != 0 ? supports_schedule(c, x) : Verdict{};
 }
 
 /// The sum over i below `rows` of i + first, not below 0 nor above `most`.

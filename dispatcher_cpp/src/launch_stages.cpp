@@ -27,7 +27,7 @@ class MoeLayer {
         return Status::success();
       case StageKind::add_slots: {
         const Problem problem = part_problem(plan_.problem, *stage.instance);
-        return stage.program->add_slots(launch_of(stage, problem), plan_.device);
+        return stage.program->launch(stage.kind, launch_of(stage, problem), plan_.device);
       }
       default: return stage.instance->signature.moe.part == MoePart::down ? down(stage) : gate_up(stage);
     }
@@ -38,7 +38,7 @@ class MoeLayer {
     if (layer_.topk_ids == nullptr) return Status::success();
     now_.sorted = SortedLayout::of(plan_.problem).at(room_ + stage.output_offset);
     const Problem problem = part_problem(plan_.problem, *stage.instance);
-    return stage.program->sort(launch_of(stage, problem), plan_.device);
+    return stage.program->launch(stage.kind, launch_of(stage, problem), plan_.device);
   }
   Status gate_up(const Stage& stage) noexcept {
     now_.c = room_ + stage.output_offset;
@@ -125,10 +125,10 @@ Status launch_stages(const Plan& plan, const RunArgs& args, void* workspace, Str
     const Launch one{stage.instance, &plan.problem,    stage.k_batch, args.gemm, at(stage.workspace_offset),
                      stream,         stage.workgroups, args.grouped,  args.moe,  table,
                      args.fmha};
-    const bool adds = stage.kind == StageKind::add_slots;
-    const Status status = uploads ? stage.program->upload(one, plan.device)
-                          : adds  ? stage.program->add_slots(one, plan.device)
-                                  : launch_kernel(stage, one, plan.device, resets);
+    const bool behind = stage.kind == StageKind::add_slots || stage.kind == StageKind::combine;
+    const Status status = uploads  ? stage.program->upload(one, plan.device)
+                          : behind ? stage.program->launch(stage.kind, one, plan.device)
+                                   : launch_kernel(stage, one, plan.device, resets);
     if (!status.ok()) return status;
     if (!uploads) resets = {};
   }

@@ -90,16 +90,7 @@ class Builder {
                    : Status::error(StatusCode::unsupported, "%s has no kernel that quantises what gate_up writes",
                                    down.kernel.instance->name));
   }
-  void down(const Part& part) noexcept {
-    if (resets_output(part.kernel)) add(stage_of(part.kernel, StageKind::reset_output));
-    Stage stage = part.kernel;
-    const std::uint64_t own = workspace_of(part.kernel, part.problem, plan_.device);
-    stage.workspace_offset = room.take(own);
-    const bool adds_slots = stage.program != nullptr && stage.program->adds_slots();
-    if (adds_slots) add(workspace_reset(stage, own));
-    add(stage);
-    if (adds_slots) add(stage_of(stage, StageKind::add_slots));
-  }
+  void down(const Part& part) noexcept { add_kernel(part.kernel, part.problem, room, plan_); }
 
   Slices room;
 

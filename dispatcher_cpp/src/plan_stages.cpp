@@ -9,6 +9,14 @@ void add(Plan& plan, const Stage& stage) noexcept {
   plan.stages[plan.stage_count++] = stage;
 }
 
+/// `bytes` of the workspace that `kernel` has, `offset` bytes into it.
+Stage workspace_reset(const Stage& kernel, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  Stage stage = stage_of(kernel, StageKind::reset_workspace);
+  stage.workspace_offset += offset;
+  stage.reset_bytes = bytes;
+  return stage;
+}
+
 /// What a stream-K kernel needs zeroed before it.
 void add_stream_k_reset(const Stage& kernel, Plan& plan) noexcept {
   const InstanceDesc& instance = *kernel.instance;
@@ -16,9 +24,8 @@ void add_stream_k_reset(const Stage& kernel, Plan& plan) noexcept {
   if (partition.sk_tiles == 0) return;
   if (instance.stream_k.strategy == Strategy::atomic) return add(plan, stage_of(kernel, StageKind::reset_output));
   const StreamKWorkspace room = stream_k_workspace(instance, partition);
-  Stage flags = workspace_reset(kernel, static_cast<std::uint64_t>(room.flags_bytes));
-  flags.workspace_offset = static_cast<std::uint64_t>(room.flags_offset);
-  add(plan, flags);
+  add(plan, workspace_reset(kernel, static_cast<std::uint64_t>(room.flags_offset),
+                            static_cast<std::uint64_t>(room.flags_bytes)));
 }
 
 /// Ok, or why the table of groups cannot get to where a kernel of attached GPU code reads it.
@@ -51,12 +58,6 @@ Stage stage_of(const Stage& kernel, StageKind kind) noexcept {
   return stage;
 }
 
-Stage workspace_reset(const Stage& kernel, std::uint64_t bytes) noexcept {
-  Stage stage = stage_of(kernel, StageKind::reset_workspace);
-  stage.reset_bytes = bytes;
-  return stage;
-}
-
 Status launchable(const Stage& stage, const Device& device) noexcept {
   const InstanceDesc& instance = *stage.instance;
   if (stage.program != nullptr) return stage.program->built_for(device.arch(), instance);
@@ -83,10 +84,24 @@ bool resets_output(const Stage& kernel) noexcept {
   return instance.constraints.max_k_batch > 1 && kernel.k_batch != 1;  // a k_batch of 0 may turn out not to need it
 }
 
+void add_kernel(const Stage& kernel, const Problem& problem, Slices& room, Plan& plan) noexcept {
+  const std::uint64_t own = workspace_of(kernel, problem, plan.device);
+  Stage stage = kernel;
+  stage.workspace_offset = room.take(own);
+  const StageKind behind = kernel.program != nullptr ? kernel.program->behind() : StageKind::kernel;
+  if (kernel.program != nullptr && kernel.workgroups != 0)
+    add_stream_k_reset(stage, plan);
+  else if (behind == StageKind::add_slots)
+    add(plan, workspace_reset(stage, 0, own));
+  else if (resets_output(kernel))
+    add(plan, stage_of(stage, StageKind::reset_output));
+  add(plan, stage);
+  if (behind != StageKind::kernel && own != 0) add(plan, stage_of(stage, behind));
+}
+
 Status fill_stages(const Stage& kernel, Plan& plan) noexcept {
   plan.launchable = launchable(kernel, plan.device);
   Slices room;
-  Stage last = kernel;
   const Groups* groups = kernel.program != nullptr ? plan.problem.groups() : nullptr;
   if (groups != nullptr) {
     if (plan.launchable.ok()) plan.launchable = table_status(kernel, *groups);
@@ -95,16 +110,7 @@ Status fill_stages(const Stage& kernel, Plan& plan) noexcept {
         room.take(kernel.program->code().groups->bytes(*kernel.instance, plan.problem, kernel.k_batch));
     add(plan, upload);
   }
-  if (kernel.program != nullptr && kernel.workgroups != 0)
-    add_stream_k_reset(kernel, plan);
-  else if (resets_output(kernel))
-    add(plan, stage_of(kernel, StageKind::reset_output));
-  const std::uint64_t own = workspace_of(kernel, plan.problem, plan.device);
-  last.workspace_offset = room.take(own);
-  const bool adds_slots = kernel.program != nullptr && kernel.program->adds_slots();
-  if (adds_slots) add(plan, workspace_reset(last, own));
-  add(plan, last);
-  if (adds_slots) add(plan, stage_of(last, StageKind::add_slots));
+  add_kernel(kernel, plan.problem, room, plan);
   plan.workspace_size = room.total();
   if (room.fits()) return Status::success();
   return Status::error(StatusCode::invalid_argument, "the workspace has more bytes than 64-bit integers count");

@@ -20,11 +20,12 @@ Status launchable(const Stage& kernel, const Device& device) noexcept;
 /// Bytes that the stage's kernel asks for itself.
 std::uint64_t workspace_of(const Stage& kernel, const Problem& problem, const Device& device) noexcept;
 
-/// The stage that zeroes all of the workspace that `kernel` has from its offset on.
-Stage workspace_reset(const Stage& kernel, std::uint64_t bytes) noexcept;
-
 /// Whether a kernel of attached GPU code may add to C, so that its plan resets it.
 bool resets_output(const Stage& kernel) noexcept;
+
+/// The kernel with its slice of the workspace, what is zeroed before it, and the stage that reads its results behind
+/// it.
+void add_kernel(const Stage& kernel, const Problem& problem, Slices& room, Plan& plan) noexcept;
 
 /// Stages, workspace and launchability of plan.problem on plan.device by one instance. Not ok where 64 bits cannot
 /// count the workspace.

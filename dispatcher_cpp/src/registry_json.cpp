@@ -108,6 +108,8 @@ void write(Writer& to, const FmhaConfig& config) {
   to.key("dv_multiple").number(config.dv_multiple);
   to.key("max_splits").number(config.max_splits);
   to.key("page_multiple").number(config.page_multiple);
+  to.key("takes_items").flag(config.takes_items);
+  to.key("merge_heads").flag(config.merge_heads);
 }
 
 void write(Writer& to, const InstanceDesc& instance) {

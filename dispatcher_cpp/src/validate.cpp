@@ -74,6 +74,8 @@ const char* flaw(const DeviceCode* code) noexcept {
     if ((table->fill == nullptr) != (table->upload == nullptr)) return "it has only one of fill and upload";
     if (table->fill == nullptr && table->build == nullptr) return "nothing makes its table of groups";
   }
+  if (code->fmha != nullptr && (code->fmha->partials == nullptr || code->fmha->combine == nullptr))
+    return "it has only one of partial results and what combines them";
   std::uint32_t archs = 0;
   for (std::uint32_t i = 0; i < code->object_count; ++i) {
     const CodeObject& object = code->objects[i];

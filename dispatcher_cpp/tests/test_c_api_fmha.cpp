@@ -14,13 +14,13 @@ using ckgen::FmhaShape;
 using ckgen::FmhaTraits;
 
 // What callers in other languages count on.
-static_assert(sizeof(ckgen_problem_fmha) == 88);
+static_assert(sizeof(ckgen_problem_fmha) == 120);
 static_assert(offsetof(ckgen_problem_fmha, heads_q) == 32);
 static_assert(offsetof(ckgen_problem_fmha, corner) == 48);
 static_assert(offsetof(ckgen_problem_fmha, pages) == 64);
 static_assert(offsetof(ckgen_problem_fmha, page_size) == 80);
 static_assert(sizeof(ckgen_problem) == 88 && offsetof(ckgen_problem, fmha) == 80);
-static_assert(sizeof(ckgen_fmha_args) == 360);
+static_assert(sizeof(ckgen_fmha_args) == 376);
 static_assert(offsetof(ckgen_fmha_args, q_strides) == 96);
 static_assert(offsetof(ckgen_fmha_args, lse_head_stride) == 240);
 static_assert(offsetof(ckgen_fmha_args, seqstart_q) == 256);
@@ -279,7 +279,7 @@ TEST_F(CApiFmha, EveryFieldOfTheArgumentsArrives) {
   EXPECT_EQ(timed.runs, 2);
   p.seqstart_k = fresh<std::int32_t>();
   EXPECT_EQ(ckgen_run_fmha_pooled(dispatcher, plan, &p, nullptr, message()), CKGEN_INVALID_ARGUMENT);
-  EXPECT_STREQ(text, "seqstart_k is given, and the plan's signature has no use for it");
+  EXPECT_STREQ(text, "seqstart_k is given, and the plan has no use for it");
 }
 
 TEST_F(CApiFmha, StructsOfAnEarlierVersionAreTold) {

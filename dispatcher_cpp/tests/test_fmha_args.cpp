@@ -128,14 +128,14 @@ TEST_F(FmhaArguments, DescalesAreThoseOfEightBitTypes) {
   EXPECT_EQ(refusal(both, [](FmhaArgs& x) { x.k_descale = nullptr; }), "k_descale is null");
   EXPECT_EQ(refusal(both, [](FmhaArgs& x) { x.v_descale = nullptr; }), "v_descale is null");
   EXPECT_EQ(refusal(cache, [](FmhaArgs& x) { x.q_descale = nullptr; }), "");
-  EXPECT_EQ(refusal(cache, nothing), "q_descale is given, and the plan's signature has no use for it");
+  EXPECT_EQ(refusal(cache, nothing), "q_descale is given, and the plan has no use for it");
 }
 
 TEST_F(FmhaArguments, ThatWouldBeDroppedAreRefused) {
   float number = 1;
   std::uint8_t byte = 1;
   std::int32_t length = 1;
-  const std::string behind = " is given, and the plan's signature has no use for it";
+  const std::string behind = " is given, and the plan has no use for it";
   const Signature plain = attention(kPlain);
   EXPECT_EQ(refusal(plain, [&](FmhaArgs& x) { x.lse = &number; }), "lse" + behind);
   EXPECT_EQ(refusal(plain, [&](FmhaArgs& x) { x.bias = &number; }), "bias" + behind);
@@ -151,6 +151,10 @@ TEST_F(FmhaArguments, ThatWouldBeDroppedAreRefused) {
   EXPECT_EQ(refusal(plain, [&](FmhaArgs& x) { x.kv_pages = &length; }), "kv_pages" + behind);
   EXPECT_EQ(refusal(plain, [&](FmhaArgs& x) { x.kv_last_page = &length; }), "kv_last_page" + behind);
   EXPECT_EQ(refusal(attention(kList), [&](FmhaArgs& x) { x.seqlen_k = &length; }), "seqlen_k" + behind);
+  const FmhaSplitItem item{};
+  const FmhaCombineItem combined{};
+  EXPECT_EQ(refusal(plain, [&](FmhaArgs& x) { x.split.items = &item; }), "split.items" + behind);
+  EXPECT_EQ(refusal(plain, [&](FmhaArgs& x) { x.split.combine_items = &combined; }), "split.combine_items" + behind);
   EXPECT_EQ(refusal(plain, [](FmhaArgs& x) { x.softcap = 2; }),
             "softcap = 2, it must be 0 without softcap in the signature");
   EXPECT_EQ(refusal(plain, [](FmhaArgs& x) { x.p_drop = 0.5F; }),

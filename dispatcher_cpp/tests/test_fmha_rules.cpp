@@ -188,6 +188,68 @@ TEST_F(FmhaInstanceRules, Splits) {
   }
 }
 
+TEST_F(FmhaInstanceRules, ASchedulesSizesAreLegal) {
+  add("any", padded(64, 32, 128, 128));
+  const auto with = [&](auto change) {
+    FmhaShape x = sizes(2, 4, 2, 3, 4096, 64, 64);
+    x.split_items = 4, x.split_m0 = 64, x.split_n0 = 32;
+    change(x);
+    return chosen(x);
+  };
+  const std::string entries = "entries or rows of a schedule of splits = ", tiles = "tiles of a schedule of splits = ";
+  EXPECT_EQ(with([](FmhaShape& x) { x.split_items = -1; }),
+            entries + "-1 are not within 0 to 2147483647 (rule fmha.shape.split-items)");
+  EXPECT_EQ(with([](FmhaShape& x) { x.split_rows = std::int64_t{1} << 31; }),
+            entries + "2147483648 are not within 0 to 2147483647 (rule fmha.shape.split-items)");
+  for (std::int64_t FmhaShape::* const count : {&FmhaShape::split_combines, &FmhaShape::split_rows})
+    EXPECT_EQ(with([&](FmhaShape& x) { x.split_items = 0, x.*count = 7; }),
+              entries + "7 are not within 0 to 0 (rule fmha.shape.split-items)");
+  for (std::int32_t FmhaShape::* const tile : {&FmhaShape::split_m0, &FmhaShape::split_n0})
+    EXPECT_EQ(with([&](FmhaShape& x) { x.*tile = 0; }),
+              tiles + "0 are not within 1 to 4096 (rule fmha.shape.split-tile)");
+}
+
+TEST_F(FmhaInstanceRules, ASchedulesKernelHasItsTiles) {
+  const auto refusal = [&](auto change) {
+    FmhaConfig config = padded(64, 32, 128, 128);
+    config.takes_items = true;
+    config.max_splits = 8;
+    FmhaShape x = sizes(2, 4, 2, 3, 4096, 64, 64);
+    x.split_items = 4, x.split_m0 = 64, x.split_n0 = 128;
+    change(config, x);
+    registry = Registry();
+    add("one", config);
+    return chosen(x);
+  };
+  EXPECT_EQ(refusal([](FmhaConfig&, FmhaShape&) {}), "one");
+  EXPECT_EQ(refusal([](FmhaConfig& c, FmhaShape&) { c.takes_items = false; }),
+            "a schedule of 4 splits is given, and the instance reads none (rule fmha.instance.items)");
+  const std::string made = "a schedule of splits for tiles of ";
+  EXPECT_EQ(refusal([](FmhaConfig&, FmhaShape& x) { x.split_m0 = 16; }),
+            made + "16 is given, and the instance has tiles of 64 (rule fmha.instance.split-tile)");
+  EXPECT_EQ(refusal([](FmhaConfig&, FmhaShape& x) { x.split_n0 = 48; }),
+            made + "48 is given, and the instance has tiles of 32 (rule fmha.instance.split-tile)");
+  const std::string merged = "query heads of a KV head are merged in the schedule of splits (";
+  EXPECT_EQ(refusal([](FmhaConfig&, FmhaShape& x) { x.split_merged = true; }),
+            merged + "1) or in the instance (0) (rule fmha.instance.split-heads)");
+  EXPECT_EQ(refusal([](FmhaConfig& c, FmhaShape&) { c.merge_heads = true; }),
+            merged + "0) or in the instance (1) (rule fmha.instance.split-heads)");
+}
+
+TEST_F(FmhaInstanceRules, AScheduleIsNotSplitAgain) {
+  FmhaConfig config = padded(64, 32, 128, 128);
+  config.takes_items = true;
+  config.max_splits = 8;
+  add("one", config);
+  FmhaShape x = sizes(2, 4, 2, 3, 4096, 64, 64);
+  x.split_items = 4, x.split_m0 = 64, x.split_n0 = 32;
+  const Dispatcher own = dispatcher();
+  Selection selection = own.select(Problem(attention()).fmha(x), device);
+  selection.k_batch = 2;
+  EXPECT_STREQ(own.plan(Problem(attention()).fmha(x), device, selection).status().message,
+               "2 splits of KV are more than 1 (rule fmha.instance.splits)");
+}
+
 TEST_F(FmhaInstanceRules, NumbersThatNoTileHasAreNotRegistered) {
   std::uint64_t name = 0;
   const auto refusal = [&](auto change, const Signature& signature = attention()) {

@@ -165,6 +165,7 @@ TEST_F(FmhaSelect, AnInstanceIsWholeInTheRegistrysDocument) {
   config.pad_k = false;
   config.max_splits = 8;
   config.page_multiple = 16;
+  config.takes_items = true;
   add("described", config);
   ASSERT_TRUE(registry.add(tiny::instance("gemm", 90, tiny::fp16, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false})).ok());
   const std::string text = to_json(registry);
@@ -172,7 +173,7 @@ TEST_F(FmhaSelect, AnInstanceIsWholeInTheRegistrysDocument) {
   const std::string fmha =
       "\"fmha\": {\"m0\": 64, \"n0\": 32, \"k0\": 32, \"n1\": 128, \"k1\": 32, \"hdim_q\": 192, \"hdim_v\": 128, "
       "\"pad_q\": true, \"pad_k\": false, \"d_multiple\": 8, \"dv_multiple\": 8, \"max_splits\": 8, "
-      "\"page_multiple\": 16}";
+      "\"page_multiple\": 16, \"takes_items\": true, \"merge_heads\": false}";
   EXPECT_NE(text.find(fmha), std::string::npos) << text;
   EXPECT_EQ(text.find("\"fmha\": {"), text.rfind("\"fmha\": {")) << "of attention only";
 }

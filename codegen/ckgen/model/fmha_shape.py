@@ -21,7 +21,7 @@ class FmhaShape:
     """Lengths are the largest of a sequence where they differ; corner, window and sink tokens are a mask's alone.
 
     A window below 0 is no limit; the defaults are causal. page_size and pages are of paged KV. total_q: rows of Q of
-    all sequences of varlen; 0: batch * seqlen_q.
+    all sequences of varlen; 0: batch * seqlen_q. split_...: of a schedule of unequal splits of KV; no items: none.
     """
 
     batch: int = 1
@@ -38,3 +38,9 @@ class FmhaShape:
     page_size: int = 0
     pages: int = 0
     total_q: int = 0
+    split_items: int = 0
+    split_combines: int = 0
+    split_rows: int = 0
+    split_m0: int = 0
+    split_n0: int = 0
+    split_merged: bool = False

@@ -29,7 +29,12 @@ class FmhaProblemStruct(Sized):
         ("pages", c_int64),
         ("total_q", c_int64),
         ("page_size", c_int32),
-        ("reserved", c_int32),
+        ("split_m0", c_int32),
+        ("split_n0", c_int32),
+        ("split_merged", c_int32),
+        ("split_items", c_int64),
+        ("split_combines", c_int64),
+        ("split_rows", c_int64),
     )
 
     @classmethod
@@ -84,4 +89,6 @@ class FmhaArgsStruct(Sized):
         ("reserved", c_int32),
         ("seed", c_uint64),
         ("offset", c_uint64),
+        ("split_items", c_void_p),
+        ("split_combines", c_void_p),
     )

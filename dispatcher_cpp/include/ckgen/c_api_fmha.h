@@ -16,7 +16,8 @@ struct ckgen_problem_fmha {
   int32_t corner, window_left, window_right, sink_tokens;
   int64_t pages, total_q;
   int32_t page_size;
-  int32_t reserved;
+  int32_t split_m0, split_n0, split_merged;
+  int64_t split_items, split_combines, split_rows;
 };
 
 /* As ckgen::FmhaStrides: elements. */
@@ -52,6 +53,8 @@ typedef struct ckgen_fmha_args {
   float scale, softcap, p_drop;
   int32_t reserved;
   uint64_t seed, offset;
+  const struct ckgen_fmha_split_item* split_items; /* of ckgen/c_api_fmha_split.h */
+  const struct ckgen_fmha_combine_item* split_combines;
 } ckgen_fmha_args;
 
 /* Sets every field but `size` to its default: no sizes, and the window of a causal mask. */

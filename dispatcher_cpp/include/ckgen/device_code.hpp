@@ -131,6 +131,13 @@ struct MoeStages {
   PrepareFn add_slots = nullptr;
 };
 
+/// The kernel in the code object of an attention instance that writes partial results of its splits of KV to
+/// Launch::workspace, and what reads them behind it. DeviceCode::workspace is null.
+struct FmhaStages {
+  DeviceWorkspaceFn partials = nullptr;  // their bytes; 0: the kernel writes O itself, nothing follows it
+  PrepareFn combine = nullptr;
+};
+
 /// The GPU code of one instance.
 struct DeviceCode {
   std::uint64_t id;  // InstanceDesc::id
@@ -140,6 +147,7 @@ struct DeviceCode {
   DeviceWorkspaceFn workspace;             // null: none is needed
   const GroupTableCode* groups = nullptr;  // of op grouped_gemm, where it must not be null
   const MoeStages* moe = nullptr;          // of a part of a MoE layer; null where it has none of them
+  const FmhaStages* fmha = nullptr;        // of attention with splits of KV; null where one workgroup has all keys
 };
 
 /// What a built library hands to Registry::attach. `abi` is the CKGEN_RUNTIME_ABI that it was compiled with.

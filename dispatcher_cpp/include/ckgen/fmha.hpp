@@ -112,6 +112,14 @@ struct FmhaShape {
   std::int32_t page_size = 0;  // rows of a page, of paged KV
   std::int64_t pages = 0;      // in the whole cache
   std::int64_t total_q = 0;    // rows of Q of all sequences, of varlen; 0: batch * seqlen_q
+  // A schedule of unequal splits of KV (ckgen/fmha_split.hpp), its arrays being FmhaArgs::split: entries of both,
+  // padding included, partial rows of a head, and what its FmhaSplitProblem said. No items: splits are equal.
+  std::int64_t split_items = 0;
+  std::int64_t split_combines = 0;
+  std::int64_t split_rows = 0;
+  std::int32_t split_m0 = 0;
+  std::int32_t split_n0 = 0;
+  bool split_merged = false;  // merge_heads
 };
 
 /// Distances in elements.
@@ -119,6 +127,15 @@ struct FmhaStrides {
   std::int64_t row = 0;    // from token to token; of v_column from one dimension to the next
   std::int64_t head = 0;   // from head to head
   std::int64_t batch = 0;  // from sequence to sequence; of paged KV from page to page; ignored for varlen
+};
+
+struct FmhaSplitItem;
+struct FmhaCombineItem;
+
+/// A schedule where kernels read it: memory of the device, of the host on a simulated device.
+struct FmhaSchedule {
+  const FmhaSplitItem* items = nullptr;            // FmhaShape::split_items
+  const FmhaCombineItem* combine_items = nullptr;  // FmhaShape::split_combines
 };
 
 /// What a caller passes to run a plan of op fmha. Host memory on a simulated device. Null where the signature has no
@@ -154,6 +171,7 @@ struct FmhaArgs {
   float softcap = 0.0F;                        // above 0
   float p_drop = 0.0F;                         // at least 0, below 1
   std::uint64_t seed = 0, offset = 0;          // of philox
+  FmhaSchedule split;                          // of a plan with one
 };
 
 /// HOW an instance of op fmha computes, and which sizes it takes.
@@ -170,6 +188,8 @@ struct FmhaConfig {
   std::int32_t dv_multiple = 0;
   std::int32_t max_splits = 1;     // of KV, among workgroups
   std::int32_t page_multiple = 1;  // of paged KV: pages must be whole multiples
+  bool takes_items = false;        // a schedule of unequal splits, of tiles of m0 and cuts at multiples of n0
+  bool merge_heads = false;        // rows of a tile are those of all query heads of a KV head, query by query
 };
 
 }  // namespace v1

@@ -52,6 +52,8 @@ enum class ProblemRule : std::uint16_t {
   fmha_shape_page_size,
   fmha_shape_pages,
   fmha_shape_total_q,
+  fmha_shape_split_items,
+  fmha_shape_split_tile,
   fmha_instance_varlen,
   fmha_instance_hdim,
   fmha_instance_hdim_multiple,
@@ -59,6 +61,9 @@ enum class ProblemRule : std::uint16_t {
   fmha_instance_k_tile,
   fmha_instance_splits,
   fmha_instance_page_multiple,
+  fmha_instance_items,
+  fmha_instance_split_tile,
+  fmha_instance_split_heads,
   fmha_no_append,
   fmha_no_paged_kv,
   gemm_instance_m_multiple,
@@ -84,7 +89,7 @@ struct ProblemRuleText {
   const char* message;  // {measured} and {limit} stand for Selection::measured and Selection::limit
 };
 
-inline constexpr std::size_t problem_rule_count = 66;
+inline constexpr std::size_t problem_rule_count = 71;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -173,6 +178,10 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "pages = {measured} is not within 0 to {limit}"},
     {"fmha.shape.total-q",
      "rows of all query sequences = {measured} are not within 0 to {limit}"},
+    {"fmha.shape.split-items",
+     "entries or rows of a schedule of splits = {measured} are not within 0 to {limit}"},
+    {"fmha.shape.split-tile",
+     "tiles of a schedule of splits = {measured} are not within 1 to {limit}"},
     {"fmha.instance.varlen",
      "sequences differ in length, and the instance takes whole tiles of {measured}x{limit}"},
     {"fmha.instance.hdim",
@@ -187,6 +196,12 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "{measured} splits of KV are more than {limit}"},
     {"fmha.instance.page-multiple",
      "page size = {measured} is not a multiple of {limit}"},
+    {"fmha.instance.items",
+     "a schedule of {measured} splits is given, and the instance reads none"},
+    {"fmha.instance.split-tile",
+     "a schedule of splits for tiles of {measured} is given, and the instance has tiles of {limit}"},
+    {"fmha.instance.split-heads",
+     "query heads of a KV head are merged in the schedule of splits ({measured}) or in the instance ({limit})"},
     {"fmha.no-append",
      "no instance that appends keys and values to a cache was built for this signature"},
     {"fmha.no-paged-kv",

@@ -37,6 +37,8 @@ class _Shape(ctypes.Structure):
         ("batch", _I64), ("heads_q", _I32), ("heads_k", _I32), ("seqlen_q", _I64), ("seqlen_k", _I64),
         ("hdim_q", _I32), ("hdim_v", _I32), ("corner", ctypes.c_uint8), ("window_left", _I32), ("window_right", _I32),
         ("sink_tokens", _I32), ("page_size", _I32), ("pages", _I64), ("total_q", _I64),
+        ("split_items", _I64), ("split_combines", _I64), ("split_rows", _I64), ("split_m0", _I32), ("split_n0", _I32),
+        ("split_merged", ctypes.c_uint8),
     ]  # fmt: skip
 
 
@@ -53,6 +55,7 @@ class _Args(ctypes.Structure):
         *((name, _PTR) for name in ("seqstart_q", "seqstart_k", "seqlen_q", "seqlen_k", "block_table")),
         ("block_table_stride", _I64), *((name, _PTR) for name in ("kv_indptr", "kv_pages", "kv_last_page")),
         ("scale", _F32), ("softcap", _F32), ("p_drop", _F32), ("seed", _U64), ("offset", _U64),
+        ("split_items", _PTR), ("split_combines", _PTR),
     ]  # fmt: skip
 
 

@@ -33,6 +33,8 @@ class FmhaConstraints:
     dv_multiple: int
     max_splits: int = 1
     page_multiple: int = 1
+    takes_items: bool = False
+    merge_heads: bool = False
 
 
 @cache

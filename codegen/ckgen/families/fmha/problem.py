@@ -10,6 +10,7 @@ from ckgen.model.fmha_shape import FmhaShape
 MOST = 2**31 - 1
 MOST_HEADS = 65535
 MOST_PAGE_SIZE = 2048
+_MOST_SPLIT_TILE = 4096
 _PADS = 8
 
 
@@ -49,6 +50,17 @@ def _check_traits(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None
             return ProblemFinding("fmha.shape.pages", shape.pages, MOST)
     if traits.varlen and not 0 <= shape.total_q <= MOST:
         return ProblemFinding("fmha.shape.total-q", shape.total_q, MOST)
+    return _check_schedule(shape)
+
+
+def _check_schedule(shape: FmhaShape) -> ProblemFinding | None:
+    most = MOST if shape.split_items else 0
+    for count, limit in ((shape.split_items, MOST), (shape.split_combines, most), (shape.split_rows, most)):
+        if not 0 <= count <= limit:
+            return ProblemFinding("fmha.shape.split-items", count, limit)
+    for tile in (shape.split_m0, shape.split_n0):
+        if shape.split_items and not 1 <= tile <= _MOST_SPLIT_TILE:
+            return ProblemFinding("fmha.shape.split-tile", tile, _MOST_SPLIT_TILE)
     return None
 
 
@@ -75,10 +87,24 @@ def supports(
         return ProblemFinding("fmha.instance.q-tile", shape.seqlen_q, asked.m0)
     if not asked.pad_k and (shape.seqlen_k == 0 or shape.seqlen_k % asked.n0):
         return ProblemFinding("fmha.instance.k-tile", shape.seqlen_k, asked.n0)
-    if splits > asked.max_splits:
-        return ProblemFinding("fmha.instance.splits", splits, asked.max_splits)
+    most_splits = 1 if shape.split_items else asked.max_splits
+    if splits > most_splits:
+        return ProblemFinding("fmha.instance.splits", splits, most_splits)
     if traits.is_paged and shape.page_size % asked.page_multiple:
         return ProblemFinding("fmha.instance.page-multiple", shape.page_size, asked.page_multiple)
+    return _supports_schedule(asked, shape) if shape.split_items else None
+
+
+def _supports_schedule(asked: FmhaConstraints, shape: FmhaShape) -> ProblemFinding | None:
+    """Whether a kernel reads the problem's schedule of splits, which was made for its tiles."""
+    if not asked.takes_items:
+        return ProblemFinding("fmha.instance.items", shape.split_items, 0)
+    if shape.split_m0 != asked.m0:
+        return ProblemFinding("fmha.instance.split-tile", shape.split_m0, asked.m0)
+    if shape.split_n0 % asked.n0:
+        return ProblemFinding("fmha.instance.split-tile", shape.split_n0, asked.n0)
+    if shape.split_merged != asked.merge_heads:
+        return ProblemFinding("fmha.instance.split-heads", int(shape.split_merged), int(asked.merge_heads))
     return None
 
 
