@@ -20,7 +20,7 @@ from typing import Any
 from ckgen.build.amd.toolchain import load
 from ckgen.build.progress import ProgressLine
 from ckgen.cli.options import tuning_or_shipped
-from ckgen.emulator.code_object.run import chip_of
+from ckgen.emulator.chip import chip_of
 from ckgen.emulator.gemm.build import default_room
 from ckgen.emulator.gemm.runtime import build_runtime
 from ckgen.emulator.isa import isa_text

@@ -9,7 +9,7 @@ from typing import Any
 
 from ckgen.build.amd.toolchain import load
 from ckgen.cli.options import tuning_or_shipped
-from ckgen.emulator.code_object.run import chip_of
+from ckgen.emulator.chip import chip_of
 from ckgen.emulator.gemm.build import default_room
 from ckgen.emulator.gemm.problem import Data, GemmProblem
 from ckgen.emulator.gemm.runtime import Runtime

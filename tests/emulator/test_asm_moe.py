@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ckgen.emit.device import render_device_unit
-from ckgen.emulator.moe.call import Call, call, link
+from ckgen.emulator.host_unit import Call
+from ckgen.emulator.moe.call import call, link
 from ckgen.emulator.moe.problem import PartProblem
 from ckgen.emulator.production import fused_moe, moe_stage1
 from ckgen.emulator.production.model import Launch, Output

@@ -13,7 +13,7 @@ from step_support import kernel
 
 from amd_kernels import compiled
 from ckgen.cli import cli
-from ckgen.emulator.code_object.run import chip_of
+from ckgen.emulator.chip import chip_of
 from ckgen.specs.archs import load_archs
 
 SOURCE = """

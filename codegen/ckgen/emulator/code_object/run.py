@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckgen.build.amd.toolchain import load
 from ckgen.build.inspect.code_object import Kernel, read_file
+from ckgen.emulator.chip import pinned_chip
 from ckgen.emulator.code_object.arguments import Argument, Arguments, Array, Scalar
 from ckgen.emulator.core import Chip, Emulator, Options, Run
-from ckgen.emulator.isa import ARCHS, isa_text
-from ckgen.model.arch import ArchSpec
+from ckgen.emulator.isa import ARCHS
 from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.errors import InputError, UsageError
 from ckgen.specs.archs import load_archs
@@ -100,12 +99,8 @@ def run_kernel(file: Path, kernel: str, asked: Arguments, options: Options, outp
     if found is None:
         known = ", ".join(one.name for one in code.kernels) or "none"
         raise UsageError(f"{file} has no kernel '{kernel}' (known: {known})")
-    decoder = load().decoder
-    if decoder is None:
-        raise UsageError("a ROCm has no instruction tables: `ckgen toolchain amd` prepares them")
     job = _Job(
-        chip_of(archs[target.gfx], target.cu_num),
-        isa_text(decoder, target.gfx),
+        *pinned_chip(target.gfx, target.cu_num),
         code.source.data,
         kernel,
         asked,
@@ -125,12 +120,6 @@ def run_kernel(file: Path, kernel: str, asked: Arguments, options: Options, outp
         if one.value.expected is not None:
             checked.append(_check(one.name, one.value, arrays[one.name]))
     return KernelResult(kernel, str(target), run, seconds, tuple(checked))
-
-
-def chip_of(arch: ArchSpec, cu_num: int) -> Chip:
-    """The chip of an arch spec with so many compute units; the XCDs are those of the product that has as many."""
-    xcds = next((sku.xcds for sku in arch.skus if sku.cu_num == cu_num), arch.xcds)
-    return Chip(arch.name, cu_num, xcds, arch.lds_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import shlex
-import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from ckgen import paths
+from ckgen.emulator.host_unit import Call, address, answer_of, link_unit
 from ckgen.emulator.moe.problem import PartData, PartProblem
 from ckgen.emulator.production.routing import Routing
 from ckgen.families.gemm.enums import MoePart, Quant
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.model.errors import UsageError
 
 _SHIM = Path(__file__).with_name("prepare.cpp")
-_MOST_ARGS, _MESSAGE = 1024, 240
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One launch; `clear_bytes` of C are zeroed first."""
-
-    symbol: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    dynamic_lds: int
-    args: bytes
-    clear_bytes: int
 
 
 class _Asked(ctypes.Structure):
@@ -49,36 +31,13 @@ class _Asked(ctypes.Structure):
     ]  # fmt: skip
 
 
-class _Answered(ctypes.Structure):
-    _fields_ = [
-        ("symbol", ctypes.c_char * 256), ("grid", ctypes.c_uint32 * 3), ("block", ctypes.c_uint32 * 3),
-        ("dynamic_lds", ctypes.c_uint32), ("args_size", ctypes.c_uint32), ("clear_bytes", ctypes.c_uint64),
-        ("args", ctypes.c_ubyte * _MOST_ARGS), ("message", ctypes.c_char * _MESSAGE),
-    ]  # fmt: skip
-
-
 def link(host_unit: Path, prepare: str, signature: GemmSignature, arch: str, folder: Path) -> Path:
     """The host unit, an object or C++ without HIP, as a library of one function in `folder`; kept by what it is of."""
     defines = {
         "PREPARE": prepare, "ARCH": arch, "PART": str(signature.moe.part), "TYPE_A": str(signature.a),
         "TYPE_B": str(signature.b), "TYPE_C": str(signature.c),
     }  # fmt: skip
-    sources = (_SHIM, paths.dispatcher_dir() / "src/moe_sort.cpp")
-    headers = [
-        header
-        for folder in ("include/ckgen", "backends/asm", "backends/device")
-        for header in sorted((paths.dispatcher_dir() / folder).glob("*.hpp"))
-    ]
-    digest = hashlib.sha256(repr(defines).encode())
-    for part in (host_unit, *sources, *headers):
-        digest.update(hashlib.sha256(part.read_bytes()).digest())
-    library = folder / f"{digest.hexdigest()[:32]}.so"
-    if not library.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        made = folder / f"{library.stem}.{os.getpid()}"
-        _compile(made, defines, (*sources, host_unit))
-        made.replace(library)
-    return library
+    return link_unit(host_unit, (_SHIM, paths.dispatcher_dir() / "src/moe_sort.cpp"), defines, folder)
 
 
 def prepare(
@@ -104,28 +63,9 @@ def call(
 ) -> Call:
     """The launch by names of MoeArgs: `arrays` are its pointers, `sizes` its other members, block_m and cu_num."""
     asked = _Asked(
-        **{name: _address(array) for name, array in arrays.items()}, **sizes, tokens=problem.tokens,
-        ids=_address(routing.ids), weights=_address(routing.id_weights), valid=_address(routing.valid),
-        block_experts=_address(routing.block_experts), n=problem.n, k=problem.k, experts=problem.experts,
+        **{name: address(array) for name, array in arrays.items()}, **sizes, tokens=problem.tokens,
+        ids=address(routing.ids), weights=address(routing.id_weights), valid=address(routing.valid),
+        block_experts=address(routing.block_experts), n=problem.n, k=problem.k, experts=problem.experts,
         top_k=problem.top_k,
     )  # fmt: skip
-    answered = _Answered()
-    if ctypes.CDLL(str(library)).ckgen_prepare_part(ctypes.byref(asked), ctypes.byref(answered)):
-        raise UsageError(answered.message.decode())
-    grid, block = tuple(answered.grid), tuple(answered.block)
-    args = bytes(answered.args[: answered.args_size])
-    return Call(answered.symbol.decode(), grid, block, answered.dynamic_lds, args, answered.clear_bytes)
-
-
-def _address(array: Any) -> int | None:
-    return None if array is None else int(array.ctypes.data)
-
-
-def _compile(to: Path, defines: Mapping[str, str], sources: tuple[Path, ...]) -> None:
-    words = [f"-D{name}={value}" for name, value in defines.items()]
-    compiler = shlex.split(os.environ.get("CXX") or "g++")
-    folders = [f"-I{paths.dispatcher_dir() / 'include'}", f"-I{paths.dispatcher_dir()}"]
-    command = [*compiler, "-std=c++20", "-O1", "-fPIC", "-shared", *folders, *words, "-o", str(to), *map(str, sources)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise UsageError(f"{shlex.join(command)}\n{done.stderr.strip()}")
+    return answer_of(ctypes.CDLL(str(library)).ckgen_prepare_part, ctypes.byref(asked))

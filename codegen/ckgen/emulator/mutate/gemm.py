@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ckgen.emulator.code_object.run import chip_of
+from ckgen.emulator.chip import chip_of
 from ckgen.emulator.core import Chip
 from ckgen.emulator.core_library import core_library
 from ckgen.emulator.gemm.build import BuildRoom, build_kernels

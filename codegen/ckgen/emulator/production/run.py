@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ckgen.build.amd.toolchain import load
-from ckgen.emulator.code_object.run import chip_of
+from ckgen.emulator.chip import pinned_chip
 from ckgen.emulator.core import Emulator, Options
-from ckgen.emulator.isa import isa_text
 from ckgen.emulator.production.model import Kind, Launch, Outcome, compare
 from ckgen.emulator.production.wheel import KernelFile, Wheel, production_wheel
 from ckgen.model.errors import UsageError
-from ckgen.specs.archs import load_archs
 
 SIDE_BY_SIDE = Options(turn=8, most_findings=2000)
 """Waves and workgroups progress together, as on a GPU that holds them all: what these kernels are made for."""
@@ -71,8 +68,4 @@ def run_launch(kind: Kind, file: KernelFile, problem: str, launch: Launch, optio
 
 @cache
 def _emulator(arch: str, compute_units: int | None) -> Emulator:
-    decoder = load().decoder
-    if decoder is None:
-        raise UsageError("a ROCm has no instruction tables: `ckgen toolchain amd` prepares them")
-    spec = load_archs()[arch]
-    return Emulator(chip_of(spec, compute_units or spec.default_cu_num), isa_text(decoder, arch))
+    return Emulator(*pinned_chip(arch, compute_units))
