@@ -45,7 +45,7 @@ class DeviceFamily:
 def family_of(instance: AnyInstance) -> DeviceFamily:
     """The kind of the instance."""
     if isinstance(instance, FmhaInstance):
-        return _fmha()
+        return _fmha_decode() if instance.backend is Backend.HIP else _fmha()
     if instance.backend is Backend.CK:
         return _ck() if instance.signature.op is not Op.MOE else _ck_moe()
     if instance.backend is Backend.ASM:
@@ -158,6 +158,13 @@ def _fmha() -> DeviceFamily:
     from ckgen.families.fmha.device import ck_tile_fmha
 
     return _told_by(ck_tile_fmha)
+
+
+@cache
+def _fmha_decode() -> DeviceFamily:
+    from ckgen.families.fmha.device import hip_decode
+
+    return _told_by(hip_decode)
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.grammar import AnyFmhaConfig
+from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.fmha.tree import tree_configs
@@ -14,6 +15,7 @@ from ckgen.plan.select import default_indices
 from ckgen.rules import judge
 
 _ANY_TILE = CkTileFmhaConfig(FmhaPipeline.QR, 64, 64, 32, 64, 32, 64, (4, 1, 1), Tile(16, 16, 16))
+_ANY_HDIM = 128
 _ANY_HOST = HostFmhaConfig(16, 64)
 
 
@@ -30,6 +32,9 @@ def refusal_of_all(signature: FmhaSignature, arch: ArchSpec) -> str | None:
     """The first finding, by rule, that every kernel there is has; None where some kernel is legal."""
     configs: tuple[AnyFmhaConfig, ...] = (_ANY_HOST,)
     if arch.kind is ArchKind.GPU:
+        ours = HipFmhaConfig(ROWS, step_of(signature.b.bits), _ANY_HDIM, _ANY_HDIM)
+        if not judge(signature, ours, ours.backend, arch):
+            return None
         configs = tree_configs(signature, arch.name) or (_ANY_TILE,)
     findings = [judge(signature, config, config.backend, arch) for config in configs]
     shared = set.intersection(*({finding.rule for finding in found} for found in findings))

@@ -9,6 +9,7 @@ from ckgen.families.fmha.config import CkTileFmhaConfig
 from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
 from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.grammar import AnyFmhaConfig
+from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.plan.profile import Admission, Clause, Profile, word_of
 
@@ -49,6 +50,8 @@ def fmha_sources(profiles: Sequence[Profile]) -> frozenset[str]:
 def fmha_word(signature: FmhaSignature, config: AnyFmhaConfig, name: str) -> str | None:
     """A kernel's word for one of `fmha_names`; None where it has none: a CPU takes all head dims."""
     if name == "hdim":
+        if isinstance(config, HipFmhaConfig):
+            return f"{config.hdim_q}x{config.hdim_v}"
         return f"{config.k0_max}x{config.n1}" if isinstance(config, CkTileFmhaConfig) else None
     return word_of(getattr(signature if name in _TYPES else signature.traits, name))
 

@@ -6,6 +6,7 @@ from functools import cache
 
 from ckgen.families.fmha.config import CkTileFmhaConfig
 from ckgen.families.fmha.grammar import AnyFmhaConfig
+from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.config import CkMoeConfig, GemmConfig, MoePairConfig
@@ -25,6 +26,7 @@ from ckgen.rules import (
     ck_tile_multi_abd,
     ck_tile_stream_k,
     fmha,
+    hip_fmha,
     hip_mxfp8,
 )
 from ckgen.rules.registry import Rule, registered
@@ -41,9 +43,10 @@ RULE_MODULES = (
     ck_tile_multi_abd,
     ck_tile_stream_k,
     fmha,
+    hip_fmha,
     hip_mxfp8,
 )
-_KINDS = ("ck.moe.", "ck_tile.fmha.", "host.fmha.")
+_KINDS = ("ck.moe.", "ck_tile.fmha.", "hip.fmha.", "host.fmha.")
 """Beginnings of ids of rules that are about other Configs than the rest of their backend's."""
 
 
@@ -71,6 +74,8 @@ def _kind_of(config: GemmConfig | AnyFmhaConfig) -> str | None:
         return "ck.moe."
     if isinstance(config, CkTileFmhaConfig):
         return "ck_tile.fmha."
+    if isinstance(config, HipFmhaConfig):
+        return "hip.fmha."
     return "host.fmha." if isinstance(config, HostFmhaConfig) else None
 
 

@@ -16,6 +16,7 @@ from ckgen.families.fmha.enums import (
     FmhaRope,
     FmhaTraits,
 )
+from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.config import Tile
@@ -37,7 +38,8 @@ TILE_CONFIGS = st.builds(
     st.builds(Tile, _SIZE, _SIZE, _SIZE), st.booleans(), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 4),
 )  # fmt: skip
 HOST_CONFIGS = st.builds(HostFmhaConfig, _SIZE, _SIZE, st.integers(0, 64))
-ANY_CONFIGS = st.one_of(TILE_CONFIGS, HOST_CONFIGS)
+DECODE_CONFIGS = st.builds(HipFmhaConfig, _SIZE, _SIZE, _SIZE, _SIZE)
+ANY_CONFIGS = st.one_of(TILE_CONFIGS, DECODE_CONFIGS, HOST_CONFIGS)
 
 _LENGTH = st.sampled_from([-1, 0, 1, 7, 64, 100, 128, 384, 4096, 2**31 - 1, 2**31])
 _HEADS = st.sampled_from([0, 1, 2, 8, 32, 65535, 65536])

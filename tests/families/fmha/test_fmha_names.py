@@ -31,6 +31,7 @@ def test_no_two_configs_of_a_backend_share_a_text(one: AnyFmhaConfig, other: Any
         "fmha_bf16",
         "fmha_bf16_host_16x64",
         "fmha_bf16_host_016x64_t0",
+        "fmha_bf16_hip_decode_16x128_128",
         "gemm_bf16_rcr_host_16x64_t0",
         "fmha_bf16_ck_tile_qr_pad111_128x128x32x128x32x128_4x1x1_32x32x16",
         "fmha_bf16_ck_tile_qr_pad1111_128x128x32x128x32x128_4x1x1_32x32x16_bpc0",
@@ -40,15 +41,16 @@ def test_what_is_no_name_is_none(name: str) -> None:
     assert parse_instance_name(name) is None
 
 
-def test_only_two_backends_have_configs() -> None:
+def test_each_backend_has_configs_of_its_own() -> None:
     text = "qr_async_pad1111_128x128x32x192x32x192_4x1x1_32x32x16_bpc1"
     config = parse_config(Backend.CK_TILE, text)
     assert isinstance(config, CkTileFmhaConfig) and (config.block_per_cu, config.n1) == (1, 192)
-    assert parse_config(Backend.CK, text) is None and parse_config(Backend.HOST, text) is None
+    assert all(parse_config(backend, text) is None for backend in (Backend.CK, Backend.HIP, Backend.HOST))
 
 
 def test_the_forms_for_people() -> None:
     assert describe_config(Backend.HOST) == "<m0>x<n0>_t<threads>"
+    assert describe_config(Backend.HIP) == "decode_<m0>x<n0>_<hdim_q>x<hdim_v>"
     assert describe_config(Backend.CK_TILE) == (
         "<qr|qr_async|qr_async_trload>_pad<pad_q><pad_k><pad_hdim_q><pad_hdim_v>_"
         "<m0>x<n0>x<k0>x<n1>x<k1>x<k0_max>_<M>x<N>x<K>_<M>x<N>x<K>[_bpc<block_per_cu>]"

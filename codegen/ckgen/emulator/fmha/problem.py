@@ -132,6 +132,8 @@ def _scores(signature: FmhaSignature, operands: FmhaOperands, rows_q: _Rows, pro
         descale = getattr(operands.descales, name)
         if descale is not None:
             given[f"{name}_descale"] = descale.astype(np.float32)
+    if operands.sink is not None:
+        given["sink"] = operands.sink.astype(np.float32)
     if operands.dropout is not None:
         dropout = operands.dropout
         given |= {"p_drop": dropout.p_drop, "seed": dropout.seed, "offset": dropout.offset}

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
+from ckgen.families.fmha.enums import FmhaKvLayout
 from ckgen.families.fmha.grammar import AnyFmhaConfig
+from ckgen.families.fmha.hip_config import LOAD_BYTES, HipFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
 
 MAX_HDIM = 256
@@ -40,6 +42,8 @@ class FmhaConstraints:
 @cache
 def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConstraints:
     """The numbers that a problem of `signature` must satisfy for `config`; KV is not split, and lies in no pages."""
+    if isinstance(config, HipFmhaConfig):
+        return _of_decode(signature, config)
     if not isinstance(config, CkTileFmhaConfig):
         return FmhaConstraints(config.m0, config.n0, 1, MAX_HDIM, 1, MAX_HDIM, MAX_HDIM, True, True, 1, 1)
     multiple = _multiple(signature, config)
@@ -55,6 +59,25 @@ def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConst
         pad_k=config.pad_k,
         d_multiple=multiple if config.pad_hdim_q else 0,
         dv_multiple=multiple if config.pad_hdim_v else 0,
+    )
+
+
+def _of_decode(signature: FmhaSignature, config: HipFmhaConfig) -> FmhaConstraints:
+    """Of our kernel over a KV cache: head dims as they are, lengths as they come, vectors of V in whole pages."""
+    vector = LOAD_BYTES * 8 // signature.b.bits
+    return FmhaConstraints(
+        m0=config.m0,
+        n0=config.n0,
+        k0=4 * vector,
+        n1=config.hdim_v,
+        k1=32,
+        hdim_q=config.hdim_q,
+        hdim_v=config.hdim_v,
+        pad_q=True,
+        pad_k=True,
+        d_multiple=0,
+        dv_multiple=0,
+        page_multiple=vector if signature.traits.kv_layout is FmhaKvLayout.VECTORIZED else 1,
     )
 
 

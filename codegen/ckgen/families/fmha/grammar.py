@@ -6,19 +6,21 @@ from functools import cache
 from typing import Any
 
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
+from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
 from ckgen.families.name_forms import NameForm, name_form
 from ckgen.model.backend import Backend
 from ckgen.model.errors import UsageError
 
-AnyFmhaConfig = CkTileFmhaConfig | HostFmhaConfig
+AnyFmhaConfig = CkTileFmhaConfig | HipFmhaConfig | HostFmhaConfig
 _PIPELINES = "|".join(str(pipeline) for pipeline in FmhaPipeline)
 _TILE = (
     f"{{pipeline={_PIPELINES}}}_pad{{pad_q?}}{{pad_k?}}{{pad_hdim_q?}}{{pad_hdim_v?}}"
     "_{m0}x{n0}x{k0}x{n1}x{k1}x{k0_max}_{warps:3}_{warp_tile:3}"
 )
 _HOST = "{m0}x{n0}_t"
+_DECODE = "decode_{m0}x{n0}_{hdim_q}x{hdim_v}"
 _LABELS = {"warps": ["M", "N", "K"], "warp_tile": ["M", "N", "K"]}
 
 
@@ -27,13 +29,15 @@ def parse_config(backend: Backend, text: str) -> AnyFmhaConfig | None:
     if backend is Backend.HOST:
         found = (form.parse(text) for form in _host_forms())
         return next((config for config in found if config is not None), None)
+    if backend is Backend.HIP:
+        return _decode_form().parse(text)
     tiles = (form.parse(text) for form in _tile_forms()) if backend is Backend.CK_TILE else ()
     return next((config for config in tiles if config is not None), None)
 
 
 def parse_instance_name(name: str) -> tuple[FmhaSignature, Backend, AnyFmhaConfig] | None:
     """What an instance's name says; None for a name that no instance has."""
-    for backend in (Backend.CK_TILE, Backend.HOST):
+    for backend in (Backend.CK_TILE, Backend.HIP, Backend.HOST):
         head, between, tail = name.rpartition(f"_{backend}_")
         config = parse_config(backend, tail) if between else None
         if config is None:
@@ -49,6 +53,8 @@ def describe_config(backend: Backend) -> str:
     """The form of a Config's text for an error hint."""
     if backend is Backend.HOST:
         return "<m0>x<n0>_t<threads>"
+    if backend is Backend.HIP:
+        return _decode_form().hint({}, full=True)
     return _tile_forms()[0].hint(_LABELS, full=True) + "[_bpc<block_per_cu>]"
 
 
@@ -62,6 +68,11 @@ def _tile_forms() -> tuple[NameForm[CkTileFmhaConfig], ...]:
 def _host_forms() -> tuple[NameForm[HostFmhaConfig], ...]:
     all_threads = name_form(f"{_HOST}0", {}, HostFmhaConfig, {"threads": 0}, _word)
     return all_threads, name_form(f"{_HOST}{{threads}}", {}, HostFmhaConfig, {}, _word)
+
+
+@cache
+def _decode_form() -> NameForm[HipFmhaConfig]:
+    return name_form(_DECODE, {}, HipFmhaConfig, {}, _word)
 
 
 def _word(field: str, value: Any) -> Any:

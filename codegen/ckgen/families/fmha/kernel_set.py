@@ -26,7 +26,7 @@ from ckgen.specs.archs import load_archs
 
 KEYS = ("op", "name", "signatures", "backend", "targets", "kernels")
 TREE = "tree"
-_BACKENDS = (Backend.CK_TILE, Backend.HOST)
+_BACKENDS = (Backend.CK_TILE, Backend.HIP, Backend.HOST)
 _TRAITS = {field.name: type(getattr(NO_TRAITS, field.name)) for field in fields(FmhaTraits)}
 
 

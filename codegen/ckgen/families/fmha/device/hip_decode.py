@@ -1,0 +1,117 @@
+"""Our attention kernel over a KV cache as device code: units, their constants, what the machine code must be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ckgen.families.fmha.device.cpp_traits import cpp_traits
+from ckgen.families.fmha.hip_config import LOAD_BYTES, ROWS, WAVE_SIZE, WAVES, HipFmhaConfig
+from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.families.gemm.device.model import DeviceUnit, kernel_symbol, prepare_symbol
+from ckgen.families.gemm.device.variant import cpp_bool
+from ckgen.model.dtype import DType
+from ckgen.model.expectation import Expectation
+
+_FLOAT_BYTES = 4
+_FRAGMENT = 8
+"""Elements of a lane that one product of 16 x 16 takes."""
+_PRODUCTS = {"gfx942": ("v_mfma_f32_16x16x16", 2), "gfx950": ("v_mfma_f32_16x16x32", 1)}
+"""The instruction without its type, and how many of them multiply two fragments."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DecodeVariant:
+    """The one device kernel."""
+
+    name: str = "decode"
+
+
+_DECODE = DecodeVariant()
+
+
+def unavailable(instance: FmhaInstance, arch: str) -> str | None:
+    """Our kernel can be made for every arch that the rules let it have."""
+    return None
+
+
+def reachable(instance: FmhaInstance, uses: Iterable[object]) -> tuple[DecodeVariant, ...]:
+    """The kernel: it takes any problem of the instance."""
+    return (_DECODE,)
+
+
+def all_variants(instance: FmhaInstance) -> tuple[DecodeVariant, ...]:
+    """The kernel."""
+    return (_DECODE,)
+
+
+def symbol(instance: FmhaInstance, variant: DecodeVariant) -> str:
+    """The kernel's name in every code object that has it."""
+    return kernel_symbol(instance.id, variant)
+
+
+def expected(instance: FmhaInstance, arch: str, variant: DecodeVariant) -> Expectation:
+    """Both products of a block of keys once, no spills and no scratch."""
+    config = decode_config(instance)
+    return Expectation(
+        steps=(matrix_step(instance.signature, config, arch),),
+        copies=1,
+        lds_bytes=lds_bytes(),
+        scratch_bytes=0,
+        spills=0,
+        waves_per_simd=waves_per_simd(config),
+    )
+
+
+def matrix_step(signature: FmhaSignature, config: HipFmhaConfig, arch: str) -> tuple[str, int]:
+    """The matrix instruction, and how many of them a wave needs for both products of a block of keys."""
+    name, issues = _PRODUCTS[arch]
+    keys = config.n0 // WAVES
+    scores = keys // ROWS * config.hdim_q // (_FRAGMENT * WAVE_SIZE // ROWS)
+    values = keys // (_FRAGMENT * WAVE_SIZE // ROWS) * config.hdim_v // ROWS
+    return f"{name}_{'bf16' if signature.a is DType.BF16 else 'f16'}", (scores + values) * issues
+
+
+def lds_bytes() -> int:
+    """The waves' largest scores and sums of each row, and four of each lane's sums of O."""
+    return WAVES * (2 * ROWS * _FLOAT_BYTES + 4 * WAVE_SIZE * LOAD_BYTES)
+
+
+def waves_per_simd(config: HipFmhaConfig) -> int:
+    """FmhaDecodeLanes::kWavesPerSimd."""
+    return 1 if config.hdim_q + config.hdim_v > 256 else 2
+
+
+def device_unit(instance: FmhaInstance, variants: Sequence[DecodeVariant]) -> DeviceUnit:
+    """The unit of the kernel."""
+    (name,) = (symbol(instance, variant) for variant in variants)
+    return DeviceUnit("device/hip_fmha_decode_device.hip.j2", {**_values(instance), "symbol": name}, (name,))
+
+
+def host_unit(instance: FmhaInstance, variants: Mapping[str, Sequence[DecodeVariant]]) -> DeviceUnit:
+    """The host unit, the same for each arch."""
+    prepare = prepare_symbol(instance.id)
+    values = {**_values(instance), "symbol": symbol(instance, _DECODE), "prepare": prepare}
+    return DeviceUnit("device/hip_fmha_decode_host.cpp.j2", values, (prepare,))
+
+
+def decode_config(instance: FmhaInstance) -> HipFmhaConfig:
+    """The instance's Config; the instance must be one of ours."""
+    config = instance.config
+    assert isinstance(config, HipFmhaConfig), f"{instance.name} is no kernel of ours"
+    return config
+
+
+def _values(instance: FmhaInstance) -> dict[str, Any]:
+    config, signature = decode_config(instance), instance.signature
+    return {
+        "instance": instance.name,
+        "bf16": cpp_bool(signature.a is DType.BF16),
+        "kv8": cpp_bool(signature.b.bits == 8),
+        "kv_bytes": signature.b.bits // 8,
+        "hdim_q": config.hdim_q,
+        "hdim_v": config.hdim_v,
+        "traits": cpp_traits(signature.traits),
+    }

@@ -1,0 +1,66 @@
+"""What our attention kernel over a KV cache becomes as device code: units, symbols, and what its code must be."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckgen.build.flags import Trait, flags_of
+from ckgen.build.planned import plan_host, plan_kernel
+from ckgen.families.fmha.constraints import constraints_of
+from ckgen.families.fmha.hip_config import HipFmhaConfig, step_of
+from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.signature import parse_canonical
+from ckgen.families.gemm.device.model import prepare_symbol
+
+
+def built(signature: str, hdim_q: int = 128, hdim_v: int = 128, arch: str = "gfx942") -> FmhaInstance:
+    found = parse_canonical(signature)
+    return make_fmha_instance(found, HipFmhaConfig(16, step_of(found.b.bits), hdim_q, hdim_v), (arch,))
+
+
+@pytest.mark.parametrize(
+    ("signature", "hdims", "arch", "step"),
+    [
+        ("fmha_bf16", (128, 128), "gfx942", ("v_mfma_f32_16x16x16_bf16", 32)),
+        ("fmha_bf16", (128, 128), "gfx950", ("v_mfma_f32_16x16x32_bf16", 16)),
+        ("fmha_fp16_lse", (192, 64), "gfx950", ("v_mfma_f32_16x16x32_f16", 16)),
+        ("fmha_bf16_fp8_fnuz_bf16_pertensor", (128, 64), "gfx942", ("v_mfma_f32_16x16x16_bf16", 48)),
+    ],
+)
+def test_matrix_instructions_are_those_of_both_products_of_a_block(
+    signature: str, hdims: tuple[int, int], arch: str, step: tuple[str, int]
+) -> None:
+    ((_, expected),) = plan_kernel(built(signature, *hdims, arch), arch, []).expected
+    assert (expected.steps, expected.copies, expected.spills, expected.scratch_bytes) == ((step,), 1, 0, 0)
+
+
+def test_both_units_say_the_kernel_and_meet_at_the_symbol() -> None:
+    instance = built("fmha_bf16_fp8_fnuz_bf16_varlen_masked_sink_lse_kvblockscale_pagelist_vectorized", 128, 64)
+    device, host = plan_kernel(instance, "gfx942", []), plan_host(instance, {"gfx942": []})
+    ((symbol, _),) = device.expected
+    assert symbol == f"ckgen_{instance.id:016x}_decode"
+    assert f"CKGEN_FMHA_DECODE_KERNEL({symbol}, true, true, 128, 64,\n" in device.text
+    assert f'"{symbol}"' in host.text and ",\n    1};" in host.text
+    assert host.symbols == (prepare_symbol(instance.id),) and host.symbols[0] in host.text
+    members = (
+        ".varlen = true, .masked = true, .sink = true, .lse = true, .quant = ckgen::FmhaQuant::kv_blockscale, "
+        ".kv = ckgen::FmhaKv::page_list, .kv_layout = ckgen::FmhaKvLayout::vectorized"
+    )
+    for text in (device.text, host.text):
+        assert f"ckgen::FmhaTraits{{{members}}}" in text
+
+
+def test_flags_are_those_of_our_kernels() -> None:
+    assert "-fgpu-flush-denormals-to-zero" not in flags_of("pinned", "hip", "fmha", Trait.DEVICE).words
+
+
+@pytest.mark.parametrize(
+    ("signature", "page_multiple"),
+    [("fmha_bf16_blocktable", 1), ("fmha_bf16_blocktable_vectorized", 8),
+     ("fmha_bf16_fp8_ocp_bf16_kvblockscale_pagelist_vectorized", 16)],
+)  # fmt: skip
+def test_pages_are_of_any_size_but_where_vectors_of_v_would_not_be_whole(signature: str, page_multiple: int) -> None:
+    instance = built(signature, 128, 64)
+    asked = constraints_of(instance.signature, instance.config)
+    assert asked.page_multiple == page_multiple and asked.pad_q and asked.pad_k
+    assert (asked.hdim_q, asked.d_multiple, asked.hdim_v, asked.dv_multiple) == (128, 0, 64, 0)
