@@ -11,6 +11,7 @@ from itertools import zip_longest
 import numpy as np
 
 from ckgen.fuzz.case import Case
+from ckgen.fuzz.chosen import supporting
 from ckgen.fuzz.decide import (
     PLACE,
     AnyDecision,
@@ -19,7 +20,6 @@ from ckgen.fuzz.decide import (
     decide,
     parts_of,
     signature_of,
-    supporting,
     target_of,
     trail_of,
 )

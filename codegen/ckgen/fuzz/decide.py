@@ -8,13 +8,13 @@ from ckgen.families.fmha import signature as fmha
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.problem_rules import ProblemFinding, no_instance
+from ckgen.families.gemm.problem_rules import ProblemFinding
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
 from ckgen.families.stream_k.partition import partition_of
 from ckgen.fuzz.case import Case
-from ckgen.fuzz.chosen import Chosen
-from ckgen.fuzz.decide_fmha import FmhaDecision, decide_fmha, supporting_fmha
-from ckgen.fuzz.space import Space, runs_on
+from ckgen.fuzz.chosen import Chosen, choose
+from ckgen.fuzz.decide_fmha import FmhaDecision, decide_fmha
+from ckgen.fuzz.space import Space
 from ckgen.model.errors import UsageError
 from ckgen.model.groups import Groups, Routing
 from ckgen.model.strategy import Strategy
@@ -92,13 +92,7 @@ def decide(space: Space, case: Case, signature: AnySignature) -> AnyDecision:
         groups_of(case) if signature.op is Op.GROUPED_GEMM else None, routing_of(case), case.block_m,
     )  # fmt: skip
     selection = select(query)
-    if case.instance:
-        chosen = Chosen(case.instance, case.k_batch, _forced(space, case, query))
-    else:
-        name = selection.instance.name if selection.instance is not None else ""
-        finding = selection.finding if selection.instance is None else None
-        chosen = Chosen(name, selection.k_batch, finding)
-    return Decision(signature, query, selection, chosen)
+    return Decision(signature, query, selection, choose(space, case, query, selection))
 
 
 def answer(selection: Selection | FmhaSelection) -> dict[str, object]:
@@ -136,30 +130,3 @@ def parts_of(space: Space, decision: AnyDecision) -> int:
     if strategy is not Strategy.ATOMIC or not found.sk_tiles:
         return 1
     return -(-(found.iters_per_tile - 1) // (found.sk_iters // found.grid)) + 1
-
-
-def supporting(query: Query | FmhaQuery) -> frozenset[str]:
-    """The names of all instances that can run the problem unsplit."""
-    if isinstance(query, FmhaQuery):
-        return supporting_fmha(query)
-    unit = query.plan.unit(query.signature)
-    if unit is None or query.illegal() is not None:
-        return frozenset()
-    return frozenset(
-        instance.name
-        for instance in unit.instances
-        if runs_on(instance, query.target.gfx)
-        if query.refusal(instance, 1) is None
-    )
-
-
-def _forced(space: Space, case: Case, query: Query) -> ProblemFinding | None:
-    instance = space.instances.get(case.instance)
-    if instance is None:
-        raise UsageError(f"instance={case.instance}: no such instance was built")
-    illegal = query.illegal()
-    if illegal is not None:
-        return illegal
-    if instance.signature != query.signature or not runs_on(instance, query.target.gfx):
-        return no_instance()
-    return query.refusal(instance, case.k_batch)

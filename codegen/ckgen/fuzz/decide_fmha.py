@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ckgen.families.fmha.problem import supports
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.problem_rules import ProblemFinding, no_instance
 from ckgen.fuzz.case import Case
-from ckgen.fuzz.chosen import Chosen
+from ckgen.fuzz.chosen import Chosen, choose
 from ckgen.fuzz.fmha_sizes import shape_of
-from ckgen.fuzz.space import Space, runs_on
-from ckgen.model.errors import UsageError
+from ckgen.fuzz.space import Space
 from ckgen.model.target import Target
 from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection, select_fmha
 
@@ -42,35 +40,4 @@ def decide_fmha(space: Space, case: Case, signature: FmhaSignature, target: Targ
     """The selection, and the verdict about what is forced."""
     query = FmhaQuery(space.plan, target, signature, shape_of(signature, case), case.wishes)
     selection = select_fmha(query)
-    if case.instance:
-        chosen = Chosen(case.instance, case.k_batch, _forced(space, case, query))
-    else:
-        name = selection.instance.name if selection.instance is not None else ""
-        chosen = Chosen(name, selection.k_batch, None if name else selection.finding)
-    return FmhaDecision(signature, query, selection, chosen)
-
-
-def supporting_fmha(query: FmhaQuery) -> frozenset[str]:
-    """The names of all instances that can run the problem."""
-    unit = query.unit
-    if unit is None or query.illegal() is not None:
-        return frozenset()
-    return frozenset(
-        instance.name
-        for instance in unit.instances
-        if runs_on(instance, query.target.gfx)
-        if query.refusal(instance) is None
-    )
-
-
-def _forced(space: Space, case: Case, query: FmhaQuery) -> ProblemFinding | None:
-    instance = next((one for unit in space.fmha for one in unit.instances if one.name == case.instance), None)
-    if instance is None:
-        raise UsageError(f"instance={case.instance}: no such instance was built")
-    illegal = query.illegal()
-    if illegal is not None:
-        return illegal
-    if instance.signature != query.signature or not runs_on(instance, query.target.gfx):
-        return no_instance()
-    splits = supports(instance.constraints, query.signature.traits, query.shape, max(case.k_batch, 1))
-    return query.refusal(instance) or splits
+    return FmhaDecision(signature, query, selection, choose(space, case, query, selection))

@@ -105,7 +105,7 @@ def _external(query: Query, place: Place) -> str:
 def _why_absent(query: Query, tier: Tier) -> str:
     if tier in (Tier.FORCED, Tier.OVERRIDE):
         return "–"
-    unit = query.plan.unit(query.signature)
+    unit = query.unit
     if unit is None:
         return "no instance of this signature"
     if tier is Tier.HEURISTIC:
@@ -150,7 +150,7 @@ def _why_no_rung(query: Query, table: TablePlan | None, tier: Tier) -> str:
 
 
 def _why_no_rounding(query: Query) -> str:
-    unit = query.plan.unit(query.signature)
+    unit = query.unit
     sizes = aiter_kernel_m(unit.module, query.shape.m, query.shape.n, query.shape.k) if unit is not None else ()
     return f"no row that can run at AITER's roundings of M: {', '.join(map(str, sizes))}"
 

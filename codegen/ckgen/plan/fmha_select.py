@@ -41,12 +41,12 @@ class FmhaQuery:
         """Why a legal problem is refused of which no instance was tried."""
         return no_fmha_instance(self.signature.traits, self.shape)
 
-    def refusal(self, instance: FmhaInstance) -> ProblemFinding | None:
-        """The first demand of the instance that the legal problem fails; the strategy is that of all of attention."""
+    def refusal(self, instance: FmhaInstance, k_batch: int = 1) -> ProblemFinding | None:
+        """The first demand that the legal problem in `k_batch` splits fails; the strategy is that of all attention."""
         wish = self.wishes.strategy
         if wish not in (Strategy.ANY, Strategy.DATA_PARALLEL):
             return ProblemFinding("gemm.stream_k.strategy", Strategy.DATA_PARALLEL.number, wish.number)
-        return supports(instance.constraints, self.signature.traits, self.shape)
+        return supports(instance.constraints, self.signature.traits, self.shape, max(k_batch, 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,11 @@ class Query:
             shape = replace(shape, batch=0)
         object.__setattr__(self, "shape", shape)
 
+    @property
+    def unit(self) -> UnitPlan | None:
+        """The unit of the signature."""
+        return self.plan.unit(self.signature)
+
     def illegal(self) -> ProblemFinding | None:
         """The first rule that makes the problem illegal."""
         if self.signature.op is Op.GROUPED_GEMM:
@@ -147,7 +152,7 @@ def select(query: Query) -> Selection:
 
 def walk(query: Query) -> Iterator[Candidate]:
     """Every candidate in order, taken or rejected; a consumer stops at the first that was taken."""
-    unit = query.plan.unit(query.signature)
+    unit = query.unit
     if unit is None:
         return
     table = unit.table(query.target)
@@ -160,7 +165,7 @@ def walk(query: Query) -> Iterator[Candidate]:
 
 def named_by_table(query: Query) -> TableWinner | None:
     """The row of the target's own table that answers, were all its kernels at hand."""
-    unit = query.plan.unit(query.signature)
+    unit = query.unit
     table = unit.table(query.target) if unit is not None else None
     group = group_of(table, query.shape)
     if unit is None or table is None or group is None:
