@@ -45,6 +45,7 @@ std::string fmha_demands(const FmhaConfig& c) {
       hdim_demand("hdim_q", c.hdim_q, c.d_multiple) + ", " + hdim_demand("hdim_v", c.hdim_v, c.dv_multiple);
   if (!c.pad_q) text += ", seqlen_q % " + std::to_string(c.m0) + " = 0";
   if (!c.pad_k) text += ", seqlen_k % " + std::to_string(c.n0) + " = 0";
+  if (c.page_multiple > 1) text += ", page_size % " + std::to_string(c.page_multiple) + " = 0";
   return text;
 }
 

@@ -53,6 +53,14 @@ void with_slopes(Case& c) {
   c.args.bias_strides = {0, 1, 4};
 }
 
+/// K and V in pages of one step.
+void with_pages(Case& c) {
+  c.limits.traits.kv = FmhaKv::block_table;
+  c.shape.page_size = 64;
+  c.args.block_table = c.args.seqlen_k = numbers;
+  c.args.block_table_stride = 2;
+}
+
 constexpr auto kUnsupported = StatusCode::unsupported;
 constexpr auto kInvalid = StatusCode::invalid_argument;
 const Refusal kRefusals[] = {
@@ -85,6 +93,17 @@ const Refusal kRefusals[] = {
     {"negative_stride", [](Case& c) { c.args.q_strides.head = -64; }, kUnsupported, "a stride of Q of -64"},
     {"many_bytes", [](Case& c) { c.shape.seqlen_k = 1 << 23; }, kUnsupported, "2 GiB or more"},
     {"no_starts", [](Case& c) { c.limits.traits.varlen = true; }, kInvalid, "seqstart_q or seqstart_k"},
+    {"pages_of_half_a_step", [](Case& c) { with_pages(c), c.shape.page_size = 32; }, kUnsupported,
+     "pages of 32 rows are no whole steps of 64 keys"},
+    {"no_table", [](Case& c) { with_pages(c), c.args.block_table = nullptr; }, kInvalid, "block_table or seqlen_k"},
+    {"no_lengths", [](Case& c) { with_pages(c), c.args.seqlen_k = nullptr; }, kInvalid, "block_table or seqlen_k"},
+    {"wide_table", [](Case& c) { with_pages(c), c.args.block_table_stride = std::int64_t{1} << 30; }, kUnsupported,
+     "2 rows of block_table, 1073741824 apart"},
+    {"rows_of_q_with_gaps", [](Case& c) { with_pages(c), c.args.seqlen_q = numbers; }, kUnsupported,
+     "seqstart_q alone"},
+    {"long_page", [](Case& c) { with_pages(c), c.args.k_strides.row = 1 << 25; }, kUnsupported, "K: 64 rows"},
+    {"far_pages", [](Case& c) { with_pages(c), c.args.v_strides.batch = std::int64_t{1} << 31; }, kUnsupported,
+     "a stride of V of 2147483648"},
     {"no_descale", [](Case& c) { c.limits.traits.quant = FmhaQuant::per_tensor; }, kInvalid, "descale is null"},
 };
 
@@ -124,6 +143,16 @@ TEST(FmhaLimits, SlopesCountFromTheTopLeftOfASquare) {
   square.shape.corner = FmhaCorner::top_left;
   square.shape.seqlen_k = square.shape.seqlen_q;
   EXPECT_TRUE(square.status().ok()) << square.status().message;
+}
+
+TEST(FmhaLimits, OfPagesOneIsWithin32BitsAndSequencesAreAsLongAsTheyAre) {
+  Case paged;
+  with_pages(paged);
+  paged.limits.traits.varlen = true;
+  paged.args.seqstart_q = numbers;
+  paged.shape.seqlen_k = 1 << 23;
+  paged.args.k_strides.batch = paged.args.v_strides.batch = (std::int64_t{1} << 31) - 8;
+  EXPECT_TRUE(paged.status().ok()) << paged.status().message;
 }
 
 TEST(FmhaLimits, WithoutKeysThereNeedBeNoKAndV) {

@@ -31,9 +31,9 @@ TARGETS = (
 )  # fmt: skip
 SIGNATURES = (
     "fmha_bf16", "fmha_bf16_masked", "fmha_fp16_varlen_masked_lse", "fmha_fp16_masked_elementwise", "fmha_fp32_masked",
-    "fmha_fp8_*_bf16_varlen_pertensor", "fmha_bf16_masked_sink",
+    "fmha_fp8_*_bf16_varlen_pertensor", "fmha_bf16_masked_sink", "fmha_bf16_masked_blocktable",
 )  # fmt: skip
-UNBUILT = ("fmha_bf16_append", "fmha_fp16_blocktable", "fmha_fp32_lse_randval")
+UNBUILT = ("fmha_bf16_append", "fmha_fp16_pagelist", "fmha_fp32_lse_randval")
 PROBLEMS = 500
 LENGTHS = (0, 1, 7, 64, 100, 128, 384, 1000, 4096, 131072)
 HEAD_DIMS = (1, 8, 32, 36, 48, 64, 80, 96, 100, 128, 160, 192, 256)
@@ -108,6 +108,7 @@ def test_both_write_the_same_trail(attention: Parity) -> None:
         "fmha.shape.batch-max", "fmha.shape.heads", "fmha.shape.heads-max", "fmha.shape.head-groups", "fmha.shape.hdim",
         "fmha.shape.seqlen", "fmha.shape.window", "fmha.shape.total-q", "fmha.shape.page-size", "fmha.shape.pages",
         "fmha.instance.hdim", "fmha.instance.hdim-multiple", "fmha.instance.q-tile", "fmha.instance.k-tile",
+        "fmha.instance.page-multiple",
     }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ QR = replace(ASYNC, pipeline=FmhaPipeline.QR)
 OF_256 = replace(QR, n1=256, k0_max=256)
 TRLOAD = replace(ASYNC, pipeline=FmhaPipeline.QR_ASYNC_TRLOAD, n0=64, k1=16, pad_q=False, pad_k=False)
 WMMA = replace(QR, m0=64, n0=64, warp_tile=Tile(16, 16, 16))
+PAGED = replace(QR, pipeline=FmhaPipeline.QR_PAGEDKV, pad_hdim_q=False, pad_hdim_v=False)
 FP32 = replace(QR, n0=64, warp_tile=Tile(16, 16, 16))
 
 KEPT: tuple[tuple[str, CkTileFmhaConfig, str], ...] = (
@@ -33,6 +34,8 @@ KEPT: tuple[tuple[str, CkTileFmhaConfig, str], ...] = (
     ("fp32", FP32, "gfx942"),
     ("fp8_bf16_pertensor", replace(QR, warp_tile=Tile(32, 32, 32)), "gfx942"),
     ("fp16", OF_256, "gfx942"),
+    ("bf16_varlen_masked_blocktable", PAGED, "gfx950"),
+    ("fp8_pertensor_blocktable", replace(PAGED, warp_tile=Tile(32, 32, 32)), "gfx942"),
 )
 BROKEN: tuple[tuple[str, str, CkTileFmhaConfig, dict[str, Any], str], ...] = (
     ("arch", "bf16", WMMA, {}, "gfx1100"),
@@ -42,11 +45,19 @@ BROKEN: tuple[tuple[str, str, CkTileFmhaConfig, dict[str, Any], str], ...] = (
     ("types", "bf8_bf16_pertensor", QR, {}, "gfx942"),
     ("features", "bf16_sink", ASYNC, {}, "gfx942"),
     ("features", "bf16_append", ASYNC, {}, "gfx942"),
-    ("features", "bf16_blocktable", ASYNC, {}, "gfx942"),
+    ("features", "bf16_pagelist", PAGED, {}, "gfx942"),
+    ("features", "bf16_blocktable_vectorized", PAGED, {}, "gfx942"),
+    ("pages", "bf16_blocktable", ASYNC, {}, "gfx942"),
+    ("pages", "bf16", PAGED, {}, "gfx942"),
+    ("pages", "bf16_lse_blocktable", PAGED, {}, "gfx942"),
+    ("pages", "bf16_dropout_blocktable", PAGED, {}, "gfx942"),
+    ("pages", "bf16_blocktable", PAGED, {"pad_k": False}, "gfx942"),
+    ("pages", "fp8_bf16_pertensor_blocktable", PAGED, {}, "gfx942"),
     ("features", "bf16_vcolumn", ASYNC, {}, "gfx942"),
     ("features", "bf16_randval", ASYNC, {}, "gfx942"),
     ("features", "fp8_bf16_blockscale", QR, {}, "gfx942"),
     ("fp8-features", "fp8_bf16_lse_pertensor", QR, {"warp_tile": Tile(32, 32, 32)}, "gfx942"),
+    ("fp8-features", "fp8_bf16_elementwise_pertensor", QR, {"warp_tile": Tile(32, 32, 32)}, "gfx942"),
     ("varlen-pads", "bf16_varlen", ASYNC, {"pad_k": False}, "gfx942"),
     ("narrow-v", "bf16_alibi", ASYNC, {"k0_max": 192}, "gfx942"),
     ("narrow-v", "bf16_dropout", ASYNC, {"k0_max": 192}, "gfx942"),
@@ -133,6 +144,9 @@ def test_bytes_of_lds(signature: str, config: CkTileFmhaConfig, arch: str, bytes
         ("fp8_bf16_pertensor", "gfx942", 6),
         ("fp8_bf16_pertensor", "gfx90a", 0),
         ("bf16", "gfx1100", 0),
+        ("bf16_blocktable", "gfx950", 1),
+        ("fp8_pertensor_blocktable", "gfx942", 3),
+        ("bf16_lse_blocktable", "gfx942", 0),
     ],
 )
 def test_how_many_kernels_of_the_tree_are_valid(signature: str, arch: str, valid: int) -> None:

@@ -73,6 +73,8 @@ def _demands(asked: FmhaConstraints) -> str:
         texts.append(f"seqlen_q % {asked.m0} = 0")
     if not asked.pad_k:
         texts.append(f"seqlen_k % {asked.n0} = 0")
+    if asked.page_multiple > 1:
+        texts.append(f"page_size % {asked.page_multiple} = 0")
     return ", ".join(texts)
 
 

@@ -15,6 +15,7 @@ from ckgen.rules.registry import exceeds, first, no_multiple, not_among, rule
 
 _TILE, _HOST = Backend.CK_TILE, Backend.HOST
 _FACTORY = "the factories of the pinned CK tree, fmha_fwd.py"
+_PAGED_FACTORY = "the factories of the pinned CK tree, fmha_pagedkv_prefill.py"
 _SHAPE = "ck_tile's TileFmhaShape"
 _LOOP = "ck_tile's attention pipelines"
 _HEAD_DIM_GRAIN = 8
@@ -54,25 +55,48 @@ def types_have_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: A
 
 @rule("ck_tile.fmha.features", backend=_TILE, source="kernels and pipelines of the pinned CK tree")
 def features_exist(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
-    """The pinned tree has the feature: no sinks, scales of blocks, columns of V, given random bytes or caches there."""
+    """The pinned tree has the feature: no sinks, scales of blocks, columns of V, given random bytes or page lists."""
     traits = signature.traits
     absent = {
         "append": traits.entry is FmhaEntry.APPEND,
-        str(traits.kv): traits.kv is not FmhaKv.CONTIGUOUS,
+        "pagelist": traits.kv is FmhaKv.PAGE_LIST,
+        "vectorized": traits.kv_layout is not FmhaKvLayout.LINEAR,
         "sink": traits.sink,
         str(traits.quant): traits.quant in (FmhaQuant.BLOCKSCALE, FmhaQuant.KV_BLOCKSCALE),
         "vcolumn": traits.v_column,
         "randval": traits.dropout is FmhaDropout.RANDVAL,
     }
     word = next((word for word, asked in absent.items() if asked), None)
-    return Finding("", "the forward kernel of the pinned CK tree does not have it", word, "none") if word else None
+    return Finding("", "no kernel of the pinned CK tree has it", word, "none") if word else None
+
+
+@rule("ck_tile.fmha.pages", backend=_TILE, source=_PAGED_FACTORY)
+def pages_go(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """qr_pagedkv, and it alone, takes a block table: no lse and dropout, keys padded, O of 8-bit types in them too."""
+    traits, pipeline = signature.traits, config.pipeline
+    by_table = traits.kv is FmhaKv.BLOCK_TABLE
+    if not by_table and pipeline is not FmhaPipeline.QR_PAGEDKV:
+        return None
+    asked = {"lse": traits.lse, str(traits.dropout): traits.dropout is not FmhaDropout.NONE}
+    word = next((word for word, present in asked.items() if present), "none")
+    return first(
+        not_among(word, ("none",), "the factory of kernels over pages makes no such option"),
+        not_among(
+            f"{pipeline} {traits.kv}", ("qr_pagedkv blocktable",), "qr_pagedkv, and it alone, takes a block table"
+        ),
+        not_among(str(signature.c), (str(signature.a),), "O is cut to 8 bits over pages")
+        if signature.a in FLOAT8
+        else None,
+        not_among(str(int(config.pad_k)), ("1",), "sequences end within a page: pad the keys"),
+    )
 
 
 @rule("ck_tile.fmha.fp8-features", backend=_TILE, source=_FACTORY)
 def fp8_features(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
-    """8-bit attention has neither softcap, lse nor dropout."""
+    """8-bit attention has neither softcap, lse nor dropout, and its matrix of bias would be fp32, not of Q's type."""
     traits = signature.traits
     asked = {"softcap": traits.softcap, "lse": traits.lse, "dropout": traits.dropout is not FmhaDropout.NONE}
+    asked["elementwise"] = traits.bias is FmhaBias.ELEMENTWISE
     word = next((word for word, present in asked.items() if present), None)
     return Finding("", "not with 8-bit types", word, "none") if word and signature.a in FLOAT8 else None
 
@@ -147,9 +171,9 @@ def warp_tile_exists(signature: FmhaSignature, config: CkTileFmhaConfig, arch: A
 @rule("ck_tile.fmha.pipeline", backend=_TILE, source=_LOOP)
 def pipeline_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
     """qr_async: waves of 64, padded but for K. qr_async_trload: gfx950, batches without bias, softcap and dropout."""
-    if config.pipeline is FmhaPipeline.QR:
+    if config.pipeline in (FmhaPipeline.QR, FmhaPipeline.QR_PAGEDKV):
         steps = config.k0_max // config.k0
-        return Finding("", "qr needs two steps of k0 in a head dim", steps, 2) if steps < 2 else None
+        return Finding("", f"{config.pipeline} needs two steps of k0 in a head dim", steps, 2) if steps < 2 else None
     if config.pipeline is FmhaPipeline.QR_ASYNC:
         pads = "".join(str(int(pad)) for pad in (config.pad_q, config.pad_hdim_q, config.pad_hdim_v))
         return first(
@@ -239,7 +263,7 @@ def lds_bytes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec
     drops = signature.traits.dropout is not FmhaDropout.NONE
     part = config.warp_tile
     of_dropout = (config.warps[0] * part.m + 1) * part.n if drops else 0
-    if config.pipeline is FmhaPipeline.QR:
+    if config.pipeline in (FmhaPipeline.QR, FmhaPipeline.QR_PAGEDKV):
         of_k = (config.k0 // pack) * (config.n0 + 1) * pack
         return max(max(of_k, of_v) * size, of_dropout)
     vector, waves = _async_vector(signature, arch), config.warps[0]

@@ -1,119 +1,48 @@
 // Attention forward over ck_tile's pipelines (FmhaFwdKernel), for one Config: the types and the device entry.
 //
-// The only file that knows those types. Formulas: include/ckgen/fmha.hpp. C++20, for a HIP compile of either half.
+// Formulas: include/ckgen/fmha.hpp. C++20, for a HIP compile of either half.
 #pragma once
 
-// e^x is 2^(x log2 e) in every kernel; ck_tile has soft caps in this form only
-#define CK_TILE_FMHA_FWD_FAST_EXP2 1
-// P and O in bf16 are rounded to the nearest, not cut: STANDARD_ASM, which plain C++ is where an arch converts itself
-#define CK_TILE_FLOAT_TO_BFLOAT16_DEFAULT 3
+#include "fmha_tile.hpp"
 
-#include "host_device.hpp"
-
-#include <ck_tile/core.hpp>
-#include <ck_tile/ops/epilogue/default_2d_epilogue.hpp>
-#include <ck_tile/ops/fmha/block/block_attention_bias_enum.hpp>
 #include <ck_tile/ops/fmha/block/block_dropout.hpp>
-#include <ck_tile/ops/fmha/block/block_masking.hpp>
-#include <ck_tile/ops/fmha/block/block_position_encoding.hpp>
-#include <ck_tile/ops/fmha/block/variants.hpp>
 #include <ck_tile/ops/fmha/kernel/fmha_fwd_kernel.hpp>
-#include <ck_tile/ops/fmha/pipeline/block_fmha_pipeline_problem.hpp>
 #include <ck_tile/ops/fmha/pipeline/block_fmha_pipeline_qr_ks_vs.hpp>
 #include <ck_tile/ops/fmha/pipeline/block_fmha_pipeline_qr_ks_vs_async.hpp>
 #include <ck_tile/ops/fmha/pipeline/block_fmha_pipeline_qr_ks_vs_async_trload.hpp>
-#include <ck_tile/ops/fmha/pipeline/tile_fmha_shape.hpp>
-#include <ck_tile/ops/fmha/pipeline/tile_fmha_traits.hpp>
-
-#include <cstdint>
-#include <type_traits>
-
-#include <ckgen/fmha.hpp>
-
-#include "types.hpp"
 
 namespace ckgen::tile {
 
-using ck_tile::index_t;
-
-enum class FmhaPipeline : std::uint8_t { qr, qr_async, qr_async_trload };
-
-/// How one workgroup computes, as numbers; a field per field of the instance's Config, behind what it computes.
-/// block_per_cu -1: the pipeline's own.
-struct FmhaTileConfig {
-  DType q;
-  DType kv;
-  DType o;
-  FmhaTraits traits;
-  FmhaPipeline pipeline;
-  index_t m0, n0, k0, n1, k1, k0_max;
-  index_t warps[3];
-  index_t warp_tile[3];
-  bool pad_q, pad_k, pad_hdim_q, pad_hdim_v;
-  index_t block_per_cu;
-};
-
-/// What ck_tile's kernel takes, and what is read on the device before it: a batch's lengths of K, and descales.
-template <class Kargs>
-struct FmhaKernelArgs {
-  Kargs kargs;
-  const std::int32_t* seqlen_k;  // [batch], not of varlen; null: all of K
-  const float* q_descale;        // [1] each, of quantised kernels
-  const float* k_descale;
-  const float* v_descale;
-};
-
 template <FmhaTileConfig kConfig>
-struct FmhaForward {
+struct FmhaForward : FmhaTypes<kConfig> {
+  using Of = FmhaTypes<kConfig>;
   static constexpr FmhaTraits kTraits = kConfig.traits;
-  static constexpr bool kQuantised = kTraits.quant == FmhaQuant::per_tensor;
-  static_assert(kConfig.q == kConfig.kv, "Q, K and V have one type");
-  static_assert(has_flavour(kConfig.q), "fp8 of the other flavour than the arch's");
-  static_assert(kTraits.entry == FmhaEntry::forward && kTraits.kv == FmhaKv::contiguous && !kTraits.sink);
-  static_assert(kTraits.dropout != FmhaDropout::randval && (kQuantised || kTraits.quant == FmhaQuant::none));
-  static_assert(!(kTraits.softcap && kTraits.bias != FmhaBias::none));
-  static_assert(!kTraits.varlen || (kConfig.pad_q && kConfig.pad_k), "lengths are not known to be whole tiles");
+  static_assert(kTraits.kv == FmhaKv::contiguous);
+  using Q = typename Of::Q;
 
-  using Q = Element<kConfig.q>;
-  using O = Element<kConfig.o>;
-  using Bias = std::conditional_t<kQuantised, float, Q>;
-  static constexpr auto kBias = kTraits.bias == FmhaBias::elementwise
-                                    ? ck_tile::BlockAttentionBiasEnum::ELEMENTWISE_BIAS
-                                : kTraits.bias == FmhaBias::alibi ? ck_tile::BlockAttentionBiasEnum::ALIBI
-                                                                  : ck_tile::BlockAttentionBiasEnum::NO_BIAS;
-
-  using Warps = ck_tile::sequence<kConfig.warps[0], kConfig.warps[1], kConfig.warps[2]>;
-  using WarpTile = ck_tile::sequence<kConfig.warp_tile[0], kConfig.warp_tile[1], kConfig.warp_tile[2]>;
-  using Shape = ck_tile::TileFmhaShape<
-      ck_tile::sequence<kConfig.m0, kConfig.n0, kConfig.k0, kConfig.n1, kConfig.k1, kConfig.k0_max>, Warps, WarpTile,
-      Warps, WarpTile, !kTraits.v_column>;
   using Traits = ck_tile::TileFmhaTraits<kConfig.pad_q, kConfig.pad_k, kConfig.pad_hdim_q, kConfig.pad_hdim_v,
-                                         kTraits.softcap, kBias, /*bias gradient*/ false, kTraits.lse,
-                                         kTraits.dropout == FmhaDropout::philox, kQuantised, kConfig.block_per_cu>;
-  using Variant =
-      ck_tile::ComposedAttention<kTraits.softcap ? ck_tile::LOGITS_SOFT_CAP : 0, CK_TILE_FMHA_FWD_FAST_EXP2>;
-  using Mask = ck_tile::SimplifiedGenericAttentionMask<kTraits.masked>;
-  using Problem = ck_tile::BlockFmhaPipelineProblem<Q, Q, Q, float, float, Bias, std::uint8_t, float, Q, float, O,
-                                                    Shape, kTraits.varlen, Variant, Mask,
-                                                    kConfig.pipeline == FmhaPipeline::qr_async_trload, Traits>;
+                                         kTraits.softcap, Of::kBias, /*bias gradient*/ false, kTraits.lse,
+                                         kTraits.dropout == FmhaDropout::philox, Of::kQuantised, kConfig.block_per_cu>;
+  using Problem =
+      ck_tile::BlockFmhaPipelineProblem<Q, Q, Q, float, float, typename Of::Bias, std::uint8_t, float, Q, float,
+                                        typename Of::O, typename Of::Shape, kTraits.varlen, typename Of::Variant,
+                                        typename Of::Mask, kConfig.pipeline == FmhaPipeline::qr_async_trload, Traits>;
 
-  template <class Of, FmhaPipeline>
+  template <class P, FmhaPipeline>
   struct PipelineOf;
-  template <class Of>
-  struct PipelineOf<Of, FmhaPipeline::qr> {
-    using type = ck_tile::BlockFmhaPipelineQRKSVS<Of>;
+  template <class P>
+  struct PipelineOf<P, FmhaPipeline::qr> {
+    using type = ck_tile::BlockFmhaPipelineQRKSVS<P>;
   };
-  template <class Of>
-  struct PipelineOf<Of, FmhaPipeline::qr_async> {
-    using type = ck_tile::BlockFmhaPipelineQRKSVSAsync<Of>;
+  template <class P>
+  struct PipelineOf<P, FmhaPipeline::qr_async> {
+    using type = ck_tile::BlockFmhaPipelineQRKSVSAsync<P>;
   };
-  template <class Of>
-  struct PipelineOf<Of, FmhaPipeline::qr_async_trload> {
-    using type = ck_tile::BlockFmhaPipelineQRKSVSAsyncTrload<Of>;
+  template <class P>
+  struct PipelineOf<P, FmhaPipeline::qr_async_trload> {
+    using type = ck_tile::BlockFmhaPipelineQRKSVSAsyncTrload<P>;
   };
-  using Epilogue =
-      ck_tile::Default2DEpilogue<ck_tile::Default2DEpilogueProblem<float, O, kConfig.pad_q, kConfig.pad_hdim_v>>;
-  using Kernel = ck_tile::FmhaFwdKernel<typename PipelineOf<Problem, kConfig.pipeline>::type, Epilogue>;
+  using Kernel = ck_tile::FmhaFwdKernel<typename PipelineOf<Problem, kConfig.pipeline>::type, typename Of::Epilogue>;
   using Args = FmhaKernelArgs<typename Kernel::Kargs>;
 #if defined(__HIP_DEVICE_COMPILE__)
   static_assert(Kernel::GetSmemSize() <= ck_tile::get_smem_capacity(), "the tiles do not fit the arch's LDS");
@@ -125,20 +54,9 @@ struct FmhaForward {
       // where ck_tile's own kernel takes sums of lengths; blockIdx.z is the sequence, see its GetTileIndex
       if (args.seqlen_k != nullptr) kargs.seqlen_k = args.seqlen_k[blockIdx.z];
     }
-    if constexpr (kQuantised) {
-      kargs.scale_s *= *args.q_descale * *args.k_descale;
-      kargs.scale_p = ck_tile::type_convert<float>(ck_tile::numeric<Q>::max());
-      kargs.scale_o = *args.v_descale / kargs.scale_p;
-    }
+    Of::apply_descales(args, kargs);
     Kernel{}(kargs);
   }
 };
 
 }  // namespace ckgen::tile
-
-/// Defines the device entry `symbol` of a Forward, an FmhaForward.
-#define CKGEN_TILE_FMHA_KERNEL(symbol, Forward)                                                             \
-  extern "C" __global__ void __launch_bounds__((Forward::Kernel::kBlockSize), Forward::Kernel::kBlockPerCu) \
-      symbol(Forward::Args args) {                                                                          \
-    Forward::run(args);                                                                                     \
-  }

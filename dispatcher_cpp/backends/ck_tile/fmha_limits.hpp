@@ -1,4 +1,5 @@
-// Which problems a kernel of FmhaForward computes: ck_tile's class asks nothing, so every rule of its kernel is here.
+// Which problems a kernel of FmhaForward or FmhaPaged computes: ck_tile's classes ask nothing, so every rule of their
+// kernels is here.
 //
 // C++17, no ck_tile, no HIP. Pure functions.
 #pragma once
@@ -109,20 +110,40 @@ inline Status check_fmha_scores(const FmhaLimits& limits, const FmhaShape& shape
   return Status::success();
 }
 
+/// What a kernel over pages asks of a block table: keys of a step are of one page, and all indices have 32 bits.
+inline Status check_fmha_pages(const FmhaLimits& limits, const FmhaShape& shape, const FmhaArgs& args) noexcept {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (shape.page_size <= 0 || shape.page_size % limits.n0 != 0)
+    return Status::error(StatusCode::unsupported, "pages of %d rows are no whole steps of %d keys", shape.page_size,
+                         limits.n0);
+  if (args.block_table == nullptr || args.seqlen_k == nullptr)
+    return Status::error(StatusCode::invalid_argument, "block_table or seqlen_k is null");
+  if (args.block_table_stride < 0 || shape.batch * args.block_table_stride > kMost)
+    return Status::error(StatusCode::unsupported, "%lld rows of block_table, %lld apart: ck_tile counts in 32 bits",
+                         static_cast<long long>(shape.batch), static_cast<long long>(args.block_table_stride));
+  if (args.seqlen_q != nullptr)
+    return Status::error(StatusCode::unsupported, "seqlen_q: the kernel has lengths of Q from seqstart_q alone");
+  return Status::success();
+}
+
 /// Whether the kernel computes the problem: a refusal names the first rule that is broken.
 inline Status check_fmha(const FmhaLimits& limits, const FmhaShape& shape, const FmhaArgs& args) noexcept {
   if (const Status status = check_fmha_sizes(limits, shape, args); !status.ok()) return status;
   if (const Status status = check_fmha_scores(limits, shape, args); !status.ok()) return status;
   const FmhaTraits& traits = limits.traits;
   const std::int64_t batches = traits.varlen ? 1 : shape.batch;
-  const std::int64_t rows_v = traits.v_column ? shape.hdim_v : shape.seqlen_k;
+  const bool paged = traits.kv == FmhaKv::block_table;
+  // 32 bits count within a page, 64 from page to page: that there may be two is enough
+  const std::int64_t rows_k = paged && shape.seqlen_k > 0 ? shape.page_size : shape.seqlen_k;
+  const std::int64_t batches_k = paged ? 2 : batches;
+  const std::int64_t rows_v = traits.v_column ? shape.hdim_v : rows_k;
   const std::int64_t columns_v = traits.v_column ? shape.seqlen_k : shape.hdim_v;
   const bool vector_v = traits.v_column ? !limits.pad_k : limits.vector_v;
   const FmhaStrides lse{1, args.lse_head_stride, args.lse_batch_stride};
   const FmhaTensor tensors[] = {
       {"Q", args.q, args.q_strides, shape.seqlen_q, shape.hdim_q, shape.heads_q, batches, limits.q, limits.vector_q},
-      {"K", args.k, args.k_strides, shape.seqlen_k, shape.hdim_q, shape.heads_k, batches, limits.kv, limits.vector_q},
-      {"V", args.v, args.v_strides, rows_v, columns_v, shape.heads_k, batches, limits.kv, vector_v},
+      {"K", args.k, args.k_strides, rows_k, shape.hdim_q, shape.heads_k, batches_k, limits.kv, limits.vector_q},
+      {"V", args.v, args.v_strides, rows_v, columns_v, shape.heads_k, batches_k, limits.kv, vector_v},
       {"O", args.o, args.o_strides, shape.seqlen_q, shape.hdim_v, shape.heads_q, batches, limits.o, limits.vector_v},
       {"lse", args.lse, lse, shape.seqlen_q, 1, shape.heads_q, batches, DType::fp32, false, traits.lse},
       {"bias", args.bias, args.bias_strides, shape.seqlen_q, shape.seqlen_k, shape.heads_q, batches, limits.q,
@@ -133,7 +154,10 @@ inline Status check_fmha(const FmhaLimits& limits, const FmhaShape& shape, const
   }
   if (traits.bias == FmhaBias::alibi && args.bias == nullptr)
     return Status::error(StatusCode::invalid_argument, "the slopes are null");
-  if (traits.varlen && (args.seqstart_q == nullptr || args.seqstart_k == nullptr))
+  if (paged) {
+    if (const Status status = check_fmha_pages(limits, shape, args); !status.ok()) return status;
+  }
+  if (traits.varlen && (args.seqstart_q == nullptr || (args.seqstart_k == nullptr && !paged)))
     return Status::error(StatusCode::invalid_argument, "seqstart_q or seqstart_k is null");
   if (traits.quant == FmhaQuant::per_tensor &&
       (args.q_descale == nullptr || args.k_descale == nullptr || args.v_descale == nullptr))

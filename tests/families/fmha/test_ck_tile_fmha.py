@@ -24,6 +24,7 @@ FP32 = CkTileFmhaConfig(FmhaPipeline.QR, 128, 64, 32, 128, 32, 128, (4, 1, 1), T
 FP8 = CkTileFmhaConfig(
     FmhaPipeline.QR, 128, 128, 32, 128, 32, 128, (4, 1, 1), Tile(32, 32, 32), pad_hdim_q=False, pad_hdim_v=False
 )
+PAGED = replace(D128, pipeline=FmhaPipeline.QR_PAGEDKV, pad_hdim_q=False, pad_hdim_v=False)
 WMMA = CkTileFmhaConfig(FmhaPipeline.QR, 64, 64, 32, 128, 32, 128, (4, 1, 1), Tile(16, 16, 16))
 
 
@@ -37,6 +38,7 @@ def built(signature: str, config: CkTileFmhaConfig, arch: str = "gfx942") -> Fmh
         ("fmha_bf16", D64, "gfx942", ("v_mfma_f32_32x32x8_bf16", 32)),
         ("fmha_fp16", D128, "gfx942", ("v_mfma_f32_32x32x8_f16", 128)),
         ("fmha_fp16", D128, "gfx950", ("v_mfma_f32_32x32x16_f16", 64)),
+        ("fmha_fp16_blocktable", PAGED, "gfx950", ("v_mfma_f32_32x32x16_f16", 64)),
         ("fmha_fp32", FP32, "gfx942", ("v_mfma_f32_16x16x4_f32", 512)),
         ("fmha_fp8_fnuz_bf16_pertensor", FP8, "gfx942", ("v_mfma_f32_32x32x16_fp8_fp8", 64)),
         ("fmha_bf16", WMMA, "gfx1201", ("v_wmma_f32_16x16x16_bf16", 64)),
@@ -56,7 +58,7 @@ def test_both_units_say_the_config_and_meet_at_the_symbol() -> None:
     device, host = plan_kernel(instance, "gfx942", []), plan_host(instance, {"gfx942": []})
     ((symbol, _),) = device.expected
     assert symbol == f"ckgen_{instance.id:016x}_forward"
-    assert f"CKGEN_TILE_FMHA_KERNEL({symbol}, Forward)" in device.text
+    assert f"CKGEN_TILE_FMHA_KERNEL({symbol}, Entry)" in device.text
     assert f'"{symbol}"' in host.text and "archs_of(Arch::gfx942)" in host.text
     assert host.symbols == (prepare_symbol(instance.id),) and host.symbols[0] in host.text
     for text in (device.text, host.text):
@@ -67,11 +69,28 @@ def test_both_units_say_the_config_and_meet_at_the_symbol() -> None:
 
 
 @pytest.mark.parametrize(
+    ("signature", "config", "header", "entry"),
+    [
+        ("fmha_bf16", D64, "fmha", "FmhaForward"),
+        ("fmha_bf16_varlen_blocktable", PAGED, "fmha_paged", "FmhaPaged"),
+    ],
+)
+def test_a_pipeline_has_its_own_kernel(signature: str, config: CkTileFmhaConfig, header: str, entry: str) -> None:
+    device, host = (
+        plan.text
+        for plan in (plan_kernel(built(signature, config), "gfx942", []), plan_host(built(signature, config), {}))
+    )
+    assert f'"backends/ck_tile/{header}.hpp"' in device and f"ckgen::tile::{entry}<kConfig>;" in device
+    assert f'"backends/ck_tile/{header}_host.hpp"' in host and f"<ckgen::tile::{entry}Launch<kConfig>>" in host
+
+
+@pytest.mark.parametrize(
     ("signature", "config", "traits"),
     [
         ("fmha_bf16", D64, "{}"),
         ("fmha_fp8_fnuz_bf16_masked_pertensor", FP8, "{.masked = true, .quant = ckgen::FmhaQuant::per_tensor}"),
         ("fmha_bf16_lse_dropout", D64, "{.lse = true, .dropout = ckgen::FmhaDropout::philox}"),
+        ("fmha_bf16_masked_blocktable", PAGED, "{.masked = true, .kv = ckgen::FmhaKv::block_table}"),
         ("fmha_bf16_elementwise_softcap", D64, "{.bias = ckgen::FmhaBias::elementwise, .softcap = true}"),
     ],
 )

@@ -19,8 +19,12 @@ def cases(signature: FmhaSignature, config: CkTileFmhaConfig) -> tuple[FmhaProbl
 
 def _cases(signature: FmhaSignature, config: CkTileFmhaConfig) -> Iterator[FmhaProblem]:
     plain = FmhaProblem((config.m0,), (config.n0,), hdim_q=config.k0_max, hdim_v=config.n1)
+    if signature.traits.is_paged:
+        plain = replace(plain, page_size=constraints_of(signature, config).page_multiple)
     yield plain
     larger = _varlen(plain, config) if signature.traits.varlen else _batch(plain, config)
+    if signature.traits.is_paged:
+        larger = _paged(larger, config)
     yield from larger
     rested = larger[0]
     if signature.traits.masked:
@@ -50,3 +54,11 @@ def _batch(plain: FmhaProblem, config: CkTileFmhaConfig) -> tuple[FmhaProblem, .
     if config.pad_k:
         others.append(replace(rested, lengths_k=(keys, config.n0 + 1), spare=2))
     return rested, *others
+
+
+def _paged(problems: tuple[FmhaProblem, ...], config: CkTileFmhaConfig) -> tuple[FmhaProblem, ...]:
+    """Without spare rows; the first once more with pages of two steps, and a window that begins behind the first."""
+    found = tuple(replace(one, spare=0) for one in problems)
+    first = found[0]
+    far = replace(first, lengths_q=(9, 9), lengths_k=(4 * config.n0 + 5, 3 * config.n0), window_left=20, seed=7)
+    return *found, replace(first, page_size=2 * first.page_size, seed=6), far

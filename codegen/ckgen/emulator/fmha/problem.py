@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ckgen.emulator.fmha.pages import page_count, paged_kv
 from ckgen.emulator.production.model import Output
 from ckgen.emulator.production.numbers import BF16, FP8_FNUZ, FP8_OCP, Float
 from ckgen.families.fmha.enums import FmhaBias, FmhaCorner
@@ -35,6 +36,7 @@ class FmhaProblem:
 
     `spare`: rows behind each sequence, and keys, that lengths given apart do not count; they are NaN. Without varlen
     all lengths of Q are the same and have no spare rows. head_first: tensors are [heads, rows], not [rows, heads].
+    page_size: of a paged signature, which has no spare rows.
     """
 
     lengths_q: tuple[int, ...]
@@ -50,13 +52,14 @@ class FmhaProblem:
     spare: int = 0
     head_first: bool = False
     seed: int = 0
+    page_size: int = 0
 
     def __str__(self) -> str:
         lengths = ",".join(f"{q}x{k}" for q, k in zip(self.lengths_q, self.lengths_k, strict=True))
         window = f" {str(self.corner)[0]}:{self.window_left},{self.window_right}"
-        return f"{lengths} h{self.heads_q}/{self.heads_k} d{self.hdim_q}/{self.hdim_v}{window}" + (
-            f" spare{self.spare}" if self.spare else ""
-        )
+        sizes = f"{lengths} h{self.heads_q}/{self.heads_k} d{self.hdim_q}/{self.hdim_v}{window}"
+        spare = f" spare{self.spare}" if self.spare else ""
+        return sizes + spare + (f" pages of {self.page_size}" if self.page_size else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +83,6 @@ def fmha_data(signature: FmhaSignature, problem: FmhaProblem) -> FmhaData:
 
     first = problem.head_first
     q = _tensor(rows_q, problem.lengths_q, operands.q, signature.a, first)
-    k = _tensor(rows_k, problem.lengths_k, operands.k, signature.b, first)
-    v = _tensor(rows_k, problem.lengths_k, operands.v, signature.b, first)
     o, o_bound = (_tensor(rows_q, problem.lengths_q, one, DType.FP32, first) for one in (exact.o.c, exact.o.bound))
     lse, lse_bound = (
         _tensor(rows_q, problem.lengths_q, one.transpose(0, 2, 1)[..., None], DType.FP32, True)
@@ -91,10 +92,12 @@ def fmha_data(signature: FmhaSignature, problem: FmhaProblem) -> FmhaData:
     if traits.lse:
         outputs.append(Output("lse", np.empty(lse.values.size, np.float32), lse.values, lse_bound.values))
     args: dict[str, Any] = {
-        **{f"{name}_strides": one.strides for name, one in (("q", q), ("k", k), ("v", v), ("o", o))},
         **{one.name: one.actual for one in outputs},
-        **{name: one.values for name, one in (("q", q), ("k", k), ("v", v))},
+        "q": q.values,
+        "q_strides": q.strides,
+        "o_strides": o.strides,
         **_lengths(signature, problem, rows_q, rows_k),
+        **_kv(signature, problem, rows_k, operands),
         **_scores(signature, operands, rows_q, problem),
         "lse_head_stride": lse.strides[1],
         "lse_batch_stride": lse.strides[2],
@@ -105,16 +108,30 @@ def fmha_data(signature: FmhaSignature, problem: FmhaProblem) -> FmhaData:
     return FmhaData(replace(shape, total_q=total_q), args, inputs, tuple(outputs))
 
 
+def _kv(signature: FmhaSignature, problem: FmhaProblem, rows_k: _Rows, operands: FmhaOperands) -> Mapping[str, Any]:
+    """K and V and where they lie."""
+    if signature.traits.is_paged:
+        return paged_kv(operands, _NUMPY[signature.b], head_first=problem.head_first)
+    args: dict[str, Any] = {}
+    for name, values in (("k", operands.k), ("v", operands.v)):
+        tensor = _tensor(rows_k, problem.lengths_k, values, signature.b, problem.head_first)
+        args |= {name: tensor.values, f"{name}_strides": tensor.strides}
+    return args
+
+
 def _shape(problem: FmhaProblem, rows_k: _Rows) -> FmhaShape:
     return FmhaShape(
         len(problem.lengths_q), problem.heads_q, problem.heads_k, max(problem.lengths_q),
         rows_k.pitch or max(problem.lengths_k), problem.hdim_q, problem.hdim_v, problem.corner, problem.window_left,
-        problem.window_right, problem.sink_tokens,
+        problem.window_right, problem.sink_tokens, problem.page_size,
+        page_count(problem.lengths_k, problem.page_size) if problem.page_size else 0,
     )  # fmt: skip
 
 
 def _lengths(signature: FmhaSignature, problem: FmhaProblem, rows_q: _Rows, rows_k: _Rows) -> dict[str, Any]:
-    """Where sequences begin, and how long they are where that does not tell."""
+    """Where sequences begin, and how long they are where that does not tell; pages tell of keys themselves."""
+    if signature.traits.is_paged:
+        return {"seqstart_q": rows_q.starts} if signature.traits.varlen else {}
     if not signature.traits.varlen:
         whole = all(length == rows_k.pitch for length in problem.lengths_k)
         return {} if whole else {"seqlen_k": np.array(problem.lengths_k, np.int32)}

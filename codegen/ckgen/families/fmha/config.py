@@ -15,11 +15,13 @@ class FmhaPipeline(Enum):
     """ck_tile's main loops: Q in registers, K and V through LDS.
 
     QR_ASYNC: K goes to LDS straight from memory. QR_ASYNC_TRLOAD: V too, and is transposed as it is read (gfx950).
+    QR_PAGEDKV: as QR, from the pages that a block table names.
     """
 
     QR = "qr"
     QR_ASYNC = "qr_async"
     QR_ASYNC_TRLOAD = "qr_async_trload"
+    QR_PAGEDKV = "qr_pagedkv"
 
     def __str__(self) -> str:
         return self.value

@@ -41,7 +41,7 @@ class FmhaConstraints:
 
 @cache
 def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConstraints:
-    """The numbers that a problem of `signature` must satisfy for `config`; KV is not split, and lies in no pages."""
+    """The numbers that a problem of `signature` must satisfy for `config`; KV is not split."""
     if isinstance(config, HipFmhaConfig):
         return _of_decode(signature, config)
     if not isinstance(config, CkTileFmhaConfig):
@@ -59,6 +59,7 @@ def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConst
         pad_k=config.pad_k,
         d_multiple=multiple if config.pad_hdim_q else 0,
         dv_multiple=multiple if config.pad_hdim_v else 0,
+        page_multiple=config.n0 if signature.traits.is_paged else 1,  # keys of a step are of one page
     )
 
 
@@ -83,4 +84,5 @@ def _of_decode(signature: FmhaSignature, config: HipFmhaConfig) -> FmhaConstrain
 
 def _multiple(signature: FmhaSignature, config: CkTileFmhaConfig) -> int:
     """Padded head dims: whole vectors where loads go straight to LDS, any where they pass registers."""
-    return 1 if config.pipeline is FmhaPipeline.QR else _LOAD_BITS // signature.a.bits
+    passes_registers = config.pipeline in (FmhaPipeline.QR, FmhaPipeline.QR_PAGEDKV)
+    return 1 if passes_registers else _LOAD_BITS // signature.a.bits

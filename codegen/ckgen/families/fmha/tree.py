@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
+from ckgen.families.fmha.enums import FmhaKv
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
@@ -62,13 +63,14 @@ def _configs(signature: FmhaSignature, arch: str) -> Iterator[CkTileFmhaConfig]:
 def _goes_with(
     kind: Mapping[str, Any], tiles: Mapping[str, Any], signature: FmhaSignature, n1: int, k0_max: int
 ) -> bool:
-    """A tile may name its pipelines, a pipeline its biases and head dims; types are always said."""
+    """A tile may name its pipelines, a pipeline its biases, head dims and pages; types are always said."""
     return (
         str(plain(signature.a)) in kind["types"]
         and kind["pipeline"] in tiles.get("pipelines", ["qr", "qr_async"])
         and n1 in kind.get("n1", [n1])
         and k0_max in kind.get("k0_max", [k0_max])
         and str(signature.traits.bias) in kind.get("bias", [str(signature.traits.bias)])
+        and str(signature.traits.kv) in kind.get("kv", [str(FmhaKv.CONTIGUOUS)])
     )
 
 

@@ -1,4 +1,4 @@
-"""ck_tile's attention forward as device code: one kernel, its units' constants, what its machine code must be."""
+"""ck_tile's attention kernels as device code: one kernel, its units' constants, what its machine code must be."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from math import gcd
 from typing import Any
 
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
+from ckgen.families.fmha.device.cpp_traits import cpp_traits
 from ckgen.families.fmha.device.recorded import allowed_overflow
-from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaQuant
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.fmha.tree import why_no_tiles
@@ -22,8 +22,9 @@ from ckgen.model.expectation import Expectation
 from ckgen.rules.fmha import lds_bytes
 from ckgen.specs.archs import load_arch
 
-_CPP_DROPOUT = {FmhaDropout.PHILOX: "philox", FmhaDropout.RANDVAL: "randval"}
-_CPP_QUANT = {FmhaQuant.PER_TENSOR: "per_tensor"}
+_FORWARD_ENTRY = ("fmha", "FmhaForward")
+_ENTRIES = {FmhaPipeline.QR_PAGEDKV: ("fmha_paged", "FmhaPaged")}
+"""The header of a pipeline's kernel and the class there; the launch is of the same names."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -120,25 +121,16 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
     config, signature = tile_config(instance), instance.signature
     numbers = ("m0", "n0", "k0", "n1", "k1", "k0_max")
     tile = config.warp_tile
+    header, entry = _ENTRIES.get(config.pipeline, _FORWARD_ENTRY)
     return {
+        "header": header,
+        "entry": entry,
         "instance": instance.name,
         "types": {"q": signature.a.value, "kv": signature.b.value, "o": signature.c.value},
-        "traits": _traits(signature),
+        "traits": cpp_traits(signature.traits),
         "pipeline": config.pipeline.value,
         "numbers": [(name, getattr(config, name)) for name in numbers],
         "arrays": [("warps", list(config.warps)), ("warp_tile", [tile.m, tile.n, tile.k])],
         "flags": [(name, cpp_bool(getattr(config, name))) for name in ("pad_q", "pad_k", "pad_hdim_q", "pad_hdim_v")],
         "block_per_cu": config.block_per_cu or -1,
     }
-
-
-def _traits(signature: FmhaSignature) -> list[tuple[str, str]]:
-    """The members of ckgen::FmhaTraits that are not at their default, in its order."""
-    traits = signature.traits
-    members = [(name, "true" if getattr(traits, name) else "") for name in ("varlen", "v_column", "masked")]
-    members.append(("bias", "" if traits.bias is FmhaBias.NONE else f"ckgen::FmhaBias::{traits.bias.value}"))
-    members += [(name, "true" if getattr(traits, name) else "") for name in ("softcap", "sink", "lse")]
-    dropout, quant = _CPP_DROPOUT.get(traits.dropout), _CPP_QUANT.get(traits.quant)
-    members.append(("dropout", f"ckgen::FmhaDropout::{dropout}" if dropout else ""))
-    members.append(("quant", f"ckgen::FmhaQuant::{quant}" if quant else ""))
-    return [(name, value) for name, value in members if value]

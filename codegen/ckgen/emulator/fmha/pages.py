@@ -1,0 +1,54 @@
+"""K and V of an attention problem in pages, with what must not be read beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ckgen.families.fmha.enums import FmhaKv
+from ckgen.families.fmha.operands import FmhaOperands
+from ckgen.families.fmha.pages import PageForm, block_table, page_list, store_pages
+
+SPARE_PAGES = 3
+_NO_PAGE = 2**30
+
+
+def paged_kv(operands: FmhaOperands, dtype: np.dtype[Any], *, head_first: bool) -> Mapping[str, Any]:
+    """By names of FmhaArgs; rows and pages that nobody has are NaN, and a table's entries behind its pages name none.
+
+    head_first: a page is [heads_k, page_size, D], not [page_size, heads_k, D].
+    """
+    args: dict[str, Any] = _tables(operands)
+    for name, rows in (("k", operands.k), ("v", operands.v)):
+        size, (heads, columns) = operands.shape.page_size, rows.shape[2:]
+        cache = np.full((operands.shape.pages, size, heads, columns), np.nan)
+        own = [one[:length] for one, length in zip(rows, operands.lengths.k, strict=True)]
+        store_pages(own, operands.pages, cache, PageForm(size))
+        args[name] = _flat(cache, dtype, head_first)
+        row, head = (columns, size * columns) if head_first else (heads * columns, columns)
+        args[f"{name}_strides"] = (row, head, size * heads * columns)
+    return args
+
+
+def page_count(lengths: tuple[int, ...], page_size: int) -> int:
+    """Pages of a cache for sequences of these lengths, with some that nobody has."""
+    return sum(-(-length // page_size) for length in lengths) + SPARE_PAGES
+
+
+def _tables(operands: FmhaOperands) -> dict[str, Any]:
+    lengths, pages = operands.lengths.k, operands.pages
+    if operands.signature.traits.kv is FmhaKv.PAGE_LIST:
+        found = page_list(pages, lengths, operands.shape.page_size)
+        return {"kv_indptr": found.indptr, "kv_pages": found.pages, "kv_last_page": found.last_page}
+    table = block_table(pages, max(map(len, pages)) + 1)
+    table[table < 0] = _NO_PAGE
+    own = np.array(lengths, np.int32)
+    return {"block_table": table, "block_table_stride": table.shape[1], "seqlen_k": own}
+
+
+def _flat(cache: NDArray[Any], dtype: np.dtype[Any], head_first: bool) -> NDArray[Any]:
+    ordered = cache.transpose(0, 2, 1, 3) if head_first else cache
+    return np.ascontiguousarray(ordered).reshape(-1).astype(np.float32).astype(dtype)

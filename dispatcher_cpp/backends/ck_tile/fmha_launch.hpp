@@ -1,0 +1,89 @@
+// From a ckgen Launch of attention to one launch of a kernel of fmha_tile.hpp: what is the same for all of them.
+//
+// For host units (`-x hip --cuda-host-only`) only. Nothing of HIP is left to be linked. ck_tile's classes judge no
+// problem: what their kernels cannot do is refused by fmha_limits.hpp.
+#pragma once
+
+#include "fmha_limits.hpp"
+#include "fmha_tile.hpp"
+
+#include <cstdint>
+#include <exception>
+
+#include "scaled.hpp"
+
+namespace ckgen::tile {
+
+/// The instance's one kernel, and the archs whose code object has it, see archs_of().
+struct BuiltFmha {
+  const char* symbol;
+  std::uint32_t archs;
+};
+
+/// A mask as ck_tile's kernel takes it.
+struct FmhaWindow {
+  index_t left = -1;
+  index_t right = -1;
+  ck_tile::GenericAttentionMaskEnum type = ck_tile::GenericAttentionMaskEnum::NO_MASK;
+};
+
+/// A limit that no key can be beyond is none, so that ck_tile's sums of limits and lengths do not wrap. With slopes, a
+/// causal mask has a left limit all the same: without, ck_tile counts distances from the first key, which shifts lse.
+inline FmhaWindow window_of(const FmhaTraits& traits, const FmhaShape& shape) noexcept {
+  if (!traits.masked) return {};
+  const std::int64_t most = shape.seqlen_q + shape.seqlen_k;
+  const auto limit = [&](std::int32_t of) { return of < 0 || of >= most ? index_t{-1} : index_t{of}; };
+  FmhaWindow found{limit(shape.window_left), limit(shape.window_right),
+                   shape.corner == FmhaCorner::top_left ? ck_tile::GenericAttentionMaskEnum::MASK_FROM_TOP_LEFT
+                                                        : ck_tile::GenericAttentionMaskEnum::MASK_FROM_BOTTOM_RIGHT};
+  if (traits.bias == FmhaBias::alibi && found.left < 0) found.left = static_cast<index_t>(most);
+  return found;
+}
+
+/// ck_tile's counts and strides have 32 bits; check_fmha() looked at them.
+constexpr index_t narrow(std::int64_t size) noexcept {
+  return static_cast<index_t>(size);
+}
+
+/// What fmha_limits.hpp must know of a Config.
+constexpr FmhaLimits limits_of(const FmhaTileConfig& config) noexcept {
+  const bool passes_registers = config.pipeline == FmhaPipeline::qr || config.pipeline == FmhaPipeline::qr_pagedkv;
+  return {config.q,
+          config.kv,
+          config.o,
+          config.traits,
+          config.m0,
+          config.n0,
+          config.k0_max,
+          config.n1,
+          config.pad_q,
+          config.pad_k,
+          config.pad_hdim_q,
+          config.pad_hdim_v,
+          !passes_registers || !config.pad_hdim_q,
+          !passes_registers || !config.pad_hdim_v};
+}
+
+/// See PrepareFn. Of says kTile and Entry, and args() and grid() of a launch that check_fmha() passed.
+template <class Of>
+Status prepare_fmha(const BuiltFmha& built, const Launch& launch, Arch arch, KernelCall& out) noexcept try {
+  const FmhaShape& shape = launch.problem->fmha();
+  if ((built.archs & archs_of(arch)) == 0)
+    return Status::error(StatusCode::unsupported, "no kernel was built for %s", arch_info(arch).name);
+  if (launch.k_batch > 1)
+    return Status::error(StatusCode::unsupported, "the kernel does not split KV, %u splits are asked for",
+                         static_cast<unsigned>(launch.k_batch));
+  if (const Status status = check_fmha(limits_of(Of::kTile), shape, *launch.fmha); !status.ok()) return status;
+  const PlanFor plan{arch};
+  const dim3 grid = Of::grid(shape, *launch.fmha);
+  if (grid.y > kMostFmhaGrid || grid.z > kMostFmhaGrid)
+    return Status::error(StatusCode::unsupported, "a grid of %u x %u x %u: HIP takes %u along y and z", grid.x, grid.y,
+                         grid.z, kMostFmhaGrid);
+  const dim3 block = Of::Entry::Kernel::BlockSize();
+  return device::fill(out, built.symbol, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, 0,
+                      Of::args(shape, *launch.fmha));
+} catch (const std::exception& error) {
+  return Status::error(StatusCode::internal, "ck_tile's host code failed: %s", error.what());
+}
+
+}  // namespace ckgen::tile
