@@ -166,6 +166,8 @@ std::string step_text(const Query& q, const Step& step) {
     if (c.cu_num != q.cu_num) text += " on " + std::string(arch_name(q.arch)) + ':' + std::to_string(c.cu_num);
   }
   if (instance.stream_k.is_used()) text += kDetail + partition_text(q, instance);
+  if (instance.fmha.max_splits > 1 && step.verdict.ok())
+    text += kDetail + detail::fmha_splits(instance.fmha, q.signature.fmha, q.problem.fmha(), q.cu_num);
   text += kDetail;
   text += step.verdict.ok()
               ? "supports: ok" + demands(instance, c.k_batch)

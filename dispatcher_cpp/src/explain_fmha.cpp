@@ -1,5 +1,6 @@
 #include "explain_fmha.hpp"
 
+#include "fmha_cost.hpp"
 #include "fmha_rules.hpp"
 #include "fmha_text.hpp"
 
@@ -14,6 +15,12 @@ std::string mask_text(const FmhaShape& x) {
   std::string text = x.corner == FmhaCorner::top_left ? " mask=t:" : " mask=b:";
   text += std::to_string(x.window_left) + ',' + std::to_string(x.window_right);
   return x.sink_tokens != 0 ? text + ',' + std::to_string(x.sink_tokens) : text;
+}
+
+std::string decimal(Wide value) {
+  std::string text;
+  for (; value != 0 || text.empty(); value /= 10) text.insert(text.begin(), static_cast<char>('0' + value % 10));
+  return text;
 }
 
 std::string hdim_demand(const char* key, std::int32_t most, std::int32_t multiple) {
@@ -37,7 +44,10 @@ std::string fmha_sizes(const FmhaTraits& traits, const FmhaShape& x) {
   if (traits.masked) text += mask_text(x);
   if (is_paged(traits)) text += sized("page_size", x.page_size) + sized("pages", x.pages);
   if (traits.varlen && x.total_q != 0) text += sized("total_q", x.total_q);
-  return text;
+  if (x.split_items == 0) return text;
+  text += sized("split_items", x.split_items) + sized("split_combines", x.split_combines);
+  text += sized("split_rows", x.split_rows) + sized("split_m0", x.split_m0) + sized("split_n0", x.split_n0);
+  return text + sized("split_merged", int{x.split_merged});
 }
 
 std::string fmha_demands(const FmhaConfig& c) {
@@ -46,6 +56,14 @@ std::string fmha_demands(const FmhaConfig& c) {
   if (!c.pad_q) text += ", seqlen_q % " + std::to_string(c.m0) + " = 0";
   if (!c.pad_k) text += ", seqlen_k % " + std::to_string(c.n0) + " = 0";
   if (c.page_multiple > 1) text += ", page_size % " + std::to_string(c.page_multiple) + " = 0";
+  return text;
+}
+
+std::string fmha_splits(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x, std::uint32_t cu_num) {
+  std::string text = "splits:";
+  FmhaWork(c, traits, x, cu_num).each_splits([&text](std::uint32_t splits, Wide cost) {
+    text += (splits == 1 ? " " : ", ") + std::to_string(splits) + " costs " + decimal(cost);
+  });
   return text;
 }
 

@@ -1,6 +1,7 @@
 // Attention problems and instances as text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <ckgen/fmha.hpp>
@@ -17,5 +18,9 @@ std::string fmha_sizes(const FmhaTraits& traits, const FmhaShape& shape);
 
 /// What an instance asks, as in "hdim_q = 128, hdim_v ≤ 128, seqlen_q % 128 = 0".
 std::string fmha_demands(const FmhaConfig& config);
+
+/// The splits of keys that were weighed, as in "splits: 1 costs 4096, 5 costs 1024".
+std::string fmha_splits(const FmhaConfig& config, const FmhaTraits& traits, const FmhaShape& shape,
+                        std::uint32_t cu_num);
 
 }  // namespace ckgen::inline v1::detail

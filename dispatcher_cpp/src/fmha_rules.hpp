@@ -1,14 +1,12 @@
-// Is an attention problem legal, can an instance run it, and what does it cost? Integers, equal to
+// Is an attention problem legal, and can an instance run it? Integers, equal to
 // codegen/ckgen/families/fmha/problem.py.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 
 #include <ckgen/problem.hpp>
 
-#include "strategy.hpp"
 #include "supports.hpp"
 
 namespace ckgen::inline v1::detail {
@@ -114,46 +112,6 @@ inline Verdict supports_fmha(const FmhaConfig& c, const FmhaTraits& traits, cons
   if (is_paged(traits) && x.page_size % c.page_multiple != 0)
     return broken(ProblemRule::fmha_instance_page_multiple, x.page_size, c.page_multiple);
   return x.split_items != 0 ? supports_schedule(c, x) : Verdict{};
-}
-
-/// The sum over i below `rows` of i + first, not below 0 nor above `most`.
-constexpr std::uint64_t ramp_sum(std::int64_t rows, std::int64_t first, std::int64_t most) noexcept {
-  const std::int64_t begin = std::min(rows, std::max<std::int64_t>(0, -first));
-  const std::int64_t end = std::min(rows, std::max(begin, most - first));
-  const auto rising = static_cast<std::uint64_t>(begin + end - 1 + 2 * first) * static_cast<std::uint64_t>(end - begin);
-  return (end > begin ? rising / 2 : 0) + static_cast<std::uint64_t>(rows - end) * static_cast<std::uint64_t>(most);
-}
-
-/// Columns that a row sees, the mean over the rows, rounded up; sink tokens are too few to count.
-constexpr std::uint64_t mean_columns(const FmhaTraits& traits, const FmhaShape& x) noexcept {
-  if (!traits.masked || x.seqlen_q == 0) return static_cast<std::uint64_t>(x.seqlen_k);
-  const std::int64_t shift = x.corner == FmhaCorner::top_left ? 0 : x.seqlen_k - x.seqlen_q;
-  const auto before = [&x](std::int64_t first) { return ramp_sum(x.seqlen_q, first, x.seqlen_k); };
-  const std::uint64_t behind = x.window_right < 0
-                                   ? static_cast<std::uint64_t>(x.seqlen_q) * static_cast<std::uint64_t>(x.seqlen_k)
-                                   : before(shift + x.window_right + 1);
-  const std::uint64_t hidden = x.window_left < 0 ? 0 : before(shift - x.window_left);
-  return ceil_div(behind - std::min(behind, hidden), static_cast<std::uint64_t>(x.seqlen_q));
-}
-
-/// Rounds of workgroups times the products of one, then how many sizes are padded: what computes least, and of equals
-/// what checks least. validate() keeps it below 2^128.
-inline Wide fmha_cost(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x,
-                      std::uint32_t cu_num) noexcept {
-  const auto whole = [](std::uint64_t size, std::int32_t tile) {
-    return ceil_div(size, static_cast<std::uint64_t>(tile));
-  };
-  const std::uint64_t cus = cu_num == 0 ? 1 : cu_num;
-  const std::uint64_t of_v = whole(static_cast<std::uint64_t>(c.hdim_v), c.n1);
-  const Wide workgroups =
-      Wide{whole(static_cast<std::uint64_t>(x.seqlen_q), c.m0) * static_cast<std::uint64_t>(x.batch)} *
-      (static_cast<std::uint64_t>(x.heads_q) * of_v);
-  const Wide rounds = workgroups >> 63 == 0 ? Wide{ceil_div(static_cast<std::uint64_t>(workgroups), cus)}
-                                            : (workgroups + cus - 1) / cus;
-  const std::uint64_t columns = whole(mean_columns(traits, x), c.n0) * static_cast<std::uint64_t>(c.n0);
-  const std::uint64_t hdims = static_cast<std::uint64_t>(c.hdim_q) + of_v * static_cast<std::uint64_t>(c.n1);
-  const int pads = int{c.pad_q} + int{c.pad_k} + int{c.d_multiple != 0} + int{c.dv_multiple != 0};
-  return rounds * static_cast<std::uint64_t>(c.m0) * columns * hdims * 8 + static_cast<unsigned>(pads);
 }
 
 }  // namespace ckgen::inline v1::detail

@@ -110,6 +110,7 @@ void write(Writer& to, const FmhaConfig& config) {
   to.key("page_multiple").number(config.page_multiple);
   to.key("takes_items").flag(config.takes_items);
   to.key("merge_heads").flag(config.merge_heads);
+  to.key("always_combines").flag(config.always_combines);
 }
 
 void write(Writer& to, const InstanceDesc& instance) {

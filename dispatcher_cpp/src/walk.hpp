@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "fmha_cost.hpp"
 #include "ladder.hpp"
 #include "query.hpp"
 #include "tiling.hpp"
@@ -29,7 +30,7 @@ class Walk {
 
   void run() noexcept(kNoThrow) {
     if (q_.is_forced) {
-      if (q_.forced != no_index) foreign(Tier::forced, q_.forced, 1, 0);
+      if (q_.forced != no_index) foreign(Tier::forced, q_.forced, splits_of(*q_.state.instances[q_.forced]), 0);
       return;
     }
     if (q_.overrides != nullptr && from_overrides()) return;
@@ -275,7 +276,7 @@ class Walk {
   [[gnu::noinline]] bool from_defaults() noexcept(kNoThrow) {
     const std::uint32_t none = entry_->default_end;
     const Sizes sizes = q_.cost_sizes();
-    Wide best_cost = 0;
+    FmhaSplits best_cost;
     std::uint32_t best = none;
     for (std::uint32_t i = entry_->default_begin; i < none; ++i) {
       const std::uint32_t index = q_.index.default_instance(i);
@@ -285,43 +286,51 @@ class Walk {
         if (sink_.offer({Tier::default_, index, 1, 0}, verdict)) return true;
         continue;
       }
-      const Wide cost = cost_of(instance, sizes);
-      if (best == none || cost < best_cost) {
+      const FmhaSplits found = own_cost(index, sizes);
+      if (best == none || found.cost < best_cost.cost) {
         best = i;
-        best_cost = cost;
+        best_cost = found;
       }
     }
     while (best != none) {
-      if (sink_.offer({Tier::default_, q_.index.default_instance(best), 1, 0}, {})) return true;
+      if (sink_.offer({Tier::default_, q_.index.default_instance(best), best_cost.splits, 0}, {})) return true;
       best = next_default(best, best_cost);
     }
     return false;
   }
 
-  /// The default that follows position `last` of cost `cost` in the order of (cost, position); updates the cost.
-  std::uint32_t next_default(std::uint32_t last, Wide& cost) const noexcept {
+  /// The default that follows position `last` of that cost in the order of (cost, position); updates the cost.
+  std::uint32_t next_default(std::uint32_t last, FmhaSplits& of_last) const noexcept {
     const std::uint32_t none = entry_->default_end;
     const Sizes sizes = q_.cost_sizes();
     std::uint32_t best = none;
-    Wide best_cost = 0;
+    FmhaSplits best_cost;
     for (std::uint32_t i = entry_->default_begin; i < none; ++i) {
-      const InstanceDesc& instance = *q_.state.instances[q_.index.default_instance(i)];
-      if (!undeclined(instance, 1).ok()) continue;
-      const Wide own = cost_of(instance, sizes);
-      const bool behind = own > cost || (own == cost && i > last);
-      if (behind && (best == none || own < best_cost)) {
+      const std::uint32_t index = q_.index.default_instance(i);
+      if (!undeclined(*q_.state.instances[index], 1).ok()) continue;
+      const FmhaSplits own = own_cost(index, sizes);
+      const bool behind = own.cost > of_last.cost || (own.cost == of_last.cost && i > last);
+      if (behind && (best == none || own.cost < best_cost.cost)) {
         best = i;
         best_cost = own;
       }
     }
-    cost = best_cost;
+    of_last = best_cost;
     return best;
   }
 
-  Wide cost_of(const InstanceDesc& instance, const Sizes& sizes) const noexcept {
+  /// The cost, with the splits of keys of attention; of any other op one split of K.
+  FmhaSplits own_cost(std::uint32_t index, const Sizes& sizes) const noexcept {
+    const InstanceDesc& instance = *q_.state.instances[index];
     if (q_.signature.op == Op::fmha) [[unlikely]]
-      return fmha_cost(instance.fmha, q_.signature.fmha, q_.problem.fmha(), q_.cu_num);
-    return default_cost(instance, sizes, q_.cu_num);
+      return best_splits(instance.fmha, q_.signature.fmha, q_.problem.fmha(), q_.cu_num);
+    return {default_cost(instance, sizes, q_.cu_num), 1};
+  }
+
+  /// Of an instance that was named, of whatever op.
+  std::uint32_t splits_of(const InstanceDesc& instance) const noexcept {
+    if (q_.signature.op != Op::fmha || instance.signature.op != Op::fmha) return 1;
+    return best_splits(instance.fmha, q_.signature.fmha, q_.problem.fmha(), q_.cu_num).splits;
   }
 
   std::uint64_t m() const noexcept { return static_cast<std::uint64_t>(q_.sizes.m); }

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "counted_new.hpp"
-#include "src/fmha_rules.hpp"
 
 namespace {
 
@@ -173,7 +172,8 @@ TEST_F(FmhaSelect, AnInstanceIsWholeInTheRegistrysDocument) {
   const std::string fmha =
       "\"fmha\": {\"m0\": 64, \"n0\": 32, \"k0\": 32, \"n1\": 128, \"k1\": 32, \"hdim_q\": 192, \"hdim_v\": 128, "
       "\"pad_q\": true, \"pad_k\": false, \"d_multiple\": 8, \"dv_multiple\": 8, \"max_splits\": 8, "
-      "\"page_multiple\": 16, \"takes_items\": true, \"merge_heads\": false}";
+      "\"page_multiple\": 16, \"takes_items\": true, \"merge_heads\": false, "
+      "\"always_combines\": false}";
   EXPECT_NE(text.find(fmha), std::string::npos) << text;
   EXPECT_EQ(text.find("\"fmha\": {"), text.rfind("\"fmha\": {")) << "of attention only";
 }
@@ -234,9 +234,56 @@ TEST_F(FmhaSelect, AForcedInstanceAndAnOverrideComeFirst) {
   EXPECT_EQ(own.select(Problem(attention()).fmha(sizes(3, 8, 8, 64, 512, 128, 128)), device).tier, Tier::default_);
 }
 
+TEST_F(FmhaSelect, SplitsGoWithTheInstance) {
+  FmhaConfig config = padded(64, 128, 128, 128);
+  config.max_splits = 128;
+  add("whole", padded(64, 128, 128, 128));
+  add("split", config);
+  const Dispatcher own = dispatcher();
+  const auto of = [&](std::int64_t batch, std::int64_t keys) {
+    const Selection found = own.select(Problem(attention()).fmha(sizes(batch, 8, 8, 1, keys, 128, 128)), device);
+    return std::string(own.registry().instance(found.instance).name) + ' ' + std::to_string(found.k_batch);
+  };
+  EXPECT_EQ(of(1, 65536), "split 37") << "8 workgroups on 304 CUs: 512 blocks of keys in parts of 14, one round";
+  EXPECT_EQ(of(8, 65536), "split 14") << "three rounds are fuller than one";
+  EXPECT_EQ(of(38, 65536), "whole 1") << "one round is full";
+  EXPECT_EQ(of(1, 256), "whole 1") << "too short to gain by it";
+  const Problem problem = Problem(attention()).fmha(sizes(1, 8, 8, 1, 65536, 128, 128));
+  const Selection first = own.select(problem, device), second = own.next(problem, device, first);
+  EXPECT_EQ(second.instance, 0U);
+  EXPECT_EQ(second.k_batch, 1U);
+  DispatcherOptions options;
+  options.force = "split";
+  EXPECT_EQ(Dispatcher(registry, options).select(problem, device).k_batch, first.k_batch);
+  const auto plan = own.plan(problem, device);
+  ASSERT_TRUE(plan) << plan.status().message;
+  EXPECT_EQ(plan->stages[0].k_batch, first.k_batch);
+  const std::string text = own.explain(problem, device);
+  EXPECT_NE(text.find("✔ split   k_batch 37\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("splits: 1 costs "), std::string::npos) << text;
+  EXPECT_NE(text.find(", 37 costs "), std::string::npos) << text;
+}
+
+TEST_F(FmhaSelect, AnOverridesSplitsAreTaken) {
+  FmhaConfig config = padded(64, 128, 128, 128);
+  config.max_splits = 128;
+  add("split", config);
+  const std::string path = ::testing::TempDir() + "ckgen_fmha_splits_" + std::to_string(getpid()) + ".csv";
+  std::ofstream(path) << "target,signature,B,M,N,K,instance,k_batch\n"
+                      << "gfx942:304,fmha_bf16,1,1,65536,128,split,7\n";
+  Dispatcher own = dispatcher();
+  const Status status = own.load_overrides(path.c_str());
+  std::remove(path.c_str());
+  ASSERT_TRUE(status.ok()) << status.message;
+  EXPECT_EQ(own.select(Problem(attention()).fmha(sizes(1, 8, 8, 1, 65536, 128, 128)), device).k_batch, 7U);
+}
+
 TEST_F(FmhaSelect, SelectionNeitherAllocatesNorDependsOnTheThread) {
-  for (const std::int32_t m0 : {128, 64, 32, 16})
-    add(numbered("m", static_cast<std::uint64_t>(m0)), padded(m0, 64, 128, 128));
+  for (const std::int32_t m0 : {128, 64, 32, 16}) {
+    FmhaConfig config = padded(m0, 64, 128, 128);
+    config.max_splits = m0;
+    add(numbered("m", static_cast<std::uint64_t>(m0)), config);
+  }
   const Dispatcher own = dispatcher();
   std::vector<Problem> problems;
   for (int rows = 1; rows <= 256; ++rows)
@@ -254,60 +301,6 @@ TEST_F(FmhaSelect, SelectionNeitherAllocatesNorDependsOnTheThread) {
       }
     });
   for (std::thread& thread : threads) thread.join();
-}
-
-/// The mean, row by row.
-std::uint64_t counted_columns(const FmhaShape& x) {
-  const std::int64_t shift = x.corner == FmhaCorner::top_left ? 0 : x.seqlen_k - x.seqlen_q;
-  std::int64_t seen = 0;
-  for (std::int64_t i = 0; i < x.seqlen_q; ++i) {
-    for (std::int64_t j = 0; j < x.seqlen_k; ++j) {
-      const bool right = x.window_right < 0 || j <= i + shift + x.window_right;
-      const bool left = x.window_left < 0 || j >= i + shift - x.window_left;
-      seen += right && left ? 1 : 0;
-    }
-  }
-  return static_cast<std::uint64_t>((seen + x.seqlen_q - 1) / x.seqlen_q);
-}
-
-TEST(FmhaCost, ColumnsAreTheMeanOfWhatRowsSee) {
-  FmhaTraits traits;
-  traits.masked = true;
-  for (const std::int64_t rows : {1, 2, 7, 12}) {
-    for (const std::int64_t columns : {0, 1, 5, 12, 20}) {
-      for (const std::int32_t left : {-1, 0, 1, 4, 30}) {
-        for (const std::int32_t right : {-1, 0, 1, 4, 30}) {
-          for (const FmhaCorner corner : {FmhaCorner::top_left, FmhaCorner::bottom_right}) {
-            FmhaShape x = sizes(1, 1, 1, rows, columns, 64, 64);
-            x.corner = corner;
-            x.window_left = left;
-            x.window_right = right;
-            EXPECT_EQ(detail::mean_columns(traits, x), counted_columns(x))
-                << rows << ' ' << columns << ' ' << left << ' ' << right << ' ' << name(corner);
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST(FmhaCost, TheLargestProblemDoesNotWrapAround) {
-  constexpr std::int64_t most = 2147483647;
-  const FmhaShape x = sizes(most, 65535, 1, most, most, 256, 256);
-  FmhaConfig c = padded(1, 1, 256, 256);
-  const detail::Wide small = detail::fmha_cost(c, {}, sizes(most, 65535, 1, most, most / 2, 256, 256), 1);
-  c.n1 = 16;
-  const detail::Wide large = detail::fmha_cost(c, {}, x, 1);
-  EXPECT_GT(large >> 100, 0);
-  EXPECT_TRUE(large > small);
-  EXPECT_TRUE(large / 16 > small) << "sixteen times the workgroups and twice the columns";
-}
-
-TEST(FmhaCost, IsRoundsTimesTheProductsOfOneAndThenPads) {
-  const FmhaShape x = sizes(2, 8, 8, 100, 130, 64, 64);
-  // ceil(100 / 64) * 2 * 8 = 32 workgroups on 10 CUs: 4 rounds of 64 rows, 192 columns and 128 + 96 elements.
-  EXPECT_TRUE(detail::fmha_cost(padded(64, 64, 128, 96), {}, x, 10) == detail::Wide{4} * 64 * 192 * 224 * 8 + 4);
-  EXPECT_TRUE(detail::fmha_cost(exact(64, 64, 128, 96), {}, x, 10) == detail::Wide{4} * 64 * 192 * 224 * 8);
 }
 
 }  // namespace

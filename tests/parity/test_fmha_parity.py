@@ -41,7 +41,7 @@ WINDOWS = (-1, -1, 0, 3, 127, 128, 100000)
 ILLEGAL = (
     {"batch": 0}, {"batch": 2**31}, {"heads_q": 0}, {"heads_k": 65536}, {"heads_q": 7, "heads_k": 3}, {"hdim_q": 0},
     {"hdim_v": 257}, {"seqlen_q": -1}, {"seqlen_k": 2**31}, {"window_left": -2}, {"sink_tokens": -1}, {"total_q": -1},
-    {"page_size": 0}, {"pages": -1},
+    {"page_size": 0}, {"pages": -1}, {"split_items": -1}, {"split_rows": 1}, {"split_items": 3, "split_n0": 128},
 )  # fmt: skip
 
 
@@ -73,6 +73,8 @@ def some_shape(generator: random.Random) -> FmhaShape:
     )
     if generator.random() < 0.15:
         return replace(shape, **generator.choice(ILLEGAL))  # type: ignore[arg-type]
+    if generator.random() < 0.05:
+        return replace(shape, split_items=4, split_m0=generator.choice([16, 64]), split_n0=128, split_combines=1)
     return replace(shape, batch=2**31 - 1, seqlen_q=2**31 - 1) if generator.random() < 0.02 else shape
 
 
@@ -108,7 +110,7 @@ def test_both_write_the_same_trail(attention: Parity) -> None:
         "fmha.shape.batch-max", "fmha.shape.heads", "fmha.shape.heads-max", "fmha.shape.head-groups", "fmha.shape.hdim",
         "fmha.shape.seqlen", "fmha.shape.window", "fmha.shape.total-q", "fmha.shape.page-size", "fmha.shape.pages",
         "fmha.instance.hdim", "fmha.instance.hdim-multiple", "fmha.instance.q-tile", "fmha.instance.k-tile",
-        "fmha.instance.page-multiple",
+        "fmha.instance.page-multiple", "fmha.shape.split-items", "fmha.shape.split-tile", "fmha.instance.items",
     }  # fmt: skip
 
 
@@ -119,7 +121,8 @@ def test_both_select_the_same_kernel(attention: Parity) -> None:
             query.signature.canonical(), query.shape, strategy=query.wishes.strategy
         )
         record = attention.dispatcher.select(problem, attention.library.simulated(str(query.target)))
-        assert (record.instance, record.tier) == (found.instance.name if found.instance else None, found.tier)
+        name = found.instance.name if found.instance else None
+        assert (record.instance, record.tier, record.k_batch) == (name, found.tier, found.k_batch)
         assert record.reason == found.reason or found.instance is not None
 
 

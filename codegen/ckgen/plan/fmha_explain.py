@@ -9,6 +9,8 @@ from ckgen.model.selection import Tier
 from ckgen.plan.fmha_select import FmhaCandidate, FmhaQuery, walk_fmha
 from ckgen.plan.trail import Status, Step, Trail, assembled, wishes_text
 
+_SCHEDULE = ("split_items", "split_combines", "split_rows", "split_m0", "split_n0", "split_merged")
+
 
 def fmha_trail(query: FmhaQuery) -> Trail:
     """What `select_fmha` goes through, up to what it takes."""
@@ -16,7 +18,7 @@ def fmha_trail(query: FmhaQuery) -> Trail:
         fmha_title(query),
         query.illegal(),
         walk_fmha(query),
-        step=_step,
+        step=lambda candidate: _step(query, candidate),
         absent=lambda tier: _why_absent(query, tier),
         untried=query.untried(),
         external=str,
@@ -39,6 +41,8 @@ def fmha_sizes_text(traits: FmhaTraits, shape: FmhaShape) -> str:
         words += [f"page_size={shape.page_size}", f"pages={shape.pages}"]
     if traits.varlen and shape.total_q:
         words.append(f"total_q={shape.total_q}")
+    if shape.split_items:
+        words += [f"{name}={int(getattr(shape, name))}" for name in _SCHEDULE]
     return " ".join(words)
 
 
@@ -49,14 +53,17 @@ def mask_text(shape: FmhaShape) -> str:
     return f"{corner}:{shape.window_left},{shape.window_right}{sink}"
 
 
-def _step(candidate: FmhaCandidate) -> Step:
+def _step(query: FmhaQuery, candidate: FmhaCandidate) -> Step:
     finding, instance = candidate.finding, candidate.instance
-    fits = f"supports: ok ({_demands(instance.constraints)})"
+    fits: tuple[str, ...] = (f"supports: ok ({_demands(instance.constraints)})",)
+    if finding is None and instance.constraints.max_splits > 1:
+        costs = ", ".join(f"{one.splits} costs {one.cost}" for one in query.weighed(instance))
+        fits = (f"splits: {costs}", *fits)
     return Step(
         candidate.tier,
         Status.TAKEN if finding is None else Status.REJECTED,
         f"{instance.name}   k_batch {candidate.k_batch}",
-        (fits if finding is None else f"rejected: {finding.text}",),
+        fits if finding is None else (f"rejected: {finding.text}",),
         instance,
         candidate.k_batch,
         rule=finding.rule if finding is not None else None,

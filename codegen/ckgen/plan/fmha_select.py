@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ckgen.families.fmha.cost import Split, best_split, weighed_splits
 from ckgen.families.fmha.instance import FmhaInstance
-from ckgen.families.fmha.problem import check, cost, no_fmha_instance, supports
+from ckgen.families.fmha.problem import check, no_fmha_instance, supports
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.problem_rules import ProblemFinding
 from ckgen.families.stream_k.partition import outweighs
@@ -48,6 +49,14 @@ class FmhaQuery:
             return ProblemFinding("gemm.stream_k.strategy", Strategy.DATA_PARALLEL.number, wish.number)
         return supports(instance.constraints, self.signature.traits, self.shape, max(k_batch, 1))
 
+    def best(self, instance: FmhaInstance) -> Split:
+        """The instance's best splits of the legal problem's keys."""
+        return best_split(instance.constraints, self.signature.traits, self.shape, self.target.cu_num)
+
+    def weighed(self, instance: FmhaInstance) -> tuple[Split, ...]:
+        """All splits that were weighed."""
+        return tuple(weighed_splits(instance.constraints, self.signature.traits, self.shape, self.target.cu_num))
+
 
 @dataclass(frozen=True, slots=True)
 class FmhaCandidate:
@@ -82,7 +91,7 @@ def select_fmha(query: FmhaQuery) -> FmhaSelection:
     last: ProblemFinding | None = None
     for candidate in walk_fmha(query):
         if candidate.finding is None:
-            return FmhaSelection(candidate.tier, candidate.instance, None)
+            return FmhaSelection(candidate.tier, candidate.instance, None, candidate.k_batch)
         if outweighs(candidate.finding, last):
             last = candidate.finding
     return FmhaSelection(Tier.UNSUPPORTED, None, last or query.untried())
@@ -96,10 +105,7 @@ def walk_fmha(query: FmhaQuery) -> Iterator[FmhaCandidate]:
     found = (unit.instances[index] for index in default_indices(query.target.gfx, unit.defaults))
     tried = [FmhaCandidate(instance, query.refusal(instance)) for instance in found]
     yield from (candidate for candidate in tried if candidate.finding is not None)
-    taken = [candidate for candidate in tried if candidate.finding is None]
+    taken = [(query.best(candidate.instance), candidate) for candidate in tried if candidate.finding is None]
     if taken:
-        yield min(taken, key=lambda candidate: _cost(query, candidate.instance))
-
-
-def _cost(query: FmhaQuery, instance: FmhaInstance) -> int:
-    return cost(instance.constraints, query.signature.traits, query.shape, query.target.cu_num)
+        best, candidate = min(taken, key=lambda one: one[0].cost)
+        yield replace(candidate, k_batch=best.splits)

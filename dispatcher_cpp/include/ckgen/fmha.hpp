@@ -189,7 +189,8 @@ struct FmhaConfig {
   std::int32_t max_splits = 1;     // of KV, among workgroups
   std::int32_t page_multiple = 1;  // of paged KV: pages must be whole multiples
   bool takes_items = false;        // a schedule of unequal splits, of tiles of m0 and cuts at multiples of n0
-  bool merge_heads = false;        // rows of a tile are those of all query heads of a KV head, query by query
+  bool merge_heads = false;        // rows of a tile are those of all query heads of a KV head
+  bool always_combines = false;    // it writes partial results even where all keys are one split
 };
 
 }  // namespace v1

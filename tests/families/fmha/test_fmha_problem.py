@@ -3,15 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fmha_strategies import SHAPES
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
-from ckgen.families.fmha.enums import FmhaCorner, FmhaEntry, FmhaKv, FmhaTraits
+from ckgen.families.fmha.enums import FmhaEntry, FmhaKv, FmhaTraits
 from ckgen.families.fmha.host_config import HostFmhaConfig
-from ckgen.families.fmha.problem import check, cost, mean_columns, no_fmha_instance, supports
+from ckgen.families.fmha.problem import check, no_fmha_instance, supports
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.model.config import Tile
 from ckgen.model.fmha_shape import FmhaShape
@@ -20,6 +17,7 @@ PLAIN = FmhaTraits()
 USUAL = FmhaShape(batch=2, heads_q=8, heads_k=2, seqlen_q=256, seqlen_k=512, hdim_q=128, hdim_v=128)
 WHOLE = FmhaConstraints(128, 64, 32, 128, 32, 128, 128, False, False, 0, 0)
 PADDED = replace(WHOLE, pad_q=True, pad_k=True, d_multiple=8, dv_multiple=8)
+SCHEDULE: dict[str, object] = {"split_items": 4, "split_m0": 128, "split_n0": 128}
 
 
 def rule(traits: FmhaTraits, **sizes: object) -> tuple[str, int, int] | None:
@@ -95,46 +93,43 @@ def test_demands_of_some_signatures() -> None:
     assert pages is not None and (pages.rule, pages.limit) == ("fmha.instance.page-multiple", 16)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "found"),
+    [
+        ({"split_items": -1}, ("fmha.shape.split-items", -1, 2**31 - 1)),
+        ({"split_items": 0, "split_rows": 7}, ("fmha.shape.split-items", 7, 0)),
+        ({"split_combines": 2**31}, ("fmha.shape.split-items", 2**31, 2**31 - 1)),
+        ({"split_m0": 0}, ("fmha.shape.split-tile", 0, 4096)),
+        ({"split_n0": 4097}, ("fmha.shape.split-tile", 4097, 4096)),
+        ({"split_combines": 3, "split_rows": 9}, None),
+    ],
+)
+def test_sizes_of_a_schedule(sizes: dict[str, object], found: tuple[str, int, int] | None) -> None:
+    assert rule(PLAIN, **{**SCHEDULE, **sizes}) == found
+
+
+def test_demands_of_a_schedule() -> None:
+    scheduled = replace(USUAL, **SCHEDULE)  # type: ignore[arg-type]
+    reads = replace(PADDED, takes_items=True, max_splits=8)
+
+    def found(asked: FmhaConstraints, splits: int = 1, **sizes: object) -> tuple[str, int, int] | None:
+        said = supports(asked, PLAIN, replace(scheduled, **sizes), splits)  # type: ignore[arg-type]
+        return (said.rule, said.measured, said.limit) if said is not None else None
+
+    assert found(reads) is None
+    assert found(PADDED) == ("fmha.instance.items", 4, 0)
+    assert found(reads, split_m0=16) == ("fmha.instance.split-tile", 16, 128)
+    assert found(reads, split_n0=96) == ("fmha.instance.split-tile", 96, 64)
+    assert found(reads, split_merged=True) == ("fmha.instance.split-heads", 1, 0)
+    assert found(reads, 2) == ("fmha.instance.splits", 2, 1)
+
+
 def test_why_there_is_no_instance() -> None:
     assert no_fmha_instance(FmhaTraits(entry=FmhaEntry.APPEND), USUAL).rule == "fmha.no-append"
     paged = no_fmha_instance(FmhaTraits(kv=FmhaKv.BLOCK_TABLE), replace(USUAL, page_size=16))
     text = "no instance that reads keys and values in pages (of 16 rows) was built for this signature"
     assert paged.text == f"{text} (rule fmha.no-paged-kv)"
     assert no_fmha_instance(PLAIN, USUAL).rule == "gemm.no-instance"
-
-
-@given(st.integers(1, 40), st.integers(0, 40), st.sampled_from(FmhaCorner), st.integers(-1, 45), st.integers(-1, 45))
-def test_the_mean_of_columns_is_that_of_the_mask(
-    rows: int, columns: int, corner: FmhaCorner, left: int, right: int
-) -> None:
-    """Counted column by column, as the formula of fmha.hpp says."""
-    shift = 0 if corner is FmhaCorner.TOP_LEFT else columns - rows
-    seen = sum(
-        (left < 0 or j >= i + shift - left) and (right < 0 or j <= i + shift + right)
-        for i in range(rows)
-        for j in range(columns)
-    )
-    shape = replace(USUAL, seqlen_q=rows, seqlen_k=columns, corner=corner, window_left=left, window_right=right)
-    assert mean_columns(FmhaTraits(masked=True), shape) == -(-seen // rows)
-    assert mean_columns(PLAIN, shape) == columns
-
-
-def test_cost_prefers_exact_head_dims_whole_tiles_and_fewer_pads() -> None:
-    def of(constraints: FmhaConstraints, **sizes: int) -> int:
-        return cost(constraints, PLAIN, replace(USUAL, **sizes), 304)  # type: ignore[arg-type]
-
-    wide = replace(PADDED, hdim_q=256, hdim_v=256, n1=256)
-    small = replace(PADDED, m0=16)
-    assert of(WHOLE) < of(PADDED) < of(wide)
-    assert of(small, seqlen_q=1) < of(PADDED, seqlen_q=1)
-    causal = cost(PADDED, FmhaTraits(masked=True), replace(USUAL, seqlen_q=512), 304)
-    assert causal < of(PADDED, seqlen_q=512)
-
-
-@given(SHAPES)
-def test_costs_of_legal_problems_are_below_128_bits(shape: FmhaShape) -> None:
-    if check(PLAIN, shape) is None:
-        assert 0 <= cost(PADDED, PLAIN, shape, 1) < 2**128
 
 
 def test_numbers_follow_the_config() -> None:

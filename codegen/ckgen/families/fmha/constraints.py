@@ -37,6 +37,7 @@ class FmhaConstraints:
     page_multiple: int = 1
     takes_items: bool = False
     merge_heads: bool = False
+    always_combines: bool = False
 
 
 @cache

@@ -1,9 +1,9 @@
-"""Is an attention problem legal, can an instance run it, and what does it cost? Integers, equal to fmha_rules.hpp."""
+"""Is an attention problem legal, and can an instance run it? Integers, equal to fmha_rules.hpp."""
 
 from __future__ import annotations
 
 from ckgen.families.fmha.constraints import MAX_HDIM, FmhaConstraints
-from ckgen.families.fmha.enums import FmhaCorner, FmhaEntry, FmhaTraits
+from ckgen.families.fmha.enums import FmhaEntry, FmhaTraits
 from ckgen.families.gemm.problem_rules import ProblemFinding, no_instance
 from ckgen.model.fmha_shape import FmhaShape
 
@@ -11,7 +11,6 @@ MOST = 2**31 - 1
 MOST_HEADS = 65535
 MOST_PAGE_SIZE = 2048
 _MOST_SPLIT_TILE = 4096
-_PADS = 8
 
 
 def check(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None:
@@ -113,35 +112,3 @@ def no_fmha_instance(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding:
     if traits.entry is FmhaEntry.APPEND:
         return ProblemFinding("fmha.no-append", 0, 0)
     return ProblemFinding("fmha.no-paged-kv", shape.page_size, 0) if traits.is_paged else no_instance()
-
-
-def cost(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_num: int) -> int:
-    """Rounds of workgroups times the products of one, then how many sizes are padded: less is better."""
-    asked = constraints
-    parts_of_v = -(-asked.hdim_v // asked.n1)
-    workgroups = -(-shape.seqlen_q // asked.m0) * shape.batch * shape.heads_q * parts_of_v
-    rounds = -(-workgroups // max(cu_num, 1))
-    columns = -(-mean_columns(traits, shape) // asked.n0) * asked.n0
-    hdims = asked.hdim_q + parts_of_v * asked.n1
-    pads = asked.pad_q + asked.pad_k + (asked.d_multiple != 0) + (asked.dv_multiple != 0)
-    return rounds * asked.m0 * columns * hdims * _PADS + pads
-
-
-def mean_columns(traits: FmhaTraits, shape: FmhaShape) -> int:
-    """Columns that a row sees, the mean over the rows, rounded up; sink tokens are too few to count."""
-    if not traits.masked or shape.seqlen_q == 0:
-        return shape.seqlen_k
-    shift = 0 if shape.corner is FmhaCorner.TOP_LEFT else shape.seqlen_k - shape.seqlen_q
-    rows = shape.seqlen_q
-    behind = rows * shape.seqlen_k
-    if shape.window_right >= 0:
-        behind = _ramp_sum(rows, shift + shape.window_right + 1, shape.seqlen_k)
-    hidden = _ramp_sum(rows, shift - shape.window_left, shape.seqlen_k) if shape.window_left >= 0 else 0
-    return -(-max(behind - hidden, 0) // rows)
-
-
-def _ramp_sum(rows: int, first: int, most: int) -> int:
-    """The sum over i below `rows` of i + first, not below 0 nor above `most`."""
-    begin = min(rows, max(0, -first))
-    end = min(rows, max(begin, most - first))
-    return (begin + end - 1 + 2 * first) * (end - begin) // 2 + (rows - end) * most

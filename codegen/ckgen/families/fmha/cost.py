@@ -1,0 +1,91 @@
+"""What an attention instance costs, and into how many equal splits it cuts keys. Integers, equal to fmha_cost.hpp."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ckgen.families.fmha.constraints import FmhaConstraints
+from ckgen.families.fmha.enums import FmhaTraits
+from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
+
+_PADS = 8
+_COMBINE = 1 << 14
+"""Rows times columns that a compute unit computes while the kernel starts that combines partial results."""
+_PART = 4
+"""Columns that a row of a split costs beside its own: item_row and partial_row of FmhaSplitCost."""
+_ROUNDS = (1, 2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """So many splits of the keys, and what they cost."""
+
+    splits: int
+    cost: int
+
+
+def best_split(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_num: int) -> Split:
+    """The least cost; of equal ones the fewest splits."""
+    return min(weighed_splits(constraints, traits, shape, cu_num), key=lambda one: one.cost)
+
+
+def weighed_splits(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_num: int) -> Iterator[Split]:
+    """One split, and the fewest of as long parts as fit in one, two and three rounds of workgroups."""
+    yield Split(1, cost(constraints, traits, shape, cu_num))
+    most = 1 if shape.split_items else constraints.max_splits
+    cus, count = max(cu_num, 1), _workgroups(constraints, shape)
+    if most == 1 or not 0 < count <= 2 * cus:
+        return
+    blocks = -(-shape.seqlen_k // constraints.n0)
+    last = 1
+    for rounds in _ROUNDS:
+        splits = min(rounds * cus // count, most, blocks)
+        if splits < 2:
+            continue
+        splits = -(-blocks // -(-blocks // splits))
+        if splits != last:
+            last = splits
+            yield Split(splits, cost(constraints, traits, shape, cu_num, splits))
+
+
+def cost(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_num: int, splits: int = 1) -> int:
+    """Rounds of workgroups times the products of one, what partial results cost, then how many sizes are padded."""
+    asked = constraints
+    combines = splits > 1 or asked.always_combines
+    rounds = -(-_workgroups(asked, shape) * splits // max(cu_num, 1))
+    columns = min(mean_columns(traits, shape), -(-shape.seqlen_k // splits))
+    whole = -(-columns // asked.n0) * asked.n0 + (_PART if combines else 0)
+    hdims = asked.hdim_q + _parts_of_v(asked) * asked.n1
+    pads = asked.pad_q + asked.pad_k + (asked.d_multiple != 0) + (asked.dv_multiple != 0)
+    return (rounds * asked.m0 * whole + (_COMBINE if combines else 0)) * hdims * _PADS + pads
+
+
+def _workgroups(asked: FmhaConstraints, shape: FmhaShape) -> int:
+    group = shape.heads_q // shape.heads_k if asked.merge_heads else 1
+    tiles = -(-shape.seqlen_q * group // asked.m0)
+    return tiles * shape.batch * (shape.heads_q // group) * _parts_of_v(asked)
+
+
+def _parts_of_v(asked: FmhaConstraints) -> int:
+    return -(-asked.hdim_v // asked.n1)
+
+
+def mean_columns(traits: FmhaTraits, shape: FmhaShape) -> int:
+    """Columns that a row sees, the mean over the rows, rounded up; sink tokens are too few to count."""
+    if not traits.masked or shape.seqlen_q == 0:
+        return shape.seqlen_k
+    shift = 0 if shape.corner is FmhaCorner.TOP_LEFT else shape.seqlen_k - shape.seqlen_q
+    rows = shape.seqlen_q
+    behind = rows * shape.seqlen_k
+    if shape.window_right >= 0:
+        behind = _ramp_sum(rows, shift + shape.window_right + 1, shape.seqlen_k)
+    hidden = _ramp_sum(rows, shift - shape.window_left, shape.seqlen_k) if shape.window_left >= 0 else 0
+    return -(-max(behind - hidden, 0) // rows)
+
+
+def _ramp_sum(rows: int, first: int, most: int) -> int:
+    """The sum over i below `rows` of i + first, not below 0 nor above `most`."""
+    begin = min(rows, max(0, -first))
+    end = min(rows, max(begin, most - first))
+    return (begin + end - 1 + 2 * first) * (end - begin) // 2 + (rows - end) * most
