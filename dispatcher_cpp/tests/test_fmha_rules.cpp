@@ -174,7 +174,7 @@ TEST_F(FmhaInstanceRules, Splits) {
   const Problem problem = Problem(attention()).fmha(sizes(1, 1, 1, 1, 4096, 64, 64));
   Selection selection = own.select(problem, device);
   ASSERT_TRUE(selection);
-  EXPECT_EQ(selection.k_batch, 1U);
+  EXPECT_EQ(selection.k_batch, 4U);
   for (const std::uint32_t splits : {0U, 1U, 4U}) {
     selection.k_batch = splits;
     const auto plan = own.plan(problem, device, selection);

@@ -20,7 +20,7 @@ from ckgen.build.job import Job
 from ckgen.build.pool import Limits, Outcome, run_jobs
 from ckgen.emit.cpp import identifier
 from ckgen.emit.environment import environment
-from ckgen.families.gemm.device.model import groups_symbol, moe_symbol, prepare_symbol
+from ckgen.families.gemm.device.model import fmha_symbol, groups_symbol, moe_symbol, prepare_symbol
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.version import __version__
@@ -89,7 +89,8 @@ def _code(instance: DeviceInstance, out: OutFolder) -> dict[str, Any]:
                 "sha256": hashlib.sha256(packed).hexdigest(),
             }
         )
-    more = {"groups": groups_symbol(instance.id), "moe": moe_symbol(instance.id)}
+    makers = {"groups": groups_symbol, "moe": moe_symbol, "fmha": fmha_symbol}
+    more = {name: symbol(instance.id) for name, symbol in makers.items()}
     return {
         "name": instance.name,
         "id": f"{instance.id:016x}",

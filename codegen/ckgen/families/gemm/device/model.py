@@ -62,3 +62,8 @@ def groups_symbol(instance_id: int) -> str:
 def moe_symbol(instance_id: int) -> str:
     """The `extern "C"` name of the MoeStages that the host unit of a part of an MoE layer may define."""
     return f"ckgen_moe_{instance_id:016x}"
+
+
+def fmha_symbol(instance_id: int) -> str:
+    """The `extern "C"` name of the FmhaStages that the host unit of an attention instance with splits of KV defines."""
+    return f"ckgen_fmha_{instance_id:016x}"
