@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum, IntEnum
 from typing import Any
@@ -44,9 +44,17 @@ class Clause:
     cover: bool = False
     fmha: tuple[tuple[str, frozenset[str]], ...] = ()
 
+    def names_backend(self, backend: Backend) -> bool:
+        """Whether kernels of the backend are meant."""
+        return self.backends is None or backend in self.backends
+
+    def names_source(self, source: str) -> bool:
+        """Whether kernels of that source are meant."""
+        return self.sources is None or source in self.sources
+
     def takes(self, signature: GemmSignature, source: str) -> bool:
         """Whether the signature fits and kernels of that source are meant."""
-        if (self.sources is not None and source not in self.sources) or (self.fmha and not self.fields):
+        if not self.names_source(source) or (self.fmha and not self.fields):
             return False
         return all(word_of(getattr(signature, name)) in words for name, words in self.fields)
 
@@ -61,16 +69,18 @@ class Profile:
 
 
 def admission(profiles: Sequence[Profile], signature: GemmSignature, backend: Backend, source: str) -> Admission:
-    """What the profiles together say of a kernel; without profiles everything is in."""
+    """What the profiles together say of a kernel."""
+    return strongest(profiles, lambda clause: clause.names_backend(backend) and clause.takes(signature, source))
+
+
+def strongest(profiles: Sequence[Profile], fits: Callable[[Clause], bool]) -> Admission:
+    """What the clauses that fit say together; without profiles everything is in."""
     if not profiles:
         return Admission.IN
-    fitting = (
-        Admission.COVER if clause.cover else Admission.IN
-        for profile in profiles
-        for clause in profile.keep
-        if (clause.backends is None or backend in clause.backends) and clause.takes(signature, source)
+    clauses = (clause for profile in profiles for clause in profile.keep)
+    return max(
+        (Admission.COVER if clause.cover else Admission.IN for clause in clauses if fits(clause)), default=Admission.OUT
     )
-    return max(fitting, default=Admission.OUT)
 
 
 def admitted_backends(profiles: Sequence[Profile], signature: GemmSignature, source: str) -> frozenset[Backend]:
@@ -109,15 +119,16 @@ def covering(signature: GemmSignature, configs: Sequence[GemmConfig]) -> tuple[i
     def replaces(one: int, other: int) -> bool:
         return always[one] and blocks[one] == blocks[other] and covers(asked[one], asked[other])
 
-    return tuple(
-        at
-        for at in range(len(configs))
-        if not any(
-            replaces(other, at) and (other < at or not replaces(at, other))
-            for other in range(len(configs))
-            if other != at
-        )
-    )
+    return irreplaceable(len(configs), replaces)
+
+
+def irreplaceable(count: int, replaces: Callable[[int, int], bool]) -> tuple[int, ...]:
+    """Of so many, those that no other one replaces; of two that replace each other the first."""
+
+    def gives_way(at: int, other: int) -> bool:
+        return other != at and replaces(other, at) and (other < at or not replaces(at, other))
+
+    return tuple(at for at in range(count) if not any(gives_way(at, other) for other in range(count)))
 
 
 def is_always_feasible(config: GemmConfig) -> bool:

@@ -11,7 +11,7 @@ from types import NoneType
 from typing import Any, get_args
 
 from ckgen.families.fmha.kernel_set import trait_words
-from ckgen.families.gemm.located_yaml import Located, read_documents
+from ckgen.families.gemm.located_yaml import DocumentReader, Located, did_you_mean, read_documents
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
@@ -61,21 +61,18 @@ def read_profile(path: Path) -> Profile:
 def load_profile(text: str, file: str) -> Profile:
     """The profile of a YAML text; InputError as of `read_profile`."""
     reader = _Reader()
-    documents = read_documents(text, file, reader.errors.append)
+    documents = read_documents(text, file, reader.report)
     if not reader.errors and len(documents) != 1:
         found = f"{len(documents)} YAML documents, expected one profile"
-        reader.errors.append(Diagnostic("K005", found, Location(file)))
+        reader.report(Diagnostic("K005", found, Location(file)))
     profile = reader.profile(documents[0]) if documents else None
     if reader.errors or profile is None:
         raise InputError(reader.errors)
     return profile
 
 
-class _Reader:
-    """Turns a document into a profile and keeps every error."""
-
-    def __init__(self) -> None:
-        self.errors: list[Diagnostic] = []
+class _Reader(DocumentReader):
+    """Turns a document into a profile."""
 
     def profile(self, node: Located) -> Profile | None:
         found = self._mapping(node, KEYS, KEYS)
@@ -83,7 +80,7 @@ class _Reader:
             return None
         clauses = [clause for item in found["keep"].items() if (clause := self._clause(item)) is not None]
         if not found["keep"].items():
-            self._say("K005", found["keep"], "keep must name at least one filter")
+            self.say("K005", found["keep"], "keep must name at least one filter")
         return Profile(self._text(found["name"]), self._text(found["about"]), tuple(clauses))
 
     def _clause(self, node: Located) -> Clause | None:
@@ -91,7 +88,7 @@ class _Reader:
         if found is None:
             return None
         if "fmha" in found and found["fmha"].value == {}:
-            self._say("K005", found["fmha"], "fmha must name at least one field")
+            self.say("K005", found["fmha"], "fmha must name at least one field")
         backends = self._words(found.get("backends"), [str(backend) for backend in Backend])
         sources = self._words(found.get("sources"), None)
         cover = self._words(found.get("cover"), ["true", "false"])
@@ -119,17 +116,17 @@ class _Reader:
             return None
         for item in node.items():
             if not isinstance(item.value, str):
-                self._say("K005", item, "expected a word")
+                self.say("K005", item, "expected a word")
             elif known is not None and item.value not in known:
-                self._say("K005", item, f"unknown word: {item.value!r}", _did_you_mean(item.value, known))
+                self.say("K005", item, f"unknown word: {item.value!r}", did_you_mean(item.value, known))
         if not node.items():
-            self._say("K005", node, "an empty list fits nothing: leave the key out")
+            self.say("K005", node, "an empty list fits nothing: leave the key out")
         words = frozenset(item.value for item in node.items() if isinstance(item.value, str))
         return words if known is None else words & frozenset(known)
 
     def _text(self, node: Located) -> str:
         if not isinstance(node.value, str) or not node.value:
-            self._say("K005", node, "expected a text")
+            self.say("K005", node, "expected a text")
             return ""
         return node.value
 
@@ -137,18 +134,10 @@ class _Reader:
         self, node: Located, known: tuple[str, ...], required: tuple[str, ...]
     ) -> Mapping[str, Located] | None:
         if not isinstance(node.value, dict):
-            self._say("K005", node, "expected a mapping", f"keys: {', '.join(known)}")
+            self.say("K005", node, "expected a mapping", f"keys: {', '.join(known)}")
             return None
-        for key, value in node.value.items():
-            if key not in known:
-                self._say("K003", value, f"unknown key '{key}'", _did_you_mean(key, known))
-        missing = [key for key in required if key not in node.value]
-        for key in missing:
-            self._say("K004", node, f"key '{key}' is missing")
-        return None if missing else {key: value for key, value in node.value.items() if key in known}
-
-    def _say(self, code: str, node: Located, message: str, hint: str | None = None) -> None:
-        self.errors.append(Diagnostic(code, message, node.location, hint=hint))
+        whole = self.has_keys(node, known, required)
+        return {key: value for key, value in node.value.items() if key in known} if whole else None
 
 
 def profile_schema() -> dict[str, Any]:
@@ -220,8 +209,3 @@ def _values_of(kind: Any) -> list[Any]:
     if kind is bool or kind is NoneType:
         return [True, False] if kind is bool else [None]
     return list(kind) if isinstance(kind, type) and issubclass(kind, Enum) else []
-
-
-def _did_you_mean(got: str, known: Sequence[str]) -> str:
-    close = get_close_matches(got, known, n=1)
-    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(known)}"

@@ -11,7 +11,7 @@ from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.plan.profile import Admission, Clause, Profile, word_of
+from ckgen.plan.profile import Admission, Clause, Profile, irreplaceable, strongest, word_of
 
 _TYPES = ("a", "b", "c")
 
@@ -20,22 +20,14 @@ def fmha_admission(
     profiles: Sequence[Profile], signature: FmhaSignature, config: AnyFmhaConfig, source: str
 ) -> Admission:
     """`admission` of a kernel of attention."""
-    if not profiles:
-        return Admission.IN
-    fitting = (
-        Admission.COVER if clause.cover else Admission.IN
-        for profile in profiles
-        for clause in profile.keep
-        if _takes(clause, signature, config, source)
-    )
-    return max(fitting, default=Admission.OUT)
+    return strongest(profiles, lambda clause: _takes(clause, signature, config, source))
 
 
 def _takes(clause: Clause, signature: FmhaSignature, config: AnyFmhaConfig, source: str) -> bool:
     """Whether all that the clause names fits; one that names fields of a GEMM alone is about those."""
-    if (clause.fields and not clause.fmha) or (clause.backends is not None and config.backend not in clause.backends):
+    if (clause.fields and not clause.fmha) or not clause.names_backend(config.backend):
         return False
-    if clause.sources is not None and source not in clause.sources:
+    if not clause.names_source(source):
         return False
     words = ((fmha_word(signature, config, name), allowed) for name, allowed in clause.fmha)
     return all(word is None or word in allowed for word, allowed in words)
@@ -64,15 +56,7 @@ def fmha_names() -> tuple[str, ...]:
 def covering_fmha(signature: FmhaSignature, configs: Sequence[AnyFmhaConfig]) -> tuple[int, ...]:
     """Of these kernels, in order of preference, those that no other one replaces."""
     asked = [constraints_of(signature, config) for config in configs]
-    return tuple(
-        at
-        for at in range(len(configs))
-        if not any(
-            covers_fmha(asked[other], asked[at]) and (other < at or not covers_fmha(asked[at], asked[other]))
-            for other in range(len(configs))
-            if other != at
-        )
-    )
+    return irreplaceable(len(configs), lambda one, other: covers_fmha(asked[one], asked[other]))
 
 
 def covers_fmha(wide: FmhaConstraints, narrow: FmhaConstraints) -> bool:

@@ -6,9 +6,8 @@ nothing. `kernels` are texts of Configs, or `tree`: all that the pinned CK tree'
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from enum import Enum
 from itertools import product
 from pathlib import Path
@@ -18,11 +17,11 @@ from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.grammar import AnyFmhaConfig, describe_config, parse_config
 from ckgen.families.fmha.signature import NO_TRAITS, OP, FmhaSignature, parse_canonical, parse_signature
 from ckgen.families.fmha.tree import tree_configs
-from ckgen.families.gemm.located_yaml import Located, read_documents
+from ckgen.families.gemm.located_yaml import Located, did_you_mean, read_documents
+from ckgen.families.gemm.set_document import SetCandidate, SetReader, once
 from ckgen.model.backend import Backend
-from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.diagnostic import Location
 from ckgen.model.errors import InputError, UsageError
-from ckgen.specs.archs import load_archs
 
 KEYS = ("op", "name", "signatures", "backend", "targets", "kernels")
 TREE = "tree"
@@ -31,22 +30,8 @@ _TRAITS = {field.name: type(getattr(NO_TRAITS, field.name)) for field in fields(
 
 
 @dataclass(frozen=True, slots=True)
-class FmhaCandidate:
-    """A kernel that a set asks for, or with `config` None all of the tree; a plain fp8 means the arch's flavour.
-
-    `archs` None is every arch that the backend runs on.
-    """
-
-    set_name: str
-    signature: FmhaSignature
-    backend: Backend
-    config: AnyFmhaConfig | None
-    archs: frozenset[str] | None
-    location: Location
-
-    def is_for(self, arch: str) -> bool:
-        """Whether the set names this arch."""
-        return self.archs is None or arch in self.archs
+class FmhaCandidate(SetCandidate[FmhaSignature, AnyFmhaConfig | None]):
+    """With `config` None all of the tree."""
 
     def configs(self, arch: str) -> tuple[AnyFmhaConfig, ...]:
         """What is asked for there, in order of preference."""
@@ -63,8 +48,7 @@ def load_fmha_set(text: str, file: str) -> tuple[FmhaCandidate, ...]:
     found = [candidate for node in documents for candidate in reader.document(node)]
     if reader.errors:
         raise InputError(reader.errors)
-    keys = {(c.signature, c.backend, c.config, c.archs): c for c in reversed(found)}
-    return tuple(reversed(keys.values()))
+    return once(found)
 
 
 def read_fmha_set(path: Path) -> tuple[FmhaCandidate, ...]:
@@ -88,54 +72,26 @@ def trait_words(name: str) -> tuple[str, ...]:
     return tuple(str(one.value) for one in kind) if issubclass(kind, Enum) else ("false", "true")
 
 
-class _Reader:
-    """Turns documents into candidates and keeps every error."""
-
-    def __init__(self) -> None:
-        self.errors: list[Diagnostic] = []
+class _Reader(SetReader):
+    """Turns documents into candidates."""
 
     def document(self, node: Located) -> Iterator[FmhaCandidate]:
         assert isinstance(node.value, dict)
         found = node.value
-        for key, value in found.items():
-            if key not in KEYS:
-                self._say("K003", value, f"unknown key '{key}'", _did_you_mean(key, KEYS))
-        missing = [key for key in KEYS if key not in found]
-        for key in missing:
-            self._say("K004", node, f"key '{key}' is missing")
-        if missing:
+        if not self.has_keys(node, KEYS, KEYS):
             return
-        backend = self._backend(found["backend"])
-        archs, signatures = self._targets(found["targets"]), self._signatures(found["signatures"])
-        if not isinstance(found["name"].value, str) or not found["name"].value:
-            self._say("K005", found["name"], "name must be a word")
+        backend = self.backend(found["backend"], _BACKENDS, f"op {OP} has no backend")
+        archs, signatures = self.targets(found["targets"]), self._signatures(found["signatures"])
+        name = self.name(found["name"])
         if backend is None:
             return
         for config, location in self._kernels(backend, found["kernels"]):
             for signature in signatures:
-                yield FmhaCandidate(str(found["name"].value), signature, backend, config, archs, location)
-
-    def _backend(self, node: Located) -> Backend | None:
-        backend = next((backend for backend in _BACKENDS if backend.value == node.value), None)
-        if backend is None:
-            known = [str(backend) for backend in _BACKENDS]
-            self._say("K005", node, f"op {OP} has no backend {node.value!r}", _did_you_mean(str(node.value), known))
-        return backend
-
-    def _targets(self, node: Located) -> frozenset[str] | None:
-        if node.value == "*":
-            return None
-        names = [item for item in node.items() if isinstance(item.value, str)]
-        if not names or len(names) != len(node.items()):
-            self._say("K005", node, 'targets must be arch names or "*"')
-        for item in names:
-            if item.value not in load_archs():
-                self._say("K005", item, f"unknown arch: {item.value!r}", _did_you_mean(str(item.value), load_archs()))
-        return frozenset(str(item.value) for item in names)
+                yield FmhaCandidate(name, signature, backend, config, archs, location)
 
     def _kernels(self, backend: Backend, node: Located) -> Iterator[tuple[AnyFmhaConfig | None, Location]]:
         if not node.items():
-            self._say("K005", node, "kernels must name at least one")
+            self.say("K005", node, "kernels must name at least one")
         for item in node.items():
             if item.value == TREE and backend is Backend.CK_TILE:
                 yield None, item.location
@@ -146,7 +102,7 @@ class _Reader:
             else:
                 expected = describe_config(backend) + (f", or {TREE}" if backend is Backend.CK_TILE else "")
                 message = f"not a kernel of op {OP} for backend {backend}: {str(item.value)!r}"
-                self._say("K007", item, message, f"expected {expected}")
+                self.say("K007", item, message, f"expected {expected}")
 
     def _signatures(self, node: Located) -> list[FmhaSignature]:
         found: list[FmhaSignature] = []
@@ -157,27 +113,27 @@ class _Reader:
             try:
                 found.append(parse_signature(str(item.value), None))
             except UsageError as error:
-                self._say("K006", item, str(error))
+                self.say("K006", item, str(error))
         if not node.items():
-            self._say("K005", node, "signatures must name at least one")
+            self.say("K005", node, "signatures must name at least one")
         return found
 
     def _products(self, node: Located, given: dict[str, Located]) -> Iterator[FmhaSignature]:
         """Every legal combination of the types and the values of traits."""
         if "types" not in given:
-            self._say("K004", node, "key 'types' is missing from signatures")
+            self.say("K004", node, "key 'types' is missing from signatures")
             return
         axes: dict[str, list[Any]] = {}
         for key, value in given.items():
             if key != "types" and key not in _TRAITS:
-                self._say("K003", value, f"unknown key '{key}'", _did_you_mean(key, ("types", *_TRAITS)))
+                self.say("K003", value, f"unknown key '{key}'", did_you_mean(key, ("types", *_TRAITS)))
             elif key != "types":
                 axes[key] = self._values(key, value)
         for item in given["types"].items():
             try:
                 plain = _of_types(str(item.value))
             except UsageError as error:
-                self._say("K006", item, str(error))
+                self.say("K006", item, str(error))
                 continue
             for values in product(*axes.values()):
                 signature = replace(plain, traits=replace(plain.traits, **dict(zip(axes, values, strict=True))))
@@ -193,13 +149,8 @@ class _Reader:
             if item.value in known:
                 found.append(_value(kind, str(item.value)))
             else:
-                self._say("K005", item, f"{key} cannot be {item.value!r}", f"known: {', '.join(known)}")
+                self.say("K005", item, f"{key} cannot be {item.value!r}", f"known: {', '.join(known)}")
         return found
-
-    def _say(self, code: str, node: Located, message: str, hint: str | None = None) -> None:
-        found = Diagnostic(code, message, node.location, hint=hint)
-        if found not in self.errors:
-            self.errors.append(found)
 
 
 def _of_types(text: str) -> FmhaSignature:
@@ -209,9 +160,3 @@ def _of_types(text: str) -> FmhaSignature:
 
 def _value(kind: type, word: str) -> Any:
     return kind(word) if issubclass(kind, Enum) else word == "true"
-
-
-def _did_you_mean(got: str, known: Iterable[str]) -> str:
-    names = list(known)
-    close = get_close_matches(got, names, n=1)
-    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names)}"

@@ -18,13 +18,13 @@ from ckgen.families.gemm.config_space import config_products
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.grammar import describe_grammar, grammars, identify
 from ckgen.families.gemm.located_yaml import Located, read_documents
+from ckgen.families.gemm.set_document import SetCandidate, SetReader, once
 from ckgen.families.gemm.signature import GemmSignature, module_of, parse_signature
 from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
 from ckgen.families.grouped_gemm.deepgemm import config_of, is_deepgemm, names
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
-from ckgen.specs.archs import load_archs
 
 _KEYS = ("op", "name", "signatures", "backend", "targets", "kernels", "configs")
 _REQUIRED = ("op", "name", "signatures", "backend", "targets")
@@ -38,23 +38,10 @@ OPS = ("gemm", "stream_k", "grouped_gemm", "moe", "fmha")
 
 
 @dataclass(frozen=True, slots=True)
-class KernelCandidate:
-    """One instance that a set asks for; a plain fp8 in `signature` means the flavour of the arch it is built for.
+class KernelCandidate(SetCandidate[GemmSignature, GemmConfig]):
+    """`table_kernel` is the peer's name, or empty."""
 
-    `archs` None is every arch that the backend runs on; `table_kernel` is the peer's name, or empty.
-    """
-
-    set_name: str
-    signature: GemmSignature
-    backend: Backend
-    config: GemmConfig
-    archs: frozenset[str] | None
     table_kernel: str
-    location: Location
-
-    def is_for(self, arch: str) -> bool:
-        """Whether the set names this arch."""
-        return self.archs is None or arch in self.archs
 
 
 def load_kernel_set(text: str, file: str) -> tuple[KernelCandidate, ...]:
@@ -69,8 +56,7 @@ def load_kernel_set(text: str, file: str) -> tuple[KernelCandidate, ...]:
         reader.report(Diagnostic("K008", "the kernel set asks for nothing", Location(file)))
     if reader.errors:
         raise InputError(reader.errors)
-    keys = {(c.signature, c.backend, c.config, c.archs): c for c in reversed(found)}
-    return tuple(reversed(keys.values()))
+    return once(found)
 
 
 def read_kernel_set(path: Path) -> tuple[KernelCandidate, ...]:
@@ -112,29 +98,23 @@ def _shipped_file(name: str, op: str) -> Path:
     return Path(__file__).parents[1] / op / "kernel_sets" / f"{name}.yaml"
 
 
-class _Reader:
-    """Turns documents into candidates and keeps every error."""
-
-    def __init__(self) -> None:
-        self.errors: list[Diagnostic] = []
-
-    def report(self, diagnostic: Diagnostic) -> None:
-        self.errors.append(diagnostic)
+class _Reader(SetReader):
+    """Turns documents into candidates."""
 
     def document(self, node: Located) -> list[KernelCandidate]:
         if not isinstance(node.value, dict):
-            self._say("K005", node, "a document must be a mapping", f"keys: {', '.join(_KEYS)}")
+            self.say("K005", node, "a document must be a mapping", f"keys: {', '.join(_KEYS)}")
             return []
         fields = node.value
-        self._check_keys(node, fields)
-        backend = self._backend(fields.get("backend"))
+        self.has_keys(node, _KEYS, _REQUIRED)
+        if ("kernels" in fields) == ("configs" in fields):
+            self.say("K004", node, "a document needs either 'kernels' or 'configs'")
+        backend = self.backend(fields["backend"], _BACKENDS, "unknown backend:") if "backend" in fields else None
         signatures = self._signatures(fields.get("signatures"))
-        name = fields["name"].value if "name" in fields else ""
-        if not isinstance(name, str) or ("name" in fields and not name):
-            self._say("K005", fields["name"], "name must be a word")
+        name = self.name(fields["name"]) if "name" in fields else ""
         if "op" in fields and fields["op"].value not in OPS:
-            self._say("K005", fields["op"], f"unknown op: {fields['op'].value!r}", f"known: {', '.join(OPS)}")
-        archs = self._targets(fields.get("targets"))
+            self.say("K005", fields["op"], f"unknown op: {fields['op'].value!r}", f"known: {', '.join(OPS)}")
+        archs = self.targets(fields["targets"]) if "targets" in fields else None
         if backend is None:
             return []
         found: list[KernelCandidate] = []
@@ -142,40 +122,21 @@ class _Reader:
             self._check_op(fields, signature)
             for config, kernel, location in self._configs(backend, signature, fields):
                 self._check_strategy(fields, config)
-                found.append(KernelCandidate(str(name), signature, backend, config, archs, kernel, location))
+                found.append(KernelCandidate(name, signature, backend, config, archs, location, kernel))
         return found
-
-    def _check_keys(self, node: Located, fields: dict[str, Located]) -> None:
-        for key, value in fields.items():
-            if key not in _KEYS:
-                self._say("K003", value, f"unknown key '{key}'", _did_you_mean(key, _KEYS))
-        for key in _REQUIRED:
-            if key not in fields:
-                self._say("K004", node, f"key '{key}' is missing")
-        if ("kernels" in fields) == ("configs" in fields):
-            self._say("K004", node, "a document needs either 'kernels' or 'configs'")
 
     def _check_op(self, fields: dict[str, Located], signature: GemmSignature) -> None:
         op = fields["op"].value if "op" in fields else None
         if op in OPS and (Op.GEMM.value if op == "stream_k" else op) != signature.op.value:
-            self._say("K005", fields["op"], f"op {op} does not hold {signature}", f"its op is {signature.op}")
+            self.say("K005", fields["op"], f"op {op} does not hold {signature}", f"its op is {signature.op}")
 
     def _check_strategy(self, fields: dict[str, Located], config: GemmConfig) -> None:
         stream_k = strategy_of(config).is_stream_k
         if "op" in fields and stream_k != (fields["op"].value == "stream_k"):
             told = "is stream-K" if stream_k else "is not stream-K"
-            self._say(
+            self.say(
                 "K005", fields["op"], f"op {fields['op'].value} does not hold a config that {told}", _STRATEGY_HINT
             )
-
-    def _backend(self, node: Located | None) -> Backend | None:
-        if node is None:
-            return None
-        backend = next((backend for backend in _BACKENDS if backend.value == node.value), None)
-        if backend is None:
-            known = [str(backend) for backend in _BACKENDS]
-            self._say("K005", node, f"unknown backend: {node.value!r}", _did_you_mean(str(node.value), known))
-        return backend
 
     def _signatures(self, node: Located | None) -> list[GemmSignature]:
         found: list[GemmSignature] = []
@@ -183,21 +144,10 @@ class _Reader:
             try:
                 found.append(parse_signature(str(item.value), None))
             except UsageError as error:
-                self._say("K006", item, str(error))
+                self.say("K006", item, str(error))
         if node is not None and not node.items():
-            self._say("K005", node, "signatures must name at least one")
+            self.say("K005", node, "signatures must name at least one")
         return found
-
-    def _targets(self, node: Located | None) -> frozenset[str] | None:
-        if node is None or node.value == "*":
-            return None
-        names = [item for item in node.items() if isinstance(item.value, str)]
-        if not names or len(names) != len(node.items()):
-            self._say("K005", node, 'targets must be arch names or "*"')
-        for item in names:
-            if item.value not in load_archs():
-                self._say("K005", item, f"unknown arch: {item.value!r}", _did_you_mean(str(item.value), load_archs()))
-        return frozenset(str(item.value) for item in names)
 
     def _configs(
         self, backend: Backend, signature: GemmSignature, fields: dict[str, Located]
@@ -208,9 +158,9 @@ class _Reader:
                 yield config, str(item.value), item.location
         for block in fields["configs"].items() if "configs" in fields else []:
             if backend in _NAMED:
-                self._say("K005", block, f"backend {backend} takes 'kernels' by their table names, not 'configs'")
+                self.say("K005", block, f"backend {backend} takes 'kernels' by their table names, not 'configs'")
                 return
-            for config in config_products(backend, block, self._once):
+            for config in config_products(backend, block, self.report):
                 yield config, "", block.location
 
     def _named(self, backend: Backend, signature: GemmSignature, item: Located) -> GemmConfig | None:
@@ -218,14 +168,14 @@ class _Reader:
         if is_deepgemm(signature):
             return self._deepgemm(backend, signature, item)
         if module is None:
-            self._say("K007", item, f"{signature} has no kernel tables: give 'configs'")
+            self.say("K007", item, f"{signature} has no kernel tables: give 'configs'")
             return None
         for library in sorted({ASM, *(grammar.library for grammar in grammars())}):
             identified = identify(module, library, name)
             if identified is not None and identified.backend is backend:
                 return identified.config
         message = f"not a kernel name of {module} for backend {backend}: '{name}'"
-        self._say("K007", item, message, f"expected {describe_grammar(module)}")
+        self.say("K007", item, message, f"expected {describe_grammar(module)}")
         return None
 
     def _deepgemm(self, backend: Backend, signature: GemmSignature, item: Located) -> GemmConfig | None:
@@ -233,20 +183,5 @@ class _Reader:
         if backend is Backend.CK_TILE and name in names():
             return config_of(name, signature.a)
         message = f"not a kernel name of {DEEPGEMM} for backend {backend}: '{name}'"
-        self._say("K007", item, message, f"expected one of {', '.join(names())}, of backend {Backend.CK_TILE}")
+        self.say("K007", item, message, f"expected one of {', '.join(names())}, of backend {Backend.CK_TILE}")
         return None
-
-    def _say(self, code: str, node: Located, message: str, hint: str | None = None) -> None:
-        self._once(Diagnostic(code, message, node.location, hint=hint))
-
-    def _once(self, diagnostic: Diagnostic) -> None:
-        if diagnostic not in self.errors:
-            self.errors.append(diagnostic)
-
-
-def _did_you_mean(got: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    names = list(known)
-    close = get_close_matches(got, names, n=1)
-    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names)}"

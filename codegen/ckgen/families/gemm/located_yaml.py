@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from ckgen.model.diagnostic import Diagnostic, Location
@@ -24,6 +25,40 @@ class Located:
     def items(self) -> list[Located]:
         """The elements of a list; any other value is a list of itself."""
         return self.value if isinstance(self.value, list) else [self]
+
+
+@dataclass(slots=True)
+class DocumentReader:
+    """Keeps every error of a document, once."""
+
+    errors: list[Diagnostic] = field(default_factory=list)
+
+    def report(self, diagnostic: Diagnostic) -> None:
+        """Keeps an error."""
+        if diagnostic not in self.errors:
+            self.errors.append(diagnostic)
+
+    def say(self, code: str, node: Located, message: str, hint: str | None = None) -> None:
+        """Keeps an error of what stands at a node."""
+        self.report(Diagnostic(code, message, node.location, hint=hint))
+
+    def has_keys(self, node: Located, known: Sequence[str], required: Sequence[str]) -> bool:
+        """Whether a mapping has all that are required; says so, and of each key that is unknown."""
+        assert isinstance(node.value, dict)
+        for key, value in node.value.items():
+            if key not in known:
+                self.say("K003", value, f"unknown key '{key}'", did_you_mean(key, known))
+        missing = [key for key in required if key not in node.value]
+        for key in missing:
+            self.say("K004", node, f"key '{key}' is missing")
+        return not missing
+
+
+def did_you_mean(got: str, known: Iterable[str]) -> str:
+    """The hint behind a word that is not known."""
+    names = list(known)
+    close = get_close_matches(got, names, n=1)
+    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names)}"
 
 
 def read_documents(text: str, file: str, report: Report) -> list[Located]:

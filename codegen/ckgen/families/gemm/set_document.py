@@ -1,0 +1,73 @@
+"""What documents of kernel sets share, whatever their op."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ckgen.families.gemm.located_yaml import DocumentReader, Located, did_you_mean
+from ckgen.model.backend import Backend
+from ckgen.model.diagnostic import Location
+from ckgen.specs.archs import load_archs
+
+S = TypeVar("S")
+C = TypeVar("C")
+
+
+@dataclass(frozen=True, slots=True)
+class SetCandidate(Generic[S, C]):
+    """A kernel that a set asks for; a plain fp8 in `signature` means the flavour of the arch it is built for.
+
+    `archs` None is every arch that the backend runs on.
+    """
+
+    set_name: str
+    signature: S
+    backend: Backend
+    config: C
+    archs: frozenset[str] | None
+    location: Location
+
+    def is_for(self, arch: str) -> bool:
+        """Whether the set names this arch."""
+        return self.archs is None or arch in self.archs
+
+
+Candidate = TypeVar("Candidate", bound=SetCandidate)  # type: ignore[type-arg]
+
+
+def once(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """The first of each kernel that is asked for."""
+    keys = {(c.signature, c.backend, c.config, c.archs): c for c in reversed(candidates)}
+    return tuple(reversed(keys.values()))
+
+
+class SetReader(DocumentReader):
+    """Reads what every document of a set has."""
+
+    def name(self, node: Located) -> str:
+        """The set's name."""
+        if not isinstance(node.value, str) or not node.value:
+            self.say("K005", node, "name must be a word")
+        return str(node.value)
+
+    def backend(self, node: Located, known: Iterable[Backend], unknown: str) -> Backend | None:
+        """One of those that are known; `unknown` begins what is said of any other."""
+        backends = {str(backend): backend for backend in known}
+        found = backends.get(str(node.value))
+        if found is None:
+            self.say("K005", node, f"{unknown} {node.value!r}", did_you_mean(str(node.value), backends))
+        return found
+
+    def targets(self, node: Located) -> frozenset[str] | None:
+        """The archs; None is all of them."""
+        if node.value == "*":
+            return None
+        names = [item for item in node.items() if isinstance(item.value, str)]
+        if not names or len(names) != len(node.items()):
+            self.say("K005", node, 'targets must be arch names or "*"')
+        for item in names:
+            if item.value not in load_archs():
+                self.say("K005", item, f"unknown arch: {item.value!r}", did_you_mean(str(item.value), load_archs()))
+        return frozenset(str(item.value) for item in names)
