@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cache
 
+import fmha_split as benchmark
 import pytest
 
 from amd_support import amd_toolchain
@@ -14,18 +16,20 @@ from ckgen.emulator.fmha.call import prepare
 from ckgen.emulator.fmha.decode_cases import decode_cases
 from ckgen.emulator.fmha.problem import FmhaData, FmhaProblem, fmha_data
 from ckgen.emulator.fmha.run import FmhaKernel, run_fmha
+from ckgen.families.fmha.enums import FmhaCorner
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.model.errors import UsageError
+from ckgen.runtime.fmha_split import FmhaSplitPlanner, FmhaSplitProblem
 
 pytestmark = [pytest.mark.amd, pytest.mark.slow]
 
 WIDE = HipFmhaConfig(16, 128, 128, 64)
 NARROW = HipFmhaConfig(16, 256, 64, 128)
 KERNELS = {
-    "gfx942": ("fmha_bf16_fp8_fnuz_bf16_varlen_masked_sink_lse_pertensor", NARROW),
-    "gfx950": ("fmha_fp16_masked_softcap_lse", WIDE),
+    "gfx942": ("fmha_bf16_fp8_fnuz_bf16_varlen_masked_sink_lse_kvblockscale_blocktable", NARROW),
+    "gfx950": ("fmha_fp16_masked_softcap_lse_pagelist_vectorized", WIDE),
 }
 CASES = [
     (arch, case) for arch, (name, config) in KERNELS.items() for case in decode_cases(parse_canonical(name), config)
@@ -49,8 +53,46 @@ def test_o_and_lse_are_within_their_bounds(arch: str, problem: FmhaProblem) -> N
         assert outcome.right and not outcome.findings, (outcome.compared, outcome.findings)
 
 
-def plain(**changes: object) -> FmhaData:
-    return fmha_data(parse_canonical(KERNELS["gfx950"][0]), FmhaProblem((2,), (9,), 4, 2, 128, 64, **changes))  # type: ignore[arg-type]
+@pytest.mark.parametrize(("arch", "problem"), CASES, ids=str)
+def test_equal_splits_are_combined(arch: str, problem: FmhaProblem) -> None:
+    """More splits than blocks of some sequences, and none of empty ones."""
+    for splits in (2, 5):
+        outcome = run_fmha(kernel(arch), problem, Options(seed=splits), splits=splits)
+        assert outcome.right and not outcome.findings, (outcome.compared, outcome.findings)
+
+
+@pytest.fixture(scope="module")
+def planner(tmp_path_factory: pytest.TempPathFactory) -> FmhaSplitPlanner:
+    return benchmark.load(tmp_path_factory.mktemp("fmha_split"))
+
+
+def split_problem(arch: str, problem: FmhaProblem, cu_num: int = 8) -> FmhaSplitProblem:
+    """The planner's words for a kernel and a problem; few compute units, so that not everything is split."""
+    name, config = KERNELS[arch]
+    return FmhaSplitProblem(
+        problem.heads_q, problem.heads_k, problem.hdim_v, config.m0, config.n0, cu_num, merge_heads=True,
+        page_size=problem.page_size, masked="masked" in name, top_left=problem.corner is FmhaCorner.TOP_LEFT,
+        window_left=problem.window_left, window_right=problem.window_right, sink_tokens=problem.sink_tokens,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("arch", "problem"), CASES, ids=str)
+def test_schedules_of_the_planner_are_read(arch: str, problem: FmhaProblem, planner: FmhaSplitPlanner) -> None:
+    """Its own plan, one of fixed cuts, and one in the room of a bound, whose rest is padding."""
+    base = split_problem(arch, problem)
+    lengths = (problem.lengths_q, problem.lengths_k)
+    fixed = replace(base, fixed_split_size=math.lcm(base.n0, base.page_size or 1))
+    bound = planner.bound(base, len(lengths[0]), max(lengths[0]), max(lengths[1]))
+    plans = (planner.plan(base, *lengths), planner.plan(fixed, *lengths), planner.plan(base, *lengths, bound))
+    assert (plans[2].items["request"] == -1).any() or len(plans[2].items) == len(plans[0].items)
+    for plan, rows in zip(plans, (0, 0, bound.partial_rows), strict=True):
+        outcome = run_fmha(kernel(arch), problem, Options(seed=2), schedule=plan, partial_rows=rows)
+        assert outcome.right and not outcome.findings, (plan.sizes, outcome.compared, outcome.findings)
+
+
+def plain() -> FmhaData:
+    problem = FmhaProblem((2,), (9,), 4, 2, 128, 64, page_size=8)
+    return fmha_data(parse_canonical(KERNELS["gfx950"][0]), problem)
 
 
 def test_the_grid_is_a_workgroup_per_tile_and_kv_head() -> None:
@@ -63,7 +105,7 @@ def test_the_grid_is_a_workgroup_per_tile_and_kv_head() -> None:
 @pytest.mark.parametrize(
     ("shape", "args", "words"),
     [
-        ({}, {"k_strides": (132, 128, 0)}, "a stride of K of 132: the kernel loads 16 bytes at a time"),
+        ({}, {"k_strides": (0, 132, 2048)}, "a stride of K of 132: the kernel loads 16 bytes at a time"),
         ({}, {"o_strides": (130, 64, 0)}, "a stride of O of 130"),
         ({}, {"sink": None, "lse": None}, "lse is null"),
         ({"batch": 1 << 24}, {}, "a grid holds 1 to 16777215 workgroups"),

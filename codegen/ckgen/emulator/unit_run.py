@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ckgen.emulator.chip import pinned_chip
-from ckgen.emulator.core import Emulator, Options
+from ckgen.emulator.core import Emulator, Options, Run
 from ckgen.emulator.host_unit import Call
 from ckgen.emulator.production.model import Outcome, Output, compare
 
@@ -19,15 +19,30 @@ def run_call(
     inputs: Iterable[Any], outputs: Sequence[Output], options: Options,
 ) -> Outcome:  # fmt: skip
     """One launch of a code object's kernel; `kind` and `problem` are for the outcome's reader."""
+    return run_calls(kind, arch, code_object, (call,), problem, inputs, outputs, options)
+
+
+def run_calls(
+    kind: str, arch: str, code_object: bytes, calls: Sequence[Call], problem: str,
+    inputs: Iterable[Any], outputs: Sequence[Output], options: Options, room: Iterable[Any] = (),
+) -> Outcome:  # fmt: skip
+    """Launches one after the other, with `room` between them that is not written at first; named by the first."""
+    runs: list[Run] = []
     with Emulator(*pinned_chip(arch)) as emulator:
         module = emulator.load(code_object)
         for array in inputs:
             emulator.add(array, writable=False)
+        for array in room:
+            emulator.add(array, written=False)
         for output in outputs:
             output.actual.reshape(-1).view(np.uint8)[:] = 0 if output.zeroed else 0xFF
             emulator.add(output.actual, written=output.zeroed)
         began = time.perf_counter()
-        run = emulator.launch(module, call.symbol, call.grid, call.block, call.args, options, call.dynamic_lds)
+        for call in calls:
+            launch = (call.symbol, call.grid, call.block, call.args, options, call.dynamic_lds)
+            runs.append(emulator.launch(module, *launch))
         seconds = time.perf_counter() - began
     compared = tuple(map(compare, outputs))
-    return Outcome(kind, call.symbol, arch, problem, options.seed, compared, run.findings, run.instructions, seconds)
+    findings = tuple(finding for run in runs for finding in run.findings)
+    instructions = sum(run.instructions for run in runs)
+    return Outcome(kind, calls[0].symbol, arch, problem, options.seed, compared, findings, instructions, seconds)

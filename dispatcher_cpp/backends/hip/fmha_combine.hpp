@@ -69,7 +69,7 @@ __device__ void fmha_combine(const FmhaCombineArgs& a) {
   const int part = static_cast<int>(threadIdx.x) % a.parts, column = part * kCombineColumns;
   const float* lse = a.lse_acc + row.first;
   float most = kNone;
-#pragma unroll 4
+#pragma unroll 1  // what is left of an unrolled loop reads registers that nothing wrote (clang 22)
   for (int s = 0; s < row.splits; ++s) most = __builtin_fmaxf(most, lse[s * row.stride]);
   const float base = most == kNone ? 0.0F : most;
   const float* from = a.o_acc + row.first * a.hdim_v + column;

@@ -11,6 +11,7 @@
 #include <ckgen/fmha.hpp>
 #include <ckgen/problem.hpp>
 
+#include "../device/fmha_stages.hpp"
 #include "../device/kernel_call.hpp"
 #include "fmha_decode_args.hpp"
 
@@ -111,8 +112,18 @@ inline Status prepare_fmha_decode(const FmhaDecodeKernel& kernel, const Launch& 
   args.q_tiles = static_cast<std::int32_t>(tiles);
   args.splits = static_cast<std::int32_t>(launch.k_batch < 1 ? 1 : launch.k_batch);
   if (t.kv != FmhaKv::contiguous) args.page = page_division(static_cast<std::uint32_t>(shape.page_size));
-  args.partial_rows = t.varlen ? (shape.total_q > 0 ? shape.total_q : shape.batch * shape.seqlen_q) : shape.seqlen_q;
-  const std::int64_t items = shape.batch * tiles * args.splits;
+  const bool scheduled = shape.split_items != 0;
+  const device::FmhaPartials partials = device::fmha_partials(*launch.instance, *launch.problem, launch.k_batch, false);
+  if (partials.rows != 0) {
+    args.o_acc = static_cast<float*>(launch.workspace);
+    args.lse_acc = partials.lse_of(launch.workspace);
+  }
+  args.partial_rows = scheduled           ? shape.split_rows
+                      : !t.varlen         ? shape.seqlen_q
+                      : shape.total_q > 0 ? shape.total_q
+                                          : shape.batch * shape.seqlen_q;
+  if (scheduled) args.items = x.split.items;
+  const std::int64_t items = scheduled ? shape.split_items : shape.batch * tiles * args.splits;
 
   constexpr std::int64_t kMostWorkgroups = (std::int64_t{1} << 32) / kDecodeThreads - 1;
   if (items <= 0 || items > kMostWorkgroups / shape.heads_k)

@@ -10,7 +10,7 @@ from ckgen.families.fmha.constraints import constraints_of
 from ckgen.families.fmha.hip_config import HipFmhaConfig, step_of
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
-from ckgen.families.gemm.device.model import prepare_symbol
+from ckgen.families.gemm.device.model import fmha_symbol, prepare_symbol
 
 
 def built(signature: str, hdim_q: int = 128, hdim_v: int = 128, arch: str = "gfx942") -> FmhaInstance:
@@ -30,18 +30,22 @@ def built(signature: str, hdim_q: int = 128, hdim_v: int = 128, arch: str = "gfx
 def test_matrix_instructions_are_those_of_both_products_of_a_block(
     signature: str, hdims: tuple[int, int], arch: str, step: tuple[str, int]
 ) -> None:
-    ((_, expected),) = plan_kernel(built(signature, *hdims, arch), arch, []).expected
+    (_, expected), (_, combine) = plan_kernel(built(signature, *hdims, arch), arch, []).expected
     assert (expected.steps, expected.copies, expected.spills, expected.scratch_bytes) == ((step,), 1, 0, 0)
+    assert (combine.steps, combine.spills, combine.scratch_bytes, combine.lds_bytes) == ((), 0, 0, 0)
 
 
 def test_both_units_say_the_kernel_and_meet_at_the_symbol() -> None:
     instance = built("fmha_bf16_fp8_fnuz_bf16_varlen_masked_sink_lse_kvblockscale_pagelist_vectorized", 128, 64)
     device, host = plan_kernel(instance, "gfx942", []), plan_host(instance, {"gfx942": []})
-    ((symbol, _),) = device.expected
+    (symbol, _), (combine, _) = device.expected
     assert symbol == f"ckgen_{instance.id:016x}_decode"
     assert f"CKGEN_FMHA_DECODE_KERNEL({symbol}, true, true, 128, 64,\n" in device.text
     assert f'"{symbol}"' in host.text and ",\n    1};" in host.text
-    assert host.symbols == (prepare_symbol(instance.id),) and host.symbols[0] in host.text
+    assert combine == f"ckgen_{instance.id:016x}_combine"
+    assert f"CKGEN_FMHA_COMBINE_KERNEL({combine}, __bf16)" in device.text and f'"{combine}"' in host.text
+    assert host.symbols == (prepare_symbol(instance.id), fmha_symbol(instance.id))
+    assert all(symbol in host.text for symbol in host.symbols)
     members = (
         ".varlen = true, .masked = true, .sink = true, .lse = true, .quant = ckgen::FmhaQuant::kv_blockscale, "
         ".kv = ckgen::FmhaKv::page_list, .kv_layout = ckgen::FmhaKvLayout::vectorized"
@@ -64,3 +68,4 @@ def test_pages_are_of_any_size_but_where_vectors_of_v_would_not_be_whole(signatu
     asked = constraints_of(instance.signature, instance.config)
     assert asked.page_multiple == page_multiple and asked.pad_q and asked.pad_k
     assert (asked.hdim_q, asked.d_multiple, asked.hdim_v, asked.dv_multiple) == (128, 0, 64, 0)
+    assert asked.max_splits > 1 and asked.takes_items and asked.merge_heads

@@ -16,7 +16,7 @@ from ckgen.build.result import Result
 from ckgen.emulator.fmha.call import link
 from ckgen.emulator.fmha.run import FmhaKernel
 from ckgen.families.fmha.instance import FmhaInstance
-from ckgen.families.gemm.device.model import prepare_symbol
+from ckgen.families.gemm.device.model import fmha_symbol, prepare_symbol
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_archs
 
@@ -59,6 +59,9 @@ def build_kernel(instance: FmhaInstance, arch: str) -> tuple[Result, FmhaKernel]
     """The gate's word and the kernel; UsageError as compile_units."""
     made = compile_units(instance, arch)
     folder = default_cache() / "emulated" / "fmha"
-    library = link(made.host.output(OBJECT), prepare_symbol(instance.id), arch, folder)
+    stages = fmha_symbol(instance.id)
+    symbols = plan_host(instance, {arch: []}).symbols
+    unit = made.host.output(OBJECT)
+    library = link(unit, prepare_symbol(instance.id), arch, folder, stages if stages in symbols else "")
     code = made.device.output(CODE_OBJECT).read_bytes()
-    return made.result, FmhaKernel(instance.name, instance.signature, arch, code, library)
+    return made.result, FmhaKernel(instance, arch, code, library)

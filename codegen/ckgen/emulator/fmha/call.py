@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ckgen.emulator.host_unit import Call, answer_of, link_unit
+import numpy as np
+from numpy.typing import NDArray
+
+from ckgen.emit.cpp import DTYPE_ORDER
+from ckgen.emulator.host_unit import Call, address, answer_of, link_unit
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 
@@ -43,27 +48,73 @@ class _Args(ctypes.Structure):
     ]  # fmt: skip
 
 
-def link(host_unit: Path, prepare: str, arch: str, folder: Path) -> Path:
-    """The host unit, an object or C++ without HIP, as a library of one function in `folder`; kept by what it is of."""
-    return link_unit(host_unit, (_SHIM,), {"PREPARE": prepare, "ARCH": arch}, folder)
+class _Asked(ctypes.Structure):
+    _fields_ = [
+        ("shape", _PTR), ("args", _PTR), ("workspace", _PTR), ("splits", ctypes.c_uint32), ("cu_num", ctypes.c_uint32),
+        ("m0", _I32), *((name, ctypes.c_uint8) for name in ("merge_heads", "varlen", "lse", "o_type")),
+    ]  # fmt: skip
 
 
-def prepare(library: Path, shape: FmhaShape, args: Mapping[str, Any], *, splits: int = 1, cu_num: int = 1) -> Call:
+@dataclass(frozen=True, slots=True)
+class SplitOf:
+    """What a launch with splits of KV knows beside its problem: the instance, and memory for partial results."""
+
+    instance: FmhaInstance
+    splits: int = 1
+    workspace: NDArray[np.uint8] | None = None
+
+
+def link(host_unit: Path, prepare: str, arch: str, folder: Path, stages: str = "") -> Path:
+    """The host unit, an object or C++ without HIP, as a library in `folder`; kept by what it is of.
+
+    `stages` is the symbol of its FmhaStages, empty where it has none.
+    """
+    defines = {"PREPARE": prepare, "ARCH": arch, **({"STAGES": stages} if stages else {})}
+    return link_unit(host_unit, (_SHIM,), defines, folder)
+
+
+def prepare(
+    library: Path, shape: FmhaShape, args: Mapping[str, Any], *,
+    splits: int = 1, cu_num: int = 1, of: SplitOf | None = None, combines: bool = False,
+) -> Call:  # fmt: skip
     """The launch by names of FmhaArgs: arrays are pointers, triples strides of row, head and batch, others numbers.
 
-    UsageError with the host unit's words where it refuses.
+    `combines`: that of the stage behind the kernel. UsageError with the host unit's words where it refuses.
     """
+    loaded, asked = _asked(library, shape, args, splits, cu_num, of)
+    function = loaded.ckgen_prepare_fmha_combine if combines else loaded.ckgen_prepare_fmha
+    return answer_of(function, ctypes.byref(asked))
+
+
+def partial_bytes(library: Path, shape: FmhaShape, of: SplitOf) -> int:
+    """What the workspace of a unit with stages must have; 0: nothing is combined."""
+    loaded, asked = _asked(library, shape, {}, of.splits, 1, of)
+    loaded.ckgen_fmha_partials.restype = _U64
+    return int(loaded.ckgen_fmha_partials(ctypes.byref(asked)))
+
+
+def _asked(
+    library: Path, shape: FmhaShape, args: Mapping[str, Any], splits: int, cu_num: int, of: SplitOf | None
+) -> tuple[ctypes.CDLL, _Asked]:
     loaded = ctypes.CDLL(str(library))
     loaded.ckgen_prepare_fmha_sizes.restype = _U64
     if loaded.ckgen_prepare_fmha_sizes() != ctypes.sizeof(_Shape) << 32 | ctypes.sizeof(_Args):
         raise UsageError("ckgen/fmha.hpp has other structs than this module")
     sizes = {field.name: getattr(shape, field.name) for field in fields(shape)}
-    asked = _Shape(**{**sizes, "corner": list(FmhaCorner).index(shape.corner)})
+    given_shape = _Shape(**{**sizes, "corner": list(FmhaCorner).index(shape.corner)})
     given = _Args(**{name: _value(value) for name, value in args.items()})
-    return answer_of(loaded.ckgen_prepare_fmha, ctypes.byref(asked), ctypes.byref(given), splits, cu_num)
+    asked = _Asked(ctypes.addressof(given_shape), ctypes.addressof(given), None, splits, cu_num)
+    asked.keep = (given_shape, given)
+    if of is not None:
+        signature, constraints = of.instance.signature, of.instance.constraints
+        asked.splits, asked.workspace = of.splits, address(of.workspace)
+        asked.m0, asked.merge_heads = constraints.m0, constraints.merge_heads
+        asked.varlen, asked.lse = signature.traits.varlen, signature.traits.lse
+        asked.o_type = DTYPE_ORDER.index(signature.c.value)
+    return loaded, asked
 
 
 def _value(value: Any) -> Any:
     if isinstance(value, tuple):
         return _Strides(*value)
-    return int(value.ctypes.data) if hasattr(value, "ctypes") else value
+    return address(value) if hasattr(value, "ctypes") else value

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckgen.families.fmha.enums import FmhaKv
+from ckgen.families.fmha.enums import FmhaKv, FmhaKvLayout
 from ckgen.families.fmha.operands import FmhaOperands
-from ckgen.families.fmha.pages import PageForm, block_table, page_list, store_pages
+from ckgen.families.fmha.pages import PageForm, block_table, cache_sizes, page_list, store_pages
 
 SPARE_PAGES = 3
 _NO_PAGE = 2**30
@@ -19,16 +19,19 @@ _NO_PAGE = 2**30
 def paged_kv(operands: FmhaOperands, dtype: np.dtype[Any], *, head_first: bool) -> Mapping[str, Any]:
     """By names of FmhaArgs; rows and pages that nobody has are NaN, and a table's entries behind its pages name none.
 
-    head_first: a page is [heads_k, page_size, D], not [page_size, heads_k, D].
+    head_first: a linear page is [heads_k, page_size, D], not [page_size, heads_k, D].
     """
     args: dict[str, Any] = _tables(operands)
+    layout, size = operands.signature.traits.kv_layout, operands.shape.page_size
+    vectors = layout is FmhaKvLayout.VECTORIZED
     for name, rows in (("k", operands.k), ("v", operands.v)):
-        size, (heads, columns) = operands.shape.page_size, rows.shape[2:]
-        cache = np.full((operands.shape.pages, size, heads, columns), np.nan)
+        heads, columns = rows.shape[2:]
+        form = PageForm(size, layout, of_v=name == "v")
+        cache = np.full(cache_sizes(operands.shape.pages, heads, columns, dtype.itemsize, form), np.nan)
         own = [one[:length] for one, length in zip(rows, operands.lengths.k, strict=True)]
-        store_pages(own, operands.pages, cache, PageForm(size))
-        args[name] = _flat(cache, dtype, head_first)
-        row, head = (columns, size * columns) if head_first else (heads * columns, columns)
+        store_pages(own, operands.pages, cache, form)
+        args[name] = _flat(cache, dtype, head_first and not vectors)
+        row, head = (columns, size * columns) if head_first or vectors else (heads * columns, columns)
         args[f"{name}_strides"] = (row, head, size * heads * columns)
     return args
 

@@ -8,7 +8,7 @@ from functools import cache
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.enums import FmhaKvLayout
 from ckgen.families.fmha.grammar import AnyFmhaConfig
-from ckgen.families.fmha.hip_config import LOAD_BYTES, HipFmhaConfig
+from ckgen.families.fmha.hip_config import LOAD_BYTES, MOST_SPLITS, HipFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
 
 MAX_HDIM = 256
@@ -79,7 +79,10 @@ def _of_decode(signature: FmhaSignature, config: HipFmhaConfig) -> FmhaConstrain
         pad_k=True,
         d_multiple=0,
         dv_multiple=0,
+        max_splits=MOST_SPLITS,
         page_multiple=vector if signature.traits.kv_layout is FmhaKvLayout.VECTORIZED else 1,
+        takes_items=True,
+        merge_heads=True,
     )
 
 

@@ -1,4 +1,7 @@
-"""Our attention kernel over a KV cache as device code: units, their constants, what the machine code must be."""
+"""Our attention kernel over a KV cache as device code: units, their constants, what the machine code must be.
+
+It is followed by the kernel that combines splits, where there are any.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckgen.families.fmha.device.cpp_traits import cpp_traits
+from ckgen.families.fmha.device.stages import COMBINE, CombineVariant, expected_combine, stage_values
 from ckgen.families.fmha.hip_config import LOAD_BYTES, ROWS, WAVE_SIZE, WAVES, HipFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.device.model import DeviceUnit, kernel_symbol, prepare_symbol
+from ckgen.families.gemm.device.model import DeviceUnit, fmha_symbol, kernel_symbol, prepare_symbol
 from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.model.dtype import DType
 from ckgen.model.expectation import Expectation
@@ -24,11 +28,12 @@ _PRODUCTS = {"gfx942": ("v_mfma_f32_16x16x16", 2), "gfx950": ("v_mfma_f32_16x16x
 
 @dataclass(frozen=True, slots=True, order=True)
 class DecodeVariant:
-    """The one device kernel."""
+    """The kernel itself."""
 
     name: str = "decode"
 
 
+AnyVariant = DecodeVariant | CombineVariant
 _DECODE = DecodeVariant()
 
 
@@ -37,23 +42,25 @@ def unavailable(instance: FmhaInstance, arch: str) -> str | None:
     return None
 
 
-def reachable(instance: FmhaInstance, uses: Iterable[object]) -> tuple[DecodeVariant, ...]:
-    """The kernel: it takes any problem of the instance."""
-    return (_DECODE,)
+def reachable(instance: FmhaInstance, uses: Iterable[object]) -> tuple[AnyVariant, ...]:
+    """Both: a schedule may split any problem."""
+    return all_variants(instance)
 
 
-def all_variants(instance: FmhaInstance) -> tuple[DecodeVariant, ...]:
-    """The kernel."""
-    return (_DECODE,)
+def all_variants(instance: FmhaInstance) -> tuple[AnyVariant, ...]:
+    """The kernel, and the one that combines."""
+    return (_DECODE, COMBINE)
 
 
-def symbol(instance: FmhaInstance, variant: DecodeVariant) -> str:
+def symbol(instance: FmhaInstance, variant: AnyVariant) -> str:
     """The kernel's name in every code object that has it."""
     return kernel_symbol(instance.id, variant)
 
 
-def expected(instance: FmhaInstance, arch: str, variant: DecodeVariant) -> Expectation:
+def expected(instance: FmhaInstance, arch: str, variant: AnyVariant) -> Expectation:
     """Both products of a block of keys once, no spills and no scratch."""
+    if isinstance(variant, CombineVariant):
+        return expected_combine()
     config = decode_config(instance)
     return Expectation(
         steps=(matrix_step(instance.signature, config, arch),),
@@ -84,17 +91,20 @@ def waves_per_simd(config: HipFmhaConfig) -> int:
     return 1 if config.hdim_q + config.hdim_v > 256 else 2
 
 
-def device_unit(instance: FmhaInstance, variants: Sequence[DecodeVariant]) -> DeviceUnit:
-    """The unit of the kernel."""
-    (name,) = (symbol(instance, variant) for variant in variants)
-    return DeviceUnit("device/hip_fmha_decode_device.hip.j2", {**_values(instance), "symbol": name}, (name,))
+def device_unit(instance: FmhaInstance, variants: Sequence[AnyVariant]) -> DeviceUnit:
+    """The unit of these kernels, in the order given."""
+    symbols = {variant: symbol(instance, variant) for variant in variants}
+    values = {**_values(instance), "symbol": symbols.get(_DECODE)}
+    if COMBINE not in symbols:
+        values["stages"] = {}
+    return DeviceUnit("device/hip_fmha_decode_device.hip.j2", values, tuple(symbols.values()))
 
 
-def host_unit(instance: FmhaInstance, variants: Mapping[str, Sequence[DecodeVariant]]) -> DeviceUnit:
+def host_unit(instance: FmhaInstance, variants: Mapping[str, Sequence[AnyVariant]]) -> DeviceUnit:
     """The host unit, the same for each arch."""
-    prepare = prepare_symbol(instance.id)
+    prepare, stages = prepare_symbol(instance.id), fmha_symbol(instance.id)
     values = {**_values(instance), "symbol": symbol(instance, _DECODE), "prepare": prepare}
-    return DeviceUnit("device/hip_fmha_decode_host.cpp.j2", values, (prepare,))
+    return DeviceUnit("device/hip_fmha_decode_host.cpp.j2", values, (prepare, stages))
 
 
 def decode_config(instance: FmhaInstance) -> HipFmhaConfig:
@@ -114,4 +124,5 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
         "hdim_q": config.hdim_q,
         "hdim_v": config.hdim_v,
         "traits": cpp_traits(signature.traits),
+        "stages": stage_values(signature, instance.id, symbol(instance, COMBINE), always=False),
     }

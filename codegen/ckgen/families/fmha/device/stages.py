@@ -1,0 +1,39 @@
+"""The device kernel that attention with splits of KV brings along: it combines their partial results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.families.gemm.device.model import fmha_symbol
+from ckgen.families.gemm.device.variant import cpp_bool
+from ckgen.model.dtype import DType
+from ckgen.model.expectation import Expectation
+
+_TYPES = {DType.FP32: "float", DType.FP16: "_Float16", DType.BF16: "__bf16"}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CombineVariant:
+    """The kernel behind the one that splits."""
+
+    name: str = "combine"
+
+
+COMBINE = CombineVariant()
+
+
+def stage_values(signature: FmhaSignature, instance_id: int, symbol: str, *, always: bool) -> dict[str, Any]:
+    """The templates' values; `always`: the kernel writes partial results of one split too."""
+    return {
+        "combine": symbol,
+        "o": _TYPES[signature.c],
+        "always": cpp_bool(always),
+        "symbol": fmha_symbol(instance_id),
+    }
+
+
+def expected_combine() -> Expectation:
+    """No matrix instruction, no LDS, no scratch."""
+    return Expectation(steps=(), copies=0, lds_bytes=0, scratch_bytes=0, spills=0, waves_per_simd=1)
