@@ -91,3 +91,16 @@ def test_a_layer_and_its_parts_are_right_on_this_cpu(tmp_path: Path) -> None:
     output = run_readme("07_moe", folder)
     assert output.startswith("layer: correct, 768 results\ngate_up, down: correct\n")
     assert "refused: tokens sorted in blocks of 48 rows were given, the instance takes blocks of " in output
+
+
+def test_attention_does_what_each_line_of_its_table_says(tmp_path: Path) -> None:
+    folder = checkout(tmp_path / "ckgen")
+    cpp_build.installed(folder / "prefix")
+    assert "\ncorrect: O within " in run_readme("08_fmha", folder)
+    table = (EXAMPLES / "08_fmha/README.md").read_text()
+    rows = re.findall(r"^\| [^|`]+ \| `(build/08/attention [^`]+)` \| ([^|]+) \|$", table, re.MULTILINE)
+    assert len(rows) == table.count("| `build/08/attention ") > 20
+    for command, result in rows:
+        done = cpp_build.attempt(*command.split(), cwd=folder)
+        said, code = (f"\n{result}: O within ", 0) if result == "correct" else (result, 2)
+        assert said in done.stdout and done.returncode == code, f"{command}\n{done.stdout}"

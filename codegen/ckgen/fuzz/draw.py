@@ -230,9 +230,6 @@ FIELDS: Mapping[str, Callable[[Draw], Any]] = {
             "spare",
             "head_first",
             "page_size",
-            "new",
-            "rotary_dim",
-            "in_place",
         )
     },
 }

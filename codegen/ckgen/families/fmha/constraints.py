@@ -38,7 +38,6 @@ class FmhaConstraints:
     takes_items: bool = False
     merge_heads: bool = False
     always_combines: bool = False
-    rotary_multiple: int = 2
 
 
 @cache
