@@ -56,6 +56,8 @@ FmhaShape fmha_shape_of(const ckgen_problem_fmha& x) noexcept {
   shape.split_m0 = x.split_m0;
   shape.split_n0 = x.split_n0;
   shape.split_merged = x.split_merged != 0;
+  shape.seqlen_new = x.seqlen_new;
+  shape.rotary_dim = x.rotary_dim;
   return shape;
 }
 
@@ -104,6 +106,14 @@ ckgen::FmhaArgs args_of(const ckgen_fmha_args& x) noexcept {
   args.offset = x.offset;
   args.split = {reinterpret_cast<const ckgen::FmhaSplitItem*>(x.split_items),
                 reinterpret_cast<const ckgen::FmhaCombineItem*>(x.split_combines)};
+  args.k_cache = x.k_cache;
+  args.v_cache = x.v_cache;
+  args.k_new = x.k_new;
+  args.v_new = x.v_new;
+  args.k_new_strides = strides_of(x.k_new_strides);
+  args.v_new_strides = strides_of(x.v_new_strides);
+  args.rotary_cos = x.rotary_cos;
+  args.rotary_sin = x.rotary_sin;
   return args;
 }
 
@@ -120,7 +130,8 @@ ckgen_status ckgen_problem_fmha_defaults(ckgen_problem_fmha* problem, ckgen_mess
               x.window_left, x.window_right,   x.sink_tokens,
               x.pages,       x.total_q,        x.page_size,
               x.split_m0,    x.split_n0,       int{x.split_merged},
-              x.split_items, x.split_combines, x.split_rows};
+              x.split_items, x.split_combines, x.split_rows,
+              x.seqlen_new,  x.rotary_dim,     0};
   return ok(message);
 }
 

@@ -43,6 +43,8 @@ std::string fmha_sizes(const FmhaTraits& traits, const FmhaShape& x) {
                      sized("hdim_v", x.hdim_v);
   if (traits.masked) text += mask_text(x);
   if (is_paged(traits)) text += sized("page_size", x.page_size) + sized("pages", x.pages);
+  if (appends(traits)) text += sized("seqlen_new", x.seqlen_new);
+  if (traits.rope != FmhaRope::none) text += sized("rotary_dim", x.rotary_dim);
   if (traits.varlen && x.total_q != 0) text += sized("total_q", x.total_q);
   if (x.split_items == 0) return text;
   text += sized("split_items", x.split_items) + sized("split_combines", x.split_combines);
@@ -56,6 +58,7 @@ std::string fmha_demands(const FmhaConfig& c) {
   if (!c.pad_q) text += ", seqlen_q % " + std::to_string(c.m0) + " = 0";
   if (!c.pad_k) text += ", seqlen_k % " + std::to_string(c.n0) + " = 0";
   if (c.page_multiple > 1) text += ", page_size % " + std::to_string(c.page_multiple) + " = 0";
+  if (c.rotary_multiple > 2) text += ", rotary_dim % " + std::to_string(c.rotary_multiple) + " = 0";
   return text;
 }
 

@@ -7,6 +7,7 @@
 
 #include <ckgen/fmha_split.hpp>
 
+#include "fmha_append_rules.hpp"
 #include "strategy.hpp"
 
 namespace ckgen::inline v1::detail {
@@ -101,6 +102,7 @@ struct FmhaSplits {
 /// The least cost; of equal ones the fewest splits.
 inline FmhaSplits best_splits(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x,
                               std::uint32_t cu_num) noexcept {
+  if (appends(traits)) return {fmha_append_cost(c, traits, x, cu_num), 1};
   FmhaSplits best;
   FmhaWork(c, traits, x, cu_num).each_splits([&best](std::uint32_t splits, Wide cost) noexcept {
     if (splits == 1 || cost < best.cost) best = {cost, splits};

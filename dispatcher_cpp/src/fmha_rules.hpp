@@ -7,6 +7,7 @@
 
 #include <ckgen/problem.hpp>
 
+#include "fmha_append_rules.hpp"
 #include "supports.hpp"
 
 namespace ckgen::inline v1::detail {
@@ -72,12 +73,15 @@ inline Verdict check_fmha(const FmhaTraits& traits, const FmhaShape& x) noexcept
   }
   if (traits.varlen && (x.total_q < 0 || x.total_q > kMostFmha))
     return broken(ProblemRule::fmha_shape_total_q, x.total_q, kMostFmha);
+  if (appends(traits)) {
+    if (const Verdict verdict = check_fmha_append(traits, x); !verdict.ok()) return verdict;
+  }
   return check_schedule(x);
 }
 
 /// Why nothing can have a signature of which there is no instance at all.
 inline Verdict no_fmha_instance(const FmhaTraits& traits, const FmhaShape& x) noexcept {
-  if (traits.entry == FmhaEntry::append) return broken(ProblemRule::fmha_no_append, 0, 0);
+  if (appends(traits)) return broken(ProblemRule::fmha_no_append, 0, 0);
   if (is_paged(traits)) return broken(ProblemRule::fmha_no_paged_kv, x.page_size, 0);
   return no_instance();
 }
@@ -103,9 +107,13 @@ inline Verdict supports_fmha(const FmhaConfig& c, const FmhaTraits& traits, cons
   const std::int32_t of_v = c.dv_multiple != 0 ? c.dv_multiple : c.hdim_v;
   if (x.hdim_q % of_q != 0) return broken(ProblemRule::fmha_instance_hdim_multiple, x.hdim_q, of_q);
   if (x.hdim_v % of_v != 0) return broken(ProblemRule::fmha_instance_hdim_multiple, x.hdim_v, of_v);
-  if (!c.pad_q && x.seqlen_q % c.m0 != 0) return broken(ProblemRule::fmha_instance_q_tile, x.seqlen_q, c.m0);
-  if (!c.pad_k && (x.seqlen_k == 0 || x.seqlen_k % c.n0 != 0))
+  if (appends(traits)) {
+    if (const Verdict verdict = supports_fmha_append(c, traits, x); !verdict.ok()) return verdict;
+  } else if (!c.pad_q && x.seqlen_q % c.m0 != 0) {
+    return broken(ProblemRule::fmha_instance_q_tile, x.seqlen_q, c.m0);
+  } else if (!c.pad_k && (x.seqlen_k == 0 || x.seqlen_k % c.n0 != 0)) {
     return broken(ProblemRule::fmha_instance_k_tile, x.seqlen_k, c.n0);
+  }
   const std::int32_t most_splits = x.split_items != 0 ? 1 : c.max_splits;
   if (splits > static_cast<std::uint32_t>(most_splits))
     return broken(ProblemRule::fmha_instance_splits, splits, most_splits);

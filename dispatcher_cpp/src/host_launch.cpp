@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/host/fmha.hpp"
+#include "backends/host/fmha_append.hpp"
 #include "backends/host/gemm.hpp"
 #include "backends/host/grouped.hpp"
 #include "backends/host/moe.hpp"
@@ -103,7 +104,8 @@ std::size_t moe_host_workspace_of(const InstanceDesc& instance, const Problem& p
 }
 
 Status launch_fmha(const Launch& launch) noexcept {
-  return host::fmha(launch);
+  const bool appends = launch.instance->signature.fmha.entry == FmhaEntry::append;
+  return appends ? host::fmha_append(launch) : host::fmha(launch);
 }
 
 std::size_t fmha_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,

@@ -1,6 +1,7 @@
 #include "launch_stages.hpp"
 
 #include "device_program.hpp"
+#include "fmha_append_rules.hpp"
 #include "moe_stages.hpp"
 
 namespace ckgen::inline v1::detail {
@@ -103,7 +104,8 @@ Status launch_layer(const Plan& plan, const MoeArgs& args, void* workspace, Stre
 
 Status launch_stages(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) noexcept {
   if (args.moe != nullptr && is_in_parts(plan)) return launch_layer(plan, *args.moe, workspace, stream);
-  if (args.fmha != nullptr && plan.problem.fmha().seqlen_q == 0) return Status::success();  // there are no rows
+  if (args.fmha != nullptr && fmha_is_empty(plan.problem.signature().fmha, plan.problem.fmha()))
+    return Status::success();
   Resets resets;
   void* table = nullptr;
   for (std::uint32_t i = 0; i < plan.stage_count; ++i) {

@@ -111,6 +111,7 @@ void write(Writer& to, const FmhaConfig& config) {
   to.key("takes_items").flag(config.takes_items);
   to.key("merge_heads").flag(config.merge_heads);
   to.key("always_combines").flag(config.always_combines);
+  to.key("rotary_multiple").number(config.rotary_multiple);
 }
 
 void write(Writer& to, const InstanceDesc& instance) {

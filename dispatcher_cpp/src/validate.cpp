@@ -109,8 +109,8 @@ Status validate_fmha(const InstanceDesc& instance) noexcept {
       !within(c.dv_multiple, 0, most_hdim))
     return Status::error(StatusCode::invalid_argument, "instance %s: its head dimensions are out of range",
                          instance.name);
-  if (!within(c.max_splits, 1, most_splits) || c.page_multiple < 1)
-    return Status::error(StatusCode::invalid_argument, "instance %s: its splits or pages are out of range",
+  if (!within(c.max_splits, 1, most_splits) || c.page_multiple < 1 || !within(c.rotary_multiple, 1, most_hdim))
+    return Status::error(StatusCode::invalid_argument, "instance %s: its splits, pages or rotation are out of range",
                          instance.name);
   return Status::success();
 }

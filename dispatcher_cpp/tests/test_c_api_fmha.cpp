@@ -14,13 +14,13 @@ using ckgen::FmhaShape;
 using ckgen::FmhaTraits;
 
 // What callers in other languages count on.
-static_assert(sizeof(ckgen_problem_fmha) == 120);
+static_assert(sizeof(ckgen_problem_fmha) == 136);
 static_assert(offsetof(ckgen_problem_fmha, heads_q) == 32);
 static_assert(offsetof(ckgen_problem_fmha, corner) == 48);
 static_assert(offsetof(ckgen_problem_fmha, pages) == 64);
 static_assert(offsetof(ckgen_problem_fmha, page_size) == 80);
 static_assert(sizeof(ckgen_problem) == 88 && offsetof(ckgen_problem, fmha) == 80);
-static_assert(sizeof(ckgen_fmha_args) == 376);
+static_assert(sizeof(ckgen_fmha_args) == 472);
 static_assert(offsetof(ckgen_fmha_args, q_strides) == 96);
 static_assert(offsetof(ckgen_fmha_args, lse_head_stride) == 240);
 static_assert(offsetof(ckgen_fmha_args, seqstart_q) == 256);
@@ -58,17 +58,26 @@ constexpr ckgen::Signature kOther = [] {
   return tiny::attention(traits);
 }();
 
+constexpr ckgen::Signature kAppend = [] {
+  FmhaTraits traits;
+  traits.entry = ckgen::FmhaEntry::append;
+  traits.rope = ckgen::FmhaRope::half;
+  return tiny::attention(traits);
+}();
+
 class CApiFmha : public ::testing::Test {
  protected:
   void SetUp() override {
     static const ckgen::InstanceDesc descs[] = {instance("first", 1, kSignature), instance("other", 2, kOther),
-                                                instance("plain", 3, tiny::attention())};
+                                                instance("plain", 3, tiny::attention()),
+                                                instance("append", 4, kAppend)};
     static const ckgen::SignatureUnit parts[] = {
         {"first", kSignature, &descs[0], 1, nullptr, 0, nullptr, 0, tiny::fnuz_defaults, 1},
         {"other", kOther, &descs[1], 1, nullptr, 0, nullptr, 0, tiny::fnuz_defaults, 1},
-        {"plain", tiny::attention(), &descs[2], 1, nullptr, 0, nullptr, 0, tiny::fnuz_defaults, 1}};
-    static const ckgen::SignatureUnit* const units[] = {&parts[0], &parts[1], &parts[2]};
-    static const ckgen::Library library{"attention", CKGEN_RUNTIME_ABI, 1, units, 3};
+        {"plain", tiny::attention(), &descs[2], 1, nullptr, 0, nullptr, 0, tiny::fnuz_defaults, 1},
+        {"append", kAppend, &descs[3], 1, nullptr, 0, nullptr, 0, tiny::fnuz_defaults, 1}};
+    static const ckgen::SignatureUnit* const units[] = {&parts[0], &parts[1], &parts[2], &parts[3]};
+    static const ckgen::Library library{"attention", CKGEN_RUNTIME_ABI, 1, units, 4};
     ASSERT_EQ(ckgen_registry_create(&registry, message()), CKGEN_OK);
     ASSERT_EQ(ckgen_registry_add_library(registry, &library, message()), CKGEN_OK) << text;
     ckgen_options options{};
@@ -280,6 +289,34 @@ TEST_F(CApiFmha, EveryFieldOfTheArgumentsArrives) {
   p.seqstart_k = fresh<std::int32_t>();
   EXPECT_EQ(ckgen_run_fmha_pooled(dispatcher, plan, &p, nullptr, message()), CKGEN_INVALID_ARGUMENT);
   EXPECT_STREQ(text, "seqstart_k is given, and the plan has no use for it");
+}
+
+TEST_F(CApiFmha, WhatAppendIsGivenArrives) {
+  shape.seqlen_new = 8;
+  shape.rotary_dim = 6;
+  make_plan(kAppend);
+  ckgen_fmha_args x{};
+  x.size = sizeof x;
+  x.q = fresh<char>();
+  x.o = fresh<char>();
+  x.k_cache = fresh<char>();
+  x.v_cache = fresh<char>();
+  x.k_new = fresh<char>();
+  x.v_new = fresh<char>();
+  x.rotary_cos = fresh<char>();
+  x.rotary_sin = fresh<char>();
+  x.seqlen_k = fresh<std::int32_t>();
+  x.q_strides = x.o_strides = x.k_strides = x.v_strides = {100, 25, 10000};
+  x.k_new_strides = {101, 26, 20000};
+  x.v_new_strides = {102, 27, 30000};
+  ASSERT_EQ(ckgen_run_fmha(dispatcher, plan, &x, nullptr, nullptr, message()), CKGEN_OK) << text;
+  const FmhaArgs& y = seen.args;
+  EXPECT_EQ(std::vector<const void*>({x.k_cache, x.v_cache, x.k_new, x.v_new, x.rotary_cos, x.rotary_sin, x.o}),
+            std::vector<const void*>({y.k_cache, y.v_cache, y.k_new, y.v_new, y.rotary_cos, y.rotary_sin, y.o}));
+  EXPECT_EQ(y.k_new_strides.row + y.k_new_strides.head + y.k_new_strides.batch, 101 + 26 + 20000);
+  EXPECT_EQ(y.v_new_strides.row + y.v_new_strides.head + y.v_new_strides.batch, 102 + 27 + 30000);
+  EXPECT_EQ(seen.shape.seqlen_new, 8);
+  EXPECT_EQ(seen.shape.rotary_dim, 6);
 }
 
 TEST_F(CApiFmha, StructsOfAnEarlierVersionAreTold) {

@@ -124,7 +124,7 @@ TEST_F(FmhaSelect, WhatIsNotThereIsRefusedByName) {
       "fmha.no-paged-kv)";
   for (const bool is_empty : {true, false}) {
     if (!is_empty) add("plain", padded(64, 64, 128, 128));
-    EXPECT_EQ(chosen(x, of("bf16_append_blocktable_rope_half")), append);
+    EXPECT_EQ(chosen(x, of("bf16_append_blocktable")), append);
     EXPECT_EQ(chosen(x, of("bf16_blocktable")), paged);
     EXPECT_EQ(chosen(x, of("bf16_varlen_pagelist_vectorized")), paged);
     EXPECT_EQ(chosen(x, of("bf16_softcap")),
@@ -165,6 +165,7 @@ TEST_F(FmhaSelect, AnInstanceIsWholeInTheRegistrysDocument) {
   config.max_splits = 8;
   config.page_multiple = 16;
   config.takes_items = true;
+  config.rotary_multiple = 16;
   add("described", config);
   ASSERT_TRUE(registry.add(tiny::instance("gemm", 90, tiny::fp16, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false})).ok());
   const std::string text = to_json(registry);
@@ -173,7 +174,7 @@ TEST_F(FmhaSelect, AnInstanceIsWholeInTheRegistrysDocument) {
       "\"fmha\": {\"m0\": 64, \"n0\": 32, \"k0\": 32, \"n1\": 128, \"k1\": 32, \"hdim_q\": 192, \"hdim_v\": 128, "
       "\"pad_q\": true, \"pad_k\": false, \"d_multiple\": 8, \"dv_multiple\": 8, \"max_splits\": 8, "
       "\"page_multiple\": 16, \"takes_items\": true, \"merge_heads\": false, "
-      "\"always_combines\": false}";
+      "\"always_combines\": false, \"rotary_multiple\": 16}";
   EXPECT_NE(text.find(fmha), std::string::npos) << text;
   EXPECT_EQ(text.find("\"fmha\": {"), text.rfind("\"fmha\": {")) << "of attention only";
 }

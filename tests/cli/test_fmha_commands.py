@@ -9,6 +9,7 @@ import pytest
 from cli_support import as_json, ok, run
 
 SIZES = ("heads_q=32", "seqlen_q=4096", "hdim_q=128")
+APPEND = ("heads_q=32", "seqlen_new=3", "seqlen_k=4096", "hdim_q=128")
 ASKED = ("fmha:bf16_masked", "--target", "gfx942", "heads_k=8", *SIZES)
 
 
@@ -55,7 +56,7 @@ def test_a_trail_says_what_every_kernel_lacks() -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("fmha:bf16_append", "--target", "gfx942", *SIZES), "fmha.no-append"),
+        (("fmha:bf16_append", "--target", "gfx1100", *APPEND), "fmha.no-append"),
         (("fmha:bf16_blocktable", "--target", "gfx942", "page_size=16", *SIZES), "fmha.instance.page-multiple"),
         (("fmha:bf16_sink", "--target", "gfx942", *SIZES), "gemm.no-instance"),
         (("fmha:bf16", "--target", "gfx1100", *SIZES), "gemm.no-instance"),
@@ -77,7 +78,7 @@ def test_what_nothing_takes_is_exit_1_with_the_rule(arguments: tuple[str, ...], 
         ("fp8_bf16_lse_pertensor", "gfx942", "ck_tile.fmha.fp8-features"),
         ("fp8_bf16_pertensor", "gfx90a", "ck_tile.fmha.types: gfx90a has no 8-bit"),
         ("bf16", "gfx1100", "ck_tile.fmha.arch: the pinned CK tree has no attention tiles for gfx11"),
-        ("bf16_append", "x86_64_v3", "host.fmha.features"),
+        ("fp8_ocp_pertensor", "x86_64_v3", "host.fmha.features"),
         ("bf16_elementwise_lse_dropout", "gfx942", "no kernel set that is read asks for it"),
         ("bf16", "gfx942", None),
     ],
@@ -91,6 +92,15 @@ def test_what_is_absent_is_named_with_its_rule(signature: str, target: str, why:
         assert ("  absent  " in text) == (why is not None) and (why or "") in text
 
 
+def test_a_problem_that_appends_is_asked_by_its_new_rows() -> None:
+    found = as_json("lookup", "fmha:bf16_append_blocktable_rope_half", "--target", "x86_64_v3", "page_size=16", *APPEND)
+    assert found["instance"] == "fmha_bf16_append_blocktable_rope_half_host_8x8_t0"
+    sizes = found["shape"]
+    assert (sizes["seqlen_new"], sizes["seqlen_q"], sizes["rotary_dim"], sizes["seqlen_k"]) == (3, 3, 128, 4096)
+    text = ok("explain", "fmha:bf16_append_rope_half", "--target", "x86_64_v3", "rotary_dim=6", "seqlen_q=0", *APPEND)
+    assert "seqlen_q=0 seqlen_k=4096 hdim_q=128 hdim_v=128 seqlen_new=3 rotary_dim=6  on x86_64_v3" in text
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -100,6 +110,8 @@ def test_what_is_absent_is_named_with_its_rule(signature: str, target: str, why:
         (("fmha:bf16", *SIZES, "mask=causal"), "word 4, 'mask=causal': the signature has no use for mask"),
         (("fmha:bf16", *SIZES, "total_q=9"), "the signature has no use for total_q"),
         (("fmha:bf16", "heads_q=1"), "fmha_bf16 needs seqlen_q=…, hdim_q=…"),
+        (("fmha:bf16_append", "heads_q=1"), "fmha_bf16_append needs seqlen_new=…, seqlen_k=…, hdim_q=…"),
+        (("fmha:bf16_append", *APPEND, "rotary_dim=8"), "the signature has no use for rotary_dim"),
         (("fmha:bf16", *SIZES, "batch=many"), "batch=many: not an integer"),
         (("fmha:bf16_masked", *SIZES, "mask=diagonal"), "mask 'diagonal' is not none, causal"),
         (("fmha", *SIZES), "fmha needs one signature"),

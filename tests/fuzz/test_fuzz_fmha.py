@@ -34,6 +34,7 @@ CASE = Case(
 )  # fmt: skip
 CPU = "x86_64_v3:2"
 PLAIN = replace(CASE, signature="fmha_fp32_masked_lse", target=CPU, spare=0)
+APPEND = {"target": CPU, "m": 5, "new": 5, "rotary_dim": 32, "page_size": 16, "gap_a": 1, "gap_c": 3, "spare": 0}
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +138,20 @@ def checker(subject: Subject) -> Checker:
         ({"signature": "fmha_bf16_masked_lse_blocktable", "target": CPU, "page_size": 16, "gap_b": 3}, Fate.RAN),
         ({"signature": "fmha_fp32_masked_sink_lse_pagelist", "target": CPU, "page_size": 3, "head_first": 1}, Fate.RAN),
         ({"signature": "fmha_bf16_masked_lse_blocktable", "target": CPU}, Fate.REFUSED),
+        ({**APPEND, "signature": "fmha_bf16_append_blocktable_rope_half"}, Fate.RAN),
+        ({**APPEND, "signature": "fmha_bf16_append_varlen_rope_interleaved", "spare": 2, "in_place": 1}, Fate.RAN),
+        ({**APPEND, "signature": "fmha_fp32_append_varlen_vcolumn_rope_half", "head_first": 1, "gap_b": 3}, Fate.RAN),
+        (
+            {
+                **APPEND,
+                "signature": "fmha_fp16_fp8_fnuz_fp16_append_kvblockscale_pagelist_vectorized_rope_half",
+                "hdim_v": 20,
+            },
+            Fate.RAN,
+        ),
+        ({**APPEND, "signature": "fmha_fp16_append_vcolumn", "m": 0, "new": 0}, Fate.RAN),
+        ({**APPEND, "signature": "fmha_bf16_append_rope_half", "new": 71}, Fate.REFUSED),
+        ({**APPEND, "signature": "fmha_bf16_append_rope_half", "rotary_dim": 65}, Fate.REFUSED),
         ({"n": 0}, Fate.RAN),
         ({"m": 0}, Fate.RAN),
         ({"m": 20_000, "n": 20_000}, Fate.PLANNED),
@@ -188,6 +203,43 @@ def test_a_kernel_that_errs_is_found(
 
 @pytest.mark.cpp
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "before", "kind", "said"),
+    [
+        (lambda args: setattr(args, "rotary_cos", args.rotary_sin), True, FailureKind.RESULT, "K["),
+        (lambda args: setattr(args, "v_new", args.k_new), True, FailureKind.RESULT, "V["),
+        (lambda args: _write(args.o), False, FailureKind.RESULT, "O["),
+        (lambda args: _write_all(args.k_cache, args.k_strides), False, FailureKind.MEMORY, "K: a row that is not new"),
+        (lambda args: _write(args.v_cache - 2), False, FailureKind.MEMORY, "V: byte -2"),
+        (lambda args: _write(args.k_new), False, FailureKind.MEMORY, "k_new: its elements"),
+    ],
+)
+def test_an_append_that_errs_is_found(
+    checker: Checker,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Any], None],
+    before: bool,
+    kind: FailureKind,
+    said: str,
+) -> None:
+    run = Dispatcher.run
+
+    def and_an_error(dispatcher: Dispatcher, plan: Plan, args: FmhaArgsStruct, workspace: int | None = None) -> None:
+        if before:
+            change(args)
+        run(dispatcher, plan, args, workspace)
+        if not before:
+            change(args)
+
+    monkeypatch.setattr(Dispatcher, "run", and_an_error)
+    words = {**APPEND, "signature": "fmha_bf16_append_blocktable_rope_half"}
+    case = parse_case(CASE.text() + "".join(f" {name}={value}" for name, value in words.items()))
+    outcome = checker.check(case)
+    assert outcome.kind is kind and said in outcome.what, outcome
+
+
+@pytest.mark.cpp
+@pytest.mark.slow
 def test_a_wrong_result_is_made_small(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
     exact = attention.expect
 
@@ -206,6 +258,12 @@ def first_whole() -> int:
     """A seed at which sequence 0 has all 33 rows."""
     signature = parse_canonical(CASE.signature)
     return next(seed for seed in range(99) if lengths_of(signature, replace(CASE, seed=seed)).q[0] == 33)
+
+
+def _write_all(address: int, strides: Any) -> None:
+    """The first row of some pages, most of which is not new."""
+    for page in range(4):
+        _write(address + 2 * page * strides.batch)
 
 
 def _write(address: int) -> None:

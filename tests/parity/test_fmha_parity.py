@@ -32,8 +32,9 @@ TARGETS = (
 SIGNATURES = (
     "fmha_bf16", "fmha_bf16_masked", "fmha_fp16_varlen_masked_lse", "fmha_fp16_masked_elementwise", "fmha_fp32_masked",
     "fmha_fp8_*_bf16_varlen_pertensor", "fmha_bf16_masked_sink", "fmha_bf16_masked_blocktable",
+    "fmha_bf16_append_rope_half", "fmha_fp16_append_varlen_pagelist",
 )  # fmt: skip
-UNBUILT = ("fmha_bf16_append", "fmha_fp16_pagelist", "fmha_fp32_lse_randval")
+UNBUILT = ("fmha_fp32_append_rope_half", "fmha_fp16_pagelist", "fmha_fp32_lse_randval")
 PROBLEMS = 500
 LENGTHS = (0, 1, 7, 64, 100, 128, 384, 1000, 4096, 131072)
 HEAD_DIMS = (1, 8, 32, 36, 48, 64, 80, 96, 100, 128, 160, 192, 256)
@@ -48,7 +49,7 @@ ILLEGAL = (
 @pytest.fixture(scope="module")
 def attention(tmp_path_factory: pytest.TempPathFactory) -> Parity:
     plan = plan_of(targets=TARGETS, ops=frozenset({"fmha"}), signatures=SIGNATURES)
-    assert len(plan.fmha) == 8  # fp8 in two encodings
+    assert len(plan.fmha) == 10  # fp8 in two encodings
     return Parity(plan, "attention", tmp_path_factory.mktemp("attention"))
 
 
@@ -70,6 +71,8 @@ def some_shape(generator: random.Random) -> FmhaShape:
         page_size=generator.choice([1, 16, 128]),
         pages=generator.choice([0, 9]),
         total_q=generator.choice([0, 0, 77]),
+        seqlen_new=generator.choice([0, 1, 7, 100, 4096]),
+        rotary_dim=generator.choice([2, 16, 32, 100, 7]),
     )
     if generator.random() < 0.15:
         return replace(shape, **generator.choice(ILLEGAL))  # type: ignore[arg-type]
@@ -109,6 +112,7 @@ def test_both_write_the_same_trail(attention: Parity) -> None:
         "taken", "gemm.no-instance", "gemm.stream_k.strategy", "fmha.no-append", "fmha.no-paged-kv", "fmha.shape.batch",
         "fmha.shape.batch-max", "fmha.shape.heads", "fmha.shape.heads-max", "fmha.shape.head-groups", "fmha.shape.hdim",
         "fmha.shape.seqlen", "fmha.shape.window", "fmha.shape.total-q", "fmha.shape.page-size", "fmha.shape.pages",
+        "fmha.shape.seqlen-new", "fmha.shape.rotary-dim",
         "fmha.instance.hdim", "fmha.instance.hdim-multiple", "fmha.instance.q-tile", "fmha.instance.k-tile",
         "fmha.instance.page-multiple", "fmha.shape.split-items", "fmha.shape.split-tile", "fmha.instance.items",
     }  # fmt: skip

@@ -8,6 +8,8 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from ckgen.families.fmha.append_problem import appends
+from ckgen.families.fmha.enums import FmhaRope
 from ckgen.families.fmha.signature import OP, FmhaSignature, parse_signature
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
@@ -18,11 +20,14 @@ if TYPE_CHECKING:
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _ALWAYS = ("batch", "heads_q", "heads_k", "seqlen_q", "seqlen_k", "hdim_q", "hdim_v")
 _PAGED = ("page_size", "pages")
-_MASK, _TOTAL = "mask", "total_q"
-KEYS = (*_ALWAYS, _MASK, *_PAGED, _TOTAL)
+_MASK, _TOTAL, _NEW, _ROTARY = "mask", "total_q", "seqlen_new", "rotary_dim"
+KEYS = (*_ALWAYS, _MASK, *_PAGED, _NEW, _ROTARY, _TOTAL)
 _REQUIRED = ("heads_q", "seqlen_q", "hdim_q")
 _LIKE = {"heads_k": "heads_q", "seqlen_k": "seqlen_q", "hdim_v": "hdim_q"}
 """What a size is where it is not said."""
+_REQUIRED_OF_APPEND = ("heads_q", "seqlen_new", "seqlen_k", "hdim_q")
+_LIKE_OF_APPEND = {"heads_k": "heads_q", "hdim_v": "hdim_q"}
+_LIKE_OF_ROPE = {"seqlen_q": "seqlen_new", "rotary_dim": "hdim_q"}
 
 
 def signature_in(op: str) -> str | None:
@@ -47,10 +52,12 @@ def asked_signature(params: Mapping[str, Any], flavour: Any) -> FmhaSignature:
 def asked_shape(signature: FmhaSignature, words: Sequence[str]) -> FmhaShape:
     """The sizes of KEY=VALUE words; UsageError names the word that is wrong, and those that are missing."""
     said = _said(words, _keys_of(signature))
-    missing = [key for key in _REQUIRED if key not in said]
+    traits = signature.traits
+    rotates = traits.rope is not FmhaRope.NONE
+    missing = [key for key in (_REQUIRED_OF_APPEND if appends(traits) else _REQUIRED) if key not in said]
     if missing:
         raise UsageError(f"{signature} needs {', '.join(f'{key}=…' for key in missing)}")
-    for key, like in _LIKE.items():
+    for key, like in ((_LIKE_OF_APPEND | (_LIKE_OF_ROPE if rotates else {})) if appends(traits) else _LIKE).items():
         said.setdefault(key, said[like])
     sizes = {key: _integer(key, value) for key, value in said.items() if key != _MASK}
     shape = FmhaShape(**sizes)  # type: ignore[arg-type]
@@ -65,6 +72,8 @@ def fmha_document(query: FmhaQuery, selection: FmhaSelection) -> dict[str, Any]:
     sizes: dict[str, Any] = {name: getattr(shape, name) for name in _ALWAYS}
     sizes |= {"mask": mask_text(shape)} if traits.masked else {}
     sizes |= {name: getattr(shape, name) for name in _PAGED if traits.is_paged}
+    sizes |= {_NEW: shape.seqlen_new} if appends(traits) else {}
+    sizes |= {_ROTARY: shape.rotary_dim} if traits.rope is not FmhaRope.NONE else {}
     sizes |= {_TOTAL: shape.total_q} if traits.varlen else {}
     return {
         "target": str(query.target),
@@ -96,6 +105,8 @@ def _keys_of(signature: FmhaSignature) -> tuple[str, ...]:
         *_ALWAYS,
         *((_MASK,) if traits.masked else ()),
         *(_PAGED if traits.is_paged else ()),
+        *((_NEW,) if appends(traits) else ()),
+        *((_ROTARY,) if traits.rope is not FmhaRope.NONE else ()),
         *((_TOTAL,) if traits.varlen else ()),
     )
 

@@ -81,6 +81,6 @@ def numbers(value: FmhaConstraints) -> str:
     """A ckgen::FmhaConfig."""
     sizes = (value.m0, value.n0, value.k0, value.n1, value.k1, value.hdim_q, value.hdim_v)
     rest = (value.d_multiple, value.dv_multiple, value.max_splits, value.page_multiple)
-    schedule = map(boolean, (value.takes_items, value.merge_heads, value.always_combines))
-    members = (*map(str, sizes), boolean(value.pad_q), boolean(value.pad_k), *map(str, rest), *schedule)
-    return f"{{{', '.join(members)}}}"
+    flags = map(boolean, (value.takes_items, value.merge_heads, value.always_combines))
+    members = (*map(str, sizes), boolean(value.pad_q), boolean(value.pad_k), *map(str, rest), *flags)
+    return f"{{{', '.join(members)}, {value.rotary_multiple}}}"

@@ -59,7 +59,8 @@ class Case:
     Of op fmha: M is seqlen_q, N seqlen_k, K hdim_q; gap_a is beyond rows of Q, gap_b of K and V, gap_c of O and lse,
     gap_d of a bias or given bytes. `own_lengths`: sequences of a batch tell how many keys count; `spare` rows stand
     behind each sequence of varlen; `head_first`: a head's rows are neighbours, not a row's heads;
-    `page_size` is of paged KV.
+    `page_size` is of paged KV. Of append, N is the cache's room per sequence and `new` is seqlen_new; gap_a is beyond
+    rows of Q and new rows, and `in_place`: O is Q.
     """
 
     signature: str
@@ -103,6 +104,9 @@ class Case:
     spare: int = 0
     head_first: bool = False
     page_size: int = 0
+    new: int = 0
+    rotary_dim: int = 0
+    in_place: bool = False
 
     @property
     def entries(self) -> int:

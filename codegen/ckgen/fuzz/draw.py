@@ -230,6 +230,9 @@ FIELDS: Mapping[str, Callable[[Draw], Any]] = {
             "spare",
             "head_first",
             "page_size",
+            "new",
+            "rotary_dim",
+            "in_place",
         )
     },
 }

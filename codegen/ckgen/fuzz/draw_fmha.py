@@ -6,7 +6,8 @@ from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Any, get_type_hints
 
-from ckgen.families.fmha.enums import FmhaCorner, FmhaTraits
+from ckgen.families.fmha.append_problem import appends
+from ckgen.families.fmha.enums import FmhaCorner, FmhaKvLayout, FmhaRope, FmhaTraits
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.fuzz.case import Case, Data
@@ -42,7 +43,7 @@ def fmha_case(space: Space, random: Random) -> Case:
     unit = random.choice(space.fmha)
     draw = _Draw(random, random.choice(unit.instances), random.random() < 0.85)
     signature = unit.signature if draw.chance(0.96) else _mutated(random, unit.signature)
-    sizes = _sizes(draw)
+    sizes = _append_sizes(draw) if appends(draw.near.signature.traits) else _sizes(draw)
     if not draw.is_legal:
         for name in random.sample(tuple(sizes), draw.pick(1, 1, 2)):
             sizes[name] = random.choice(_WRONG)
@@ -62,6 +63,7 @@ def fmha_case(space: Space, random: Random) -> Case:
         own_lengths=draw.chance(0.25),
         spare=draw.pick(0, 0, 0, 1, 17),
         head_first=draw.chance(0.4),
+        in_place=draw.chance(0.3),
         page_size=_page_size(draw) if unit.signature.traits.is_paged else 0,
         **(sizes | more),
     )
@@ -88,7 +90,36 @@ def _sizes(draw: _Draw) -> dict[str, int]:
     }
 
 
+def _append_sizes(draw: _Draw) -> dict[str, int]:
+    """Mostly few new rows, as many of Q, in a cache with room for them; whole vectors where pages have them."""
+    asked, signature = draw.near.constraints, draw.near.signature
+    traits = signature.traits
+    added = draw.pick(1, 1, 2, edge(draw.random, asked.n0, _MOST_LENGTH), 0 if draw.chance(0.1) else 3)
+    room = added + draw.pick(0, 1, 5, draw.random.randint(0, _MOST_LENGTH))
+    rows = 0
+    if traits.rope is not FmhaRope.NONE:
+        rows = draw.pick(added, added, 0) if traits.varlen else draw.pick(added, 0, draw.random.randint(0, room))
+        rows = rows if asked.pad_q else rows // asked.m0 * asked.m0
+    vector = 128 // signature.b.bits if traits.kv_layout is FmhaKvLayout.VECTORIZED else 1
+    hdim = -(-_hdim(draw, asked.hdim_q, asked.d_multiple) // vector) * vector
+    heads_q, heads_k = draw.random.choice(_HEADS)
+    turning = asked.rotary_multiple
+    return {
+        "m": rows,
+        "n": room,
+        "k": hdim,
+        "hdim_v": _hdim(draw, asked.hdim_v, asked.dv_multiple),
+        "batch": draw.pick(1, 1, 2, 3),
+        "heads_q": heads_q,
+        "heads_k": heads_k,
+        "new": added,
+        "rotary_dim": draw.random.randint(1, max(hdim // turning, 1)) * turning if draw.chance(0.7) else hdim,
+    }
+
+
 def _page_size(draw: _Draw) -> int:
+    if draw.near.signature.traits.kv_layout is FmhaKvLayout.VECTORIZED:
+        return draw.pick(16, 32, 128)
     return draw.pick(1, 3, 16, 32, 64, 128) if draw.is_legal else draw.pick(0, -1, 2048, 2049)
 
 

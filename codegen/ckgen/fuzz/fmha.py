@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaBias, FmhaKv
 from ckgen.families.fmha.operands import FmhaOperands, make_operands
 from ckgen.families.fmha.pages import PageForm, block_table, page_list, store_pages
@@ -16,6 +17,7 @@ from ckgen.fuzz.arguments import UNREAD, raw
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.data import wrong
 from ckgen.fuzz.decide_fmha import FmhaDecision
+from ckgen.fuzz.fmha_append import AppendGiven, append_given
 from ckgen.fuzz.fmha_memory import Tensor, gathered, read, scattered, tensor
 from ckgen.fuzz.fmha_sizes import Rows, dense_refusal, lengths_of, rows_of
 from ckgen.fuzz.memory import Matrix, plain
@@ -112,8 +114,10 @@ class FmhaWork:
         """See Work."""
         return FmhaArgsStruct(q=address, k=address, v=address, o=address)
 
-    def given(self, library: RuntimeLibrary, block_m: int, parts: int) -> FmhaGiven:
+    def given(self, library: RuntimeLibrary, block_m: int, parts: int) -> FmhaGiven | AppendGiven:
         """See Work."""
+        if appends(self.decision.signature.traits):
+            return append_given(self.case, self.decision.signature, self.decision.query.shape)
         case, signature = self._own_case(), self.decision.signature
         operands = operands_of(case, self.decision)
         traits, shape, lengths = signature.traits, operands.shape, operands.lengths

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from ckgen.families.fmha.enums import FmhaBias, FmhaDropout
+from ckgen.families.fmha.append_problem import appends, rotated_rows
+from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaRope
 from ckgen.families.fmha.operands import Lengths
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.fuzz.case import Case
@@ -33,6 +34,8 @@ class Rows:
 
 def shape_of(signature: FmhaSignature, case: Case) -> FmhaShape:
     """M and N are the lengths, K is hdim_q; total_q is what the lengths take."""
+    if appends(signature.traits):
+        return append_shape(signature, case)
     shape = FmhaShape(
         case.batch, case.heads_q, case.heads_k, case.m, case.n, case.k, case.hdim_v, case.corner, case.window_left,
         case.window_right, case.sink_tokens,
@@ -74,6 +77,22 @@ def rows_of(signature: FmhaSignature, case: Case, lengths: tuple[int, ...], most
 
 def dense_refusal(signature: FmhaSignature, shape: FmhaShape) -> str:
     """Why no plan is made of a legal problem: a tensor without gaps that 64-bit integers cannot count."""
+    for name, bits, (inner, *axes) in (
+        _append_tensors(signature, shape) if appends(signature.traits) else (_forward_tensors(signature, shape))
+    ):
+        elements = inner
+        for axis in axes:
+            elements *= max(axis, 1)
+        if elements > _MOST or elements * bits > _MOST:
+            return f"{name} has more bits than 64-bit integers count"
+    return ""
+
+
+_Tensors = list[tuple[str, int, tuple[int, ...]]]
+
+
+def _forward_tensors(signature: FmhaSignature, shape: FmhaShape) -> _Tensors:
+    """Name, bits of an element, and sizes."""
     traits = signature.traits
     queries, keys, batch = shape.seqlen_q, shape.seqlen_k, shape.batch
     if traits.varlen:
@@ -95,15 +114,61 @@ def dense_refusal(signature: FmhaSignature, shape: FmhaShape) -> str:
         tensors.append(("bias", signature.a.bits, plane))
     if traits.dropout is FmhaDropout.RANDVAL:
         tensors.append(("rand_val", 8, plane))
-    for name, bits, (inner, *axes) in tensors:
-        elements = inner
-        for axis in axes:
-            elements *= max(axis, 1)
-        if elements > _MOST or elements * bits > _MOST:
-            return f"{name} has more bits than 64-bit integers count"
-    return ""
+    return tensors
+
+
+def _append_tensors(signature: FmhaSignature, shape: FmhaShape) -> _Tensors:
+    traits, of_q = signature.traits, signature.a.bits
+    rows, added, batch, keys = rotated_rows(traits, shape), shape.seqlen_new, shape.batch, shape.seqlen_k
+    if traits.varlen:
+        total = shape.total_q or batch * added
+        rows, added, batch, keys = total if rows else 0, total if added else 0, 1, batch * keys
+    found: _Tensors = []
+    if rows:
+        plane = (shape.hdim_q, rows, shape.heads_q, batch)
+        found += [("Q", of_q, plane), ("O", signature.c.bits, plane)]
+    if not shape.seqlen_new:
+        return found
+    for name, hdim in (("K", shape.hdim_q), ("V", shape.hdim_v)):
+        cache = (hdim, shape.page_size, shape.heads_k, shape.pages)
+        if not traits.is_paged:
+            is_column = traits.v_column and name == "V"
+            cache = (shape.seqlen_k, hdim, shape.heads_k, batch) if is_column else (hdim, keys, shape.heads_k, batch)
+        found.append((f"the cache of {name}", signature.b.bits, cache))
+    for name, hdim in (("k_new", shape.hdim_q), ("v_new", shape.hdim_v)):
+        found.append((name, of_q, (hdim, added, shape.heads_k, batch)))
+    return found
+
+
+def append_shape(signature: FmhaSignature, case: Case) -> FmhaShape:
+    """As shape_of: N is the room of each sequence."""
+    shape = FmhaShape(
+        case.batch, case.heads_q, case.heads_k, case.m, case.n, case.k, case.hdim_v, seqlen_new=case.new,
+        rotary_dim=case.rotary_dim,
+    )  # fmt: skip
+    if signature.traits.is_paged:
+        pages = max(case.batch, 0) * -(-case.n // max(case.page_size, 1)) + _SPARE_PAGES
+        shape = replace(shape, page_size=case.page_size, pages=min(pages, 2**31 - 1) if pages > 0 else 0)
+    if not signature.traits.varlen or not _is_drawn(case):
+        return shape
+    _, added = append_lengths(signature, case)
+    return replace(shape, total_q=sum(added) + case.spare * len(added))
+
+
+def append_lengths(signature: FmhaSignature, case: Case) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Rows of each sequence before, and new ones; they fit."""
+    random = Random(case.seed)
+    longest = random.randrange(max(case.batch, 1))
+    added, before = [], []
+    for b in range(case.batch):
+        drawn = min(random.choice((0, 1, case.new, random.randint(0, max(case.new, 0)))), case.new)
+        added.append(drawn if signature.traits.varlen and b != longest else case.new)
+        rotated = case.m if not signature.traits.varlen and signature.traits.rope is not FmhaRope.NONE else 0
+        room = max(case.n - max(added[-1], rotated), 0)
+        before.append(random.choice((0, room, random.randint(0, room), random.randint(0, room))))
+    return tuple(before), tuple(added)
 
 
 def _is_drawn(case: Case) -> bool:
     """Whether there are so few sequences, of lengths so small, that each can have its own."""
-    return 0 < case.batch <= _MOST_SEQUENCES and 0 <= case.m < 2**31 and 0 <= case.n < 2**31
+    return 0 < case.batch <= _MOST_SEQUENCES and 0 <= case.m < 2**31 and 0 <= case.n < 2**31 and 0 <= case.new < 2**31

@@ -21,7 +21,9 @@ class FmhaShape:
     """Lengths are the largest of a sequence where they differ; corner, window and sink tokens are a mask's alone.
 
     A window below 0 is no limit; the defaults are causal. page_size and pages are of paged KV. total_q: rows of Q of
-    all sequences of varlen; 0: batch * seqlen_q. split_...: of a schedule of unequal splits of KV; no items: none.
+    all sequences of varlen; 0: batch * seqlen_q. split_...: of a schedule of unequal splits of KV; no items: none. Of
+    append, seqlen_k is the room of a sequence in the cache, seqlen_q the rows of Q that rotate, and total_q those of
+    all new tokens.
     """
 
     batch: int = 1
@@ -44,3 +46,5 @@ class FmhaShape:
     split_m0: int = 0
     split_n0: int = 0
     split_merged: bool = False
+    seqlen_new: int = 0
+    rotary_dim: int = 0

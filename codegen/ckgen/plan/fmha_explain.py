@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.constraints import FmhaConstraints
-from ckgen.families.fmha.enums import FmhaCorner, FmhaTraits
+from ckgen.families.fmha.enums import FmhaCorner, FmhaRope, FmhaTraits
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.selection import Tier
 from ckgen.plan.fmha_select import FmhaCandidate, FmhaQuery, walk_fmha
@@ -39,6 +40,10 @@ def fmha_sizes_text(traits: FmhaTraits, shape: FmhaShape) -> str:
         words.append(f"mask={mask_text(shape)}")
     if traits.is_paged:
         words += [f"page_size={shape.page_size}", f"pages={shape.pages}"]
+    if appends(traits):
+        words.append(f"seqlen_new={shape.seqlen_new}")
+    if traits.rope is not FmhaRope.NONE:
+        words.append(f"rotary_dim={shape.rotary_dim}")
     if traits.varlen and shape.total_q:
         words.append(f"total_q={shape.total_q}")
     if shape.split_items:
@@ -82,6 +87,8 @@ def _demands(asked: FmhaConstraints) -> str:
         texts.append(f"seqlen_k % {asked.n0} = 0")
     if asked.page_multiple > 1:
         texts.append(f"page_size % {asked.page_multiple} = 0")
+    if asked.rotary_multiple > 2:
+        texts.append(f"rotary_dim % {asked.rotary_multiple} = 0")
     return ", ".join(texts)
 
 

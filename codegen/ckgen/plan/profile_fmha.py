@@ -72,4 +72,5 @@ def covers_fmha(wide: FmhaConstraints, narrow: FmhaConstraints) -> bool:
         and (wide.pad_k or (not narrow.pad_k and narrow.n0 % wide.n0 == 0))
         and wide.max_splits >= narrow.max_splits
         and narrow.page_multiple % wide.page_multiple == 0
+        and narrow.rotary_multiple % wide.rotary_multiple == 0
     )

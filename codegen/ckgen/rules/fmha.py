@@ -5,7 +5,7 @@ from __future__ import annotations
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry, FmhaKv, FmhaKvLayout, FmhaQuant
 from ckgen.families.fmha.host_config import HostFmhaConfig
-from ckgen.families.fmha.signature import FLOAT8, FmhaSignature
+from ckgen.families.fmha.signature import FLOAT8, WIDE, FmhaSignature
 from ckgen.families.fmha.tree import plain, types_of, why_no_tiles
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
@@ -294,9 +294,10 @@ def host_tile_is_small(signature: FmhaSignature, config: HostFmhaConfig, arch: A
 def host_features_exist(signature: FmhaSignature, config: HostFmhaConfig, arch: ArchSpec) -> Finding | None:
     """Forward attention with wide results; pages in rows, of batches with V by rows, without descales of their own."""
     traits = signature.traits
+    if traits.entry is FmhaEntry.APPEND:
+        return None
     paged = traits.kv is not FmhaKv.CONTIGUOUS
     absent = {
-        "append": traits.entry is FmhaEntry.APPEND,
         "vectorized": traits.kv_layout is not FmhaKvLayout.LINEAR,
         "varlen pages": paged and traits.varlen,
         "kvblockscale": traits.quant is FmhaQuant.KV_BLOCKSCALE,
@@ -304,3 +305,14 @@ def host_features_exist(signature: FmhaSignature, config: HostFmhaConfig, arch: 
     }
     word = next((word for word, asked in absent.items() if asked), None)
     return Finding("", "the host kernel does not have it", word, "none") if word else None
+
+
+@rule("host.fmha.append", backend=_HOST, source="the host kernel")
+def host_appends(signature: FmhaSignature, config: HostFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """append: rows and O of one wide type; 8-bit caches with one descale, or with those of pages."""
+    if signature.traits.entry is not FmhaEntry.APPEND:
+        return None
+    return first(
+        not_among(str(signature.a), tuple(map(str, sorted(WIDE, key=str))), "append takes rows of wide types"),
+        not_among(str(signature.traits.quant), ("none", "pertensor", "kvblockscale"), "append has no such descales"),
+    )

@@ -35,6 +35,9 @@ class FmhaProblemStruct(Sized):
         ("split_items", c_int64),
         ("split_combines", c_int64),
         ("split_rows", c_int64),
+        ("seqlen_new", c_int64),
+        ("rotary_dim", c_int32),
+        ("reserved", c_int32),
     )
 
     @classmethod
@@ -91,4 +94,12 @@ class FmhaArgsStruct(Sized):
         ("offset", c_uint64),
         ("split_items", c_void_p),
         ("split_combines", c_void_p),
+        ("k_cache", c_void_p),
+        ("v_cache", c_void_p),
+        ("k_new", c_void_p),
+        ("v_new", c_void_p),
+        ("k_new_strides", FmhaStridesStruct),
+        ("v_new_strides", FmhaStridesStruct),
+        ("rotary_cos", c_void_p),
+        ("rotary_sin", c_void_p),
     )

@@ -18,6 +18,9 @@ struct ckgen_problem_fmha {
   int32_t page_size;
   int32_t split_m0, split_n0, split_merged;
   int64_t split_items, split_combines, split_rows;
+  int64_t seqlen_new;
+  int32_t rotary_dim;
+  int32_t reserved;
 };
 
 /* As ckgen::FmhaStrides: elements. */
@@ -55,6 +58,13 @@ typedef struct ckgen_fmha_args {
   uint64_t seed, offset;
   const struct ckgen_fmha_split_item* split_items; /* of ckgen/c_api_fmha_split.h */
   const struct ckgen_fmha_combine_item* split_combines;
+  void* k_cache;
+  void* v_cache;
+  const void* k_new;
+  const void* v_new;
+  ckgen_fmha_strides k_new_strides, v_new_strides;
+  const void* rotary_cos;
+  const void* rotary_sin;
 } ckgen_fmha_args;
 
 /* Sets every field but `size` to its default: no sizes, and the window of a causal mask. */

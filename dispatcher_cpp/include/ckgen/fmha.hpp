@@ -1,4 +1,4 @@
-// Attention forward: which options a signature means, which sizes a problem has, and what is passed to run.
+// Attention: which options a signature means, which sizes a problem has, and what is passed to run.
 //
 // For sequence b, query head h, KV head g = h / (heads_q / heads_k), query row i of length_q rows, key column j of
 // length_k columns, all in fp32:
@@ -10,6 +10,13 @@
 //   P[i][j] = exp(S[i][j] - lse[i]) where visible, else 0; lse[i] = log(sum_j exp(S[i][j]) (+ exp(sink[h])))
 //   O[i][h] = sum_j keep(i, j) / (1 - p_drop) * P[i][j] V[j][g], times the descale of V; keep is 1 without dropout
 // A row without a visible column, and without sink, gives O = 0 and lse = -infinity.
+//
+// append puts new rows into a cache, with p = p(b) rows of sequence b there before:
+//   cache[b][p + i] = stored(new[b][i]), of K where rope says so rotated to position p + i; rows of Q, where Q is
+//   given, rotate to positions p + i and go to O rotation to position s, of the first rotary_dim = R dimensions: a pair
+//   (x0, x1) of them, the 2 t-th and 2 t + 1-th where interleaved, the t-th and t + R / 2-th of half, becomes (x0
+//   cos[s][t] - x1 sin[s][t], x1 cos[s][t] + x0 sin[s][t]) in fp32 stored(x) = x in K's and V's type, of 8 bits x /
+//   descale, rounded to nearest even and limited to the largest value
 #pragma once
 
 #include <cstdint>
@@ -111,7 +118,7 @@ struct FmhaShape {
   std::int32_t sink_tokens = 0;
   std::int32_t page_size = 0;  // rows of a page, of paged KV
   std::int64_t pages = 0;      // in the whole cache
-  std::int64_t total_q = 0;    // rows of Q of all sequences, of varlen; 0: batch * seqlen_q
+  std::int64_t total_q = 0;    // rows of Q of all sequences, of varlen; 0: batch * seqlen_q, of append seqlen_new
   // A schedule of unequal splits of KV (ckgen/fmha_split.hpp), its arrays being FmhaArgs::split: entries of both,
   // padding included, partial rows of a head, and what its FmhaSplitProblem said. No items: splits are equal.
   std::int64_t split_items = 0;
@@ -120,6 +127,11 @@ struct FmhaShape {
   std::int32_t split_m0 = 0;
   std::int32_t split_n0 = 0;
   bool split_merged = false;  // merge_heads
+  // Of append. seqlen_k is then the rows that the cache has room for in each sequence, and seqlen_q those of Q that
+  // rotate, without rope and without Q 0. New rows and rows of Q are at positions below seqlen_k. In a varlen problem
+  // they are those of the same tokens: seqlen_q is 0 or seqlen_new.
+  std::int64_t seqlen_new = 0;
+  std::int32_t rotary_dim = 0;  // of rope: even, at most hdim_q
 };
 
 /// Distances in elements.
@@ -172,12 +184,23 @@ struct FmhaArgs {
   float p_drop = 0.0F;                         // at least 0, below 1
   std::uint64_t seed = 0, offset = 0;          // of philox
   FmhaSchedule split;                          // of a plan with one
+  // Of append: k_cache and v_cache in place of k and v, with k_strides and v_strides. New rows have Q's type, hdim_q
+  // and hdim_v columns and heads_k heads; of varlen, seqstart_q and seqlen_q cut them and Q, seqstart_k a contiguous
+  // cache. seqlen_k counts the rows before; page_list has pages and last-page lengths as they are with the new rows. O
+  // has Q's rows and columns, and may be Q itself with its strides. Nothing else may overlap.
+  void* k_cache = nullptr;
+  void* v_cache = nullptr;
+  const void* k_new = nullptr;
+  const void* v_new = nullptr;
+  FmhaStrides k_new_strides, v_new_strides;
+  const void* rotary_cos = nullptr;  // of rope: [seqlen_k][rotary_dim / 2], of Q's type
+  const void* rotary_sin = nullptr;
 };
 
 /// HOW an instance of op fmha computes, and which sizes it takes.
 struct FmhaConfig {
   std::int32_t m0 = 0;                  // rows of Q per workgroup; 0: the instance is of another op
-  std::int32_t n0 = 0;                  // columns of K per step
+  std::int32_t n0 = 0;                  // columns of K per step; of append new rows per workgroup
   std::int32_t k0 = 0;                  // of head dim per step of the first product
   std::int32_t n1 = 0;                  // columns of V per workgroup
   std::int32_t k1 = 0;                  // of keys per step of the second product
@@ -186,11 +209,12 @@ struct FmhaConfig {
   bool pad_k = false;                   // nor columns of K
   std::int32_t d_multiple = 0;          // hdim_q must be one; 0: it must be hdim_q itself
   std::int32_t dv_multiple = 0;
-  std::int32_t max_splits = 1;     // of KV, among workgroups
-  std::int32_t page_multiple = 1;  // of paged KV: pages must be whole multiples
-  bool takes_items = false;        // a schedule of unequal splits, of tiles of m0 and cuts at multiples of n0
-  bool merge_heads = false;        // rows of a tile are those of all query heads of a KV head
-  bool always_combines = false;    // it writes partial results even where all keys are one split
+  std::int32_t max_splits = 1;       // of KV, among workgroups
+  std::int32_t page_multiple = 1;    // of paged KV: pages must be whole multiples
+  bool takes_items = false;          // a schedule of unequal splits, of tiles of m0 and cuts at multiples of n0
+  bool merge_heads = false;          // rows of a tile are those of all query heads of a KV head
+  bool always_combines = false;      // it writes partial results even where all keys are one split
+  std::int32_t rotary_multiple = 2;  // of append with rope: rotary_dim must be one
 };
 
 }  // namespace v1

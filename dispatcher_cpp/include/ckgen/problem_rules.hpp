@@ -54,6 +54,9 @@ enum class ProblemRule : std::uint16_t {
   fmha_shape_total_q,
   fmha_shape_split_items,
   fmha_shape_split_tile,
+  fmha_shape_seqlen_new,
+  fmha_shape_append_q,
+  fmha_shape_rotary_dim,
   fmha_instance_varlen,
   fmha_instance_hdim,
   fmha_instance_hdim_multiple,
@@ -64,6 +67,7 @@ enum class ProblemRule : std::uint16_t {
   fmha_instance_items,
   fmha_instance_split_tile,
   fmha_instance_split_heads,
+  fmha_instance_rotary_multiple,
   fmha_no_append,
   fmha_no_paged_kv,
   gemm_instance_m_multiple,
@@ -89,7 +93,7 @@ struct ProblemRuleText {
   const char* message;  // {measured} and {limit} stand for Selection::measured and Selection::limit
 };
 
-inline constexpr std::size_t problem_rule_count = 71;
+inline constexpr std::size_t problem_rule_count = 75;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -182,6 +186,12 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "entries or rows of a schedule of splits = {measured} are not within 0 to {limit}"},
     {"fmha.shape.split-tile",
      "tiles of a schedule of splits = {measured} are not within 1 to {limit}"},
+    {"fmha.shape.seqlen-new",
+     "{measured} new rows or rows of Q are not within 0 to the cache's {limit}"},
+    {"fmha.shape.append-q",
+     "seqlen_q = {measured} is neither 0 nor the seqlen_new = {limit} of the same tokens"},
+    {"fmha.shape.rotary-dim",
+     "rotary_dim = {measured} is not an even number within 2 to {limit}"},
     {"fmha.instance.varlen",
      "sequences differ in length, and the instance takes whole tiles of {measured}x{limit}"},
     {"fmha.instance.hdim",
@@ -202,6 +212,8 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "a schedule of splits for tiles of {measured} is given, and the instance has tiles of {limit}"},
     {"fmha.instance.split-heads",
      "query heads of a KV head are merged in the schedule of splits ({measured}) or in the instance ({limit})"},
+    {"fmha.instance.rotary-multiple",
+     "rotary_dim = {measured} is not a multiple of {limit}"},
     {"fmha.no-append",
      "no instance that appends keys and values to a cache was built for this signature"},
     {"fmha.no-paged-kv",

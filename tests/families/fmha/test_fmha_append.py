@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ckgen.families.fmha.append import append, make_rotary, rotate
+from ckgen.families.fmha.append import make_rotary, rotate, stored
 from ckgen.families.fmha.enums import FmhaRope
 from ckgen.families.gemm.reference import decode, encode
 from ckgen.model.dtype import DType
@@ -51,18 +51,19 @@ def test_fp32_arithmetic_is_within_the_bound(rope: FmhaRope, dtype: DType) -> No
     assert found.excess(computed(rope, 8)) > 1 and found.excess(computed(wrong.rope, 7)) > 1
 
 
-def test_new_rows_go_behind_each_sequence() -> None:
-    cache, new = rows(3, 9, 2, 4), rows(3, 2, 2, 4, seed=1)
-    found, lengths = append(cache, new, (0, 4, 7), None, DType.BF16)
-    assert lengths == (2, 6, 9)
-    for b, first in enumerate((0, 4, 7)):
-        wanted = np.concatenate([cache[b, :first], new[b], cache[b, first + 2 :]])
-        assert np.array_equal(found.c[b], wanted) and found.excess(found.c) == 0
-    turned, _ = append(cache, new, (0, 4, 7), make_rotary(FmhaRope.HALF, 9, 4), DType.BF16)
-    assert np.array_equal(turned.c[0, 0], new[0, 0]) and not np.array_equal(turned.c[1, 4], new[1, 0])
-    assert np.array_equal(turned.c[1, :4], cache[1, :4])
+@pytest.mark.parametrize("to", [DType.FP8_OCP, DType.FP8_FNUZ])
+def test_8_bit_caches_hold_quotients(to: DType) -> None:
+    x, rotary = rows(32, 2, 16) * 300, make_rotary(FmhaRope.HALF, 40, 16)
+    descale = np.array([1.5])
+    found = stored(x, 3, rotary, descale, DType.BF16, to)
+    turned = rotate(x, 3, rotary, DType.FP32).c / 1.5
+    largest = 448 if to is DType.FP8_OCP else 240
+    assert np.array_equal(found.c, np.clip(turned, -largest, largest)) and np.abs(found.c).max() == largest
+    rounded = decode(encode(np.clip(turned, -largest, largest), to))
+    assert found.excess(rounded) < 1 < found.excess(decode(encode(np.clip(turned * 1.1, -largest, largest), to)))
 
 
-def test_a_full_cache_is_refused() -> None:
-    with pytest.raises(ValueError, match="10 rows do not fit into 9"):
-        append(rows(1, 9, 1, 4), rows(1, 2, 1, 4), (8,), None, DType.BF16)
+def test_what_neither_rotates_nor_narrows_is_exact() -> None:
+    x = rows(4, 2, 16)
+    found = stored(x, 3, None, None, DType.BF16, DType.BF16)
+    assert found.excess(x) == 0 and found.excess(x + 1e-9) > 1

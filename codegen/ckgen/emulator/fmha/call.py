@@ -28,6 +28,7 @@ class _Shape(ctypes.Structure):
         ("sink_tokens", _I32), ("page_size", _I32), ("pages", _I64), ("total_q", _I64),
         ("split_items", _I64), ("split_combines", _I64), ("split_rows", _I64), ("split_m0", _I32), ("split_n0", _I32),
         ("split_merged", ctypes.c_uint8),
+        ("seqlen_new", _I64), ("rotary_dim", _I32),
     ]  # fmt: skip
 
 
@@ -45,6 +46,8 @@ class _Args(ctypes.Structure):
         ("block_table_stride", _I64), *((name, _PTR) for name in ("kv_indptr", "kv_pages", "kv_last_page")),
         ("scale", _F32), ("softcap", _F32), ("p_drop", _F32), ("seed", _U64), ("offset", _U64),
         ("split_items", _PTR), ("split_combines", _PTR),
+        *((name, _PTR) for name in ("k_cache", "v_cache", "k_new", "v_new")),
+        ("k_new_strides", _Strides), ("v_new_strides", _Strides), ("rotary_cos", _PTR), ("rotary_sin", _PTR),
     ]  # fmt: skip
 
 

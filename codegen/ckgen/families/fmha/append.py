@@ -1,15 +1,15 @@
-"""What appending keys and values to a cache must give, with RoPE, in float64 with a derived bound.
+"""What keys, values and rows of Q become that are appended to a cache, with RoPE, in float64 with a derived bound.
 
 The new row i of a sequence with `before` rows is at position p = before + i. With half the rotated dimensions R / 2 = r
 and t below r, a pair is (x[2 t], x[2 t + 1]) where interleaved and (x[t], x[t + r]) where in halves; it becomes
     (x0 cos[p][t] - x1 sin[p][t], x1 cos[p][t] + x0 sin[p][t]).
-Dimensions from R on stay, and so do values, V and what was in the cache. Bound, with u = 2^-23: two fp32 products and a
-sum are off by 3 u (|x0 cos| + |x1 sin|), then comes one rounding to the type.
+Dimensions from R on stay, and so do V and what was in the cache. Bound, with u = 2^-23: two fp32 products and a sum are
+off by 3 u (|x0 cos| + |x1 sin|), dividing by a descale by u of the quotient; then comes one rounding to the type, and
+what is beyond its largest value becomes that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,22 +61,21 @@ def rotate(x: Values, first: int, rotary: Rotary, dtype: DType) -> Expected:
     return Expected(exact, np.maximum(bound, 2.0**-500))
 
 
-def append(
-    cache: Values, new: Values, before: Sequence[int], rotary: Rotary | None, dtype: DType
-) -> tuple[Expected, tuple[int, ...]]:
-    """The cache, [batch, rows, heads, D], with `new`, [batch, new rows, heads, D], behind the `before` rows of each.
+def stored(x: Values, first: int, rotary: Rotary | None, descale: Values | None, of: DType, to: DType) -> Expected:
+    """Rows from position `first` on, [rows, heads, D] of type `of`, rotated, divided by descales and limited to `to`.
 
-    Also the lengths then; ValueError for a cache with too few rows.
+    A descale goes with what it broadcasts to.
     """
-    count = new.shape[1]
-    after = tuple(length + count for length in before)
-    if max(after, default=0) > cache.shape[1]:
-        raise ValueError(f"{max(after)} rows do not fit into {cache.shape[1]}")
-    exact, bound = cache.copy(), np.full_like(cache, 2.0**-500)
-    for b, first in enumerate(before):
-        rows = slice(first, first + count)
-        exact[b, rows] = new[b]
-        if rotary is not None:
-            rotated = rotate(new[b], first, rotary, dtype)
-            exact[b, rows], bound[b, rows] = rotated.c, rotated.bound
-    return Expected(exact, bound), after
+    if descale is None:
+        if rotary is None:
+            return Expected(x, np.full_like(x, 2.0**-500))
+        return rotate(x, first, rotary, to)
+    u, type_ = FAITHFUL, PRECISIONS[to]
+    exact, bound = x, np.zeros_like(x)
+    if rotary is not None:
+        turned = rotate(x, first, rotary, DType.FP32)
+        exact, bound = turned.c, turned.bound
+    exact, bound = exact / descale, bound / descale + u * np.abs(exact / descale)
+    limited = np.clip(exact, -type_.largest, type_.largest)
+    rounding = (np.abs(limited) + bound) * type_.roundoff * 1.001 + type_.least
+    return Expected(limited, bound + rounding)

@@ -38,6 +38,7 @@ class FmhaConstraints:
     takes_items: bool = False
     merge_heads: bool = False
     always_combines: bool = False
+    rotary_multiple: int = 2
 
 
 @cache

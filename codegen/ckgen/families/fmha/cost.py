@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ckgen.families.fmha.append_problem import append_cost, appends
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
@@ -51,6 +52,8 @@ def weighed_splits(constraints: FmhaConstraints, traits: FmhaTraits, shape: Fmha
 
 def cost(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_num: int, splits: int = 1) -> int:
     """Rounds of workgroups times the products of one, what partial results cost, then how many sizes are padded."""
+    if appends(traits):
+        return append_cost(constraints, traits, shape, cu_num)
     asked = constraints
     combines = splits > 1 or asked.always_combines
     rounds = -(-_workgroups(asked, shape) * splits // max(cu_num, 1))

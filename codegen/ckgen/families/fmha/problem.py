@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ckgen.families.fmha.append_problem import appends, check_append, supports_append
 from ckgen.families.fmha.constraints import MAX_HDIM, FmhaConstraints
-from ckgen.families.fmha.enums import FmhaEntry, FmhaTraits
+from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.gemm.problem_rules import ProblemFinding, no_instance
 from ckgen.model.fmha_shape import FmhaShape
 
@@ -49,7 +50,7 @@ def _check_traits(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None
             return ProblemFinding("fmha.shape.pages", shape.pages, MOST)
     if traits.varlen and not 0 <= shape.total_q <= MOST:
         return ProblemFinding("fmha.shape.total-q", shape.total_q, MOST)
-    return _check_schedule(shape)
+    return (check_append(traits, shape) if appends(traits) else None) or _check_schedule(shape)
 
 
 def _check_schedule(shape: FmhaShape) -> ProblemFinding | None:
@@ -82,9 +83,12 @@ def supports(
     ):
         if hdim % of:
             return ProblemFinding("fmha.instance.hdim-multiple", hdim, of)
-    if not asked.pad_q and shape.seqlen_q % asked.m0:
+    if appends(traits):
+        if (finding := supports_append(asked, traits, shape)) is not None:
+            return finding
+    elif not asked.pad_q and shape.seqlen_q % asked.m0:
         return ProblemFinding("fmha.instance.q-tile", shape.seqlen_q, asked.m0)
-    if not asked.pad_k and (shape.seqlen_k == 0 or shape.seqlen_k % asked.n0):
+    elif not asked.pad_k and (shape.seqlen_k == 0 or shape.seqlen_k % asked.n0):
         return ProblemFinding("fmha.instance.k-tile", shape.seqlen_k, asked.n0)
     most_splits = 1 if shape.split_items else asked.max_splits
     if splits > most_splits:
@@ -109,6 +113,6 @@ def _supports_schedule(asked: FmhaConstraints, shape: FmhaShape) -> ProblemFindi
 
 def no_fmha_instance(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding:
     """Why nothing can have a signature of which there is no instance at all."""
-    if traits.entry is FmhaEntry.APPEND:
+    if appends(traits):
         return ProblemFinding("fmha.no-append", 0, 0)
     return ProblemFinding("fmha.no-paged-kv", shape.page_size, 0) if traits.is_paged else no_instance()
