@@ -74,7 +74,7 @@ TEST_F(FmhaSelect, FewWorkgroupsShareTheDeviceBySmallerTiles) {
   add("m64", padded(64, 64, 128, 128));
   EXPECT_EQ(chosen(sizes(1, 8, 8, 1024, 1024, 128, 128)), "m64") << "64 or 128 workgroups on 304 CUs: one round";
   EXPECT_EQ(chosen(sizes(19, 32, 8, 128, 1024, 128, 128)), "m128")
-      << "608 or 1216 workgroups: equal costs, the earlier";
+      << "608 or 1216 workgroups: keys are brought half as often";
 }
 
 TEST_F(FmhaSelect, EveryTraitIsMatched) {

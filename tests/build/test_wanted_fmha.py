@@ -17,7 +17,9 @@ def test_every_gpu_kernel_of_a_signature_is_wanted_with_its_host_unit(tmp_path: 
     wanted = wanted_kernels(options, Choice((), None), load_archs(), tmp_path)
     assert len(wanted.kernels) == len(wanted.hosts) > 5
     for kernel, host in zip(wanted.kernels, wanted.hosts, strict=True):
-        assert kernel.kernel == host.kernel and kernel.kernel.startswith(f"{SIGNATURE}_ck_tile_")
-        assert not kernel.unavailable and not kernel.splits_unavailable and "CKGEN_TILE_FMHA_KERNEL" in kernel.text
+        assert kernel.kernel == host.kernel and kernel.kernel.startswith((f"{SIGNATURE}_ck_tile_", f"{SIGNATURE}_hip_"))
+        assert not kernel.unavailable and not kernel.splits_unavailable
+        maker = "CKGEN_FMHA_DECODE_KERNEL" if kernel.backend == "hip" else "CKGEN_TILE_FMHA_KERNEL"
+        assert maker in kernel.text
     again = wanted_kernels(options, Choice((), None), load_archs(), tmp_path)
     assert again == wanted  # kept between runs

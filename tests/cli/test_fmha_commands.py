@@ -57,7 +57,10 @@ def test_a_trail_says_what_every_kernel_lacks() -> None:
     ("arguments", "reason"),
     [
         (("fmha:bf16_append", "--target", "gfx1100", *APPEND), "fmha.no-append"),
-        (("fmha:bf16_blocktable", "--target", "gfx942", "page_size=16", *SIZES), "fmha.instance.page-multiple"),
+        (
+            ("fmha:bf16_masked_blocktable_vectorized", "--target", "gfx942", "page_size=12", *SIZES),
+            "fmha.instance.page-multiple",
+        ),
         (("fmha:bf16_sink", "--target", "gfx942", *SIZES), "gemm.no-instance"),
         (("fmha:bf16", "--target", "gfx1100", *SIZES), "gemm.no-instance"),
         (("fmha:bf16", "--target", "gfx942", "heads_k=5", *SIZES), "fmha.shape.head-groups"),

@@ -55,8 +55,12 @@ def test_whole_lengths_take_fewer_pads_and_odd_ones_more() -> None:
 
 
 def test_few_rows_take_a_small_tile_where_there_is_one() -> None:
-    assert chosen(asked(GFX950, seqlen_q=16)).m0 == 16
-    assert chosen(asked(GFX942, seqlen_q=16)).m0 == 128
+    for target in (GFX942, GFX950):
+        found = select_fmha(asked(target, seqlen_q=16))
+        assert found.instance is not None and found.instance.name == "fmha_bf16_hip_decode_16x128_128x128"
+        assert found.k_batch > 1
+    assert chosen(asked(GFX950, seqlen_q=16, hdim_q=120)).m0 == 16
+    assert chosen(asked(GFX942, seqlen_q=16, hdim_q=120)).m0 == 128
 
 
 def test_a_cpu_takes_what_the_highest_level_below_it_has() -> None:

@@ -86,11 +86,12 @@ def test_the_best_splits_cost_least_of_those_weighed_and_are_within_the_kernels(
 def test_what_partial_results_cost() -> None:
     shape = replace(DECODE, seqlen_k=1000)
     asked = replace(PADDED, m0=64, max_splits=8)
-    assert cost(asked, PLAIN, shape, 10, 5) == (4 * 64 * (256 + 4) + (1 << 14)) * 256 * 8 + 4
+    assert cost(asked, PLAIN, shape, 10, 5) == (4 * (64 + 64) * (256 + 4) + (1 << 14)) * 256 * 8 + 4
     always = replace(asked, always_combines=True)
-    assert cost(always, PLAIN, shape, 10) == (64 * (1024 + 4) + (1 << 14)) * 256 * 8 + 4
+    assert cost(always, PLAIN, shape, 10) == ((64 + 64) * (1024 + 4) + (1 << 14)) * 256 * 8 + 4
     merged = replace(asked, merge_heads=True)
-    assert cost(merged, PLAIN, replace(shape, batch=3, heads_q=32, heads_k=4, seqlen_q=5), 4) == 3 * 64 * 2**21 + 4
+    several = replace(shape, batch=3, heads_q=32, heads_k=4, seqlen_q=5)
+    assert cost(merged, PLAIN, several, 4) == 3 * (64 + 64) * 2**21 + 4
 
 
 def test_parts_of_a_window_are_no_longer_than_it() -> None:

@@ -35,10 +35,11 @@ def test_documents_of_other_ops_and_repeated_kernels_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("name", ["default", "ci", "full"])
-def test_shipped_sets_hold_legal_signatures_of_both_backends(name: str) -> None:
+def test_shipped_sets_hold_legal_signatures_of_each_backend(name: str) -> None:
     (file,) = kernel_set_files(Path(name), ["fmha"])
     found: tuple[FmhaCandidate, ...] = read_fmha_set(file)
-    assert {str(one.backend) for one in found} == {"ck_tile", "host"} and {one.set_name for one in found} == {name}
+    backends = {"ck_tile", "host"} | (set() if name == "ci" else {"hip"})
+    assert {str(one.backend) for one in found} == backends and {one.set_name for one in found} == {name}
     assert not [one for one in found if one.signature.problems()]
 
 

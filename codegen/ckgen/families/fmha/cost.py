@@ -11,6 +11,8 @@ from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 
 _PADS = 8
+_LOAD = 64
+"""Rows that a compute unit computes while it brings their keys: of MI300X 32 as L2 gives them, 246 as memory does."""
 _COMBINE = 1 << 14
 """Rows times columns that a compute unit computes while the kernel starts that combines partial results."""
 _PART = 4
@@ -51,7 +53,7 @@ def weighed_splits(constraints: FmhaConstraints, traits: FmhaTraits, shape: Fmha
 
 
 def cost(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_num: int, splits: int = 1) -> int:
-    """Rounds of workgroups times the products of one, what partial results cost, then how many sizes are padded."""
+    """Rounds of workgroups times keys and products of one, what partial results cost, then how much is padded."""
     if appends(traits):
         return append_cost(constraints, traits, shape, cu_num)
     asked = constraints
@@ -61,7 +63,7 @@ def cost(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_
     whole = -(-columns // asked.n0) * asked.n0 + (_PART if combines else 0)
     hdims = asked.hdim_q + _parts_of_v(asked) * asked.n1
     pads = asked.pad_q + asked.pad_k + (asked.d_multiple != 0) + (asked.dv_multiple != 0)
-    return (rounds * asked.m0 * whole + (_COMBINE if combines else 0)) * hdims * _PADS + pads
+    return (rounds * (asked.m0 + _LOAD) * whole + (_COMBINE if combines else 0)) * hdims * _PADS + pads
 
 
 def _workgroups(asked: FmhaConstraints, shape: FmhaShape) -> int:
