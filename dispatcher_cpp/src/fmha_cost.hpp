@@ -53,7 +53,7 @@ class FmhaWork {
   }
 
   /// Rounds of workgroups times keys and products of one, what it costs to write and combine partial results, then how
-  /// many sizes are padded: what computes least, and of equals what checks least. validate() keeps it below 2^128.
+  /// many sizes are padded: what computes least, and of equals what checks least; at most 2^128 - 1.
   Wide cost(std::uint64_t splits) const noexcept {
     constexpr std::uint64_t kPart = FmhaSplitCost{}.item_row + FmhaSplitCost{}.partial_row;  // columns
     const bool combines = splits > 1 || c_.always_combines;
@@ -63,9 +63,10 @@ class FmhaWork {
     const std::uint64_t columns = std::min(columns_, ceil_div(keys_, splits));
     const std::uint64_t whole_columns = ceil_div(columns, n0()) * n0() + (combines ? kPart : 0);
     const int pads = int{c_.pad_q} + int{c_.pad_k} + int{c_.d_multiple != 0} + int{c_.dv_multiple != 0};
-    return (rounds * (static_cast<std::uint64_t>(c_.m0) + kFmhaLoad) * whole_columns + (combines ? kFmhaCombine : 0)) *
-               hdims_ * 8 +
-           static_cast<unsigned>(pads);
+    const Wide each = Wide{(static_cast<std::uint64_t>(c_.m0) + kFmhaLoad) * whole_columns} * hdims_ * 8;
+    const Wide rest = Wide{combines ? kFmhaCombine : 0} * hdims_ * 8 + static_cast<unsigned>(pads);
+    Wide all = 0;
+    return __builtin_mul_overflow(rounds, each, &all) || __builtin_add_overflow(all, rest, &all) ? ~Wide{0} : all;
   }
 
   /// Calls `visit(splits, cost)` for one split, and for the fewest of as long parts as fit in one, two and three

@@ -54,20 +54,23 @@ TEST(FmhaCost, ColumnsAreTheMeanOfWhatRowsSee) {
 TEST(FmhaCost, TheLargestProblemDoesNotWrapAround) {
   constexpr std::int64_t most = 2147483647;
   const FmhaShape x = sizes(most, 65535, 1, most, most, 256, 256);
-  FmhaConfig c = padded(1, 1, 256, 256);
+  FmhaConfig c = padded(16, 1, 256, 256);
   const detail::Wide small = cost_of(c, sizes(most, 65535, 1, most, most / 2, 256, 256), 1);
   c.n1 = 16;
   const detail::Wide large = cost_of(c, x, 1);
   EXPECT_GT(large >> 100, 0);
   EXPECT_TRUE(large > small);
   EXPECT_TRUE(large / 16 > small) << "sixteen times the workgroups and twice the columns";
+  c.m0 = 1;
+  EXPECT_TRUE(cost_of(c, x, 1) == ~detail::Wide{0}) << "more than 128 bits count";
 }
 
 TEST(FmhaCost, IsRoundsTimesTheProductsOfOneAndThenPads) {
   const FmhaShape x = sizes(2, 8, 8, 100, 130, 64, 64);
-  // ceil(100 / 64) * 2 * 8 = 32 workgroups on 10 CUs: 4 rounds of 64 rows, 192 columns and 128 + 96 elements.
-  EXPECT_TRUE(cost_of(padded(64, 64, 128, 96), x, 10) == detail::Wide{4} * 64 * 192 * 224 * 8 + 4);
-  EXPECT_TRUE(cost_of(exact(64, 64, 128, 96), x, 10) == detail::Wide{4} * 64 * 192 * 224 * 8);
+  // ceil(100 / 64) * 2 * 8 = 32 workgroups on 10 CUs: 4 rounds of 64 rows and 64 more, 192 columns and 128 + 96
+  // elements.
+  EXPECT_TRUE(cost_of(padded(64, 64, 128, 96), x, 10) == detail::Wide{4} * 128 * 192 * 224 * 8 + 4);
+  EXPECT_TRUE(cost_of(exact(64, 64, 128, 96), x, 10) == detail::Wide{4} * 128 * 192 * 224 * 8);
 }
 
 constexpr FmhaConfig split(std::int32_t m0, std::int32_t n0, std::int32_t most) {
@@ -84,11 +87,11 @@ std::vector<std::uint32_t> weighed(const FmhaConfig& c, const FmhaShape& x, std:
 
 TEST(FmhaCost, OfSplitsHasTheLongestPartAndTheCombining) {
   const FmhaShape x = sizes(1, 8, 8, 1, 1000, 128, 128);
-  // 8 workgroups of 5 splits on 10 CUs: 4 rounds of 64 rows and 200 keys, in tiles of 64, and 4 more per row.
-  EXPECT_TRUE(cost_of(split(64, 64, 8), x, 10, 5) == (detail::Wide{4} * 64 * (256 + 4) + (1 << 14)) * 256 * 8 + 4);
+  // 8 workgroups of 5 splits on 10 CUs: 4 rounds of 64 + 64 rows and 200 keys, in tiles of 64, and 4 more per row.
+  EXPECT_TRUE(cost_of(split(64, 64, 8), x, 10, 5) == (detail::Wide{4} * 128 * (256 + 4) + (1 << 14)) * 256 * 8 + 4);
   FmhaConfig always = split(64, 64, 8);
   always.always_combines = true;
-  EXPECT_TRUE(cost_of(always, x, 10) == (detail::Wide{1} * 64 * (1024 + 4) + (1 << 14)) * 256 * 8 + 4);
+  EXPECT_TRUE(cost_of(always, x, 10) == (detail::Wide{1} * 128 * (1024 + 4) + (1 << 14)) * 256 * 8 + 4);
 }
 
 TEST(FmhaCost, MergedHeadsAreRowsOfOneTile) {
@@ -96,8 +99,8 @@ TEST(FmhaCost, MergedHeadsAreRowsOfOneTile) {
   merged.merge_heads = true;
   const FmhaShape x = sizes(3, 32, 4, 5, 1024, 128, 128);
   // 5 rows of 8 heads are 40 of a tile: 3 * 4 workgroups instead of 3 * 32.
-  EXPECT_TRUE(cost_of(merged, x, 4) == detail::Wide{3} * 64 * 1024 * 256 * 8 + 4);
-  EXPECT_TRUE(cost_of(split(64, 64, 8), x, 4) == detail::Wide{24} * 64 * 1024 * 256 * 8 + 4);
+  EXPECT_TRUE(cost_of(merged, x, 4) == detail::Wide{3} * 128 * 1024 * 256 * 8 + 4);
+  EXPECT_TRUE(cost_of(split(64, 64, 8), x, 4) == detail::Wide{24} * 128 * 1024 * 256 * 8 + 4);
 }
 
 TEST(FmhaCost, OfAWindowAPartIsNoLongerThanIt) {

@@ -11,6 +11,7 @@ from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 
 _PADS = 8
+_MOST = 2**128 - 1
 _LOAD = 64
 """Rows that a compute unit computes while it brings their keys: of MI300X 32 as L2 gives them, 246 as memory does."""
 _COMBINE = 1 << 14
@@ -63,7 +64,8 @@ def cost(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_
     whole = -(-columns // asked.n0) * asked.n0 + (_PART if combines else 0)
     hdims = asked.hdim_q + _parts_of_v(asked) * asked.n1
     pads = asked.pad_q + asked.pad_k + (asked.d_multiple != 0) + (asked.dv_multiple != 0)
-    return (rounds * (asked.m0 + _LOAD) * whole + (_COMBINE if combines else 0)) * hdims * _PADS + pads
+    found = (rounds * (asked.m0 + _LOAD) * whole + (_COMBINE if combines else 0)) * hdims * _PADS + pads
+    return min(found, _MOST)
 
 
 def _workgroups(asked: FmhaConstraints, shape: FmhaShape) -> int:
