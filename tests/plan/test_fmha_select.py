@@ -56,11 +56,21 @@ def test_whole_lengths_take_fewer_pads_and_odd_ones_more() -> None:
 
 def test_few_rows_take_a_small_tile_where_there_is_one() -> None:
     for target in (GFX942, GFX950):
-        found = select_fmha(asked(target, seqlen_q=16))
+        found = select_fmha(asked(target, seqlen_q=4))
         assert found.instance is not None and found.instance.name == "fmha_bf16_hip_decode_16x128_128x128"
         assert found.k_batch > 1
     assert chosen(asked(GFX950, seqlen_q=16, hdim_q=120)).m0 == 16
     assert chosen(asked(GFX942, seqlen_q=16, hdim_q=120)).m0 == 128
+
+
+def test_some_rows_of_many_keys_are_shared() -> None:
+    """As many splits as fill the device; none of many rows."""
+    query = asked(GFX942, "bf16_masked", batch=1, seqlen_q=256, seqlen_k=65536)
+    found = select_fmha(query)
+    assert found.instance is not None and "_qr_splitkv_pad" in found.instance.name and found.k_batch > 1
+    assert select_fmha(asked(GFX942)).k_batch == 1
+    text = fmha_trail(query).text()
+    assert f"k_batch {found.k_batch}\n" in text and f", {found.k_batch} costs " in text and "splits: 1 costs " in text
 
 
 def test_a_cpu_takes_what_the_highest_level_below_it_has() -> None:

@@ -25,6 +25,8 @@ WMMA = replace(QR, m0=64, n0=64, warp_tile=Tile(16, 16, 16))
 PAGED = replace(QR, pipeline=FmhaPipeline.QR_PAGEDKV, pad_hdim_q=False, pad_hdim_v=False)
 FP32 = replace(QR, n0=64, warp_tile=Tile(16, 16, 16))
 
+SPLIT = CkTileFmhaConfig(FmhaPipeline.QR_SPLITKV, 64, 128, 32, 128, 32, 128, (4, 1, 1), Tile(16, 16, 16))
+MERGED = replace(SPLIT, pipeline=FmhaPipeline.QR_SPLITKV_MERGED)
 KEPT: tuple[tuple[str, CkTileFmhaConfig, str], ...] = (
     ("bf16_varlen_masked_lse", ASYNC, "gfx90a"),
     ("fp16_alibi_dropout", ASYNC, "gfx942"),
@@ -36,6 +38,10 @@ KEPT: tuple[tuple[str, CkTileFmhaConfig, str], ...] = (
     ("fp16", OF_256, "gfx942"),
     ("bf16_varlen_masked_blocktable", PAGED, "gfx950"),
     ("fp8_pertensor_blocktable", replace(PAGED, warp_tile=Tile(32, 32, 32)), "gfx942"),
+    ("bf16_varlen_masked_softcap_lse", SPLIT, "gfx942"),
+    ("fp16_masked_elementwise_blocktable", SPLIT, "gfx950"),
+    ("bf16_lse_blocktable", MERGED, "gfx90a"),
+    ("fp8_bf16_pertensor", replace(SPLIT, m0=128, warp_tile=Tile(32, 32, 32)), "gfx942"),
 )
 BROKEN: tuple[tuple[str, str, CkTileFmhaConfig, dict[str, Any], str], ...] = (
     ("arch", "bf16", WMMA, {}, "gfx1100"),
@@ -53,6 +59,14 @@ BROKEN: tuple[tuple[str, str, CkTileFmhaConfig, dict[str, Any], str], ...] = (
     ("pages", "bf16_dropout_blocktable", PAGED, {}, "gfx942"),
     ("pages", "bf16_blocktable", PAGED, {"pad_k": False}, "gfx942"),
     ("pages", "fp8_bf16_pertensor_blocktable", PAGED, {}, "gfx942"),
+    ("splits", "bf16_dropout", SPLIT, {}, "gfx942"),
+    ("splits", "fp8_pertensor", SPLIT, {}, "gfx942"),
+    ("splits", "fp8_bf16_pertensor_blocktable", SPLIT, {}, "gfx942"),
+    ("splits", "bf16_blocktable", SPLIT, {"pad_k": False}, "gfx942"),
+    ("splits", "bf16_elementwise", SPLIT, {"pad_k": False}, "gfx942"),
+    ("splits", "bf16_masked", MERGED, {}, "gfx942"),
+    ("splits", "bf16_alibi", MERGED, {}, "gfx942"),
+    ("splits", "bf16", MERGED, {"k0_max": 64, "n1": 64}, "gfx942"),
     ("features", "bf16_vcolumn", ASYNC, {}, "gfx942"),
     ("features", "bf16_randval", ASYNC, {}, "gfx942"),
     ("features", "fp8_bf16_blockscale", QR, {}, "gfx942"),

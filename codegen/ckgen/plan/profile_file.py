@@ -202,6 +202,8 @@ def fmha_words(name: str) -> tuple[str, ...] | None:
     """The same of attention."""
     if name == "hdim":
         return None
+    if name == "splits":
+        return "true", "false"
     return legal_words(name) if name in ("a", "b", "c") else trait_words(name)
 
 

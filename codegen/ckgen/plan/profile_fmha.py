@@ -45,12 +45,14 @@ def fmha_word(signature: FmhaSignature, config: AnyFmhaConfig, name: str) -> str
         if isinstance(config, HipFmhaConfig):
             return f"{config.hdim_q}x{config.hdim_v}"
         return f"{config.k0_max}x{config.n1}" if isinstance(config, CkTileFmhaConfig) else None
+    if name == "splits":
+        return word_of(constraints_of(signature, config).max_splits > 1)
     return word_of(getattr(signature if name in _TYPES else signature.traits, name))
 
 
 def fmha_names() -> tuple[str, ...]:
-    """What a clause may name of attention: types, traits, and the head dims of Q and V as in `128x128`."""
-    return (*_TYPES, *(field.name for field in fields(FmhaTraits)), "hdim")
+    """What a clause may name of attention: types, traits, head dims of Q and V as in `128x128`, and splits of keys."""
+    return (*_TYPES, *(field.name for field in fields(FmhaTraits)), "hdim", "splits")
 
 
 def covering_fmha(signature: FmhaSignature, configs: Sequence[AnyFmhaConfig]) -> tuple[int, ...]:
@@ -70,7 +72,6 @@ def covers_fmha(wide: FmhaConstraints, narrow: FmhaConstraints) -> bool:
         and takes(wide.dv_multiple, wide.hdim_v, narrow.dv_multiple, narrow.hdim_v)
         and (wide.pad_q or (not narrow.pad_q and narrow.m0 % wide.m0 == 0))
         and (wide.pad_k or (not narrow.pad_k and narrow.n0 % wide.n0 == 0))
-        and wide.max_splits >= narrow.max_splits
         and narrow.page_multiple % wide.page_multiple == 0
         and narrow.rotary_multiple % wide.rotary_multiple == 0
     )

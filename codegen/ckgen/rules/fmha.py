@@ -16,6 +16,7 @@ from ckgen.rules.registry import exceeds, first, no_multiple, not_among, rule
 _TILE, _HOST = Backend.CK_TILE, Backend.HOST
 _FACTORY = "the factories of the pinned CK tree, fmha_fwd.py"
 _PAGED_FACTORY = "the factories of the pinned CK tree, fmha_pagedkv_prefill.py"
+_SPLIT_FACTORY = "the factories of the pinned CK tree, fmha_fwd_splitkv.py, and ck_tile's split-KV pipeline"
 _SHAPE = "ck_tile's TileFmhaShape"
 _LOOP = "ck_tile's attention pipelines"
 _HEAD_DIM_GRAIN = 8
@@ -72,10 +73,10 @@ def features_exist(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Arc
 
 @rule("ck_tile.fmha.pages", backend=_TILE, source=_PAGED_FACTORY)
 def pages_go(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
-    """qr_pagedkv, and it alone, takes a block table: no lse and dropout, keys padded, O of 8-bit types in them too."""
+    """Of whole keys qr_pagedkv, and it alone, takes a block table: no lse, dropout and cut O, keys padded."""
     traits, pipeline = signature.traits, config.pipeline
     by_table = traits.kv is FmhaKv.BLOCK_TABLE
-    if not by_table and pipeline is not FmhaPipeline.QR_PAGEDKV:
+    if pipeline.splits or (not by_table and pipeline is not FmhaPipeline.QR_PAGEDKV):
         return None
     asked = {"lse": traits.lse, str(traits.dropout): traits.dropout is not FmhaDropout.NONE}
     word = next((word for word, present in asked.items() if present), "none")
@@ -88,6 +89,35 @@ def pages_go(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec)
         if signature.a in FLOAT8
         else None,
         not_among(str(int(config.pad_k)), ("1",), "sequences end within a page: pad the keys"),
+    )
+
+
+@rule("ck_tile.fmha.splits", backend=_TILE, source=_SPLIT_FACTORY)
+def splits_go(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """Split keys: no dropout, O not in 8 bits, 8-bit K not in pages; pages and a matrix of bias need padded keys.
+
+    Splits begin anywhere, so a matrix of bias is not read by vectors. Merged heads: of 128, without mask and bias.
+    """
+    traits, pipeline = signature.traits, config.pipeline
+    if not pipeline.splits:
+        return None
+    by_table, matrix = traits.kv is FmhaKv.BLOCK_TABLE, traits.bias is FmhaBias.ELEMENTWISE
+    kv = f"{'8-bit ' if signature.a in FLOAT8 else ''}{traits.kv}"
+    merged = {"masked": traits.masked, str(traits.bias): traits.bias is not FmhaBias.NONE}
+    word = next((word for word, present in merged.items() if present), "plain")
+    return first(
+        not_among(str(traits.dropout), ("none",), "the factory of split keys makes no dropout"),
+        not_among(f"{signature.c.bits}", ("16", "32"), "what combines splits does not write O in so many bits"),
+        not_among(kv, ("contiguous", "8-bit contiguous", "blocktable"), "the factory of split keys has no pages"),
+        not_among(str(int(config.pad_k)), ("1",), "pad the keys: sequences end within a page, splits within a vector")
+        if by_table or matrix
+        else None,
+        None
+        if pipeline is FmhaPipeline.QR_SPLITKV
+        else first(
+            not_among(word, ("plain",), "rows of other heads are no later rows: merged heads have no such option"),
+            not_among(f"{config.k0_max}x{config.n1}", ("128x128",), "merged heads are of 128"),
+        ),
     )
 
 
@@ -171,7 +201,7 @@ def warp_tile_exists(signature: FmhaSignature, config: CkTileFmhaConfig, arch: A
 @rule("ck_tile.fmha.pipeline", backend=_TILE, source=_LOOP)
 def pipeline_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
     """qr_async: waves of 64, padded but for K. qr_async_trload: gfx950, batches without bias, softcap and dropout."""
-    if config.pipeline in (FmhaPipeline.QR, FmhaPipeline.QR_PAGEDKV):
+    if config.pipeline.passes_registers:
         steps = config.k0_max // config.k0
         return Finding("", f"{config.pipeline} needs two steps of k0 in a head dim", steps, 2) if steps < 2 else None
     if config.pipeline is FmhaPipeline.QR_ASYNC:
@@ -194,8 +224,8 @@ def pipeline_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Arch
 
 @rule("ck_tile.fmha.tile", backend=_TILE, source=_FACTORY)
 def tile_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
-    """On waves of 64 and below fp32: n0 = 128 for heads of 128, else m0 = 128; the other way round for trload."""
-    if arch.wave_size != 64 or signature.a is DType.FP32:
+    """On waves of 64, below fp32, keys whole: n0 = 128 for heads of 128, else m0 = 128; trload the other way round."""
+    if arch.wave_size != 64 or signature.a is DType.FP32 or config.pipeline.splits:
         return None
     of_128 = (config.k0_max, config.n1) == (128, 128)
     if config.pipeline is FmhaPipeline.QR_ASYNC_TRLOAD:
@@ -263,7 +293,7 @@ def lds_bytes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec
     drops = signature.traits.dropout is not FmhaDropout.NONE
     part = config.warp_tile
     of_dropout = (config.warps[0] * part.m + 1) * part.n if drops else 0
-    if config.pipeline in (FmhaPipeline.QR, FmhaPipeline.QR_PAGEDKV):
+    if config.pipeline.passes_registers:
         of_k = (config.k0 // pack) * (config.n0 + 1) * pack
         return max(max(of_k, of_v) * size, of_dropout)
     vector, waves = _async_vector(signature, arch), config.warps[0]

@@ -45,14 +45,17 @@ struct FmhaForwardLaunch {
   using Entry = FmhaForward<kConfig>;
   static constexpr FmhaTileConfig kTile = kConfig;
 
-  static typename Entry::Args args(const FmhaShape& shape, const FmhaArgs& a) {
+  static typename Entry::Args args(const Launch& launch) {
+    const FmhaShape& shape = launch.problem->fmha();
+    const FmhaArgs& a = *launch.fmha;
     return {fmha_kargs<kConfig>(shape, a), kTile.traits.varlen ? nullptr : a.seqlen_k, a.q_descale, a.k_descale,
             a.v_descale};
   }
   /// ck_tile's kernels over sequences read their lengths themselves, and then expect other axes of the grid.
-  static dim3 grid(const FmhaShape& shape, const FmhaArgs& a) {
+  static dim3 grid(const Launch& launch) {
+    const FmhaShape& shape = launch.problem->fmha();
     return Entry::Kernel::GridSize(narrow(shape.batch), shape.heads_q, narrow(shape.seqlen_q), shape.hdim_v,
-                                   kTile.traits.varlen && a.seqlen_k != nullptr);
+                                   kTile.traits.varlen && launch.fmha->seqlen_k != nullptr);
   }
 };
 

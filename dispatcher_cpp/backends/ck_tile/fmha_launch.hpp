@@ -47,7 +47,8 @@ constexpr index_t narrow(std::int64_t size) noexcept {
 
 /// What fmha_limits.hpp must know of a Config.
 constexpr FmhaLimits limits_of(const FmhaTileConfig& config) noexcept {
-  const bool passes_registers = config.pipeline == FmhaPipeline::qr || config.pipeline == FmhaPipeline::qr_pagedkv;
+  const bool passes_registers =
+      config.pipeline != FmhaPipeline::qr_async && config.pipeline != FmhaPipeline::qr_async_trload;
   return {config.q,
           config.kv,
           config.o,
@@ -64,24 +65,32 @@ constexpr FmhaLimits limits_of(const FmhaTileConfig& config) noexcept {
           !passes_registers || !config.pad_hdim_v};
 }
 
-/// See PrepareFn. Of says kTile and Entry, and args() and grid() of a launch that check_fmha() passed.
+/// Whether a kernel of Of leaves partial results of splits of KV; what it refuses of them says Of::check().
+template <class Of>
+constexpr bool kSplitsKv = requires { Of::kSplits; };
+
+/// See PrepareFn. Of says kTile and Entry, and args() and grid() of a launch that was checked.
 template <class Of>
 Status prepare_fmha(const BuiltFmha& built, const Launch& launch, Arch arch, KernelCall& out) noexcept try {
   const FmhaShape& shape = launch.problem->fmha();
   if ((built.archs & archs_of(arch)) == 0)
     return Status::error(StatusCode::unsupported, "no kernel was built for %s", arch_info(arch).name);
-  if (launch.k_batch > 1)
+  if (!kSplitsKv<Of> && launch.k_batch > 1)
     return Status::error(StatusCode::unsupported, "the kernel does not split KV, %u splits are asked for",
                          static_cast<unsigned>(launch.k_batch));
-  if (const Status status = check_fmha(limits_of(Of::kTile), shape, *launch.fmha); !status.ok()) return status;
+  FmhaLimits limits = limits_of(Of::kTile);
+  limits.combines = kSplitsKv<Of>;
+  if (const Status status = check_fmha(limits, shape, *launch.fmha); !status.ok()) return status;
+  if constexpr (kSplitsKv<Of>) {
+    if (const Status status = Of::check(launch); !status.ok()) return status;
+  }
   const PlanFor plan{arch};
-  const dim3 grid = Of::grid(shape, *launch.fmha);
+  const dim3 grid = Of::grid(launch);
   if (grid.y > kMostFmhaGrid || grid.z > kMostFmhaGrid)
     return Status::error(StatusCode::unsupported, "a grid of %u x %u x %u: HIP takes %u along y and z", grid.x, grid.y,
                          grid.z, kMostFmhaGrid);
   const dim3 block = Of::Entry::Kernel::BlockSize();
-  return device::fill(out, built.symbol, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, 0,
-                      Of::args(shape, *launch.fmha));
+  return device::fill(out, built.symbol, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, 0, Of::args(launch));
 } catch (const std::exception& error) {
   return Status::error(StatusCode::internal, "ck_tile's host code failed: %s", error.what());
 }

@@ -22,6 +22,7 @@ struct FmhaLimits {
   std::int32_t m0, n0, k0_max, n1;
   bool pad_q, pad_k, pad_hdim_q, pad_hdim_v;
   bool vector_q, vector_v;
+  bool combines = false;  // another kernel writes O and lse
 };
 
 /// A tensor as one workgroup sees it: rows of one sequence and head. `heads` and `batch`: how many it is of.
@@ -144,8 +145,10 @@ inline Status check_fmha(const FmhaLimits& limits, const FmhaShape& shape, const
       {"Q", args.q, args.q_strides, shape.seqlen_q, shape.hdim_q, shape.heads_q, batches, limits.q, limits.vector_q},
       {"K", args.k, args.k_strides, rows_k, shape.hdim_q, shape.heads_k, batches_k, limits.kv, limits.vector_q},
       {"V", args.v, args.v_strides, rows_v, columns_v, shape.heads_k, batches_k, limits.kv, vector_v},
-      {"O", args.o, args.o_strides, shape.seqlen_q, shape.hdim_v, shape.heads_q, batches, limits.o, limits.vector_v},
-      {"lse", args.lse, lse, shape.seqlen_q, 1, shape.heads_q, batches, DType::fp32, false, traits.lse},
+      {"O", args.o, args.o_strides, shape.seqlen_q, shape.hdim_v, shape.heads_q, batches, limits.o, limits.vector_v,
+       !limits.combines},
+      {"lse", args.lse, lse, shape.seqlen_q, 1, shape.heads_q, batches, DType::fp32, false,
+       traits.lse && !limits.combines},
       {"bias", args.bias, args.bias_strides, shape.seqlen_q, shape.seqlen_k, shape.heads_q, batches, limits.q,
        !limits.pad_k, traits.bias == FmhaBias::elementwise}};
   for (const FmhaTensor& one : tensors) {

@@ -43,11 +43,14 @@ struct FmhaPagedLaunch {
   using Entry = FmhaPaged<kConfig>;
   static constexpr FmhaTileConfig kTile = kConfig;
 
-  static typename Entry::Args args(const FmhaShape& shape, const FmhaArgs& a) {
+  static typename Entry::Args args(const Launch& launch) {
+    const FmhaShape& shape = launch.problem->fmha();
+    const FmhaArgs& a = *launch.fmha;
     return {fmha_paged_kargs<kConfig>(shape, a), nullptr, a.q_descale, a.k_descale, a.v_descale};
   }
   /// Kernels over sequences read the lengths of K, and expect the axes of the grid that go with that.
-  static dim3 grid(const FmhaShape& shape, const FmhaArgs&) {
+  static dim3 grid(const Launch& launch) {
+    const FmhaShape& shape = launch.problem->fmha();
     return Entry::Kernel::GridSize(narrow(shape.batch), shape.heads_q, narrow(shape.seqlen_q), shape.hdim_v,
                                    kTile.traits.varlen);
   }

@@ -1,6 +1,6 @@
 // What ck_tile's attention kernels share, for one Config: its numbers, and the types that they become.
 //
-// C++20, for a HIP compile of either half. Which kernel: fmha.hpp, fmha_paged.hpp.
+// C++20, for a HIP compile of either half. Which kernel: fmha.hpp, fmha_paged.hpp, fmha_split_kv.hpp.
 #pragma once
 
 // e^x is 2^(x log2 e) in every kernel; ck_tile has soft caps in this form only
@@ -31,7 +31,7 @@ namespace ckgen::tile {
 
 using ck_tile::index_t;
 
-enum class FmhaPipeline : std::uint8_t { qr, qr_async, qr_async_trload, qr_pagedkv };
+enum class FmhaPipeline : std::uint8_t { qr, qr_async, qr_async_trload, qr_pagedkv, qr_splitkv, qr_splitkv_merged };
 
 /// How one workgroup computes, as numbers; a field per field of the instance's Config, behind what it computes.
 /// block_per_cu -1: the pipeline's own.
@@ -102,7 +102,7 @@ struct FmhaTypes {
 
 }  // namespace ckgen::tile
 
-/// Defines the device entry `symbol` of an Entry: FmhaForward or FmhaPaged.
+/// Defines the device entry `symbol` of an Entry: FmhaForward, FmhaPaged or FmhaSplitKv.
 #define CKGEN_TILE_FMHA_KERNEL(symbol, Entry)                                                           \
   extern "C" __global__ void __launch_bounds__((Entry::Kernel::kBlockSize), Entry::Kernel::kBlockPerCu) \
       symbol(Entry::Args args) {                                                                        \

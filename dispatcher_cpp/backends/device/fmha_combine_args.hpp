@@ -24,6 +24,7 @@ struct FmhaCombineArgs {
   const FmhaCombineItem* items;    // null: uniform splits
   const std::int32_t* seqstart_q;  // null: a batch
   const std::int32_t* seqlen_q;    // null: as seqstart_q, or all rows
+  const float* o_descale;          // [1]: O is multiplied by it; null: not
   std::int64_t o_row, o_head, o_batch;
   std::int64_t lse_head, lse_batch;
   std::int64_t rows;
@@ -34,6 +35,7 @@ struct FmhaCombineArgs {
   std::int32_t parts;   // lanes per row, a power of two
   std::int32_t m0;      // of a schedule
   std::int32_t group;   // query heads that a schedule merges; 1: none
+  float o_factor;       // and by this
   bool loads_vectors;   // rows of o_acc are whole vectors of kCombineColumns
   bool stores_vectors;  // and aligned ones of O
 };

@@ -51,8 +51,10 @@ inline FmhaPartials fmha_partials(const InstanceDesc& instance, const Problem& p
   return found;
 }
 
-/// FmhaStages::combine of a kernel named `symbol`; `always` as of fmha_partials.
-inline Status prepare_combine(const char* symbol, bool always, const Launch& launch, KernelCall& out) noexcept {
+/// FmhaStages::combine of a kernel named `symbol`; `always` as of fmha_partials. O is multiplied by `o_factor`, and by
+/// *o_descale where that is not null.
+inline Status prepare_combine(const char* symbol, bool always, const Launch& launch, KernelCall& out,
+                              float o_factor = 1.0F, const float* o_descale = nullptr) noexcept {
   const InstanceDesc& instance = *launch.instance;
   const Signature& s = launch.problem->signature();
   const FmhaShape& x = launch.problem->fmha();
@@ -76,6 +78,8 @@ inline Status prepare_combine(const char* symbol, bool always, const Launch& lau
   args.items = scheduled ? a.split.combine_items : nullptr;
   args.seqstart_q = varlen ? a.seqstart_q : nullptr;
   args.seqlen_q = varlen ? a.seqlen_q : nullptr;
+  args.o_descale = o_descale;
+  args.o_factor = o_factor;
   args.o_row = a.o_strides.row;
   args.o_head = a.o_strides.head;
   args.o_batch = varlen ? 0 : a.o_strides.batch;

@@ -1,5 +1,6 @@
 // Partial results of attention's splits of KV to O and lse: with m the largest lse of a row's splits and
-// w[s] = exp(lse[s] - m), O = sum_s w[s] O[s] / sum_s w[s] and lse = m + log(sum_s w[s]), added in the order of splits.
+// w[s] = exp(lse[s] - m), O = factor * sum_s w[s] O[s] / sum_s w[s] and lse = m + log(sum_s w[s]), added in the order
+// of splits.
 //
 // A row whose splits all have lse = -infinity gives O = 0 and lse = -infinity. C++20, for either half of a HIP compile;
 // nothing here launches a kernel.
@@ -88,7 +89,8 @@ __device__ void fmha_combine(const FmhaCombineArgs& a) {
       }
     }
   }
-  const float inverse = total == 0.0F ? 0.0F : 1.0F / total;
+  const float descale = a.o_descale != nullptr ? *a.o_descale * a.o_factor : a.o_factor;
+  const float inverse = total == 0.0F ? 0.0F : descale / total;
   Results results;
   for (int i = 0; i < kCombineColumns; ++i) results[i] = static_cast<O>(sums[i] * inverse);
   O* to = static_cast<O*>(a.o) + row.o + column;

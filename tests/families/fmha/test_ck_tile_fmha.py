@@ -10,10 +10,11 @@ from ckgen.build.device_code import family_of
 from ckgen.build.flags import Trait, flags_of
 from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
+from ckgen.families.fmha.constraints import constraints_of
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.families.fmha.tree import tree_configs
-from ckgen.families.gemm.device.model import prepare_symbol
+from ckgen.families.gemm.device.model import fmha_symbol, prepare_symbol
 from ckgen.model.config import Tile
 from ckgen.rules import judge
 from ckgen.specs.archs import load_arch
@@ -103,6 +104,32 @@ def test_an_occupancy_of_its_own_is_said_to_the_kernel_and_the_gate() -> None:
     assert ".block_per_cu = 3," in planned.text and planned.expected[0][1].waves_per_simd == 3
 
 
+SPLIT = CkTileFmhaConfig(FmhaPipeline.QR_SPLITKV, 64, 128, 32, 128, 32, 128, (4, 1, 1), Tile(16, 16, 16))
+
+
+def test_split_keys_bring_along_what_combines_them() -> None:
+    instance = built("fmha_bf16_lse", SPLIT)
+    device, host = plan_kernel(instance, "gfx942", []), plan_host(instance, {"gfx942": []})
+    (_, forward), (combine, combined) = device.expected
+    assert forward.steps == (("v_mfma_f32_16x16x16_bf16", 128),) and forward.lds_bytes == 9216
+    assert (combined.steps, combined.lds_bytes, combined.spills) == ((), 0, 0)
+    assert f"CKGEN_FMHA_COMBINE_KERNEL({combine}, __bf16)" in device.text
+    assert '#include "backends/ck_tile/fmha_split_kv.hpp"' in device.text
+    assert host.symbols == (prepare_symbol(instance.id), fmha_symbol(instance.id))
+    assert f"FmhaStages {fmha_symbol(instance.id)}{{partials, combine}};" in host.text
+    assert f'prepare_combine("{combine}", true, launch, out);' in host.text
+    assert family_of(instance).splits_unavailable(instance, "gfx942") is None
+    merged = constraints_of(instance.signature, replace(SPLIT, pipeline=FmhaPipeline.QR_SPLITKV_MERGED))
+    assert merged.merge_heads and merged.always_combines and merged.max_splits == 128
+
+
+@pytest.mark.parametrize(("flavour", "largest"), [("fnuz", 240), ("ocp", 448)])
+def test_what_8_bit_splits_were_multiplied_by_is_taken_out(flavour: str, largest: int) -> None:
+    instance = built(f"fmha_fp8_{flavour}_bf16_pertensor", replace(SPLIT, m0=128, warp_tile=Tile(32, 32, 32)))
+    text = plan_host(instance, {"gfx942": []}).text
+    assert f"true, launch, out, 1.0F / {largest}.0F, launch.fmha->v_descale);" in text
+
+
 def test_denormals_are_flushed_in_device_code_alone() -> None:
     instance = built("fmha_bf16", D64)
     flush = "-fgpu-flush-denormals-to-zero"
@@ -125,7 +152,7 @@ def test_every_tile_of_the_tree_has_matrix_instructions(arch: str) -> None:
     words = ["bf16_varlen_masked_lse", "fp16", "fp16_elementwise"] + (["fp32"] if spec.wave_size == 64 else [])
     for word in words:
         signature = parse_canonical(f"fmha_{word}")
-        for config in tree_configs(signature, arch):
+        for config in (*tree_configs(signature, arch), *tree_configs(signature, arch, splits=True)):
             if judge(signature, config, config.backend, spec):
                 continue
             planned = plan_kernel(make_fmha_instance(signature, config, (arch,)), arch, [])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ckgen.families.fmha.kernel_set import FmhaCandidate, load_fmha_set, read_fmha_set
+from ckgen.families.fmha.kernel_set import SPLIT_TREE, TREE, FmhaCandidate, load_fmha_set, read_fmha_set
 from ckgen.families.gemm.kernel_set import kernel_set_files
 from ckgen.model.errors import InputError
 
@@ -22,12 +22,19 @@ kernels: tree
 
 def test_a_document_asks_for_named_kernels_or_all_of_the_tree() -> None:
     (tree,) = load_fmha_set(SET, "s")
-    assert tree.config is None and len(tree.configs("gfx942")) == 21 and tree.configs("gfx1100") == ()
+    assert tree.config == TREE and len(tree.configs("gfx942")) == 21 and tree.configs("gfx1100") == ()
     assert tree.is_for("gfx942") and not tree.is_for("gfx950") and tree.location.line == 7
     text = "qr_pad1111_128x128x32x128x32x128_4x1x1_32x32x16"
     (named,) = load_fmha_set(SET.replace("tree", text).replace("[gfx942]", '"*"'), "s")
-    assert named.config is not None and named.config.text() == text and named.is_for("gfx1201")
+    assert not isinstance(named.config, str) and named.config.text() == text and named.is_for("gfx1201")
     assert named.configs("gfx942") == (named.config,)
+
+
+def test_kernels_that_share_keys_are_a_tree_of_their_own() -> None:
+    (split,) = load_fmha_set(SET.replace("tree", SPLIT_TREE), "s")
+    assert split.config == SPLIT_TREE and len(split.configs("gfx942")) == 24
+    (tree,) = load_fmha_set(SET, "s")
+    assert not set(split.configs("gfx942")) & set(tree.configs("gfx942"))
 
 
 def test_documents_of_other_ops_and_repeated_kernels_are_passed_over() -> None:

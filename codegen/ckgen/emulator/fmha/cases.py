@@ -11,10 +11,30 @@ from ckgen.families.fmha.constraints import constraints_of
 from ckgen.families.fmha.enums import FmhaBias, FmhaCorner
 from ckgen.families.fmha.signature import FmhaSignature
 
+_SPLITS = (1, 2, 3, 5, 8)
+
 
 def cases(signature: FmhaSignature, config: CkTileFmhaConfig) -> tuple[FmhaProblem, ...]:
-    """For a kernel of the Config: one tile, several with rests, masks from both corners, a smaller head dim."""
-    return tuple(dict.fromkeys(_cases(signature, config)))
+    """For a kernel of the Config: one tile, several with rests, masks from both corners, a smaller head dim.
+
+    A kernel with splits of keys has them in turn, and few rows of many keys besides.
+    """
+    found = tuple(dict.fromkeys(_cases(signature, config)))
+    if not config.pipeline.splits:
+        return found
+    split = (replace(one, splits=_SPLITS[at % len(_SPLITS)]) for at, one in enumerate(found))
+    return *split, *_decoding(found[0], signature, config)
+
+
+def _decoding(plain: FmhaProblem, signature: FmhaSignature, config: CkTileFmhaConfig) -> Iterator[FmhaProblem]:
+    """A row per sequence: all keys the same, and where padded one sequence long, one short and one empty."""
+    lengths = (5 * config.n0, 5 * config.n0) if not config.pad_k else (5 * config.n0 + 3, 7, 0)
+    rows = 1 if config.pad_q else config.m0
+    some = replace(plain, lengths_q=(rows,) * len(lengths), lengths_k=lengths, heads_q=8, heads_k=2, seed=8)
+    for splits in (1, 4, 8):
+        yield replace(some, splits=splits)
+    if signature.traits.masked:
+        yield replace(some, window_left=config.n0 + 3, splits=8)
 
 
 def _cases(signature: FmhaSignature, config: CkTileFmhaConfig) -> Iterator[FmhaProblem]:

@@ -53,13 +53,15 @@ class FmhaProblem:
     head_first: bool = False
     seed: int = 0
     page_size: int = 0
+    splits: int = 1
 
     def __str__(self) -> str:
         lengths = ",".join(f"{q}x{k}" for q, k in zip(self.lengths_q, self.lengths_k, strict=True))
         window = f" {str(self.corner)[0]}:{self.window_left},{self.window_right}"
         sizes = f"{lengths} h{self.heads_q}/{self.heads_k} d{self.hdim_q}/{self.hdim_v}{window}"
         spare = f" spare{self.spare}" if self.spare else ""
-        return sizes + spare + (f" pages of {self.page_size}" if self.page_size else "")
+        pages = f" pages of {self.page_size}" if self.page_size else ""
+        return sizes + spare + pages + (f" splits {self.splits}" if self.splits > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)

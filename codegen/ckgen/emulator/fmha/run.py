@@ -43,14 +43,14 @@ def run_fmha(
     problem: FmhaProblem,
     options: Options | None = None,
     *,
-    splits: int = 1,
+    splits: int | None = None,
     schedule: FmhaSplitPlan | None = None,
     partial_rows: int = 0,
 ) -> Outcome:
     """The kernel, and behind it what combines its splits, equal ones or of a schedule, padding included.
 
-    `partial_rows`: room of a schedule for so many, where that is more than its own. UsageError where the host unit
-    refuses the problem.
+    `splits`: instead of the problem's. `partial_rows`: room of a schedule for so many, where that is more than its own.
+    UsageError where the host unit refuses the problem.
     """
     data = fmha_data(kernel.signature, problem)
     shape, args, inputs = data.shape, dict(data.args), list(data.inputs)
@@ -65,8 +65,9 @@ def run_fmha(
         arrays = {"split_items": schedule.items, "split_combines": schedule.combine_items}
         args |= {name: array for name, array in arrays.items() if len(array)}
         inputs += [array for array in arrays.values() if len(array)]
-    of = SplitOf(kernel.instance, splits)
-    room = partial_bytes(kernel.library, shape, of) if splits > 1 or schedule is not None else 0
+    of = SplitOf(kernel.instance, problem.splits if splits is None else splits)
+    combines = asked.always_combines or of.splits > 1 or schedule is not None
+    room = partial_bytes(kernel.library, shape, of) if combines else 0
     of = replace(of, workspace=np.empty(room, np.uint8) if room else None)
     calls = [prepare(kernel.library, shape, args, cu_num=cu_num, of=of)]
     if room:

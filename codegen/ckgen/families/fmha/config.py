@@ -15,16 +15,29 @@ class FmhaPipeline(Enum):
     """ck_tile's main loops: Q in registers, K and V through LDS.
 
     QR_ASYNC: K goes to LDS straight from memory. QR_ASYNC_TRLOAD: V too, and is transposed as it is read (gfx950).
-    QR_PAGEDKV: as QR, from the pages that a block table names.
+    QR_PAGEDKV: as QR, from the pages that a block table names. QR_SPLITKV: as QR, of a part of the keys, in pages or
+    not; QR_SPLITKV_MERGED: with the rows of all query heads of a KV head in one tile.
     """
 
     QR = "qr"
     QR_ASYNC = "qr_async"
     QR_ASYNC_TRLOAD = "qr_async_trload"
     QR_PAGEDKV = "qr_pagedkv"
+    QR_SPLITKV = "qr_splitkv"
+    QR_SPLITKV_MERGED = "qr_splitkv_merged"
 
     def __str__(self) -> str:
         return self.value
+
+    @property
+    def splits(self) -> bool:
+        """Whether workgroups share the keys of a row, and another kernel combines what they leave."""
+        return self in (FmhaPipeline.QR_SPLITKV, FmhaPipeline.QR_SPLITKV_MERGED)
+
+    @property
+    def passes_registers(self) -> bool:
+        """Whether K and V go to LDS through registers."""
+        return self not in (FmhaPipeline.QR_ASYNC, FmhaPipeline.QR_ASYNC_TRLOAD)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class FmhaConstraints:
 
 @cache
 def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConstraints:
-    """The numbers that a problem of `signature` must satisfy for `config`; KV is not split."""
+    """The numbers that a problem of `signature` must satisfy for `config`."""
     if isinstance(config, HipFmhaConfig):
         return _of_decode(signature, config)
     if not isinstance(config, CkTileFmhaConfig):
@@ -61,7 +61,10 @@ def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConst
         pad_k=config.pad_k,
         d_multiple=multiple if config.pad_hdim_q else 0,
         dv_multiple=multiple if config.pad_hdim_v else 0,
+        max_splits=MOST_SPLITS if config.pipeline.splits else 1,
         page_multiple=config.n0 if signature.traits.is_paged else 1,  # keys of a step are of one page
+        merge_heads=config.pipeline is FmhaPipeline.QR_SPLITKV_MERGED,
+        always_combines=config.pipeline.splits,
     )
 
 
@@ -89,5 +92,4 @@ def _of_decode(signature: FmhaSignature, config: HipFmhaConfig) -> FmhaConstrain
 
 def _multiple(signature: FmhaSignature, config: CkTileFmhaConfig) -> int:
     """Padded head dims: whole vectors where loads go straight to LDS, any where they pass registers."""
-    passes_registers = config.pipeline in (FmhaPipeline.QR, FmhaPipeline.QR_PAGEDKV)
-    return 1 if passes_registers else _LOAD_BITS // signature.a.bits
+    return 1 if config.pipeline.passes_registers else _LOAD_BITS // signature.a.bits

@@ -1,7 +1,8 @@
 """The documents of op fmha in a kernel set: read strictly, with every error located.
 
 `signatures` are names, or a mapping of `types` and traits whose values multiply out, without combinations that mean
-nothing. `kernels` are texts of Configs, or `tree`: all that the pinned CK tree's own factories make on each arch.
+nothing. `kernels` are texts of Configs, `tree`: all that the pinned CK tree's own factories make on each arch of those
+that take all keys of a row, or `split_tree`: of those that share them.
 """
 
 from __future__ import annotations
@@ -24,18 +25,20 @@ from ckgen.model.diagnostic import Location
 from ckgen.model.errors import InputError, UsageError
 
 KEYS = ("op", "name", "signatures", "backend", "targets", "kernels")
-TREE = "tree"
+TREE, SPLIT_TREE = "tree", "split_tree"
 _BACKENDS = (Backend.CK_TILE, Backend.HIP, Backend.HOST)
 _TRAITS = {field.name: type(getattr(NO_TRAITS, field.name)) for field in fields(FmhaTraits)}
 
 
 @dataclass(frozen=True, slots=True)
-class FmhaCandidate(SetCandidate[FmhaSignature, AnyFmhaConfig | None]):
-    """With `config` None all of the tree."""
+class FmhaCandidate(SetCandidate[FmhaSignature, AnyFmhaConfig | str]):
+    """With `config` TREE or SPLIT_TREE all of it."""
 
     def configs(self, arch: str) -> tuple[AnyFmhaConfig, ...]:
         """What is asked for there, in order of preference."""
-        return (self.config,) if self.config is not None else tree_configs(self.signature, arch)
+        if isinstance(self.config, str):
+            return tree_configs(self.signature, arch, splits=self.config == SPLIT_TREE)
+        return (self.config,)
 
 
 def load_fmha_set(text: str, file: str) -> tuple[FmhaCandidate, ...]:
@@ -89,18 +92,19 @@ class _Reader(SetReader):
             for signature in signatures:
                 yield FmhaCandidate(name, signature, backend, config, archs, location)
 
-    def _kernels(self, backend: Backend, node: Located) -> Iterator[tuple[AnyFmhaConfig | None, Location]]:
+    def _kernels(self, backend: Backend, node: Located) -> Iterator[tuple[AnyFmhaConfig | str, Location]]:
         if not node.items():
             self.say("K005", node, "kernels must name at least one")
         for item in node.items():
-            if item.value == TREE and backend is Backend.CK_TILE:
-                yield None, item.location
+            if item.value in (TREE, SPLIT_TREE) and backend is Backend.CK_TILE:
+                yield str(item.value), item.location
                 continue
             config = parse_config(backend, str(item.value))
             if config is not None:
                 yield config, item.location
             else:
-                expected = describe_config(backend) + (f", or {TREE}" if backend is Backend.CK_TILE else "")
+                words = f", {TREE} or {SPLIT_TREE}" if backend is Backend.CK_TILE else ""
+                expected = describe_config(backend) + words
                 message = f"not a kernel of op {OP} for backend {backend}: {str(item.value)!r}"
                 self.say("K007", item, message, f"expected {expected}")
 

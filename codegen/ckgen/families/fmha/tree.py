@@ -38,9 +38,12 @@ def plain(dtype: DType) -> DType:
 
 
 @cache
-def tree_configs(signature: FmhaSignature, arch: str) -> tuple[CkTileFmhaConfig, ...]:
-    """Tiles of the signature's types with their pipelines and paddings, fewer pads first; rules still judge them."""
-    return tuple(dict.fromkeys(_configs(signature, arch)))
+def tree_configs(signature: FmhaSignature, arch: str, *, splits: bool = False) -> tuple[CkTileFmhaConfig, ...]:
+    """Tiles of the signature's types with their pipelines and paddings, fewer pads first; rules still judge them.
+
+    Of kernels that share keys among workgroups, or of those that do not.
+    """
+    return tuple(dict.fromkeys(one for one in _configs(signature, arch) if one.pipeline.splits == splits))
 
 
 def _configs(signature: FmhaSignature, arch: str) -> Iterator[CkTileFmhaConfig]:

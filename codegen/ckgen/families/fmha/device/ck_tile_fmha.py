@@ -1,4 +1,4 @@
-"""ck_tile's attention kernels as device code: one kernel, its units' constants, what its machine code must be."""
+"""ck_tile's attention kernels as device code: one kernel, and of split keys what combines them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.device.cpp_traits import cpp_traits
 from ckgen.families.fmha.device.recorded import allowed_overflow
+from ckgen.families.fmha.device.stages import COMBINE, CombineVariant, expected_combine, stage_values
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.fmha.tree import why_no_tiles
-from ckgen.families.gemm.device.model import DeviceUnit, kernel_symbol, prepare_symbol
+from ckgen.families.gemm.device.model import DeviceUnit, fmha_symbol, kernel_symbol, prepare_symbol
 from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
@@ -23,18 +24,25 @@ from ckgen.rules.fmha import lds_bytes
 from ckgen.specs.archs import load_arch
 
 _FORWARD_ENTRY = ("fmha", "FmhaForward")
-_ENTRIES = {FmhaPipeline.QR_PAGEDKV: ("fmha_paged", "FmhaPaged")}
+_SPLIT_ENTRY = ("fmha_split_kv", "FmhaSplitKv")
+_ENTRIES = {
+    FmhaPipeline.QR_PAGEDKV: ("fmha_paged", "FmhaPaged"),
+    FmhaPipeline.QR_SPLITKV: _SPLIT_ENTRY,
+    FmhaPipeline.QR_SPLITKV_MERGED: _SPLIT_ENTRY,
+}
 """The header of a pipeline's kernel and the class there; the launch is of the same names."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class FmhaVariant:
-    """The one device kernel."""
+    """The device kernel that computes; of splits another one combines what it leaves."""
 
     name: str = "forward"
 
 
 _FORWARD = FmhaVariant()
+_Variant = FmhaVariant | CombineVariant
+_LARGEST = {DType.FP8_FNUZ: "240.0F", DType.FP8_OCP: "448.0F"}
 
 
 def unavailable(instance: FmhaInstance, arch: str) -> str | None:
@@ -43,27 +51,31 @@ def unavailable(instance: FmhaInstance, arch: str) -> str | None:
 
 
 def splits_unavailable(instance: FmhaInstance, arch: str) -> str | None:
-    """Why KV cannot be split."""
+    """Why KV cannot be split; None where it can."""
+    if tile_config(instance).pipeline.splits:
+        return None
     return "the forward kernel takes all keys of a row in one workgroup"
 
 
-def reachable(instance: FmhaInstance, uses: Iterable[object]) -> tuple[FmhaVariant, ...]:
-    """The kernel: it takes any problem."""
-    return (_FORWARD,)
+def reachable(instance: FmhaInstance, uses: Iterable[object]) -> tuple[_Variant, ...]:
+    """All: they take any problem."""
+    return all_variants(instance)
 
 
-def all_variants(instance: FmhaInstance) -> tuple[FmhaVariant, ...]:
-    """The kernel."""
-    return (_FORWARD,)
+def all_variants(instance: FmhaInstance) -> tuple[_Variant, ...]:
+    """The kernel, and what combines its splits."""
+    return (_FORWARD, COMBINE) if tile_config(instance).pipeline.splits else (_FORWARD,)
 
 
-def symbol(instance: FmhaInstance, variant: FmhaVariant) -> str:
+def symbol(instance: FmhaInstance, variant: _Variant) -> str:
     """The kernel's name in every code object that has it."""
     return kernel_symbol(instance.id, variant)
 
 
-def expected(instance: FmhaInstance, arch: str, variant: FmhaVariant) -> Expectation:
+def expected(instance: FmhaInstance, arch: str, variant: _Variant) -> Expectation:
     """What the kernel's machine code must be: both products of a step of keys; registers overflow as recorded."""
+    if isinstance(variant, CombineVariant):
+        return expected_combine()
     config, spec = tile_config(instance), load_arch(arch)
     overflow = allowed_overflow(instance.name, arch)
     unrolled = config.pipeline is FmhaPipeline.QR_ASYNC_TRLOAD
@@ -92,22 +104,23 @@ def matrix_step(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSp
     return row.instruction, rows * both * row.issues
 
 
-def device_unit(instance: FmhaInstance, variants: Sequence[FmhaVariant]) -> DeviceUnit:
-    """The unit of the kernel."""
-    (name,) = (symbol(instance, variant) for variant in variants)
-    return DeviceUnit("device/ck_tile_fmha_device.hip.j2", {**_values(instance), "symbol": name}, (name,))
+def device_unit(instance: FmhaInstance, variants: Sequence[_Variant]) -> DeviceUnit:
+    """The unit of the kernels."""
+    names = tuple(symbol(instance, variant) for variant in variants)
+    return DeviceUnit("device/ck_tile_fmha_device.hip.j2", {**_values(instance), "symbol": names[0]}, names)
 
 
-def host_unit(instance: FmhaInstance, variants: Mapping[str, Sequence[FmhaVariant]]) -> DeviceUnit:
+def host_unit(instance: FmhaInstance, variants: Mapping[str, Sequence[_Variant]]) -> DeviceUnit:
     """The host unit; `variants` are those of each arch's code object."""
-    prepare = prepare_symbol(instance.id)
+    prepare, stages = prepare_symbol(instance.id), fmha_symbol(instance.id)
     values = {
         **_values(instance),
         "symbol": symbol(instance, _FORWARD),
         "archs": sorted(arch for arch, held in variants.items() if _FORWARD in held),
         "prepare": prepare,
     }
-    return DeviceUnit("device/ck_tile_fmha_host.cpp.j2", values, (prepare,))
+    symbols = (prepare, stages) if tile_config(instance).pipeline.splits else (prepare,)
+    return DeviceUnit("device/ck_tile_fmha_host.cpp.j2", values, symbols)
 
 
 def tile_config(instance: FmhaInstance) -> CkTileFmhaConfig:
@@ -122,7 +135,13 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
     numbers = ("m0", "n0", "k0", "n1", "k1", "k0_max")
     tile = config.warp_tile
     header, entry = _ENTRIES.get(config.pipeline, _FORWARD_ENTRY)
+    # 8-bit P is multiplied by its type's largest value, which what combines takes out, and applies V's descale
+    largest = _LARGEST.get(signature.a)
+    stages = stage_values(
+        signature, instance.id, symbol(instance, COMBINE), always=True, o_factor=f"1.0F / {largest}" if largest else ""
+    )
     return {
+        "stages": stages if config.pipeline.splits else None,
         "header": header,
         "entry": entry,
         "instance": instance.name,

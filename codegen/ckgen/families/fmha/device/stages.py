@@ -24,12 +24,18 @@ class CombineVariant:
 COMBINE = CombineVariant()
 
 
-def stage_values(signature: FmhaSignature, instance_id: int, symbol: str, *, always: bool) -> dict[str, Any]:
-    """The templates' values; `always`: the kernel writes partial results of one split too."""
+def stage_values(
+    signature: FmhaSignature, instance_id: int, symbol: str, *, always: bool, o_factor: str = ""
+) -> dict[str, Any]:
+    """The templates' values; `always`: the kernel writes partial results of one split too.
+
+    `o_factor`: what O is multiplied by, and by V's descale then; empty: by neither.
+    """
     return {
         "combine": symbol,
         "o": _TYPES[signature.c],
         "always": cpp_bool(always),
+        "o_factor": o_factor,
         "symbol": fmha_symbol(instance_id),
     }
 
