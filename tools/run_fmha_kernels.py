@@ -45,11 +45,15 @@ EXECUTED = ("gfx942", "gfx950")
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Signatures, 8-bit types in the arch's flavour; globs of Configs, of which the tree has each that fits; archs."""
+    """Signatures, 8-bit types in the arch's flavour; globs of Configs, of which the tree has each that fits; archs.
+
+    `splits`: of the tree of those that share keys among workgroups.
+    """
 
     signatures: tuple[str, ...]
     configs: tuple[str, ...]
     archs: tuple[str, ...]
+    splits: bool = False
 
 
 _BOTH = ("gfx942", "gfx950")
@@ -75,6 +79,19 @@ SETS = (
     Set(("bf16_masked_lse",), ("qr_pad0000_*x64x??x64_*",), ("gfx1201",)),
     Set(("fp8_bf16_masked_pertensor",), ("qr_pad1100_*x64_*",), ("gfx1201",)),
     Set(("bf16_varlen",), ("qr_pad1100_*x256x??x256_*",), ("gfx942",)),
+    Set(("bf16_varlen_masked_lse",), ("qr_splitkv_pad1100_*x128x??x128_*",), _BOTH, splits=True),
+    Set(("fp16_lse_blocktable",), ("qr_splitkv_merged_pad1100_*",), _BOTH, splits=True),
+    Set(("fp8_bf16_varlen_masked_pertensor",), ("qr_splitkv_pad1100_*x64_*",), _BOTH, splits=True),
+    Set(("bf16_varlen_masked_blocktable",), ("qr_splitkv_pad1111_*x64x??x64_*",), ("gfx942",), splits=True),
+    Set(("fp16_masked_softcap_lse_blocktable",), ("qr_splitkv_pad1100_*x64x??x64_*",), ("gfx950",), splits=True),
+    Set(("bf16_masked_elementwise",), ("qr_splitkv_pad1100_*x64x??x64_*",), ("gfx950",), splits=True),
+    Set(("fp16_varlen_masked_alibi_lse",), ("qr_splitkv_pad1111_*x64x??x64_*",), ("gfx942",), splits=True),
+    Set(
+        ("bf16_lse",), ("qr_splitkv_pad1000_*x64x??x64_*", "qr_splitkv_pad1111_*x32x??x32_*"), ("gfx942",), splits=True
+    ),
+    Set(("fp8_bf16_varlen_masked_pertensor",), ("qr_splitkv_pad1100_*x128_*",), ("gfx942",), splits=True),
+    Set(("fp16_masked",), ("qr_splitkv_pad1111_*x256_*", "qr_splitkv_pad1111_*x96_*"), ("gfx942",), splits=True),
+    Set(("bf16_varlen_masked_lse",), ("qr_splitkv_pad1100_*x64x??x64_*",), ("gfx90a", "gfx1201"), splits=True),
 )
 """The Configs of a glob are the tree's that the rules take."""
 
@@ -83,8 +100,8 @@ HEAD = """# ck_tile's attention kernels, executed on the emulator
 Written by `tools/run_fmha_kernels.py --out docs/amd/families`; `fmha.json` has every run. Each kernel is compiled with
 the pinned toolchain, its launch prepared by its own host unit from `FmhaArgs`, run with all checks on small problems
 (`codegen/ckgen/emulator/fmha/cases.py`: unequal and empty sequences, heads that share K and V, windows from both
-corners, head dims below the tile's), and held against NumPy in double precision with a derived bound. Nothing here
-ran on hardware.
+corners, head dims below the tile's, one to eight splits of the keys with the kernel that combines them), and held
+against NumPy in double precision with a derived bound. Nothing here ran on hardware.
 
 *Gate*: `ok`, or the rules that the code object breaks beyond what is recorded. *Right*: runs whose every element is
 within its bound, of all. *Findings*: what the emulator's checks found, and in how many runs. gfx90a and gfx1201 are
@@ -136,7 +153,7 @@ def instances() -> Iterator[tuple[FmhaInstance, str]]:
     for one in SETS:
         for arch in one.archs:
             for words in one.signatures:
-                for config in configs(words, one.configs, arch):
+                for config in configs(words, one.configs, arch, splits=one.splits):
                     signature = parse_signature(f"fmha_{words}", load_archs()[arch].fp8_flavour)
                     instance = make_fmha_instance(signature, config, (arch,))
                     if (instance.name, arch) not in seen:
@@ -144,11 +161,11 @@ def instances() -> Iterator[tuple[FmhaInstance, str]]:
                         yield instance, arch
 
 
-def configs(words: str, globs: tuple[str, ...], arch: str) -> Iterator[CkTileFmhaConfig]:
+def configs(words: str, globs: tuple[str, ...], arch: str, *, splits: bool) -> Iterator[CkTileFmhaConfig]:
     """The tree's Configs for the signature that are named like a glob and that the rules take."""
     spec = load_archs()[arch]
     signature = parse_signature(f"fmha_{words}", spec.fp8_flavour)
-    for config in tree_configs(signature, arch):
+    for config in tree_configs(signature, arch, splits=splits):
         if any(fnmatchcase(config.text(), glob) for glob in globs) and not judge(
             signature, config, config.backend, spec
         ):
