@@ -12,8 +12,8 @@ struct Lengths {
   const char* axis;
   const std::int32_t* start;
   const std::int32_t* length;
-  std::int64_t most;  // of one sequence
-  std::int64_t rows;  // of all, where `start` says where they lie
+  std::int64_t least, most;  // of one sequence
+  std::int64_t rows;         // of all, where `start` says where they lie
 };
 
 Status check_lengths(const Lengths& x, std::int64_t batch) noexcept {
@@ -31,9 +31,10 @@ Status check_lengths(const Lengths& x, std::int64_t batch) noexcept {
     }
     const std::int64_t length = x.length != nullptr ? x.length[b] : room;
     const std::int64_t most = std::min(room, x.most);
-    if (length < 0 || length > (x.length != nullptr ? most : x.most))
-      return Status::error(StatusCode::invalid_argument, "sequence %lld has a seqlen_%s of %lld, not within 0 to %lld",
-                           at, x.axis, static_cast<long long>(length), static_cast<long long>(most));
+    if (length < x.least || length > (x.length != nullptr ? most : x.most))
+      return Status::error(
+          StatusCode::invalid_argument, "sequence %lld has a seqlen_%s of %lld, not within %lld to %lld", at, x.axis,
+          static_cast<long long>(length), static_cast<long long>(x.least), static_cast<long long>(most));
   }
   if (x.start == nullptr || x.start[batch] <= x.rows) return Status::success();
   return Status::error(StatusCode::invalid_argument, "seqstart_%s ends at %d, behind the plan's %lld rows", x.axis,
@@ -47,9 +48,10 @@ Status check_fmha_lengths(const Problem& problem, const FmhaArgs& args) noexcept
   // Of append the host kernel checks them, and the pages.
   if (x.seqlen_q == 0 || appends(problem.signature().fmha)) return Status::success();
   const std::int64_t rows = x.total_q != 0 ? x.total_q : x.batch * x.seqlen_q;
-  const Status status = check_lengths({"q", args.seqstart_q, args.seqlen_q, x.seqlen_q, rows}, x.batch);
+  const Status status = check_lengths({"q", args.seqstart_q, args.seqlen_q, 0, x.seqlen_q, rows}, x.batch);
   if (!status.ok()) return status;
-  return check_lengths({"k", args.seqstart_k, args.seqlen_k, x.seqlen_k, kMostFmha}, x.batch);
+  const std::int64_t least = has_lengths(problem.signature().fmha) ? x.min_seqlen_k : 0;
+  return check_lengths({"k", args.seqstart_k, args.seqlen_k, least, x.seqlen_k, kMostFmha}, x.batch);
 }
 
 }  // namespace ckgen::inline v1::detail

@@ -46,6 +46,8 @@ std::string fmha_sizes(const FmhaTraits& traits, const FmhaShape& x) {
   if (appends(traits)) text += sized("seqlen_new", x.seqlen_new);
   if (traits.rope != FmhaRope::none) text += sized("rotary_dim", x.rotary_dim);
   if (traits.varlen && x.total_q != 0) text += sized("total_q", x.total_q);
+  if (has_lengths(traits) && x.min_seqlen_k != 0) text += sized("min_seqlen_k", x.min_seqlen_k);
+  if (is_paged(traits) && x.finite_kv) text += sized("finite_kv", 1);
   if (x.split_items == 0) return text;
   text += sized("split_items", x.split_items) + sized("split_combines", x.split_combines);
   text += sized("split_rows", x.split_rows) + sized("split_m0", x.split_m0) + sized("split_n0", x.split_n0);
@@ -59,6 +61,12 @@ std::string fmha_demands(const FmhaConfig& c) {
   if (!c.pad_k) text += ", seqlen_k % " + std::to_string(c.n0) + " = 0";
   if (c.page_multiple > 1) text += ", page_size % " + std::to_string(c.page_multiple) + " = 0";
   if (c.rotary_multiple > 2) text += ", rotary_dim % " + std::to_string(c.rotary_multiple) + " = 0";
+  if (c.max_rows != 0) text += ", seqlen_q ≤ " + std::to_string(c.max_rows);
+  if (c.max_group != 0) text += ", heads_q ≤ " + std::to_string(c.max_group) + " heads_k";
+  if (c.max_page != 0) text += ", page_size ≤ " + std::to_string(c.max_page);
+  if (c.causal_only) text += ", causal";
+  if (c.needs_keys) text += ", keys ≥ 1";
+  if (c.needs_finite) text += ", finite pages";
   return text;
 }
 

@@ -22,6 +22,11 @@ constexpr bool is_paged(const FmhaTraits& traits) noexcept {
   return traits.kv != FmhaKv::contiguous;
 }
 
+/// Whether sequences may have fewer keys than seqlen_k whatever the arguments.
+constexpr bool has_lengths(const FmhaTraits& traits) noexcept {
+  return traits.varlen || is_paged(traits);
+}
+
 inline Verdict check_window(const FmhaShape& x) noexcept {
   if (x.window_left < -1) return broken(ProblemRule::fmha_shape_window, x.window_left, -1);
   if (x.window_right < -1) return broken(ProblemRule::fmha_shape_window, x.window_right, -1);
@@ -73,6 +78,8 @@ inline Verdict check_fmha(const FmhaTraits& traits, const FmhaShape& x) noexcept
   }
   if (traits.varlen && (x.total_q < 0 || x.total_q > kMostFmha))
     return broken(ProblemRule::fmha_shape_total_q, x.total_q, kMostFmha);
+  if (has_lengths(traits) && (x.min_seqlen_k < 0 || x.min_seqlen_k > x.seqlen_k))
+    return broken(ProblemRule::fmha_shape_min_seqlen, x.min_seqlen_k, x.seqlen_k);
   if (appends(traits)) {
     if (const Verdict verdict = check_fmha_append(traits, x); !verdict.ok()) return verdict;
   }
@@ -94,6 +101,13 @@ inline Verdict supports_schedule(const FmhaConfig& c, const FmhaShape& x) noexce
   if (x.split_merged != c.merge_heads)
     return broken(ProblemRule::fmha_instance_split_heads, int{x.split_merged}, int{c.merge_heads});
   return {};
+}
+
+/// Whether each row of a problem sees all keys up to its own, the last row up to the last key.
+constexpr bool is_causal(const FmhaTraits& traits, const FmhaShape& x) noexcept {
+  const bool same = !traits.varlen && !is_paged(traits) && x.seqlen_q == x.seqlen_k;
+  return !traits.masked ||
+         (x.window_left == -1 && x.window_right == 0 && (x.corner == FmhaCorner::bottom_right || same));
 }
 
 /// The first demand of an instance that a legal problem of its signature fails. `splits` of KV: 0 counts as 1. Keys
@@ -119,6 +133,16 @@ inline Verdict supports_fmha(const FmhaConfig& c, const FmhaTraits& traits, cons
     return broken(ProblemRule::fmha_instance_splits, splits, most_splits);
   if (is_paged(traits) && x.page_size % c.page_multiple != 0)
     return broken(ProblemRule::fmha_instance_page_multiple, x.page_size, c.page_multiple);
+  if (is_paged(traits) && c.max_page != 0 && x.page_size > c.max_page)
+    return broken(ProblemRule::fmha_instance_page, x.page_size, c.max_page);
+  if (c.max_rows != 0 && x.seqlen_q > c.max_rows)
+    return broken(ProblemRule::fmha_instance_rows, x.seqlen_q, c.max_rows);
+  if (c.max_group != 0 && x.heads_q / x.heads_k > c.max_group)
+    return broken(ProblemRule::fmha_instance_group, x.heads_q / x.heads_k, c.max_group);
+  if (c.causal_only && !is_causal(traits, x)) return broken(ProblemRule::fmha_instance_mask, 0, 0);
+  const std::int64_t least = has_lengths(traits) ? x.min_seqlen_k : x.seqlen_k;
+  if (c.needs_keys && least < 1) return broken(ProblemRule::fmha_instance_keys, least, 1);
+  if (c.needs_finite && !x.finite_kv) return broken(ProblemRule::fmha_instance_finite, 0, 0);
   return x.split_items != 0 ? supports_schedule(c, x) : Verdict{};
 }
 

@@ -112,6 +112,12 @@ void write(Writer& to, const FmhaConfig& config) {
   to.key("merge_heads").flag(config.merge_heads);
   to.key("always_combines").flag(config.always_combines);
   to.key("rotary_multiple").number(config.rotary_multiple);
+  to.key("max_page").number(config.max_page);
+  to.key("max_rows").number(config.max_rows);
+  to.key("max_group").number(config.max_group);
+  to.key("causal_only").flag(config.causal_only);
+  to.key("needs_keys").flag(config.needs_keys);
+  to.key("needs_finite").flag(config.needs_finite);
 }
 
 void write(Writer& to, const InstanceDesc& instance) {

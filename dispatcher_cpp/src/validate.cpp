@@ -112,6 +112,9 @@ Status validate_fmha(const InstanceDesc& instance) noexcept {
   if (!within(c.max_splits, 1, most_splits) || c.page_multiple < 1 || !within(c.rotary_multiple, 1, most_hdim))
     return Status::error(StatusCode::invalid_argument, "instance %s: its splits, pages or rotation are out of range",
                          instance.name);
+  if (c.max_page < 0 || c.max_rows < 0 || c.max_group < 0)
+    return Status::error(StatusCode::invalid_argument, "instance %s: its limits of pages, rows or heads are below 0",
+                         instance.name);
   return Status::success();
 }
 

@@ -14,7 +14,7 @@ using ckgen::FmhaShape;
 using ckgen::FmhaTraits;
 
 // What callers in other languages count on.
-static_assert(sizeof(ckgen_problem_fmha) == 136);
+static_assert(sizeof(ckgen_problem_fmha) == 144);
 static_assert(offsetof(ckgen_problem_fmha, heads_q) == 32);
 static_assert(offsetof(ckgen_problem_fmha, corner) == 48);
 static_assert(offsetof(ckgen_problem_fmha, pages) == 64);
@@ -178,7 +178,7 @@ TEST_F(CApiFmha, TheDefaultsAreThoseOfAShape) {
   EXPECT_EQ(x.corner, 1);
   EXPECT_EQ(x.window_left, -1);
   EXPECT_EQ(x.window_right, 0);
-  EXPECT_EQ(x.page_size + x.sink_tokens, 0);
+  EXPECT_EQ(x.page_size + x.sink_tokens + x.min_seqlen_k, 0);
   x.size = 8;
   EXPECT_EQ(ckgen_problem_fmha_defaults(&x, message()), CKGEN_INVALID_ARGUMENT);
   EXPECT_EQ(ckgen_problem_fmha_defaults(nullptr, message()), CKGEN_INVALID_ARGUMENT);
@@ -190,6 +190,8 @@ TEST_F(CApiFmha, EverySizeArrives) {
   shape.window_right = 6;
   shape.sink_tokens = 7;
   shape.total_q = 15;
+  shape.min_seqlen_k = 3;
+  shape.finite_kv = 1;
   make_plan(kSignature);
   ckgen_fmha_args args{};
   args.size = sizeof args;
@@ -200,7 +202,7 @@ TEST_F(CApiFmha, EverySizeArrives) {
   ASSERT_EQ(ckgen_explain(dispatcher, device, &wanted, {trail.data(), trail.size()}, nullptr), CKGEN_OK);
   EXPECT_NE(std::string(trail.data())
                 .find("batch=2 heads_q=4 heads_k=2 seqlen_q=8 seqlen_k=12 hdim_q=16 hdim_v=24 mask=t:5,6,7 "
-                      "page_size=4 pages=6 total_q=15"),
+                      "page_size=4 pages=6 total_q=15 min_seqlen_k=3 finite_kv=1"),
             std::string::npos)
       << trail.data();
 }

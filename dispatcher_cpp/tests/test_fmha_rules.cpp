@@ -250,6 +250,93 @@ TEST_F(FmhaInstanceRules, AScheduleIsNotSplitAgain) {
                "2 splits of KV are more than 1 (rule fmha.instance.splits)");
 }
 
+TEST_F(FmhaInstanceRules, RowsHeadsAndPagesThatAreTooMany) {
+  FmhaTraits traits;
+  traits.kv = FmhaKv::block_table;
+  const Signature paged = attention(traits);
+  FmhaConfig config = padded(64, 32, 128, 128);
+  config.max_rows = 2;
+  config.max_group = 4;
+  config.page_multiple = config.max_page = 16;
+  add("decode", config, paged);
+  const auto of = [](std::int32_t heads, std::int64_t rows, std::int32_t page) {
+    FmhaShape shape = sizes(1, heads, 2, rows, 64, 64, 64);
+    shape.page_size = page;
+    return shape;
+  };
+  EXPECT_EQ(chosen(of(8, 2, 16), paged), "decode");
+  EXPECT_EQ(chosen(of(10, 2, 16), paged), "5 query heads per KV head are more than 4 (rule fmha.instance.group)");
+  EXPECT_EQ(chosen(of(8, 3, 16), paged), "3 rows of Q in a sequence are more than 2 (rule fmha.instance.rows)");
+  EXPECT_EQ(chosen(of(8, 2, 32), paged), "page size = 32 is above 16 (rule fmha.instance.page)");
+  EXPECT_NE(dispatcher()
+                .explain(Problem(paged).fmha(of(8, 2, 16)), device)
+                .find(", seqlen_q ≤ 2, heads_q ≤ 4 heads_k, page_size ≤ 16)"),
+            std::string::npos);
+}
+
+TEST_F(FmhaInstanceRules, PagesThatMustBeFinite) {
+  FmhaTraits traits;
+  traits.kv = FmhaKv::block_table;
+  FmhaConfig config = padded(64, 32, 128, 128);
+  config.needs_finite = true;
+  add("finite", config, attention(traits));
+  FmhaShape shape = sizes(1, 1, 1, 7, 9, 64, 64);
+  shape.page_size = 16;
+  EXPECT_EQ(chosen(shape, attention(traits)),
+            "pages may hold what is not finite behind the last key, and the instance multiplies it by 0 "
+            "(rule fmha.instance.finite)");
+  shape.finite_kv = true;
+  EXPECT_EQ(chosen(shape, attention(traits)), "finite");
+}
+
+TEST_F(FmhaInstanceRules, CausalMasksAlone) {
+  FmhaTraits traits;
+  traits.masked = true;
+  const Signature masked = attention(traits);
+  traits.varlen = true;
+  const Signature varlen = attention(traits);
+  FmhaConfig config = padded(64, 32, 128, 128);
+  config.causal_only = true;
+  add("plain", config);
+  add("masked", config, masked);
+  add("varlen", config, varlen);
+  const auto of = [](std::int64_t keys, FmhaCorner corner, std::int32_t left, std::int32_t right) {
+    FmhaShape shape = sizes(1, 1, 1, 64, keys, 64, 64);
+    shape.corner = corner, shape.window_left = left, shape.window_right = right;
+    return shape;
+  };
+  const char* const refused =
+      "the mask is not causal up to the last key, and the instance has no other (rule fmha.instance.mask)";
+  EXPECT_EQ(chosen(of(96, FmhaCorner::bottom_right, -1, 0), masked), "masked");
+  EXPECT_EQ(chosen(of(64, FmhaCorner::top_left, -1, 0), masked), "masked") << "the corners are one";
+  EXPECT_EQ(chosen(of(96, FmhaCorner::top_left, -1, 0), masked), refused);
+  EXPECT_EQ(chosen(of(64, FmhaCorner::top_left, -1, 0), varlen), refused) << "lengths may differ";
+  EXPECT_EQ(chosen(of(96, FmhaCorner::bottom_right, 8, 0), masked), refused);
+  EXPECT_EQ(chosen(of(96, FmhaCorner::bottom_right, -1, 1), masked), refused);
+  EXPECT_EQ(chosen(of(96, FmhaCorner::bottom_right, -1, -1), masked), refused);
+  EXPECT_EQ(chosen(of(96, FmhaCorner::top_left, 3, 3)), "plain");
+}
+
+TEST_F(FmhaInstanceRules, AKeyThatIsNeeded) {
+  FmhaConfig config = padded(64, 32, 128, 128);
+  config.needs_keys = true;
+  add("keyed", config);
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 7, 1, 64, 64)), "keyed");
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 7, 0, 64, 64)),
+            "sequences have at least 0 keys, and the instance needs 1 (rule fmha.instance.keys)");
+  FmhaTraits traits;
+  traits.varlen = true;
+  add("varlen", config, attention(traits));
+  FmhaShape shape = sizes(2, 1, 1, 7, 9, 64, 64);
+  EXPECT_EQ(chosen(shape, attention(traits)),
+            "sequences have at least 0 keys, and the instance needs 1 (rule fmha.instance.keys)");
+  shape.min_seqlen_k = 9;
+  EXPECT_EQ(chosen(shape, attention(traits)), "varlen");
+  shape.min_seqlen_k = 10;
+  EXPECT_EQ(chosen(shape, attention(traits)), "min_seqlen_k = 10 is not within 0 to 9 (rule fmha.shape.min-seqlen)");
+  EXPECT_EQ(chosen(shape), "keyed") << "of those that have lengths alone";
+}
+
 TEST_F(FmhaInstanceRules, NumbersThatNoTileHasAreNotRegistered) {
   std::uint64_t name = 0;
   const auto refusal = [&](auto change, const Signature& signature = attention()) {
@@ -270,6 +357,8 @@ TEST_F(FmhaInstanceRules, NumbersThatNoTileHasAreNotRegistered) {
   EXPECT_NE(refusal([](FmhaConfig& c) { c.d_multiple = -1; }), "");
   EXPECT_NE(refusal([](FmhaConfig& c) { c.max_splits = 0; }), "");
   EXPECT_NE(refusal([](FmhaConfig& c) { c.page_multiple = 0; }), "");
+  for (std::int32_t FmhaConfig::* const most : {&FmhaConfig::max_page, &FmhaConfig::max_rows, &FmhaConfig::max_group})
+    EXPECT_NE(refusal([&](FmhaConfig& c) { c.*most = -1; }), "");
   EXPECT_NE(refusal([](FmhaConfig&) {}, tiny::fp16).find("only attention has attention's tiles"), std::string::npos);
 }
 

@@ -61,13 +61,17 @@ def test_a_unit_of_one_gpu_and_one_cpu_kernel(golden: Callable[[str, str], None]
 def test_the_real_header_has_these_fields_and_keys(tmp_path: Path) -> None:
     traits = ", ".join(field.name for field in fields(FmhaTraits))
     numbers = ", ".join(field.name for field in fields(FmhaConstraints))
-    tile = FmhaConstraints(128, 64, 32, 96, 16, 192, 80, True, False, 8, 4, 2, 3)
+    tile = FmhaConstraints(
+        128, 64, 32, 96, 16, 192, 80, True, False, 8, 4, 2, 3, True, False, True, 16, 48, 5, 6, True, False, True
+    )
     lines = [
         "#include <ckgen/instance.hpp>",
         f"constexpr ckgen::FmhaConfig tile{cpp_fmha.numbers(tile)};",
         f"constexpr bool ok() {{ const auto& [{numbers}] = tile; const auto [{traits}] = ckgen::FmhaTraits{{}};",
         "  return m0 == 128 && n0 == 64 && k0 == 32 && n1 == 96 && k1 == 16 && hdim_q == 192 && hdim_v == 80 &&",
         "         pad_q && !pad_k && d_multiple == 8 && dv_multiple == 4 && max_splits == 2 && page_multiple == 3 &&",
+        "         takes_items && !merge_heads && always_combines && rotary_multiple == 16 &&",
+        "         max_page == 48 && max_rows == 5 && max_group == 6 && causal_only && !needs_keys && needs_finite &&",
         f"         ((void)0, {', '.join(f'(void){field.name}' for field in fields(FmhaTraits))}, true); }}",
         "static_assert(ok());",
         *(

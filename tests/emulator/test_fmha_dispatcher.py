@@ -1,4 +1,4 @@
-"""The C++ dispatcher plans and launches ck_tile's attention on the emulator through the HIP shim."""
+"""The C++ dispatcher plans and launches ck_tile's and AMD's own attention on the emulator through the HIP shim."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ckgen.cli import cli
 from ckgen.emulator.fmha.build import compile_units
 from ckgen.emulator.fmha.problem import FmhaProblem, fmha_data
 from ckgen.emulator.production.model import compare
+from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
@@ -34,15 +35,18 @@ pytestmark = [pytest.mark.amd, pytest.mark.cpp, pytest.mark.slow]
 SIGNATURE = "fmha_bf16_varlen_masked_lse"
 CONFIG = CkTileFmhaConfig(FmhaPipeline.QR_ASYNC, 128, 64, 32, 64, 32, 64, (4, 1, 1), Tile(32, 32, 16))
 """Of the CI kernel set: tests/emulator/test_fmha_kernels.py compiles it too."""
+SHIPPED = asm_fmha_kernels()["fwd_hd128_bf16_causal_rtna_group"]
 PROBLEM = FmhaProblem((5, 137, 0, 33), (66, 100, 7, 0), heads_q=2)
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """fmha_on_shim.cpp with a generated registry and the device library of the instance."""
+    """fmha_on_shim.cpp with a generated registry of two kernels, and their device library."""
     amd_toolchain()
     folder = tmp_path_factory.mktemp("fmha")
-    asked = ("--ops", "fmha", "--targets", "gfx942", "--signatures", SIGNATURE, "--name", "my_kernels")
+    kernels = [word for config in (CONFIG, SHIPPED.config) for word in ("--kernels", config.text())]
+    asked = ("--ops", "fmha", "--targets", "gfx942", "--signatures", SIGNATURE, "--name", "my_kernels", *kernels)
+    asked += ("--kernel-set", "asm")
     done = CliRunner().invoke(cli, ("generate", *asked, "--out", str(folder / "registry")))
     assert done.exit_code == 0, done.output
     device_library(folder / "device")
@@ -59,23 +63,28 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def device_library(folder: Path) -> None:
-    """What `ckgen build --emit library` makes of the one instance."""
-    instance = make_fmha_instance(parse_canonical(SIGNATURE), CONFIG, ("gfx942",))
-    made = compile_units(instance, "gfx942")
-    code, symbols = {"gfx942": made.device.output(CODE_OBJECT)}, plan_host(instance, {"gfx942": []}).symbols
-    kernels = (DeviceInstance(instance.name, instance.id, made.host, code, symbols),)
+    """What `ckgen build --emit library` makes of the two instances."""
+    kernels = []
+    for config in (CONFIG, SHIPPED.config):
+        instance = make_fmha_instance(parse_canonical(SIGNATURE), config, ("gfx942",))
+        made = compile_units(instance, "gfx942")
+        code, symbols = {"gfx942": made.device.output(CODE_OBJECT)}, plan_host(instance, {"gfx942": []}).symbols
+        kernels.append(DeviceInstance(instance.name, instance.id, made.host, code, symbols))
     limits = default_limits(1, retry=True)
     emit_library("my_kernels", kernels, OutFolder(folder), amd_toolchain(), Cache(default_cache()), limits, print)
 
 
-def test_sequences_of_several_lengths_are_right(program: Path, tmp_path: Path) -> None:
-    """Unchecked: a launch with findings fails, and ck_tile's has one (docs/upstream/ck_tile_fmha.md)."""
-    data = fmha_data(parse_canonical(SIGNATURE), PROBLEM)
+@pytest.mark.parametrize(("hdim", "kernel", "grid"), [(64, "_forward", [2, 2, 4]), (128, SHIPPED.symbol, [2, 4, 1])])
+def test_sequences_of_several_lengths_are_right(
+    program: Path, tmp_path: Path, hdim: int, kernel: str, grid: list[int]
+) -> None:
+    """Unchecked: a launch with findings fails, and these have some (docs/upstream)."""
+    data = fmha_data(parse_canonical(SIGNATURE), replace(PROBLEM, hdim_q=hdim, hdim_v=hdim))
     names = ("q", "k", "v", "seqstart_q", "seqstart_k")
     (tmp_path / "operands").write_bytes(b"".join(data.args[name].tobytes() for name in names))
     told = environment(tmp_path, "gfx942:304", "seed=2,checked=0") | {"CKGEN_HIP_LIBRARY": str(shim())}
     shape = data.shape
-    sizes = (shape.batch, 2, 1, shape.seqlen_q, shape.seqlen_k, shape.total_q, sum(PROBLEM.lengths_k), 64)
+    sizes = (shape.batch, 2, 1, shape.seqlen_q, shape.seqlen_k, shape.total_q, sum(PROBLEM.lengths_k), hdim)
     done = attempt(program, tmp_path / "operands", tmp_path / "results", *sizes, env=told)
     assert done.stdout == "on gfx942\n" and done.returncode == 0, done.stdout
     found = (tmp_path / "results").read_bytes()
@@ -85,4 +94,4 @@ def test_sequences_of_several_lengths_are_right(program: Path, tmp_path: Path) -
     for output, actual in ((o, of_o), (lse, of_lse)):
         assert compare(replace(output, actual=actual)).wrong == 0
     (launch,) = read_report(tmp_path)
-    assert launch["grid"] == [2, 2, 4] and launch["kernel"].endswith("_forward")
+    assert launch["grid"] == grid and launch["kernel"].endswith(kernel)

@@ -6,12 +6,14 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from parity_support import Parity
 
 from ckgen.families.fmha.enums import FmhaCorner, FmhaTraits
 from ckgen.families.fmha.signature import FmhaSignature, parse_signature
+from ckgen.families.gemm.kernel_set import kernel_set_files
 from ckgen.model.dtype import DType
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
@@ -42,13 +44,15 @@ WINDOWS = (-1, -1, 0, 3, 127, 128, 100000)
 ILLEGAL = (
     {"batch": 0}, {"batch": 2**31}, {"heads_q": 0}, {"heads_k": 65536}, {"heads_q": 7, "heads_k": 3}, {"hdim_q": 0},
     {"hdim_v": 257}, {"seqlen_q": -1}, {"seqlen_k": 2**31}, {"window_left": -2}, {"sink_tokens": -1}, {"total_q": -1},
-    {"page_size": 0}, {"pages": -1}, {"split_items": -1}, {"split_rows": 1}, {"split_items": 3, "split_n0": 128},
+    {"min_seqlen_k": -1}, {"page_size": 0}, {"pages": -1}, {"split_items": -1}, {"split_rows": 1},
+    {"split_items": 3, "split_n0": 128},
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def attention(tmp_path_factory: pytest.TempPathFactory) -> Parity:
-    plan = plan_of(targets=TARGETS, ops=frozenset({"fmha"}), signatures=SIGNATURES)
+    shipped = kernel_set_files(Path("asm"), ("fmha",))
+    plan = plan_of(targets=TARGETS, ops=frozenset({"fmha"}), signatures=SIGNATURES, kernel_sets=shipped)
     assert len(plan.fmha) == 10  # fp8 in two encodings
     return Parity(plan, "attention", tmp_path_factory.mktemp("attention"))
 
@@ -73,6 +77,8 @@ def some_shape(generator: random.Random) -> FmhaShape:
         total_q=generator.choice([0, 0, 77]),
         seqlen_new=generator.choice([0, 1, 7, 100, 4096]),
         rotary_dim=generator.choice([2, 16, 32, 100, 7]),
+        min_seqlen_k=generator.choice([0, 1]),
+        finite_kv=generator.random() < 0.5,
     )
     if generator.random() < 0.15:
         return replace(shape, **generator.choice(ILLEGAL))  # type: ignore[arg-type]
@@ -115,6 +121,7 @@ def test_both_write_the_same_trail(attention: Parity) -> None:
         "fmha.shape.seqlen-new", "fmha.shape.rotary-dim",
         "fmha.instance.hdim", "fmha.instance.hdim-multiple", "fmha.instance.q-tile", "fmha.instance.k-tile",
         "fmha.instance.page-multiple", "fmha.shape.split-items", "fmha.shape.split-tile", "fmha.instance.items",
+        "fmha.instance.mask", "fmha.shape.min-seqlen",
     }  # fmt: skip
 
 

@@ -45,7 +45,8 @@ class DeviceFamily:
 def family_of(instance: AnyInstance) -> DeviceFamily:
     """The kind of the instance."""
     if isinstance(instance, FmhaInstance):
-        return _fmha_decode() if instance.backend is Backend.HIP else _fmha()
+        by_backend = {Backend.HIP: _fmha_decode, Backend.ASM: _asm_fmha}
+        return by_backend.get(instance.backend, _fmha)()
     if instance.backend is Backend.CK:
         return _ck() if instance.signature.op is not Op.MOE else _ck_moe()
     if instance.backend is Backend.ASM:
@@ -165,6 +166,13 @@ def _fmha_decode() -> DeviceFamily:
     from ckgen.families.fmha.device import hip_decode
 
     return _told_by(hip_decode)
+
+
+@cache
+def _asm_fmha() -> DeviceFamily:
+    from ckgen.families.fmha.device import asm_fmha
+
+    return _told_by(asm_fmha)
 
 
 @cache

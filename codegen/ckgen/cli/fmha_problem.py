@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaRope
+from ckgen.families.fmha.problem import has_lengths
 from ckgen.families.fmha.signature import OP, FmhaSignature, parse_signature
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
@@ -21,7 +22,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _ALWAYS = ("batch", "heads_q", "heads_k", "seqlen_q", "seqlen_k", "hdim_q", "hdim_v")
 _PAGED = ("page_size", "pages")
 _MASK, _TOTAL, _NEW, _ROTARY = "mask", "total_q", "seqlen_new", "rotary_dim"
-KEYS = (*_ALWAYS, _MASK, *_PAGED, _NEW, _ROTARY, _TOTAL)
+_LEAST, _FINITE = "min_seqlen_k", "finite_kv"
+KEYS = (*_ALWAYS, _MASK, *_PAGED, _NEW, _ROTARY, _TOTAL, _LEAST, _FINITE)
 _REQUIRED = ("heads_q", "seqlen_q", "hdim_q")
 _LIKE = {"heads_k": "heads_q", "seqlen_k": "seqlen_q", "hdim_v": "hdim_q"}
 """What a size is where it is not said."""
@@ -75,6 +77,8 @@ def fmha_document(query: FmhaQuery, selection: FmhaSelection) -> dict[str, Any]:
     sizes |= {_NEW: shape.seqlen_new} if appends(traits) else {}
     sizes |= {_ROTARY: shape.rotary_dim} if traits.rope is not FmhaRope.NONE else {}
     sizes |= {_TOTAL: shape.total_q} if traits.varlen else {}
+    sizes |= {_LEAST: shape.min_seqlen_k} if has_lengths(traits) else {}
+    sizes |= {_FINITE: int(shape.finite_kv)} if traits.is_paged else {}
     return {
         "target": str(query.target),
         "signature": query.signature.canonical(),
@@ -108,6 +112,8 @@ def _keys_of(signature: FmhaSignature) -> tuple[str, ...]:
         *((_NEW,) if appends(traits) else ()),
         *((_ROTARY,) if traits.rope is not FmhaRope.NONE else ()),
         *((_TOTAL,) if traits.varlen else ()),
+        *((_LEAST,) if has_lengths(traits) else ()),
+        *((_FINITE,) if traits.is_paged else ()),
     )
 
 

@@ -82,5 +82,10 @@ def numbers(value: FmhaConstraints) -> str:
     sizes = (value.m0, value.n0, value.k0, value.n1, value.k1, value.hdim_q, value.hdim_v)
     rest = (value.d_multiple, value.dv_multiple, value.max_splits, value.page_multiple)
     flags = map(boolean, (value.takes_items, value.merge_heads, value.always_combines))
-    members = (*map(str, sizes), boolean(value.pad_q), boolean(value.pad_k), *map(str, rest), *flags)
-    return f"{{{', '.join(members)}, {value.rotary_multiple}}}"
+    members = [*map(str, sizes), boolean(value.pad_q), boolean(value.pad_k), *map(str, rest), *flags]
+    members.append(str(value.rotary_multiple))
+    most = (value.max_page, value.max_rows, value.max_group)
+    asked = (value.causal_only, value.needs_keys, value.needs_finite)
+    if any((*most, *asked)):
+        members += [*map(str, most), *map(boolean, asked)]
+    return f"{{{', '.join(members)}}}"

@@ -24,6 +24,8 @@ class FmhaShape:
     all sequences of varlen; 0: batch * seqlen_q. split_...: of a schedule of unequal splits of KV; no items: none. Of
     append, seqlen_k is the room of a sequence in the cache, seqlen_q the rows of Q that rotate, and total_q those of
     all new tokens.
+    min_seqlen_k: keys that each sequence of varlen or paged KV has at least. finite_kv: pages hold finite values too
+    where no sequence has a key.
     """
 
     batch: int = 1
@@ -48,3 +50,5 @@ class FmhaShape:
     split_merged: bool = False
     seqlen_new: int = 0
     rotary_dim: int = 0
+    min_seqlen_k: int = 0
+    finite_kv: bool = False

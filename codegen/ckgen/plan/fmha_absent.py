@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
@@ -32,8 +33,9 @@ def refusal_of_all(signature: FmhaSignature, arch: ArchSpec) -> str | None:
     """The first finding, by rule, that every kernel there is has; None where some kernel is legal."""
     configs: tuple[AnyFmhaConfig, ...] = (_ANY_HOST,)
     if arch.kind is ArchKind.GPU:
-        ours = HipFmhaConfig(ROWS, step_of(signature.b.bits), _ANY_HDIM, _ANY_HDIM)
-        if not judge(signature, ours, ours.backend, arch):
+        others: tuple[AnyFmhaConfig, ...] = tuple(kernel.config for kernel in asm_fmha_kernels().values())
+        others = (HipFmhaConfig(ROWS, step_of(signature.b.bits), _ANY_HDIM, _ANY_HDIM), *others)
+        if any(not judge(signature, config, config.backend, arch) for config in others):
             return None
         configs = tree_configs(signature, arch.name) or (_ANY_TILE,)
     findings = [judge(signature, config, config.backend, arch) for config in configs]

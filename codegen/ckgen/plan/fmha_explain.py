@@ -5,6 +5,7 @@ from __future__ import annotations
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaCorner, FmhaRope, FmhaTraits
+from ckgen.families.fmha.problem import has_lengths
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.selection import Tier
 from ckgen.plan.fmha_select import FmhaCandidate, FmhaQuery, walk_fmha
@@ -46,6 +47,10 @@ def fmha_sizes_text(traits: FmhaTraits, shape: FmhaShape) -> str:
         words.append(f"rotary_dim={shape.rotary_dim}")
     if traits.varlen and shape.total_q:
         words.append(f"total_q={shape.total_q}")
+    if has_lengths(traits) and shape.min_seqlen_k:
+        words.append(f"min_seqlen_k={shape.min_seqlen_k}")
+    if traits.is_paged and shape.finite_kv:
+        words.append("finite_kv=1")
     if shape.split_items:
         words += [f"{name}={int(getattr(shape, name))}" for name in _SCHEDULE]
     return " ".join(words)
@@ -89,6 +94,18 @@ def _demands(asked: FmhaConstraints) -> str:
         texts.append(f"page_size % {asked.page_multiple} = 0")
     if asked.rotary_multiple > 2:
         texts.append(f"rotary_dim % {asked.rotary_multiple} = 0")
+    if asked.max_rows:
+        texts.append(f"seqlen_q ≤ {asked.max_rows}")
+    if asked.max_group:
+        texts.append(f"heads_q ≤ {asked.max_group} heads_k")
+    if asked.max_page:
+        texts.append(f"page_size ≤ {asked.max_page}")
+    if asked.causal_only:
+        texts.append("causal")
+    if asked.needs_keys:
+        texts.append("keys ≥ 1")
+    if asked.needs_finite:
+        texts.append("finite pages")
     return ", ".join(texts)
 
 

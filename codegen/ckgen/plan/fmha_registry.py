@@ -39,7 +39,7 @@ def fmha_unit_properties() -> dict[str, Any]:
     instance = {
         "name": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
         "id": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
-        "backend": {"enum": [str(Backend.CK_TILE), str(Backend.HIP), str(Backend.HOST)]},
+        "backend": {"enum": [str(one) for one in (Backend.CK_TILE, Backend.HIP, Backend.ASM, Backend.HOST)]},
         "archs": words,
         "config": json_schema(AnyFmhaConfig),
         "constraints": json_schema(FmhaConstraints),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
-from ckgen.families.fmha.config import CkTileFmhaConfig
 from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
 from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.grammar import AnyFmhaConfig
-from ckgen.families.fmha.hip_config import HipFmhaConfig
+from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.plan.profile import Admission, Clause, Profile, irreplaceable, strongest, word_of
 
@@ -42,9 +41,10 @@ def fmha_sources(profiles: Sequence[Profile]) -> frozenset[str]:
 def fmha_word(signature: FmhaSignature, config: AnyFmhaConfig, name: str) -> str | None:
     """A kernel's word for one of `fmha_names`; None where it has none: a CPU takes all head dims."""
     if name == "hdim":
-        if isinstance(config, HipFmhaConfig):
-            return f"{config.hdim_q}x{config.hdim_v}"
-        return f"{config.k0_max}x{config.n1}" if isinstance(config, CkTileFmhaConfig) else None
+        if isinstance(config, HostFmhaConfig):
+            return None
+        asked = constraints_of(signature, config)
+        return f"{asked.hdim_q}x{asked.hdim_v}"
     if name == "splits":
         return word_of(constraints_of(signature, config).max_splits > 1)
     return word_of(getattr(signature if name in _TYPES else signature.traits, name))
@@ -74,4 +74,15 @@ def covers_fmha(wide: FmhaConstraints, narrow: FmhaConstraints) -> bool:
         and (wide.pad_k or (not narrow.pad_k and narrow.n0 % wide.n0 == 0))
         and narrow.page_multiple % wide.page_multiple == 0
         and narrow.rotary_multiple % wide.rotary_multiple == 0
+        and _is_most(wide.max_page, narrow.max_page)
+        and _is_most(wide.max_rows, narrow.max_rows)
+        and _is_most(wide.max_group, narrow.max_group)
+        and (narrow.causal_only or not wide.causal_only)
+        and (narrow.needs_keys or not wide.needs_keys)
+        and (narrow.needs_finite or not wide.needs_finite)
     )
+
+
+def _is_most(wide: int, narrow: int) -> bool:
+    """Whether a limit takes all that another one does; 0 is none."""
+    return wide == 0 or 0 < narrow <= wide

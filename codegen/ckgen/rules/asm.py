@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from ckgen.families.fmha.asm_kernels import AsmFmhaKernel, asm_fmha_kernel_of
+from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.asm_config import AsmConfig
-from ckgen.families.gemm.asm_kernels import asm_kernel_of
+from ckgen.families.gemm.asm_kernels import AsmKernel, asm_kernel_of
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.families.moe.asm_kernels import asm_moe_kernel_of
+from ckgen.families.moe.asm_kernels import AsmMoeKernel, asm_moe_kernel_of
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.finding import Finding
@@ -17,18 +19,28 @@ _WHEEL = "the code objects of the pinned amd-aiter wheel, asm_kernels.json"
 
 
 @rule("asm.kernel.arch", backend=_ASM, source=_WHEEL)
-def shipped_for_the_arch(signature: GemmSignature, config: AsmConfig, arch: ArchSpec) -> Finding | None:
+def shipped_for_the_arch(signature: GemmSignature | FmhaSignature, config: AsmConfig, arch: ArchSpec) -> Finding | None:
     """There is a code object of the kernel for the arch."""
-    kernel = asm_moe_kernel_of(config) if signature.op is Op.MOE else asm_kernel_of(config)
-    return not_among(arch.name, kernel.archs, f"{config.name} is shipped for these archs only")
+    return not_among(arch.name, _kernel_of(signature, config).archs, f"{config.name} is shipped for these archs only")
 
 
 @rule("asm.kernel.signature", backend=_ASM, source=_WHEEL)
-def computes_the_signature(signature: GemmSignature, config: AsmConfig, arch: ArchSpec) -> Finding | None:
-    """The kernel computes the signature: its types, layouts and scales, and no bias."""
+def computes_the_signature(
+    signature: GemmSignature | FmhaSignature, config: AsmConfig, arch: ArchSpec
+) -> Finding | None:
+    """The kernel computes the signature: its types, layouts, scales and options, and no bias."""
+    kernel = _kernel_of(signature, config)
     known: tuple[str, ...]
-    if signature.op is Op.MOE:
-        known = tuple(one.canonical() for one in asm_moe_kernel_of(config).signatures(arch.fp8_flavour))
+    if isinstance(kernel, AsmMoeKernel):
+        known = tuple(one.canonical() for one in kernel.signatures(arch.fp8_flavour))
+    elif isinstance(kernel, AsmFmhaKernel):
+        known = tuple(one.canonical() for one in kernel.signatures)
     else:
-        known = (asm_kernel_of(config).signature,)
+        known = (kernel.signature,)
     return not_among(signature.canonical(), known, f"{config.name} computes another {signature.op}")
+
+
+def _kernel_of(signature: GemmSignature | FmhaSignature, config: AsmConfig) -> AsmKernel | AsmMoeKernel | AsmFmhaKernel:
+    if isinstance(signature, FmhaSignature):
+        return asm_fmha_kernel_of(config)
+    return asm_moe_kernel_of(config) if signature.op is Op.MOE else asm_kernel_of(config)

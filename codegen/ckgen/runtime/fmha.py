@@ -37,6 +37,8 @@ class FmhaProblemStruct(Sized):
         ("split_rows", c_int64),
         ("seqlen_new", c_int64),
         ("rotary_dim", c_int32),
+        ("min_seqlen_k", c_int32),
+        ("finite_kv", c_int32),
         ("reserved", c_int32),
     )
 

@@ -19,8 +19,8 @@ struct ckgen_problem_fmha {
   int32_t split_m0, split_n0, split_merged;
   int64_t split_items, split_combines, split_rows;
   int64_t seqlen_new;
-  int32_t rotary_dim;
-  int32_t reserved;
+  int32_t rotary_dim, min_seqlen_k;
+  int32_t finite_kv, reserved;
 };
 
 /* As ckgen::FmhaStrides: elements. */

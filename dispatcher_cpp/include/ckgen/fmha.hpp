@@ -131,7 +131,9 @@ struct FmhaShape {
   // rotate, without rope and without Q 0. New rows and rows of Q are at positions below seqlen_k. In a varlen problem
   // they are those of the same tokens: seqlen_q is 0 or seqlen_new.
   std::int64_t seqlen_new = 0;
-  std::int32_t rotary_dim = 0;  // of rope: even, at most hdim_q
+  std::int32_t rotary_dim = 0;    // of rope: even, at most hdim_q
+  std::int32_t min_seqlen_k = 0;  // keys that each sequence of varlen or of paged KV has at least
+  bool finite_kv = false;         // pages hold finite values too where no sequence has a key
 };
 
 /// Distances in elements.
@@ -215,6 +217,13 @@ struct FmhaConfig {
   bool merge_heads = false;          // rows of a tile are those of all query heads of a KV head
   bool always_combines = false;      // it writes partial results even where all keys are one split
   std::int32_t rotary_multiple = 2;  // of append with rope: rotary_dim must be one
+  // 0: any.
+  std::int32_t max_page = 0;   // rows of a page
+  std::int32_t max_rows = 0;   // of Q of a sequence
+  std::int32_t max_group = 0;  // query heads per KV head
+  bool causal_only = false;    // a mask must be causal and end at the last key
+  bool needs_keys = false;     // each sequence has a key
+  bool needs_finite = false;   // finite_kv
 };
 
 }  // namespace v1

@@ -57,6 +57,7 @@ enum class ProblemRule : std::uint16_t {
   fmha_shape_seqlen_new,
   fmha_shape_append_q,
   fmha_shape_rotary_dim,
+  fmha_shape_min_seqlen,
   fmha_instance_varlen,
   fmha_instance_hdim,
   fmha_instance_hdim_multiple,
@@ -68,6 +69,12 @@ enum class ProblemRule : std::uint16_t {
   fmha_instance_split_tile,
   fmha_instance_split_heads,
   fmha_instance_rotary_multiple,
+  fmha_instance_page,
+  fmha_instance_rows,
+  fmha_instance_group,
+  fmha_instance_mask,
+  fmha_instance_keys,
+  fmha_instance_finite,
   fmha_no_append,
   fmha_no_paged_kv,
   gemm_instance_m_multiple,
@@ -93,7 +100,7 @@ struct ProblemRuleText {
   const char* message;  // {measured} and {limit} stand for Selection::measured and Selection::limit
 };
 
-inline constexpr std::size_t problem_rule_count = 75;
+inline constexpr std::size_t problem_rule_count = 82;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -192,6 +199,8 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "seqlen_q = {measured} is neither 0 nor the seqlen_new = {limit} of the same tokens"},
     {"fmha.shape.rotary-dim",
      "rotary_dim = {measured} is not an even number within 2 to {limit}"},
+    {"fmha.shape.min-seqlen",
+     "min_seqlen_k = {measured} is not within 0 to {limit}"},
     {"fmha.instance.varlen",
      "sequences differ in length, and the instance takes whole tiles of {measured}x{limit}"},
     {"fmha.instance.hdim",
@@ -214,6 +223,18 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "query heads of a KV head are merged in the schedule of splits ({measured}) or in the instance ({limit})"},
     {"fmha.instance.rotary-multiple",
      "rotary_dim = {measured} is not a multiple of {limit}"},
+    {"fmha.instance.page",
+     "page size = {measured} is above {limit}"},
+    {"fmha.instance.rows",
+     "{measured} rows of Q in a sequence are more than {limit}"},
+    {"fmha.instance.group",
+     "{measured} query heads per KV head are more than {limit}"},
+    {"fmha.instance.mask",
+     "the mask is not causal up to the last key, and the instance has no other"},
+    {"fmha.instance.keys",
+     "sequences have at least {measured} keys, and the instance needs {limit}"},
+    {"fmha.instance.finite",
+     "pages may hold what is not finite behind the last key, and the instance multiplies it by 0"},
     {"fmha.no-append",
      "no instance that appends keys and values to a cache was built for this signature"},
     {"fmha.no-paged-kv",

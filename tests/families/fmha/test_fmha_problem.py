@@ -11,7 +11,7 @@ from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.problem import check, no_fmha_instance, supports
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.model.config import Tile
-from ckgen.model.fmha_shape import FmhaShape
+from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 
 PLAIN = FmhaTraits()
 USUAL = FmhaShape(batch=2, heads_q=8, heads_k=2, seqlen_q=256, seqlen_k=512, hdim_q=128, hdim_v=128)
@@ -52,6 +52,7 @@ def test_sizes_of_every_signature(sizes: dict[str, int], found: tuple[str, int, 
         (FmhaTraits(kv=FmhaKv.PAGE_LIST), {"page_size": 0}, ("fmha.shape.page-size", 0, 2048)),
         (FmhaTraits(kv=FmhaKv.PAGE_LIST), {"page_size": 1, "pages": -1}, ("fmha.shape.pages", -1, 2**31 - 1)),
         (FmhaTraits(varlen=True), {"total_q": -1}, ("fmha.shape.total-q", -1, 2**31 - 1)),
+        (FmhaTraits(varlen=True), {"min_seqlen_k": -1}, ("fmha.shape.min-seqlen", -1, USUAL.seqlen_k)),
     ],
 )
 def test_sizes_that_only_some_signatures_have(
@@ -122,6 +123,66 @@ def test_demands_of_a_schedule() -> None:
     assert found(reads, split_n0=96) == ("fmha.instance.split-tile", 96, 64)
     assert found(reads, split_merged=True) == ("fmha.instance.split-heads", 1, 0)
     assert found(reads, 2) == ("fmha.instance.splits", 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "found"),
+    [
+        ({}, None),
+        ({"heads_q": 20}, ("fmha.instance.group", 5, 4)),
+        ({"seqlen_q": 3}, ("fmha.instance.rows", 3, 2)),
+        ({"page_size": 32}, ("fmha.instance.page", 32, 16)),
+    ],
+)
+def test_rows_heads_and_pages_that_are_too_many(sizes: dict[str, int], found: tuple[str, int, int] | None) -> None:
+    asked = replace(PADDED, max_rows=2, max_group=4, max_page=16, page_multiple=16)
+    shape = replace(USUAL, heads_q=16, heads_k=4, seqlen_q=2, page_size=16)
+    finding = supports(asked, FmhaTraits(kv=FmhaKv.BLOCK_TABLE), replace(shape, **sizes))  # type: ignore[arg-type]
+    assert ((finding.rule, finding.measured, finding.limit) if finding else None) == found
+
+
+@pytest.mark.parametrize(
+    ("traits", "keys", "mask", "taken"),
+    [
+        ({}, 96, (FmhaCorner.TOP_LEFT, 3, 3), True),
+        ({"masked": True}, 96, (FmhaCorner.BOTTOM_RIGHT, -1, 0), True),
+        ({"masked": True}, 64, (FmhaCorner.TOP_LEFT, -1, 0), True),
+        ({"masked": True}, 96, (FmhaCorner.TOP_LEFT, -1, 0), False),
+        ({"masked": True, "varlen": True}, 64, (FmhaCorner.TOP_LEFT, -1, 0), False),
+        ({"masked": True, "kv": FmhaKv.PAGE_LIST}, 64, (FmhaCorner.TOP_LEFT, -1, 0), False),
+        ({"masked": True}, 96, (FmhaCorner.BOTTOM_RIGHT, 8, 0), False),
+        ({"masked": True}, 96, (FmhaCorner.BOTTOM_RIGHT, -1, 1), False),
+        ({"masked": True}, 96, (FmhaCorner.BOTTOM_RIGHT, -1, -1), False),
+    ],
+)
+def test_causal_masks_alone(
+    traits: dict[str, object], keys: int, mask: tuple[FmhaCorner, int, int], taken: bool
+) -> None:
+    corner, left, right = mask
+    sizes = {"seqlen_q": 64, "seqlen_k": keys, "page_size": 16}
+    shape = replace(USUAL, **sizes, corner=corner, window_left=left, window_right=right)  # type: ignore[arg-type]
+    finding = supports(replace(PADDED, causal_only=True), FmhaTraits(**traits), shape)  # type: ignore[arg-type]
+    assert (finding.rule if finding else None) == (None if taken else "fmha.instance.mask")
+
+
+def test_a_key_that_is_needed() -> None:
+    asked = replace(PADDED, needs_keys=True)
+    finding = supports(asked, PLAIN, replace(USUAL, seqlen_k=0))
+    assert finding is not None and (finding.rule, finding.measured, finding.limit) == ("fmha.instance.keys", 0, 1)
+    assert supports(asked, PLAIN, replace(USUAL, seqlen_k=1)) is None
+    assert supports(PADDED, PLAIN, replace(USUAL, seqlen_k=0)) is None
+    for traits in (FmhaTraits(varlen=True), FmhaTraits(kv=FmhaKv.PAGE_LIST)):
+        sized = replace(USUAL, page_size=16)
+        unsaid = supports(asked, traits, sized)
+        assert unsaid is not None and unsaid.rule == "fmha.instance.keys"
+        assert supports(asked, traits, replace(sized, min_seqlen_k=1)) is None
+
+
+def test_pages_that_must_be_finite() -> None:
+    asked, paged = replace(PADDED, needs_finite=True), FmhaTraits(kv=FmhaKv.BLOCK_TABLE)
+    finding = supports(asked, paged, replace(USUAL, page_size=16))
+    assert finding is not None and finding.rule == "fmha.instance.finite"
+    assert supports(asked, paged, replace(USUAL, page_size=16, finite_kv=True)) is None
 
 
 def test_why_there_is_no_instance() -> None:

@@ -28,7 +28,7 @@ class _Shape(ctypes.Structure):
         ("sink_tokens", _I32), ("page_size", _I32), ("pages", _I64), ("total_q", _I64),
         ("split_items", _I64), ("split_combines", _I64), ("split_rows", _I64), ("split_m0", _I32), ("split_n0", _I32),
         ("split_merged", ctypes.c_uint8),
-        ("seqlen_new", _I64), ("rotary_dim", _I32),
+        ("seqlen_new", _I64), ("rotary_dim", _I32), ("min_seqlen_k", _I32), ("finite_kv", ctypes.c_uint8),
     ]  # fmt: skip
 
 

@@ -16,8 +16,10 @@ SPARE_PAGES = 3
 _NO_PAGE = 2**30
 
 
-def paged_kv(operands: FmhaOperands, dtype: np.dtype[Any], *, head_first: bool) -> Mapping[str, Any]:
-    """By names of FmhaArgs; rows and pages that nobody has are NaN, and a table's entries behind its pages name none.
+def paged_kv(
+    operands: FmhaOperands, dtype: np.dtype[Any], *, head_first: bool, unused: float = np.nan
+) -> Mapping[str, Any]:
+    """By names of FmhaArgs; rows and pages that nobody has are `unused`, entries of a table behind its pages name none.
 
     head_first: a linear page is [heads_k, page_size, D], not [page_size, heads_k, D].
     """
@@ -27,7 +29,7 @@ def paged_kv(operands: FmhaOperands, dtype: np.dtype[Any], *, head_first: bool) 
     for name, rows in (("k", operands.k), ("v", operands.v)):
         heads, columns = rows.shape[2:]
         form = PageForm(size, layout, of_v=name == "v")
-        cache = np.full(cache_sizes(operands.shape.pages, heads, columns, dtype.itemsize, form), np.nan)
+        cache = np.full(cache_sizes(operands.shape.pages, heads, columns, dtype.itemsize, form), unused)
         own = [one[:length] for one, length in zip(rows, operands.lengths.k, strict=True)]
         store_pages(own, operands.pages, cache, form)
         args[name] = _flat(cache, dtype, head_first and not vectors)

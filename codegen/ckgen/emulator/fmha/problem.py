@@ -36,7 +36,7 @@ class FmhaProblem:
 
     `spare`: rows behind each sequence, and keys, that lengths given apart do not count; they are NaN. Without varlen
     all lengths of Q are the same and have no spare rows. head_first: tensors are [heads, rows], not [rows, heads].
-    page_size: of a paged signature, which has no spare rows.
+    page_size: of a paged signature, which has no spare rows; finite_kv: unused rows of pages are not NaN.
     """
 
     lengths_q: tuple[int, ...]
@@ -54,6 +54,7 @@ class FmhaProblem:
     seed: int = 0
     page_size: int = 0
     splits: int = 1
+    finite_kv: bool = False
 
     def __str__(self) -> str:
         lengths = ",".join(f"{q}x{k}" for q, k in zip(self.lengths_q, self.lengths_k, strict=True))
@@ -113,7 +114,9 @@ def fmha_data(signature: FmhaSignature, problem: FmhaProblem) -> FmhaData:
 def _kv(signature: FmhaSignature, problem: FmhaProblem, rows_k: _Rows, operands: FmhaOperands) -> Mapping[str, Any]:
     """K and V and where they lie."""
     if signature.traits.is_paged:
-        return paged_kv(operands, _NUMPY[signature.b], head_first=problem.head_first)
+        return paged_kv(
+            operands, _NUMPY[signature.b], head_first=problem.head_first, unused=1.5 if problem.finite_kv else np.nan
+        )
     args: dict[str, Any] = {}
     for name, values in (("k", operands.k), ("v", operands.v)):
         tensor = _tensor(rows_k, problem.lengths_k, values, signature.b, problem.head_first)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from ckgen.families.fmha.asm_kernels import asm_fmha_kernel_of
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.enums import FmhaKvLayout
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import LOAD_BYTES, MOST_SPLITS, HipFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.families.gemm.asm_config import AsmConfig
 
 MAX_HDIM = 256
 _LOAD_BITS = 128
@@ -19,7 +21,9 @@ _LOAD_BITS = 128
 class FmhaConstraints:
     """Tile, largest head dims, which lengths need not be whole tiles, and what sizes must be multiples of.
 
-    d_multiple and dv_multiple of 0: a head dim must be the largest itself.
+    d_multiple and dv_multiple of 0: a head dim must be the largest itself. Rows of a page and of Q in a sequence, and
+    query heads per KV head, are at most max_page, max_rows and max_group, 0: any. causal_only: a mask must be causal
+    and end at the last key. needs_keys: each sequence has one.
     """
 
     m0: int
@@ -39,6 +43,12 @@ class FmhaConstraints:
     merge_heads: bool = False
     always_combines: bool = False
     rotary_multiple: int = 2
+    max_page: int = 0
+    max_rows: int = 0
+    max_group: int = 0
+    causal_only: bool = False
+    needs_keys: bool = False
+    needs_finite: bool = False
 
 
 @cache
@@ -46,6 +56,8 @@ def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConst
     """The numbers that a problem of `signature` must satisfy for `config`."""
     if isinstance(config, HipFmhaConfig):
         return _of_decode(signature, config)
+    if isinstance(config, AsmConfig):
+        return _of_shipped(config)
     if not isinstance(config, CkTileFmhaConfig):
         return FmhaConstraints(config.m0, config.n0, 1, MAX_HDIM, 1, MAX_HDIM, MAX_HDIM, True, True, 1, 1)
     multiple = _multiple(signature, config)
@@ -87,6 +99,31 @@ def _of_decode(signature: FmhaSignature, config: HipFmhaConfig) -> FmhaConstrain
         page_multiple=vector if signature.traits.kv_layout is FmhaKvLayout.VECTORIZED else 1,
         takes_items=True,
         merge_heads=True,
+    )
+
+
+def _of_shipped(config: AsmConfig) -> FmhaConstraints:
+    """Of a kernel that AMD ships: its own head dims, lengths as they are."""
+    kernel, tile = asm_fmha_kernel_of(config), config.tile
+    return FmhaConstraints(
+        m0=tile.m,
+        n0=tile.k,
+        k0=kernel.hdim_q,
+        n1=tile.n,
+        k1=tile.k,
+        hdim_q=kernel.hdim_q,
+        hdim_v=kernel.hdim_v,
+        pad_q=True,
+        pad_k=True,
+        d_multiple=0,
+        dv_multiple=0,
+        page_multiple=kernel.page or 1,
+        max_page=kernel.page,
+        max_rows=1 if kernel.is_paged else 0,
+        max_group=kernel.max_group,
+        causal_only=kernel.masked,
+        needs_keys=kernel.needs_keys,
+        needs_finite=kernel.is_paged,
     )
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
+from ckgen.families.gemm.asm_config import AsmConfig
 from ckgen.families.name_forms import NameForm, name_form
 from ckgen.model.backend import Backend
 from ckgen.model.errors import UsageError
 
-AnyFmhaConfig = CkTileFmhaConfig | HipFmhaConfig | HostFmhaConfig
+AnyFmhaConfig = CkTileFmhaConfig | HipFmhaConfig | HostFmhaConfig | AsmConfig
 _PIPELINES = "|".join(str(pipeline) for pipeline in FmhaPipeline)
 _TILE = (
     f"{{pipeline={_PIPELINES}}}_pad{{pad_q?}}{{pad_k?}}{{pad_hdim_q?}}{{pad_hdim_v?}}"
@@ -31,13 +33,16 @@ def parse_config(backend: Backend, text: str) -> AnyFmhaConfig | None:
         return next((config for config in found if config is not None), None)
     if backend is Backend.HIP:
         return _decode_form().parse(text)
+    if backend is Backend.ASM:
+        kernel = asm_fmha_kernels().get(text)
+        return kernel.config if kernel is not None else None
     tiles = (form.parse(text) for form in _tile_forms()) if backend is Backend.CK_TILE else ()
     return next((config for config in tiles if config is not None), None)
 
 
 def parse_instance_name(name: str) -> tuple[FmhaSignature, Backend, AnyFmhaConfig] | None:
     """What an instance's name says; None for a name that no instance has."""
-    for backend in (Backend.CK_TILE, Backend.HIP, Backend.HOST):
+    for backend in (Backend.CK_TILE, Backend.HIP, Backend.HOST, Backend.ASM):
         head, between, tail = name.rpartition(f"_{backend}_")
         config = parse_config(backend, tail) if between else None
         if config is None:
@@ -55,6 +60,8 @@ def describe_config(backend: Backend) -> str:
         return "<m0>x<n0>_t<threads>"
     if backend is Backend.HIP:
         return _decode_form().hint({}, full=True)
+    if backend is Backend.ASM:
+        return f"the name of a shipped kernel, such as {next(iter(asm_fmha_kernels()))}"
     return _tile_forms()[0].hint(_LABELS, full=True) + "[_bpc<block_per_cu>]"
 
 

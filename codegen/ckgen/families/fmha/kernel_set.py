@@ -26,7 +26,7 @@ from ckgen.model.errors import InputError, UsageError
 
 KEYS = ("op", "name", "signatures", "backend", "targets", "kernels")
 TREE, SPLIT_TREE = "tree", "split_tree"
-_BACKENDS = (Backend.CK_TILE, Backend.HIP, Backend.HOST)
+_BACKENDS = (Backend.CK_TILE, Backend.HIP, Backend.ASM, Backend.HOST)
 _TRAITS = {field.name: type(getattr(NO_TRAITS, field.name)) for field in fields(FmhaTraits)}
 
 

@@ -6,7 +6,7 @@ from ckgen.families.fmha.append_problem import appends, check_append, supports_a
 from ckgen.families.fmha.constraints import MAX_HDIM, FmhaConstraints
 from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.gemm.problem_rules import ProblemFinding, no_instance
-from ckgen.model.fmha_shape import FmhaShape
+from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 
 MOST = 2**31 - 1
 MOST_HEADS = 65535
@@ -50,6 +50,8 @@ def _check_traits(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None
             return ProblemFinding("fmha.shape.pages", shape.pages, MOST)
     if traits.varlen and not 0 <= shape.total_q <= MOST:
         return ProblemFinding("fmha.shape.total-q", shape.total_q, MOST)
+    if has_lengths(traits) and not 0 <= shape.min_seqlen_k <= shape.seqlen_k:
+        return ProblemFinding("fmha.shape.min-seqlen", shape.min_seqlen_k, shape.seqlen_k)
     return (check_append(traits, shape) if appends(traits) else None) or _check_schedule(shape)
 
 
@@ -62,6 +64,11 @@ def _check_schedule(shape: FmhaShape) -> ProblemFinding | None:
         if shape.split_items and not 1 <= tile <= _MOST_SPLIT_TILE:
             return ProblemFinding("fmha.shape.split-tile", tile, _MOST_SPLIT_TILE)
     return None
+
+
+def has_lengths(traits: FmhaTraits) -> bool:
+    """Whether sequences may have fewer keys than seqlen_k whatever the arguments."""
+    return traits.varlen or traits.is_paged
 
 
 def supports(
@@ -95,7 +102,8 @@ def supports(
         return ProblemFinding("fmha.instance.splits", splits, most_splits)
     if traits.is_paged and shape.page_size % asked.page_multiple:
         return ProblemFinding("fmha.instance.page-multiple", shape.page_size, asked.page_multiple)
-    return _supports_schedule(asked, shape) if shape.split_items else None
+    beyond = _beyond_most(asked, traits, shape)
+    return _supports_schedule(asked, shape) if beyond is None and shape.split_items else beyond
 
 
 def _supports_schedule(asked: FmhaConstraints, shape: FmhaShape) -> ProblemFinding | None:
@@ -109,6 +117,30 @@ def _supports_schedule(asked: FmhaConstraints, shape: FmhaShape) -> ProblemFindi
     if shape.split_merged != asked.merge_heads:
         return ProblemFinding("fmha.instance.split-heads", int(shape.split_merged), int(asked.merge_heads))
     return None
+
+
+def _beyond_most(asked: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None:
+    """What only few instances ask."""
+    group = shape.heads_q // shape.heads_k
+    if traits.is_paged and asked.max_page and shape.page_size > asked.max_page:
+        return ProblemFinding("fmha.instance.page", shape.page_size, asked.max_page)
+    if asked.max_rows and shape.seqlen_q > asked.max_rows:
+        return ProblemFinding("fmha.instance.rows", shape.seqlen_q, asked.max_rows)
+    if asked.max_group and group > asked.max_group:
+        return ProblemFinding("fmha.instance.group", group, asked.max_group)
+    if asked.causal_only and not is_causal(traits, shape):
+        return ProblemFinding("fmha.instance.mask", 0, 0)
+    least = shape.min_seqlen_k if has_lengths(traits) else shape.seqlen_k
+    if asked.needs_keys and least < 1:
+        return ProblemFinding("fmha.instance.keys", least, 1)
+    return ProblemFinding("fmha.instance.finite", 0, 0) if asked.needs_finite and not shape.finite_kv else None
+
+
+def is_causal(traits: FmhaTraits, shape: FmhaShape) -> bool:
+    """Whether each row of a problem sees all keys up to its own, the last row up to the last key."""
+    same = not (traits.varlen or traits.is_paged) and shape.seqlen_q == shape.seqlen_k
+    ends = shape.corner is FmhaCorner.BOTTOM_RIGHT or same
+    return not traits.masked or (shape.window_left == -1 and shape.window_right == 0 and ends)
 
 
 def no_fmha_instance(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding:

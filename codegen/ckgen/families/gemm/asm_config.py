@@ -1,4 +1,4 @@
-"""HOW a GEMM is computed by a kernel that AMD ships as a code object."""
+"""HOW a kernel that AMD ships as a code object computes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ASM = "asm"
 
 @dataclass(frozen=True, slots=True)
 class AsmConfig(Tiled):
-    """One kernel of asm_kernels.json: `kind` says how it is called, `name` which one it is."""
+    """One kernel of an asm_kernels.json: `kind` says how it is called, `name` which one it is."""
 
     backend: ClassVar[Backend] = Backend.ASM
     kind: str

@@ -32,7 +32,7 @@ _BACKENDS = (Backend.ASM, Backend.CK, Backend.CK_TILE, Backend.HIP, Backend.HOST
 _STRATEGY_HINT = "stream_k needs 'strategy': atomic, linear or tree; other ops take none of them"
 _NAMED = (Backend.ASM, Backend.CK)
 """Those whose kernels a set can only name."""
-SHIPPED = ("default", "ci", "full", "matrix")
+SHIPPED = ("default", "ci", "full", "matrix", "asm")
 OPS = ("gemm", "stream_k", "grouped_gemm", "moe", "fmha")
 """Those that have kernel sets; stream-K ones come behind plain ones. Documents of fmha are read by its own family."""
 
@@ -85,7 +85,7 @@ def shipped_name(path: Path) -> str | None:
 
 @cache
 def shipped_set(name: str, op: str = "gemm") -> tuple[KernelCandidate, ...]:
-    """A set of an op that comes with ckgen: default, ci, full or matrix; empty where the op has none of that name."""
+    """One of SHIPPED of an op; empty where the op has none of that name."""
     if name not in SHIPPED:
         raise UsageError(f"unknown kernel set: '{name}' (a file, or one of {', '.join(SHIPPED)})")
     path = _shipped_file(name, op)

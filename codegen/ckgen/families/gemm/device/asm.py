@@ -51,13 +51,13 @@ def symbol(instance: Instance, variant: ShippedVariant) -> str:
 
 def device_unit(instance: Instance, variants: Sequence[ShippedVariant]) -> DeviceUnit:
     """The list of code objects to take."""
-    return objects_to_take(instance, _kernel(instance))
+    return objects_to_take(instance.name, _kernel(instance))
 
 
-def objects_to_take(instance: Instance, kernel: ShippedKernel) -> DeviceUnit:
-    """The list of a kernel's code objects: arch, file in the wheel, sha256."""
+def objects_to_take(instance: str, kernel: ShippedKernel) -> DeviceUnit:
+    """The list of a kernel's code objects for an instance of that name: arch, file in the wheel, sha256."""
     objects = [{"arch": one.arch, "path": one.path, "sha256": one.sha256} for one in kernel.objects]
-    return DeviceUnit("device/asm_objects.txt.j2", {"instance": instance.name, "objects": objects}, (kernel.symbol,))
+    return DeviceUnit("device/asm_objects.txt.j2", {"instance": instance, "objects": objects}, (kernel.symbol,))
 
 
 def host_unit(instance: Instance, variants: Mapping[str, Sequence[ShippedVariant]]) -> DeviceUnit:

@@ -41,7 +41,7 @@ def symbol(instance: Instance, variant: ShippedVariant) -> str:
 
 def device_unit(instance: Instance, variants: Sequence[ShippedVariant]) -> DeviceUnit:
     """The list of code objects to take."""
-    return objects_to_take(instance, _kernel(instance))
+    return objects_to_take(instance.name, _kernel(instance))
 
 
 def host_unit(instance: Instance, variants: Mapping[str, Sequence[ShippedVariant]]) -> DeviceUnit:

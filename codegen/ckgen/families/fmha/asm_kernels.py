@@ -1,0 +1,118 @@
+"""Attention kernels that AMD ships as code objects: asm_kernels.json, with what their names say.
+
+A forward kernel of varlen says `group`; rtne and rtna say how a probability halfway between two of bf16 is rounded: to
+even, or away from zero. Those of other names round to even.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ckgen.families.fmha.enums import FmhaKv, FmhaKvLayout
+from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.families.gemm.asm_config import AsmConfig
+from ckgen.families.gemm.asm_kernels import AsmObject, ShippedKernel
+from ckgen.model.config import Tile
+from ckgen.model.dtype import DType
+
+FORWARD, PAGED = "fmha_fwd", "pa"
+PAGE = 16
+"""Tokens of a page of the kernels that take caches of 16-bit types."""
+_PAGED_HEAD = 128
+FORWARD_NAME = re.compile(
+    r"fwd_hd(?P<q>\d+)(?:_hd(?P<v>\d+))?_bf16(?P<causal>_causal)?(?:_rt(?:ne|na))?(?P<group>_group)?$"
+)
+_PAGED_NAME = re.compile(r"pa_(?P<type>bf16|fp16)_noquant_gqa(?P<group>\d+)_\dtg_4w$")
+
+
+@dataclass(frozen=True, slots=True)
+class AsmFmhaKernel(ShippedKernel):
+    """What an attention kernel computes. `config.tile`: rows of Q and columns of V of a workgroup, keys of a step.
+
+    q_tile: rows that a workgroup has at once; a forward kernel with a causal mask takes two such tiles, one after the
+    other. max_group, page: query heads per KV head at most, and rows of a page; 0 of a forward kernel.
+    """
+
+    signatures: tuple[FmhaSignature, ...]
+    hdim_q: int
+    hdim_v: int
+    q_tile: int
+    max_group: int = 0
+    page: int = 0
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether K and V lie in pages, and a sequence has one row of Q."""
+        return self.page != 0
+
+    @property
+    def masked(self) -> bool:
+        """Whether some signature of it has a mask."""
+        return any(one.traits.masked for one in self.signatures)
+
+    @property
+    def needs_keys(self) -> bool:
+        """Whether a sequence without keys gives wrong results: not those of a forward kernel with a mask."""
+        return self.is_paged or not self.masked
+
+
+@cache
+def asm_fmha_kernels() -> Mapping[str, AsmFmhaKernel]:
+    """Every kernel by its name."""
+    file = Path(__file__).with_name("asm_kernels.json")
+    made = (_kernel(entry) for entry in json.loads(file.read_text(encoding="utf-8"))["kernels"])
+    return {kernel.config.name: kernel for kernel in made}
+
+
+def asm_fmha_kernel_of(config: AsmConfig) -> AsmFmhaKernel:
+    """The kernel that the Config names; KeyError where nothing does."""
+    kernel = asm_fmha_kernels()[config.name]
+    if kernel.config != config:
+        raise KeyError(config)
+    return kernel
+
+
+def _kernel(entry: Mapping[str, Any]) -> AsmFmhaKernel:
+    return _forward(entry) if entry["kind"] == FORWARD else _paged(entry)
+
+
+def _forward(entry: Mapping[str, Any]) -> AsmFmhaKernel:
+    said = FORWARD_NAME.match(entry["name"])
+    assert said is not None, f"{entry['name']} is no name that tools/record_asm_fmha_kernels.py records"
+    rows, keys = entry["tile"]
+    hdim_q, hdim_v = int(said["q"]), int(said["v"] or said["q"])
+    causal, group = said["causal"] is not None, said["group"] is not None
+    return AsmFmhaKernel(
+        symbol=entry["symbol"],
+        config=AsmConfig(entry["kind"], entry["name"], Tile(2 * rows if causal else rows, hdim_v, keys)),
+        objects=tuple(AsmObject(**found) for found in entry["objects"]),
+        signatures=tuple(FmhaSignature.of(DType.BF16, varlen=group, masked=causal, lse=lse) for lse in (False, True)),
+        hdim_q=hdim_q,
+        hdim_v=hdim_v,
+        q_tile=rows,
+    )
+
+
+def _paged(entry: Mapping[str, Any]) -> AsmFmhaKernel:
+    """One row of Q in a sequence: it sees all keys with a causal mask too."""
+    said = _PAGED_NAME.match(entry["name"])
+    assert said is not None, f"{entry['name']} is no name that tools/record_asm_fmha_kernels.py records"
+    rows, keys = entry["tile"]
+    plain = FmhaSignature.of(DType(said["type"]), kv=FmhaKv.BLOCK_TABLE, kv_layout=FmhaKvLayout.VECTORIZED)
+    return AsmFmhaKernel(
+        symbol=entry["symbol"],
+        config=AsmConfig(entry["kind"], entry["name"], Tile(rows, _PAGED_HEAD, keys)),
+        objects=tuple(AsmObject(**found) for found in entry["objects"]),
+        signatures=(plain, replace(plain, traits=replace(plain.traits, masked=True))),
+        hdim_q=_PAGED_HEAD,
+        hdim_v=_PAGED_HEAD,
+        q_tile=rows,
+        max_group=int(said["group"]),
+        page=PAGE,
+    )

@@ -1,0 +1,92 @@
+"""Take the assembly attention kernels of the pinned amd-aiter wheel into families/fmha/asm_kernels.json.
+
+usage: record_asm_fmha_kernels.py [WHEEL [OUT]]   (default: the wheel that `ckgen toolchain amd` downloaded)
+
+Facts only: names and tiles from the wheel's host code, digests and resources from its code objects. Of gfx942 those for
+304 compute units: those for fewer differ in how they schedule, and neither reads how many there are.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from record_asm_kernels import code_object, record
+
+from ckgen.families.fmha import asm_kernels
+
+_ROOT = "aiter_meta/hsa"
+_RECORDED = Path(asm_kernels.__file__).with_suffix(".json")
+_FORWARD = {"gfx942": "fmha_v3_fwd/MI300", "gfx950": "fmha_v3_fwd"}
+_SAID = re.compile(
+    r"^template<> struct FmhaFwdV3(Name|Ts)<fmha_fwd_kernel_selector<(.*?)>> \{(.*)\};\s*$", re.MULTILINE
+)
+_KEYS = 256
+"""Of a step over pages: 64 work-items of a wave, four waves."""
+_NAME = re.compile(r'"fmha_(?P<name>\w+)"')
+_TILE = re.compile(r"ts_qo = (?P<rows>\d+);.* ts_kv = (?P<keys>\d+);")
+
+
+def kernels(wheel: zipfile.ZipFile) -> Iterator[dict[str, Any]]:
+    """Forward kernels, then those over pages."""
+    yield from forward_kernels(wheel)
+    yield from paged_kernels(wheel)
+
+
+def paged_kernels(wheel: zipfile.ZipFile) -> Iterator[dict[str, Any]]:
+    """Every kernel of a table of either arch for one row and a cache of Q's type, with its code objects, by name."""
+    found: dict[str, dict[str, Any]] = {}
+    for arch in _FORWARD:
+        place = f"{_ROOT}/{arch}/pa"
+        for row in csv.DictReader(io.StringIO(wheel.read(f"{place}/pa_asm.csv").decode("ascii"))):
+            if row["qType"] != row["kvType"] or row["Mtp"] != "0":
+                continue
+            symbol, name = row["knl_name"], row["knl_file"].removesuffix(".co")
+            usual = {"symbol": symbol, "kind": asm_kernels.PAGED, "name": name, "tile": [1, _KEYS], "objects": []}
+            entry = found.setdefault(name, usual)
+            entry["objects"].append(code_object(wheel, arch, f"{place}/{row['knl_file']}", symbol))
+    yield from (found[name] for name in sorted(found))
+
+
+def forward_kernels(wheel: zipfile.ZipFile) -> Iterator[dict[str, Any]]:
+    """Every forward kernel that the host code of an arch launches and whose name is known, by arch and name."""
+    for arch, folder in _FORWARD.items():
+        text = wheel.read(f"{_ROOT}/{arch}/fmha_v3_fwd/codegen.py").decode()
+        said: dict[str, dict[str, str]] = {"Name": {}, "Ts": {}}
+        for what, selector, body in _SAID.findall(text):
+            said[what][selector] = body
+        tiles = {
+            _found(_NAME, body)["name"]: [int(size) for size in _found(_TILE, said["Ts"][selector]).groups()]
+            for selector, body in said["Name"].items()
+        }
+        for name, tile in sorted(tiles.items()):
+            if asm_kernels.FORWARD_NAME.match(name) is None:
+                continue
+            function = f"fmha_{name}"
+            symbol = f"_ZN5aiter{len(function)}{function}E"
+            found = code_object(wheel, arch, f"{_ROOT}/{arch}/{folder}/{name}.co", symbol)
+            yield {"symbol": symbol, "kind": asm_kernels.FORWARD, "name": name, "tile": tile, "objects": [found]}
+
+
+def _found(form: re.Pattern[str], text: str) -> re.Match[str]:
+    match = form.search(text)
+    if match is None:
+        raise ValueError(f"no {form.pattern} in {text}")
+    return match
+
+
+def main(file: Path | None = None, place: Path = _RECORDED) -> None:
+    about = (
+        "AMD's attention kernels in assembly: written by tools/record_asm_fmha_kernels.py. Bytes; block in work-items."
+    )
+    record(kernels, about, file, place)
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
