@@ -1,4 +1,4 @@
-"""Runs ck_tile's attention kernels on the emulator and writes what came of them.
+"""Runs attention kernels on the emulator and writes what came of them.
 
 usage: run_fmha_kernels.py [--kernel GLOB]... [--arch ARCH]... [--seeds N] [--minutes N] [--again] [--gate] [--record]
                            [--out FOLDER]
@@ -19,24 +19,31 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ckgen.build.device_code import family_of
 from ckgen.emulator.core import Options
+from ckgen.emulator.fmha.append import append_cases, run_append
 from ckgen.emulator.fmha.build import build_kernel, compile_units
 from ckgen.emulator.fmha.cases import cases
-from ckgen.emulator.fmha.run import run_fmha
+from ckgen.emulator.fmha.run import FmhaKernel, run_fmha
+from ckgen.emulator.production.model import Outcome
+from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
+from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.config import CkTileFmhaConfig
 from ckgen.families.fmha.device import recorded
-from ckgen.families.fmha.device.ck_tile_fmha import unavailable
+from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.fmha.signature import parse_signature
-from ckgen.families.fmha.tree import tree_configs
+from ckgen.families.fmha.tree import append_configs, tree_configs
 from ckgen.model.errors import UsageError
 from ckgen.rules import judge
+from ckgen.rules.fmha_append import ROWS
 from ckgen.specs.archs import load_archs
 
 SCHEMA = "ckgen.fmha_kernels/1"
@@ -61,6 +68,12 @@ _64, _128 = "qr*_pad1111_*x64x??x64_*", "qr*_pad1111_*x128x??x128_*"
 _OPTIONS = (
     "bf16_varlen_masked_alibi_lse", "fp16_elementwise_lse", "bf16_masked_elementwise", "bf16_masked_softcap_lse",
     "fp16_varlen_softcap", "bf16_lse_dropout",
+)  # fmt: skip
+_APPEND = ("bf16_append_rope_half", "bf16_append_blocktable_rope_interleaved", "fp16_append_blocktable")
+_APPEND_OURS = (
+    "bf16_append_blocktable_rope_half", "fp16_append_varlen_pagelist_vectorized_rope_interleaved",
+    "bf16_fp8_bf16_append_pertensor_blocktable_rope_half", "fp32_append_varlen_vcolumn_rope_half",
+    "fp16_fp8_fp16_append_kvblockscale_pagelist_vectorized",
 )  # fmt: skip
 SETS = (
     Set(("bf16_varlen_masked_lse",), (_64, _128), (*_BOTH, "gfx90a", "gfx1201")),
@@ -92,15 +105,20 @@ SETS = (
     Set(("fp8_bf16_varlen_masked_pertensor",), ("qr_splitkv_pad1100_*x128_*",), ("gfx942",), splits=True),
     Set(("fp16_masked",), ("qr_splitkv_pad1111_*x256_*", "qr_splitkv_pad1111_*x96_*"), ("gfx942",), splits=True),
     Set(("bf16_varlen_masked_lse",), ("qr_splitkv_pad1100_*x64x??x64_*",), ("gfx90a", "gfx1201"), splits=True),
+    Set(_APPEND, ("append_pad1111_*x128",), _BOTH),
+    Set(("bf16_append_blocktable_rope_half",), ("append_pad*_*x64",), ("gfx942",)),
+    Set(("bf16_append_rope_interleaved",), ("append_pad1111_*x32", "append_pad1111_*x256"), ("gfx942",)),
+    Set(_APPEND_OURS, ("append_8",), _BOTH),
 )
 """The Configs of a glob are the tree's that the rules take."""
 
-HEAD = """# ck_tile's attention kernels, executed on the emulator
+HEAD = """# Attention kernels, ck_tile's and ours, executed on the emulator
 
 Written by `tools/run_fmha_kernels.py --out docs/amd/families`; `fmha.json` has every run. Each kernel is compiled with
 the pinned toolchain, its launch prepared by its own host unit from `FmhaArgs`, run with all checks on small problems
 (`codegen/ckgen/emulator/fmha/cases.py`: unequal and empty sequences, heads that share K and V, windows from both
-corners, head dims below the tile's, one to eight splits of the keys with the kernel that combines them), and held
+corners, head dims below the tile's, one to eight splits of the keys with the kernel that combines them; `append.py`:
+caches in which nothing but the new rows may change), and held
 against NumPy in double precision with a derived bound. Nothing here ran on hardware.
 
 *Gate*: `ok`, or the rules that the code object breaks beyond what is recorded. *Right*: runs whose every element is
@@ -161,11 +179,14 @@ def instances() -> Iterator[tuple[FmhaInstance, str]]:
                         yield instance, arch
 
 
-def configs(words: str, globs: tuple[str, ...], arch: str, *, splits: bool) -> Iterator[CkTileFmhaConfig]:
-    """The tree's Configs for the signature that are named like a glob and that the rules take."""
+def configs(words: str, globs: tuple[str, ...], arch: str, *, splits: bool) -> Iterator[AnyFmhaConfig]:
+    """The Configs of the tree, and ours that append, that are named like a glob and that the rules take."""
     spec = load_archs()[arch]
     signature = parse_signature(f"fmha_{words}", spec.fp8_flavour)
-    for config in tree_configs(signature, arch, splits=splits):
+    known: tuple[AnyFmhaConfig, ...] = tree_configs(signature, arch, splits=splits)
+    if appends(signature.traits):
+        known = (*append_configs(signature, arch), HipAppendConfig(ROWS))
+    for config in known:
         if any(fnmatchcase(config.text(), glob) for glob in globs) and not judge(
             signature, config, config.backend, spec
         ):
@@ -174,7 +195,7 @@ def configs(words: str, globs: tuple[str, ...], arch: str, *, splits: bool) -> I
 
 def run_instance(instance: FmhaInstance, arch: str, seeds: int) -> dict[str, Any]:
     """Compiles the instance, and runs it where the emulator knows the arch."""
-    reason = unavailable(instance, arch)
+    reason = family_of(instance).unavailable(instance, arch)
     if reason:
         return {"unavailable": reason}
     try:
@@ -188,18 +209,28 @@ def run_instance(instance: FmhaInstance, arch: str, seeds: int) -> dict[str, Any
         record["figures"] = {one: getattr(result.figures, one) for one in names}
     if arch not in EXECUTED:
         return record
-    config = instance.config
-    assert isinstance(config, CkTileFmhaConfig)
     record["runs"] = {}
-    for problem in cases(instance.signature, config):
-        runs = [run_fmha(kernel, problem, Options(seed=seed)) for seed in range(seeds + 1)]
-        record["runs"][str(problem)] = {
+    for problem, run in problems(kernel):
+        runs = [run(Options(seed=seed)) for seed in range(seeds + 1)]
+        record["runs"][problem] = {
             "right": all(run.right for run in runs),
             "findings": dict(sorted(Counter(finding.rule for run in runs for finding in run.findings).items())),
             "instructions": runs[0].instructions,
             "excess": max(min(float(f"{one.excess:.3g}"), 1e9) for run in runs for one in run.compared),
         }
     return record
+
+
+def problems(kernel: FmhaKernel) -> Iterator[tuple[str, Callable[[Options], Outcome]]]:
+    """What the kernel is run on, and how."""
+    config = kernel.instance.config
+    if isinstance(config, CkTileAppendConfig | HipAppendConfig):
+        for one in append_cases(kernel.signature, config):
+            yield str(one), partial(run_append, kernel, one)
+        return
+    assert isinstance(config, CkTileFmhaConfig)
+    for problem in cases(kernel.signature, config):
+        yield str(problem), partial(run_fmha, kernel, problem)
 
 
 def is_well(record: Mapping[str, Any]) -> bool:

@@ -104,3 +104,11 @@ def test_attention_does_what_each_line_of_its_table_says(tmp_path: Path) -> None
         done = cpp_build.attempt(*command.split(), cwd=folder)
         said, code = (f"\n{result}: O within ", 0) if result == "correct" else (result, 2)
         assert said in done.stdout and done.returncode == code, f"{command}\n{done.stdout}"
+
+
+def test_a_cache_grows_step_by_step_and_is_attended_over(tmp_path: Path) -> None:
+    folder = checkout(tmp_path / "ckgen")
+    cpp_build.installed(folder / "prefix")
+    output = run_readme("09_kv_cache", folder)
+    assert output.count(", correct\n") == 6 and "step 4: 17 and 34 tokens in 5 pages" in output
+    assert "refused: sequence 1 has 48 rows and 1 more, and the cache has room for 48" in output

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.gemm.ck_tile_geometry import is_group_quant, is_multi_abd
 from ckgen.families.gemm.config import CkTileConfig, HipConfig, TilePipeline
@@ -45,8 +46,7 @@ class DeviceFamily:
 def family_of(instance: AnyInstance) -> DeviceFamily:
     """The kind of the instance."""
     if isinstance(instance, FmhaInstance):
-        by_backend = {Backend.HIP: _fmha_decode, Backend.ASM: _asm_fmha}
-        return by_backend.get(instance.backend, _fmha)()
+        return _of_fmha(instance)
     if instance.backend is Backend.CK:
         return _ck() if instance.signature.op is not Op.MOE else _ck_moe()
     if instance.backend is Backend.ASM:
@@ -152,6 +152,27 @@ def _dense() -> DeviceFamily:
     from ckgen.families.gemm.device import ck_tile
 
     return _told_by(ck_tile)
+
+
+def _of_fmha(instance: FmhaInstance) -> DeviceFamily:
+    if appends(instance.signature.traits):
+        return _fmha_append() if instance.backend is Backend.HIP else _ck_tile_append()
+    by_backend = {Backend.HIP: _fmha_decode, Backend.ASM: _asm_fmha}
+    return by_backend.get(instance.backend, _fmha)()
+
+
+@cache
+def _fmha_append() -> DeviceFamily:
+    from ckgen.families.fmha.device import hip_append
+
+    return _told_by(hip_append)
+
+
+@cache
+def _ck_tile_append() -> DeviceFamily:
+    from ckgen.families.fmha.device import ck_tile_append
+
+    return _told_by(ck_tile_append)
 
 
 @cache

@@ -36,7 +36,9 @@ def run_calls(
             emulator.add(array, written=False)
         for output in outputs:
             output.actual.reshape(-1).view(np.uint8)[:] = 0 if output.zeroed else 0xFF
-            emulator.add(output.actual, written=output.zeroed)
+            if output.held is not None:
+                output.actual[...] = output.held
+            emulator.add(output.actual, written=output.zeroed or output.held is not None)
         began = time.perf_counter()
         for call in calls:
             launch = (call.symbol, call.grid, call.block, call.args, options, call.dynamic_lds)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from ckgen.families.fmha.append_config import HipAppendConfig
+from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.fmha.tree import tree_configs
+from ckgen.families.fmha.tree import append_configs, tree_configs
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.config import Tile
 from ckgen.plan.fmha_select import FmhaQuery
 from ckgen.plan.select import default_indices
 from ckgen.rules import judge
+from ckgen.rules.fmha_append import ROWS as ROWS_OF_APPEND
 
 _ANY_TILE = CkTileFmhaConfig(FmhaPipeline.QR, 64, 64, 32, 64, 32, 64, (4, 1, 1), Tile(16, 16, 16))
 _ANY_HDIM = 128
@@ -32,7 +35,9 @@ def why_absent(query: FmhaQuery, arch: ArchSpec) -> str | None:
 def refusal_of_all(signature: FmhaSignature, arch: ArchSpec) -> str | None:
     """The first finding, by rule, that every kernel there is has; None where some kernel is legal."""
     configs: tuple[AnyFmhaConfig, ...] = (_ANY_HOST,)
-    if arch.kind is ArchKind.GPU:
+    if arch.kind is ArchKind.GPU and appends(signature.traits):
+        configs = (HipAppendConfig(ROWS_OF_APPEND), *append_configs(signature, arch.name))
+    elif arch.kind is ArchKind.GPU:
         others: tuple[AnyFmhaConfig, ...] = tuple(kernel.config for kernel in asm_fmha_kernels().values())
         others = (HipFmhaConfig(ROWS, step_of(signature.b.bits), _ANY_HDIM, _ANY_HDIM), *others)
         if any(not judge(signature, config, config.backend, arch) for config in others):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
+from ckgen.families.fmha.append_config import HipAppendConfig
 from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
 from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.grammar import AnyFmhaConfig
@@ -41,7 +42,7 @@ def fmha_sources(profiles: Sequence[Profile]) -> frozenset[str]:
 def fmha_word(signature: FmhaSignature, config: AnyFmhaConfig, name: str) -> str | None:
     """A kernel's word for one of `fmha_names`; None where it has none: a CPU takes all head dims."""
     if name == "hdim":
-        if isinstance(config, HostFmhaConfig):
+        if isinstance(config, HostFmhaConfig | HipAppendConfig):
             return None
         asked = constraints_of(signature, config)
         return f"{asked.hdim_q}x{asked.hdim_v}"

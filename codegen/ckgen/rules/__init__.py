@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import HipFmhaConfig
@@ -26,6 +27,7 @@ from ckgen.rules import (
     ck_tile_multi_abd,
     ck_tile_stream_k,
     fmha,
+    fmha_append,
     hip_fmha,
     hip_mxfp8,
 )
@@ -43,10 +45,11 @@ RULE_MODULES = (
     ck_tile_multi_abd,
     ck_tile_stream_k,
     fmha,
+    fmha_append,
     hip_fmha,
     hip_mxfp8,
 )
-_KINDS = ("ck.moe.", "ck_tile.fmha.", "hip.fmha.", "host.fmha.")
+_KINDS = ("ck.moe.", "ck_tile.append.", "ck_tile.fmha.", "hip.append.", "hip.fmha.", "host.fmha.")
 """Beginnings of ids of rules that are about other Configs than the rest of their backend's."""
 
 
@@ -74,6 +77,10 @@ def _kind_of(config: GemmConfig | AnyFmhaConfig) -> str | None:
         return "ck.moe."
     if isinstance(config, CkTileFmhaConfig):
         return "ck_tile.fmha."
+    if isinstance(config, CkTileAppendConfig):
+        return "ck_tile.append."
+    if isinstance(config, HipAppendConfig):
+        return "hip.append."
     if isinstance(config, HipFmhaConfig):
         return "hip.fmha."
     return "host.fmha." if isinstance(config, HostFmhaConfig) else None

@@ -5,6 +5,7 @@ from fmha_strategies import ANY_CONFIGS, ANY_SIGNATURES
 from hypothesis import given
 
 from ckgen.emit.cpp import identifier
+from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig
 from ckgen.families.fmha.grammar import AnyFmhaConfig, describe_config, parse_config, parse_instance_name
 from ckgen.families.fmha.instance import make_fmha_instance
@@ -50,8 +51,16 @@ def test_each_backend_has_configs_of_its_own() -> None:
 
 def test_the_forms_for_people() -> None:
     assert describe_config(Backend.HOST) == "<m0>x<n0>_t<threads>"
-    assert describe_config(Backend.HIP) == "decode_<m0>x<n0>_<hdim_q>x<hdim_v>"
+    assert describe_config(Backend.HIP) == "decode_<m0>x<n0>_<hdim_q>x<hdim_v>, or append_<rows>"
     assert describe_config(Backend.CK_TILE) == (
         "<qr|qr_async|qr_async_trload|qr_pagedkv|qr_splitkv|qr_splitkv_merged>_pad<pad_q><pad_k><pad_hdim_q><pad_hdim_v>_"
         "<m0>x<n0>x<k0>x<n1>x<k1>x<k0_max>_<M>x<N>x<K>_<M>x<N>x<K>[_bpc<block_per_cu>]"
+        ", or append_pad<pad_q>1<pad_hdim_q><pad_hdim_v>_<m0>x<n0>x<hdim>"
     )
+
+
+def test_configs_that_append_have_forms_of_their_own() -> None:
+    tile, ours = CkTileAppendConfig(64, 64, 128, False, True, False), HipAppendConfig(8)
+    assert tile.text() == "append_pad0110_64x64x128" and parse_config(Backend.CK_TILE, tile.text()) == tile
+    assert ours.text() == "append_8" and parse_config(Backend.HIP, ours.text()) == ours
+    assert parse_config(Backend.CK_TILE, "append_pad0010_64x64x128") is None

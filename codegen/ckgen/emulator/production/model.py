@@ -23,7 +23,7 @@ class Output:
 
     `bound`: the largest error per element, of `expected`'s shape or one for all; 0 asks equality. `zeroed`: the kernel
     adds to it, so the host clears it first; else it starts as bytes 0xff that nobody may read. `decoded`: what the
-    array's contents stand for, where that is something else.
+    array's contents stand for, where that is something else. `held`: what the array holds before, where it is read too.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Output:
     bound: Values | float
     zeroed: bool = False
     decoded: Callable[[Values], Values] | None = None
+    held: Values | None = None
 
 
 @dataclass(frozen=True, slots=True)

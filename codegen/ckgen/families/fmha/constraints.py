@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernel_of
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
-from ckgen.families.fmha.enums import FmhaKvLayout
+from ckgen.families.fmha.enums import FmhaEntry, FmhaKvLayout
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import LOAD_BYTES, MOST_SPLITS, HipFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
@@ -15,6 +16,7 @@ from ckgen.families.gemm.asm_config import AsmConfig
 
 MAX_HDIM = 256
 _LOAD_BITS = 128
+_ROTATED_VECTOR = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,12 @@ def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConst
         return _of_decode(signature, config)
     if isinstance(config, AsmConfig):
         return _of_shipped(config)
+    if isinstance(config, CkTileAppendConfig):
+        return _of_append(signature, config)
+    if isinstance(config, HipAppendConfig):
+        return _of_any(signature, config.rows, config.rows)
     if not isinstance(config, CkTileFmhaConfig):
-        return FmhaConstraints(config.m0, config.n0, 1, MAX_HDIM, 1, MAX_HDIM, MAX_HDIM, True, True, 1, 1)
+        return _of_any(signature, config.m0, config.n0)
     multiple = _multiple(signature, config)
     return FmhaConstraints(
         m0=config.m0,
@@ -124,6 +130,34 @@ def _of_shipped(config: AsmConfig) -> FmhaConstraints:
         causal_only=kernel.masked,
         needs_keys=kernel.needs_keys,
         needs_finite=kernel.is_paged,
+    )
+
+
+def _of_any(signature: FmhaSignature, m0: int, n0: int) -> FmhaConstraints:
+    """Of kernels that take all sizes; a cache in vectors is written in whole ones."""
+    writes_vectors = (
+        signature.traits.entry is FmhaEntry.APPEND and signature.traits.kv_layout is FmhaKvLayout.VECTORIZED
+    )
+    vector = _LOAD_BITS // signature.b.bits if writes_vectors else 1
+    return FmhaConstraints(m0, n0, 1, MAX_HDIM, 1, MAX_HDIM, MAX_HDIM, True, True, vector, 1, page_multiple=vector)
+
+
+def _of_append(signature: FmhaSignature, config: CkTileAppendConfig) -> FmhaConstraints:
+    """Of ck_tile's kernel that appends: a tile lies in two pages at most, vectors of cosines are whole."""
+    return FmhaConstraints(
+        m0=config.m0,
+        n0=config.n0,
+        k0=1,
+        n1=config.hdim,
+        k1=1,
+        hdim_q=config.hdim,
+        hdim_v=config.hdim,
+        pad_q=config.pad_q,
+        pad_k=True,
+        d_multiple=_ROTATED_VECTOR if config.pad_hdim_q else 0,
+        dv_multiple=_ROTATED_VECTOR if config.pad_hdim_v else 0,
+        page_multiple=config.n0 if signature.traits.is_paged else 1,
+        rotary_multiple=2 * _ROTATED_VECTOR,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.hip_config import HipFmhaConfig
@@ -15,7 +16,8 @@ from ckgen.families.name_forms import NameForm, name_form
 from ckgen.model.backend import Backend
 from ckgen.model.errors import UsageError
 
-AnyFmhaConfig = CkTileFmhaConfig | HipFmhaConfig | HostFmhaConfig | AsmConfig
+_GpuFmhaConfig = CkTileFmhaConfig | CkTileAppendConfig | HipFmhaConfig | HipAppendConfig | AsmConfig
+AnyFmhaConfig = _GpuFmhaConfig | HostFmhaConfig
 _PIPELINES = "|".join(str(pipeline) for pipeline in FmhaPipeline)
 _TILE = (
     f"{{pipeline={_PIPELINES}}}_pad{{pad_q?}}{{pad_k?}}{{pad_hdim_q?}}{{pad_hdim_v?}}"
@@ -23,6 +25,8 @@ _TILE = (
 )
 _HOST = "{m0}x{n0}_t"
 _DECODE = "decode_{m0}x{n0}_{hdim_q}x{hdim_v}"
+_TILE_APPEND = "append_pad{pad_q?}1{pad_hdim_q?}{pad_hdim_v?}_{m0}x{n0}x{hdim}"
+_HIP_APPEND = "append_{rows}"
 _LABELS = {"warps": ["M", "N", "K"], "warp_tile": ["M", "N", "K"]}
 
 
@@ -32,12 +36,14 @@ def parse_config(backend: Backend, text: str) -> AnyFmhaConfig | None:
         found = (form.parse(text) for form in _host_forms())
         return next((config for config in found if config is not None), None)
     if backend is Backend.HIP:
-        return _decode_form().parse(text)
+        return _decode_form().parse(text) or _hip_append_form().parse(text)
     if backend is Backend.ASM:
         kernel = asm_fmha_kernels().get(text)
         return kernel.config if kernel is not None else None
-    tiles = (form.parse(text) for form in _tile_forms()) if backend is Backend.CK_TILE else ()
-    return next((config for config in tiles if config is not None), None)
+    if backend is not Backend.CK_TILE:
+        return None
+    tiles = (form.parse(text) for form in _tile_forms())
+    return next((config for config in tiles if config is not None), None) or _tile_append_form().parse(text)
 
 
 def parse_instance_name(name: str) -> tuple[FmhaSignature, Backend, AnyFmhaConfig] | None:
@@ -59,16 +65,27 @@ def describe_config(backend: Backend) -> str:
     if backend is Backend.HOST:
         return "<m0>x<n0>_t<threads>"
     if backend is Backend.HIP:
-        return _decode_form().hint({}, full=True)
+        return f"{_decode_form().hint({}, full=True)}, or {_hip_append_form().hint({}, full=True)}"
     if backend is Backend.ASM:
         return f"the name of a shipped kernel, such as {next(iter(asm_fmha_kernels()))}"
-    return _tile_forms()[0].hint(_LABELS, full=True) + "[_bpc<block_per_cu>]"
+    usual = _tile_forms()[0].hint(_LABELS, full=True) + "[_bpc<block_per_cu>]"
+    return f"{usual}, or {_tile_append_form().hint({}, full=True)}"
 
 
 @cache
 def _tile_forms() -> tuple[NameForm[CkTileFmhaConfig], ...]:
     usual = name_form(_TILE, {}, CkTileFmhaConfig, {"block_per_cu": 0}, _word)
     return usual, name_form(f"{_TILE}_bpc{{block_per_cu}}", {}, CkTileFmhaConfig, {}, _word)
+
+
+@cache
+def _tile_append_form() -> NameForm[CkTileAppendConfig]:
+    return name_form(_TILE_APPEND, {}, CkTileAppendConfig, {}, _word)
+
+
+@cache
+def _hip_append_form() -> NameForm[HipAppendConfig]:
+    return name_form(_HIP_APPEND, {}, HipAppendConfig, {}, _word)
 
 
 @cache

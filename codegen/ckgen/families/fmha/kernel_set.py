@@ -14,10 +14,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.grammar import AnyFmhaConfig, describe_config, parse_config
 from ckgen.families.fmha.signature import NO_TRAITS, OP, FmhaSignature, parse_canonical, parse_signature
-from ckgen.families.fmha.tree import tree_configs
+from ckgen.families.fmha.tree import append_configs, tree_configs
 from ckgen.families.gemm.located_yaml import Located, did_you_mean, read_documents
 from ckgen.families.gemm.set_document import SetCandidate, SetReader, once
 from ckgen.model.backend import Backend
@@ -36,9 +37,11 @@ class FmhaCandidate(SetCandidate[FmhaSignature, AnyFmhaConfig | str]):
 
     def configs(self, arch: str) -> tuple[AnyFmhaConfig, ...]:
         """What is asked for there, in order of preference."""
-        if isinstance(self.config, str):
-            return tree_configs(self.signature, arch, splits=self.config == SPLIT_TREE)
-        return (self.config,)
+        if not isinstance(self.config, str):
+            return (self.config,)
+        if appends(self.signature.traits):
+            return append_configs(self.signature, arch)
+        return tree_configs(self.signature, arch, splits=self.config == SPLIT_TREE)
 
 
 def load_fmha_set(text: str, file: str) -> tuple[FmhaCandidate, ...]:

@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.fmha.append_config import CkTileAppendConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
-from ckgen.families.fmha.enums import FmhaKv
+from ckgen.families.fmha.enums import FmhaKv, FmhaRope
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
@@ -35,6 +36,25 @@ def types_of(arch: str) -> frozenset[tuple[DType, DType]]:
 def plain(dtype: DType) -> DType:
     """An 8-bit float without its flavour."""
     return _PLAIN.get(dtype, dtype)
+
+
+def append_tiles() -> tuple[str, ...]:
+    """Rows of Q, new rows and head dim of kernels that append, as in 64x64x128."""
+    return tuple(_data()["append"]["tiles"])
+
+
+def append_configs(signature: FmhaSignature, arch: str) -> tuple[CkTileAppendConfig, ...]:
+    """What the factories of kernels that append make for the signature, fewer pads first; rules still judge them."""
+    if why_no_tiles(arch) is not None:
+        return ()
+    data = _data()["append"]
+    kinds = data["pads"]["plain" if signature.traits.rope is FmhaRope.NONE else "rope"]
+    found = []
+    for tile in data["tiles"]:
+        m0, n0, hdim = map(int, tile.split("x"))
+        for q, _, hdim_q, hdim_v in ((pad == "1" for pad in pads) for pads in kinds):
+            found.append(CkTileAppendConfig(m0, n0, hdim, q, hdim_q, hdim_v))
+    return tuple(found)
 
 
 @cache
