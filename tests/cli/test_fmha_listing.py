@@ -13,3 +13,26 @@ def test_problems_of_models_are_listed() -> None:
     lines = ok("list", "fmha-problems").splitlines()
     assert len(lines) == len(rows) and lines[0].split()[:3] == [first["model"], "prefill", "fmha_bf16_masked"]
     assert not any("num_attention_heads" in line for line in lines)
+
+
+def test_what_answers_each_problem_of_a_choice() -> None:
+    words = ("list", "fmha-problems", "--targets", "gfx942", "--profile", "minimal", "--backend", "ck_tile")
+    rows = as_json(*words)
+    assert [row["model"] for row in rows] == [row["model"] for row in as_json("list", "fmha-problems")]
+    first = rows[0]["answers"]["gfx942:304"]
+    assert first["backend"] == "ck_tile" and first["instance"].startswith("fmha_bf16_masked_ck_tile_qr")
+    sink = next(row for row in rows if "sink" in row["signature"])["answers"]["gfx942:304"]
+    assert (sink["instance"], sink["rule"]) == (None, "gemm.no-instance") and sink["reason"]
+    lines = ok(*words).splitlines()
+    assert len(lines) == len(rows) + 2 and lines[0].split() == ["model", "phase", "signature", "gfx942:304"]
+    answered = sum(row["answers"]["gfx942:304"]["instance"] is not None for row in rows)
+    assert lines[-1].split() == ["answered", str(answered), "of", str(len(rows))]
+
+
+def test_the_minimal_profile_answers_the_problems_of_models() -> None:
+    words = ("--targets", "gfx942;gfx950;x86_64_v3;x86_64_v4", "--profile", "minimal")
+    rows = as_json("list", "fmha-problems", *words)
+    counts = as_json("list", "instances", "--ops", "fmha", *words)["counts"]["archs"]
+    assert all(count <= 60 for count in counts.values()), counts
+    for target in ("gfx942:304", "gfx950:256", "x86_64_v3:1", "x86_64_v4:1"):
+        assert sum(row["answers"][target]["instance"] is not None for row in rows) >= 0.95 * len(rows)

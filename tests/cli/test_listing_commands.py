@@ -65,7 +65,9 @@ def test_instances_of_tables_and_sets_that_are_named(tiny: Path) -> None:
         ("--kernels", SMALL): lambda name: name.endswith(f"_ck_{SMALL.removeprefix('a8w8_blockscale_')}"),
         ("--backend", "host"): lambda name: "_host_" in name,
         ("--signatures", "gemm_fp32_rcr"): lambda name: name.startswith("gemm_fp32_rcr_") and "_bias_" not in name,
-        ("--profile", "fp8"): lambda name: "_fp8_" in name or "_bf8_" in name,
+        ("--profile", "fp8"): lambda name: (
+            name.startswith("fmha_fp8") or ("fmha" not in name and ("_fp8_" in name or "_bf8_" in name))
+        ),
     }
     for options, is_meant in chosen.items():
         found = {one["name"] for one in as_json(*words, *options)["instances"]}
@@ -104,7 +106,7 @@ def test_names_are_the_forms_that_error_hints_refer_to() -> None:
         (("names", "--module", "nope"), "unknown module 'nope'"),
         (("names", "--module", "bf16"), "external"),
         (("archs", "--module", "a8w8"), "--module goes with 'names'"),
-        (("archs", "--ops", "gemm"), "only 'instances' and 'profiles' can be chosen from"),
+        (("archs", "--ops", "gemm"), "only 'instances', 'profiles' and 'fmha-problems' can be chosen"),
         (("instances", "--ops", "gem"), "unknown op: gem"),
         (("instances", "--profile", "minmal"), "did you mean 'minimal'?"),
     ],

@@ -53,7 +53,7 @@ ILLEGAL = (
 def attention(tmp_path_factory: pytest.TempPathFactory) -> Parity:
     shipped = kernel_set_files(Path("asm"), ("fmha",))
     plan = plan_of(targets=TARGETS, ops=frozenset({"fmha"}), signatures=SIGNATURES, kernel_sets=shipped)
-    assert len(plan.fmha) == 10  # fp8 in two encodings
+    assert len(plan.fmha) == 11  # fp8 in two encodings
     return Parity(plan, "attention", tmp_path_factory.mktemp("attention"))
 
 

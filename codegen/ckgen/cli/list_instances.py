@@ -30,7 +30,7 @@ Params = Mapping[str, Any]
 
 def instances(params: Params) -> dict[str, Any]:
     """Every instance and their counts per op, operand types and arch."""
-    found = _plan(_options(params)).all_instances
+    found = plan_of(options_of(params)).all_instances
     per = Counter((_op(one), _dtypes(one.signature), arch) for one in found for arch in one.archs)
     return {
         "instances": [_row(instance) for instance in found],
@@ -67,12 +67,12 @@ def profiles(params: Params) -> list[dict[str, Any]]:
     """Every shipped profile and those that --profile names, with what each keeps of the instances."""
     from ckgen.plan.profile_file import profile_file, read_profile, shipped_names
 
-    options = _options(params)
+    options = options_of(params)
     files = dict.fromkeys((*(profile_file(Path(name)) for name in shipped_names()), *options.profiles))
     rows = []
     for file in files:
         profile = read_profile(file)
-        plan = _plan(replace(options, profiles=(file,)))
+        plan = plan_of(replace(options, profiles=(file,)))
         rows.append(
             {
                 "name": profile.name,
@@ -95,7 +95,8 @@ def profiles_text(rows: list[dict[str, Any]]) -> str:
     return columns(cells)
 
 
-def _options(params: Params) -> PlanOptions:
+def options_of(params: Params) -> PlanOptions:
+    """What `choosing_options` say; without any the shipped tables and sets on every arch."""
     archs = load_archs()
     sets = params["kernel_sets"] or (() if params["tuning"] else tuple(map(Path, SHIPPED)))
     every = tuple(Target(arch.name, arch.default_cu_num) for arch in archs.values())
@@ -112,7 +113,7 @@ def _options(params: Params) -> PlanOptions:
     )
 
 
-def _plan(options: PlanOptions) -> GenerationPlan:
+def plan_of(options: PlanOptions) -> GenerationPlan:
     """The plan; InputError for what is wrong, but for shipped sets of which nothing is left: nobody named them."""
     shipped = {str(path) for path in kernel_sets_of(map(Path, SHIPPED), options.ops)}
     with progress("reading tables"):

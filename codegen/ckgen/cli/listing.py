@@ -24,15 +24,21 @@ def command(what: str, module: str | None, as_json: bool, **choosing: Any) -> in
     """List archs, ops, instances, profiles, rules, kernel-name forms, or attention problems of public models.
 
     Instances are those of the shipped tables and of the built-in search spaces on every arch; --tuning and --kernel-set
-    say others, the other options leave some out. Profiles are counted over the same instances.
+    say others, the other options leave some out. Profiles are counted over the same instances. With any of these
+    options attention problems are shown with what answers each.
     """
     if module is not None and what != "names":
         raise click.UsageError(f"--module goes with 'names', not with '{what}'")
-    if what in ("instances", "profiles"):
-        return _planned(what, choosing, as_json)
-    given = next((name for name, value in choosing.items() if value), None)
-    if given is not None:
-        raise click.UsageError(f"only 'instances' and 'profiles' can be chosen from, not '{what}'")
+    chosen = any(choosing.values())
+    if what in ("instances", "profiles") or (what == "fmha-problems" and chosen):
+        document, text = _planned(what, choosing)
+        if as_json:
+            show_json(document)
+        else:
+            show(text)
+        return 0
+    if chosen:
+        raise click.UsageError(f"only 'instances', 'profiles' and 'fmha-problems' can be chosen from, not '{what}'")
     rows = _names(module) if what == "names" else _LISTS[what]()
     if as_json:
         show_json(rows)
@@ -108,39 +114,25 @@ def _names(module: str | None) -> Rows:
 
 
 def _fmha_problems() -> Rows:
-    from ckgen.families.fmha.benchmark_problems import benchmark_problems
+    from ckgen.cli.list_fmha import fmha_problems
 
-    return [
-        {
-            "model": problem.model,
-            "phase": str(problem.phase),
-            "signature": str(problem.signature),
-            "batch": problem.shape.batch,
-            "heads": [problem.shape.heads_q, problem.shape.heads_k],
-            "lengths": [problem.shape.seqlen_q, problem.shape.seqlen_k],
-            "hdims": [problem.shape.hdim_q, problem.shape.hdim_v],
-            "mask": str(problem.mask) if problem.signature.traits.masked else None,
-            "softcap": problem.softcap or None,
-            "config": [f"{field}: {place}" for field, place in problem.config],
-        }
-        for problem in benchmark_problems()
-    ]
+    return fmha_problems()
 
 
-def _planned(what: str, choosing: dict[str, Any], as_json: bool) -> int:
+def _planned(what: str, choosing: dict[str, Any]) -> tuple[Any, str]:
+    """The document and the text."""
+    if what == "fmha-problems":
+        from ckgen.cli.list_fmha import answered, answered_text
+
+        rows = answered(choosing)
+        return rows, answered_text(rows)
     from ckgen.cli import list_instances as lists
 
     if what == "instances":
         found = lists.instances(choosing)
-        text = lists.instances_text(found)
-    else:
-        profiles = lists.profiles(choosing)
-        text = lists.profiles_text(profiles)
-    if as_json:
-        show_json(found if what == "instances" else profiles)
-    else:
-        show(text)
-    return 0
+        return found, lists.instances_text(found)
+    profiles = lists.profiles(choosing)
+    return profiles, lists.profiles_text(profiles)
 
 
 _LISTS: dict[str, Callable[[], Rows]] = {"archs": _archs, "ops": _ops, "rules": _rules, "fmha-problems": _fmha_problems}

@@ -1,0 +1,71 @@
+"""`ckgen list fmha-problems`: attention of public models, and what of a choice of kernels answers each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ckgen.cli.list_instances import options_of, plan_of
+from ckgen.cli.output import columns
+from ckgen.families.fmha.benchmark_problems import BenchmarkProblem, benchmark_problems
+from ckgen.families.fmha.signature import OP
+from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection, select_fmha
+from ckgen.specs.archs import load_archs
+
+Rows = list[dict[str, Any]]
+
+
+def fmha_problems() -> Rows:
+    """Every problem, in the file's order."""
+    return [_row(problem) for problem in benchmark_problems()]
+
+
+def answered(choosing: Mapping[str, Any]) -> Rows:
+    """The same, each with `answers`: by target the instance and its splits, or the rule that says why there is none."""
+    options = replace(options_of(choosing), ops=frozenset({OP}), every_count=False)
+    plan, archs = plan_of(options), load_archs()
+    rows = []
+    for problem in benchmark_problems():
+        answers = {}
+        for target in plan.targets:
+            signature = problem.signature.resolved(archs[target.gfx].fp8_flavour)
+            answers[str(target)] = _answer(select_fmha(FmhaQuery(plan, target, signature, problem.shape)))
+        rows.append({**_row(problem), "answers": answers})
+    return rows
+
+
+def answered_text(rows: Rows) -> str:
+    """A line per problem with the backend that answers on each target, or the rule; then how many are answered."""
+    targets = list(rows[0]["answers"])
+    cells = [("model", "phase", "signature", *targets)]
+    for row in rows:
+        said = (one["backend"] or one["rule"] for one in row["answers"].values())
+        cells.append((row["model"], row["phase"], row["signature"], *said))
+    counts = (sum(row["answers"][target]["instance"] is not None for row in rows) for target in targets)
+    cells.append(("answered", "", "", *(f"{count} of {len(rows)}" for count in counts)))
+    return columns(cells)
+
+
+def _answer(found: FmhaSelection) -> dict[str, Any]:
+    if found.instance is None:
+        rule = found.finding.rule if found.finding is not None else None
+        return {"instance": None, "backend": None, "k_batch": None, "rule": rule, "reason": found.reason}
+    name, backend = found.instance.name, str(found.instance.backend)
+    return {"instance": name, "backend": backend, "k_batch": found.k_batch, "rule": None, "reason": None}
+
+
+def _row(problem: BenchmarkProblem) -> dict[str, Any]:
+    shape = problem.shape
+    return {
+        "model": problem.model,
+        "phase": str(problem.phase),
+        "signature": str(problem.signature),
+        "batch": shape.batch,
+        "heads": [shape.heads_q, shape.heads_k],
+        "lengths": [shape.seqlen_q, shape.seqlen_k],
+        "hdims": [shape.hdim_q, shape.hdim_v],
+        "mask": str(problem.mask) if problem.signature.traits.masked else None,
+        "softcap": problem.softcap or None,
+        "config": [f"{field}: {place}" for field, place in problem.config],
+    }
