@@ -105,6 +105,7 @@ class CApiFmha : public ::testing::Test {
   static ckgen::InstanceDesc instance(const char* name, std::uint64_t id, const ckgen::Signature& signature) {
     ckgen::InstanceDesc d = tiny::instance(name, id, signature, {64, 64, 64}, {0, 0, 0, 0, 0, 1, false});
     d.fmha = tiny::padded(64, 64, 128, 128);
+    d.fmha.max_splits = 8;
     d.twin = keep;
     d.workspace = nullptr;
     return d;
@@ -138,6 +139,13 @@ class CApiFmha : public ::testing::Test {
   std::size_t used = 0;
   char text[512] = {};
 };
+
+TEST_F(CApiFmha, TheMostKBatchIsThatOfSplitsOfKeys) {
+  ckgen_instance_info info{};
+  info.size = sizeof info;
+  ASSERT_EQ(ckgen_instance(dispatcher, 0, &info, message()), CKGEN_OK) << text;
+  EXPECT_EQ(info.max_k_batch, 8);
+}
 
 TEST_F(CApiFmha, NumbersOfSignaturesAreInverse) {
   for (const char* name :

@@ -99,7 +99,9 @@ TEST_F(FmhaLaunches, AreOneKernelWithItsOwnWorkspace) {
   const Dispatcher dispatcher{registry, DispatcherOptions{}};
   const Device gpu = device(0);
   const Problem problem = Problem(attention()).fmha(sizes(2, 4, 4, 130, 200, 128, 128));
-  auto plan = dispatcher.plan(problem, gpu);
+  Selection whole = dispatcher.select(problem, gpu);
+  whole.k_batch = 1;
+  const auto plan = dispatcher.plan(problem, gpu, whole);
   ASSERT_TRUE(plan) << plan.status().message;
   ASSERT_TRUE(plan->launchable.ok()) << plan->launchable.message;
   EXPECT_EQ(plan->stage_count, 1U);

@@ -52,14 +52,10 @@ def test_more_splits_than_keys_leave_the_rest_empty() -> None:
 
 
 def test_the_order_of_workgroups_does_not_count() -> None:
-    """Sums of splits are in a fixed order: every run gives the same bits."""
-    found = []
-    for seed in (0, 1, 2):
-        data = fmha_data(INSTANCE.signature, PLAIN)
-        outcome = run_fmha(kernel(), replace(PLAIN, splits=5), Options(seed=seed))
-        found.append([one.excess for one in outcome.compared])
-        assert data.shape.batch == 2
-    assert found[0] == found[1] == found[2]
+    """Sums of splits are in a fixed order: whichever comes first, results are as far from the exact ones."""
+    problem = replace(PLAIN, splits=5)
+    runs = [run_fmha(kernel(), problem, Options(seed=seed)) for seed in (0, 1, 2)]
+    assert len({tuple(one.excess for one in run.compared) for run in runs}) == 1
 
 
 @pytest.mark.parametrize(("splits", "grid"), [(1, (1, 4, 2)), (7, (7, 4, 2))])

@@ -22,6 +22,8 @@ def cases(signature: FmhaSignature, config: CkTileFmhaConfig) -> tuple[FmhaProbl
     found = tuple(dict.fromkeys(_cases(signature, config)))
     if not config.pipeline.splits:
         return found
+    if signature.traits.varlen:  # the kernel has lengths of Q from where sequences begin
+        found = tuple(replace(one, spare=0) for one in found)
     split = (replace(one, splits=_SPLITS[at % len(_SPLITS)]) for at, one in enumerate(found))
     return *split, *_decoding(found[0], signature, config)
 
