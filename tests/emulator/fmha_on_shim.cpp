@@ -1,7 +1,9 @@
-// Varlen attention with a causal mask and lse through the dispatcher, on whatever HIP runtime CKGEN_HIP_LIBRARY names.
+// Attention through the dispatcher, on whatever HIP runtime CKGEN_HIP_LIBRARY names: varlen with a causal mask and lse,
+// or, with three arguments more, one row of each sequence over vectorized pages.
 //
 // Arguments: a file with Q, K, V in bf16 and the starts of Q's and K's sequences in int32, the file for O and lse,
-// batch, heads of Q and of K, the longest of Q's and K's sequences, rows of Q and of K, the head dim.
+// batch, heads of Q and of K, the longest of Q's and K's sequences, rows of Q and of K, the head dim; over pages, whose
+// file has lengths and block tables instead of starts, and for O alone: rows of a page, pages, entries of a table.
 #include <dlfcn.h>
 
 #include <ckgen/ckgen.hpp>
@@ -52,7 +54,7 @@ void keep(std::ofstream& file, const void* memory, std::int64_t bytes) {
 
 }  // namespace
 
-int main(int, char** argv) {
+int main(int count, char** argv) {
   const auto number = [&](int index) { return std::int64_t{std::atoi(argv[index])}; };
   ckgen::FmhaShape shape;
   shape.batch = number(3);
@@ -63,6 +65,13 @@ int main(int, char** argv) {
   shape.total_q = number(8);
   shape.hdim_q = shape.hdim_v = static_cast<std::int32_t>(number(10));
   const std::int64_t total_k = number(9), d = shape.hdim_q;
+  const bool paged = count > 11;
+  if (paged) {
+    shape.page_size = static_cast<std::int32_t>(number(11));
+    shape.pages = number(12);
+    shape.min_seqlen_k = 1;
+    shape.finite_kv = true;
+  }
 
   ckgen::Registry registry;
   done(my_kernels::register_all(registry));
@@ -70,7 +79,8 @@ int main(int, char** argv) {
   const ckgen::Dispatcher dispatcher(registry);
   done(dispatcher.status());
   const ckgen::Device device = ckgen::Device::current();
-  const auto plan = dispatcher.plan(ckgen::fmha("bf16_varlen_masked_lse").fmha(shape), device);
+  const char* const signature = paged ? "bf16_blocktable_vectorized" : "bf16_varlen_masked_lse";
+  const auto plan = dispatcher.plan(ckgen::fmha(signature).fmha(shape), device);
   done(plan.status());
   done(plan->launchable);
   done(dispatcher.preload(*plan));
@@ -80,15 +90,22 @@ int main(int, char** argv) {
   args.q = next_of(in, shape.total_q * shape.heads_q * d * 2);
   args.k = next_of(in, total_k * shape.heads_k * d * 2);
   args.v = next_of(in, total_k * shape.heads_k * d * 2);
-  args.seqstart_q = static_cast<const std::int32_t*>(next_of(in, (shape.batch + 1) * 4));
-  args.seqstart_k = static_cast<const std::int32_t*>(next_of(in, (shape.batch + 1) * 4));
+  if (paged) {
+    args.block_table_stride = number(13);
+    args.seqlen_k = static_cast<const std::int32_t*>(next_of(in, shape.batch * 4));
+    args.block_table = static_cast<const std::int32_t*>(next_of(in, shape.batch * args.block_table_stride * 4));
+  } else {
+    args.seqstart_q = static_cast<const std::int32_t*>(next_of(in, (shape.batch + 1) * 4));
+    args.seqstart_k = static_cast<const std::int32_t*>(next_of(in, (shape.batch + 1) * 4));
+  }
   const std::int64_t o_bytes = shape.total_q * shape.heads_q * d * 2, lse_bytes = shape.total_q * shape.heads_q * 4;
   void* lse = nullptr;
   hip("hipMalloc", &args.o, static_cast<std::size_t>(o_bytes));
   hip("hipMalloc", &lse, static_cast<std::size_t>(lse_bytes));
-  args.lse = static_cast<float*>(lse);
-  args.q_strides = args.o_strides = {shape.heads_q * d, d, 0};
+  if (!paged) args.lse = static_cast<float*>(lse);
+  args.q_strides = args.o_strides = {shape.heads_q * d, d, shape.heads_q * d};
   args.k_strides = args.v_strides = {shape.heads_k * d, d, 0};
+  if (paged) args.k_strides = args.v_strides = {d, shape.page_size * d, shape.page_size * shape.heads_k * d};
   args.lse_head_stride = shape.total_q;
   args.scale = 1.0F / std::sqrt(static_cast<float>(d));
 
@@ -98,7 +115,7 @@ int main(int, char** argv) {
   hip("hipStreamSynchronize", stream);
   std::ofstream out(argv[2], std::ios::binary);
   keep(out, args.o, o_bytes);
-  keep(out, args.lse, lse_bytes);
+  if (!paged) keep(out, args.lse, lse_bytes);
   std::printf("on %s\n", device.gfx());
   return 0;
 }

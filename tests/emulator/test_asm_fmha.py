@@ -216,6 +216,15 @@ def test_sizes_and_splits_that_the_kernel_cannot_take() -> None:
         prepare(library(GROUP), starts.shape, {**starts.args, "seqstart_k": None})
 
 
+def test_the_last_byte_that_32_bits_count() -> None:
+    """Of K, with the rows of two tiles that the kernel may address behind the last one."""
+    data = fmha_data(asm_fmha_kernels()[BATCH].signatures[1], FmhaProblem((300,), (77,), 1, 1, 128, 128))
+    most = (2**32 - 1 - 256) // (77 + 2 * 256 - 1) // 16 * 8
+    assert prepare(library(BATCH), data.shape, {**data.args, "k_strides": (most, 0, 0)}).block == (512, 1, 1)
+    with pytest.raises(UsageError, match="K takes more than"):
+        prepare(library(BATCH), data.shape, {**data.args, "k_strides": (most + 8, 0, 0)})
+
+
 def test_heads_in_eights_and_long_sequences_choose_the_order() -> None:
     """Argument 15 of the masked kernel: heads side by side where they are whole eights and rows are not many."""
     kernel = asm_fmha_kernels()[GROUP]

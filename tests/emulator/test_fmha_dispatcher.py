@@ -36,16 +36,19 @@ SIGNATURE = "fmha_bf16_varlen_masked_lse"
 CONFIG = CkTileFmhaConfig(FmhaPipeline.QR_ASYNC, 128, 64, 32, 64, 32, 64, (4, 1, 1), Tile(32, 32, 16))
 """Of the CI kernel set: tests/emulator/test_fmha_kernels.py compiles it too."""
 SHIPPED = asm_fmha_kernels()["fwd_hd128_bf16_causal_rtna_group"]
+PAGED = asm_fmha_kernels()["pa_bf16_noquant_gqa8_1tg_4w"]
+KERNELS = ((SIGNATURE, CONFIG), (SIGNATURE, SHIPPED.config), ("fmha_bf16_blocktable_vectorized", PAGED.config))
 PROBLEM = FmhaProblem((5, 137, 0, 33), (66, 100, 7, 0), heads_q=2)
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """fmha_on_shim.cpp with a generated registry of two kernels, and their device library."""
+    """fmha_on_shim.cpp with a generated registry of the kernels, and their device library."""
     amd_toolchain()
     folder = tmp_path_factory.mktemp("fmha")
-    kernels = [word for config in (CONFIG, SHIPPED.config) for word in ("--kernels", config.text())]
-    asked = ("--ops", "fmha", "--targets", "gfx942", "--signatures", SIGNATURE, "--name", "my_kernels", *kernels)
+    kernels = [word for _, config in KERNELS for word in ("--kernels", config.text())]
+    kernels += [word for name in sorted({name for name, _ in KERNELS}) for word in ("--signatures", name)]
+    asked = ("--ops", "fmha", "--targets", "gfx942", "--name", "my_kernels", *kernels)
     asked += ("--kernel-set", "asm")
     done = CliRunner().invoke(cli, ("generate", *asked, "--out", str(folder / "registry")))
     assert done.exit_code == 0, done.output
@@ -63,10 +66,10 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def device_library(folder: Path) -> None:
-    """What `ckgen build --emit library` makes of the two instances."""
+    """What `ckgen build --emit library` makes of the instances."""
     kernels = []
-    for config in (CONFIG, SHIPPED.config):
-        instance = make_fmha_instance(parse_canonical(SIGNATURE), config, ("gfx942",))
+    for signature, config in KERNELS:
+        instance = make_fmha_instance(parse_canonical(signature), config, ("gfx942",))
         made = compile_units(instance, "gfx942")
         code, symbols = {"gfx942": made.device.output(CODE_OBJECT)}, plan_host(instance, {"gfx942": []}).symbols
         kernels.append(DeviceInstance(instance.name, instance.id, made.host, code, symbols))
@@ -95,3 +98,22 @@ def test_sequences_of_several_lengths_are_right(
         assert compare(replace(output, actual=actual)).wrong == 0
     (launch,) = read_report(tmp_path)
     assert launch["grid"] == grid and launch["kernel"].endswith(kernel)
+
+
+def test_rows_over_pages_are_right(program: Path, tmp_path: Path) -> None:
+    """AMD's kernel: the same words, pages and promises of the problem."""
+    signature = parse_canonical(KERNELS[-1][0])
+    problem = FmhaProblem((1, 1, 1), (37, 16, 300), 16, 2, 128, 128, page_size=16, finite_kv=True)
+    data = fmha_data(signature, problem)
+    shape, args = data.shape, data.args
+    names = ("q", "k", "v", "seqlen_k", "block_table")
+    (tmp_path / "operands").write_bytes(b"".join(args[name].tobytes() for name in names))
+    told = environment(tmp_path, "gfx942:304", "checked=0") | {"CKGEN_HIP_LIBRARY": str(shim())}
+    rows = (shape.batch, shape.pages * shape.page_size)
+    sizes = (shape.batch, 16, 2, 1, shape.seqlen_k, *rows, 128, 16, shape.pages, args["block_table_stride"])
+    done = attempt(program, tmp_path / "operands", tmp_path / "results", *sizes, env=told)
+    assert done.stdout == "on gfx942\n" and done.returncode == 0, done.stdout
+    of_o = np.frombuffer((tmp_path / "results").read_bytes(), ml_dtypes.bfloat16)
+    assert compare(replace(data.outputs[0], actual=of_o)).wrong == 0
+    (launch,) = read_report(tmp_path)
+    assert launch["grid"] == [2, 3, 1] and launch["kernel"] == PAGED.symbol

@@ -37,7 +37,7 @@ SIGNATURES = (
     "fmha_bf16_append_rope_half", "fmha_fp16_append_varlen_pagelist",
 )  # fmt: skip
 UNBUILT = ("fmha_fp32_append_rope_half", "fmha_fp16_pagelist", "fmha_fp32_lse_randval")
-PROBLEMS = 500
+PROBLEMS = 1000
 LENGTHS = (0, 1, 7, 64, 100, 128, 384, 1000, 4096, 131072)
 HEAD_DIMS = (1, 8, 32, 36, 48, 64, 80, 96, 100, 128, 160, 192, 256)
 WINDOWS = (-1, -1, 0, 3, 127, 128, 100000)
