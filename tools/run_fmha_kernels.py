@@ -75,6 +75,12 @@ _APPEND_OURS = (
     "bf16_fp8_bf16_append_pertensor_blocktable_rope_half", "fp32_append_varlen_vcolumn_rope_half",
     "fp16_fp8_fp16_append_kvblockscale_pagelist_vectorized",
 )  # fmt: skip
+_PAGED, _GATHER = "qr_pagedkv_*", "qr_async_gather_*"
+_PAGED_OPTIONS = (
+    "bf16_varlen_masked_alibi_blocktable",
+    "fp16_elementwise_blocktable",
+    "bf16_varlen_masked_softcap_blocktable",
+)
 SETS = (
     Set(("bf16_varlen_masked_lse",), (_64, _128), (*_BOTH, "gfx90a", "gfx1201")),
     Set(("fp16_varlen_masked_lse",), (_64, _128), ("gfx942",)),
@@ -109,6 +115,14 @@ SETS = (
     Set(("bf16_append_blocktable_rope_half",), ("append_pad*_*x64",), ("gfx942",)),
     Set(("bf16_append_rope_interleaved",), ("append_pad1111_*x32", "append_pad1111_*x256"), ("gfx942",)),
     Set(_APPEND_OURS, ("append_8",), _BOTH),
+    Set(("bf16_varlen_masked_lse_pagelist",), (_GATHER,), _BOTH),
+    Set(tuple(f"{words}_pagelist" for words in _OPTIONS), (f"{_GATHER}_32x32x16",), ("gfx942",)),
+    Set(("bf16_varlen_masked_blocktable",), (_PAGED,), _BOTH),
+    Set(("fp8_varlen_masked_pertensor_blocktable",), (f"{_PAGED}x128x??x128_*",), _BOTH),
+    Set(_PAGED_OPTIONS, (_PAGED,), ("gfx942",)),
+    Set(("fp16_varlen_masked_lse_blocktable",), (_GATHER,), ("gfx950",)),
+    Set(("bf16_varlen_masked_blocktable",), (_PAGED,), ("gfx90a", "gfx1201")),
+    Set(("bf16_varlen_masked_lse_pagelist",), (_GATHER,), ("gfx90a",)),
 )
 """The Configs of a glob are the tree's that the rules take."""
 

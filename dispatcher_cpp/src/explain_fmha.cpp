@@ -67,6 +67,8 @@ std::string fmha_demands(const FmhaConfig& c) {
   if (c.causal_only) text += ", causal";
   if (c.needs_keys) text += ", keys ≥ 1";
   if (c.needs_finite) text += ", finite pages";
+  if (c.max_keys != 0) text += ", seqlen_k ≤ " + std::to_string(c.max_keys);
+  if (c.cache_limit != 0) text += ", cache ≤ " + std::to_string(c.cache_limit) + " elements";
   return text;
 }
 

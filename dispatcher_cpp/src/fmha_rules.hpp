@@ -133,6 +133,15 @@ inline Verdict supports_fmha(const FmhaConfig& c, const FmhaTraits& traits, cons
     return broken(ProblemRule::fmha_instance_splits, splits, most_splits);
   if (is_paged(traits) && x.page_size % c.page_multiple != 0)
     return broken(ProblemRule::fmha_instance_page_multiple, x.page_size, c.page_multiple);
+  if (c.max_keys != 0 && x.seqlen_k > c.max_keys)
+    return broken(ProblemRule::fmha_instance_max_keys, x.seqlen_k, c.max_keys);
+  if (traits.masked && x.sink_tokens != 0 && !c.sink_tokens)
+    return broken(ProblemRule::fmha_instance_sink_tokens, x.sink_tokens, 0);
+  if (is_paged(traits) && c.cache_limit != 0) {
+    const std::int64_t rows = x.pages * x.page_size;
+    const std::int64_t most = c.cache_limit / (std::int64_t{x.heads_k} * std::max(x.hdim_q, x.hdim_v));
+    if (rows < 1 || rows > most) return broken(ProblemRule::fmha_instance_cache, rows, most);
+  }
   if (is_paged(traits) && c.max_page != 0 && x.page_size > c.max_page)
     return broken(ProblemRule::fmha_instance_page, x.page_size, c.max_page);
   if (c.max_rows != 0 && x.seqlen_q > c.max_rows)

@@ -118,6 +118,9 @@ void write(Writer& to, const FmhaConfig& config) {
   to.key("causal_only").flag(config.causal_only);
   to.key("needs_keys").flag(config.needs_keys);
   to.key("needs_finite").flag(config.needs_finite);
+  to.key("cache_limit").number(config.cache_limit);
+  to.key("max_keys").number(config.max_keys);
+  to.key("sink_tokens").flag(config.sink_tokens);
 }
 
 void write(Writer& to, const InstanceDesc& instance) {

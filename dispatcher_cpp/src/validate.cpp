@@ -109,7 +109,8 @@ Status validate_fmha(const InstanceDesc& instance) noexcept {
       !within(c.dv_multiple, 0, most_hdim))
     return Status::error(StatusCode::invalid_argument, "instance %s: its head dimensions are out of range",
                          instance.name);
-  if (!within(c.max_splits, 1, most_splits) || c.page_multiple < 1 || !within(c.rotary_multiple, 1, most_hdim))
+  if (!within(c.max_splits, 1, most_splits) || c.page_multiple < 1 || !within(c.rotary_multiple, 1, most_hdim) ||
+      c.cache_limit < 0 || c.max_keys < 0)
     return Status::error(StatusCode::invalid_argument, "instance %s: its splits, pages or rotation are out of range",
                          instance.name);
   if (c.max_page < 0 || c.max_rows < 0 || c.max_group < 0)

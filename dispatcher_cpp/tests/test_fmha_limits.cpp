@@ -61,6 +61,16 @@ void with_pages(Case& c) {
   c.args.block_table_stride = 2;
 }
 
+/// K and V in 8 pages of 16 rows, by a list, with the rows one after the other.
+void with_list(Case& c) {
+  c.limits.traits.kv = FmhaKv::page_list;
+  c.limits.gathers = true;
+  c.shape.page_size = 16;
+  c.shape.pages = 8;
+  c.args.k_strides.batch = c.args.v_strides.batch = 16 * 128;
+  c.args.kv_indptr = c.args.kv_pages = c.args.kv_last_page = numbers;
+}
+
 constexpr auto kUnsupported = StatusCode::unsupported;
 constexpr auto kInvalid = StatusCode::invalid_argument;
 const Refusal kRefusals[] = {
@@ -104,6 +114,16 @@ const Refusal kRefusals[] = {
     {"long_page", [](Case& c) { with_pages(c), c.args.k_strides.row = 1 << 25; }, kUnsupported, "K: 64 rows"},
     {"far_pages", [](Case& c) { with_pages(c), c.args.v_strides.batch = std::int64_t{1} << 31; }, kUnsupported,
      "a stride of V of 2147483648"},
+    {"no_list", [](Case& c) { with_list(c), c.args.kv_pages = nullptr; }, kInvalid, "kv_pages or kv_last_page"},
+    {"no_pages", [](Case& c) { with_list(c), c.shape.page_size = 0; }, kInvalid, "pages of 0 rows"},
+    {"unknown_pages", [](Case& c) { with_list(c), c.shape.pages = 0; }, kUnsupported, "a cache of 0 pages"},
+    {"pages_between_rows", [](Case& c) { with_list(c), c.args.k_strides.batch += 8; }, kUnsupported, "whole rows"},
+    {"other_pages_of_v", [](Case& c) { with_list(c), c.args.v_strides.batch *= 2; }, kUnsupported, "whole rows"},
+    {"many_pages", [](Case& c) { with_list(c), c.shape.pages = 1 << 20; }, kUnsupported, "2 GiB or more"},
+    {"very_many_pages", [](Case& c) { with_list(c), c.shape.pages = std::int64_t{1} << 30; }, kUnsupported,
+     "1073741824 pages of 16 rows"},
+    {"list_and_rows_of_q_with_gaps", [](Case& c) { with_list(c), c.args.seqlen_q = numbers; }, kUnsupported,
+     "seqstart_q"},
     {"no_descale", [](Case& c) { c.limits.traits.quant = FmhaQuant::per_tensor; }, kInvalid, "descale is null"},
 };
 
@@ -153,6 +173,28 @@ TEST(FmhaLimits, OfPagesOneIsWithin32BitsAndSequencesAreAsLongAsTheyAre) {
   paged.shape.seqlen_k = 1 << 23;
   paged.args.k_strides.batch = paged.args.v_strides.batch = (std::int64_t{1} << 31) - 8;
   EXPECT_TRUE(paged.status().ok()) << paged.status().message;
+}
+
+TEST(FmhaLimits, PagesOfARowAreAsFarApartAsTheyAre) {
+  Case rows;
+  with_list(rows);
+  rows.shape.page_size = 1;
+  rows.args.k_strides = {8, 64, 256};
+  rows.args.v_strides = {8, 64, 128};
+  EXPECT_TRUE(rows.status().ok()) << rows.status().message;
+  const FmhaCacheRows found = cache_rows(rows.shape, rows.args);
+  EXPECT_EQ(found.per_page, 1);
+  EXPECT_EQ(found.stride_k, 256);
+  EXPECT_EQ(found.stride_v, 128);
+}
+
+TEST(FmhaLimits, RowsAreNotedToTheEndOfTheLastStepAndWhatIsReadAhead) {
+  FmhaShape shape;
+  for (const std::int64_t keys : {0, 1, 128, 129}) {
+    shape.seqlen_k = keys;
+    const std::int64_t noted = noted_rows(shape, 128, 32), steps = (keys + 127) / 128;
+    EXPECT_EQ(noted, steps * 128 + 128 + 32);
+  }
 }
 
 TEST(FmhaLimits, WithoutKeysThereNeedBeNoKAndV) {

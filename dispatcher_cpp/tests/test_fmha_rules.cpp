@@ -102,6 +102,38 @@ TEST_F(FmhaRules, PagesAreOfPagedKvOnly) {
   EXPECT_EQ(with(of(-5, -5)), "any");
 }
 
+TEST_F(FmhaRules, KeysAndSinkTokensMayBeLimited) {
+  FmhaTraits traits;
+  traits.masked = true;
+  const Signature masked = attention(traits);
+  FmhaConfig limited = padded(64, 64, 256, 256);
+  limited.max_keys = 1000;
+  limited.sink_tokens = false;
+  add("limited", limited, masked);
+  EXPECT_EQ(with([](FmhaShape& x) { x.seqlen_k = 1000; }, masked), "limited");
+  EXPECT_EQ(with([](FmhaShape& x) { x.seqlen_k = 1001; }, masked),
+            "seqlen_k = 1001 is above 1000 (rule fmha.instance.max-keys)");
+  EXPECT_EQ(with([](FmhaShape& x) { x.seqlen_k = 10, x.sink_tokens = 3; }, masked),
+            "3 sink tokens are asked for, and the instance takes none (rule fmha.instance.sink-tokens)");
+}
+
+TEST_F(FmhaRules, ACacheThatIsCountedHasAKnownSize) {
+  FmhaTraits traits;
+  traits.kv = FmhaKv::page_list;
+  const Signature list = attention(traits);
+  FmhaConfig counted = padded(64, 64, 256, 256);
+  counted.cache_limit = 1 << 20;
+  add("counted", counted, list);
+  const auto of = [](std::int64_t count) {
+    return [=](FmhaShape& x) {
+      x.page_size = 16, x.pages = count, x.heads_q = x.heads_k = 2, x.hdim_q = 64, x.hdim_v = 128;
+    };
+  };
+  EXPECT_EQ(with(of(256), list), "counted");
+  EXPECT_EQ(with(of(257), list), "a cache of 4112 rows is not within 1 to 4096 (rule fmha.instance.cache)");
+  EXPECT_EQ(with(of(0), list), "a cache of 0 rows is not within 1 to 4096 (rule fmha.instance.cache)");
+}
+
 TEST_F(FmhaRules, RowsOfDifferingSequencesAreCounted) {
   FmhaTraits traits;
   traits.varlen = true;
@@ -359,6 +391,8 @@ TEST_F(FmhaInstanceRules, NumbersThatNoTileHasAreNotRegistered) {
   EXPECT_NE(refusal([](FmhaConfig& c) { c.page_multiple = 0; }), "");
   for (std::int32_t FmhaConfig::* const most : {&FmhaConfig::max_page, &FmhaConfig::max_rows, &FmhaConfig::max_group})
     EXPECT_NE(refusal([&](FmhaConfig& c) { c.*most = -1; }), "");
+  EXPECT_NE(refusal([](FmhaConfig& c) { c.cache_limit = -1; }), "");
+  EXPECT_NE(refusal([](FmhaConfig& c) { c.max_keys = -1; }), "");
   EXPECT_NE(refusal([](FmhaConfig&) {}, tiny::fp16).find("only attention has attention's tiles"), std::string::npos);
 }
 

@@ -9,12 +9,12 @@ import pytest
 
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.host_config import HostFmhaConfig
+from ckgen.families.fmha.lds import lds_bytes
 from ckgen.families.fmha.signature import FmhaSignature, parse_signature
 from ckgen.families.fmha.tree import tree_configs, why_no_tiles
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.rules import all_rules, judge
-from ckgen.rules.fmha import lds_bytes
 from ckgen.specs.archs import load_archs
 
 ASYNC = CkTileFmhaConfig(FmhaPipeline.QR_ASYNC, 128, 128, 32, 128, 32, 128, (4, 1, 1), Tile(32, 32, 16))
@@ -23,6 +23,7 @@ OF_256 = replace(QR, n1=256, k0_max=256)
 TRLOAD = replace(ASYNC, pipeline=FmhaPipeline.QR_ASYNC_TRLOAD, n0=64, k1=16, pad_q=False, pad_k=False)
 WMMA = replace(QR, m0=64, n0=64, warp_tile=Tile(16, 16, 16))
 PAGED = replace(QR, pipeline=FmhaPipeline.QR_PAGEDKV, pad_hdim_q=False, pad_hdim_v=False)
+GATHER = replace(ASYNC, pipeline=FmhaPipeline.QR_ASYNC_GATHER)
 FP32 = replace(QR, n0=64, warp_tile=Tile(16, 16, 16))
 
 SPLIT = CkTileFmhaConfig(FmhaPipeline.QR_SPLITKV, 64, 128, 32, 128, 32, 128, (4, 1, 1), Tile(16, 16, 16))
@@ -37,6 +38,8 @@ KEPT: tuple[tuple[str, CkTileFmhaConfig, str], ...] = (
     ("fp8_bf16_pertensor", replace(QR, warp_tile=Tile(32, 32, 32)), "gfx942"),
     ("fp16", OF_256, "gfx942"),
     ("bf16_varlen_masked_blocktable", PAGED, "gfx950"),
+    ("bf16_varlen_masked_elementwise_lse_dropout_pagelist", GATHER, "gfx942"),
+    ("fp16_lse_blocktable", GATHER, "gfx90a"),
     ("fp8_pertensor_blocktable", replace(PAGED, warp_tile=Tile(32, 32, 32)), "gfx942"),
     ("bf16_varlen_masked_softcap_lse", SPLIT, "gfx942"),
     ("fp16_masked_elementwise_blocktable", SPLIT, "gfx950"),
@@ -51,7 +54,12 @@ BROKEN: tuple[tuple[str, str, CkTileFmhaConfig, dict[str, Any], str], ...] = (
     ("types", "bf8_bf16_pertensor", QR, {}, "gfx942"),
     ("features", "bf16_sink", ASYNC, {}, "gfx942"),
     ("features", "bf16_append", ASYNC, {}, "gfx942"),
-    ("features", "bf16_pagelist", PAGED, {}, "gfx942"),
+    ("pages", "bf16_pagelist", PAGED, {}, "gfx942"),
+    ("pages", "bf16_pagelist", ASYNC, {}, "gfx942"),
+    ("pages", "bf16", GATHER, {}, "gfx942"),
+    ("pages", "bf16_pagelist", GATHER, {"pad_k": False}, "gfx942"),
+    ("pages", "fp8_pertensor_pagelist", GATHER, {"warp_tile": Tile(32, 32, 32)}, "gfx942"),
+    ("pipeline", "bf16_pagelist", replace(WMMA, pipeline=FmhaPipeline.QR_ASYNC_GATHER), {}, "gfx1201"),
     ("features", "bf16_blocktable_vectorized", PAGED, {}, "gfx942"),
     ("pages", "bf16_blocktable", ASYNC, {}, "gfx942"),
     ("pages", "bf16", PAGED, {}, "gfx942"),
@@ -92,6 +100,8 @@ BROKEN: tuple[tuple[str, str, CkTileFmhaConfig, dict[str, Any], str], ...] = (
     ("tile", "bf16", ASYNC, {"n0": 64}, "gfx942"),
     ("tile", "bf16", OF_256, {"m0": 64, "warps": (2, 1, 1)}, "gfx942"),
     ("tile", "bf16", TRLOAD, {"n0": 128}, "gfx950"),
+    ("gather-spills", "bf16_alibi_pagelist", GATHER, {}, "gfx942"),
+    ("gather-spills", "bf16_pagelist", replace(GATHER, k0=64, k1=64, warp_tile=Tile(16, 16, 16)), {"m0": 64}, "gfx950"),
     ("scheduling", "fp8_bf16_pertensor", OF_256, {"n0": 32, "warp_tile": Tile(32, 32, 32)}, "gfx942"),
     ("loads", "bf16", ASYNC, {"m0": 256, "warps": (8, 1, 1), "k1": 16, "n0": 32}, "gfx942"),
     ("lds-order", "bf16", ASYNC, {"k0_max": 96}, "gfx942"),
@@ -158,9 +168,12 @@ def test_bytes_of_lds(signature: str, config: CkTileFmhaConfig, arch: str, bytes
         ("fp8_bf16_pertensor", "gfx942", 6),
         ("fp8_bf16_pertensor", "gfx90a", 0),
         ("bf16", "gfx1100", 0),
-        ("bf16_blocktable", "gfx950", 1),
+        ("bf16_blocktable", "gfx950", 2),
+        ("bf16_blocktable", "gfx1201", 1),
+        ("bf16_varlen_lse_pagelist", "gfx90a", 1),
+        ("bf16_pagelist", "gfx1201", 0),
         ("fp8_pertensor_blocktable", "gfx942", 3),
-        ("bf16_lse_blocktable", "gfx942", 0),
+        ("bf16_lse_blocktable", "gfx942", 1),
     ],
 )
 def test_how_many_kernels_of_the_tree_are_valid(signature: str, arch: str, valid: int) -> None:

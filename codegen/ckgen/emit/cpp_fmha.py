@@ -86,6 +86,7 @@ def numbers(value: FmhaConstraints) -> str:
     members.append(str(value.rotary_multiple))
     most = (value.max_page, value.max_rows, value.max_group)
     asked = (value.causal_only, value.needs_keys, value.needs_finite)
-    if any((*most, *asked)):
+    if any((*most, *asked, value.cache_limit, value.max_keys, not value.sink_tokens)):
         members += [*map(str, most), *map(boolean, asked)]
+        members += [str(value.cache_limit), str(value.max_keys), boolean(value.sink_tokens)]
     return f"{{{', '.join(members)}}}"

@@ -106,6 +106,10 @@ def _demands(asked: FmhaConstraints) -> str:
         texts.append("keys ≥ 1")
     if asked.needs_finite:
         texts.append("finite pages")
+    if asked.max_keys:
+        texts.append(f"seqlen_k ≤ {asked.max_keys}")
+    if asked.cache_limit:
+        texts.append(f"cache ≤ {asked.cache_limit} elements")
     return ", ".join(texts)
 
 

@@ -81,6 +81,9 @@ def covers_fmha(wide: FmhaConstraints, narrow: FmhaConstraints) -> bool:
         and (narrow.causal_only or not wide.causal_only)
         and (narrow.needs_keys or not wide.needs_keys)
         and (narrow.needs_finite or not wide.needs_finite)
+        and _is_most(wide.max_keys, narrow.max_keys)
+        and _is_most(wide.cache_limit, narrow.cache_limit)
+        and (wide.sink_tokens or not narrow.sink_tokens)
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry, FmhaKv, FmhaKvLayout, FmhaQuant
 from ckgen.families.fmha.host_config import HostFmhaConfig
+from ckgen.families.fmha.lds import ASYNC_BUFFERS, async_vector, lds_bytes
 from ckgen.families.fmha.signature import FLOAT8, WIDE, FmhaSignature
 from ckgen.families.fmha.tree import plain, types_of, why_no_tiles
 from ckgen.model.arch import ArchSpec
@@ -15,22 +16,22 @@ from ckgen.rules.registry import exceeds, first, no_multiple, not_among, rule
 
 _TILE, _HOST = Backend.CK_TILE, Backend.HOST
 _FACTORY = "the factories of the pinned CK tree, fmha_fwd.py"
-_PAGED_FACTORY = "the factories of the pinned CK tree, fmha_pagedkv_prefill.py"
+_PAGED_FACTORIES = "the factories of the pinned CK tree, fmha_pagedkv_prefill.py and fmha_batch_prefill.py"
 _SPLIT_FACTORY = "the factories of the pinned CK tree, fmha_fwd_splitkv.py, and ck_tile's split-KV pipeline"
 _SHAPE = "ck_tile's TileFmhaShape"
 _LOOP = "ck_tile's attention pipelines"
 _HEAD_DIM_GRAIN = 8
 _MAX_HEAD_DIM = 256
 _WHOLE_HEAD_DIMS = (32, 48, 64, 128, 192, 256)
-_ASYNC_BUFFERS = 3
 _ASYNC_ORDERS = {
     (4, 4): (1, 2, 0, 1, 0, 1, 2, 0), (4, 2): (1, 2, 0, 1, 2, 0), (2, 4): (1, 2, 0, 1, 2, 0),
     (3, 3): (1, 2, 0, 1, 2, 0), (3, 4): (1, 2, 0, 0, 1, 2, 0), (2, 2): (1, 2, 1, 0),
 }  # fmt: skip
 """Buffers of LDS that parts of K, then of V, of a step take in turn, by their numbers; else in a regular order."""
 _SCHEDULED = 8
-_LOAD_BYTES = 16
 _MAX_HOST_TILE = 1024
+_ASYNC = (FmhaPipeline.QR_ASYNC, FmhaPipeline.QR_ASYNC_GATHER)
+_KV = {FmhaPipeline.QR_PAGEDKV: ("blocktable",), FmhaPipeline.QR_ASYNC_GATHER: ("blocktable", "pagelist")}
 
 
 @rule("ck_tile.fmha.arch", backend=_TILE, source=_FACTORY)
@@ -56,11 +57,10 @@ def types_have_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: A
 
 @rule("ck_tile.fmha.features", backend=_TILE, source="kernels and pipelines of the pinned CK tree")
 def features_exist(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
-    """The pinned tree has the feature: no sinks, scales of blocks, columns of V, given random bytes or page lists."""
+    """The pinned tree has the feature: no sinks, scales of blocks, columns of V, random bytes or vectors in pages."""
     traits = signature.traits
     absent = {
         "append": traits.entry is FmhaEntry.APPEND,
-        "pagelist": traits.kv is FmhaKv.PAGE_LIST,
         "vectorized": traits.kv_layout is not FmhaKvLayout.LINEAR,
         "sink": traits.sink,
         str(traits.quant): traits.quant in (FmhaQuant.BLOCKSCALE, FmhaQuant.KV_BLOCKSCALE),
@@ -71,22 +71,24 @@ def features_exist(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Arc
     return Finding("", "no kernel of the pinned CK tree has it", word, "none") if word else None
 
 
-@rule("ck_tile.fmha.pages", backend=_TILE, source=_PAGED_FACTORY)
+@rule("ck_tile.fmha.pages", backend=_TILE, source=_PAGED_FACTORIES)
 def pages_go(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
-    """Of whole keys qr_pagedkv, and it alone, takes a block table: no lse, dropout and cut O, keys padded."""
+    """Of whole keys, pipelines over pages, and they alone, read them, with padded keys; qr_pagedkv has no lse."""
     traits, pipeline = signature.traits, config.pipeline
-    by_table = traits.kv is FmhaKv.BLOCK_TABLE
-    if pipeline.splits or (not by_table and pipeline is not FmhaPipeline.QR_PAGEDKV):
+    known = _KV.get(pipeline, ("contiguous",))
+    if pipeline.splits or (pipeline not in _KV and not traits.is_paged):
         return None
     asked = {"lse": traits.lse, str(traits.dropout): traits.dropout is not FmhaDropout.NONE}
     word = next((word for word, present in asked.items() if present), "none")
+    narrow = signature.a in FLOAT8
     return first(
-        not_among(word, ("none",), "the factory of kernels over pages makes no such option"),
-        not_among(
-            f"{pipeline} {traits.kv}", ("qr_pagedkv blocktable",), "qr_pagedkv, and it alone, takes a block table"
-        ),
-        not_among(str(signature.c), (str(signature.a),), "O is cut to 8 bits over pages")
-        if signature.a in FLOAT8
+        not_among(str(traits.kv), known, f"{pipeline} does not read keys and values there"),
+        not_among(word, ("none",), "the factory of qr_pagedkv makes no such option")
+        if pipeline is FmhaPipeline.QR_PAGEDKV
+        else None,
+        not_among(str(signature.c), (str(signature.a),), "O is cut to 8 bits over pages") if narrow else None,
+        Finding("", "qr_async_gather is for 16 bits", str(signature.a), "16 bits")
+        if narrow and pipeline is FmhaPipeline.QR_ASYNC_GATHER
         else None,
         not_among(str(int(config.pad_k)), ("1",), "sequences end within a page: pad the keys"),
     )
@@ -204,12 +206,14 @@ def pipeline_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Arch
     if config.pipeline.passes_registers:
         steps = config.k0_max // config.k0
         return Finding("", f"{config.pipeline} needs two steps of k0 in a head dim", steps, 2) if steps < 2 else None
-    if config.pipeline is FmhaPipeline.QR_ASYNC:
+    if config.pipeline in _ASYNC:
         pads = "".join(str(int(pad)) for pad in (config.pad_q, config.pad_hdim_q, config.pad_hdim_v))
         return first(
-            not_among(str(arch.wave_size), ("64",), "qr_async loads with waves of 64"),
-            not_among(pads, ("111",), "qr_async pads rows of Q and both head dims"),
-            not_among(str(signature.traits.bias), ("none", "alibi"), "qr_async takes no matrix of bias"),
+            not_among(str(arch.wave_size), ("64",), f"{config.pipeline} loads with waves of 64"),
+            not_among(pads, ("111",), f"{config.pipeline} pads rows of Q and both head dims"),
+            not_among(str(signature.traits.bias), ("none", "alibi"), "qr_async takes no matrix of bias")
+            if config.pipeline is FmhaPipeline.QR_ASYNC
+            else None,
         )
     traits = signature.traits
     options = {"varlen": traits.varlen, str(traits.bias): traits.bias is not FmhaBias.NONE, "softcap": traits.softcap}
@@ -236,6 +240,17 @@ def tile_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec
     return not_among(str(config.m0), ("128",), "heads other than 128 take 128 rows of Q")
 
 
+@rule("ck_tile.fmha.gather-spills", backend=_TILE, source="docs/upstream/ck_tile_fmha.md")
+def loads_have_registers(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+    """qr_async_gather: 128 rows of Q and no slopes, as else registers are spilled that its own loads are to fill."""
+    if config.pipeline is not FmhaPipeline.QR_ASYNC_GATHER:
+        return None
+    return first(
+        not_among(str(config.m0), ("128",), "copies of K would not wait for their addresses"),
+        not_among(str(signature.traits.bias), ("none", "elementwise"), "Q would be spilled before it has come"),
+    )
+
+
 @rule("ck_tile.fmha.scheduling", backend=_TILE, source=_LOOP)
 def instructions_are_grouped(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
     """qr with heads of 256 on waves of 64 schedules matrix instructions in eights."""
@@ -251,16 +266,16 @@ def instructions_are_grouped(signature: FmhaSignature, config: CkTileFmhaConfig,
 @rule("ck_tile.fmha.loads", backend=_TILE, source="ck_tile's async copies")
 def loads_are_whole(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
     """Async copies of K: every lane loads as much."""
-    if config.pipeline is not FmhaPipeline.QR_ASYNC:
+    if config.pipeline not in _ASYNC:
         return None
-    grain = config.warps[0] * arch.wave_size * _async_vector(signature, arch)
+    grain = config.warps[0] * arch.wave_size * async_vector(signature, arch)
     return no_multiple(config.n0 * config.k1, grain, "elements of K in a step must be whole loads of all lanes")
 
 
 @rule("ck_tile.fmha.lds-order", backend=_TILE, source="LdsBufferSequence; docs/upstream/ck_tile_fmha.md")
 def v_spares_k(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
     """qr_async: the first part of V goes to another buffer of LDS than the last part of K is read from."""
-    if config.pipeline is not FmhaPipeline.QR_ASYNC:
+    if config.pipeline not in _ASYNC:
         return None
     of_k, of_v = async_buffers(config.k0_max // max(config.k0, 1), config.n0 // max(config.k1, 1))
     reason = "V overwrites K in LDS, and no barrier is between"
@@ -272,43 +287,14 @@ def async_buffers(parts_k: int, parts_v: int) -> tuple[int, int]:
     known = _ASYNC_ORDERS.get((parts_k, parts_v))
     if known is not None:
         return known[parts_k - 1], known[parts_k]
-    whole = (parts_v - 1) // _ASYNC_BUFFERS * _ASYNC_BUFFERS
-    return (parts_k - 1) % _ASYNC_BUFFERS, (_ASYNC_BUFFERS - 1 + whole - (parts_v - 1)) % _ASYNC_BUFFERS
+    whole = (parts_v - 1) // ASYNC_BUFFERS * ASYNC_BUFFERS
+    return (parts_k - 1) % ASYNC_BUFFERS, (ASYNC_BUFFERS - 1 + whole - (parts_v - 1)) % ASYNC_BUFFERS
 
 
 @rule("ck_tile.fmha.lds", backend=_TILE, source="ck_tile's GetSmemSize of each pipeline")
 def tiles_fit_in_lds(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
     """K's and V's tiles fit in the arch's LDS: one, three (qr_async), or two of each (qr_async_trload)."""
     return exceeds(lds_bytes(signature, config, arch), arch.lds_bytes, "bytes of LDS")
-
-
-def lds_bytes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> int:
-    """Bytes that a workgroup takes, padding between rows and banks included."""
-    size = signature.a.bits // 8
-    if config.pipeline is FmhaPipeline.QR_ASYNC_TRLOAD:
-        return max(config.m0 * config.k0_max, 2 * config.n0 * (config.k0_max + config.n1)) * size
-    pack = _LOAD_BYTES // size
-    row = _banks(arch) * 4 // size
-    of_v = (config.k1 // pack) * (config.n1 * pack // row) * (row + pack)
-    drops = signature.traits.dropout is not FmhaDropout.NONE
-    part = config.warp_tile
-    of_dropout = (config.warps[0] * part.m + 1) * part.n if drops else 0
-    if config.pipeline.passes_registers:
-        of_k = (config.k0 // pack) * (config.n0 + 1) * pack
-        return max(max(of_k, of_v) * size, of_dropout)
-    vector, waves = _async_vector(signature, arch), config.warps[0]
-    groups = arch.wave_size * vector // config.k1
-    of_k = config.n0 // (groups * waves) * waves * (arch.wave_size * vector + pack)
-    return _ASYNC_BUFFERS * max(of_k, of_v) * size + of_dropout
-
-
-def _async_vector(signature: FmhaSignature, arch: ArchSpec) -> int:
-    """Elements that a lane copies at once: 16 bytes on gfx950, 4 before."""
-    return (_LOAD_BYTES if arch.name == "gfx950" else 4) * 8 // signature.a.bits
-
-
-def _banks(arch: ArchSpec) -> int:
-    return 64 if arch.name == "gfx950" else 32
 
 
 @rule("host.fmha.tile", backend=_HOST, source="the host kernel")

@@ -47,8 +47,11 @@ constexpr index_t narrow(std::int64_t size) noexcept {
 
 /// What fmha_limits.hpp must know of a Config.
 constexpr FmhaLimits limits_of(const FmhaTileConfig& config) noexcept {
+  const bool gathers = config.pipeline == FmhaPipeline::qr_async_gather;
   const bool passes_registers =
-      config.pipeline != FmhaPipeline::qr_async && config.pipeline != FmhaPipeline::qr_async_trload;
+      config.pipeline != FmhaPipeline::qr_async && config.pipeline != FmhaPipeline::qr_async_trload && !gathers;
+  // copies of gathered rows go on into the next one
+  const bool pad_hdim_q = config.pad_hdim_q && !gathers, pad_hdim_v = config.pad_hdim_v && !gathers;
   return {config.q,
           config.kv,
           config.o,
@@ -59,17 +62,20 @@ constexpr FmhaLimits limits_of(const FmhaTileConfig& config) noexcept {
           config.n1,
           config.pad_q,
           config.pad_k,
-          config.pad_hdim_q,
-          config.pad_hdim_v,
-          !passes_registers || !config.pad_hdim_q,
-          !passes_registers || !config.pad_hdim_v};
+          pad_hdim_q,
+          pad_hdim_v,
+          !passes_registers || !pad_hdim_q,
+          !passes_registers || !pad_hdim_v,
+          /*combines*/ false,
+          gathers};
 }
 
 /// Whether a kernel of Of leaves partial results of splits of KV; what it refuses of them says Of::check().
 template <class Of>
 constexpr bool kSplitsKv = requires { Of::kSplits; };
 
-/// See PrepareFn. Of says kTile and Entry, and args() and grid() of a launch that was checked.
+/// See PrepareFn. Of says kTile and Entry, and args(), grid() and, of kernels that note rows, dynamic_lds() of a launch
+/// that was checked.
 template <class Of>
 Status prepare_fmha(const BuiltFmha& built, const Launch& launch, Arch arch, KernelCall& out) noexcept try {
   const FmhaShape& shape = launch.problem->fmha();
@@ -90,7 +96,9 @@ Status prepare_fmha(const BuiltFmha& built, const Launch& launch, Arch arch, Ker
     return Status::error(StatusCode::unsupported, "a grid of %u x %u x %u: HIP takes %u along y and z", grid.x, grid.y,
                          grid.z, kMostFmhaGrid);
   const dim3 block = Of::Entry::Kernel::BlockSize();
-  return device::fill(out, built.symbol, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, 0, Of::args(launch));
+  std::uint32_t lds = 0;
+  if constexpr (requires { Of::dynamic_lds(shape); }) lds = Of::dynamic_lds(shape);
+  return device::fill(out, built.symbol, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, lds, Of::args(launch));
 } catch (const std::exception& error) {
   return Status::error(StatusCode::internal, "ck_tile's host code failed: %s", error.what());
 }

@@ -1,5 +1,5 @@
-// Which problems a kernel of FmhaForward or FmhaPaged computes: ck_tile's classes ask nothing, so every rule of their
-// kernels is here.
+// Which problems a kernel of FmhaForward, FmhaPaged or FmhaGather computes: ck_tile's classes ask nothing, so every
+// rule of their kernels is here.
 //
 // C++17, no ck_tile, no HIP. Pure functions.
 #pragma once
@@ -11,11 +11,14 @@
 #include <ckgen/fmha.hpp>
 #include <ckgen/status.hpp>
 
+#include "fmha_page_limits.hpp"
+
 namespace ckgen::tile {
 
 inline constexpr std::uint32_t kMostFmhaGrid = 65535;  // along y and z, as HIP's devices say
 
 /// A Config as far as it decides. `vector_q`: Q and K are loaded 16 bytes at a time, `vector_v`: V and O are.
+/// `gathers`: keys of a step may be of any pages.
 struct FmhaLimits {
   DType q, kv, o;
   FmhaTraits traits;
@@ -23,6 +26,7 @@ struct FmhaLimits {
   bool pad_q, pad_k, pad_hdim_q, pad_hdim_v;
   bool vector_q, vector_v;
   bool combines = false;  // another kernel writes O and lse
+  bool gathers = false;
 };
 
 /// A tensor as one workgroup sees it: rows of one sequence and head. `heads` and `batch`: how many it is of.
@@ -111,20 +115,15 @@ inline Status check_fmha_scores(const FmhaLimits& limits, const FmhaShape& shape
   return Status::success();
 }
 
-/// What a kernel over pages asks of a block table: keys of a step are of one page, and all indices have 32 bits.
+/// The pages of a kernel that reads them.
 inline Status check_fmha_pages(const FmhaLimits& limits, const FmhaShape& shape, const FmhaArgs& args) noexcept {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  if (shape.page_size <= 0 || shape.page_size % limits.n0 != 0)
-    return Status::error(StatusCode::unsupported, "pages of %d rows are no whole steps of %d keys", shape.page_size,
-                         limits.n0);
-  if (args.block_table == nullptr || args.seqlen_k == nullptr)
-    return Status::error(StatusCode::invalid_argument, "block_table or seqlen_k is null");
-  if (args.block_table_stride < 0 || shape.batch * args.block_table_stride > kMost)
-    return Status::error(StatusCode::unsupported, "%lld rows of block_table, %lld apart: ck_tile counts in 32 bits",
-                         static_cast<long long>(shape.batch), static_cast<long long>(args.block_table_stride));
+  const bool list = limits.traits.kv == FmhaKv::page_list;
+  const Status tables =
+      list ? check_fmha_list(shape, args) : check_fmha_table(shape, args, limits.gathers ? 1 : limits.n0);
+  if (!tables.ok()) return tables;
   if (args.seqlen_q != nullptr)
     return Status::error(StatusCode::unsupported, "seqlen_q: the kernel has lengths of Q from seqstart_q alone");
-  return Status::success();
+  return limits.gathers ? check_fmha_cache_rows(shape, args) : Status::success();
 }
 
 /// Whether the kernel computes the problem: a refusal names the first rule that is broken.
@@ -133,18 +132,28 @@ inline Status check_fmha(const FmhaLimits& limits, const FmhaShape& shape, const
   if (const Status status = check_fmha_scores(limits, shape, args); !status.ok()) return status;
   const FmhaTraits& traits = limits.traits;
   const std::int64_t batches = traits.varlen ? 1 : shape.batch;
-  const bool paged = traits.kv == FmhaKv::block_table;
-  // 32 bits count within a page, 64 from page to page: that there may be two is enough
-  const std::int64_t rows_k = paged && shape.seqlen_k > 0 ? shape.page_size : shape.seqlen_k;
-  const std::int64_t batches_k = paged ? 2 : batches;
+  const bool paged = traits.kv != FmhaKv::contiguous;
+  if (paged) {
+    if (const Status status = check_fmha_pages(limits, shape, args); !status.ok()) return status;
+  }
+  // 32 bits count the rows of a cache that is gathered from; else those of a page, that there may be two is enough
+  const FmhaCacheRows cache = cache_rows(shape, args);
+  const std::int64_t rows_k = shape.seqlen_k == 0 || !paged ? shape.seqlen_k
+                              : limits.gathers              ? shape.pages * cache.per_page
+                                                            : shape.page_size;
+  const std::int64_t batches_k = !paged ? batches : limits.gathers ? 1 : 2;
+  const FmhaStrides k_strides{limits.gathers ? cache.stride_k : args.k_strides.row, args.k_strides.head,
+                              args.k_strides.batch};
+  const FmhaStrides v_strides{limits.gathers ? cache.stride_v : args.v_strides.row, args.v_strides.head,
+                              args.v_strides.batch};
   const std::int64_t rows_v = traits.v_column ? shape.hdim_v : rows_k;
   const std::int64_t columns_v = traits.v_column ? shape.seqlen_k : shape.hdim_v;
   const bool vector_v = traits.v_column ? !limits.pad_k : limits.vector_v;
   const FmhaStrides lse{1, args.lse_head_stride, args.lse_batch_stride};
   const FmhaTensor tensors[] = {
       {"Q", args.q, args.q_strides, shape.seqlen_q, shape.hdim_q, shape.heads_q, batches, limits.q, limits.vector_q},
-      {"K", args.k, args.k_strides, rows_k, shape.hdim_q, shape.heads_k, batches_k, limits.kv, limits.vector_q},
-      {"V", args.v, args.v_strides, rows_v, columns_v, shape.heads_k, batches_k, limits.kv, vector_v},
+      {"K", args.k, k_strides, rows_k, shape.hdim_q, shape.heads_k, batches_k, limits.kv, limits.vector_q},
+      {"V", args.v, v_strides, rows_v, columns_v, shape.heads_k, batches_k, limits.kv, vector_v},
       {"O", args.o, args.o_strides, shape.seqlen_q, shape.hdim_v, shape.heads_q, batches, limits.o, limits.vector_v,
        !limits.combines},
       {"lse", args.lse, lse, shape.seqlen_q, 1, shape.heads_q, batches, DType::fp32, false,
@@ -157,9 +166,6 @@ inline Status check_fmha(const FmhaLimits& limits, const FmhaShape& shape, const
   }
   if (traits.bias == FmhaBias::alibi && args.bias == nullptr)
     return Status::error(StatusCode::invalid_argument, "the slopes are null");
-  if (paged) {
-    if (const Status status = check_fmha_pages(limits, shape, args); !status.ok()) return status;
-  }
   if (traits.varlen && (args.seqstart_q == nullptr || (args.seqstart_k == nullptr && !paged)))
     return Status::error(StatusCode::invalid_argument, "seqstart_q or seqstart_k is null");
   if (traits.quant == FmhaQuant::per_tensor &&

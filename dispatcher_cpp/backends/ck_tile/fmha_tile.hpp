@@ -31,7 +31,15 @@ namespace ckgen::tile {
 
 using ck_tile::index_t;
 
-enum class FmhaPipeline : std::uint8_t { qr, qr_async, qr_async_trload, qr_pagedkv, qr_splitkv, qr_splitkv_merged };
+enum class FmhaPipeline : std::uint8_t {
+  qr,
+  qr_async,
+  qr_async_trload,
+  qr_pagedkv,
+  qr_splitkv,
+  qr_splitkv_merged,
+  qr_async_gather
+};
 
 /// How one workgroup computes, as numbers; a field per field of the instance's Config, behind what it computes.
 /// block_per_cu -1: the pipeline's own.
@@ -102,7 +110,7 @@ struct FmhaTypes {
 
 }  // namespace ckgen::tile
 
-/// Defines the device entry `symbol` of an Entry: FmhaForward, FmhaPaged or FmhaSplitKv.
+/// Defines the device entry `symbol` of an Entry: FmhaForward, FmhaPaged, FmhaSplitKv or FmhaGather.
 #define CKGEN_TILE_FMHA_KERNEL(symbol, Entry)                                                           \
   extern "C" __global__ void __launch_bounds__((Entry::Kernel::kBlockSize), Entry::Kernel::kBlockPerCu) \
       symbol(Entry::Args args) {                                                                        \

@@ -218,12 +218,15 @@ struct FmhaConfig {
   bool always_combines = false;      // it writes partial results even where all keys are one split
   std::int32_t rotary_multiple = 2;  // of append with rope: rotary_dim must be one
   // 0: any.
-  std::int32_t max_page = 0;   // rows of a page
-  std::int32_t max_rows = 0;   // of Q of a sequence
-  std::int32_t max_group = 0;  // query heads per KV head
-  bool causal_only = false;    // a mask must be causal and end at the last key
-  bool needs_keys = false;     // each sequence has a key
-  bool needs_finite = false;   // finite_kv
+  std::int32_t max_page = 0;     // rows of a page
+  std::int32_t max_rows = 0;     // of Q of a sequence
+  std::int32_t max_group = 0;    // query heads per KV head
+  bool causal_only = false;      // a mask must be causal and end at the last key
+  bool needs_keys = false;       // each sequence has a key
+  bool needs_finite = false;     // finite_kv
+  std::int64_t cache_limit = 0;  // of paged KV: the most elements of a cache, whose pages are given; 0: any
+  std::int32_t max_keys = 0;     // of a sequence; 0: any
+  bool sink_tokens = true;       // of masks: it takes some
 };
 
 }  // namespace v1

@@ -65,6 +65,9 @@ enum class ProblemRule : std::uint16_t {
   fmha_instance_k_tile,
   fmha_instance_splits,
   fmha_instance_page_multiple,
+  fmha_instance_cache,
+  fmha_instance_max_keys,
+  fmha_instance_sink_tokens,
   fmha_instance_items,
   fmha_instance_split_tile,
   fmha_instance_split_heads,
@@ -100,7 +103,7 @@ struct ProblemRuleText {
   const char* message;  // {measured} and {limit} stand for Selection::measured and Selection::limit
 };
 
-inline constexpr std::size_t problem_rule_count = 82;
+inline constexpr std::size_t problem_rule_count = 85;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -215,6 +218,12 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "{measured} splits of KV are more than {limit}"},
     {"fmha.instance.page-multiple",
      "page size = {measured} is not a multiple of {limit}"},
+    {"fmha.instance.cache",
+     "a cache of {measured} rows is not within 1 to {limit}"},
+    {"fmha.instance.max-keys",
+     "seqlen_k = {measured} is above {limit}"},
+    {"fmha.instance.sink-tokens",
+     "{measured} sink tokens are asked for, and the instance takes none"},
     {"fmha.instance.items",
      "a schedule of {measured} splits is given, and the instance reads none"},
     {"fmha.instance.split-tile",

@@ -26,6 +26,7 @@ FP8 = CkTileFmhaConfig(
     FmhaPipeline.QR, 128, 128, 32, 128, 32, 128, (4, 1, 1), Tile(32, 32, 32), pad_hdim_q=False, pad_hdim_v=False
 )
 PAGED = replace(D128, pipeline=FmhaPipeline.QR_PAGEDKV, pad_hdim_q=False, pad_hdim_v=False)
+GATHER = replace(D128, pipeline=FmhaPipeline.QR_ASYNC_GATHER)
 WMMA = CkTileFmhaConfig(FmhaPipeline.QR, 64, 64, 32, 128, 32, 128, (4, 1, 1), Tile(16, 16, 16))
 
 
@@ -74,6 +75,7 @@ def test_both_units_say_the_config_and_meet_at_the_symbol() -> None:
     [
         ("fmha_bf16", D64, "fmha", "FmhaForward"),
         ("fmha_bf16_varlen_blocktable", PAGED, "fmha_paged", "FmhaPaged"),
+        ("fmha_bf16_pagelist", GATHER, "fmha_gather", "FmhaGather"),
     ],
 )
 def test_a_pipeline_has_its_own_kernel(signature: str, config: CkTileFmhaConfig, header: str, entry: str) -> None:

@@ -53,7 +53,8 @@ def test_the_forms_for_people() -> None:
     assert describe_config(Backend.HOST) == "<m0>x<n0>_t<threads>"
     assert describe_config(Backend.HIP) == "decode_<m0>x<n0>_<hdim_q>x<hdim_v>, or append_<rows>"
     assert describe_config(Backend.CK_TILE) == (
-        "<qr|qr_async|qr_async_trload|qr_pagedkv|qr_splitkv|qr_splitkv_merged>_pad<pad_q><pad_k><pad_hdim_q><pad_hdim_v>_"
+        "<qr|qr_async|qr_async_trload|qr_pagedkv|qr_splitkv|qr_splitkv_merged|qr_async_gather>_"
+        "pad<pad_q><pad_k><pad_hdim_q><pad_hdim_v>_"
         "<m0>x<n0>x<k0>x<n1>x<k1>x<k0_max>_<M>x<N>x<K>_<M>x<N>x<K>[_bpc<block_per_cu>]"
         ", or append_pad<pad_q>1<pad_hdim_q><pad_hdim_v>_<m0>x<n0>x<hdim>"
     )

@@ -92,6 +92,17 @@ def test_demands_of_some_signatures() -> None:
     paged = FmhaTraits(kv=FmhaKv.BLOCK_TABLE)
     pages = supports(replace(PADDED, page_multiple=16), paged, replace(USUAL, page_size=24))
     assert pages is not None and (pages.rule, pages.limit) == ("fmha.instance.page-multiple", 16)
+    counted, shape = replace(PADDED, cache_limit=2**20), replace(USUAL, page_size=16, heads_q=2, heads_k=2, hdim_v=128)
+    for count, rows in ((0, 0), (257, 4112)):
+        cache = supports(counted, paged, replace(shape, pages=count))
+        assert cache is not None and (cache.rule, cache.measured, cache.limit) == ("fmha.instance.cache", rows, 4096)
+    assert supports(counted, paged, replace(shape, pages=256)) is None
+    masked, limited = FmhaTraits(masked=True), replace(PADDED, max_keys=1000, sink_tokens=False)
+    assert supports(limited, masked, replace(USUAL, seqlen_k=1000)) is None
+    keys = supports(limited, masked, replace(USUAL, seqlen_k=1001))
+    assert keys is not None and (keys.rule, keys.limit) == ("fmha.instance.max-keys", 1000)
+    sinks = supports(limited, masked, replace(USUAL, seqlen_k=10, sink_tokens=3))
+    assert sinks is not None and (sinks.rule, sinks.measured) == ("fmha.instance.sink-tokens", 3)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from ckgen.families.fmha.enums import FmhaBias, FmhaCorner
 from ckgen.families.fmha.signature import FmhaSignature
 
 _SPLITS = (1, 2, 3, 5, 8)
+_PAGE = 16
 
 
 def cases(signature: FmhaSignature, config: CkTileFmhaConfig) -> tuple[FmhaProblem, ...]:
@@ -42,11 +43,12 @@ def _decoding(plain: FmhaProblem, signature: FmhaSignature, config: CkTileFmhaCo
 def _cases(signature: FmhaSignature, config: CkTileFmhaConfig) -> Iterator[FmhaProblem]:
     plain = FmhaProblem((config.m0,), (config.n0,), hdim_q=config.k0_max, hdim_v=config.n1)
     if signature.traits.is_paged:
-        plain = replace(plain, page_size=constraints_of(signature, config).page_multiple)
+        multiple = constraints_of(signature, config).page_multiple
+        plain = replace(plain, page_size=multiple if multiple > 1 else _PAGE)
     yield plain
     larger = _varlen(plain, config) if signature.traits.varlen else _batch(plain, config)
     if signature.traits.is_paged:
-        larger = _paged(larger, config)
+        larger = _paged(larger, config, multiple)
     yield from larger
     rested = larger[0]
     if signature.traits.masked:
@@ -78,9 +80,16 @@ def _batch(plain: FmhaProblem, config: CkTileFmhaConfig) -> tuple[FmhaProblem, .
     return rested, *others
 
 
-def _paged(problems: tuple[FmhaProblem, ...], config: CkTileFmhaConfig) -> tuple[FmhaProblem, ...]:
-    """Without spare rows; the first once more with pages of two steps, and a window that begins behind the first."""
+def _paged(problems: tuple[FmhaProblem, ...], config: CkTileFmhaConfig, multiple: int) -> tuple[FmhaProblem, ...]:
+    """Without spare rows; the first once more with larger pages, and a window that begins in a later, smallest one."""
     found = tuple(replace(one, spare=0) for one in problems)
     first = found[0]
-    far = replace(first, lengths_q=(9, 9), lengths_k=(4 * config.n0 + 5, 3 * config.n0), window_left=20, seed=7)
+    far = replace(
+        first,
+        lengths_q=(9, 9),
+        lengths_k=(4 * config.n0 + 5, 3 * config.n0),
+        window_left=20,
+        page_size=multiple,
+        seed=7,
+    )
     return *found, replace(first, page_size=2 * first.page_size, seed=6), far

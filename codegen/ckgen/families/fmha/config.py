@@ -17,6 +17,7 @@ class FmhaPipeline(Enum):
     QR_ASYNC: K goes to LDS straight from memory. QR_ASYNC_TRLOAD: V too, and is transposed as it is read (gfx950).
     QR_PAGEDKV: as QR, from the pages that a block table names. QR_SPLITKV: as QR, of a part of the keys, in pages or
     not; QR_SPLITKV_MERGED: with the rows of all query heads of a KV head in one tile.
+    QR_ASYNC_GATHER: as QR_ASYNC, row by row from any pages.
     """
 
     QR = "qr"
@@ -25,6 +26,7 @@ class FmhaPipeline(Enum):
     QR_PAGEDKV = "qr_pagedkv"
     QR_SPLITKV = "qr_splitkv"
     QR_SPLITKV_MERGED = "qr_splitkv_merged"
+    QR_ASYNC_GATHER = "qr_async_gather"
 
     def __str__(self) -> str:
         return self.value
@@ -37,7 +39,7 @@ class FmhaPipeline(Enum):
     @property
     def passes_registers(self) -> bool:
         """Whether K and V go to LDS through registers."""
-        return self not in (FmhaPipeline.QR_ASYNC, FmhaPipeline.QR_ASYNC_TRLOAD)
+        return self not in (FmhaPipeline.QR_ASYNC, FmhaPipeline.QR_ASYNC_TRLOAD, FmhaPipeline.QR_ASYNC_GATHER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,21 @@ from functools import cache
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernel_of
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
-from ckgen.families.fmha.enums import FmhaEntry, FmhaKvLayout
+from ckgen.families.fmha.enums import FmhaBias, FmhaEntry, FmhaKvLayout
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import LOAD_BYTES, MOST_SPLITS, HipFmhaConfig
+from ckgen.families.fmha.lds import lds_bytes
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.asm_config import AsmConfig
+from ckgen.specs.archs import load_arch
 
 MAX_HDIM = 256
 _LOAD_BITS = 128
 _ROTATED_VECTOR = 8
+_MOST_BYTES = 2**31 - 1
+_MOST_DISTANCE = 1 << 16
+_GATHERING = ("gfx90a", "gfx942", "gfx950")
+_NOTE_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,8 @@ class FmhaConstraints:
     d_multiple and dv_multiple of 0: a head dim must be the largest itself. Rows of a page and of Q in a sequence, and
     query heads per KV head, are at most max_page, max_rows and max_group, 0: any. causal_only: a mask must be causal
     and end at the last key. needs_keys: each sequence has one.
+    cache_limit: the most elements of a cache of pages, of which there are as many as the problem says; max_keys of a
+    sequence; 0: any. sink_tokens: of masks, it takes some.
     """
 
     m0: int
@@ -51,6 +59,9 @@ class FmhaConstraints:
     causal_only: bool = False
     needs_keys: bool = False
     needs_finite: bool = False
+    cache_limit: int = 0
+    max_keys: int = 0
+    sink_tokens: bool = True
 
 
 @cache
@@ -67,6 +78,7 @@ def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConst
     if not isinstance(config, CkTileFmhaConfig):
         return _of_any(signature, config.m0, config.n0)
     multiple = _multiple(signature, config)
+    gathers = config.pipeline is FmhaPipeline.QR_ASYNC_GATHER  # whose copies of K go on into the next row
     return FmhaConstraints(
         m0=config.m0,
         n0=config.n0,
@@ -77,12 +89,15 @@ def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConst
         hdim_v=config.n1,
         pad_q=config.pad_q,
         pad_k=config.pad_k,
-        d_multiple=multiple if config.pad_hdim_q else 0,
-        dv_multiple=multiple if config.pad_hdim_v else 0,
+        d_multiple=multiple if config.pad_hdim_q and not gathers else 0,
+        dv_multiple=multiple if config.pad_hdim_v and not gathers else 0,
         max_splits=MOST_SPLITS if config.pipeline.splits else 1,
-        page_multiple=config.n0 if signature.traits.is_paged else 1,  # keys of a step are of one page
+        page_multiple=config.n0 if signature.traits.is_paged and not gathers else 1,  # keys of a step are of one page
         merge_heads=config.pipeline is FmhaPipeline.QR_SPLITKV_MERGED,
         always_combines=config.pipeline.splits,
+        cache_limit=_MOST_BYTES * 8 // signature.b.bits if gathers else 0,
+        max_keys=_max_keys(signature, config),
+        sink_tokens=False,
     )
 
 
@@ -164,3 +179,12 @@ def _of_append(signature: FmhaSignature, config: CkTileAppendConfig) -> FmhaCons
 def _multiple(signature: FmhaSignature, config: CkTileFmhaConfig) -> int:
     """Padded head dims: whole vectors where loads go straight to LDS, any where they pass registers."""
     return 1 if config.pipeline.passes_registers else _LOAD_BITS // signature.a.bits
+
+
+def _max_keys(signature: FmhaSignature, config: CkTileFmhaConfig) -> int:
+    """Slopes count 16 bits of distance; of a gathering kernel rows of all keys are noted in LDS beside its tiles."""
+    if config.pipeline is FmhaPipeline.QR_ASYNC_GATHER:
+        smallest = min(map(load_arch, _GATHERING), key=lambda arch: arch.lds_bytes - lds_bytes(signature, config, arch))
+        entries = (smallest.lds_bytes - lds_bytes(signature, config, smallest)) // _NOTE_BYTES
+        return max((entries - config.k1) // max(config.n0, 1) - 1, 1) * config.n0
+    return _MOST_DISTANCE if signature.traits.bias is FmhaBias.ALIBI else 0

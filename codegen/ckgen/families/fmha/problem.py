@@ -122,6 +122,15 @@ def _supports_schedule(asked: FmhaConstraints, shape: FmhaShape) -> ProblemFindi
 def _beyond_most(asked: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None:
     """What only few instances ask."""
     group = shape.heads_q // shape.heads_k
+    if asked.max_keys and shape.seqlen_k > asked.max_keys:
+        return ProblemFinding("fmha.instance.max-keys", shape.seqlen_k, asked.max_keys)
+    if traits.masked and shape.sink_tokens and not asked.sink_tokens:
+        return ProblemFinding("fmha.instance.sink-tokens", shape.sink_tokens, 0)
+    if traits.is_paged and asked.cache_limit:
+        rows = shape.pages * shape.page_size
+        most = asked.cache_limit // (shape.heads_k * max(shape.hdim_q, shape.hdim_v))
+        if not 1 <= rows <= most:
+            return ProblemFinding("fmha.instance.cache", rows, most)
     if traits.is_paged and asked.max_page and shape.page_size > asked.max_page:
         return ProblemFinding("fmha.instance.page", shape.page_size, asked.max_page)
     if asked.max_rows and shape.seqlen_q > asked.max_rows:

@@ -12,6 +12,7 @@ from ckgen.families.fmha.device.cpp_traits import cpp_traits
 from ckgen.families.fmha.device.recorded import allowed_overflow
 from ckgen.families.fmha.device.stages import COMBINE, CombineVariant, expected_combine, stage_values
 from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.lds import lds_bytes
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.fmha.tree import why_no_tiles
 from ckgen.families.gemm.device.model import DeviceUnit, fmha_symbol, kernel_symbol, prepare_symbol
@@ -20,7 +21,6 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType
 from ckgen.model.expectation import Expectation
-from ckgen.rules.fmha import lds_bytes
 from ckgen.specs.archs import load_arch
 
 _FORWARD_ENTRY = ("fmha", "FmhaForward")
@@ -29,6 +29,7 @@ _ENTRIES = {
     FmhaPipeline.QR_PAGEDKV: ("fmha_paged", "FmhaPaged"),
     FmhaPipeline.QR_SPLITKV: _SPLIT_ENTRY,
     FmhaPipeline.QR_SPLITKV_MERGED: _SPLIT_ENTRY,
+    FmhaPipeline.QR_ASYNC_GATHER: ("fmha_gather", "FmhaGather"),
 }
 """The header of a pipeline's kernel and the class there; the launch is of the same names."""
 
