@@ -4,7 +4,9 @@
 #include "backends/host/check_fmha.hpp"
 #include "backends/host/check_gemm.hpp"
 #include "backends/host/fmha_columns.hpp"
+#include "backends/host/fmha_merge.hpp"
 #include "backends/host/fmha_pack.hpp"
+#include "backends/host/fmha_stream.hpp"
 #include "backends/host/fmha_task.hpp"
 #include "backends/host/threads.hpp"
 
@@ -20,6 +22,11 @@ constexpr double kSerialFlops = 1e6;
 
 bool empty(const FmhaShape& shape) noexcept {
   return shape.seqlen_q == 0;
+}
+
+/// Whether the heads of a row lie side by side.
+bool rows_first(const FmhaArgs& args) noexcept {
+  return args.k_strides.head < args.k_strides.row && args.v_strides.head < args.v_strides.row;
 }
 
 int threads_for(const FmhaGeometry& g) noexcept {
@@ -45,21 +52,23 @@ void pack_tile(const FmhaRun& run, std::int64_t pair, std::int64_t tile) noexcep
 void execute(const FmhaGeometry& g, const FmhaArgs& args, void* workspace) noexcept {
   const int threads = threads_for(g);
   FmhaRun run{g, args, static_cast<unsigned char*>(workspace), 0};
-  for (std::int64_t first = 0; first < g.pairs; first += g.chunk) {
-    const std::int64_t pairs = std::min(g.chunk, g.pairs - first);
-    run.first_pair = first;
+  for (std::int64_t first = 0; first < g.blocks; first += g.chunk) {
+    const std::int64_t blocks = std::min(g.chunk, g.blocks - first);
+    run.first_block = first;
     if (g.shared)
-      parallel_for(pairs * g.tiles, threads,
+      parallel_for(blocks * g.tiles, threads,
                    [&](std::int64_t i, int) { pack_tile(run, first + i / g.tiles, i % g.tiles); });
     const std::int64_t tasks = g.row_tiles * g.splits;
-    parallel_for(pairs * tasks, threads, [&](std::int64_t i, int slot) {
+    parallel_for(blocks * tasks, threads, [&](std::int64_t i, int slot) {
       // A causal pair's last rows see most: they come first, so that no thread is left with them.
-      run_fmha_task(run, {first + i / tasks, g.row_tiles - 1 - i % tasks / g.splits, i % g.splits}, slot);
+      const FmhaTask task{first + i / tasks, g.row_tiles - 1 - i % tasks / g.splits, i % g.splits};
+      (g.in_place != nullptr ? stream_fmha_task : run_fmha_task)(run, task, slot);
     });
   }
+  const std::int64_t rows = g.shape.seqlen_q * g.group;
   if (g.splits > 1)
-    parallel_for(g.pairs * g.row_tiles, threads,
-                 [&](std::int64_t i, int slot) { merge_fmha_parts(run, {i / g.row_tiles, i % g.row_tiles, 0}, slot); });
+    parallel_for(g.pairs * rows, threads,
+                 [&](std::int64_t i, int slot) { merge_fmha_row(run, i / rows, i % rows, slot); });
 }
 
 }  // namespace
@@ -76,7 +85,10 @@ Status fmha(const Launch& launch) noexcept {
   if (!s.ok() || empty(problem.fmha())) return s;
   s = check_fmha_args(instance.signature, problem.fmha(), *launch.fmha);
   if (s.ok()) s = check_workspace(launch.workspace);
-  if (s.ok()) execute(make_fmha_geometry(instance, problem, launch.k_batch), *launch.fmha, launch.workspace);
+  if (!s.ok()) return s;
+  FmhaGeometry g = make_fmha_geometry(instance, problem, launch.k_batch);
+  if (!rows_first(*launch.fmha)) g.take_heads(1);
+  execute(g, *launch.fmha, launch.workspace);
   return s;
 }
 

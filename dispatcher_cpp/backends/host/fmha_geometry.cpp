@@ -3,6 +3,8 @@
 #include "backends/host/blocking.hpp"
 #include "backends/host/check_fmha.hpp"
 #include "backends/host/driver.hpp"
+#include "backends/host/fmha_reach.hpp"
+#include "backends/host/pack_source.hpp"
 
 #include <algorithm>
 
@@ -21,15 +23,37 @@ std::size_t take(std::size_t& end, std::size_t bytes) noexcept {
 }
 
 /// Beyond, unpacking pays.
-constexpr std::int64_t kRowsInPlace = 32;
+constexpr std::int64_t kRowsInPlace = kFmhaGroups * kFmhaRows;
+
+// K and V of a tile and of the next one, which is on its way, stay in the second-level cache.
+constexpr std::int64_t kTileBytes = std::int64_t{512} << 10;
+
+FmhaRowType row_type(DType type) noexcept {
+  switch (type) {
+    case DType::fp32: return kFmhaRowsFp32;
+    case DType::fp16: return kFmhaRowsFp16;
+    case DType::bf16: return kFmhaRowsBf16;
+    case DType::fp8_fnuz:
+    case DType::bf8_fnuz: return kFmhaRowsFnuz;
+    default: return kFmhaRowsFp8;
+  }
+}
 
 const FmhaRowKernels* row_kernels(const FmhaGeometry& g, std::int64_t rows) noexcept {
   if (rows > kRowsInPlace || g.signature.fmha.v_column) return nullptr;
-  const DType type = g.signature.b;
-  if (type != DType::fp32 && type != DType::fp16 && type != DType::bf16) return nullptr;
-  const FmhaRowType index = type == DType::fp32 ? kFmhaRowsFp32 : type == DType::fp16 ? kFmhaRowsFp16 : kFmhaRowsBf16;
-  const FmhaRowKernels* kernels = &g.kernels->rows[index];
+  const FmhaRowKernels* kernels = &g.kernels->rows[row_type(g.signature.b)];
   return kernels->scores == nullptr ? nullptr : kernels;
+}
+
+/// As many heads as leave a task for every thread and fit the cache.
+std::int64_t heads_of_task(const FmhaGeometry& g) noexcept {
+  const FmhaShape& x = g.shape;
+  const std::int64_t bytes = g.n0 * bytes_of(g.signature.b, x.hdim_q + x.hdim_v);
+  const std::int64_t units = kFmhaUnits / ceil_div(g.m0, kFmhaRows);
+  const std::int64_t most = std::clamp<std::int64_t>(std::min(kTileBytes / bytes, units), 1, x.heads_k);
+  const std::int64_t rest = x.batch * g.splits;
+  const std::int64_t blocks = std::max(ceil_div(x.heads_k, most), ceil_div(g.threads, rest));
+  return ceil_div(x.heads_k, std::min<std::int64_t>(blocks, x.heads_k));
 }
 
 }  // namespace
@@ -52,7 +76,6 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.group = shape.heads_q / shape.heads_k;
   g.pairs = shape.batch * shape.heads_k;
   const std::int64_t rows = shape.seqlen_q * g.group;
-  g.row_tiles = ceil_div(rows, g.m0);
   g.tiles = ceil_div(shape.seqlen_k, g.n0);
   const std::int64_t elements = elements_per_word(g.kind), panel = g.kernels->panel;
   g.words = ceil_div(shape.hdim_q, elements);
@@ -60,7 +83,11 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.k_panels = ceil_div(g.n0, panel);
   g.v_panels = ceil_div(shape.hdim_v, panel);
   g.in_place = row_kernels(g, rows);
-  g.shared = g.row_tiles > 1 && g.in_place == nullptr;
+  if (g.in_place != nullptr) g.m0 = std::max<std::int64_t>(rows, 1);  // all read the same memory
+  g.row_tiles = ceil_div(rows, g.m0);
+  g.shared = g.row_tiles > 1;
+  g.table16 = make_pack_source(PackKind::bf16, g.signature.b, nullptr, 0, true, false).table16;
+  g.take_heads(g.in_place == nullptr ? 1 : heads_of_task(g));
 
   const auto bytes = [](std::int64_t count, std::size_t each) { return static_cast<std::size_t>(count) * each; };
   std::size_t end = 0;
@@ -72,27 +99,35 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   end = 0;
   if (g.shared) {
     const std::size_t pair_bytes = std::max<std::size_t>(bytes(g.tiles, g.tile_bytes), 1);
-    g.chunk = std::clamp<std::int64_t>(static_cast<std::int64_t>(kPackedBytes / pair_bytes), 1, g.pairs);
+    g.chunk = std::clamp<std::int64_t>(static_cast<std::int64_t>(kPackedBytes / pair_bytes), 1, g.blocks);
     take(end, bytes(g.chunk, pair_bytes));
   } else {
-    g.chunk = g.pairs;
+    g.chunk = g.blocks;
   }
   g.partial_bytes = bytes(shape.hdim_v + 2, sizeof(float));
   g.partial_offset = end;
   if (g.splits > 1) take(end, bytes(g.pairs * rows * g.splits, g.partial_bytes));
   g.slots_offset = end;
 
-  g.q_words = (g.in_place == nullptr ? g.words : ceil_div(g.words, kFmhaLanes) * kFmhaLanes) * kFmhaRows;
+  const std::int64_t lanes = panel / 2;  // of a vector
+  g.q_words = (g.in_place == nullptr ? g.words : ceil_div(g.words, 2 * lanes) * 2 * lanes) * kFmhaRows;
   const std::int64_t groups = ceil_div(std::min(g.m0, rows), kFmhaRows);
-  const std::size_t scores = kFmhaRows * kFmhaStride * sizeof(float);
   end = 0;
-  g.tile = take(end, g.shared || g.in_place != nullptr ? 0 : g.tile_bytes);
-  g.pointers = take(end, g.in_place == nullptr ? 0 : bytes(4 * kFmhaMaxColumns, sizeof(void*)));
   g.q = take(end, bytes(groups * g.q_words, 4));
   g.out = take(end, bytes(groups * g.v_panels * kFmhaRows * panel, 4));
   g.state = take(end, bytes(groups, sizeof(FmhaState)));
-  g.scores = take(end, scores);
-  g.weights = take(end, scores);
+  g.own_bytes = end;
+
+  constexpr std::int64_t kScores = kFmhaRows * kFmhaStride;
+  const std::size_t scores = kScores * sizeof(float);
+  const std::int64_t units = g.in_place == nullptr ? 1 : g.heads * groups;
+  g.scores_step = g.in_place == nullptr ? 0 : kScores;
+  end = 0;
+  g.tile = take(end, g.shared || g.in_place != nullptr ? 0 : g.tile_bytes);
+  g.pointers = take(end, g.in_place == nullptr ? 0 : bytes(FmhaReach::kPointers, sizeof(void*)));
+  g.own = take(end, bytes(g.heads, g.own_bytes));
+  g.scores = take(end, bytes(units, scores));
+  g.weights = take(end, g.kind == PackKind::f32 ? 0 : bytes(units, scores));
   g.bias = take(end, traits.bias == FmhaBias::elementwise ? scores : 0);
   g.factor = take(end, traits.dropout != FmhaDropout::none || traits.quant == FmhaQuant::blockscale ? scores : 0);
   g.keep = take(end, traits.dropout == FmhaDropout::philox ? 16 * kFmhaMaxColumns : 0);

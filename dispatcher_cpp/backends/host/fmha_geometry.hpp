@@ -11,6 +11,9 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
+inline constexpr int kFmhaGroups = 4;  // of rows in place, at most
+inline constexpr int kFmhaUnits = 16;  // groups of rows of all heads of a task in place, at most
+
 /// Pairs are (sequence, KV head). The rows of a pair are (position, query head of its group), heads first.
 struct FmhaGeometry {
   Signature signature;
@@ -28,16 +31,30 @@ struct FmhaGeometry {
   std::int64_t q_words;    // of a group of rows
   std::int64_t v_words;    // of a tile's columns
   std::int64_t k_panels, v_panels;
-  // Few rows, to which K and V are no more than memory that is read once: their rows are used where they are.
+  // Few rows, to which K and V are no more than memory that is read once: their rows are used where they are. A task
+  // then takes several KV heads of a sequence, whose rows lie side by side.
   const FmhaRowKernels* in_place;  // null: K and V are packed
+  const std::uint16_t* table16;    // of 8-bit rows in place
+  std::int64_t heads;              // KV heads of a task, at most
+  std::int64_t blocks;             // of so many heads, in all sequences
   bool shared;                     // a pair's tiles are packed before its rows are computed, else by each task
-  std::int64_t chunk;              // pairs that are packed, then computed, at a time
+  std::int64_t chunk;              // blocks that are packed, then computed, at a time
   // Bytes; tiles are K, then V.
   std::size_t v_offset, tile_bytes;
   std::size_t partial_offset, partial_bytes;  // of one row of one split: O, then most and sum
   std::size_t slots_offset, slot_bytes, bytes;
   // Within a slot.
-  std::size_t tile, q, out, state, scores, weights, bias, factor, keep, columns, row, pointers;
+  std::size_t tile, own, scores, weights, bias, factor, keep, columns, row, pointers;
+  // Of each KV head of a task, from `own` on.
+  std::size_t q, out, state, own_bytes;
+  std::int64_t scores_step;  // from the scores of one group of rows to the next one's; 0: they take turns
+
+  /// At most as many as there is memory for.
+  void take_heads(std::int64_t count) noexcept {
+    heads = count;
+    blocks = shape.batch * head_blocks();
+  }
+  std::int64_t head_blocks() const noexcept { return (shape.heads_k + heads - 1) / heads; }
 };
 
 /// The state of a group of rows in a slot.

@@ -67,7 +67,8 @@ void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSeque
                     std::int64_t first, std::int64_t count, void* row, void* out) noexcept {
   const DType type = g.signature.a;
   const FmhaStrides& s = args.q_strides;
-  const std::int64_t hdim = g.shape.hdim_q;
+  const std::int64_t hdim = g.shape.hdim_q, quad = 4;
+  const std::int64_t lanes = g.in_place != nullptr && count > g.in_place->most_single ? quad : g.kernels->panel / 2;
   if (g.group == 1 && g.in_place == nullptr) {
     const PackSource source =
         make_pack_source(g.kind, type, element(args.q, type, x.q + kv_head * s.head), s.row, true, false);
@@ -89,7 +90,7 @@ void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSeque
       for (std::int64_t w = 0; w < g.words; ++w) to[w * kFmhaRows + r] = words[w];
     else
       for (std::int64_t w = 0; w < g.q_words / kFmhaRows; ++w)
-        to[(w / kFmhaLanes * kFmhaRows + r) * kFmhaLanes + w % kFmhaLanes] = w < g.words ? words[w] : 0;
+        to[(w / lanes * kFmhaRows + r) * lanes + w % lanes] = w < g.words ? words[w] : 0;
   }
 }
 

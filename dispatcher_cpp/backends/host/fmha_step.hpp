@@ -11,12 +11,23 @@ namespace host {
 inline constexpr int kFmhaRows = 8;           // of a group
 inline constexpr int kFmhaMaxColumns = 256;   // of a tile
 inline constexpr int kFmhaStride = 256 + 16;  // from row to row of scores: no power of two, for the cache's sets
+inline constexpr int kFmhaBlock = 32;         // columns in place at a time: whole panels
 inline constexpr int kFmhaLanes = 16;         // room of a vector of any level
 inline constexpr float kFmhaLog2E = 1.44269504088896340736F;
 
 /// Which columns of a tile a row sees: [first, last) and [0, sink).
 struct FmhaSpan {
   std::int32_t first, last, sink;
+};
+
+/// Rows of K or V where they are, and what is to come into the cache while they are used.
+struct FmhaRowsOf {
+  const unsigned char* const* rows;  // of the tile's columns, whole panels of them
+  std::int64_t offset;               // of all rows, in bytes: the KV head
+  const unsigned char* const* next;  // [pieces]
+  std::int64_t next_offset;
+  std::int32_t piece_bytes;
+  std::int32_t pieces;  // 0: nothing is to come
 };
 
 /// Words are those of PackKind: an fp32, or two bf16 whose sums go into fp32. Columns [first, last), widened to whole
@@ -38,12 +49,11 @@ struct FmhaStep {
   float* rescale;       // [kFmhaLanes]
   float* sum;           // [kFmhaRows][kFmhaLanes], to be summed
   float* out;           // [v_panels][kFmhaRows][panel]
-  // Of FmhaRowKernels, in place of k and v; q is then [vectors][kFmhaRows][16] words, zeros beyond hdim_q.
-  const unsigned char* const* k_rows;  // of the tile's columns, whole panels; from `next` on those of the next tile
-  const unsigned char* const* v_rows;
+  // Of FmhaRowKernels, in place of k and v; q is then [vectors][kFmhaRows][words of a vector], or
+  // [quads][kFmhaRows][4]; zeros beyond hdim_q.
+  FmhaRowsOf k_rows, v_rows;
   std::int32_t hdim_q, hdim_v;
-  std::int32_t next;
-  bool bring;  // what is read next, while this is computed
+  const std::uint16_t* table16;  // 8-bit floats: every code as bf16
 };
 using FmhaStepFn = void (*)(const FmhaStep& step);
 
@@ -68,8 +78,9 @@ using FmhaPhiloxFn = void (*)(std::uint64_t seed, std::uint64_t base, std::uint3
 /// Scores and values of rows of K and V where they are, not packed.
 struct FmhaRowKernels {
   FmhaStepFn scores, values;
+  std::int32_t most_single;  // of more rows than this, Q lies in quads
 };
-enum FmhaRowType { kFmhaRowsFp32, kFmhaRowsFp16, kFmhaRowsBf16, kFmhaRowTypes };
+enum FmhaRowType { kFmhaRowsFp32, kFmhaRowsFp16, kFmhaRowsBf16, kFmhaRowsFp8, kFmhaRowsFnuz, kFmhaRowTypes };
 
 struct FmhaKernels {
   std::int32_t panel;  // columns of K, dimensions of V

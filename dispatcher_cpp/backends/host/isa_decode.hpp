@@ -242,28 +242,33 @@ template <DType T>
 struct Fp8ToBf16 {
   static constexpr int kBits = 8;
   static constexpr Order kOrder = Order::blocks;
-  explicit Fp8ToBf16(const SmallCall& call) {
+  explicit Fp8ToBf16(const SmallCall& call) : Fp8ToBf16(call.table16) {}
+  explicit Fp8ToBf16(const std::uint16_t* table16) {
     const __m512i low = _mm512_loadu_si512(kEvenBytes.value);
     const __m512i high = _mm512_add_epi8(low, _mm512_set1_epi8(1));
     for (int i = 0; i < 2; ++i) {
-      const __m512i first = _mm512_loadu_si512(call.table16 + 64 * i),
-                    last = _mm512_loadu_si512(call.table16 + 64 * i + 32);
+      const __m512i first = _mm512_loadu_si512(table16 + 64 * i), last = _mm512_loadu_si512(table16 + 64 * i + 32);
       part[0][i] = _mm512_permutex2var_epi8(first, low, last);
       part[1][i] = _mm512_permutex2var_epi8(first, high, last);
     }
   }
   void operator()(const unsigned char* p, __m512i (&x)[2]) const {
-    const __m512i codes = _mm512_loadu_si512(p), sign = _mm512_set1_epi8(static_cast<char>(0x80));
-    __m512i low = _mm512_permutex2var_epi8(part[0][0], codes, part[0][1]);  // looks at seven bits
-    __m512i high = _mm512_permutex2var_epi8(part[1][0], codes, part[1][1]);
+    __m512i low, high;
+    bytes(_mm512_loadu_si512(p), low, high);
+    x[0] = _mm512_unpacklo_epi8(low, high);
+    x[1] = _mm512_unpackhi_epi8(low, high);
+  }
+  /// Of 64 codes, in their order.
+  void bytes(__m512i codes, __m512i& low, __m512i& high) const {
+    const __m512i sign = _mm512_set1_epi8(static_cast<char>(0x80));
+    low = _mm512_permutex2var_epi8(part[0][0], codes, part[0][1]);  // looks at seven bits
+    high = _mm512_permutex2var_epi8(part[1][0], codes, part[1][1]);
     if constexpr (T == DType::fp8_fnuz) {  // what would be -0 is NaN
       const __mmask64 nan = _mm512_cmpeq_epi8_mask(codes, sign);
       low = _mm512_mask_mov_epi8(low, nan, _mm512_set1_epi8(static_cast<char>(0xc0)));
       high = _mm512_mask_mov_epi8(high, nan, _mm512_set1_epi8(0x7f));
     }
     high = _mm512_ternarylogic_epi32(high, codes, sign, 0xf8);  // high | (codes & sign)
-    x[0] = _mm512_unpacklo_epi8(low, high);
-    x[1] = _mm512_unpackhi_epi8(low, high);
   }
   __m512i part[2][2];
 };

@@ -28,6 +28,7 @@ struct WordF32 {
   using Vec = VecF;
   static constexpr int kElements = 1;
   static Vec load(const Word* p) { return load_f(p); }
+  static void store(Word* p, Vec x) { store_f(p, x); }
   static Vec broadcast(Word x) { return broadcast_f(x); }
   static VecF sum(VecF c, Vec b, Vec a) { return fma_f(a, b, c); }
 };
@@ -37,6 +38,7 @@ struct WordBf16 {
   using Vec = VecI;
   static constexpr int kElements = 2;
   static Vec load(const Word* p) { return load_i(p); }
+  static void store(Word* p, Vec x) { store_i(p, x); }
   static Vec broadcast(Word x) { return broadcast_i(x); }
   static VecF sum(VecF c, Vec b, Vec a) { return _mm512_dpbf16_ps(c, (__m512bh)b, (__m512bh)a); }
 };

@@ -8,19 +8,16 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-constinit const IsaTable kIsaV4 = {
-    {menu_of(kF32), menu_of(kI16), {nullptr, 0}},
-    &pack,
-    &finish,
-    &fuse,
-    &encode,
-    &round_to,
-    &small_kernels,
-    &small_e8m0,
-    &small_most,
-    {with_rows(fmha_kernels<WordF32>(), row_kernels<RowFp32>(), row_kernels<RowFp16>(), row_kernels<RowBf16>()),
-     {},
-     {}}};
+constinit const IsaTable kIsaV4 = {{menu_of(kF32), menu_of(kI16), {nullptr, 0}},
+                                   &pack,
+                                   &finish,
+                                   &fuse,
+                                   &encode,
+                                   &round_to,
+                                   &small_kernels,
+                                   &small_e8m0,
+                                   &small_most,
+                                   {with_rows(fmha_kernels<WordF32>()), {}, {}}};
 
 }  // namespace host
 }  // namespace v1

@@ -18,9 +18,7 @@ constinit const IsaTable kIsaV4Bf16 = {
     &small_kernels,
     &small_e8m0,
     &small_most,
-    {with_rows(fmha_kernels<WordF32>(), row_kernels<RowFp32>(), row_kernels<RowFp16>(), row_kernels<RowBf16>()),
-     {},
-     with_rows(fmha_kernels<WordBf16>(), {}, {}, row_kernels<RowBf16Pairs>())}};
+    {with_rows(fmha_kernels<WordF32>()), {}, with_narrow_rows(fmha_kernels<WordBf16>())}};
 
 }  // namespace host
 }  // namespace v1

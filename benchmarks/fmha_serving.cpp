@@ -1,0 +1,184 @@
+// Attention on this CPU as serving calls it: one KV cache, contiguous or cut into pages of any order, against how fast
+// all threads together only read it. Arguments: type (bf16, fp16, fp32, fp8), batch, queries of each sequence, KV
+// heads, query heads of each, keys of each sequence, head dim, splits, rounds, then layouts. Prints "<ISA> <MB>" and
+// "<layout> <median ms>" of interleaved rounds, a line each; benchmarks/fmha_serving.py reads them.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/host/fmha.hpp"
+#include "backends/host/gemm.hpp"
+#include "backends/host/threads.hpp"
+
+namespace {
+
+using namespace ckgen;
+
+struct Sizes {
+  DType type = DType::bf16;
+  std::int64_t batch = 1, queries = 1, heads_k = 1, group = 1, keys = 0;
+  int hdim = 0, splits = 1, rounds = 0;
+
+  DType type_q() const { return type == DType::fp8_ocp ? DType::bf16 : type; }
+  std::int64_t q_elements() const { return batch * queries * heads_k * group * hdim; }
+  std::int64_t k_elements() const { return batch * keys * heads_k * hdim; }
+};
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<unsigned char, Free>;
+
+Memory memory_of(std::size_t bytes) {
+  return Memory(static_cast<unsigned char*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096)));
+}
+
+/// Small numbers of any type: exponents near that of 1, random signs and mantissas.
+Memory numbers(DType type, std::int64_t count) {
+  const std::int64_t bytes = bytes_of(type, count), each = bytes_of(type, 1);
+  Memory memory = memory_of(static_cast<std::size_t>(bytes));
+  std::uint64_t state = 1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    const std::uint32_t any = static_cast<std::uint32_t>(state >> 32);
+    const std::uint32_t code = type == DType::fp32   ? (any & 0x807fffffU) | 0x3f000000U
+                               : type == DType::bf16 ? (any & 0x807fU) | 0x3f00U
+                               : type == DType::fp16 ? (any & 0x83ffU) | 0x3800U
+                                                     : (any & 0x87U) | 0x30U;
+    std::memcpy(memory.get() + i * each, &code, static_cast<std::size_t>(each));
+  }
+  return memory;
+}
+
+/// One way to lay out the cache, ready to be called.
+class Attention {
+ public:
+  /// heads: [batch][head][key][D]; rows: [batch][key][head][D]; page<N>, vec<N>: pages of N keys in no order.
+  Attention(const std::string& layout, const Sizes& x, const unsigned char* q, const unsigned char* k,
+            const unsigned char* v)
+      : layout_(layout), o_(memory_of(static_cast<std::size_t>(x.q_elements() * 4))) {
+    Signature signature;
+    signature.op = Op::fmha;
+    signature.a = signature.c = x.type_q();
+    signature.b = x.type;
+    FmhaShape shape;
+    shape.batch = x.batch, shape.heads_k = static_cast<std::int32_t>(x.heads_k);
+    shape.heads_q = static_cast<std::int32_t>(x.heads_k * x.group);
+    shape.seqlen_q = x.queries, shape.seqlen_k = x.keys, shape.hdim_q = shape.hdim_v = x.hdim;
+    signature.fmha.masked = x.queries > 1;
+    if (layout == "heads") {
+      args_.k_strides = {x.hdim, x.keys * x.hdim, x.heads_k * x.keys * x.hdim};
+    } else if (layout == "rows") {
+      args_.k_strides = {x.heads_k * x.hdim, x.hdim, x.heads_k * x.keys * x.hdim};
+    } else {
+      signature.fmha.kv = FmhaKv::block_table;
+      if (layout[0] == 'v') signature.fmha.kv_layout = FmhaKvLayout::vectorized;
+      make_pages(x, shape, std::atoi(layout.c_str() + layout.find_first_of("0123456789")));
+    }
+    args_.v_strides = args_.k_strides;
+    args_.q = q, args_.k = k, args_.v = v, args_.o = o_.get();
+    args_.q_strides =
+        args_.o_strides = {x.heads_k * x.group * x.hdim, x.hdim, x.queries * x.heads_k * x.group * x.hdim};
+    args_.scale = 1.0F / std::sqrt(static_cast<float>(x.hdim));
+    instance_.signature = signature;
+    instance_.backend = Backend::host;
+    instance_.host_config.isa = host::detect_isa();
+    instance_.fmha.m0 = 64, instance_.fmha.n0 = 128;
+    problem_ = Problem(signature).fmha(shape);
+    splits_ = static_cast<std::uint32_t>(x.splits);
+    workspace_ = memory_of(host::fmha_workspace(instance_, problem_, splits_) + 64);
+  }
+
+  void operator()() const {
+    Launch launch{&instance_, &problem_, splits_, nullptr, workspace_.get(), nullptr};
+    launch.fmha = &args_;
+    if (const Status s = host::fmha(launch); !s.ok()) {
+      std::fprintf(stderr, "%s: %s\n", layout_.c_str(), s.message);
+      std::exit(1);
+    }
+  }
+
+ private:
+  void make_pages(const Sizes& x, FmhaShape& shape, int page_size) {
+    shape.page_size = page_size;
+    const std::int64_t most = x.keys / page_size;
+    shape.pages = x.batch * most;
+    args_.k_strides = {x.heads_k * x.hdim, x.hdim, page_size * x.heads_k * x.hdim};
+    for (std::int64_t i = 0; i < shape.pages; ++i) table_.push_back(static_cast<std::int32_t>(i));
+    std::uint64_t state = 7;
+    for (std::size_t i = table_.size(); i > 1; --i) {
+      state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+      std::swap(table_[i - 1], table_[(state >> 33) % i]);
+    }
+    lengths_.assign(static_cast<std::size_t>(x.batch), static_cast<std::int32_t>(x.keys));
+    args_.block_table = table_.data(), args_.block_table_stride = most, args_.seqlen_k = lengths_.data();
+  }
+
+  std::string layout_;
+  Memory o_, workspace_;
+  std::vector<std::int32_t> table_, lengths_;
+  FmhaArgs args_;
+  InstanceDesc instance_{};
+  Problem problem_;
+  std::uint32_t splits_ = 1;
+};
+
+/// Reads the cache and does nothing with it.
+void read(const unsigned char* memory, std::int64_t bytes) {
+  constexpr std::int64_t kPiece = std::int64_t{1} << 20;
+  using Words = std::uint64_t __attribute__((vector_size(64)));
+  static volatile std::uint64_t seen[64];
+  host::parallel_for(bytes / kPiece, host::thread_count(), [&](std::int64_t piece, int slot) {
+    const Words* const at = reinterpret_cast<const Words*>(memory + piece * kPiece);
+    Words any[4] = {};
+    for (std::int64_t i = 0; i < kPiece / 64; i += 4)
+      for (std::int64_t w = 0; w < 4; ++w) any[w] |= at[i + w];
+    seen[slot % 64] = any[0][0] | any[1][1] | any[2][2] | any[3][3];
+  });
+}
+
+template <class Body>
+double milliseconds(const Body& body) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  body();
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+double median(std::vector<double>& times) {
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count < 11) return 2;
+  Sizes x;
+  for (const DType type : {DType::bf16, DType::fp16, DType::fp32, DType::fp8_ocp})
+    if (name(type) == words[1] || (type == DType::fp8_ocp && std::string(words[1]) == "fp8")) x.type = type;
+  x.batch = std::atoll(words[2]), x.queries = std::atoll(words[3]), x.heads_k = std::atoll(words[4]);
+  x.group = std::atoll(words[5]), x.keys = std::atoll(words[6]);
+  x.hdim = std::atoi(words[7]), x.splits = std::atoi(words[8]), x.rounds = std::atoi(words[9]);
+  const Memory q = numbers(x.type_q(), x.q_elements()), kv = numbers(x.type, 2 * x.k_elements());
+  const std::int64_t half = bytes_of(x.type, x.k_elements());
+  std::vector<std::unique_ptr<Attention>> ways;
+  for (int i = 10; i < count; ++i)
+    ways.push_back(std::make_unique<Attention>(words[i], x, q.get(), kv.get(), kv.get() + half));
+  std::vector<std::vector<double>> times(ways.size() + 1);
+  for (int round = -1; round < x.rounds; ++round) {
+    std::vector<double> now{milliseconds([&] { read(kv.get(), 2 * half); })};
+    for (const auto& way : ways) now.push_back(milliseconds(*way));
+    for (std::size_t i = 0; round >= 0 && i < now.size(); ++i) times[i].push_back(now[i]);
+  }
+  std::printf("%s %.1f\n", host::isa_name(host::detect_isa()), static_cast<double>(2 * half) / 1e6);
+  std::printf("read %.3f\n", median(times[0]));
+  for (std::size_t i = 0; i < ways.size(); ++i) std::printf("%s %.3f\n", words[10 + i], median(times[i + 1]));
+}
