@@ -1,5 +1,5 @@
 // Attention on this CPU as serving calls it: one KV cache, contiguous or cut into pages of any order, against how fast
-// all threads together only read it. Arguments: type (bf16, fp16, fp32, fp8), batch, queries of each sequence, KV
+// all threads together only read it. Arguments: type (bf16, fp16, fp32), batch, queries of each sequence, KV
 // heads, query heads of each, keys of each sequence, head dim, splits, rounds, then layouts. Prints "<ISA> <MB>" and
 // "<layout> <median ms>" of interleaved rounds, a line each; benchmarks/fmha_serving.py reads them.
 #include <algorithm>
@@ -26,7 +26,6 @@ struct Sizes {
   std::int64_t batch = 1, queries = 1, heads_k = 1, group = 1, keys = 0;
   int hdim = 0, splits = 1, rounds = 0;
 
-  DType type_q() const { return type == DType::fp8_ocp ? DType::bf16 : type; }
   std::int64_t q_elements() const { return batch * queries * heads_k * group * hdim; }
   std::int64_t k_elements() const { return batch * keys * heads_k * hdim; }
 };
@@ -50,8 +49,7 @@ Memory numbers(DType type, std::int64_t count) {
     const std::uint32_t any = static_cast<std::uint32_t>(state >> 32);
     const std::uint32_t code = type == DType::fp32   ? (any & 0x807fffffU) | 0x3f000000U
                                : type == DType::bf16 ? (any & 0x807fU) | 0x3f00U
-                               : type == DType::fp16 ? (any & 0x83ffU) | 0x3800U
-                                                     : (any & 0x87U) | 0x30U;
+                                                     : (any & 0x83ffU) | 0x3800U;
     std::memcpy(memory.get() + i * each, &code, static_cast<std::size_t>(each));
   }
   return memory;
@@ -60,14 +58,13 @@ Memory numbers(DType type, std::int64_t count) {
 /// One way to lay out the cache, ready to be called.
 class Attention {
  public:
-  /// heads: [batch][head][key][D]; rows: [batch][key][head][D]; page<N>, vec<N>: pages of N keys in no order.
+  /// heads: [batch][head][key][D]; rows: [batch][key][head][D]; page<N>: pages of N keys in no order.
   Attention(const std::string& layout, const Sizes& x, const unsigned char* q, const unsigned char* k,
             const unsigned char* v)
       : layout_(layout), o_(memory_of(static_cast<std::size_t>(x.q_elements() * 4))) {
     Signature signature;
     signature.op = Op::fmha;
-    signature.a = signature.c = x.type_q();
-    signature.b = x.type;
+    signature.a = signature.b = signature.c = x.type;
     FmhaShape shape;
     shape.batch = x.batch, shape.heads_k = static_cast<std::int32_t>(x.heads_k);
     shape.heads_q = static_cast<std::int32_t>(x.heads_k * x.group);
@@ -79,8 +76,7 @@ class Attention {
       args_.k_strides = {x.heads_k * x.hdim, x.hdim, x.heads_k * x.keys * x.hdim};
     } else {
       signature.fmha.kv = FmhaKv::block_table;
-      if (layout[0] == 'v') signature.fmha.kv_layout = FmhaKvLayout::vectorized;
-      make_pages(x, shape, std::atoi(layout.c_str() + layout.find_first_of("0123456789")));
+      make_pages(x, shape, std::atoi(layout.c_str() + 4));
     }
     args_.v_strides = args_.k_strides;
     args_.q = q, args_.k = k, args_.v = v, args_.o = o_.get();
@@ -134,14 +130,16 @@ class Attention {
 void read(const unsigned char* memory, std::int64_t bytes) {
   constexpr std::int64_t kPiece = std::int64_t{1} << 20;
   using Words = std::uint64_t __attribute__((vector_size(64)));
-  static volatile std::uint64_t seen[64];
+  std::vector<std::uint64_t> seen(static_cast<std::size_t>(host::thread_count()));
   host::parallel_for(bytes / kPiece, host::thread_count(), [&](std::int64_t piece, int slot) {
     const Words* const at = reinterpret_cast<const Words*>(memory + piece * kPiece);
     Words any[4] = {};
     for (std::int64_t i = 0; i < kPiece / 64; i += 4)
       for (std::int64_t w = 0; w < 4; ++w) any[w] |= at[i + w];
-    seen[slot % 64] = any[0][0] | any[1][1] | any[2][2] | any[3][3];
+    seen[static_cast<std::size_t>(slot)] |= any[0][0] | any[1][1] | any[2][2] | any[3][3];
   });
+  static volatile std::uint64_t kept;
+  for (const std::uint64_t one : seen) kept = one;
 }
 
 template <class Body>
@@ -162,12 +160,12 @@ double median(std::vector<double>& times) {
 int main(int count, char** words) {
   if (count < 11) return 2;
   Sizes x;
-  for (const DType type : {DType::bf16, DType::fp16, DType::fp32, DType::fp8_ocp})
-    if (name(type) == words[1] || (type == DType::fp8_ocp && std::string(words[1]) == "fp8")) x.type = type;
+  for (const DType type : {DType::bf16, DType::fp16, DType::fp32})
+    if (name(type) == words[1]) x.type = type;
   x.batch = std::atoll(words[2]), x.queries = std::atoll(words[3]), x.heads_k = std::atoll(words[4]);
   x.group = std::atoll(words[5]), x.keys = std::atoll(words[6]);
   x.hdim = std::atoi(words[7]), x.splits = std::atoi(words[8]), x.rounds = std::atoi(words[9]);
-  const Memory q = numbers(x.type_q(), x.q_elements()), kv = numbers(x.type, 2 * x.k_elements());
+  const Memory q = numbers(x.type, x.q_elements()), kv = numbers(x.type, 2 * x.k_elements());
   const std::int64_t half = bytes_of(x.type, x.k_elements());
   std::vector<std::unique_ptr<Attention>> ways;
   for (int i = 10; i < count; ++i)

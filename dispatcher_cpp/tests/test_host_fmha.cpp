@@ -159,6 +159,38 @@ TEST(HostFmha, LargeScoresDoNotOverflow) {
   }
 }
 
+// Up to 32 rows of a KV head read K and V where they are: several heads at a time where a row has them side by side.
+TEST(HostFmha, FewRowsOfEveryType) {
+  const std::pair<DType, DType> types[] = {{DType::fp32, DType::fp32},     {DType::fp16, DType::fp16},
+                                           {DType::bf16, DType::bf16},     {DType::bf16, DType::fp8_ocp},
+                                           {DType::bf16, DType::fp8_fnuz}, {DType::bf16, DType::bf8_ocp}};
+  for (const auto& [q, kv] : types)
+    for (const int group : {1, 2, 3, 9})
+      for (const int hdim : {72, 33}) {
+        SCOPED_TRACE(testing::Message() << name(q) << " " << name(kv) << " group " << group << " hdim " << hdim);
+        FmhaTraits traits;
+        traits.lse = true;
+        if (q != kv) traits.quant = FmhaQuant::per_tensor;
+        FmhaCase c = fmha_case(q, kv, q, traits, fmha_shape(1, 3 * group, 3, 1, 75, hdim, 105 - hdim));
+        c.n0 = hdim == 72 ? 64 : 128;
+        c.heads_first = hdim == 33;
+        c.threads = group == 1 ? 1 : 2;
+        expect_right(c);
+      }
+}
+
+TEST(HostFmha, FewRowsOfAWindowWithSinkTokens) {
+  FmhaTraits traits;
+  traits.masked = traits.lse = true;
+  for (const int splits : {1, 3}) {
+    FmhaShape shape = fmha_shape(1, 8, 4, 3, 500, 32, 32);
+    shape.window_left = 150, shape.sink_tokens = 5;
+    FmhaCase c = fmha_case(DType::bf16, DType::bf16, DType::bf16, traits, shape);
+    c.splits = static_cast<std::uint32_t>(splits);
+    expect_right(c);
+  }
+}
+
 TEST(HostFmha, PagedKeysAndValues) {
   for (const FmhaKv kv : {FmhaKv::block_table, FmhaKv::page_list})
     for (const DType type : {DType::fp16, DType::bf16})
