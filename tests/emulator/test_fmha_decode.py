@@ -130,6 +130,7 @@ def test_the_grid_is_a_workgroup_per_tile_and_kv_head() -> None:
         ({}, {"o_strides": (130, 64, 0)}, "a stride of O of 130"),
         ({}, {"sink": None, "lse": None}, "lse is null"),
         ({"batch": 1 << 24}, {}, "a grid holds 1 to 16777215 workgroups"),
+        ({"seqlen_k": 2**31 - 1}, {}, "2147483647 keys: the kernel counts to 2147482624"),
     ],
 )
 def test_what_the_kernel_cannot_do_is_refused(shape: dict[str, int], args: dict[str, object], words: str) -> None:

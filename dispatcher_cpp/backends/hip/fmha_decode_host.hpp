@@ -83,6 +83,11 @@ inline Status prepare_fmha_decode(const FmhaDecodeKernel& kernel, const Launch& 
   constexpr float kLog2E = 1.4426950408889634F;
   const std::int64_t rows = shape.seqlen_q * (shape.heads_q / shape.heads_k);
   const std::int64_t tiles = (rows + kDecodeRows - 1) / kDecodeRows;
+  constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1024;  // blocks and tiles end behind the last
+  if (rows > kMost || shape.seqlen_k > kMost)
+    return Status::error(StatusCode::unsupported, "%lld rows of a KV head and %lld keys: the kernel counts to %lld",
+                         static_cast<long long>(rows), static_cast<long long>(shape.seqlen_k),
+                         static_cast<long long>(kMost));
   FmhaDecodeArgs args{};
   args.q = x.q;
   args.k = x.k;
