@@ -108,10 +108,21 @@ def test_long_sequences_take_amds_kernels(signature: str, target: Target, sizes:
         ({"seqlen_q": 2}, None),
         ({"min_seqlen_k": 0}, None),
         ({"finite_kv": False}, None),
+        ({"pages": 65536}, "pa_bf16_noquant_gqa8_1tg_4w"),
+        ({"pages": 65537}, None),
+        ({"pages": 0}, None),
     ],
 )
 def test_rows_over_pages(changes: dict[str, object], taken: str | None) -> None:
-    sizes = {"batch": 64, "seqlen_q": 1, "seqlen_k": 4096, "page_size": 16, "min_seqlen_k": 1, "finite_kv": True}
+    sizes = {
+        "batch": 64,
+        "seqlen_q": 1,
+        "seqlen_k": 4096,
+        "page_size": 16,
+        "pages": 9,
+        "min_seqlen_k": 1,
+        "finite_kv": True,
+    }
     shape = FmhaShape(**{"heads_q": 32, "heads_k": 8, "hdim_q": 128, "hdim_v": 128, **sizes, **changes})  # type: ignore[arg-type]
     query = FmhaQuery(plan(), GFX942, parse_signature("bf16_blocktable_vectorized", None), shape)
     found = [one.instance.config.text() for one in walk_fmha(query) if one.finding is None]

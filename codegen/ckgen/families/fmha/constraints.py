@@ -18,6 +18,8 @@ from ckgen.specs.archs import load_arch
 
 MAX_HDIM = 256
 _LOAD_BITS = 128
+_SHIPPED_CACHE = 2**30
+"""Elements of 16 bits that a shipped kernel reaches: 2 GiB."""
 _ROTATED_VECTOR = 8
 _MOST_BYTES = 2**31 - 1
 _MOST_DISTANCE = 1 << 16
@@ -145,6 +147,7 @@ def _of_shipped(config: AsmConfig) -> FmhaConstraints:
         causal_only=kernel.masked,
         needs_keys=kernel.needs_keys,
         needs_finite=kernel.is_paged,
+        cache_limit=_SHIPPED_CACHE if kernel.is_paged else 0,
     )
 
 
