@@ -14,7 +14,9 @@
 namespace ckgen::inline v1::detail {
 namespace {
 
-constexpr std::array<std::string_view, 8> kColumns = {"target", "signature", "B", "M", "N", "K", "instance", "k_batch"};
+constexpr std::array<std::string_view, 12> kColumns = {"target",   "signature", "B",       "M",       "N",      "K",
+                                                       "instance", "k_batch",   "heads_q", "heads_k", "hdim_v", "mask"};
+constexpr std::size_t kNeeded = 8;  // the rest is attention's
 
 std::string_view trimmed(std::string_view text) noexcept {
   const auto first = text.find_first_not_of(" \t\r");
@@ -41,13 +43,42 @@ std::string quoted(const char* what, std::string_view text) {
   return std::string(what) + " '" + std::string(text) + "'";
 }
 
-/// The file's columns in the order of kColumns; false where one is missing.
+std::int64_t taken(std::string_view& text, char separator, std::int64_t least, bool& ok) noexcept {
+  const auto at = text.find(separator);
+  std::int64_t value = 0;
+  ok = ok && number(text.substr(0, at), least, value) && value <= 0x7fffffff;
+  text = at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
+  return value;
+}
+
+/// Heads, hdim_v and mask: `none`, or LEFT:RIGHT[:SINK] behind `b:` or `t:` where masked. An empty string, or why not.
+std::string read_attention(const std::vector<std::string_view>& cells, bool masked, FmhaShape& shape) {
+  std::int32_t* const numbers[] = {&shape.heads_q, &shape.heads_k, &shape.hdim_v};
+  for (std::size_t i = 0; i < 3; ++i) {
+    std::string_view text = cells[kNeeded + i];
+    bool ok = true;
+    *numbers[i] = static_cast<std::int32_t>(taken(text, '\0', 1, ok));
+    if (!ok) return quoted((std::string(kColumns[kNeeded + i]) + " is not a size:").c_str(), cells[kNeeded + i]);
+  }
+  std::string_view text = cells[kNeeded + 3];
+  bool ok = masked ? text.substr(0, 2) == "b:" || text.substr(0, 2) == "t:" : text == "none";
+  if (ok && masked) {
+    shape.corner = text.front() == 't' ? FmhaCorner::top_left : FmhaCorner::bottom_right;
+    text.remove_prefix(2);
+    shape.window_left = static_cast<std::int32_t>(taken(text, ':', -1, ok));
+    shape.window_right = static_cast<std::int32_t>(taken(text, ':', -1, ok));
+    if (!text.empty()) shape.sink_tokens = static_cast<std::int32_t>(taken(text, '\0', 0, ok));
+  }
+  return ok ? std::string() : quoted("not a mask of the signature:", cells[kNeeded + 3]);
+}
+
+/// The file's columns in the order of kColumns, one that is not there behind them all; false where one is missing.
 bool order_of(const std::vector<std::string_view>& header, std::array<std::size_t, kColumns.size()>& order) {
   for (std::size_t i = 0; i < kColumns.size(); ++i) {
     std::size_t at = 0;
     while (at < header.size() && header[at] != kColumns[i]) ++at;
-    if (at == header.size()) return false;
-    order[i] = at;
+    if (at == header.size() && i < kNeeded) return false;
+    order[i] = at == header.size() ? std::string_view::npos : at;
   }
   return true;
 }
@@ -59,6 +90,8 @@ std::size_t OverrideTable::Hash::operator()(const Key& key) const noexcept {
       key.signature * 0x9e3779b97f4a7c15ULL ^ (std::uint64_t{key.cu_num} << 8 | static_cast<std::uint64_t>(key.arch));
   for (const std::int64_t size : {key.batch, key.m, key.n, key.k})
     x = (x ^ (x >> 29) ^ static_cast<std::uint64_t>(size)) * 0xbf58476d1ce4e5b9ULL;
+  for (const std::int64_t size : key.attention)
+    x = (x ^ (x >> 29) ^ static_cast<std::uint64_t>(size)) * 0xbf58476d1ce4e5b9ULL;
   return x ^ (x >> 31);
 }
 
@@ -68,7 +101,12 @@ std::string OverrideTable::add(const RegistryState& state, const std::vector<std
   const Result<Signature> signature = parse_signature(cells[1]);
   if (!signature) return signature.status().message;
   const Signature wanted = resolved(*signature, device.arch());
-  Key key{wanted.pack(), device.arch(), device.cu_num(), 0, 0, 0, 0};
+  Key key{wanted.pack(), device.arch(), device.cu_num(), 0, 0, 0, 0, {}};
+  if (wanted.op == Op::fmha) {
+    FmhaShape shape;
+    if (std::string wrong = read_attention(cells, wanted.fmha.masked, shape); !wrong.empty()) return wrong;
+    key.attention = attention_of(wanted, shape);
+  }
   const bool has_batch = wanted.batched || wanted.op == Op::moe || wanted.op == Op::fmha;  // of moe the routing's key
   if (has_batch && !number(cells[2], 1, key.batch)) return quoted("B is not a size:", cells[2]);
   if (!number(cells[3], 1, key.m)) return quoted("M is not a size:", cells[3]);

@@ -1,6 +1,7 @@
 // The override file: rows that come before every table, exchangeable while select() runs.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -23,9 +24,11 @@ struct Override {
 
 class OverrideTable {
  public:
+  /// `shape` is read where the signature is of op fmha.
   const Override* find(const Signature& signature, Arch arch, std::uint32_t cu_num, std::int64_t batch,
-                       const Sizes& sizes) const noexcept {
-    const auto found = rows_.find({signature.pack(), arch, cu_num, batch, sizes.m, sizes.n, sizes.k});
+                       const Sizes& sizes, const FmhaShape& shape) const noexcept {
+    const auto found =
+        rows_.find({signature.pack(), arch, cu_num, batch, sizes.m, sizes.n, sizes.k, attention_of(signature, shape)});
     return found == rows_.end() ? nullptr : &found->second;
   }
 
@@ -35,11 +38,21 @@ class OverrideTable {
   bool empty() const noexcept { return rows_.empty(); }
 
  private:
+  /// Heads, hdim_v and, where masked, the mask; zeros for any other op.
+  using Attention = std::array<std::int64_t, 7>;
+  static Attention attention_of(const Signature& signature, const FmhaShape& x) noexcept {
+    if (signature.op != Op::fmha) return {};
+    if (!signature.fmha.masked) return {x.heads_q, x.heads_k, x.hdim_v};
+    return {x.heads_q,     x.heads_k,      x.hdim_v,     static_cast<std::int64_t>(x.corner),
+            x.window_left, x.window_right, x.sink_tokens};
+  }
+
   struct Key {
     std::uint64_t signature;
     Arch arch;
     std::uint32_t cu_num;
     std::int64_t batch, m, n, k;
+    Attention attention;
     bool operator==(const Key&) const noexcept = default;
   };
   struct Hash {

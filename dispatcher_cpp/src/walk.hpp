@@ -56,7 +56,8 @@ class Walk {
   }
 
   [[gnu::noinline]] bool from_overrides() noexcept(kNoThrow) {
-    const Override* row = q_.overrides->find(q_.signature, q_.arch, q_.cu_num, q_.key_batch(), q_.sizes);
+    const Override* row =
+        q_.overrides->find(q_.signature, q_.arch, q_.cu_num, q_.key_batch(), q_.sizes, q_.problem.fmha());
     return row != nullptr && foreign(Tier::override_, row->instance, row->k_batch, 0);
   }
 

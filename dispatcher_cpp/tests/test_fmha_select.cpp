@@ -1,10 +1,6 @@
 // Which attention instance is chosen, and what is said where none is.
 #include "fmha_fixture.hpp"
 
-#include <unistd.h>
-
-#include <cstdio>
-#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -218,25 +214,6 @@ TEST_F(FmhaSelect, ASelectionIsSaidInOneLine) {
             "hdim_q=128 hdim_v=128 deterministic,default,padded,1,-\n");
 }
 
-TEST_F(FmhaSelect, AForcedInstanceAndAnOverrideComeFirst) {
-  add("best", padded(64, 64, 128, 128));
-  add("other", padded(128, 64, 256, 256));
-  const Problem problem = Problem(attention()).fmha(sizes(2, 8, 8, 64, 512, 128, 128));
-  DispatcherOptions options;
-  options.force = "other";
-  EXPECT_EQ(Dispatcher(registry, options).select(problem, device).tier, Tier::forced);
-  const std::string path = ::testing::TempDir() + "ckgen_fmha_override_" + std::to_string(getpid()) + ".csv";
-  std::ofstream(path) << "target,signature,B,M,N,K,instance,k_batch\n"
-                      << "gfx942:304,fmha_bf16,2,64,512,128,other,1\n";
-  Dispatcher own = dispatcher();
-  const Status status = own.load_overrides(path.c_str());
-  std::remove(path.c_str());
-  ASSERT_TRUE(status.ok()) << status.message;
-  EXPECT_EQ(own.select(problem, device).tier, Tier::override_);
-  EXPECT_EQ(own.select(problem, device).instance, 1U);
-  EXPECT_EQ(own.select(Problem(attention()).fmha(sizes(3, 8, 8, 64, 512, 128, 128)), device).tier, Tier::default_);
-}
-
 TEST_F(FmhaSelect, SplitsGoWithTheInstance) {
   FmhaConfig config = padded(64, 128, 128, 128);
   config.max_splits = 128;
@@ -265,20 +242,6 @@ TEST_F(FmhaSelect, SplitsGoWithTheInstance) {
   EXPECT_NE(text.find("✔ split   k_batch 37\n"), std::string::npos) << text;
   EXPECT_NE(text.find("splits: 1 costs "), std::string::npos) << text;
   EXPECT_NE(text.find(", 37 costs "), std::string::npos) << text;
-}
-
-TEST_F(FmhaSelect, AnOverridesSplitsAreTaken) {
-  FmhaConfig config = padded(64, 128, 128, 128);
-  config.max_splits = 128;
-  add("split", config);
-  const std::string path = ::testing::TempDir() + "ckgen_fmha_splits_" + std::to_string(getpid()) + ".csv";
-  std::ofstream(path) << "target,signature,B,M,N,K,instance,k_batch\n"
-                      << "gfx942:304,fmha_bf16,1,1,65536,128,split,7\n";
-  Dispatcher own = dispatcher();
-  const Status status = own.load_overrides(path.c_str());
-  std::remove(path.c_str());
-  ASSERT_TRUE(status.ok()) << status.message;
-  EXPECT_EQ(own.select(Problem(attention()).fmha(sizes(1, 8, 8, 1, 65536, 128, 128)), device).k_batch, 7U);
 }
 
 TEST_F(FmhaSelect, SelectionNeitherAllocatesNorDependsOnTheThread) {

@@ -103,9 +103,9 @@ class Dispatcher {
 
   /// Reads an override file (columns target,signature,B,M,N,K,instance,k_batch in any order; `#` starts a comment; B of
   /// op moe is Routing::key(), M, N and K of groups are the largest, those of op fmha seqlen_q, seqlen_k and hdim_q,
-  /// whatever its heads, hdim_v and mask) in place of the one before. Not ok: rows that were
-  /// left out, with line and reason; the others hold nevertheless. An unreadable file changes nothing. Safe beside
-  /// concurrent select().
+  /// which also needs heads_q,heads_k,hdim_v,mask: `none`, or `b:LEFT:RIGHT[:SINK]` or `t:...` as the corner is) in
+  /// place of the one before. Not ok: rows that were left out, with line and reason; the others hold nevertheless. An
+  /// unreadable file changes nothing. Safe beside concurrent select().
   Status load_overrides(const char* path) noexcept;
 
  private:
