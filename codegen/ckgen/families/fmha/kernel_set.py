@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from enum import Enum
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ class FmhaCandidate(SetCandidate[FmhaSignature, AnyFmhaConfig | str]):
         return tree_configs(self.signature, arch, splits=self.config == SPLIT_TREE)
 
 
+@cache
 def load_fmha_set(text: str, file: str) -> tuple[FmhaCandidate, ...]:
     """The candidates of a set's documents of op fmha, in file order, repeated ones once; InputError says what is wrong.
 

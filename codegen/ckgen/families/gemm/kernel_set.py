@@ -44,6 +44,7 @@ class KernelCandidate(SetCandidate[GemmSignature, GemmConfig]):
     table_kernel: str
 
 
+@cache
 def load_kernel_set(text: str, file: str) -> tuple[KernelCandidate, ...]:
     """The candidates of a set, in file order, repeated ones once; InputError carries everything that is wrong.
 
