@@ -209,7 +209,7 @@ def test_a_kernel_that_errs_is_found(
         (lambda args: setattr(args, "rotary_cos", args.rotary_sin), True, FailureKind.RESULT, "K["),
         (lambda args: setattr(args, "v_new", args.k_new), True, FailureKind.RESULT, "V["),
         (lambda args: _write(args.o), False, FailureKind.RESULT, "O["),
-        (lambda args: _write_all(args.k_cache, args.k_strides), False, FailureKind.MEMORY, "K: a row that is not new"),
+        (lambda args: _write_free_page(args), False, FailureKind.MEMORY, "K: a row that is not new"),
         (lambda args: _write(args.v_cache - 2), False, FailureKind.MEMORY, "V: byte -2"),
         (lambda args: _write(args.k_new), False, FailureKind.MEMORY, "k_new: its elements"),
     ],
@@ -260,10 +260,11 @@ def first_whole() -> int:
     return next(seed for seed in range(99) if lengths_of(signature, replace(CASE, seed=seed)).q[0] == 33)
 
 
-def _write_all(address: int, strides: Any) -> None:
-    """The first row of some pages, most of which is not new."""
-    for page in range(4):
-        _write(address + 2 * page * strides.batch)
+def _write_free_page(args: FmhaArgsStruct) -> None:
+    """A page that no sequence has."""
+    table = (ctypes.c_int32 * (3 * args.block_table_stride)).from_address(args.block_table)
+    page = next(number for number in range(99) if number not in set(table))
+    _write(args.k_cache + 2 * page * args.k_strides.batch)
 
 
 def _write(address: int) -> None:
