@@ -62,7 +62,7 @@ class FmhaFixture {
     const FmhaTraits& t = c.signature.fmha;
     if (t.varlen) {
       seqstart_q = starts(c.rows_q), seqstart_k = starts(c.rows_k);
-      args.seqstart_q = seqstart_q.data(), args.seqstart_k = seqstart_k.data();
+      args.seqstart_q = seqstart_q.data(), args.seqstart_k = t.kv == FmhaKv::contiguous ? seqstart_k.data() : nullptr;
     }
     if (!c.used_q.empty()) args.seqlen_q = c.used_q.data();
     if (!c.used_k.empty()) args.seqlen_k = c.used_k.data();
@@ -113,9 +113,12 @@ class FmhaFixture {
       descales = {scales_of(x.batch * x.heads_q * ((x.seqlen_q + 127) / 128)),
                   scales_of(x.batch * x.heads_k * ((x.seqlen_k + 127) / 128)),
                   scales_of(x.batch * x.heads_k * ((x.seqlen_k + 127) / 128))};
+    } else if (t.quant == FmhaQuant::kv_blockscale) {
+      descales = {{{0.5F}, scales_of(c.shape.pages * x.heads_k), scales_of(c.shape.pages * x.heads_k)}};
     }
     if (t.quant != FmhaQuant::none)
       args.q_descale = descales[0].data(), args.k_descale = descales[1].data(), args.v_descale = descales[2].data();
+    if (t.quant == FmhaQuant::kv_blockscale && bits(c.signature.a) != 8) args.q_descale = nullptr;
     args.scale = c.scale != 0.0F ? c.scale : 1.0F / std::sqrt(static_cast<float>(x.hdim_q));
     args.softcap = t.softcap ? c.softcap : 0.0F;
     args.p_drop = t.dropout != FmhaDropout::none ? c.p_drop : 0.0F;
@@ -146,8 +149,8 @@ class FmhaFixture {
     const std::size_t at = static_cast<std::size_t>(b);
     const std::vector<std::int32_t>& used = of_q ? c.used_q : c.used_k;
     if (!used.empty()) return used[at];
-    if (c.signature.fmha.varlen) return (of_q ? c.rows_q : c.rows_k)[at];
     if (!of_q && c.signature.fmha.kv == FmhaKv::page_list) return paged_lengths[at];
+    if (c.signature.fmha.varlen) return (of_q ? c.rows_q : c.rows_k)[at];
     return of_q ? c.shape.seqlen_q : c.shape.seqlen_k;
   }
 
@@ -161,10 +164,12 @@ class FmhaFixture {
   /// Of column j; a row of K or V, in elements.
   std::int64_t column(const FmhaStrides& s, std::int64_t b, std::int64_t j) const {
     if (c.signature.fmha.kv == FmhaKv::contiguous) return place(s, b, false) + j * s.row;
+    return page(b, j) * s.batch + j % c.shape.page_size * s.row;
+  }
+  std::int64_t page(std::int64_t b, std::int64_t j) const {
     const std::int64_t first =
         c.signature.fmha.kv == FmhaKv::block_table ? b * args.block_table_stride : indptr[static_cast<std::size_t>(b)];
-    const std::int64_t page = table[static_cast<std::size_t>(first + j / c.shape.page_size)];
-    return page * s.batch + j % c.shape.page_size * s.row;
+    return table[static_cast<std::size_t>(first + j / c.shape.page_size)];
   }
 
   FmhaCase c;

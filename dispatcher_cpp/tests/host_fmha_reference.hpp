@@ -117,6 +117,8 @@ class FmhaReference {
     if (t.quant == FmhaQuant::blockscale)
       sum *= args.q_descale[(b * x.heads_q + h) * ((x.seqlen_q + 127) / 128) + i / 128] *
              args.k_descale[(b * x.heads_k + group) * ((x.seqlen_k + 127) / 128) + j / 128];
+    if (t.quant == FmhaQuant::kv_blockscale)
+      sum *= (bits(c.signature.a) == 8 ? args.q_descale[0] : 1.0) * args.k_descale[f_.page(b, j) * x.heads_k + group];
     if (t.softcap) sum = args.softcap * std::tanh(sum / args.softcap);
     if (t.bias == FmhaBias::elementwise)
       sum += read(c.signature.a, f_.bias.data(),
@@ -146,6 +148,8 @@ class FmhaReference {
     if (c.signature.fmha.quant == FmhaQuant::per_tensor) x *= args.v_descale[0];
     if (c.signature.fmha.quant == FmhaQuant::blockscale)
       x *= args.v_descale[(b * c.shape.heads_k + group) * ((c.shape.seqlen_k + 127) / 128) + j / 128];
+    if (c.signature.fmha.quant == FmhaQuant::kv_blockscale)
+      x *= args.v_descale[f_.page(b, j) * c.shape.heads_k + group];
     return x;
   }
 

@@ -207,5 +207,35 @@ TEST(HostFmha, PagedKeysAndValues) {
       }
 }
 
+TEST(HostFmha, PagesBehindQueriesOfUnequalLengths) {
+  for (const FmhaKv kv : {FmhaKv::block_table, FmhaKv::page_list})
+    for (const int rows : {1, 40}) {
+      FmhaTraits traits;
+      traits.kv = kv;
+      traits.varlen = traits.masked = traits.lse = true;
+      FmhaShape shape = fmha_shape(3, 4, 2, rows, 90, 32, 48);
+      shape.page_size = 16;
+      FmhaCase c = fmha_case(DType::bf16, DType::bf16, DType::bf16, traits, shape);
+      c.rows_q = {rows, 1, 0}, c.rows_k = {90, 0, 40};
+      if (kv == FmhaKv::block_table) c.used_k = {90, 0, 40};
+      expect_right(c);
+    }
+}
+
+TEST(HostFmha, DescalesOfPages) {
+  for (const DType q : {DType::bf16, DType::fp16, DType::fp8_ocp})
+    for (const int rows : {1, 40}) {
+      FmhaTraits traits;
+      traits.kv = FmhaKv::block_table;
+      traits.quant = FmhaQuant::kv_blockscale;
+      traits.lse = true;
+      FmhaShape shape = fmha_shape(2, 4, 2, rows, 90, 32, 48);
+      shape.page_size = 16;
+      FmhaCase c = fmha_case(q, DType::fp8_ocp, q == DType::fp8_ocp ? DType::fp32 : q, traits, shape);
+      c.used_k = {90, 33};
+      expect_right(c);
+    }
+}
+
 }  // namespace
 }  // namespace host_test

@@ -220,7 +220,6 @@ TEST(HostFmhaOptions, WhatHasNoKernelIsNamed) {
     expect_refused(plain(), StatusCode::unsupported, text, change);
   };
   refused("append", [](FmhaFixture& f) { f.c.signature.fmha.entry = FmhaEntry::append; });
-  refused("kvblockscale", [](FmhaFixture& f) { f.c.signature.fmha.quant = FmhaQuant::kv_blockscale; });
   refused("vectorized", [](FmhaFixture& f) { f.c.signature.fmha.kv_layout = FmhaKvLayout::vectorized; });
   refused("o=int8", [](FmhaFixture& f) { f.c.signature.c = DType::int8; });
   refused("64 x 257", [](FmhaFixture& f) { f.c.n0 = 257; });

@@ -196,8 +196,9 @@ def test_host_kernels() -> None:
 
     assert broken("bf16_fp8_ocp_bf16_sink_randval_pertensor", HostFmhaConfig(16, 64)) == []
     assert broken("bf16", HostFmhaConfig(2048, 64)) == ["host.fmha.tile"]
-    assert broken("bf16_pagelist", HostFmhaConfig(16, 64)) == []
-    for text in ("bf16_varlen_pagelist", "bf16_pagelist_vectorized", "fp8_ocp_pertensor"):
+    for text in ("bf16_pagelist", "bf16_varlen_blocktable", "bf16_fp8_ocp_bf16_kvblockscale_pagelist"):
+        assert broken(text, HostFmhaConfig(16, 64)) == [], text
+    for text in ("bf16_pagelist_vectorized", "fp8_ocp_pertensor"):
         assert broken(text, HostFmhaConfig(16, 64)) == ["host.fmha.features"], text
     for text in ("fp32_append_vcolumn_rope_half", "bf16_fp8_ocp_bf16_append_kvblockscale_pagelist_vectorized"):
         assert broken(text, HostFmhaConfig(16, 64)) == [], text

@@ -308,15 +308,12 @@ def host_tile_is_small(signature: FmhaSignature, config: HostFmhaConfig, arch: A
 
 @rule("host.fmha.features", backend=_HOST, source="the host kernel")
 def host_features_exist(signature: FmhaSignature, config: HostFmhaConfig, arch: ArchSpec) -> Finding | None:
-    """Forward attention with wide results; pages in rows, of batches with V by rows, without descales of their own."""
+    """Forward attention with wide results; pages in rows."""
     traits = signature.traits
     if traits.entry is FmhaEntry.APPEND:
         return None
-    paged = traits.kv is not FmhaKv.CONTIGUOUS
     absent = {
         "vectorized": traits.kv_layout is not FmhaKvLayout.LINEAR,
-        "varlen pages": paged and traits.varlen,
-        "kvblockscale": traits.quant is FmhaQuant.KV_BLOCKSCALE,
         f"O of {signature.c}": signature.c in FLOAT8,
     }
     word = next((word for word, asked in absent.items() if asked), None)

@@ -32,9 +32,7 @@ Status check_signature(const Signature& s) noexcept {
   const FmhaTraits& t = s.fmha;
   if (t.entry != FmhaEntry::forward) return unsupported("append has no host kernel");
   if (t.kv_layout != FmhaKvLayout::linear) return unsupported("pages of layout vectorized have no host kernel");
-  if (t.kv != FmhaKv::contiguous && (t.varlen || t.v_column))
-    return unsupported("paged KV has no host kernel for varlen or vcolumn");
-  if (t.quant == FmhaQuant::kv_blockscale) return unsupported("kvblockscale has no host kernel");
+  if (t.kv != FmhaKv::contiguous && t.v_column) return unsupported("paged KV has no host kernel for vcolumn");
   if (t.rope != FmhaRope::none) return invalid("rope is of append only");
   return Status::success();
 }
@@ -80,7 +78,7 @@ Status check_pointers(const Signature& signature, const FmhaShape& x, const Fmha
              {"k_descale", a.k_descale, t.quant != FmhaQuant::none},
              {"v_descale", a.v_descale, t.quant != FmhaQuant::none},
              {"seqstart_q", a.seqstart_q, t.varlen},
-             {"seqstart_k", a.seqstart_k, t.varlen},
+             {"seqstart_k", a.seqstart_k, t.varlen && t.kv == FmhaKv::contiguous},
              {"seqlen_k", a.seqlen_k, t.kv == FmhaKv::block_table},
              {"block_table", a.block_table, t.kv == FmhaKv::block_table},
              {"kv_indptr", a.kv_indptr, t.kv == FmhaKv::page_list},
@@ -125,9 +123,10 @@ Status check_starts(const char* starts_name, const char* lengths_name, std::int6
 Status check_lengths(const FmhaTraits& t, const FmhaShape& x, const FmhaArgs& a) noexcept {
   if (t.varlen) {
     Status s = check_starts("seqstart_q", "seqlen_q", x.batch, a.seqstart_q, a.seqlen_q, x.seqlen_q);
-    if (s.ok()) s = check_starts("seqstart_k", "seqlen_k", x.batch, a.seqstart_k, a.seqlen_k, x.seqlen_k);
     if (s.ok() && x.total_q > 0 && a.seqstart_q[x.batch] > x.total_q) return invalid("seqstart_q ends beyond total_q");
-    return s;
+    if (!s.ok() || t.kv == FmhaKv::page_list) return s;
+    if (t.kv == FmhaKv::contiguous)
+      return check_starts("seqstart_k", "seqlen_k", x.batch, a.seqstart_k, a.seqlen_k, x.seqlen_k);
   }
   if (a.seqlen_k == nullptr) return Status::success();
   for (std::int64_t b = 0; b < x.batch; ++b)

@@ -118,6 +118,8 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.state = take(end, bytes(groups, sizeof(FmhaState)));
   g.own_bytes = end;
 
+  const bool has_factors = traits.dropout != FmhaDropout::none || traits.quant == FmhaQuant::blockscale ||
+                           traits.quant == FmhaQuant::kv_blockscale;
   constexpr std::int64_t kScores = kFmhaRows * kFmhaStride;
   const std::size_t scores = kScores * sizeof(float);
   const std::int64_t units = g.in_place == nullptr ? 1 : g.heads * groups;
@@ -129,7 +131,7 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.scores = take(end, bytes(units, scores));
   g.weights = take(end, g.kind == PackKind::f32 ? 0 : bytes(units, scores));
   g.bias = take(end, traits.bias == FmhaBias::elementwise ? scores : 0);
-  g.factor = take(end, traits.dropout != FmhaDropout::none || traits.quant == FmhaQuant::blockscale ? scores : 0);
+  g.factor = take(end, has_factors ? scores : 0);
   g.keep = take(end, traits.dropout == FmhaDropout::philox ? 16 * kFmhaMaxColumns : 0);
   g.columns = take(end, 2 * kFmhaStride * sizeof(float));
   g.row = take(end, bytes(std::max(g.words, g.v_panels * panel), 4));

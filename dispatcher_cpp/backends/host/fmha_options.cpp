@@ -21,7 +21,9 @@ FmhaOptions::FmhaOptions(const FmhaRun& run, const FmhaSequence& sequence, std::
   scale_ = a.scale;
   if (traits_.quant == FmhaQuant::per_tensor) scale_ *= a.k_descale[0];
   if (traits_.quant == FmhaQuant::per_tensor && a.q_descale != nullptr) scale_ *= a.q_descale[0];
-  const bool blocks = traits_.quant == FmhaQuant::blockscale;
+  const bool pages = traits_.quant == FmhaQuant::kv_blockscale;
+  if (pages && a.q_descale != nullptr) scale_ *= a.q_descale[0];
+  const bool blocks = pages || traits_.quant == FmhaQuant::blockscale;
   // What hides a column is -infinity, which survives a positive factor only.
   scales_ = traits_.softcap || traits_.bias != FmhaBias::none || blocks || !(scale_ > 0.0F);
   factors_ = blocks || traits_.dropout != FmhaDropout::none;
@@ -31,14 +33,17 @@ FmhaOptions::FmhaOptions(const FmhaRun& run, const FmhaSequence& sequence, std::
 void FmhaOptions::start_tile(std::int64_t kv_head, std::int64_t column, std::int64_t count) noexcept {
   column_ = column;
   count_ = count;
-  if (traits_.quant != FmhaQuant::blockscale) return;
+  const bool pages = traits_.quant == FmhaQuant::kv_blockscale;
+  if (!pages && traits_.quant != FmhaQuant::blockscale) return;
   const FmhaGeometry& g = run_.g;
   const std::int64_t blocks = (g.shape.seqlen_k + kScaleRows - 1) / kScaleRows;
   const std::int64_t at = (batch_ * g.shape.heads_k + kv_head) * blocks;
   float* const k = reinterpret_cast<float*>(memory_ + g.columns);
   float* const v = k + kFmhaStride;
   for (std::int64_t j = 0; j < kFmhaStride; ++j) {
-    const std::int64_t block = at + (column + std::min(j, count - 1)) / kScaleRows;
+    const std::int64_t of = column + std::min(j, count - 1);
+    const std::int64_t block = pages ? sequence_.pages[of / g.shape.page_size] * std::int64_t{g.shape.heads_k} + kv_head
+                                     : at + of / kScaleRows;
     k[j] = run_.args.k_descale[block];
     v[j] = run_.args.v_descale[block];
   }
@@ -56,8 +61,10 @@ void FmhaOptions::adjust_scores(const FmhaStep& step, const FmhaRowIds* rows) co
   FmhaAdjust x{};
   x.row_scale = scale;
   std::fill_n(scale, kFmhaRows, scale_);
-  if (traits_.quant == FmhaQuant::blockscale) {
+  const bool of_rows = traits_.quant == FmhaQuant::blockscale;
+  if (of_rows || traits_.quant == FmhaQuant::kv_blockscale)
     x.column_scale = reinterpret_cast<const float*>(memory_ + g.columns);
+  if (of_rows) {
     const std::int64_t blocks = (g.shape.seqlen_q + kScaleRows - 1) / kScaleRows;
     for (int r = 0; r < step.rows && a.q_descale != nullptr; ++r)
       scale[r] *= a.q_descale[(batch_ * g.shape.heads_q + rows[r].head) * blocks + rows[r].position / kScaleRows];
@@ -91,7 +98,7 @@ void FmhaOptions::make_factors(FmhaStep& step, const FmhaRowIds* rows) const noe
   const float* const v = reinterpret_cast<const float*>(memory_ + g.columns) + kFmhaStride;
   for (int r = 0; r < step.rows; ++r) {
     float* const row = factor + r * kFmhaStride;
-    if (traits_.quant == FmhaQuant::blockscale)
+    if (traits_.quant == FmhaQuant::blockscale || traits_.quant == FmhaQuant::kv_blockscale)
       std::copy_n(v, kFmhaStride, row);
     else
       std::fill_n(row, kFmhaStride, 1.0F);
