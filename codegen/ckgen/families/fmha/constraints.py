@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
@@ -11,6 +11,7 @@ from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.enums import FmhaBias, FmhaEntry, FmhaKvLayout
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import LOAD_BYTES, MOST_SPLITS, HipFmhaConfig
+from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.lds import lds_bytes
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.asm_config import AsmConfig
@@ -77,8 +78,8 @@ def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConst
         return _of_append(signature, config)
     if isinstance(config, HipAppendConfig):
         return _of_any(signature, config.rows, config.rows)
-    if not isinstance(config, CkTileFmhaConfig):
-        return _of_any(signature, config.m0, config.n0)
+    if isinstance(config, HostFmhaConfig):
+        return _of_host(signature, config)
     multiple = _multiple(signature, config)
     gathers = config.pipeline is FmhaPipeline.QR_ASYNC_GATHER  # whose copies of K go on into the next row
     return FmhaConstraints(
@@ -158,6 +159,14 @@ def _of_any(signature: FmhaSignature, m0: int, n0: int) -> FmhaConstraints:
     )
     vector = _LOAD_BITS // signature.b.bits if writes_vectors else 1
     return FmhaConstraints(m0, n0, 1, MAX_HDIM, 1, MAX_HDIM, MAX_HDIM, True, True, vector, 1, page_multiple=vector)
+
+
+def _of_host(signature: FmhaSignature, config: HostFmhaConfig) -> FmhaConstraints:
+    """Of the CPU's own kernels: threads share the keys of one sequence where there are few."""
+    found = _of_any(signature, config.m0, config.n0)
+    if signature.traits.entry is FmhaEntry.APPEND:
+        return found
+    return replace(found, max_splits=MOST_SPLITS, merge_heads=True)
 
 
 def _of_append(signature: FmhaSignature, config: CkTileAppendConfig) -> FmhaConstraints:

@@ -35,7 +35,7 @@ constexpr ckgen::InstanceDesc instances[] = {
      {16, 1, 64}, {0, 0, 0, 0, 0, 1, false},
      {0, 0, 0, 0, false, false, false}, {ckgen::Isa::x86_64_v3, 0, 0, 0, 0, 0, 0},
      ckgen::fmha_workspace_of, nullptr, ckgen::launch_fmha, nullptr, {}, {0, 0},
-     {16, 64, 1, 256, 1, 256, 256, true, true, 1, 1, 1, 1, false, false, false, 2}},
+     {16, 64, 1, 256, 1, 256, 256, true, true, 1, 1, 128, 1, false, true, false, 2}},
 };
 
 constexpr std::uint16_t defaults_gfx942[] = {0};
