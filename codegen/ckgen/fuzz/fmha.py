@@ -230,11 +230,14 @@ def _small(operands: FmhaOperands, case: Case, of_q: Rows, of_k: Rows) -> dict[s
         found["sink"] = operands.sink.astype(single)
     if operands.signature.traits.bias is FmhaBias.ALIBI and operands.bias is not None:
         found["bias"] = operands.bias.astype(single)
+    paged = operands.signature.traits.is_paged
     if of_q.starts:
-        found |= {"seqstart_q": np.array(of_q.starts, np.int32), "seqstart_k": np.array(of_k.starts, np.int32)}
-    if of_q.starts and case.spare:
-        found |= {"seqlen_q": np.array(lengths.q, np.int32), "seqlen_k": np.array(lengths.k, np.int32)}
-    elif not of_q.starts and case.own_lengths and not operands.signature.traits.is_paged:
+        found["seqstart_q"] = np.array(of_q.starts, np.int32)
+        if case.spare:
+            found["seqlen_q"] = np.array(lengths.q, np.int32)
+        if not paged:
+            found["seqstart_k"] = np.array(of_k.starts, np.int32)
+    if not paged and (case.spare if of_q.starts else case.own_lengths):
         found["seqlen_k"] = np.array(lengths.k, np.int32)
     return found | _pages(operands)
 
