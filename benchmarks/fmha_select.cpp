@@ -1,43 +1,20 @@
 // Dispatcher::select() of attention over a generated library, for the problems on stdin: signature, batch, heads of Q
-// and of K, lengths, head dims, corner, window. Arguments: the target, and how often a problem is selected in a round.
-// Prints "<ns, the median of 11 rounds of the thread's own time> <allocations> <candidates>" for each.
-#include <time.h>
+// and of K, lengths, head dims, corner, window, size and number of pages. Arguments: the target, and how often a
+// problem is selected in a round. Prints "<ns, the median of 11 rounds of the thread's own time> <allocations>
+// <candidates>" for each.
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 
 #include <bench/register.hpp>
 #include <ckgen/ckgen.hpp>
 
-namespace {
-
-long allocations = 0;
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "counted.hpp"
 
 namespace {
 
 using namespace ckgen;
-
-double now() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
-}
 
 void measure(const Dispatcher& dispatcher, const Device& device, const Problem& problem, int calls) {
   std::array<double, 11> rounds{};
@@ -49,13 +26,13 @@ void measure(const Dispatcher& dispatcher, const Device& device, const Problem& 
         return true;
       },
       &supporting);
-  const long before = allocations;
+  const long before = counted::allocations;
   for (double& ns : rounds) {
-    const double began = now();
+    const double began = counted::now_ns();
     for (int i = 0; i < calls; ++i) dispatcher.select(problem, device);
-    ns = (now() - began) / std::max(calls, 1);
+    ns = (counted::now_ns() - began) / std::max(calls, 1);
   }
-  const long made = allocations - before;
+  const long made = counted::allocations - before;
   std::sort(rounds.begin(), rounds.end());
   std::printf("%.0f %ld %ld\n", rounds[5], made, supporting);
 }
@@ -68,12 +45,12 @@ int main(int, char** words) {
   const Dispatcher dispatcher(registry);
   const Device device = Device::simulated(words[1]);
   char name[160];
-  long long batch = 0, q = 0, k = 0;
+  long long batch = 0, q = 0, k = 0, pages = 0;
   FmhaShape x;
   int corner = 0;
-  while (std::scanf("%159s %lld %d %d %lld %lld %d %d %d %d %d", name, &batch, &x.heads_q, &x.heads_k, &q, &k,
-                    &x.hdim_q, &x.hdim_v, &corner, &x.window_left, &x.window_right) == 11) {
-    x.batch = batch, x.seqlen_q = q, x.seqlen_k = k;
+  while (std::scanf("%159s %lld %d %d %lld %lld %d %d %d %d %d %d %lld", name, &batch, &x.heads_q, &x.heads_k, &q, &k,
+                    &x.hdim_q, &x.hdim_v, &corner, &x.window_left, &x.window_right, &x.page_size, &pages) == 13) {
+    x.batch = batch, x.seqlen_q = q, x.seqlen_k = k, x.pages = pages;
     x.corner = corner == 0 ? FmhaCorner::top_left : FmhaCorner::bottom_right;
     measure(dispatcher, device, fmha(name).fmha(x), std::atoi(words[2]));
   }

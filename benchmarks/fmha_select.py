@@ -37,7 +37,7 @@ def main() -> None:
     found = [line.split() for line in done.stdout.splitlines()]
     for problem, (ns, allocations, supporting) in zip(problems, found, strict=True):
         sizes = f"{problem.shape.seqlen_q} x {problem.shape.seqlen_k}"
-        print(f"  {problem.signature!s:32} {sizes:16} {ns:>6} ns  {supporting:>3} kernels  {allocations} allocations")
+        print(f"  {problem.signature!s:54} {sizes:16} {ns:>6} ns  {supporting:>3} kernels  {allocations} allocations")
     times = [float(ns) for ns, _, _ in found]
     print(f"  median {statistics.median(times):.0f} ns, worst {max(times):.0f} ns, goal {GOAL} ns")
     print("reproduce: python benchmarks/fmha_select.py")
@@ -46,7 +46,7 @@ def main() -> None:
 def _line(problem: BenchmarkProblem) -> str:
     x = problem.shape
     sizes = (x.batch, x.heads_q, x.heads_k, x.seqlen_q, x.seqlen_k, x.hdim_q, x.hdim_v)
-    mask = (int(x.corner is FmhaCorner.BOTTOM_RIGHT), x.window_left, x.window_right)
+    mask = (int(x.corner is FmhaCorner.BOTTOM_RIGHT), x.window_left, x.window_right, x.page_size, x.pages)
     return " ".join(map(str, (problem.signature.canonical(), *sizes, *mask))) + "\n"
 
 

@@ -1,7 +1,10 @@
 // Attention on this CPU as serving calls it: one KV cache, contiguous or cut into pages of any order, against how fast
-// all threads together only read it. Arguments: type (bf16, fp16, fp32), batch, queries of each sequence, KV
-// heads, query heads of each, keys of each sequence, head dim, splits, rounds, then layouts. Prints "<ISA> <MB>" and
-// "<layout> <median ms>" of interleaved rounds, a line each; benchmarks/fmha_serving.py reads them.
+// all threads together only read it. Arguments: type (bf16, fp16, fp32; fp8: KV of it, Q and O bf16), batch, queries of
+// each sequence, KV heads, query heads of each, keys of each sequence, head dim, splits, rounds, pages of memory (small
+// or huge), then layouts. Prints "<ISA> <MB>" and "<layout> <median ms>" of interleaved rounds, a line each;
+// benchmarks/fmha_serving.py reads them.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -11,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/host/fmha.hpp"
@@ -22,7 +26,7 @@ namespace {
 using namespace ckgen;
 
 struct Sizes {
-  DType type = DType::bf16;
+  DType type = DType::bf16, kv = DType::bf16;
   std::int64_t batch = 1, queries = 1, heads_k = 1, group = 1, keys = 0;
   int hdim = 0, splits = 1, rounds = 0;
 
@@ -35,11 +39,18 @@ struct Free {
 };
 using Memory = std::unique_ptr<unsigned char, Free>;
 
+bool huge_pages = false;
+
+/// Whole pages of 2 MB, which the kernel is asked for where they are to be huge.
 Memory memory_of(std::size_t bytes) {
-  return Memory(static_cast<unsigned char*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096)));
+  constexpr std::size_t kPage = std::size_t{2} << 20;
+  const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
+  Memory memory(static_cast<unsigned char*>(std::aligned_alloc(kPage, whole)));
+  madvise(memory.get(), whole, huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  return memory;
 }
 
-/// Small numbers of any type: exponents near that of 1, random signs and mantissas.
+/// Small numbers of a type: exponents near that of 1, random signs and mantissas.
 Memory numbers(DType type, std::int64_t count) {
   const std::int64_t bytes = bytes_of(type, count), each = bytes_of(type, 1);
   Memory memory = memory_of(static_cast<std::size_t>(bytes));
@@ -47,9 +58,10 @@ Memory numbers(DType type, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
     const std::uint32_t any = static_cast<std::uint32_t>(state >> 32);
-    const std::uint32_t code = type == DType::fp32   ? (any & 0x807fffffU) | 0x3f000000U
-                               : type == DType::bf16 ? (any & 0x807fU) | 0x3f00U
-                                                     : (any & 0x83ffU) | 0x3800U;
+    const std::uint32_t code = type == DType::fp32      ? (any & 0x807fffffU) | 0x3f000000U
+                               : type == DType::bf16    ? (any & 0x807fU) | 0x3f00U
+                               : type == DType::fp8_ocp ? (any & 0x87U) | 0x30U
+                                                        : (any & 0x83ffU) | 0x3800U;
     std::memcpy(memory.get() + i * each, &code, static_cast<std::size_t>(each));
   }
   return memory;
@@ -64,7 +76,7 @@ class Attention {
       : layout_(layout), o_(memory_of(static_cast<std::size_t>(x.q_elements() * 4))) {
     Signature signature;
     signature.op = Op::fmha;
-    signature.a = signature.b = signature.c = x.type;
+    signature.a = signature.c = x.type, signature.b = x.kv;
     FmhaShape shape;
     shape.batch = x.batch, shape.heads_k = static_cast<std::int32_t>(x.heads_k);
     shape.heads_q = static_cast<std::int32_t>(x.heads_k * x.group);
@@ -158,17 +170,19 @@ double median(std::vector<double>& times) {
 }  // namespace
 
 int main(int count, char** words) {
-  if (count < 11) return 2;
+  if (count < 12) return 2;
   Sizes x;
   for (const DType type : {DType::bf16, DType::fp16, DType::fp32})
-    if (name(type) == words[1]) x.type = type;
+    if (name(type) == words[1]) x.type = x.kv = type;
+  if (words[1] == std::string_view("fp8")) x.type = DType::bf16, x.kv = DType::fp8_ocp;
   x.batch = std::atoll(words[2]), x.queries = std::atoll(words[3]), x.heads_k = std::atoll(words[4]);
   x.group = std::atoll(words[5]), x.keys = std::atoll(words[6]);
   x.hdim = std::atoi(words[7]), x.splits = std::atoi(words[8]), x.rounds = std::atoi(words[9]);
-  const Memory q = numbers(x.type, x.q_elements()), kv = numbers(x.type, 2 * x.k_elements());
-  const std::int64_t half = bytes_of(x.type, x.k_elements());
+  huge_pages = words[10] == std::string_view("huge");
+  const Memory q = numbers(x.type, x.q_elements()), kv = numbers(x.kv, 2 * x.k_elements());
+  const std::int64_t half = bytes_of(x.kv, x.k_elements());
   std::vector<std::unique_ptr<Attention>> ways;
-  for (int i = 10; i < count; ++i)
+  for (int i = 11; i < count; ++i)
     ways.push_back(std::make_unique<Attention>(words[i], x, q.get(), kv.get(), kv.get() + half));
   std::vector<std::vector<double>> times(ways.size() + 1);
   for (int round = -1; round < x.rounds; ++round) {
@@ -178,5 +192,5 @@ int main(int count, char** words) {
   }
   std::printf("%s %.1f\n", host::isa_name(host::detect_isa()), static_cast<double>(2 * half) / 1e6);
   std::printf("read %.3f\n", median(times[0]));
-  for (std::size_t i = 0; i < ways.size(); ++i) std::printf("%s %.3f\n", words[10 + i], median(times[i + 1]));
+  for (std::size_t i = 0; i < ways.size(); ++i) std::printf("%s %.3f\n", words[11 + i], median(times[i + 1]));
 }

@@ -1,11 +1,12 @@
 """Attention over a KV cache on this CPU, contiguous and in pages, against how fast the cache is only read.
 
-    python benchmarks/fmha_serving.py [--threads N] [--rounds R] [--isa LEVEL] [--realtime]
+    python benchmarks/fmha_serving.py [--threads N] [--rounds R] [--isa LEVEL] [--huge-pages] [--realtime]
 
 Decode: one query per sequence and a cache of 268 MB, beyond the last-level cache; prefill: 512 causal queries over 4096
 keys. `part` is of the bandwidth that a loop on the same threads reads the same bytes with; `heads` and `rows` are
 contiguous caches, [head][key] and [key][head]; pages hold so many keys, in no order. Rounds are interleaved, figures
-medians. --realtime gives the program real-time priority, for a machine that others keep busy.
+medians. --huge-pages asks for pages of memory of 2 MB, as NumPy does for large arrays; else they have 4 KB. --realtime
+gives the program real-time priority, for a machine that others keep busy.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ LAYOUTS = ("heads", "rows", "page128", "page16", "page1")
 DECODE = {
     "bf16, 8 queries per KV head": ("bf16", 2, 1, 8, 8, 32768, 128),
     "bf16, 1 query per KV head": ("bf16", 2, 1, 8, 1, 32768, 128),
+    "fp8 KV, 8 queries per KV head": ("fp8", 2, 1, 8, 8, 65536, 128),
+    "fp8 KV, 1 query per KV head": ("fp8", 2, 1, 8, 1, 65536, 128),
     "fp32, 8 queries per KV head": ("fp32", 2, 1, 8, 8, 16384, 128),
     "fp32, 1 query per KV head": ("fp32", 2, 1, 8, 1, 16384, 128),
 }
@@ -51,9 +54,9 @@ def build(folder: Path) -> Path:
     return program
 
 
-def measured(command: list[str], sizes: tuple[object, ...], splits: int, rounds: int) -> tuple[float, dict[str, float]]:
+def measured(command: list[str], sizes: tuple[object, ...], rounds: int, memory: str) -> tuple[float, dict[str, float]]:
     """Megabytes of the cache, and the milliseconds of `read` and of each layout."""
-    words = [*map(str, sizes), str(splits), str(rounds), *LAYOUTS]
+    words = [*map(str, sizes), "1", str(rounds), memory, *LAYOUTS]
     done = subprocess.run([*command, *words], capture_output=True, text=True, check=True)
     (_, megabytes), *lines = (line.split() for line in done.stdout.splitlines())
     return float(megabytes), {layout: float(ms) for layout, ms in lines}
@@ -65,25 +68,29 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--isa", default="", help="the level of the kernels; the CPU's best unless given")
+    parser.add_argument("--huge-pages", action="store_true", help="pages of memory of 2 MB instead of 4 KB")
     parser.add_argument("--realtime", action="store_true")
     arguments = parser.parse_args()
     os.environ["CKGEN_NUM_THREADS"] = str(arguments.threads)
     if arguments.isa:
         os.environ["CKGEN_HOST_ISA"] = arguments.isa
-    load = os.getloadavg()[0]
-    print(f"fmha_serving  {cpu_name()}, {arguments.isa or 'its best level'}, {arguments.threads} threads", end="")
+    load, memory = os.getloadavg()[0], "huge" if arguments.huge_pages else "small"
+    print(
+        f"fmha_serving  {cpu_name()}, {arguments.isa or 'its best level'}, {arguments.threads} threads, {memory} pages",
+        end="",
+    )
     print(f", load {load:.1f} before{', real-time priority' if arguments.realtime else ''}")
     with tempfile.TemporaryDirectory() as folder:
         command = [*(["chrt", "-r", "1"] if arguments.realtime else []), str(build(Path(folder)))]
         for title, sizes in DECODE.items():
-            megabytes, ms = measured(command, sizes, 1, arguments.rounds)
+            megabytes, ms = measured(command, sizes, arguments.rounds, memory)
             read = ms.pop("read")
             parts = "  ".join(f"{name} {one:.2f} ms {read / one:.2f}" for name, one in ms.items())
-            print(f"  {title:28} read {megabytes / read:5.1f} GB/s; part: {parts}")
+            print(f"  {title:30} read {megabytes / read:5.1f} GB/s; part: {parts}")
         for title, sizes in PREFILL.items():
-            _, ms = measured(command, sizes, 1, max(arguments.rounds // 3, 3))
+            _, ms = measured(command, sizes, max(arguments.rounds // 3, 3), memory)
             ratios = "  ".join(f"{name} {ms[name]:.1f} ms {ms['rows'] / ms[name]:.2f}x" for name in LAYOUTS)
-            print(f"  {title:28} against rows: {ratios}")
+            print(f"  {title:30} against rows: {ratios}")
     print("reproduce: python benchmarks/fmha_serving.py")
 
 

@@ -1,12 +1,10 @@
 // Dispatcher::select() over a generated library of the shipped tables, per module and tier, beside an unordered_map
 // keyed as AITER keys it: one find of the exact shape in a map of the module's rows.
-// Prints "<module> <tier> <problems> <ns> <ns of the map> <allocations>" lines; benchmarks/select.py reads them.
-#include <time.h>
+// Prints "<module> <tier> <problems> <ns> <ns of the map> <allocations>" lines; select_kernel.py reads them.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <new>
 #include <random>
 #include <string>
 #include <string_view>
@@ -16,23 +14,7 @@
 #include <bench/register.hpp>
 #include <ckgen/ckgen.hpp>
 
-namespace {
-
-long allocations = 0;
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "counted.hpp"
 
 namespace {
 
@@ -138,21 +120,14 @@ void draw(const Dispatcher& dispatcher, const Module& module, std::vector<Query>
   }
 }
 
-/// CPU time of this thread: what other processes take of the core does not count.
-double now_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
-}
-
 template <class F>
 double median_ns(const std::vector<Query>& queries, F&& ask) {
   double times[kRounds];
   for (double& time : times) {
-    const double start = now_ns();
+    const double start = counted::now_ns();
     std::uint64_t sum = 0;
     for (const Query& q : queries) sum += ask(q);
-    const double stop = now_ns();
+    const double stop = counted::now_ns();
     volatile std::uint64_t sink = sum;
     static_cast<void>(sink);
     time = (stop - start) / static_cast<double>(queries.size());
@@ -174,10 +149,10 @@ void measure(const Dispatcher& dispatcher, const Module& module) {
     // A process has one device: its problems come together.
     std::stable_sort(sets[set].begin(), sets[set].end(),
                      [](const Query& x, const Query& y) { return x.device < y.device; });
-    const long before = allocations;
+    const long before = counted::allocations;
     const double ours =
         median_ns(sets[set], [&](const Query& q) { return select(dispatcher, module.unit->signature, q).instance; });
-    const long made = allocations - before;
+    const long made = counted::allocations - before;
     const double theirs = median_ns(sets[set], [&](const Query& q) -> std::uint32_t {
       const auto found = map.find(key_of(q));
       return found == map.end() ? 0 : found->second;

@@ -43,6 +43,23 @@ def attempt(
     )
 
 
+def linked_checkout(folder: Path, left_out: set[str]) -> Path:
+    """A checkout of links, where builds write nothing into the real one."""
+    folder.mkdir()
+    for entry in ROOT.iterdir():
+        if entry.name not in {"build", ".git", ".venv", *left_out}:
+            (folder / entry.name).symlink_to(entry)
+    return folder
+
+
+def objects_of_a_checkout(folder: Path) -> dict[str, str]:
+    """What a build two levels below that checkout needs in its environment to share ccache's objects with `BUILD`.
+
+    Makefiles compile in folders of another depth, where relative paths differ.
+    """
+    return {"CCACHE_BASEDIR": str(folder), "CXXFLAGS": "-Werror", "CMAKE_GENERATOR": "Ninja"}
+
+
 def built(*targets: str) -> Path:
     """The build folder with those targets up to date; safe beside other test processes."""
     BUILD.mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from fmha_records import cells, write
+
 from ckgen.emulator.core import Options
 from ckgen.emulator.fmha.build import build_kernel
 from ckgen.emulator.fmha.decode_cases import decode_cases
@@ -83,7 +85,7 @@ def main(arguments: list[str]) -> int:
         bad += not is_well(known[key])
         print(row(key, known[key]), flush=True)
         if place:
-            write(place, known)
+            write(place, SCHEMA, HEAD, known, row)
     return 1 if bad else 0
 
 
@@ -122,22 +124,11 @@ def is_well(record: Mapping[str, Any]) -> bool:
     return not record["gate"] and all(one["right"] and not one["findings"] for one in record["runs"].values())
 
 
-def write(place: Path, records: Mapping[str, Any]) -> None:
-    ordered = dict(sorted(records.items()))
-    place.write_text(json.dumps({"schema": SCHEMA, "kernels": ordered}, indent=1) + "\n", encoding="utf-8")
-    rows = ["| kernel | arch | VGPR | spills | scratch | LDS | gate | right | findings |", "|---" * 9 + "|"]
-    rows += [row(key, one) for key, one in ordered.items()]
-    place.with_suffix(".md").write_text("\n".join([HEAD, *rows]) + "\n", encoding="utf-8")
-
-
 def row(key: str, record: Mapping[str, Any]) -> str:
-    arch, _, name = key.partition("/")
-    figures, runs = record["figures"], record["runs"].values()
+    runs = record["runs"].values()
     gate = ", ".join(sorted({one["rule"] for one in record["gate"]})) or "ok"
     found = ", ".join(sorted({rule for one in runs for rule in one["findings"]})) or "none"
-    numbers = " | ".join(str(figures[one]) for one in ("vgpr", "spills", "scratch", "lds"))
-    right = f"{sum(one['right'] for one in runs)} of {len(runs)}"
-    return f"| `{name}` | {arch} | {numbers} | {gate} | {right} | {found} |"
+    return cells(key, record["figures"], gate, f"{sum(one['right'] for one in runs)} of {len(runs)}", found)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ fi
 export PATH="$PWD/.venv/bin:$PATH"
 unset CKGEN_TEST_BUILD
 # Many of the builds below compile the same sources with the same flags, each in a folder of its own.
-export PATH="/usr/lib/ccache:$PATH" CCACHE_DIR="$PWD/build/ccache"
+export PATH="/usr/lib/ccache:$PATH" CCACHE_DIR="$PWD/build/ccache" CCACHE_BASEDIR="$PWD"
 
 failed=()
 check() {
@@ -41,6 +41,19 @@ check() {
   shift
   echo "== $name"
   "$@" || failed+=("$name")
+}
+texts() (  # beside the build, which leaves a processor to mypy's one thread
+  check "ruff check" ruff check .
+  check "ruff format" ruff format --check .
+  check "mypy" mypy
+  check "clang-format" format_of_cpp
+  [ "${#failed[@]}" -eq 0 ] || { echo "FAILED: ${failed[*]}"; exit 1; }
+)
+texts_are_good() {  # process id of `texts`
+  local result=0
+  wait "$1" || result=1
+  cat build/texts.log
+  return "$result"
 }
 format_of_cpp() {  # generated headers have their own form
   find dispatcher_cpp codegen/ckgen/emulator examples tests benchmarks -not -path '*/golden/*' \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) \
@@ -53,15 +66,24 @@ build() {
 
 sanitized() {  # preset: asan or tsan, each in its own build folder
   cmake --preset "$1" >"build/configure-$1.log" 2>&1 || { cat "build/configure-$1.log"; return 1; }
-  cmake --build --preset "$1" && ctest --preset "$1" --parallel "$(nproc)"
+  cmake --build --preset "$1" && in_shards "build/$1/dispatcher_cpp/tests"
 }
 
+in_shards() (  # folder of test programs: few processes, since to start one under a sanitizer takes longer than most tests
+  shards=$(nproc) result=0
+  cd "$1" || exit 1
+  for program in ./ckgen_*_tests; do
+    echo "$program"
+    seq 0 $((shards - 1)) | xargs -P "$shards" -I{} \
+      env GTEST_TOTAL_SHARDS="$shards" GTEST_SHARD_INDEX={} GTEST_BRIEF=1 "$program" || result=1
+  done
+  exit "$result"
+)
+
 mkdir -p build
-check "ruff check" ruff check .
-check "ruff format" ruff format --check .
-check "mypy" mypy
-check "clang-format" format_of_cpp
+texts >build/texts.log 2>&1 &
 check "C++ build" build
+check "texts" texts_are_good "$!"
 check "ctest" ctest --preset ci --parallel "$(nproc)"
 check "address and undefined-behaviour sanitizers" sanitized asan
 check "thread sanitizer" sanitized tsan

@@ -60,6 +60,7 @@ FmhaShape fmha_shape_of(const ckgen_problem_fmha& x) noexcept {
   shape.rotary_dim = x.rotary_dim;
   shape.min_seqlen_k = x.min_seqlen_k;
   shape.finite_kv = x.finite_kv != 0;
+  shape.gaps_q = x.gaps_q != 0;
   return shape;
 }
 
@@ -126,32 +127,15 @@ extern "C" {
 ckgen_status ckgen_problem_fmha_defaults(ckgen_problem_fmha* problem, ckgen_message message) {
   if (!sized(message, problem)) return CKGEN_INVALID_ARGUMENT;
   const ckgen::FmhaShape x;
-  *problem = {problem->size,
-              x.batch,
-              x.seqlen_q,
-              x.seqlen_k,
-              x.heads_q,
-              x.heads_k,
-              x.hdim_q,
-              x.hdim_v,
-              x.corner == ckgen::FmhaCorner::top_left ? 0 : 1,
-              x.window_left,
-              x.window_right,
-              x.sink_tokens,
-              x.pages,
-              x.total_q,
-              x.page_size,
-              x.split_m0,
-              x.split_n0,
-              int{x.split_merged},
-              x.split_items,
-              x.split_combines,
-              x.split_rows,
-              x.seqlen_new,
-              x.rotary_dim,
-              x.min_seqlen_k,
-              int{x.finite_kv},
-              0};
+  *problem = {problem->size,    x.batch,          x.seqlen_q,
+              x.seqlen_k,       x.heads_q,        x.heads_k,
+              x.hdim_q,         x.hdim_v,         x.corner == ckgen::FmhaCorner::top_left ? 0 : 1,
+              x.window_left,    x.window_right,   x.sink_tokens,
+              x.pages,          x.total_q,        x.page_size,
+              x.split_m0,       x.split_n0,       int{x.split_merged},
+              x.split_items,    x.split_combines, x.split_rows,
+              x.seqlen_new,     x.rotary_dim,     x.min_seqlen_k,
+              int{x.finite_kv}, int{x.gaps_q}};
   return ok(message);
 }
 

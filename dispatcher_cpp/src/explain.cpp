@@ -158,11 +158,12 @@ std::string step_text(const Query& q, const Step& step) {
   const Candidate& c = step.candidate;
   const InstanceDesc& instance = *q.state.instances[c.instance];
   std::string text = label(c.tier, step.verdict.ok() ? "✔" : "✘");
-  if (c.table_m != 0) text += "M=" + std::to_string(c.table_m) + " → ";
+  const std::string measured = (instance.signature.op == Op::fmha ? "seqlen_k=" : "M=") + std::to_string(c.table_m);
+  if (c.table_m != 0) text += measured + " → ";
   text += instance.name;
   text += "   k_batch " + (c.k_batch != 0 ? std::to_string(c.k_batch) : "as the kernel decides");
   if (c.table_m != 0) {
-    text += kDetail + ("measured at M=" + std::to_string(c.table_m));
+    text += kDetail + ("measured at " + measured);
     if (c.cu_num != q.cu_num) text += " on " + std::string(arch_name(q.arch)) + ':' + std::to_string(c.cu_num);
   }
   if (instance.stream_k.is_used()) text += kDetail + partition_text(q, instance);

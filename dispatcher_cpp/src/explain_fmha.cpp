@@ -48,6 +48,7 @@ std::string fmha_sizes(const FmhaTraits& traits, const FmhaShape& x) {
   if (traits.varlen && x.total_q != 0) text += sized("total_q", x.total_q);
   if (has_lengths(traits) && x.min_seqlen_k != 0) text += sized("min_seqlen_k", x.min_seqlen_k);
   if (is_paged(traits) && x.finite_kv) text += sized("finite_kv", 1);
+  if (traits.varlen && x.gaps_q) text += sized("gaps_q", 1);
   if (x.split_items == 0) return text;
   text += sized("split_items", x.split_items) + sized("split_combines", x.split_combines);
   text += sized("split_rows", x.split_rows) + sized("split_m0", x.split_m0) + sized("split_n0", x.split_n0);
@@ -67,6 +68,8 @@ std::string fmha_demands(const FmhaConfig& c) {
   if (c.causal_only) text += ", causal";
   if (c.needs_keys) text += ", keys ≥ 1";
   if (c.needs_finite) text += ", finite pages";
+  if (!c.takes_gaps_q) text += ", no gaps in Q";
+  if (!c.topleft_slopes) text += ", slopes to the last key";
   if (c.max_keys != 0) text += ", seqlen_k ≤ " + std::to_string(c.max_keys);
   if (c.cache_limit != 0) text += ", cache ≤ " + std::to_string(c.cache_limit) + " elements";
   return text;

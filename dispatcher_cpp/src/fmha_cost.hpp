@@ -41,45 +41,54 @@ inline constexpr std::uint64_t kFmhaCombine = 1 << 14;
 class FmhaWork {
  public:
   FmhaWork(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x, std::uint32_t cu_num) noexcept
-      : c_(c), cus_(cu_num == 0 ? 1 : cu_num), keys_(static_cast<std::uint64_t>(x.seqlen_k)) {
+      : c_(c), cus_(cu_num == 0 ? 1 : cu_num) {
     const std::uint64_t of_v = whole(c.hdim_v, c.n1);
     const std::int64_t rows = c.merge_heads ? x.seqlen_q * (x.heads_q / x.heads_k) : x.seqlen_q;
     const std::int32_t heads = c.merge_heads ? x.heads_k : x.heads_q;
     workgroups_ =
         Wide{whole(rows, c.m0) * static_cast<std::uint64_t>(x.batch)} * (static_cast<std::uint64_t>(heads) * of_v);
-    columns_ = mean_columns(traits, x);
+    seen_ = mean_columns(traits, x);
+    shared_ = c.takes_items ? seen_ : static_cast<std::uint64_t>(x.seqlen_k);
+    begins_inside_ = traits.masked && x.window_left >= 0;
     hdims_ = static_cast<std::uint64_t>(c.hdim_q) + of_v * static_cast<std::uint64_t>(c.n1);
     most_splits_ = x.split_items != 0 ? 1 : static_cast<std::uint64_t>(c.max_splits);
   }
 
   /// Rounds of workgroups times keys and products of one, what it costs to write and combine partial results, then how
-  /// many sizes are padded: what computes least, and of equals what checks least; at most 2^128 - 1.
+  /// many sizes are padded: what computes least, and of equals what checks least; at most 2^128 - 1. Kernels that read
+  /// schedules share the columns that rows see among splits, others all keys: then only those splits work that see a
+  /// column, and all write their part.
   Wide cost(std::uint64_t splits) const noexcept {
     constexpr std::uint64_t kPart = FmhaSplitCost{}.item_row + FmhaSplitCost{}.partial_row;  // columns
     const bool combines = splits > 1 || c_.always_combines;
-    const Wide count = workgroups_ * splits;
-    const Wide rounds =
-        count >> 63 == 0 ? Wide{ceil_div(static_cast<std::uint64_t>(count), cus_)} : (count + cus_ - 1) / cus_;
-    const std::uint64_t columns = std::min(columns_, ceil_div(keys_, splits));
-    const std::uint64_t whole_columns = ceil_div(columns, n0()) * n0() + (combines ? kPart : 0);
+    const std::uint64_t part = std::max<std::uint64_t>(ceil_div(shared_, splits), 1);
+    const std::uint64_t busy =
+        c_.takes_items ? splits : std::min(splits, ceil_div(seen_, part) + std::uint64_t{begins_inside_});
+    const std::uint64_t whole_columns = ceil_div(std::min(seen_, part), n0()) * n0();
     const int pads = int{c_.pad_q} + int{c_.pad_k} + int{c_.d_multiple != 0} + int{c_.dv_multiple != 0};
-    const Wide each = Wide{(static_cast<std::uint64_t>(c_.m0) + kFmhaLoad) * whole_columns} * hdims_ * 8;
+    const Wide column = Wide{static_cast<std::uint64_t>(c_.m0) + kFmhaLoad} * hdims_ * 8;
     const Wide rest = Wide{combines ? kFmhaCombine : 0} * hdims_ * 8 + static_cast<unsigned>(pads);
-    Wide all = 0;
-    return __builtin_mul_overflow(rounds, each, &all) || __builtin_add_overflow(all, rest, &all) ? ~Wide{0} : all;
+    const Wide working = rounds(busy), writing = !combines ? 0 : busy == splits ? working : rounds(splits);
+    Wide all = 0, parts = 0;
+    const bool beyond = __builtin_mul_overflow(working, column * whole_columns, &all) ||
+                        __builtin_mul_overflow(writing, column * kPart, &parts) ||
+                        __builtin_add_overflow(all, parts, &all) || __builtin_add_overflow(all, rest, &all);
+    return beyond ? ~Wide{0} : all;
   }
 
   /// Calls `visit(splits, cost)` for one split, and for the fewest of as long parts as fit in one, two and three
-  /// rounds.
+  /// rounds. Counted are workgroups that see keys.
   template <class Visit>
   void each_splits(Visit visit) const noexcept(noexcept(visit(1U, Wide{}))) {
     visit(1U, cost(1));
-    const std::uint64_t blocks = ceil_div(keys_, n0());
+    const std::uint64_t seen = ceil_div(seen_, n0()), blocks = ceil_div(shared_, n0());
     if (most_splits_ == 1 || workgroups_ == 0 || workgroups_ > 2 * cus_) return;
     std::uint64_t last = 1;
     for (std::uint64_t rounds = 1; rounds <= 3; ++rounds) {
-      std::uint64_t splits = std::min({rounds * cus_ / static_cast<std::uint64_t>(workgroups_), most_splits_, blocks});
-      if (splits < 2) continue;
+      const std::uint64_t busy =
+          std::min({rounds * cus_ / static_cast<std::uint64_t>(workgroups_), most_splits_, seen});
+      if (busy < 2) continue;
+      std::uint64_t splits = std::min(ceil_div(blocks, ceil_div(seen, busy)), most_splits_);
       splits = ceil_div(blocks, ceil_div(blocks, splits));
       if (splits == last) continue;
       last = splits;
@@ -91,10 +100,15 @@ class FmhaWork {
   static std::uint64_t whole(std::int64_t size, std::int32_t tile) noexcept {
     return ceil_div(static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(tile));
   }
+  Wide rounds(std::uint64_t splits) const noexcept {
+    const Wide count = workgroups_ * splits;
+    return count >> 63 == 0 ? Wide{ceil_div(static_cast<std::uint64_t>(count), cus_)} : (count + cus_ - 1) / cus_;
+  }
   std::uint64_t n0() const noexcept { return static_cast<std::uint64_t>(c_.n0); }
 
   const FmhaConfig& c_;
-  std::uint64_t cus_, keys_, columns_, hdims_, most_splits_;
+  std::uint64_t cus_, seen_, shared_, hdims_, most_splits_;  // shared_: columns that splits cut
+  bool begins_inside_;                                       // what rows see begins within a part
   Wide workgroups_;
 };
 

@@ -86,6 +86,17 @@ inline Verdict check_fmha(const FmhaTraits& traits, const FmhaShape& x) noexcept
   return check_schedule(x);
 }
 
+/// The same, and what K's type adds: a page in vectors of 16 bytes is of whole ones, along K's rows and V's keys.
+inline Verdict check_fmha(const Signature& signature, const FmhaShape& x) noexcept {
+  const Verdict verdict = check_fmha(signature.fmha, x);
+  if (!verdict.ok() || signature.fmha.kv_layout != FmhaKvLayout::vectorized) return verdict;
+  const std::int32_t vector = 128 / bits(signature.b);
+  for (const std::int32_t size : {x.hdim_q, x.page_size}) {
+    if (size % vector != 0) return broken(ProblemRule::fmha_shape_vectors, size, vector);
+  }
+  return {};
+}
+
 /// Why nothing can have a signature of which there is no instance at all.
 inline Verdict no_fmha_instance(const FmhaTraits& traits, const FmhaShape& x) noexcept {
   if (appends(traits)) return broken(ProblemRule::fmha_no_append, 0, 0);
@@ -103,11 +114,14 @@ inline Verdict supports_schedule(const FmhaConfig& c, const FmhaShape& x) noexce
   return {};
 }
 
+/// Whether the diagonal of a mask ends at the last key, whichever corner it starts at.
+constexpr bool ends_at_last_key(const FmhaTraits& traits, const FmhaShape& x) noexcept {
+  return x.corner == FmhaCorner::bottom_right || (!has_lengths(traits) && x.seqlen_q == x.seqlen_k);
+}
+
 /// Whether each row of a problem sees all keys up to its own, the last row up to the last key.
 constexpr bool is_causal(const FmhaTraits& traits, const FmhaShape& x) noexcept {
-  const bool same = !traits.varlen && !is_paged(traits) && x.seqlen_q == x.seqlen_k;
-  return !traits.masked ||
-         (x.window_left == -1 && x.window_right == 0 && (x.corner == FmhaCorner::bottom_right || same));
+  return !traits.masked || (x.window_left == -1 && x.window_right == 0 && ends_at_last_key(traits, x));
 }
 
 /// The first demand of an instance that a legal problem of its signature fails. `splits` of KV: 0 counts as 1. Keys
@@ -137,6 +151,8 @@ inline Verdict supports_fmha(const FmhaConfig& c, const FmhaTraits& traits, cons
     return broken(ProblemRule::fmha_instance_max_keys, x.seqlen_k, c.max_keys);
   if (traits.masked && x.sink_tokens != 0 && !c.sink_tokens)
     return broken(ProblemRule::fmha_instance_sink_tokens, x.sink_tokens, 0);
+  if (traits.varlen && x.gaps_q && !c.takes_gaps_q) return broken(ProblemRule::fmha_instance_gaps_q, 0, 0);
+  if (!c.topleft_slopes && !ends_at_last_key(traits, x)) return broken(ProblemRule::fmha_instance_slopes, 0, 0);
   if (is_paged(traits) && c.cache_limit != 0) {
     const std::int64_t rows = x.pages * x.page_size;
     const std::int64_t most = c.cache_limit / (std::int64_t{x.heads_k} * std::max(x.hdim_q, x.hdim_v));

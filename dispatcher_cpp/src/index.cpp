@@ -25,6 +25,7 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
   entry.table_begin = static_cast<std::uint32_t>(tables_.size());
   entry.heuristic_begin = static_cast<std::uint32_t>(heuristics_.size());
   entry.default_begin = static_cast<std::uint32_t>(defaults_.size());
+  entry.fmha_begin = static_cast<std::uint32_t>(fmha_tables_.size());
   for (const UnitRef& ref : state.units) {
     const SignatureUnit& unit = *ref.unit;
     if (unit.signature != signature) continue;
@@ -32,6 +33,9 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
       if (unit.tables[t]->arch == arch)
         tables_.push_back({unit.tables[t], unit.tables[t]->cu_num, ref.instance_base,
                            state.table_externals[ref.first_table + t].data()});
+    }
+    for (std::uint32_t t = 0; t < unit.fmha_table_count; ++t) {
+      if (unit.fmha_tables[t].arch == arch) fmha_tables_.push_back({&unit.fmha_tables[t], ref.instance_base});
     }
     for (std::uint32_t h = 0; h < unit.heuristic_count; ++h) {
       if (unit.heuristics[h].arch == arch) heuristics_.push_back({&unit.heuristics[h], ref.instance_base});
@@ -43,8 +47,9 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
   entry.table_end = static_cast<std::uint32_t>(tables_.size());
   entry.heuristic_end = static_cast<std::uint32_t>(heuristics_.size());
   entry.default_end = static_cast<std::uint32_t>(defaults_.size());
-  if (entry.table_begin != entry.table_end || entry.heuristic_begin != entry.heuristic_end ||
-      entry.default_begin != entry.default_end)
+  entry.fmha_end = static_cast<std::uint32_t>(fmha_tables_.size());
+  if (entry.table_begin != entry.table_end || entry.fmha_begin != entry.fmha_end ||
+      entry.heuristic_begin != entry.heuristic_end || entry.default_begin != entry.default_end)
     entries_.push_back(entry);
 }
 

@@ -15,6 +15,11 @@ struct TableRef {
   const std::uint32_t* externals;  // the table's externals as registry indices
 };
 
+struct FmhaTableRef {
+  const FmhaTable* table;
+  std::uint32_t instance_base;
+};
+
 struct HeuristicRef {
   const Heuristic* heuristic;
   std::uint32_t instance_base;
@@ -26,6 +31,7 @@ struct Entry {
   std::uint32_t table_begin, table_end;  // ascending by CU count
   std::uint32_t heuristic_begin, heuristic_end;
   std::uint32_t default_begin, default_end;  // registry indices of instances, in order of preference
+  std::uint32_t fmha_begin, fmha_end;        // tables of attention
 };
 
 /// The next lower x86 level, or Arch::unknown.
@@ -59,6 +65,7 @@ class Index {
   }
 
   const TableRef& table(std::uint32_t i) const noexcept { return tables_[i]; }
+  const FmhaTableRef& fmha_table(std::uint32_t i) const noexcept { return fmha_tables_[i]; }
   const HeuristicRef& heuristic(std::uint32_t i) const noexcept { return heuristics_[i]; }
   std::uint32_t default_instance(std::uint32_t i) const noexcept { return defaults_[i]; }
 
@@ -73,6 +80,7 @@ class Index {
 
   std::vector<Entry> entries_;
   std::vector<TableRef> tables_;
+  std::vector<FmhaTableRef> fmha_tables_;
   std::vector<HeuristicRef> heuristics_;
   std::vector<std::uint32_t> defaults_;
   std::vector<std::uint32_t> slots_;

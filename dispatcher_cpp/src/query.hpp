@@ -111,7 +111,7 @@ struct Query {
   [[gnu::noinline]] Verdict illegal_for_op() const noexcept {
     if (signature.op == Op::grouped_gemm) return check_groups(signature, problem.groups());
     if (signature.op == Op::moe) return check_routing(signature, sizes, problem.routing());
-    if (signature.op == Op::fmha) return check_fmha(signature.fmha, problem.fmha());
+    if (signature.op == Op::fmha) return check_fmha(signature, problem.fmha());
     return check(signature, sizes);
   }
 

@@ -121,6 +121,8 @@ void write(Writer& to, const FmhaConfig& config) {
   to.key("cache_limit").number(config.cache_limit);
   to.key("max_keys").number(config.max_keys);
   to.key("sink_tokens").flag(config.sink_tokens);
+  to.key("takes_gaps_q").flag(config.takes_gaps_q);
+  to.key("topleft_slopes").flag(config.topleft_slopes);
 }
 
 void write(Writer& to, const InstanceDesc& instance) {

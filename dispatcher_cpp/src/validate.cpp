@@ -41,6 +41,16 @@ const char* flaw(const SignatureUnit& unit, const LookupTable& table) noexcept {
   return nullptr;
 }
 
+const char* flaw(const SignatureUnit& unit, const FmhaTable& table) noexcept {
+  if (unit.signature.op != Op::fmha) return "only attention has tables of attention";
+  if (table.near_factor < 1) return "a table of attention has no gap";
+  for (std::uint32_t r = 0; r < table.rung_count; ++r) {
+    if (table.rungs[r].choice.instance >= unit.instance_count) return "a choice points outside the instances";
+    if (r > 0 && !(table.rungs[r - 1] < table.rungs[r])) return "rungs of attention do not ascend";
+  }
+  return nullptr;
+}
+
 const char* flaw(const SignatureUnit& unit) noexcept {
   if (unit.name == nullptr) return "it has no name";
   for (std::uint32_t i = 0; i < unit.instance_count; ++i) {
@@ -50,6 +60,9 @@ const char* flaw(const SignatureUnit& unit) noexcept {
   }
   for (std::uint32_t i = 0; i < unit.table_count; ++i) {
     if (const char* what = flaw(unit, *unit.tables[i])) return what;
+  }
+  for (std::uint32_t i = 0; i < unit.fmha_table_count; ++i) {
+    if (const char* what = flaw(unit, unit.fmha_tables[i])) return what;
   }
   for (std::uint32_t i = 0; i < unit.heuristic_count; ++i) {
     for (std::uint32_t a = 0; a < unit.heuristics[i].arm_count; ++a) {

@@ -36,6 +36,10 @@ class Walk {
     if (q_.overrides != nullptr && from_overrides()) return;
     entry_ = q_.index.find(q_.signature, q_.arch);
     if (entry_ == nullptr) return;
+    if (q_.signature.op == Op::fmha) [[unlikely]] {
+      static_cast<void>(from_measured() || from_defaults());
+      return;
+    }
     find_tables();
     static_cast<void>(from_tables() || from_heuristics() || from_far() || from_other_cu() || from_defaults());
   }
@@ -59,6 +63,24 @@ class Walk {
     const Override* row =
         q_.overrides->find(q_.signature, q_.arch, q_.cu_num, q_.key_batch(), q_.sizes, q_.problem.fmha());
     return row != nullptr && foreign(Tier::override_, row->instance, row->k_batch, 0);
+  }
+
+  /// Rows of attention, whose table_m is the number of keys.
+  [[gnu::noinline]] bool from_measured() noexcept(kNoThrow) {
+    const FmhaShape& x = q_.problem.fmha();
+    for (std::uint32_t i = entry_->fmha_begin; i < entry_->fmha_end; ++i) {
+      const FmhaTableRef& ref = q_.index.fmha_table(i);
+      if (ref.table->cu_num != q_.cu_num) continue;
+      const FmhaRung* rung = find_rung(*ref.table, fmha_context(q_.signature.fmha, x), x.seqlen_q, x.seqlen_k);
+      if (rung == nullptr) continue;
+      const std::uint32_t index = ref.instance_base + rung->choice.instance;
+      const bool is_exact = rung->seqlen_q == x.seqlen_q && rung->seqlen_k == x.seqlen_k;
+      const bool says = rung->choice.k_batch != 0 && x.split_items == 0;
+      const std::uint32_t k_batch = says ? rung->choice.k_batch : splits_of(*q_.state.instances[index]);
+      if (offer(is_exact ? Tier::exact : Tier::near_, index, k_batch, static_cast<std::uint64_t>(rung->seqlen_k)))
+        return true;
+    }
+    return false;
   }
 
   void find_tables() noexcept {

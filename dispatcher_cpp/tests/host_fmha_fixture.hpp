@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -26,7 +27,8 @@ struct FmhaCase {
   std::vector<std::int32_t> used_q, used_k;  // the lengths that are given; empty: none are
   bool heads_first = false;                  // [batch][head][row][D] rather than [batch][row][head][D]
   bool alibi_per_batch = false;
-  float scale = 0.0F;  // 0: 1 / sqrt(hdim_q)
+  std::int64_t page_gap = 0;  // elements between pages
+  float scale = 0.0F;         // 0: 1 / sqrt(hdim_q)
   float softcap = 3.0F, p_drop = 0.3F;
   float amplitude = 1.0F;
   Isa isa = Isa::x86_64_v3;
@@ -34,6 +36,8 @@ struct FmhaCase {
   int threads = 2;
   std::uint32_t splits = 1;
   bool twin = false;
+  Backend twin_of = Backend::ck_tile;
+  bool merge_heads = false;
 };
 
 inline FmhaCase fmha_case(DType q, DType kv, DType o, FmhaTraits traits, FmhaShape shape) {
@@ -128,21 +132,32 @@ class FmhaFixture {
   InstanceDesc instance() const {
     InstanceDesc i{};
     i.signature = c.signature;
-    i.backend = c.twin ? Backend::ck_tile : Backend::host;
+    i.backend = c.twin ? c.twin_of : Backend::host;
     i.host_config.isa = c.isa, i.host_config.threads = c.threads;
-    i.fmha.m0 = c.m0, i.fmha.n0 = c.n0;
+    i.fmha.m0 = c.m0, i.fmha.n0 = c.n0, i.fmha.merge_heads = c.merge_heads;
     return i;
   }
 
-  Status run() {
+  std::size_t workspace_bytes() const {
+    return host::fmha_workspace(instance(), Problem(c.signature).fmha(c.shape), c.splits);
+  }
+  Status run(void* workspace) {
     const InstanceDesc desc = instance();
     const Problem problem = Problem(c.signature).fmha(c.shape);
-    const std::size_t bytes = host::fmha_workspace(desc, problem, c.splits);
-    // Exactly so many, so that AddressSanitizer sees one byte too many.
-    std::vector<unsigned char> memory(bytes);
-    Launch launch{&desc, &problem, c.splits, nullptr, memory.data(), nullptr};
+    Launch launch{&desc, &problem, c.splits, nullptr, workspace, nullptr};
     launch.fmha = &args;
     return host::fmha(launch);
+  }
+  Status run() {
+    // Exactly so many, so that AddressSanitizer sees one byte too many.
+    std::vector<unsigned char> memory(workspace_bytes());
+    return run(memory.data());
+  }
+
+  /// As before the first run.
+  void clear_results() {
+    std::fill(o.begin(), o.end(), static_cast<unsigned char>(0x5a));
+    std::fill(lse.begin(), lse.end(), 77.0F);
   }
 
   std::int64_t length(std::int64_t b, bool of_q) const {
@@ -166,6 +181,21 @@ class FmhaFixture {
     if (c.signature.fmha.kv == FmhaKv::contiguous) return place(s, b, false) + j * s.row;
     return page(b, j) * s.batch + j % c.shape.page_size * s.row;
   }
+  /// Element d of column j, of K or V.
+  std::int64_t key(std::int64_t b, std::int64_t head, std::int64_t j, std::int64_t d) const {
+    if (!vectorized()) return column(args.k_strides, b, j) + head * args.k_strides.head + d;
+    const std::int64_t size = c.shape.page_size;
+    return page_of(args.k_strides, b, head, j) + (d / vector() * size + j % size) * vector() + d % vector();
+  }
+  std::int64_t value(std::int64_t b, std::int64_t head, std::int64_t j, std::int64_t d) const {
+    const FmhaStrides& s = args.v_strides;
+    if (vectorized()) {
+      const std::int64_t row = j % c.shape.page_size;
+      return page_of(s, b, head, j) + (row / vector() * c.shape.hdim_v + d) * vector() + row % vector();
+    }
+    if (!c.signature.fmha.v_column) return column(s, b, j) + head * s.head + d;
+    return (c.signature.fmha.varlen ? start(b, false) : b * s.batch) + head * s.head + d * s.row + j;
+  }
   std::int64_t page(std::int64_t b, std::int64_t j) const {
     const std::int64_t first =
         c.signature.fmha.kv == FmhaKv::block_table ? b * args.block_table_stride : indptr[static_cast<std::size_t>(b)];
@@ -180,6 +210,9 @@ class FmhaFixture {
   std::vector<std::int32_t> seqstart_q, seqstart_k, table, indptr, last_page, paged_lengths;
 
  private:
+  // Larger operands repeat themselves; by a prime, so that no two rows, heads or pages are alike.
+  static constexpr std::int64_t kDrawn = 4093;
+
   std::uint32_t next() {
     state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
     return static_cast<std::uint32_t>(state_ >> 32);
@@ -187,13 +220,22 @@ class FmhaFixture {
   float number() { return (static_cast<float>(next() % 4001) / 1000.0F - 2.0F) * c.amplitude; }
   Bytes random(DType type, std::int64_t count) {
     Bytes bytes(static_cast<std::size_t>(bytes_of(type, count)));
-    for (std::int64_t i = 0; i < count; ++i) write(type, bytes.data(), i, number());
+    const std::int64_t drawn = std::min(count, kDrawn);
+    for (std::int64_t i = 0; i < drawn; ++i) write(type, bytes.data(), i, number());
+    const std::size_t period = static_cast<std::size_t>(bytes_of(type, kDrawn));
+    for (std::size_t at = period; at < bytes.size(); at += period)
+      std::memcpy(bytes.data() + at, bytes.data(), std::min(period, bytes.size() - at));
     return bytes;
   }
   std::vector<float> scales_of(std::int64_t count) {
     std::vector<float> all;
     for (std::int64_t i = 0; i < count; ++i) all.push_back(0.25F + static_cast<float>(next() % 100) / 100.0F);
     return all;
+  }
+  bool vectorized() const { return c.signature.fmha.kv_layout == FmhaKvLayout::vectorized; }
+  std::int64_t vector() const { return 16 / bytes_of(c.signature.b, 1); }
+  std::int64_t page_of(const FmhaStrides& s, std::int64_t b, std::int64_t head, std::int64_t j) const {
+    return page(b, j) * s.batch + head * s.head;
   }
   static std::vector<std::int32_t> starts(const std::vector<std::int32_t>& rows) {
     std::vector<std::int32_t> all{0};
@@ -212,6 +254,9 @@ class FmhaFixture {
     c.shape.pages = 2 * x.batch * most + 1;
     args.k_strides = {x.heads_k * x.hdim_q, x.hdim_q, x.page_size * x.heads_k * x.hdim_q};
     args.v_strides = {x.heads_k * x.hdim_v, x.hdim_v, x.page_size * x.heads_k * x.hdim_v};
+    if (vectorized()) args.k_strides = {0, x.page_size * x.hdim_q, x.page_size * x.heads_k * x.hdim_q};
+    if (vectorized()) args.v_strides = {0, x.page_size * x.hdim_v, x.page_size * x.heads_k * x.hdim_v};
+    args.k_strides.batch += c.page_gap, args.v_strides.batch += c.page_gap;
     k = random(c.signature.b, c.shape.pages * args.k_strides.batch);
     v = random(c.signature.b, c.shape.pages * args.v_strides.batch);
     std::int32_t page = 1;

@@ -200,6 +200,7 @@ TEST_F(CApiFmha, EverySizeArrives) {
   shape.total_q = 15;
   shape.min_seqlen_k = 3;
   shape.finite_kv = 1;
+  shape.gaps_q = 1;
   make_plan(kSignature);
   ckgen_fmha_args args{};
   args.size = sizeof args;
@@ -210,7 +211,7 @@ TEST_F(CApiFmha, EverySizeArrives) {
   ASSERT_EQ(ckgen_explain(dispatcher, device, &wanted, {trail.data(), trail.size()}, nullptr), CKGEN_OK);
   EXPECT_NE(std::string(trail.data())
                 .find("batch=2 heads_q=4 heads_k=2 seqlen_q=8 seqlen_k=12 hdim_q=16 hdim_v=24 mask=t:5,6,7 "
-                      "page_size=4 pages=6 total_q=15 min_seqlen_k=3 finite_kv=1"),
+                      "page_size=4 pages=6 total_q=15 min_seqlen_k=3 finite_kv=1 gaps_q=1"),
             std::string::npos)
       << trail.data();
 }

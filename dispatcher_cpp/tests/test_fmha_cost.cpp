@@ -111,7 +111,11 @@ TEST(FmhaCost, OfAWindowAPartIsNoLongerThanIt) {
   const FmhaConfig c = split(64, 64, 128);
   EXPECT_TRUE(detail::FmhaWork(c, traits, x, 304).cost(2) > detail::FmhaWork(c, traits, x, 304).cost(1))
       << "half of all keys are more than the window";
-  EXPECT_EQ(detail::best_splits(c, traits, x, 304).splits, 38U);
+  EXPECT_EQ(detail::best_splits(c, traits, x, 304).splits, 121U) << "of 827 keys, of which the window meets 6";
+  EXPECT_EQ(detail::best_splits(split(64, 64, 8), traits, x, 304).splits, 1U) << "parts longer than the window";
+  FmhaConfig scheduled = c;
+  scheduled.takes_items = true;
+  EXPECT_EQ(detail::best_splits(scheduled, traits, x, 304).splits, 32U) << "of what rows see";
 }
 
 TEST(FmhaCost, SplitsAreTheFewestOfAsLongPartsThatFillARound) {

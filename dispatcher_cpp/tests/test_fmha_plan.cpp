@@ -1,13 +1,11 @@
 // Attention planned and run: stages, workspace, what the kernel is given.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstring>
 #include <thread>
 #include <vector>
 
 #include "counted_new.hpp"
 #include "fmha_fixture.hpp"
+#include "guarded_memory.hpp"
 
 namespace {
 
@@ -151,16 +149,12 @@ TEST_F(FmhaPlan, TheWorkspaceIsUsedToItsLastByteAndNotBehind) {
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->workspace_size, 2U * 4 * 8 * 8 * 4);
   ASSERT_EQ(plan->workspace_size % 64, 0U) << "so that the guard page is the very next byte";
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  char* const room =
-      static_cast<char*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  ASSERT_NE(room, MAP_FAILED);
-  ASSERT_EQ(mprotect(room + page, page, PROT_NONE), 0);
-  char* const workspace = room + page - plan->workspace_size;
+  const host_test::GuardedMemory room(plan->workspace_size);
+  char* const workspace = room.get();
+  ASSERT_NE(workspace, nullptr);
   EXPECT_TRUE(own.run(*plan, args(), workspace, nullptr).ok());
   EXPECT_EQ(seen.workspace, workspace);
-  EXPECT_EQ(room[page - 1], 0x5a);
-  munmap(room, 2 * page);
+  EXPECT_EQ(workspace[plan->workspace_size - 1], 0x5a);
   EXPECT_STREQ(own.run(*plan, args(), nullptr, nullptr).message, "workspace is null, the plan needs 2048 bytes");
   EXPECT_TRUE(own.run(*plan, args(), nullptr).ok()) << "from the pool";
   EXPECT_EQ(seen.launches, 2);

@@ -172,7 +172,8 @@ TEST_F(FmhaSelect, AnInstanceIsWholeInTheRegistrysDocument) {
       "\"page_multiple\": 16, \"takes_items\": true, \"merge_heads\": false, "
       "\"always_combines\": false, \"rotary_multiple\": 16, \"max_page\": 0, \"max_rows\": 0, "
       "\"max_group\": 0, \"causal_only\": false, \"needs_keys\": false, \"needs_finite\": false, "
-      "\"cache_limit\": 0, \"max_keys\": 0, \"sink_tokens\": true}";
+      "\"cache_limit\": 0, \"max_keys\": 0, \"sink_tokens\": true, "
+      "\"takes_gaps_q\": true, \"topleft_slopes\": true}";
   EXPECT_NE(text.find(fmha), std::string::npos) << text;
   EXPECT_EQ(text.find("\"fmha\": {"), text.rfind("\"fmha\": {")) << "of attention only";
 }

@@ -13,10 +13,10 @@ std::vector<Isa> levels() {
 
 TEST(HostFmha, EveryTypeOfOperandsAndResult) {
   using D = DType;
-  const std::array<D, 3> types[] = {{D::fp32, D::fp32, D::fp32},       {D::fp16, D::fp16, D::fp16},
-                                    {D::bf16, D::bf16, D::bf16},       {D::bf16, D::bf16, D::fp32},
-                                    {D::bf16, D::fp8_ocp, D::bf16},    {D::fp16, D::fp8_fnuz, D::fp16},
-                                    {D::fp8_ocp, D::fp8_ocp, D::fp32}, {D::fp8_fnuz, D::fp8_fnuz, D::bf16}};
+  const std::array<D, 3> types[] = {
+      {D::fp32, D::fp32, D::fp32},       {D::fp16, D::fp16, D::fp16},         {D::bf16, D::bf16, D::bf16},
+      {D::bf16, D::bf16, D::fp32},       {D::bf16, D::fp8_ocp, D::bf16},      {D::fp16, D::fp8_fnuz, D::fp16},
+      {D::fp8_ocp, D::fp8_ocp, D::fp32}, {D::fp8_fnuz, D::fp8_fnuz, D::bf16}, {D::fp8_ocp, D::fp8_ocp, D::fp8_ocp}};
   FmhaTraits traits;
   traits.lse = true;
   for (const auto& [q, kv, o] : types) {
@@ -189,52 +189,6 @@ TEST(HostFmha, FewRowsOfAWindowWithSinkTokens) {
     c.splits = static_cast<std::uint32_t>(splits);
     expect_right(c);
   }
-}
-
-TEST(HostFmha, PagedKeysAndValues) {
-  for (const FmhaKv kv : {FmhaKv::block_table, FmhaKv::page_list})
-    for (const DType type : {DType::fp16, DType::bf16})
-      for (const int page : {1, 7, 16, 128}) {
-        SCOPED_TRACE(page);
-        FmhaTraits traits;
-        traits.kv = kv;
-        traits.masked = traits.lse = true;
-        FmhaShape shape = fmha_shape(3, 4, 2, 3, 150, 32, 48);
-        shape.page_size = page;
-        FmhaCase c = fmha_case(type, type, type, traits, shape);
-        if (kv == FmhaKv::block_table) c.used_k = {150, 0, 81};
-        expect_right(c);
-      }
-}
-
-TEST(HostFmha, PagesBehindQueriesOfUnequalLengths) {
-  for (const FmhaKv kv : {FmhaKv::block_table, FmhaKv::page_list})
-    for (const int rows : {1, 40}) {
-      FmhaTraits traits;
-      traits.kv = kv;
-      traits.varlen = traits.masked = traits.lse = true;
-      FmhaShape shape = fmha_shape(3, 4, 2, rows, 90, 32, 48);
-      shape.page_size = 16;
-      FmhaCase c = fmha_case(DType::bf16, DType::bf16, DType::bf16, traits, shape);
-      c.rows_q = {rows, 1, 0}, c.rows_k = {90, 0, 40};
-      if (kv == FmhaKv::block_table) c.used_k = {90, 0, 40};
-      expect_right(c);
-    }
-}
-
-TEST(HostFmha, DescalesOfPages) {
-  for (const DType q : {DType::bf16, DType::fp16, DType::fp8_ocp})
-    for (const int rows : {1, 40}) {
-      FmhaTraits traits;
-      traits.kv = FmhaKv::block_table;
-      traits.quant = FmhaQuant::kv_blockscale;
-      traits.lse = true;
-      FmhaShape shape = fmha_shape(2, 4, 2, rows, 90, 32, 48);
-      shape.page_size = 16;
-      FmhaCase c = fmha_case(q, DType::fp8_ocp, q == DType::fp8_ocp ? DType::fp32 : q, traits, shape);
-      c.used_k = {90, 33};
-      expect_right(c);
-    }
 }
 
 }  // namespace

@@ -213,6 +213,7 @@ TEST(HostFmhaOptions, NumbersOutOfRange) {
   refused(plain(), "rows of o overlap", [](FmhaFixture& f) { f.args.o_strides.row = 15; });
   refused(plain(), "hdim_q=257", [](FmhaFixture& f) { f.c.shape.hdim_q = 257; });
   refused(plain(), "heads_q=2", [](FmhaFixture& f) { f.c.shape.heads_k = 3; });
+  refused(plain(), "vectorized", [](FmhaFixture& f) { f.c.signature.fmha.kv_layout = FmhaKvLayout::vectorized; });
 }
 
 TEST(HostFmhaOptions, WhatHasNoKernelIsNamed) {
@@ -220,7 +221,6 @@ TEST(HostFmhaOptions, WhatHasNoKernelIsNamed) {
     expect_refused(plain(), StatusCode::unsupported, text, change);
   };
   refused("append", [](FmhaFixture& f) { f.c.signature.fmha.entry = FmhaEntry::append; });
-  refused("vectorized", [](FmhaFixture& f) { f.c.signature.fmha.kv_layout = FmhaKvLayout::vectorized; });
   refused("o=int8", [](FmhaFixture& f) { f.c.signature.c = DType::int8; });
   refused("64 x 257", [](FmhaFixture& f) { f.c.n0 = 257; });
 }

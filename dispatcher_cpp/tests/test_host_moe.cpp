@@ -38,7 +38,6 @@ struct Matrix {
   std::int64_t rows = 0, k = 0, group = 1, groups = 1, block = 1;
   std::vector<float> values, scales;  // scales by row block and group
   Bytes stored, codes;                // codes: e8m0 of mx
-  float at(std::int64_t row, std::int64_t i) const { return values[static_cast<std::size_t>(row * k + i)]; }
   float scale(std::int64_t row, std::int64_t g) const {
     return scales.empty() ? 1.0F : scales[static_cast<std::size_t>(row / block * groups + g)];
   }
@@ -142,10 +141,11 @@ class Layer {
     // Each matrix begins on a row block of its own.
     m.values.resize(static_cast<std::size_t>(copies * n * k));
     m.stored.resize(static_cast<std::size_t>(bytes_of(type, copies * n * k)));
+    const SmallIntegers integers(type);
     for (std::int64_t i = 0; i < copies * n * k; ++i) {
-      const float v = static_cast<float>(static_cast<int>(random_() % 5) - 2);
-      m.values[static_cast<std::size_t>(i)] = v;
-      write(type, m.stored.data(), i, v);
+      const auto which = static_cast<unsigned>(random_() % 5);
+      m.values[static_cast<std::size_t>(i)] = static_cast<float>(static_cast<int>(which) - 2);
+      integers.write(m.stored.data(), i, which);
     }
     if (!scaled) return m;
     const std::int64_t lines = traits.quant == Quant::per_tensor ? 1 : (n + m.block - 1) / m.block;
@@ -167,13 +167,16 @@ class Layer {
   std::int64_t expert(std::int64_t row) const { return ids[static_cast<std::size_t>(row)]; }
 
   // Row r of A times row n of one expert's weights, as gemm_types.hpp scales it.
-  double product(const Matrix& x, std::int64_t r, const Matrix& w, std::int64_t e, std::int64_t n) const {
+  HOST_TEST_ONE_THREAD double product(const Matrix& x, std::int64_t r, const Matrix& w, std::int64_t e,
+                                      std::int64_t n) const {
     const std::int64_t lines = (w.rows + w.block - 1) / w.block;
     double all = 0;
+    const float *of_x = x.values.data() + r * x.k, *of_row = w.values.data() + (e * w.rows + n) * w.k;
     for (std::int64_t g = 0; g < w.groups; ++g) {
+      const std::int64_t end = std::min((g + 1) * w.group, w.k);
       double sum = 0;
-      for (std::int64_t k = g * w.group; k < std::min((g + 1) * w.group, w.k); ++k)
-        sum += static_cast<double>(x.at(r, k)) * static_cast<double>(w.at(e * w.rows + n, k));
+      for (std::int64_t k = g * w.group; k < end; ++k)
+        sum += static_cast<double>(of_x[k]) * static_cast<double>(of_row[k]);
       const float of_w =
           w.scales.empty() ? 1.0F : w.scales[static_cast<std::size_t>((e * lines + n / w.block) * w.groups + g)];
       all += sum * static_cast<double>(x.scale(r, g)) * static_cast<double>(of_w);
@@ -254,7 +257,7 @@ void expect_twin_right(Layer& layer) {
   layer.expect_right();
 }
 
-const Sizes kSizes[] = {{1, 64, 96, {5, 2}}, {9, 128, 64, {4, 1}}, {60, 64, 160, {3, 3}}, {40, 192, 64, {70, 4}}};
+const Sizes kSizes[] = {{1, 128, 96, {5, 2}}, {9, 192, 64, {4, 1}}, {60, 64, 160, {3, 3}}, {40, 64, 32, {70, 4}}};
 
 const GemmTraits kKinds[] = {
     traits_of(kHalf, kHalf, kHalf, Quant::none),

@@ -13,9 +13,15 @@ namespace {
 
 using namespace ckgen;
 
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+constexpr bool kTimed = true;
+#else
+constexpr bool kTimed = false;
+#endif
+
 double nanoseconds(const Dispatcher& dispatcher, const Device& device, const Problem& problem) {
   using Clock = std::chrono::steady_clock;
-  constexpr int kRounds = 200'000;
+  constexpr int kRounds = kTimed ? 200'000 : 2'000;
   double best = 1e9;
   std::uint64_t sum = 0;
   for (int repeat = 0; repeat < 5; ++repeat) {
@@ -59,9 +65,9 @@ TEST(HotPath, SelectIsFast) {
     const double ns = nanoseconds(dispatcher, device, c.problem);
     RecordProperty(c.name, std::to_string(ns));
     std::printf("select %-8s %6.1f ns\n", c.name, ns);
-#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    EXPECT_LT(ns, 2000) << "an order of magnitude over the target: something is wrong, not just a slow machine";
-#endif
+    if (kTimed) {
+      EXPECT_LT(ns, 2000) << "an order of magnitude over the target: something is wrong, not just a slow machine";
+    }
   }
 }
 

@@ -45,6 +45,14 @@ def test_a_signature_stands_behind_the_op_or_is_an_option(op: tuple[str, ...]) -
     assert "\n  default  fmha_bf16_masked_host_32x64_t0\n  k_batch  1\n" in text
 
 
+@pytest.mark.parametrize(
+    "words", ["masked_blocktable", "varlen_masked_lse_pagelist", "varlen_masked_pagelist_vectorized"]
+)
+def test_a_cpu_has_kernels_over_pages_without_a_kernel_set(words: str) -> None:
+    found = as_json("lookup", f"fmha:bf16_{words}", "--target", "x86_64_v3", "page_size=16", "pages=300", *SIZES)
+    assert found["instance"] == f"fmha_bf16_{words}_host_16x64_t0"
+
+
 def test_a_trail_says_what_every_kernel_lacks() -> None:
     document = as_json("explain", *ASKED, "hdim_v=100", code=0)
     rules = {step["rule"] for step in document["trail"] if step["status"] == "rejected"}
@@ -59,7 +67,7 @@ def test_a_trail_says_what_every_kernel_lacks() -> None:
         (("fmha:bf16_append", "--target", "gfx1100", *APPEND), "fmha.no-append"),
         (
             ("fmha:bf16_masked_blocktable_vectorized", "--target", "gfx942", "page_size=12", *SIZES),
-            "fmha.instance.page-multiple",
+            "fmha.shape.vectors",
         ),
         (("fmha:bf16_blocktable", "--target", "gfx1201", "page_size=16", *SIZES), "fmha.instance.page-multiple"),
         (("fmha:bf16_vcolumn", "--target", "gfx942", *SIZES), "gemm.no-instance"),
@@ -82,7 +90,7 @@ def test_what_nothing_takes_is_exit_1_with_the_rule(arguments: tuple[str, ...], 
         ("fp8_bf16_lse_pertensor", "gfx942", "ck_tile.fmha.fp8-features"),
         ("fp8_bf16_pertensor", "gfx90a", "ck_tile.fmha.types: gfx90a has no 8-bit"),
         ("bf16", "gfx1100", "ck_tile.fmha.arch: the pinned CK tree has no attention tiles for gfx11"),
-        ("fp8_ocp_pertensor", "x86_64_v3", "host.fmha.features"),
+        ("fp8_ocp_pertensor", "x86_64_v3", "no kernel set that is read asks for it"),
         ("bf16_elementwise_lse_dropout", "gfx942", "no kernel set that is read asks for it"),
         ("bf16", "gfx942", None),
     ],
@@ -132,17 +140,44 @@ def test_wrong_words_are_exit_2_with_their_place(words: tuple[str, ...], said: s
         assert result.exit_code == 2 and said in result.stderr and result.stdout == "", result.stderr
 
 
+def test_a_kernel_set_brings_kernels_that_are_no_defaults() -> None:
+    words = ("fmha:bf16_blocktable_vectorized", "--target", "gfx942", "--kernel-set", "asm", "heads_q=32", "heads_k=8")
+    words += ("seqlen_q=1", "seqlen_k=4096", "hdim_q=128", "page_size=16", "pages=256", "finite_kv=1")
+    instance = as_json("lookup", *words, "min_seqlen_k=1")["instance"]
+    assert instance.endswith("_asm_pa_bf16_noquant_gqa8_1tg_4w")
+    refused = run("explain", *words)
+    assert refused.exit_code == 1 and f"{instance}   k_batch 1\n               rejected: " in refused.stdout
+    assert "(rule fmha.instance.keys)" in refused.stdout
+
+
 def test_a_library_of_a_profile_is_generated_exported_and_made_again(tiny: Path) -> None:
     words = ("--ops", "fmha", "--targets", "gfx942;x86_64_v3", "--profile", "minimal")
     made = as_json("generate", *words, "--out", "one")
-    assert sum(made["instances"].values()) == 98 and len(made["instances"]) == 48
+    assert sum(made["instances"].values()) == 80 and len(made["instances"]) == 44
     (tiny / "registry.json").write_text(ok("export", *words))
     again = as_json("generate", "--registry", "registry.json", "--out", "two")
     assert again["instances"] == made["instances"]
     one, two = (tiny / folder / "fmha_bf16_masked/unit.cpp" for folder in ("one", "two"))
     assert one.read_text() == two.read_text() and "ckgen::launch_fmha" in one.read_text()
     listed = as_json("list", "instances", *words)
-    assert {one["op"] for one in listed["instances"]} == {"fmha"} and listed["counts"]["instances"] == 98
+    assert {one["op"] for one in listed["instances"]} == {"fmha"} and listed["counts"]["instances"] == 80
     units = json.loads((tiny / "registry.json").read_text())["units"]
     exported = {instance["name"] for unit in units for instance in unit["instances"]}
     assert exported == {one["name"] for one in listed["instances"]}
+
+
+def test_a_table_of_attention_answers_and_its_row_is_told(tiny: Path) -> None:
+    kernel = "fmha_bf16_blocktable_hip_decode_16x128_128x128"
+    (tiny / "attention.csv").write_text(
+        "gfx,cu_num,batch,heads_q,heads_k,seqlen_q,seqlen_k,hdim_q,hdim_v,page_size,splitK,us,kernelName\n"
+        f"gfx942,304,8,32,8,1,8192,128,128,16,4,38.2,{kernel}\n"
+    )
+    words = ("fmha:bf16_blocktable", "--tuning", "attention.csv", "--target", "gfx942", "batch=8", "heads_q=32")
+    words += ("heads_k=8", "seqlen_q=1", "seqlen_k=5000", "hdim_q=128", "page_size=16")
+    found = as_json("lookup", *words)
+    assert (found["tier"], found["instance"], found["k_batch"], found["source"]) == (
+        "near", kernel, 4, "attention.csv:2",
+    )  # fmt: skip
+    assert "  row      attention.csv:2  38.2 us measured at batch=8 " in ok("lookup", *words)
+    assert "attention.csv:2  38.2 us measured at seqlen_k=8192" in ok("explain", *words)
+    assert "gfx942:304 batch=8" in ok("validate", "attention.csv", "--why-not", "attention.csv:2")

@@ -43,9 +43,14 @@ def test_find_package_of_a_moved_install_tree(prefix: Path, tmp_path: Path, shar
     assert built_and_run(CONSUMERS / "find_package", tmp_path / "build", *options) == RUNS * 2
 
 
-def test_add_subdirectory_with_nothing_set(tmp_path: Path) -> None:
-    source = f"-DCKGEN_SOURCE_DIR={cpp_build.ROOT}"
-    assert built_and_run(CONSUMERS / "add_subdirectory", tmp_path / "build", source) == RUNS * 2
+def test_add_subdirectory_with_nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a build type; what optimises is the environment, whose flags are then those of every other build."""
+    folder = cpp_build.linked_checkout(tmp_path / "ckgen", set())
+    for name, value in cpp_build.objects_of_a_checkout(folder).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("CXXFLAGS", "-Werror -O3 -DNDEBUG")
+    source = f"-DCKGEN_SOURCE_DIR={folder}"
+    assert built_and_run(CONSUMERS / "add_subdirectory", folder / "build" / "consumer", source) == RUNS * 2
 
 
 @pytest.mark.parametrize("wanted", ["0.2", "1.0", "0.0.1"])

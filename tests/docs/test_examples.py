@@ -27,18 +27,16 @@ def run_readme(example: str, folder: Path) -> str:
     script.write_text(f'#!/bin/sh\nPYTHONPATH="{cpp_build.ROOT}/codegen" exec "{sys.executable}" -m ckgen "$@"\n')
     script.chmod(0o755)
     path = f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {"PATH": path, **cpp_build.objects_of_a_checkout(folder)}
     output = ""
     for line in lines:
-        output = cpp_build.run("bash", "-c", line, cwd=folder, env={"PATH": path})
+        output = cpp_build.run("bash", "-c", line, cwd=folder, env=environment)
     return output
 
 
 def checkout(folder: Path) -> Path:
-    """The checkout as the examples see it: linked, so that nothing is written into the real one."""
-    folder.mkdir()
-    for entry in cpp_build.ROOT.iterdir():
-        if entry.name not in {"build", ".git", ".venv", "examples"}:
-            (folder / entry.name).symlink_to(entry)
+    """The checkout as the examples see it, and a copy of them."""
+    cpp_build.linked_checkout(folder, {"examples"})
     shutil.copytree(EXAMPLES, folder / "examples")
     return folder
 

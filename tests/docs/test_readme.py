@@ -85,7 +85,8 @@ def test_the_first_command_works_in_a_fresh_clone(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     left_out = {"build", ".git", ".venv", ".hypothesis", "ckgen_quickstart"}
     shutil.copytree(ROOT, clone, ignore=lambda folder, names: left_out & {*names} if Path(folder) == ROOT else set())
-    environment = {"PATH": f"{Path(sys.base_prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": ""}
+    path = f"/usr/lib/ccache:{Path(sys.base_prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin"
+    environment = {"PATH": path, "PYTHONPATH": "", **cpp_build.objects_of_a_checkout(clone)}
     cpp_build.run("bash", "-c", QUICKSTART, cwd=clone, env=environment)
 
 

@@ -46,8 +46,16 @@ def test_keys_differ_wherever_a_field_does() -> None:
     assert len(set(keys)) == len(keys) > 50 and all(key < 2**64 for key in keys)
 
 
-def test_a_unit_of_one_gpu_and_one_cpu_kernel(golden: Callable[[str, str], None]) -> None:
+def test_a_unit_of_one_gpu_and_one_cpu_kernel(golden: Callable[[str, str], None], tmp_path: Path) -> None:
+    kernel = "fmha_fp16_masked_ck_tile_qr_async_pad1111_128x128x32x128x32x128_4x1x1_32x32x16"
+    table = tmp_path / "attention.csv"
+    table.write_text(
+        "gfx,cu_num,batch,heads_q,heads_k,seqlen_q,seqlen_k,hdim_q,hdim_v,mask,us,kernelName\n"
+        f"gfx942,304,1,32,8,4096,4096,128,128,b:-1:0,2000,{kernel}\n"
+        f"gfx942,304,1,32,8,1024,1024,128,128,b:127:0,900,{kernel}\n"
+    )
     plan = plan_of(
+        table,
         targets=(Target("gfx942", 304), Target("x86_64_v3", 1)),
         ops=frozenset({"fmha"}),
         signatures=("fmha_fp16_masked",),
@@ -62,7 +70,30 @@ def test_the_real_header_has_these_fields_and_keys(tmp_path: Path) -> None:
     traits = ", ".join(field.name for field in fields(FmhaTraits))
     numbers = ", ".join(field.name for field in fields(FmhaConstraints))
     tile = FmhaConstraints(
-        128, 64, 32, 96, 16, 192, 80, True, False, 8, 4, 2, 3, True, False, True, 16, 48, 5, 6, True, False, True
+        128,
+        64,
+        32,
+        96,
+        16,
+        192,
+        80,
+        True,
+        False,
+        8,
+        4,
+        2,
+        3,
+        True,
+        False,
+        True,
+        16,
+        48,
+        5,
+        6,
+        True,
+        False,
+        True,
+        takes_gaps_q=False,
     )
     lines = [
         "#include <ckgen/instance.hpp>",
@@ -72,6 +103,7 @@ def test_the_real_header_has_these_fields_and_keys(tmp_path: Path) -> None:
         "         pad_q && !pad_k && d_multiple == 8 && dv_multiple == 4 && max_splits == 2 && page_multiple == 3 &&",
         "         takes_items && !merge_heads && always_combines && rotary_multiple == 16 &&",
         "         max_page == 48 && max_rows == 5 && max_group == 6 && causal_only && !needs_keys && needs_finite &&",
+        "         sink_tokens && !takes_gaps_q && topleft_slopes &&",
         f"         ((void)0, {', '.join(f'(void){field.name}' for field in fields(FmhaTraits))}, true); }}",
         "static_assert(ok());",
         *(

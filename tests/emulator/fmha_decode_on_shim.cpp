@@ -4,8 +4,6 @@
 // Arguments: a file with Q, K, V, the descales of K and V, sinks, starts of Q's sequences, lengths of K's, and the
 // block table; the file for O and lse; batch, heads of Q and of K, the longest of Q's and of K's sequences, head dims
 // of Q and V, rows of a page, pages, entries of a row of the table, a window's left side, sink tokens.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <ckgen/ckgen.hpp>
 #include <cmath>
@@ -17,25 +15,9 @@
 #include <vector>
 
 #include "device_library.hpp"
+#include "on_shim.hpp"
 
 namespace {
-
-/// Calls a HIP function; ends the program where it fails.
-template <class... Arguments>
-void hip(const char* name, Arguments... arguments) {
-  static void* const library = dlopen(std::getenv("CKGEN_HIP_LIBRARY"), RTLD_NOW);
-  auto* function = reinterpret_cast<int (*)(Arguments...)>(dlsym(library, name));
-  const int error = function == nullptr ? -1 : function(arguments...);
-  if (error == 0) return;
-  std::printf("%s: HIP error %d\n", name, error);
-  std::exit(1);
-}
-
-void done(const ckgen::Status& status) {
-  if (status.ok()) return;
-  std::printf("%s\n", status.message);
-  std::exit(1);
-}
 
 /// Memory of the device with the values.
 template <class T>
@@ -53,12 +35,6 @@ std::vector<T> next_of(std::ifstream& file, std::int64_t count) {
   std::vector<T> values(static_cast<std::size_t>(count));
   file.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
   return values;
-}
-
-void keep(std::ofstream& file, const void* memory, std::int64_t bytes) {
-  std::vector<char> values(static_cast<std::size_t>(bytes));
-  hip("hipMemcpy", static_cast<void*>(values.data()), memory, values.size(), 2);
-  file.write(values.data(), static_cast<std::streamsize>(bytes));
 }
 
 /// Plans and launches a step; `problem` has its shape without a schedule.

@@ -4,8 +4,6 @@
 // Arguments: a file with Q, K, V in bf16 and the starts of Q's and K's sequences in int32, the file for O and lse,
 // batch, heads of Q and of K, the longest of Q's and K's sequences, rows of Q and of K, the head dim; over pages, whose
 // file has lengths and block tables instead of starts, and for O alone: rows of a page, pages, entries of a table.
-#include <dlfcn.h>
-
 #include <ckgen/ckgen.hpp>
 #include <cmath>
 #include <cstdint>
@@ -16,25 +14,9 @@
 #include <vector>
 
 #include "device_library.hpp"
+#include "on_shim.hpp"
 
 namespace {
-
-/// Calls a HIP function; ends the program where it fails.
-template <class... Arguments>
-void hip(const char* name, Arguments... arguments) {
-  static void* const library = dlopen(std::getenv("CKGEN_HIP_LIBRARY"), RTLD_NOW);
-  auto* function = reinterpret_cast<int (*)(Arguments...)>(dlsym(library, name));
-  const int error = function == nullptr ? -1 : function(arguments...);
-  if (error == 0) return;
-  std::printf("%s: HIP error %d\n", name, error);
-  std::exit(1);
-}
-
-void done(const ckgen::Status& status) {
-  if (status.ok()) return;
-  std::printf("%s\n", status.message);
-  std::exit(1);
-}
 
 /// Memory of the device with the next bytes of a file.
 void* next_of(std::ifstream& file, std::int64_t bytes) {
@@ -44,12 +26,6 @@ void* next_of(std::ifstream& file, std::int64_t bytes) {
   hip("hipMalloc", &memory, values.size());
   hip("hipMemcpy", memory, static_cast<const void*>(values.data()), values.size(), 1);
   return memory;
-}
-
-void keep(std::ofstream& file, const void* memory, std::int64_t bytes) {
-  std::vector<char> values(static_cast<std::size_t>(bytes));
-  hip("hipMemcpy", static_cast<void*>(values.data()), memory, values.size(), 2);
-  file.write(values.data(), static_cast<std::streamsize>(bytes));
 }
 
 }  // namespace

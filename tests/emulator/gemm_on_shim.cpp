@@ -2,8 +2,6 @@
 // launched twice, with A doubled before the second time.
 //
 // Arguments: a file with A and B, the file for the three results, B, M, N, K. Sizes in elements of bf16.
-#include <dlfcn.h>
-
 #include <ckgen/ckgen.hpp>
 #include <cstdint>
 #include <cstdio>
@@ -14,31 +12,11 @@
 #include <vector>
 
 #include "device_library.hpp"
+#include "on_shim.hpp"
 
 namespace {
 
 using Values = std::vector<std::uint16_t>;
-
-void* hip_library() {
-  static void* const library = dlopen(std::getenv("CKGEN_HIP_LIBRARY"), RTLD_NOW);
-  return library;
-}
-
-/// Calls a HIP function; ends the program where it fails.
-template <class... Arguments>
-void hip(const char* name, Arguments... arguments) {
-  auto* function = reinterpret_cast<int (*)(Arguments...)>(dlsym(hip_library(), name));
-  const int error = function == nullptr ? -1 : function(arguments...);
-  if (error == 0) return;
-  std::printf("%s: HIP error %d\n", name, error);
-  std::exit(1);
-}
-
-void done(const ckgen::Status& status) {
-  if (status.ok()) return;
-  std::printf("%s\n", status.message);
-  std::exit(1);
-}
 
 void* on_device(const Values& values) {
   void* memory = nullptr;

@@ -40,6 +40,7 @@ s_endpgm
   .amdhsa_system_sgpr_workgroup_id_z 1
   .amdhsa_system_vgpr_workitem_id 2
   .amdhsa_group_segment_fixed_size {lds}
+  .amdhsa_private_segment_fixed_size {scratch}
   .amdhsa_kernarg_size {kernarg}
   .amdhsa_next_free_vgpr {vgprs}
   .amdhsa_next_free_sgpr 96
@@ -54,7 +55,7 @@ amdhsa.kernels:
     .symbol: k.kd
     .kernarg_segment_size: {kernarg}
     .group_segment_fixed_size: {lds}
-    .private_segment_fixed_size: 0
+    .private_segment_fixed_size: {scratch}
     .kernarg_segment_align: 8
     .wavefront_size: 64
     .sgpr_count: 96
@@ -93,6 +94,7 @@ def kernel(
     arch: str,
     *,
     lds: int = 0,
+    scratch: int = 0,
     kernarg: int = 64,
     vgprs: int = 256,
     max_workgroup: int = 1024,
@@ -106,6 +108,7 @@ def kernel(
         "body": body,
         "arch": arch,
         "lds": lds,
+        "scratch": scratch,
         "kernarg": kernarg,
         "vgprs": vgprs,
         "max_workgroup": max_workgroup,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import ml_dtypes
@@ -10,10 +9,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from hip_support import environment, read_report, shim
+from shim_program import shim_program
 
 from amd_support import amd_toolchain
 from ckgen.cli import cli
-from cpp_build import ROOT, SYSTEM_LIBRARIES, attempt, built
+from cpp_build import attempt
 
 pytestmark = [pytest.mark.amd, pytest.mark.cpp, pytest.mark.slow]
 
@@ -42,16 +42,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *(*asked, "--kernels", INSTANCE),
         *("--emit", "library", "--name", "my_kernels", "--out", str(folder / "device")),
     )
-    sources = [Path(__file__).with_name("gemm_on_shim.cpp"), *(folder / "registry").rglob("*.cpp")]
-    includes = [ROOT / "dispatcher_cpp" / "include", folder / "registry" / "include", folder / "device"]
-    archives = [
-        folder / "device" / "libmy_kernels.a",
-        built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a",
-    ]
-    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-    words = [*flags, *(f"-I{place}" for place in includes), *map(str, [*sources, *archives]), *SYSTEM_LIBRARIES]
-    subprocess.run(["g++", *words, "-o", str(folder / "program")], check=True)
-    return folder / "program"
+    return shim_program(folder, "gemm_on_shim.cpp", "-O1")
 
 
 def ckgen(*words: str) -> None:

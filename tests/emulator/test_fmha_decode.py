@@ -7,17 +7,15 @@ from dataclasses import replace
 from functools import cache
 
 import fmha_split as benchmark
-import numpy as np
 import pytest
 
 from amd_support import amd_toolchain
 from ckgen.emulator.core import Options
 from ckgen.emulator.fmha.build import build_kernel
-from ckgen.emulator.fmha.call import SplitOf, prepare
+from ckgen.emulator.fmha.call import prepare
 from ckgen.emulator.fmha.decode_cases import decode_cases
 from ckgen.emulator.fmha.problem import FmhaData, FmhaProblem, fmha_data
 from ckgen.emulator.fmha.run import FmhaKernel, run_fmha
-from ckgen.emulator.unit_run import run_call
 from ckgen.families.fmha.enums import FmhaCorner
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.instance import make_fmha_instance
@@ -94,20 +92,10 @@ def test_schedules_of_the_planner_are_read(arch: str, problem: FmhaProblem, plan
 
 def test_a_cache_may_be_larger_than_32_bits_count() -> None:
     """Pages beyond 2 GiB of V, in memory of which the rest is never touched."""
-    found, beyond = kernel("gfx942"), 530_000
-    data = fmha_data(found.signature, FmhaProblem((3, 1), (300, 40), 8, 2, 64, 128, page_size=16))
-    args = dict(data.args)
-    for name, page in (("k", args["k_strides"][2]), ("v", args["v_strides"][2]), ("k_descale", 2), ("v_descale", 2)):
-        moved = np.zeros(beyond * page + args[name].size, args[name].dtype)
-        moved[beyond * page :] = args[name].reshape(-1)
-        args[name] = moved
-    assert args["v"].nbytes > 2**31
-    args["block_table"] = args["block_table"] + np.int32(beyond)
-    written = {id(one.actual) for one in data.outputs}
-    inputs = [one for one in args.values() if isinstance(one, np.ndarray) and id(one) not in written]
-    shape = replace(data.shape, pages=data.shape.pages + beyond)
-    call = prepare(found.library, shape, args, of=SplitOf(found.instance))
-    outcome = run_call("fmha", "gfx942", found.code_object, call, "beyond", inputs, data.outputs, Options(seed=1))
+    found = kernel("gfx942")
+    problem = FmhaProblem((3, 1), (300, 40), 8, 2, 64, 128, page_size=16, pages_before=530_000)
+    assert fmha_data(found.signature, problem).args["v"].nbytes > 2**31
+    outcome = run_fmha(found, problem, Options(seed=1))
     assert outcome.right and not outcome.findings, (outcome.compared, outcome.findings)
 
 

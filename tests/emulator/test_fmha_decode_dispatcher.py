@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,22 +11,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from hip_support import environment, read_report, shim
+from shim_program import fmha_device_library, shim_program
 
 from amd_support import amd_toolchain
-from ckgen.build.artefacts import OutFolder
-from ckgen.build.cache import Cache, default_cache
-from ckgen.build.compile import CODE_OBJECT
-from ckgen.build.library import DeviceInstance, emit_library
-from ckgen.build.planned import plan_host
-from ckgen.build.pool import default_limits
 from ckgen.cli import cli
-from ckgen.emulator.fmha.build import compile_units
 from ckgen.emulator.fmha.problem import FmhaProblem, fmha_data
 from ckgen.emulator.production.model import compare
 from ckgen.families.fmha.hip_config import HipFmhaConfig
-from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
-from cpp_build import ROOT, SYSTEM_LIBRARIES, attempt, built
+from cpp_build import ROOT, attempt
 
 pytestmark = [pytest.mark.amd, pytest.mark.cpp, pytest.mark.slow]
 
@@ -57,27 +49,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sets = ("--kernel-set", str(folder / "mine.yaml"))
     done = CliRunner().invoke(cli, ("generate", *asked, *sets, "--out", str(folder / "registry")))
     assert done.exit_code == 0, done.output
-    device_library(folder / "device")
-    sources = [SOURCE, *(folder / "registry").rglob("*.cpp")]
-    includes = [ROOT / "dispatcher_cpp" / "include", folder / "registry" / "include", folder / "device"]
-    archives = [
-        folder / "device" / "libmy_kernels.a",
-        built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a",
-    ]
-    flags = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-    words = [*flags, *(f"-I{place}" for place in includes), *map(str, [*sources, *archives]), *SYSTEM_LIBRARIES]
-    subprocess.run(["g++", *words, "-o", str(folder / "program")], check=True)
-    return folder / "program"
-
-
-def device_library(folder: Path) -> None:
-    """What `ckgen build --emit library` makes of the one instance."""
-    instance = make_fmha_instance(parse_canonical(SIGNATURE), CONFIG, ("gfx942",))
-    made = compile_units(instance, "gfx942")
-    code, symbols = {"gfx942": made.device.output(CODE_OBJECT)}, plan_host(instance, {"gfx942": []}).symbols
-    kernels = (DeviceInstance(instance.name, instance.id, made.host, code, symbols),)
-    limits = default_limits(1, retry=True)
-    emit_library("my_kernels", kernels, OutFolder(folder), amd_toolchain(), Cache(default_cache()), limits, print)
+    fmha_device_library(folder / "device", [(SIGNATURE, CONFIG)])
+    return shim_program(folder, "fmha_decode_on_shim.cpp", "-O0")
 
 
 def test_a_step_is_planned_split_and_combined(program: Path, tmp_path: Path) -> None:

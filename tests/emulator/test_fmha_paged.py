@@ -43,8 +43,11 @@ def kernel() -> FmhaKernel:
 
 @pytest.mark.parametrize("problem", cases(SIGNATURE, CONFIG), ids=str)
 def test_o_is_within_its_bounds_and_nothing_else_is_read(problem: FmhaProblem) -> None:
-    """Shuffled pages, NaN where nobody has rows, entries that name no page, empty sequences, windows, shared heads."""
-    for seed in (0, 3):
+    """Shuffled pages, NaN where nobody has rows, entries that name no page, empty sequences, windows, shared heads.
+
+    Caches beyond 2 GiB, in memory of which the rest is never touched.
+    """
+    for seed in (0, 3) if len(problem.lengths_q) == 1 else (3,):
         outcome = run_fmha(kernel(), problem, Options(seed=seed))
         assert outcome.right and not outcome.findings, (outcome.compared, outcome.findings)
 

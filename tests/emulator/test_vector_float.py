@@ -187,6 +187,27 @@ def _mac(lane: Lane) -> int:
     return _mad(lane.a & M16, lane.b & M16, lane.d & M16)
 
 
+def _mad32(a: int, b: int, c: int, env: Env) -> int:
+    return ef.add(F32, ef.mul(F32, a, b, env), c, env)
+
+
+def older(env: Env, mode: int) -> list[Op]:
+    """What only gfx90a has."""
+
+    def mac(lane: Lane) -> int:
+        return _mad32(lane.a, lane.b, lane.d, env)
+
+    def at(text: str, want: Callable[..., int]) -> Op:
+        return op(F32, text, want, mode=mode, arch="gfx90a")
+
+    return [
+        at(f"v_mad_f32 {OP3}", lambda a, b, c: _mad32(a, b, c, env)),
+        at("v_madmk_f32 {d}, {a}, 0x3eaaaaab, {b}", lambda a, b: _mad32(a, 0x3EAAAAAB, b, env)),
+        at("v_madak_f32 {d}, {a}, {b}, 0xc0490fdb", lambda a, b: _mad32(a, b, 0xC0490FDB, env)),
+        Op("v_mac_f32 {d}, {a}, {b}", mac, "f32", nan=(F32,), arch="gfx90a", mode=mode),
+    ]
+
+
 ACCUMULATING = [
     Op("v_fmac_f32 {d}, {a}, {b}", lambda lane: ef.fma(F32, lane.a, lane.b, lane.d), "f32", nan=(F32,)),
     Op("v_fmac_f32_e64 {d}, -{a}, |{b}|",
@@ -257,6 +278,7 @@ ROUNDING = [
     for env in ENVS
     for one in arithmetic(form, name, env, mode_bits(env, form is not F32))
 ]
+ROUNDING += [one for env in ENVS[::4] for one in older(env, mode_bits(env, wide=False))]
 UNARY = [*unary(F32, "f32"), *unary(F16, "f16"), *unary(F64, "f64")]
 LDEXP = [*ldexps(F32, "f32"), *ldexps(F16, "f16"), *ldexps(F64, "f64")]
 ORDERING = [

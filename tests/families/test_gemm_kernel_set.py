@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -212,12 +213,13 @@ def test_a_file_is_read_and_a_missing_one_is_an_input_error(tmp_path: Path) -> N
 ARCHS = load_archs()
 
 
+@cache
 def for_arch(arch: str) -> dict[GemmSignature, list[KernelCandidate]]:
     found: dict[GemmSignature, list[KernelCandidate]] = defaultdict(list)
     for candidate in shipped_set("default"):
         if candidate.is_for(arch):
             found[candidate.signature.resolved(ARCHS[arch].fp8_flavour)].append(candidate)
-    return found
+    return dict(found)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -273,6 +275,7 @@ def shapes(signature: GemmSignature) -> list[Shape]:
     return found
 
 
+@cache
 def unanswered(arch: str) -> list[tuple[GemmSignature, Shape, list[str]]]:
     found = []
     for signature, candidates in for_arch(arch).items():

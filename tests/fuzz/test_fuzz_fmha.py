@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaDropout, FmhaQuant
+from ckgen.families.fmha.append_problem import appends
+from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaDropout, FmhaKv, FmhaKvLayout, FmhaQuant
 from ckgen.families.fmha.reference import Attention
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.fuzz import fmha as attention
 from ckgen.fuzz.case import Case, Data, parse_case
 from ckgen.fuzz.check import Checker
+from ckgen.fuzz.decide import decide
 from ckgen.fuzz.draw import case_of
 from ckgen.fuzz.fmha_memory import gathered, read, scattered, tensor
 from ckgen.fuzz.fmha_sizes import Rows, dense_refusal, lengths_of, rows_of, shape_of
@@ -24,9 +26,11 @@ from ckgen.fuzz.prepare import space_of
 from ckgen.fuzz.run import Subject
 from ckgen.fuzz.shrink import shrink
 from ckgen.fuzz.space import Space
+from ckgen.fuzz.work import work_of
 from ckgen.model.fmha_shape import FmhaShape
-from ckgen.runtime import Dispatcher, Plan, RuntimeLibrary
+from ckgen.runtime import Dispatcher, Plan, RuntimeFailure, RuntimeLibrary
 from ckgen.runtime.fmha import FmhaArgsStruct
+from ckgen.runtime.fmha_split import FmhaSplitProblem
 
 CASE = Case(
     "fmha_bf16_varlen_masked_lse", "gfx942:304", m=33, n=70, k=64, hdim_v=64, batch=3, heads_q=4, heads_k=2, seed=6,
@@ -57,6 +61,12 @@ def test_every_option_and_edge_is_among_the_cases(space: Space) -> None:
     assert any(one.sink for one in traits) and any(one.softcap for one in traits)
     assert any(one.quant is FmhaQuant.PER_TENSOR for one in traits)
     assert any(one.dropout is FmhaDropout.PHILOX for one in traits)
+    vectors = [one for one in traits if one.kv_layout is FmhaKvLayout.VECTORIZED and not appends(one)]
+    assert {one.kv for one in vectors} == {FmhaKv.BLOCK_TABLE, FmhaKv.PAGE_LIST} and {*vectors} <= {
+        parse_canonical(case.signature).traits for case in cases
+    }
+    assert any(one.varlen and one.quant is FmhaQuant.KV_BLOCKSCALE for one in traits)
+    assert {case.k_batch for case in cases} > {1, 2, 9}
 
 
 @pytest.mark.parametrize("head_first", [False, True])
@@ -137,6 +147,22 @@ def checker(subject: Subject) -> Checker:
         ({"signature": "fmha_fp16_masked_elementwise_sink_lse_randval", "target": CPU, "gap_d": 1}, Fate.RAN),
         ({"signature": "fmha_bf16_masked_lse_blocktable", "target": CPU, "page_size": 16, "gap_b": 3}, Fate.RAN),
         ({"signature": "fmha_fp32_masked_sink_lse_pagelist", "target": CPU, "page_size": 3, "head_first": 1}, Fate.RAN),
+        (
+            {"signature": "fmha_bf16_varlen_masked_pagelist_vectorized", "target": CPU, "page_size": 16, "gap_b": 9},
+            Fate.RAN,
+        ),
+        (
+            {
+                "signature": "fmha_bf16_fp8_fnuz_bf16_varlen_masked_kvblockscale_blocktable",
+                "target": CPU,
+                "page_size": 3,
+            },
+            Fate.RAN,
+        ),
+        (
+            {"signature": "fmha_bf16_varlen_masked_pagelist_vectorized", "target": CPU, "page_size": 12},
+            Fate.REFUSED,
+        ),
         ({"signature": "fmha_bf16_masked_lse_blocktable", "target": CPU}, Fate.REFUSED),
         ({**APPEND, "signature": "fmha_bf16_append_blocktable_rope_half"}, Fate.RAN),
         ({**APPEND, "signature": "fmha_bf16_append_varlen_rope_interleaved", "spare": 2, "in_place": 1}, Fate.RAN),
@@ -155,6 +181,7 @@ def checker(subject: Subject) -> Checker:
         ({"n": 0}, Fate.RAN),
         ({"m": 0}, Fate.RAN),
         ({"m": 20_000, "n": 20_000}, Fate.PLANNED),
+        ({**APPEND, "signature": "fmha_bf16_append_blocktable", "batch": 257, "page_size": 2048, "m": 0}, Fate.PLANNED),
         ({"heads_k": 3}, Fate.REFUSED),
         ({"k": 257}, Fate.REFUSED),
         ({"batch": 2**31 - 1, "m": 2**31 - 1}, Fate.REFUSED),
@@ -166,6 +193,40 @@ def test_each_fate(checker: Checker, changes: dict[str, object], fate: Fate) -> 
     words = CASE.text() + "".join(f" {name}={value}" for name, value in changes.items())
     outcome = checker.check(parse_case(words))
     assert outcome.fate is fate and outcome.kind is None, outcome
+
+
+@pytest.mark.cpp
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["varlen_masked_blocktable", "varlen_masked_pagelist_vectorized"])
+def test_a_planners_schedule_runs_on_a_cpu(checker: Checker, words: str) -> None:
+    case = replace(PLAIN, signature=f"fmha_bf16_{words}", m=3, n=800, page_size=16, seed=2)
+    signature, library = parse_canonical(case.signature), checker.library
+    decision = decide(checker.space, case, signature)
+    work = work_of(case, decision)
+    given, lengths = work.given(library, 0, 1), lengths_of(signature, case)
+    assert isinstance(work, attention.FmhaWork) and isinstance(given, attention.FmhaGiven)
+    shape = work.decision.query.shape
+    made = library.fmha_split.plan(
+        FmhaSplitProblem(
+            case.heads_q, case.heads_k, case.hdim_v, m0=16, n0=64, cu_num=40, merge_heads=True, page_size=16,
+            masked=True, window_left=case.window_left, window_right=case.window_right,
+        ),
+        lengths.q,
+        lengths.k,
+    )  # fmt: skip
+    assert made.sizes.max_splits > 1
+    shape = replace(
+        shape, split_items=len(made.items), split_combines=len(made.combine_items), split_m0=16, split_n0=64,
+        split_rows=made.sizes.partial_rows, split_merged=True,
+    )  # fmt: skip
+    plan = checker.dispatcher.plan(library.fmha_problem(case.signature, shape), library.simulated(case.target))
+    given.args.split_items, given.args.split_combines = made.items.ctypes.data, made.combine_items.ctypes.data
+    made.combine_items["partial_row"] += made.sizes.partial_rows
+    with pytest.raises(RuntimeFailure, match=r"split.combine_items\[0\]: its partial rows"):
+        checker.dispatcher.run(plan, given.args)
+    made.combine_items["partial_row"] -= made.sizes.partial_rows
+    checker.dispatcher.run(plan, given.args)
+    assert given.wrong() == "" and given.trouble() == ""
 
 
 @pytest.mark.cpp

@@ -6,12 +6,15 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
 from parity_support import Parity
 
+from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaCorner, FmhaTraits
+from ckgen.families.fmha.problem import check, supports
 from ckgen.families.fmha.signature import FmhaSignature, parse_signature
 from ckgen.families.gemm.kernel_set import kernel_set_files
 from ckgen.model.dtype import DType
@@ -22,6 +25,8 @@ from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
 from ckgen.plan.fmha_explain import fmha_trail
 from ckgen.plan.fmha_select import FmhaQuery, select_fmha
+from ckgen.plan.fmha_table import fmha_key
+from ckgen.plan.model import GenerationPlan
 from ckgen.runtime.abi import RuntimeFailure
 from plan_support import plan_of
 
@@ -37,10 +42,11 @@ SIGNATURES = (
     "fmha_bf16_append_rope_half", "fmha_fp16_append_varlen_pagelist",
 )  # fmt: skip
 UNBUILT = ("fmha_fp32_append_rope_half", "fmha_fp16_pagelist", "fmha_fp32_lse_randval")
-PROBLEMS = 1000
+PROBLEMS, MEASURED = 1000, 300
 LENGTHS = (0, 1, 7, 64, 100, 128, 384, 1000, 4096, 131072)
 HEAD_DIMS = (1, 8, 32, 36, 48, 64, 80, 96, 100, 128, 160, 192, 256)
 WINDOWS = (-1, -1, 0, 3, 127, 128, 100000)
+PLACE = "attention.csv"
 ILLEGAL = (
     {"batch": 0}, {"batch": 2**31}, {"heads_q": 0}, {"heads_k": 65536}, {"heads_q": 7, "heads_k": 3}, {"hdim_q": 0},
     {"hdim_v": 257}, {"seqlen_q": -1}, {"seqlen_k": 2**31}, {"window_left": -2}, {"sink_tokens": -1}, {"total_q": -1},
@@ -52,9 +58,52 @@ ILLEGAL = (
 @pytest.fixture(scope="module")
 def attention(tmp_path_factory: pytest.TempPathFactory) -> Parity:
     shipped = kernel_set_files(Path("asm"), ("fmha",))
-    plan = plan_of(targets=TARGETS, ops=frozenset({"fmha"}), signatures=SIGNATURES, kernel_sets=shipped)
+    folder = tmp_path_factory.mktemp("tables")
+    asks = {"targets": TARGETS, "ops": frozenset({"fmha"}), "signatures": SIGNATURES, "kernel_sets": shipped}
+    plan = plan_of(measured(plan_of(**asks), folder), **asks)
+    assert {table.target for unit in plan.fmha for table in unit.tables} >= {*TARGETS[1:3], TARGETS[4]}
     assert len(plan.fmha) == 11  # fp8 in two encodings
     return Parity(plan, "attention", tmp_path_factory.mktemp("attention"))
+
+
+def measured(plan: GenerationPlan, folder: Path) -> Path:
+    """A table of random problems, each won by some kernel that takes it in some number of splits."""
+    generator = random.Random(5)
+    lines = ["gfx,cu_num,batch,heads_q,heads_k,seqlen_q,seqlen_k,hdim_q,hdim_v,mask,page_size,splitK,us,kernelName"]
+    keys = set()
+    for unit, target, _ in product(plan.fmha, TARGETS, range(40)):
+        shape = measured_shape(generator)
+        traits = unit.signature.traits
+        key = (unit.name, target, fmha_key(traits, shape))
+        taking = [
+            instance
+            for instance in unit.instances
+            if target.gfx in instance.archs and supports(instance.constraints, traits, shape, 1) is None
+        ]
+        if key in keys or not taking or appends(traits) or check(traits, shape) is not None:
+            continue
+        keys.add(key)
+        mask = f"b:{shape.window_left}:{shape.window_right}" if traits.masked else "none"
+        page = shape.page_size if traits.is_paged else ""
+        sizes = (shape.batch, shape.heads_q, shape.heads_k, shape.seqlen_q, shape.seqlen_k, shape.hdim_q, shape.hdim_v)
+        cells = (target.gfx, target.cu_num, *sizes, mask, page, generator.choice(["", 1, 1, 2, 500]), "")
+        lines.append(",".join(map(str, (*cells, generator.choice(taking).name))))
+    (folder / "attention.csv").write_text("\n".join(lines) + "\n")
+    return folder / "attention.csv"
+
+
+def measured_shape(generator: random.Random) -> FmhaShape:
+    """One of few contexts, with lengths from a few on."""
+    seqlen_q, seqlen_k = generator.choice([1, 100, 128, 4096]), generator.choice([64, 128, 1000, 4096])
+    hdim = generator.choice([64, 128])
+    window = generator.choice([-1, 127])
+    return FmhaShape(1, 8, 2, seqlen_q, seqlen_k, hdim, hdim, window_left=window, page_size=generator.choice([16, 128]))
+
+
+def shorter(shape: FmhaShape, generator: random.Random) -> FmhaShape:
+    """Lengths that are the same, near, and too far below."""
+    seqlen_q = shape.seqlen_q - generator.choice([0, 0, 15, 17]) % shape.seqlen_q
+    return replace(shape, seqlen_q=seqlen_q, seqlen_k=shape.seqlen_k // generator.choice([1, 1, 2, 3]))
 
 
 def some_shape(generator: random.Random) -> FmhaShape:
@@ -79,6 +128,7 @@ def some_shape(generator: random.Random) -> FmhaShape:
         rotary_dim=generator.choice([2, 16, 32, 100, 7]),
         min_seqlen_k=generator.choice([0, 1]),
         finite_kv=generator.random() < 0.5,
+        gaps_q=generator.random() < 0.3,
     )
     if generator.random() < 0.15:
         return replace(shape, **generator.choice(ILLEGAL))  # type: ignore[arg-type]
@@ -90,13 +140,14 @@ def some_shape(generator: random.Random) -> FmhaShape:
 def queries(parity: Parity) -> Iterator[FmhaQuery]:
     generator = random.Random(11)
     known = [*(unit.signature for unit in parity.plan.fmha), *(parse_signature(text, None) for text in UNBUILT)]
-    for index in range(PROBLEMS):
+    for index in range(PROBLEMS + MEASURED):
         wishes = Wishes(
             deterministic=generator.random() < 0.1,
             strategy=generator.choice([Strategy.ANY] * 8 + [Strategy.DATA_PARALLEL, Strategy.TREE]),
         )
         target = generator.choice(TARGETS)
-        yield FmhaQuery(parity.plan, target, known[index % len(known)], some_shape(generator), wishes)
+        shape = some_shape(generator) if index < PROBLEMS else shorter(measured_shape(generator), generator)
+        yield FmhaQuery(parity.plan, target, known[index % len(known)], shape, wishes)
 
 
 def of_cpp(parity: Parity, query: FmhaQuery) -> str:
@@ -111,11 +162,12 @@ def of_cpp(parity: Parity, query: FmhaQuery) -> str:
 def test_both_write_the_same_trail(attention: Parity) -> None:
     seen: set[str] = set()
     for query in queries(attention):
-        mine = fmha_trail(query).text()
+        mine = fmha_trail(query, lambda row: PLACE).text().replace(f"{PLACE} ", "")
         assert mine == of_cpp(attention, query), (query.signature, query.shape)
-        seen |= {*re.findall(r"\(rule (\S+)\)", mine), *["taken"] * ("✔" in mine)}
+        seen |= {*re.findall(r"\(rule (\S+)\)", mine), *re.findall(r"^  (\w+) +✔", mine, re.MULTILINE)}
     assert seen >= {
-        "taken", "gemm.no-instance", "gemm.stream_k.strategy", "fmha.no-append", "fmha.no-paged-kv", "fmha.shape.batch",
+        "exact", "near", "default",
+        "gemm.no-instance", "gemm.stream_k.strategy", "fmha.no-append", "fmha.no-paged-kv", "fmha.shape.batch",
         "fmha.shape.batch-max", "fmha.shape.heads", "fmha.shape.heads-max", "fmha.shape.head-groups", "fmha.shape.hdim",
         "fmha.shape.seqlen", "fmha.shape.window", "fmha.shape.total-q", "fmha.shape.page-size", "fmha.shape.pages",
         "fmha.shape.seqlen-new", "fmha.shape.rotary-dim",

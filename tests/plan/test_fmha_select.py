@@ -69,7 +69,7 @@ def test_some_rows_of_many_keys_are_shared() -> None:
     found = select_fmha(query)
     assert found.instance is not None and "_qr_splitkv_pad" in found.instance.name and found.k_batch > 1
     assert select_fmha(asked(GFX942)).k_batch == 1
-    text = fmha_trail(query).text()
+    text = fmha_trail(query, str).text()
     assert f"k_batch {found.k_batch}\n" in text and f", {found.k_batch} costs " in text and "splits: 1 costs " in text
 
 
@@ -80,7 +80,7 @@ def test_a_cpu_takes_what_the_highest_level_below_it_has() -> None:
 
 def test_nothing_is_walked_of_an_illegal_problem_and_its_reason_is_the_rule() -> None:
     query = asked(GFX942, heads_k=5)
-    found, trail = select_fmha(query), fmha_trail(query)
+    found, trail = select_fmha(query), fmha_trail(query, str)
     assert found.tier is Tier.UNSUPPORTED and found.reason.endswith("(rule fmha.shape.head-groups)")
     assert trail.reason == found.reason and {step.status for step in trail.steps} == {Status.NOT_TRIED}
 
@@ -93,7 +93,7 @@ def test_another_strategy_is_only_a_reason_where_there_is_no_other() -> None:
 
 def test_a_trail_names_every_kernel_once_and_ends_with_what_is_taken() -> None:
     query = asked(GFX942, "bf16_masked", hdim_v=100)
-    tried, trail = list(walk_fmha(query)), fmha_trail(query)
+    tried, trail = list(walk_fmha(query)), fmha_trail(query, str)
     of_default = [step for step in trail.steps if step.tier is Tier.DEFAULT]
     assert [step.instance for step in of_default] == [candidate.instance for candidate in tried]
     assert [step.status for step in of_default].count(Status.TAKEN) == 1

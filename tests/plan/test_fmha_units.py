@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from itertools import product
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from ckgen.emit.render import render
-from ckgen.families.fmha.signature import parse_canonical
+from ckgen.families.fmha.benchmark_problems import benchmark_problems
+from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
 from ckgen.model.arch import ArchKind
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Severity
+from ckgen.model.dtype import DType
 from ckgen.model.errors import InputError
+from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.target import Target
+from ckgen.plan.fmha_select import FmhaQuery, select_fmha
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.profile_file import load_profile, profile_file
 from ckgen.plan.profile_fmha import covers_fmha, fmha_admission
 from ckgen.plan.registry_document import registry_schema, registry_text, without_tables
 from ckgen.plan.registry_read import read_registry
-from ckgen.specs.archs import load_arch, load_archs
+from ckgen.specs.archs import load_archs
 from plan_support import plan_of
 
 GFX942, GFX950, V3, V4 = Target("gfx942", 304), Target("gfx950", 256), Target("x86_64_v3", 1), Target("x86_64_v4", 2)
@@ -67,11 +71,11 @@ def test_other_ops_have_no_attention_and_attention_no_gemms() -> None:
         ("flash", GFX942, 2448, 252),
         ("flash", GFX950, 2544, 252),
         ("pytorch", GFX942, 656, 32),
-        ("aiter", GFX942, 3200, 356),
-        ("ck_default", GFX942, 3308, 380),
+        ("aiter", GFX942, 3212, 356),
+        ("ck_default", GFX942, 3332, 380),
         ("fp32", GFX942, 852, 84),
         ("fp8", GFX942, 18, 4),
-        ("minimal", GFX942, 58, 39),
+        ("minimal", GFX942, 40, 40),
     ],
 )
 def test_what_profiles_keep(profile: str, target: Target, instances: int, signatures: int) -> None:
@@ -79,27 +83,45 @@ def test_what_profiles_keep(profile: str, target: Target, instances: int, signat
     assert (len(plan.all_instances), len(plan.fmha)) == (instances, signatures)
 
 
-def test_the_minimal_profile_is_small_and_takes_what_it_says() -> None:
-    plan, everything = attention(*EVERY, profiles=("minimal",)), attention(*EVERY)
-    per_arch = Counter(arch for instance in plan.all_instances for arch in instance.archs)
-    assert max(per_arch.values()) <= 60 and plan.left_out["default"] > 1000
-    kinds = [*product(("bf16", "fp16"), ("", "_alibi", "_softcap", "_sink", "_blocktable"))]
-    kinds += [(f"fp8_{flavour}_bf16", "_pertensor") for flavour in ("fnuz", "ocp")]
-    words = product(kinds, ("", "_varlen"), ("", "_masked"))
-    names = {f"fmha_{types}{varlen}{masked}{extra}" for (types, extra), varlen, masked in words}
-    assert {unit.name for unit in plan.fmha} == names
+def in_fp16(signature: FmhaSignature) -> FmhaSignature:
+    """The signature with fp16 in place of bf16."""
+    types = {name: DType.FP16 for name in ("a", "b", "c") if getattr(signature, name) is DType.BF16}
+    return replace(signature, **types) if len(types) == 3 else signature
+
+
+def test_the_minimal_profile_has_what_problems_of_models_select_in_either_type_and_nothing_else() -> None:
+    plan, archs = attention(*EVERY, profiles=("minimal",)), load_archs()
+    assert plan.left_out["default"] > 1000
+    problems = benchmark_problems()
+    for target in EVERY:
+
+        def chosen(signature: FmhaSignature, shape: FmhaShape, target: Target = target) -> FmhaInstance | None:
+            resolved = signature.resolved(archs[target.gfx].fp8_flavour)
+            return select_fmha(FmhaQuery(plan, target, resolved, shape)).instance
+
+        selected = [chosen(one.signature, one.shape) for one in problems]
+        also = [chosen(in_fp16(one.signature), one.shape) for one in problems]
+        assert {one.name for one in (*selected, *also) if one is not None} == {
+            instance.name for instance in plan.all_instances if target.gfx in instance.archs
+        }
+        if target.gfx in ("gfx942", "gfx950") or archs[target.gfx].kind is ArchKind.CPU:
+            assert sum(one is not None for one in selected) >= 0.95 * len(problems)
+
+
+def test_the_minimal_profile_takes_every_head_of_16_bits_without_pages() -> None:
+    plan, everything = attention(GFX942, V4, profiles=("minimal",)), attention(GFX942, V4)
     for unit in plan.fmha:
         whole = everything.fmha_unit(unit.signature)
         assert whole is not None
-        for arch, indices in whole.defaults.items():
-            chosen = [unit.instances[index] for index in unit.defaults.get(arch, ())]
-            kept = [instance.constraints for instance in chosen]
-            if unit.signature.traits.is_paged and load_arch(arch).kind is ArchKind.GPU:
-                assert {instance.backend for instance in chosen} <= {Backend.HIP}
-                continue
-            for instance in (whole.instances[index] for index in indices):
-                ours = instance.backend is Backend.HIP
-                assert ours or any(covers_fmha(wide, instance.constraints) for wide in kept)
+        for arch, indices in unit.defaults.items():
+            kept = [unit.instances[index].constraints for index in indices]
+            for instance in (whole.instances[index] for index in whole.defaults[arch]):
+                if instance.backend is Backend.HOST or (
+                    instance.backend is Backend.CK_TILE
+                    and unit.signature.a.bits == 16
+                    and not unit.signature.traits.is_paged
+                ):
+                    assert any(covers_fmha(wide, instance.constraints) for wide in kept)
 
 
 def test_a_profile_of_gemms_keeps_no_attention_and_the_other_way_round() -> None:
@@ -201,5 +223,5 @@ def test_the_text_of_a_unit_holds_its_instances_and_traits() -> None:
     unit = texts["fmha_bf16_varlen_masked_lse_dropout/unit.cpp"]
     assert "ckgen::FmhaBias::none, false, false, true, ckgen::FmhaDropout::philox" in unit
     assert unit.count("ckgen::fmha_workspace_of, nullptr, ckgen::launch_fmha") == unit.count("ckgen::Backend::")
-    assert "{16, 64, 1, 256, 1, 256, 256, true, true, 1, 1, 128, 1, false, true, false, 2}}" in unit
+    assert "{16, 64, 1, 256, 1, 256, 256, true, true, 1, 1, 128, 1, true, true, false, 2}}" in unit
     assert "fmha_bf16_varlen_masked_lse_dropout" in texts["register.cpp"]

@@ -15,14 +15,16 @@ from ckgen.model.tuned_row import Shape
 from ckgen.quickstart.problems import GPU_TARGETS, problems_of
 from ckgen.quickstart.verify import Buffers
 from ckgen.specs.native import own_cpu
-from cpp_build import BUILD
+from cpp_build import ROOT, objects_of_a_checkout
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
+FOLDER = ROOT / "ckgen_quickstart"  # where the README's first command builds
+
 
 def quickstart(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(paths.package_dir().parent)}
-    command = [sys.executable, "-m", "ckgen", "quickstart", "--dir", str(BUILD.parent / "quickstart"), *arguments]
+    environment = os.environ | {"PYTHONPATH": str(paths.package_dir().parent)} | objects_of_a_checkout(ROOT)
+    command = [sys.executable, "-m", "ckgen", "quickstart", "--dir", str(FOLDER), *arguments]
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
@@ -45,7 +47,7 @@ def test_everything_is_selected_run_and_right() -> None:
 
 def test_again_it_builds_nothing_and_prints_whole_names() -> None:
     quickstart("--json")
-    library = BUILD.parent / "quickstart" / "build" / "libckgen_quickstart_runtime.so"
+    library = FOLDER / "build" / "libckgen_quickstart_runtime.so"
     before = library.stat().st_mtime_ns
     done = quickstart()
     assert library.stat().st_mtime_ns == before

@@ -9,7 +9,7 @@ from ckgen.families.gemm.config import HipConfig
 from ckgen.families.gemm.mxfp8_tables import config_named
 from ckgen.model.diagnostic import Location
 from ckgen.model.target import Target
-from ckgen.model.tuned_row import ExpertProduct, Shape
+from ckgen.model.tuned_row import ExpertProduct, Shape, TunedRow
 from ckgen.tables.cells import split_columns
 from ckgen.tables.classify import TableKind, classify
 from ckgen.tables.decode_dialect import COLUMNS, EXPERT_COLUMNS, adapt_decode, adapt_experts
@@ -20,7 +20,7 @@ PLAIN = "K,N,M,n_sub,k_splits,use_hip"
 GFX950 = Target("gfx950", 256)
 
 
-def read(*lines: str, header: str = PLAIN) -> Adapted:
+def read(*lines: str, header: str = PLAIN) -> Adapted[TunedRow]:
     raw, problems = parse_bytes("\n".join((header, *lines, "")).encode(), "t.csv")
     assert raw is not None and not problems
     return adapt_decode(split_columns(raw), MODULES["mxfp8"], Place("t.csv", "t.csv", 0), {256: "gfx950"}.get)

@@ -16,7 +16,7 @@ from ckgen.model.errors import InputError
 from ckgen.model.moe_row import MoeRow
 from ckgen.plan.identify import Identifier, unparsable
 from ckgen.plan.options import PlanOptions
-from ckgen.plan.planner import load_options
+from ckgen.plan.survey import load_options
 from ckgen.tables.load import load_tables
 
 

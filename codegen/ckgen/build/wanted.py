@@ -20,8 +20,8 @@ from ckgen.families.gemm.kernel_set import SHIPPED, kernel_set_files
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError, UsageError
-from ckgen.plan.defaults import of_flavour
 from ckgen.plan.model import AnyInstance, GenerationPlan
+from ckgen.plan.offers import of_flavour
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.plan.uses import uses_of

@@ -13,6 +13,7 @@ from ckgen.cli.options import (
     assumptions,
     backends_of,
     json_option,
+    kernel_set_option,
     kernel_sets_of,
     module_option,
     ops_of,
@@ -46,7 +47,7 @@ FINDINGS = 1
 @tuning_option
 @module_option
 @assume_option
-@click.option("--kernel-set", "kernel_sets", type=PATH, multiple=True, metavar="YAML|NAME", help="Further kernels.")
+@kernel_set_option
 @profile_option
 @click.option(
     "--emit",

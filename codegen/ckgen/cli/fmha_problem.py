@@ -8,22 +8,22 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from ckgen.cli.places import place_of
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaRope
 from ckgen.families.fmha.problem import has_lengths
 from ckgen.families.fmha.signature import OP, FmhaSignature, parse_signature
 from ckgen.model.errors import UsageError
-from ckgen.model.fmha_shape import FmhaShape
+from ckgen.model.fmha_shape import SIZES, FmhaShape
 
 if TYPE_CHECKING:
     from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
-_ALWAYS = ("batch", "heads_q", "heads_k", "seqlen_q", "seqlen_k", "hdim_q", "hdim_v")
 _PAGED = ("page_size", "pages")
 _MASK, _TOTAL, _NEW, _ROTARY = "mask", "total_q", "seqlen_new", "rotary_dim"
-_LEAST, _FINITE = "min_seqlen_k", "finite_kv"
-KEYS = (*_ALWAYS, _MASK, *_PAGED, _NEW, _ROTARY, _TOTAL, _LEAST, _FINITE)
+_LEAST, _FINITE, _GAPS = "min_seqlen_k", "finite_kv", "gaps_q"
+KEYS = (*SIZES, _MASK, *_PAGED, _NEW, _ROTARY, _TOTAL, _LEAST, _FINITE, _GAPS)
 _REQUIRED = ("heads_q", "seqlen_q", "hdim_q")
 _LIKE = {"heads_k": "heads_q", "seqlen_k": "seqlen_q", "hdim_v": "hdim_q"}
 """What a size is where it is not said."""
@@ -71,7 +71,7 @@ def fmha_document(query: FmhaQuery, selection: FmhaSelection) -> dict[str, Any]:
     from ckgen.plan.fmha_explain import mask_text
 
     shape, traits, instance = query.shape, query.signature.traits, selection.instance
-    sizes: dict[str, Any] = {name: getattr(shape, name) for name in _ALWAYS}
+    sizes: dict[str, Any] = {name: getattr(shape, name) for name in SIZES}
     sizes |= {"mask": mask_text(shape)} if traits.masked else {}
     sizes |= {name: getattr(shape, name) for name in _PAGED if traits.is_paged}
     sizes |= {_NEW: shape.seqlen_new} if appends(traits) else {}
@@ -79,6 +79,7 @@ def fmha_document(query: FmhaQuery, selection: FmhaSelection) -> dict[str, Any]:
     sizes |= {_TOTAL: shape.total_q} if traits.varlen else {}
     sizes |= {_LEAST: shape.min_seqlen_k} if has_lengths(traits) else {}
     sizes |= {_FINITE: int(shape.finite_kv)} if traits.is_paged else {}
+    sizes |= {_GAPS: int(shape.gaps_q)} if traits.varlen else {}
     return {
         "target": str(query.target),
         "signature": query.signature.canonical(),
@@ -87,7 +88,7 @@ def fmha_document(query: FmhaQuery, selection: FmhaSelection) -> dict[str, Any]:
         "instance": instance.name if instance is not None else None,
         "table_kernel": None,
         "k_batch": selection.k_batch if instance is not None else None,
-        "source": None,
+        "source": place_of(query.plan, selection.row) if selection.row is not None else None,
         "external": None,
         "reason": selection.reason or None,
         "absent": absent_text(query) or None,
@@ -106,7 +107,7 @@ def _keys_of(signature: FmhaSignature) -> tuple[str, ...]:
     """The sizes that the signature has a use for."""
     traits = signature.traits
     return (
-        *_ALWAYS,
+        *SIZES,
         *((_MASK,) if traits.masked else ()),
         *(_PAGED if traits.is_paged else ()),
         *((_NEW,) if appends(traits) else ()),
@@ -114,6 +115,7 @@ def _keys_of(signature: FmhaSignature) -> tuple[str, ...]:
         *((_TOTAL,) if traits.varlen else ()),
         *((_LEAST,) if has_lengths(traits) else ()),
         *((_FINITE,) if traits.is_paged else ()),
+        *((_GAPS,) if traits.varlen else ()),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +15,13 @@ from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.kernel_set import SHIPPED
 from ckgen.families.gemm.naming import ops_word
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.collector import collector_paused
 from ckgen.model.errors import InputError
 from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
+from ckgen.plan.planner import plan_of as planned_with
+from ckgen.plan.survey import survey
 from ckgen.specs.archs import load_archs
 
 if TYPE_CHECKING:
@@ -63,16 +65,19 @@ def instances_text(document: Mapping[str, Any]) -> str:
     return "\n".join(filter(None, (columns(rows), columns(table), plural(counts["instances"], "instance"))))
 
 
+@collector_paused()
 def profiles(params: Params) -> list[dict[str, Any]]:
     """Every shipped profile and those that --profile names, with what each keeps of the instances."""
     from ckgen.plan.profile_file import profile_file, read_profile, shipped_names
 
     options = options_of(params)
     files = dict.fromkeys((*(profile_file(Path(name)) for name in shipped_names()), *options.profiles))
+    with progress("reading tables"):
+        known = survey(options, load_archs())
     rows = []
     for file in files:
         profile = read_profile(file)
-        plan = plan_of(replace(options, profiles=(file,)))
+        plan = _checked(planned_with(known, (file,)), options)
         rows.append(
             {
                 "name": profile.name,
@@ -115,9 +120,13 @@ def options_of(params: Params) -> PlanOptions:
 
 def plan_of(options: PlanOptions) -> GenerationPlan:
     """The plan; InputError for what is wrong, but for shipped sets of which nothing is left: nobody named them."""
-    shipped = {str(path) for path in kernel_sets_of(map(Path, SHIPPED), options.ops)}
     with progress("reading tables"):
         plan = make_plan(options, load_archs())
+    return _checked(plan, options)
+
+
+def _checked(plan: GenerationPlan, options: PlanOptions) -> GenerationPlan:
+    shipped = {str(path) for path in kernel_sets_of(map(Path, SHIPPED), options.ops)}
     errors = [
         found
         for found in errors_of(plan.diagnostics)

@@ -9,12 +9,17 @@ import click
 from ckgen.cli.errors import Command
 from ckgen.cli.fmha_problem import absent_text, fmha_document
 from ckgen.cli.output import columns, show, show_json
-from ckgen.cli.problem import NOT_ANSWERED, asked_query, lookup_document, place_of, problem_options
+from ckgen.cli.places import place_of
+from ckgen.cli.problem import NOT_ANSWERED, asked_query, lookup_document, problem_options
+from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.selection import Tier
+from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.explain import title
 from ckgen.plan.fmha_explain import fmha_title
 from ckgen.plan.fmha_select import FmhaQuery, select_fmha
+from ckgen.plan.model import GenerationPlan
 from ckgen.plan.select import Query, Selection, select
+from ckgen.plan.trail import measured_text
 
 
 @click.command(cls=Command, name="lookup", short_help="Say which instance answers a problem on a target.")
@@ -44,6 +49,7 @@ def _attention(query: FmhaQuery, as_json: bool) -> int:
         rows = [("  unsupported", selection.reason), *([("  absent", absent)] if absent else [])]
         if selection.instance is not None:
             rows = [(f"  {selection.tier}", selection.instance.name), ("  k_batch", str(selection.k_batch))]
+            rows += [_row(query.plan, selection.row)] if selection.row is not None else []
         show(f"{fmha_title(query)}\n{columns(rows)}")
     return NOT_ANSWERED if selection.tier is Tier.UNSUPPORTED else 0
 
@@ -58,10 +64,12 @@ def _text(query: Query, selection: Selection) -> str:
         row = selection.row
         kernel = row.kernel if row is not None else selection.instance.table_kernel
         rows += [("  kernel", kernel)] if kernel else []
-        if row is not None:
-            time = f"  {row.us:g} us" if row.us is not None else ""
-            rows.append(("  row", f"{place_of(query.plan, row)}{time} measured at {row.sizes} on {row.target}"))
+        rows += [_row(query.plan, row)] if row is not None else []
     if selection.external is not None and selection.winner is not None:
         winner = f"{selection.external.library} {selection.external.name or '-'}"
         rows.append(("  external", f"{winner}  {place_of(query.plan, selection.winner)}"))
     return f"{title(query)}\n{columns(rows)}"
+
+
+def _row(plan: GenerationPlan, row: TunedRow | FmhaRow) -> tuple[str, str]:
+    return "  row", measured_text(place_of(plan, row), row.us, f"{row.sizes} on {row.target}")

@@ -70,6 +70,13 @@ def targets_option(function: F) -> F:
     return click.option("--targets", multiple=True, metavar="LIST", help=text)(function)
 
 
+def kernel_set_option(function: F) -> F:
+    """--kernel-set; `kernel_sets_of` reads it."""
+    text = "Further kernels."
+    option = click.option("--kernel-set", "kernel_sets", type=PATH, multiple=True, metavar="YAML|NAME", help=text)
+    return option(function)
+
+
 def profile_option(function: F) -> F:
     """--profile, of which several are their union."""
     text = "Only what a profile keeps: its name (`ckgen list profiles`) or a file; of several, what any of them keeps."
@@ -84,9 +91,7 @@ def choosing_options(function: F) -> F:
         targets_option,
         click.option("--ops", multiple=True, metavar="LIST", help=ops),
         tuning_option,
-        click.option(
-            "--kernel-set", "kernel_sets", type=PATH, multiple=True, metavar="YAML|NAME", help="Further kernels."
-        ),
+        kernel_set_option,
         click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits one of the globs."),
         click.option("--signatures", multiple=True, metavar="GLOB", help="Only signatures whose canonical name fits."),
         click.option("--backend", "backends", multiple=True, metavar="LIST", help="Only kernels of these backends."),

@@ -12,6 +12,8 @@ from ckgen.cli.options import (
     assume_option,
     assumptions,
     json_option,
+    kernel_set_option,
+    kernel_sets_of,
     module_option,
     ops_of,
     policy_option,
@@ -20,6 +22,7 @@ from ckgen.cli.options import (
     tuning_or_shipped,
 )
 from ckgen.cli.output import progress, say_diagnostics
+from ckgen.cli.places import place_of
 from ckgen.cli.problem_sizes import AskedSizes, asked_sizes, sizes_document
 from ckgen.families.fmha.signature import OP as FMHA
 from ckgen.families.gemm.signature import GemmSignature
@@ -29,7 +32,6 @@ from ckgen.model.errors import InputError, UsageError
 from ckgen.model.selection import Wishes
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
-from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.fmha_select import FmhaQuery
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
@@ -50,7 +52,7 @@ _MOST = 2**16 - 1
 
 
 def problem_options(function: F) -> F:
-    """The argument OP and the options that say problem, device and tables."""
+    """The argument OP and the options that say problem, device, tables and kernel sets."""
     for option in (
         json_option,
         click.option("--strategy", type=click.Choice([str(s) for s in Strategy]), default="any", help=_STRATEGY),
@@ -58,6 +60,7 @@ def problem_options(function: F) -> F:
         policy_option,
         assume_option,
         module_option,
+        kernel_set_option,
         tuning_option,
         click.option("--targets", multiple=True, metavar="LIST", help="What the library is built for beside it."),
         click.option("--batch", metavar="B", help="The batch of a batched signature."),
@@ -122,8 +125,9 @@ def _plan(
     options = PlanOptions(
         targets=tuple(sorted({target, *built})),
         ops=ops,
-        tuning=() if ops == {FMHA} else tuning_or_shipped(params["tuning"]),
+        tuning=params["tuning"] if ops == {FMHA} else tuning_or_shipped(params["tuning"]),
         module=params["module"],
+        kernel_sets=kernel_sets_of(params["kernel_sets"], ops),
         m_policy=MPolicy(params["m_policy"]),
         assume_gfx=assumptions(params["assume_gfx"], archs),
         every_count=not built,
@@ -157,12 +161,6 @@ def lookup_document(query: Query, selection: Selection) -> dict[str, Any]:
         "external": external,
         "reason": selection.reason or None,
     }
-
-
-def place_of(plan: GenerationPlan, row: TunedRow) -> str:
-    """`file:line` where the user finds a row."""
-    places = {(file.layer, file.path): file.display for file in plan.files}
-    return f"{places[row.layer, row.location.file]}:{row.location.line}"
 
 
 def _signature(text: str, flavour: Any, op: str) -> GemmSignature:

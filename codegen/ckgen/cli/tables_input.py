@@ -16,7 +16,7 @@ from ckgen.model.errors import UsageError
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.fates import Entry, RowContext, examine, set_keys
 from ckgen.plan.identify import Identifier, is_printable, meaningless, unparsable, unprintable
-from ckgen.plan.planner import gfx_of_cu
+from ckgen.plan.survey import gfx_of_cu
 from ckgen.specs.archs import load_archs
 from ckgen.tables.load import LoadedTables, LoadOptions, load_tables
 from ckgen.tables.repair import problems_of_cells

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from ckgen.emit.cpp import DTYPE_ORDER, OP_ORDER, boolean, dtype
+from typing import Any
+
+from ckgen.emit.cpp import DTYPE_ORDER, OP_ORDER, boolean, dtype, identifier
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry, FmhaKv, FmhaKvLayout, FmhaQuant, FmhaRope
 from ckgen.families.fmha.signature import OP, FmhaSignature, FmhaTraits
 from ckgen.model.dtype import DType
+from ckgen.plan.fmha_table import FmhaRung, FmhaTable
+from ckgen.plan.policy import near_gap
 
 _ENTRY = {FmhaEntry.FORWARD: "forward", FmhaEntry.APPEND: "append"}
 _DROPOUT = {FmhaDropout.NONE: "none", FmhaDropout.PHILOX: "philox", FmhaDropout.RANDVAL: "randval"}
@@ -86,7 +90,34 @@ def numbers(value: FmhaConstraints) -> str:
     members.append(str(value.rotary_multiple))
     most = (value.max_page, value.max_rows, value.max_group)
     asked = (value.causal_only, value.needs_keys, value.needs_finite)
-    if any((*most, *asked, value.cache_limit, value.max_keys, not value.sink_tokens)):
+    last = () if value.takes_gaps_q and value.topleft_slopes else (value.takes_gaps_q, value.topleft_slopes)
+    if any((*most, *asked, value.cache_limit, value.max_keys, not value.sink_tokens, last)):
         members += [*map(str, most), *map(boolean, asked)]
         members += [str(value.cache_limit), str(value.max_keys), boolean(value.sink_tokens)]
+        members += map(boolean, last)
     return f"{{{', '.join(members)}}}"
+
+
+def table(value: FmhaTable) -> dict[str, Any]:
+    """A ckgen::FmhaTable as its template reads it."""
+    gap = near_gap()
+    return {
+        "symbol": identifier(f"{value.target.gfx}_{value.target.cu_num}"),
+        "gfx": identifier(value.target.gfx),
+        "cu_num": value.target.cu_num,
+        "near_add": gap.add,
+        "near_factor": gap.factor,
+        "rungs": [_rung(rung) for rung in value.rungs],
+    }
+
+
+def _rung(value: FmhaRung) -> dict[str, Any]:
+    *sizes, corner, left, right, sink, seqlen_q, seqlen_k = value.key
+    word = f"ckgen::FmhaCorner::{'bottom_right' if corner else 'top_left'}"
+    return {
+        "context": f"{{{', '.join(map(str, (*sizes, word, left, right, sink)))}}}",
+        "seqlen_q": seqlen_q,
+        "seqlen_k": seqlen_k,
+        "instance": value.instance,
+        "k_batch": value.k_batch or 0,
+    }

@@ -20,7 +20,7 @@ from ckgen.plan.model import FmhaUnit, GenerationPlan, HeuristicPlan, UnitPlan
 from ckgen.plan.policy import near_gap
 from ckgen.version import __version__
 
-RUNTIME_ABI = 6
+RUNTIME_ABI = 7
 """CKGEN_RUNTIME_ABI of ckgen/library.hpp that the templates are written for."""
 
 _COMPARISONS = {"<=": "le", "<": "lt", "==": "eq"}
@@ -73,6 +73,7 @@ def _unit(plan: GenerationPlan, unit: UnitPlan, library: str) -> dict[str, str]:
         namespace=namespace,
         fields=cpp.signature_fields(unit.signature),
         tables=tables,
+        attention=[],
         archs=sorted({cpp.identifier(arch) for instance in unit.instances for arch in instance.archs}),
         instances=[_instance_view(instance) for instance in unit.instances],
         heuristics=[_heuristic_view(unit, heuristic) for heuristic in unit.heuristics],
@@ -91,6 +92,7 @@ def _fmha_unit(unit: FmhaUnit, library: str) -> dict[str, str]:
         namespace=f"{library}::{signature}",
         fields=cpp_fmha.signature_fields(unit.signature),
         tables=[],
+        attention=[cpp_fmha.table(table) for table in unit.tables],
         archs=sorted({cpp.identifier(arch) for instance in unit.instances for arch in instance.archs}),
         instances=[_fmha_view(instance) for instance in unit.instances],
         heuristics=[],

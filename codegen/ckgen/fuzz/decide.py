@@ -106,6 +106,8 @@ def answer(selection: Selection | FmhaSelection) -> dict[str, object]:
         "external": None,
         "reason": selection.reason,
     }
+    if isinstance(selection, FmhaSelection):
+        said["table_m"] = selection.row.shape.seqlen_k if selection.row is not None else 0
     if isinstance(selection, Selection):
         external = selection.external
         said["table_m"] = selection.row.shape.m if selection.row is not None and found else 0
@@ -115,7 +117,9 @@ def answer(selection: Selection | FmhaSelection) -> dict[str, object]:
 
 def trail_of(query: Query | FmhaQuery) -> Trail:
     """With one place for every row."""
-    return fmha_trail(query) if isinstance(query, FmhaQuery) else trail(query, lambda row: PLACE)
+    if isinstance(query, FmhaQuery):
+        return fmha_trail(query, lambda row: PLACE)
+    return trail(query, lambda row: PLACE)
 
 
 def parts_of(space: Space, decision: AnyDecision) -> int:

@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaCorner, FmhaKvLayout, FmhaRope, FmhaTraits
 from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.problem import page_vector
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.signatures import any_value
@@ -50,10 +51,12 @@ def fmha_case(space: Space, random: Random) -> Case:
     more: dict[str, Any] = {f"gap_{side}": draw.pick(0, 0, 1, 8, 63) for side in "abcd"}
     if draw.chance(0.6):
         more |= {name: random.choice(_WINDOWS) for name in ("window_left", "window_right")}
+    forced = draw.chance(0.4)
     return Case(
         signature.canonical(),
         _target(space, draw),
-        instance=draw.near.name if draw.chance(0.4) else "",
+        instance=draw.near.name if forced else "",
+        k_batch=draw.pick(1, 2, 3, 9) if forced and draw.near.constraints.max_splits > 1 else 1,
         deterministic=draw.chance(0.2),
         strategy=Strategy.ANY if draw.chance(0.9) else random.choice(list(Strategy)),
         data=random.choice((Data.RANDOM, Data.RANDOM, Data.RANDOM, Data.INTEGERS, Data.ZEROS, Data.EXTREME)),
@@ -82,12 +85,18 @@ def _sizes(draw: _Draw) -> dict[str, int]:
     return {
         "m": queries,
         "n": keys,
-        "k": _hdim(draw, asked.hdim_q, asked.d_multiple),
+        "k": _hdim_q(draw),
         "hdim_v": _hdim(draw, asked.hdim_v, asked.dv_multiple),
         "batch": draw.pick(1, 1, 2, 3),
         "heads_q": heads_q,
         "heads_k": heads_k,
     }
+
+
+def _hdim_q(draw: _Draw) -> int:
+    """Whole vectors where pages have them."""
+    asked, vector = draw.near.constraints, page_vector(draw.near.signature)
+    return -(-_hdim(draw, asked.hdim_q, asked.d_multiple) // vector) * vector
 
 
 def _append_sizes(draw: _Draw) -> dict[str, int]:
@@ -100,8 +109,7 @@ def _append_sizes(draw: _Draw) -> dict[str, int]:
     if traits.rope is not FmhaRope.NONE:
         rows = draw.pick(added, added, 0) if traits.varlen else draw.pick(added, 0, draw.random.randint(0, room))
         rows = rows if asked.pad_q else rows // asked.m0 * asked.m0
-    vector = 128 // signature.b.bits if traits.kv_layout is FmhaKvLayout.VECTORIZED else 1
-    hdim = -(-_hdim(draw, asked.hdim_q, asked.d_multiple) // vector) * vector
+    hdim = _hdim_q(draw)
     heads_q, heads_k = draw.random.choice(_HEADS)
     turning = asked.rotary_multiple
     return {
@@ -119,7 +127,7 @@ def _append_sizes(draw: _Draw) -> dict[str, int]:
 
 def _page_size(draw: _Draw) -> int:
     if draw.near.signature.traits.kv_layout is FmhaKvLayout.VECTORIZED:
-        return draw.pick(16, 32, 128)
+        return draw.pick(16, 32, 48, 128) if draw.is_legal else draw.pick(0, 12, 2056)
     return draw.pick(1, 3, 16, 32, 64, 128) if draw.is_legal else draw.pick(0, -1, 2048, 2049)
 
 

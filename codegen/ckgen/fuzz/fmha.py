@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ckgen.families.fmha.append_problem import appends
-from ckgen.families.fmha.enums import FmhaBias, FmhaKv
+from ckgen.families.fmha.enums import FmhaBias, FmhaKv, FmhaKvLayout
 from ckgen.families.fmha.operands import FmhaOperands, make_operands
-from ckgen.families.fmha.pages import PageForm, block_table, page_list, store_pages
+from ckgen.families.fmha.pages import PageForm, block_table, cache_sizes, page_list, store_pages
 from ckgen.families.fmha.reference import expect
 from ckgen.families.gemm.reference import Expected, Storage, Values, encode
 from ckgen.fuzz.arguments import UNREAD, raw
@@ -80,6 +80,10 @@ class FmhaGiven:
         return bool((raw(stored[free]) == fill).all())
 
 
+_MOST_CACHES = 8
+"""Elements of a cache for each that other tensors may have: pages are seldom full."""
+
+
 @dataclass(frozen=True, slots=True)
 class FmhaWork:
     """See Work. Strides are never refused: none is drawn that is."""
@@ -104,7 +108,9 @@ class FmhaWork:
         planes = shape.batch * shape.heads_q
         queries, keys, hdims = max(shape.seqlen_q, 1), max(shape.seqlen_k, 1), shape.hdim_q + shape.hdim_v
         most = planes * max(queries, keys) * hdims
-        return planes * queries * keys * hdims <= work and most <= min(elements, extent // 4)
+        cache = shape.pages * shape.page_size * shape.heads_k * hdims
+        fits = most <= min(elements, extent // 4) and cache <= _MOST_CACHES * elements
+        return planes * queries * keys * hdims <= work and fits
 
     def refusal(self) -> str:
         """See Work."""
@@ -124,8 +130,8 @@ class FmhaWork:
         of_q, of_k = rows_of(signature, case, lengths.q, case.m), rows_of(signature, case, lengths.k, case.n)
         first = case.head_first
         q = tensor(gathered(encode(operands.q, signature.a), of_q, lengths.q), case.gap_a, head_first=first)
-        k = tensor(_cache(operands, operands.k, of_k, lengths.k), case.gap_b, head_first=first)
-        of_v = _cache(operands, operands.v, of_k, lengths.k)
+        k = tensor(_cache(operands, operands.k, of_k, lengths.k, of_v=False), case.gap_b, head_first=first)
+        of_v = _cache(operands, operands.v, of_k, lengths.k, of_v=True)
         if traits.v_column:  # a line is one dimension of all keys
             room = max(case.n - of_k.total, 0)
             v = tensor(of_v.transpose(0, 3, 2, 1), case.gap_b + room, head_first=True)
@@ -185,15 +191,19 @@ def operands_of(case: Case, decision: FmhaDecision) -> FmhaOperands:
     return operands
 
 
-def _cache(operands: FmhaOperands, values: Values, rows: Rows, lengths: tuple[int, ...]) -> Storage:
-    """K or V, [entries, rows, heads, columns]: of paged KV an entry is a page."""
-    stored, shape = encode(values, operands.signature.b), operands.shape
-    if not operands.signature.traits.is_paged:
+def _cache(operands: FmhaOperands, values: Values, rows: Rows, lengths: tuple[int, ...], *, of_v: bool) -> Storage:
+    """K or V, [entries, rows, heads, columns]: of paged KV an entry is a page; rows of vectors are one."""
+    stored, shape, traits = encode(values, operands.signature.b), operands.shape, operands.signature.traits
+    if not traits.is_paged:
         return gathered(stored, rows, lengths)
-    sizes = (shape.pages, shape.page_size, stored.shape[2], stored.shape[3] * stored.itemsize)
-    cache = np.full(sizes, UNREAD, np.uint8).view(stored.dtype)
+    form = PageForm(shape.page_size, traits.kv_layout, of_v)
+    heads, columns = stored.shape[2:]
+    *sizes, last = cache_sizes(shape.pages, heads, columns, stored.itemsize, form)
+    cache = np.full((*sizes, last * stored.itemsize), UNREAD, np.uint8).view(stored.dtype)
     counted = [of[:length] for of, length in zip(stored, lengths, strict=True)]
-    store_pages(counted, operands.pages, cache, PageForm(shape.page_size))
+    store_pages(counted, operands.pages, cache, form)
+    if traits.kv_layout is FmhaKvLayout.VECTORIZED:
+        return cache.reshape(shape.pages, 1, heads, -1)
     return cache
 
 

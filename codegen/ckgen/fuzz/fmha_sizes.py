@@ -47,7 +47,7 @@ def shape_of(signature: FmhaSignature, case: Case) -> FmhaShape:
         return shape
     found = lengths_of(signature, case)
     total = sum(found.q) + case.spare * len(found.q)
-    return replace(shape, total_q=total)
+    return replace(shape, total_q=total, gaps_q=case.spare > 0)
 
 
 def lengths_of(signature: FmhaSignature, case: Case) -> Lengths:
@@ -152,7 +152,7 @@ def append_shape(signature: FmhaSignature, case: Case) -> FmhaShape:
     if not signature.traits.varlen or not _is_drawn(case):
         return shape
     _, added = append_lengths(signature, case)
-    return replace(shape, total_q=sum(added) + case.spare * len(added))
+    return replace(shape, total_q=sum(added) + case.spare * len(added), gaps_q=case.spare > 0)
 
 
 def append_lengths(signature: FmhaSignature, case: Case) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ckgen.families.fmha.append_problem import appends
-from ckgen.families.fmha.enums import FmhaKvLayout, FmhaTraits
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.arch import CPU_LEVELS, ArchSpec
 from ckgen.model.backend import Backend
@@ -41,8 +39,8 @@ class Space:
 
     @cached_property
     def fmha(self) -> tuple[FmhaUnit, ...]:
-        """Every signature of attention that has an instance and a host kernel."""
-        return tuple(unit for unit in self.plan.fmha if unit.instances and _runs_on_a_host(unit.signature.traits))
+        """Every signature of attention that has an instance."""
+        return tuple(unit for unit in self.plan.fmha if unit.instances)
 
     @cached_property
     def instances(self) -> Mapping[str, Instance]:
@@ -92,8 +90,3 @@ def runs_on(instance: AnyInstance, gfx: str) -> bool:
     if gfx in CPU_LEVELS:
         return bool({*CPU_LEVELS[: CPU_LEVELS.index(gfx) + 1]} & {*instance.archs})
     return gfx in instance.archs
-
-
-def _runs_on_a_host(traits: FmhaTraits) -> bool:
-    """Attention over pages in vectors has kernels on GPUs alone; an append to them has one everywhere."""
-    return traits.kv_layout is FmhaKvLayout.LINEAR or appends(traits)

@@ -14,5 +14,7 @@ class Backend(Enum):
     ASM = "asm"
     HOST = "host"
 
+    __hash__ = object.__hash__  # as of DType
+
     def __str__(self) -> str:
         return self.value

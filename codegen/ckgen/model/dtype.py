@@ -35,6 +35,8 @@ class DType(Enum):
             return self
         return _RESOLVED.get((self, flavour), self)
 
+    __hash__ = object.__hash__  # members are singletons; Enum's own hash is a call in Python
+
     def __str__(self) -> str:
         return self.value
 
@@ -44,6 +46,8 @@ class Fp8Flavour(Enum):
 
     FNUZ = "fnuz"
     OCP = "ocp"
+
+    __hash__ = object.__hash__
 
 
 _BITS = {

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+SIZES = ("batch", "heads_q", "heads_k", "seqlen_q", "seqlen_k", "hdim_q", "hdim_v")
+"""The fields of FmhaShape that every problem says, in the order in which people read them."""
+
 
 class FmhaCorner(Enum):
     """Where the diagonal of a mask starts: at the first key, or so that it ends at the last one."""
@@ -25,7 +28,7 @@ class FmhaShape:
     append, seqlen_k is the room of a sequence in the cache, seqlen_q the rows of Q that rotate, and total_q those of
     all new tokens.
     min_seqlen_k: keys that each sequence of varlen or paged KV has at least. finite_kv: pages hold finite values too
-    where no sequence has a key.
+    where no sequence has a key. gaps_q: of varlen, lengths of Q are given beside the starts: rows may lie between.
     """
 
     batch: int = 1
@@ -52,3 +55,4 @@ class FmhaShape:
     rotary_dim: int = 0
     min_seqlen_k: int = 0
     finite_kv: bool = False
+    gaps_q: bool = False

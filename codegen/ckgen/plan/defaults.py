@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.grammar import Identified, identify
 from ckgen.families.gemm.heuristic import DecisionRule, heuristic_for
-from ckgen.families.gemm.kernel_set import OPS, KernelCandidate, read_kernel_set, shipped_name, shipped_set
+from ckgen.families.gemm.kernel_set import OPS, read_kernel_set, shipped_name, shipped_set
 from ckgen.families.gemm.signature import GemmSignature, module_of
 from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
 from ckgen.families.grouped_gemm.deepgemm import config_of, is_deepgemm
-from ckgen.families.registry import Signature
-from ckgen.model.arch import ArchKind, ArchSpec
+from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location, Severity
-from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.errors import InputError
 from ckgen.model.finding import Finding
 from ckgen.model.target import Target
+from ckgen.plan.offers import GemmOffer, Keep, Offers, of_flavour
 from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, covering
 from ckgen.plan.units import Kernel, SignatureDefaults, SignatureHeuristic
-from ckgen.rules import judge
-
-Keep = Callable[[Iterable[Signature], str, Backend], str | None]
-"""Why a kernel is filtered out for all of these signatures, or None."""
 
 Defaults = dict[GemmSignature, SignatureDefaults]
 
@@ -71,28 +65,21 @@ class Profiled:
 
 
 def kernel_defaults(
-    targets: Sequence[Target],
-    archs: Mapping[str, ArchSpec],
-    keep: Keep,
-    sets: Sequence[Path],
-    profiled: Profiled,
-    yields: SetYields,
-    ops: Iterable[str] = ("gemm",),
+    offers: Offers, sets: Sequence[Path], profiled: Profiled, yields: SetYields, ops: Iterable[str] = ("gemm",)
 ) -> tuple[Defaults, tuple[Diagnostic, ...]]:
     """The shipped defaults and, after them, the users' own kernels; `yields` hears what came of each set."""
-    names = sorted({target.gfx for target in targets})
     found: _Found = {}
     findings: list[Diagnostic] = []
     for op in OPS:
         if op in ops:
-            _collect(found, shipped_set("default", op), names, archs, keep, profiled)
+            _collect(found, offers.gemm(shipped_set("default", op)), profiled)
     for path in sets:
         try:
             candidates = read_kernel_set(path)
         except InputError as error:
             findings += error.diagnostics
             continue
-        yields.add(path, candidates, _collect(found, candidates, names, archs, keep, profiled))
+        yields.add(path, candidates, _collect(found, offers.gemm(candidates), profiled))
     defaults = {
         signature: SignatureDefaults(
             signature,
@@ -162,53 +149,25 @@ def _needed(signature: GemmSignature, kernels: Mapping[Kernel, _Kept], profiled:
     return tuple(kernel for kernel, kept in kernels.items() if kept.admission is Admission.IN or kernel in needed)
 
 
-def _collect(
-    found: _Found,
-    candidates: Iterable[KernelCandidate],
-    names: Sequence[str],
-    archs: Mapping[str, ArchSpec],
-    keep: Keep,
-    profiled: Profiled,
-) -> list[Finding] | None:
+def _collect(found: _Found, offers: Iterable[GemmOffer], profiled: Profiled) -> list[Finding] | None:
     """Adds what is valid on the requested archs; the findings that refused all of it, None where anything was added."""
     rejected: list[Finding] = []
     added = False
-    for candidate in candidates:
-        for arch in names:
-            if not _concerns(candidate, archs[arch]):
-                continue
-            signature = candidate.signature.resolved(archs[arch].fp8_flavour)
-            name = candidate.table_kernel or candidate.config.text()
-            if keep((signature,), name, candidate.backend) is not None:
-                continue
-            findings = judge(signature, candidate.config, candidate.backend, archs[arch])
-            if findings:
-                rejected += findings
-                continue
-            added = True
-            admitted = admission(profiled.profiles, signature, candidate.backend, candidate.set_name)
-            if admitted is Admission.OUT:
-                profiled.left_out[candidate.set_name] += 1
-                continue
-            kernel = Kernel(candidate.backend, candidate.config, candidate.table_kernel, (arch,))
-            kept = found.setdefault(signature, {}).setdefault(arch, {})
-            known = kept.setdefault(kernel, _Kept(kernel, candidate.set_name, admitted))
-            known.admission = max(known.admission, admitted)
+    for offer in offers:
+        if offer.findings:
+            rejected += offer.findings
+            continue
+        added = True
+        candidate, arch = offer.candidate, offer.arch.name
+        admitted = admission(profiled.profiles, offer.signature, candidate.backend, candidate.set_name)
+        if admitted is Admission.OUT:
+            profiled.left_out[candidate.set_name] += 1
+            continue
+        kernel = Kernel(candidate.backend, candidate.config, candidate.table_kernel, (arch,))
+        kept = found.setdefault(offer.signature, {}).setdefault(arch, {})
+        known = kept.setdefault(kernel, _Kept(kernel, candidate.set_name, admitted))
+        known.admission = max(known.admission, admitted)
     return None if added else rejected
-
-
-def _concerns(candidate: KernelCandidate, arch: ArchSpec) -> bool:
-    """Whether the candidate is asked for on the arch, and its fp8 is of the arch's flavour."""
-    on_cpu = candidate.backend is Backend.HOST
-    if not candidate.is_for(arch.name) or on_cpu != (arch.kind is ArchKind.CPU):
-        return False
-    return on_cpu or of_flavour(candidate.signature, arch.fp8_flavour)
-
-
-def of_flavour(signature: GemmSignature | FmhaSignature, flavour: Fp8Flavour | None) -> bool:
-    """Whether the operands hold no 8-bit float of another flavour; a plain fp8 is of any."""
-    others = {dtype.resolve(other) for dtype in (DType.FP8, DType.BF8) for other in Fp8Flavour if other is not flavour}
-    return not {signature.a, signature.b} & others
 
 
 def _yields_nothing(path: Path, candidates: Sequence[Asked], rejected: Iterable[Finding]) -> Diagnostic:

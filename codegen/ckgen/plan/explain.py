@@ -18,7 +18,7 @@ from ckgen.plan.ladder import Ladder
 from ckgen.plan.model import GroupPlan, TablePlan, UnitPlan
 from ckgen.plan.policy import MPolicy, near_gap
 from ckgen.plan.select import Candidate, Query, named_by_table, walk
-from ckgen.plan.trail import Status, Step, Trail, assembled, wishes_text
+from ckgen.plan.trail import Status, Step, Trail, assembled, measured_text, wishes_text
 
 Place = Callable[[TunedRow], str]
 
@@ -60,9 +60,8 @@ def _step(query: Query, candidate: Candidate, place: Place) -> Step:
     head = ""
     if row is not None:
         head = f"M={row.shape.m} → "
-        time = f"  {row.us:g} us" if row.us is not None else ""
         other = f" on {row.target}" if row.target != query.target else ""
-        detail.append(f"{place(row)}{time} measured at M={row.shape.m}{other}")
+        detail.append(measured_text(place(row), row.us, f"M={row.shape.m}{other}"))
     if strategy_of(candidate.instance.config).is_stream_k:
         detail.append(describe(candidate.instance.config, query.shape, query.target.cu_num))
     if finding is None:

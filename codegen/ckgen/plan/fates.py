@@ -1,4 +1,4 @@
-"""Which fate a row of a tuned table gets: one ordered list of small predicates, the first that answers wins."""
+"""Which fate a row of a tuned table gets: small predicates in order, the first that answers wins."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from ckgen.model.diagnostic import Diagnostic, Location, Severity
 from ckgen.model.errors import UsageError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.finding import Finding
+from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.moe_row import MoeRow
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.identify import Identifier, Part, Signatures, is_printable, meaningless, unparsable, unprintable
+from ckgen.plan.row_findings import beyond_peak, no_time
 from ckgen.rules import judge
 from ckgen.tables.repair import winner
 
@@ -44,6 +46,7 @@ class Entry:
     """A row and what the predicates ask of it, each answered once.
 
     `keys` has one for each of `parts`; the row answers for those of `won`. `best` is what answers instead, or the row.
+    `settled` is the fate of a row that answers for nothing, `kept` that of another once a profile keeps it.
     """
 
     row: TunedRow
@@ -58,22 +61,22 @@ class Entry:
     won: tuple[Part, ...] = ()
     best: Entry | None = None
     overrider: Entry | None = None
+    settled: Fate | None = None
+    kept: Fate | None = None
 
 
 @dataclass(slots=True)
 class RowContext:
     """What a run asks for. `keep` answers why a kernel is filtered out, or None; `targets` None means all.
 
-    `place` is where the user can find a row. `left_out` answers why no profile keeps a kernel, or None; the Backend is
-    None for an external kernel.
+    `place` is where the user can find a row.
     """
 
     identifier: Identifier
     archs: Mapping[str, ArchSpec]
     targets: frozenset[Target] | None
     keep: Callable[[Signatures, str, Backend], str | None]
-    place: Callable[[TunedRow], Location]
-    left_out: Callable[[Signatures, Backend | None], str | None] = lambda _, __: None
+    place: Callable[[TunedRow | FmhaRow], Location]
     findings: list[Diagnostic] = field(default_factory=list)
     _peaks: dict[tuple[Target, int], float | None] = field(default_factory=dict)
     _demands: dict[tuple[int, int], tuple[Limits, Constraints]] = field(default_factory=dict)
@@ -111,13 +114,24 @@ class RowContext:
         return self._judged[key]
 
 
-def resolve(context: RowContext, rows: Sequence[TunedRow]) -> list[tuple[Entry, Fate]]:
-    """Every row with its fate, in the order given; errors and refused times are added to `context.findings`."""
+LeftOut = Callable[[Entry], str | None]
+"""Why no profile keeps the row's kernel for any of its signatures, or None."""
+
+
+def examined(context: RowContext, rows: Iterable[TunedRow]) -> list[Entry]:
+    """All that is known of the rows together, in the order given; errors are added to `context.findings`."""
     entries = [examine(context, row) for row in rows]
     set_keys(context, entries)
     _find_invalid(context, entries)
     _find_best(entries)
-    return [(entry, _fate(context, entry)) for entry in entries]
+    for entry in entries:
+        entry.settled = _first(context, entry, SETTLING)
+    return entries
+
+
+def resolve(context: RowContext, entries: Sequence[Entry], left_out: LeftOut) -> list[tuple[Entry, Fate]]:
+    """Every row with its fate, in the order given."""
+    return [(entry, entry.settled or _fate(context, entry, left_out)) for entry in entries]
 
 
 def examine(context: RowContext, row: TunedRow) -> Entry:
@@ -189,12 +203,22 @@ def _find_best(entries: Sequence[Entry]) -> None:
         entry.overrider = latest if latest is not None and latest.row.layer > entry.row.layer else None
 
 
-def _fate(context: RowContext, entry: Entry) -> Fate:
-    for kind, predicate in PREDICATES:
+def _fate(context: RowContext, entry: Entry, left_out: LeftOut) -> Fate:
+    """Of a row that answers for something."""
+    reason = left_out(entry)
+    if reason is not None:
+        return Fate(FateKind.LEFT_OUT, entry.row.location, reason)
+    if entry.kept is None:
+        entry.kept = _first(context, entry, ANSWERING) or Fate(FateKind.SELECTED, entry.row.location)
+    return entry.kept
+
+
+def _first(context: RowContext, entry: Entry, predicates: Iterable[tuple[FateKind, Predicate]]) -> Fate | None:
+    for kind, predicate in predicates:
         reason = predicate(context, entry)
         if reason is not None:
             return Fate(kind, entry.row.location, reason)
-    return Fate(FateKind.SELECTED, entry.row.location)
+    return None
 
 
 def _is_invalid(_: RowContext, entry: Entry) -> str | None:
@@ -224,10 +248,6 @@ def _is_duplicate(context: RowContext, entry: Entry) -> str | None:
     return str(context.place(best.row)) if best is not None and best is not entry else None
 
 
-def _is_left_out(context: RowContext, entry: Entry) -> str | None:
-    return context.left_out(entry.signatures, entry.kernel.backend if entry.kernel is not None else None)
-
-
 def _is_external(_: RowContext, entry: Entry) -> str | None:
     return None if entry.generated else entry.row.library
 
@@ -250,14 +270,19 @@ def _is_unavailable(context: RowContext, entry: Entry) -> str | None:
     return problem.text if problem is not None else None
 
 
-PREDICATES: tuple[tuple[FateKind, Callable[[RowContext, Entry], str | None]], ...] = (
+Predicate = Callable[[RowContext, Entry], str | None]
+
+SETTLING: tuple[tuple[FateKind, Predicate], ...] = (
     (FateKind.INVALID, _is_invalid),
     (FateKind.UNAVAILABLE, _is_ambiguous),
     (FateKind.OTHER_TARGET, _is_of_other_target),
     (FateKind.REFUSED_MEASUREMENT, _is_refused),
     (FateKind.OVERRIDDEN, _is_overridden),
     (FateKind.DUPLICATE_IDENTICAL, _is_duplicate),
-    (FateKind.LEFT_OUT, _is_left_out),
+)
+"""Asked first: what makes a row answer for nothing. Whether profiles leave it out is asked next."""
+
+ANSWERING: tuple[tuple[FateKind, Predicate], ...] = (
     (FateKind.EXTERNAL, _is_external),
     (FateKind.UNAVAILABLE, _is_unavailable),
 )
@@ -266,23 +291,14 @@ PREDICATES: tuple[tuple[FateKind, Callable[[RowContext, Entry], str | None]], ..
 def _refusal(context: RowContext, entry: Entry) -> str | None:
     """Why a measurement is not believed: not a time, too many wrong elements, or faster than the chip."""
     row = entry.row
-    if row.us is not None and not (math.isfinite(row.us) and row.us > 0):
-        return f"us = {row.us:g}"
+    refused = no_time(row.us)
+    if refused is not None:
+        return refused
     most = moe_module().max_error_ratio if isinstance(row, MoeRow) else MAX_ERROR_RATIO
     if row.error_ratio is not None and not row.error_ratio <= most:
         bound = f" > {most}" if row.error_ratio > most else ""
         return f"errRatio = {row.error_ratio:g}{bound}"
-    share = share_of_peak(context, entry)
-    return f"{share:.2f} times the peak rate" if share is not None and share > 1 else None
-
-
-def share_of_peak(context: RowContext, entry: Entry) -> float | None:
-    """The row's implied rate over its target's dense peak; None where either is not known."""
-    row = entry.row
-    peak = context.peak(entry)
-    if not row.us:
-        return None
-    return _operations(row) / (row.us * 1e-6) / peak if peak else None
+    return beyond_peak(_operations(row), row.us, context.peak(entry))
 
 
 def _operations(row: TunedRow) -> int:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaCorner, FmhaRope, FmhaTraits
 from ckgen.families.fmha.problem import has_lengths
-from ckgen.model.fmha_shape import FmhaShape
+from ckgen.model.fmha_row import FmhaRow
+from ckgen.model.fmha_shape import SIZES, FmhaShape
 from ckgen.model.selection import Tier
 from ckgen.plan.fmha_select import FmhaCandidate, FmhaQuery, walk_fmha
-from ckgen.plan.trail import Status, Step, Trail, assembled, wishes_text
+from ckgen.plan.trail import Status, Step, Trail, assembled, measured_text, wishes_text
 
 _SCHEDULE = ("split_items", "split_combines", "split_rows", "split_m0", "split_n0", "split_merged")
 
 
-def fmha_trail(query: FmhaQuery) -> Trail:
-    """What `select_fmha` goes through, up to what it takes."""
+def fmha_trail(query: FmhaQuery, place: Callable[[FmhaRow], str]) -> Trail:
+    """What `select_fmha` goes through, up to what it takes; `place` is where the user finds a row."""
     return assembled(
         fmha_title(query),
         query.illegal(),
         walk_fmha(query),
-        step=lambda candidate: _step(query, candidate),
+        step=lambda candidate: _step(query, candidate, place),
         absent=lambda tier: _why_absent(query, tier),
         untried=query.untried(),
         external=str,
@@ -35,8 +38,7 @@ def fmha_title(query: FmhaQuery) -> str:
 
 def fmha_sizes_text(traits: FmhaTraits, shape: FmhaShape) -> str:
     """The sizes that the traits have a use for; a mask as its corner, its window, and sink tokens if any."""
-    names = ("batch", "heads_q", "heads_k", "seqlen_q", "seqlen_k", "hdim_q", "hdim_v")
-    words = [f"{name}={getattr(shape, name)}" for name in names]
+    words = [f"{name}={getattr(shape, name)}" for name in SIZES]
     if traits.masked:
         words.append(f"mask={mask_text(shape)}")
     if traits.is_paged:
@@ -51,6 +53,8 @@ def fmha_sizes_text(traits: FmhaTraits, shape: FmhaShape) -> str:
         words.append(f"min_seqlen_k={shape.min_seqlen_k}")
     if traits.is_paged and shape.finite_kv:
         words.append("finite_kv=1")
+    if traits.varlen and shape.gaps_q:
+        words.append("gaps_q=1")
     if shape.split_items:
         words += [f"{name}={int(getattr(shape, name))}" for name in _SCHEDULE]
     return " ".join(words)
@@ -63,8 +67,14 @@ def mask_text(shape: FmhaShape) -> str:
     return f"{corner}:{shape.window_left},{shape.window_right}{sink}"
 
 
-def _step(query: FmhaQuery, candidate: FmhaCandidate) -> Step:
-    finding, instance = candidate.finding, candidate.instance
+def _step(query: FmhaQuery, candidate: FmhaCandidate, place: Callable[[FmhaRow], str]) -> Step:
+    finding, instance, row = candidate.finding, candidate.instance, candidate.row
+    head, source = "", None
+    measured: tuple[str, ...] = ()
+    if row is not None:
+        length = f"seqlen_k={row.shape.seqlen_k}"
+        head, source = f"{length} → ", place(row)
+        measured = (measured_text(source, row.us, length),)
     fits: tuple[str, ...] = (f"supports: ok ({_demands(instance.constraints)})",)
     if finding is None and instance.constraints.max_splits > 1:
         costs = ", ".join(f"{one.splits} costs {one.cost}" for one in query.weighed(instance))
@@ -72,10 +82,11 @@ def _step(query: FmhaQuery, candidate: FmhaCandidate) -> Step:
     return Step(
         candidate.tier,
         Status.TAKEN if finding is None else Status.REJECTED,
-        f"{instance.name}   k_batch {candidate.k_batch}",
-        fits if finding is None else (f"rejected: {finding.text}",),
+        f"{head}{instance.name}   k_batch {candidate.k_batch}",
+        (*measured, *(fits if finding is None else (f"rejected: {finding.text}",))),
         instance,
         candidate.k_batch,
+        source,
         rule=finding.rule if finding is not None else None,
     )
 
@@ -106,6 +117,10 @@ def _demands(asked: FmhaConstraints) -> str:
         texts.append("keys ≥ 1")
     if asked.needs_finite:
         texts.append("finite pages")
+    if not asked.takes_gaps_q:
+        texts.append("no gaps in Q")
+    if not asked.topleft_slopes:
+        texts.append("slopes to the last key")
     if asked.max_keys:
         texts.append(f"seqlen_k ≤ {asked.max_keys}")
     if asked.cache_limit:
@@ -120,13 +135,18 @@ def _hdim_demand(name: str, most: int, multiple: int) -> str:
 
 
 def _why_absent(query: FmhaQuery, tier: Tier) -> str:
-    """There are no tables and no decision rules of attention."""
+    """Only tables of the device's own CU count are asked, and there are no decision rules."""
     if tier in (Tier.FORCED, Tier.OVERRIDE):
         return "–"
     if query.unit is None:
         return "no instance of this signature"
     if tier is Tier.HEURISTIC:
         return f"no decision rule on {query.target.gfx}"
+    has_tables = any(table.target.gfx == query.target.gfx for table in query.unit.tables)
+    if has_tables and tier in (Tier.FAR, Tier.OTHER_CU):
+        return "not asked of attention"
+    if tier in (Tier.EXACT, Tier.NEAR) and query.unit.table(query.target) is not None:
+        return "no row for these sizes" if tier is Tier.EXACT else "no row for lengths near these"
     if tier is Tier.OTHER_CU:
         return f"no table of {query.target.gfx} at another CU count"
     return f"none on {query.target.gfx}" if tier is Tier.DEFAULT else f"no table for {query.target}"

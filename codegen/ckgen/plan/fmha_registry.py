@@ -11,7 +11,7 @@ from ckgen.families.fmha.signature import OP, FmhaSignature
 from ckgen.model.backend import Backend
 from ckgen.model.fields import encode, json_schema
 from ckgen.plan.model import FmhaUnit
-from ckgen.plan.registry_reading import Place, Reading, refusals_of
+from ckgen.plan.registry_reading import Place, Reading
 
 _UNIT_KEYS = ("op", "name", "signature", "instances", "defaults")
 _INSTANCE_KEYS = ("name", "id", "backend", "archs", "config", "constraints")
@@ -87,24 +87,8 @@ def _instance_document(instance: FmhaInstance) -> dict[str, Any]:
 def _instance(reading: Reading, value: Any, signature: FmhaSignature, at: Place) -> FmhaInstance | None:
     if not reading.has_keys(value, _INSTANCE_KEYS, at):
         return None
-    name: str | None = reading.decoded(str, value["name"], (*at, "name"))
-    backend: Backend | None = reading.decoded(Backend, value["backend"], (*at, "backend"))
-    config: AnyFmhaConfig | None = reading.decoded(AnyFmhaConfig, value["config"], (*at, "config"))
-    constraints: FmhaConstraints | None = reading.decoded(FmhaConstraints, value["constraints"], (*at, "constraints"))
-    archs = [reading.arch(place, text) for place, text in reading.items(value, "archs", at)]
-    if name is None or backend is None or config is None or constraints is None or None in archs or not archs:
-        return None
-    if config.backend is not backend:
-        reading.say("R006", (*at, "backend"), f"its config is of backend {config.backend}, not of {backend}")
-        return None
-    known = [arch for arch in archs if arch is not None]
-    try:
-        instance = make_fmha_instance(signature, config, [arch.name for arch in known])
-        refusals = [(arch, refusal) for arch in known for refusal in refusals_of(instance, arch)]
-    except (ArithmeticError, KeyError) as error:
-        reading.say("R006", (*at, "config"), f"its fields make no kernel: {type(error).__name__} {error}")
-        return None
-    reading.agrees(instance, value, constraints, at)
-    for arch, refusal in refusals:
-        reading.say("R007", at, f"{instance.name} cannot be built for {arch.name}: {refusal}", "see `ckgen list rules`")
-    return instance
+
+    def made(config: AnyFmhaConfig, _: Backend, archs: list[str]) -> FmhaInstance:
+        return make_fmha_instance(signature, config, archs)
+
+    return reading.instance(value, (AnyFmhaConfig, FmhaConstraints), made, at)

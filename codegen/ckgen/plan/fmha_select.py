@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from ckgen.families.fmha.cost import Split, best_split, weighed_splits
 from ckgen.families.fmha.instance import FmhaInstance
-from ckgen.families.fmha.problem import check, no_fmha_instance, supports
+from ckgen.families.fmha.problem import check_problem, no_fmha_instance, supports
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.problem_rules import ProblemFinding
 from ckgen.families.stream_k.partition import outweighs
+from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.strategy import Strategy
@@ -36,7 +37,7 @@ class FmhaQuery:
 
     def illegal(self) -> ProblemFinding | None:
         """The first rule that makes the problem illegal."""
-        return check(self.signature.traits, self.shape)
+        return check_problem(self.signature, self.shape)
 
     def untried(self) -> ProblemFinding:
         """Why a legal problem is refused of which no instance was tried."""
@@ -66,6 +67,7 @@ class FmhaCandidate:
     finding: ProblemFinding | None
     tier: Tier = Tier.DEFAULT
     k_batch: int = 1
+    row: FmhaRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class FmhaSelection:
     instance: FmhaInstance | None
     finding: ProblemFinding | None
     k_batch: int = 1
+    row: FmhaRow | None = None
 
     @property
     def reason(self) -> str:
@@ -91,7 +94,7 @@ def select_fmha(query: FmhaQuery) -> FmhaSelection:
     last: ProblemFinding | None = None
     for candidate in walk_fmha(query):
         if candidate.finding is None:
-            return FmhaSelection(candidate.tier, candidate.instance, None, candidate.k_batch)
+            return FmhaSelection(candidate.tier, candidate.instance, None, candidate.k_batch, candidate.row)
         if outweighs(candidate.finding, last):
             last = candidate.finding
     return FmhaSelection(Tier.UNSUPPORTED, None, last or query.untried())
@@ -102,6 +105,7 @@ def walk_fmha(query: FmhaQuery) -> Iterator[FmhaCandidate]:
     unit = query.unit
     if unit is None:
         return
+    yield from _measured(query, unit)
     found = (unit.instances[index] for index in default_indices(query.target.gfx, unit.defaults))
     tried = [FmhaCandidate(instance, query.refusal(instance)) for instance in found]
     yield from (candidate for candidate in tried if candidate.finding is not None)
@@ -109,3 +113,17 @@ def walk_fmha(query: FmhaQuery) -> Iterator[FmhaCandidate]:
     if taken:
         best, candidate = min(taken, key=lambda one: one[0].cost)
         yield replace(candidate, k_batch=best.splits)
+
+
+def _measured(query: FmhaQuery, unit: FmhaUnit) -> Iterator[FmhaCandidate]:
+    """The row of these lengths, or near them; where it says no splits, or a schedule does, the cheapest."""
+    table = unit.table(query.target)
+    rung = table.find(query.signature.traits, query.shape) if table is not None else None
+    if rung is None:
+        return
+    instance, shape = unit.instances[rung.instance], query.shape
+    said = None if shape.split_items else rung.k_batch
+    k_batch = said or query.best(instance).splits
+    is_exact = rung.key[-2:] == (shape.seqlen_q, shape.seqlen_k)
+    finding = query.refusal(instance, k_batch)
+    yield FmhaCandidate(instance, finding, Tier.EXACT if is_exact else Tier.NEAR, k_batch, rung.row)

@@ -14,6 +14,7 @@ from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
+from ckgen.plan.fmha_table import FmhaTable
 from ckgen.plan.ladder import Ladder
 from ckgen.plan.policy import MPolicy
 from ckgen.tables.load import TableFile
@@ -89,16 +90,21 @@ class UnitPlan:
 
 @dataclass(frozen=True, slots=True)
 class FmhaUnit:
-    """Everything about one signature of attention: its kernels, and per arch those that answer; there are no tables."""
+    """Everything about one signature of attention: its kernels, per arch those that answer where no table does."""
 
     signature: FmhaSignature
     instances: tuple[FmhaInstance, ...]
     defaults: Mapping[str, tuple[int, ...]]
+    tables: tuple[FmhaTable, ...] = ()
 
     @property
     def name(self) -> str:
         """The canonical signature: folder, namespace and file names follow it."""
         return self.signature.canonical()
+
+    def table(self, target: Target) -> FmhaTable | None:
+        """The table of exactly that target."""
+        return next((table for table in self.tables if table.target == target), None)
 
 
 AnyUnit = UnitPlan | FmhaUnit

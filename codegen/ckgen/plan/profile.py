@@ -69,18 +69,12 @@ class Profile:
 
 
 def admission(profiles: Sequence[Profile], signature: GemmSignature, backend: Backend, source: str) -> Admission:
-    """What the profiles together say of a kernel."""
-    return strongest(profiles, lambda clause: clause.names_backend(backend) and clause.takes(signature, source))
-
-
-def strongest(profiles: Sequence[Profile], fits: Callable[[Clause], bool]) -> Admission:
-    """What the clauses that fit say together; without profiles everything is in."""
+    """What the profiles together say of a kernel; without any it is in."""
     if not profiles:
         return Admission.IN
     clauses = (clause for profile in profiles for clause in profile.keep)
-    return max(
-        (Admission.COVER if clause.cover else Admission.IN for clause in clauses if fits(clause)), default=Admission.OUT
-    )
+    fitting = (clause for clause in clauses if clause.names_backend(backend) and clause.takes(signature, source))
+    return max((Admission.COVER if clause.cover else Admission.IN for clause in fitting), default=Admission.OUT)
 
 
 def admitted_backends(profiles: Sequence[Profile], signature: GemmSignature, source: str) -> frozenset[Backend]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
 from ckgen.families.fmha.append_config import HipAppendConfig
@@ -11,25 +11,42 @@ from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.plan.profile import Admission, Clause, Profile, irreplaceable, strongest, word_of
+from ckgen.plan.profile import Admission, Clause, Profile, irreplaceable, word_of
 
 _TYPES = ("a", "b", "c")
+_OF_SIGNATURE = (*_TYPES, *(field.name for field in fields(FmhaTraits)))
+_OF_CONFIG = ("hdim", "splits")
 
 
 def fmha_admission(
     profiles: Sequence[Profile], signature: FmhaSignature, config: AnyFmhaConfig, source: str
 ) -> Admission:
     """`admission` of a kernel of attention."""
-    return strongest(profiles, lambda clause: _takes(clause, signature, config, source))
+    return admitted_by(clauses_about(profiles, signature_words(signature), source), signature, config)
 
 
-def _takes(clause: Clause, signature: FmhaSignature, config: AnyFmhaConfig, source: str) -> bool:
-    """Whether all that the clause names fits; one that names fields of a GEMM alone is about those."""
-    if (clause.fields and not clause.fmha) or not clause.names_backend(config.backend):
+def clauses_about(profiles: Sequence[Profile], words: Mapping[str, str], source: str) -> tuple[Clause, ...]:
+    """The clauses that fit kernels of a source and a signature of these words; without profiles one for all."""
+    if not profiles:
+        return (Clause(),)
+    clauses = (clause for profile in profiles for clause in profile.keep if clause.fmha or not clause.fields)
+    return tuple(clause for clause in clauses if clause.names_source(source) and _is_about(clause, words))
+
+
+def admitted_by(clauses: Iterable[Clause], signature: FmhaSignature, config: AnyFmhaConfig) -> Admission:
+    """What the clauses that are about the signature say of one of its kernels."""
+    fitting = (clause for clause in clauses if _takes(clause, signature, config))
+    return max((Admission.COVER if clause.cover else Admission.IN for clause in fitting), default=Admission.OUT)
+
+
+def _is_about(clause: Clause, words: Mapping[str, str]) -> bool:
+    return all(name in _OF_CONFIG or words[name] in allowed for name, allowed in clause.fmha)
+
+
+def _takes(clause: Clause, signature: FmhaSignature, config: AnyFmhaConfig) -> bool:
+    if not clause.names_backend(config.backend):
         return False
-    if not clause.names_source(source):
-        return False
-    words = ((fmha_word(signature, config, name), allowed) for name, allowed in clause.fmha)
+    words = ((_config_word(signature, config, name), allowed) for name, allowed in clause.fmha if name in _OF_CONFIG)
     return all(word is None or word in allowed for word, allowed in words)
 
 
@@ -39,21 +56,24 @@ def fmha_sources(profiles: Sequence[Profile]) -> frozenset[str]:
     return frozenset(source for clause in clauses for source in clause.sources or ())
 
 
-def fmha_word(signature: FmhaSignature, config: AnyFmhaConfig, name: str) -> str | None:
-    """A kernel's word for one of `fmha_names`; None where it has none: a CPU takes all head dims."""
-    if name == "hdim":
-        if isinstance(config, HostFmhaConfig | HipAppendConfig):
-            return None
-        asked = constraints_of(signature, config)
-        return f"{asked.hdim_q}x{asked.hdim_v}"
+def signature_words(signature: FmhaSignature) -> dict[str, str]:
+    """By name of a type or trait the word that profiles have for it."""
+    values = ((name, getattr(signature if name in _TYPES else signature.traits, name)) for name in _OF_SIGNATURE)
+    return {name: word_of(value) for name, value in values}
+
+
+def _config_word(signature: FmhaSignature, config: AnyFmhaConfig, name: str) -> str | None:
+    """A kernel's word; None where it has none: a CPU takes all head dims."""
+    asked = constraints_of(signature, config)
     if name == "splits":
-        return word_of(constraints_of(signature, config).max_splits > 1)
-    return word_of(getattr(signature if name in _TYPES else signature.traits, name))
+        return word_of(asked.max_splits > 1)
+    every = isinstance(config, HostFmhaConfig | HipAppendConfig)
+    return None if every else f"{asked.hdim_q}x{asked.hdim_v}"
 
 
 def fmha_names() -> tuple[str, ...]:
     """What a clause may name of attention: types, traits, head dims of Q and V as in `128x128`, and splits of keys."""
-    return (*_TYPES, *(field.name for field in fields(FmhaTraits)), "hdim", "splits")
+    return (*_OF_SIGNATURE, *_OF_CONFIG)
 
 
 def covering_fmha(signature: FmhaSignature, configs: Sequence[AnyFmhaConfig]) -> tuple[int, ...]:
@@ -84,6 +104,8 @@ def covers_fmha(wide: FmhaConstraints, narrow: FmhaConstraints) -> bool:
         and _is_most(wide.max_keys, narrow.max_keys)
         and _is_most(wide.cache_limit, narrow.cache_limit)
         and (wide.sink_tokens or not narrow.sink_tokens)
+        and (wide.takes_gaps_q or not narrow.takes_gaps_q)
+        and (wide.topleft_slopes or not narrow.topleft_slopes)
     )
 
 

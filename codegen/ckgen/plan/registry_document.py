@@ -28,7 +28,8 @@ HEURISTIC_KEYS = ("arch", "module", "leaves")
 def without_tables(plan: GenerationPlan) -> GenerationPlan:
     """The plan of the same instances, decision rules and defaults, and no table: what a document rebuilds."""
     units = tuple(replace(unit, tables=()) for unit in plan.units if unit.instances)
-    return plan_of_units(plan.targets, units, plan.fmha)
+    fmha = tuple(replace(unit, tables=()) for unit in plan.fmha)
+    return plan_of_units(plan.targets, units, fmha)
 
 
 def plan_of_units(

@@ -25,7 +25,7 @@ from ckgen.plan.fmha_registry import is_fmha, read_fmha_unit
 from ckgen.plan.identify import is_plain
 from ckgen.plan.model import GenerationPlan, HeuristicPlan, UnitPlan
 from ckgen.plan.registry_document import HEURISTIC_KEYS, INSTANCE_KEYS, SCHEMA, UNIT_KEYS, plan_of_units
-from ckgen.plan.registry_reading import PRINT_AGAIN, Instances, Place, Reading, refusals_of
+from ckgen.plan.registry_reading import PRINT_AGAIN, Instances, Place, Reading
 from ckgen.specs.positions import scan
 from ckgen.specs.targets import parse_targets
 
@@ -136,40 +136,18 @@ class _Reader(Reading):
     def _instance(self, value: Any, signature: GemmSignature, module: str, at: Place) -> Instance | None:
         if not self.has_keys(value, INSTANCE_KEYS, at):
             return None
-        name: str | None = self.decoded(str, value["name"], (*at, "name"))
-        backend: Backend | None = self.decoded(Backend, value["backend"], (*at, "backend"))
-        config: GemmConfig | None = self.decoded(GemmConfig, value["config"], (*at, "config"))
-        constraints: Constraints | None = self.decoded(Constraints, value["constraints"], (*at, "constraints"))
         table_kernel: str | None = self.decoded(str, value["table_kernel"], (*at, "table_kernel"))
-        names = [self.arch(place, text) for place, text in self.items(value, "archs", at)]
-        if name is None or backend is None or config is None or constraints is None or table_kernel is None:
+
+        def made(config: GemmConfig, backend: Backend, archs: list[str]) -> Instance | None:
+            if strategy_of(config) is Strategy.ANY:
+                self.say("R006", (*at, "config"), "strategy any is only a wish of a problem")
+            elif table_kernel is not None and not is_plain(table_kernel):
+                self.say("R005", (*at, "table_kernel"), f"not plain text: {shown(table_kernel)}")
+            elif table_kernel is not None:
+                return make_instance(signature, backend, config, module=module, table_kernel=table_kernel, archs=archs)
             return None
-        if None in names or not names:
-            return None
-        archs = [arch for arch in names if arch is not None]
-        if config.backend is not backend:
-            self.say("R006", (*at, "backend"), f"its config is of backend {config.backend}, not of {backend}")
-            return None
-        if strategy_of(config) is Strategy.ANY:
-            self.say("R006", (*at, "config"), "strategy any is only a wish of a problem")
-            return None
-        if not is_plain(table_kernel):
-            self.say("R005", (*at, "table_kernel"), f"not plain text: {shown(table_kernel)}")
-            return None
-        try:
-            instance = make_instance(
-                signature, backend, config, module=module, table_kernel=table_kernel, archs=[a.name for a in archs]
-            )
-            refusals = [(arch, refusal) for arch in archs for refusal in refusals_of(instance, arch)]
-        except (ArithmeticError, KeyError) as error:
-            self.say("R006", (*at, "config"), f"its fields make no kernel: {type(error).__name__} {error}", PRINT_AGAIN)
-            return None
-        self.agrees(instance, value, constraints, at)
-        for arch, refusal in refusals:
-            self.say(
-                "R007", at, f"{instance.name} cannot be built for {arch.name}: {refusal}", "see `ckgen list rules`"
-            )
-        return instance
+
+        return self.instance(value, (GemmConfig, Constraints), made, at)
 
     def _heuristic(self, value: Any, at: Place, instances: Instances) -> HeuristicPlan | None:
         if not self.has_keys(value, HEURISTIC_KEYS, at):

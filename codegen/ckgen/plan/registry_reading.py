@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
+from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.registry import Signature
 from ckgen.model import fields
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.fields import Unreadable, check_keys, decode, shown
-from ckgen.plan.defaults import of_flavour
 from ckgen.plan.model import AnyInstance
+from ckgen.plan.offers import of_flavour
 from ckgen.rules import judge
 
 PRINT_AGAIN = "print the document again with `ckgen export`, or correct the fields"
 _CODES = {fields.UNKNOWN: "R003", fields.MISSING_KEY: "R004", fields.WRONG: "R005"}
+
+Made = TypeVar("Made", Instance, FmhaInstance)
 
 Place = fields.Path
 Instances = Sequence[AnyInstance | None]
@@ -56,6 +60,44 @@ class Reading:
                 f"its fields spell {signature.canonical()}, not {shown(name)}",
                 PRINT_AGAIN,
             )
+
+    def instance(
+        self,
+        value: Mapping[str, Any],
+        kinds: tuple[Any, Any],
+        made: Callable[[Any, Backend, list[str]], Made | None],
+        at: Place,
+    ) -> Made | None:
+        """The instance of a document, of `kinds` of Config and constraints; `made` is None where it said what is wrong.
+
+        Also None where fields cannot be read or make no kernel. `value` has all keys.
+        """
+        name = self.decoded(str, value["name"], (*at, "name"))
+        backend: Backend | None = self.decoded(Backend, value["backend"], (*at, "backend"))
+        kind, of_constraints = kinds
+        config = self.decoded(kind, value["config"], (*at, "config"))
+        constraints = self.decoded(of_constraints, value["constraints"], (*at, "constraints"))
+        archs = [self.arch(place, text) for place, text in self.items(value, "archs", at)]
+        known = [arch for arch in archs if arch is not None]
+        if None in (name, backend, config, constraints) or backend is None or not known or len(known) < len(archs):
+            return None
+        if config.backend is not backend:
+            self.say("R006", (*at, "backend"), f"its config is of backend {config.backend}, not of {backend}")
+            return None
+        try:
+            instance = made(config, backend, [arch.name for arch in known])
+            refusals = (
+                [(arch, refusal) for arch in known for refusal in refusals_of(instance, arch)] if instance else []
+            )
+        except (ArithmeticError, KeyError) as error:
+            self.say("R006", (*at, "config"), f"its fields make no kernel: {type(error).__name__} {error}", PRINT_AGAIN)
+            return None
+        if instance is not None:
+            self.agrees(instance, value, constraints, at)
+        for arch, refusal in refusals:
+            text = f"{value['name']} cannot be built for {arch.name}: {refusal}"
+            self.say("R007", at, text, "see `ckgen list rules`")
+        return instance
 
     def agrees(self, instance: AnyInstance, value: Mapping[str, Any], constraints: object, at: Place) -> None:
         """What the document says twice must be said alike: the fields decide."""

@@ -129,6 +129,12 @@ def assembled(
     return Trail(head, tuple(found), external(), last.text if last is not None else "")
 
 
+def measured_text(place: str, us: float | None, what: str) -> str:
+    """Where a row stands, its time if it has one, and what was measured."""
+    time = f"  {us:g} us" if us is not None else ""
+    return f"{place}{time} measured at {what}"
+
+
 def wishes_text(wishes: Wishes) -> str:
     """What a caller asks beyond the sizes; empty where nothing."""
     strategy = f" strategy {wishes.strategy}" if wishes.strategy is not Strategy.ANY else ""

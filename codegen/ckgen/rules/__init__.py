@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
@@ -67,8 +68,8 @@ def judge(
             return (Finding("moe.pair", "two kernels compute a whole layer", signature.canonical(), "a layer"),)
         parts = zip(part_signatures(signature), (config.gate_up, config.down), strict=True)
         return tuple(finding for part, kernel in parts for finding in judge(part, kernel, kernel.backend, arch))
-    found = (one.judge(signature, config, arch) for one in _rules_of(backend, _kind_of(config)))
-    return tuple(finding for finding in found if finding is not None)
+    found = ((one, one.check(signature, config, arch)) for one in _rules_of(backend, _kind_of(config)))
+    return tuple(replace(finding, rule=one.id) for one, finding in found if finding is not None)
 
 
 def _kind_of(config: GemmConfig | AnyFmhaConfig) -> str | None:

@@ -10,6 +10,7 @@ from ckgen.families.fmha.signature import FLOAT8, WIDE, FmhaSignature
 from ckgen.families.fmha.tree import plain, types_of, why_no_tiles
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
+from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
 from ckgen.model.finding import Finding
 from ckgen.rules.registry import exceeds, first, no_multiple, not_among, rule
@@ -22,6 +23,7 @@ _SHAPE = "ck_tile's TileFmhaShape"
 _LOOP = "ck_tile's attention pipelines"
 _HEAD_DIM_GRAIN = 8
 _MAX_HEAD_DIM = 256
+_FLOAT8_TILE = Tile(32, 32, 32)
 _WHOLE_HEAD_DIMS = (32, 48, 64, 128, 192, 256)
 _ASYNC_ORDERS = {
     (4, 4): (1, 2, 0, 1, 0, 1, 2, 0), (4, 2): (1, 2, 0, 1, 2, 0), (2, 4): (1, 2, 0, 1, 2, 0),
@@ -30,6 +32,7 @@ _ASYNC_ORDERS = {
 """Buffers of LDS that parts of K, then of V, of a step take in turn, by their numbers; else in a regular order."""
 _SCHEDULED = 8
 _MAX_HOST_TILE = 1024
+_MAX_HOST_KEYS = 256
 _ASYNC = (FmhaPipeline.QR_ASYNC, FmhaPipeline.QR_ASYNC_GATHER)
 _KV = {FmhaPipeline.QR_PAGEDKV: ("blocktable",), FmhaPipeline.QR_ASYNC_GATHER: ("blocktable", "pagelist")}
 
@@ -192,8 +195,10 @@ def waves_fit(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec
 
 @rule("ck_tile.fmha.warp-tile", backend=_TILE, source="ck_tile's warp GEMMs, as arch_specs lists them")
 def warp_tile_exists(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
-    """The arch has the warp tile for the type of Q: WMMA archs have 16x16x16 alone."""
+    """The arch has the warp tile for the type of Q: WMMA archs have 16x16x16 alone, others of 8 bits 32x32x32."""
     tiles = {row.tile for row in arch.warp_tiles_for(_TILE, signature.a, signature.a, DType.FP32)}
+    if signature.a in FLOAT8 and arch.wave_size == 64:
+        tiles &= {_FLOAT8_TILE}  # the pipelines' own swizzle
     if config.warp_tile in tiles:
         return None
     allowed = tuple(sorted(map(str, tiles)))
@@ -299,25 +304,11 @@ def tiles_fit_in_lds(signature: FmhaSignature, config: CkTileFmhaConfig, arch: A
 
 @rule("host.fmha.tile", backend=_HOST, source="the host kernel")
 def host_tile_is_small(signature: FmhaSignature, config: HostFmhaConfig, arch: ArchSpec) -> Finding | None:
-    """A tile has at most 1,024 rows of Q and 1,024 keys."""
+    """A tile has at most 1,024 rows of Q and 256 keys."""
     return first(
         exceeds(config.m0, _MAX_HOST_TILE, "rows of Q in a tile"),
-        exceeds(config.n0, _MAX_HOST_TILE, "keys in a tile"),
+        exceeds(config.n0, _MAX_HOST_KEYS, "keys in a tile"),
     )
-
-
-@rule("host.fmha.features", backend=_HOST, source="the host kernel")
-def host_features_exist(signature: FmhaSignature, config: HostFmhaConfig, arch: ArchSpec) -> Finding | None:
-    """Forward attention with wide results; pages in rows."""
-    traits = signature.traits
-    if traits.entry is FmhaEntry.APPEND:
-        return None
-    absent = {
-        "vectorized": traits.kv_layout is not FmhaKvLayout.LINEAR,
-        f"O of {signature.c}": signature.c in FLOAT8,
-    }
-    word = next((word for word, asked in absent.items() if asked), None)
-    return Finding("", "the host kernel does not have it", word, "none") if word else None
 
 
 @rule("host.fmha.append", backend=_HOST, source="the host kernel")

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from ckgen.families.fmha.grammar import AnyFmhaConfig
-from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.config import GemmConfig
-from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.finding import Finding
@@ -27,13 +23,6 @@ class Rule:
     source: str
     contract: str
     check: Check
-
-    def judge(
-        self, signature: GemmSignature | FmhaSignature, config: GemmConfig | AnyFmhaConfig, arch: ArchSpec
-    ) -> Finding | None:
-        """The finding under this rule's id, or None where the Config keeps the rule."""
-        finding = self.check(signature, config, arch)
-        return replace(finding, rule=self.id) if finding else None
 
 
 _RULES: dict[str, Rule] = {}

@@ -39,7 +39,7 @@ class FmhaProblemStruct(Sized):
         ("rotary_dim", c_int32),
         ("min_seqlen_k", c_int32),
         ("finite_kv", c_int32),
-        ("reserved", c_int32),
+        ("gaps_q", c_int32),
     )
 
     @classmethod

@@ -28,7 +28,7 @@ from ckgen.tables.dialects import (
 from ckgen.tables.reading import Adapted, Place, Reading, targets_of
 
 
-def adapt(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]) -> Adapted:
+def adapt(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]) -> Adapted[TunedRow]:
     """Every row of a table of this module; a row with a bad cell becomes diagnostics and an `invalid` entry."""
     reading = Reading(cells, place.display)
     keys = {name: reading.column(name, reader, required=True) for name, reader in KEY_COLUMNS.items()}

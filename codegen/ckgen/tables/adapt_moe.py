@@ -10,7 +10,7 @@ from ckgen.model.diagnostic import Location
 from ckgen.model.module import Module
 from ckgen.model.moe_row import MoeDiscriminators, MoeRow, MoeStage
 from ckgen.model.target import Target
-from ckgen.model.tuned_row import Shape
+from ckgen.model.tuned_row import Shape, TunedRow
 from ckgen.tables.cells import Cells
 from ckgen.tables.dialects import UNKNOWN_LIBRARY, Problem, Reader, number, positive
 from ckgen.tables.moe_dialect import (
@@ -34,7 +34,7 @@ from ckgen.tables.reading import Adapted, Place, Reading, targets_of
 Columns = Mapping[str, Sequence[Any]]
 
 
-def adapt_moe(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]) -> Adapted:
+def adapt_moe(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]) -> Adapted[TunedRow]:
     """Every row of a table that has all COLUMNS; a row with a bad cell becomes diagnostics and an `invalid` entry."""
     reading = Reading(cells, place.display)
     columns = _columns(reading)

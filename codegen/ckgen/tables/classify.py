@@ -21,6 +21,7 @@ class TableKind(Enum):
     MOE_SHAPES = "moe_shapes"
     DECODE_TUNED = "decode_tuned"
     DECODE_EXPERTS = "decode_experts"
+    FMHA_TUNED = "fmha_tuned"
     UNKNOWN = "unknown"
 
 
@@ -34,6 +35,8 @@ def classify(header: Sequence[str]) -> TableKind:
         return TableKind.DECODE_EXPERTS
     if {"M", "N", "K", "use_hip"} <= names:
         return TableKind.DECODE_TUNED
+    if {"heads_q", "seqlen_k", "kernelName"} <= names:
+        return TableKind.FMHA_TUNED
     if {"M", "N", "K"} <= names:
         return TableKind.GEMM_TUNED if tuned else TableKind.GEMM_SHAPES
     return TableKind.UNKNOWN

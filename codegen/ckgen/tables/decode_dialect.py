@@ -53,12 +53,16 @@ EXPERT_COLUMNS: Mapping[str, Reader] = {
 """The same of tables of expert products. N is rows of B, gate and up ones; a_div is top_k for gate_up, 1 for down."""
 
 
-def adapt_decode(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]) -> Adapted:
+def adapt_decode(
+    cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]
+) -> Adapted[TunedRow]:
     """Every row of a table that has all COLUMNS; a row with a bad cell becomes diagnostics and an `invalid` entry."""
     return _adapted(cells, module, place, gfx_of_cu, COLUMNS, _of_gemm)
 
 
-def adapt_experts(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]) -> Adapted:
+def adapt_experts(
+    cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]
+) -> Adapted[TunedRow]:
     """The same with EXPERT_COLUMNS. A row is for any M and any routing: its M is 1, its batch 0."""
     return _adapted(cells, module, place, gfx_of_cu, EXPERT_COLUMNS, _of_experts)
 
@@ -88,7 +92,7 @@ def _adapted(
     gfx_of_cu: Callable[[int], str | None],
     columns: Mapping[str, Reader],
     meaning: Callable[..., _Meaning],
-) -> Adapted:
+) -> Adapted[TunedRow]:
     reading = Reading(cells, place.display)
     read = {name: reading.column(name, how, required=True) for name, how in {**columns, **TARGET}.items()}
     targets = targets_of(read["gfx"], read["cu_num"], gfx_of_cu, len(cells.numbers))

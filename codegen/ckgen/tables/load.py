@@ -11,9 +11,11 @@ from ckgen.model.collector import collector_paused
 from ckgen.model.diagnostic import Diagnostic, Location, sort_key
 from ckgen.model.errors import UsageError
 from ckgen.model.fate import Fate, FateKind
+from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.module import Module
+from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
-from ckgen.tables import decode_dialect, moe_dialect
+from ckgen.tables import decode_dialect, fmha_dialect, moe_dialect
 from ckgen.tables.adapt import adapt
 from ckgen.tables.adapt_moe import adapt_moe
 from ckgen.tables.cells import Cells, split_columns
@@ -55,10 +57,10 @@ class LoadOptions:
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """One file: its rows, or the fate that all of them share (`counted`).
+    """One file: its rows, or the fate that all of them share (`counted`). Rows of attention are apart, in `fmha`.
 
     `path` is relative to its argument (a file argument: its base name); `display` is the path as the user can find it.
-    `row_count` = rows + fates, or the number of rows that share `counted`.
+    `row_count` = rows + fmha + fates, or the number of rows that share `counted`.
     """
 
     path: str
@@ -71,6 +73,7 @@ class TableFile:
     row_count: int
     rows: tuple[TunedRow, ...] = ()
     fates: tuple[Fate, ...] = ()
+    fmha: tuple[FmhaRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,18 @@ class LoadedTables:
         """Every adapted row, in file and line order."""
         return chain.from_iterable(file.rows for file in self.files)
 
-    def place(self, row: TunedRow) -> Location:
+    @property
+    def fmha(self) -> Iterator[FmhaRow]:
+        """Every adapted row of attention, in file and line order."""
+        return chain.from_iterable(file.fmha for file in self.files)
+
+    @property
+    def targets(self) -> frozenset[Target]:
+        """Every target that a row names."""
+        of_rows = {row.target for row in self.rows if row.target is not None}
+        return frozenset(of_rows.union(row.target for row in self.fmha))
+
+    def place(self, row: TunedRow | FmhaRow) -> Location:
         """Where the user finds the row: its location with the file's `display` path."""
         return Location(self._shown[row.layer, row.location.file], row.location.line)
 
@@ -116,7 +130,7 @@ class _Dialect:
 
     kind: TableKind
     columns: Iterable[str]
-    adapt: Callable[[Cells, Module, Place, Callable[[int], str | None]], Adapted]
+    adapt: Callable[[Cells, Module, Place, Callable[[int], str | None]], Adapted[TunedRow]]
 
 
 _MOE = _Dialect(TableKind.MOE_TUNED, moe_dialect.COLUMNS, adapt_moe)
@@ -174,6 +188,8 @@ def _load(table: TableSource, options: LoadOptions) -> tuple[TableFile, list[Dia
         return _load_whole_header(table, raw, _DECODE, options.modules[DECODE_MODULE], options)
     if kind is TableKind.DECODE_EXPERTS and "moe" in options.ops and options.module in (None, DECODE_MODULE):
         return _load_whole_header(table, raw, _EXPERTS, options.modules[DECODE_MODULE], options)
+    if kind is TableKind.FMHA_TUNED and "fmha" in options.ops and options.module is None:
+        return _load_fmha(table, raw)
     return _whole(table, kind, _COUNTED.get(kind, FateKind.OTHER_OP), len(raw.lines)), problems
 
 
@@ -188,7 +204,7 @@ def _load_gemm(table: TableSource, raw: RawTable, options: LoadOptions) -> tuple
         problems.append(ambiguous_module(table.display, batched, options.module, modules))
         return _whole(table, TableKind.GEMM_TUNED, FateKind.INVALID, len(raw.lines)), problems
     adapted = adapt(cells, module, Place(table.path, table.display, table.layer), options.gfx_of_cu)
-    return _read(table, raw, TableKind.GEMM_TUNED, module, cells, adapted)
+    return _read(table, raw, TableKind.GEMM_TUNED, module, cells, adapted, rows=adapted.rows)
 
 
 def _load_whole_header(
@@ -200,25 +216,43 @@ def _load_whole_header(
         return _whole(table, dialect.kind, FateKind.INVALID, len(raw.lines)), problems
     cells = split_columns(raw)
     adapted = dialect.adapt(cells, module, Place(table.path, table.display, table.layer), options.gfx_of_cu)
-    return _read(table, raw, dialect.kind, module, cells, adapted)
+    return _read(table, raw, dialect.kind, module, cells, adapted, rows=adapted.rows)
+
+
+def _load_fmha(table: TableSource, raw: RawTable) -> tuple[TableFile, list[Diagnostic]]:
+    problems = list(missing_columns(fmha_dialect.COLUMNS, raw.header, Location(raw.display, raw.header_line)))
+    if problems:
+        return _whole(table, TableKind.FMHA_TUNED, FateKind.INVALID, len(raw.lines)), problems
+    cells = split_columns(raw)
+    adapted = fmha_dialect.adapt_fmha(cells, Place(table.path, table.display, table.layer))
+    return _read(table, raw, TableKind.FMHA_TUNED, None, cells, adapted, fmha=adapted.rows)
 
 
 def _read(
-    table: TableSource, raw: RawTable, kind: TableKind, module: Module, cells: Cells, adapted: Adapted
+    table: TableSource,
+    raw: RawTable,
+    kind: TableKind,
+    module: Module | None,
+    cells: Cells,
+    adapted: Adapted[TunedRow] | Adapted[FmhaRow],
+    *,
+    rows: tuple[TunedRow, ...] = (),
+    fmha: tuple[FmhaRow, ...] = (),
 ) -> tuple[TableFile, list[Diagnostic]]:
     codes = dict(adapted.invalid) | dict(cells.malformed)
-    fates = [Fate(FateKind.INVALID, Location(table.path, line), code) for line, code in sorted(codes.items())]
+    fates = tuple(Fate(FateKind.INVALID, Location(table.path, line), code) for line, code in sorted(codes.items()))
     file = TableFile(
         table.path,
         table.display,
         table.source,
         table.layer,
         kind,
-        module.name,
+        module.name if module is not None else None,
         None,
         len(raw.lines),
-        adapted.rows,
-        tuple(fates),
+        rows,
+        fates,
+        fmha,
     )
     return file, [*cells.problems, *adapted.problems]
 

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.target import Target
-from ckgen.model.tuned_row import TunedRow
 from ckgen.tables.cells import Cells
 from ckgen.tables.dialects import Problem, Reader
 from ckgen.tables.read import quoted
+
+R = TypeVar("R")
 
 _MEND = "correct the cell, or remove the row"
 
 
 @dataclass(frozen=True, slots=True)
-class Adapted:
+class Adapted(Generic[R]):
     """The rows that can be used, and the diagnostics and line numbers of those that cannot."""
 
-    rows: tuple[TunedRow, ...]
+    rows: tuple[R, ...]
     problems: tuple[Diagnostic, ...]
     invalid: tuple[tuple[int, str], ...]
 

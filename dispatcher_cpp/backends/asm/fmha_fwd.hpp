@@ -57,18 +57,11 @@ inline Status check_fmha_fwd(const FmhaForwardKernel& kernel, const Launch& laun
   const FmhaShape& x = launch.problem->fmha();
   const FmhaArgs& a = *launch.fmha;
   const char* name = kernel.instance;
-  if (launch.k_batch > 1)
-    return Status::error(StatusCode::unsupported, "%s: the kernel does not split KV, %u splits are asked for", name,
-                         launch.k_batch);
+  if (const Status status = check_fmha_call(name, launch); !status.ok()) return status;
   if (a.seqlen_q != nullptr || a.seqlen_k != nullptr)
     return Status::error(StatusCode::unsupported,
                          "%s: lengths are given apart (seqlen_q or seqlen_k), the kernel knows those of the %s", name,
                          kernel.varlen ? "starts" : "shape");
-  if (!(a.scale > 0))
-    return Status::error(StatusCode::unsupported, "%s: a scale of %g is not above 0", name,
-                         static_cast<double>(a.scale));
-  if (x.seqlen_q <= 0 || x.batch <= 0)
-    return Status::error(StatusCode::unsupported, "%s: no row of Q: there is nothing to launch", name);
   if (kernel.varlen && (a.seqstart_q == nullptr || a.seqstart_k == nullptr))
     return Status::error(StatusCode::invalid_argument, "%s: seqstart_q or seqstart_k is null", name);
   // a batch, or all sequences' rows: of K at most so many

@@ -50,6 +50,20 @@ inline Status check_fmha_tensor(const char* instance, const FmhaTensor& one) noe
   return Status::success();
 }
 
+/// Refuses splits, scales and problems without rows, which no kernel of them takes.
+inline Status check_fmha_call(const char* instance, const Launch& launch) noexcept {
+  const FmhaShape& x = launch.problem->fmha();
+  if (launch.k_batch > 1)
+    return Status::error(StatusCode::unsupported, "%s: the kernel does not split KV, %u splits are asked for", instance,
+                         launch.k_batch);
+  if (!(launch.fmha->scale > 0))
+    return Status::error(StatusCode::unsupported, "%s: a scale of %g is not above 0", instance,
+                         static_cast<double>(launch.fmha->scale));
+  if (x.seqlen_q <= 0 || x.batch <= 0)
+    return Status::error(StatusCode::unsupported, "%s: no row of Q: there is nothing to launch", instance);
+  return Status::success();
+}
+
 constexpr std::uint32_t narrow(std::int64_t size) noexcept {
   return static_cast<std::uint32_t>(size);
 }

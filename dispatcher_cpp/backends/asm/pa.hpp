@@ -66,14 +66,7 @@ inline Status check_pa(const PagedKernel& kernel, const Launch& launch) noexcept
   const FmhaShape& x = launch.problem->fmha();
   const FmhaArgs& a = *launch.fmha;
   const char* name = kernel.instance;
-  if (launch.k_batch > 1)
-    return Status::error(StatusCode::unsupported, "%s: the kernel does not split KV, %u splits are asked for", name,
-                         launch.k_batch);
-  if (!(a.scale > 0))
-    return Status::error(StatusCode::unsupported, "%s: a scale of %g is not above 0", name,
-                         static_cast<double>(a.scale));
-  if (x.seqlen_q <= 0 || x.batch <= 0)
-    return Status::error(StatusCode::unsupported, "%s: no row of Q: there is nothing to launch", name);
+  if (const Status status = check_fmha_call(name, launch); !status.ok()) return status;
   if (a.block_table == nullptr || a.seqlen_k == nullptr)
     return Status::error(StatusCode::invalid_argument, "%s: block_table or seqlen_k is null", name);
   if (a.block_table_stride < 0 || a.block_table_stride * 4 > kReach / x.batch)

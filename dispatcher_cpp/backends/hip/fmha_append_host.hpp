@@ -11,6 +11,7 @@
 #include <ckgen/fmha.hpp>
 #include <ckgen/problem.hpp>
 
+#include "../device/fmha_pointers.hpp"
 #include "../device/kernel_call.hpp"
 #include "fmha_append_args.hpp"
 
@@ -21,43 +22,12 @@ struct FmhaAppendKernel {
   FmhaTraits traits;
 };
 
-inline Status check_append_pointers(const FmhaTraits& t, const FmhaShape& shape, const FmhaArgs& x) noexcept {
-  const bool rope = t.rope != FmhaRope::none, rotates = rope && shape.seqlen_q != 0, adds = shape.seqlen_new != 0;
-  const bool list = t.kv == FmhaKv::page_list, table = t.kv == FmhaKv::block_table;
-  const struct {
-    const char* name;
-    const void* memory;
-    bool is_read;
-  } given[] = {{"q", x.q, rotates},
-               {"o", x.o, rotates},
-               {"k_cache", x.k_cache, adds},
-               {"v_cache", x.v_cache, adds},
-               {"k_new", x.k_new, adds},
-               {"v_new", x.v_new, adds},
-               {"rotary_cos", x.rotary_cos, rope},
-               {"rotary_sin", x.rotary_sin, rope},
-               {"k_descale", x.k_descale, adds && t.quant != FmhaQuant::none},
-               {"v_descale", x.v_descale, adds && t.quant != FmhaQuant::none},
-               {"seqstart_q", x.seqstart_q, t.varlen},
-               {"seqstart_k", x.seqstart_k, t.varlen && !list && !table},
-               {"seqlen_k", x.seqlen_k, !list},
-               {"block_table", x.block_table, table},
-               {"kv_indptr", x.kv_indptr, list},
-               {"kv_pages", x.kv_pages, list},
-               {"kv_last_page", x.kv_last_page, list}};
-  for (const auto& one : given) {
-    if (one.is_read && one.memory == nullptr)
-      return Status::error(StatusCode::invalid_argument, "%s is null", one.name);
-  }
-  return Status::success();
-}
-
 /// PrepareFn's work.
 inline Status prepare_fmha_append(const FmhaAppendKernel& kernel, const Launch& launch, KernelCall& out) noexcept {
   const FmhaShape& shape = launch.problem->fmha();
   const FmhaArgs& x = *launch.fmha;
   const FmhaTraits& t = kernel.traits;
-  if (const Status status = check_append_pointers(t, shape, x); !status.ok()) return status;
+  if (const Status status = device::check_append_pointers(t, shape, x); !status.ok()) return status;
   const std::int64_t rotated = t.rope == FmhaRope::none ? 0 : shape.seqlen_q;
   const std::int64_t tiles = (std::max(shape.seqlen_new, rotated) + kAppendRows - 1) / kAppendRows;
   const std::int64_t lines = 2 * std::int64_t{shape.heads_k} + (rotated == 0 ? 0 : shape.heads_q);

@@ -11,6 +11,7 @@
 #include <ckgen/fmha.hpp>
 #include <ckgen/problem.hpp>
 
+#include "../device/fmha_pointers.hpp"
 #include "../device/fmha_stages.hpp"
 #include "../device/kernel_call.hpp"
 #include "fmha_decode_args.hpp"
@@ -45,27 +46,20 @@ inline Status check_decode_memory(const FmhaDecodeKernel& kernel, const FmhaShap
   if (Status s = check_decode_rows("O", x.o, x.o_strides, of_q, 2, kStore); !s.ok()) return s;
   if (Status s = check_decode_rows("K", x.k, x.k_strides, of_kv, kernel.kv_bytes, kLoad); !s.ok()) return s;
   if (Status s = check_decode_rows("V", x.v, x.v_strides, of_kv, kernel.kv_bytes, kLoad); !s.ok()) return s;
-  const struct {
-    const char* name;
-    const void* memory;
-    bool is_read;
-  } given[] = {{"q", x.q, true},
-               {"o", x.o, true},
-               {"lse", x.lse, t.lse},
-               {"sink", x.sink, t.sink},
-               {"k_descale", x.k_descale, t.quant != FmhaQuant::none},
-               {"v_descale", x.v_descale, t.quant != FmhaQuant::none},
-               {"seqstart_q", x.seqstart_q, t.varlen},
-               {"seqstart_k", x.seqstart_k, t.varlen && t.kv == FmhaKv::contiguous},
-               {"seqlen_k", x.seqlen_k, t.kv == FmhaKv::block_table},
-               {"block_table", x.block_table, t.kv == FmhaKv::block_table},
-               {"kv_indptr", x.kv_indptr, t.kv == FmhaKv::page_list},
-               {"kv_pages", x.kv_pages, t.kv == FmhaKv::page_list},
-               {"kv_last_page", x.kv_last_page, t.kv == FmhaKv::page_list}};
-  for (const auto& one : given) {
-    if (one.is_read && one.memory == nullptr)
-      return Status::error(StatusCode::invalid_argument, "%s is null", one.name);
-  }
+  const device::FmhaPointer given[] = {{"q", x.q, true},
+                                       {"o", x.o, true},
+                                       {"lse", x.lse, t.lse},
+                                       {"sink", x.sink, t.sink},
+                                       {"k_descale", x.k_descale, t.quant != FmhaQuant::none},
+                                       {"v_descale", x.v_descale, t.quant != FmhaQuant::none},
+                                       {"seqstart_q", x.seqstart_q, t.varlen},
+                                       {"seqstart_k", x.seqstart_k, t.varlen && t.kv == FmhaKv::contiguous},
+                                       {"seqlen_k", x.seqlen_k, t.kv == FmhaKv::block_table},
+                                       {"block_table", x.block_table, t.kv == FmhaKv::block_table},
+                                       {"kv_indptr", x.kv_indptr, t.kv == FmhaKv::page_list},
+                                       {"kv_pages", x.kv_pages, t.kv == FmhaKv::page_list},
+                                       {"kv_last_page", x.kv_last_page, t.kv == FmhaKv::page_list}};
+  if (Status s = device::check_pointers(given); !s.ok()) return s;
   const std::int32_t vector = static_cast<std::int32_t>(kLoad) / kernel.kv_bytes;
   if (t.kv_layout == FmhaKvLayout::vectorized && shape.page_size % vector != 0)
     return Status::error(StatusCode::unsupported, "pages of %d keys are no whole vectors of %d", int{shape.page_size},

@@ -1,6 +1,9 @@
 #include "backends/host/check_fmha.hpp"
 
+#include "backends/device/fmha_pointers.hpp"
 #include "backends/host/check_gemm.hpp"
+#include "backends/host/fmha_geometry.hpp"
+#include "backends/host/refusal.hpp"
 
 #include <cmath>
 #include <limits>
@@ -12,45 +15,40 @@ namespace {
 
 constexpr std::int64_t kMaxLength = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxBatch = std::int64_t{1} << 31;
-constexpr std::int32_t kMaxHdim = 256, kMaxRows = 1 << 16;
-
-bool is_wide(DType t) noexcept {
-  return t == DType::fp32 || t == DType::fp16 || t == DType::bf16;
-}
-
-Status unsupported(const char* text) noexcept {
-  return Status::error(StatusCode::unsupported, "%s", text);
-}
-Status invalid(const char* text) noexcept {
-  return Status::error(StatusCode::invalid_argument, "%s", text);
-}
+constexpr std::int32_t kMaxRows = 1 << 16;
 
 Status check_signature(const Signature& s) noexcept {
-  if (!(is_wide(s.a) || is_fp8(s.a)) || !(is_wide(s.b) || is_fp8(s.b)) || !is_wide(s.c) || s.acc != DType::fp32)
+  if (!(is_wide(s.a) || is_fp8(s.a)) || !(is_wide(s.b) || is_fp8(s.b)) || !(is_wide(s.c) || is_fp8(s.c)) ||
+      s.acc != DType::fp32)
     return Status::error(StatusCode::unsupported, "no host kernel for attention of q=%s kv=%s o=%s acc=%s",
                          name(s.a).data(), name(s.b).data(), name(s.c).data(), name(s.acc).data());
   const FmhaTraits& t = s.fmha;
   if (t.entry != FmhaEntry::forward) return unsupported("append has no host kernel");
-  if (t.kv_layout != FmhaKvLayout::linear) return unsupported("pages of layout vectorized have no host kernel");
   if (t.kv != FmhaKv::contiguous && t.v_column) return unsupported("paged KV has no host kernel for vcolumn");
+  if (t.kv == FmhaKv::contiguous && t.kv_layout != FmhaKvLayout::linear) return invalid("only pages are vectorized");
   if (t.rope != FmhaRope::none) return invalid("rope is of append only");
   return Status::success();
 }
 
-Status check_shape(const FmhaTraits& t, const FmhaShape& x) noexcept {
+Status check_shape(const Signature& s, const FmhaShape& x) noexcept {
+  const FmhaTraits& t = s.fmha;
   if (x.batch < 1 || x.batch > kMaxBatch) return invalid("batch is out of range");
   if (x.heads_q < 1 || x.heads_k < 1 || x.heads_q % x.heads_k != 0)
     return Status::error(StatusCode::invalid_argument, "heads_q=%d is not a multiple of heads_k=%d", int{x.heads_q},
                          int{x.heads_k});
-  if (x.hdim_q < 1 || x.hdim_q > kMaxHdim || x.hdim_v < 1 || x.hdim_v > kMaxHdim)
+  if (x.hdim_q < 1 || x.hdim_q > kFmhaMaxHdim || x.hdim_v < 1 || x.hdim_v > kFmhaMaxHdim)
     return Status::error(StatusCode::invalid_argument, "hdim_q=%d or hdim_v=%d is not in 1 .. %d", int{x.hdim_q},
-                         int{x.hdim_v}, int{kMaxHdim});
+                         int{x.hdim_v}, kFmhaMaxHdim);
   if (x.seqlen_q < 0 || x.seqlen_q > kMaxLength || x.seqlen_k < 0 || x.seqlen_k > kMaxLength || x.total_q < 0)
     return invalid("a length of the shape is out of range");
   if (t.masked && (x.window_left < -1 || x.window_right < -1 || x.sink_tokens < 0))
     return invalid("a window is below -1, or sink_tokens below 0");
   if (t.kv != FmhaKv::contiguous && (x.page_size < 1 || x.pages < 0 || x.pages > kMaxLength))
     return invalid("page_size or pages is out of range");
+  const std::int64_t vector = kFmhaVectorBytes / bytes_of(s.b, 1);
+  if (t.kv_layout == FmhaKvLayout::vectorized && (x.hdim_q % vector != 0 || x.page_size % vector != 0))
+    return Status::error(StatusCode::unsupported, "hdim_q=%d or page_size=%d is not whole vectors of %lld",
+                         int{x.hdim_q}, int{x.page_size}, static_cast<long long>(vector));
   return Status::success();
 }
 
@@ -62,31 +60,26 @@ Status check_strides(const char* what, const FmhaStrides& s) noexcept {
 Status check_pointers(const Signature& signature, const FmhaShape& x, const FmhaArgs& a) noexcept {
   const FmhaTraits& t = signature.fmha;
   const bool keys = x.seqlen_k > 0;
-  const struct {
-    const char* what;
-    const void* pointer;
-    bool needed;
-  } all[] = {{"q", a.q, true},
-             {"k", a.k, keys},
-             {"v", a.v, keys},
-             {"o", a.o, true},
-             {"lse", a.lse, t.lse},
-             {"bias", a.bias, t.bias == FmhaBias::alibi || (t.bias == FmhaBias::elementwise && keys)},
-             {"sink", a.sink, t.sink},
-             {"rand_val", a.rand_val, keys && t.dropout == FmhaDropout::randval},
-             {"q_descale", a.q_descale, t.quant != FmhaQuant::none && is_fp8(signature.a)},
-             {"k_descale", a.k_descale, t.quant != FmhaQuant::none},
-             {"v_descale", a.v_descale, t.quant != FmhaQuant::none},
-             {"seqstart_q", a.seqstart_q, t.varlen},
-             {"seqstart_k", a.seqstart_k, t.varlen && t.kv == FmhaKv::contiguous},
-             {"seqlen_k", a.seqlen_k, t.kv == FmhaKv::block_table},
-             {"block_table", a.block_table, t.kv == FmhaKv::block_table},
-             {"kv_indptr", a.kv_indptr, t.kv == FmhaKv::page_list},
-             {"kv_pages", a.kv_pages, t.kv == FmhaKv::page_list},
-             {"kv_last_page", a.kv_last_page, t.kv == FmhaKv::page_list}};
-  for (const auto& one : all)
-    if (one.needed && one.pointer == nullptr)
-      return Status::error(StatusCode::invalid_argument, "%s is null", one.what);
+  const device::FmhaPointer all[] = {
+      {"q", a.q, true},
+      {"k", a.k, keys},
+      {"v", a.v, keys},
+      {"o", a.o, true},
+      {"lse", a.lse, t.lse},
+      {"bias", a.bias, t.bias == FmhaBias::alibi || (t.bias == FmhaBias::elementwise && keys)},
+      {"sink", a.sink, t.sink},
+      {"rand_val", a.rand_val, keys && t.dropout == FmhaDropout::randval},
+      {"q_descale", a.q_descale, t.quant != FmhaQuant::none && is_fp8(signature.a)},
+      {"k_descale", a.k_descale, t.quant != FmhaQuant::none},
+      {"v_descale", a.v_descale, t.quant != FmhaQuant::none},
+      {"seqstart_q", a.seqstart_q, t.varlen},
+      {"seqstart_k", a.seqstart_k, t.varlen && t.kv == FmhaKv::contiguous},
+      {"seqlen_k", a.seqlen_k, t.kv == FmhaKv::block_table},
+      {"block_table", a.block_table, t.kv == FmhaKv::block_table},
+      {"kv_indptr", a.kv_indptr, t.kv == FmhaKv::page_list},
+      {"kv_pages", a.kv_pages, t.kv == FmhaKv::page_list},
+      {"kv_last_page", a.kv_last_page, t.kv == FmhaKv::page_list}};
+  if (const Status status = device::check_pointers(all); !status.ok()) return status;
   if (!t.varlen && a.seqlen_q != nullptr) return invalid("seqlen_q is of varlen only");
   if (t.kv == FmhaKv::page_list && a.seqlen_k != nullptr) return invalid("seqlen_k is not of pagelist");
   return Status::success();
@@ -135,15 +128,13 @@ Status check_lengths(const FmhaTraits& t, const FmhaShape& x, const FmhaArgs& a)
 }
 
 Status check_page(std::int64_t page, const FmhaShape& x) noexcept {
-  if (page >= 0 && page < x.pages) return Status::success();
+  const std::int64_t last = x.pages > 0 ? x.pages - 1 : kMaxLength;  // of an unknown number
+  if (page >= 0 && page <= last) return Status::success();
   return Status::error(StatusCode::invalid_argument, "page %lld is not in 0 .. %lld", static_cast<long long>(page),
-                       static_cast<long long>(x.pages - 1));
+                       static_cast<long long>(last));
 }
 
 Status check_pages(const FmhaTraits& t, const FmhaShape& x, const FmhaArgs& a) noexcept {
-  if (a.k_strides.row < 1 || a.k_strides.batch % a.k_strides.row != 0)
-    return invalid("a page of K is not whole rows from the next one");
-  if (x.pages * (a.k_strides.batch / a.k_strides.row) > kMaxLength) return invalid("the pages of K are too many rows");
   for (std::int64_t b = 0; b < x.batch; ++b) {
     const std::int32_t* pages = a.kv_pages;
     std::int64_t count = 0;
@@ -172,11 +163,9 @@ Isa fmha_isa(const InstanceDesc& instance) noexcept {
   return instance.backend == Backend::host ? instance.host_config.isa : detect_isa();
 }
 
-PackKind fmha_kind(const Signature& s, const FmhaShape& shape, Isa isa) noexcept {
+PackKind fmha_kind(const Signature& s, Isa isa) noexcept {
   const bool narrow = (s.a == DType::bf16 || is_fp8(s.a)) && (s.b == DType::bf16 || is_fp8(s.b));
-  // Two columns share a word: they must be in one page.
-  const bool whole = s.fmha.kv == FmhaKv::contiguous || shape.page_size % 2 == 0;
-  return narrow && whole && isa >= Isa::x86_64_v4_bf16 ? PackKind::bf16 : PackKind::f32;
+  return narrow && isa >= Isa::x86_64_v4_bf16 ? PackKind::bf16 : PackKind::f32;
 }
 
 Status check_fmha(const InstanceDesc& instance, const FmhaShape& shape) noexcept {
@@ -190,9 +179,10 @@ Status check_fmha(const InstanceDesc& instance, const FmhaShape& shape) noexcept
   const Isa isa = fmha_isa(instance);
   if (isa > Isa::x86_64_amx || !isa_available(isa))
     return Status::error(StatusCode::unsupported, "%s is not an %s CPU", cpu_brand(), isa_name(isa));
-  if (signature.fmha.kv != FmhaKv::contiguous && fmha_kind(signature, shape, isa) == PackKind::bf16 && c.n0 % 2 != 0)
-    return unsupported("paged KV needs an even n0");
-  return check_shape(signature.fmha, shape);
+  if (signature.fmha.kv_layout == FmhaKvLayout::vectorized && c.n0 % 2 != 0 &&
+      fmha_kind(signature, isa) == PackKind::bf16)
+    return unsupported("pages in vectors need an even n0");
+  return check_shape(signature, shape);
 }
 
 Status check_fmha_args(const Signature& signature, const FmhaShape& shape, const FmhaArgs& args) noexcept {

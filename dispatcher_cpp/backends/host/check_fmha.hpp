@@ -12,7 +12,7 @@ namespace host {
 /// The ISA that an instance runs at: a host instance's own, or the best there is.
 Isa fmha_isa(const InstanceDesc& instance) noexcept;
 /// What its operands are packed as: bf16 where both are exact as such and the level has kernels for it.
-PackKind fmha_kind(const Signature& signature, const FmhaShape& shape, Isa isa) noexcept;
+PackKind fmha_kind(const Signature& signature, Isa isa) noexcept;
 
 /// unsupported: types, options, tile, ISA; invalid_argument: sizes.
 Status check_fmha(const InstanceDesc& instance, const FmhaShape& shape) noexcept;

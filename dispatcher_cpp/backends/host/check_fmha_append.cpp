@@ -1,8 +1,10 @@
 #include "backends/host/check_fmha_append.hpp"
 
+#include "backends/device/fmha_pointers.hpp"
 #include "backends/host/check_fmha.hpp"
 #include "backends/host/check_gemm.hpp"
 #include "backends/host/fmha_append_sequence.hpp"
+#include "backends/host/refusal.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -13,17 +15,6 @@ namespace host {
 namespace {
 
 constexpr std::int64_t kMaxLength = std::numeric_limits<std::int32_t>::max();
-
-bool is_wide(DType t) noexcept {
-  return t == DType::fp32 || t == DType::fp16 || t == DType::bf16;
-}
-
-Status unsupported(const char* text) noexcept {
-  return Status::error(StatusCode::unsupported, "%s", text);
-}
-Status invalid(const char* text) noexcept {
-  return Status::error(StatusCode::invalid_argument, "%s", text);
-}
 
 Status check_sizes(const Signature& s, const FmhaShape& x) noexcept {
   const FmhaTraits& t = s.fmha;
@@ -41,37 +32,6 @@ Status check_sizes(const Signature& s, const FmhaShape& x) noexcept {
   if (t.kv_layout == FmhaKvLayout::vectorized && (x.hdim_q % vector != 0 || x.page_size % vector != 0))
     return Status::error(StatusCode::invalid_argument, "hdim_q=%d or page_size=%d is not whole vectors of %d",
                          int{x.hdim_q}, int{x.page_size}, int{vector});
-  return Status::success();
-}
-
-Status check_pointers(const Signature& s, const FmhaShape& x, const FmhaArgs& a) noexcept {
-  const FmhaTraits& t = s.fmha;
-  const bool rope = t.rope != FmhaRope::none, rotates = rope && x.seqlen_q != 0, adds = x.seqlen_new != 0;
-  const bool list = t.kv == FmhaKv::page_list, table = t.kv == FmhaKv::block_table;
-  const struct {
-    const char* what;
-    const void* pointer;
-    bool needed;
-  } all[] = {{"q", a.q, rotates},
-             {"o", a.o, rotates},
-             {"k_cache", a.k_cache, adds},
-             {"v_cache", a.v_cache, adds},
-             {"k_new", a.k_new, adds},
-             {"v_new", a.v_new, adds},
-             {"rotary_cos", a.rotary_cos, rope},
-             {"rotary_sin", a.rotary_sin, rope},
-             {"k_descale", a.k_descale, adds && t.quant != FmhaQuant::none},
-             {"v_descale", a.v_descale, adds && t.quant != FmhaQuant::none},
-             {"seqstart_q", a.seqstart_q, t.varlen},
-             {"seqstart_k", a.seqstart_k, t.varlen && !list && !table},
-             {"seqlen_k", a.seqlen_k, !list},
-             {"block_table", a.block_table, table},
-             {"kv_indptr", a.kv_indptr, list},
-             {"kv_pages", a.kv_pages, list},
-             {"kv_last_page", a.kv_last_page, list}};
-  for (const auto& one : all)
-    if (one.needed && one.pointer == nullptr)
-      return Status::error(StatusCode::invalid_argument, "%s is null", one.what);
   return Status::success();
 }
 
@@ -160,7 +120,7 @@ Status check_fmha_append(const InstanceDesc& instance, const FmhaShape& shape) n
 
 Status check_fmha_append_args(const Signature& signature, const FmhaShape& shape, const FmhaArgs& args) noexcept {
   const FmhaTraits& t = signature.fmha;
-  Status s = check_pointers(signature, shape, args);
+  Status s = device::check_append_pointers(t, shape, args);
   if (s.ok()) s = check_strides(args);
   for (std::int64_t b = 0; s.ok() && b < shape.batch; ++b) {
     if (t.varlen) s = check_starts(t, shape, args, b);

@@ -2,6 +2,7 @@
 #include "backends/host/fmha.hpp"
 
 #include "backends/host/check_fmha.hpp"
+#include "backends/host/check_fmha_schedule.hpp"
 #include "backends/host/check_gemm.hpp"
 #include "backends/host/fmha_columns.hpp"
 #include "backends/host/fmha_merge.hpp"
@@ -46,12 +47,16 @@ void pack_tile(const FmhaRun& run, std::int64_t pair, std::int64_t tile) noexcep
   const FmhaSequenceMask mask(g.shape, g.signature.fmha.masked, x.length_q, x.length_k);
   const FmhaTiles seen(mask.rows(0, x.length_q), g.n0);
   if (tile >= seen.sink && (tile < seen.first || tile >= seen.last)) return;
-  pack_fmha_tile(g, run.args, x, pair % heads, tile, std::min(g.n0, x.length_k - column), run.tile(pair, tile));
+  pack_fmha_tile(g, run.args, x, pair % heads, column, std::min(g.n0, x.length_k - column), run.tile(pair, tile));
 }
 
-void execute(const FmhaGeometry& g, const FmhaArgs& args, void* workspace) noexcept {
-  const int threads = threads_for(g);
-  FmhaRun run{g, args, static_cast<unsigned char*>(workspace), 0};
+void attend(const FmhaRun& run, const FmhaTask& task, int slot) noexcept {
+  (run.g.in_place != nullptr ? stream_fmha_task : run_fmha_task)(run, task, slot);
+}
+
+/// All rows, each with the keys of one split.
+void attend_equally(FmhaRun& run, int threads) noexcept {
+  const FmhaGeometry& g = run.g;
   for (std::int64_t first = 0; first < g.blocks; first += g.chunk) {
     const std::int64_t blocks = std::min(g.chunk, g.blocks - first);
     run.first_block = first;
@@ -61,14 +66,37 @@ void execute(const FmhaGeometry& g, const FmhaArgs& args, void* workspace) noexc
     const std::int64_t tasks = g.row_tiles * g.splits;
     parallel_for(blocks * tasks, threads, [&](std::int64_t i, int slot) {
       // A causal pair's last rows see most: they come first, so that no thread is left with them.
-      const FmhaTask task{first + i / tasks, g.row_tiles - 1 - i % tasks / g.splits, i % g.splits};
-      (g.in_place != nullptr ? stream_fmha_task : run_fmha_task)(run, task, slot);
+      const std::int64_t block = first + i / tasks, row_tile = g.row_tiles - 1 - i % tasks / g.splits;
+      attend(run, {block / g.head_blocks(), block % g.head_blocks(), row_tile, i % g.splits, nullptr}, slot);
     });
   }
   const std::int64_t rows = g.shape.seqlen_q * g.group;
   if (g.splits > 1)
     parallel_for(g.pairs * rows, threads,
                  [&](std::int64_t i, int slot) { merge_fmha_row(run, i / rows, i % rows, slot); });
+}
+
+/// The items of a schedule in their order, which is that of their length.
+void attend_scheduled(const FmhaRun& run, int threads) noexcept {
+  const FmhaGeometry& g = run.g;
+  const std::int64_t blocks = g.head_blocks();
+  parallel_for(g.items * blocks, threads, [&](std::int64_t i, int slot) {
+    const FmhaSplitItem& item = run.args.split.items[i / blocks];
+    if (item.request >= 0) attend(run, {item.request, i % blocks, item.q_tile, item.split, &item}, slot);
+  });
+  const std::int64_t heads = g.merges_heads ? g.shape.heads_k : g.shape.heads_q;
+  const std::int64_t rows = g.merges_heads ? g.m0 : g.m0 / g.group;
+  parallel_for(g.shape.split_combines * heads * rows, threads, [&](std::int64_t i, int slot) {
+    merge_fmha_item(run, run.args.split.combine_items[i / (heads * rows)], i / rows % heads, i % rows, slot);
+  });
+}
+
+void execute(const FmhaGeometry& g, const FmhaArgs& args, void* workspace) noexcept {
+  FmhaRun run{g, args, static_cast<unsigned char*>(workspace), 0};
+  if (g.items > 0)
+    attend_scheduled(run, threads_for(g));
+  else
+    attend_equally(run, threads_for(g));
 }
 
 }  // namespace
@@ -84,6 +112,7 @@ Status fmha(const Launch& launch) noexcept {
   Status s = check_fmha(instance, problem.fmha());
   if (!s.ok() || empty(problem.fmha())) return s;
   s = check_fmha_args(instance.signature, problem.fmha(), *launch.fmha);
+  if (s.ok()) s = check_fmha_schedule(instance, problem.fmha(), *launch.fmha);
   if (s.ok()) s = check_workspace(launch.workspace);
   if (!s.ok()) return s;
   FmhaGeometry g = make_fmha_geometry(instance, problem, launch.k_batch);

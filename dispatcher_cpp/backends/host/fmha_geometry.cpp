@@ -25,8 +25,8 @@ std::size_t take(std::size_t& end, std::size_t bytes) noexcept {
 /// Beyond, unpacking pays.
 constexpr std::int64_t kRowsInPlace = kFmhaGroups * kFmhaRows;
 
-// K and V of a tile and of the next one, which is on its way, stay in the second-level cache.
-constexpr std::int64_t kTileBytes = std::int64_t{512} << 10;
+// The least block of K or V of all heads, and the next one, which is on its way, stay in the second-level cache.
+constexpr std::int64_t kBlockBytes = std::int64_t{128} << 10;
 
 FmhaRowType row_type(DType type) noexcept {
   switch (type) {
@@ -45,13 +45,19 @@ const FmhaRowKernels* row_kernels(const FmhaGeometry& g, std::int64_t rows) noex
   return kernels->scores == nullptr ? nullptr : kernels;
 }
 
+FmhaCut cut_of(const InstanceDesc& instance, const FmhaShape& shape) noexcept {
+  if (instance.backend == Backend::hip) return FmhaCut::blocks;
+  // Kernels that cut anywhere have no sink tokens.
+  return instance.backend == Backend::ck_tile && shape.sink_tokens == 0 ? FmhaCut::columns : FmhaCut::tiles;
+}
+
 /// As many heads as leave a task for every thread and fit the cache.
 std::int64_t heads_of_task(const FmhaGeometry& g) noexcept {
   const FmhaShape& x = g.shape;
-  const std::int64_t bytes = g.n0 * bytes_of(g.signature.b, x.hdim_q + x.hdim_v);
+  const std::int64_t bytes = kFmhaBlock * bytes_of(g.signature.b, std::max(x.hdim_q, x.hdim_v));
   const std::int64_t units = kFmhaUnits / ceil_div(g.m0, kFmhaRows);
-  const std::int64_t most = std::clamp<std::int64_t>(std::min(kTileBytes / bytes, units), 1, x.heads_k);
-  const std::int64_t rest = x.batch * g.splits;
+  const std::int64_t most = std::clamp<std::int64_t>(std::min(kBlockBytes / bytes, units), 1, x.heads_k);
+  const std::int64_t rest = g.items > 0 ? g.items : x.batch * g.splits;
   const std::int64_t blocks = std::max(ceil_div(x.heads_k, most), ceil_div(g.threads, rest));
   return ceil_div(x.heads_k, std::min<std::int64_t>(blocks, x.heads_k));
 }
@@ -66,28 +72,34 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   const FmhaShape& shape = g.shape;
   const Isa isa = fmha_isa(instance);
   g.isa = table_for(isa);
-  g.kind = fmha_kind(g.signature, shape, isa);
+  g.kind = fmha_kind(g.signature, isa);
   g.kernels = &g.isa->fmha[static_cast<int>(g.kind)];
   const int most_threads = instance.backend == Backend::host ? instance.host_config.threads : 0;
   g.threads = most_threads > 0 ? std::min(most_threads, thread_count()) : thread_count();
   g.m0 = instance.fmha.m0;
   g.n0 = instance.fmha.n0;
   g.splits = std::max<std::uint32_t>(k_batch, 1);
+  g.cut = cut_of(instance, shape);
+  g.items = shape.split_items;
   g.group = shape.heads_q / shape.heads_k;
   g.pairs = shape.batch * shape.heads_k;
-  const std::int64_t rows = shape.seqlen_q * g.group;
+  const std::int64_t rows = shape.seqlen_q * g.group, most_rows = std::max<std::int64_t>(rows, 1);
   g.tiles = ceil_div(shape.seqlen_k, g.n0);
   const std::int64_t elements = elements_per_word(g.kind), panel = g.kernels->panel;
   g.words = ceil_div(shape.hdim_q, elements);
   g.v_words = ceil_div(g.n0, elements);
   g.k_panels = ceil_div(g.n0, panel);
   g.v_panels = ceil_div(shape.hdim_v, panel);
-  g.in_place = row_kernels(g, rows);
-  if (g.in_place != nullptr) g.m0 = std::max<std::int64_t>(rows, 1);  // all read the same memory
+  const bool of_tiles = g.items > 0 || (g.splits > 1 && g.cut == FmhaCut::blocks);  // who asks for rows of a tile
+  if (of_tiles) g.m0 = std::clamp<std::int64_t>(instance.fmha.merge_heads ? g.m0 : g.m0 * g.group, 1, most_rows);
+  g.in_place = row_kernels(g, of_tiles ? g.m0 : rows);
+  g.tile_columns = g.in_place == nullptr ? g.n0 : kFmhaMaxColumns / g.n0 * g.n0;
+  if (g.in_place != nullptr && !of_tiles) g.m0 = most_rows;  // all read the same memory
   g.row_tiles = ceil_div(rows, g.m0);
-  g.shared = g.row_tiles > 1;
+  g.shared = g.row_tiles > 1 && g.in_place == nullptr && g.items == 0 && (g.splits == 1 || g.cut == FmhaCut::tiles);
   g.table16 = make_pack_source(PackKind::bf16, g.signature.b, nullptr, 0, true, false).table16;
-  g.take_heads(g.in_place == nullptr ? 1 : heads_of_task(g));
+  const bool vectors = traits.kv_layout == FmhaKvLayout::vectorized;
+  g.take_heads(g.in_place == nullptr || vectors ? 1 : heads_of_task(g));
 
   const auto bytes = [](std::int64_t count, std::size_t each) { return static_cast<std::size_t>(count) * each; };
   std::size_t end = 0;
@@ -104,9 +116,11 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   } else {
     g.chunk = g.blocks;
   }
-  g.partial_bytes = bytes(shape.hdim_v + 2, sizeof(float));
-  g.partial_offset = end;
-  if (g.splits > 1) take(end, bytes(g.pairs * rows * g.splits, g.partial_bytes));
+  std::int64_t partials = g.splits > 1 ? g.pairs * rows * g.splits : 0;
+  if (g.items > 0) partials = shape.split_rows * (instance.fmha.merge_heads ? shape.heads_k : shape.heads_q);
+  g.merges_heads = instance.fmha.merge_heads;
+  g.partial_offset = take(end, bytes(partials * shape.hdim_v, sizeof(float)));
+  g.lse_offset = take(end, bytes(partials, sizeof(float)));
   g.slots_offset = end;
 
   const std::int64_t lanes = panel / 2;  // of a vector
@@ -127,6 +141,8 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   end = 0;
   g.tile = take(end, g.shared || g.in_place != nullptr ? 0 : g.tile_bytes);
   g.pointers = take(end, g.in_place == nullptr ? 0 : bytes(FmhaReach::kPointers, sizeof(void*)));
+  g.gathered_bytes = static_cast<std::size_t>(bytes_of(g.signature.b, g.tile_columns * (shape.hdim_q + shape.hdim_v)));
+  g.gathered = take(end, g.in_place != nullptr && vectors ? 2 * g.gathered_bytes : 0);
   g.own = take(end, bytes(g.heads, g.own_bytes));
   g.scores = take(end, bytes(units, scores));
   g.weights = take(end, g.kind == PackKind::f32 ? 0 : bytes(units, scores));

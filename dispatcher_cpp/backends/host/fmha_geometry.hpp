@@ -12,7 +12,13 @@ inline namespace v1 {
 namespace host {
 
 inline constexpr int kFmhaGroups = 4;  // of rows in place, at most
-inline constexpr int kFmhaUnits = 16;  // groups of rows of all heads of a task in place, at most
+inline constexpr int kFmhaMaxHdim = 256;
+inline constexpr int kFmhaVectorBytes = 16;  // of vectorized pages
+inline constexpr int kFmhaUnits = 16;        // groups of rows of all heads of a task in place, at most
+
+/// Where splits of KV that a plan made equal begin: those of the CPU's own at tiles of what a task's rows see, those of
+/// twins where the kernels of their backend have them (fmha_cut.hpp).
+enum class FmhaCut : std::uint8_t { tiles, blocks, columns };
 
 /// Pairs are (sequence, KV head). The rows of a pair are (position, query head of its group), heads first.
 struct FmhaGeometry {
@@ -23,6 +29,10 @@ struct FmhaGeometry {
   PackKind kind;
   int threads;
   std::int64_t m0, n0, splits;
+  std::int64_t tile_columns;  // n0; in place as many times it as there is room for: memory is then read in longer runs
+  FmhaCut cut;
+  bool merges_heads;   // a schedule's tiles are rows of a pair, not of a query head
+  std::int64_t items;  // of a schedule, whose tiles are m0 rows of a pair each; 0: there is none
   std::int64_t group;  // query heads per KV head
   std::int64_t pairs;
   std::int64_t row_tiles;  // of a pair, at most
@@ -41,10 +51,11 @@ struct FmhaGeometry {
   std::int64_t chunk;              // blocks that are packed, then computed, at a time
   // Bytes; tiles are K, then V.
   std::size_t v_offset, tile_bytes;
-  std::size_t partial_offset, partial_bytes;  // of one row of one split: O, then most and sum
+  std::size_t partial_offset, lse_offset;  // fp32 rows of O of each split, their lse
   std::size_t slots_offset, slot_bytes, bytes;
   // Within a slot.
-  std::size_t tile, own, scores, weights, bias, factor, keep, columns, row, pointers;
+  std::size_t tile, own, scores, weights, bias, factor, keep, columns, row, pointers, gathered;
+  std::size_t gathered_bytes;  // rows of a tile that no row of memory is: K, then V
   // Of each KV head of a task, from `own` on.
   std::size_t q, out, state, own_bytes;
   std::int64_t scores_step;  // from the scores of one group of rows to the next one's; 0: they take turns

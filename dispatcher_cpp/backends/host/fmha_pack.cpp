@@ -1,24 +1,45 @@
 #include "backends/host/fmha_pack.hpp"
 
+#include "backends/host/fmha_gather.hpp"
 #include "backends/host/pack_source.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace ckgen {
 inline namespace v1 {
 namespace host {
 namespace {
 
+constexpr std::int64_t kMaxPanel = 32;
+
 const unsigned char* element(const void* base, DType type, std::int64_t at) noexcept {
   return static_cast<const unsigned char*>(base) + bytes_of(type, at);
+}
+
+/// Whether all rows of K are known to have numbers of 31 bits.
+bool has_row_numbers(const FmhaGeometry& g, const FmhaStrides& s) noexcept {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return g.signature.fmha.kv_layout == FmhaKvLayout::linear && s.row > 0 && s.batch % s.row == 0 && g.shape.pages > 0 &&
+         g.shape.pages <= kMost / std::max<std::int64_t>(s.batch / s.row, 1) - g.shape.page_size;
 }
 
 void pack_k(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, std::int64_t kv_head,
             std::int64_t first, std::int64_t count, std::uint32_t* out) noexcept {
   const DType type = g.signature.b;
-  const std::int64_t panel = g.kernels->panel;
+  const std::int64_t panel = g.kernels->panel, hdim = g.shape.hdim_q;
   const FmhaStrides& s = args.k_strides;
+  if (x.pages != nullptr && !has_row_numbers(g, s)) {
+    alignas(64) unsigned char rows[kMaxPanel * kFmhaMaxHdim * sizeof(float)];
+    for (std::int64_t j = 0; j < count; j += panel) {
+      const std::int64_t take = std::min(panel, count - j);
+      gather_fmha_keys(g, args, x, kv_head, first + j, take, rows);
+      g.isa->pack(make_pack_source(g.kind, type, rows, hdim, true, false), 0, take, static_cast<int>(panel), 0, hdim,
+                  out + j * g.words);
+    }
+    return;
+  }
   PackSource source = make_pack_source(g.kind, type, element(args.k, type, x.k + kv_head * s.head), s.row, true, false);
   std::int32_t rows[kFmhaMaxColumns];
   if (x.pages != nullptr) {
@@ -30,8 +51,7 @@ void pack_k(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, 
     first = 0;
   }
   for (std::int64_t j = 0; j < count; j += panel)
-    g.isa->pack(source, first + j, std::min(panel, count - j), static_cast<int>(panel), 0, g.shape.hdim_q,
-                out + j * g.words);
+    g.isa->pack(source, first + j, std::min(panel, count - j), static_cast<int>(panel), 0, hdim, out + j * g.words);
 }
 
 void pack_v(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, std::int64_t kv_head,
@@ -39,6 +59,22 @@ void pack_v(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, 
   const DType type = g.signature.b;
   const std::int64_t panel = g.kernels->panel, elements = elements_per_word(g.kind), hdim = g.shape.hdim_v;
   const FmhaStrides& s = args.v_strides;
+  const bool vectors = g.signature.fmha.kv_layout == FmhaKvLayout::vectorized;
+  const std::int64_t vector = kFmhaVectorBytes / bytes_of(type, 1);
+  // Pages of few rows cost a call each; a word's keys may be of two pages.
+  if (x.pages != nullptr && !vectors &&
+      (g.shape.page_size < kMaxPanel || (g.shape.page_size | first) % elements != 0)) {
+    alignas(64) unsigned char rows[kMaxPanel * kFmhaMaxHdim * sizeof(float)];
+    for (std::int64_t done = 0; done < count; done += kMaxPanel) {
+      const std::int64_t take = std::min(kMaxPanel, count - done);
+      gather_fmha_values(g, args, x, kv_head, first + done, take, rows);
+      const PackSource source = make_pack_source(g.kind, type, rows, hdim, false, false);
+      for (std::int64_t d = 0; d < hdim; d += panel)
+        g.isa->pack(source, d, std::min(panel, hdim - d), static_cast<int>(panel), 0, take,
+                    out + d * g.v_words + done / elements * panel);
+    }
+    return;
+  }
   for (std::int64_t done = 0; done < count;) {
     std::int64_t take = count - done, base = x.v + kv_head * s.head, at = first + done;
     if (x.pages != nullptr) {
@@ -46,8 +82,13 @@ void pack_v(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, 
       base += x.pages[at / g.shape.page_size] * s.batch;
       at %= g.shape.page_size;
     }
-    const PackSource source =
-        make_pack_source(g.kind, type, element(args.v, type, base), s.row, g.signature.fmha.v_column, false);
+    if (vectors) {  // a vector of keys is a row per dimension
+      take = std::min(take, vector - at % vector);
+      base += at / vector * vector * hdim;
+      at %= vector;
+    }
+    const PackSource source = make_pack_source(g.kind, type, element(args.v, type, base), vectors ? vector : s.row,
+                                               vectors || g.signature.fmha.v_column, false);
     for (std::int64_t d = 0; d < hdim; d += panel)
       g.isa->pack(source, d, std::min(panel, hdim - d), static_cast<int>(panel), at, take,
                   out + d * g.v_words + done / elements * panel);
@@ -58,9 +99,9 @@ void pack_v(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, 
 }  // namespace
 
 void pack_fmha_tile(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& sequence, std::int64_t kv_head,
-                    std::int64_t tile, std::int64_t count, unsigned char* out) noexcept {
-  pack_k(g, args, sequence, kv_head, tile * g.n0, count, reinterpret_cast<std::uint32_t*>(out));
-  pack_v(g, args, sequence, kv_head, tile * g.n0, count, reinterpret_cast<std::uint32_t*>(out + g.v_offset));
+                    std::int64_t first, std::int64_t count, unsigned char* out) noexcept {
+  pack_k(g, args, sequence, kv_head, first, count, reinterpret_cast<std::uint32_t*>(out));
+  pack_v(g, args, sequence, kv_head, first, count, reinterpret_cast<std::uint32_t*>(out + g.v_offset));
 }
 
 void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, std::int64_t kv_head,

@@ -8,9 +8,10 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-/// Columns [tile * n0, that + count) of a KV head: K, then V at v_offset.
+/// Columns [first, first + count), at most n0, of a KV head: K, then V at v_offset. With bf16 words of pages `first` is
+/// even.
 void pack_fmha_tile(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& sequence, std::int64_t kv_head,
-                    std::int64_t tile, std::int64_t count, unsigned char* out) noexcept;
+                    std::int64_t first, std::int64_t count, unsigned char* out) noexcept;
 
 /// Rows [first, first + count) of a KV head's group, count at most kFmhaRows, as one group of rows. `row` has room for
 /// one.

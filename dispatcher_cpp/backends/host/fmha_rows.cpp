@@ -16,23 +16,36 @@ FmhaRows::FmhaRows(const FmhaRun& run, const FmhaTask& task, int slot) noexcept
       g_(run.g),
       task_(task),
       memory_(run.slot(slot)),
-      batch_(task.block / run.g.head_blocks()),
-      first_head_(task.block % run.g.head_blocks() * run.g.heads),
+      batch_(task.batch),
+      first_head_(task.head_block * run.g.heads),
       heads_(std::min<std::int64_t>(run.g.heads, run.g.shape.heads_k - first_head_)),
       sequence_(sequence_of(run.g.signature, run.g.shape, run.args, batch_)),
       mask_(run.g.shape, run.g.signature.fmha.masked, sequence_.length_q, sequence_.length_k),
       first_(task.row_tile * run.g.m0),
       rows_(std::min(run.g.m0, sequence_.length_q * run.g.group - first_)),
+      part_(part()),
+      // Words of two columns lie in one page.
+      origin_(sequence_.pages == nullptr ? part_.begin : part_.begin - part_.begin % 2),
       options_(run, sequence_, batch_, memory_) {}
 
-FmhaRows::Tiles FmhaRows::tiles() const noexcept {
-  const FmhaTiles all(mask_.rows(position(0), position(rows_ - 1) + 1), g_.n0);
-  const std::int64_t share = (all.count() + g_.splits - 1) / g_.splits;
-  return {all, task_.split * share, std::min(all.count(), (task_.split + 1) * share)};
+FmhaPart FmhaRows::part() const noexcept {
+  if (rows_ <= 0) return {0, 0};
+  if (task_.item != nullptr)
+    return {task_.item->kv_begin, std::min<std::int64_t>(task_.item->kv_end, sequence_.length_k)};
+  return fmha_part(g_, mask_.rows(position(0), position(rows_ - 1) + 1), sequence_.length_k, task_.split);
+}
+
+FmhaTiles FmhaRows::tiles() const noexcept {
+  FmhaColumns seen = mask_.rows(position(0), position(rows_ - 1) + 1);
+  seen.begin = std::max(seen.begin, part_.begin) - origin_;
+  seen.end = std::min(seen.end, part_.end) - origin_;
+  seen.sink_end = std::max<std::int64_t>(std::min(seen.sink_end, part_.end) - origin_, 0);
+  return {seen, g_.tile_columns};
 }
 
 FmhaTileColumns FmhaRows::columns(std::int64_t tile) const noexcept {
-  return {tile * g_.n0, std::min(g_.n0, sequence_.length_k - tile * g_.n0)};
+  const std::int64_t first = origin_ + tile * g_.tile_columns;
+  return {first, std::min(g_.tile_columns, part_.end - first)};
 }
 
 void FmhaRows::begin() noexcept {
@@ -54,7 +67,8 @@ void FmhaRows::see(std::int64_t group, const FmhaTileColumns& tile, Seen& x) con
   x.first = 0;
   x.last = static_cast<std::int32_t>(count);
   x.hidden = false;
-  if (mask_.all_see(position(row), position(row + x.rows - 1) + 1, column, column + count)) {
+  const bool whole = column >= part_.begin;
+  if (whole && mask_.all_see(position(row), position(row + x.rows - 1) + 1, column, column + count)) {
     if (count % panel == 0) return;
     x.hidden = true;
     std::fill_n(x.spans, x.rows, FmhaSpan{0, x.last, 0});
@@ -66,7 +80,7 @@ void FmhaRows::see(std::int64_t group, const FmhaTileColumns& tile, Seen& x) con
     const auto within = [&](std::int64_t j) {
       return static_cast<std::int32_t>(std::clamp<std::int64_t>(j - column, 0, count));
     };
-    FmhaSpan& span = x.spans[r] = {within(seen.begin), within(seen.end), within(seen.sink_end)};
+    FmhaSpan& span = x.spans[r] = {within(std::max(seen.begin, part_.begin)), within(seen.end), within(seen.sink_end)};
     if (span.first < span.last) least = std::min(least, span.first);
     if (span.sink > 0) least = 0;
     most = std::max({most, span.first < span.last ? span.last : 0, span.sink});
@@ -130,14 +144,23 @@ void FmhaRows::finish(std::int64_t head, std::int64_t row) noexcept {
   const float* const from = out(head, row / kFmhaRows) + r * panel;
   for (std::int64_t p = 0; p < g_.v_panels; ++p)
     std::memcpy(values + p * panel, from + p * kFmhaRows * panel, static_cast<std::size_t>(panel) * sizeof(float));
-  if (g_.splits == 1) {
-    write_fmha_row(run_, sequence_, q_head(head, row), position(row), most, sum, values);
+  const std::int64_t q = q_head(head, row);
+  if (task_.item != nullptr ? task_.item->partial_row < 0 : g_.splits == 1) {
+    const float lse = whole_fmha_row(run_, q, most, sum, true, values);
+    write_fmha_row(run_, sequence_, q, position(row), lse, values);
     return;
   }
-  float* const part = run_.partial(batch_ * g_.shape.heads_k + kv_head(head), first_ + row, task_.split);
-  std::copy_n(values, hdim, part);
-  part[hdim] = most;
-  part[hdim + 1] = sum;
+  const FmhaPartial to = partial(head, row);
+  *to.lse = whole_fmha_row(run_, q, most, sum, task_.split == 0, values);
+  std::copy_n(values, hdim, to.o);
+}
+
+FmhaPartial FmhaRows::partial(std::int64_t head, std::int64_t row) const noexcept {
+  if (task_.item == nullptr)
+    return run_.partial(run_.partial_index(batch_ * g_.shape.heads_k + kv_head(head), first_ + row, task_.split));
+  const std::int64_t of_head = g_.merges_heads ? kv_head(head) : q_head(head, row);
+  return run_.partial(of_head * g_.shape.split_rows + task_.item->partial_row +
+                      (g_.merges_heads ? row : row / g_.group));
 }
 
 }  // namespace host

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/host/fmha_columns.hpp"
+#include "backends/host/fmha_cut.hpp"
 #include "backends/host/fmha_options.hpp"
 #include "backends/host/fmha_sequence.hpp"
 #include "backends/host/fmha_task.hpp"
@@ -33,12 +34,8 @@ class FmhaRows {
     return reinterpret_cast<T*>(memory_ + offset);
   }
 
-  /// Tiles that some row sees, or the split's part of them: those with numbers [begin, end) of `all`.
-  struct Tiles {
-    FmhaTiles all;
-    std::int64_t begin, end;
-  };
-  Tiles tiles() const noexcept;
+  /// Tiles of tile_columns from the task's first column on that some row sees.
+  FmhaTiles tiles() const noexcept;
   FmhaTileColumns columns(std::int64_t tile) const noexcept;
 
   /// Packs the queries; no column was seen yet.
@@ -76,6 +73,9 @@ class FmhaRows {
   std::int64_t q_head(std::int64_t head, std::int64_t row) const noexcept {
     return kv_head(head) * g_.group + (first_ + row) % g_.group;
   }
+  FmhaPart part() const noexcept;
+  /// Where the split's part of a row goes.
+  FmhaPartial partial(std::int64_t head, std::int64_t row) const noexcept;
   void finish(std::int64_t head, std::int64_t row) noexcept;
 
   const FmhaRun& run_;
@@ -86,6 +86,8 @@ class FmhaRows {
   const FmhaSequence sequence_;
   const FmhaSequenceMask mask_;
   const std::int64_t first_, rows_;
+  const FmhaPart part_;
+  const std::int64_t origin_;  // the column that tiles are counted from
   FmhaOptions options_;
 };
 

@@ -18,13 +18,13 @@ class Stream {
       : g_(run.g),
         rows_(rows),
         reach_(run.g, run.args, rows.sequence(), rows.kv_head(0), rows.heads(),
-               rows.at<const unsigned char*>(run.g.pointers)) {}
+               rows.at<const unsigned char*>(run.g.pointers), rows.at<unsigned char>(run.g.gathered)) {}
 
   void attend() noexcept {
-    const FmhaRows::Tiles tiles = rows_.tiles();
-    for (std::int64_t i = tiles.begin; i < tiles.end; ++i) {
-      const FmhaTileColumns tile = rows_.columns(tiles.all[i]);
-      reach_.go(tile, i + 1 < tiles.end ? rows_.columns(tiles.all[i + 1]) : FmhaTileColumns{0, 0});
+    const FmhaTiles tiles = rows_.tiles();
+    for (std::int64_t i = 0; i < tiles.count(); ++i) {
+      const FmhaTileColumns tile = rows_.columns(tiles[i]);
+      reach_.go(tile, i + 1 < tiles.count() ? rows_.columns(tiles[i + 1]) : FmhaTileColumns{0, 0});
       attend(tile);
     }
   }
@@ -69,9 +69,9 @@ class Stream {
   }
 
   /// The block's part of the columns that are seen; false where it has none.
-  static bool cut(std::int32_t first, const FmhaRows::Seen& seen, FmhaStep& s) noexcept {
+  bool cut(std::int32_t first, const FmhaRows::Seen& seen, FmhaStep& s) const noexcept {
     s.first = std::max(seen.first, first);
-    s.last = std::min(seen.last, first + kFmhaBlock);
+    s.last = std::min(seen.last, first + reach_.block());
     return s.first < s.last;
   }
 

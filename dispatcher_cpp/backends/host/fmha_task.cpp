@@ -12,16 +12,15 @@ void run_fmha_task(const FmhaRun& run, const FmhaTask& task, int slot) noexcept 
   FmhaRows rows(run, task, slot);
   if (rows.empty()) return;
   rows.begin();
-  const FmhaRows::Tiles tiles = rows.tiles();
+  const FmhaTiles tiles = rows.tiles();
   alignas(64) float rescale[kFmhaLanes];
-  for (std::int64_t i = tiles.begin; i < tiles.end; ++i) {
-    const std::int64_t index = tiles.all[i];
-    const FmhaTileColumns tile = rows.columns(index);
+  for (std::int64_t i = 0; i < tiles.count(); ++i) {
+    const FmhaTileColumns tile = rows.columns(tiles[i]);
     unsigned char* packed = rows.at<unsigned char>(g.tile);
     if (g.shared)
-      packed = run.tile(task.block, index);
+      packed = run.tile(task.batch * g.shape.heads_k + rows.kv_head(0), tile.first / g.n0);
     else
-      pack_fmha_tile(g, run.args, rows.sequence(), rows.kv_head(0), index, tile.count, packed);
+      pack_fmha_tile(g, run.args, rows.sequence(), rows.kv_head(0), tile.first, tile.count, packed);
     for (std::int64_t group = 0; group < rows.groups(); ++group) {
       FmhaRows::Seen seen;
       rows.see(group, tile, seen);

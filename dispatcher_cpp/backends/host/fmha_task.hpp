@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/host/fmha_geometry.hpp"
+#include "ckgen/fmha_split.hpp"
 
 namespace ckgen {
 inline namespace v1 {
@@ -9,7 +10,15 @@ namespace host {
 
 /// The same rows of FmhaGeometry::heads KV heads, or what is left of them, of a sequence.
 struct FmhaTask {
-  std::int64_t block, row_tile, split;
+  std::int64_t batch, head_block;
+  std::int64_t row_tile, split;
+  const FmhaSplitItem* item;  // null: the split is one of FmhaGeometry::splits
+};
+
+/// A row of O that a split has, and its lse.
+struct FmhaPartial {
+  float* o;  // [hdim_v]
+  float* lse;
 };
 
 /// A run's arguments and memory.
@@ -26,11 +35,13 @@ struct FmhaRun {
   unsigned char* tile(std::int64_t pair, std::int64_t tile) const noexcept {
     return workspace + static_cast<std::size_t>((pair - first_block) * g.tiles + tile) * g.tile_bytes;
   }
-  /// [hdim_v] of O, most, sum; `row` counts those of the pair.
-  float* partial(std::int64_t pair, std::int64_t row, std::int64_t split) const noexcept {
-    const std::int64_t rows = g.shape.seqlen_q * g.group;
-    return reinterpret_cast<float*>(workspace + g.partial_offset +
-                                    static_cast<std::size_t>((pair * rows + row) * g.splits + split) * g.partial_bytes);
+  FmhaPartial partial(std::int64_t index) const noexcept {
+    return {reinterpret_cast<float*>(workspace + g.partial_offset) + index * g.shape.hdim_v,
+            reinterpret_cast<float*>(workspace + g.lse_offset) + index};
+  }
+  /// Of equal splits; `row` counts those of the pair.
+  std::int64_t partial_index(std::int64_t pair, std::int64_t row, std::int64_t split) const noexcept {
+    return (split * g.pairs + pair) * g.shape.seqlen_q * g.group + row;
   }
 };
 

@@ -26,7 +26,12 @@ class Coming {
       for (std::int64_t left = kBurst; left > 0 && piece_ < rows_.pieces;) {
         const std::int64_t take = least(left, rows_.piece_bytes - at_);
         const unsigned char* const p = rows_.next[piece_] + rows_.next_offset + at_;
-        for (std::int64_t i = 0; i < take; i += 64) __builtin_prefetch(p + i, 0, 1);
+        if (take == kBurst) {
+#pragma GCC unroll 16
+          for (int i = 0; i < kBurst; i += 64) __builtin_prefetch(p + i, 0, 1);
+        } else {
+          for (std::int64_t i = 0; i < take; i += 64) __builtin_prefetch(p + i, 0, 1);
+        }
         left -= take;
         at_ += take;
         if (at_ >= rows_.piece_bytes) at_ = 0, ++piece_;

@@ -3,16 +3,13 @@
 
 #include "backends/host/check_gemm.hpp"
 #include "backends/host/moe_run.hpp"
+#include "backends/host/refusal.hpp"
 #include "ckgen/scales.hpp"
 
 namespace ckgen {
 inline namespace v1 {
 namespace host {
 namespace {
-
-Status invalid(const char* text) noexcept {
-  return Status::error(StatusCode::invalid_argument, "%s", text);
-}
 
 Status check_moe_traits(const GemmTraits& t, const MoeTraits& moe) noexcept {
   if (moe.part > MoePart::down) return invalid("the part is out of range");

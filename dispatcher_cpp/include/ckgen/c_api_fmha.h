@@ -20,7 +20,7 @@ struct ckgen_problem_fmha {
   int64_t split_items, split_combines, split_rows;
   int64_t seqlen_new;
   int32_t rotary_dim, min_seqlen_k;
-  int32_t finite_kv, reserved;
+  int32_t finite_kv, gaps_q;
 };
 
 /* As ckgen::FmhaStrides: elements. */

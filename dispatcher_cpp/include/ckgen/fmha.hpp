@@ -134,6 +134,7 @@ struct FmhaShape {
   std::int32_t rotary_dim = 0;    // of rope: even, at most hdim_q
   std::int32_t min_seqlen_k = 0;  // keys that each sequence of varlen or of paged KV has at least
   bool finite_kv = false;         // pages hold finite values too where no sequence has a key
+  bool gaps_q = false;            // of varlen: FmhaArgs::seqlen_q is given
 };
 
 /// Distances in elements.
@@ -227,6 +228,8 @@ struct FmhaConfig {
   std::int64_t cache_limit = 0;  // of paged KV: the most elements of a cache, whose pages are given; 0: any
   std::int32_t max_keys = 0;     // of a sequence; 0: any
   bool sink_tokens = true;       // of masks: it takes some
+  bool takes_gaps_q = true;      // of varlen: FmhaArgs::seqlen_q
+  bool topleft_slopes = true;    // of alibi under a mask: those of a mask from the top left
 };
 
 }  // namespace v1

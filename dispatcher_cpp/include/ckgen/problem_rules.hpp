@@ -57,6 +57,7 @@ enum class ProblemRule : std::uint16_t {
   fmha_shape_seqlen_new,
   fmha_shape_append_q,
   fmha_shape_rotary_dim,
+  fmha_shape_vectors,
   fmha_shape_min_seqlen,
   fmha_instance_varlen,
   fmha_instance_hdim,
@@ -78,6 +79,8 @@ enum class ProblemRule : std::uint16_t {
   fmha_instance_mask,
   fmha_instance_keys,
   fmha_instance_finite,
+  fmha_instance_gaps_q,
+  fmha_instance_slopes,
   fmha_no_append,
   fmha_no_paged_kv,
   gemm_instance_m_multiple,
@@ -103,7 +106,7 @@ struct ProblemRuleText {
   const char* message;  // {measured} and {limit} stand for Selection::measured and Selection::limit
 };
 
-inline constexpr std::size_t problem_rule_count = 85;
+inline constexpr std::size_t problem_rule_count = 88;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -202,6 +205,8 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "seqlen_q = {measured} is neither 0 nor the seqlen_new = {limit} of the same tokens"},
     {"fmha.shape.rotary-dim",
      "rotary_dim = {measured} is not an even number within 2 to {limit}"},
+    {"fmha.shape.vectors",
+     "{measured} elements are no whole vectors of {limit}, of which pages consist"},
     {"fmha.shape.min-seqlen",
      "min_seqlen_k = {measured} is not within 0 to {limit}"},
     {"fmha.instance.varlen",
@@ -244,6 +249,10 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "sequences have at least {measured} keys, and the instance needs {limit}"},
     {"fmha.instance.finite",
      "pages may hold what is not finite behind the last key, and the instance multiplies it by 0"},
+    {"fmha.instance.gaps-q",
+     "rows of Q may lie between sequences, and the instance knows their starts alone"},
+    {"fmha.instance.slopes",
+     "the mask starts at the top left, and the instance would count distances of slopes from there"},
     {"fmha.no-append",
      "no instance that appends keys and values to a cache was built for this signature"},
     {"fmha.no-paged-kv",

@@ -43,6 +43,7 @@ def built(signature: str, config: CkTileFmhaConfig, arch: str = "gfx942") -> Fmh
         ("fmha_fp16_blocktable", PAGED, "gfx950", ("v_mfma_f32_32x32x16_f16", 64)),
         ("fmha_fp32", FP32, "gfx942", ("v_mfma_f32_16x16x4_f32", 512)),
         ("fmha_fp8_fnuz_bf16_pertensor", FP8, "gfx942", ("v_mfma_f32_32x32x16_fp8_fp8", 64)),
+        ("fmha_fp8_fnuz_pertensor", FP8, "gfx942", ("v_mfma_f32_32x32x16_fp8_fp8", 64)),
         ("fmha_bf16", WMMA, "gfx1201", ("v_wmma_f32_16x16x16_bf16", 64)),
     ],
 )

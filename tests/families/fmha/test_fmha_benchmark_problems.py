@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
 from ckgen.families.fmha import benchmark_problems as module
 from ckgen.families.fmha.benchmark_problems import Phase, benchmark_problems
-from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaQuant
+from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaKv, FmhaQuant
 from ckgen.families.fmha.operands import Lengths, make_operands
 from ckgen.families.fmha.reference import expect
-from ckgen.model.dtype import Fp8Flavour
+from ckgen.model.dtype import DType, Fp8Flavour
 
 MODEL = {"model": "a/b", "dtype": "bf16", "heads": [4, 2], "hdims": [64, 64], "config": {}}
 
@@ -23,6 +24,20 @@ def test_a_dozen_models_and_every_phase() -> None:
     assert any(one.bias is FmhaBias.ALIBI for one in traits) and any(one.softcap for one in traits)
     assert any(one.sink for one in traits) and any(one.quant is FmhaQuant.PER_TENSOR for one in traits)
     assert any(one.varlen for one in traits)
+
+
+def test_serving_reads_pages_of_every_usual_kind() -> None:
+    paged = [problem for problem in benchmark_problems() if problem.signature.traits.is_paged]
+    kinds = {(problem.phase, problem.signature.traits.kv, problem.shape.page_size) for problem in paged}
+    of_list = product(
+        (Phase.DECODE, Phase.PREFILL), ((FmhaKv.BLOCK_TABLE, 16), (FmhaKv.BLOCK_TABLE, 128), (FmhaKv.PAGE_LIST, 1))
+    )
+    assert kinds == {(phase, *pages) for phase, pages in of_list}
+    for phase in (Phase.DECODE, Phase.PREFILL):
+        assert any(one.phase is phase and one.signature.b is DType.FP8 for one in paged)
+        assert any(one.phase is phase and one.signature.traits.sink and one.mask.left == 127 for one in paged)
+    assert all(one.signature.traits.varlen for one in paged if one.phase is Phase.PREFILL)
+    assert all(one.shape.pages * one.shape.page_size >= one.shape.batch * one.shape.seqlen_k for one in paged)
 
 
 @pytest.mark.parametrize("problem", benchmark_problems(), ids=lambda problem: f"{problem.model}-{problem.phase}")

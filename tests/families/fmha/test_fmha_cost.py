@@ -94,7 +94,39 @@ def test_what_partial_results_cost() -> None:
     assert cost(merged, PLAIN, several, 4) == 3 * (64 + 64) * 2**21 + 4
 
 
-def test_parts_of_a_window_are_no_longer_than_it() -> None:
-    shape = replace(DECODE, seqlen_k=100_000, window_left=4095)
-    best = best_split(replace(SPLIT, n0=64), FmhaTraits(masked=True), shape, 304)
-    assert isinstance(best, Split) and best.splits == 38
+WINDOW = replace(DECODE, seqlen_k=100_000, window_left=4095)
+
+
+@pytest.mark.parametrize(
+    ("asked", "weighed", "best"),
+    [
+        # all keys are shared: 121 parts of 827 keys, of which the window meets 6; 8 of 12,500 are longer than it
+        (replace(SPLIT, n0=64), (1, 121), 121),
+        (replace(SPLIT, n0=64, max_splits=8), (1, 8), 1),
+        # what rows see is shared: no more parts than it has steps
+        (replace(SPLIT, n0=64, takes_items=True), (1, 32, 64), 32),
+        (replace(SPLIT, takes_items=True), (1, 32), 32),
+    ],
+)
+def test_splits_are_of_the_columns_of_a_window(asked: FmhaConstraints, weighed: tuple[int, ...], best: int) -> None:
+    traits = FmhaTraits(masked=True)
+    assert tuple(one.splits for one in weighed_splits(asked, traits, WINDOW, 304)) == weighed
+    assert best_split(asked, traits, WINDOW, 304) == Split(best, cost(asked, traits, WINDOW, 304, best))
+
+
+@given(st.integers(1, 5000), st.integers(-1, 5000), st.integers(2, 128), st.integers(1, 64))
+def test_splits_of_all_keys_that_see_none_take_no_round(keys: int, left: int, splits: int, cus: int) -> None:
+    """Parts that the last row's window meets, counted: a window may begin within one more than it fills."""
+    shape = replace(DECODE, heads_q=1, heads_k=1, seqlen_k=keys, window_left=left)
+    part = -(-keys // splits)
+    first = max(keys - 1 - left, 0) if left >= 0 else 0
+    met = sum(i * part < keys and (i + 1) * part > first for i in range(splits))
+    asked = replace(SPLIT, n0=1, m0=1)
+    columns = min(keys - first, part)
+
+    def of(working: int) -> int:
+        rounds = -(-working // cus) * columns + 4 * -(-splits // cus)
+        return (rounds * (1 + 64) + (1 << 14)) * 256 * 8 + 4
+
+    found = cost(asked, FmhaTraits(masked=True), shape, cus, splits)
+    assert of(met) <= found <= of(min(met + 1, splits))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from ckgen.families.fmha.kernel_set import SPLIT_TREE, TREE, FmhaCandidate, load_fmha_set, read_fmha_set
 from ckgen.families.gemm.kernel_set import kernel_set_files
+from ckgen.model.arch import CPU_LEVELS
+from ckgen.model.backend import Backend
 from ckgen.model.errors import InputError
 
 SET = """
@@ -48,6 +51,20 @@ def test_shipped_sets_hold_legal_signatures_of_each_backend(name: str) -> None:
     backends = {"ck_tile", "host"} | (set() if name == "ci" else {"hip"})
     assert {str(one.backend) for one in found} == backends and {one.set_name for one in found} == {name}
     assert not [one for one in found if one.signature.problems()]
+
+
+@pytest.mark.parametrize("arch", CPU_LEVELS)
+def test_defaults_of_every_cpu_level_serve_paged_caches(arch: str) -> None:
+    (file,) = kernel_set_files(Path("default"), ["fmha"])
+    held = {
+        one.signature.canonical() for one in read_fmha_set(file) if one.backend is Backend.HOST and one.is_for(arch)
+    }
+    for table, varlen in product(("blocktable", "pagelist"), ("", "_varlen")):
+        wanted = {f"fmha_{a}{varlen}_masked{rest}_{table}" for a in ("bf16", "fp16") for rest in ("", "_lse", "_sink")}
+        wanted |= {f"fmha_{a}{varlen}_masked_{table}_vectorized" for a in ("bf16", "fp16")}
+        quants = product(("fnuz", "ocp"), ("pertensor", "kvblockscale"))
+        wanted |= {f"fmha_bf16_fp8_{flavour}_bf16{varlen}_masked_{quant}_{table}" for flavour, quant in quants}
+        assert wanted <= held
 
 
 @pytest.mark.parametrize(

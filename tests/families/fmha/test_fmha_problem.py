@@ -6,9 +6,9 @@ import pytest
 
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
-from ckgen.families.fmha.enums import FmhaEntry, FmhaKv, FmhaTraits
+from ckgen.families.fmha.enums import FmhaBias, FmhaEntry, FmhaKv, FmhaTraits
 from ckgen.families.fmha.host_config import HostFmhaConfig
-from ckgen.families.fmha.problem import check, no_fmha_instance, supports
+from ckgen.families.fmha.problem import check, check_problem, no_fmha_instance, supports
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.model.config import Tile
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
@@ -194,6 +194,42 @@ def test_pages_that_must_be_finite() -> None:
     finding = supports(asked, paged, replace(USUAL, page_size=16))
     assert finding is not None and finding.rule == "fmha.instance.finite"
     assert supports(asked, paged, replace(USUAL, page_size=16, finite_kv=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("signature", "hdim_q", "page_size", "said"),
+    [
+        ("fmha_bf16_blocktable_vectorized", 64, 12, (12, 8)),
+        ("fmha_bf16_blocktable_vectorized", 36, 16, (36, 8)),
+        ("fmha_bf16_append_pagelist_vectorized", 64, 8, None),
+        ("fmha_bf16_fp8_ocp_bf16_append_pertensor_pagelist_vectorized", 64, 8, (8, 16)),
+        ("fmha_bf16_blocktable", 36, 3, None),
+    ],
+)
+def test_pages_in_vectors_are_of_whole_ones(
+    signature: str, hdim_q: int, page_size: int, said: tuple[int, int] | None
+) -> None:
+    found = check_problem(parse_canonical(signature), replace(USUAL, hdim_q=hdim_q, page_size=page_size))
+    assert (found and (found.rule, found.measured, found.limit)) == (said and ("fmha.shape.vectors", *said))
+
+
+def test_gaps_between_sequences() -> None:
+    asked, varlen = replace(PADDED, takes_gaps_q=False), FmhaTraits(varlen=True)
+    finding = supports(asked, varlen, replace(USUAL, gaps_q=True))
+    assert finding is not None and finding.rule == "fmha.instance.gaps-q"
+    assert supports(asked, varlen, USUAL) is None and supports(asked, PLAIN, replace(USUAL, gaps_q=True)) is None
+    assert supports(PADDED, varlen, replace(USUAL, gaps_q=True)) is None
+
+
+def test_slopes_are_of_distances_to_the_last_key() -> None:
+    asked, slopes = replace(PADDED, topleft_slopes=False), FmhaTraits(masked=True, bias=FmhaBias.ALIBI)
+    shape = replace(USUAL, seqlen_q=64, seqlen_k=96, corner=FmhaCorner.TOP_LEFT)
+    finding = supports(asked, slopes, shape)
+    assert finding is not None and finding.rule == "fmha.instance.slopes"
+    for taken in (replace(shape, seqlen_k=64), replace(shape, corner=FmhaCorner.BOTTOM_RIGHT)):
+        assert supports(asked, slopes, taken) is None
+    assert supports(asked, replace(slopes, varlen=True), replace(shape, seqlen_k=64)) is not None
+    assert supports(PADDED, slopes, shape) is None
 
 
 def test_why_there_is_no_instance() -> None:

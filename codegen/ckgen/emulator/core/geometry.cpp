@@ -33,6 +33,10 @@ Refusal refusal_of(const Kernel& kernel, const Chip& chip, const Dispatch& dispa
   if (lds > chip.lds_bytes)
     return {Refused::resources, std::to_string(lds) + " bytes of LDS (" + std::to_string(dispatch.dynamic_lds) +
                                     " of them dynamic) of at most " + std::to_string(chip.lds_bytes)};
+  if (kernel.scratch_bytes != 0 && chip.arch == "gfx90a")
+    return {Refused::resources,
+            std::to_string(kernel.scratch_bytes) +
+                " bytes of scratch: gfx90a's, through a buffer that the system makes, is not emulated"};
   if (occupancy_of(kernel, chip, dispatch).groups() == 0)
     return {Refused::resources,
             block + " with " + std::to_string(kernel.vgprs) + " vector registers each: no compute unit has so many"};

@@ -18,15 +18,19 @@ constexpr Semantics moves(std::string_view name) {
   return plain_semantics(name, f32_bits_op<Sources, Op>);
 }
 
-void fmac(Wave& wave, const Inst& inst) {
+constexpr auto kFma = [](float a, float b, float c) { return std::fma(a, b, c); };
+/// gfx90a's, rounded after the product and after the sum. It has no denormals: compilers use it where MODE has none.
+constexpr auto kMad = [](float a, float b, float c) { return a * b + c; };
+
+/// The destination is the third source.
+template <auto Op>
+void onto_destination(Wave& wave, const Inst& inst) {
   Row<float> a, b, r;
   Row<U> c;
   read_f32(wave, inst, 0, a);
   read_f32(wave, inst, 1, b);
   read_destination(wave, inst, c);
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    r[lane] = std::fma(a[lane], b[lane], std::bit_cast<float>(c[lane]));
-  }
+  for (unsigned lane = 0; lane < kLanes; ++lane) r[lane] = Op(a[lane], b[lane], std::bit_cast<float>(c[lane]));
   write_f32(wave, inst, r);
 }
 
@@ -102,7 +106,6 @@ constexpr auto kCubeMajor = [](float x, float y, float z) {
   return 2.0f * (face >= 4 ? z : face >= 2 ? y : x);
 };
 
-constexpr auto kFma = [](float a, float b, float c) { return std::fma(a, b, c); };
 template <bool Max>
 constexpr auto kTwo = [](U a, U b, bool ieee) { return extreme<F32, Max>(a, b, ieee); };
 template <bool Max>
@@ -121,7 +124,11 @@ constexpr Semantics kAll[] = {
     floats<3, kFma>("v_fma_f32"),
     floats<3, kFma>("v_fmamk_f32"),
     floats<3, kFma>("v_fmaak_f32"),
-    plain_semantics("v_fmac_f32", fmac, kReadsDestination),
+    plain_semantics("v_fmac_f32", onto_destination<kFma>, kReadsDestination),
+    floats<3, kMad>("v_mad_f32"),
+    floats<3, kMad>("v_madmk_f32"),
+    floats<3, kMad>("v_madak_f32"),
+    plain_semantics("v_mac_f32", onto_destination<kMad>, kReadsDestination),
 
     moves<2, kTwo<false>>("v_min_f32"),
     moves<2, kTwo<true>>("v_max_f32"),

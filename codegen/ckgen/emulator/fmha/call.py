@@ -29,6 +29,7 @@ class _Shape(ctypes.Structure):
         ("split_items", _I64), ("split_combines", _I64), ("split_rows", _I64), ("split_m0", _I32), ("split_n0", _I32),
         ("split_merged", ctypes.c_uint8),
         ("seqlen_new", _I64), ("rotary_dim", _I32), ("min_seqlen_k", _I32), ("finite_kv", ctypes.c_uint8),
+        ("gaps_q", ctypes.c_uint8),
     ]  # fmt: skip
 
 

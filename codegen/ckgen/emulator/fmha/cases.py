@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ckgen.emulator.fmha.pages import page_count
 from ckgen.emulator.fmha.problem import FmhaProblem
 from ckgen.families.fmha.config import CkTileFmhaConfig
-from ckgen.families.fmha.constraints import constraints_of
+from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
 from ckgen.families.fmha.enums import FmhaBias, FmhaCorner
 from ckgen.families.fmha.signature import FmhaSignature
 
 _SPLITS = (1, 2, 3, 5, 8)
 _PAGE = 16
+_MANY = 1 << 31
 
 
 def cases(signature: FmhaSignature, config: CkTileFmhaConfig) -> tuple[FmhaProblem, ...]:
@@ -49,6 +51,7 @@ def _cases(signature: FmhaSignature, config: CkTileFmhaConfig) -> Iterator[FmhaP
     larger = _varlen(plain, config) if signature.traits.varlen else _batch(plain, config)
     if signature.traits.is_paged:
         larger = _paged(larger, config, multiple)
+        larger = *larger, _last_pages(larger[0], signature, constraints_of(signature, config))
     yield from larger
     rested = larger[0]
     if signature.traits.masked:
@@ -93,3 +96,11 @@ def _paged(problems: tuple[FmhaProblem, ...], config: CkTileFmhaConfig, multiple
         seed=7,
     )
     return *found, replace(first, page_size=2 * first.page_size, seed=6), far
+
+
+def _last_pages(some: FmhaProblem, signature: FmhaSignature, asked: FmhaConstraints) -> FmhaProblem:
+    """In the last pages of as large a cache as the kernel takes, or beyond 2 GiB."""
+    elements = asked.cache_limit or _MANY * 8 // signature.b.bits
+    pages = elements // (some.heads_k * max(some.hdim_q, some.hdim_v)) // some.page_size
+    own = page_count(some.lengths_k, some.page_size)
+    return replace(some, pages_before=pages - own if asked.cache_limit else pages + 1, seed=9)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ckgen.emulator.fmha.problem import FmhaProblem
-from ckgen.families.fmha.constraints import constraints_of
 from ckgen.families.fmha.enums import FmhaCorner
 from ckgen.families.fmha.hip_config import HipFmhaConfig
+from ckgen.families.fmha.problem import page_vector
 from ckgen.families.fmha.signature import FmhaSignature
 
 
@@ -20,7 +20,7 @@ def decode_cases(signature: FmhaSignature, config: HipFmhaConfig) -> tuple[FmhaP
 def _cases(signature: FmhaSignature, config: HipFmhaConfig) -> Iterator[FmhaProblem]:
     step = config.n0
     one = FmhaProblem((1,), (step // 4 + 3,), hdim_q=config.hdim_q, hdim_v=config.hdim_v)
-    paged, vector = signature.traits.is_paged, constraints_of(signature, config).page_multiple
+    paged, vector = signature.traits.is_paged, page_vector(signature)
     if paged:
         one = replace(one, page_size=16)
     yield one

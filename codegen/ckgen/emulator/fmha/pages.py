@@ -38,6 +38,19 @@ def paged_kv(
     return args
 
 
+def behind(args: Mapping[str, Any], pages: int, descales: int) -> dict[str, Any]:
+    """The same with so many pages of zeros before, in memory that is not touched, and `descales` of each page."""
+    found = dict(args)
+    sizes = {name: args[f"{name}_strides"][2] for name in ("k", "v")}
+    if descales:
+        sizes |= dict.fromkeys(("k_descale", "v_descale"), descales)
+    for name, size in sizes.items():
+        own = args[name].reshape(-1)
+        found[name] = np.zeros(pages * size + own.size, own.dtype)
+        found[name][-own.size :] = own
+    return found | {name: args[name] + np.int32(pages) for name in ("kv_pages", "block_table") if name in args}
+
+
 def page_count(lengths: tuple[int, ...], page_size: int) -> int:
     """Pages of a cache for sequences of these lengths, with some that nobody has."""
     return sum(-(-length // page_size) for length in lengths) + SPARE_PAGES

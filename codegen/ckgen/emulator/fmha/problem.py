@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckgen.emulator.fmha.pages import page_count, paged_kv
+from ckgen.emulator.fmha.pages import behind, page_count, paged_kv
 from ckgen.emulator.production.model import Output
 from ckgen.emulator.production.numbers import BF16, FP8_FNUZ, FP8_OCP, Float
-from ckgen.families.fmha.enums import FmhaBias, FmhaCorner
+from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaQuant
 from ckgen.families.fmha.operands import FmhaOperands, Lengths, make_operands
 from ckgen.families.fmha.reference import expect
 from ckgen.families.fmha.signature import FmhaSignature
@@ -36,7 +36,8 @@ class FmhaProblem:
 
     `spare`: rows behind each sequence, and keys, that lengths given apart do not count; they are NaN. Without varlen
     all lengths of Q are the same and have no spare rows. head_first: tensors are [heads, rows], not [rows, heads].
-    page_size: of a paged signature, which has no spare rows; finite_kv: unused rows of pages are not NaN.
+    page_size: of a paged signature, which has no spare rows; finite_kv: unused rows of pages are not NaN; pages_before:
+    those that nobody has, before all others.
     """
 
     lengths_q: tuple[int, ...]
@@ -55,6 +56,7 @@ class FmhaProblem:
     page_size: int = 0
     splits: int = 1
     finite_kv: bool = False
+    pages_before: int = 0
 
     def __str__(self) -> str:
         lengths = ",".join(f"{q}x{k}" for q, k in zip(self.lengths_q, self.lengths_k, strict=True))
@@ -62,6 +64,7 @@ class FmhaProblem:
         sizes = f"{lengths} h{self.heads_q}/{self.heads_k} d{self.hdim_q}/{self.hdim_v}{window}"
         spare = f" spare{self.spare}" if self.spare else ""
         pages = f" pages of {self.page_size}" if self.page_size else ""
+        pages += f" from {self.pages_before}" if self.pages_before else ""
         return sizes + spare + pages + (f" splits {self.splits}" if self.splits > 1 else "")
 
 
@@ -105,18 +108,21 @@ def fmha_data(signature: FmhaSignature, problem: FmhaProblem) -> FmhaData:
         "lse_head_stride": lse.strides[1],
         "lse_batch_stride": lse.strides[2],
     }
+    if problem.pages_before:
+        descales = shape.heads_k if traits.quant is FmhaQuant.KV_BLOCKSCALE else 0
+        args = behind(args, problem.pages_before, descales)
     written = {id(one.actual) for one in outputs}
     inputs = tuple(one for one in args.values() if isinstance(one, np.ndarray) and id(one) not in written)
     total_q = rows_q.total if traits.varlen else 0
-    return FmhaData(replace(shape, total_q=total_q), args, inputs, tuple(outputs))
+    shape = replace(shape, total_q=total_q, pages=shape.pages + problem.pages_before)
+    return FmhaData(shape, args, inputs, tuple(outputs))
 
 
 def _kv(signature: FmhaSignature, problem: FmhaProblem, rows_k: _Rows, operands: FmhaOperands) -> Mapping[str, Any]:
     """K and V and where they lie."""
     if signature.traits.is_paged:
-        return paged_kv(
-            operands, _NUMPY[signature.b], head_first=problem.head_first, unused=1.5 if problem.finite_kv else np.nan
-        )
+        unused = 1.5 if problem.finite_kv else np.nan
+        return paged_kv(operands, _NUMPY[signature.b], head_first=problem.head_first, unused=unused)
     args: dict[str, Any] = {}
     for name, values in (("k", operands.k), ("v", operands.v)):
         tensor = _tensor(rows_k, problem.lengths_k, values, signature.b, problem.head_first)

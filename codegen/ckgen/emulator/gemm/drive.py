@@ -70,7 +70,7 @@ def emulate(
     found: dict[int, tuple[GemmResult, ...]] = {}
     core = core_library()
     with tempfile.TemporaryDirectory(prefix="ckgen-emulate-") as folder:
-        tables = {arch: _table(room.toolchain, arch, Path(folder)) for arch in {one.kernel.arch for one in asked}}
+        tables = {arch: table_file(room.toolchain, arch, Path(folder)) for arch in {one.kernel.arch for one in asked}}
         machine = _Machine(runtime, options, core, tables, Path(folder))
         with ThreadPoolExecutor(max(options.processes, 1)) as pool:
             waiting = {
@@ -139,7 +139,8 @@ class _Machine:
         file = place.with_suffix(".json")
         file.write_text(json.dumps(work.to_json()), encoding="utf-8")
         command = [sys.executable, "-m", "ckgen.emulator.gemm.worker", str(file)]
-        environment = {**os.environ, **self._environment(request, work, problems[0].seed)}
+        told = (self.tables[request.kernel.arch], request.target, work.report, self.options, problems[0].seed)
+        environment = {**os.environ, **worker_environment(self.runtime, self.core, *told)}
         try:
             done = subprocess.run(
                 command,
@@ -158,32 +159,36 @@ class _Machine:
         answers = list(_answers(Path(work.answers)))
         return answers, "" if len(answers) == len(problems) else _ended(code, said)
 
-    def _environment(self, request: Request, work: Work, seed: int) -> Mapping[str, str]:
-        options = {
-            "checked": int(self.options.checked),
-            "seed": seed,
-            "threads": self.options.threads,
-            "most_findings": self.options.most_findings,
-        }
-        known = os.environ.get("PYTHONPATH")
-        path = [str(paths.package_dir().parent), *([known] if known else [])]
-        variables = {
-            "CKGEN_HIP_LIBRARY": str(self.runtime.hip),
-            "CKGEN_EMULATOR": str(self.core),
-            "CKGEN_EMULATOR_TABLE": str(self.tables[request.kernel.arch]),
-            "CKGEN_EMULATOR_TARGET": str(request.target),
-            "CKGEN_EMULATOR_OPTIONS": ",".join(f"{name}={value}" for name, value in options.items()),
-            "CKGEN_EMULATOR_REPORT": work.report,
-            "PYTHONPATH": os.pathsep.join(path),
-            "OMP_NUM_THREADS": "1",
-        }
-        if self.options.trace is not None:
-            variables["CKGEN_EMULATOR_TRACE"] = str(self.options.trace.absolute())
-        return variables
+
+def worker_environment(
+    runtime: Runtime, core: Path, table: Path, target: Target, report: str, options: RunOptions, seed: int = 0
+) -> Mapping[str, str]:
+    """What a process is told whose HIP runtime is the emulator with that device; its launches go to `report`."""
+    told = {
+        "checked": int(options.checked),
+        "seed": seed,
+        "threads": options.threads,
+        "most_findings": options.most_findings,
+    }
+    known = os.environ.get("PYTHONPATH")
+    path = [str(paths.package_dir().parent), *([known] if known else [])]
+    variables = {
+        "CKGEN_HIP_LIBRARY": str(runtime.hip),
+        "CKGEN_EMULATOR": str(core),
+        "CKGEN_EMULATOR_TABLE": str(table),
+        "CKGEN_EMULATOR_TARGET": str(target),
+        "CKGEN_EMULATOR_OPTIONS": ",".join(f"{name}={value}" for name, value in told.items()),
+        "CKGEN_EMULATOR_REPORT": report,
+        "PYTHONPATH": os.pathsep.join(path),
+        "OMP_NUM_THREADS": "1",
+    }
+    if options.trace is not None:
+        variables["CKGEN_EMULATOR_TRACE"] = str(options.trace.absolute())
+    return variables
 
 
-def _table(toolchain: AmdToolchain, arch: str, folder: Path) -> Path:
-    """The file with the arch's opcodes."""
+def table_file(toolchain: AmdToolchain, arch: str, folder: Path) -> Path:
+    """The file with the arch's opcodes. UsageError without a table of them."""
     if toolchain.decoder is None:
         raise UsageError("a ROCm has no instruction tables: `ckgen toolchain amd` prepares them")
     place = folder / f"{arch}.isa"

@@ -71,15 +71,19 @@ def units_of(kernel: GemmKernel, problems: Iterable[Use]) -> KernelUnits:
 
 
 def _registry(instance: Instance) -> str:
-    """One source: the instance's descriptor, and the functions that RuntimeLibrary looks for."""
     held = (*instance.parts, instance)
     units = tuple(UnitPlan(one.signature, one.module, (one,), (), (), {}) for one in held)
-    plan = GenerationPlan((), MPolicy.LADDER, units, (), (), (), {}, ())
+    return registry_source(GenerationPlan((), MPolicy.LADDER, units, (), (), (), {}, ()))
+
+
+def registry_source(plan: GenerationPlan) -> str:
+    """One source of LIBRARY: the descriptors of the plan's units, and the functions that RuntimeLibrary looks for."""
     texts = render(plan, LIBRARY)
     header = f"include/{LIBRARY}/register.hpp"
-    parts = [texts[header], *(texts[f"{one.signature.canonical()}/unit.cpp"] for one in held), texts["register.cpp"]]
+    names = [*(unit.name for unit in plan.units), *(unit.name for unit in plan.fmha)]
+    units = [texts[f"{name}/unit.cpp"] for name in names]
     left_out = ("#pragma once\n", f"#include <{LIBRARY}/register.hpp>\n")
-    source = "\n".join([_VISIBLE, *parts, _DEVICE_ENTRY])
+    source = "\n".join([_VISIBLE, texts[header], *units, texts["register.cpp"], _DEVICE_ENTRY])
     for line in left_out:
         source = source.replace(line, "")
     return source

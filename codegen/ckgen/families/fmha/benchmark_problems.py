@@ -8,14 +8,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.fmha.enums import FmhaBias, FmhaQuant
+from ckgen.families.fmha.enums import FmhaBias, FmhaKv, FmhaQuant
 from ckgen.families.fmha.mask import FmhaMask, parse_mask
 from ckgen.families.fmha.signature import FLOAT8, FmhaSignature
 from ckgen.model.dtype import DType
 from ckgen.model.fmha_shape import FmhaShape
 
 _FILE = Path(__file__).with_name("benchmark_problems.yaml")
-_OF_PROBLEM = frozenset({"phase", "batch", "lengths", "mask", "varlen", "dtype"})
+_OF_PROBLEM = frozenset({"phase", "batch", "lengths", "mask", "varlen", "dtype", "kv", "page", "kv_dtype"})
 _OF_MODEL = frozenset({"model", "dtype", "heads", "hdims", "softcap", "sink", "bias", "config", "problems"})
 
 
@@ -75,16 +75,21 @@ def _problem(model: dict[str, Any], entry: dict[str, Any]) -> BenchmarkProblem:
         shape = replace(
             shape, corner=mask.corner, window_left=mask.left, window_right=mask.right, sink_tokens=mask.sink_tokens
         )
+    page = entry.get("page", 0)
+    shape = replace(shape, page_size=page, pages=batch * -(-keys // page) if page else 0)
     dtype = DType(entry.get("dtype", model["dtype"]))
+    kv_dtype = DType(entry.get("kv_dtype", dtype.value))
     signature = FmhaSignature.of(
         dtype,
         DType(model["dtype"]),
+        b=kv_dtype,
+        kv=FmhaKv(entry.get("kv", "contiguous")),
         varlen=entry.get("varlen", False),
         masked=mask_text != "none",
         bias=FmhaBias(model.get("bias", "none")),
         softcap="softcap" in model,
         sink=model.get("sink", False),
-        quant=FmhaQuant.PER_TENSOR if dtype in FLOAT8 else FmhaQuant.NONE,
+        quant=FmhaQuant.PER_TENSOR if kv_dtype in FLOAT8 else FmhaQuant.NONE,
     )
     found = BenchmarkProblem(
         model["model"], Phase(entry["phase"]), signature, shape, model.get("softcap", 0.0),

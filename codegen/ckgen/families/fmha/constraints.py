@@ -8,7 +8,7 @@ from functools import cache
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernel_of
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
-from ckgen.families.fmha.enums import FmhaBias, FmhaEntry, FmhaKvLayout
+from ckgen.families.fmha.enums import FmhaBias, FmhaEntry
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import LOAD_BYTES, MOST_SPLITS, HipFmhaConfig
 from ckgen.families.fmha.host_config import HostFmhaConfig
@@ -65,6 +65,8 @@ class FmhaConstraints:
     cache_limit: int = 0
     max_keys: int = 0
     sink_tokens: bool = True
+    takes_gaps_q: bool = True
+    topleft_slopes: bool = True
 
 
 @cache
@@ -77,10 +79,10 @@ def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConst
     if isinstance(config, CkTileAppendConfig):
         return _of_append(signature, config)
     if isinstance(config, HipAppendConfig):
-        return _of_any(signature, config.rows, config.rows)
+        return _of_any(config.rows, config.rows)
     if isinstance(config, HostFmhaConfig):
         return _of_host(signature, config)
-    multiple = _multiple(signature, config)
+    multiple, traits = _multiple(signature, config), signature.traits
     gathers = config.pipeline is FmhaPipeline.QR_ASYNC_GATHER  # whose copies of K go on into the next row
     return FmhaConstraints(
         m0=config.m0,
@@ -101,11 +103,13 @@ def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConst
         cache_limit=_MOST_BYTES * 8 // signature.b.bits if gathers else 0,
         max_keys=_max_keys(signature, config),
         sink_tokens=False,
+        takes_gaps_q=not (traits.varlen and (traits.is_paged or config.pipeline.splits)),
+        topleft_slopes=not (traits.masked and traits.bias is FmhaBias.ALIBI),
     )
 
 
 def _of_decode(signature: FmhaSignature, config: HipFmhaConfig) -> FmhaConstraints:
-    """Of our kernel over a KV cache: head dims as they are, lengths as they come, vectors of V in whole pages."""
+    """Of our kernel over a KV cache: head dims as they are, lengths as they come."""
     vector = LOAD_BYTES * 8 // signature.b.bits
     return FmhaConstraints(
         m0=config.m0,
@@ -120,7 +124,6 @@ def _of_decode(signature: FmhaSignature, config: HipFmhaConfig) -> FmhaConstrain
         d_multiple=0,
         dv_multiple=0,
         max_splits=MOST_SPLITS,
-        page_multiple=vector if signature.traits.kv_layout is FmhaKvLayout.VECTORIZED else 1,
         takes_items=True,
         merge_heads=True,
     )
@@ -149,24 +152,21 @@ def _of_shipped(config: AsmConfig) -> FmhaConstraints:
         needs_keys=kernel.needs_keys,
         needs_finite=kernel.is_paged,
         cache_limit=_SHIPPED_CACHE if kernel.is_paged else 0,
+        takes_gaps_q=not any(one.traits.varlen for one in kernel.signatures),
     )
 
 
-def _of_any(signature: FmhaSignature, m0: int, n0: int) -> FmhaConstraints:
-    """Of kernels that take all sizes; a cache in vectors is written in whole ones."""
-    writes_vectors = (
-        signature.traits.entry is FmhaEntry.APPEND and signature.traits.kv_layout is FmhaKvLayout.VECTORIZED
-    )
-    vector = _LOAD_BITS // signature.b.bits if writes_vectors else 1
-    return FmhaConstraints(m0, n0, 1, MAX_HDIM, 1, MAX_HDIM, MAX_HDIM, True, True, vector, 1, page_multiple=vector)
+def _of_any(m0: int, n0: int) -> FmhaConstraints:
+    """Of kernels that take all sizes."""
+    return FmhaConstraints(m0, n0, 1, MAX_HDIM, 1, MAX_HDIM, MAX_HDIM, True, True, 1, 1)
 
 
 def _of_host(signature: FmhaSignature, config: HostFmhaConfig) -> FmhaConstraints:
     """Of the CPU's own kernels: threads share the keys of one sequence where there are few."""
-    found = _of_any(signature, config.m0, config.n0)
+    found = _of_any(config.m0, config.n0)
     if signature.traits.entry is FmhaEntry.APPEND:
         return found
-    return replace(found, max_splits=MOST_SPLITS, merge_heads=True)
+    return replace(found, max_splits=MOST_SPLITS, takes_items=True, merge_heads=True)
 
 
 def _of_append(signature: FmhaSignature, config: CkTileAppendConfig) -> FmhaConstraints:

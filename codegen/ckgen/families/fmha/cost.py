@@ -35,18 +35,23 @@ def best_split(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShap
 
 
 def weighed_splits(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_num: int) -> Iterator[Split]:
-    """One split, and the fewest of as long parts as fit in one, two and three rounds of workgroups."""
+    """One split, and the fewest of as long parts as fit in one, two and three rounds of workgroups.
+
+    Counted are workgroups that see keys: where splits share all keys (see `cost`), those outside a window are idle.
+    """
     yield Split(1, cost(constraints, traits, shape, cu_num))
     most = 1 if shape.split_items else constraints.max_splits
     cus, count = max(cu_num, 1), _workgroups(constraints, shape)
     if most == 1 or not 0 < count <= 2 * cus:
         return
-    blocks = -(-shape.seqlen_k // constraints.n0)
+    seen = -(-mean_columns(traits, shape) // constraints.n0)
+    blocks = seen if constraints.takes_items else -(-shape.seqlen_k // constraints.n0)
     last = 1
     for rounds in _ROUNDS:
-        splits = min(rounds * cus // count, most, blocks)
-        if splits < 2:
+        busy = min(rounds * cus // count, most, seen)
+        if busy < 2:
             continue
+        splits = min(-(-blocks // -(-seen // busy)), most)
         splits = -(-blocks // -(-blocks // splits))
         if splits != last:
             last = splits
@@ -54,17 +59,23 @@ def weighed_splits(constraints: FmhaConstraints, traits: FmhaTraits, shape: Fmha
 
 
 def cost(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_num: int, splits: int = 1) -> int:
-    """Rounds of workgroups times keys and products of one, what partial results cost, then how much is padded."""
+    """Rounds of workgroups times keys and products of one, what partial results cost, then how much is padded.
+
+    Kernels that read schedules share the columns that rows see among splits, others all keys: then only those splits
+    work that see a column, and all write their part.
+    """
     if appends(traits):
         return append_cost(constraints, traits, shape, cu_num)
     asked = constraints
     combines = splits > 1 or asked.always_combines
-    rounds = -(-_workgroups(asked, shape) * splits // max(cu_num, 1))
-    columns = min(mean_columns(traits, shape), -(-shape.seqlen_k // splits))
-    whole = -(-columns // asked.n0) * asked.n0 + (_PART if combines else 0)
+    count, cus, seen = _workgroups(asked, shape), max(cu_num, 1), mean_columns(traits, shape)
+    part = max(-(-(seen if asked.takes_items else shape.seqlen_k) // splits), 1)
+    busy = splits if asked.takes_items else min(splits, -(-seen // part) + (traits.masked and shape.window_left >= 0))
+    columns = -(-count * busy // cus) * -(-min(seen, part) // asked.n0) * asked.n0
+    columns += -(-count * splits // cus) * _PART if combines else 0
     hdims = asked.hdim_q + _parts_of_v(asked) * asked.n1
     pads = asked.pad_q + asked.pad_k + (asked.d_multiple != 0) + (asked.dv_multiple != 0)
-    found = (rounds * (asked.m0 + _LOAD) * whole + (_COMBINE if combines else 0)) * hdims * _PADS + pads
+    found = (columns * (asked.m0 + _LOAD) + (_COMBINE if combines else 0)) * hdims * _PADS + pads
     return min(found, _MOST)
 
 

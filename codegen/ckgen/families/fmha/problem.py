@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ckgen.families.fmha.append_problem import appends, check_append, supports_append
 from ckgen.families.fmha.constraints import MAX_HDIM, FmhaConstraints
-from ckgen.families.fmha.enums import FmhaTraits
+from ckgen.families.fmha.enums import FmhaKvLayout, FmhaTraits
+from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.problem_rules import ProblemFinding, no_instance
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 
@@ -12,6 +13,7 @@ MOST = 2**31 - 1
 MOST_HEADS = 65535
 MOST_PAGE_SIZE = 2048
 _MOST_SPLIT_TILE = 4096
+_VECTOR_BITS = 128
 
 
 def check(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None:
@@ -34,6 +36,20 @@ def check(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None:
         if not 0 <= length <= MOST:
             return ProblemFinding("fmha.shape.seqlen", length, MOST)
     return _check_traits(traits, shape)
+
+
+def check_problem(signature: FmhaSignature, shape: FmhaShape) -> ProblemFinding | None:
+    """`check`, and what K's type adds: a page in vectors of 16 bytes is of whole ones, along K's rows and V's keys."""
+    found, vector = check(signature.traits, shape), page_vector(signature)
+    if found is not None or vector == 1:
+        return found
+    of_part = next((size for size in (shape.hdim_q, shape.page_size) if size % vector), None)
+    return ProblemFinding("fmha.shape.vectors", of_part, vector) if of_part is not None else None
+
+
+def page_vector(signature: FmhaSignature) -> int:
+    """Elements of a vector of pages; 1 where they are linear."""
+    return _VECTOR_BITS // signature.b.bits if signature.traits.kv_layout is FmhaKvLayout.VECTORIZED else 1
 
 
 def _check_traits(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None:
@@ -126,6 +142,10 @@ def _beyond_most(asked: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape) -
         return ProblemFinding("fmha.instance.max-keys", shape.seqlen_k, asked.max_keys)
     if traits.masked and shape.sink_tokens and not asked.sink_tokens:
         return ProblemFinding("fmha.instance.sink-tokens", shape.sink_tokens, 0)
+    if traits.varlen and shape.gaps_q and not asked.takes_gaps_q:
+        return ProblemFinding("fmha.instance.gaps-q", 0, 0)
+    if not asked.topleft_slopes and not ends_at_last_key(traits, shape):
+        return ProblemFinding("fmha.instance.slopes", 0, 0)
     if traits.is_paged and asked.cache_limit:
         rows = shape.pages * shape.page_size
         most = asked.cache_limit // (shape.heads_k * max(shape.hdim_q, shape.hdim_v))
@@ -147,9 +167,14 @@ def _beyond_most(asked: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape) -
 
 def is_causal(traits: FmhaTraits, shape: FmhaShape) -> bool:
     """Whether each row of a problem sees all keys up to its own, the last row up to the last key."""
-    same = not (traits.varlen or traits.is_paged) and shape.seqlen_q == shape.seqlen_k
-    ends = shape.corner is FmhaCorner.BOTTOM_RIGHT or same
-    return not traits.masked or (shape.window_left == -1 and shape.window_right == 0 and ends)
+    causal = shape.window_left == -1 and shape.window_right == 0
+    return not traits.masked or (causal and ends_at_last_key(traits, shape))
+
+
+def ends_at_last_key(traits: FmhaTraits, shape: FmhaShape) -> bool:
+    """Whether the diagonal of a mask ends at the last key, whichever corner it starts at."""
+    same = not has_lengths(traits) and shape.seqlen_q == shape.seqlen_k
+    return shape.corner is FmhaCorner.BOTTOM_RIGHT or same
 
 
 def no_fmha_instance(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -10,9 +11,12 @@ from typing import TYPE_CHECKING
 from ckgen.model.diagnostic import Diagnostic, Location
 
 if TYPE_CHECKING:
+    from yaml.events import Event
     from yaml.nodes import Node
 
 Report = Callable[[Diagnostic], None]
+
+_DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +67,11 @@ def did_you_mean(got: str, known: Iterable[str]) -> str:
 
 def read_documents(text: str, file: str, report: Report) -> list[Located]:
     """The documents of a YAML text; `report` gets K001 for broken syntax and K002 for a duplicate key."""
-    from yaml import SafeLoader, compose_all
     from yaml.error import MarkedYAMLError, YAMLError
 
     documents: list[Located] = []
     try:
-        for node in compose_all(text, SafeLoader):
+        for node in _nodes(text):
             if node is not None:
                 documents.append(_convert(node, file, report))
     except MarkedYAMLError as error:
@@ -77,6 +80,30 @@ def read_documents(text: str, file: str, report: Report) -> list[Located]:
     except YAMLError as error:
         report(Diagnostic("K001", f"not YAML: {str(error).splitlines()[0]}", Location(file)))
     return documents
+
+
+def _nodes(text: str) -> Iterable[Node | None]:
+    """By libyaml where it is there; what is wrong is always said in PyYAML's own words."""
+    import yaml
+
+    fast = getattr(yaml, "CSafeLoader", None)
+    if fast is not None:
+        with suppress(yaml.YAMLError):
+            if not _is_deep(yaml.parse(text, fast)):
+                return list(yaml.compose_all(text, fast))
+    return yaml.compose_all(text, yaml.SafeLoader)
+
+
+def _is_deep(events: Iterable[Event]) -> bool:
+    """Whether collections are nested deeper than anybody writes them: libyaml's composer overflows its stack then."""
+    from yaml.events import CollectionEndEvent, CollectionStartEvent
+
+    depth = 0
+    for event in events:
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if depth > _DEEPEST:
+            return True
+    return False
 
 
 def _convert(node: Node, file: str, report: Report) -> Located:

@@ -138,11 +138,12 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
     header, entry = _ENTRIES.get(config.pipeline, _FORWARD_ENTRY)
     # 8-bit P is multiplied by its type's largest value, which what combines takes out, and applies V's descale
     largest = _LARGEST.get(signature.a)
-    stages = stage_values(
-        signature, instance.id, symbol(instance, COMBINE), always=True, o_factor=f"1.0F / {largest}" if largest else ""
-    )
+    stages = None
+    if config.pipeline.splits:
+        factor = f"1.0F / {largest}" if largest else ""
+        stages = stage_values(signature, instance.id, symbol(instance, COMBINE), always=True, o_factor=factor)
     return {
-        "stages": stages if config.pipeline.splits else None,
+        "stages": stages,
         "header": header,
         "entry": entry,
         "instance": instance.name,

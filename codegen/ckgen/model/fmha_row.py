@@ -1,0 +1,38 @@
+"""One measured fact of attention: on this target, for these sizes, that kernel won."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ckgen.model.diagnostic import Location
+from ckgen.model.fmha_shape import SIZES, FmhaShape
+from ckgen.model.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class FmhaRow:
+    """A row of a table of attention, adapted. Its kernel is an instance's name, which tells the signature.
+
+    `masked`: the row has a mask. `k_batch` counts splits of the keys; None: as many as cost least. `us` is
+    microseconds, None where not said.
+    """
+
+    location: Location
+    layer: int
+    target: Target
+    shape: FmhaShape
+    masked: bool
+    kernel: str
+    k_batch: int | None
+    us: float | None
+
+    @property
+    def sizes(self) -> str:
+        """What people read."""
+        names = (*SIZES, "page_size") if self.shape.page_size else SIZES
+        return " ".join(f"{name}={getattr(self.shape, name)}" for name in names)
+
+    @property
+    def answer(self) -> tuple[object, ...]:
+        """What the row answers: kernel, k_batch."""
+        return self.kernel, self.k_batch
