@@ -10,8 +10,7 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-// ---- a vector of fp32
-// ------------------------------------------------------------------------------------------------
+// ---- a vector of fp32 -----------------------------------------------------------------------------------------------
 
 #if CKGEN_HOST_LEVEL >= 4
 inline __mmask16 low_bits(int live) {
@@ -62,8 +61,7 @@ struct LoadBf16 {
 #endif
 };
 
-// ---- rows
-// ------------------------------------------------------------------------------------------------------------
+// ---- rows -----------------------------------------------------------------------------------------------------------
 
 // A row of K as chunks of kVectors vectors, and a panel of one word of columns of V as kPanelVecs of them; `live`: as
 // many elements, zeros beyond.

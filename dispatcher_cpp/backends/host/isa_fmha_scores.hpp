@@ -128,8 +128,7 @@ void row_scores_of(const FmhaStep& s) {
 
 #if CKGEN_HOST_LEVEL >= 4
 
-// ---- more rows: four words of several of them in a vector
-// ------------------------------------------------------------
+// ---- more rows: four words of several of them in a vector -----------------------------------------------------------
 
 // Q is [quads][kFmhaRows][4] words. Words of K as they are in memory are broadcast four at a time; others are decoded
 // first, a few columns at a time.
