@@ -3,8 +3,11 @@ from __future__ import annotations
 import pytest
 
 from ckgen.families.registry import FAMILIES
+from ckgen.fuzz.check import Checker
 from ckgen.fuzz.prepare import space_of, write_plan
 from ckgen.fuzz.run import Subject
+from ckgen.fuzz.space import Space
+from ckgen.runtime import RuntimeLibrary
 from runtime_build import load_generated
 
 NAME = "fuzzed"
@@ -17,3 +20,14 @@ def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
     space, _ = space_of(FAMILIES, folder)
     load_generated(space.plan, NAME, folder)
     return Subject(folder / f"lib{NAME}_runtime.so", NAME, write_plan(space, folder), space)
+
+
+@pytest.fixture(scope="session")
+def checker(subject: Subject) -> Checker:
+    return Checker(subject.space, RuntimeLibrary(subject.library), subject.name)
+
+
+@pytest.fixture(scope="session")
+def attention(tmp_path_factory: pytest.TempPathFactory) -> Space:
+    """All of op fmha that cases are drawn from."""
+    return space_of(("fmha",), tmp_path_factory.mktemp("attention"))[0]

@@ -1,62 +1,36 @@
-"""Cases of attention: what is drawn, how it lies in memory, and what a run finds."""
+"""Cases of attention: what is drawn, and how it lies in memory."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
+from fuzz_fmha import CASE, PLAIN
 
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaDropout, FmhaKv, FmhaKvLayout, FmhaQuant
-from ckgen.families.fmha.reference import Attention
 from ckgen.families.fmha.signature import parse_canonical
-from ckgen.fuzz import fmha as attention
-from ckgen.fuzz.case import Case, Data, parse_case
-from ckgen.fuzz.check import Checker
-from ckgen.fuzz.decide import decide
+from ckgen.fuzz.case import Schedule, parse_case
 from ckgen.fuzz.draw import case_of
 from ckgen.fuzz.fmha_memory import gathered, read, scattered, tensor
 from ckgen.fuzz.fmha_sizes import Rows, dense_refusal, lengths_of, rows_of, shape_of
-from ckgen.fuzz.outcome import FailureKind, Fate
-from ckgen.fuzz.prepare import space_of
-from ckgen.fuzz.run import Subject
-from ckgen.fuzz.shrink import shrink
 from ckgen.fuzz.space import Space
-from ckgen.fuzz.work import work_of
 from ckgen.model.fmha_shape import FmhaShape
-from ckgen.runtime import Dispatcher, Plan, RuntimeFailure, RuntimeLibrary
-from ckgen.runtime.fmha import FmhaArgsStruct
-from ckgen.runtime.fmha_split import FmhaSplitProblem
-
-CASE = Case(
-    "fmha_bf16_varlen_masked_lse", "gfx942:304", m=33, n=70, k=64, hdim_v=64, batch=3, heads_q=4, heads_k=2, seed=6,
-    spare=5, gap_c=8,
-)  # fmt: skip
-CPU = "x86_64_v3:2"
-PLAIN = replace(CASE, signature="fmha_fp32_masked_lse", target=CPU, spare=0)
-APPEND = {"target": CPU, "m": 5, "new": 5, "rotary_dim": 32, "page_size": 16, "gap_a": 1, "gap_c": 3, "spare": 0}
 
 
-@pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
-    return space_of(("fmha",), tmp_path_factory.mktemp("space"))[0]
-
-
-def test_every_option_and_edge_is_among_the_cases(space: Space) -> None:
-    cases = [case_of(space, 3, index) for index in range(1500)]
+def test_every_option_and_edge_is_among_the_cases(attention: Space) -> None:
+    cases = [case_of(attention, 3, index) for index in range(1500)]
     assert all(parse_case(case.text()) == case for case in cases)
-    assert {unit.name for unit in space.fmha} <= {case.signature for case in cases}
+    assert {unit.name for unit in attention.fmha} <= {case.signature for case in cases}
     assert {0, 1, 63, 64, 65, 127, 128, 129, 2**31 - 1, -1} <= {case.m for case in cases} | {case.n for case in cases}
     assert {0, 1, 32, 64, 128, 256, 257} <= {case.k for case in cases}
     assert {case.corner for case in cases} == {*FmhaCorner} and {0, 17} <= {case.spare for case in cases}
     assert any(case.heads_q % max(case.heads_k, 1) for case in cases) and any(case.own_lengths for case in cases)
     assert {0, 1, 3, 128} <= {case.page_size for case in cases}
     assert any(case.window_left > 0 <= case.window_right for case in cases) and any(c.sink_tokens for c in cases)
-    traits = [unit.signature.traits for unit in space.fmha]
+    traits = [unit.signature.traits for unit in attention.fmha]
     assert {one.bias for one in traits} == {*FmhaBias} and any(one.varlen and one.lse for one in traits)
     assert any(one.sink for one in traits) and any(one.softcap for one in traits)
     assert any(one.quant is FmhaQuant.PER_TENSOR for one in traits)
@@ -67,6 +41,29 @@ def test_every_option_and_edge_is_among_the_cases(space: Space) -> None:
     }
     assert any(one.varlen and one.quant is FmhaQuant.KV_BLOCKSCALE for one in traits)
     assert {case.k_batch for case in cases} > {1, 2, 9}
+
+
+def test_schedules_are_drawn_with_every_option(attention: Space) -> None:
+    drawn = [case_of(attention, 3, index) for index in range(1500)]
+    cases = [case for case in drawn if case.schedule is not Schedule.NONE]
+    assert all(parse_case(case.text()) == case for case in cases) and len(cases) > 250
+    assert {case.schedule for case in cases} == {*Schedule} - {Schedule.NONE}
+    assert {case.max_splits for case in cases} > {0, 1, 2} and {case.split_spare for case in cases} == {0, 1, 6}
+    assert {case.split_cu_num for case in cases} >= {0, 1, 304} and {case.split_bound for case in cases} == {
+        False,
+        True,
+    }
+    assert {128, 4097} <= {case.split_n0 for case in cases} and {256, 100} <= {case.fixed_split_size for case in cases}
+    assert not any(case.split_n0 or case.split_bound for case in set(drawn) - set(cases))
+
+    signed = [(case, parse_canonical(case.signature)) for case in cases if case.n > 300 and 0 < case.batch < 100]
+    traits = [signature.traits for _, signature in signed]
+    lengths = [lengths_of(signature, case) for case, signature in signed]
+    assert any(0 in found.k and max(found.k) > 300 for found in lengths) and any(0 in found.q for found in lengths)
+    assert not any(appends(one) for one in traits)
+    for name in ("varlen", "is_paged", "masked", "sink", "lse"):
+        assert {getattr(one, name) for one in traits} == {False, True}, name
+    assert any(case.window_left > 100 for case, _ in signed) and any(case.sink_tokens for case, _ in signed)
 
 
 @pytest.mark.parametrize("head_first", [False, True])
@@ -119,214 +116,3 @@ def test_what_cannot_be_counted_is_named() -> None:
     assert dense_refusal(signature, replace(shape, batch=9)) == ""
     biased = parse_canonical("fmha_bf16_elementwise")
     assert dense_refusal(biased, replace(shape, batch=2**10, seqlen_q=most)).startswith("bias has")
-
-
-@pytest.fixture(scope="module")
-def checker(subject: Subject) -> Checker:
-    return Checker(subject.space, RuntimeLibrary(subject.library), subject.name)
-
-
-@pytest.mark.cpp
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("changes", "fate"),
-    [
-        ({}, Fate.RAN),
-        ({"head_first": 1, "gap_a": 3, "gap_b": 1}, Fate.RAN),
-        (
-            {"signature": "fmha_fp32_masked_lse", "own_lengths": 1, "target": CPU, "corner": "topleft"},
-            Fate.RAN,
-        ),
-        ({"signature": "fmha_fp16_masked_lse_dropout", "gap_d": 1, "window_left": 3}, Fate.RAN),
-        ({"signature": "fmha_bf16_masked_elementwise", "gap_d": 8, "head_first": 1}, Fate.RAN),
-        ({"signature": "fmha_bf16_masked_alibi"}, Fate.RAN),
-        ({"signature": "fmha_fp8_bf16_masked_pertensor", "data": "extreme"}, Fate.RAN),
-        ({"signature": "fmha_bf16_masked_softcap", "m": 1}, Fate.RAN),
-        ({"signature": "fmha_bf16_fp8_ocp_bf16_varlen_masked_lse_pertensor", "target": CPU}, Fate.RAN),
-        ({"signature": "fmha_fp8_ocp_bf16_vcolumn_masked_lse_blockscale", "target": CPU, "n": 200}, Fate.RAN),
-        ({"signature": "fmha_fp16_masked_elementwise_sink_lse_randval", "target": CPU, "gap_d": 1}, Fate.RAN),
-        ({"signature": "fmha_bf16_masked_lse_blocktable", "target": CPU, "page_size": 16, "gap_b": 3}, Fate.RAN),
-        ({"signature": "fmha_fp32_masked_sink_lse_pagelist", "target": CPU, "page_size": 3, "head_first": 1}, Fate.RAN),
-        (
-            {"signature": "fmha_bf16_varlen_masked_pagelist_vectorized", "target": CPU, "page_size": 16, "gap_b": 9},
-            Fate.RAN,
-        ),
-        (
-            {
-                "signature": "fmha_bf16_fp8_fnuz_bf16_varlen_masked_kvblockscale_blocktable",
-                "target": CPU,
-                "page_size": 3,
-            },
-            Fate.RAN,
-        ),
-        (
-            {"signature": "fmha_bf16_varlen_masked_pagelist_vectorized", "target": CPU, "page_size": 12},
-            Fate.REFUSED,
-        ),
-        ({"signature": "fmha_bf16_masked_lse_blocktable", "target": CPU}, Fate.REFUSED),
-        ({**APPEND, "signature": "fmha_bf16_append_blocktable_rope_half"}, Fate.RAN),
-        ({**APPEND, "signature": "fmha_bf16_append_varlen_rope_interleaved", "spare": 2, "in_place": 1}, Fate.RAN),
-        ({**APPEND, "signature": "fmha_fp32_append_varlen_vcolumn_rope_half", "head_first": 1, "gap_b": 3}, Fate.RAN),
-        (
-            {
-                **APPEND,
-                "signature": "fmha_fp16_fp8_fnuz_fp16_append_kvblockscale_pagelist_vectorized_rope_half",
-                "hdim_v": 20,
-            },
-            Fate.RAN,
-        ),
-        ({**APPEND, "signature": "fmha_fp16_append_vcolumn", "m": 0, "new": 0}, Fate.RAN),
-        ({**APPEND, "signature": "fmha_bf16_append_rope_half", "new": 71}, Fate.REFUSED),
-        ({**APPEND, "signature": "fmha_bf16_append_rope_half", "rotary_dim": 65}, Fate.REFUSED),
-        ({"n": 0}, Fate.RAN),
-        ({"m": 0}, Fate.RAN),
-        ({"m": 20_000, "n": 20_000}, Fate.PLANNED),
-        ({**APPEND, "signature": "fmha_bf16_append_blocktable", "batch": 257, "page_size": 2048, "m": 0}, Fate.PLANNED),
-        ({"heads_k": 3}, Fate.REFUSED),
-        ({"k": 257}, Fate.REFUSED),
-        ({"batch": 2**31 - 1, "m": 2**31 - 1}, Fate.REFUSED),
-        ({"signature": "fmha_bf16_masked_lse_blocktable"}, Fate.REFUSED),
-        ({"signature": "fmha_bf16_softcap_alibi"}, Fate.REFUSED),
-    ],
-)
-def test_each_fate(checker: Checker, changes: dict[str, object], fate: Fate) -> None:
-    words = CASE.text() + "".join(f" {name}={value}" for name, value in changes.items())
-    outcome = checker.check(parse_case(words))
-    assert outcome.fate is fate and outcome.kind is None, outcome
-
-
-@pytest.mark.cpp
-@pytest.mark.slow
-@pytest.mark.parametrize("words", ["varlen_masked_blocktable", "varlen_masked_pagelist_vectorized"])
-def test_a_planners_schedule_runs_on_a_cpu(checker: Checker, words: str) -> None:
-    case = replace(PLAIN, signature=f"fmha_bf16_{words}", m=3, n=800, page_size=16, seed=2)
-    signature, library = parse_canonical(case.signature), checker.library
-    decision = decide(checker.space, case, signature)
-    work = work_of(case, decision)
-    given, lengths = work.given(library, 0, 1), lengths_of(signature, case)
-    assert isinstance(work, attention.FmhaWork) and isinstance(given, attention.FmhaGiven)
-    shape = work.decision.query.shape
-    made = library.fmha_split.plan(
-        FmhaSplitProblem(
-            case.heads_q, case.heads_k, case.hdim_v, m0=16, n0=64, cu_num=40, merge_heads=True, page_size=16,
-            masked=True, window_left=case.window_left, window_right=case.window_right,
-        ),
-        lengths.q,
-        lengths.k,
-    )  # fmt: skip
-    assert made.sizes.max_splits > 1
-    shape = replace(
-        shape, split_items=len(made.items), split_combines=len(made.combine_items), split_m0=16, split_n0=64,
-        split_rows=made.sizes.partial_rows, split_merged=True,
-    )  # fmt: skip
-    plan = checker.dispatcher.plan(library.fmha_problem(case.signature, shape), library.simulated(case.target))
-    given.args.split_items, given.args.split_combines = made.items.ctypes.data, made.combine_items.ctypes.data
-    made.combine_items["partial_row"] += made.sizes.partial_rows
-    with pytest.raises(RuntimeFailure, match=r"split.combine_items\[0\]: its partial rows"):
-        checker.dispatcher.run(plan, given.args)
-    made.combine_items["partial_row"] -= made.sizes.partial_rows
-    checker.dispatcher.run(plan, given.args)
-    assert given.wrong() == "" and given.trouble() == ""
-
-
-@pytest.mark.cpp
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("change", "kind", "said"),
-    [
-        (lambda args: setattr(args, "scale", args.scale * 1.1), FailureKind.RESULT, "O["),
-        (lambda args: setattr(args, "k_strides", args.q_strides), FailureKind.RESULT, "O["),
-        (lambda args: setattr(args, "v", args.k), FailureKind.RESULT, "O["),
-        (lambda args: _write(args.lse), FailureKind.RESULT, "lse["),
-        (lambda args: _write(args.o + 2 * (args.o_strides.row - 1)), FailureKind.MEMORY, "O: byte"),
-        (lambda args: _write(args.o - 2), FailureKind.MEMORY, "O: byte -2"),
-        (lambda args: _write(args.q), FailureKind.MEMORY, "Q: its elements"),
-        (lambda args: _write(args.o + 2 * 33 * args.o_strides.row), FailureKind.MEMORY, "a row that does not count"),
-    ],
-)
-def test_a_kernel_that_errs_is_found(
-    checker: Checker, monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], None], kind: FailureKind, said: str
-) -> None:
-    run = Dispatcher.run
-    before = said == "O[" and kind is FailureKind.RESULT
-
-    def and_an_error(dispatcher: Dispatcher, plan: Plan, args: FmhaArgsStruct, workspace: int | None = None) -> None:
-        if before:
-            change(args)
-        run(dispatcher, plan, args, workspace)
-        if not before:
-            change(args)
-
-    monkeypatch.setattr(Dispatcher, "run", and_an_error)
-    outcome = checker.check(replace(CASE, seed=first_whole()))
-    assert outcome.kind is kind and said in outcome.what, outcome
-
-
-@pytest.mark.cpp
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("change", "before", "kind", "said"),
-    [
-        (lambda args: setattr(args, "rotary_cos", args.rotary_sin), True, FailureKind.RESULT, "K["),
-        (lambda args: setattr(args, "v_new", args.k_new), True, FailureKind.RESULT, "V["),
-        (lambda args: _write(args.o), False, FailureKind.RESULT, "O["),
-        (lambda args: _write_free_page(args), False, FailureKind.MEMORY, "K: a row that is not new"),
-        (lambda args: _write(args.v_cache - 2), False, FailureKind.MEMORY, "V: byte -2"),
-        (lambda args: _write(args.k_new), False, FailureKind.MEMORY, "k_new: its elements"),
-    ],
-)
-def test_an_append_that_errs_is_found(
-    checker: Checker,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[Any], None],
-    before: bool,
-    kind: FailureKind,
-    said: str,
-) -> None:
-    run = Dispatcher.run
-
-    def and_an_error(dispatcher: Dispatcher, plan: Plan, args: FmhaArgsStruct, workspace: int | None = None) -> None:
-        if before:
-            change(args)
-        run(dispatcher, plan, args, workspace)
-        if not before:
-            change(args)
-
-    monkeypatch.setattr(Dispatcher, "run", and_an_error)
-    words = {**APPEND, "signature": "fmha_bf16_append_blocktable_rope_half"}
-    case = parse_case(CASE.text() + "".join(f" {name}={value}" for name, value in words.items()))
-    outcome = checker.check(case)
-    assert outcome.kind is kind and said in outcome.what, outcome
-
-
-@pytest.mark.cpp
-@pytest.mark.slow
-def test_a_wrong_result_is_made_small(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
-    exact = attention.expect
-
-    def wrong_behind_20(operands: Any) -> Attention:
-        found = exact(operands)
-        found.o.c[:, 20:] += 1.0
-        return found
-
-    monkeypatch.setattr(attention, "expect", wrong_behind_20)
-    small, outcome = shrink(replace(PLAIN, data=Data.EXTREME), FailureKind.RESULT, checker.check)
-    assert outcome is not None and outcome.what.startswith("O[0, 20, 0]")
-    assert (small.m, small.batch, small.heads_q, small.head_first, small.gap_c) == (21, 1, 1, False, 0)
-
-
-def first_whole() -> int:
-    """A seed at which sequence 0 has all 33 rows."""
-    signature = parse_canonical(CASE.signature)
-    return next(seed for seed in range(99) if lengths_of(signature, replace(CASE, seed=seed)).q[0] == 33)
-
-
-def _write_free_page(args: FmhaArgsStruct) -> None:
-    """A page that no sequence has."""
-    table = (ctypes.c_int32 * (3 * args.block_table_stride)).from_address(args.block_table)
-    page = next(number for number in range(99) if number not in set(table))
-    _write(args.k_cache + 2 * page * args.k_strides.batch)
-
-
-def _write(address: int) -> None:
-    ctypes.c_uint16.from_address(address).value ^= 0x4411

@@ -43,11 +43,6 @@ LAYER = Case(
 MX_ROWS = Case("gemm_fp8_ocp_bf16_rcr_mx", "gfx950:256", m=8, n=40, k=160, scale_shuffled=True)
 
 
-@pytest.fixture(scope="module")
-def checker(subject: Subject) -> Checker:
-    return Checker(subject.space, RuntimeLibrary(subject.library), subject.name)
-
-
 def test_nothing_is_found_in_this_checkout(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prepare, "NAME", subject.name)
     prepared = prepare.Prepared(subject.library, subject.plan, subject.space)

@@ -42,6 +42,16 @@ class Route(Enum):
     SOME = "some"
 
 
+class Schedule(Enum):
+    """How the planner of docs/fmha_split.md cuts a batch: as it costs, at multiples of a size, not at all; or none is
+    made."""
+
+    NONE = "none"
+    COST = "cost"
+    FIXED = "fixed"
+    NO_SPLIT = "no_split"
+
+
 Sizes = tuple[GroupSize, ...] | None
 
 
@@ -61,6 +71,11 @@ class Case:
     behind each sequence of varlen; `head_first`: a head's rows are neighbours, not a row's heads;
     `page_size` is of paged KV. Of append, N is the cache's room per sequence and `new` is seqlen_new; gap_a is beyond
     rows of Q and new rows, and `in_place`: O is Q.
+
+    `schedule`: the batch's lengths are planned for the tile of the instance that answers without one; `split_cu_num`
+    and `max_splits` of 0 are the target's and the planner's own, `split_n0` of 0 the instance's. `fixed_split_size` is
+    rounded up to what the planner takes. `split_bound`: with room for every batch within the shape, else its own;
+    `split_spare` items, combine items and partial rows more.
     """
 
     signature: str
@@ -107,6 +122,13 @@ class Case:
     new: int = 0
     rotary_dim: int = 0
     in_place: bool = False
+    schedule: Schedule = Schedule.NONE
+    split_cu_num: int = 0
+    fixed_split_size: int = 0
+    max_splits: int = 0
+    split_n0: int = 0
+    split_bound: bool = False
+    split_spare: int = 0
 
     @property
     def entries(self) -> int:

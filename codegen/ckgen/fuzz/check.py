@@ -76,7 +76,7 @@ class Checker:
         number = self._signature(case, signature)
         if isinstance(signature, str) or number is None:
             return Outcome(Fate.REFUSED, tier="illegal signature")
-        decision = decide(self.space, case, signature)
+        decision = decide(self.space, case, signature, self.library.fmha_split)
         work = work_of(case, decision)
         problem = work.problem(self.library)
         device = self._device(case.target)

@@ -25,6 +25,7 @@ from ckgen.plan.fmha_explain import fmha_trail
 from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection
 from ckgen.plan.select import Query, Selection, select
 from ckgen.plan.trail import Trail
+from ckgen.runtime.fmha_split import FmhaSplitPlanner
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,11 @@ def routing_of(case: Case) -> Routing:
     return Routing(case.experts, case.top_k)
 
 
-def decide(space: Space, case: Case, signature: AnySignature) -> AnyDecision:
-    """The walk of docs/selection.md, and the verdict about what is forced."""
+def decide(space: Space, case: Case, signature: AnySignature, planner: FmhaSplitPlanner) -> AnyDecision:
+    """The walk of docs/selection.md, and the verdict about what is forced; `planner`: of schedules of attention."""
     target = target_of(case)
     if isinstance(signature, FmhaSignature):
-        return decide_fmha(space, case, signature, target)
+        return decide_fmha(space, case, signature, target, planner)
     shape = Shape(case.batch, case.m, case.n, case.k)
     query = Query(
         space.plan, space.archs, target, signature, shape, case.wishes,

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ckgen.families.fmha.append_problem import appends
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.problem_rules import ProblemFinding, no_instance
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.chosen import Chosen, choose
+from ckgen.fuzz.fmha_schedule import FmhaSchedule, schedule_of
 from ckgen.fuzz.fmha_sizes import shape_of
 from ckgen.fuzz.space import Space
 from ckgen.model.target import Target
 from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection, select_fmha
+from ckgen.runtime.fmha_split import FmhaSplitPlanner
 
 
 @dataclass(frozen=True, slots=True)
 class FmhaDecision:
-    """See Decision."""
+    """See Decision; the query's shape has the schedule, where there is one."""
 
     signature: FmhaSignature
     query: FmhaQuery
     selection: FmhaSelection
     chosen: Chosen
+    schedule: FmhaSchedule | None = None
 
     @property
     def finding_of_force(self) -> ProblemFinding | None:
@@ -36,8 +41,21 @@ class FmhaDecision:
         return finding.text if finding is not None and goes_on else text
 
 
-def decide_fmha(space: Space, case: Case, signature: FmhaSignature, target: Target) -> FmhaDecision:
-    """The selection, and the verdict about what is forced."""
+def decide_fmha(
+    space: Space, case: Case, signature: FmhaSignature, target: Target, planner: FmhaSplitPlanner
+) -> FmhaDecision:
+    """The selection, and the verdict about what is forced; a schedule is made for the answer without one."""
     query = FmhaQuery(space.plan, target, signature, shape_of(signature, case), case.wishes)
+    found = _decided(space, case, query)
+    tiles = space.all_instances.get(found.chosen.instance)
+    if not isinstance(tiles, FmhaInstance) or query.illegal() is not None or appends(signature.traits):
+        return found
+    schedule = schedule_of(case, signature, query.shape, target, tiles.constraints, planner)
+    if schedule is None:
+        return found
+    return replace(_decided(space, case, replace(query, shape=schedule.shape(query.shape))), schedule=schedule)
+
+
+def _decided(space: Space, case: Case, query: FmhaQuery) -> FmhaDecision:
     selection = select_fmha(query)
-    return FmhaDecision(signature, query, selection, choose(space, case, query, selection))
+    return FmhaDecision(query.signature, query, selection, choose(space, case, query, selection))

@@ -233,6 +233,13 @@ FIELDS: Mapping[str, Callable[[Draw], Any]] = {
             "new",
             "rotary_dim",
             "in_place",
+            "schedule",
+            "split_cu_num",
+            "fixed_split_size",
+            "max_splits",
+            "split_n0",
+            "split_bound",
+            "split_spare",
         )
     },
 }

@@ -12,6 +12,7 @@ from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.problem import page_vector
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.fuzz.case import Case, Data
+from ckgen.fuzz.draw_schedule import with_schedule
 from ckgen.fuzz.signatures import any_value
 from ckgen.fuzz.sizes import edge
 from ckgen.fuzz.space import Space
@@ -52,7 +53,7 @@ def fmha_case(space: Space, random: Random) -> Case:
     if draw.chance(0.6):
         more |= {name: random.choice(_WINDOWS) for name in ("window_left", "window_right")}
     forced = draw.chance(0.4)
-    return Case(
+    case = Case(
         signature.canonical(),
         _target(space, draw),
         instance=draw.near.name if forced else "",
@@ -70,6 +71,9 @@ def fmha_case(space: Space, random: Random) -> Case:
         page_size=_page_size(draw) if unit.signature.traits.is_paged else 0,
         **(sizes | more),
     )
+    if appends(draw.near.signature.traits):
+        return case
+    return with_schedule(random, case, draw.near, is_legal=draw.is_legal)
 
 
 def _sizes(draw: _Draw) -> dict[str, int]:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ckgen.families.fmha.append_problem import appends
-from ckgen.families.fmha.enums import FmhaBias, FmhaKv, FmhaKvLayout
+from ckgen.families.fmha.enums import FmhaBias, FmhaKvLayout
 from ckgen.families.fmha.operands import FmhaOperands, make_operands
-from ckgen.families.fmha.pages import PageForm, block_table, cache_sizes, page_list, store_pages
+from ckgen.families.fmha.pages import PageForm, cache_sizes, store_pages
 from ckgen.families.fmha.reference import expect
 from ckgen.families.gemm.reference import Expected, Storage, Values, encode
 from ckgen.fuzz.arguments import UNREAD, raw
@@ -18,9 +18,10 @@ from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.data import wrong
 from ckgen.fuzz.decide_fmha import FmhaDecision
 from ckgen.fuzz.fmha_append import AppendGiven, append_given
+from ckgen.fuzz.fmha_arrays import numbers, schedule_arrays, small_arrays
 from ckgen.fuzz.fmha_memory import Tensor, gathered, read, scattered, tensor
 from ckgen.fuzz.fmha_sizes import Rows, dense_refusal, lengths_of, rows_of
-from ckgen.fuzz.memory import Matrix, plain
+from ckgen.fuzz.memory import Matrix
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
 from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct
 
@@ -148,10 +149,10 @@ class FmhaWork:
             lse = tensor(like, case.gap_c, head_first=False, is_written=True)
             found |= {"lse": lse.address, "lse_head_stride": lse.row, "lse_batch_stride": lse.batch}
         self._add_planes(found, inputs, operands, of_q)
-        for name, values in _small(operands, case, of_q, of_k).items():
-            inputs[name] = plain(raw(np.ascontiguousarray(values).reshape(-1)), UNREAD)
-            found[name] = inputs[name].address
-        return FmhaGiven(case, operands, of_q, FmhaArgsStruct(**found, **_numbers(operands)), inputs, o, lse)
+        arrays = small_arrays(operands, case, of_q, of_k) | schedule_arrays(self.decision.schedule, library.fmha_split)
+        inputs |= arrays
+        found |= {name: one.address for name, one in arrays.items()}
+        return FmhaGiven(case, operands, of_q, FmhaArgsStruct(**found, **numbers(operands)), inputs, o, lse)
 
     def _own_case(self) -> Case:
         """Without lengths that the instance does not take."""
@@ -226,57 +227,3 @@ def _empty(operands: FmhaOperands, rows: Rows, sizes: tuple[int, int]) -> Storag
 
 def _strides(of: Tensor) -> FmhaStridesStruct:
     return FmhaStridesStruct(of.row, of.head, of.batch)
-
-
-def _small(operands: FmhaOperands, case: Case, of_q: Rows, of_k: Rows) -> dict[str, Storage]:
-    """Arrays without gaps, by names of FmhaArgs."""
-    lengths, single = operands.lengths, np.dtype(np.float32)
-    found: dict[str, Storage] = {}
-    for name in ("q", "k", "v"):
-        scales = getattr(operands.descales, name)
-        if scales is not None:
-            found[f"{name}_descale"] = scales.astype(single)
-    if operands.sink is not None:
-        found["sink"] = operands.sink.astype(single)
-    if operands.signature.traits.bias is FmhaBias.ALIBI and operands.bias is not None:
-        found["bias"] = operands.bias.astype(single)
-    paged = operands.signature.traits.is_paged
-    if of_q.starts:
-        found["seqstart_q"] = np.array(of_q.starts, np.int32)
-        if case.spare:
-            found["seqlen_q"] = np.array(lengths.q, np.int32)
-        if not paged:
-            found["seqstart_k"] = np.array(of_k.starts, np.int32)
-    if not paged and (case.spare if of_q.starts else case.own_lengths):
-        found["seqlen_k"] = np.array(lengths.k, np.int32)
-    return found | _pages(operands)
-
-
-def _pages(operands: FmhaOperands) -> dict[str, Storage]:
-    """Which pages are whose."""
-    lengths, pages = operands.lengths.k, operands.pages
-    match operands.signature.traits.kv:
-        case FmhaKv.BLOCK_TABLE:
-            return {"block_table": block_table(pages, _most_pages(operands)), "seqlen_k": np.array(lengths, np.int32)}
-        case FmhaKv.PAGE_LIST:
-            found = page_list(pages, lengths, operands.shape.page_size)
-            return {"kv_indptr": found.indptr, "kv_pages": found.pages, "kv_last_page": found.last_page}
-    return {}
-
-
-def _most_pages(operands: FmhaOperands) -> int:
-    """Of one sequence."""
-    return -(-operands.shape.seqlen_k // operands.shape.page_size)
-
-
-def _numbers(operands: FmhaOperands) -> dict[str, Any]:
-    found: dict[str, Any] = {"scale": operands.scale, "softcap": operands.softcap}
-    if operands.signature.traits.bias is FmhaBias.ALIBI and operands.bias is not None:
-        shared = operands.bias.shape[0] == 1
-        found["bias_strides"] = FmhaStridesStruct(0, 1, 0 if shared else operands.shape.heads_q)
-    if operands.signature.traits.kv is FmhaKv.BLOCK_TABLE:
-        found["block_table_stride"] = _most_pages(operands)
-    if operands.dropout is not None:
-        dropout = operands.dropout
-        found |= {"p_drop": dropout.p_drop, "seed": dropout.seed, "offset": dropout.offset}
-    return found

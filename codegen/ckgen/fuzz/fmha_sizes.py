@@ -43,7 +43,7 @@ def shape_of(signature: FmhaSignature, case: Case) -> FmhaShape:
     if signature.traits.is_paged:
         pages = max(case.batch, 0) * -(-case.n // max(case.page_size, 1)) + _SPARE_PAGES
         shape = replace(shape, page_size=case.page_size, pages=min(pages, 2**31 - 1) if pages > 0 else 0)
-    if not signature.traits.varlen or not _is_drawn(case):
+    if not signature.traits.varlen or not are_drawn(case):
         return shape
     found = lengths_of(signature, case)
     total = sum(found.q) + case.spare * len(found.q)
@@ -149,7 +149,7 @@ def append_shape(signature: FmhaSignature, case: Case) -> FmhaShape:
     if signature.traits.is_paged:
         pages = max(case.batch, 0) * -(-case.n // max(case.page_size, 1)) + _SPARE_PAGES
         shape = replace(shape, page_size=case.page_size, pages=min(pages, 2**31 - 1) if pages > 0 else 0)
-    if not signature.traits.varlen or not _is_drawn(case):
+    if not signature.traits.varlen or not are_drawn(case):
         return shape
     _, added = append_lengths(signature, case)
     return replace(shape, total_q=sum(added) + case.spare * len(added), gaps_q=case.spare > 0)
@@ -169,6 +169,6 @@ def append_lengths(signature: FmhaSignature, case: Case) -> tuple[tuple[int, ...
     return tuple(before), tuple(added)
 
 
-def _is_drawn(case: Case) -> bool:
+def are_drawn(case: Case) -> bool:
     """Whether there are so few sequences, of lengths so small, that each can have its own."""
     return 0 < case.batch <= _MOST_SEQUENCES and 0 <= case.m < 2**31 and 0 <= case.n < 2**31 and 0 <= case.new < 2**31
