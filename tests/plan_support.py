@@ -74,6 +74,11 @@ def query(
     return Query(plan, archs, target, parsed, Shape(batch, m, n, k), wishes)
 
 
+def reasons(plan: GenerationPlan) -> list[str]:
+    """The fate of each row, as a user reads it."""
+    return [str(fate) for fate in plan.fates]
+
+
 def fate_words(plan: GenerationPlan) -> Mapping[str, int]:
     """How many rows ended how, over all files."""
     counts: dict[str, int] = {}

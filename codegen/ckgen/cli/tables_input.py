@@ -14,7 +14,8 @@ from ckgen.families.tables import table_modules
 from ckgen.model.diagnostic import Diagnostic, Location, sort_key
 from ckgen.model.errors import UsageError
 from ckgen.model.tuned_row import TunedRow
-from ckgen.plan.fates import Entry, RowContext, examine, set_keys
+from ckgen.plan.entry import Entry, RowContext
+from ckgen.plan.examine import examine, set_keys
 from ckgen.plan.identify import Identifier, is_printable, meaningless, unparsable, unprintable
 from ckgen.plan.survey import gfx_of_cu
 from ckgen.specs.archs import load_archs

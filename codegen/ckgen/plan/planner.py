@@ -18,7 +18,8 @@ from ckgen.model.errors import InputError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.target import Target
 from ckgen.plan.defaults import Profiled, SetYields, heuristics_for, kernel_defaults
-from ckgen.plan.fates import AMBIGUOUS, Entry, LeftOut, RowContext, resolve
+from ckgen.plan.entry import Entry, RowContext
+from ckgen.plan.fates import AMBIGUOUS, LeftOut, resolve
 from ckgen.plan.fmha_rows import FmhaRequest, FmhaRows, resolve_fmha
 from ckgen.plan.fmha_units import fmha_units
 from ckgen.plan.model import FileReport, FmhaUnit, GenerationPlan, UnitPlan

@@ -13,7 +13,8 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.collector import collector_paused
 from ckgen.model.target import Target
-from ckgen.plan.fates import Entry, RowContext, examined
+from ckgen.plan.entry import Entry, RowContext
+from ckgen.plan.examine import examined
 from ckgen.plan.identify import Identifier
 from ckgen.plan.offers import Keep, Offers
 from ckgen.plan.options import PlanOptions

@@ -13,7 +13,7 @@ from ckgen.model.backend import Backend
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
-from ckgen.plan.fates import Entry
+from ckgen.plan.entry import Entry
 from ckgen.plan.ladder import EMPTY_LADDER, Ladder
 from ckgen.plan.model import (
     Choice,
