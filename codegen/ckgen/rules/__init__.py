@@ -24,13 +24,15 @@ from ckgen.rules import (
     ck_moe,
     ck_tile,
     ck_tile_dense,
+    ck_tile_fmha,
+    ck_tile_fmha_tiles,
     ck_tile_group_quant,
     ck_tile_multi_abd,
     ck_tile_stream_k,
-    fmha,
     fmha_append,
     hip_fmha,
     hip_mxfp8,
+    host_fmha,
 )
 from ckgen.rules.registry import Rule, registered
 
@@ -42,13 +44,15 @@ RULE_MODULES = (
     ck_moe,
     ck_tile,
     ck_tile_dense,
+    ck_tile_fmha,
+    ck_tile_fmha_tiles,
     ck_tile_group_quant,
     ck_tile_multi_abd,
     ck_tile_stream_k,
-    fmha,
     fmha_append,
     hip_fmha,
     hip_mxfp8,
+    host_fmha,
 )
 _KINDS = ("ck.moe.", "ck_tile.append.", "ck_tile.fmha.", "hip.append.", "hip.fmha.", "host.fmha.")
 """Beginnings of ids of rules that are about other Configs than the rest of their backend's."""

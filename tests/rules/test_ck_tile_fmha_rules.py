@@ -1,4 +1,4 @@
-"""What attention kernels ask of a Config: each rule met by one change of a kernel that the pinned tree makes."""
+"""What ck_tile's attention kernels ask of a Config: each rule met by one change of a kernel of the pinned tree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
-from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.lds import lds_bytes
 from ckgen.families.fmha.signature import FmhaSignature, parse_signature
 from ckgen.families.fmha.tree import tree_configs, why_no_tiles
@@ -187,21 +186,3 @@ def test_how_many_kernels_of_the_tree_are_valid(signature: str, arch: str, valid
 def test_why_an_arch_has_no_tiles() -> None:
     assert why_no_tiles("gfx942") is None
     assert "gfx11" in (why_no_tiles("gfx1100") or "") and "gfx908" in (why_no_tiles("gfx908") or "")
-
-
-def test_host_kernels() -> None:
-    arch = load_archs()["x86_64_v3"]
-
-    def broken(text: str, config: HostFmhaConfig) -> list[str]:
-        return [one.rule for one in judge(parse_signature(text, None), config, Backend.HOST, arch)]
-
-    assert broken("bf16_fp8_ocp_bf16_sink_randval_pertensor", HostFmhaConfig(16, 64)) == []
-    for config in (HostFmhaConfig(2048, 64), HostFmhaConfig(16, 512)):
-        assert broken("bf16", config) == ["host.fmha.tile"]
-    for text in ("bf16_pagelist_vectorized", "bf16_varlen_blocktable", "bf16_fp8_ocp_bf16_kvblockscale_pagelist"):
-        assert broken(text, HostFmhaConfig(16, 64)) == [], text
-    assert broken("fp8_ocp_pertensor", HostFmhaConfig(16, 64)) == []
-    for text in ("fp32_append_vcolumn_rope_half", "bf16_fp8_ocp_bf16_append_kvblockscale_pagelist_vectorized"):
-        assert broken(text, HostFmhaConfig(16, 64)) == [], text
-    for text in ("fp8_ocp_append_pertensor", "bf16_fp8_ocp_bf16_append_blockscale"):
-        assert broken(text, HostFmhaConfig(16, 64)) == ["host.fmha.append"], text
