@@ -45,6 +45,7 @@ s_endpgm
   .amdhsa_next_free_vgpr {vgprs}
   .amdhsa_next_free_sgpr 96
   .amdhsa_accum_offset {accum}
+{directives}
 .end_amdhsa_kernel
 .amdgpu_metadata
 ---
@@ -99,10 +100,12 @@ def kernel(
     vgprs: int = 256,
     max_workgroup: int = 1024,
     args: tuple[tuple[str, int, int], ...] = (),
+    directives: tuple[str, ...] = (),
 ) -> bytes:
     """A code object whose kernel `k` runs the lines, then ends. s[0:1] kernarg, s2, s3, s4 workgroup, v0 work item.
 
-    `args`: the metadata's `.value_kind`, `.offset` and `.size` of each.
+    `args`: the metadata's `.value_kind`, `.offset` and `.size` of each. `directives`: more of the descriptor's, without
+    the `.amdhsa_` that they begin with; what they ask for may move the scalars.
     """
     values = {
         "body": body,
@@ -112,6 +115,7 @@ def kernel(
         "kernarg": kernarg,
         "vgprs": vgprs,
         "max_workgroup": max_workgroup,
+        "directives": "\n".join(f"  .amdhsa_{one}" for one in directives),
     }
     listed = ", ".join(f"{{.value_kind: {kind}, .offset: {at}, .size: {size}}}" for kind, at, size in args)
     text = _KERNEL.format(accum=min(vgprs, 256) & ~3, args=f"    .args: [{listed}]" if args else "", **values)

@@ -176,13 +176,6 @@ def test_a_dispatch_that_no_unit_takes_is_refused(
         chip.unload(module)
 
 
-def test_scratch_of_gfx90a_is_refused() -> None:
-    """It lies behind a resource in s[0:3]; later chips have instructions of their own."""
-    with pytest.raises(UsageError, match="16 bytes of scratch: gfx90a's"):
-        launch(kernel("", "gfx90a", scratch=16), "gfx90a", [1], 64, b"")
-    assert not launch(kernel("", ARCH, scratch=16), ARCH, [1], 64, b"").findings
-
-
 @pytest.mark.parametrize(("most", "block"), [(256, (256, 1, 1)), (256, (32, 4, 2)), (0, (1024, 1, 1))])
 def test_a_workgroup_as_large_as_the_kernel_allows_runs(most: int, block: tuple[int, ...]) -> None:
     chip = emulator(ARCH)

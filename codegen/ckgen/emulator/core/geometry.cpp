@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "occupancy.hpp"
+#include "private_segment.hpp"
 
 namespace ckgen::emu {
 namespace {
@@ -33,13 +34,14 @@ Refusal refusal_of(const Kernel& kernel, const Chip& chip, const Dispatch& dispa
   if (lds > chip.lds_bytes)
     return {Refused::resources, std::to_string(lds) + " bytes of LDS (" + std::to_string(dispatch.dynamic_lds) +
                                     " of them dynamic) of at most " + std::to_string(chip.lds_bytes)};
-  if (kernel.scratch_bytes != 0 && chip.arch == "gfx90a")
-    return {Refused::resources,
-            std::to_string(kernel.scratch_bytes) +
-                " bytes of scratch: gfx90a's, through a buffer that the system makes, is not emulated"};
-  if (occupancy_of(kernel, chip, dispatch).groups() == 0)
+  const std::uint64_t groups = occupancy_of(kernel, chip, dispatch).groups();
+  if (groups == 0)
     return {Refused::resources,
             block + " with " + std::to_string(kernel.vgprs) + " vector registers each: no compute unit has so many"};
+  const std::uint64_t waves = (items + kLanes - 1) / kLanes * groups * chip.compute_units;
+  if (!architected_flat_scratch(chip) && (waves + 1) * wave_scratch_bytes(kernel) > kScratchPoolBytes)
+    return {Refused::resources, std::to_string(kernel.scratch_bytes) + " bytes of scratch, in each of the " +
+                                    std::to_string(waves) + " waves that the chip holds"};
   return {};
 }
 

@@ -17,7 +17,8 @@ struct Refusal {
 };
 
 /// geometry: an axis without work-items or with more than 2^32 - 1 of them, a workgroup with more than 1024 or than the
-/// kernel's .max_flat_workgroup_size; resources: no compute unit has the LDS or the registers of one workgroup.
+/// kernel's .max_flat_workgroup_size; resources: no compute unit has the LDS or the registers of one workgroup, or
+/// the waves that the chip holds need more scratch than one buffer has.
 Refusal refusal_of(const Kernel& kernel, const Chip& chip, const Dispatch& dispatch);
 
 }  // namespace ckgen::emu

@@ -16,6 +16,7 @@ using Handler = void (*)(Wave&, const Inst&);
 
 // Operand codes: the scalar file and the specials at 0…127, constants at 128…255 as the ISA numbers them, then the
 // vector registers.
+constexpr std::uint16_t kFlatScratch = 102;
 constexpr std::uint16_t kVccLo = 106;
 constexpr std::uint16_t kVccHi = 107;
 constexpr std::uint16_t kM0 = 124;

@@ -162,47 +162,6 @@ void admit(Wave& wave, const Inst& inst, LaneAccess& access, unsigned size, cons
   access.partial &= ~refused;
 }
 
-template <bool Checked>
-void admit_scratch(Wave& wave, const Inst& inst, LaneAccess& access, const std::uint32_t* offset, LaneMask lanes,
-                   unsigned size, Access touch) {
-  const std::uint32_t segment = wave.launch->kernel.scratch_bytes;
-  const std::uint64_t base = reinterpret_cast<std::uint64_t>(wave.scratch);
-  if constexpr (Checked) {
-    if (!wave.scratch_written && segment != 0)
-      wave.scratch_written.reset(new std::uint8_t[std::size_t{segment} * kLanes]());
-  }
-  bool reported = false, reported_unwritten = false;
-  for_each_lane(lanes, [&](unsigned lane) {
-    const std::uint32_t at = offset[lane];
-    if (at > segment || segment - at < size || wave.scratch == nullptr) {
-      if (!reported) {
-        wave.launch->findings.add(Rule::out_of_bounds, wave, inst, static_cast<int>(lane),
-                                  std::to_string(size) + " bytes at " + std::to_string(static_cast<std::int32_t>(at)) +
-                                      " of a private segment of " + std::to_string(segment) + " bytes");
-      }
-      reported = true;
-      return;
-    }
-    access.address[lane] = base + std::uint64_t{segment} * lane + at;
-    access.lanes |= LaneMask{1} << lane;
-    if constexpr (Checked) {
-      std::uint8_t* written = wave.scratch_written.get() + std::size_t{segment} * lane + at;
-      if (writes(touch)) {
-        std::memset(written, 1, size);
-      } else if (const void* gap = std::memchr(written, 0, size); gap != nullptr && !reported_unwritten) {
-        reported_unwritten = true;
-        const auto byte = static_cast<std::size_t>(static_cast<const std::uint8_t*>(gap) - written) + at;
-        wave.launch->findings.add(
-            Rule::uninitialised, wave, inst, static_cast<int>(lane),
-            "nothing has written byte " + std::to_string(byte) + " of this lane's private segment");
-      }
-    }
-  });
-  if (access.lanes == 0) return;
-  const std::uint64_t any = access.address[std::countr_zero(access.lanes)];
-  for_each_lane(~access.lanes, [&](unsigned lane) { access.address[lane] = any; });
-}
-
 void require_alignment(Wave& wave, const Inst& inst, LaneAccess& access, unsigned alignment) {
   std::uint64_t low = 0;
   for (unsigned lane = 0; lane < kLanes; ++lane) low |= access.address[lane];
@@ -222,7 +181,5 @@ void require_alignment(Wave& wave, const Inst& inst, LaneAccess& access, unsigne
 
 template void admit<false>(Wave&, const Inst&, LaneAccess&, unsigned, const Touching&);
 template void admit<true>(Wave&, const Inst&, LaneAccess&, unsigned, const Touching&);
-template void admit_scratch<false>(Wave&, const Inst&, LaneAccess&, const std::uint32_t*, LaneMask, unsigned, Access);
-template void admit_scratch<true>(Wave&, const Inst&, LaneAccess&, const std::uint32_t*, LaneMask, unsigned, Access);
 
 }  // namespace ckgen::emu

@@ -38,11 +38,6 @@ struct Touching {
 template <bool Checked>
 void admit(Wave& wave, const Inst& inst, LaneAccess& access, unsigned size, const Touching& touching);
 
-/// The same for scratch: `offset` per lane into its private segment; fills `access.address` for `lanes`.
-template <bool Checked>
-void admit_scratch(Wave& wave, const Inst& inst, LaneAccess& access, const std::uint32_t* offset, LaneMask lanes,
-                   unsigned size, Access touch);
-
 /// Drops lanes that are not aligned to `alignment`, a power of two, with a finding. Ordinary loads and stores take any
 /// byte: HSA runs with unaligned access mode on (LLVM: GCNSubtarget enables it for amdhsa). Atomics, swizzled buffers
 /// and loads of dwords to LDS do not.

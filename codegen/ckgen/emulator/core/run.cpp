@@ -24,6 +24,7 @@ class Crew {
   Crew(Launch& launch, std::uint32_t first, std::uint32_t stride, std::uint64_t total, std::uint64_t room)
       : launch_(launch),
         next_(first),
+        next_slot_(first),
         stride_(stride),
         total_(total),
         room_(std::max<std::uint64_t>(room, 1)),
@@ -79,7 +80,11 @@ class Crew {
  private:
   void admit() {
     while (active_.size() < wanted_ && next_ < total_) {
-      if (idle_storage_.empty()) idle_storage_.push_back(std::make_unique<GroupStorage>());
+      if (idle_storage_.empty()) {
+        idle_storage_.push_back(std::make_unique<GroupStorage>());
+        idle_storage_.back()->slot = static_cast<std::uint32_t>(next_slot_);
+        next_slot_ += stride_;
+      }
       active_.push_back(std::move(idle_storage_.back()));
       idle_storage_.pop_back();
       start_group(*active_.back(), launch_, static_cast<std::uint32_t>(next_));
@@ -159,7 +164,7 @@ class Crew {
   std::uint64_t turn_of_idle() const { return launch_.options.seed == 0 ? turn() : 1000; }
 
   Launch& launch_;
-  std::uint64_t next_, stride_, total_, room_;
+  std::uint64_t next_, next_slot_, stride_, total_, room_;
   std::uint64_t wanted_ = 1;
   std::uint64_t idle_ = 0;  // rounds without progress
   std::uint64_t ended_ = 0, barriers_ = 0, instructions_ = 0;

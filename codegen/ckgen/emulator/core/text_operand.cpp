@@ -6,7 +6,7 @@
 namespace ckgen::emu {
 namespace {
 
-constexpr std::uint16_t kFlatScratch = 102, kXnackMask = 104, kTrapRegisters = 108;
+constexpr std::uint16_t kXnackMask = 104, kTrapRegisters = 108;
 constexpr std::uint16_t kInlineFloats = 240;
 constexpr std::string_view kFloatNames[] = {"0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0"};
 

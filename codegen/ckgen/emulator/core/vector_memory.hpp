@@ -5,6 +5,7 @@
 
 #include "lane_access.hpp"
 #include "lane_address.hpp"
+#include "private_segment.hpp"
 #include "semantics.hpp"
 
 namespace ckgen::emu {

@@ -196,7 +196,9 @@ void atomic(Wave& wave, const Inst& inst) {
   const LaneValues* rows = wave.v + first;
   LaneAccess access;
   if constexpr (S == Space::buffer) {
-    buffer_addresses(wave, inst, resource_of(wave, inst), kSize, false, 0, access);
+    const Resource resource = resource_of(wave, inst);
+    if (in_scratch_pool(resource.base)) return refuse_scratch_buffer(wave, inst);
+    buffer_addresses(wave, inst, resource, kSize, false, 0, access);
   } else {
     global_addresses(wave, inst, access);
   }

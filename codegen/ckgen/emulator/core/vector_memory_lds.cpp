@@ -59,7 +59,6 @@ void scratch_load_lds(Wave& wave, const Inst& inst) {
   LaneAccess access;
   alignas(64) std::uint32_t offset[kLanes];
   scratch_offsets(wave, inst, offset);
-  access.lanes = access.partial = 0;
   admit_scratch<Checked>(wave, inst, access, offset, exec, Bytes, Access::load);
   deliver<Checked>(wave, inst, access, exec, Bytes, Extend, issued);
 }
@@ -95,6 +94,7 @@ void buffer_load_lds(Wave& wave, const Inst& inst, unsigned bytes, bool extend) 
   if (wave.exec() == 0) return;
   LaneAccess access;
   const Resource resource = resource_of(wave, inst);
+  if (in_scratch_pool(resource.base)) return refuse_scratch_buffer(wave, inst);
   buffer_addresses(wave, inst, resource, bytes, bytes >= 4, 0, access);
   if (resource.swizzled && resource.stride != 0 && bytes > 4) {
     wave.launch->findings.add(Rule::unsupported, wave, inst, -1,

@@ -125,7 +125,6 @@ template <Load Kind, bool Checked>
 void flat_load(Wave& wave, const Inst& inst, const Apertures& apertures, const Issued& issued, Values<Kind>& values) {
   constexpr unsigned kSize = size_of(Kind);
   LaneAccess privates;
-  privates.lanes = privates.partial = 0;
   for_each_lane(apertures.shared, [&](unsigned lane) {
     std::uint8_t bytes[16] = {};
     if (lds_load(wave, inst, lane, apertures.offset[lane], bytes, kSize, Checked ? issued.lgkm : 0))
@@ -152,12 +151,16 @@ void load(Wave& wave, const Inst& inst) {
   if constexpr (S == Space::scratch) {
     alignas(64) std::uint32_t offset[kLanes];
     scratch_offsets(wave, inst, offset);
-    access.lanes = access.partial = 0;
     admit_scratch<Checked>(wave, inst, access, offset, exec, kSize, Access::load);
     fetch<Kind>(access, exec, values);
   } else {
     if constexpr (S == Space::buffer) {
       const Resource resource = resource_of(wave, inst);
+      if (in_scratch_pool(resource.base)) {
+        if (!admit_scratch_buffer<Checked>(wave, inst, resource, access, kSize, Access::load)) return;
+        fetch<Kind>(access, exec, values);
+        return commit<Kind>(wave, inst, values, exec);
+      }
       if (resource.swizzled && resource.stride != 0) {
         std::memset(values, 0, sizeof values);
         swizzled_load<Kind, Checked>(wave, inst, resource, access, touching, values);

@@ -60,7 +60,6 @@ void flat_store(Wave& wave, const Inst& inst, const Apertures& apertures, const 
     lds_store(wave, inst, lane, apertures.offset[lane], bytes, kSize, Checked ? issued.lgkm : 0);
   });
   LaneAccess privates;
-  privates.lanes = privates.partial = 0;
   admit_scratch<Checked>(wave, inst, privates, apertures.offset, apertures.privates, kSize, Access::store);
   for_each_lane(privates.lanes,
                 [&](unsigned lane) { put<Kind>(host(privates.address[lane]), rows, lane, (kSize + 3) / 4); });
@@ -94,13 +93,17 @@ void store(Wave& wave, const Inst& inst) {
   if constexpr (S == Space::scratch) {
     alignas(64) std::uint32_t offset[kLanes];
     scratch_offsets(wave, inst, offset);
-    access.lanes = access.partial = 0;
     admit_scratch<Checked>(wave, inst, access, offset, exec, kSize, Access::store);
     write_lanes_to<Kind>(access, rows);
   } else {
     Apertures apertures;
     if constexpr (S == Space::buffer) {
       const Resource resource = resource_of(wave, inst);
+      if (in_scratch_pool(resource.base)) {
+        if (admit_scratch_buffer<Checked>(wave, inst, resource, access, kSize, Access::store))
+          write_lanes_to<Kind>(access, rows);
+        return;
+      }
       if (resource.swizzled && resource.stride != 0) {
         wave.group->stats.global_written += kSize * static_cast<unsigned>(std::popcount(exec));
         return swizzled_store<Kind, Checked>(wave, inst, resource, touching);

@@ -47,6 +47,7 @@ struct Wave {
   Launch* launch = nullptr;
   std::uint8_t gpr_index_mode = 0;  // s_set_gpr_idx_on: bit 0 src0, 1 src1, 2 src2, 3 dst; 0 off
   std::uint8_t* scratch = nullptr;  // the private segments of its lanes, one after the other
+  std::uint64_t scratch_base = 0;   // their address as code sees it; 0 where flat scratch is architected
 
   // Of checked runs.
   std::unique_ptr<std::uint8_t[]> scratch_written;  // one per byte of `scratch`, made when it is first touched

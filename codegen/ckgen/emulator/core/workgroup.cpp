@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "private_segment.hpp"
+
 namespace ckgen::emu {
 namespace {
 
@@ -44,23 +46,27 @@ class ScalarSetup {
 
 void set_scalars(Wave& wave, const Launch& launch, const Workgroup& group) {
   const Kernel& kernel = launch.kernel;
+  const bool has_pool = wave.scratch_base != 0;
   ScalarSetup setup(wave);
   const auto wanted = [&](unsigned bit) { return (kernel.properties >> bit & 1) != 0; };
   // What is not modelled stays unwritten, so that a checked run reports its use.
-  if (wanted(kPrivateSegmentBuffer)) setup.skip(4);
+  if (wanted(kPrivateSegmentBuffer)) {
+    for (const std::uint32_t word : scratch_resource()) has_pool ? setup.put(word) : setup.skip(1);
+  }
   if (wanted(kDispatchPtr)) setup.skip(2);
   if (wanted(kQueuePtr)) setup.skip(2);
   if (wanted(kKernargPtr)) setup.put64(launch.kernarg);
   if (wanted(kDispatchId)) setup.put64(0);
-  if (wanted(kFlatScratchInit)) setup.skip(2);
-  if (wanted(kPrivateSegmentSize)) setup.put(kernel.scratch_bytes);
+  if (wanted(kFlatScratchInit)) has_pool ? setup.put64(kScratchPool) : setup.skip(2);
+  if (wanted(kPrivateSegmentSize)) setup.put((kernel.scratch_bytes + 3) / 4 * 4);
   const unsigned user = bits(kernel.rsrc2, 1, 5);
   if (setup.at() < user) setup.skip(user - setup.at());
   for (unsigned axis = 0; axis < 3; ++axis) {
     if (bits(kernel.rsrc2, 7 + axis, 1) != 0) setup.put(group.id[axis]);
   }
   if (bits(kernel.rsrc2, 10, 1) != 0) setup.put(0);
-  if (bits(kernel.rsrc2, 0, 1) != 0) setup.put(0);
+  if (has_pool && bits(kernel.rsrc2, 0, 1) != 0)
+    setup.put(static_cast<std::uint32_t>(wave.scratch_base - kScratchPool));
   // FLAT_SCRATCH and XNACK_MASK, 102…105, and trap temporaries belong to the system.
   for (unsigned code = 102; code < 106; ++code) wave.shadow.scalar_written[code] = true;
   wave.shadow.scalar_written[kExecLo] = wave.shadow.scalar_written[kExecHi] = true;
@@ -83,7 +89,14 @@ LaneMask set_work_items(Wave& wave, const Dispatch& dispatch) {
   return exec;
 }
 
-void start_wave(Wave& wave, WaveStorage& storage, Launch& launch, Workgroup& group, std::uint32_t index) {
+/// Never the start of the pool: code that forgets its wave's offset is to be found.
+std::uint64_t scratch_base(const Launch& launch, std::uint64_t number) {
+  if (launch.kernel.scratch_bytes == 0 || architected_flat_scratch(launch.chip)) return 0;
+  return kScratchPool + (number + 1) * wave_scratch_bytes(launch.kernel);
+}
+
+void start_wave(Wave& wave, GroupStorage& group_storage, Launch& launch, std::uint32_t index) {
+  WaveStorage& storage = group_storage.waves[index];
   const Kernel& kernel = launch.kernel;
   if (!storage.registers) storage.registers.reset(new LaneValues[kVectorRegisters]);
   const std::size_t scratch = std::size_t{kernel.scratch_bytes} * kLanes;
@@ -91,8 +104,9 @@ void start_wave(Wave& wave, WaveStorage& storage, Launch& launch, Workgroup& gro
   wave = Wave{};
   wave.v = storage.registers.get();
   wave.scratch = storage.scratch.get();
+  wave.scratch_base = scratch_base(launch, std::uint64_t{group_storage.slot} * group_storage.waves.size() + index);
   wave.index = index;
-  wave.group = &group;
+  wave.group = &group_storage.group;
   wave.launch = &launch;
   wave.next = launch.program.entry;
   wave.mode = initial_mode(kernel.rsrc1);
@@ -102,7 +116,7 @@ void start_wave(Wave& wave, WaveStorage& storage, Launch& launch, Workgroup& gro
   std::memset(wave.v + 256, 0, accumulators * sizeof(LaneValues));
   if (scratch != 0) std::memset(wave.scratch, 0, scratch);
   wave.set_pair(kExecLo, set_work_items(wave, launch.dispatch));
-  set_scalars(wave, launch, group);
+  set_scalars(wave, launch, group_storage.group);
 }
 
 }  // namespace
@@ -124,7 +138,7 @@ void start_group(GroupStorage& storage, Launch& launch, std::uint32_t linear) {
   group.waves.resize(waves);
   for (std::size_t index = 0; index < waves; ++index) {
     if (!group.waves[index]) group.waves[index] = std::make_unique<Wave>();
-    start_wave(*group.waves[index], storage.waves[index], launch, group, static_cast<std::uint32_t>(index));
+    start_wave(*group.waves[index], storage, launch, static_cast<std::uint32_t>(index));
   }
   ++group.stats.groups;
   group.stats.waves += waves;
