@@ -20,6 +20,7 @@ from ckgen.families.gemm.enums import (
     ScaleBlock,
 )
 from ckgen.families.gemm.modules import SignatureTemplate, modules, templates
+from ckgen.families.gemm.signature_fields import GemmFields
 from ckgen.families.gemm.signature_rules import default_acc, default_scale, problems
 from ckgen.families.gemm.signature_words import (
     epilogue_of,
@@ -42,25 +43,8 @@ _LAYOUTS = {layout.value: layout for layout in Layout}
 
 
 @dataclass(frozen=True, slots=True)
-class GemmSignature:
-    """C = epilogue(scale · A·B): types, layouts, quantisation; nothing of how it is done. Bias is fp32."""
-
-    a: DType
-    b: DType
-    c: DType
-    acc: DType
-    scale: DType | None
-    layout: Layout = Layout.RCR
-    quant: Quant = Quant.NONE
-    preshuffle_b: bool = False
-    batched: bool = False
-    bias: bool = False
-    epilogue: tuple[EpilogueOp, ...] = ()
-    a_op: OperandOp = OperandOp.NONE
-    b_op: OperandOp = OperandOp.NONE
-    scale_block: ScaleBlock = USUAL_SCALE_BLOCK
-    op: Op = Op.GEMM
-    moe: MoeTraits = NO_MOE
+class GemmSignature(GemmFields):
+    """WHAT a GEMM computes, with its names: one canonical, one for people."""
 
     @classmethod
     def of(

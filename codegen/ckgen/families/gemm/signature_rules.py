@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ckgen.families.gemm.enums import (
     ACTIVATIONS,
@@ -20,10 +19,8 @@ from ckgen.families.gemm.enums import (
     Quant,
     ScaleSides,
 )
+from ckgen.families.gemm.signature_fields import GemmFields
 from ckgen.model.dtype import DType
-
-if TYPE_CHECKING:
-    from ckgen.families.gemm.signature import GemmSignature
 
 FLOAT8 = frozenset({
     DType.FP8, DType.BF8, DType.FP8_FNUZ, DType.FP8_OCP, DType.BF8_FNUZ, DType.BF8_OCP,
@@ -69,7 +66,7 @@ def default_scale(quant: Quant) -> DType | None:
     return DType.E8M0 if quant is Quant.MX else DType.FP32
 
 
-def legal_outs(signature: GemmSignature) -> frozenset[DType]:
+def legal_outs(signature: GemmFields) -> frozenset[DType]:
     """The types that C may have."""
     if signature.a is DType.FP64:
         return frozenset({DType.FP64})
@@ -78,13 +75,13 @@ def legal_outs(signature: GemmSignature) -> frozenset[DType]:
     return NARROW_FLOATS
 
 
-def legal_accumulators(signature: GemmSignature) -> frozenset[DType]:
+def legal_accumulators(signature: GemmFields) -> frozenset[DType]:
     """The types that products may be summed in."""
     usual = default_acc(signature.a, signature.b)
     return frozenset(_ACCUMULATORS.get(signature.a, {usual}))
 
 
-def problems(signature: GemmSignature) -> Iterator[str]:
+def problems(signature: GemmFields) -> Iterator[str]:
     """One sentence for each rule that the fields break; none for a signature that means something."""
     yield from _op_problems(signature)
     yield from _operand_problems(signature)
@@ -105,7 +102,7 @@ def problems(signature: GemmSignature) -> Iterator[str]:
     yield from _operand_op_problems(signature)
 
 
-def _op_problems(signature: GemmSignature) -> Iterator[str]:
+def _op_problems(signature: GemmFields) -> Iterator[str]:
     if signature.op is not Op.MOE and signature.moe != NO_MOE:
         yield "only an MoE signature has a part, a gate or a routing weight"
     if signature.op is Op.GEMM:
@@ -118,7 +115,7 @@ def _op_problems(signature: GemmSignature) -> Iterator[str]:
         yield from _moe_problems(signature)
 
 
-def _moe_problems(signature: GemmSignature) -> Iterator[str]:
+def _moe_problems(signature: GemmFields) -> Iterator[str]:
     if signature.layout is not Layout.RCR:
         yield f"an MoE signature needs layout rcr, not {signature.layout}"
     if signature.bias:
@@ -132,7 +129,7 @@ def _moe_problems(signature: GemmSignature) -> Iterator[str]:
         yield f"an MoE layer has one activation: {', '.join(map(str, ACTIVATIONS))}"
 
 
-def _scale_block_problems(signature: GemmSignature) -> Iterator[str]:
+def _scale_block_problems(signature: GemmFields) -> Iterator[str]:
     block, int4 = signature.scale_block, signature.b is DType.INT4
     if int4 and signature.quant is Quant.BLOCKSCALE and (block.sides is not ScaleSides.B or block.n != 1):
         yield f"block scales of an int4 B are B's alone, of one row each, not {block}"
@@ -149,7 +146,7 @@ def _scale_block_problems(signature: GemmSignature) -> Iterator[str]:
         yield f"rows of B in a scale block of {block}, where B has no scales"
 
 
-def _epilogue_problems(signature: GemmSignature) -> Iterator[str]:
+def _epilogue_problems(signature: GemmFields) -> Iterator[str]:
     if len(signature.epilogue) > MAX_EPILOGUE_OPS:
         yield f"an epilogue has at most {MAX_EPILOGUE_OPS} steps, not {len(signature.epilogue)}"
     tensors = sum(op.takes_d for op in signature.epilogue)
@@ -159,7 +156,7 @@ def _epilogue_problems(signature: GemmSignature) -> Iterator[str]:
         yield f"no epilogue is defined for C of {signature.c} (is for {_names(NARROW_FLOATS)})"
 
 
-def _operand_op_problems(signature: GemmSignature) -> Iterator[str]:
+def _operand_op_problems(signature: GemmFields) -> Iterator[str]:
     for side, op, dtype in (("A", signature.a_op, signature.a), ("B", signature.b_op, signature.b)):
         if op is OperandOp.NONE:
             continue
@@ -171,7 +168,7 @@ def _operand_op_problems(signature: GemmSignature) -> Iterator[str]:
             yield "a preshuffled B does not come from two tensors"
 
 
-def _operand_problems(signature: GemmSignature) -> Iterator[str]:
+def _operand_problems(signature: GemmFields) -> Iterator[str]:
     a, b, quant = signature.a, signature.b, signature.quant
     if signature.preshuffle_b and b not in _PRESHUFFLED:
         yield f"no preshuffled form of {b} is defined (is for {_names(_PRESHUFFLED)})"
@@ -197,7 +194,7 @@ def _mix(a: DType, b: DType, quant: Quant) -> bool:
     return any({a, b} <= flavour for flavour in _FLAVOURS)
 
 
-def _int4_problems(signature: GemmSignature) -> Iterator[str]:
+def _int4_problems(signature: GemmFields) -> Iterator[str]:
     if signature.a not in _BESIDE_INT4:
         yield f"an int4 B goes with A of {_names(_BESIDE_INT4)}, not {signature.a}"
     if signature.quant not in (Quant.NONE, Quant.BLOCKSCALE):
