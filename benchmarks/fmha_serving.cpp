@@ -1,7 +1,8 @@
 // Attention on this CPU as serving calls it: one KV cache, contiguous or cut into pages of any order, against how fast
-// all threads together only read it. Arguments: type (bf16, fp16, fp32; fp8: KV of it, Q and O bf16), batch, queries of
-// each sequence, KV heads, query heads of each, keys of each sequence, head dim, splits, rounds, pages of memory (small
-// or huge), then layouts. Prints "<ISA> <MB>" and "<layout> <median ms>" of interleaved rounds, a line each;
+// all threads together only read it, in the order of its addresses and in that of the pages. Arguments: type (bf16,
+// fp16, fp32; fp8: KV of it, Q and O bf16), batch, queries of each sequence, KV heads, query heads of each, keys of
+// each sequence, head dim, splits, rounds, pages of memory (small or huge), then layouts. Prints "<ISA> <MB>" and a
+// line of each layout, "<layout> <median ms> <median ms to read it in its order>", of interleaved rounds;
 // benchmarks/fmha_serving.py reads them.
 #include <sys/mman.h>
 
@@ -104,6 +105,9 @@ class Attention {
     workspace_ = memory_of(host::fmha_workspace(instance_, problem_, splits_) + 64);
   }
 
+  /// The order of the pages; empty of contiguous caches.
+  const std::vector<std::int32_t>& table() const { return table_; }
+
   void operator()() const {
     Launch launch{&instance_, &problem_, splits_, nullptr, workspace_.get(), nullptr};
     launch.fmha = &args_;
@@ -138,21 +142,56 @@ class Attention {
   std::uint32_t splits_ = 1;
 };
 
-/// Reads the cache and does nothing with it.
-void read(const unsigned char* memory, std::int64_t bytes) {
-  constexpr std::int64_t kPiece = std::int64_t{1} << 20;
+/// Reads a cache and does nothing with it.
+class Reader {
+ public:
+  /// K and V, `half` bytes each, in the order of their addresses.
+  void operator()(const unsigned char* memory, std::int64_t half) {
+    each(2 * half / kPiece,
+         [&](std::int64_t piece, Words(&any)[4]) { see<false>(memory + piece * kPiece, nullptr, kPiece, any); });
+  }
+  /// Pages of K, each before V's of the same number, as the table has them. The next small ones are fetched ahead.
+  void operator()(const unsigned char* memory, std::int64_t half, const std::vector<std::int32_t>& table) {
+    const std::int64_t pages = static_cast<std::int64_t>(table.size()), bytes = half / pages;
+    const std::int64_t at_once = std::max<std::int64_t>(kPiece / bytes, 1), ahead = kAhead / bytes + 1;
+    each(pages / at_once, [&](std::int64_t piece, Words(&any)[4]) {
+      for (std::int64_t i = piece * at_once; i < (piece + 1) * at_once; ++i) {
+        const unsigned char* const page = memory + table[static_cast<std::size_t>(i)] * bytes;
+        const unsigned char* const next =
+            memory + table[static_cast<std::size_t>(std::min(i + ahead, pages - 1))] * bytes;
+        for (const std::int64_t side : {std::int64_t{0}, half})
+          bytes < kAhead ? see<true>(page + side, next + side, bytes, any)
+                         : see<false>(page + side, nullptr, bytes, any);
+      }
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kPiece = std::int64_t{1} << 20, kAhead = std::int64_t{8} << 10;
   using Words = std::uint64_t __attribute__((vector_size(64)));
-  std::vector<std::uint64_t> seen(static_cast<std::size_t>(host::thread_count()));
-  host::parallel_for(bytes / kPiece, host::thread_count(), [&](std::int64_t piece, int slot) {
-    const Words* const at = reinterpret_cast<const Words*>(memory + piece * kPiece);
-    Words any[4] = {};
-    for (std::int64_t i = 0; i < kPiece / 64; i += 4)
-      for (std::int64_t w = 0; w < 4; ++w) any[w] |= at[i + w];
-    seen[static_cast<std::size_t>(slot)] |= any[0][0] | any[1][1] | any[2][2] | any[3][3];
-  });
-  static volatile std::uint64_t kept;
-  for (const std::uint64_t one : seen) kept = one;
-}
+
+  template <bool AHEAD>
+  static void see(const unsigned char* from, const unsigned char* next, std::int64_t bytes, Words (&any)[4]) {
+    const Words* const at = reinterpret_cast<const Words*>(from);
+    for (std::int64_t i = 0; i < bytes / 64; i += 4)
+      for (std::int64_t w = 0; w < 4; ++w) {
+        if constexpr (AHEAD) __builtin_prefetch(next + (i + w) * 64, 0, 1);
+        any[w] |= at[i + w];
+      }
+  }
+  template <class Body>
+  void each(std::int64_t pieces, const Body& body) {
+    std::vector<std::uint64_t> seen(static_cast<std::size_t>(host::thread_count()));
+    host::parallel_for(pieces, host::thread_count(), [&](std::int64_t piece, int slot) {
+      Words any[4] = {};
+      body(piece, any);
+      seen[static_cast<std::size_t>(slot)] |= any[0][0] | any[1][1] | any[2][2] | any[3][3];
+    });
+    for (const std::uint64_t one : seen) kept_ = one;
+  }
+
+  volatile std::uint64_t kept_ = 0;
+};
 
 template <class Body>
 double milliseconds(const Body& body) {
@@ -184,13 +223,24 @@ int main(int count, char** words) {
   std::vector<std::unique_ptr<Attention>> ways;
   for (int i = 11; i < count; ++i)
     ways.push_back(std::make_unique<Attention>(words[i], x, q.get(), kv.get(), kv.get() + half));
-  std::vector<std::vector<double>> times(ways.size() + 1);
+  struct Times {
+    std::vector<double> attend, read;
+  };
+  std::vector<Times> times(ways.size());
+  std::vector<double> in_order;
+  Reader read;
   for (int round = -1; round < x.rounds; ++round) {
-    std::vector<double> now{milliseconds([&] { read(kv.get(), 2 * half); })};
-    for (const auto& way : ways) now.push_back(milliseconds(*way));
-    for (std::size_t i = 0; round >= 0 && i < now.size(); ++i) times[i].push_back(now[i]);
+    const double whole = milliseconds([&] { read(kv.get(), half); });
+    if (round >= 0) in_order.push_back(whole);
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      const std::vector<std::int32_t>& table = ways[i]->table();
+      const double attend = milliseconds(*ways[i]);
+      const double paged = table.empty() ? whole : milliseconds([&] { read(kv.get(), half, table); });
+      if (round >= 0) times[i].attend.push_back(attend), times[i].read.push_back(paged);
+    }
   }
   std::printf("%s %.1f\n", host::isa_name(host::detect_isa()), static_cast<double>(2 * half) / 1e6);
-  std::printf("read %.3f\n", median(times[0]));
-  for (std::size_t i = 0; i < ways.size(); ++i) std::printf("%s %.3f\n", words[11 + i], median(times[i + 1]));
+  std::printf("read %.3f %.3f\n", median(in_order), median(in_order));
+  for (std::size_t i = 0; i < ways.size(); ++i)
+    std::printf("%s %.3f %.3f\n", words[11 + i], median(times[i].attend), median(times[i].read));
 }

@@ -3,10 +3,11 @@
     python benchmarks/fmha_serving.py [--threads N] [--rounds R] [--isa LEVEL] [--huge-pages] [--realtime]
 
 Decode: one query per sequence and a cache of 268 MB, beyond the last-level cache; prefill: 512 causal queries over 4096
-keys. `part` is of the bandwidth that a loop on the same threads reads the same bytes with; `heads` and `rows` are
-contiguous caches, [head][key] and [key][head]; pages hold so many keys, in no order. Rounds are interleaved, figures
-medians. --huge-pages asks for pages of memory of 2 MB, as NumPy does for large arrays; else they have 4 KB. --realtime
-gives the program real-time priority, for a machine that others keep busy.
+keys. `part` is of the bandwidth that a loop on the same threads reads the same bytes with, in the order of their
+addresses, and of pages (in brackets) in theirs; `heads` and `rows` are contiguous caches, [head][key] and [key][head];
+pages hold so many keys, in no order. Rounds are interleaved, figures medians. --huge-pages asks for pages of memory of
+2 MB, as NumPy does for large arrays; else they have 4 KB. --realtime gives the program real-time priority, for machines
+that others keep busy.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,12 +56,26 @@ def build(folder: Path) -> Path:
     return program
 
 
-def measured(command: list[str], sizes: tuple[object, ...], rounds: int, memory: str) -> tuple[float, dict[str, float]]:
-    """Megabytes of the cache, and the milliseconds of `read` and of each layout."""
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Milliseconds to attend over a layout, and to read it in its order."""
+
+    attend: float
+    read: float
+
+
+def measured(command: list[str], sizes: tuple[object, ...], rounds: int, memory: str) -> tuple[float, dict[str, Times]]:
+    """Megabytes of the cache, and the times of `read` and of each layout."""
     words = [*map(str, sizes), "1", str(rounds), memory, *LAYOUTS]
     done = subprocess.run([*command, *words], capture_output=True, text=True, check=True)
     (_, megabytes), *lines = (line.split() for line in done.stdout.splitlines())
-    return float(megabytes), {layout: float(ms) for layout, ms in lines}
+    return float(megabytes), {layout: Times(float(attend), float(read)) for layout, attend, read in lines}
+
+
+def part(name: str, one: Times, read: float) -> str:
+    """Of the bandwidth of reading."""
+    in_order = f" ({one.read / one.attend:.2f})" if name.startswith("page") else ""
+    return f"{name} {one.attend:.2f} ms {read / one.attend:.2f}{in_order}"
 
 
 def main() -> None:
@@ -84,11 +100,12 @@ def main() -> None:
         command = [*(["chrt", "-r", "1"] if arguments.realtime else []), str(build(Path(folder)))]
         for title, sizes in DECODE.items():
             megabytes, ms = measured(command, sizes, arguments.rounds, memory)
-            read = ms.pop("read")
-            parts = "  ".join(f"{name} {one:.2f} ms {read / one:.2f}" for name, one in ms.items())
+            read = ms.pop("read").read
+            parts = "  ".join(part(name, one, read) for name, one in ms.items())
             print(f"  {title:30} read {megabytes / read:5.1f} GB/s; part: {parts}")
         for title, sizes in PREFILL.items():
-            _, ms = measured(command, sizes, max(arguments.rounds // 3, 3), memory)
+            _, times = measured(command, sizes, max(arguments.rounds // 3, 3), memory)
+            ms = {name: one.attend for name, one in times.items()}
             ratios = "  ".join(f"{name} {ms[name]:.1f} ms {ms['rows'] / ms[name]:.2f}x" for name in LAYOUTS)
             print(f"  {title:30} against rows: {ratios}")
     print("reproduce: python benchmarks/fmha_serving.py")

@@ -12,7 +12,7 @@ namespace {
 // ---- values ---------------------------------------------------------------------------------------------------------
 
 template <class Rows, int MR, int NP>
-inline void row_values_of(const FmhaStep& s, const Rows& rows, int row, std::int64_t panel, Coming& coming) {
+inline void row_values_of(const FmhaStep& s, const Rows& rows, int row, std::int64_t panel, Coming<MR>& coming) {
   using W = typename Rows::Word;
   constexpr int kRow = kFmhaStride / W::kElements;
   const std::int64_t begin = s.first / W::kElements, end = (s.last + W::kElements - 1) / W::kElements;
@@ -61,7 +61,7 @@ void row_values_rows(const FmhaStep& s) {
   const Rows rows(s);
   const std::int64_t columns = (s.last + W::kElements - 1) / W::kElements - s.first / W::kElements;
   const std::int64_t passes = s.v_panels / kPanels + s.v_panels % kPanels;
-  Coming coming(s.v_rows, columns * passes * ((s.rows + MR - 1) / MR));
+  Coming<MR> coming(s.v_rows, columns * passes * ((s.rows + MR - 1) / MR));
   for (int row = 0; row < s.rows; row += MR) {
     std::int64_t panel = 0;
     for (; panel + kPanels <= s.v_panels; panel += kPanels)

@@ -9,7 +9,9 @@ namespace host {
 namespace {
 
 // What comes next, evenly and in its order, while a step is computed. To the second-level cache: the first has too few
-// misses in flight. Many lines at a time, so that the hardware sees where they lead.
+// misses in flight. Many lines at a time, so that the hardware sees where they lead; fewer of one or two ROWS of Q,
+// whose steps are short (benchmarks/fmha_serving.py measures both).
+template <int ROWS>
 class Coming {
  public:
   Coming(const FmhaRowsOf& rows, std::int64_t steps)
@@ -20,7 +22,7 @@ class Coming {
   }
 
  private:
-  static constexpr std::int64_t kBurst = 1024;
+  static constexpr std::int64_t kBurst = ROWS <= 2 ? 256 : 1024;
   void burst() {
     for (; due_ >= burst_; due_ -= burst_)
       for (std::int64_t left = kBurst; left > 0 && piece_ < rows_.pieces;) {
@@ -93,7 +95,7 @@ void row_scores_of(const FmhaStep& s) {
   const typename W::Word* const q = static_cast<const typename W::Word*>(s.q);
   const int whole = s.hdim_q / Rows::kElements, live = s.hdim_q % Rows::kElements;
   const std::int64_t first = first_panel(s) * kFmhaPanel, last = end_panel(s) * kFmhaPanel;
-  Coming coming(s.k_rows, (last - first) / kBlock);
+  Coming<MR> coming(s.k_rows, (last - first) / kBlock);
   for (std::int64_t j = first; j < last; j += kAcross) {
     VecF sum[kLanes];
 #pragma GCC unroll 16
@@ -194,7 +196,7 @@ void quad_scores_of(const FmhaStep& s) {
   const int whole = kIsWords<Rows> ? s.hdim_q / kElements : (s.hdim_q + kElements - 1) / kElements;
   const int live = kIsWords<Rows> ? s.hdim_q % kElements : 0;
   const std::int64_t first = first_panel(s) * kFmhaPanel, last = end_panel(s) * kFmhaPanel;
-  Coming coming(s.k_rows, (last - first) / kAcross * whole);
+  Coming<MR> coming(s.k_rows, (last - first) / kAcross * whole);
   for (std::int64_t j = first; j < last; j += kAcross) {
     const unsigned char* at[kAcross];
 #pragma GCC unroll 8
