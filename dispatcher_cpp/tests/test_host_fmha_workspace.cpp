@@ -28,7 +28,13 @@ void expect_exact(FmhaFixture& f) {
   EXPECT_EQ(f.run(room.get() - 1).code, StatusCode::invalid_argument) << "no address of 16 bytes";
 }
 
-TEST(HostFmhaWorkspace, IsExact) {
+class HostFmhaWorkspace : public testing::Test {
+ protected:
+  // The pool of threads may be there: what dies is a process of its own, not a fork.
+  HostFmhaWorkspace() { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+};
+
+TEST_F(HostFmhaWorkspace, IsExact) {
   for (const DType type : {DType::fp32, DType::bf16})
     for (const auto& [rows, splits] : {std::pair{1, 1U}, std::pair{1, 3U}, std::pair{40, 1U}, std::pair{40, 2U}}) {
       SCOPED_TRACE(testing::Message() << name(type) << " rows " << rows << " splits " << splits);
@@ -37,7 +43,7 @@ TEST(HostFmhaWorkspace, IsExact) {
     }
 }
 
-TEST(HostFmhaWorkspace, OfAScheduleIsExact) {
+TEST_F(HostFmhaWorkspace, OfAScheduleIsExact) {
   for (const int rows : {2, 40})
     for (const bool merge_heads : {true, false}) {
       FmhaCase c = one_thread(DType::bf16, rows, 1);
