@@ -11,23 +11,17 @@ from ckgen.families.gemm.enums import (
     SCALE_BLOCK_K,
     SCALE_BLOCK_N,
     EpilogueOp,
+    Layout,
     MoePart,
     MoeTraits,
     Op,
     OperandOp,
+    Quant,
     ScaleBlock,
     ScaleSides,
 )
 from ckgen.families.gemm.modules import modules, templates
-from ckgen.families.gemm.signature import (
-    GemmSignature,
-    Layout,
-    Quant,
-    module_of,
-    parse_canonical,
-    parse_signature,
-    signatures_of_row,
-)
+from ckgen.families.gemm.signature import GemmSignature, module_of, parse_canonical, parse_signature, signatures_of_row
 from ckgen.families.gemm.signature_rules import default_acc, default_scale
 from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.errors import UsageError

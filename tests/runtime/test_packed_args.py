@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ckgen.families.gemm.signature import Layout
+from ckgen.families.gemm.enums import Layout
 from ckgen.model.tuned_row import Shape
 from ckgen.runtime.packed import packed_args
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ckgen.families.gemm.enums import SCALE_BLOCK_N
+from ckgen.families.gemm.enums import SCALE_BLOCK_N, Quant
 from ckgen.families.gemm.reference import Operands, decode, encode, expect, make_operands, store_a, store_b
-from ckgen.families.gemm.signature import GemmSignature, Quant
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.tuned_row import Shape
 from ckgen.runtime import Choice, Device, Dispatcher, GemmArgsStruct, RuntimeLibrary
 from ckgen.runtime.packed import fused_args, packed_args

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ckgen.families.gemm import ck_tile_geometry as geometry
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
-from ckgen.families.gemm.signature import GemmSignature, Quant
+from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.finding import Finding

@@ -22,10 +22,10 @@ from ckgen.families.gemm.config import (
     TilePipeline,
     strategy_of,
 )
-from ckgen.families.gemm.enums import Op, OperandOp
+from ckgen.families.gemm.enums import Layout, Op, OperandOp, Quant
 from ckgen.families.gemm.mxfp8_envelope import envelope
 from ckgen.families.gemm.problem_rules import Constraints
-from ckgen.families.gemm.signature import GemmSignature, Layout, Quant
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.constraints import (
     ck_part_constraints,
     hip_constraints,

@@ -9,9 +9,9 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from ckgen.families.gemm.enums import OperandOp
+from ckgen.families.gemm.enums import Layout, OperandOp, Quant
 from ckgen.families.gemm.reference_epilogue import after_epilogue
-from ckgen.families.gemm.signature import GemmSignature, Layout, Quant
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 from ckgen.model.tuned_row import Shape
 

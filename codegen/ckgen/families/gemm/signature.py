@@ -34,11 +34,6 @@ from ckgen.model.dtype import DType, Fp8Flavour, take_dtypes
 from ckgen.model.errors import UsageError
 from ckgen.model.tuned_row import Discriminators, ExpertProduct
 
-__all__ = [
-    "GemmSignature", "Layout", "Quant", "module_of", "parse_canonical", "parse_of_op", "parse_signature",
-    "signatures_of_row",
-]  # fmt: skip
-
 _LAYOUTS = {layout.value: layout for layout in Layout}
 
 

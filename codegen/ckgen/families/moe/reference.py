@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ckgen.families.gemm import reference as gemm
-from ckgen.families.gemm.enums import MoePart, Op
+from ckgen.families.gemm.enums import MoePart, Op, Quant
 from ckgen.families.gemm.reference import Expected, Values, scaled_a, scaled_b, store_a, store_b
 from ckgen.families.gemm.reference_epilogue import after_epilogue
-from ckgen.families.gemm.signature import GemmSignature, Quant
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.reference_quantize import Known, quantize
 from ckgen.model.dtype import DType
 from ckgen.model.groups import Routing
