@@ -23,10 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "codegen"), str(ROOT / "tests")]
 
-from support import CXX, cpu_name  # noqa: E402
-
-from ckgen import paths  # noqa: E402
-from cpp_build import SYSTEM_LIBRARIES, built  # noqa: E402
+from host_program import host_program  # noqa: E402
+from support import cpu_name  # noqa: E402
 
 LAYOUTS = ("heads", "rows", "page128", "page16", "page1")
 # title: type, sequences, queries, KV heads, query heads of each, keys, head dim
@@ -42,18 +40,6 @@ PREFILL = {
     "bf16 prefill": ("bf16", 1, 512, 2, 4, 4096, 128),
     "fp32 prefill": ("fp32", 1, 512, 2, 4, 4096, 128),
 }
-
-
-def build(folder: Path) -> Path:
-    """`benchmarks/fmha_serving.cpp` over ckgen's own library."""
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
-    source, program = ROOT / "benchmarks" / "fmha_serving.cpp", folder / "serving"
-    include = [f"-I{paths.dispatcher_dir()}", f"-I{paths.dispatcher_dir() / 'include'}"]
-    flags = ["-std=c++20", "-O2", "-march=native", "-Wno-psabi"]
-    subprocess.run(
-        [CXX, *flags, *include, str(source), str(archive), *SYSTEM_LIBRARIES, "-o", str(program)], check=True
-    )
-    return program
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +83,10 @@ def main() -> None:
     )
     print(f", load {load:.1f} before{', real-time priority' if arguments.realtime else ''}")
     with tempfile.TemporaryDirectory() as folder:
-        command = [*(["chrt", "-r", "1"] if arguments.realtime else []), str(build(Path(folder)))]
+        command = [
+            *(["chrt", "-r", "1"] if arguments.realtime else []),
+            str(host_program("fmha_serving", Path(folder))),
+        ]
         for title, sizes in DECODE.items():
             megabytes, ms = measured(command, sizes, arguments.rounds, memory)
             read = ms.pop("read").read

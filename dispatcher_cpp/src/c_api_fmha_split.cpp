@@ -51,6 +51,7 @@ ckgen::FmhaSplitProblem problem_of(const ckgen_fmha_split_problem& x) noexcept {
   p.fixed_split_size = x.fixed_split_size;
   p.no_split = x.no_split != 0;
   p.cost = {x.cost_item_row, x.cost_partial_row};
+  p.workgroup_heads = x.workgroup_heads;
   return p;
 }
 
@@ -91,7 +92,8 @@ ckgen_status ckgen_fmha_split_defaults(ckgen_fmha_split_problem* problem, ckgen_
               p.fixed_split_size,
               p.no_split ? 1 : 0,
               p.cost.item_row,
-              p.cost.partial_row};
+              p.cost.partial_row,
+              p.workgroup_heads};
   return ok(message);
 }
 

@@ -58,7 +58,7 @@ class Planner {
     rule_ = {std::max<std::int64_t>(tiles_.longest(), 1), 0, 1};
     if (searched) {
       tiles_.finish();
-      rule_ = best_rule(tiles_, costs_, g_.heads, std::int64_t{p_.cu_num} * p_.occupancy, p_.max_splits, most);
+      rule_ = best_rule(tiles_, costs_, g_.workgroups, std::int64_t{p_.cu_num} * p_.occupancy, p_.max_splits, most);
     }
     count();
     // what holds for classes' means may not quite hold for their tiles
@@ -120,7 +120,7 @@ class Planner {
   }
 
   Status gather() noexcept {
-    const std::int64_t most_tiles = p_.max_workgroups / g_.heads;
+    const std::int64_t most_tiles = p_.max_workgroups / g_.workgroups;
     const std::int64_t most_length = kMostInt / g_.group;
     std::int64_t left = most_tiles;
     for (std::int32_t b = 0; b < p_.batch; ++b) {

@@ -29,6 +29,7 @@ Status check_split_problem(const FmhaSplitProblem& p) noexcept {
                 {"heads_q", p.heads_q, 1, kMostInt},
                 {"heads_k", p.heads_k, 1, kMostInt},
                 {"hdim_v", p.hdim_v, 1, kMostInt},
+                {"workgroup_heads", p.workgroup_heads, 1, kMostInt},
                 {"m0", p.m0, 1, kMostRows},
                 {"n0", p.n0, 1, kMostRows},
                 {"page_size", p.page_size, 0, kMostRows},
@@ -63,7 +64,9 @@ Status check_split_problem(const FmhaSplitProblem& p) noexcept {
 SplitGeometry split_geometry(const FmhaSplitProblem& p) noexcept {
   const std::int64_t unit = unit_of(p);
   const std::int64_t group = p.merge_heads ? p.heads_q / p.heads_k : 1;
-  return {p.mask, p.m0, p.n0, group, unit, p.fixed_split_size / unit, p.merge_heads ? p.heads_k : p.heads_q};
+  const std::int32_t heads = p.merge_heads ? p.heads_k : p.heads_q;
+  const auto workgroups = static_cast<std::int32_t>(ceil_div(heads, p.workgroup_heads));
+  return {p.mask, p.m0, p.n0, group, unit, p.fixed_split_size / unit, heads, workgroups};
 }
 
 ItemCosts split_costs(const FmhaSplitProblem& p, const SplitGeometry& g) noexcept {
@@ -71,13 +74,13 @@ ItemCosts split_costs(const FmhaSplitProblem& p, const SplitGeometry& g) noexcep
 }
 
 std::int64_t most_extra_splits(const FmhaSplitProblem& p, const SplitGeometry& g) noexcept {
-  return ceil_div(kMostWaves * p.cu_num * p.occupancy, g.heads);
+  return ceil_div(kMostWaves * p.cu_num * p.occupancy, g.workgroups);
 }
 
 Status check_split_grid(const FmhaSplitProblem& p, const SplitGeometry& g, std::int64_t items) noexcept {
-  if (items <= p.max_workgroups / g.heads) return Status::success();
-  return Status::error(StatusCode::unsupported, "%lld items of %d heads are more than max_workgroups = %lld",
-                       static_cast<long long>(items), g.heads, static_cast<long long>(p.max_workgroups));
+  if (items <= p.max_workgroups / g.workgroups) return Status::success();
+  return Status::error(StatusCode::unsupported, "%lld items of %d workgroups are more than max_workgroups = %lld",
+                       static_cast<long long>(items), g.workgroups, static_cast<long long>(p.max_workgroups));
 }
 
 Status check_split_columns(const SplitGeometry& g, std::int64_t units) noexcept {

@@ -62,9 +62,14 @@ class Schedule {
 
 class Search {
  public:
-  Search(const TileClasses& tiles, const ItemCosts& costs, std::int64_t heads, std::int64_t slots,
+  Search(const TileClasses& tiles, const ItemCosts& costs, std::int64_t workgroups, std::int64_t slots,
          std::int64_t max_splits, std::int64_t most_extra) noexcept
-      : tiles_(tiles), costs_(costs), heads_(heads), slots_(slots), max_splits_(max_splits), most_extra_(most_extra) {}
+      : tiles_(tiles),
+        costs_(costs),
+        workgroups_(workgroups),
+        slots_(slots),
+        max_splits_(max_splits),
+        most_extra_(most_extra) {}
 
   SplitRule run() noexcept {
     const std::int64_t longest = std::max<std::int64_t>(tiles_.longest(), 1);
@@ -93,7 +98,7 @@ class Search {
 
   /// The shortest parts of which all are done in so many waves: a part more would take a wave more.
   void fill(std::int64_t waves, std::int64_t longest) noexcept {
-    const std::int64_t most = std::min(slots_ * waves / heads_ - tiles_.tiles(), most_extra_);
+    const std::int64_t most = std::min(slots_ * waves / workgroups_ - tiles_.tiles(), most_extra_);
     if (most < 0) return;
     std::int64_t low = 1;
     std::int64_t high = longest;
@@ -120,7 +125,7 @@ class Search {
   }
 
   struct Totals {
-    std::int64_t cost;     // of all items of all heads; kNever: too many splits
+    std::int64_t cost;     // of all workgroups; kNever: too many splits
     std::int64_t longest;  // item's cost
   };
   /// And each class's splits and longest part, for who looks closely.
@@ -139,7 +144,7 @@ class Search {
     }
     if (items - tiles_.tiles() > most_extra_) return {kNever, kNever};
     const std::int64_t cost = tiles_.units() * costs_.unit + items * costs_.item + partials * costs_.partial;
-    return {cost * heads_, longest + costs_.item};
+    return {cost * workgroups_, longest + costs_.item};
   }
 
   /// The length of parts at which one item takes about as long as all items shared among all slots.
@@ -166,8 +171,8 @@ class Search {
       const auto [n, part] = *cut++;
       const std::int64_t fixed = costs_.item + (n > 1 ? costs_.partial : 0);
       const std::int64_t shorter = part * n - c.units;
-      schedule.add(fixed + part * costs_.unit, (n - shorter) * c.count * heads_);
-      if (shorter > 0) schedule.add(fixed + (part - 1) * costs_.unit, shorter * c.count * heads_);
+      schedule.add(fixed + part * costs_.unit, (n - shorter) * c.count * workgroups_);
+      if (shorter > 0) schedule.add(fixed + (part - 1) * costs_.unit, shorter * c.count * workgroups_);
     }
     const std::int64_t found = schedule.makespan(slots_);
     if (found >= makespan_) return;
@@ -181,7 +186,7 @@ class Search {
 
   const TileClasses& tiles_;
   ItemCosts costs_;
-  std::int64_t heads_, slots_, max_splits_, most_extra_;
+  std::int64_t workgroups_, slots_, max_splits_, most_extra_;
   std::array<Cut, TileClasses::kMost> cuts_;  // of the rule that totals() saw last
   SplitRule best_;
   std::int64_t makespan_ = kNever;
@@ -196,9 +201,9 @@ void TileClasses::finish() noexcept {
   used_ = to;
 }
 
-SplitRule best_rule(const TileClasses& tiles, const ItemCosts& costs, std::int64_t heads, std::int64_t slots,
+SplitRule best_rule(const TileClasses& tiles, const ItemCosts& costs, std::int64_t workgroups, std::int64_t slots,
                     std::int64_t max_splits, std::int64_t most_extra) noexcept {
-  return Search(tiles, costs, heads, slots, max_splits, most_extra).run();
+  return Search(tiles, costs, workgroups, slots, max_splits, most_extra).run();
 }
 
 }  // namespace ckgen::inline v1::detail

@@ -70,9 +70,9 @@ class TileClasses {
   std::int64_t longest_ = 0;
 };
 
-/// The rule of the least makespan found on `slots` workgroups at once, for `heads` times the tiles, that makes at most
-/// `most_extra` splits more than there are tiles (of classes' means: the caller counts again). slots >= 1.
-SplitRule best_rule(const TileClasses& tiles, const ItemCosts& costs, std::int64_t heads, std::int64_t slots,
+/// The rule of the least makespan found on `slots` workgroups at once, for `workgroups` times the tiles, that makes at
+/// most `most_extra` splits more than there are tiles (of classes' means: the caller counts again). slots >= 1.
+SplitRule best_rule(const TileClasses& tiles, const ItemCosts& costs, std::int64_t workgroups, std::int64_t slots,
                     std::int64_t max_splits, std::int64_t most_extra) noexcept;
 
 }  // namespace ckgen::inline v1::detail

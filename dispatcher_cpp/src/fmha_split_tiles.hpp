@@ -28,6 +28,7 @@ struct SplitGeometry {
   std::int64_t unit;         // columns: n0 and page_size divide it
   std::int64_t fixed_units;  // of fixed_split_size; 0: none
   std::int32_t heads;
+  std::int32_t workgroups;  // of an item
 };
 
 /// The visible columns of a tile in units: those of the sinks, then the window's from window_unit on.

@@ -26,6 +26,7 @@ TEST(FmhaSplit, EveryVisibleCellIsInOneItem) {
     p.merge_heads = below(2) == 0;
     p.heads_k = 1 + below(3);
     p.heads_q = p.heads_k * (1 + below(4));
+    p.workgroup_heads = 1 + below(5);
     p.n0 = 8 << below(3);
     p.page_size = std::array{0, 1, 16, 48, 128}[static_cast<std::size_t>(below(5))];
     p.mask.masked = below(4) != 0;
@@ -42,6 +43,30 @@ TEST(FmhaSplit, EveryVisibleCellIsInOneItem) {
     }
     expect_covered(p, plan_of(p));
   }
+}
+
+TEST(FmhaSplit, HeadsOfOneWorkgroupDoNotFillADevice) {
+  const Batch batch{{1, 1, 1}, {65536, 900, 300}};
+  FmhaSplitProblem p = problem_of(batch);
+  p.heads_q = p.heads_k = 32;
+  p.cu_num = 4;
+  EXPECT_EQ(plan_of(p).sizes.max_splits, 1);  // each head is a workgroup
+  FmhaSplitProblem one = p;
+  one.heads_q = one.heads_k = 1;
+  const Plan alone = plan_of(one);
+  EXPECT_GE(alone.sizes.max_splits, 4);
+  for (const std::int32_t heads : {32, 40}) {
+    p.workgroup_heads = heads;
+    const Plan together = plan_of(p);
+    EXPECT_EQ(together.sizes.heads, 32);
+    EXPECT_EQ(together.splits, alone.splits);
+    EXPECT_EQ(together.indptr, alone.indptr);
+    expect_covered(p, together);
+  }
+  p.workgroup_heads = 16;  // two workgroups of each item
+  EXPECT_EQ(plan_of(p).splits[0], 2);
+  p.workgroup_heads = 31, p.max_workgroups = 5;
+  EXPECT_STREQ(fmha_split_sizes(p).status().message, "3 items of 2 workgroups are more than max_workgroups = 5");
 }
 
 TEST(FmhaSplit, AStragglerIsSplitAndTheOthersAreNot) {

@@ -26,6 +26,7 @@ TEST(FmhaSplitCheck, ARefusalNamesTheField) {
   EXPECT_EQ(with([](auto& p) { p.seqlen_k = nullptr; }), "seqlen_k is null");
   EXPECT_EQ(with([](auto& p) { p.batch = 0; }), "batch = 0 is outside [1, 2147483646]");
   EXPECT_EQ(with([](auto& p) { p.heads_q = 3, p.heads_k = 2; }), "heads_q = 3 is no multiple of heads_k = 2");
+  EXPECT_EQ(with([](auto& p) { p.workgroup_heads = 0; }), "workgroup_heads = 0 is outside [1, 2147483647]");
   EXPECT_EQ(with([](auto& p) { p.m0 = 0; }), "m0 = 0 is outside [1, 65536]");
   EXPECT_EQ(with([](auto& p) { p.cu_num = 0; }), "cu_num = 0 is outside [1, 1048576]");
   EXPECT_EQ(with([](auto& p) { p.mask.window_left = -2; }), "mask.window_left = -2 is outside [-1, 2147483647]");
@@ -35,7 +36,7 @@ TEST(FmhaSplitCheck, ARefusalNamesTheField) {
             "fixed_split_size = 64 contradicts no_split");
   EXPECT_EQ(with([](auto& p) { p.fixed_split_size = 64; }),
             "fixed_split_size = 64 makes 1024 splits, more than max_splits = 128");
-  EXPECT_EQ(with([](auto& p) { p.max_workgroups = 1; }), "2 items of 1 heads are more than max_workgroups = 1");
+  EXPECT_EQ(with([](auto& p) { p.max_workgroups = 1; }), "2 items of 1 workgroups are more than max_workgroups = 1");
   const Batch negative{{1, -1}, {1, 1}};
   EXPECT_EQ(refusal(problem_of(negative)), "seqlen_q[1] = -1 is outside [0, 2147483647]");
   Plan small = plan_of(good);
@@ -50,7 +51,7 @@ TEST(FmhaSplitCheck, TheLargestSizesNeitherOverflowNorLoopForLong) {
   const Batch batch{{1, most}, {most, most}};
   FmhaSplitProblem p = problem_of(batch);
   p.m0 = 1;
-  EXPECT_EQ(refusal(p), "2147483648 items of 1 heads are more than max_workgroups = 2147483647");
+  EXPECT_EQ(refusal(p), "2147483648 items of 1 workgroups are more than max_workgroups = 2147483647");
   const Batch one{{1}, {most}};
   p = problem_of(one);
   p.cu_num = 1 << 20;

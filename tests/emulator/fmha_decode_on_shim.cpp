@@ -44,22 +44,9 @@ void attend(const ckgen::Dispatcher& dispatcher, const ckgen::Device& device, co
   // docs/fmha_split.md
   const ckgen::Selection found = dispatcher.select(problem, device);
   if (!found) return done(dispatcher.plan(problem, device).status());
-  const ckgen::FmhaConfig& tile = dispatcher.registry().instance(found.instance).fmha;
-
-  ckgen::FmhaShape shape = problem.fmha();
-  ckgen::FmhaSplitProblem split;
-  split.batch = static_cast<std::int32_t>(shape.batch);
-  split.seqlen_q = seqlen_q.data();  // of this step, on the host
-  split.seqlen_k = seqlen_k.data();
-  split.heads_q = shape.heads_q;
-  split.heads_k = shape.heads_k;
-  split.hdim_v = shape.hdim_v;
-  split.merge_heads = tile.merge_heads;
-  split.m0 = tile.m0;
-  split.n0 = tile.n0;
-  split.page_size = shape.page_size;
-  split.mask = {true, shape.corner, shape.window_left, shape.window_right, shape.sink_tokens};
-  split.cu_num = static_cast<std::int32_t>(device.cu_num());
+  const ckgen::InstanceDesc& instance = dispatcher.registry().instance(found.instance);
+  const ckgen::FmhaSplitProblem split = ckgen::fmha_split_problem(
+      instance, problem.fmha(), device.cu_num(), seqlen_q.data(), seqlen_k.data());  // of this step, on the host
 
   const auto sizes = ckgen::fmha_split_sizes(split);
   if (!sizes) return done(sizes.status());
@@ -71,12 +58,7 @@ void attend(const ckgen::Dispatcher& dispatcher, const ckgen::Device& device, co
            split, {items.data(), sizes->items, combines.data(), sizes->combine_items, splits.data(), rows.data()})
            .status());
 
-  shape.split_items = sizes->items;
-  shape.split_combines = sizes->combine_items;
-  shape.split_rows = sizes->partial_rows;
-  shape.split_m0 = tile.m0;
-  shape.split_n0 = tile.n0;
-  shape.split_merged = tile.merge_heads;
+  const ckgen::FmhaShape shape = ckgen::with_schedule(problem.fmha(), split, *sizes);
   const auto plan = dispatcher.plan(ckgen::Problem(problem).fmha(shape), device);
   if (!plan) return done(plan.status());
   args.split = {to_device(items), to_device(combines)};

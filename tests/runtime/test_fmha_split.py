@@ -146,7 +146,7 @@ def test_fixed_splits_of_a_request_are_the_same_in_every_batch(planner: FmhaSpli
         ({"page_size": -1}, "page_size = -1 is outside"),
         ({"fixed_split_size": 96}, "fixed_split_size = 96 is no multiple of n0 = 64"),
         ({"fixed_split_size": 64, "max_splits": 3}, "fixed_split_size = 64 makes 4 splits, more than max_splits = 3"),
-        ({"max_workgroups": 1}, "2 items of 1 heads are more than max_workgroups = 1"),
+        ({"max_workgroups": 1}, "2 items of 1 workgroups are more than max_workgroups = 1"),
     ],
 )
 def test_a_refusal_names_the_field(planner: FmhaSplitPlanner, changed: dict[str, int], told: str) -> None:

@@ -44,6 +44,7 @@ class _ProblemStruct(ctypes.Structure):
         ("no_split", c_int32),
         ("cost_item_row", c_int32),
         ("cost_partial_row", c_int32),
+        ("workgroup_heads", c_int32),
     )
 
 
@@ -112,6 +113,7 @@ class FmhaSplitProblem:
     cu_num: int
     occupancy: int = 1
     merge_heads: bool = False
+    workgroup_heads: int = 1
     page_size: int = 0
     masked: bool = False
     top_left: bool = False

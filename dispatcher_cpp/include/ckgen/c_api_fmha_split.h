@@ -20,6 +20,7 @@ typedef struct ckgen_fmha_split_problem {
   int64_t max_workgroups;
   int32_t fixed_split_size, no_split;
   int32_t cost_item_row, cost_partial_row;
+  int32_t workgroup_heads;
 } ckgen_fmha_split_problem;
 
 /* As ckgen::FmhaSplitSizes. */

@@ -8,6 +8,7 @@
 #include <ckgen/dtype.hpp>
 #include <ckgen/fmha.hpp>
 #include <ckgen/fmha_mask.hpp>
+#include <ckgen/fmha_schedule.hpp>
 #include <ckgen/fmha_split.hpp>
 #include <ckgen/gemm_types.hpp>
 #include <ckgen/grouped.hpp>

@@ -3,10 +3,11 @@
 // A query tile is m0 rows of one request. Where heads are merged, row r of a request and KV head is query
 // r / group of head r % group of its group, group = heads_q / heads_k, and the grid has heads_k heads; else row r is
 // query r, and it has heads_q. An item is a part of one query tile's keys, the same for all heads: workgroup w has item
-// w / heads of head w % heads. Items come in descending cost, so a device that starts workgroups in order schedules the
-// longest first. A tile with one split writes O; each of several splits writes fp32 rows of O and lse, which are
-// combined. Rows of partial results are numbered per head, request by request, tile by tile, split by split: row p of
-// head h is o_acc[h * partial_rows + p][0 .. hdim_v) and lse_acc[h * partial_rows + p].
+// w / heads of head w % heads; where a workgroup takes several heads (workgroup_heads), of those, one after the other.
+// Items come in descending cost, so a device that starts workgroups in order schedules the longest first. A tile with
+// one split writes O; each of several splits writes fp32 rows of O and lse, which are combined. Rows of partial results
+// are numbered per head, request by request, tile by tile, split by split: row p of head h is
+// o_acc[h * partial_rows + p][0 .. hdim_v) and lse_acc[h * partial_rows + p].
 //
 // Pure: no allocation, no state; any number of threads. The same input gives the same output on every machine.
 #pragma once
@@ -37,6 +38,7 @@ struct FmhaSplitProblem {
   std::int32_t heads_k = 1;  // divides heads_q
   std::int32_t hdim_v = 0;
   bool merge_heads = false;
+  std::int32_t workgroup_heads = 1;  // heads of the grid that one workgroup takes
   std::int32_t m0 = 0;
   std::int32_t n0 = 0;
   std::int32_t page_size = 0;  // 0: KV is not paged
@@ -88,7 +90,7 @@ struct FmhaSplitSizes {
   std::int64_t combine_items = 0;
   std::int64_t partial_rows = 0;
   std::int32_t max_splits = 0;  // of a tile; 1: nothing is to be combined
-  std::int32_t heads = 0;       // of the grid
+  std::int32_t heads = 0;       // of the grid, and of the partial rows
 };
 
 /// The caller's; entries behind a plan's own are filled with padding.

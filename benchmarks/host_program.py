@@ -1,0 +1,24 @@
+"""Builds a benchmark's C++ program over ckgen's own library and its host backend."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from support import CXX
+
+from ckgen import paths
+from cpp_build import SYSTEM_LIBRARIES, built
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def host_program(name: str, folder: Path) -> Path:
+    """`benchmarks/NAME.cpp`, built into the folder for this CPU; CalledProcessError where it does not compile."""
+    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    program = folder / name
+    flags = ["-std=c++20", "-O2", "-march=native", "-Wno-psabi"]
+    include = [f"-I{paths.dispatcher_dir()}", f"-I{paths.dispatcher_dir() / 'include'}"]
+    sources = [str(ROOT / "benchmarks" / f"{name}.cpp"), str(archive), *SYSTEM_LIBRARIES]
+    subprocess.run([CXX, *flags, *include, *sources, "-o", str(program)], check=True)
+    return program
