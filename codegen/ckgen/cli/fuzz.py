@@ -14,10 +14,14 @@ from ckgen.cli.output import plural, say, show, show_json
 from ckgen.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ckgen.fuzz.run import Report
 
 FINDINGS = 1
 _EVERY = 0.25
+_KINDS = 5
+"""Of emulated problems, attention is one of so many kinds."""
 
 
 @click.command(cls=Command, name="fuzz", short_help="Run random problems and hold them against the definition.")
@@ -50,7 +54,7 @@ def command(**params: Any) -> int:
     else:
         report = fuzz(subject, params["seed"], params["seconds"], lambda report: line.show(report, params["seconds"]))
     if params["emulate"]:
-        _emulate(report, params, line)
+        _emulate(report, params, prepared.library, line)
     line.clear()
     if params["as_json"]:
         show_json(report.to_json())
@@ -59,25 +63,30 @@ def command(**params: Any) -> int:
     return FINDINGS if report.failures else 0
 
 
-def _emulate(report: Report, params: dict[str, Any], line: _Line) -> None:
+def _emulate(report: Report, params: dict[str, Any], library: Path, line: _Line) -> None:
     from ckgen.build.amd.toolchain import load
     from ckgen.emulator.gemm.build import default_room
     from ckgen.emulator.gemm.runtime import build_runtime
     from ckgen.fuzz.emulated import run_sample
+    from ckgen.fuzz.emulated_fmha import run_fmha_sample
+    from ckgen.runtime import RuntimeLibrary
     from ckgen.specs.archs import load_archs
+
+    def heard(kernel: str) -> None:
+        line.say(f"emulated {kernel}")
 
     room = default_room(load(), load_archs(), say, lambda standing: None)
     line.say("emulating")
-    ran, failures = run_sample(
-        ops_of(params["ops"]),
-        params["seed"],
-        params["emulate"],
-        build_runtime(line.say),
-        room,
-        lambda result: line.say(f"emulated {result.kernel}"),
-    )
-    report.emulated = ran
-    report.failures += failures
+    ops, seed, count = ops_of(params["ops"]), params["seed"], params["emulate"]
+    share = count if ops == {"fmha"} else count // _KINDS if "fmha" in ops else 0
+    if share:
+        ran, failures = run_fmha_sample(seed, share, RuntimeLibrary(library).fmha_split, room, heard)
+        report.emulated, count = ran, count - ran
+        report.failures += failures
+    if ops != {"fmha"}:
+        ran, failures = run_sample(ops, seed, count, build_runtime(line.say), room, lambda result: heard(result.kernel))
+        report.emulated += ran
+        report.failures += failures
 
 
 def _text(report: Report) -> str:

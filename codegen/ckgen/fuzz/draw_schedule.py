@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import lcm
 from random import Random
 
+from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.problem import page_vector
 from ckgen.fuzz.case import Case, Schedule
@@ -26,11 +27,19 @@ def with_schedule(random: Random, case: Case, near: FmhaInstance, *, is_legal: b
         return case
     if takes and is_legal and random.random() < _DECODING:
         case = _decoding(random, case, near)
-    n0 = near.constraints.n0
+    case = scheduled(random, case, near.constraints, is_legal=is_legal)
     return replace(
         case,
         instance=near.name if takes and random.random() < 0.4 else case.instance,
         k_batch=1 if random.random() < 0.9 else case.k_batch,
+    )
+
+
+def scheduled(random: Random, case: Case, tiles: FmhaConstraints, *, is_legal: bool) -> Case:
+    """The case with a schedule for a kernel of these tiles, and mostly sequences of their own lengths."""
+    n0 = tiles.n0
+    return replace(
+        case,
         own_lengths=random.random() < 0.7,
         schedule=random.choice(_SCHEDULES),
         split_cu_num=random.choice((0, 0, 1, 3, 40, 304, 304)),

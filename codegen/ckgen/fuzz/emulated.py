@@ -60,7 +60,7 @@ def sample(ops: frozenset[str], seed: int, count: int, room: BuildRoom) -> list[
 
 def _compiled(ops: frozenset[str], random: Random, room: BuildRoom) -> Iterator[GemmKernel]:
     """One of each kind in turn: GEMMs, those for few rows, grouped ones, experts."""
-    plan = make_plan(_options(ops, room.archs), room.archs)
+    plan = make_plan(sample_options(ops, room.archs), room.archs)
     uses = uses_of(plan)
     pairs = [(one, arch) for one in plan.instances for arch in one.archs if arch in ARCHS]
     random.shuffle(pairs)
@@ -80,18 +80,20 @@ def _of_cache(
     for instance, arch in pairs:
         of_arch = uses.get(instance, {})
         kernel = GemmKernel(instance, arch, tuple(sorted(of_arch.get(arch) or frozenset().union(*of_arch.values()))))
-        if all(_is_in_cache(one.device, room) for one in units_of(kernel, kernel.uses).pieces):
+        if all(is_in_cache(one.device, room) for one in units_of(kernel, kernel.uses).pieces):
             yield kernel
 
 
-def _is_in_cache(planned: Planned, room: BuildRoom) -> bool:
+def is_in_cache(planned: Planned, room: BuildRoom) -> bool:
+    """Whether the kernel was compiled."""
     if planned.unavailable:
         return False
     entry = room.cache.find(device_job(planned.unit, room.toolchain))
     return entry is not None and entry.ok
 
 
-def _options(ops: frozenset[str], archs: Mapping[str, ArchSpec]) -> PlanOptions:
+def sample_options(ops: frozenset[str], archs: Mapping[str, ArchSpec]) -> PlanOptions:
+    """Of the shipped tables and defaults that the emulator executes."""
     return PlanOptions(
         targets=tuple(Target(arch, archs[arch].default_cu_num) for arch in ARCHS),
         ops=ops,
