@@ -54,15 +54,20 @@ void attend(const FmhaRun& run, const FmhaTask& task, int slot) noexcept {
   (run.g.in_place != nullptr ? stream_fmha_task : run_fmha_task)(run, task, slot);
 }
 
+/// Those of `blocks` pairs from run.first_block on.
+void pack_tiles(const FmhaRun& run, std::int64_t blocks, int threads) noexcept {
+  const std::int64_t tiles = run.g.tiles;
+  parallel_for(blocks * tiles, threads,
+               [&](std::int64_t i, int) { pack_tile(run, run.first_block + i / tiles, i % tiles); });
+}
+
 /// All rows, each with the keys of one split.
 void attend_equally(FmhaRun& run, int threads) noexcept {
   const FmhaGeometry& g = run.g;
   for (std::int64_t first = 0; first < g.blocks; first += g.chunk) {
     const std::int64_t blocks = std::min(g.chunk, g.blocks - first);
     run.first_block = first;
-    if (g.shared)
-      parallel_for(blocks * g.tiles, threads,
-                   [&](std::int64_t i, int) { pack_tile(run, first + i / g.tiles, i % g.tiles); });
+    if (g.shared) pack_tiles(run, blocks, threads);
     const std::int64_t tasks = g.row_tiles * g.splits;
     parallel_for(blocks * tasks, threads, [&](std::int64_t i, int slot) {
       // A causal pair's last rows see most: they come first, so that no thread is left with them.
@@ -79,6 +84,7 @@ void attend_equally(FmhaRun& run, int threads) noexcept {
 /// The items of a schedule in their order, which is that of their length.
 void attend_scheduled(const FmhaRun& run, int threads) noexcept {
   const FmhaGeometry& g = run.g;
+  if (g.shared) pack_tiles(run, g.blocks, threads);
   const std::int64_t blocks = g.head_blocks();
   parallel_for(g.items * blocks, threads, [&](std::int64_t i, int slot) {
     const FmhaSplitItem& item = run.args.split.items[i / blocks];

@@ -51,6 +51,12 @@ FmhaCut cut_of(const InstanceDesc& instance, const FmhaShape& shape) noexcept {
   return instance.backend == Backend::ck_tile && shape.sink_tokens == 0 ? FmhaCut::columns : FmhaCut::tiles;
 }
 
+/// Whether tasks begin at whole tiles, and those of a schedule, which is in no order of pairs, can have all at once.
+bool cuts_at_tiles(const FmhaGeometry& g, std::size_t pair_bytes) noexcept {
+  if (g.items > 0) return static_cast<std::size_t>(g.pairs) <= kPackedBytes / pair_bytes;
+  return g.splits == 1 || g.cut == FmhaCut::tiles;
+}
+
 /// As many heads as leave a task for every thread and fit the cache.
 std::int64_t heads_of_task(const FmhaGeometry& g) noexcept {
   const FmhaShape& x = g.shape;
@@ -96,7 +102,6 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.tile_columns = g.in_place == nullptr ? g.n0 : kFmhaMaxColumns / g.n0 * g.n0;
   if (g.in_place != nullptr && !of_tiles) g.m0 = most_rows;  // all read the same memory
   g.row_tiles = ceil_div(rows, g.m0);
-  g.shared = g.row_tiles > 1 && g.in_place == nullptr && g.items == 0 && (g.splits == 1 || g.cut == FmhaCut::tiles);
   g.table16 = make_pack_source(PackKind::bf16, g.signature.b, nullptr, 0, true, false).table16;
   const bool vectors = traits.kv_layout == FmhaKvLayout::vectorized;
   g.take_heads(g.in_place == nullptr || vectors ? 1 : heads_of_task(g));
@@ -109,8 +114,9 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.tile_bytes = end;
 
   end = 0;
+  const std::size_t pair_bytes = std::max<std::size_t>(bytes(g.tiles, g.tile_bytes), 1);
+  g.shared = g.row_tiles > 1 && g.in_place == nullptr && cuts_at_tiles(g, pair_bytes);
   if (g.shared) {
-    const std::size_t pair_bytes = std::max<std::size_t>(bytes(g.tiles, g.tile_bytes), 1);
     g.chunk = std::clamp<std::int64_t>(static_cast<std::int64_t>(kPackedBytes / pair_bytes), 1, g.blocks);
     take(end, bytes(g.chunk, pair_bytes));
   } else {
