@@ -77,7 +77,8 @@ class Attention {
     instance_.signature.fmha.masked = x.queries > 1;
     instance_.backend = Backend::host;
     instance_.host_config.isa = host::detect_isa();
-    instance_.fmha.m0 = 64, instance_.fmha.n0 = 128, instance_.fmha.merge_heads = true;
+    instance_.fmha.m0 = 64, instance_.fmha.n0 = 128;
+    instance_.fmha.merge_heads = true, instance_.fmha.rows_together = 32;
     for (const std::int32_t keys : x.keys) {
       first_q_.push_back(first_q_.back() + x.queries);
       first_k_.push_back(first_k_.back() + keys);

@@ -36,6 +36,8 @@ constexpr std::uint64_t mean_columns(const FmhaTraits& traits, const FmhaShape& 
 inline constexpr std::uint64_t kFmhaLoad = 64;
 /// Rows times columns that a compute unit computes while the kernel starts that combines partial results.
 inline constexpr std::uint64_t kFmhaCombine = 1 << 14;
+/// The same where a CPU's threads meet (benchmarks/fmha_batch.py; two threads of a Zen 4).
+inline constexpr std::uint64_t kFmhaMeet = 1 << 18;
 
 /// A problem on a device in an instance's tiles.
 class FmhaWork {
@@ -45,8 +47,10 @@ class FmhaWork {
     const std::uint64_t of_v = whole(c.hdim_v, c.n1);
     const std::int64_t rows = c.merge_heads ? x.seqlen_q * (x.heads_q / x.heads_k) : x.seqlen_q;
     const std::int32_t heads = c.merge_heads ? x.heads_k : x.heads_q;
-    workgroups_ =
-        Wide{whole(rows, c.m0) * static_cast<std::uint64_t>(x.batch)} * (static_cast<std::uint64_t>(heads) * of_v);
+    together_ = c.rows_together > 0 && x.seqlen_q * (x.heads_q / x.heads_k) <= c.rows_together;
+    heads_ = together_ ? static_cast<std::uint64_t>(heads) : 1;
+    workgroups_ = Wide{whole(rows, c.m0) * static_cast<std::uint64_t>(x.batch)} *
+                  (static_cast<std::uint64_t>(together_ ? 1 : heads) * of_v);
     seen_ = mean_columns(traits, x);
     shared_ = c.takes_items ? seen_ : static_cast<std::uint64_t>(x.seqlen_k);
     begins_inside_ = traits.masked && x.window_left >= 0;
@@ -67,7 +71,11 @@ class FmhaWork {
     const std::uint64_t whole_columns = ceil_div(std::min(seen_, part), n0()) * n0();
     const int pads = int{c_.pad_q} + int{c_.pad_k} + int{c_.d_multiple != 0} + int{c_.dv_multiple != 0};
     const Wide column = Wide{static_cast<std::uint64_t>(c_.m0) + kFmhaLoad} * hdims_ * 8;
-    const Wide rest = Wide{combines ? kFmhaCombine : 0} * hdims_ * 8 + static_cast<unsigned>(pads);
+    const Wide rest = Wide{!combines   ? 0
+                           : together_ ? kFmhaMeet
+                                       : kFmhaCombine} *
+                          hdims_ * 8 +
+                      static_cast<unsigned>(pads);
     const Wide working = rounds(busy), writing = !combines ? 0 : busy == splits ? working : rounds(splits);
     Wide all = 0, parts = 0;
     const bool beyond = __builtin_mul_overflow(working, column * whole_columns, &all) ||
@@ -102,12 +110,24 @@ class FmhaWork {
   }
   Wide rounds(std::uint64_t splits) const noexcept {
     const Wide count = workgroups_ * splits;
-    return count >> 63 == 0 ? Wide{ceil_div(static_cast<std::uint64_t>(count), cus_)} : (count + cus_ - 1) / cus_;
+    if (together_ && count < cus_) return rounds_of_shared_heads(static_cast<std::uint64_t>(count));
+    return (count >> 63 == 0 ? Wide{ceil_div(static_cast<std::uint64_t>(count), cus_)} : (count + cus_ - 1) / cus_) *
+           heads_;
+  }
+  /// Fewer workgroups than compute units, which share the heads of one. Then each reads pieces of rows, which memory
+  /// gives at four fifths of its speed (benchmarks/fmha_batch.py).
+  Wide rounds_of_shared_heads(std::uint64_t count) const noexcept {
+    if (count == 0) return 0;
+    const std::uint64_t parts = std::min(ceil_div(cus_, count), heads_);
+    const std::uint64_t found = ceil_div(count * parts, cus_) * ceil_div(heads_, parts);
+    return parts == 1 ? found : found + ceil_div(found, std::uint64_t{4});
   }
   std::uint64_t n0() const noexcept { return static_cast<std::uint64_t>(c_.n0); }
 
   const FmhaConfig& c_;
   std::uint64_t cus_, seen_, shared_, hdims_, most_splits_;  // shared_: columns that splits cut
+  std::uint64_t heads_;                                      // of a workgroup
+  bool together_;                                            // a workgroup takes all heads
   bool begins_inside_;                                       // what rows see begins within a part
   Wide workgroups_;
 };

@@ -21,8 +21,8 @@ FmhaSplitProblem fmha_split_problem(const InstanceDesc& instance, const FmhaShap
   p.page_size = traits.kv == FmhaKv::contiguous ? 0 : shape.page_size;
   p.mask = {traits.masked, shape.corner, shape.window_left, shape.window_right, shape.sink_tokens};
   p.cu_num = static_cast<std::int32_t>(cu_num);
-  // A CPU's thread takes all heads of few rows, which lie side by side; of many rows there are tiles enough.
-  if (instance.backend == Backend::host) p.workgroup_heads = std::max(shape.heads_q, 1);
+  const std::int64_t rows = shape.seqlen_q * (shape.heads_q / std::max(shape.heads_k, 1));
+  if (rows <= instance.fmha.rows_together) p.workgroup_heads = std::max(shape.heads_q, 1);
   return p;
 }
 

@@ -112,6 +112,7 @@ void write(Writer& to, const FmhaConfig& config) {
   to.key("merge_heads").flag(config.merge_heads);
   to.key("always_combines").flag(config.always_combines);
   to.key("rotary_multiple").number(config.rotary_multiple);
+  to.key("rows_together").number(config.rows_together);
   to.key("max_page").number(config.max_page);
   to.key("max_rows").number(config.max_rows);
   to.key("max_group").number(config.max_group);

@@ -126,7 +126,7 @@ Status validate_fmha(const InstanceDesc& instance) noexcept {
       c.cache_limit < 0 || c.max_keys < 0)
     return Status::error(StatusCode::invalid_argument, "instance %s: its splits, pages or rotation are out of range",
                          instance.name);
-  if (c.max_page < 0 || c.max_rows < 0 || c.max_group < 0)
+  if (c.max_page < 0 || c.max_rows < 0 || c.max_group < 0 || c.rows_together < 0)
     return Status::error(StatusCode::invalid_argument, "instance %s: its limits of pages, rows or heads are below 0",
                          instance.name);
   return Status::success();

@@ -103,6 +103,36 @@ TEST(FmhaCost, MergedHeadsAreRowsOfOneTile) {
   EXPECT_TRUE(cost_of(split(64, 64, 8), x, 4) == detail::Wide{24} * 128 * 1024 * 256 * 8 + 4);
 }
 
+FmhaConfig together() {
+  FmhaConfig c = split(64, 64, 128);
+  c.merge_heads = c.takes_items = true, c.rows_together = 32;
+  return c;
+}
+
+TEST(FmhaCost, HeadsThatAWorkgroupTakesAreSharedWhereThereAreFew) {
+  const FmhaShape x = sizes(1, 32, 8, 1, 65536, 128, 128);
+  const FmhaConfig c = together();
+  constexpr detail::Wide column = detail::Wide{128} * 256 * 8;
+  EXPECT_TRUE(cost_of(c, x, 1) == 8 * 65536 * column + 4) << "eight heads, one after the other";
+  EXPECT_TRUE(cost_of(c, x, 2) == (4 + 1) * 65536 * column + 4) << "four each, and a quarter more";
+  EXPECT_TRUE(cost_of(c, x, 64) == (1 + 1) * 65536 * column + 4) << "no more than there are";
+  EXPECT_TRUE(cost_of(c, x, 2, 2) == 8 * (32768 + 4) * column + (detail::Wide{1 << 18} * 256 * 8) + 4);
+  FmhaShape prefill = x;
+  prefill.seqlen_q = 9;  // 36 rows: each head has workgroups of its own
+  EXPECT_TRUE(cost_of(c, prefill, 2) == 4 * 65536 * column + 4);
+}
+
+TEST(FmhaCost, OneLongRequestIsSplitAmongThreadsAndAShortOneIsNot) {
+  const auto splits = [](std::int64_t batch, std::int64_t keys, std::uint32_t threads) {
+    return detail::best_splits(together(), {}, sizes(batch, 32, 8, 1, keys, 128, 128), threads).splits;
+  };
+  EXPECT_EQ(splits(1, 65536, 2), 2U);
+  EXPECT_EQ(splits(1, 1024, 2), 1U);
+  EXPECT_EQ(splits(2, 65536, 2), 1U) << "a request each";
+  EXPECT_EQ(splits(1, 65536, 1), 1U);
+  EXPECT_EQ(splits(3, 65536, 64), 64U) << "one fewer than threads would share heads";
+}
+
 TEST(FmhaCost, OfAWindowAPartIsNoLongerThanIt) {
   FmhaTraits traits;
   traits.masked = true;

@@ -39,13 +39,16 @@ TEST(FmhaSchedule, AsksForTheTilesTheMaskAndTheHeadsOfTheInstance) {
 }
 
 TEST(FmhaSchedule, ContiguousKvHasNoPagesAndAThreadOfACpuTakesAllHeads) {
-  const FmhaSplitProblem p =
-      fmha_split_problem(instance_of(Backend::host, FmhaKv::contiguous), shape_of(), 2, kQueries, kKeys);
+  InstanceDesc instance = instance_of(Backend::host, FmhaKv::contiguous);
+  instance.fmha.rows_together = 8;  // two queries of four heads
+  const FmhaSplitProblem p = fmha_split_problem(instance, shape_of(), 2, kQueries, kKeys);
   EXPECT_TRUE(p.page_size == 0 && !p.mask.masked && !p.merge_heads);
   EXPECT_EQ(p.workgroup_heads, 32);
   const auto sizes = fmha_split_sizes(p);
   ASSERT_TRUE(sizes) << sizes.status().message;
   EXPECT_GT(sizes->max_splits, 1);  // one long request on two threads
+  instance.fmha.rows_together = 7;
+  EXPECT_EQ(fmha_split_problem(instance, shape_of(), 2, kQueries, kKeys).workgroup_heads, 1);
 }
 
 TEST(FmhaSchedule, ThePlannersAnswerIsPartOfTheShape) {

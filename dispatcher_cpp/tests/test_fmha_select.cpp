@@ -170,7 +170,7 @@ TEST_F(FmhaSelect, AnInstanceIsWholeInTheRegistrysDocument) {
       "\"fmha\": {\"m0\": 64, \"n0\": 32, \"k0\": 32, \"n1\": 128, \"k1\": 32, \"hdim_q\": 192, \"hdim_v\": 128, "
       "\"pad_q\": true, \"pad_k\": false, \"d_multiple\": 8, \"dv_multiple\": 8, \"max_splits\": 8, "
       "\"page_multiple\": 16, \"takes_items\": true, \"merge_heads\": false, "
-      "\"always_combines\": false, \"rotary_multiple\": 16, \"max_page\": 0, \"max_rows\": 0, "
+      "\"always_combines\": false, \"rotary_multiple\": 16, \"rows_together\": 0, \"max_page\": 0, \"max_rows\": 0, "
       "\"max_group\": 0, \"causal_only\": false, \"needs_keys\": false, \"needs_finite\": false, "
       "\"cache_limit\": 0, \"max_keys\": 0, \"sink_tokens\": true, "
       "\"takes_gaps_q\": true, \"topleft_slopes\": true}";

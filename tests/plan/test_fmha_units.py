@@ -223,5 +223,5 @@ def test_the_text_of_a_unit_holds_its_instances_and_traits() -> None:
     unit = texts["fmha_bf16_varlen_masked_lse_dropout/unit.cpp"]
     assert "ckgen::FmhaBias::none, false, false, true, ckgen::FmhaDropout::philox" in unit
     assert unit.count("ckgen::fmha_workspace_of, nullptr, ckgen::launch_fmha") == unit.count("ckgen::Backend::")
-    assert "{16, 64, 1, 256, 1, 256, 256, true, true, 1, 1, 128, 1, true, true, false, 2}}" in unit
+    assert "{16, 64, 1, 256, 1, 256, 256, true, true, 1, 1, 128, 1, true, true, false, 2, 32}}" in unit
     assert "fmha_bf16_varlen_masked_lse_dropout" in texts["register.cpp"]

@@ -91,7 +91,10 @@ def numbers(value: FmhaConstraints) -> str:
     most = (value.max_page, value.max_rows, value.max_group)
     asked = (value.causal_only, value.needs_keys, value.needs_finite)
     last = () if value.takes_gaps_q and value.topleft_slopes else (value.takes_gaps_q, value.topleft_slopes)
-    if any((*most, *asked, value.cache_limit, value.max_keys, not value.sink_tokens, last)):
+    limits = any((*most, *asked, value.cache_limit, value.max_keys, not value.sink_tokens, last))
+    if limits or value.rows_together:
+        members.append(str(value.rows_together))
+    if limits:
         members += [*map(str, most), *map(boolean, asked)]
         members += [str(value.cache_limit), str(value.max_keys), boolean(value.sink_tokens)]
         members += map(boolean, last)

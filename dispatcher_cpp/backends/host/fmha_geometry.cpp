@@ -22,7 +22,7 @@ std::size_t take(std::size_t& end, std::size_t bytes) noexcept {
   return at;
 }
 
-/// Beyond, unpacking pays.
+/// Beyond, unpacking pays. Of heads together FmhaConfig::rows_together says as many.
 constexpr std::int64_t kRowsInPlace = kFmhaGroups * kFmhaRows;
 
 // The least block of K or V of all heads, and the next one, which is on its way, stay in the second-level cache.

@@ -218,6 +218,8 @@ struct FmhaConfig {
   bool merge_heads = false;          // rows of a tile are those of all query heads of a KV head
   bool always_combines = false;      // it writes partial results even where all keys are one split
   std::int32_t rotary_multiple = 2;  // of append with rope: rotary_dim must be one
+  // Rows of a KV head, up to which a workgroup takes all heads, if there is one for each compute unit; 0: none.
+  std::int32_t rows_together = 0;
   // 0: any.
   std::int32_t max_page = 0;     // rows of a page
   std::int32_t max_rows = 0;     // of Q of a sequence

@@ -94,6 +94,32 @@ def test_what_partial_results_cost() -> None:
     assert cost(merged, PLAIN, several, 4) == 3 * (64 + 64) * 2**21 + 4
 
 
+TOGETHER = replace(PADDED, m0=64, max_splits=128, merge_heads=True, takes_items=True, rows_together=32)
+
+
+@pytest.mark.parametrize(
+    ("cus", "splits", "rows", "rounds"),
+    [
+        (1, 1, 1, 8), (2, 1, 1, 5), (3, 1, 1, 4), (64, 1, 1, 2), (2, 2, 1, 8), (4, 3, 1, 10), (2, 1, 8, 5),
+        (2, 1, 9, 4),  # 36 rows: each head is a workgroup
+    ],
+)  # fmt: skip
+def test_few_workgroups_share_their_heads(cus: int, splits: int, rows: int, rounds: int) -> None:
+    """Of eight KV heads of one request; a quarter more where heads are shared."""
+    shape = replace(DECODE, batch=1, heads_q=32, heads_k=8, seqlen_q=rows, seqlen_k=splits * 64)
+    partials = (rounds * 4 * (64 + 64) + (1 << 18)) * 256 * 8 if splits > 1 else 0
+    assert cost(TOGETHER, PLAIN, shape, cus, splits) == rounds * 64 * (64 + 64) * 256 * 8 + partials + 4
+
+
+@pytest.mark.parametrize(
+    ("batch", "keys", "threads", "splits"),
+    [(1, 65536, 2, 2), (1, 1024, 2, 1), (2, 65536, 2, 1), (1, 65536, 1, 1), (3, 65536, 64, 64)],
+)
+def test_one_long_request_is_split_among_threads(batch: int, keys: int, threads: int, splits: int) -> None:
+    shape = replace(DECODE, batch=batch, heads_q=32, heads_k=8, seqlen_k=keys)
+    assert best_split(TOGETHER, PLAIN, shape, threads).splits == splits
+
+
 WINDOW = replace(DECODE, seqlen_k=100_000, window_left=4095)
 
 

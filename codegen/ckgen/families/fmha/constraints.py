@@ -26,6 +26,7 @@ _MOST_BYTES = 2**31 - 1
 _MOST_DISTANCE = 1 << 16
 _GATHERING = ("gfx90a", "gfx942", "gfx950")
 _NOTE_BYTES = 4
+_ROWS_IN_PLACE = 32  # kRowsInPlace of backends/host/fmha_geometry.cpp
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class FmhaConstraints:
     merge_heads: bool = False
     always_combines: bool = False
     rotary_multiple: int = 2
+    rows_together: int = 0
     max_page: int = 0
     max_rows: int = 0
     max_group: int = 0
@@ -166,7 +168,7 @@ def _of_host(signature: FmhaSignature, config: HostFmhaConfig) -> FmhaConstraint
     found = _of_any(config.m0, config.n0)
     if signature.traits.entry is FmhaEntry.APPEND:
         return found
-    return replace(found, max_splits=MOST_SPLITS, takes_items=True, merge_heads=True)
+    return replace(found, max_splits=MOST_SPLITS, takes_items=True, merge_heads=True, rows_together=_ROWS_IN_PLACE)
 
 
 def _of_append(signature: FmhaSignature, config: CkTileAppendConfig) -> FmhaConstraints:

@@ -16,6 +16,8 @@ _LOAD = 64
 """Rows that a compute unit computes while it brings their keys: of MI300X 32 as L2 gives them, 246 as memory does."""
 _COMBINE = 1 << 14
 """Rows times columns that a compute unit computes while the kernel starts that combines partial results."""
+_MEET = 1 << 18
+"""The same where a CPU's threads meet (benchmarks/fmha_batch.py; two threads of a Zen 4)."""
 _PART = 4
 """Columns that a row of a split costs beside its own: item_row and partial_row of FmhaSplitCost."""
 _ROUNDS = (1, 2, 3)
@@ -68,21 +70,47 @@ def cost(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_
         return append_cost(constraints, traits, shape, cu_num)
     asked = constraints
     combines = splits > 1 or asked.always_combines
-    count, cus, seen = _workgroups(asked, shape), max(cu_num, 1), mean_columns(traits, shape)
+    seen = mean_columns(traits, shape)
     part = max(-(-(seen if asked.takes_items else shape.seqlen_k) // splits), 1)
     busy = splits if asked.takes_items else min(splits, -(-seen // part) + (traits.masked and shape.window_left >= 0))
-    columns = -(-count * busy // cus) * -(-min(seen, part) // asked.n0) * asked.n0
-    columns += -(-count * splits // cus) * _PART if combines else 0
+    columns = _rounds(asked, shape, cu_num, busy) * -(-min(seen, part) // asked.n0) * asked.n0
+    columns += _rounds(asked, shape, cu_num, splits) * _PART if combines else 0
+    meeting = (_MEET if _is_together(asked, shape) else _COMBINE) if combines else 0
     hdims = asked.hdim_q + _parts_of_v(asked) * asked.n1
     pads = asked.pad_q + asked.pad_k + (asked.d_multiple != 0) + (asked.dv_multiple != 0)
-    found = (columns * (asked.m0 + _LOAD) + (_COMBINE if combines else 0)) * hdims * _PADS + pads
+    found = (columns * (asked.m0 + _LOAD) + meeting) * hdims * _PADS + pads
     return min(found, _MOST)
+
+
+def _rounds(asked: FmhaConstraints, shape: FmhaShape, cu_num: int, splits: int) -> int:
+    """Rounds of workgroups times the heads of one.
+
+    Where there are fewer workgroups than compute units, these share the heads of one. Then each reads pieces of rows,
+    which memory gives at four fifths of its speed (benchmarks/fmha_batch.py).
+    """
+    count, cus = _workgroups(asked, shape) * splits, max(cu_num, 1)
+    heads = _grid_heads(asked, shape) if _is_together(asked, shape) else 1
+    if heads == 1 or count >= cus or count == 0:
+        return -(-count // cus) * heads
+    parts = min(-(-cus // count), heads)
+    found = -(-count * parts // cus) * -(-heads // parts)
+    return found if parts == 1 else found + -(-found // 4)
 
 
 def _workgroups(asked: FmhaConstraints, shape: FmhaShape) -> int:
     group = shape.heads_q // shape.heads_k if asked.merge_heads else 1
     tiles = -(-shape.seqlen_q * group // asked.m0)
-    return tiles * shape.batch * (shape.heads_q // group) * _parts_of_v(asked)
+    heads = 1 if _is_together(asked, shape) else _grid_heads(asked, shape)
+    return tiles * shape.batch * heads * _parts_of_v(asked)
+
+
+def _grid_heads(asked: FmhaConstraints, shape: FmhaShape) -> int:
+    return shape.heads_k if asked.merge_heads else shape.heads_q
+
+
+def _is_together(asked: FmhaConstraints, shape: FmhaShape) -> bool:
+    """Whether a workgroup takes all heads."""
+    return 0 < asked.rows_together >= shape.seqlen_q * (shape.heads_q // shape.heads_k)
 
 
 def _parts_of_v(asked: FmhaConstraints) -> int:

@@ -28,14 +28,14 @@ constexpr ckgen::InstanceDesc instances[] = {
      {128, 128, 128}, {0, 0, 0, 0, 0, 1, false},
      {0, 0, 0, 0, false, false, false}, {ckgen::Isa::x86_64_v3, 0, 0, 0, 0, 0, 0},
      ckgen::fmha_workspace_of, nullptr, ckgen::launch_fmha, nullptr, {}, {0, 0},
-     {128, 128, 32, 128, 32, 128, 128, true, true, 8, 8, 1, 1, false, false, false, 2, 0, 0, 0, false, false, false, 0, 0, false}},
+     {128, 128, 32, 128, 32, 128, 128, true, true, 8, 8, 1, 1, false, false, false, 2, 0, 0, 0, 0, false, false, false, 0, 0, false}},
     {"fmha_fp16_masked_host_16x64_t0",
      0xb925b0763b470bbbULL, signature, ckgen::Backend::host, x86_64_v3,
      "",
      {16, 1, 64}, {0, 0, 0, 0, 0, 1, false},
      {0, 0, 0, 0, false, false, false}, {ckgen::Isa::x86_64_v3, 0, 0, 0, 0, 0, 0},
      ckgen::fmha_workspace_of, nullptr, ckgen::launch_fmha, nullptr, {}, {0, 0},
-     {16, 64, 1, 256, 1, 256, 256, true, true, 1, 1, 128, 1, true, true, false, 2}},
+     {16, 64, 1, 256, 1, 256, 256, true, true, 1, 1, 128, 1, true, true, false, 2, 32}},
 };
 
 constexpr std::uint16_t defaults_gfx942[] = {0};
