@@ -172,3 +172,13 @@ def test_a_bound_is_free_only_where_o_cannot_hold_the_value() -> None:
     operands = make_operands(parse_canonical("fmha_fp16"), shape, 0)
     assert np.isfinite(expect(operands).o.bound).all()
     assert np.isinf(expect(replace(operands, v=operands.v * 0 + 65504.0)).o.bound).all()
+
+
+@pytest.mark.parametrize(("score", "may_be_lost"), [(-87.2, False), (-87.6, True)])
+def test_only_weights_below_the_least_normal_number_may_be_lost(score: float, may_be_lost: bool) -> None:
+    shape = FmhaShape(1, 1, 1, 1, 2, 1, 1)
+    operands = make_operands(parse_canonical("fmha_fp32"), shape, 0)
+    keys, values = np.array([0.0, score]), np.array([0.0, 1.0])
+    operands = replace(operands, q=np.ones((1, 1, 1, 1)), k=keys.reshape(1, 2, 1, 1), v=values.reshape(1, 2, 1, 1))
+    found = expect(replace(operands, scale=1.0)).o
+    assert 1e-39 < found.c[0, 0, 0, 0] < 1e-37 and (found.excess(np.zeros((1, 1, 1, 1))) <= 1) == may_be_lost

@@ -15,8 +15,10 @@ additions, rescaling as the maximum grows (its steps add up to at most max|S| - 
 parts that workgroups computed each on its own and that their lse joins. A sink is one more weight.
 
 Output. P is rounded to Q's type t before the second product, to within r_t of itself, or a_t where it is subnormal; a
-row's largest weight is 1 there at that time, or more, so that a_t counts in units of the largest w of the row:
-    N = sum w keep / (1 - p_drop) |V| ((1 + exp(d) - 1) (1 + r_t) (1 + 8 u) (1 + g) - 1) + a_t max(w) sum|V|,
+row's largest weight is 1 there at that time, or more, so that a_t counts in units of the largest w of the row. So does
+f = 2^-126, below which an exp may give 0:
+    N = sum w keep / (1 - p_drop) |V| ((1 + exp(d) - 1) (1 + r_t) (1 + 8 u) (1 + g) - 1)
+        + a_t max(w) sum keep |V| + f max(w) sum keep / (1 - p_drop) |V|,
     bound of O = (N + |O| L) / (1 - L), and one rounding to O's type.
 fp32 is not rounded on the way. The bound of lse is -log(1 - L) + 4 u (max|S| + |lse| + 16).
 
@@ -37,6 +39,8 @@ from ckgen.families.gemm.reference import Expected, Storage, Values
 from ckgen.model.dtype import DType
 
 _EXACT = 2.0**-500
+_FLUSHED = 2.0**-126
+"""The least weight that is not 0, of the row's largest: that of fp32 without subnormal numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,8 @@ def _of_head(operands: FmhaOperands, scores: Scores, values: Values, kept: Value
     dropped = weights * kept
     o, size = dropped @ values, np.abs(values)
     largest = np.maximum(weights.max(axis=1, initial=0.0), of_sink)[:, None]
-    numerator = (dropped * each) @ size + rounding.least * largest * ((scores.visible & (kept > 0)) @ size)
+    seen = np.where(scores.visible, kept, 0.0)
+    numerator = (dropped * each) @ size + largest * (rounding.least * ((seen > 0) @ size) + _FLUSHED * (seen @ size))
     with np.errstate(divide="ignore", invalid="ignore"):
         bound = (numerator + np.abs(o) * lost[:, None]) / (1 - lost[:, None])
         lse_bound = -np.log1p(-np.minimum(lost, 1.0)) + 4 * u * (reach + np.abs(base) + 16)
