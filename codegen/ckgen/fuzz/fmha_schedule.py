@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import lcm
 
 from ckgen.families.fmha.constraints import FmhaConstraints
+from ckgen.families.fmha.cost import takes_all_heads
 from ckgen.families.fmha.operands import Lengths
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.fuzz.case import Case, Schedule
@@ -84,7 +85,8 @@ def _problem(
     page_size = shape.page_size if traits.is_paged else 0
     found = FmhaSplitProblem(
         shape.heads_q, shape.heads_k, shape.hdim_v, tiles.m0, n0, case.split_cu_num or target.cu_num,
-        merge_heads=tiles.merge_heads, page_size=page_size, max_splits=case.max_splits or None,
+        merge_heads=tiles.merge_heads, workgroup_heads=shape.heads_q if takes_all_heads(tiles, shape) else 1,
+        page_size=page_size, max_splits=case.max_splits or None,
         no_split=case.schedule is Schedule.NO_SPLIT,
     )  # fmt: skip
     if traits.masked:

@@ -75,7 +75,7 @@ def cost(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_
     busy = splits if asked.takes_items else min(splits, -(-seen // part) + (traits.masked and shape.window_left >= 0))
     columns = _rounds(asked, shape, cu_num, busy) * -(-min(seen, part) // asked.n0) * asked.n0
     columns += _rounds(asked, shape, cu_num, splits) * _PART if combines else 0
-    meeting = (_MEET if _is_together(asked, shape) else _COMBINE) if combines else 0
+    meeting = (_MEET if takes_all_heads(asked, shape) else _COMBINE) if combines else 0
     hdims = asked.hdim_q + _parts_of_v(asked) * asked.n1
     pads = asked.pad_q + asked.pad_k + (asked.d_multiple != 0) + (asked.dv_multiple != 0)
     found = (columns * (asked.m0 + _LOAD) + meeting) * hdims * _PADS + pads
@@ -89,7 +89,7 @@ def _rounds(asked: FmhaConstraints, shape: FmhaShape, cu_num: int, splits: int) 
     which memory gives at four fifths of its speed (benchmarks/fmha_batch.py).
     """
     count, cus = _workgroups(asked, shape) * splits, max(cu_num, 1)
-    heads = _grid_heads(asked, shape) if _is_together(asked, shape) else 1
+    heads = _grid_heads(asked, shape) if takes_all_heads(asked, shape) else 1
     if heads == 1 or count >= cus or count == 0:
         return -(-count // cus) * heads
     parts = min(-(-cus // count), heads)
@@ -100,7 +100,7 @@ def _rounds(asked: FmhaConstraints, shape: FmhaShape, cu_num: int, splits: int) 
 def _workgroups(asked: FmhaConstraints, shape: FmhaShape) -> int:
     group = shape.heads_q // shape.heads_k if asked.merge_heads else 1
     tiles = -(-shape.seqlen_q * group // asked.m0)
-    heads = 1 if _is_together(asked, shape) else _grid_heads(asked, shape)
+    heads = 1 if takes_all_heads(asked, shape) else _grid_heads(asked, shape)
     return tiles * shape.batch * heads * _parts_of_v(asked)
 
 
@@ -108,7 +108,7 @@ def _grid_heads(asked: FmhaConstraints, shape: FmhaShape) -> int:
     return shape.heads_k if asked.merge_heads else shape.heads_q
 
 
-def _is_together(asked: FmhaConstraints, shape: FmhaShape) -> bool:
+def takes_all_heads(asked: FmhaConstraints, shape: FmhaShape) -> bool:
     """Whether a workgroup takes all heads."""
     return 0 < asked.rows_together >= shape.seqlen_q * (shape.heads_q // shape.heads_k)
 
