@@ -9,16 +9,14 @@ from enum import Enum
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType, Fp8Flavour
+from ckgen.model.word import Word
 
 
-class ArchKind(Enum):
+class ArchKind(Word):
     """GPU archs are AMD gfx names; CPU archs are x86-64 feature levels."""
 
     GPU = "gpu"
     CPU = "cpu"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 CPU_LEVELS = ("x86_64_v3", "x86_64_v4", "x86_64_v4_bf16", "x86_64_amx")

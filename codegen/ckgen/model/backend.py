@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from ckgen.model.word import Word
 
 
-class Backend(Enum):
+class Backend(Word):
     """CK_TILE and CK are Composable Kernel's two APIs; HOST is the CPU as a target."""
 
     CK_TILE = "ck_tile"
@@ -13,8 +13,3 @@ class Backend(Enum):
     HIP = "hip"
     ASM = "asm"
     HOST = "host"
-
-    __hash__ = object.__hash__  # as of DType
-
-    def __str__(self) -> str:
-        return self.value

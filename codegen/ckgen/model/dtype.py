@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from ckgen.model.word import Word
 
 
-class DType(Enum):
+class DType(Word):
     """An element type; FP8 and BF8 mean the arch's own flavour and are resolved per target."""
 
     FP32 = "fp32"
@@ -35,19 +35,12 @@ class DType(Enum):
             return self
         return _RESOLVED.get((self, flavour), self)
 
-    __hash__ = object.__hash__  # members are singletons; Enum's own hash is a call in Python
 
-    def __str__(self) -> str:
-        return self.value
-
-
-class Fp8Flavour(Enum):
+class Fp8Flavour(Word):
     """Which 8-bit float encodings an arch computes with."""
 
     FNUZ = "fnuz"
     OCP = "ocp"
-
-    __hash__ = object.__hash__
 
 
 _BITS = {

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from ckgen.model.diagnostic import Location
+from ckgen.model.word import Word
 
 
-class FateKind(Enum):
+class FateKind(Word):
     """The words that users see. `unavailable(ambiguous_target)` is tried before `other_target`, other reasons last."""
 
     INVALID = "invalid"

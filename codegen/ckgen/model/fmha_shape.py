@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+
+from ckgen.model.word import Word
 
 SIZES = ("batch", "heads_q", "heads_k", "seqlen_q", "seqlen_k", "hdim_q", "hdim_v")
 """The fields of FmhaShape that every problem says, in the order in which people read them."""
 
 
-class FmhaCorner(Enum):
+class FmhaCorner(Word):
     """Where the diagonal of a mask starts: at the first key, or so that it ends at the last one."""
 
     TOP_LEFT = "topleft"
     BOTTOM_RIGHT = "bottomright"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import Shape
+from ckgen.model.word import Word
 
 
-class Tier(Enum):
+class Tier(Word):
     """In the order in which the dispatcher tries them."""
 
     FORCED = "forced"
@@ -21,9 +21,6 @@ class Tier(Enum):
     OTHER_CU = "other_cu"
     DEFAULT = "default"
     UNSUPPORTED = "unsupported"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)

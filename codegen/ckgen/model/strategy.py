@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from ckgen.model.word import Word
 
 
-class Strategy(Enum):
+class Strategy(Word):
     """ANY is only a wish; DATA_PARALLEL has whole tiles or fixed splits.
 
     The others are stream-K and differ in how the parts of a tile meet.
@@ -26,6 +26,3 @@ class Strategy(Enum):
     def number(self) -> int:
         """ckgen::Strategy's value."""
         return list(Strategy).index(self)
-
-    def __str__(self) -> str:
-        return self.value

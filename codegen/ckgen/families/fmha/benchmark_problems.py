@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,14 @@ from ckgen.families.fmha.mask import FmhaMask, parse_mask
 from ckgen.families.fmha.signature import FLOAT8, FmhaSignature
 from ckgen.model.dtype import DType
 from ckgen.model.fmha_shape import FmhaShape
+from ckgen.model.word import Word
 
 _FILE = Path(__file__).with_name("benchmark_problems.yaml")
 _OF_PROBLEM = frozenset({"phase", "batch", "lengths", "mask", "varlen", "dtype", "kv", "page", "kv_dtype"})
 _OF_MODEL = frozenset({"model", "dtype", "heads", "hdims", "softcap", "sink", "bias", "config", "problems"})
 
 
-class Phase(Enum):
+class Phase(Word):
     """Which part of a model's work."""
 
     PREFILL = "prefill"
@@ -28,9 +28,6 @@ class Phase(Enum):
     ENCODER = "encoder"
     CROSS = "cross"
     DIFFUSION = "diffusion"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)

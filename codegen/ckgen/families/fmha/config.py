@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import ClassVar
 
 from ckgen.families.gemm.config_words import Ints3, joined
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.word import Word
 
 
-class FmhaPipeline(Enum):
+class FmhaPipeline(Word):
     """ck_tile's main loops: Q in registers, K and V through LDS.
 
     QR_ASYNC: K goes to LDS straight from memory. QR_ASYNC_TRLOAD: V too, and is transposed as it is read (gfx950).
@@ -27,9 +27,6 @@ class FmhaPipeline(Enum):
     QR_SPLITKV = "qr_splitkv"
     QR_SPLITKV_MERGED = "qr_splitkv_merged"
     QR_ASYNC_GATHER = "qr_async_gather"
-
-    def __str__(self) -> str:
-        return self.value
 
     @property
     def splits(self) -> bool:

@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from ckgen.model.fmha_shape import FmhaCorner as FmhaCorner
+from ckgen.model.word import Word
 
 
-class FmhaEntry(Enum):
+class FmhaEntry(Word):
     """FORWARD: attention, whatever kernels it takes. APPEND: new keys and values go into the cache."""
 
     FORWARD = "forward"
     APPEND = "append"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class FmhaBias(Enum):
+class FmhaBias(Word):
     """What is added to the scores; ALIBI has fp32 slopes per query head, [heads_q] or [batch, heads_q]."""
 
     NONE = "none"
     ELEMENTWISE = "elementwise"
     ALIBI = "alibi"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class FmhaDropout(Enum):
+class FmhaDropout(Word):
     """Where the bytes come from that drop elements of P: a generator, or the caller."""
 
     NONE = "none"
     PHILOX = "dropout"
     RANDVAL = "randval"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class FmhaQuant(Enum):
+class FmhaQuant(Word):
     """Which elements of Q, K and V share a descale: all; 128 rows of a head; of K and V, a page of a KV head."""
 
     NONE = "none"
@@ -48,22 +39,16 @@ class FmhaQuant(Enum):
     BLOCKSCALE = "blockscale"
     KV_BLOCKSCALE = "kvblockscale"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class FmhaKv(Enum):
+class FmhaKv(Word):
     """How a row of K or V is found: by strides, by a row of page numbers per sequence, or by one list of pages."""
 
     CONTIGUOUS = "contiguous"
     BLOCK_TABLE = "blocktable"
     PAGE_LIST = "pagelist"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class FmhaKvLayout(Enum):
+class FmhaKvLayout(Word):
     """A page, with vectors of 16 bytes where VECTORIZED.
 
     LINEAR: [page_size, heads_k, D]. VECTORIZED: K [heads_k, D / vec, page_size, vec], V [heads_k, page_size / vec, D,
@@ -73,19 +58,13 @@ class FmhaKvLayout(Enum):
     LINEAR = "linear"
     VECTORIZED = "vectorized"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class FmhaRope(Enum):
+class FmhaRope(Word):
     """Which two elements of a head rotate together: neighbours, or those half a head apart."""
 
     NONE = "none"
     INTERLEAVED = "interleaved"
     HALF = "half"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import ClassVar
 
 from ckgen.families.gemm.config_words import Ints3, Scheduler, joined, strategy_word
@@ -11,9 +10,10 @@ from ckgen.families.gemm.tiled import Tiled
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.strategy import Strategy
+from ckgen.model.word import Word
 
 
-class TilePipeline(Enum):
+class TilePipeline(Word):
     """ck_tile's main loops; FLATMM reads a preshuffled B, ABQUANT scales blocks of A and B."""
 
     MEM = "mem"
@@ -25,18 +25,12 @@ class TilePipeline(Enum):
     FLATMM = "flatmm"
     ABQUANT = "abquant"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class Epilogue(Enum):
+class Epilogue(Word):
     """How ck_tile writes C: through LDS (CSHUFFLE) or straight from registers."""
 
     CSHUFFLE = "cshuffle"
     DEFAULT = "default"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)

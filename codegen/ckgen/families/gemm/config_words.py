@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from ckgen.model.strategy import Strategy
+from ckgen.model.word import Word
 
 Ints2 = tuple[int, int]
 Ints3 = tuple[int, int, int]
 Ints4 = tuple[int, int, int, int]
 
 
-class Scheduler(Enum):
+class Scheduler(Word):
     """How a wave's memory and matrix instructions are interleaved."""
 
     INTRAWAVE = "intrawave"
     INTERWAVE = "interwave"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 def joined(values: tuple[int, ...]) -> str:

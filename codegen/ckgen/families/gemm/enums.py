@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from ckgen.model.strategy import Strategy as Strategy
+from ckgen.model.word import Word
 
 
-class Op(Enum):
+class Op(Word):
     """The operation: one product, many of their own sizes in one launch, or those of a mixture of experts."""
 
     GEMM = "gemm"
     GROUPED_GEMM = "grouped_gemm"
     MOE = "moe"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class Layout(Enum):
+class Layout(Word):
     """Row or column major of A, B and C; with B as N rows of K elements, weights are `c` and the layout is `rcr`."""
 
     RCR = "rcr"
@@ -27,11 +24,8 @@ class Layout(Enum):
     CCR = "ccr"
     CRR = "crr"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class Quant(Enum):
+class Quant(Word):
     """Which elements of A and B share a scale.
 
     PER_TENSOR: all. ROWWISE: each row of A, each column of C. BLOCKSCALE: blocks, see ScaleBlock. MX: 32 along K.
@@ -43,11 +37,8 @@ class Quant(Enum):
     BLOCKSCALE = "blockscale"
     MX = "mx"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class EpilogueOp(Enum):
+class EpilogueOp(Word):
     """One step on the fp32 result after scales and bias; ADD and MUL take the next D tensor, SCALE takes alpha.
 
     GELU is the tanh form, as PyTorch's approximate="tanh"; SILU is x / (1 + e^-x).
@@ -65,41 +56,29 @@ class EpilogueOp(Enum):
         """Whether it reads a D tensor."""
         return self in (EpilogueOp.ADD, EpilogueOp.MUL)
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class OperandOp(Enum):
+class OperandOp(Word):
     """How an operand comes from two tensors of its type, elementwise in fp32 and rounded once."""
 
     NONE = "none"
     ADD = "add"
     MUL = "mul"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class ScaleSides(Enum):
+class ScaleSides(Word):
     """Which operands have block scales."""
 
     BOTH = "both"
     A = "a"
     B = "b"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class MoePart(Enum):
+class MoePart(Word):
     """Which products of a mixture-of-experts layer: both, those before the activation, or the one behind it."""
 
     LAYER = "layer"
     GATE_UP = "gate_up"
     DOWN = "down"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import ClassVar
 
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.word import Word
 
 WAVE = 64
 _TILE = 16
 _SUM_BYTES = 4
 
 
-class HipKind(Enum):
+class HipKind(Word):
     """GEMV: packed FMA; MFMA: matrix instructions; MOE_*: the same for sorted tokens, each of its K."""
 
     GEMV = "gemv"
@@ -36,9 +36,6 @@ class HipKind(Enum):
     def k_grain(self) -> int:
         """What K is a multiple of: a block of scales, or a matrix instruction's."""
         return 32 if self is HipKind.GEMV else 128
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)

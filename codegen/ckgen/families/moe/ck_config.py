@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import ClassVar
 
 from ckgen.families.gemm.config_words import Ints2, Ints3, joined
@@ -12,9 +11,10 @@ from ckgen.families.gemm.tiled import PackedTiled
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
+from ckgen.model.word import Word
 
 
-class CkMoeOp(Enum):
+class CkMoeOp(Word):
     """The word of a kernel's name for its scheme of scales; `quant` and `weighted` say the same more plainly.
 
     SHUFFLED: scales of 1x32 and their operands are preshuffled. SPLITK: K may be split.
@@ -35,9 +35,6 @@ class CkMoeOp(Enum):
     def splits_k(self) -> bool:
         """Whether K may be split."""
         return self is CkMoeOp.BLOCK_SCALE_SPLITK
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ class CkMoeConfig(PackedTiled):
         return "_".join(words)
 
 
-class NamedQuant(Enum):
+class NamedQuant(Word):
     """The peer's numbers for a scheme of scales, as kernel names have them."""
 
     NONE = "0"
@@ -85,9 +82,6 @@ class NamedQuant(Enum):
         """The same in a signature's words."""
         return _QUANTS[self]
 
-    def __str__(self) -> str:
-        return self.value
-
 
 _QUANTS = {
     NamedQuant.NONE: Quant.NONE,
@@ -99,7 +93,7 @@ _QUANTS = {
 }
 
 
-class NamedType(Enum):
+class NamedType(Word):
     """An element type as kernel names have it."""
 
     FP16 = "F16"
@@ -113,9 +107,6 @@ class NamedType(Enum):
     def dtype(self) -> DType:
         """The type; fp8 in the flavour of the arch."""
         return DType[self.name]
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)
