@@ -23,7 +23,7 @@ def fmha_problems() -> Rows:
 
 def answered(choosing: Mapping[str, Any]) -> Rows:
     """The same, each with `answers`: by target the instance and its splits, or the rule that says why there is none."""
-    options = replace(options_of(choosing), ops=frozenset({OP}), every_count=False)
+    options = replace(options_of({**choosing, "ops": (OP,)}), every_count=False)
     plan, archs = plan_of(options), load_archs()
     rows = []
     for problem in benchmark_problems():
