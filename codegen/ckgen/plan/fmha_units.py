@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.instance import make_fmha_instance
-from ckgen.families.fmha.kernel_set import load_fmha_set, read_fmha_set
+from ckgen.families.fmha.kernel_set import read_fmha_set
 from ckgen.families.fmha.signature import OP, FmhaSignature
 from ckgen.families.gemm.kernel_set import SHIPPED, kernel_set_files
 from ckgen.model.diagnostic import Diagnostic
@@ -87,9 +87,7 @@ def fmha_units(
     for name in SHIPPED:
         if name == "default" or name in chosen:
             for file in kernel_set_files(Path(name), (OP,)):
-                text = file.read_text(encoding="utf-8")
-                candidates = load_fmha_set(text, f"{OP}/kernel_sets/{file.name}")
-                gathered.add(offers.fmha(candidates), asked=name == "default")
+                gathered.add(offers.fmha(read_fmha_set(file)), asked=name == "default")
     for path in sets:
         try:
             candidates = read_fmha_set(path)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from functools import cache
+from itertools import groupby
+from typing import Generic, Protocol, TypeVar
 
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.kernel_set import FmhaCandidate
@@ -20,8 +22,17 @@ from ckgen.model.finding import Finding
 from ckgen.plan.profile_fmha import signature_words
 from ckgen.rules import judge
 
-Keep = Callable[[Iterable[Signature], str, Backend], str | None]
-"""Why a kernel is filtered out for all of these signatures, or None."""
+
+class Named(Protocol):
+    """A Config, whose name is made when it is asked for."""
+
+    def text(self) -> str:
+        """The name."""
+        ...
+
+
+Keep = Callable[[Iterable[Signature], str | Named, Backend], str | None]
+"""Why a kernel, by its name or its Config, is filtered out for all of these signatures, or None."""
 
 K = TypeVar("K", KernelCandidate, FmhaCandidate)
 S = TypeVar("S", GemmSignature, FmhaSignature)
@@ -52,7 +63,7 @@ FmhaOffer = Offer[FmhaCandidate, FmhaSignature, AnyFmhaConfig]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FmhaOffers:
-    """All that a candidate is on one arch; `words` are those of the signature, as profiles name them."""
+    """What a set offers of a signature on one arch; `words` are those of the signature, as profiles name them."""
 
     signature: FmhaSignature
     source: str
@@ -91,29 +102,38 @@ class Offers:
                 if not _concerns(candidate, arch):
                     continue
                 signature = candidate.signature.resolved(arch.fp8_flavour)
-                name = candidate.table_kernel or candidate.config.text()
-                if self.keep((signature,), name, candidate.backend) is None:
+                kernel = candidate.table_kernel or candidate.config
+                if self.keep((signature,), kernel, candidate.backend) is None:
                     yield Offer(candidate, arch, signature, candidate.config)
 
     def _of_fmha(self, candidates: Iterable[FmhaCandidate]) -> Iterator[FmhaOffers]:
+        found: dict[tuple[FmhaSignature, str], list[FmhaOffer]] = {}
         for candidate in candidates:
             for arch in self.archs:
                 if not _concerns(candidate, arch):
                     continue
                 signature = candidate.signature.resolved(arch.fp8_flavour)
-                offers = tuple(
+                found.setdefault((signature, arch.name), []).extend(
                     Offer(candidate, arch, signature, config)
                     for config in candidate.configs(arch.name)
-                    if self.keep((signature,), config.text(), candidate.backend) is None
+                    if self.keep((signature,), config, candidate.backend) is None
                 )
-                if offers:
-                    yield FmhaOffers(signature, candidate.set_name, arch.name, signature_words(signature), offers)
+        for (signature, name), offers in found.items():
+            words = signature_words(signature)
+            for source, of_source in groupby(offers, key=lambda offer: offer.candidate.set_name):
+                yield FmhaOffers(signature, source, name, words, tuple(of_source))
 
 
 def of_flavour(signature: GemmSignature | FmhaSignature, flavour: Fp8Flavour | None) -> bool:
     """Whether the operands hold no 8-bit float of another flavour; a plain fp8 is of any."""
-    others = {dtype.resolve(other) for dtype in (DType.FP8, DType.BF8) for other in Fp8Flavour if other is not flavour}
-    return not {signature.a, signature.b} & others
+    others = _other_flavours(flavour)
+    return signature.a not in others and signature.b not in others
+
+
+@cache
+def _other_flavours(flavour: Fp8Flavour | None) -> frozenset[DType]:
+    others = [other for other in Fp8Flavour if other is not flavour]
+    return frozenset(dtype.resolve(other) for dtype in (DType.FP8, DType.BF8) for other in others)
 
 
 def _concerns(candidate: KernelCandidate | FmhaCandidate, arch: ArchSpec) -> bool:

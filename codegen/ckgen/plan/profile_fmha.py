@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from ckgen.families.fmha.append_config import HipAppendConfig
 from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
@@ -25,29 +25,45 @@ def fmha_admission(
     return admitted_by(clauses_about(profiles, signature_words(signature), source), signature, config)
 
 
-def clauses_about(profiles: Sequence[Profile], words: Mapping[str, str], source: str) -> tuple[Clause, ...]:
+@dataclass(frozen=True, slots=True)
+class FittingClause:
+    """A clause that fits a signature, and the words that it asks of Configs."""
+
+    clause: Clause
+    of_config: tuple[tuple[str, frozenset[str]], ...] = ()
+
+    def takes(self, signature: FmhaSignature, config: AnyFmhaConfig) -> bool:
+        """Whether it fits one of the signature's kernels."""
+        if not self.clause.names_backend(config.backend):
+            return False
+        words = ((_config_word(signature, config, name), allowed) for name, allowed in self.of_config)
+        return all(word is None or word in allowed for word, allowed in words)
+
+
+def clauses_about(profiles: Sequence[Profile], words: Mapping[str, str], source: str) -> tuple[FittingClause, ...]:
     """The clauses that fit kernels of a source and a signature of these words; without profiles one for all."""
     if not profiles:
-        return (Clause(),)
+        return (FittingClause(Clause()),)
     clauses = (clause for profile in profiles for clause in profile.keep if clause.fmha or not clause.fields)
-    return tuple(clause for clause in clauses if clause.names_source(source) and _is_about(clause, words))
+    fitting = (clause for clause in clauses if clause.names_source(source) and _is_about(clause, words))
+    return tuple(
+        FittingClause(clause, tuple(said for said in clause.fmha if said[0] in _OF_CONFIG)) for clause in fitting
+    )
 
 
-def admitted_by(clauses: Iterable[Clause], signature: FmhaSignature, config: AnyFmhaConfig) -> Admission:
+def admitted_by(clauses: Iterable[FittingClause], signature: FmhaSignature, config: AnyFmhaConfig) -> Admission:
     """What the clauses that are about the signature say of one of its kernels."""
-    fitting = (clause for clause in clauses if _takes(clause, signature, config))
-    return max((Admission.COVER if clause.cover else Admission.IN for clause in fitting), default=Admission.OUT)
+    found = Admission.OUT
+    for one in clauses:
+        if one.takes(signature, config):
+            if not one.clause.cover:
+                return Admission.IN
+            found = Admission.COVER
+    return found
 
 
 def _is_about(clause: Clause, words: Mapping[str, str]) -> bool:
     return all(name in _OF_CONFIG or words[name] in allowed for name, allowed in clause.fmha)
-
-
-def _takes(clause: Clause, signature: FmhaSignature, config: AnyFmhaConfig) -> bool:
-    if not clause.names_backend(config.backend):
-        return False
-    words = ((_config_word(signature, config, name), allowed) for name, allowed in clause.fmha if name in _OF_CONFIG)
-    return all(word is None or word in allowed for word, allowed in words)
 
 
 def fmha_sources(profiles: Sequence[Profile]) -> frozenset[str]:

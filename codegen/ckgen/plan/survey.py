@@ -16,7 +16,7 @@ from ckgen.model.target import Target
 from ckgen.plan.entry import Entry, RowContext
 from ckgen.plan.examine import examined
 from ckgen.plan.identify import Identifier
-from ckgen.plan.offers import Keep, Offers
+from ckgen.plan.offers import Keep, Named, Offers
 from ckgen.plan.options import PlanOptions
 from ckgen.specs.archs import arch_of_cu_num
 from ckgen.tables.load import LoadedTables, LoadOptions, load_tables
@@ -85,10 +85,10 @@ def gfx_of_cu(
 
 
 def _filter(options: PlanOptions) -> Keep:
-    def keep(signatures: Iterable[Signature], kernel: str, backend: Backend) -> str | None:
+    def keep(signatures: Iterable[Signature], kernel: str | Named, backend: Backend) -> str | None:
         if options.backends and str(backend) not in options.backends:
             return f"--backend leaves out {backend}"
-        if options.kernels and not any(fnmatchcase(kernel, glob) for glob in options.kernels):
+        if options.kernels and not _fits(kernel if isinstance(kernel, str) else kernel.text(), options.kernels):
             return "no --kernels glob fits"
         if options.signatures and not any(fits_globs(options, signature) for signature in signatures):
             return "no --signatures glob fits"
@@ -99,8 +99,11 @@ def _filter(options: PlanOptions) -> Keep:
 
 def fits_globs(options: PlanOptions, signature: Signature) -> bool:
     """Whether a signature is among those that `--signatures` asks for."""
-    name = signature.canonical()
-    return not options.signatures or any(fnmatchcase(name, glob) for glob in options.signatures)
+    return not options.signatures or _fits(signature.canonical(), options.signatures)
+
+
+def _fits(name: str, globs: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)
 
 
 def _wanted(options: PlanOptions, loaded: LoadedTables) -> tuple[Target, ...] | None:

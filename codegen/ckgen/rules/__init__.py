@@ -72,8 +72,9 @@ def judge(
             return (Finding("moe.pair", "two kernels compute a whole layer", signature.canonical(), "a layer"),)
         parts = zip(part_signatures(signature), (config.gate_up, config.down), strict=True)
         return tuple(finding for part, kernel in parts for finding in judge(part, kernel, kernel.backend, arch))
-    found = ((one, one.check(signature, config, arch)) for one in _rules_of(backend, _kind_of(config)))
-    return tuple(replace(finding, rule=one.id) for one, finding in found if finding is not None)
+    rules = _rules_of(backend, _kind_of(config))
+    found = [(one, finding) for one in rules if (finding := one.check(signature, config, arch)) is not None]
+    return tuple(replace(finding, rule=one.id) for one, finding in found)
 
 
 def _kind_of(config: GemmConfig | AnyFmhaConfig) -> str | None:

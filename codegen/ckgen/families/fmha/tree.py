@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,24 +58,42 @@ def append_configs(signature: FmhaSignature, arch: str) -> tuple[CkTileAppendCon
     return tuple(found)
 
 
-@cache
 def tree_configs(signature: FmhaSignature, arch: str, *, splits: bool = False) -> tuple[CkTileFmhaConfig, ...]:
     """Tiles of the signature's types with their pipelines and paddings, fewer pads first; rules still judge them.
 
     Of kernels that share keys among workgroups, or of those that do not.
     """
-    return tuple(dict.fromkeys(one for one in _configs(signature, arch) if one.pipeline.splits == splits))
+    return _tree(_Wanted.of(signature), arch, splits)
 
 
-def _configs(signature: FmhaSignature, arch: str) -> Iterator[CkTileFmhaConfig]:
-    types = [str(plain(signature.a)), str(plain(signature.c))]
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """All that tiles and pipelines name of a signature."""
+
+    q: str
+    o: str
+    bias: str
+    kv: str
+
+    @classmethod
+    def of(cls, signature: FmhaSignature) -> _Wanted:
+        traits = signature.traits
+        return cls(str(plain(signature.a)), str(plain(signature.c)), str(traits.bias), str(traits.kv))
+
+
+@cache
+def _tree(wanted: _Wanted, arch: str, splits: bool) -> tuple[CkTileFmhaConfig, ...]:
+    return tuple(dict.fromkeys(one for one in _configs(wanted, arch) if one.pipeline.splits == splits))
+
+
+def _configs(wanted: _Wanted, arch: str) -> Iterator[CkTileFmhaConfig]:
     for tiles in _of_arch("tiles", arch):
-        if types not in tiles["types"]:
+        if [wanted.q, wanted.o] not in tiles["types"]:
             continue
         for row in tiles["rows"]:
             m0, n0, k0, n1, k1, k0_max, waves, warp_tile, block_per_cu = row
             for kind in _of_arch("pipelines", arch):
-                if not _goes_with(kind, tiles, signature, n1, k0_max):
+                if not _goes_with(kind, tiles, wanted, n1, k0_max):
                     continue
                 for pads in kind["pads"]:
                     q, k, hdim_q, hdim_v = (pad == "1" for pad in pads)
@@ -83,17 +102,15 @@ def _configs(signature: FmhaSignature, arch: str) -> Iterator[CkTileFmhaConfig]:
                     yield CkTileFmhaConfig(pipeline, *shape, q, k, hdim_q, hdim_v, block_per_cu)
 
 
-def _goes_with(
-    kind: Mapping[str, Any], tiles: Mapping[str, Any], signature: FmhaSignature, n1: int, k0_max: int
-) -> bool:
+def _goes_with(kind: Mapping[str, Any], tiles: Mapping[str, Any], wanted: _Wanted, n1: int, k0_max: int) -> bool:
     """A tile may name its pipelines, a pipeline its biases, head dims and pages; types are always said."""
     return (
-        str(plain(signature.a)) in kind["types"]
+        wanted.q in kind["types"]
         and kind["pipeline"] in tiles.get("pipelines", ["qr", "qr_async"])
         and n1 in kind.get("n1", [n1])
         and k0_max in kind.get("k0_max", [k0_max])
-        and str(signature.traits.bias) in kind.get("bias", [str(signature.traits.bias)])
-        and str(signature.traits.kv) in kind.get("kv", [str(FmhaKv.CONTIGUOUS)])
+        and wanted.bias in kind.get("bias", [wanted.bias])
+        and wanted.kv in kind.get("kv", [str(FmhaKv.CONTIGUOUS)])
     )
 
 

@@ -90,9 +90,7 @@ def shipped_set(name: str, op: str = "gemm") -> tuple[KernelCandidate, ...]:
     if name not in SHIPPED:
         raise UsageError(f"unknown kernel set: '{name}' (a file, or one of {', '.join(SHIPPED)})")
     path = _shipped_file(name, op)
-    if not path.is_file():
-        return ()
-    return load_kernel_set(path.read_text(encoding="utf-8"), f"{op}/kernel_sets/{path.name}")
+    return read_kernel_set(path) if path.is_file() else ()
 
 
 def _shipped_file(name: str, op: str) -> Path:

@@ -72,7 +72,8 @@ class GemmSignature(GemmFields):
 
     def resolved(self, flavour: Fp8Flavour | None) -> GemmSignature:
         """The same with plain fp8 and bf8 in the arch's flavour."""
-        return replace(self, a=self.a.resolve(flavour), b=self.b.resolve(flavour), c=self.c.resolve(flavour))
+        a, b, c = (dtype.resolve(flavour) for dtype in (self.a, self.b, self.c))
+        return self if (a, b, c) == (self.a, self.b, self.c) else replace(self, a=a, b=b, c=c)
 
     def canonical(self) -> str:
         """The one identifier-safe name: injective over all field values, inverse of `parse_canonical`."""
