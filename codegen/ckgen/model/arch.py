@@ -155,6 +155,19 @@ class ArchSpec:
     cpu: CpuFeatures | None
     provenance: Mapping[str, str] = field(repr=False, compare=False)
     sources: Mapping[str, str] = field(repr=False, compare=False)
+    _tiles: Mapping[tuple[Backend, tuple[DType, ...]], tuple[WarpTile, ...]] = field(
+        init=False, repr=False, compare=False
+    )
+    _pipelines: Mapping[tuple[Backend, str], PipelineSpec] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        tiles: dict[tuple[Backend, tuple[DType, ...]], list[WarpTile]] = {}
+        for backend, rows in self.warp_tiles.items():
+            for row in rows:
+                tiles.setdefault((backend, row.dtypes), []).append(row)
+        object.__setattr__(self, "_tiles", {key: tuple(rows) for key, rows in tiles.items()})
+        pipelines = {(row.backend, row.name): row for row in reversed(self.pipelines)}
+        object.__setattr__(self, "_pipelines", pipelines)
 
     def source_of(self, section: str) -> str:
         """Where a section's values come from, for example of "lds", "skus.0" or "warp_tiles.ck_tile"."""
@@ -191,13 +204,13 @@ class ArchSpec:
         self, backend: Backend, a: DType, b: DType, acc: DType, *, preshuffle: bool = False
     ) -> tuple[WarpTile, ...]:
         """The tiles that a backend offers for these dtypes; fp8 and bf8 are taken in the arch's flavour."""
-        key = tuple(dtype.resolve(self.fp8_flavour) for dtype in (a, b, acc))
-        tiles = self.warp_tiles.get(backend, ())
-        return tuple(row for row in tiles if row.dtypes == key and (row.preshuffle or not preshuffle))
+        dtypes = tuple(dtype.resolve(self.fp8_flavour) for dtype in (a, b, acc))
+        tiles = self._tiles.get((backend, dtypes), ())
+        return tuple(row for row in tiles if row.preshuffle) if preshuffle else tiles
 
     def pipeline(self, backend: Backend, name: str) -> PipelineSpec | None:
         """A backend's pipeline by name."""
-        return next((row for row in self.pipelines if row.backend is backend and row.name == name), None)
+        return self._pipelines.get((backend, name))
 
     def peak_ops(self, dtype_a: DType, dtype_b: DType, cu_num: int) -> float | None:
         """Dense peak in operations per second of the fastest product with that count; None for unknown dtypes.

@@ -51,7 +51,7 @@ def tile_is_whole_warp_tiles(signature: GemmSignature, config: CkTileConfig, arc
 @rule("ck_tile.waves.supported", backend=_TILE, source=f"{_DISPATCHER}; measured kernels")
 def waves_are_supported(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
     """Waves per block are one of the combinations that the arch runs; compv5 has its own along K."""
-    if config.pipeline is TilePipeline.COMPV5:
+    if config.pipeline is TilePipeline.COMPV5 or config.warps in arch.waves_per_block:
         return None
     allowed = tuple("x".join(map(str, waves)) for waves in arch.waves_per_block)
     return not_among("x".join(map(str, config.warps)), allowed, f"{arch.name} does not run these waves per block")
@@ -79,6 +79,8 @@ def warp_tile_exists(signature: GemmSignature, config: CkTileConfig, arch: ArchS
     """The warp tile is one that ck_tile makes of this arch's matrix instructions for these types."""
     types = (*multiplied(signature), signature.acc)
     tiles = arch.warp_tiles_for(_TILE, *types, preshuffle=_reads_past_lds(config, arch))
+    if any(row.tile == config.warp_tile for row in tiles):
+        return None
     allowed = tuple(dict.fromkeys(str(row.tile) for row in tiles))
     reason = f"{arch.name} has no such warp tile for {'·'.join(map(str, types))}"
     return not_among(str(config.warp_tile), allowed, reason)
@@ -95,6 +97,8 @@ def sparse_is_fp16(signature: GemmSignature, config: CkTileConfig, arch: ArchSpe
 @rule("ck_tile.pipeline.exists", backend=_TILE, source=_DISPATCHER)
 def pipeline_exists(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
     """The arch has the pipeline."""
+    if _pipeline(config, arch) is not None:
+        return None
     names = tuple(row.name for row in arch.pipelines if row.backend is _TILE)
     return not_among(config.pipeline.value, names, f"{arch.name} has no such ck_tile pipeline")
 
