@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
 from ckgen.families.fmha.grammar import AnyFmhaConfig
@@ -42,8 +43,11 @@ class FmhaInstance:
 
 def make_fmha_instance(signature: FmhaSignature, config: AnyFmhaConfig, archs: Iterable[str]) -> FmhaInstance:
     """The instance with its name, id and what it asks of a problem; `archs` in any order."""
+    return _made(signature, config, tuple(sorted(set(archs))))
+
+
+@cache
+def _made(signature: FmhaSignature, config: AnyFmhaConfig, archs: tuple[str, ...]) -> FmhaInstance:
     name = f"{signature.canonical()}_{config.backend}_{config.text()}"
     constraints = constraints_of(signature, config)
-    return FmhaInstance(
-        name, instance_id(name), signature, config.backend, config, constraints, tuple(sorted(set(archs)))
-    )
+    return FmhaInstance(name, instance_id(name), signature, config.backend, config, constraints, archs)

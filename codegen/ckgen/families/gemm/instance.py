@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from ckgen.families.gemm.config import GemmConfig, MoePairConfig
 from ckgen.families.gemm.constraints import constraints_of
@@ -43,7 +44,19 @@ def make_instance(
     archs: Iterable[str],
 ) -> Instance:
     """The instance with its name, id and what it asks of a problem; `archs` in any order."""
-    name, names = instance_name(signature, backend, config), tuple(sorted(archs))
+    return _made(signature, backend, config, module, table_kernel, tuple(sorted(archs)))
+
+
+@cache
+def _made(
+    signature: GemmSignature,
+    backend: Backend,
+    config: GemmConfig,
+    module: str,
+    table_kernel: str,
+    archs: tuple[str, ...],
+) -> Instance:
+    name = instance_name(signature, backend, config)
     return Instance(
         name=name,
         id=instance_id(name),
@@ -53,8 +66,8 @@ def make_instance(
         config=config,
         constraints=constraints_of(signature, config),
         table_kernel=table_kernel,
-        archs=names,
-        parts=_parts(signature, config, module, names),
+        archs=archs,
+        parts=_parts(signature, config, module, archs),
     )
 
 
