@@ -39,6 +39,7 @@ class Identifier:
     _signatures: dict[Hashable, tuple[int, Signatures]] = field(default_factory=dict)
     _pairs: dict[Hashable, bool] = field(default_factory=dict)
     _kernels: dict[tuple[str, str, str], Identified | None] = field(default_factory=dict)
+    _computed: dict[Hashable, GemmSignature | None] = field(default_factory=dict)
 
     def signatures(self, row: TunedRow) -> tuple[int, Signatures]:
         """What the row stands for, and a small number that is equal exactly for equal answers.
@@ -114,15 +115,21 @@ class Identifier:
         """What a GEMM row's kernel computes if AMD ships it; None where not, or not for the row's arch and types."""
         if row.library != ASM or row.target is None or isinstance(row, MoeRow):
             return None
+        key = (row.module, row.kernel, row.discriminators, row.target.gfx)
+        if key not in self._computed:
+            self._computed[key] = self._computed_by(row, row.target)
+        return self._computed[key]
+
+    def _computed_by(self, row: TunedRow, target: Target) -> GemmSignature | None:
         kernel = self.kernel(row)
         if kernel is None or not isinstance(kernel.config, AsmConfig):
             return None
         shipped = asm_kernel_of(kernel.config)
-        if shipped.on(row.target.gfx) is None:
+        if shipped.on(target.gfx) is None:
             return None
         with suppress(UsageError):
             computed = parse_canonical(shipped.signature)
-            if computed in signatures_of_row(row.module, row.discriminators, self._flavour(row.target)):
+            if computed in signatures_of_row(row.module, row.discriminators, self._flavour(target)):
                 return computed
         return None
 

@@ -13,25 +13,23 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.collector import collector_paused
-from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
+from ckgen.model.diagnostic import Diagnostic, Severity, sort_key
 from ckgen.model.errors import InputError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.target import Target
 from ckgen.plan.defaults import Profiled, SetYields, heuristics_for, kernel_defaults
-from ckgen.plan.entry import Entry, RowContext
-from ckgen.plan.fates import AMBIGUOUS, LeftOut, resolve
+from ckgen.plan.entry import Entry
+from ckgen.plan.fate_findings import fate_findings
+from ckgen.plan.fates import LeftOut, resolve
 from ckgen.plan.fmha_rows import FmhaRequest, FmhaRows, resolve_fmha
 from ckgen.plan.fmha_units import fmha_units
 from ckgen.plan.model import FileReport, FmhaUnit, GenerationPlan, UnitPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.profile import TABLES, Profile, admitted_backends
 from ckgen.plan.profile_file import read_profile
-from ckgen.plan.row_findings import SELECTING_NOTHING, overridden, selects_nothing
 from ckgen.plan.survey import Survey, fits_globs, survey
 from ckgen.plan.units import Kernel, build_unit, gather, parts_of
-from ckgen.tables.load import LoadedTables, TableFile
-
-_ANSWERING = (FateKind.OVERRIDDEN, FateKind.EXTERNAL, FateKind.UNAVAILABLE, FateKind.SELECTED)
+from ckgen.tables.load import LoadedTables
 
 
 def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> GenerationPlan:
@@ -48,12 +46,7 @@ def plan_of(known: Survey, profiles: Sequence[Path]) -> GenerationPlan:
     options, context, loaded, targets = known.options, known.context, known.loaded, known.targets
     profiled, profile_findings = _profiled(profiles)
     resolved = resolve(context, known.entries, _left_out(profiled.profiles))
-    findings = [
-        *context.findings,
-        *_layer_findings(options, context, resolved),
-        *_strict_findings(options, context, resolved),
-        *_target_findings(context, resolved),
-    ]
+    findings = [*context.findings, *fate_findings(options, context, resolved)]
     request = FmhaRequest(options, known.archs, context.targets, known.offers.keep, profiled.profiles, loaded.place)
     measured = resolve_fmha(request, list(loaded.fmha))
     yields = SetYields()
@@ -146,62 +139,16 @@ def _selected(
     return {target: counts[target] for target in targets}
 
 
-def _layer_findings(
-    options: PlanOptions, context: RowContext, resolved: Iterable[tuple[Entry, Fate]]
-) -> list[Diagnostic]:
-    return [
-        overridden(
-            context.place(entry.row),
-            context.place(entry.overrider.row),
-            () if fate.kind is FateKind.OVERRIDDEN else ("for some of the output types that it stands for",),
-            strict=options.strict_layers,
-        )
-        for entry, fate in resolved
-        if fate.kind in _ANSWERING and entry.overrider is not None
-    ]
-
-
-def _strict_findings(
-    options: PlanOptions, context: RowContext, resolved: Iterable[tuple[Entry, Fate]]
-) -> list[Diagnostic]:
-    return [
-        selects_nothing(
-            fate,
-            context.place(entry.row),
-            f"{entry.row.target} {entry.row.module} {entry.row.sizes}: {entry.row.kernel}",
-            strict=options.strict,
-        )
-        for entry, fate in resolved
-        if fate.kind in SELECTING_NOTHING and fate.reason != AMBIGUOUS
-    ]
-
-
-def _target_findings(context: RowContext, resolved: Iterable[tuple[Entry, Fate]]) -> list[Diagnostic]:
-    """One note for all rows of a file whose CU count, or the lack of one, leaves their arch open."""
-    places: dict[tuple[str, int], list[Location]] = {}
-    for entry, fate in resolved:
-        if fate.kind is FateKind.UNAVAILABLE and fate.reason == AMBIGUOUS:
-            place = context.place(entry.row)
-            places.setdefault((place.file, entry.row.cu_num), []).append(place)
-    return [
-        Diagnostic(
-            code="P004",
-            message=f"no target: {f'no single known arch has {cu_num} CUs' if cu_num else 'there is no CU count'}",
-            location=found[0],
-            detail=(f"{len(found)} row{'' if len(found) == 1 else 's'} of this kind select nothing",),
-            hint=f"say which: --assume-gfx {cu_num}=GFX" if cu_num else "add the columns gfx and cu_num",
-            severity=Severity.NOTE,
-        )
-        for (_, cu_num), found in places.items()
-    ]
-
-
 def _reports(
     loaded: LoadedTables,
     resolved: Sequence[tuple[Entry, Fate]],
     measured: FmhaRows,
     diagnostics: Sequence[Diagnostic],
 ) -> Iterable[FileReport]:
+    findings: dict[str, list[Diagnostic]] = {}
+    for diagnostic in diagnostics:
+        if diagnostic.location is not None:
+            findings.setdefault(diagnostic.location.file, []).append(diagnostic)
     position = 0
     of_fmha = iter(measured.fates)
     for file in loaded.files:
@@ -211,8 +158,4 @@ def _reports(
         fates.update(fate.kind for fate in islice(of_fmha, len(file.fmha)))
         if file.counted is not None and file.row_count:
             fates[file.counted] += file.row_count
-        yield FileReport(file.path, file.module, file.row_count, fates, _findings_of(file, diagnostics))
-
-
-def _findings_of(file: TableFile, diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    return tuple(d for d in diagnostics if d.location is not None and d.location.file == file.display)
+        yield FileReport(file.path, file.module, file.row_count, fates, tuple(findings.get(file.display, ())))
