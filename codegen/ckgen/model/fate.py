@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ckgen.model.diagnostic import Location
 from ckgen.model.word import Word
@@ -25,8 +25,7 @@ class FateKind(Word):
     SELECTED = "selected"
 
 
-@dataclass(frozen=True, slots=True)
-class Fate:
+class Fate(NamedTuple):
     """A row's end: the kind, the reason in brackets (library, rule and numbers, code), and the row's place."""
 
     kind: FateKind
