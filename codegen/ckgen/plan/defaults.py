@@ -20,7 +20,7 @@ from ckgen.model.diagnostic import Diagnostic, Location, Severity
 from ckgen.model.errors import InputError
 from ckgen.model.finding import Finding
 from ckgen.model.target import Target
-from ckgen.plan.offers import GemmOffer, Keep, Offers, of_flavour
+from ckgen.plan.offers import GemmOffers, Keep, Offers, of_flavour
 from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, covering
 from ckgen.plan.units import Kernel, SignatureDefaults, SignatureHeuristic
 
@@ -149,25 +149,23 @@ def _needed(signature: GemmSignature, kernels: Mapping[Kernel, _Kept], profiled:
     return tuple(kernel for kernel, kept in kernels.items() if kept.admission is Admission.IN or kernel in needed)
 
 
-def _collect(found: _Found, offers: Iterable[GemmOffer], profiled: Profiled) -> list[Finding] | None:
-    """Adds what is valid on the requested archs; the findings that refused all of it, None where anything was added."""
-    rejected: list[Finding] = []
-    added = False
-    for offer in offers:
-        if offer.findings:
-            rejected += offer.findings
+def _collect(found: _Found, offers: Sequence[GemmOffers], profiled: Profiled) -> list[Finding] | None:
+    """Adds what is valid on the requested archs; the findings that refused all of it, None where anything was valid."""
+    for one in offers:
+        if not one.valid:
             continue
-        added = True
-        candidate, arch = offer.candidate, offer.arch.name
-        admitted = admission(profiled.profiles, offer.signature, candidate.backend, candidate.set_name)
+        admitted = admission(profiled.profiles, one.signature, one.backend, one.source)
         if admitted is Admission.OUT:
-            profiled.left_out[candidate.set_name] += 1
+            profiled.left_out[one.source] += len(one.valid)
             continue
-        kernel = Kernel(candidate.backend, candidate.config, candidate.table_kernel, (arch,))
-        kept = found.setdefault(offer.signature, {}).setdefault(arch, {})
-        known = kept.setdefault(kernel, _Kept(kernel, candidate.set_name, admitted))
-        known.admission = max(known.admission, admitted)
-    return None if added else rejected
+        kept = found.setdefault(one.signature, {}).setdefault(one.arch, {})
+        for offer in one.valid:
+            kernel = Kernel(one.backend, offer.config, offer.candidate.table_kernel, (one.arch,))
+            known = kept.setdefault(kernel, _Kept(kernel, one.source, admitted))
+            known.admission = max(known.admission, admitted)
+    if any(one.valid for one in offers):
+        return None
+    return [finding for one in offers for offer in one.offers for finding in offer.findings]
 
 
 def _yields_nothing(path: Path, candidates: Sequence[Asked], rejected: Iterable[Finding]) -> Diagnostic:

@@ -61,6 +61,25 @@ GemmOffer = Offer[KernelCandidate, GemmSignature, GemmConfig]
 FmhaOffer = Offer[FmhaCandidate, FmhaSignature, AnyFmhaConfig]
 
 
+@dataclass(slots=True, eq=False)
+class GemmOffers:
+    """What a set offers of one signature and backend on an arch. Not thread-safe."""
+
+    signature: GemmSignature
+    backend: Backend
+    source: str
+    arch: str
+    offers: tuple[GemmOffer, ...]
+    _valid: tuple[GemmOffer, ...] | None = None
+
+    @property
+    def valid(self) -> tuple[GemmOffer, ...]:
+        """Those that the rules have nothing against."""
+        if self._valid is None:
+            self._valid = tuple(offer for offer in self.offers if not offer.findings)
+        return self._valid
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FmhaOffers:
     """What a set offers of a signature on one arch; `words` are those of the signature, as profiles name them."""
@@ -81,10 +100,10 @@ class Offers:
 
     archs: Sequence[ArchSpec]
     keep: Keep
-    _gemm: dict[int, tuple[Sequence[KernelCandidate], tuple[GemmOffer, ...]]] = field(default_factory=dict)
+    _gemm: dict[int, tuple[Sequence[KernelCandidate], tuple[GemmOffers, ...]]] = field(default_factory=dict)
     _fmha: dict[int, tuple[Sequence[FmhaCandidate], tuple[FmhaOffers, ...]]] = field(default_factory=dict)
 
-    def gemm(self, candidates: tuple[KernelCandidate, ...]) -> tuple[GemmOffer, ...]:
+    def gemm(self, candidates: tuple[KernelCandidate, ...]) -> tuple[GemmOffers, ...]:
         """Of kernels of GEMMs and what is made of them."""
         if id(candidates) not in self._gemm:
             self._gemm[id(candidates)] = candidates, tuple(self._of_gemm(candidates))
@@ -96,15 +115,19 @@ class Offers:
             self._fmha[id(candidates)] = candidates, tuple(self._of_fmha(candidates))
         return self._fmha[id(candidates)][1]
 
-    def _of_gemm(self, candidates: Iterable[KernelCandidate]) -> Iterator[GemmOffer]:
-        for candidate in candidates:
+    def _of_gemm(self, candidates: Iterable[KernelCandidate]) -> Iterator[GemmOffers]:
+        for (plain, backend, source), run in groupby(candidates, key=lambda c: (c.signature, c.backend, c.set_name)):
+            alike = tuple(run)
             for arch in self.archs:
-                if not _concerns(candidate, arch):
-                    continue
-                signature = candidate.signature.resolved(arch.fp8_flavour)
-                kernel = candidate.table_kernel or candidate.config
-                if self.keep((signature,), kernel, candidate.backend) is None:
-                    yield Offer(candidate, arch, signature, candidate.config)
+                signature = plain.resolved(arch.fp8_flavour)
+                offers = tuple(
+                    Offer(candidate, arch, signature, candidate.config)
+                    for candidate in alike
+                    if _concerns(candidate, arch)
+                    and self.keep((signature,), candidate.table_kernel or candidate.config, backend) is None
+                )
+                if offers:
+                    yield GemmOffers(signature, backend, source, arch.name, offers)
 
     def _of_fmha(self, candidates: Iterable[FmhaCandidate]) -> Iterator[FmhaOffers]:
         found: dict[tuple[FmhaSignature, str], list[FmhaOffer]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from enum import Enum, IntEnum
+from enum import IntEnum
 from typing import Any
 
 from ckgen.families.gemm.config import GemmConfig, strategy_of
@@ -83,13 +83,11 @@ def admitted_backends(profiles: Sequence[Profile], signature: GemmSignature, sou
 
 
 def word_of(value: Any) -> str:
-    """A field's value as profiles write it: `true`, `false`, `none`, an enum's value; texts of tuples joined by `_`."""
+    """A field's value as profiles write it: `true`, `false`, `none`, a Word's text; texts of tuples joined by `_`."""
     if value is None or value == ():
         return "none"
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, Enum):
-        return str(value.value)
     return "_".join(map(word_of, value)) if isinstance(value, tuple) else str(value)
 
 
