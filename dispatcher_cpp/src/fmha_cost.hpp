@@ -39,6 +39,11 @@ inline constexpr std::uint64_t kFmhaCombine = 1 << 14;
 /// The same where a CPU's threads meet (benchmarks/fmha_batch.py; two threads of a Zen 4).
 inline constexpr std::uint64_t kFmhaMeet = 1 << 18;
 
+/// Whether a workgroup takes all heads of a sequence's few rows.
+constexpr bool takes_all_heads(const FmhaConfig& c, const FmhaShape& x) noexcept {
+  return c.rows_together > 0 && x.seqlen_q * (x.heads_q / x.heads_k) <= c.rows_together;
+}
+
 /// A problem on a device in an instance's tiles.
 class FmhaWork {
  public:
@@ -47,7 +52,7 @@ class FmhaWork {
     const std::uint64_t of_v = whole(c.hdim_v, c.n1);
     const std::int64_t rows = c.merge_heads ? x.seqlen_q * (x.heads_q / x.heads_k) : x.seqlen_q;
     const std::int32_t heads = c.merge_heads ? x.heads_k : x.heads_q;
-    together_ = c.rows_together > 0 && x.seqlen_q * (x.heads_q / x.heads_k) <= c.rows_together;
+    together_ = takes_all_heads(c, x);
     heads_ = together_ ? static_cast<std::uint64_t>(heads) : 1;
     workgroups_ = Wide{whole(rows, c.m0) * static_cast<std::uint64_t>(x.batch)} *
                   (static_cast<std::uint64_t>(together_ ? 1 : heads) * of_v);
@@ -71,11 +76,8 @@ class FmhaWork {
     const std::uint64_t whole_columns = ceil_div(std::min(seen_, part), n0()) * n0();
     const int pads = int{c_.pad_q} + int{c_.pad_k} + int{c_.d_multiple != 0} + int{c_.dv_multiple != 0};
     const Wide column = Wide{static_cast<std::uint64_t>(c_.m0) + kFmhaLoad} * hdims_ * 8;
-    const Wide rest = Wide{!combines   ? 0
-                           : together_ ? kFmhaMeet
-                                       : kFmhaCombine} *
-                          hdims_ * 8 +
-                      static_cast<unsigned>(pads);
+    const std::uint64_t meeting = together_ ? kFmhaMeet : kFmhaCombine;
+    const Wide rest = Wide{combines ? meeting : 0} * hdims_ * 8 + static_cast<unsigned>(pads);
     const Wide working = rounds(busy), writing = !combines ? 0 : busy == splits ? working : rounds(splits);
     Wide all = 0, parts = 0;
     const bool beyond = __builtin_mul_overflow(working, column * whole_columns, &all) ||

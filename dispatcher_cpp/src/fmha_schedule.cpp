@@ -1,6 +1,6 @@
 #include <ckgen/fmha_schedule.hpp>
 
-#include <algorithm>
+#include "fmha_cost.hpp"
 
 namespace ckgen {
 inline namespace v1 {
@@ -21,8 +21,7 @@ FmhaSplitProblem fmha_split_problem(const InstanceDesc& instance, const FmhaShap
   p.page_size = traits.kv == FmhaKv::contiguous ? 0 : shape.page_size;
   p.mask = {traits.masked, shape.corner, shape.window_left, shape.window_right, shape.sink_tokens};
   p.cu_num = static_cast<std::int32_t>(cu_num);
-  const std::int64_t rows = shape.seqlen_q * (shape.heads_q / std::max(shape.heads_k, 1));
-  if (rows <= instance.fmha.rows_together) p.workgroup_heads = std::max(shape.heads_q, 1);
+  if (shape.heads_k > 0 && detail::takes_all_heads(instance.fmha, shape)) p.workgroup_heads = shape.heads_q;
   return p;
 }
 

@@ -1,7 +1,7 @@
 // A problem of op fmha with a planner's schedule, for the host kernels' tests.
 #pragma once
 
-#include "ckgen/fmha_split.hpp"
+#include "ckgen/fmha_schedule.hpp"
 #include "host_fmha_fixture.hpp"
 
 #include <functional>
@@ -17,11 +17,7 @@ class Scheduled {
       q_.push_back(static_cast<std::int32_t>(f.length(b, true)));
       k_.push_back(static_cast<std::int32_t>(f.length(b, false)));
     }
-    FmhaSplitProblem p;
-    p.batch = static_cast<std::int32_t>(x.batch), p.seqlen_q = q_.data(), p.seqlen_k = k_.data();
-    p.heads_q = x.heads_q, p.heads_k = x.heads_k, p.hdim_v = x.hdim_v, p.page_size = x.page_size;
-    p.merge_heads = c.merge_heads, p.m0 = c.m0, p.n0 = c.n0, p.cu_num = 40;
-    p.mask = {c.signature.fmha.masked, x.corner, x.window_left, x.window_right, x.sink_tokens};
+    FmhaSplitProblem p = fmha_split_problem(f.instance(), x, 40, q_.data(), k_.data());
     if (change) change(p);
     const auto sizes = fmha_split_sizes(p);
     EXPECT_TRUE(static_cast<bool>(sizes));
@@ -32,8 +28,7 @@ class Scheduled {
     EXPECT_TRUE(
         static_cast<bool>(fmha_split_plan(p, {items.data(), room, combines.data(), room, splits.data(), rows.data()})));
     most_splits = sizes->max_splits;
-    x.split_items = x.split_combines = room, x.split_rows = sizes->partial_rows;
-    x.split_m0 = c.m0, x.split_n0 = c.n0, x.split_merged = c.merge_heads;
+    x = with_schedule(x, p, {room, room, sizes->partial_rows, sizes->max_splits, sizes->heads});
     f.args.split = {items.data(), combines.data()};
   }
 
