@@ -16,7 +16,6 @@ import json
 import math
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -36,11 +35,9 @@ sys.path[:0] = [str(ROOT / "codegen"), str(ROOT / "tests")]
 
 import torch  # noqa: E402
 import torch.nn.functional as functional  # noqa: E402
-from support import CXX, cpu_name  # noqa: E402
+from host_program import host_program  # noqa: E402
+from support import cpu_name  # noqa: E402
 from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
-
-from ckgen import paths  # noqa: E402
-from cpp_build import built  # noqa: E402
 
 REST = 0.02  # seconds: OpenMP's threads spin for a while after their work
 SECONDS = 4.0  # of a case, beyond its least rounds
@@ -55,13 +52,7 @@ TOLERANCE = {"fp32": 1e-4, "bf16": 2e-2}
 
 def build_library(folder: Path) -> ctypes.CDLL:
     """`benchmarks/fmha.cpp` over ckgen's own library."""
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
-    source, target = ROOT / "benchmarks" / "fmha.cpp", folder / "libfmha.so"
-    include = [f"-I{paths.dispatcher_dir()}", f"-I{paths.dispatcher_dir() / 'include'}"]
-    flags = ["-std=c++20", "-O2", "-march=native", "-shared", "-fPIC", "-Wno-psabi"]
-    libraries = [str(archive), "-ldl", "-lpthread", "-lz"]
-    subprocess.run([CXX, *flags, *include, str(source), *libraries, "-o", str(target)], check=True)
-    library = ctypes.CDLL(str(target))
+    library = ctypes.CDLL(str(host_program("fmha", folder, shared=True)))
     library.bench_fmha_make.restype = ctypes.c_void_p
     library.bench_isa.restype = ctypes.c_char_p
     library.bench_read.restype = ctypes.c_double
