@@ -7,6 +7,7 @@
 
 #include <ckgen/c_api.h>
 
+#include "c_api_fixture.hpp"
 #include "fmha_fixture.hpp"
 
 namespace c_api_fmha {
@@ -53,7 +54,7 @@ inline constexpr ckgen::Signature kAppend = [] {
   return tiny::attention(traits);
 }();
 
-class CApiFmha : public ::testing::Test {
+class CApiFmha : public tiny::CApiFixture {
  protected:
   void SetUp() override {
     static const ckgen::InstanceDesc descs[] = {instance("first", 1, kSignature), instance("other", 2, kOther),
@@ -66,12 +67,7 @@ class CApiFmha : public ::testing::Test {
         {"append", kAppend, &descs[3], 1, nullptr, 0, nullptr, 0, tiny::fnuz_defaults, 1}};
     static const ckgen::SignatureUnit* const units[] = {&parts[0], &parts[1], &parts[2], &parts[3]};
     static const ckgen::Library library{"attention", CKGEN_RUNTIME_ABI, 1, units, 4};
-    ASSERT_EQ(ckgen_registry_create(&registry, message()), CKGEN_OK);
-    ASSERT_EQ(ckgen_registry_add_library(registry, &library, message()), CKGEN_OK) << text;
-    ckgen_options options{};
-    options.size = sizeof options;
-    ASSERT_EQ(ckgen_dispatcher_create(registry, &options, &dispatcher, message()), CKGEN_OK) << text;
-    ASSERT_EQ(ckgen_device_simulated("gfx942:304", 0, &device, message()), CKGEN_OK) << text;
+    ASSERT_NO_FATAL_FAILURE(open(library));
     shape.size = sizeof shape;
     ASSERT_EQ(ckgen_problem_fmha_defaults(&shape, message()), CKGEN_OK);
     shape.batch = 2;
@@ -86,9 +82,7 @@ class CApiFmha : public ::testing::Test {
   }
   void TearDown() override {
     ckgen_plan_destroy(plan);
-    ckgen_device_destroy(device);
-    ckgen_dispatcher_destroy(dispatcher);
-    ckgen_registry_destroy(registry);
+    CApiFixture::TearDown();
   }
   static ckgen::InstanceDesc instance(const char* name, std::uint64_t id, const ckgen::Signature& signature) {
     ckgen::InstanceDesc d = tiny::instance(name, id, signature, {64, 64, 64}, {0, 0, 0, 0, 0, 1, false});
@@ -98,7 +92,6 @@ class CApiFmha : public ::testing::Test {
     d.workspace = nullptr;
     return d;
   }
-  ckgen_message message() { return {text, sizeof text}; }
   ckgen_problem problem(const ckgen::Signature& signature) const {
     ckgen_problem p{};
     p.size = sizeof p;
@@ -113,12 +106,8 @@ class CApiFmha : public ::testing::Test {
     ASSERT_EQ(ckgen_plan_create(dispatcher, device, &wanted, nullptr, &plan, message()), CKGEN_OK) << text;
   }
 
-  ckgen_registry* registry = nullptr;
-  ckgen_dispatcher* dispatcher = nullptr;
-  ckgen_device* device = nullptr;
   ckgen_plan* plan = nullptr;
   ckgen_problem_fmha shape{};
-  char text[512] = {};
 };
 
 }  // namespace c_api_fmha

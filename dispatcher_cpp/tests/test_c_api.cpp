@@ -6,27 +6,14 @@
 
 #include <ckgen/c_api.h>
 
+#include "c_api_fixture.hpp"
 #include "tiny_library.hpp"
 
 namespace {
 
-class CApi : public ::testing::Test {
+class CApi : public tiny::CApiFixture {
  protected:
-  void SetUp() override {
-    ASSERT_EQ(ckgen_registry_create(&registry, message()), CKGEN_OK);
-    ASSERT_EQ(ckgen_registry_add_library(registry, &tiny::library, message()), CKGEN_OK) << text;
-    ckgen_options options{};
-    options.size = sizeof options;
-    ASSERT_EQ(ckgen_dispatcher_create(registry, &options, &dispatcher, message()), CKGEN_OK) << text;
-    ASSERT_EQ(ckgen_device_simulated("gfx942:304", 0, &device, message()), CKGEN_OK) << text;
-  }
-  void TearDown() override {
-    ckgen_device_destroy(device);
-    ckgen_dispatcher_destroy(dispatcher);
-    ckgen_registry_destroy(registry);
-  }
-
-  ckgen_message message() { return {text, sizeof text}; }
+  void SetUp() override { ASSERT_NO_FATAL_FAILURE(open(tiny::library)); }
 
   static ckgen_problem problem(std::int64_t m, std::int64_t n, std::int64_t k) {
     return {sizeof(ckgen_problem), tiny::fp16.pack(), m, n, k, 1, 0, 0, nullptr, 0, 0, 0, 0, nullptr};
@@ -36,11 +23,6 @@ class CApi : public ::testing::Test {
     s.size = sizeof s;
     return s;
   }
-
-  ckgen_registry* registry = nullptr;
-  ckgen_dispatcher* dispatcher = nullptr;
-  ckgen_device* device = nullptr;
-  char text[512] = {};
 };
 
 TEST_F(CApi, SelectsAsTheLibraryDoes) {

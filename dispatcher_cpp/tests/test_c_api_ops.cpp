@@ -8,6 +8,7 @@
 
 #include <ckgen/c_api.h>
 
+#include "c_api_fixture.hpp"
 #include "tiny_library.hpp"
 
 namespace {
@@ -50,7 +51,7 @@ ckgen::InstanceDesc instance(const char* name, std::uint64_t id, const ckgen::Si
   return d;
 }
 
-class CApiOps : public ::testing::Test {
+class CApiOps : public tiny::CApiFixture {
  protected:
   void SetUp() override {
     static const ckgen::InstanceDesc grouped[] = {instance("grouped", 1, kGrouped)};
@@ -60,21 +61,13 @@ class CApiOps : public ::testing::Test {
         {"down", kDown, down, 1, nullptr, 0, nullptr, 0, tiny::fnuz_defaults, 1}};
     static const ckgen::SignatureUnit* const units[] = {&parts[0], &parts[1]};
     static const ckgen::Library library{"ops", CKGEN_RUNTIME_ABI, 1, units, 2};
-    ASSERT_EQ(ckgen_registry_create(&registry, message()), CKGEN_OK);
-    ASSERT_EQ(ckgen_registry_add_library(registry, &library, message()), CKGEN_OK) << text;
-    ckgen_options options{};
-    options.size = sizeof options;
-    ASSERT_EQ(ckgen_dispatcher_create(registry, &options, &dispatcher, message()), CKGEN_OK) << text;
-    ASSERT_EQ(ckgen_device_simulated("gfx942:304", 0, &device, message()), CKGEN_OK) << text;
+    ASSERT_NO_FATAL_FAILURE(open(library));
   }
   void TearDown() override {
     ckgen_plan_destroy(plan);
     ckgen_groups_destroy(groups);
-    ckgen_device_destroy(device);
-    ckgen_dispatcher_destroy(dispatcher);
-    ckgen_registry_destroy(registry);
+    CApiFixture::TearDown();
   }
-  ckgen_message message() { return {text, sizeof text}; }
   static ckgen_problem problem(const ckgen::Signature& signature) {
     ckgen_problem p{};
     p.size = sizeof p;
@@ -83,13 +76,9 @@ class CApiOps : public ::testing::Test {
     return p;
   }
 
-  ckgen_registry* registry = nullptr;
-  ckgen_dispatcher* dispatcher = nullptr;
-  ckgen_device* device = nullptr;
   ckgen_groups* groups = nullptr;
   ckgen_plan* plan = nullptr;
   std::vector<char> memory = std::vector<char>(4096);
-  char text[512] = {};
 };
 
 TEST_F(CApiOps, NumbersOfTheirSignaturesAreInverse) {
