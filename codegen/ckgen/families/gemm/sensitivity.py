@@ -1,0 +1,28 @@
+"""How small an error a comparison can see: its bound relative to the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """Bound / |C|, its median and worst over elements; NaN where no element counts."""
+
+    median: float
+    worst: float
+
+    @staticmethod
+    def of(c: npt.NDArray[np.float64], bound: npt.NDArray[np.float64]) -> Sensitivity:
+        """Of elements whose result is finite and not 0; an infinite bound, where any value is right, counts."""
+        counts = np.isfinite(c) & (c != 0)
+        if not counts.any():
+            return Sensitivity(float("nan"), float("nan"))
+        ratios = bound[counts] / np.abs(c[counts])
+        return Sensitivity(float(np.median(ratios)), float(ratios.max()))
+
+    def __str__(self) -> str:
+        return f"bound/|C| {self.median:.2g} median, {self.worst:.2g} worst"
