@@ -27,7 +27,7 @@ sys.path[:0] = [str(ROOT / "codegen"), str(ROOT / "tests")]
 from support import cpu_name  # noqa: E402
 
 from ckgen.families.gemm.config import HostConfig  # noqa: E402
-from ckgen.families.gemm.reference import make_operands  # noqa: E402
+from ckgen.families.gemm.reference_data import make_operands  # noqa: E402
 from ckgen.families.gemm.signature import GemmSignature, parse_signature  # noqa: E402
 from ckgen.model.strategy import Strategy  # noqa: E402
 from ckgen.model.target import Target  # noqa: E402

@@ -12,8 +12,9 @@ from cli_support import LARGE, SMALL, row, run
 
 from ckgen.emulator.gemm.drive import Request, RunOptions
 from ckgen.emulator.gemm.job import Answer
-from ckgen.emulator.gemm.problem import Comparison, Data, GemmProblem, Wrong
+from ckgen.emulator.gemm.problem import GemmProblem
 from ckgen.emulator.gemm.result import GemmResult
+from ckgen.families.gemm.comparison import Comparison, Wrong
 from ckgen.model.tuned_row import Shape
 from fake_compiler import FakeCompiler
 
@@ -60,12 +61,14 @@ def emulator(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Emulator:
 
 
 def test_a_problem_is_what_the_options_say(emulator: Emulator) -> None:
-    words = ("--k-batch", "2", "--seed", "5", "--data", "random", "--threads", "3", "--unchecked")
+    words = ("--k-batch", "2", "--seed", "5", "--threads", "3", "--unchecked")
     result = run(*GEMM, "--kernel", NAME, *words, "--json")
     assert result.exit_code == 0, result.output
+    refused = run(*GEMM, "--kernel", NAME, *words, "--data", "random")
+    assert refused.exit_code == 2 and "of which only one is" in refused.stderr
     ((request, options),) = emulator.asked
     assert request.kernel.instance.name == NAME and str(request.target) == "gfx942:304"
-    assert request.problems == (GemmProblem(Shape(0, 16, 512, 1024), 2, 5, Data.RANDOM),)
+    assert request.problems == (GemmProblem(Shape(0, 16, 512, 1024), 2, 5),)
     assert (options.checked, options.threads, options.trace) == (False, 3, None)
     document = json.loads(result.stdout)
     keys = {

@@ -15,10 +15,11 @@ from ckgen.cli.options import tuning_or_shipped
 from ckgen.emulator.gemm.choose import choose_kernel
 from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen.emulator.gemm.job import Answer, Work
-from ckgen.emulator.gemm.problem import Comparison, Data, GemmProblem, Wrong, compare, expected_of, operands_of
+from ckgen.emulator.gemm.problem import Data, GemmProblem, expected_of, operands_of
 from ckgen.emulator.gemm.result import GemmResult
 from ckgen.emulator.gemm.runtime import Runtime
-from ckgen.families.gemm.reference import Expected, encode, expect, scaled_operands, shuffle_mx_scale
+from ckgen.families.gemm.comparison import Comparison, Expected, Wrong, compare
+from ckgen.families.gemm.reference import encode, expect, scaled_operands, shuffle_mx_scale
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.dtype import DType
 from ckgen.model.target import Target
@@ -86,10 +87,11 @@ def test_work_and_answers_survive_json() -> None:
 
 
 def test_the_bound_is_that_of_the_reference() -> None:
-    signature = parse_canonical("gemm_fp16_rcr")
-    problem = GemmProblem(Shape(0, 4, 5, 64), 3, 1, Data.RANDOM)
-    operands = operands_of(signature, problem)
-    assert np.array_equal(expected_of(operands, problem).bound, expect(operands, 3).bound)
+    signature = parse_canonical("gemm_fp16_rcr_epi_silu")
+    for data in Data:
+        problem = GemmProblem(Shape(0, 4, 5, 64), 1, 1, data)
+        operands = operands_of(signature, problem)
+        assert np.array_equal(expected_of(operands, problem).bound, expect(operands).bound)
 
 
 INT8 = "gemm_int8_bf16_rcr_rowwise_ck_256x64x64x128_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3"

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from ckgen import paths
-from ckgen.families.gemm.reference import make_operands
+from ckgen.families.gemm.reference_data import make_operands
 from ckgen.families.gemm.signature import parse_signature
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.tuned_row import Shape

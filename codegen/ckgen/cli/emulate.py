@@ -77,7 +77,7 @@ def _gemm(params: dict[str, Any], archs: Any) -> GemmResult:
     from ckgen.emulator.gemm.build import default_room
     from ckgen.emulator.gemm.choose import choose_kernel
     from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
-    from ckgen.emulator.gemm.problem import Data, GemmProblem
+    from ckgen.emulator.gemm.problem import Data, GemmProblem, data_of
     from ckgen.emulator.gemm.runtime import build_runtime
     from ckgen.model.tuned_row import Shape
 
@@ -95,12 +95,13 @@ def _gemm(params: dict[str, Any], archs: Any) -> GemmResult:
     if params["batch"] and not signature.batched:
         raise UsageError(f"--batch: {signature} is not batched")
     batch = (params["batch"] or 1) if signature.batched else 0
-    problem = GemmProblem(
-        Shape(batch, *map(int, sizes.groups())),
-        params["k_batch"] or 1,
-        params["seed"],
-        Data(params["data"] or Data.SMALL_INTEGERS.value),
-    )
+    k_batch, data = params["k_batch"] or 1, Data(params["data"] or Data.SMALL_INTEGERS.value)
+    if data not in data_of(kernel.instance, k_batch):
+        raise UsageError(
+            f"--data {data.value}: this kernel rounds parts of C one by one and adds them in any order, so that many "
+            f"results are right; ask for {Data.SMALL_INTEGERS.value}, of which only one is"
+        )
+    problem = GemmProblem(Shape(batch, *map(int, sizes.groups())), k_batch, params["seed"], data)
     if params["trace"] is not None:
         params["trace"].write_bytes(b"")
     line = ProgressLine()

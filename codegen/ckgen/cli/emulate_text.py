@@ -10,8 +10,8 @@ from ckgen.cli.output import plural
 
 if TYPE_CHECKING:
     from ckgen.emulator.code_object.run import KernelResult
-    from ckgen.emulator.gemm.problem import Comparison
     from ckgen.emulator.gemm.result import GemmResult
+    from ckgen.families.gemm.comparison import Comparison
 
 _INDENT = 10
 

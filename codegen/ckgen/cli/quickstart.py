@@ -30,8 +30,9 @@ what next
     show_default=True,
     help="where the sources and the build go",
 )
+@click.option("--verbose", is_flag=True, help="also how small an error would have been seen, per problem")
 @click.option("--json", "as_json", is_flag=True, help="one JSON document on stdout")
-def command(folder: Path, as_json: bool) -> int:
+def command(folder: Path, verbose: bool, as_json: bool) -> int:
     """Generate from the shipped tables for three AMD GPUs and this CPU, build with CMake, then select, run and verify.
 
     GPUs are simulated: their instances' host twins run. Exit 1 if a result is wrong.
@@ -51,7 +52,9 @@ def command(folder: Path, as_json: bool) -> int:
         show_json({"results": [_document(line) for line in lines], "explain": trail, "wrong": len(wrong)})
     else:
         show(columns([_HEADER, *(_cells(line) for line in lines)]))
-        show(f"\n{plural(len(lines), 'problem')}, {len(wrong)} wrong\n")
+        show(f"\n{plural(len(lines), 'problem')}, {len(wrong)} wrong; every element of C was compared\n")
+        if verbose:
+            show(columns([_SENSITIVITY, *(_sensitivity(line) for line in lines if line.outcome.sensitivity)]) + "\n")
         show(trail.rstrip())
         show("\n" + _NEXT.format(folder=folder))
     return 1 if wrong else 0
@@ -79,8 +82,18 @@ def _cells(line: Any) -> tuple[str, ...]:
     )
 
 
+_SENSITIVITY = ("target", "problem", "bound/|C| median", "worst")
+"""A bound of 0 asks for equality."""
+
+
+def _sensitivity(line: Any) -> tuple[str, ...]:
+    found = line.outcome.sensitivity
+    return (str(line.target), line.problem.what, f"{found.median:.2g}", f"{found.worst:.2g}")
+
+
 def _document(line: Any) -> dict[str, Any]:
     outcome, choice, shape = line.outcome, line.outcome.choice, line.problem.shape
+    seen = outcome.sensitivity
     return {
         "target": str(line.target),
         "problem": line.problem.what,
@@ -93,6 +106,7 @@ def _document(line: Any) -> dict[str, Any]:
         "reason": choice.reason,
         "max_error": outcome.max_error,
         "error_of_bound": outcome.excess,
+        "sensitivity": {"median": seen.median, "worst": seen.worst} if seen else None,
         "milliseconds": outcome.milliseconds,
         "ok": outcome.ok,
     }

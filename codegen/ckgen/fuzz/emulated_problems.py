@@ -7,7 +7,7 @@ from random import Random
 
 from ckgen.build.device_code import variants_of
 from ckgen.emulator.gemm.kernel import GemmKernel
-from ckgen.emulator.gemm.problem import Data, GemmProblem
+from ckgen.emulator.gemm.problem import Data, GemmProblem, data_of
 from ckgen.families.gemm.device.model import Use
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, Op
 from ckgen.families.gemm.instance import Instance
@@ -42,7 +42,7 @@ def _gemm(random: Random, kernel: GemmKernel, cu_num: int) -> GemmProblem | None
         return None
     if not _is_compiled(kernel, shape, k_batch):
         return None
-    return GemmProblem(shape, k_batch, random.getrandbits(16), random.choice(list(Data)))
+    return GemmProblem(shape, k_batch, random.getrandbits(16), random.choice(data_of(instance, k_batch)))
 
 
 def _grouped(random: Random, kernel: GemmKernel, cu_num: int) -> GemmProblem | None:
@@ -57,7 +57,7 @@ def _grouped(random: Random, kernel: GemmKernel, cu_num: int) -> GemmProblem | N
         sizes.append(random.choice((sizes[0], GroupSize(0, 8, 8), GroupSize(sizes[0].m, sizes[0].n, 0))))
     k_batch = _splits(random, kernel)
     problem = GemmProblem.grouped(
-        sizes, k_batch, random.getrandbits(16), random.choice(list(Data)), on_device=on_device
+        sizes, k_batch, random.getrandbits(16), random.choice(data_of(instance, k_batch)), on_device=on_device
     )
     most = problem.shape
     groups = Groups.on_device(len(sizes), most.m, most.n, most.k) if on_device else Groups.of(sizes)

@@ -12,7 +12,8 @@ from ckgen.families.fmha.enums import FmhaBias, FmhaKvLayout
 from ckgen.families.fmha.operands import FmhaOperands, make_operands
 from ckgen.families.fmha.pages import PageForm, cache_sizes, store_pages
 from ckgen.families.fmha.reference import expect
-from ckgen.families.gemm.reference import Expected, Storage, Values, encode
+from ckgen.families.gemm.comparison import Expected
+from ckgen.families.gemm.reference import Storage, Values, encode
 from ckgen.fuzz.arguments import UNREAD, raw
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.data import wrong

@@ -19,7 +19,8 @@ from ckgen.families.fmha.append_operands import (
 from ckgen.families.fmha.enums import FmhaKv, FmhaKvLayout
 from ckgen.families.fmha.pages import block_table, page_list
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.reference import Expected, Storage, encode
+from ckgen.families.gemm.comparison import Expected
+from ckgen.families.gemm.reference import Storage, encode
 from ckgen.fuzz.arguments import UNREAD, raw
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.data import wrong

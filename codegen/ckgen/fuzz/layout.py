@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ckgen.families.gemm.enums import Layout
-from ckgen.families.gemm.reference import d_sizes
+from ckgen.families.gemm.reference_data import d_sizes
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.case import Case
 from ckgen.model.dtype import DType

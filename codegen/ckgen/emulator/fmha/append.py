@@ -27,7 +27,8 @@ from ckgen.families.fmha.append_operands import (
 from ckgen.families.fmha.enums import FmhaKv, FmhaKvLayout, FmhaRope
 from ckgen.families.fmha.pages import block_table, page_list
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.reference import Expected, Storage, decode, encode
+from ckgen.families.gemm.comparison import Expected
+from ckgen.families.gemm.reference import Storage, decode, encode
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.specs.archs import load_archs
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ckgen.emulator.gemm.problem import Comparison, Data, GemmProblem, Wrong
+from ckgen.emulator.gemm.problem import Data, GemmProblem
+from ckgen.families.gemm.comparison import Comparison, Wrong
 from ckgen.model.groups import GroupSize, Routing
 from ckgen.model.tuned_row import Shape
 

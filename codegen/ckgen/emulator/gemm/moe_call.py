@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ckgen.emulator.gemm.memory import Buffers
-from ckgen.emulator.gemm.problem import Comparison, GemmProblem, ScaleOrder, compare
+from ckgen.emulator.gemm.problem import GemmProblem, ScaleOrder
+from ckgen.families.gemm.comparison import Comparison, compare
 from ckgen.families.gemm.enums import MoePart, Quant
 from ckgen.families.gemm.reference import Values, encode, shuffle_mx_scale
 from ckgen.families.gemm.signature import GemmSignature

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckgen.emulator.gemm.job import Answer
-from ckgen.emulator.gemm.problem import Comparison, GemmProblem
+from ckgen.emulator.gemm.problem import GemmProblem
+from ckgen.families.gemm.comparison import Comparison
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.families.gemm.comparison import Expected
 from ckgen.families.gemm.enums import Layout, OperandOp, Quant
 from ckgen.families.gemm.reference_epilogue import after_epilogue
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
-from ckgen.model.tuned_row import Shape
 
 Values = npt.NDArray[np.float64]
 Storage = npt.NDArray[np.generic]
@@ -35,9 +34,13 @@ _NUMPY: dict[DType, npt.DTypeLike] = {
     DType.BF8_FNUZ: ml_dtypes.float8_e5m2fnuz,
     DType.BF8_OCP: ml_dtypes.float8_e5m2,
 }
-_UNIT_ROUNDOFF = {DType.FP64: 2.0**-53, DType.FP32: 2.0**-24, DType.FP16: 2.0**-11, DType.BF16: 2.0**-8}
+SIGNIFICAND_BITS = {DType.FP64: 53, DType.FP32: 24, DType.FP16: 11, DType.BF16: 8}
+"""Every integer up to 2 to this power is a value of the type."""
 _LEAST = {DType.FP64: 2.0**-1074, DType.FP32: 2.0**-149, DType.FP16: 2.0**-24, DType.BF16: 2.0**-133}
 _LARGEST = {DType.FP16: 65504.0, DType.BF16: (2 - 2.0**-7) * 2.0**127}
+_ONE = np.ones((1, 1))
+_STEPS = 6
+"""Roundings beside those of a sum: an integer sum's conversion, products with scales, the bias."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,103 +64,101 @@ class Operands:
     b1: Values | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """The exact result, [batch, M, N], and how far a correct kernel may be from it, elementwise."""
+def expect(operands: Operands) -> Expected:
+    """C = epilogue(scale · A·B + bias), rounded once to C's type, as docs/exactness.md derives.
 
-    c: Values
-    bound: Values
-
-    def excess(self, actual: Storage) -> float:
-        """The largest error in units of its bound; above 1 the kernel is wrong."""
-        found = np.asarray(actual, np.float64).reshape(self.c.shape)
-        free = np.isinf(self.bound)
-        if np.isnan(found[~free]).any():
-            return float("inf")
-        error = np.where(free, 0.0, np.abs(found - self.c))
-        return float((error / np.where(free, 1.0, self.bound)).max(initial=0.0))
-
-
-def make_operands(signature: GemmSignature, shape: Shape, seed: int) -> Operands:
-    """Mixed-sign operands that the signature's types hold exactly, with scales near one.
-
-    Every other D tensor is one row for all, which of them the seed decides.
-    """
-    random = np.random.default_rng(seed)
-    batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
-
-    def values(dtype: DType, *sizes: int) -> Values:
-        if dtype is DType.INT8:
-            return random.integers(-20, 21, sizes).astype(np.float64)
-        if dtype is DType.INT4:
-            return random.integers(-8, 8, sizes).astype(np.float64)
-        if dtype.bits <= 8:
-            return random.choice(_small_values(dtype), sizes)
-        return decode(encode(random.uniform(-2.0, 2.0, sizes), dtype))
-
-    def scales(*sizes: int) -> Values:
-        assert signature.scale is not None
-        if signature.scale is DType.E8M0:
-            return 2.0 ** random.integers(-2, 3, sizes).astype(np.float64)
-        return decode(encode(random.uniform(0.5, 1.5, sizes), signature.scale))
-
-    a_sizes, b_sizes = _scale_sizes(signature, m, n, k)
-    scaled = 1 if signature.quant is Quant.PER_TENSOR else batch
-    return Operands(
-        signature,
-        values(signature.a, batch, m, k),
-        values(signature.b, batch, k, n),
-        scales(scaled, *a_sizes) if a_sizes else None,
-        scales(scaled, *b_sizes) if b_sizes else None,
-        values(DType.FP32, n) if signature.bias else None,
-        tuple(values(signature.c, *sizes) for sizes in d_sizes(signature, shape, seed)),
-        float(values(DType.FP32, 1)[0]),
-        values(signature.a, batch, m, k) if signature.a_op is not OperandOp.NONE else None,
-        values(signature.b, batch, k, n) if signature.b_op is not OperandOp.NONE else None,
-    )
-
-
-def d_sizes(signature: GemmSignature, shape: Shape, seed: int) -> tuple[tuple[int, int, int], ...]:
-    """The sizes of the D tensors that go with a seed."""
-    whole, row = (max(shape.batch, 1), shape.m, shape.n), (1, 1, shape.n)
-    count = sum(op.takes_d for op in signature.epilogue)
-    return tuple(row if (seed + index) % 2 else whole for index in range(count))
-
-
-@cache
-def _small_values(dtype: DType) -> Values:
-    """Every value of a narrow float from -2 to 2."""
-    codes = np.arange(1 << dtype.bits, dtype=np.uint8).view(_NUMPY[dtype])
-    decoded = decode(codes)
-    return decoded[np.abs(decoded) <= 2]
-
-
-def expect(operands: Operands, k_batch: int = 1) -> Expected:
-    """C = epilogue(scale · A·B + bias) in float64, rounded nowhere.
-
-    The bound: K sums and the scalings in the accumulator's type, each faithfully rounded, what the epilogue makes of
-    that, then one rounding to C for each of the k_batch splits; their sums may leave C's range where the result stays.
+    Where every sum is exact in the accumulator and nothing else rounds, C is the nearest value of its type, the even
+    one of two, and its bound is 0. Otherwise C is not rounded, and the bound has what the accumulator, scales and
+    epilogue may add, and half a unit in the last place.
     """
     signature = operands.signature
-    a, b = scaled_operands(operands)
-    exact, size = a @ b, np.abs(a) @ np.abs(b)
-    if operands.bias is not None:
-        exact, size = exact + operands.bias, size + np.abs(operands.bias)
-    k = operands.a.shape[-1]
-    steps = k + 6 + k_batch
-    if signature.acc is DType.INT32:
-        steps = 0 if signature.c is DType.INT32 else 6 + k_batch
-    roundoff = 2 * _UNIT_ROUNDOFF.get(signature.acc, _UNIT_ROUNDOFF[DType.FP32])
-    bound = size * (steps * roundoff / (1 - steps * roundoff) if steps * roundoff < 1 else np.inf)
+    sums = _sums(operands)
+    exact, bound = sums.c, sums.bound
     if signature.epilogue:
         exact, bound = after_epilogue(signature.epilogue, operands.d, operands.alpha, exact, bound)
-    if signature.c in _UNIT_ROUNDOFF:
-        bound = bound + (size * (k_batch - 1) + np.abs(exact) + bound) * _UNIT_ROUNDOFF[signature.c] * 1.001
-        bound = bound + k_batch * _LEAST[signature.c]
-    least = 0.5 if signature.c is DType.INT32 else 2.0**-500
-    bound = np.maximum(bound, least)
-    reach = np.abs(exact) + bound if k_batch == 1 else size + bound
-    return _saturated(exact, bound, reach, signature.c)
+    return _stored(exact, bound, signature.c)
+
+
+def quantum(values: Values) -> float:
+    """The largest power of two that divides every finite element; infinity where all are 0."""
+    mantissa, exponent = np.frexp(values[np.isfinite(values) & (values != 0)])
+    whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
+    return float(np.ldexp((whole & -whole).astype(np.float64), exponent - 53).min(initial=np.inf))
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Values that are multiples of `unit` and no larger than `reach`."""
+
+    reach: float
+    unit: float
+
+    @classmethod
+    def of(cls, values: Values) -> _Grid:
+        return cls(float(np.abs(values[np.isfinite(values)]).max(initial=0.0)), quantum(values))
+
+    def times(self, other: _Grid, terms: int = 1) -> _Grid:
+        """Sums of so many products, each of a value and one of the other's."""
+        return _Grid(terms * self.reach * other.reach, self.unit * other.unit)
+
+    def plus(self, other: _Grid) -> _Grid:
+        """Sums of two."""
+        return _Grid(self.reach + other.reach, min(self.unit, other.unit))
+
+    def fits(self, bits: int) -> bool:
+        """Whether a float with a significand of so many bits holds all of them."""
+        return self.reach <= self.unit * 2.0**bits
+
+
+def _sums(operands: Operands) -> Expected:
+    """scale · A·B + bias, and how far a correct kernel may be from it before C's rounding."""
+    signature = operands.signature
+    a, b = _summed_operands(operands)
+    products = _Grid.of(a).times(_Grid.of(b), a.shape[-1])
+    acc_bits = SIGNIFICAND_BITS.get(signature.acc, SIGNIFICAND_BITS[DType.FP32])  # integer sums become fp32
+    is_exact = signature.acc is DType.INT32 or products.fits(acc_bits)
+    sums = _product(a, b, is_narrow=products.fits(SIGNIFICAND_BITS[DType.FP32]))
+    size = np.abs(sums) if is_exact else np.abs(a) @ np.abs(b)
+    if signature.quant in (Quant.PER_TENSOR, Quant.ROWWISE):
+        assert operands.a_scale is not None and operands.b_scale is not None
+        scale = operands.a_scale[..., :, None] * operands.b_scale[..., None, :]
+        sums, size, products = sums * scale, size * scale, products.times(_Grid.of(scale))
+    if operands.bias is not None:
+        sums, size = sums + operands.bias, size + np.abs(operands.bias)
+        products = products.plus(_Grid.of(operands.bias))
+    if signature.c is DType.INT32 or (is_exact and products.fits(acc_bits)):
+        return Expected(sums, np.zeros_like(sums))
+    lost = (_STEPS + (0 if is_exact else a.shape[-1])) * 2.0 ** (1 - acc_bits)
+    return Expected(sums, size * (lost / (1 - lost) if lost < 1 else np.inf))
+
+
+def _product(a: Values, b: Values, is_narrow: bool) -> Values:
+    """A·B in float64; in float32, which is faster, where that rounds nothing either."""
+    if not is_narrow:
+        return a @ b
+    found: Values = (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float64)
+    return found
+
+
+def _stored(exact: Values, bound: Values, c: DType) -> Expected:
+    """What C holds of values known to within a bound; where it cannot hold them any value is right."""
+    if c not in SIGNIFICAND_BITS:
+        return Expected(exact, bound)
+    reach = np.abs(exact) + bound
+    half_ulp = np.ldexp(1.0, np.frexp(np.where(np.isfinite(reach), reach, 0.0))[1] - 1 - SIGNIFICAND_BITS[c])
+    with np.errstate(over="ignore", invalid="ignore"):
+        nearest = decode(encode(exact, c))
+    is_lost = reach + half_ulp >= _LARGEST.get(c, np.inf)
+    is_one = (bound == 0) & ~is_lost
+    around = np.where(is_lost, np.inf, bound + np.maximum(half_ulp, _LEAST[c] / 2))
+    return Expected(np.where(is_one, nearest, exact), np.where(is_one, 0.0, around))
+
+
+def _summed_operands(operands: Operands) -> tuple[Values, Values]:
+    """A and B as the accumulator sums them: with scales of blocks, but not with those that follow the sum."""
+    if operands.signature.quant in (Quant.PER_TENSOR, Quant.ROWWISE):
+        operands = replace(operands, a_scale=_ONE, b_scale=_ONE)
+    return scaled_operands(operands)
 
 
 def scaled_operands(operands: Operands) -> tuple[Values, Values]:
@@ -265,26 +266,3 @@ def _bytes(values: Values, dtype: DType) -> npt.NDArray[np.uint8]:
     if dtype.bits == 4:
         raw = np.bitwise_or(raw[..., 0::2] & 0xF, (raw[..., 1::2] & 0xF) << 4, dtype=np.uint8)
     return raw
-
-
-def _scale_sizes(signature: GemmSignature, m: int, n: int, k: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The sizes of A's and B's scales, empty for a side without."""
-    block = signature.scale_block
-    match signature.quant:
-        case Quant.NONE:
-            return (), ()
-        case Quant.PER_TENSOR:
-            return (1,), (1,)
-        case Quant.ROWWISE:
-            return (m,), (n,)
-        case Quant.BLOCKSCALE:
-            groups = -(-k // block.k)
-            return (m, groups) if block.of_a else (), (-(-n // block.n), groups) if block.of_b else ()
-    return (m, -(-k // MX_K)), (n, -(-k // MX_K))
-
-
-def _saturated(exact: Values, bound: Values, reach: Values, c: DType) -> Expected:
-    """Where C cannot hold what is stored on the way, which is `reach` at most, any value is right."""
-    if c in _LARGEST:
-        bound = np.where(reach >= _LARGEST[c], np.inf, bound)
-    return Expected(exact, bound)

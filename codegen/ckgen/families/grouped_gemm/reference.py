@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ckgen.families.gemm import reference as gemm
+from ckgen.families.gemm import reference_data as data
+from ckgen.families.gemm.comparison import Expected
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.reference import Expected, Operands
+from ckgen.families.gemm.reference import Operands
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.groups import GroupSize
 from ckgen.model.tuned_row import Shape
@@ -17,11 +19,11 @@ def make_operands(signature: GemmSignature, sizes: Sequence[GroupSize], seed: in
     """Operands of each group, different ones for each; the epilogue's factor is the same in all."""
     alone = replace(signature, op=Op.GEMM)
     groups = [
-        gemm.make_operands(alone, Shape(0, size.m, size.n, size.k), seed + index) for index, size in enumerate(sizes)
+        data.make_operands(alone, Shape(0, size.m, size.n, size.k), seed + index) for index, size in enumerate(sizes)
     ]
     return tuple(replace(group, alpha=groups[0].alpha) for group in groups)
 
 
-def expect(groups: Sequence[Operands], k_batch: int = 1) -> tuple[Expected, ...]:
+def expect(groups: Sequence[Operands]) -> tuple[Expected, ...]:
     """The exact C of every group, [1, M, N], and its bound: of a group without K the epilogue of zero."""
-    return tuple(gemm.expect(group, k_batch) for group in groups)
+    return tuple(gemm.expect(group) for group in groups)

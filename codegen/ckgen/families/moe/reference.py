@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ckgen.families.gemm import reference as gemm
+from ckgen.families.gemm import reference_data as gemm_data
+from ckgen.families.gemm.comparison import Expected
 from ckgen.families.gemm.enums import MoePart, Op, Quant
-from ckgen.families.gemm.reference import Expected, Values, scaled_a, scaled_b, store_a, store_b
+from ckgen.families.gemm.reference import Values, scaled_a, scaled_b, store_a, store_b
 from ckgen.families.gemm.reference_epilogue import after_epilogue
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.reference_quantize import Known, quantize
@@ -77,10 +79,10 @@ def make_operands(signature: GemmSignature, size: MoeSize, seed: int) -> MoeOper
     random = np.random.default_rng(seed)
     alone, part, routing = _alone(signature), signature.moe.part, size.routing
     rows = size.tokens * (routing.top_k if part is MoePart.DOWN else 1)
-    of_a = gemm.make_operands(alone, Shape(0, rows, 1, size.k), seed + 1)
+    of_a = gemm_data.make_operands(alone, Shape(0, rows, 1, size.k), seed + 1)
 
     def weights(lines: int, k: int, own_seed: int) -> Weights:
-        made = gemm.make_operands(alone, Shape(routing.experts, 1, lines, k), own_seed)
+        made = gemm_data.make_operands(alone, Shape(routing.experts, 1, lines, k), own_seed)
         scales = made.b_scale
         if signature.quant is Quant.PER_TENSOR:  # one per expert
             scales = random.uniform(0.5, 1.5, (routing.experts, 1)).astype(np.float32).astype(np.float64)

@@ -1,0 +1,88 @@
+"""A result against the exact one: each element within its own bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ckgen.families.gemm.sensitivity import Sensitivity
+
+_Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The right result, [batch, M, N], and how far a correct kernel may be from it, elementwise.
+
+    A bound of 0 asks for equality; where it is infinite any value is right.
+    """
+
+    c: _Values
+    bound: _Values
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """How small an error is seen."""
+        return Sensitivity.of(self.c, self.bound)
+
+    def excess(self, actual: npt.NDArray[np.generic]) -> float:
+        """The largest error in units of its bound; above 1 the kernel is wrong."""
+        return compare(self, actual).excess
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """An element that is farther from the exact result than a correct kernel may be."""
+
+    batch: int
+    row: int
+    column: int
+    expected: float
+    actual: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A result against the reference. `bound` is the largest of all elements, 0 where equality is asked.
+
+    `max_abs_err` and `excess` (the largest error in units of its element's bound) are infinite where an element is NaN,
+    or `excess` where equality was asked and is not there.
+    """
+
+    max_abs_err: float
+    bound: float
+    excess: float
+    wrong: int
+    first: Wrong | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether a correct kernel may give this."""
+        return self.excess <= 1
+
+
+def compare(expected: Expected, actual: npt.NDArray[np.generic]) -> Comparison:
+    """Every element against its bound; `actual` is of any shape with as many elements."""
+    found = np.asarray(actual, np.float64).reshape(expected.c.shape)
+    with np.errstate(invalid="ignore"):
+        error = np.where(np.isnan(found), np.inf, np.abs(found - expected.c))
+    error[np.isinf(expected.bound)] = 0
+    bound = np.where(np.isinf(expected.bound), 0, expected.bound)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        excess = np.where(error == 0, 0.0, error / bound)
+    bad = excess > 1
+    first = None
+    if bad.any():
+        place = tuple(int(index) for index in np.argwhere(bad)[0])
+        first = Wrong(*_of_three(place), float(expected.c[place]), float(found[place]))
+    return Comparison(
+        float(error.max(initial=0)), float(bound.max(initial=0)), float(excess.max(initial=0)), int(bad.sum()), first
+    )
+
+
+def _of_three(place: tuple[int, ...]) -> tuple[int, int, int]:
+    """Indices of fewer dimensions are the last ones."""
+    batch, row, column = (0, 0, 0, *place)[-3:]
+    return batch, row, column

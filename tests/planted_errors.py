@@ -1,0 +1,109 @@
+"""Errors that a checker of GEMMs must report: wrong results, computed from the definition alone.
+
+Of one problem: a part of K dropped, a K step dropped, a tile of C zero, one sign flipped, C x 1.004, scales of two
+neighbours swapped, one element wrong by its last bit or, where several results are right, by four times the bound of
+its tile's largest element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ckgen.families.gemm.comparison import Expected
+from ckgen.families.gemm.reference import Operands, Storage, Values, decode, encode, expect
+from ckgen.model.dtype import DType
+
+TILE = 16
+K_STEP = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A wrong C, as it is stored."""
+
+    error: str
+    c: Storage
+
+
+def unreported(
+    operands: Operands, expected: Expected, is_right: Callable[[Storage], bool], parts: int = 1
+) -> list[str]:
+    """The planted errors that the checker takes for right; and 'nothing', if it takes the right result for wrong."""
+    right = encode(expected.c, operands.signature.c)
+    missed = [one.error for one in planted_errors(operands, expected, parts) if is_right(one.c)]
+    return missed if is_right(right) else [*missed, "nothing"]
+
+
+def planted_errors(operands: Operands, expected: Expected, parts: int = 1) -> Iterator[Planted]:
+    """One of each kind that the problem can have; where a kind has a place, it is drawn."""
+    random, signature, right = np.random.default_rng(11), operands.signature, expected.c
+    k = operands.a.shape[-1]
+    step = min(K_STEP, k)
+    drawn = int(random.integers(0, k - step + 1))
+    yield _stored("a K step dropped", operands, _without(operands, slice(drawn, drawn + step)))
+    if parts > 1:
+        part = -(-k // parts)
+        yield _stored("a part dropped", operands, _without(operands, slice(part, 2 * part)))
+    for name in ("a_scale", "b_scale"):
+        swapped = _swapped(getattr(operands, name), random)
+        if swapped is not None:
+            yield _stored(f"neighbours of {name} swapped", operands, replace(operands, **{name: swapped}))
+
+    tile = right.copy()
+    top, left = (int(random.integers(0, -(-size // TILE))) * TILE for size in right.shape[1:])
+    tile[0, top : top + TILE, left : left + TILE] = 0
+    yield Planted("a tile of zeros", encode(tile, signature.c))
+    yield Planted("C x 1.004", encode(right * 1.004, signature.c))
+
+    sizes = np.where(np.isfinite(expected.bound), np.abs(right), 0)
+    places = np.argwhere((sizes > 0) & (sizes >= np.median(sizes[sizes > 0])))  # gelu and silu come near 0
+    at = tuple(places[random.integers(0, len(places))])
+    flipped = right.copy()
+    flipped[at] = -flipped[at]
+    yield Planted("a sign flipped", encode(flipped, signature.c))
+    yield Planted("one element wrong", _one_wrong(expected, at, signature.c))
+
+
+def _stored(error: str, operands: Operands, wrong: Operands) -> Planted:
+    return Planted(error, encode(expect(wrong).c, operands.signature.c))
+
+
+def _without(operands: Operands, dropped: slice) -> Operands:
+    a, a1 = operands.a.copy(), None if operands.a1 is None else operands.a1.copy()
+    a[..., dropped] = 0
+    if a1 is not None:
+        a1[..., dropped] = 0
+    return replace(operands, a=a, a1=a1)
+
+
+def _swapped(scales: Values | None, random: np.random.Generator) -> Values | None:
+    """With two neighbours along the last axis in each other's place; None if no two of them differ."""
+    if scales is None or scales.shape[-1] < 2:
+        return None
+    places = np.argwhere(scales[..., 1:] != scales[..., :-1])
+    if not len(places):
+        return None
+    *before, at = places[random.integers(0, len(places))]
+    found = scales.copy()
+    found[(*before, [at, at + 1])] = found[(*before, [at + 1, at])]
+    return found
+
+
+def _one_wrong(expected: Expected, at: tuple[int, ...], c: DType) -> Storage:
+    """By its last bit where only one result is right."""
+    stored = encode(expected.c, c)
+    batch, row, column = at
+    rows, columns = (slice(place // TILE * TILE, (place // TILE + 1) * TILE) for place in (row, column))
+    of_tile = Expected(expected.c[batch, rows, columns], expected.bound[batch, rows, columns])
+    largest = np.unravel_index(np.abs(of_tile.c).argmax(), of_tile.c.shape)
+    by = 4 * of_tile.bound[largest]
+    if by == 0 or not np.isfinite(by):
+        bits = stored.view(f"u{stored.itemsize}")
+        bits[at] ^= 1
+        return stored
+    wrong = decode(stored)
+    wrong[at] += by
+    return encode(wrong, c)
