@@ -15,10 +15,11 @@ from ckgen.emulator.gemm.job import Answer
 from ckgen.emulator.gemm.problem import GemmProblem
 from ckgen.emulator.gemm.result import GemmResult
 from ckgen.families.gemm.comparison import Comparison, Wrong
+from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.model.tuned_row import Shape
 from fake_compiler import FakeCompiler
 
-RIGHT = Comparison(0.0, 0.0, 0.0, 0, None)
+RIGHT = Comparison(0.0, 0.0, 0.0, 0, None, Sensitivity(0.0, 0.25))
 FINDING = {
     "rule": "hazard", "address": 0x1A0, "instruction": "v_mov_b32_e32 v1, v2", "group": [1, 0, 0], "wave": 2,
     "lane": -1, "count": 3, "what": "two wait states are missing",
@@ -73,7 +74,7 @@ def test_a_problem_is_what_the_options_say(emulator: Emulator) -> None:
     document = json.loads(result.stdout)
     keys = {
         "ok", "kernel", "table_name", "target", "shape", "k_batch", "data", "seed", "max_abs_err", "bound", "excess",
-        "twin_excess", "wrong", "instructions", "seconds", "findings", "trouble",
+        "twin_excess", "sensitivity", "wrong", "instructions", "seconds", "findings", "trouble",
     }  # fmt: skip
     assert document.keys() == keys and document["ok"] and document["instructions"] == 1200
     assert document["shape"] == {"m": 16, "n": 512, "k": 1024, "batch": 1}
@@ -108,6 +109,8 @@ def test_findings_and_wrong_results_fail(emulator: Emulator) -> None:
     ):
         assert line in found.stdout.splitlines(), found.stdout
     emulator.findings = []
+    right = run(*GEMM, "--kernel", NAME, "--verbose")
+    assert right.exit_code == 0 and "sees       bound/|C| 0 median, 0.25 worst" in right.stdout
     emulator.gpu = Comparison(np.inf, 0.0, np.inf, 7, Wrong(0, 3, 4, 1.0, float("nan")))
     wrong = run(*GEMM, "--kernel", NAME)
     assert wrong.exit_code == 1 and "WRONG: 7 elements, the first [0, 3, 4]: nan, expected 1" in wrong.stdout

@@ -20,6 +20,7 @@ from ckgen.emulator.gemm.result import GemmResult
 from ckgen.emulator.gemm.runtime import Runtime
 from ckgen.families.gemm.comparison import Comparison, Expected, Wrong, compare
 from ckgen.families.gemm.reference import encode, expect, scaled_operands, shuffle_mx_scale
+from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.dtype import DType
 from ckgen.model.target import Target
@@ -53,9 +54,10 @@ def test_sums_of_small_integers_are_exact_in_any_order(name: str) -> None:
 def test_a_result_is_compared_element_by_element() -> None:
     expected = Expected(np.array([[[1.0, 2.0], [3.0, 4.0]]]), np.array([[[0.5, 0.5], [0.5, np.inf]]]))
     near = compare(expected, np.array([[[1.25, 2.0], [3.0, 99.0]]], np.float32))
-    assert near == Comparison(0.25, 0.5, 0.5, 0, None) and near.ok
+    seen = Sensitivity(0.375, np.inf)
+    assert near == Comparison(0.25, 0.5, 0.5, 0, None, seen) and near.ok
     far = compare(expected, np.array([[[1.0, 2.0], [4.0, 4.0]]], np.float32))
-    assert far == Comparison(1.0, 0.5, 2.0, 1, Wrong(0, 1, 0, 3.0, 4.0)) and not far.ok
+    assert far == Comparison(1.0, 0.5, 2.0, 1, Wrong(0, 1, 0, 3.0, 4.0), seen) and not far.ok
     unwritten = compare(expected, np.array([[[1.0, np.nan], [3.0, 4.0]]], np.float32))
     assert unwritten.excess == np.inf and not unwritten.ok
     exact = Expected(expected.c, np.zeros((1, 2, 2)))

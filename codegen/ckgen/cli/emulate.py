@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FINDINGS = 1
 _SHAPE = re.compile(r"([1-9][0-9]{0,8})x([1-9][0-9]{0,8})x([1-9][0-9]{0,8})")
-_OF_GEMM = ("target", "shape", "batch", "k_batch", "data", "tuning")
+_OF_GEMM = ("target", "shape", "batch", "k_batch", "data", "tuning", "verbose")
 _OF_OBJECT = ("args", "outputs")
 
 
@@ -40,6 +40,7 @@ _OF_OBJECT = ("args", "outputs")
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, metavar="N", help="Threads of the emulator.")
 @click.option("--unchecked", is_flag=True, help="Only compute: faster, and nothing is found.")
 @click.option("--stats", is_flag=True, help="Show instructions by class, bytes, bank conflicts, occupancy.")
+@click.option("--verbose", is_flag=True, help="Show how small an error in the result would have been seen.")
 @click.option("--trace", type=PATH, metavar="FILE", help="Write every executed instruction to a file.")
 @json_option
 def command(**params: Any) -> int:
@@ -66,7 +67,7 @@ def command(**params: Any) -> int:
     else:
         from ckgen.cli.emulate_text import gemm_text
 
-        show(gemm_text(result, stats=params["stats"]))
+        show(gemm_text(result, stats=params["stats"], verbose=params["verbose"]))
     return 0 if result.ok else FINDINGS
 
 

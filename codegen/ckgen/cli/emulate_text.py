@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 _INDENT = 10
 
 
-def gemm_text(result: GemmResult, *, stats: bool) -> str:
-    """A GEMM's result, its findings and, if wanted, its figures."""
+def gemm_text(result: GemmResult, *, stats: bool, verbose: bool) -> str:
+    """A GEMM's result, its findings and, if wanted, its figures; verbose: how small an error would have been seen."""
     problem = result.problem
     what = f"{problem.shape} k_batch {problem.k_batch}, {problem.data.value}, seed {problem.seed}"
     lines = [f"{result.kernel} on {result.target}", _line("problem", what)]
     lines.append(_line("GPU code", _compared(result.gpu)))
     lines.append(_line("host twin", _compared(result.twin)))
+    if verbose and result.gpu is not None and result.gpu.sensitivity is not None:
+        lines.append(_line("sees", str(result.gpu.sensitivity)))
     if result.answer is not None and result.instructions:
         seconds = f"{result.answer.seconds:.2f} s"
         lines.append(_line("ran", f"{plural(result.instructions, 'instruction')} of waves in {seconds}"))

@@ -8,6 +8,7 @@ from typing import Any
 
 from ckgen.emulator.gemm.problem import Data, GemmProblem
 from ckgen.families.gemm.comparison import Comparison, Wrong
+from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.model.groups import GroupSize, Routing
 from ckgen.model.tuned_row import Shape
 
@@ -88,4 +89,5 @@ def _comparison(fields: Mapping[str, Any] | None) -> Comparison | None:
     if fields is None:
         return None
     first = Wrong(**fields["first"]) if fields["first"] else None
-    return Comparison(**{**fields, "first": first})
+    seen = Sensitivity(**fields["sensitivity"]) if fields["sensitivity"] else None
+    return Comparison(**{**fields, "first": first, "sensitivity": seen})

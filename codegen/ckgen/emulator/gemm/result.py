@@ -67,6 +67,7 @@ class GemmResult:
             "bound": gpu.bound if gpu else None,
             "excess": _finite(gpu.excess) if gpu else None,
             "twin_excess": _finite(twin.excess) if twin else None,
+            "sensitivity": _sensitivity(gpu),
             "wrong": _wrong(gpu),
             "instructions": self.instructions,
             "seconds": round(self.answer.seconds, 3) if self.answer else 0.0,
@@ -100,3 +101,9 @@ def _wrong(comparison: Comparison | None) -> dict[str, Any] | None:
     place = {"batch": first.batch, "row": first.row, "column": first.column}
     values = {"expected": _finite(first.expected), "actual": _finite(first.actual)}
     return {"elements": comparison.wrong, "first": {**place, **values}}
+
+
+def _sensitivity(comparison: Comparison | None) -> dict[str, Any] | None:
+    if comparison is None or comparison.sensitivity is None:
+        return None
+    return {"median": _finite(comparison.sensitivity.median), "worst": _finite(comparison.sensitivity.worst)}
