@@ -12,7 +12,7 @@ constexpr std::align_val_t kAlignment{64};
 }  // namespace
 
 WorkspacePool::~WorkspacePool() {
-  for (auto& [key, entry] : entries_) release(*entry);
+  for (auto& [key, entry] : entries_) release(entry);
 }
 
 void* WorkspacePool::Lease::memory() const noexcept {
@@ -23,10 +23,8 @@ Status WorkspacePool::acquire(const Device& device, Stream stream, std::uint64_t
   try {
     {
       const std::lock_guard lock(mutex_);
-      auto& slot = entries_[{device.id(), static_cast<std::uint8_t>(device.kind()), stream}];
-      if (!slot) slot = std::make_unique<Entry>();
-      slot->on_gpu = device.kind() == DeviceKind::gpu;
-      lease.entry_ = slot.get();
+      const Key key{device.id(), device.kind(), stream};
+      lease.entry_ = &entries_.try_emplace(key, device.kind() == DeviceKind::gpu).first->second;
     }
     lease.lock_ = std::unique_lock(lease.entry_->mutex);
   } catch (...) {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <tuple>
 
@@ -39,17 +38,19 @@ class WorkspacePool {
 
  private:
   struct Entry {
-    std::mutex mutex;
+    explicit Entry(bool gpu) noexcept : on_gpu(gpu) {}
+    const bool on_gpu;
+    std::mutex mutex;  // of what follows
     void* memory = nullptr;
     std::uint64_t bytes = 0;
-    bool on_gpu = false;
   };
+  using Key = std::tuple<int, DeviceKind, Stream>;  // of a device its id
 
   static Status grow(Entry& entry, std::uint64_t bytes) noexcept;
   static void release(Entry& entry) noexcept;
 
-  std::mutex mutex_;
-  std::map<std::tuple<int, std::uint8_t, Stream>, std::unique_ptr<Entry>> entries_;  // by device id, kind, stream
+  std::mutex mutex_;  // of the map; its entries stay where they are until the pool goes
+  std::map<Key, Entry> entries_;
 };
 
 }  // namespace ckgen::inline v1::detail
