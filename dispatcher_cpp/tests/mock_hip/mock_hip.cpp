@@ -3,11 +3,13 @@
 #include "mock_hip.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <mutex>
+#include <thread>
 
 namespace {
 
@@ -93,6 +95,11 @@ std::uint64_t digest_of(const char* image) {
   return digest;
 }
 
+/// As a driver does: whoever else wants the same meanwhile is seen to wait, or not to.
+void take_a_while() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 thread_local int current_device = 0;
 std::atomic<int> property_queries{0};
 
@@ -119,7 +126,7 @@ int hipDeviceGetAttribute(int* value, int attribute, int id) {
 
 int hipGetDevicePropertiesR0600(void* properties, int id) {
   if (id < 0 || id >= kCount) return kInvalidDevice;
-  ++property_queries;
+  property_queries.fetch_add(1, std::memory_order_relaxed);
   std::memset(properties, 0, 1472);
   std::strcpy(static_cast<char*>(properties) + 1160, kDevices[id].arch);
   return 0;
@@ -140,6 +147,7 @@ int hipFree(void* memory) {
 }
 
 int hipModuleLoadData(void** module, const void* image) {
+  take_a_while();
   const std::lock_guard lock(record.mutex);
   if (const int code = record.told_to_fail("hipModuleLoadData")) return code;
   const char* bytes = static_cast<const char*>(image);
@@ -164,6 +172,7 @@ int hipModuleUnload(void* module) {
 }
 
 int hipModuleGetFunction(void** function, void* module, const char* symbol) {
+  take_a_while();
   const std::lock_guard lock(record.mutex);
   if (const int code = record.told_to_fail("hipModuleGetFunction")) return code;
   const MockModule& owner = *static_cast<const MockModule*>(module);
