@@ -9,26 +9,6 @@ using ckgen::v1::detail::sized;
 
 namespace ckgen::inline v1::detail {
 
-FmhaTraits fmha_traits_of(std::uint64_t packed) noexcept {
-  FmhaTraits traits;
-  const auto take = [&packed](unsigned bits) {
-    const std::uint64_t field = packed & ((1U << bits) - 1);
-    packed >>= bits;
-    return field;
-  };
-  traits.rope = static_cast<FmhaRope>(take(2));
-  traits.kv_layout = static_cast<FmhaKvLayout>(take(1));
-  traits.kv = static_cast<FmhaKv>(take(2));
-  traits.quant = static_cast<FmhaQuant>(take(2));
-  traits.dropout = static_cast<FmhaDropout>(take(2));
-  traits.bias = static_cast<FmhaBias>(take(2));
-  for (bool* const flag :
-       {&traits.lse, &traits.sink, &traits.softcap, &traits.masked, &traits.v_column, &traits.varlen})
-    *flag = take(1) != 0;
-  traits.entry = static_cast<FmhaEntry>(packed);
-  return traits;
-}
-
 bool are_known(const FmhaTraits& traits) noexcept {
   return traits.entry <= FmhaEntry::append && traits.bias <= FmhaBias::alibi &&
          traits.dropout <= FmhaDropout::randval && traits.kv <= FmhaKv::page_list && traits.rope <= FmhaRope::half;

@@ -2,6 +2,7 @@
 #include <ckgen/signature_text.hpp>
 
 #include "c_api_support.hpp"
+#include "signature_key.hpp"
 
 using ckgen::v1::detail::answer;
 using ckgen::v1::detail::given;
@@ -14,45 +15,6 @@ namespace ckgen::inline v1::detail {
 Routing routing_of(std::uint32_t experts, std::uint32_t top_k) noexcept {
   const auto narrow = [](std::uint32_t count) { return static_cast<std::uint16_t>(count <= 0xffff ? count : 0); };
   return {narrow(experts), narrow(top_k)};
-}
-
-/// The size of a scale block with that code; 0, which is none, where there is no such code.
-template <int N>
-std::uint8_t size_of(const std::uint8_t (&sizes)[N], std::uint64_t code) noexcept {
-  return code < N ? sizes[code] : std::uint8_t{0};
-}
-
-/// The inverse of Signature::pack; fields outside their enum make an illegal signature, which no unit has.
-Signature unpack(std::uint64_t packed) noexcept {
-  Signature s;
-  s.bias = (packed & 1) != 0;
-  s.batched = (packed >> 1 & 1) != 0;
-  s.preshuffle_b = (packed >> 2 & 1) != 0;
-  s.quant = static_cast<Quant>(packed >> 3 & 15);
-  s.layout = static_cast<Layout>(packed >> 7 & 7);
-  DType* const fields[] = {&s.scale, &s.acc, &s.c, &s.b, &s.a};
-  std::uint64_t rest = packed >> 10;
-  for (DType* field : fields) {
-    *field = static_cast<DType>(rest & 31);
-    rest >>= 5;
-  }
-  s.op = static_cast<Op>(rest & 7);
-  rest >>= 3;
-  if (s.op == Op::fmha) {
-    s.fmha = fmha_traits_of(rest);
-    return s;
-  }
-  for (int i = kMaxEpilogueOps; i-- > 0; rest >>= 3) s.epilogue.ops[i] = static_cast<EpilogueOp>(rest & 7);
-  if (s.op == Op::moe) {
-    s.moe = {static_cast<MoePart>(rest >> 2 & 3), (rest >> 1 & 1) != 0, (rest & 1) != 0};
-  } else {
-    s.b_op = static_cast<OperandOp>(rest & 3);
-    s.a_op = static_cast<OperandOp>(rest >> 2 & 3);
-  }
-  s.scale_block.n = size_of(kScaleBlockN, rest >> 4 & 7);
-  s.scale_block.k = size_of(kScaleBlockK, rest >> 7 & 7);
-  s.scale_block.sides = static_cast<ScaleSides>(std::min<std::uint64_t>(rest >> 10, 0xff));
-  return s;
 }
 
 Problem problem_of(const ckgen_problem& problem) noexcept {

@@ -128,9 +128,6 @@ ckgen_status bench_of(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan
   return answer(result.status(), message);
 }
 
-Signature unpack(std::uint64_t packed) noexcept;
-/// The inverse of FmhaTraits::pack; values outside their enum are no known traits.
-FmhaTraits fmha_traits_of(std::uint64_t packed) noexcept;
 bool are_known(const FmhaTraits& traits) noexcept;
 FmhaShape fmha_shape_of(const ckgen_problem_fmha& problem) noexcept;
 Routing routing_of(std::uint32_t experts, std::uint32_t top_k) noexcept;

@@ -70,8 +70,10 @@ class Index {
   std::uint32_t default_instance(std::uint32_t i) const noexcept { return defaults_[i]; }
 
  private:
+  static constexpr int kArchBits = 5;
+  static_assert(key_bits::signature + kArchBits <= 64);
   static std::uint64_t key_of(const Signature& signature, Arch arch) noexcept {
-    return signature.pack() << 5 | static_cast<std::uint64_t>(arch);
+    return signature.pack() << kArchBits | static_cast<std::uint64_t>(arch);
   }
   static std::uint64_t hash(std::uint64_t key) noexcept { return key * 0x9e3779b97f4a7c15ULL >> 40; }
   void add_entry(const RegistryState& state, const Signature& signature, Arch arch);

@@ -1,9 +1,14 @@
-// Signatures as text: canonical names round trip, aliases mean what the tables' modules mean.
+// Signatures as text and as keys: both round trip, aliases mean what the tables' modules mean.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <random>
 #include <string>
+#include <tuple>
 
 #include <ckgen/ckgen.hpp>
+
+#include "src/signature_key.hpp"
 
 namespace {
 
@@ -85,11 +90,85 @@ TEST(SignatureText, AnythingElseIsRefused) {
   }
 }
 
-TEST(SignatureText, APackedSignatureIsInjective) {
-  const Signature one{};
-  Signature other = one;
-  other.scale = DType::fp32;
-  EXPECT_NE(one.pack(), other.pack());
+/// Every member, and no more than that: operator== compares keys.
+auto members(const Signature& s) {
+  const FmhaTraits& f = s.fmha;
+  return std::tuple(s.op, std::array{s.a, s.b, s.c, s.acc, s.scale}, s.layout, s.quant, s.preshuffle_b, s.batched,
+                    s.bias, std::to_array(s.epilogue.ops), s.a_op, s.b_op,
+                    std::tuple(s.scale_block.sides, s.scale_block.n, s.scale_block.k),
+                    std::tuple(s.moe.part, s.moe.gated, s.moe.weight_first),
+                    std::tuple(f.entry, f.varlen, f.v_column, f.masked, f.bias, f.softcap, f.sink, f.lse, f.dropout,
+                               f.quant, f.kv, f.kv_layout, f.rope));
+}
+
+/// Any signature whose members are values of their types, whether it means something or not.
+class Drawn {
+ public:
+  Signature signature() {
+    Signature s;
+    draw(s.op, Op::fmha);
+    for (DType* const type : {&s.a, &s.b, &s.c, &s.acc, &s.scale}) draw(*type, DType::none);
+    if (s.op == Op::fmha) {
+      s.fmha = traits();
+      return s;
+    }
+    draw(s.layout, Layout::crr);
+    draw(s.quant, Quant::mx);
+    for (bool* const flag : {&s.preshuffle_b, &s.batched, &s.bias}) *flag = below(2) != 0;
+    for (EpilogueOp& op : s.epilogue.ops) draw(op, EpilogueOp::scale);
+    draw(s.scale_block.sides, ScaleSides::b);
+    s.scale_block.n = kScaleBlockN[below(std::size(kScaleBlockN))];
+    s.scale_block.k = kScaleBlockK[below(std::size(kScaleBlockK))];
+    if (s.op == Op::moe) {
+      draw(s.moe.part, MoePart::down);
+      for (bool* const flag : {&s.moe.gated, &s.moe.weight_first}) *flag = below(2) != 0;
+    } else {
+      draw(s.a_op, OperandOp::mul);
+      draw(s.b_op, OperandOp::mul);
+    }
+    return s;
+  }
+
+ private:
+  FmhaTraits traits() {
+    FmhaTraits f;
+    draw(f.entry, FmhaEntry::append);
+    for (bool* const flag : {&f.varlen, &f.v_column, &f.masked, &f.softcap, &f.sink, &f.lse}) *flag = below(2) != 0;
+    draw(f.bias, FmhaBias::alibi);
+    draw(f.dropout, FmhaDropout::randval);
+    draw(f.quant, FmhaQuant::kv_blockscale);
+    draw(f.kv, FmhaKv::page_list);
+    draw(f.kv_layout, FmhaKvLayout::vectorized);
+    draw(f.rope, FmhaRope::half);
+    return f;
+  }
+  template <class Enum>
+  void draw(Enum& out, Enum last) {
+    out = static_cast<Enum>(below(static_cast<std::size_t>(last) + 1));
+  }
+  std::size_t below(std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_); }
+
+  std::mt19937_64 random_{20};
+};
+
+TEST(SignatureKey, EverySignatureComesBackFromItsKey) {
+  Drawn drawn;
+  for (int i = 0; i < 20000; ++i) {
+    const Signature s = drawn.signature();
+    ASSERT_EQ(s.pack() >> key_bits::signature, 0U);
+    ASSERT_TRUE(members(detail::unpack(s.pack())) == members(s)) << std::hex << s.pack();
+  }
+}
+
+TEST(SignatureKey, OfBitsBeyondThoseOfAKeyNoSignatureComesBack) {
+  Drawn drawn;
+  for (int i = 0; i < 1000; ++i) {
+    const Signature s = drawn.signature();
+    for (int bit = key_bits::signature; bit < 64; ++bit) {
+      const std::uint64_t key = s.pack() | std::uint64_t{1} << bit;
+      ASSERT_FALSE(detail::unpack(key) == s) << std::hex << key;
+    }
+  }
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
+from ckgen.emit import key_bits
 from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig, strategy_of
 from ckgen.families.gemm.enums import MAX_EPILOGUE_OPS, NO_MOE, SCALE_BLOCK_K, SCALE_BLOCK_N, Op
 from ckgen.families.gemm.instance import Instance
@@ -138,24 +140,35 @@ def pack(value: GemmSignature) -> int:
     block = value.scale_block
     key = SIDES_ORDER.index(block.sides.value)
     for code in (SCALE_BLOCK_K.index(block.k), SCALE_BLOCK_N.index(block.n)):
-        key = key << 3 | code
-    key = key << 4 | (_moe_bits(value) if value.op is Op.MOE else _operand_op_bits(value))
+        key = key << key_bits.SCALE_BLOCK | code
+    key = key << 2 * key_bits.OPERAND_OP | (_moe_bits(value) if value.op is Op.MOE else _operand_op_bits(value))
     for step in range(MAX_EPILOGUE_OPS):
-        key = key << 3 | (EPILOGUE_ORDER.index(value.epilogue[step].value) if step < len(value.epilogue) else 0)
-    key = key << 3 | OP_ORDER.index(value.op.value)
-    for member in (value.a, value.b, value.c, value.acc, value.scale):
-        key = key << 5 | DTYPE_ORDER.index(member.value if member is not None else "none")
-    key = key << 3 | LAYOUT_ORDER.index(value.layout.value)
-    key = key << 4 | QUANT_ORDER.index(value.quant.value)
-    return key << 3 | value.preshuffle_b << 2 | value.batched << 1 | value.bias
+        op = value.epilogue[step].value if step < len(value.epilogue) else "none"
+        key = key << key_bits.EPILOGUE_OP | EPILOGUE_ORDER.index(op)
+    key = with_types(key, value.op.value, (value.a, value.b, value.c, value.acc, value.scale))
+    key = key << key_bits.LAYOUT | LAYOUT_ORDER.index(value.layout.value)
+    key = key << key_bits.QUANT | QUANT_ORDER.index(value.quant.value)
+    for flag in (value.preshuffle_b, value.batched, value.bias):
+        key = key << key_bits.FLAG | flag
+    return key
+
+
+def with_types(key: int, op: str, types: Iterable[DType | None]) -> int:
+    """ckgen::Signature::with_types(): the key with the op and the types behind it."""
+    key = key << key_bits.OP | OP_ORDER.index(op)
+    for member in types:
+        key = key << key_bits.DTYPE | DTYPE_ORDER.index(member.value if member is not None else "none")
+    return key
 
 
 def _operand_op_bits(value: GemmSignature) -> int:
-    return OPERAND_OP_ORDER.index(value.a_op.value) << 2 | OPERAND_OP_ORDER.index(value.b_op.value)
+    a, b = (OPERAND_OP_ORDER.index(op.value) for op in (value.a_op, value.b_op))
+    return a << key_bits.OPERAND_OP | b
 
 
 def _moe_bits(value: GemmSignature) -> int:
-    return MOE_PART_ORDER.index(value.moe.part.value) << 2 | value.moe.gated << 1 | value.moe.weight_first
+    part = MOE_PART_ORDER.index(value.moe.part.value)
+    return part << 2 * key_bits.FLAG | value.moe.gated << key_bits.FLAG | value.moe.weight_first
 
 
 def twin_config(config: GemmConfig, constraints: Constraints) -> str:

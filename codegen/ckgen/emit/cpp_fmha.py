@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ckgen.emit.cpp import DTYPE_ORDER, OP_ORDER, boolean, dtype, identifier
+from ckgen.emit import key_bits
+from ckgen.emit.cpp import boolean, dtype, identifier, with_types
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry, FmhaKv, FmhaKvLayout, FmhaQuant, FmhaRope
 from ckgen.families.fmha.signature import OP, FmhaSignature, FmhaTraits
@@ -60,25 +61,24 @@ def traits(value: FmhaTraits) -> str:
 
 def pack(value: FmhaSignature) -> int:
     """ckgen::Signature::pack()."""
-    key = _pack_traits(value.traits) << 3 | OP_ORDER.index(OP)
-    for member in (value.a, value.b, value.c, DType.FP32, None):
-        key = key << 5 | DTYPE_ORDER.index(member.value if member is not None else "none")
-    return key << 10
+    key = with_types(_pack_traits(value.traits), OP, (value.a, value.b, value.c, DType.FP32, None))
+    return key << key_bits.LAYOUT + key_bits.QUANT + 3 * key_bits.FLAG
 
 
 def _pack_traits(value: FmhaTraits) -> int:
     key = list(FmhaEntry).index(value.entry)
     for flag in (value.varlen, value.v_column, value.masked, value.softcap, value.sink, value.lse):
-        key = key << 1 | flag
-    for index in (
-        list(FmhaBias).index(value.bias),
-        list(FmhaDropout).index(value.dropout),
-        list(FmhaQuant).index(value.quant),
-        list(FmhaKv).index(value.kv),
+        key = key << key_bits.FLAG | flag
+    for bits, index in (
+        (key_bits.FMHA_BIAS, list(FmhaBias).index(value.bias)),
+        (key_bits.FMHA_DROPOUT, list(FmhaDropout).index(value.dropout)),
+        (key_bits.FMHA_QUANT, list(FmhaQuant).index(value.quant)),
+        (key_bits.FMHA_KV, list(FmhaKv).index(value.kv)),
+        (key_bits.FMHA_KV_LAYOUT, list(FmhaKvLayout).index(value.kv_layout)),
+        (key_bits.FMHA_ROPE, list(FmhaRope).index(value.rope)),
     ):
-        key = key << 2 | index
-    key = key << 1 | list(FmhaKvLayout).index(value.kv_layout)
-    return key << 2 | list(FmhaRope).index(value.rope)
+        key = key << bits | index
+    return key
 
 
 def numbers(value: FmhaConstraints) -> str:

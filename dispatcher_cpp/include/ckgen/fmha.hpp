@@ -22,6 +22,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include <ckgen/key_bits.hpp>
+
 namespace ckgen {
 inline namespace v1 {
 
@@ -63,17 +65,17 @@ struct FmhaTraits {
   FmhaKvLayout kv_layout = FmhaKvLayout::linear;
   FmhaRope rope = FmhaRope::none;  // of append
 
-  /// All fields in 18 bits: equal exactly when the traits are.
+  /// All fields in one integer: equal exactly when the traits are.
   constexpr std::uint64_t pack() const noexcept {
     std::uint64_t key = static_cast<std::uint64_t>(entry);
     for (const bool flag : {varlen, v_column, masked, softcap, sink, lse})
-      key = key << 1 | static_cast<std::uint64_t>(flag);
-    key = key << 2 | static_cast<std::uint64_t>(bias);
-    key = key << 2 | static_cast<std::uint64_t>(dropout);
-    key = key << 2 | static_cast<std::uint64_t>(quant);
-    key = key << 2 | static_cast<std::uint64_t>(kv);
-    key = key << 1 | static_cast<std::uint64_t>(kv_layout);
-    return key << 2 | static_cast<std::uint64_t>(rope);
+      key = key << key_bits::flag | static_cast<std::uint64_t>(flag);
+    key = key << key_bits::fmha_bias | static_cast<std::uint64_t>(bias);
+    key = key << key_bits::fmha_dropout | static_cast<std::uint64_t>(dropout);
+    key = key << key_bits::fmha_quant | static_cast<std::uint64_t>(quant);
+    key = key << key_bits::fmha_kv | static_cast<std::uint64_t>(kv);
+    key = key << key_bits::fmha_kv_layout | static_cast<std::uint64_t>(kv_layout);
+    return key << key_bits::fmha_rope | static_cast<std::uint64_t>(rope);
   }
 };
 

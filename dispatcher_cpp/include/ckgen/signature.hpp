@@ -6,6 +6,7 @@
 #include <ckgen/dtype.hpp>
 #include <ckgen/fmha.hpp>
 #include <ckgen/gemm_types.hpp>
+#include <ckgen/key_bits.hpp>
 #include <ckgen/moe.hpp>
 
 namespace ckgen {
@@ -36,39 +37,40 @@ struct Signature {
 
   /// All fields in one integer: equal exactly when the signatures are equal.
   constexpr std::uint64_t pack() const noexcept {
-    if (op == Op::fmha) return pack_fmha();
-    std::uint64_t key = extras() << 3 | static_cast<std::uint64_t>(op);
-    for (const DType dtype : {a, b, c, acc, scale}) key = key << 5 | static_cast<std::uint64_t>(dtype);
-    key = key << 3 | static_cast<std::uint64_t>(layout);
-    key = key << 4 | static_cast<std::uint64_t>(quant);
-    return key << 3 | static_cast<std::uint64_t>(preshuffle_b) << 2 | static_cast<std::uint64_t>(batched) << 1 |
-           static_cast<std::uint64_t>(bias);
+    if (op == Op::fmha)  // no more fields that differ
+      return with_types(fmha.pack()) << (key_bits::layout + key_bits::quant + 3 * key_bits::flag);
+    std::uint64_t key = with_types(extras());
+    key = key << key_bits::layout | static_cast<std::uint64_t>(layout);
+    key = key << key_bits::quant | static_cast<std::uint64_t>(quant);
+    for (const bool flag : {preshuffle_b, batched, bias})
+      key = key << key_bits::flag | static_cast<std::uint64_t>(flag);
+    return key;
   }
 
-  /// Types and traits: signatures of op fmha have no other fields that differ.
-  constexpr std::uint64_t pack_fmha() const noexcept {
-    std::uint64_t key = fmha.pack() << 3 | static_cast<std::uint64_t>(op);
-    for (const DType dtype : {a, b, c, acc, scale}) key = key << 5 | static_cast<std::uint64_t>(dtype);
-    return key << 10;  // the op stands where it does for the others
+  /// A key with the op and the types behind it.
+  constexpr std::uint64_t with_types(std::uint64_t key) const noexcept {
+    key = key << key_bits::op | static_cast<std::uint64_t>(op);
+    for (const DType dtype : {a, b, c, acc, scale}) key = key << key_bits::dtype | static_cast<std::uint64_t>(dtype);
+    return key;
   }
 
   /// What most signatures do not have, in one integer that is 0 for them.
   constexpr std::uint64_t extras() const noexcept {
     std::uint64_t key = static_cast<std::uint64_t>(scale_block.sides);
-    key = key << 3 | static_cast<std::uint64_t>(code_of(kScaleBlockK, scale_block.k));
-    key = key << 3 | static_cast<std::uint64_t>(code_of(kScaleBlockN, scale_block.n));
-    key = key << 4 | (op == Op::moe ? moe_bits() : operand_op_bits());
-    for (const EpilogueOp step : epilogue.ops) key = key << 3 | static_cast<std::uint64_t>(step);
+    key = key << key_bits::scale_block | static_cast<std::uint64_t>(code_of(kScaleBlockK, scale_block.k));
+    key = key << key_bits::scale_block | static_cast<std::uint64_t>(code_of(kScaleBlockN, scale_block.n));
+    key = key << 2 * key_bits::operand_op | (op == Op::moe ? moe_bits() : operand_op_bits());
+    for (const EpilogueOp step : epilogue.ops) key = key << key_bits::epilogue_op | static_cast<std::uint64_t>(step);
     return key;
   }
 
-  /// Signatures of op moe have no operand ops, and others no MoE traits: the same four bits hold either.
+  /// Signatures of op moe have no operand ops, and others no MoE traits: the same bits hold either.
   constexpr std::uint64_t operand_op_bits() const noexcept {
-    return static_cast<std::uint64_t>(a_op) << 2 | static_cast<std::uint64_t>(b_op);
+    return static_cast<std::uint64_t>(a_op) << key_bits::operand_op | static_cast<std::uint64_t>(b_op);
   }
   constexpr std::uint64_t moe_bits() const noexcept {
-    return static_cast<std::uint64_t>(moe.part) << 2 | static_cast<std::uint64_t>(moe.gated) << 1 |
-           static_cast<std::uint64_t>(moe.weight_first);
+    return static_cast<std::uint64_t>(moe.part) << 2 * key_bits::flag |
+           static_cast<std::uint64_t>(moe.gated) << key_bits::flag | static_cast<std::uint64_t>(moe.weight_first);
   }
 
   friend constexpr bool operator==(const Signature& x, const Signature& y) noexcept { return x.pack() == y.pack(); }
