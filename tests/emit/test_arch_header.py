@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ckgen import paths
-from ckgen.emit import arch_header
-from ckgen.specs import load_archs
+from ckgen.emit import arch_header, cpp
+from ckgen.specs import load_arch, load_archs
+from ckgen.specs.kinds import numbers, texts
 
 
 def test_the_checked_in_header_is_up_to_date(request: pytest.FixtureRequest) -> None:
@@ -61,12 +66,58 @@ static_assert(indexed());
 
 @pytest.mark.cpp
 def test_the_header_compiles_and_answers(tmp_path: Path) -> None:
+    source = tmp_path / "probe.cpp"
+    source.write_text(PROGRAM, encoding="utf-8")
+    compile_alone(source)
+
+
+@pytest.mark.cpp
+def test_the_largest_numbers_of_a_spec_fit_the_header(tmp_path: Path) -> None:
+    count, cache = int(numbers("count").most), int(numbers("cache_bytes").most)
+    arch = load_arch("gfx942")
+    sku = replace(arch.default_sku, cu_num=count, xcds=count)
+    largest = replace(
+        arch,
+        wave_size=count,
+        max_threads_per_block=count,
+        lds_bytes=int(numbers("lds_bytes").most),
+        xcds=count,
+        l2_bytes_per_xcd=cache,
+        last_level_cache_bytes=cache,
+        skus=(sku,),
+    )
+    source = tmp_path / "arch_data.cpp"
+    text = arch_header.render_arch_header({arch.name: largest})
+    source.write_text(text.replace("#pragma once\n", ""), encoding="utf-8")
+    compile_alone(source)
+
+
+def compile_alone(source: Path) -> None:
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("no C++ compiler")
-    source = tmp_path / "probe.cpp"
-    source.write_text(PROGRAM, encoding="utf-8")
     include = paths.dispatcher_dir() / "include"
     flags = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", f"-I{include}"]
     done = subprocess.run([compiler, *flags, str(source)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+HOSTILE = st.text(alphabet='ab_:"\\\n\0/*#?{}; é9', max_size=8) | st.text(max_size=8)
+"""Texts of what ends a token, a literal, a comment or a line."""
+
+
+@given(HOSTILE | st.from_regex(texts("arch").pattern, fullmatch=True) | HOSTILE.map(lambda tail: f"gfx{tail}"))
+def test_an_arch_name_that_is_accepted_is_one_token_wherever_it_stands(name: str) -> None:
+    arch = replace(load_arch("gfx942"), name=name)
+    if texts("arch").holds(name):
+        text = arch_header.render_arch_header({name: arch})
+        assert f"\n  {name},\n" in text and f'{{"{name}", Arch::{name}, ' in text
+        assert re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) and "__" not in name
+    elif not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
+        with pytest.raises(ValueError, match="not usable as a C\\+\\+ identifier"):
+            arch_header.render_arch_header({name: arch})
+
+
+@given(st.sampled_from(["arch", "word", "product", "mode"]), HOSTILE)
+def test_words_of_specs_that_are_accepted_may_stand_in_a_literal(kind: str, text: str) -> None:
+    assert not texts(kind).holds(text) or cpp.quotable(text) == text

@@ -56,13 +56,49 @@ def test_wrong_types(tmp_path: Path) -> None:
         ("[1, 4, 1]", "[1, 4]"),
     )
     assert [(code, message) for code, _, message in found] == [
-        ("A005", "'wave_size' must be an integer of at least 1, got '64'"),
-        ("A005", "expected three positive integers, got a list"),
+        ("A005", "'wave_size' must be an integer of 1 to 65536, got '64'"),
+        ("A005", "expected three integers of 1 to 65536, got a list"),
         ("A005", "'fp8_flavour' must be one of fnuz, ocp; got 'fnus'"),
         ("A005", "'default' must be true or false, got 1"),
-        ("A005", "'cu_num' must be an integer of at least 1, got -80"),
+        ("A005", "'cu_num' must be an integer of 1 to 65536, got -80"),
     ]
     assert [line for _, line, _ in found] == sorted(line for _, line, _ in found)
+
+
+def test_values_beyond_reason_are_told_together_each_with_its_line(tmp_path: Path) -> None:
+    edits = (
+        ('"family": "cdna3"', '"family": "a::b"'),
+        ('"bytes_per_workgroup": 65536', f'"bytes_per_workgroup": {10**30}'),
+        ('"name": "MI300X"', '"name": "MI\\"\\n#error"'),
+        ('"cu_num": 80', '"cu_num": 1000000000000'),
+        ('"clock_mhz": 2100, "memory', '"clock_mhz": 1e400, "memory'),
+        ('"budget": 0.5', '"budget": 1e30'),
+        ('"mi308":', '"MI-308":'),
+    )
+    found, _ = broken(tmp_path, *edits)
+    lines = [line_of(tmp_path, new) for _, new in edits]
+    word = "lower-case letters and digits, parted by single underscores, a letter first, at most 64 characters"
+    expected = [
+        f"'family' must be {word}; got 'a::b'",
+        f"'bytes_per_workgroup' must be an integer of 1 to 16777216, got {10**30}",
+        "'name' must be letters and digits, parted by single spaces, at most 64 characters; got 'MI\"\\n#error'",
+        "'cu_num' must be an integer of 1 to 65536, got 1000000000000",
+        "'clock_mhz' must be an integer of 1 to 100000, got inf",
+        "'budget' must be a number above 0, at most 16777216, got 1e+30",
+        f"key 'MI-308' must be {word}",
+    ]
+    told = {message: line for code, line, message in found if code == "A005"}
+    assert [told.get(message) for message in expected] == lines
+
+
+def test_a_newline_behind_a_word_is_refused(tmp_path: Path) -> None:
+    found, _ = broken(tmp_path, ('"family": "cdna3"', '"family": "cdna3\\n"'))
+    assert len(found) == 1 and "got 'cdna3\\n'" in found[0][2]
+
+
+def test_long_values_are_cut_in_messages(tmp_path: Path) -> None:
+    found, _ = broken(tmp_path, ('"family": "cdna3"', f'"family": "{"a" * 5000}"'))
+    assert len(found) == 1 and len(found[0][2]) < 250
 
 
 def test_problems_of_two_files_come_together(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ckgen import paths
+from ckgen.emit import cpp
 from ckgen.emit.checked_in import keep
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.dtype import Fp8Flavour
@@ -108,7 +109,7 @@ def render_arch_header(archs: Mapping[str, ArchSpec]) -> str:
     return _HEAD.format(
         version=__version__,
         command=COMMAND,
-        enumerators="\n".join(f"  {arch.name}," for arch in ordered),
+        enumerators="\n".join(f"  {cpp.identifier(arch.name)}," for arch in ordered),
         count=len(ordered),
         rows="\n".join(f"    {{{_row(arch)}}}," for arch in ordered),
         skus="\n".join(

@@ -13,10 +13,9 @@ from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.specs.build import build_arch
+from ckgen.specs.kinds import SCHEMA_FILE
 from ckgen.specs.positions import scan
 from ckgen.specs.reader import Problem, Reader, did_you_mean
-
-SCHEMA_FILE = "schema.json"
 
 
 def load_archs(directory: Path | None = None) -> dict[str, ArchSpec]:

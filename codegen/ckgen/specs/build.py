@@ -28,7 +28,7 @@ def build_arch(reader: Reader, stem: str) -> ArchSpec:
     notes = _Provenance(reader)
     kind = reader.choice("kind", ArchKind)
     gpu = kind is ArchKind.GPU
-    name = reader.text("name")
+    name = reader.text("name", "arch")
     if name and name != stem:
         reader.fail(("name",), f"'name' is '{name}' but the file is called '{stem}.json'")
     notes.take(reader, "identity")
@@ -42,18 +42,18 @@ def build_arch(reader: Reader, stem: str) -> ArchSpec:
     arch = ArchSpec(
         name=name,
         kind=kind,
-        family=reader.text("family"),
-        isa=reader.text("isa"),
-        wave_size=execution.integer("wave_size") if execution else 0,
-        max_threads_per_block=execution.integer("max_threads_per_block") if execution else 0,
+        family=reader.text("family", "word"),
+        isa=reader.text("isa", "word"),
+        wave_size=execution.integer("wave_size", "count") if execution else 0,
+        max_threads_per_block=execution.integer("max_threads_per_block", "count") if execution else 0,
         waves_per_block=_waves(execution, notes) if execution else (),
-        vgprs_per_lane=registers.integer("vgprs_per_lane") if registers else 0,
-        vgpr_granule=registers.integer("vgpr_granule") if registers else 0,
-        lds_bytes=lds.integer("bytes_per_workgroup") if lds else 0,
-        lds_granule=lds.integer("granule") if lds else 0,
-        xcds=memory.integer("xcds"),
-        l2_bytes_per_xcd=memory.integer("l2_bytes_per_xcd"),
-        last_level_cache_bytes=memory.integer("last_level_cache_bytes", least=0),
+        vgprs_per_lane=registers.integer("vgprs_per_lane", "count") if registers else 0,
+        vgpr_granule=registers.integer("vgpr_granule", "count") if registers else 0,
+        lds_bytes=lds.integer("bytes_per_workgroup", "lds_bytes") if lds else 0,
+        lds_granule=lds.integer("granule", "count") if lds else 0,
+        xcds=memory.integer("xcds", "count"),
+        l2_bytes_per_xcd=memory.integer("l2_bytes_per_xcd", "cache_bytes"),
+        last_level_cache_bytes=memory.integer("last_level_cache_bytes", "cache_bytes_or_none"),
         fp8_flavour=flavour,
         ops_per_clock=_rates(numerics),
         skus=reader.children("skus", lambda item: _sku(item, notes), least=1),
@@ -78,11 +78,11 @@ class _Provenance:
         self.found: dict[str, str] = {}
         self.sections: list[Reader] = []
         table = reader.child("sources")
-        self.table = {key: table.text(key) for key in table.value}
+        self.table = {key: table.text(key, "prose") for key in table.keys("word")}
         table.done()
 
     def take(self, section: Reader, path: str) -> None:
-        source = section.text("source")
+        source = section.text("source", "word")
         if source and source not in self.table:
             message = f"source '{source}' is not in the file's 'sources'"
             self.reader.fail((*section.path, "source"), message, code="A006")
@@ -105,7 +105,7 @@ class _Provenance:
 def _waves(execution: Reader, notes: _Provenance) -> tuple[tuple[int, int, int], ...]:
     def group(item: Reader) -> tuple[tuple[int, int, int], ...]:
         notes.take(item, ".".join(str(part) for part in item.path))
-        return item.triples("rows")
+        return item.triples("rows", "count")
 
     return tuple(sorted({row for rows in execution.children("waves_per_block", group, least=1) for row in rows}))
 
@@ -113,7 +113,7 @@ def _waves(execution: Reader, notes: _Provenance) -> tuple[tuple[int, int, int],
 def _rates(numerics: Reader) -> dict[DType, int]:
     rates = numerics.child("ops_per_clock_per_cu")
     words = {dtype.value: dtype for dtype in DType}
-    found = {words[key]: rates.integer(key) for key in rates.value if key in words}
+    found = {words[key]: rates.integer(key, "rate") for key in rates.value if key in words}
     rates.expected |= set(words)
     rates.done()
     return found
@@ -121,22 +121,22 @@ def _rates(numerics: Reader) -> dict[DType, int]:
 
 def _sku(item: Reader, notes: _Provenance) -> Sku:
     notes.take(item, f"skus.{item.path[-1]}")
-    cu_num = item.integer("cu_num")
-    bandwidth = item.integer("memory_gb_per_s", least=0, default=0)
+    cu_num = item.integer("cu_num", "count")
+    bandwidth = item.integer("memory_gb_per_s", "gb_per_s", default=0)
     return Sku(
-        name=item.text("name"),
+        name=item.text("name", "product"),
         cu_num=cu_num,
         default=item.flag("default"),
-        physical_cus=item.integer("physical_cus", default=cu_num),
-        clock_mhz=item.integer("clock_mhz"),
+        physical_cus=item.integer("physical_cus", "count", default=cu_num),
+        clock_mhz=item.integer("clock_mhz", "mhz"),
         memory_gb_per_s=bandwidth or None,
-        xcds=item.integer("xcds", default=1),
+        xcds=item.integer("xcds", "count", default=1),
         partitions=item.children("partitions", _partition),
     )
 
 
 def _partition(item: Reader) -> Partition:
-    return Partition(item.text("mode"), item.integer("cu_num"))
+    return Partition(item.text("mode", "mode"), item.integer("cu_num", "count"))
 
 
 def _dtypes(item: Reader, flavour: Fp8Flavour | None) -> tuple[DType, DType, DType]:
@@ -147,12 +147,12 @@ def _dtypes(item: Reader, flavour: Fp8Flavour | None) -> tuple[DType, DType, DTy
 def _instruction(item: Reader, flavour: Fp8Flavour | None) -> MatrixInstruction:
     a, b, acc = _dtypes(item, flavour)
     return MatrixInstruction(
-        mnemonic=item.text("mnemonic"),
+        mnemonic=item.text("mnemonic", "word"),
         a=a,
         b=b,
         acc=acc,
-        tile=Tile(*item.triple("tile")),
-        blocks=item.integer("blocks", default=1),
+        tile=Tile(*item.triple("tile", "count")),
+        blocks=item.integer("blocks", "count", default=1),
         scaled=item.flag("scaled"),
     )
 
@@ -164,9 +164,9 @@ def _warp_tiles(reader: Reader, notes: _Provenance, flavour: Fp8Flavour | None) 
             a=a,
             b=b,
             acc=acc,
-            tile=Tile(*item.triple("tile")),
-            instruction=item.text("instruction"),
-            issues=item.integer("issues"),
+            tile=Tile(*item.triple("tile", "count")),
+            instruction=item.text("instruction", "word"),
+            issues=item.integer("issues", "count"),
             preshuffle=item.flag("preshuffle"),
         )
 
@@ -179,18 +179,18 @@ def _warp_tiles(reader: Reader, notes: _Provenance, flavour: Fp8Flavour | None) 
 def _pipelines(notes: _Provenance) -> tuple[PipelineSpec, ...]:
     def row(item: Reader) -> PipelineSpec:
         basis = item.choice("basis", LdsBasis)
-        budget = item.number("budget")
+        budget = item.number("budget", "budget")
         if basis is LdsBasis.FRACTION and budget > 1:
-            item.fail((*item.path, "budget"), "a budget that is a fraction of LDS must not exceed 1")
+            item.fail((*item.path, "budget"), "a budget that is a fraction of LDS must not exceed 1", code="A006")
         return PipelineSpec(
-            name=item.text("name"),
+            name=item.text("name", "word"),
             backend=item.choice("backend", Backend),
             basis=basis,
             budget=budget,
-            buffers=item.integer("buffers"),
-            schedulers=item.words("schedulers"),
+            buffers=item.integer("buffers", "count"),
+            schedulers=item.words("schedulers", "word"),
             b_operand=item.choice("b_operand", BOperand),
-            max_waves=item.integer("max_waves", least=0, default=0),
+            max_waves=item.integer("max_waves", "count_or_none", default=0),
         )
 
     return notes.child("pipelines").children("rows", row)
@@ -198,4 +198,8 @@ def _pipelines(notes: _Provenance) -> tuple[PipelineSpec, ...]:
 
 def _cpu(notes: _Provenance) -> CpuFeatures:
     section = notes.child("cpu")
-    return CpuFeatures(section.integer("vector_bits"), section.words("required"), section.words("capabilities"))
+    return CpuFeatures(
+        section.integer("vector_bits", "count"),
+        section.words("required", "word"),
+        section.words("capabilities", "word"),
+    )

@@ -1,4 +1,7 @@
-"""A strict view of one JSON object: typed reads, each problem kept with its path, unknown keys named."""
+"""A strict view of one JSON object: typed reads, each problem kept with its path, unknown keys named.
+
+The `kind` of a read is a definition of arch_specs/schema.json.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
+from ckgen.specs.kinds import numbers, texts
 from ckgen.specs.positions import Path
 
 E = TypeVar("E", bound=Enum)
@@ -15,6 +19,7 @@ T = TypeVar("T")
 
 
 _ABSENT = object()
+_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,33 +61,44 @@ class Reader:
             self.fail(self.path, f"missing key '{key}'", code="A004", hint=f'add "{key}"')
         return None
 
-    def text(self, key: str, *, required: bool = True) -> str:
-        """A non-empty string; empty when absent."""
-        got = self._get(key, required)
-        if got is None and key not in self.value:
-            return ""
-        if isinstance(got, str) and got:
+    def text(self, key: str, kind: str) -> str:
+        """A text of that kind; empty when absent or of another."""
+        got = self._get(key, True)
+        return self._text(got, (*self.path, key), kind) if key in self.value else ""
+
+    def _text(self, got: object, path: Path, kind: str) -> str:
+        wanted = texts(kind)
+        if isinstance(got, str) and wanted.holds(got):
             return got
-        self.fail((*self.path, key), f"'{key}' must be a non-empty string, got {_name(got)}")
+        name = next(part for part in reversed(path) if isinstance(part, str))
+        self.fail(path, f"'{name}' must be {wanted}; got {_name(got)}")
         return ""
 
-    def integer(self, key: str, *, least: int = 1, default: int | None = None) -> int:
-        """An integer of at least `least`; a default makes the key optional."""
+    def keys(self, kind: str) -> tuple[str, ...]:
+        """The object's own keys, all of them asked for, which must be of that kind."""
+        for key in self.value:
+            if not texts(kind).holds(key):
+                self.fail((*self.path, key), f"key {_name(key)} must be {texts(kind)}")
+        return tuple(self.value)
+
+    def integer(self, key: str, kind: str, *, default: int | None = None) -> int:
+        """An integer of that kind; a default makes the key optional."""
+        wanted = numbers(kind)
         got = self._get(key, default is None)
         if key not in self.value:
-            return least if default is None else default
-        if isinstance(got, int) and not isinstance(got, bool) and got >= least:
-            return got
-        self.fail((*self.path, key), f"'{key}' must be an integer of at least {least}, got {_name(got)}")
-        return least
+            return int(wanted.least) if default is None else default
+        if _is_integer(got) and wanted.holds(got):
+            return int(got)
+        self.fail((*self.path, key), f"'{key}' must be an integer of {wanted}, got {_name(got)}")
+        return int(wanted.least)
 
-    def number(self, key: str) -> float:
-        """A positive number."""
+    def number(self, key: str, kind: str) -> float:
+        """A number of that kind."""
         got = self._get(key, True)
-        if isinstance(got, int | float) and not isinstance(got, bool) and got > 0:
+        if isinstance(got, int | float) and not isinstance(got, bool) and numbers(kind).holds(got):
             return float(got)
         if key in self.value:
-            self.fail((*self.path, key), f"'{key}' must be a positive number, got {_name(got)}")
+            self.fail((*self.path, key), f"'{key}' must be a number {numbers(kind)}, got {_name(got)}")
         return 1.0
 
     def flag(self, key: str) -> bool:
@@ -120,23 +136,24 @@ class Reader:
             or (next(iter(enum)),) * count
         )
 
-    def words(self, key: str) -> tuple[str, ...]:
-        """A list of distinct non-empty strings."""
+    def words(self, key: str, kind: str) -> tuple[str, ...]:
+        """A list of distinct texts of that kind."""
         found: list[str] = []
         for path, item in self._list(key):
-            if not isinstance(item, str) or not item or item in found:
-                self.fail(path, f"'{key}' must hold distinct non-empty strings, got {_name(item)}")
+            if isinstance(item, str) and item in found:
+                self.fail(path, f"'{key}' has {_name(item)} twice")
             else:
-                found.append(item)
+                found.append(self._text(item, path, kind))
         return tuple(found)
 
-    def triple(self, key: str) -> tuple[int, int, int]:
-        """Three positive integers."""
-        return _triple(self, [item for _, item in self._list(key, count=3)], (*self.path, key))
+    def triple(self, key: str, kind: str) -> tuple[int, int, int]:
+        """Three integers of that kind."""
+        items = [item for _, item in self._list(key, count=3)]
+        return _triple(self, items, (*self.path, key), kind) if items else (1, 1, 1)
 
-    def triples(self, key: str) -> tuple[tuple[int, int, int], ...]:
-        """A list of triples of positive integers."""
-        return tuple(_triple(self, item, path) for path, item in self._list(key))
+    def triples(self, key: str, kind: str) -> tuple[tuple[int, int, int], ...]:
+        """A list of triples of integers of that kind."""
+        return tuple(_triple(self, item, path, kind) for path, item in self._list(key))
 
     def child(self, key: str) -> Reader:
         """A nested object."""
@@ -173,15 +190,18 @@ class Reader:
                 self.fail((*self.path, key), f"unknown key '{key}'", code="A003", hint=hint)
 
 
-def _triple(reader: Reader, got: object, path: Path) -> tuple[int, int, int]:
-    good = isinstance(got, list) and len(got) == 3
-    if good and all(isinstance(x, int) and not isinstance(x, bool) and x > 0 for x in got):  # type: ignore[attr-defined]
-        return (got[0], got[1], got[2])  # type: ignore[index]
-    if got != []:
-        reader.fail(path, f"expected three positive integers, got {_name(got)}")
+def _triple(reader: Reader, got: object, path: Path, kind: str) -> tuple[int, int, int]:
+    if isinstance(got, list) and len(got) == 3 and all(_is_integer(x) and numbers(kind).holds(x) for x in got):
+        return (got[0], got[1], got[2])
+    reader.fail(path, f"expected three integers of {numbers(kind)}, got {_name(got)}")
     return (1, 1, 1)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _name(value: object) -> str:
     text = repr(value) if isinstance(value, str | int | float | bool) or value is None else type(value).__name__
-    return {"True": "true", "False": "false", "None": "null", "dict": "an object", "list": "a list"}.get(text, text)
+    words = {"True": "true", "False": "false", "None": "null", "dict": "an object", "list": "a list"}
+    return words.get(text, text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
