@@ -13,7 +13,7 @@ from ckgen.model.backend import Backend
 from ckgen.plan.policy import MPolicy
 from ckgen.plan.profile_file import profile_schema
 from ckgen.plan.registry_document import registry_schema
-from ckgen.specs.archs import SCHEMA_FILE
+from ckgen.specs.kinds import SCHEMA_FILE
 
 Schema = dict[str, Any]
 
