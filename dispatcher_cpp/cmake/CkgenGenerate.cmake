@@ -109,7 +109,7 @@ endfunction()
 # Everything that is wrong with the call itself; reads the caller's arg_ variables.
 function(_ckgen_check_arguments where name)
   set(keywords "TARGETS, OPS, TUNING, KERNEL_SETS, KERNELS, SIGNATURES, PROFILE, OUT_DIR, DEVICE_CODE")
-  if(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$" OR name MATCHES "__")
+  if(NOT name MATCHES "^[A-Za-z][A-Za-z0-9_]*$" OR name MATCHES "__")
     message(FATAL_ERROR "${where}: '${name}' is not a C++ identifier; it names a CMake target, a folder and a namespace.")
   endif()
   if(TARGET "${name}")

@@ -180,6 +180,12 @@ def test_a_check_reports_what_the_journal_says(compiler: FakeCompiler, tiny: Pat
     assert again == document and len(compiler.runs) == runs
 
 
+def test_a_name_that_is_none_is_refused_before_anything_is_compiled(compiler: FakeCompiler, tiny: Path) -> None:
+    result = run("build", "--targets", "gfx942", "--limit", "1", "--emit", "library", "--name", "unix", "--out", "o")
+    assert result.exit_code == 2 and "--name: not usable as a C++ identifier: 'unix'" in result.stderr
+    assert not compiler.runs and not (tiny / "o").exists()
+
+
 def test_a_report_of_nothing_is_a_usage_error(compiler: FakeCompiler) -> None:
     result = run("amd-check", "--report-only", "--journal", "none.jsonl")
     assert result.exit_code == 2 and "nothing is recorded" in result.stderr

@@ -12,6 +12,7 @@ from ckgen.cli.options import (
     assume_option,
     assumptions,
     backends_of,
+    check_name,
     json_option,
     kernel_set_option,
     kernel_sets_of,
@@ -86,6 +87,7 @@ def command(**params: Any) -> int:
     backends = backends_of(params["backends"]) or buildable
     if not backends & buildable:
         raise UsageError(f"--backend: only {', '.join(sorted(buildable))} are built here")
+    check_name(params["name"])
     toolchain = load(params["prefix"])
     globs = tuple(params["kernels"])
     options = PlanOptions(

@@ -16,6 +16,7 @@ from ckgen.cli.options import (
     assume_option,
     assumptions,
     backends_of,
+    check_name,
     json_option,
     kernel_sets_of,
     module_option,
@@ -103,7 +104,7 @@ def command(**params: Any) -> int:
         tuple(params["profiles"]),
         mode,
     )
-    _check_name(request.name)
+    check_name(request.name)
     out = _usable_out(request.out)
     if mode is Mode.WRITE:
         _keep_working_directory(request.out)
@@ -159,15 +160,6 @@ def _mode(params: Mapping[str, Any]) -> Mode:
     if asked and (params["depfile"] or params["stamp"]):
         raise click.UsageError(f"--depfile and --stamp need a run that writes; --{asked[0].value} does not")
     return asked[0] if asked else Mode.WRITE
-
-
-def _check_name(name: str) -> None:
-    from ckgen.emit.cpp import identifier
-
-    try:
-        identifier(name)
-    except ValueError as error:
-        raise UsageError(f"--name: {error}") from None
 
 
 def _usable_out(out: Path) -> Path:

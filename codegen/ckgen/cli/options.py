@@ -174,6 +174,16 @@ def profiles_of(given: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(profile_file(path) for path in given)
 
 
+def check_name(name: str) -> None:
+    """UsageError for a --name that cannot be a C++ namespace."""
+    from ckgen.emit.cpp import identifier
+
+    try:
+        identifier(name)
+    except ValueError as error:
+        raise UsageError(f"--name: {error}") from None
+
+
 def tuning_or_shipped(given: Sequence[Path]) -> tuple[Path, ...]:
     """The tables asked for, else those that come with ckgen."""
     if given:

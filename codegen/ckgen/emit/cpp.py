@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ckgen.emit import key_bits
+from ckgen.emit.cpp_words import why_not_a_name
 from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig, strategy_of
 from ckgen.families.gemm.enums import MAX_EPILOGUE_OPS, NO_MOE, SCALE_BLOCK_K, SCALE_BLOCK_N, Op
 from ckgen.families.gemm.instance import Instance
@@ -16,7 +17,6 @@ from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
 
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN = re.compile(r"[ -!#-\[\]-~]*")
 
 DTYPE_ORDER = (
@@ -32,20 +32,12 @@ SIDES_ORDER = ("both", "a", "b")
 OP_ORDER = ("gemm", "grouped_gemm", "moe", "fmha")
 MOE_PART_ORDER = ("layer", "gate_up", "down")
 
-_RESERVED = frozenset({
-    "alignas", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue",
-    "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
-    "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "nullptr",
-    "operator", "or", "private", "protected", "public", "register", "requires", "return", "short", "signed",
-    "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename",
-    "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor", "ckgen", "std",
-})  # fmt: skip
-
 
 def identifier(name: str) -> str:
-    """The name itself; ValueError where it could not be a C++ identifier."""
-    if not _IDENTIFIER.fullmatch(name) or "__" in name or name in _RESERVED:
-        raise ValueError(f"not usable as a C++ identifier: {name!r}")
+    """The name itself; ValueError, with the reason, where it could not be a C++ identifier that anybody may choose."""
+    reason = why_not_a_name(name)
+    if reason is not None:
+        raise ValueError(f"not usable as a C++ identifier: {name!r} ({reason})")
     return name
 
 
