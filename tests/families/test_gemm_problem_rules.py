@@ -230,6 +230,59 @@ def test_uneven_splits_and_sizes(shape: tuple[int, int, int], k_batch: int, text
     assert (finding.text if finding else None) == text
 
 
+def split_refusal(c: Constraints, k: int, splits: int) -> str | None:
+    """Parts of K dealt grain by grain, and their main loops turned one by one, without the formulas of `supports`.
+
+    A kernel is built for what the first part has left after its turns: 1 to `split_turn` tiles. It is right for a part
+    with at most as many left, and for one that never enters the loop.
+    """
+    step = c.k_multiple_per_split
+    if step and k % (splits * step) == 0:
+        return None
+    if step and not c.split_grain:
+        return "gemm.instance.split-multiple"
+    first = next(part for part in range(c.split_grain, k + c.split_grain, c.split_grain) if part * splits >= k)
+    last = k - sum([first] * (splits - 1))
+    if not step:
+        return "gemm.instance.empty-split" if last <= 0 else "gemm.instance.min-k" if first < c.min_k else None
+    left = [len(range(0, part, step)) - c.split_lead for part in (first, last)]
+    never_turns = left[1] <= 0
+    for at in range(2):
+        while left[at] > c.split_turn:
+            left[at] -= c.split_turn
+    fits = last > 0 and (never_turns or left[1] <= left[0])
+    return None if fits else "gemm.instance.split-multiple"
+
+
+@pytest.mark.parametrize(
+    ("step", "grain", "turn", "lead", "taken"),
+    [
+        (4, 0, 0, 0, 102), (4, 1, 2, 3, 1396), (4, 2, 3, 2, 1260), (8, 8, 2, 3, 976), (6, 4, 4, 4, 1290),
+        (0, 3, 0, 0, 1365),
+    ],
+)  # fmt: skip
+def test_splits_are_taken_where_one_kernel_fits_all_parts(
+    step: int, grain: int, turn: int, lead: int, taken: int
+) -> None:
+    """The same cases and counts are those of dispatcher_cpp/tests/test_supports.cpp."""
+    constraints = Constraints(
+        k_multiple_per_split=step, split_grain=grain, split_turn=turn, split_lead=lead, max_k_batch=8,
+        min_k=0 if step else 9,
+    )  # fmt: skip
+    seen: list[str | None] = []
+    for k in range(1, 241):
+        for splits in range(2, 9):
+            found = supports(constraints, Shape(0, 1, 1, k), splits)
+            seen.append(split_refusal(constraints, k, splits))
+            assert (found.rule if found else None) == seen[-1], (k, splits)
+    assert seen.count(None) == taken
+
+
+def test_one_split_is_all_of_k_and_no_whole_grain() -> None:
+    found = supports(Constraints(min_k=9, max_k_batch=8, split_grain=3), Shape(0, 1, 1, 8), 1)
+    assert found is not None and found.text == "K = 8 of one split is below 9 (rule gemm.instance.min-k)"
+
+
 @given(st.integers(1, 2**31 - 1), st.integers(1, 2**31 - 1), st.integers(1, 2**31 - 1))
 def test_no_constraints_support_every_legal_shape(m: int, n: int, k: int) -> None:
     assert supports(Constraints(), Shape(0, m, n, k), 1) is None

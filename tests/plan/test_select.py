@@ -90,6 +90,46 @@ def test_another_cu_count_lends_its_tile(tmp_path: Path) -> None:
     assert ask(plan, 60, 4096, target=GFX950).tier is Tier.DEFAULT
 
 
+def others_tried(plan: GenerationPlan, cu_num: int, m: int = 64, k: int = 1024) -> list[tuple[int, int, int]]:
+    """CU count, M and K splits of each rung of another count, in the order in which the walk tries them."""
+    tried = walk(query(plan, Target("gfx950", cu_num), BLOCK_SCALE, m, 512, k))
+    rungs = [(found.row, found.k_batch) for found in tried if found.tier is Tier.OTHER_CU]
+    return [(source.target.cu_num, source.shape.m, k_batch) for source, k_batch in rungs if source is not None]
+
+
+def test_other_cu_counts_are_tried_nearest_first_and_of_two_as_near_the_larger(tmp_path: Path) -> None:
+    """The same lists are asserted of the C++ walk in dispatcher_cpp/tests/test_other_cu.cpp."""
+    counts = (64, 96, 128, 160, 192)
+    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(64, MIDDLE, gfx="gfx950", cu_num=n) for n in counts])
+    plan = plan_of(table, targets=tuple(Target("gfx950", count) for count in counts))
+    expected = {
+        128: [160, 96, 192, 64],
+        144: [160, 128, 192, 96, 64],
+        100: [96, 128, 64, 160, 192],
+        32: [64, 96, 128, 160, 192],
+        64: [96, 128, 160, 192],
+        192: [160, 128, 96, 64],
+        256: [192, 160, 128, 96, 64],
+    }
+    assert {own: [count for count, _, _ in others_tried(plan, own)] for own in expected} == expected
+
+
+def test_a_table_of_another_cu_count_offers_its_near_rung_then_the_far_ones(tmp_path: Path) -> None:
+    """The same lists are asserted of the C++ walk in dispatcher_cpp/tests/test_other_cu.cpp."""
+    rows = [row(m, MIDDLE, gfx="gfx950", cu_num=128) for m in (16, 64, 4096)]
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows), targets=(Target("gfx950", 128),))
+    expected = {64: [64, 16], 60: [64, 16], 100: [64, 4096], 511: [64, 4096], 512: [4096, 64], 5000: [4096], 8: [16]}
+    assert {m: [found for _, found, _ in others_tried(plan, 256, m)] for m in expected} == expected
+
+
+def test_the_splits_of_another_cu_count_are_halved_until_the_kernel_takes_them(tmp_path: Path) -> None:
+    """From 4, 4, 4 and 8, until each split has whole scale groups of 128, and more than 256 of K."""
+    sizes = (1152, 1280, 1536, 2048)
+    rows = [row(64, MIDDLE, gfx="gfx950", cu_num=128, K=k) for k in sizes]
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows), targets=(Target("gfx950", 128),))
+    assert [others_tried(plan, 256, k=k) for k in sizes] == [[(128, 64, splits)] for splits in (1, 2, 4, 4)]
+
+
 def test_an_external_row_is_named_and_never_blocks_a_neighbour(tmp_path: Path) -> None:
     asm = {"libtype": "asm", "kernelName": "_ZN5aiter3fooE", "gfx": "gfx950", "cu_num": 256}
     rows = [row(32, **asm), row(64, MIDDLE, gfx="gfx950", cu_num=256), row(8192, **asm)]

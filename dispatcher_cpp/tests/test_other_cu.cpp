@@ -1,0 +1,106 @@
+// The step other_cu: which tables of other CU counts answer, in which order, and with how many splits of K.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tiny_library.hpp"
+
+namespace {
+
+using namespace ckgen;
+
+constexpr InstanceDesc of(const char* name, std::uint64_t id, std::int32_t k_per_split = 0) {
+  return tiny::instance(name, id, tiny::fp16, {64, 128, 128}, {0, 0, 0, k_per_split, 257, 128, false});
+}
+
+// The first five won M = 64 at the CU counts that they are named after, the others a size each at 128 CUs of gfx950.
+// That of 192 CUs splits K in whole groups of 128.
+constexpr InstanceDesc instances[] = {of("64", 1),       of("96", 2),  of("128", 3), of("160", 4),
+                                      of("192", 5, 128), of("m16", 6), of("m64", 7), of("m4096", 8)};
+constexpr Choice choices[] = {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 7}, {5, 1}, {6, 1}, {7, 1}};
+constexpr Rung rungs[] = {{64, 64, 1, 0}, {64, 64, 1, 1}, {64, 64, 1, 2}, {64, 64, 1, 3},
+                          {64, 64, 1, 4}, {16, 16, 1, 5}, {64, 64, 1, 6}, {4096, 4096, 1, 7}};
+// K = 8192 is in each table, three others only in that of 192 CUs.
+constexpr Group groups[] = {{512, 8192, 0, 0, 1, 0, 0}};
+constexpr Group groups192[] = {
+    {512, 8192, 0, 0, 1, 0, 0}, {512, 1152, 0, 0, 1, 0, 0}, {512, 1280, 0, 0, 1, 0, 0}, {512, 2048, 0, 0, 1, 0, 0}};
+constexpr Group groups950[] = {{512, 8192, 0, 0, 3, 0, 0}};
+constexpr auto slots = tiny::slots_of<2>(groups);
+constexpr auto slots192 = tiny::slots_of<8>(groups192);
+
+constexpr LookupTable table(Arch arch, std::uint32_t cu_num, const Rung* first) {
+  return {tiny::fp16.pack(), arch,    cu_num, slots.data(), 1, groups, 1, first, choices,
+          nullptr,           nullptr, 0,      &tiny::policy};
+}
+constexpr LookupTable table64 = table(Arch::gfx942, 64, rungs), table96 = table(Arch::gfx942, 96, rungs + 1),
+                      table128 = table(Arch::gfx942, 128, rungs + 2), table160 = table(Arch::gfx942, 160, rungs + 3);
+constexpr LookupTable table192{tiny::fp16.pack(), Arch::gfx942, 192,     slots192.data(), 7, groups192,    4,
+                               rungs + 4,         choices,      nullptr, nullptr,         0, &tiny::policy};
+constexpr LookupTable table950{tiny::fp16.pack(), Arch::gfx950, 128,     slots.data(), 1, groups950,    1,
+                               rungs + 5,         choices,      nullptr, nullptr,      0, &tiny::policy};
+constexpr const LookupTable* tables[] = {&table192, &table64, &table950, &table160, &table96, &table128};
+constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 8, tables, 6, nullptr, 0, nullptr, 0};
+constexpr const SignatureUnit* units[] = {&unit};
+constexpr Library library{"others", CKGEN_RUNTIME_ABI, 0x99, units, 1};
+
+class OtherCu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(registry.add(library).ok());
+    dispatcher = Dispatcher(registry, DispatcherOptions{});
+  }
+  std::vector<std::string> tried(Arch arch, std::uint32_t cu_num, std::int64_t m) const {
+    const Problem problem = tiny::problem(m, 512, 8192);
+    const Device device = Device::simulated(arch_info(arch).name, cu_num);
+    std::vector<std::string> names;
+    for (Selection s = dispatcher.select(problem, device); s; s = dispatcher.next(problem, device, s))
+      if (s.tier == Tier::other_cu) names.emplace_back(registry.instance(s.instance).name);
+    return names;
+  }
+
+  Registry registry;
+  Dispatcher dispatcher{Registry(), DispatcherOptions{}};
+};
+
+using Orders = std::map<std::int64_t, std::vector<std::string>>;
+
+// The lists are those of tests/plan/test_select.py.
+TEST_F(OtherCu, CountsAreTriedNearestFirstAndOfTwoAsNearTheLarger) {
+  for (const auto& [own, expected] : Orders{{128, {"160", "96", "192", "64"}},
+                                            {144, {"160", "128", "192", "96", "64"}},
+                                            {100, {"96", "128", "64", "160", "192"}},
+                                            {32, {"64", "96", "128", "160", "192"}},
+                                            {64, {"96", "128", "160", "192"}},
+                                            {192, {"160", "128", "96", "64"}},
+                                            {256, {"192", "160", "128", "96", "64"}}})
+    EXPECT_EQ(tried(Arch::gfx942, static_cast<std::uint32_t>(own), 64), expected) << own;
+}
+
+TEST_F(OtherCu, ATableOffersItsNearRungThenTheFarOnes) {
+  for (const auto& [m, expected] : Orders{{64, {"m64", "m16"}},
+                                          {60, {"m64", "m16"}},
+                                          {100, {"m64", "m4096"}},
+                                          {511, {"m64", "m4096"}},
+                                          {512, {"m4096", "m64"}},
+                                          {5000, {"m4096"}},
+                                          {8, {"m16"}}})
+    EXPECT_EQ(tried(Arch::gfx950, 256, m), expected) << m;
+}
+
+TEST_F(OtherCu, SplitsAreHalvedUntilTheKernelTakesThem) {
+  struct Case {
+    std::int64_t k;
+    std::uint32_t splits;
+  };
+  for (const Case& x : {Case{1152, 1}, Case{1280, 2}, Case{2048, 4}, Case{8192, 16}}) {  // from 4, 4, 8 and 32
+    const Selection s = dispatcher.select(tiny::problem(64, 512, x.k), Device::simulated("gfx942", 256));
+    ASSERT_EQ(s.tier, Tier::other_cu) << x.k;
+    EXPECT_STREQ(registry.instance(s.instance).name, "192");
+    EXPECT_EQ(s.k_batch, x.splits) << x.k;
+  }
+}
+
+}  // namespace

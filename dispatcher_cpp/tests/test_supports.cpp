@@ -1,0 +1,135 @@
+// What an instance demands of a legal problem: the cases of tests/families/test_gemm_problem_rules.py, asked of C++.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "src/supports.hpp"
+
+namespace {
+
+using namespace ckgen;
+using detail::Sizes;
+using detail::supports;
+using detail::Verdict;
+
+constexpr auto kTaken = static_cast<ProblemRule>(0);
+
+struct Case {
+  Sizes sizes;
+  std::uint32_t k_batch;
+  bool deterministic;
+  ProblemRule rule;
+  std::int64_t measured, limit;
+};
+
+void expect(const Constraints& c, const Case& x) {
+  const Verdict found = supports(c, x.sizes, x.k_batch, x.deterministic);
+  EXPECT_TRUE(found.rule == static_cast<std::uint16_t>(x.rule) && found.measured == x.measured &&
+              found.limit == x.limit)
+      << x.sizes.m << 'x' << x.sizes.n << 'x' << x.sizes.k << " in " << x.k_batch << ": rule " << found.rule << " with "
+      << found.measured << " and " << found.limit;
+}
+
+TEST(Supports, EachDemandIsRefusedWithItsNumbers) {
+  constexpr Constraints all{2, 8, 16, 64, 128, 4, true};
+  for (const Case& x : {
+           Case{{2, 8, 1024, 0}, 4, false, kTaken, 0, 0},
+           Case{{2, 8, 1024, 0}, 0, true, kTaken, 0, 0},
+           Case{{2, 8, 128, 0}, 1, true, kTaken, 0, 0},
+           Case{{2, 8, 512, 0}, 4, false, kTaken, 0, 0},
+           Case{{3, 8, 1024, 0}, 1, false, ProblemRule::gemm_instance_m_multiple, 3, 2},
+           Case{{2, 9, 1024, 0}, 1, false, ProblemRule::gemm_instance_n_multiple, 9, 8},
+           Case{{2, 8, 1023, 0}, 1, false, ProblemRule::gemm_instance_k_multiple, 1023, 16},
+           Case{{2, 8, 4096, 0}, 8, false, ProblemRule::gemm_instance_max_k_batch, 8, 4},
+           Case{{2, 8, 1024, 0}, 2, true, ProblemRule::gemm_instance_atomic_split, 2, 1},
+           Case{{2, 8, 1040, 0}, 2, false, ProblemRule::gemm_instance_split_multiple, 1040, 128},
+           Case{{2, 8, 1024, 0}, 3, false, ProblemRule::gemm_instance_split_multiple, 1024, 192},
+           Case{{2, 8, 128, 0}, 4, false, ProblemRule::gemm_instance_split_multiple, 128, 256},
+           Case{{2, 8, 256, 0}, 4, false, ProblemRule::gemm_instance_min_k, 64, 128},
+           Case{{2, 8, 112, 0}, 1, false, ProblemRule::gemm_instance_min_k, 112, 128},
+       })
+    expect(all, x);
+  constexpr Constraints odd{0, 0, 0, 0, 0, 4, false};
+  expect(odd, {{1, 1, 1, 0}, 4, true, kTaken, 0, 0});
+  constexpr Constraints of_48{0, 48, 0, 0, 0, 1, false};  // no power of two
+  expect(of_48, {{1, 96, 1, 0}, 1, false, kTaken, 0, 0});
+  expect(of_48, {{1, 64, 1, 0}, 1, false, ProblemRule::gemm_instance_n_multiple, 64, 48});
+}
+
+TEST(Supports, UnevenSplitsAndSizesHaveTheirBounds) {
+  constexpr Constraints uneven{0, 0, 16, 0, 257, 128, true, 16, 9000, 64, 0, 0, 8};
+  for (const Case& x : {
+           Case{{1, 1, 528, 0}, 2, false, kTaken, 0, 0},
+           Case{{1, 1, 272, 0}, 1, false, kTaken, 0, 0},
+           Case{{1, 1, 512, 0}, 2, false, ProblemRule::gemm_instance_min_k, 256, 257},
+           Case{{1, 1, 8704, 0}, 32, false, kTaken, 0, 0},
+           Case{{1, 1, 8192, 0}, 32, false, ProblemRule::gemm_instance_min_k, 256, 257},
+           Case{{1, 1, 4624, 0}, 18, false, ProblemRule::gemm_instance_empty_split, 4624, 4624},
+           Case{{1, 1, 4640, 0}, 18, false, kTaken, 0, 0},
+           Case{{1, 1, 5168, 0}, 24, false, ProblemRule::gemm_instance_min_k, 224, 257},
+           Case{{8, 8, 1120, 0}, 1, false, kTaken, 0, 0},
+           Case{{1, 8, 1136, 0}, 1, false, ProblemRule::gemm_instance_matrix_size, 9088, 9000},
+           Case{{8, 1, 1136, 0}, 1, false, ProblemRule::gemm_instance_matrix_size, 9088, 9000},
+           Case{{9, 1, 512, 0}, 1, false, ProblemRule::gemm_instance_max_m, 9, 8},
+           Case{{8, 9, 272, 0}, 1, false, ProblemRule::gemm_instance_matrix_size, 72, 64},
+           Case{{5, 13, 512, 0}, 1, false, ProblemRule::gemm_instance_matrix_size, 65, 64},
+       })
+    expect(uneven, x);
+  constexpr Constraints exact{0, 0, 0, 0, 0, 1, false, 0, 100, 64};
+  expect(exact, {{10, 1, 10, 0}, 1, false, kTaken, 0, 0});
+  expect(exact, {{64, 1, 1, 0}, 1, false, kTaken, 0, 0});
+}
+
+/// Parts of K dealt grain by grain, and their main loops turned one by one, without the formulas of supports().
+///
+/// A kernel is built for what the first part has left after its turns: 1 to `split_turn` tiles. It is right for a part
+/// with at most as many left, and for one that never enters the loop.
+ProblemRule split_refusal(const Constraints& c, std::int64_t k, std::int64_t splits) {
+  const std::int64_t step = c.k_multiple_per_split;
+  if (step != 0 && k % (splits * step) == 0) return kTaken;
+  if (step != 0 && c.split_grain == 0) return ProblemRule::gemm_instance_split_multiple;
+  std::vector<std::int64_t> parts(static_cast<std::size_t>(splits), 0);
+  while (parts.front() * splits < k) parts.front() += c.split_grain;
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    parts[i] =
+        i + 1 < parts.size() ? parts.front() : k - std::accumulate(parts.begin(), parts.end() - 1, std::int64_t{0});
+  const std::int64_t first = parts.front(), last = parts.back();
+  if (step == 0)
+    return last <= 0         ? ProblemRule::gemm_instance_empty_split
+           : first < c.min_k ? ProblemRule::gemm_instance_min_k
+                             : kTaken;
+  const auto tiles_left = [&](std::int64_t part) {
+    std::int64_t left = -c.split_lead;
+    for (std::int64_t at = 0; at < part; at += step) ++left;
+    while (left > c.split_turn) left -= c.split_turn;
+    return left;
+  };
+  const bool fits = last > 0 && (tiles_left(last) <= 0 || tiles_left(last) <= tiles_left(first));
+  return fits ? kTaken : ProblemRule::gemm_instance_split_multiple;
+}
+
+TEST(Supports, SplitsAreTakenWhereOneKernelFitsAllParts) {
+  struct Splits {
+    std::int32_t step, grain, turn, lead;
+    int taken;
+  };
+  for (const Splits& x : {Splits{4, 0, 0, 0, 102}, Splits{4, 1, 2, 3, 1396}, Splits{4, 2, 3, 2, 1260},
+                          Splits{8, 8, 2, 3, 976}, Splits{6, 4, 4, 4, 1290}, Splits{0, 3, 0, 0, 1365}}) {
+    Constraints c{0, 0, 0, x.step, x.step != 0 ? 0 : 9, 8, false, x.grain};
+    c.split_turn = x.turn;
+    c.split_lead = x.lead;
+    int taken = 0;
+    for (std::int64_t k = 1; k <= 240; ++k)
+      for (std::uint32_t splits = 2; splits <= 8; ++splits) {
+        const Verdict found = supports(c, {1, 1, k, 0}, splits, false);
+        ASSERT_EQ(found.rule, static_cast<std::uint16_t>(split_refusal(c, k, splits)))
+            << "K = " << k << " in " << splits << " parts, tiles of " << x.step << ", grains of " << x.grain;
+        taken += found.ok() ? 1 : 0;
+      }
+    EXPECT_EQ(taken, x.taken) << x.step << ' ' << x.grain << ' ' << x.turn << ' ' << x.lead;
+  }
+}
+
+}  // namespace
