@@ -129,10 +129,52 @@ TEST_F(CApi, StructsOfAnotherSizeAreRefused) {
   ckgen_selection out[2] = {selection(), selection()};
   two[1].size += 8;
   EXPECT_EQ(ckgen_select_many(dispatcher, device, two, 2, out, message()), CKGEN_INVALID_ARGUMENT);
+  two[1].size -= 16;
+  EXPECT_EQ(ckgen_select_many(dispatcher, device, two, 2, out, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_STREQ(text, "the structs of an array must have one size, selections this version's");
   ckgen_options options{};
   ckgen_dispatcher* made = nullptr;
   EXPECT_EQ(ckgen_dispatcher_create(registry, &options, &made, message()), CKGEN_INVALID_ARGUMENT);
   EXPECT_EQ(made, nullptr);
+}
+
+TEST_F(CApi, EverySelectionOfAnArrayHasThisVersionsSize) {
+  const ckgen_problem three[] = {problem(16, 1024, 2048), problem(128, 1024, 2048), problem(2048, 1024, 2048)};
+  for (const std::size_t other : {std::size_t{0}, sizeof(ckgen_selection) - 8, sizeof(ckgen_selection) + 8})
+    for (int i = 0; i < 3; ++i) {
+      ckgen_selection out[] = {selection(), selection(), selection()};
+      out[i].size = other;
+      out[i].instance = 77;
+      EXPECT_EQ(ckgen_select_many(dispatcher, device, three, 3, out, message()), CKGEN_INVALID_ARGUMENT) << i;
+      EXPECT_NE(std::string(text), "");
+      EXPECT_EQ(out[i].instance, 77U) << "a struct of " << other << " bytes was written, number " << i;
+    }
+  ckgen_selection out[] = {selection(), selection(), selection()};
+  ASSERT_EQ(ckgen_select_many(dispatcher, device, three, 3, out, message()), CKGEN_OK) << text;
+  EXPECT_EQ(out[2].table_m, 2048U);
+}
+
+/// One problem and one selection alone may be of a later version: what this one does not know is left as it is.
+TEST_F(CApi, StructsOfALaterVersionAreRead) {
+  struct LaterProblem {
+    ckgen_problem known;
+    std::uint64_t more;
+  };
+  struct LaterSelection {
+    ckgen_selection known;
+    std::uint64_t more;
+  };
+  LaterProblem wanted[] = {{problem(16, 1024, 2048), ~0ULL}, {problem(128, 1024, 2048), ~0ULL}};
+  for (LaterProblem& each : wanted) each.known.size = sizeof each;
+  LaterSelection one{selection(), 5};
+  one.known.size = sizeof one;
+  ASSERT_EQ(ckgen_select(dispatcher, device, &wanted[1].known, &one.known, message()), CKGEN_OK) << text;
+  EXPECT_EQ(one.known.table_m, 128U);
+  EXPECT_EQ(one.more, 5U);
+  ckgen_selection out[] = {selection(), selection()};
+  ASSERT_EQ(ckgen_select_many(dispatcher, device, &wanted[0].known, 2, out, message()), CKGEN_OK) << text;
+  EXPECT_EQ(out[0].table_m, 16U);
+  EXPECT_EQ(out[1].table_m, 128U);
 }
 
 TEST_F(CApi, OptionsThatCannotBeHonouredAreSaid) {

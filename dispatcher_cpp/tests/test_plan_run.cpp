@@ -110,6 +110,9 @@ TEST_F(Run, ArgumentsThatDoNotFitAreRefusedByName) {
   EXPECT_EQ(refusal([](GemmArgs& x) { x.ldb = std::numeric_limits<std::int64_t>::max(); }),
             "B has more bits than 64-bit integers count");
   EXPECT_NE(refusal([](GemmArgs& x) { x.m = 4; }).find("M=4 N=6 K=40 batch=1, the plan for M=5"), std::string::npos);
+  EXPECT_NE(refusal([](GemmArgs& x) { x.n = 5; }).find("M=5 N=5 K=40 batch=1, the plan for M=5"), std::string::npos);
+  EXPECT_NE(refusal([](GemmArgs& x) { x.k = 39; }).find("M=5 N=6 K=39 batch=1, the plan for M=5"), std::string::npos);
+  EXPECT_NE(refusal([](GemmArgs& x) { x.batch = 2; }).find("K=40 batch=2, the plan for M=5"), std::string::npos);
 }
 
 TEST_F(Run, TensorsBesideAAndBAreCheckedLikeThem) {
@@ -140,6 +143,92 @@ TEST_F(Run, TensorsBesideAAndBAreCheckedLikeThem) {
   EXPECT_EQ(refusal([](GemmArgs& x) { x.batch_stride_d[0] = 5; }), "the batch stride of D0 = 5 is below 6");
   EXPECT_EQ(refusal([](GemmArgs& x) { x.ldd[1] = std::numeric_limits<std::int64_t>::max() / 4; }),
             "D1 has more bits than 64-bit integers count");
+}
+
+/// What a run says of arguments of which one, if any, is null.
+std::string said_of(const Signature& signature, const void* GemmArgs::* missing) {
+  InstanceDesc counting = tiny::instance("counting", 53, signature, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false});
+  int launches = 0;
+  counting.twin = own_kernel;
+  counting.workspace = nullptr;
+  counting.context = &launches;
+  Registry registry;
+  EXPECT_TRUE(registry.add(counting).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const auto made = dispatcher.plan(Problem(signature).shape(16, 128, 128), Device::simulated("gfx942"));
+  EXPECT_TRUE(made) << made.status().message;
+  float memory = 0;
+  GemmArgs args{};
+  args.a = args.b = args.a_scale = args.b_scale = args.bias = args.c = &memory;
+  args.m = 16;
+  args.n = args.k = args.lda = args.ldb = args.ldc = 128;
+  args.batch = 1;
+  if (missing != nullptr) args.*missing = nullptr;
+  const std::string message = dispatcher.run(*made, args, nullptr).message;
+  EXPECT_EQ(launches, message.empty() ? 1 : 0);
+  return message;
+}
+
+TEST(RunScaled, ScalesAndBiasAreAskedForWhereTheSignatureHasThem) {
+  const auto with = [](Quant quant, ScaleSides sides = ScaleSides::both) {
+    Signature s{Op::gemm, DType::fp8_fnuz, DType::fp8_fnuz, DType::bf16, DType::fp32, DType::fp32, Layout::rcr, quant};
+    if (quant == Quant::none) s.scale = DType::none;
+    if (quant == Quant::mx) s.scale = DType::e8m0;
+    if (quant == Quant::blockscale) s.scale_block.sides = sides;
+    return s;
+  };
+  const auto of_a = &GemmArgs::a_scale, of_b = &GemmArgs::b_scale;
+  const std::string a_is_null = "a_scale is null", b_is_null = "b_scale is null";
+  for (const Quant quant : {Quant::rowwise, Quant::per_tensor, Quant::blockscale, Quant::mx}) {
+    EXPECT_EQ(said_of(with(quant), of_a), a_is_null) << name(quant);
+    EXPECT_EQ(said_of(with(quant), of_b), b_is_null) << name(quant);
+    EXPECT_EQ(said_of(with(quant), &GemmArgs::bias), "") << name(quant);
+  }
+  for (const auto missing : {of_a, of_b, &GemmArgs::bias}) EXPECT_EQ(said_of(with(Quant::none), missing), "");
+  EXPECT_EQ(said_of(with(Quant::blockscale, ScaleSides::a), of_a), a_is_null);
+  EXPECT_EQ(said_of(with(Quant::blockscale, ScaleSides::a), of_b), "");
+  EXPECT_EQ(said_of(with(Quant::blockscale, ScaleSides::b), of_a), "");
+  EXPECT_EQ(said_of(with(Quant::blockscale, ScaleSides::b), of_b), b_is_null);
+  Signature biased = with(Quant::none);
+  biased.bias = true;
+  EXPECT_EQ(said_of(biased, &GemmArgs::bias), "bias is null");
+  EXPECT_EQ(said_of(biased, nullptr), "");
+}
+
+/// The lines of each matrix follow the layout, which the sizes 16, 32 and 48 tell apart.
+TEST(RunLayouts, LeadingDimensionsAreThoseOfTheLayout) {
+  struct Case {
+    Layout layout;
+    std::int64_t lda, ldb;  // the least
+  };
+  for (const Case& x :
+       {Case{Layout::rcr, 48, 48}, Case{Layout::rrr, 48, 32}, Case{Layout::ccr, 16, 48}, Case{Layout::crr, 16, 32}}) {
+    Signature signature = kFp32;
+    signature.layout = x.layout;
+    Registry registry;
+    ASSERT_TRUE(registry.add(tiny::instance("any", 54, signature, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false})).ok());
+    const Dispatcher dispatcher{registry, DispatcherOptions{}};
+    const auto made = dispatcher.plan(Problem(signature).shape(16, 32, 48), Device::simulated("gfx942"));
+    ASSERT_TRUE(made) << made.status().message;
+    std::vector<float> a(16 * 48), b(32 * 48), c(16 * 32);
+    const auto said = [&](std::int64_t lda, std::int64_t ldb) {
+      GemmArgs args{};
+      args.a = a.data();
+      args.b = b.data();
+      args.c = c.data();
+      args.m = 16, args.n = args.ldc = 32, args.k = 48, args.batch = 1;
+      args.lda = lda;
+      args.ldb = ldb;
+      return std::string(dispatcher.run(*made, args, nullptr).message);
+    };
+    const auto below = [](const char* operand, std::int64_t least) {
+      return "the leading dimension of " + std::string(operand) + " = " + std::to_string(least - 1) + " is below " +
+             std::to_string(least);
+    };
+    EXPECT_EQ(said(x.lda, x.ldb), "") << name(x.layout);
+    EXPECT_EQ(said(x.lda - 1, x.ldb), below("A", x.lda)) << name(x.layout);
+    EXPECT_EQ(said(x.lda, x.ldb - 1), below("B", x.ldb)) << name(x.layout);
+  }
 }
 
 TEST_F(Run, BatchesNeedRoomInC) {

@@ -77,7 +77,12 @@ TEST(StreamK, EveryIterationIsDealtOnce) {
         const StreamKPartition p = stream_k_partition(tiles, iters, grid);
         ASSERT_EQ(p.dp_tiles + p.sk_tiles, tiles);
         ASSERT_EQ(p.dp_tiles % grid, 0);
-        ASSERT_LT(p.sk_tiles, 2 * grid);
+        if (tiles % grid == 0)
+          ASSERT_EQ(p.sk_tiles, 0) << tiles << " tiles on " << grid << " are split";
+        else if (tiles < grid)
+          ASSERT_EQ(p.sk_tiles, tiles);
+        else  // each workgroup has more than a tile to share, less than two
+          ASSERT_TRUE(grid < p.sk_tiles && p.sk_tiles < 2 * grid) << p.sk_tiles << " of " << tiles << " on " << grid;
         ASSERT_EQ(p.feasible(), p.sk_tiles == 0 || p.sk_tiles * iters >= grid);
         if (!p.feasible()) continue;
         ++feasible;
