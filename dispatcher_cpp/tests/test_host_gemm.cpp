@@ -91,6 +91,39 @@ TEST(GemmTwin, SplitsAndBatches) {
     }
 }
 
+// Rows whose parts tell where a twin rounds, in bf16, whose neighbour of 256 is 258: each split alone, as atomic
+// additions to C see it, and every sum after one (k_batch_mode 2), or the whole sum once (1).
+TEST(GemmTwin, AtomicSplitsRoundEachPartAndEachSum) {
+  constexpr std::int64_t kRows = 5, kParts = 3, kDepth = 32, kColumns = 20;
+  const struct {
+    float parts[kParts], atomic, once;
+  } rows[kRows] = {{{256.0F, 1.0F, 1.0F}, 256.0F, 258.0F},
+                   {{1.0F, 1.0F, 256.0F}, 258.0F, 258.0F},
+                   {{256.0F, 1.00390625F, 0.0F}, 256.0F, 258.0F},  // 1 + 2^-8 is 1, behind which 257 is a tie
+                   {{258.0F, 1.0F, -1.0F}, 260.0F, 258.0F},        // 259 is 260, and so is 259 again
+                   {{-256.0F, -1.0F, -1.0F}, -256.0F, -258.0F}};
+  std::vector<float> a(kRows * kParts * kDepth), b(kParts * kDepth * kColumns, 1.0F);
+  for (std::int64_t m = 0; m < kRows; ++m)
+    for (std::int64_t part = 0; part < kParts; ++part)
+      a[static_cast<std::size_t>((m * kParts + part) * kDepth + 7 * part)] = rows[m].parts[part];
+  const GemmTraits traits{kFloat, kFloat, kHalf, kFloat, Layout::rrr, Quant::none, false, false};
+  for (const std::int32_t mode : {1, 2}) {
+    host::TwinConfig config = kTile;
+    config.k_batch_mode = mode;
+    std::vector<std::uint16_t> c(kRows * kColumns);
+    GemmArgs args{};
+    args.a = a.data(), args.b = b.data(), args.c = c.data();
+    args.m = kRows, args.n = kColumns, args.k = kParts * kDepth, args.batch = 1;
+    args.lda = args.k, args.ldb = args.ldc = kColumns;
+    const Workspace w(host::gemm_twin_workspace(traits, config, kParts, args.m, args.n, args.k, 1));
+    const Status s = host::run_gemm_twin(traits, config, kParts, args, w.data);
+    ASSERT_TRUE(s.ok()) << s.message;
+    for (std::size_t i = 0; i < c.size(); ++i)
+      EXPECT_EQ(decode(kHalf, c[i]), mode == 2 ? rows[i / kColumns].atomic : rows[i / kColumns].once)
+          << mode << " " << i;
+  }
+}
+
 TEST(GemmTwin, OddShapesStayInsideTheirMemory) {
   for (std::int64_t m = 1; m <= 18; m += 3)
     for (std::int64_t n = 1; n <= 67; n += 11)
