@@ -24,6 +24,7 @@ constexpr std::int32_t kBlockM = 32;
 constexpr Signature of_part(MoePart part, Quant quant = Quant::rowwise) {
   Signature s{Op::moe, DType::fp8_fnuz, DType::fp8_fnuz, DType::bf16, DType::fp32, DType::fp32, Layout::rcr, quant};
   if (quant == Quant::none) s.a = s.b = DType::bf16, s.scale = DType::none;
+  if (quant == Quant::mx) s.a = s.b = DType::fp8_ocp, s.scale = DType::e8m0;
   s.moe.part = part;
   if (part != MoePart::down) s.epilogue.ops[0] = EpilogueOp::silu;
   return s;
@@ -76,12 +77,13 @@ struct QuantizeArgs {
   std::int64_t rows, columns;
   DType from_type, to_type;
   bool shuffled;
+  SortedTokens sorted;
 };
 
 Status prepare_quantize(const Quantize& work, Arch, std::uint32_t, KernelCall& out) noexcept {
   return device::fill(out, "quantize", {1}, {256}, 0,
                       QuantizeArgs{work.from, work.to, work.scales, work.rows, work.columns, work.type,
-                                   work.problem->signature().a, work.shuffled});
+                                   work.problem->signature().a, work.shuffled, work.sorted});
 }
 
 std::size_t scratch(const InstanceDesc& instance, const Problem& problem, std::uint32_t, Arch, std::uint32_t) noexcept {
@@ -180,6 +182,11 @@ class UnscaledLayerStages : public MoeLayerStages {
   UnscaledLayerStages() : MoeLayerStages(Quant::none) {}
 };
 
+class MxLayerStages : public MoeLayerStages {
+ protected:
+  MxLayerStages() : MoeLayerStages(Quant::mx) {}
+};
+
 std::vector<StageKind> kinds(const Plan& plan) {
   std::vector<StageKind> found;
   for (std::uint32_t i = 0; i < plan.stage_count; ++i) found.push_back(plan.stages[i].kind);
@@ -239,6 +246,7 @@ TEST_F(MoeLayerStages, ResultsArePassedFromStageToStage) {
   const auto gate_up = arrived<KernelArgs>(first + 1, "gate_up");
   EXPECT_EQ(gate_up.a, mine.a);
   EXPECT_EQ(gate_up.a_scale, mine.a_scale);
+  EXPECT_FALSE(gate_up.a_scale_row_major) << "the caller's scales are as the caller says";
   EXPECT_EQ(gate_up.lda, mine.lda);
   EXPECT_EQ(gate_up.c, begin + plan->stages[1].output_offset);
   EXPECT_EQ(gate_up.ldc, kInter);
@@ -395,6 +403,33 @@ TEST_F(MoeLayerStages, RowsOfSlotsAreZeroedBeforeDownAndAddedBehindIt) {
   EXPECT_EQ(kinds(*down),
             (std::vector<StageKind>{StageKind::reset_workspace, StageKind::kernel, StageKind::add_slots}));
   EXPECT_EQ(down->workspace_size, bytes);
+}
+
+TEST_F(MxLayerStages, ScalesBetweenStagesHaveTheOrderThatTheCallersHave) {
+  const Dispatcher own = dispatcher();
+  const auto plan = own.plan(problem(), device(0));
+  ASSERT_TRUE(plan) << plan.status().message;
+  ASSERT_TRUE(plan->launchable.ok()) << plan->launchable.message;
+  unsigned char* begin = workspace(plan->workspace_size);
+  for (const bool by_rows : {false, true})
+    for (const bool shuffled : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "by rows " << by_rows << ", shuffled " << shuffled);
+      MoeArgs mine = args();
+      mine.a_scale_row_major = by_rows;
+      mine.mx_scale_shuffled = shuffled;
+      const int first = mock.counts().launches;
+      const Status status = own.run(*plan, mine, begin, nullptr);
+      ASSERT_TRUE(status.ok()) << status.message;
+      const auto sort = arrived<SortArgs>(first, "sort");
+      EXPECT_EQ(arrived<KernelArgs>(first + 1, "gate_up").a_scale_row_major, by_rows);
+      const auto quantize = arrived<QuantizeArgs>(first + 2, "quantize");
+      EXPECT_EQ(quantize.to_type, DType::fp8_ocp);
+      EXPECT_EQ(quantize.shuffled, shuffled);
+      EXPECT_EQ(std::memcmp(&quantize.sorted, &sort.sorted, sizeof sort.sorted), 0);
+      const auto down = arrived<KernelArgs>(first + 3, "down");
+      EXPECT_EQ(down.a_scale, quantize.scales);
+      EXPECT_EQ(down.a_scale_row_major, by_rows);
+    }
 }
 
 TEST_F(UnscaledLayerStages, WhatNeedsNoQuantisingGoesStraightToDown) {
