@@ -9,6 +9,7 @@ import exact_float as ef
 import pytest
 import test_packed
 import test_vector_compare
+import test_vector_divide
 import test_vector_float
 import test_vector_int
 import test_vector_math
@@ -152,9 +153,11 @@ def test_dpp_keeps_lanes_without_a_source() -> None:
 
 
 def test_every_operation_is_executed_by_a_test() -> None:
-    modules = (test_vector_int, test_vector_float, test_vector_math, test_packed, test_vector_compare)
+    modules = (
+        test_vector_int, test_vector_float, test_vector_math, test_vector_divide, test_packed, test_vector_compare,
+    )  # fmt: skip
     tested = {op.name for module in modules for op in module.OPS} | {op.name for op in OPS}
-    tested |= test_vector_math.SEQUENCED | {op.name.replace("v_cmp_", "v_cmpx_") for op in test_vector_compare.CMPX}
+    tested |= test_vector_divide.SEQUENCED | {op.name.replace("v_cmp_", "v_cmpx_") for op in test_vector_compare.CMPX}
     known = {name for arch in ("gfx942", "gfx950") for name, runs in emulator(arch).opcodes().items() if runs}
     mine = {name for name in known if name.startswith("v_") and not name.startswith(ELSEWHERE)}
     assert not mine - tested

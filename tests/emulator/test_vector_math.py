@@ -1,9 +1,8 @@
-"""Transcendental operations against extended precision, division sequences against the exact quotient."""
+"""Transcendental operations against extended precision."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -12,9 +11,8 @@ import exact_float as ef
 import numpy as np
 import pytest
 from exact_float import F16, F32, F64, Env, Format
-from numpy.typing import NDArray
 from step_support import assemble, emulator
-from vector_support import DEFAULT_MODE, Lane, Op, check, sources
+from vector_support import Lane, Op, check, sources
 
 from ckgen.emulator.core import Wave
 
@@ -132,114 +130,6 @@ def test_f64_reciprocal_root_is_within_two_places() -> None:
             assert abs(got - want) <= 2 or (F64.is_nan(got) and F64.is_nan(want)), f"{code:x}: {got:x}, not {want:x}"
 
 
-@pytest.mark.parametrize(
-    ("form", "mode", "env"),
-    [
-        (F32, DEFAULT_MODE, ef.DEFAULT),
-        (F64, DEFAULT_MODE, ef.DEFAULT),
-    ],
-    ids=["f32", "f64"],
-)
-def test_division_sequence(form: Format, mode: int, env: Env) -> None:
-    """LLVM's expansion of an IEEE division (AMDGPUISelLowering's LowerFDIV32 and LowerFDIV64) gives the quotient."""
-    lines = SEQUENCES[form]
-    code = assemble(lines, "gfx942")
-    kind = "f32" if form is F32 else "f64"
-    wrong = []
-    for data in (*sources(kind), *_quotients(form)):
-        wave = Wave()
-        wave.mode = mode
-        wave.vectors[0:4], wave.vectors[4:8] = data[0], data[1]
-        assert not emulator("gfx942").step(code, wave).findings
-        for lane in range(64):
-            a, b, got = (
-                int(wave.vectors[row, lane]) | (int(wave.vectors[row + 1, lane]) << 32 if form is F64 else 0)
-                for row in (0, 4, 30)
-            )
-            want = ef.divide(form, a, b, env)
-            if got != want and not (form.is_nan(got) and form.is_nan(want)):
-                wrong.append(f"{a:x} / {b:x} = {got:x}, not {want:x}")
-    assert not wrong, f"{len(wrong)}: " + "\n".join(wrong[:20])
-
-
-def _quotients(form: Format) -> list[NDArray[np.uint32]]:
-    """Pairs whose quotients come near the ends of the range."""
-    rng = np.random.default_rng(3)
-    made: list[NDArray[np.uint32]] = []
-    for _ in range(8):
-        size = 64
-        top = 2 * form.bias + 1
-        exponents = rng.integers(1, top, (2, size)).astype(np.uint64)
-        tiny = rng.integers(0, 4, size) == 0
-        exponents[0, tiny] = rng.integers(0, 60, int(tiny.sum()))
-        huge = rng.integers(0, 4, size) == 0
-        exponents[1, huge] = top - 1 - rng.integers(0, 3, int(huge.sum()))
-        mantissas = rng.integers(0, 1 << form.mantissa_bits, (2, size), dtype=np.uint64)
-        codes = exponents << np.uint64(form.mantissa_bits) | mantissas
-        data = np.zeros((3, 4, size), np.uint32)
-        data[:2, 0] = codes & np.uint64(0xFFFFFFFF)
-        if form is F64:
-            data[:2, 1] = codes >> np.uint64(32)
-        made.append(data)
-    return made
-
-
-SEQUENCES = {
-    F32: """
-v_div_scale_f32 v8, s[2:3], v4, v4, v0
-v_div_scale_f32 v9, vcc, v0, v4, v0
-v_rcp_f32 v10, v8
-s_nop 0
-v_fma_f32 v11, -v8, v10, 1.0
-v_fma_f32 v12, v11, v10, v10
-v_mul_f32 v13, v9, v12
-v_fma_f32 v14, -v8, v13, v9
-v_fma_f32 v15, v14, v12, v13
-v_fma_f32 v16, -v8, v15, v9
-s_nop 4
-v_div_fmas_f32 v17, v16, v12, v15
-v_div_fixup_f32 v30, v17, v4, v0
-""",
-    F64: """
-v_div_scale_f64 v[8:9], s[2:3], v[4:5], v[4:5], v[0:1]
-v_div_scale_f64 v[10:11], vcc, v[0:1], v[4:5], v[0:1]
-v_rcp_f64 v[12:13], v[8:9]
-s_nop 0
-v_fma_f64 v[14:15], -v[8:9], v[12:13], 1.0
-v_fma_f64 v[16:17], v[12:13], v[14:15], v[12:13]
-v_fma_f64 v[18:19], -v[8:9], v[16:17], 1.0
-v_fma_f64 v[20:21], v[16:17], v[18:19], v[16:17]
-v_mul_f64 v[22:23], v[10:11], v[20:21]
-v_fma_f64 v[24:25], -v[8:9], v[22:23], v[10:11]
-s_nop 4
-v_div_fmas_f64 v[26:27], v[24:25], v[20:21], v[22:23]
-v_div_fixup_f64 v[30:31], v[26:27], v[4:5], v[0:1]
-""",
-}
-
-
-def _fixup(lane: Lane) -> int:
-    """The sign and special cases of c / b; else |a| with that sign."""
-    a, b, c = lane.a & 0xFFFF, lane.b & 0xFFFF, lane.c & 0xFFFF
-    ordinary = not any(F16.is_nan(x) or F16.is_infinite(x) or F16.is_zero(x) for x in (b, c))
-    quotient = F16.infinity if F16.is_nan(a) else a & ~F16.sign
-    return quotient | (b ^ c) & F16.sign if ordinary else ef.divide(F16, c, b)
-
-
-def _kept(want: Callable[[Lane], int]) -> Callable[[Lane], int]:
-    return lambda lane: want(lane) | lane.d & 0xFFFF0000
-
-
-FIXUPS = [
-    Op("v_div_fixup_f16 {d}, {a}, {b}, {c}", _kept(_fixup), "f16", nan=(F16, F16)),
-    Op("v_div_fixup_legacy_f16 {d}, {a}, {b}, {c}", _fixup, "f16", nan=(F16,)),
-]
-
-
-def test_f16_fixup() -> None:
-    check(FIXUPS)
-
-
 def _preop(lane: Lane) -> int:
     """53 places of 2/pi, from 53 * segment on for arguments below 2^54, further for larger ones."""
     exponent = lane.a2 >> 52 & 0x7FF
@@ -283,5 +173,4 @@ def test_trigonometric_segments() -> None:
     check(TRIGONOMETRY)
 
 
-OPS = [*HALVES, *SINGLES, *DOUBLES, *NEAR, *FIXUPS, *TRIGONOMETRY]
-SEQUENCED = {line.split()[0] for text in SEQUENCES.values() for line in text.splitlines() if line}
+OPS = [*HALVES, *SINGLES, *DOUBLES, *NEAR, *TRIGONOMETRY]

@@ -168,7 +168,36 @@ def _near_zero(rng: np.random.Generator) -> U32:
     return rng.uniform(-20, 20, (12, 3, 4, LANES)).astype(np.float32).view(np.uint32)
 
 
-_SPECIAL = {"cube": _cube, "turns": _turns, "near_zero": _near_zero}
+def _quotients(form: ef.Format, apart: int, tiny: int) -> Callable[[np.random.Generator], U32]:
+    """Numerators and denominators around div_scale's thresholds and the ends of the range, then random ones."""
+    top, least = 2 * form.bias, 1 - form.bias  # the largest exponent field, the exponent of the least normal number
+
+    def codes(rng: np.random.Generator) -> U32:
+        one = 1 << form.mantissa_bits
+        places = (0, 1, 2, tiny - 1, tiny, tiny + 1, form.bias, form.bias + 1, top - 2, top - 1, top)
+        steps = (apart - 1, apart, apart + 1, *range(least - 2, least + 2), *range(form.lowest - 2, form.lowest + 1))
+        fields = [(n, d) for d in places for n in {*places, *(d + step for step in steps)} if 0 <= n <= top]
+        ends = ((0, 0), (0, 1), (1, 0), (one - 1, 0), (0, one - 1))
+        pairs = [((n << form.mantissa_bits) + x, (d << form.mantissa_bits) + y) for n, d in fields for x, y in ends]
+        drawn = rng.integers(0, (top + 1) * one, (6 * LANES + -len(pairs) % LANES, 2), dtype=np.uint64)
+        table = np.concatenate([np.array(pairs, np.uint64), drawn]).reshape(-1, LANES, 2).transpose(0, 2, 1)
+        signs = rng.integers(0, 2, table.shape, dtype=np.uint64) << np.uint64(form.bits - 1)
+        data = rng.integers(0, top << 20, (len(table), 3, 4, LANES), dtype=np.uint32)  # the third: any numbers
+        data[:, :2, 0] = (table | signs) & np.uint64(M32)
+        if form.bits == 64:
+            data[:, :2, 1] = (table | signs) >> np.uint64(32)
+        return data
+
+    return codes
+
+
+_SPECIAL = {
+    "cube": _cube,
+    "turns": _turns,
+    "near_zero": _near_zero,
+    "f32 quotients": _quotients(ef.F32, 96, 23),
+    "f64 quotients": _quotients(ef.F64, 768, 53),
+}
 
 
 def _moderate(data: U32, form: ef.Format, rng: np.random.Generator) -> None:
