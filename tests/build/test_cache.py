@@ -43,6 +43,27 @@ def test_an_entry_whose_output_is_gone_is_made_anew(compiler: FakeCompiler, cach
     assert not made(job, cache).cached and cache.find(job) is not None
 
 
+def test_an_output_of_which_a_bit_has_changed_is_made_anew(compiler: FakeCompiler, cache: Cache) -> None:
+    job = compiler.job("text")
+    place = made(job, cache).entry.output("unit.o")
+    status, data = place.stat(), place.read_bytes()
+    place.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+    os.utime(place, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert cache.find(job) is None
+    again = made(job, cache)
+    assert not again.cached and again.entry.output("unit.o").read_bytes() == data
+    assert made(job, cache).cached
+
+
+def test_a_record_of_which_a_bit_has_changed_is_made_anew(compiler: FakeCompiler, cache: Cache) -> None:
+    job = compiler.job("text")
+    record = made(job, cache).entry.folder / RECORD
+    text = record.read_text()
+    record.write_text(text.replace('"code":0', '"code":1'))
+    assert record.read_text() != text and cache.find(job) is None
+    assert not made(job, cache).cached and made(job, cache).cached
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "other"}', '{"schema": "ckgen.build_entry/1"}'])
 def test_a_record_that_is_none_is_made_anew(compiler: FakeCompiler, cache: Cache, text: str) -> None:
     job = compiler.job("text")

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ckgen.build.amd.place import cache_dir
-from ckgen.build.entry import Entry, read_entry, write_entry
+from ckgen.build.amd.place import cache_room
+from ckgen.build.entry import Entry, digests_of, read_entry, write_entry
 from ckgen.build.headers import still_same
 from ckgen.build.job import Job
 
@@ -23,8 +23,8 @@ _FRESH = 60
 
 
 def default_cache() -> Path:
-    """`build` in ckgen's cache folder."""
-    return cache_dir() / "build"
+    """`build` in ckgen's cache folder; InputError B003 where others can write to that."""
+    return cache_room("build")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ class Cache:
         self.folder = folder
 
     def find(self, job: Job) -> Entry | None:
-        """What is kept of the job, a failure too; None where nothing is, or headers have changed since."""
+        """What is kept of the job, a failure too; None where nothing is, or headers or outputs have changed since."""
         for folder in self._entries(job.key):
             entry = read_entry(folder)
             if entry is None or not still_same(entry.headers, job):
                 continue
-            if not entry.ok or all(entry.output(name).is_file() for name in job.outputs):
+            if not entry.ok or entry.has(job.outputs):
                 return entry
         return None
 
@@ -97,7 +97,8 @@ class Cache:
 
     def publish(self, job: Job, entry: Entry, scratch: Scratch) -> Entry:
         """Keeps the outputs in `scratch` and the entry, in one rename; the entry in its place."""
-        kept = {name for name in job.outputs if entry.ok}
+        kept = set(job.outputs if entry.ok else ())
+        entry = replace(entry, outputs=digests_of(sorted(kept), scratch.path))
         for path in scratch.path.iterdir():
             if path.name not in kept:
                 path.unlink()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ckgen.build.headers import Header
+from ckgen.build.kept import keep, kept
 
 RECORD = "entry.json"
-_SCHEMA = "ckgen.build_entry/1"
+_SCHEMA = "ckgen.build_entry/2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,7 @@ class Entry:
     """One kept result in `folder`. `failed` is the portable command that failed, empty where all went well.
 
     Wall and CPU seconds of all steps; peak resident set of the largest, in MiB; `log` is what the commands printed.
+    `outputs` are the sha256 of what it keeps, by name.
     """
 
     folder: Path
@@ -29,15 +32,26 @@ class Entry:
     failed: tuple[str, ...]
     code: int
     headers: tuple[Header, ...]
+    outputs: Mapping[str, str]
 
     @property
     def ok(self) -> bool:
-        """Whether the outputs are there."""
+        """Whether the job made its outputs."""
         return not self.failed
 
     def output(self, name: str) -> Path:
         """The place of an output."""
         return self.folder / name
+
+    def has(self, names: Iterable[str]) -> bool:
+        """Whether these outputs are there, with the bytes that the job wrote; reads all of them."""
+        return all(name in self.outputs and _digest(self.output(name)) == self.outputs[name] for name in names)
+
+
+def digests_of(names: Iterable[str], folder: Path) -> dict[str, str]:
+    """The sha256 of the files that are there."""
+    found = ((name, _digest(folder / name)) for name in names)
+    return {name: digest for name, digest in found if digest is not None}
 
 
 def write_entry(entry: Entry, folder: Path) -> None:
@@ -45,18 +59,21 @@ def write_entry(entry: Entry, folder: Path) -> None:
     fields: dict[str, Any] = asdict(entry)
     del fields["folder"]
     fields["headers"] = [[header.root, header.path, header.sha256] for header in entry.headers]
-    text = json.dumps({"schema": _SCHEMA, **fields}, separators=(",", ":"))
-    (folder / RECORD).write_text(text, encoding="utf-8", errors="surrogateescape")
+    keep(folder / RECORD, _SCHEMA, fields)
 
 
 def read_entry(folder: Path) -> Entry | None:
-    """The entry in a folder; None where it is none, or of another form."""
+    """The entry in a folder; None where it is none, of another form, or changed since it was written."""
+    fields = kept(folder / RECORD, _SCHEMA)
+    if fields is None:
+        return None
+    fields["headers"] = tuple(Header(*header) for header in fields["headers"])
+    fields["failed"] = tuple(fields["failed"])
+    return Entry(folder, **fields)
+
+
+def _digest(place: Path) -> str | None:
     try:
-        fields = json.loads((folder / RECORD).read_text(encoding="utf-8", errors="surrogateescape"))
-        if fields.pop("schema") != _SCHEMA:
-            return None
-        fields["headers"] = tuple(Header(*header) for header in fields["headers"])
-        fields["failed"] = tuple(fields["failed"])
-        return Entry(folder, **fields)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return hashlib.sha256(place.read_bytes()).hexdigest()
+    except OSError:
         return None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
 from ckgen.build.entry import Entry
+from ckgen.build.kept import keep, kept
+
+_SCHEMA = "ckgen.build_history/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +41,11 @@ class History:
         total = known.seconds * known.count + entry.seconds
         new = Estimate(max(known.peak_mb, entry.peak_mb), total / (known.count + 1), known.count + 1)
         self._known[family] = new
-        self.folder.mkdir(parents=True, exist_ok=True)
-        fd, name = tempfile.mkstemp(dir=self.folder)
-        with os.fdopen(fd, "w", encoding="utf-8") as file:
-            json.dump(asdict(new), file)
-        Path(name).replace(self._place(family))
+        keep(self._place(family), _SCHEMA, asdict(new))
 
     def _read(self, family: str) -> Estimate | None:
-        try:
-            fields = json.loads(self._place(family).read_text(encoding="utf-8"))
-            return Estimate(float(fields["peak_mb"]), float(fields["seconds"]), int(fields["count"]))
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        fields = kept(self._place(family), _SCHEMA)
+        return None if fields is None else Estimate(**fields)
 
     def _place(self, family: str) -> Path:
         return self.folder / f"{family.replace('/', '-')}.json"

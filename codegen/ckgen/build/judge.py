@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -19,12 +17,15 @@ from ckgen.build.entry import Entry
 from ckgen.build.inspect import code_object, gate
 from ckgen.build.inspect.finding import CodeFinding
 from ckgen.build.inspect.report import KernelReport, reports_of
+from ckgen.build.kept import keep, kept
 from ckgen.build.planned import Planned
 from ckgen.build.pool import Outcome
 from ckgen.build.result import Figures, Result, ResultFinding, Status
 from ckgen.emit.manifest import generator_digest
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import InputError
+
+_SCHEMA = "ckgen.verdict/1"
 
 
 class Judge:
@@ -52,11 +53,9 @@ class Judge:
 
     def _kept(self, planned: Planned, outcome: Outcome) -> tuple[Figures, tuple[ResultFinding, ...]]:
         place = outcome.entry.output(f"judged-{self.version}.json")
-        try:
-            fields = json.loads(place.read_text(encoding="utf-8"))
+        fields = kept(place, _SCHEMA)
+        if fields is not None:
             return Figures(**fields["figures"]), tuple(ResultFinding(**finding) for finding in fields["findings"])
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
         figures, findings = self._look(planned, outcome.entry)
         if not outcome.passing:
             _write(place, {"figures": asdict(figures), "findings": [asdict(finding) for finding in findings]})
@@ -157,16 +156,11 @@ def _with_variant(findings: Iterable[CodeFinding], variant: str) -> Iterator[Res
 
 
 def _write(place: Path, fields: Mapping[str, Any]) -> None:
-    """At once or not at all, in place of what older rules found; a folder that cannot be written keeps nothing."""
-    try:
+    """In place of what older rules found; a folder that cannot be written keeps nothing."""
+    with suppress(OSError):
         for old in place.parent.glob("judged-*.json"):
             old.unlink(missing_ok=True)
-        fd, name = tempfile.mkstemp(dir=place.parent, prefix=".judged-")
-    except OSError:
-        return
-    with os.fdopen(fd, "w", encoding="utf-8") as file:
-        json.dump(fields, file, separators=(",", ":"))
-    Path(name).replace(place)
+        keep(place, _SCHEMA, fields)
 
 
 @cache

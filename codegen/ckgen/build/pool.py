@@ -230,6 +230,7 @@ class _Run:
             failed=portable(running.step, job.roots) if code else (),
             code=code,
             headers=headers_of(job, folder / job.depfile, running.began),
+            outputs={},
         )
         passing = bool(code) and (passing or any(word in entry.log for word in _PASSING))
         if passing:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import tempfile
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ckgen.build.device_code import BACKENDS
+from ckgen.build.kept import keep, kept
 from ckgen.build.planned import Planned, PlannedHost, plan_host, plan_kernel
 from ckgen.emit.manifest import generator_digest
 from ckgen.families.gemm.device.model import Use
@@ -59,13 +57,13 @@ def wanted_kernels(options: PlanOptions, choice: Choice, archs: Mapping[str, Arc
     """
     options, spaces = with_spaces(options, choice)
     place = cache / "plans" / f"{plan_digest(options, choice)}.json"
-    kept = _read(place)
-    if kept is None:
-        kept = _plan(options, choice, archs, spaces)
-        _write(place, kept)
-    if not kept.kernels:
+    found = _read(place)
+    if found is None:
+        found = _plan(options, choice, archs, spaces)
+        _write(place, found)
+    if not found.kernels:
         raise UsageError("no AMD kernel is asked for: see `ckgen list instances`, --kernels, --backend and --targets")
-    return kept
+    return found
 
 
 def with_spaces(options: PlanOptions, choice: Choice) -> tuple[PlanOptions, frozenset[str]]:
@@ -154,21 +152,16 @@ def plan_digest(options: PlanOptions, choice: Choice) -> str:
 
 
 def _read(place: Path) -> Wanted | None:
-    try:
-        fields = json.loads(place.read_text(encoding="utf-8"))
-        kernels = tuple(Planned.from_json(kernel) for kernel in fields["kernels"])
-        return Wanted(kernels, tuple(map(PlannedHost.from_json, fields["hosts"])))
-    except (OSError, ValueError, KeyError, TypeError):
+    fields = kept(place, _SCHEMA)
+    if fields is None:
         return None
+    kernels = tuple(map(Planned.from_json, fields["kernels"]))
+    return Wanted(kernels, tuple(map(PlannedHost.from_json, fields["hosts"])))
 
 
 def _write(place: Path, wanted: Wanted) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
     document = {
         "kernels": [kernel.to_json() for kernel in wanted.kernels],
         "hosts": [host.to_json() for host in wanted.hosts],
     }
-    fd, name = tempfile.mkstemp(dir=place.parent)
-    with os.fdopen(fd, "w", encoding="utf-8") as file:
-        json.dump(document, file, separators=(",", ":"))
-    Path(name).replace(place)
+    keep(place, _SCHEMA, document)

@@ -58,10 +58,10 @@ def command(**params: Any) -> int:
     Needs the toolchain of `ckgen toolchain amd`. What was compiled before is not compiled again; a run that was stopped
     goes on where it was. Exit 1 if a kernel fails to compile or to pass the gate.
     """
-    from ckgen.build.amd.place import cache_dir
+    from ckgen.build.amd.place import cache_room
     from ckgen.build.journal import Journal
 
-    journal = Journal(params["journal"] or cache_dir() / "amd-check" / "journal.jsonl")
+    journal = Journal(params["journal"] or cache_room("amd-check") / "journal.jsonl")
     kernels = _named(params)
     if params["report_only"]:
         checked = tuple(journal.read().values())

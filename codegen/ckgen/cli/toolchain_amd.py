@@ -67,10 +67,10 @@ def command(
 
 def _prepare(prefix: Path | None, rocm: Path | None, pinned: bool, ck: Path | None, also: tuple[str, ...]) -> Prepared:
     from ckgen.build.amd.pins import Role
-    from ckgen.build.amd.place import default_prefix
+    from ckgen.build.amd.place import new_prefix
     from ckgen.build.amd.prepare import prepare_pinned, prepare_rocm
 
-    place = prefix.absolute() if prefix is not None else default_prefix()
+    place = prefix.absolute() if prefix is not None else new_prefix()
     if pinned and rocm is not None:
         raise UsageError("--pinned and --rocm exclude each other")
     if rocm is None and not pinned and os.environ.get(_ROCM_PATH):

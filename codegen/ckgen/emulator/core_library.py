@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from ckgen.build.amd.place import cache_dir
+from ckgen.build.amd.place import cache_room
 from ckgen.model.errors import UsageError
 
 SOURCES = Path(__file__).parent / "core"
@@ -42,8 +42,7 @@ def core_library() -> Path:
     compiler = shlex.split(os.environ.get("CXX") or "g++")
     more = shlex.split(os.environ.get("CKGEN_EMULATOR_FLAGS", ""))
     patterns = shlex.split(os.environ.get("CKGEN_EMULATOR_FLAGS_FOR", "*"))
-    folder = cache_dir() / "emulator"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = cache_room("emulator")
     plain, changed = (_Compiler(compiler, flags, _identity(compiler, flags)) for flags in ([*FLAGS], [*FLAGS, *more]))
     sources = sorted(SOURCES.glob("*.cpp"))
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:

@@ -1,12 +1,20 @@
-"""Where toolchains lie: the user's cache, or a prefix that was named."""
+"""Where toolchains and what is kept between runs lie: the user's cache, or a prefix that was named.
+
+What lies in the cache is compiled, loaded and run: nobody else may write there.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
+
+from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.errors import InputError
 
 CACHE = "CKGEN_CACHE"
 PREFIX = "CKGEN_AMD_PREFIX"
+_AMD = "amd"
 
 
 def cache_dir() -> Path:
@@ -18,7 +26,48 @@ def cache_dir() -> Path:
     return (Path(shared).absolute() if shared else Path.home() / ".cache") / "ckgen"
 
 
+def cache_room(name: str) -> Path:
+    """A folder of the cache. It and the cache are created for the user alone.
+
+    InputError B003 where another user can write to either.
+    """
+    room = cache_dir() / name
+    room.parent.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (room.parent, room):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        _check(folder)
+    return room
+
+
 def default_prefix() -> Path:
-    """`$CKGEN_AMD_PREFIX`, else `amd` in the cache."""
+    """`$CKGEN_AMD_PREFIX`, else `amd` in the cache; it need not exist, and nobody has looked whose it is."""
     named = os.environ.get(PREFIX)
-    return Path(named).absolute() if named else cache_dir() / "amd"
+    return Path(named).absolute() if named else cache_dir() / _AMD
+
+
+def new_prefix() -> Path:
+    """The default prefix, created as `cache_room` does where it lies in the cache."""
+    return default_prefix() if os.environ.get(PREFIX) else cache_room(_AMD)
+
+
+def known_prefix() -> Path:
+    """The default prefix; InputError B003 where it lies in a cache that others can write. Nothing is created."""
+    place = default_prefix()
+    if not os.environ.get(PREFIX):
+        for folder in (place.parent, place):
+            if folder.exists():
+                _check(folder)
+    return place
+
+
+def _check(folder: Path) -> None:
+    status = folder.stat()
+    if status.st_uid != os.geteuid():
+        reason = f"the cache belongs to user {status.st_uid}, not to you ({os.geteuid()}): what is in it would be run"
+        hint = f"set {CACHE} to a folder of your own"
+    elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        reason = f"others can write to the cache (mode {stat.S_IMODE(status.st_mode):04o}): what is in it would be run"
+        hint = f"delete it, or `chmod go-w` it if you trust what is in it, or set {CACHE} to a folder of your own"
+    else:
+        return
+    raise InputError([Diagnostic("B003", reason, Location(str(folder)), hint=hint)])

@@ -10,7 +10,7 @@ from pathlib import Path
 from ckgen.build.amd import pinned
 from ckgen.build.amd.errors import toolchain_error
 from ckgen.build.amd.model import AmdToolchain, CkTree, Kind
-from ckgen.build.amd.place import default_prefix
+from ckgen.build.amd.place import known_prefix
 from ckgen.build.amd.rocm import rocm_toolchain
 
 __all__ = ["AmdToolchain", "CkTree", "Kind", "Record", "load", "over_older_tree", "read_record", "write_record"]
@@ -29,12 +29,12 @@ class Record:
 
 
 def load(prefix: Path | None = None, rocm: Path | None = None, ck: Path | None = None) -> AmdToolchain:
-    """The toolchain that `ckgen toolchain amd` prepared in `prefix` (default: `default_prefix()`), or a ROCm's.
+    """The toolchain that `ckgen toolchain amd` prepared in `prefix` (default: `known_prefix()`), or a ROCm's.
 
     With `rocm`, that one, over the CK tree in `ck`, else its own, else the prefix's. InputError X001 when none is
     prepared, X005 and X006 for a ROCm that lacks a part.
     """
-    place = prefix.absolute() if prefix is not None else default_prefix()
+    place = prefix.absolute() if prefix is not None else known_prefix()
     if rocm is not None:
         return rocm_toolchain(rocm, place, ck)
     record = read_record(place)

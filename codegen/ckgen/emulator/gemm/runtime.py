@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ckgen import paths
-from ckgen.build.amd.place import cache_dir
+from ckgen.build.amd.place import cache_room
 from ckgen.build.runtime_library import configure, need_compiler, run_step, tool
 from ckgen.version import __version__
 
@@ -42,8 +42,8 @@ def build_runtime(say: Callable[[str], None]) -> Runtime:
     """
     root = paths.root().as_posix()
     name = hashlib.sha256(f"{__version__}\0{root}".encode()).hexdigest()[:16]
-    folder = cache_dir() / "emulator" / f"runtime-{name}"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = cache_room("emulator") / f"runtime-{name}"
+    folder.mkdir(exist_ok=True)
     build = folder / "build"
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
