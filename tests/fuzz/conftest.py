@@ -4,7 +4,7 @@ import pytest
 
 from ckgen.families.registry import FAMILIES
 from ckgen.fuzz.check import Checker
-from ckgen.fuzz.prepare import space_of, write_plan
+from ckgen.fuzz.prepare import inputs_of
 from ckgen.fuzz.run import Subject
 from ckgen.fuzz.space import Space
 from ckgen.runtime import RuntimeLibrary
@@ -17,9 +17,10 @@ NAME = "fuzzed"
 def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
     """What `ckgen fuzz` prepares, built by the tests' own means."""
     folder = tmp_path_factory.mktemp("fuzz")
-    space, _ = space_of(FAMILIES, folder)
+    inputs = inputs_of(FAMILIES, folder)
+    space = inputs.space()
     load_generated(space.plan, NAME, folder)
-    return Subject(folder / f"lib{NAME}_runtime.so", NAME, write_plan(space, folder), space)
+    return Subject(folder / f"lib{NAME}_runtime.so", NAME, inputs, space)
 
 
 @pytest.fixture(scope="session")
@@ -30,4 +31,4 @@ def checker(subject: Subject) -> Checker:
 @pytest.fixture(scope="session")
 def attention(tmp_path_factory: pytest.TempPathFactory) -> Space:
     """All of op fmha that cases are drawn from."""
-    return space_of(("fmha",), tmp_path_factory.mktemp("attention"))[0]
+    return inputs_of(("fmha",), tmp_path_factory.mktemp("attention")).space()

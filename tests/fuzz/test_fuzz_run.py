@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -45,7 +44,7 @@ MX_ROWS = Case("gemm_fp8_ocp_bf16_rcr_mx", "gfx950:256", m=8, n=40, k=160, scale
 
 def test_nothing_is_found_in_this_checkout(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prepare, "NAME", subject.name)
-    prepared = prepare.Prepared(subject.library, subject.plan, subject.space)
+    prepared = prepare.Prepared(subject.library, subject.inputs, subject.space)
     monkeypatch.setattr(prepare, "prepare", lambda ops, say: prepared)
     done = CliRunner().invoke(cli, ["fuzz", "--seconds", str(SECONDS), "--seed", str(SEED), "--json"])
     assert done.stdout, done.output
@@ -58,7 +57,7 @@ def test_nothing_is_found_in_this_checkout(subject: Subject, monkeypatch: pytest
     assert {"exact", "near", "far", "heuristic", "other_cu", "default", "forced"} <= document["tiers"].keys()
 
 
-def test_a_rule_that_only_one_language_has_is_found(subject: Subject, tmp_path: Path) -> None:
+def test_a_rule_that_only_one_language_has_is_found(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = subject.space.plan
     stricter = replace(
         plan,
@@ -72,10 +71,10 @@ def test_a_rule_that_only_one_language_has_is_found(subject: Subject, tmp_path: 
             for unit in plan.units
         ),
     )
-    place = tmp_path / "plan.pickle"
-    place.write_bytes(pickle.dumps(stricter))
+    here = Checker(replace(subject.space, plan=stricter), RuntimeLibrary(subject.library), subject.name)
+    monkeypatch.setattr(Child, "ask", lambda child, case: here.check(case))
     asked = replace(FP16, signature="gemm_fp32_rcr", n=50, gap_a=7, deterministic=True)
-    report = run_case(replace(subject, plan=place), asked)
+    report = run_case(subject, asked)
     (failure,) = report.failures
     assert failure.kind is FailureKind.SELECTION
     assert "(rule gemm.instance.n-multiple)" in failure.what
@@ -241,7 +240,7 @@ def crashing(subject: Subject, folder: Path, monkeypatch: pytest.MonkeyPatch, ac
 
     class Crashing(Child):
         def __init__(self, *arguments: Path) -> None:
-            super().__init__(subject.library, subject.name, subject.plan, seconds=0.05)
+            super().__init__(subject.library, subject.name, subject.inputs, seconds=0.05)
             self._command = [sys.executable, str(script)]
 
     monkeypatch.setattr(running, "Child", Crashing)

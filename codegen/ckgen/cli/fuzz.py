@@ -48,7 +48,7 @@ def command(**params: Any) -> int:
     line = _Line()
     prepared = prepare(ops_of(params["ops"]), line.say)
     ops = f"--ops {','.join(words(params['ops']))}" if params["ops"] else ""
-    subject = Subject(prepared.library, NAME, prepared.plan, prepared.space, ops)
+    subject = Subject(prepared.library, NAME, prepared.inputs, prepared.space, ops)
     if case is not None:
         report = run_case(subject, case)
     else:

@@ -16,6 +16,7 @@ from types import TracebackType
 from ckgen import paths
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.outcome import CaseFailure, FailureKind, Outcome
+from ckgen.fuzz.prepare import Inputs
 from ckgen.fuzz.worker import READY
 from ckgen.model.errors import CkgenError
 
@@ -26,10 +27,11 @@ _PATIENCE = 10
 
 
 class Child:
-    """A worker over a library and a plan. A context manager; not for several threads."""
+    """A worker over a library, which plans anew. A context manager; not for several threads."""
 
-    def __init__(self, library: Path, name: str, plan: Path, seconds: float = _SECONDS) -> None:
-        self._command = [sys.executable, "-m", "ckgen.fuzz.worker", str(library), name, str(plan)]
+    def __init__(self, library: Path, name: str, inputs: Inputs, seconds: float = _SECONDS) -> None:
+        words = (str(library), name, str(inputs.tables), *inputs.ops)
+        self._command = [sys.executable, "-m", "ckgen.fuzz.worker", *words]
         self._seconds = seconds
         self._process: subprocess.Popen[str] | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="ckgen-fuzz-")

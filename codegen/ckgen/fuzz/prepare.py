@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import pickle
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from ckgen import paths
-from ckgen.build.amd.place import cache_dir
+from ckgen.build.amd.place import cache_room
 from ckgen.build.runtime_library import RuntimeProject, build_runtime
 from ckgen.families.fmha.signature import OP as FMHA
 from ckgen.families.gemm.kernel_set import kernel_set_files
@@ -28,11 +27,28 @@ _MORE = (Target("gfx942", 80),)
 
 
 @dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a plan is made from: these operations, and small tables in a folder. Equal inputs make equal plans."""
+
+    ops: tuple[str, ...]
+    tables: Path
+
+    def options(self) -> PlanOptions:
+        """As `plan_options`."""
+        return plan_options(self.ops, self.tables)
+
+    def space(self) -> Space:
+        """What is drawn from, planned anew."""
+        archs = load_archs()
+        return Space(make_plan(self.options(), archs), archs)
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
-    """A built library and the plan that it was generated from; `plan` is the file that holds it pickled."""
+    """A built library, what the plan was made from that it was generated of, and that plan."""
 
     library: Path
-    plan: Path
+    inputs: Inputs
     space: Space
 
 
@@ -50,13 +66,11 @@ def plan_options(ops: Collection[str], tables: Path) -> PlanOptions:
     )
 
 
-def space_of(ops: Collection[str], folder: Path) -> tuple[Space, PlanOptions]:
-    """What is drawn from, planned over small tables that are written to `folder`."""
+def inputs_of(ops: Collection[str], folder: Path) -> Inputs:
+    """The inputs of these operations; the small tables are written to `folder`."""
     tables = folder / "tables"
     write_small_tables(paths.tuning_dir() / "aiter", tables)
-    options = plan_options(ops, tables)
-    archs = load_archs()
-    return Space(make_plan(options, archs), archs), options
+    return Inputs(tuple(sorted(ops)), tables)
 
 
 def prepare(ops: Collection[str], say: Callable[[str], None]) -> Prepared:
@@ -64,9 +78,10 @@ def prepare(ops: Collection[str], say: Callable[[str], None]) -> Prepared:
     wanted = tuple(sorted(ops))
     root = paths.root().as_posix()
     name = hashlib.sha256("\0".join([__version__, root, *wanted]).encode()).hexdigest()[:16]
-    folder = cache_dir() / "fuzz" / name
+    folder = cache_room("fuzz") / name
     say("planning")
-    space, options = space_of(wanted, folder)
+    inputs = inputs_of(wanted, folder)
+    options, space = inputs.options(), inputs.space()
     project = RuntimeProject(
         NAME,
         folder,
@@ -77,11 +92,4 @@ def prepare(ops: Collection[str], say: Callable[[str], None]) -> Prepared:
         kernel_sets=options.kernel_sets,
     )
     library = build_runtime(project, say)
-    return Prepared(library, write_plan(space, folder), space)
-
-
-def write_plan(space: Space, folder: Path) -> Path:
-    """The file that worker processes read the plan from."""
-    place = folder / "plan.pickle"
-    place.write_bytes(pickle.dumps(space.plan))
-    return place
+    return Prepared(library, inputs, space)

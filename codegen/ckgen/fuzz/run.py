@@ -13,6 +13,7 @@ from ckgen.fuzz.case import Case
 from ckgen.fuzz.child import Child
 from ckgen.fuzz.draw import case_of
 from ckgen.fuzz.outcome import Failure, Fate, Outcome
+from ckgen.fuzz.prepare import Inputs
 from ckgen.fuzz.shrink import shrink
 from ckgen.fuzz.space import Space
 
@@ -50,14 +51,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is fuzzed: a built library of that name, and the plan that it was generated from, also as a pickled file.
+    """What is fuzzed: a built library of that name, the inputs of its plan, and the plan.
 
     `ops` is what was asked for, as in `--ops gemm`; empty for all.
     """
 
     library: Path
     name: str
-    plan: Path
+    inputs: Inputs
     space: Space
     ops: str = ""
 
@@ -71,7 +72,7 @@ def fuzz(subject: Subject, seed: int, seconds: float, heard: Callable[[Report], 
     report = Report(seed)
     told: set[tuple[str, str]] = set()
     began = time.monotonic()
-    with Child(subject.library, subject.name, subject.plan) as child:
+    with Child(subject.library, subject.name, subject.inputs) as child:
         while report.seconds < seconds and len(report.failures) < MOST_FAILURES:
             case = case_of(subject.space, seed, report.cases)
             outcome = child.ask(case)
@@ -90,7 +91,7 @@ def fuzz(subject: Subject, seed: int, seconds: float, heard: Callable[[Report], 
 def run_case(subject: Subject, case: Case) -> Report:
     """The report of one given case, minimised where it fails."""
     report, began = Report(case.seed), time.monotonic()
-    with Child(subject.library, subject.name, subject.plan) as child:
+    with Child(subject.library, subject.name, subject.inputs) as child:
         outcome = child.ask(case)
         if outcome.kind is not None:
             report.failures.append(_minimised(subject, case, outcome, child))

@@ -1,4 +1,4 @@
-"""The process in which cases run: `python -m ckgen.fuzz.worker LIBRARY NAME PLAN`.
+"""The process in which cases run: `python -m ckgen.fuzz.worker LIBRARY NAME TABLES OP…`.
 
 Reads a case per line of stdin and writes an outcome per line of stdout. A crash ends this process and no other.
 """
@@ -6,7 +6,6 @@ Reads a case per line of stdin and writes an outcome per line of stdout. A crash
 from __future__ import annotations
 
 import json
-import pickle
 import sys
 import traceback
 from pathlib import Path
@@ -14,18 +13,16 @@ from pathlib import Path
 from ckgen.fuzz.case import parse_case
 from ckgen.fuzz.check import Checker
 from ckgen.fuzz.outcome import CaseFailure, FailureKind, Outcome
-from ckgen.fuzz.space import Space
+from ckgen.fuzz.prepare import Inputs
 from ckgen.runtime import RuntimeLibrary
-from ckgen.specs.archs import load_archs
 
 READY = "ready"
 
 
 def main(argv: list[str]) -> int:
     """Answers until stdin ends."""
-    library, name, plan = argv
-    space = Space(pickle.loads(Path(plan).read_bytes()), load_archs())
-    checker = Checker(space, RuntimeLibrary(Path(library)), name)
+    library, name, tables, *ops = argv
+    checker = Checker(Inputs(tuple(ops), Path(tables)).space(), RuntimeLibrary(Path(library)), name)
     print(READY, flush=True)
     for line in sys.stdin:
         print(json.dumps(_answer(checker, line).to_json()), flush=True)

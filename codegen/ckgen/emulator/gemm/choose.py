@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import pickle
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from ckgen.build.device_code import BACKENDS
+from ckgen.build.kept import keep, kept
 from ckgen.build.wanted import Choice, chosen_instances, is_legal, plan_digest, with_spaces
 from ckgen.emulator.gemm.kernel import GemmKernel
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.registry import FAMILIES
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import UsageError
+from ckgen.model.fields import Unreadable, decode, encode
 from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.uses import uses_of
 
 _SHOWN = 10
+_SCHEMA = "ckgen.emulated_kernel/1"
 
 
 def choose_kernel(
@@ -39,12 +39,19 @@ def choose_kernel(
     )
     options, spaces = with_spaces(options, choice)
     place = cache / "plans" / f"{plan_digest(options, choice)}.kernel"
+    found = _kept(place)
+    if found is None:
+        found = _choose(glob, target.gfx, options, choice, archs, spaces)
+        keep(place, _SCHEMA, encode(GemmKernel, found))
+    return found
+
+
+def _kept(place: Path) -> GemmKernel | None:
     try:
-        kept: GemmKernel = pickle.loads(place.read_bytes())
-    except (OSError, pickle.UnpicklingError, AttributeError, ImportError, EOFError):
-        kept = _choose(glob, target.gfx, options, choice, archs, spaces)
-        _write(place, kept)
-    return kept
+        found: GemmKernel | None = decode(GemmKernel | None, kept(place, _SCHEMA), (), lambda *_: None)
+    except Unreadable:
+        return None
+    return found
 
 
 def _choose(
@@ -64,11 +71,3 @@ def _choose(
     uses = uses_of(plan).get(instance, {})
     known = uses.get(arch) or frozenset().union(*uses.values())
     return GemmKernel(instance, arch, tuple(sorted(known)))
-
-
-def _write(place: Path, kernel: GemmKernel) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=place.parent)
-    with os.fdopen(descriptor, "wb") as file:
-        pickle.dump(kernel, file)
-    Path(name).replace(place)
