@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from ckgen.build.result import Result
+from ckgen.model.json_document import parse_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ class Journal:
 def _read(text: str, kind: type[_Line]) -> _Line | None:
     """None for a line of another schema, and for one that is broken."""
     try:
-        fields = json.loads(text)
+        fields = parse_json(text).value
         return kind.from_json(fields) if fields.pop("schema") == kind.schema else None
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

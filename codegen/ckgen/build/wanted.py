@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,6 +18,7 @@ from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.kernel_set import SHIPPED, kernel_set_files
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
+from ckgen.model.document import YAML, DocumentError, read_bytes
 from ckgen.model.errors import InputError, UsageError
 from ckgen.plan.model import AnyInstance, GenerationPlan
 from ckgen.plan.offers import of_flavour
@@ -146,8 +148,11 @@ def plan_digest(options: PlanOptions, choice: Choice) -> str:
     asked.append(len(options.profiles))
     for part in (_SCHEMA, generator_digest(), repr(asked)):
         total.update(f"{part}\0".encode())
-    for path in (*files, *options.kernel_sets, *options.profiles):
+    for path in files:
         total.update(hashlib.sha256(path.read_bytes()).digest())
+    for path in (*options.kernel_sets, *options.profiles):
+        with suppress(DocumentError):  # whoever plans with it says what is wrong
+            total.update(hashlib.sha256(read_bytes(path, YAML)).digest())
     return total.hexdigest()
 
 

@@ -21,7 +21,7 @@ from ckgen.cli.options import (
     tuning_or_shipped,
 )
 from ckgen.cli.output import plural, progress, say, show, show_json
-from ckgen.model.errors import UsageError
+from ckgen.model.errors import InputError, UsageError
 from ckgen.plan.options import PlanOptions
 
 if TYPE_CHECKING:
@@ -196,15 +196,15 @@ def _trouble(checked: Checked, outcome: Outcome | None) -> str:
 
 
 def _compare(place: Path, document: dict[str, Any]) -> None:
-    """Every changed figure on stderr; UsageError where figures cannot be compared."""
-    import json
-
+    """Every changed figure on stderr; UsageError where figures cannot be compared, InputError B004 for no JSON."""
+    from ckgen.model.document import JSON, DocumentError, read_text
+    from ckgen.model.json_document import parse_json
     from ckgen.report.compare import compare
 
     try:
-        old = json.loads(place.read_text(encoding="utf-8"))
-    except ValueError:
-        raise UsageError(f"--against {place}: not JSON") from None
+        old = parse_json(read_text(place, JSON)).value
+    except DocumentError as error:
+        raise InputError([error.diagnostic("B004", place, "give a summary.json of `ckgen amd-check --out`")]) from None
     if not isinstance(old, dict):
         raise UsageError(f"--against {place}: not a summary of amd-check")
     changes = compare(old, document)

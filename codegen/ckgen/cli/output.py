@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,9 +10,7 @@ from typing import Any
 
 import click
 
-from ckgen.model.diagnostic import Diagnostic, Severity
-
-_UNPRINTABLE = re.compile(r"[^\n -~]")
+from ckgen.model.diagnostic import Diagnostic, Severity, printable
 
 
 def show(text: str) -> None:
@@ -24,11 +21,6 @@ def show(text: str) -> None:
 def show_verbatim(text: str) -> None:
     """A result whose every byte counts, on stdout."""
     click.echo(text)
-
-
-def printable(text: str) -> str:
-    """The text with everything that is neither printable nor a line end as an escape."""
-    return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1] if not found[0].isprintable() else found[0], text)
 
 
 def show_json(value: Any) -> None:

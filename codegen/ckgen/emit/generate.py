@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from ckgen.emit.manifest import MANIFEST, Manifest, digest, generator_digest, intact, read_manifest
 from ckgen.emit.writer import Changes, compare, exclusive, publish
+from ckgen.model.document import JSON, YAML, Bounds, DocumentError, read_bytes
 from ckgen.model.errors import InputError
 from ckgen.plan.options import PlanOptions
 
 if TYPE_CHECKING:
     from ckgen.model.arch import ArchSpec
     from ckgen.plan.model import GenerationPlan
+    from ckgen.tables.load import TableSource
+
+_UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +132,23 @@ def _inputs(options: PlanOptions) -> dict[str, str]:
     """Digests by `layer:relative path` of every table, and of every kernel set, profile and registry document."""
     from ckgen.tables.load import find_tables
 
-    found = {f"tuning/{source.layer}/{source.path}": source.source for source in find_tables(options.tuning)}
-    found |= {f"kernel_sets/{index}/{path.name}": path for index, path in enumerate(options.kernel_sets)}
-    found |= {f"profiles/{index}/{path.name}": path for index, path in enumerate(options.profiles)}
-    found |= {f"registry/{options.registry.name}": options.registry} if options.registry is not None else {}
-    return {name: _digest_of(path) for name, path in found.items()}
+    found = {f"tuning/{source.layer}/{source.path}": _of_table(source) for source in find_tables(options.tuning)}
+    found |= {f"kernel_sets/{at}/{path.name}": _of_document(path, YAML) for at, path in enumerate(options.kernel_sets)}
+    found |= {f"profiles/{at}/{path.name}": _of_document(path, YAML) for at, path in enumerate(options.profiles)}
+    if options.registry is not None:
+        found[f"registry/{options.registry.name}"] = _of_document(options.registry, JSON)
+    return found
 
 
-def _digest_of(path: Path) -> str:
+def _of_table(table: TableSource) -> str:
     try:
-        return digest(path.read_bytes())
+        return digest(table.source.read_bytes())
     except OSError:
-        return "unreadable"
+        return _UNREADABLE
+
+
+def _of_document(path: Path, bounds: Bounds) -> str:
+    try:
+        return digest(read_bytes(path, bounds))
+    except DocumentError:
+        return _UNREADABLE

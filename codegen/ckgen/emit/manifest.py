@@ -11,7 +11,9 @@ from typing import Any
 
 from ckgen import paths
 from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.document import JSON, DocumentError, read_text
 from ckgen.model.errors import InputError
+from ckgen.model.json_document import parse_json
 
 MANIFEST = "manifest.json"
 SCHEMA = "ckgen.manifest/1"
@@ -55,17 +57,16 @@ def read_manifest(out: Path) -> Manifest | None:
     """
     path = out / MANIFEST
     try:
-        return _parsed(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return None
-    except NotADirectoryError:
-        message, hint = "a file stands where a folder is meant", "move it away, or choose another --out"
-        raise InputError([Diagnostic("G003", message, Location(str(out)), hint=hint)]) from None
-    except (OSError, ValueError, RecursionError) as error:
+        return _parsed(parse_json(read_text(path, JSON)).value)
+    except DocumentError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        if isinstance(error.__cause__, NotADirectoryError):
+            message, hint = "a file stands where a folder is meant", "move it away, or choose another --out"
+            raise InputError([Diagnostic("G003", message, Location(str(out)), hint=hint)]) from None
+        wrong = DocumentError(f"not a ckgen manifest: {error.message}", error.line)
         hint = "move it away and generate again; no file that it lists will then be removed"
-        raise InputError(
-            [Diagnostic("G001", f"not a ckgen manifest: {error}", Location(str(path)), hint=hint)]
-        ) from None
+        raise InputError([wrong.diagnostic("G001", path, hint)]) from None
 
 
 def digest(data: bytes) -> str:
@@ -103,16 +104,16 @@ def _dumped(document: Mapping[str, Any]) -> str:
 
 
 def _parsed(data: Any) -> Manifest:
-    """ValueError for anything but a manifest of this schema whose files lie inside its folder."""
+    """DocumentError for anything but a manifest of this schema whose files lie inside its folder."""
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise ValueError(f"its schema is not {SCHEMA}")
+        raise DocumentError(f"its schema is not {SCHEMA}")
     for key in _MEMBERS:
         if not isinstance(data.get(key), _MEMBERS[key]):
-            raise ValueError(f"'{key}' is missing or of another type")
+            raise DocumentError(f"'{key}' is missing or of another type")
     for name in data["files"]:
         path = PurePosixPath(name)
         if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in name:
-            raise ValueError(f"file {name!r} lies outside the folder")
+            raise DocumentError(f"file {name!r} lies outside the folder")
     return Manifest(*(data[key] for key in _MEMBERS))
 
 

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
+
+_UNPRINTABLE = re.compile(r"[^\n -~]")
+
+
+def printable(text: str) -> str:
+    """The text with everything that is neither printable nor a line end as an escape such as `\\x1b`."""
+    return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1] if not found[0].isprintable() else found[0], text)
+
+
+def printable_line(text: str) -> str:
+    """The same of one line: it stays one."""
+    return printable(text).replace("\n", "\\n")
 
 
 class Severity(Enum):
@@ -41,14 +54,15 @@ class Diagnostic:
     severity: Severity = Severity.ERROR
 
     def render(self) -> str:
-        """The text that a user reads, as in `error[T012] tables/x.csv:812: …`."""
+        """The text that a user reads, as in `error[T012] tables/x.csv:812: …`.
+
+        What input holds can neither steer a terminal nor pass for a line of its own: it is escaped.
+        """
         places = [str(place) for place in (self.location, *self.related) if place is not None]
-        where = f" {' and '.join(places)}".replace("\n", "\\n") if places else ""
+        where = f" {' and '.join(places)}" if places else ""
         lines = [f"{self.severity.value}[{self.code}]{where}: {self.message}"]
-        lines += [f"            {line}" for line in self.detail]
-        if self.hint:
-            lines.append(f"            {self.hint}")
-        return "\n".join(lines)
+        lines += [f"            {line}" for line in (*self.detail, *([self.hint] if self.hint else []))]
+        return "\n".join(map(printable_line, lines))
 
     def to_json(self) -> dict[str, object]:
         """The same as a JSON object with the keys code, severity, file, line, message, detail, hint, related."""

@@ -11,12 +11,13 @@ from types import NoneType
 from typing import Any, get_args
 
 from ckgen.families.fmha.kernel_set import trait_words
-from ckgen.families.gemm.located_yaml import DocumentReader, Located, did_you_mean, read_documents
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.document import YAML, DocumentError, read_text
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.fields import hints_of
+from ckgen.model.located_yaml import DocumentReader, Located, did_you_mean, read_documents
 from ckgen.plan.profile import Clause, Profile, dtypes_of, field_names, word_of
 from ckgen.plan.profile_fmha import fmha_names
 
@@ -50,11 +51,10 @@ def shipped_profile(name: str) -> Profile:
 def read_profile(path: Path) -> Profile:
     """The profile of a file; InputError carries everything that is wrong with it (K001 to K005)."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        text = read_text(path, YAML)
+    except DocumentError as error:
         hint = f"give a YAML file, or one of {', '.join(shipped_names())}"
-        raise InputError([Diagnostic("K001", f"cannot read: {reason}", Location(str(path)), hint=hint)]) from None
+        raise InputError([error.diagnostic("K001", path, hint)]) from None
     return load_profile(text, str(path))
 
 

@@ -17,8 +17,11 @@ from ckgen.families.tables import table_modules
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.document import JSON, DocumentError, read_text
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.fields import shown
+from ckgen.model.json_document import parse_json
+from ckgen.model.json_positions import scan
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
 from ckgen.plan.fmha_registry import is_fmha, read_fmha_unit
@@ -26,7 +29,6 @@ from ckgen.plan.identify import is_plain
 from ckgen.plan.model import GenerationPlan, HeuristicPlan, UnitPlan
 from ckgen.plan.registry_document import HEURISTIC_KEYS, INSTANCE_KEYS, SCHEMA, UNIT_KEYS, plan_of_units
 from ckgen.plan.registry_reading import PRINT_AGAIN, Instances, Place, Reading
-from ckgen.specs.positions import scan
 from ckgen.specs.targets import parse_targets
 
 _DOCUMENT_KEYS = ("schema", "targets", "units")
@@ -35,10 +37,14 @@ _DOCUMENT_KEYS = ("schema", "targets", "units")
 def read_registry(path: Path, archs: Mapping[str, ArchSpec]) -> GenerationPlan:
     """The plan of a file's instances; InputError carries everything that is wrong with it (R001 to R007)."""
     file = str(path)
-    text, document, repeats = _loaded(path)
+    try:
+        text = read_text(path, JSON)
+        document = parse_json(text)
+    except DocumentError as error:
+        raise InputError([error.diagnostic("R001", path, "give a file that `ckgen export` printed")]) from None
     reader = _Reader(archs)
-    plan = reader.document(document)
-    if not reader.found and not repeats:
+    plan = reader.document(document.value)
+    if not reader.found and not document.repeats:
         return plan
     positions = scan(text)
     raise InputError(
@@ -55,27 +61,6 @@ def read_registry(path: Path, archs: Mapping[str, ArchSpec]) -> GenerationPlan:
             ),
         ]
     )
-
-
-def _loaded(path: Path) -> tuple[str, Any, bool]:
-    """Text and value of a JSON file, and whether any key in it stands twice."""
-    repeats = False
-
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal repeats
-        found = dict(pairs)
-        repeats = repeats or len(found) != len(pairs)
-        return found
-
-    try:
-        text = path.read_text(encoding="utf-8")
-        return text, json.loads(text, object_pairs_hook=members), repeats
-    except json.JSONDecodeError as error:
-        raise InputError([Diagnostic("R001", f"not JSON: {error.msg}", Location(str(path), error.lineno))]) from None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        hint = "give a file that `ckgen export` printed"
-        raise InputError([Diagnostic("R001", f"cannot read: {reason}", Location(str(path)), hint=hint)]) from None
 
 
 class _Reader(Reading):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from ckgen import paths
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.document import JSON, DocumentError, read_text
 from ckgen.model.errors import InputError, UsageError
+from ckgen.model.json_document import parse_json
+from ckgen.model.json_positions import scan
 from ckgen.specs.build import build_arch
 from ckgen.specs.kinds import SCHEMA_FILE
-from ckgen.specs.positions import scan
 from ckgen.specs.reader import Problem, Reader, did_you_mean
 
 
@@ -50,7 +50,10 @@ def _load(directory: Path) -> dict[str, ArchSpec]:
         if file.name == SCHEMA_FILE:
             continue
         shown = _shown(file)
-        arch, problems = _parse(file.read_text(encoding="utf-8"), shown, file.stem)
+        try:
+            arch, problems = _parse(read_text(file, JSON), shown, file.stem)
+        except DocumentError as error:
+            arch, problems = None, [error.diagnostic("A001", shown)]
         diagnostics += problems
         if arch is not None:
             found[arch.name] = arch
@@ -67,27 +70,11 @@ def _shown(file: Path) -> str:
 
 
 def _parse(text: str, shown: str, stem: str) -> tuple[ArchSpec | None, list[Diagnostic]]:
-    repeated = False
-
-    def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal repeated
-        found = dict(members)
-        repeated = repeated or len(found) != len(members)
-        return found
-
-    def constant(word: str) -> Any:
-        raise ValueError(f"{word} is not JSON")
-
-    try:
-        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
-    except json.JSONDecodeError as error:
-        return None, [Diagnostic("A001", f"not JSON: {error.msg}", Location(shown, error.lineno))]
-    except ValueError as error:
-        return None, [Diagnostic("A001", f"not JSON: {error}", Location(shown))]
+    document = parse_json(text)
     problems: list[Problem] = []
-    reader = Reader(value, (), problems)
+    reader = Reader(document.value, (), problems)
     arch = build_arch(reader, stem)
-    if not problems and not repeated:
+    if not problems and not document.repeats:
         return arch, []
     return None, _located(text, shown, problems)
 

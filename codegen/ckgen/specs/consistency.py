@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from ckgen.model.arch import ArchKind, ArchSpec, MatrixInstruction, WarpTile
-from ckgen.specs.positions import Path
+from ckgen.model.json_positions import Path
 from ckgen.specs.reader import Reader, did_you_mean
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
+from ckgen.model.json_positions import Path
 from ckgen.specs.kinds import numbers, texts
-from ckgen.specs.positions import Path
 
 E = TypeVar("E", bound=Enum)
 T = TypeVar("T")

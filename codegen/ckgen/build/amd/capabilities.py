@@ -15,6 +15,8 @@ from types import MappingProxyType
 from ckgen.build.amd.errors import toolchain_error
 from ckgen.build.amd.model import AmdToolchain, digest_of_parts
 from ckgen.build.amd.probe_list import BASES, FOLDER, Probe, probes, probes_id
+from ckgen.model.document import JSON, DocumentError, read_text
+from ckgen.model.json_document import parse_json
 
 UNJUDGED = "unjudged"
 _NOTHING = ("no", "none", UNJUDGED)
@@ -50,8 +52,8 @@ class Capabilities:
 def known_capabilities(toolchain: AmdToolchain) -> Capabilities | None:
     """What was found before, by this compiler with these headers and probes; None when the tree was not judged yet."""
     try:
-        found = json.loads(_file(toolchain).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = parse_json(read_text(_file(toolchain), JSON)).value
+    except DocumentError:
         return None
     if not isinstance(found, dict) or found.get("schema") != _SCHEMA:
         return None

@@ -12,6 +12,8 @@ from ckgen.build.amd.errors import toolchain_error
 from ckgen.build.amd.model import AmdToolchain, CkTree, Kind
 from ckgen.build.amd.place import known_prefix
 from ckgen.build.amd.rocm import rocm_toolchain
+from ckgen.model.document import JSON, DocumentError, read_text
+from ckgen.model.json_document import parse_json
 
 __all__ = ["AmdToolchain", "CkTree", "Kind", "Record", "load", "over_older_tree", "read_record", "write_record"]
 
@@ -53,8 +55,8 @@ def over_older_tree(toolchain: AmdToolchain) -> AmdToolchain:
 def read_record(prefix: Path) -> Record | None:
     """What was prepared in the prefix; None when nothing was, or by a ckgen of another form."""
     try:
-        found = json.loads((prefix / _RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = parse_json(read_text(prefix / _RECORD, JSON)).value
+    except DocumentError:
         return None
     if not isinstance(found, dict) or found.get("schema") != _SCHEMA:
         return None

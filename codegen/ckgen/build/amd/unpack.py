@@ -16,6 +16,8 @@ from typing import IO, Any
 
 from ckgen.build.amd.errors import toolchain_error
 from ckgen.build.amd.pins import Pin
+from ckgen.model.document import JSON, DocumentError, read_text
+from ckgen.model.json_document import parse_json
 
 STAMP = ".ckgen-package.json"
 _SCHEMA = "ckgen.package/1"
@@ -66,8 +68,8 @@ def unpacked(pin: Pin, prefix: Path) -> Package | None:
     """The pin's package beneath the prefix; None when there is none, or it is of another archive or of other files."""
     folder = prefix / pin.folder
     try:
-        stamp = json.loads((folder / STAMP).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        stamp = parse_json(read_text(folder / STAMP, JSON)).value
+    except DocumentError:
         return None
     same = isinstance(stamp, dict) and all(stamp.get(key) == value for key, value in _identity(pin).items())
     return Package(folder, stamp) if same else None

@@ -16,9 +16,10 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from ckgen.families.gemm.located_yaml import Located, read_documents
 from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.document import YAML, DocumentError, read_text
 from ckgen.model.errors import InputError
+from ckgen.model.located_yaml import Located, read_documents
 
 _KEYS = ("target", "grid", "block", "dynamic_lds", "arguments")
 _REQUIRED = ("target", "grid", "block", "arguments")
@@ -78,10 +79,9 @@ class Arguments:
 def read_arguments(path: Path) -> Arguments:
     """The launch in a file; InputError (E001 … E004) carries everything that is wrong. Paths in it are beside it."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise InputError([Diagnostic("E001", f"cannot read: {reason}", Location(str(path)))]) from error
+        text = read_text(path, YAML)
+    except DocumentError as error:
+        raise InputError([error.diagnostic("E001", path)]) from error
     reader = _Reader(path.parent)
     documents = read_documents(text, str(path), reader.report)
     found = reader.launch(documents[0], path) if len(documents) == 1 else None

@@ -20,11 +20,12 @@ from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.grammar import AnyFmhaConfig, describe_config, parse_config
 from ckgen.families.fmha.signature import NO_TRAITS, OP, FmhaSignature, parse_canonical, parse_signature
 from ckgen.families.fmha.tree import append_configs, tree_configs
-from ckgen.families.gemm.located_yaml import Located, did_you_mean, read_documents
-from ckgen.families.gemm.set_document import SetCandidate, SetReader, once
+from ckgen.families.gemm.set_document import SetCandidate, SetReader, once, too_many_combinations
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Location
+from ckgen.model.document import YAML, DocumentError, read_text
 from ckgen.model.errors import InputError, UsageError
+from ckgen.model.located_yaml import Located, did_you_mean, read_documents
 
 KEYS = ("op", "name", "signatures", "backend", "targets", "kernels")
 TREE, SPLIT_TREE = "tree", "split_tree"
@@ -62,8 +63,8 @@ def load_fmha_set(text: str, file: str) -> tuple[FmhaCandidate, ...]:
 def read_fmha_set(path: Path) -> tuple[FmhaCandidate, ...]:
     """The candidates of a file; none where it cannot be read, which whoever reads the other documents reports."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = read_text(path, YAML)
+    except DocumentError:
         return ()
     return load_fmha_set(text, str(path))
 
@@ -93,7 +94,11 @@ class _Reader(SetReader):
         name = self.name(found["name"])
         if backend is None:
             return
-        for config, location in self._kernels(backend, found["kernels"]):
+        kernels = list(self._kernels(backend, found["kernels"]))
+        if wrong := too_many_combinations((len(kernels), len(signatures)), node.location):
+            self.report(wrong)
+            return
+        for config, location in kernels:
             for signature in signatures:
                 yield FmhaCandidate(name, signature, backend, config, archs, location)
 
@@ -116,6 +121,9 @@ class _Reader(SetReader):
     def _signatures(self, node: Located) -> list[FmhaSignature]:
         found: list[FmhaSignature] = []
         for item in node.items():
+            if wrong := too_many_combinations((len(found),), node.location):
+                self.report(wrong)
+                return []
             if isinstance(item.value, dict):
                 found += self._products(item, item.value)
                 continue
@@ -138,7 +146,11 @@ class _Reader(SetReader):
                 self.say("K003", value, f"unknown key '{key}'", did_you_mean(key, ("types", *_TRAITS)))
             elif key != "types":
                 axes[key] = self._values(key, value)
-        for item in given["types"].items():
+        types = given["types"].items()
+        if wrong := too_many_combinations((len(types), *map(len, axes.values())), node.location):
+            self.report(wrong)
+            return
+        for item in types:
             try:
                 plain = _of_types(str(item.value))
             except UsageError as error:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ from ckgen.families.gemm.config import (
     Scheduler,
     TilePipeline,
 )
-from ckgen.families.gemm.located_yaml import Located, Report
+from ckgen.families.gemm.set_document import MOST_COMBINATIONS, too_many_combinations
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.diagnostic import Diagnostic
+from ckgen.model.located_yaml import Located, Report
 from ckgen.model.strategy import Strategy
 
 Reading = Callable[[str], Any]
@@ -128,14 +129,22 @@ def config_products(backend: Backend, block: Located, report: Report) -> Iterato
     """
     if isinstance(block.value, dict) and block.value.keys() == {*_PARTS}:
         first, second = (
-            [config for one in block.value[part].items() for config in _products(backend, one, report)]
-            for part in _PARTS
+            [*islice(_of_blocks(backend, block.value[part], report), MOST_COMBINATIONS + 1)] for part in _PARTS
         )
+        wrong = too_many_combinations((len(first), len(second)), block.location)
+        if wrong:
+            report(wrong)
+            return
         for gate_up, down in product(first, second):
             if gate_up.macro_tile.m == down.macro_tile.m:
                 yield MoePairConfig(gate_up, down)
     else:
         yield from _products(backend, block, report)
+
+
+def _of_blocks(backend: Backend, blocks: Located, report: Report) -> Iterator[_OfSpace]:
+    for one in blocks.items():
+        yield from _products(backend, one, report)
 
 
 def _products(backend: Backend, block: Located, report: Report) -> Iterator[_OfSpace]:
@@ -153,7 +162,10 @@ def _products(backend: Backend, block: Located, report: Report) -> Iterator[_OfS
         if key not in axes:
             report(Diagnostic("K004", f"key '{key}' is missing from configs", block.location))
             bad = True
-    if not bad:
+    wrong = too_many_combinations(map(len, axes.values()), block.location)
+    if wrong:
+        report(wrong)
+    elif not bad:
         for combination in product(*axes.values()):
             yield _config(backend, dict(zip(axes, combination, strict=True)))
 

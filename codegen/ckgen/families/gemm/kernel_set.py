@@ -17,14 +17,15 @@ from ckgen.families.gemm.config import GemmConfig, strategy_of
 from ckgen.families.gemm.config_space import config_products
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.grammar import describe_grammar, grammars, identify
-from ckgen.families.gemm.located_yaml import Located, read_documents
-from ckgen.families.gemm.set_document import SetCandidate, SetReader, once
+from ckgen.families.gemm.set_document import SetCandidate, SetReader, once, too_many_combinations
 from ckgen.families.gemm.signature import GemmSignature, module_of, parse_signature
 from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
 from ckgen.families.grouped_gemm.deepgemm import config_of, is_deepgemm, names
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.document import YAML, DocumentError, read_text
 from ckgen.model.errors import InputError, UsageError
+from ckgen.model.located_yaml import Located, read_documents
 
 _KEYS = ("op", "name", "signatures", "backend", "targets", "kernels", "configs")
 _REQUIRED = ("op", "name", "signatures", "backend", "targets")
@@ -63,11 +64,10 @@ def load_kernel_set(text: str, file: str) -> tuple[KernelCandidate, ...]:
 def read_kernel_set(path: Path) -> tuple[KernelCandidate, ...]:
     """The candidates of a file, as `--kernel-set` takes it."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        text = read_text(path, YAML)
+    except DocumentError as error:
         hint = f"give a YAML file, or one of {', '.join(SHIPPED)}"
-        raise InputError([Diagnostic("K001", f"cannot read: {reason}", Location(str(path)), hint=hint)]) from error
+        raise InputError([error.diagnostic("K001", path, hint)]) from error
     return load_kernel_set(text, str(path))
 
 
@@ -122,6 +122,9 @@ class _Reader(SetReader):
             for config, kernel, location in self._configs(backend, signature, fields):
                 self._check_strategy(fields, config)
                 found.append(KernelCandidate(name, signature, backend, config, archs, location, kernel))
+                if wrong := too_many_combinations((len(found),), node.location):
+                    self.report(wrong)
+                    return []
         return found
 
     def _check_op(self, fields: dict[str, Located], signature: GemmSignature) -> None:

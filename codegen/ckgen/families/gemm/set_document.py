@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ckgen.families.gemm.located_yaml import DocumentReader, Located, did_you_mean
 from ckgen.model.backend import Backend
-from ckgen.model.diagnostic import Location
+from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.located_yaml import DocumentReader, Located, did_you_mean
 from ckgen.specs.archs import load_archs
 
 S = TypeVar("S")
@@ -32,6 +33,19 @@ class SetCandidate(Generic[S, C]):
     def is_for(self, arch: str) -> bool:
         """Whether the set names this arch."""
         return self.archs is None or arch in self.archs
+
+
+MOST_COMBINATIONS = 50_000
+"""Of the lists of one block, and of the signatures and kernels of one document."""
+
+
+def too_many_combinations(counts: Iterable[int], place: Location) -> Diagnostic | None:
+    """What is wrong with lists of these lengths that are to be multiplied out; None where nothing is."""
+    count = math.prod(counts)
+    if count <= MOST_COMBINATIONS:
+        return None
+    hint = f"at most {MOST_COMBINATIONS:,} are: shorten the lists, or write several documents"
+    return Diagnostic("K005", f"{count:,} combinations are asked for", place, hint=hint)
 
 
 Candidate = TypeVar("Candidate", bound=SetCandidate)  # type: ignore[type-arg]
