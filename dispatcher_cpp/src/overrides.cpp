@@ -3,13 +3,13 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <fstream>
 #include <string>
 
 #include <ckgen/device.hpp>
 #include <ckgen/signature_text.hpp>
 
 #include "query.hpp"
+#include "read_file.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
@@ -17,6 +17,8 @@ namespace {
 constexpr std::array<std::string_view, 12> kColumns = {"target",   "signature", "B",       "M",       "N",      "K",
                                                        "instance", "k_batch",   "heads_q", "heads_k", "hdim_v", "mask"};
 constexpr std::size_t kNeeded = 8;  // the rest is attention's
+constexpr std::size_t kLargestFile = std::size_t{64} << 20;
+constexpr std::string_view kBom = "\xef\xbb\xbf";
 
 std::string_view trimmed(std::string_view text) noexcept {
   const auto first = text.find_first_not_of(" \t\r");
@@ -124,20 +126,24 @@ std::string OverrideTable::add(const RegistryState& state, const std::vector<std
 
 Status Overrides::load(const RegistryState& state, const char* path) noexcept {
   try {
-    std::ifstream file(path);
-    if (!file) return Status::error(StatusCode::invalid_argument, "override file %s cannot be read", path);
+    std::string text;
+    if (const std::string wrong = read_file(path, kLargestFile, text); !wrong.empty())
+      return Status::error(StatusCode::invalid_argument, "override file %s cannot be read: %s", path, wrong.c_str());
     auto table = std::make_unique<OverrideTable>();
     std::array<std::size_t, kColumns.size()> order{};
     bool has_header = false;
     int line_number = 0;
     int left_out = 0;
-    std::string line;
     std::string first;
-    while (std::getline(file, line)) {
+    std::string_view rest = text;
+    if (rest.substr(0, kBom.size()) == kBom) rest.remove_prefix(kBom.size());
+    while (!rest.empty()) {
       ++line_number;
-      const std::string_view text = trimmed(line);
-      if (text.empty() || text.front() == '#') continue;
-      const std::vector<std::string_view> cells = split(text);
+      const std::size_t end = rest.find('\n');
+      const std::string_view line = trimmed(rest.substr(0, end));
+      rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+      if (line.empty() || line.front() == '#') continue;
+      const std::vector<std::string_view> cells = split(line);
       if (!has_header) {
         has_header = order_of(cells, order);
         if (has_header) continue;
@@ -147,7 +153,7 @@ Status Overrides::load(const RegistryState& state, const char* path) noexcept {
       }
       std::vector<std::string_view> ordered;
       for (const std::size_t at : order) ordered.push_back(at < cells.size() ? cells[at] : std::string_view());
-      const std::string reason = table->add(state, ordered);
+      const std::string reason = shown(table->add(state, ordered));
       if (reason.empty()) continue;
       std::fprintf(stderr, "ckgen: override file %s:%d left out: %s\n", path, line_number, reason.c_str());
       if (left_out++ == 0) first = std::to_string(line_number) + ": " + reason;

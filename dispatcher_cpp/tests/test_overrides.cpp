@@ -1,5 +1,6 @@
 // The override file: read at run time, exchanged under way, and honest about rows that are stale.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -75,6 +76,59 @@ TEST_F(OverrideFile, AFileThatIsNoneChangesNothing) {
   write(kHeader);
   ASSERT_TRUE(dispatcher.load_overrides(path.c_str()).ok());
   EXPECT_EQ(select(128).tier, Tier::exact);
+}
+
+TEST_F(OverrideFile, IsARegularFileAndNothingElse) {
+  const auto refusal = [&](const char* given) { return std::string(dispatcher.load_overrides(given).message); };
+  const std::string folder = std::filesystem::temp_directory_path().string();
+  EXPECT_EQ(refusal(folder.c_str()), "override file " + folder + " cannot be read: it is no regular file");
+  EXPECT_EQ(refusal("/dev/zero"), "override file /dev/zero cannot be read: it is no regular file");
+  EXPECT_EQ(refusal("/dev/null"), "override file /dev/null cannot be read: it is no regular file");
+  EXPECT_NE(refusal("/proc/self/mem").find("cannot be read: "), std::string::npos);  // regular, but not from its start
+  EXPECT_NE(refusal("/nonexistent").find("cannot be read: No such file"), std::string::npos);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_NE(refusal(path.c_str()).find("no regular file"), std::string::npos);  // nobody writes: it must not wait
+  EXPECT_EQ(select(128).tier, Tier::exact);
+}
+
+TEST_F(OverrideFile, ALinkToAFileIsThatFile) {
+  write(std::string(kHeader) + "gfx942,fp16,,128,1024,2048,tiny_small,1\n");
+  const std::string link = path + ".link";
+  std::filesystem::create_symlink(path, link);
+  EXPECT_TRUE(dispatcher.load_overrides(link.c_str()).ok());
+  std::filesystem::remove(link);
+  EXPECT_EQ(select(128).tier, Tier::override_);
+}
+
+TEST_F(OverrideFile, HasABound) {
+  write(std::string(kHeader) + "gfx942,fp16,,128,1024,2048,tiny_small,1\n");
+  std::filesystem::resize_file(path, (std::uintmax_t{64} << 20) + 1);  // a hole: no bytes on the disk
+  const Status status = dispatcher.load_overrides(path.c_str());
+  EXPECT_NE(std::string(status.message).find("it is larger than 64 MiB"), std::string::npos) << status.message;
+  EXPECT_EQ(select(128).tier, Tier::exact);
+}
+
+TEST_F(OverrideFile, AByteOrderMarkAndOtherLineEndsAreTakenAsInTables) {
+  write("\xef\xbb\xbftarget,signature,B,M,N,K,instance,k_batch\r\n\r\ngfx942,fp16,,128,1024,2048,tiny_small,1");
+  ASSERT_TRUE(dispatcher.load_overrides(path.c_str()).ok());
+  EXPECT_EQ(select(128).tier, Tier::override_);
+}
+
+TEST_F(OverrideFile, WhatItHoldsCannotSteerATerminal) {
+  write(std::string(kHeader) + "gfx942,fp16,,1,1024,2048,\x1b[31mred\x07\x9b,1\n\x1b]0;x,fp16,,1,1,1,tiny_small,1\n" +
+        "gfx942,\x1b[2J,,1,1,1,tiny_small,1\ngfx942,fp16,,1,1024,2048," + std::string(100000, 'x') + ",1\n");
+  ::testing::internal::CaptureStderr();
+  const Status status = dispatcher.load_overrides(path.c_str());
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_STREQ(status.message,
+               "override file: 4 rows left out, first line 2: unknown instance '\\x1b[31mred\\x07\\x9b'");
+  EXPECT_NE(said.find("unknown target '\\x1b]0;x'"), std::string::npos) << said;
+  EXPECT_NE(said.find("\\x1b[2J"), std::string::npos) << said;
+  EXPECT_EQ(said.find_first_not_of("\n !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`"
+                                   "abcdefghijklmnopqrstuvwxyz{|}~"),
+            std::string::npos)
+      << said;
+  EXPECT_LT(said.size(), 1500U);
 }
 
 TEST_F(OverrideFile, ReloadsBesideConcurrentSelections) {
