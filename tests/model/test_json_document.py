@@ -87,3 +87,9 @@ def test_a_file_is_read_no_further_than_it_may_be_large(tmp_path: Path) -> None:
     for other, reason in ((tmp_path, "Is a directory"), (tmp_path / "none", "No such file")):
         with pytest.raises(DocumentError, match=f"cannot read: {reason}"):
             read_text(other, SMALL)
+
+
+def test_a_number_beyond_float64_is_refused_where_it_stands() -> None:
+    with pytest.raises(DocumentError, match="not JSON: -1e400 is out of range") as raised:
+        parse_json('{"a": 1,\n "b": [2, -1e400]}')
+    assert raised.value.line == 2

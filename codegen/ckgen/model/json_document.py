@@ -68,6 +68,13 @@ def _real(text: str) -> float:
     return found
 
 
+def _is_infinite(text: str) -> bool:
+    try:
+        return math.isinf(float(text))
+    except ValueError:
+        return False
+
+
 def _constant(word: str) -> NoReturn:
     raise _Unlikely(f"{word} is not JSON")
 
@@ -96,6 +103,8 @@ def _look(text: str, bounds: Bounds) -> None:
                 values += 1
             case "number" if token.end() - at > MOST_DIGITS:
                 raise too_long(sum(map(str.isdigit, token[0])), line)
+            case "number" if _is_infinite(token[0]):
+                raise DocumentError(f"not JSON: {token[0]} is out of range", line)
         if depth > DEEPEST:
             raise too_deep(line)
         if values > bounds.values:
