@@ -27,7 +27,7 @@ from ckgen.fuzz.decide_fmha import FmhaDecision
 from ckgen.fuzz.memory import Region
 from ckgen.fuzz.outcome import CaseFailure, FailureKind, Fate, Outcome
 from ckgen.fuzz.space import Space
-from ckgen.fuzz.work import Given, Work, work_of
+from ckgen.fuzz.work import Given, Work, runs_of, work_of
 from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.backend import Backend
 from ckgen.model.selection import Tier
@@ -96,7 +96,8 @@ class Checker:
             return Outcome(Fate.PLANNED, tier=tier, instance=instance)
         if self._refuses_arguments(work, plan):
             return Outcome(Fate.REFUSED, tier=tier, instance=instance)
-        self._run(work, decision, plan)
+        for one in runs_of(case, decision):
+            self._run(one, decision, plan)
         return Outcome(Fate.RAN, tier=tier, instance=instance)
 
     def _signature(self, case: Case, signature: AnySignature | str) -> int | None:
@@ -201,8 +202,9 @@ class Checker:
             return True
         raise CaseFailure(FailureKind.REFUSAL, f"the run is not refused, though {wanted}")
 
-    def _run(self, work: Work, decision: AnyDecision, plan: Plan) -> None:
-        about, by = decision.signature.canonical(), decision.chosen.instance
+    def _run(self, case: Case, decision: AnyDecision, plan: Plan) -> None:
+        work = work_of(case, decision)
+        about, by = decision.signature.canonical(), f"{decision.chosen.instance} on data of {case.data.value}"
         with np.errstate(invalid="ignore", over="ignore"):
             given = work.given(self.library, plan.block_m, parts_of(self.space, decision))
             self._launch(plan, given)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaBias, FmhaKvLayout
+from ckgen.families.fmha.exact_operands import exact_operands
 from ckgen.families.fmha.operands import FmhaOperands, make_operands
 from ckgen.families.fmha.pages import PageForm, cache_sizes, store_pages
 from ckgen.families.fmha.reference import expect
@@ -180,12 +181,10 @@ class FmhaWork:
 
 
 def operands_of(case: Case, decision: FmhaDecision) -> FmhaOperands:
-    """The case's data; special values are random ones."""
+    """The case's data, those of `exact_operands` for integers; special values are random ones."""
     signature, shape = decision.signature, decision.query.shape
-    operands = make_operands(signature, shape, case.seed, lengths_of(signature, case))
-    operands = replace(operands, shape=shape)
-    if case.data is Data.INTEGERS:
-        return replace(operands, q=_whole(operands.q), k=_whole(operands.k), v=_whole(operands.v))
+    make = exact_operands if case.data is Data.INTEGERS else make_operands
+    operands = replace(make(signature, shape, case.seed, lengths_of(signature, case)), shape=shape)
     if case.data is Data.ZEROS:
         return replace(operands, q=operands.q * (case.seed % 2), v=operands.v * (case.seed // 2 % 2))
     if case.data is Data.EXTREME and signature.a.bits > 8:
@@ -207,11 +206,6 @@ def _cache(operands: FmhaOperands, values: Values, rows: Rows, lengths: tuple[in
     if traits.kv_layout is FmhaKvLayout.VECTORIZED:
         return cache.reshape(shape.pages, 1, heads, -1)
     return cache
-
-
-def _whole(values: Values) -> Values:
-    found: Values = np.rint(values)
-    return found
 
 
 def _flat(expected: Expected) -> Expected:

@@ -17,12 +17,13 @@ from ckgen.families.fmha.append_operands import (
     paged_elements,
 )
 from ckgen.families.fmha.enums import FmhaKv, FmhaKvLayout
+from ckgen.families.fmha.exact_append import exact_append_operands
 from ckgen.families.fmha.pages import block_table, page_list
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.comparison import Expected
 from ckgen.families.gemm.reference import Storage, encode
 from ckgen.fuzz.arguments import UNREAD, raw
-from ckgen.fuzz.case import Case
+from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.data import wrong
 from ckgen.fuzz.fmha_memory import Tensor, gathered, read, scattered, tensor
 from ckgen.fuzz.fmha_sizes import Rows, append_lengths, rows_of
@@ -104,9 +105,10 @@ class AppendGiven:
 
 
 def append_given(case: Case, signature: FmhaSignature, shape: FmhaShape) -> AppendGiven:
-    """Operands in guarded memory. Caches hold random bytes."""
+    """Operands in guarded memory, exact ones where integers are asked for. Caches hold random bytes."""
     before, added = append_lengths(signature, case)
-    operands = make_append_operands(signature, shape, case.seed, before, added)
+    make = exact_append_operands if case.data is Data.INTEGERS else make_append_operands
+    operands = make(signature, shape, case.seed, before, added)
     traits, first = signature.traits, case.head_first
     of_new, of_q = (rows_of(signature, case, added, most) for most in (case.new, case.m))
     found: dict[str, Any] = {}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from ckgen.families.gemm.enums import Op
-from ckgen.fuzz.case import Case
+from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.decide import AnyDecision
 from ckgen.fuzz.decide_fmha import FmhaDecision
 from ckgen.fuzz.fmha import FmhaWork
@@ -59,6 +60,12 @@ class Work(Protocol):
     def given(self, library: RuntimeLibrary, block_m: int, parts: int) -> Given:
         """Operands for a plan of that block_m, whose kernel adds up so many parts in C's type."""
         ...
+
+
+def runs_of(case: Case, decision: AnyDecision) -> tuple[Case, ...]:
+    """The case, and of experts and attention the same on exact data: the bounds of any other are wide."""
+    has_own = isinstance(decision, FmhaDecision) or decision.signature.op is Op.MOE
+    return tuple(dict.fromkeys((case, replace(case, data=Data.INTEGERS)))) if has_own else (case,)
 
 
 def work_of(case: Case, decision: AnyDecision) -> Work:

@@ -98,9 +98,9 @@ def _descale(operands: FmhaOperands, scales, b: int, head: int, rows: range, of_
     if quant is FmhaQuant.PER_TENSOR or (of_q and quant is FmhaQuant.KV_BLOCKSCALE):
         return f32(scales[0])
     if quant is FmhaQuant.BLOCKSCALE:
-        return np.array([[scales[b, head, row // 128]] for row in rows], f32)
+        return np.array([scales[b, head, row // 128] for row in rows], f32).reshape(-1, 1)
     size = operands.shape.page_size
-    return np.array([[scales[operands.pages[b][row // size], head]] for row in rows], f32)
+    return np.array([scales[operands.pages[b][row // size], head] for row in rows], f32).reshape(-1, 1)
 
 
 def _visible(operands: FmhaOperands, queries: int, keys: int, columns: range, faults: Faults):

@@ -24,7 +24,7 @@ class AppendOperands:
 
     q [batch, seqlen_q, heads_q, hdim_q], k_new and v_new [batch, seqlen_new, heads_k, hdim_q and hdim_v]; rows behind a
     sequence's own do not count. Descales are [1], or of pages [pages, heads_k]. pages: page numbers of each sequence,
-    for its rows with the new ones.
+    for its rows with the new ones. is_exact: the data are those of `exact_append_operands`.
     """
 
     signature: FmhaSignature
@@ -39,6 +39,7 @@ class AppendOperands:
     k_descale: Values | None = None
     v_descale: Values | None = None
     pages: tuple[tuple[int, ...], ...] = ()
+    is_exact: bool = False
 
     @property
     def after(self) -> tuple[int, ...]:
@@ -95,7 +96,7 @@ def make_append_operands(
 
 
 def appended(operands: AppendOperands) -> Appended:
-    """By the definition in `ckgen/fmha.hpp`."""
+    """By the definition in `ckgen/fmha.hpp`; of exact data to the last bit."""
     q, k, v = (_nothing(x) for x in (operands.q, operands.k_new, operands.v_new))
     of, to = operands.signature.a, operands.signature.b
     for b, first in enumerate(operands.before):
@@ -106,7 +107,7 @@ def appended(operands: AppendOperands) -> Appended:
         of_k, of_v = (_descales(operands, b, one) for one in (operands.k_descale, operands.v_descale))
         _put(k, b, stored(operands.k_new[b, rows], first, operands.rotary, of_k, of, to))
         _put(v, b, stored(operands.v_new[b, rows], first, None, of_v, of, to))
-    return Appended(q, k, v)
+    return Appended(*(_only(one) for one in (q, k, v))) if operands.is_exact else Appended(q, k, v)
 
 
 def new_elements(operands: AppendOperands, dims: int) -> Integers:
@@ -151,6 +152,11 @@ def _descales(operands: AppendOperands, b: int, scales: Values | None) -> Values
 
 def _nothing(x: Values) -> Expected:
     return Expected(np.zeros_like(x), np.full_like(x, np.inf))
+
+
+def _only(of: Expected) -> Expected:
+    """Where elements count, equality."""
+    return Expected(of.c, np.where(np.isfinite(of.bound), 0.0, of.bound))
 
 
 def _put(into: Expected, b: int, rows: Expected) -> None:

@@ -49,6 +49,7 @@ class FmhaOperands:
 
     Rows behind a sequence's length do not count. bias is [batch, heads_q, seqlen_q, seqlen_k], or slopes [batch,
     heads_q], with 1 for batch or heads where one serves all; sink is [heads_q]. pages: page numbers of each sequence.
+    is_exact: the data are those of `exact_operands`, whose scores are integers of ln 2.
     """
 
     signature: FmhaSignature
@@ -64,6 +65,7 @@ class FmhaOperands:
     softcap: float = 0.0
     dropout: Dropout | None = None
     pages: tuple[tuple[int, ...], ...] = ()
+    is_exact: bool = False
 
 
 def make_operands(

@@ -34,6 +34,7 @@ import numpy.typing as npt
 
 from ckgen.families.fmha.mask import FmhaMask
 from ckgen.families.fmha.operands import FmhaOperands
+from ckgen.families.fmha.reference_exact import exact_head
 from ckgen.families.fmha.scores import FAITHFUL, Scores, scores_of, value_descales
 from ckgen.families.gemm.comparison import Expected
 from ckgen.families.gemm.reference import Storage, Values
@@ -81,7 +82,10 @@ class Attention:
 
 
 def expect(operands: FmhaOperands, truncates: bool = False) -> Attention:
-    """O and lse; `truncates`: 16-bit values are rounded towards zero, as ck_tile's GPU code does, not to nearest."""
+    """O and lse; `truncates`: 16-bit values are rounded towards zero, as ck_tile's GPU code does, not to nearest.
+
+    Exact data have a bound of their own, which is mostly 0 for O.
+    """
     shape = operands.shape
     o, o_bound = (np.zeros((shape.batch, shape.seqlen_q, shape.heads_q, shape.hdim_v)) for _ in range(2))
     lse, lse_bound = (np.zeros((shape.batch, shape.heads_q, shape.seqlen_q)) for _ in range(2))
@@ -92,7 +96,12 @@ def expect(operands: FmhaOperands, truncates: bool = False) -> Attention:
         for h in range(shape.heads_q):
             scores = scores_of(operands, b, h, visible)
             values = operands.v[b, :keys, h // (shape.heads_q // shape.heads_k)] * value_descales(operands, b, h)
-            found = _of_head(operands, scores, values, _kept(operands, b, h, visible.shape), truncates)
+            kept = _kept(operands, b, h, visible.shape)
+            if operands.is_exact:
+                dtypes = (operands.signature.a, operands.signature.c)
+                found = Attention(*exact_head(scores, values, kept, dtypes, truncates))
+            else:
+                found = _of_head(operands, scores, values, kept, truncates)
             o[b, :queries, h], o_bound[b, :queries, h] = found.o.c, found.o.bound
             lse[b, h, :queries], lse_bound[b, h, :queries] = found.lse.c, found.lse.bound
     return Attention(Expected(o, o_bound), Expected(lse, lse_bound))

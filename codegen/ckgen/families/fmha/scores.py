@@ -32,9 +32,14 @@ def scores_of(operands: FmhaOperands, b: int, h: int, visible: npt.NDArray[np.bo
     factor = np.abs(operands.scale) * query_descales(operands, b, h) * key_descales(operands, b, h).T
     exact = np.sign(operands.scale) * factor * (q @ k.T)
     bound = (shape.hdim_q + 8) * u * factor * (np.abs(q) @ np.abs(k).T)
+    if operands.is_exact:  # every partial sum is a small multiple of one power of two
+        bound = 8 * u * np.abs(exact)
     if operands.signature.traits.softcap:
         exact = operands.softcap * np.tanh(exact / operands.softcap)
-        bound = bound + 16 * u * operands.softcap + 4 * u * np.abs(exact)
+        if operands.is_exact:  # saturated, whatever the errors before
+            bound = np.full_like(exact, 8 * u * operands.softcap)
+        else:
+            bound = bound + 16 * u * operands.softcap + 4 * u * np.abs(exact)
     added = _added(operands, b, h, visible.shape)
     if added is not None:
         steps = 3 if operands.signature.traits.bias is FmhaBias.ALIBI else 0

@@ -1,0 +1,43 @@
+"""Which values of a type a number may become that is known to within an error, by one rounding to nearest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ckgen.families.gemm.reference import Expected, Values, decode, encode
+from ckgen.model.dtype import DType
+
+_LARGEST = {
+    DType.FP16: 65504.0, DType.BF16: (2 - 2.0**-7) * 2.0**127, DType.FP8_OCP: 448.0, DType.FP8_FNUZ: 240.0,
+    DType.BF8_OCP: 57344.0, DType.BF8_FNUZ: 57344.0,
+}  # fmt: skip
+_TIE = {DType.FP32: 2.0**-40}
+_NARROW_TIE = 2.0**-22
+"""Of a number's size: so near to the middle of two values of its type, either is right. encode rounds to fp32 first."""
+
+
+def rounded(exact: Values, error: Values, dtype: DType, *, truncates: bool = False) -> Expected:
+    """The values of `dtype` that exact ± error is rounded to: bound 0 where that is only one.
+
+    Of two values that are as near, either is right; where the type cannot hold the number, any. truncates: rounding
+    goes towards zero, or to nearest; numbers that are exactly known and that the type holds stay all the same.
+    """
+    tie = np.abs(exact) * _TIE.get(dtype, _NARROW_TIE)
+    least, most = (decode(encode(exact + side * np.maximum(error, tie), dtype)) for side in (-1, 1))
+    if truncates:
+        nearest = decode(encode(exact, dtype))
+        cut = np.where((error == 0) & (nearest == exact), 0.0, _step(nearest, dtype))
+        least, most = np.where(exact > 0, least - cut, least), np.where(exact < 0, most + cut, most)
+    is_known = (least == most) | ((error == 0) & (decode(encode(exact, dtype)) == exact))
+    center, half = (least + most) / 2, (most - least) / 2
+    found = Expected(np.where(is_known, decode(encode(exact, dtype)), center), np.where(is_known, 0.0, half))
+    reach = np.abs(exact) + error
+    return Expected(found.c, np.where(reach >= _LARGEST.get(dtype, np.inf), np.inf, found.bound))
+
+
+def _step(values: Values, dtype: DType) -> Values:
+    """From each value to the next one of its type, away from zero or towards it, whichever is farther."""
+    bits, least = {DType.FP32: (23, -149), DType.FP16: (10, -24), DType.BF16: (7, -133)}[dtype]
+    _, exponents = np.frexp(values)
+    found: Values = np.exp2(np.maximum(exponents - 1 - bits, least).astype(np.float64))
+    return found
