@@ -35,6 +35,14 @@ def rounded(exact: Values, error: Values, dtype: DType, *, truncates: bool = Fal
     return Expected(found.c, np.where(reach >= _LARGEST.get(dtype, np.inf), np.inf, found.bound))
 
 
+def least_bits(values: Values) -> Values:
+    """The value of each number's lowest bit that is set; infinity of 0."""
+    fractions, exponents = np.frexp(values)
+    whole = np.abs(fractions * 2.0**53).astype(np.int64)
+    found: Values = np.where(values == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponents - 53))
+    return found
+
+
 def _step(values: Values, dtype: DType) -> Values:
     """From each value to the next one of its type, away from zero or towards it, whichever is farther."""
     bits, least = {DType.FP32: (23, -149), DType.FP16: (10, -24), DType.BF16: (7, -133)}[dtype]

@@ -19,7 +19,7 @@ from ckgen.model.strategy import Strategy
 class Data(Enum):
     """What the operands hold.
 
-    INTEGERS: every partial sum is exact. EXTREME: any finite value of a narrow type. SPECIAL: some infinities and NaNs.
+    INTEGERS: every partial sum is exact; of experts and attention docs/exactness_ops.md says how. EXTREME: any finite value of a narrow type. SPECIAL: some infinities and NaNs.
     """
 
     RANDOM = "random"

@@ -9,7 +9,8 @@ import numpy as np
 from ckgen.families.gemm.enums import MoePart, Quant
 from ckgen.families.gemm.reference import Storage, Values, encode, shuffle_mx_scale
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.families.moe.reference import MoeOperands, MoeSize, Weights, expect, make_operands
+from ckgen.families.moe.exact_operands import exact_operands
+from ckgen.families.moe.reference import MoeOperands, MoeSize, expect, make_operands
 from ckgen.fuzz.arguments import UNREAD, UNWRITTEN, matrix, raw, strides_of
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.data import wrong
@@ -138,21 +139,12 @@ class MoeWork:
 
 
 def operands_of(signature: GemmSignature, case: Case) -> MoeOperands:
-    """The case's data and routing; random values for every kind of data but integers and zeros."""
-    operands = make_operands(signature, MoeSize(case.m, case.n, case.k, routing_of(case)), case.seed)
-    operands = replace(operands, ids=ids_of(case))
+    """The case's data and routing: exact ones for integers, random values for every other kind but zeros."""
+    size = MoeSize(case.m, case.n, case.k, routing_of(case))
     if case.data is Data.INTEGERS:
-        return replace(operands, a=_whole(operands.a), w1=_whole_weights(operands.w1), w2=_whole_weights(operands.w2))
+        return exact_operands(signature, size, case.seed, ids_of(case))
+    operands = replace(make_operands(signature, size, case.seed), ids=ids_of(case))
     return replace(operands, a=operands.a * 0) if case.data is Data.ZEROS else operands
-
-
-def _whole(values: Values) -> Values:
-    found: Values = np.clip(np.rint(values), -2, 2)
-    return found
-
-
-def _whole_weights(weights: Weights | None) -> Weights | None:
-    return None if weights is None else replace(weights, values=_whole(weights.values))
 
 
 def _sorted(library: RuntimeLibrary, operands: MoeOperands, block_m: int) -> dict[str, Matrix]:

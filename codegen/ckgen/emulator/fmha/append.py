@@ -12,6 +12,7 @@ from ckgen.emulator.core import Options
 from ckgen.emulator.fmha.call import prepare
 from ckgen.emulator.fmha.pages import page_count
 from ckgen.emulator.fmha.run import FmhaKernel
+from ckgen.emulator.gemm.problem import Data
 from ckgen.emulator.production.model import Outcome, Output
 from ckgen.emulator.unit_run import run_call
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
@@ -25,6 +26,7 @@ from ckgen.families.fmha.append_operands import (
     paged_elements,
 )
 from ckgen.families.fmha.enums import FmhaKv, FmhaKvLayout, FmhaRope
+from ckgen.families.fmha.exact_append import exact_append_operands
 from ckgen.families.fmha.pages import block_table, page_list
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.comparison import Expected
@@ -39,7 +41,7 @@ _UNWRITTEN = 0xFF
 class AppendProblem:
     """Rows of each sequence before, and new ones, which a signature of batches has the same of all.
 
-    rows_q: of Q, -1 for as many as are new. in_place: O is Q. `seed` decides the data.
+    rows_q: of Q, -1 for as many as are new. in_place: O is Q. `seed` decides the data, exact or random ones.
     """
 
     before: tuple[int, ...]
@@ -53,6 +55,7 @@ class AppendProblem:
     rows_q: int = -1
     in_place: bool = False
     seed: int = 0
+    data: Data = Data.SMALL_INTEGERS
 
     def __str__(self) -> str:
         lengths = ",".join(f"{old}+{new}" for old, new in zip(self.before, self.added, strict=True))
@@ -90,7 +93,8 @@ def append_data(
         total_q=sum(problem.added) if traits.varlen else 0, seqlen_new=max(problem.added),
         rotary_dim=problem.rotary_dim,
     )  # fmt: skip
-    operands = make_append_operands(signature, shape, problem.seed, problem.before, problem.added)
+    make = make_append_operands if problem.data is Data.RANDOM else exact_append_operands
+    operands = make(signature, shape, problem.seed, problem.before, problem.added)
     exact = appended(operands)
     args: dict[str, Any] = _small(operands)
     for name, values in (("k_new", operands.k_new), ("v_new", operands.v_new)):

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckgen.emulator.fmha.pages import behind, page_count, paged_kv
+from ckgen.emulator.gemm.problem import Data
 from ckgen.emulator.production.model import Output
 from ckgen.emulator.production.numbers import BF16, FP8_FNUZ, FP8_OCP, Float
 from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaQuant
+from ckgen.families.fmha.exact_operands import exact_operands
 from ckgen.families.fmha.operands import FmhaOperands, Lengths, make_operands
 from ckgen.families.fmha.reference import expect
 from ckgen.families.fmha.signature import FmhaSignature
@@ -37,7 +39,7 @@ class FmhaProblem:
     `spare`: rows behind each sequence, and keys, that lengths given apart do not count; they are NaN. Without varlen
     all lengths of Q are the same and have no spare rows. head_first: tensors are [heads, rows], not [rows, heads].
     page_size: of a paged signature, which has no spare rows; finite_kv: unused rows of pages are not NaN; pages_before:
-    those that nobody has, before all others.
+    those that nobody has, before all others. data: exact ones, as docs/exactness_ops.md has them, or random ones.
     """
 
     lengths_q: tuple[int, ...]
@@ -57,6 +59,7 @@ class FmhaProblem:
     splits: int = 1
     finite_kv: bool = False
     pages_before: int = 0
+    data: Data = Data.SMALL_INTEGERS
 
     def __str__(self) -> str:
         lengths = ",".join(f"{q}x{k}" for q, k in zip(self.lengths_q, self.lengths_k, strict=True))
@@ -65,7 +68,8 @@ class FmhaProblem:
         spare = f" spare{self.spare}" if self.spare else ""
         pages = f" pages of {self.page_size}" if self.page_size else ""
         pages += f" from {self.pages_before}" if self.pages_before else ""
-        return sizes + spare + pages + (f" splits {self.splits}" if self.splits > 1 else "")
+        data = " random" if self.data is Data.RANDOM else ""
+        return sizes + spare + pages + (f" splits {self.splits}" if self.splits > 1 else "") + data
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,8 @@ def fmha_data(signature: FmhaSignature, problem: FmhaProblem) -> FmhaData:
     rows_q = _rows(problem.lengths_q, problem.spare if traits.varlen else 0, traits.varlen)
     rows_k = _rows(problem.lengths_k, problem.spare, traits.varlen)
     shape = _shape(problem, rows_k)
-    operands = make_operands(signature, shape, problem.seed, Lengths(problem.lengths_q, problem.lengths_k))
+    make = make_operands if problem.data is Data.RANDOM else exact_operands
+    operands = make(signature, shape, problem.seed, Lengths(problem.lengths_q, problem.lengths_k))
     exact = expect(operands, truncates=signature.a is DType.FP16)
 
     first = problem.head_first

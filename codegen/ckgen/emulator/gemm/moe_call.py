@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ckgen.emulator.gemm.memory import Buffers
-from ckgen.emulator.gemm.problem import GemmProblem, ScaleOrder
+from ckgen.emulator.gemm.problem import Data, GemmProblem, ScaleOrder
 from ckgen.families.gemm.comparison import Comparison, compare
 from ckgen.families.gemm.enums import MoePart, Quant
 from ckgen.families.gemm.reference import Values, encode, shuffle_mx_scale
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.moe.exact_operands import exact_operands
 from ckgen.families.moe.reference import MoeSize, Weights, expect, make_operands
 from ckgen.model.dtype import DType
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
@@ -28,7 +29,8 @@ class MoeCall:
     def __init__(self, signature: GemmSignature, problem: GemmProblem) -> None:
         self.signature, self.problem = signature, problem
         shape = problem.shape
-        self.operands = make_operands(signature, MoeSize(shape.m, shape.n, shape.k, problem.routing), problem.seed)
+        make = make_operands if problem.data is Data.RANDOM else exact_operands
+        self.operands = make(signature, MoeSize(shape.m, shape.n, shape.k, problem.routing), problem.seed)
         self.expected = expect(self.operands, adds_in_c=True)
         self.c: _Array = np.zeros(0)
         self._sorted: tuple[_Array, ...] = ()

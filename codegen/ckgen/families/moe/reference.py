@@ -19,6 +19,7 @@ from ckgen.families.gemm.reference import Values, scaled_a, scaled_b, store_a, s
 from ckgen.families.gemm.reference_epilogue import after_epilogue
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.reference_quantize import Known, quantize
+from ckgen.families.rounding import least_bits, rounded
 from ckgen.model.dtype import DType
 from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
@@ -26,6 +27,13 @@ from ckgen.model.tuned_row import Shape
 _FAITHFUL = 2.0**-23
 _UNIT_ROUNDOFF = {DType.FP32: 2.0**-24, DType.FP16: 2.0**-11, DType.BF16: 2.0**-8}
 _LEAST = {DType.FP32: 2.0**-149, DType.FP16: 2.0**-24, DType.BF16: 2.0**-133}
+_HELD = {DType.FP32: 2.0**24, DType.FP16: 2.0**11, DType.BF16: 2.0**8}
+"""A type holds every integer up to this."""
+_LARGE, _FAR = 24.0, 110.0
+"""1 + e^-x is 1 in fp32 from the one on; below minus the other, x e^x is 0, or with an exp of limited range this:"""
+_NEXT_TO_NOTHING = 2.0**-110
+_LOST = 2.0**-40
+"""So much of a number's last bit is lost when it is added."""
 _LARGEST = {DType.FP16: 65504.0, DType.BF16: (2 - 2.0**-7) * 2.0**127}
 
 
@@ -54,7 +62,10 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class MoeOperands:
-    """Exact values of one problem; `a` is [rows, K], of down a row per token and slot."""
+    """Exact values of one problem; `a` is [rows, K], of down a row per token and slot.
+
+    is_exact: the data are those of `exact_operands`; what fp32 computes of them without any error has a bound of 0.
+    """
 
     signature: GemmSignature
     size: MoeSize
@@ -64,6 +75,7 @@ class MoeOperands:
     w2: Weights | None
     ids: npt.NDArray[np.int32]  # [tokens, top_k]
     weights: npt.NDArray[np.float32]
+    is_exact: bool = False
 
     def bytes_of_a(self) -> npt.NDArray[np.uint8]:
         """A as kernels read it."""
@@ -126,11 +138,24 @@ def hidden(operands: MoeOperands) -> Known:
     sums = _products(operands, a, np.zeros_like(a), operands.w1)
     if signature.moe.weight_first:
         sums = _times(sums, Known(operands.weights.astype(np.float64).reshape(-1, 1), np.zeros((1, 1))))
-    gate = Known(*after_epilogue(signature.epilogue, (), 1.0, sums.exact[:, : size.n], sums.bound[:, : size.n]))
+    gate = _activated(operands, Known(sums.exact[:, : size.n], sums.bound[:, : size.n]))
     h = gate
     if signature.moe.gated:
         h = _times(gate, Known(sums.exact[:, size.n :], sums.bound[:, size.n :]))
+    if operands.is_exact:
+        stored = rounded(h.exact, h.bound, signature.c)
+        return Known(stored.c, stored.bound)
     return Known(h.exact, h.bound + h.reach * _UNIT_ROUNDOFF[signature.c] * 1.001 + _LEAST[signature.c])
+
+
+def _activated(operands: MoeOperands, x: Known) -> Known:
+    """Of exact data, silu and gelu give large numbers back, and next to nothing for those that are far below 0."""
+    found = Known(*after_epilogue(operands.signature.epilogue, (), 1.0, x.exact, x.bound))
+    if not operands.is_exact:
+        return found
+    is_far = (x.bound == 0) & ((x.exact >= _LARGE) | (x.exact <= -_FAR) | (x.exact == 0))
+    left = np.maximum(-x.exact, 0.0) * _NEXT_TO_NOTHING
+    return Known(np.where(is_far, np.maximum(x.exact, 0.0), found.exact), np.where(is_far, left, found.bound))
 
 
 def _down(operands: MoeOperands, a: Values, a_bound: Values, adds_in_c: bool) -> Expected:
@@ -146,11 +171,18 @@ def _down(operands: MoeOperands, a: Values, a_bound: Values, adds_in_c: bool) ->
         return total
 
     exact, bound, reach = added(slots.exact), added(slots.bound), added(slots.reach)
+    held = _HELD[signature.c] if adds_in_c else _HELD[DType.FP32]
+    least = least_bits(slots.exact).reshape(size.tokens, top_k, -1).min(axis=1, initial=np.inf)
+    is_known = operands.is_exact & (bound <= least * _LOST) & (reach <= held * least)
+    known = rounded(exact, 2 * bound, signature.c)
     bound = bound + reach * (top_k + 1) * _FAITHFUL
+    if operands.is_exact and not adds_in_c:
+        return rounded(exact, np.where(is_known, 2 * added(slots.bound), bound), signature.c)
     roundings = 2 * top_k if adds_in_c else 1
     of_one = reach if adds_in_c else np.abs(exact) + bound
     bound = bound + roundings * (of_one * _UNIT_ROUNDOFF[signature.c] * 1.01 + _LEAST[signature.c])
-    return _within(Known(exact, bound), signature.c, reach + bound if adds_in_c else np.abs(exact) + bound)
+    found = _within(Known(exact, bound), signature.c, reach + bound if adds_in_c else np.abs(exact) + bound)
+    return Expected(found.c, np.where(is_known, known.bound, found.bound))
 
 
 def _products(operands: MoeOperands, a: Values, a_bound: Values, weights: Weights) -> Known:
@@ -166,14 +198,19 @@ def _products(operands: MoeOperands, a: Values, a_bound: Values, weights: Weight
         exact[mine] = a[mine] @ b[expert]
         size, moved = np.abs(a[mine]) @ np.abs(b[expert]), a_bound[mine] @ np.abs(b[expert])
         bound[mine] = moved + (size + moved) * steps / (1 - steps)
+        if operands.is_exact:
+            unit = least_bits(a[mine]).min(initial=np.inf) * least_bits(b[expert]).min(initial=np.inf)
+            is_held = (moved <= unit * _LOST) & (size <= _HELD[DType.FP32] * unit)
+            bound[mine] = np.where(is_held, 2 * moved, bound[mine])
     return Known(exact, bound)
 
 
 def _times(x: Known, y: Known) -> Known:
-    """The fp32 product."""
+    """The fp32 product; one that fp32 holds is exact."""
     grown = np.abs(x.exact) * y.bound + np.abs(y.exact) * x.bound + x.bound * y.bound
     exact = x.exact * y.exact
-    return Known(exact, grown + (np.abs(exact) + grown) * _FAITHFUL)
+    is_held = (grown <= np.abs(exact) * _LOST) & (exact.astype(np.float32) == exact)
+    return Known(exact, np.where(is_held, 2 * grown, grown + (np.abs(exact) + grown) * _FAITHFUL))
 
 
 def _within(known: Known, c: DType, reach: Values) -> Expected:

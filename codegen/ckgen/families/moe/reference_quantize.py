@@ -72,7 +72,8 @@ def quantize(h: Known, signature: GemmSignature) -> Quantized:
     scale = _scale(largest, signature)
     low, high = _scale(least, signature), _scale(most, signature)
     if signature.quant is not Quant.MX:
-        low, high = low * (1 - _FAITHFUL), high * (1 + _FAITHFUL)
+        is_held = (low == high) & (low.astype(np.float32) == low)
+        low, high = (np.where(is_held, end, end * (1 + side * _FAITHFUL)) for end, side in ((low, -1), (high, 1)))
     codes = stored(blocks.exact / scale, dtype)
     bound = _farthest(blocks, codes * scale, low, high, signature)
     rows, columns = h.exact.shape
