@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ckgen.families.gemm.reference import Expected, Values, decode, encode
+from ckgen.families.gemm.comparison import Expected
+from ckgen.families.gemm.reference import Values, decode, encode
 from ckgen.model.dtype import DType
 
 _LARGEST = {
