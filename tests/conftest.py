@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported: a process per CPU runs tests already
 
 settings.register_profile("ckgen", deadline=None, print_blob=True)
 settings.load_profile("ckgen")
