@@ -1,6 +1,12 @@
-"""Numbers of docs/selection.md, worked out by hand; dispatcher_cpp/tests/test_tiling.cpp asserts the same of C++."""
+"""Neighbours of M against plain lists, and numbers of docs/selection.md, worked out by hand.
+
+dispatcher_cpp/tests/test_ladder.cpp and test_tiling.cpp ask the same of C++.
+"""
 
 from __future__ import annotations
+
+import random
+from pathlib import Path
 
 import pytest
 
@@ -8,12 +14,54 @@ from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig, Til
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.signature import parse_signature
 from ckgen.model.config import Tile
+from ckgen.model.selection import Tier
 from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.candidates import default_cost, recomputed_k_batch
+from ckgen.plan.candidates import RungHit, default_cost, far_rungs, recomputed_k_batch, rounded_up
+from ckgen.plan.ladder import Ladder
+from ckgen.plan.policy import NearGap
+from ckgen.plan.select import named_by_table
+from plan_support import GFX950, LARGE, MIDDLE, plan_of, query, row, write_table
 
+GAP = NearGap(16, 2)
 LINEAR, TREE, ATOMIC = Strategy.LINEAR, Strategy.TREE, Strategy.ATOMIC
 MOST = 2**31 - 1
+
+
+def neighbours(sizes: set[int], m: int) -> tuple[int | None, Tier | None, list[int]]:
+    """The measured size that answers m, with its tier, and the far ones in order: docs/selection.md's steps 3, 4, 6."""
+    above = min((size for size in sizes if size >= m), default=None)
+    below = max((size for size in sizes if size < m), default=None)
+    if above is not None and (above == m or above - m <= 16 or above <= 2 * m):
+        return above, Tier.EXACT if above == m else Tier.NEAR, [below] if below is not None else []
+    if above is None or below is None:
+        return None, None, [size for size in (above, below) if size is not None]
+    return None, None, [above, below] if above * below <= m * m else [below, above]
+
+
+def test_a_ladder_offers_the_neighbours_of_the_plain_list() -> None:
+    rng = random.Random(7)
+    for _ in range(40):
+        rows = {rng.randint(1, 400): rng.randint(0, 2) for _ in range(rng.randint(0, 6))}
+        ladder = Ladder.from_measured(rows.items())
+        for m in range(1, 500, rng.randint(1, 3)):
+            up, tier, far = neighbours(set(rows), m)
+            assert rounded_up(ladder, m, GAP) == (RungHit(tier, up, rows[up]) if up and tier else None), (rows, m)
+            assert list(far_rungs(ladder, m, GAP)) == [RungHit(Tier.FAR, size, rows[size]) for size in far], (rows, m)
+
+
+def test_the_tables_winner_is_that_of_both_kinds_of_rows_together(tmp_path: Path) -> None:
+    own, asm = {16, 64, 65, 700}, {32, 60, 300, 3000}
+    external = {"libtype": "asm", "kernelName": "_ZN5aiter3fooE"}
+    rows = [row(m, MIDDLE, gfx="gfx950", cu_num=256) for m in own]
+    rows += [row(m, LARGE, gfx="gfx950", cu_num=256, **external) for m in asm]
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows), targets=(GFX950,))
+    for m in (*range(1, 720), *range(720, 7000, 61), 1448, 1449, 1450):
+        up, tier, far = neighbours(own | asm, m)
+        winner = named_by_table(query(plan, GFX950, "a8w8_blockscale", m, 512, 1024))
+        size = up if up is not None else far[0]
+        assert winner is not None and (winner.row.shape.m, winner.tier) == (size, tier or Tier.FAR), m
+        assert (winner.external is not None) == (size in asm), m
 
 
 def instance(config: GemmConfig) -> Instance:

@@ -1,0 +1,49 @@
+// The step heuristic: each comparison, each size, and what follows a leaf that the problem fails.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "tiny_library.hpp"
+
+namespace {
+
+using namespace ckgen;
+
+constexpr InstanceDesc of(const char* name, std::uint64_t id, std::int32_t n_multiple = 0) {
+  return tiny::instance(name, id, tiny::fp16, {16, 16, 16}, {0, n_multiple, 0, 0, 0, 8, false});
+}
+constexpr InstanceDesc instances[] = {of("first", 41), of("even", 42, 2), of("third", 43), of("other", 44)};
+constexpr Condition first_if[] = {{Feature::m, Compare::eq, 2}, {Feature::n, Compare::le, 2}};
+constexpr Condition even_if[] = {{Feature::k, Compare::lt, 3}};
+constexpr Condition third_if[] = {{Feature::n, Compare::ne, 3}, {Feature::mn, Compare::le, 4}};
+constexpr Arm arms[] = {{first_if, 2, {0, 4}}, {even_if, 1, {1, 4}}, {third_if, 2, {2, 4}}};
+constexpr Arm always[] = {{nullptr, 0, {3, 4}}};
+constexpr Heuristic heuristics[] = {{"sizes", Arch::gfx942, arms, 3}, {"always", Arch::gfx942, always, 1}};
+constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 4, nullptr, 0, heuristics, 2, nullptr, 0};
+constexpr const SignatureUnit* units[] = {&unit};
+constexpr Library library{"heuristics", CKGEN_RUNTIME_ABI, 0x97, units, 1};
+
+/// The first arm that holds; one whose leaf the problem fails leaves it to the next rule.
+std::string expected(std::int64_t m, std::int64_t n, std::int64_t k) {
+  if (m == 2 && n <= 2) return "first";
+  if (k < 3) return n % 2 == 0 ? "even" : "other";
+  return n != 3 && m * n <= 4 ? "third" : "other";
+}
+
+TEST(Heuristics, TheFirstArmThatHoldsAnswersForItsRule) {
+  Registry registry;
+  ASSERT_TRUE(registry.add(library).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  for (std::int64_t m = 1; m <= 5; ++m)
+    for (std::int64_t n = 1; n <= 5; ++n)
+      for (std::int64_t k = 1; k <= 5; ++k) {
+        const Selection s = dispatcher.select(tiny::problem(m, n, k), Device::simulated("gfx942"));
+        ASSERT_EQ(s.tier, Tier::heuristic);
+        EXPECT_EQ(registry.instance(s.instance).name, expected(m, n, k)) << m << 'x' << n << 'x' << k;
+        EXPECT_EQ(s.k_batch, 1U);
+      }
+  EXPECT_FALSE(dispatcher.select(tiny::problem(1, 1, 1), Device::simulated("gfx950")));
+}
+
+}  // namespace
