@@ -103,4 +103,10 @@ TEST_F(OtherCu, SplitsAreHalvedUntilTheKernelTakesThem) {
   }
 }
 
+TEST_F(OtherCu, TheTrailNamesTheTablesCount) {
+  const std::string text = dispatcher.explain(tiny::problem(64, 512, 2048), Device::simulated("gfx942", 256));
+  EXPECT_NE(text.find("other_cu   ✔ M=64 → 192"), std::string::npos) << text;
+  EXPECT_NE(text.find(" on gfx942:192"), std::string::npos) << text;
+}
+
 }  // namespace

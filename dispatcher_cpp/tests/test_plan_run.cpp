@@ -231,6 +231,36 @@ TEST(RunLayouts, LeadingDimensionsAreThoseOfTheLayout) {
   }
 }
 
+/// B is N x K whatever the layout says, and dense.
+TEST(RunLayouts, APreshuffledBHasNoLeadingDimension) {
+  for (const Layout layout : {Layout::rcr, Layout::rrr}) {
+    Signature signature{Op::gemm, DType::bf16, DType::bf16, DType::bf16, DType::fp32, DType::none, layout};
+    signature.preshuffle_b = true;
+    signature.batched = true;
+    int launches = 0;
+    InstanceDesc counting = tiny::instance("counting", 55, signature, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false});
+    counting.twin = own_kernel;
+    counting.workspace = nullptr;
+    counting.context = &launches;
+    Registry registry;
+    ASSERT_TRUE(registry.add(counting).ok());
+    const Dispatcher dispatcher{registry, DispatcherOptions{}};
+    const auto made = dispatcher.plan(Problem(signature).shape(16, 32, 48).batch(2), Device::simulated("gfx942"));
+    ASSERT_TRUE(made) << made.status().message;
+    float memory = 0;
+    GemmArgs args{};
+    args.a = args.b = args.c = &memory;
+    args.m = 16, args.n = args.ldc = 32, args.k = args.lda = 48, args.batch = 2;
+    args.batch_stride_b = 32 * 48;
+    args.batch_stride_c = 16 * 32;
+    args.ldb = -1;
+    EXPECT_STREQ(dispatcher.run(*made, args, nullptr).message, "") << name(layout);
+    args.batch_stride_b -= 1;
+    EXPECT_STREQ(dispatcher.run(*made, args, nullptr).message, "the batch stride of B = 1535 is below 1536");
+    EXPECT_EQ(launches, 1);
+  }
+}
+
 TEST_F(Run, BatchesNeedRoomInC) {
   Signature batched = kFp32;
   batched.batched = true;

@@ -82,6 +82,22 @@ TEST_F(Select, AProviderOfAnExternalKernelAnswersInItsPlace) {
   EXPECT_EQ(with_provider.select(tiny::problem(128, 1024, 2048), device).table_m, 128U);
 }
 
+TEST_F(Select, AProviderAnswersAtTheTierOfItsRung) {
+  Registry registry = tiny::registry();
+  constexpr InstanceDesc mine = tiny::instance("mine", 90, tiny::fp16, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false});
+  ASSERT_TRUE(registry.provide("flydsl", "ext_b", mine).ok());  // of M = 4096
+  const Dispatcher with_provider{registry, DispatcherOptions{}};
+  const auto tier = [&](std::int64_t m) { return with_provider.select(tiny::problem(m, 1024, 2048), device).tier; };
+  EXPECT_EQ(tier(4096), Tier::exact);
+  EXPECT_EQ(tier(3000), Tier::near_);
+  EXPECT_EQ(tier(9000), Tier::far_);
+}
+
+TEST_F(Select, AnOwnRungThatIsNearerThanAnExternalOneIsTheWinner) {
+  EXPECT_EQ(select(tiny::problem(100, 1024, 2048)).external, no_index);
+  EXPECT_EQ(select(tiny::problem(100, 1024, 2048)).table_m, 128U);
+}
+
 TEST_F(Select, AProviderWhoseRungIsFarComesAfterTheHeuristic) {
   Registry registry = tiny::registry();
   constexpr InstanceDesc mine = tiny::instance("mine", 90, tiny::fp16, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false});
@@ -164,6 +180,69 @@ TEST_F(Select, NextGoesThroughTheWalkAndEnds) {
   }
   EXPECT_EQ(names, (std::vector<std::string>{"exact tiny_medium 2", "far tiny_small 1", "default tiny_medium 1",
                                              "default tiny_atomic 1"}));
+}
+
+TEST_F(Select, NextOfWhatTheWalkDoesNotOfferIsNothing) {
+  const Problem problem = tiny::problem(128, 1024, 2048);
+  const Selection first = select(problem);
+  ASSERT_TRUE(dispatcher.next(problem, device, first));
+  const auto next_of = [&](auto change) {
+    Selection other = first;
+    change(other);
+    return dispatcher.next(problem, device, other);
+  };
+  EXPECT_FALSE(next_of([](Selection& s) { s.tier = Tier::near_; }));
+  EXPECT_FALSE(next_of([](Selection& s) { s.k_batch = 4; }));
+  EXPECT_FALSE(next_of([](Selection& s) { s.table_m = 64; }));
+  EXPECT_FALSE(next_of([](Selection& s) { s.instance = 2; }));
+}
+
+// Defaults of which tiles of 64x64 are the cheapest for one such tile; one takes an even N alone.
+namespace alike {
+constexpr InstanceDesc of(const char* name, std::uint64_t id, std::int32_t n, std::int32_t n_multiple = 0) {
+  return tiny::instance(name, id, tiny::fp16, {64, n, 32}, {0, n_multiple, 0, 0, 0, 1, false});
+}
+constexpr InstanceDesc instances[] = {of("wide", 31, 128),   of("first", 32, 64),    of("second", 33, 64),
+                                      of("even", 34, 96, 2), of("as wide", 35, 128), of("third", 36, 64)};
+constexpr std::uint16_t in_order[] = {0, 1, 2, 3, 4, 5};
+constexpr std::uint16_t of_v4[] = {3};
+constexpr Defaults defaults[] = {
+    {Arch::gfx942, in_order, 6}, {Arch::x86_64_v3, in_order, 3}, {Arch::x86_64_v4, of_v4, 1}};
+constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 6, nullptr, 0, nullptr, 0, defaults, 3};
+constexpr const SignatureUnit* units[] = {&unit};
+constexpr Library library{"alike", CKGEN_RUNTIME_ABI, 0x78, units, 1};
+}  // namespace alike
+
+TEST(DefaultsInOrder, ComeByCostAndOfEqualOnesAsTheyAreListed) {
+  Registry registry;
+  ASSERT_TRUE(registry.add(alike::library).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const auto order = [&](std::int64_t n, const Device& device) {
+    const Problem problem = tiny::problem(64, n, 32);
+    std::vector<std::string> names;
+    for (Selection s = dispatcher.select(problem, device); s && names.size() < 9;
+         s = dispatcher.next(problem, device, s))
+      names.emplace_back(registry.instance(s.instance).name);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  const Device gpu = Device::simulated("gfx942");
+  EXPECT_EQ(order(64, gpu), (Names{"first", "second", "third", "even", "wide", "as wide"}));
+  EXPECT_EQ(order(63, gpu), (Names{"first", "second", "third", "wide", "as wide"}));
+  EXPECT_EQ(order(64, Device::simulated("x86_64_v3", 1)), (Names{"first", "second", "wide"}));
+  EXPECT_EQ(order(64, Device::simulated("x86_64_v4_bf16", 1)), Names{"even"}) << "no list of a lower level beside it";
+}
+
+TEST_F(Select, AUsersInstanceOfALowerLevelRunsOnAHigherOne) {
+  Registry registry;
+  ASSERT_TRUE(registry
+                  .add(tiny::instance("mine", 90, tiny::fp16, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false},
+                                      tiny::bit(Arch::x86_64_v4)))
+                  .ok());
+  const Dispatcher own{registry, DispatcherOptions{}};
+  EXPECT_TRUE(own.select(tiny::problem(7, 7, 7), Device::simulated("x86_64_v4_bf16", 2)));
+  EXPECT_TRUE(own.select(tiny::problem(7, 7, 7), Device::simulated("x86_64_v4", 2)));
+  EXPECT_FALSE(own.select(tiny::problem(7, 7, 7), Device::simulated("x86_64_v3", 2)));
 }
 
 TEST_F(Select, EnumerateListsWhatSupportsTheProblem) {

@@ -61,6 +61,7 @@ TEST_F(Strategies, ADeterministicResultIsNotAddedAtomically) {
       "304 workgroups add their parts of a tile in no fixed order, and a deterministic result was asked for (rule "
       "gemm.stream_k.atomic)");
   EXPECT_EQ(chosen(cube(1024).strategy(Strategy::linear).deterministic(), big), "linear");
+  EXPECT_EQ(chosen(cube(1024).strategy(Strategy::tree).deterministic(), big), "tree");
 }
 
 TEST_F(Strategies, AnyTakesTheCheapest) {

@@ -1,9 +1,13 @@
-// What an instance demands of a legal problem: the cases of tests/families/test_gemm_problem_rules.py, asked of C++.
+// Which problems are legal, and what an instance demands of them: the cases of
+// tests/families/test_gemm_problem_rules.py, asked of C++.
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <numeric>
+#include <string>
 #include <vector>
+
+#include <ckgen/ckgen.hpp>
 
 #include "src/supports.hpp"
 
@@ -32,6 +36,52 @@ void expect(const Constraints& c, const Case& x) {
       << found.measured << " and " << found.limit;
 }
 
+TEST(Check, AnIllegalProblemSaysItsRuleAndNumbers) {
+  const Dispatcher dispatcher{Registry(), DispatcherOptions{}};
+  const auto said = [&](const char* alias, const Sizes& sizes) {
+    const Problem problem = gemm(alias).shape(sizes.m, sizes.n, sizes.k).batch(sizes.batch);
+    return reason(dispatcher.select(problem, Device::simulated("gfx950")));
+  };
+  constexpr std::int64_t over = std::int64_t{1} << 31;
+  struct Illegal {
+    const char* alias;
+    Sizes sizes;
+    const char* text;
+  };
+  for (const Illegal& x : {
+           Illegal{"fp16", {0, 1, 1, 1}, "M = 0 is below 1 (rule gemm.shape.m)"},
+           Illegal{"fp16", {1, -3, 1, 1}, "N = -3 is below 1 (rule gemm.shape.n)"},
+           Illegal{"fp16", {1, 1, 0, 1}, "K = 0 is below 1 (rule gemm.shape.k)"},
+           Illegal{"fp16", {over, 1, 1, 1}, "M = 2147483648 is above 2147483647 (rule gemm.shape.m-max)"},
+           Illegal{"fp16", {1, over, 1, 1}, "N = 2147483648 is above 2147483647 (rule gemm.shape.n-max)"},
+           Illegal{"fp16", {1, 1, over, 1}, "K = 2147483648 is above 2147483647 (rule gemm.shape.k-max)"},
+           Illegal{"fp16", {1, 1, 1, 2}, "batch = 2 for a signature that is not batched (rule gemm.shape.not-batched)"},
+           Illegal{"batched_bf16", {1, 1, 1, 0}, "batch = 0 is below 1 (rule gemm.shape.batch)"},
+           Illegal{
+               "a8w8_blockscale", {1, 1, 2050, 1}, "K = 2050 is not a multiple of 128 (rule gemm.blockscale.k-group)"},
+           Illegal{"gemm_fp8_ocp_bf16_rcr_blockscale_scales_both_128x64",
+                   {1, 1, 96, 1},
+                   "K = 96 is not a multiple of 64 (rule gemm.blockscale.k-group)"},
+           Illegal{"mxfp8", {1, 1, 33, 1}, "K = 33 is not a multiple of 32 (rule gemm.mx.k-group)"},
+           Illegal{"a8w8_bpreshuffle", {1, 24, 32, 1}, "N = 24 is not a multiple of 16 (rule gemm.preshuffle.n-rows)"},
+           Illegal{"a8w8_bpreshuffle", {1, 16, 48, 1}, "K = 48 is not a multiple of 32 (rule gemm.preshuffle.k-chunk)"},
+           Illegal{"gemm_bf16_rcr_preshuffle",
+                   {1, 16, 24, 1},
+                   "K = 24 is not a multiple of 16 (rule gemm.preshuffle.k-chunk)"},
+           Illegal{"a4w4_blockscale", {1, 16, 96, 1}, "K = 96 is not a multiple of 64 (rule gemm.preshuffle.k-chunk)"},
+       })
+    EXPECT_EQ(said(x.alias, x.sizes), x.text) << x.alias;
+  const std::string nothing = "no instance of this signature was built for this device (rule gemm.no-instance)";
+  EXPECT_EQ(said("fp16", {over - 1, 1, over - 1, 1}), nothing);
+  EXPECT_EQ(said("batched_bf16", {1, 1, 1, 1}), nothing);
+  EXPECT_EQ(said("a8w8_blockscale", {1, 1, 128, 1}), nothing);
+  EXPECT_EQ(said("gemm_fp8_ocp_bf16_rcr_blockscale_scales_both_128x64", {1, 1, 64, 1}), nothing);
+  EXPECT_EQ(said("mxfp8", {7, 5, 32, 1}), nothing);
+  EXPECT_EQ(said("a8w8_bpreshuffle", {1, 16, 32, 1}), nothing);
+  EXPECT_EQ(said("gemm_bf16_rcr_preshuffle", {1, 16, 16, 1}), nothing);
+  EXPECT_EQ(said("a4w4_blockscale", {1, 16, 64, 1}), nothing);
+}
+
 TEST(Supports, EachDemandIsRefusedWithItsNumbers) {
   constexpr Constraints all{2, 8, 16, 64, 128, 4, true};
   for (const Case& x : {
@@ -53,6 +103,10 @@ TEST(Supports, EachDemandIsRefusedWithItsNumbers) {
     expect(all, x);
   constexpr Constraints odd{0, 0, 0, 0, 0, 4, false};
   expect(odd, {{1, 1, 1, 0}, 4, true, kTaken, 0, 0});
+  constexpr Constraints many{0, 0, 0, 64, 0, 1 << 30, false};  // 2^26 + 1 splits of 64 are 64 in 32 bits
+  expect(many, {{1, 1, 128, 0}, (1U << 26) + 1, false, ProblemRule::gemm_instance_split_multiple, 128, 4294967360});
+  constexpr Constraints grains{0, 0, 0, 0, 9, 8, false, 3};  // one split is all of K and no whole grain
+  expect(grains, {{1, 1, 8, 0}, 1, false, ProblemRule::gemm_instance_min_k, 8, 9});
   constexpr Constraints of_48{0, 48, 0, 0, 0, 1, false};  // no power of two
   expect(of_48, {{1, 96, 1, 0}, 1, false, kTaken, 0, 0});
   expect(of_48, {{1, 64, 1, 0}, 1, false, ProblemRule::gemm_instance_n_multiple, 64, 48});

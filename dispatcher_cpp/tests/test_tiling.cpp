@@ -108,4 +108,15 @@ TEST(Tiling, AStreamKDefaultCostsTheBusiestWorkgroupAndTheMeetingOfParts) {
   }
 }
 
+TEST(Tiling, TilesBeyond2To62CountAsThat) {
+  constexpr std::int64_t most = std::int64_t{1} << 62;
+  const auto tiles = [](std::int64_t batch) {
+    return detail::partition_of(gpu(128, Strategy::linear), Sizes{kMost, kMost, 32, batch}, 304).num_tiles;
+  };
+  EXPECT_EQ(tiles(1), std::int64_t{1} << 48);
+  EXPECT_EQ(tiles(1 << 13), std::int64_t{1} << 61);
+  EXPECT_EQ(tiles(1 << 15), most);
+  EXPECT_EQ(tiles(kMost), most);
+}
+
 }  // namespace
