@@ -291,54 +291,6 @@ TEST_P(EachField, TakesPartInMatching) {
   EXPECT_TRUE(dispatcher.select(Problem(other).shape(256, 256, 256).routing({8, 2}), device));
 }
 
-// Kernels of ckgen's own (backend hip) and one of ck_tile; rows of 304 CUs leave M = 8 and 16 to the caller's kernel,
-// and those of 80 CUs choose one.
-namespace declining {
-constexpr InstanceDesc of_hip() {
-  InstanceDesc made = tiny::instance("own", 11, tiny::fp16, {8, 64, 32}, {0, 0, 0, 0, 0, 1, false});
-  made.backend = Backend::hip;
-  return made;
-}
-constexpr InstanceDesc instances[] = {of_hip(),
-                                      tiny::instance("next", 12, tiny::fp16, {64, 64, 32}, {16, 0, 0, 0, 0, 1, false})};
-constexpr ExternalKernel externals[] = {{callers_own, "own"}};
-constexpr Choice choices[] = {{0, 1}};
-constexpr Rung rungs[] = {{8, 8, 1, 0}};
-constexpr Rung declined[] = {{8, 16, 8, 0}};
-constexpr Group groups304[] = {{1024, 2048, 0, 0, 0, 1, 0}};
-constexpr Group groups80[] = {{1024, 2048, 0, 0, 1, 0, 0}};
-constexpr auto slots304 = tiny::slots_of<2>(groups304);
-constexpr auto slots80 = tiny::slots_of<2>(groups80);
-constexpr LookupTable table304{tiny::fp16.pack(), Arch::gfx942, 304, slots304.data(), 1, groups304, 1, rungs, choices,
-                               declined,          externals,    1,   &tiny::policy};
-constexpr LookupTable table80{tiny::fp16.pack(), Arch::gfx942, 80, slots80.data(), 1, groups80, 1, rungs, choices,
-                              nullptr,           nullptr,      0,  &tiny::policy};
-constexpr const LookupTable* tables[] = {&table80, &table304};
-constexpr std::uint16_t in_order[] = {0, 1};
-constexpr Defaults defaults[] = {{Arch::gfx942, in_order, 2}};
-constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 2, tables, 2, nullptr, 0, defaults, 1};
-constexpr const SignatureUnit* units[] = {&unit};
-constexpr Library library{"declining", CKGEN_RUNTIME_ABI, 0x77, units, 1};
-}  // namespace declining
-
-TEST(Declined, ByARowOfExactlyThisMTheNextTierOrNobodyAnswers) {
-  Registry registry;
-  ASSERT_TRUE(registry.add(declining::library).ok());
-  const Dispatcher dispatcher{registry, DispatcherOptions{}};
-  const auto answer = [&](std::int64_t m, const char* target) {
-    const Selection s = dispatcher.select(tiny::problem(m, 1024, 2048), Device::simulated(target));
-    return s ? std::string(dispatcher.registry().instance(s.instance).name) : reason(s);
-  };
-  EXPECT_EQ(answer(8, "gfx942:304"),
-            "M = 8 is not a multiple of 16 (rule gemm.instance.m-multiple)");  // not of 80 CUs, not the default
-  EXPECT_EQ(answer(16, "gfx942:304"), "next");
-  EXPECT_EQ(answer(12, "gfx942:304"), "own");
-  EXPECT_EQ(answer(8, "gfx942:80"), "own");
-  const Selection s = dispatcher.select(tiny::problem(8, 1024, 2048), Device::simulated("gfx942:304"));
-  ASSERT_NE(s.external, no_index);
-  EXPECT_STREQ(dispatcher.registry().external(s.external).library, callers_own);
-}
-
 Signature with(void (*change)(Signature&)) {
   Signature signature = tiny::fp16;
   change(signature);

@@ -1,0 +1,136 @@
+// Rows that leave their work to the caller's own kernel: what of ckgen's own they reject, and where.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "tiny_library.hpp"
+
+namespace {
+
+using namespace ckgen;
+
+// Kernels of ckgen's own (backend hip) and one of ck_tile; rows of 304 CUs leave M = 8 and 16 to the caller's kernel,
+// and those of 80 CUs choose one.
+namespace declining {
+constexpr InstanceDesc of_hip() {
+  InstanceDesc made = tiny::instance("own", 11, tiny::fp16, {8, 64, 32}, {0, 0, 0, 0, 0, 1, false});
+  made.backend = Backend::hip;
+  return made;
+}
+constexpr InstanceDesc instances[] = {of_hip(),
+                                      tiny::instance("next", 12, tiny::fp16, {64, 64, 32}, {16, 0, 0, 0, 0, 1, false})};
+constexpr ExternalKernel externals[] = {{callers_own, "own"}};
+constexpr Choice choices[] = {{0, 1}};
+constexpr Rung rungs[] = {{8, 8, 1, 0}};
+constexpr Rung declined[] = {{8, 16, 8, 0}};
+constexpr Group groups304[] = {{1024, 2048, 0, 0, 0, 1, 0}};
+constexpr Group groups80[] = {{1024, 2048, 0, 0, 1, 0, 0}};
+constexpr auto slots304 = tiny::slots_of<2>(groups304);
+constexpr auto slots80 = tiny::slots_of<2>(groups80);
+constexpr LookupTable table304{tiny::fp16.pack(), Arch::gfx942, 304, slots304.data(), 1, groups304, 1, rungs, choices,
+                               declined,          externals,    1,   &tiny::policy};
+constexpr LookupTable table80{tiny::fp16.pack(), Arch::gfx942, 80, slots80.data(), 1, groups80, 1, rungs, choices,
+                              nullptr,           nullptr,      0,  &tiny::policy};
+constexpr const LookupTable* tables[] = {&table80, &table304};
+constexpr std::uint16_t in_order[] = {0, 1};
+constexpr Defaults defaults[] = {{Arch::gfx942, in_order, 2}};
+constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 2, tables, 2, nullptr, 0, defaults, 1};
+constexpr const SignatureUnit* units[] = {&unit};
+constexpr Library library{"declining", CKGEN_RUNTIME_ABI, 0x77, units, 1};
+}  // namespace declining
+
+TEST(Declined, ByARowOfExactlyThisMTheNextTierOrNobodyAnswers) {
+  Registry registry;
+  ASSERT_TRUE(registry.add(declining::library).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const auto answer = [&](std::int64_t m, const char* target) {
+    const Selection s = dispatcher.select(tiny::problem(m, 1024, 2048), Device::simulated(target));
+    return s ? std::string(dispatcher.registry().instance(s.instance).name) : reason(s);
+  };
+  EXPECT_EQ(answer(8, "gfx942:304"),
+            "M = 8 is not a multiple of 16 (rule gemm.instance.m-multiple)");  // not of 80 CUs, not the default
+  EXPECT_EQ(answer(16, "gfx942:304"), "next");
+  EXPECT_EQ(answer(12, "gfx942:304"), "own");
+  EXPECT_EQ(answer(8, "gfx942:80"), "own");
+  const Selection s = dispatcher.select(tiny::problem(8, 1024, 2048), Device::simulated("gfx942:304"));
+  ASSERT_NE(s.external, no_index);
+  EXPECT_STREQ(dispatcher.registry().external(s.external).library, callers_own);
+}
+
+// Experts, M, N and K of one kernel of ckgen's own for gate_up, down and a layer of both. At 304 CUs rows of 256 x 128
+// of a gated gate_up, and of 128 x 64 of down, are the caller's; at 80 CUs none is.
+namespace experts {
+constexpr Signature of_part(MoePart part) {
+  Signature s = tiny::fp16;
+  s.op = Op::moe;
+  s.moe = {part, part != MoePart::down, false};
+  if (part != MoePart::down) s.epilogue.ops[0] = EpilogueOp::silu;
+  return s;
+}
+constexpr InstanceDesc of(const char* name, std::uint64_t id, MoePart part) {
+  InstanceDesc made = tiny::instance(name, id, of_part(part), {32, 64, 32}, {0, 8, 8, 0, 0, 1, false});
+  made.backend = Backend::hip;
+  if (part == MoePart::layer) made.parts[0] = 61, made.parts[1] = 62;
+  return made;
+}
+constexpr InstanceDesc gate_up[] = {of("gate_up", 61, MoePart::gate_up)};
+constexpr InstanceDesc down[] = {of("down", 62, MoePart::down)};
+constexpr InstanceDesc layer[] = {of("layer", 63, MoePart::layer)};
+constexpr ExternalKernel externals[] = {{callers_own, "theirs"}};
+constexpr Rung rungs[] = {{1, 1, 1, 0}};
+constexpr Group of_gate_up[] = {{256, 128, 0, 0, 0, 1, 0}};
+constexpr Group of_down[] = {{128, 64, 0, 0, 0, 1, 0}};
+constexpr auto gate_up_slots = tiny::slots_of<2>(of_gate_up);
+constexpr auto down_slots = tiny::slots_of<2>(of_down);
+constexpr LookupTable table(MoePart part, const std::uint16_t* slots, const Group* groups) {
+  return {of_part(part).pack(), Arch::gfx942, 304, slots, 1, groups, 1, nullptr, nullptr, rungs, externals, 1,
+          &tiny::policy};
+}
+constexpr LookupTable gate_up_table = table(MoePart::gate_up, gate_up_slots.data(), of_gate_up);
+constexpr LookupTable down_table = table(MoePart::down, down_slots.data(), of_down);
+constexpr const LookupTable* gate_up_tables[] = {&gate_up_table};
+constexpr const LookupTable* down_tables[] = {&down_table};
+constexpr Defaults defaults[] = {{Arch::gfx942, tiny::first, 1}};
+constexpr SignatureUnit units[] = {
+    {"gate_up", of_part(MoePart::gate_up), gate_up, 1, gate_up_tables, 1, nullptr, 0, defaults, 1},
+    {"down", of_part(MoePart::down), down, 1, down_tables, 1, nullptr, 0, defaults, 1},
+    {"layer", of_part(MoePart::layer), layer, 1, nullptr, 0, nullptr, 0, defaults, 1}};
+constexpr const SignatureUnit* all[] = {&units[0], &units[1], &units[2]};
+constexpr Library library{"experts", CKGEN_RUNTIME_ABI, 0x76, all, 3};
+}  // namespace experts
+
+TEST(Declined, OfExpertsByTheRowsOfAProductWhateverMAndTheRouting) {
+  Registry registry;
+  const Status added = registry.add(experts::library);
+  ASSERT_TRUE(added.ok()) << added.message;
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const auto declined = [&](MoePart part, std::int64_t n, std::int64_t k, const char* target = "gfx942:304") {
+    bool by_all = true, by_any = false;
+    for (const std::int64_t m : {1, 40})
+      for (const Routing routing : {Routing{8, 2}, Routing{64, 1}}) {
+        const Problem problem = Problem(experts::of_part(part)).shape(m, n, k).routing(routing);
+        const Selection s = dispatcher.select(problem, Device::simulated(target));
+        const bool found = !s && reason(s).find("(rule moe.declined)") != std::string::npos;
+        EXPECT_TRUE(s || found) << reason(s);
+        by_all = by_all && found;
+        by_any = by_any || found;
+      }
+    EXPECT_EQ(by_all, by_any);
+    return by_all;
+  };
+  EXPECT_TRUE(declined(MoePart::gate_up, 128, 128)) << "gated: 256 rows";
+  EXPECT_FALSE(declined(MoePart::gate_up, 256, 128));
+  EXPECT_FALSE(declined(MoePart::gate_up, 128, 64));
+  EXPECT_FALSE(declined(MoePart::gate_up, 128, 128, "gfx942:80"));
+  EXPECT_TRUE(declined(MoePart::down, 128, 64));
+  EXPECT_FALSE(declined(MoePart::down, 64, 64));
+  EXPECT_FALSE(declined(MoePart::down, 64, 128));
+  EXPECT_TRUE(declined(MoePart::layer, 128, 128)) << "by its gate_up";
+  EXPECT_TRUE(declined(MoePart::layer, 64, 128)) << "by its down, of K rows";
+  EXPECT_FALSE(declined(MoePart::layer, 64, 64));
+  EXPECT_FALSE(declined(MoePart::layer, 128, 64));
+  EXPECT_FALSE(declined(MoePart::layer, 128, 128, "gfx942:80"));
+}
+
+}  // namespace
