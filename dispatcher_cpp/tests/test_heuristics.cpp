@@ -20,7 +20,14 @@ constexpr Condition third_if[] = {{Feature::n, Compare::ne, 3}, {Feature::mn, Co
 constexpr Arm arms[] = {{first_if, 2, {0, 4}}, {even_if, 1, {1, 4}}, {third_if, 2, {2, 4}}};
 constexpr Arm always[] = {{nullptr, 0, {3, 4}}};
 constexpr Heuristic heuristics[] = {{"sizes", Arch::gfx942, arms, 3}, {"always", Arch::gfx942, always, 1}};
-constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 4, nullptr, 0, heuristics, 2, nullptr, 0};
+// At N = K = 1 another library's kernel won M = 4096.
+constexpr Rung external_rungs[] = {{4096, 4096, 1, 0}};
+constexpr Group groups[] = {{1, 1, 0, 0, 0, 1, 0}};
+constexpr auto slots = tiny::slots_of<2>(groups);
+constexpr LookupTable table{tiny::fp16.pack(), Arch::gfx942,    304, slots.data(), 1, groups, 1, nullptr, nullptr,
+                            external_rungs,    tiny::externals, 1,   &tiny::policy};
+constexpr const LookupTable* tables[] = {&table};
+constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 4, tables, 1, heuristics, 2, nullptr, 0};
 constexpr const SignatureUnit* units[] = {&unit};
 constexpr Library library{"heuristics", CKGEN_RUNTIME_ABI, 0x97, units, 1};
 
@@ -44,6 +51,22 @@ TEST(Heuristics, TheFirstArmThatHoldsAnswersForItsRule) {
         EXPECT_EQ(s.k_batch, 1U);
       }
   EXPECT_FALSE(dispatcher.select(tiny::problem(1, 1, 1), Device::simulated("gfx950")));
+}
+
+TEST(Heuristics, AnswerBeforeAProviderWhoseRungIsFar) {
+  Registry registry;
+  ASSERT_TRUE(registry.add(library).ok());
+  ASSERT_TRUE(registry.provide(tiny::externals[0].library, tiny::externals[0].name, of("mine", 45)).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const Device device = Device::simulated("gfx942:304");
+  const auto answer = [&](std::int64_t m) {
+    const Selection s = dispatcher.select(tiny::problem(m, 1, 1), device);
+    return std::string(tier_name(s.tier)) + ' ' + registry.instance(s.instance).name;
+  };
+  EXPECT_EQ(answer(4096), "exact mine");
+  EXPECT_EQ(answer(2048), "near mine");
+  EXPECT_EQ(answer(2047), "heuristic other");
+  EXPECT_EQ(answer(4097), "heuristic other");
 }
 
 }  // namespace

@@ -103,6 +103,30 @@ TEST_F(OtherCu, SplitsAreHalvedUntilTheKernelTakesThem) {
   }
 }
 
+/// 16 tiles of 64 x 128 in all: 16 splits of K = 8192 fill 256 units, where one group alone would take 32.
+TEST(OtherCuOfGroups, SplitsAreCountedForAllGroups) {
+  Signature signature = tiny::fp16;
+  signature.op = Op::grouped_gemm;
+  const InstanceDesc built[] = {tiny::instance("grouped", 1, signature, {64, 128, 128}, {0, 0, 0, 0, 0, 128, false})};
+  LookupTable other = table96;
+  other.signature = signature.pack();
+  const Rung first[] = {{64, 64, 1, 0}};
+  other.rungs = first;
+  const LookupTable* others[] = {&other};
+  const SignatureUnit grouped{"grouped", signature, built, 1, others, 1, nullptr, 0, nullptr, 0};
+  const SignatureUnit* all[] = {&grouped};
+  Registry registry;
+  ASSERT_TRUE(registry.add(Library{"grouped", CKGEN_RUNTIME_ABI, 0x96, all, 1}).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  for (const auto& [count, splits] : std::map<std::size_t, std::uint32_t>{{1, 32}, {2, 32}, {4, 16}, {9, 4}}) {
+    const std::vector<GroupSize> sizes(count, {64, 512, 8192});
+    const Groups groups_of_it(sizes.data(), static_cast<std::int64_t>(count));
+    const Selection s = dispatcher.select(Problem(signature).groups(groups_of_it), Device::simulated("gfx942", 256));
+    ASSERT_EQ(s.tier, Tier::other_cu) << reason(s);
+    EXPECT_EQ(s.k_batch, splits) << count;
+  }
+}
+
 TEST_F(OtherCu, TheTrailNamesTheTablesCount) {
   const std::string text = dispatcher.explain(tiny::problem(64, 512, 2048), Device::simulated("gfx942", 256));
   EXPECT_NE(text.find("other_cu   ✔ M=64 → 192"), std::string::npos) << text;

@@ -115,6 +115,15 @@ TEST_F(Run, ArgumentsThatDoNotFitAreRefusedByName) {
   EXPECT_NE(refusal([](GemmArgs& x) { x.batch = 2; }).find("K=40 batch=2, the plan for M=5"), std::string::npos);
 }
 
+TEST_F(Run, AProblemOfOneKReadsAAndB) {
+  const auto made = dispatcher.plan(Problem(kFp32).shape(m, n, 1), device);
+  ASSERT_TRUE(made);
+  GemmArgs wrong = args();
+  wrong.k = 1;
+  wrong.b = nullptr;
+  EXPECT_STREQ(dispatcher.run(*made, wrong, nullptr).message, "B is null");
+}
+
 TEST_F(Run, TensorsBesideAAndBAreCheckedLikeThem) {
   Signature fused = kFp32;
   fused.batched = true;
