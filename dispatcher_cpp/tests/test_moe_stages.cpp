@@ -232,9 +232,12 @@ TEST_F(MoeLayerStages, ResultsArePassedFromStageToStage) {
   unsigned char* begin = workspace(plan->workspace_size);
   const MoeArgs mine = args();
   const int first = mock.counts().launches;
-  const Status status = own.run(*plan, mine, begin, nullptr);
+  int stream = 0;
+  const Status status = own.run(*plan, mine, begin, &stream);
   ASSERT_TRUE(status.ok()) << status.message;
   ASSERT_EQ(mock.counts().launches, first + 4);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(mock.launch(first + i).stream, &stream) << i;
+  EXPECT_EQ(mock.last_clear().stream, &stream);
   const auto sort = arrived<SortArgs>(first, "sort");
   EXPECT_EQ(sort.ids, mine.topk_ids);
   EXPECT_EQ(sort.weights, mine.topk_weights);
@@ -385,9 +388,12 @@ TEST_F(MoeLayerStages, RowsOfSlotsAreZeroedBeforeDownAndAddedBehindIt) {
   EXPECT_EQ(layer->workspace_size, rows + bytes);
   unsigned char* begin = workspace(layer->workspace_size);
   const int first = mock.counts().launches;
-  const Status status = own.run(*layer, args(), begin, nullptr);
+  int stream = 0;
+  const Status status = own.run(*layer, args(), begin, &stream);
   ASSERT_TRUE(status.ok()) << status.message;
   ASSERT_EQ(mock.counts().launches, first + 5);
+  EXPECT_EQ(mock.launch(first + 4).stream, &stream);
+  EXPECT_EQ(mock.last_clear().stream, &stream);
   EXPECT_EQ(arrived<KernelArgs>(first + 3, "down").workspace, begin + rows);
   const auto added = arrived<AddSlotsArgs>(first + 4, "add_slots");
   EXPECT_EQ(added.slots, begin + rows);
