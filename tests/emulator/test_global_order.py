@@ -136,6 +136,7 @@ BROKEN = {
     "no write back": (pair(release="s_waitcnt vmcnt(0)"), "no buffer_wbl2 sc1"),
     "write back of another scope": (pair(release="buffer_wbl2 sc0\ns_waitcnt vmcnt(0)"), "no buffer_wbl2 sc1"),
     "write back first": (pair(store="buffer_wbl2 sc1", release=STORE + "\ns_waitcnt vmcnt(0)"), "no buffer_wbl2 sc1"),
+    "write back not waited for": (pair(release="buffer_wbl2 sc1\ns_waitcnt vmcnt(1)"), "no buffer_wbl2 sc1"),
     "no wait in the release": (pair(release="buffer_wbl2 sc1"), "no release of that workgroup"),
     "no wait behind a store that writes through": (
         pair(store=PUBLISH_ELSEWHERE + "\ns_waitcnt vmcnt(0)\n" + STORE + " sc1", release=""),
