@@ -170,6 +170,14 @@ def test_partial_wait() -> None:
     reported(lines([*parts, "ds_read_b32 v10, v2 offset:1024"]), "lds_race")
 
 
+@pytest.mark.parametrize("touch", ["ds_read_b32 v11, v1", "ds_add_u32 v1, v9", "ds_add_rtn_u32 v11, v1, v9"])
+def test_reads_and_atomics_need_something_written(touch: str) -> None:
+    for seed in range(4):
+        made, _ = run(lines([touch, RESULT]), seed)
+        assert rules(made.findings) == {"uninitialised"}, seed
+    clean(lines(["ds_write_b32 v1, v9", touch, RESULT]))
+
+
 def test_own_accesses_are_in_order() -> None:
     clean("ds_write_b32 v1, v9\nds_read_b32 v10, v1\nds_write_b32 v1, v1\nds_write_b32 v1, v9", ITEMS * 3)
 
@@ -230,11 +238,20 @@ def test_atomics_do_not_race_with_each_other() -> None:
     reported(lines([same, *zero, BARRIER, "ds_add_u32 v4, v5", *only(3, "ds_write_b32 v4, v5"), RESULT]), "lds_race")
 
 
-def test_a_write_after_everybody_reads() -> None:
-    """Also where the wave that writes was the last to read."""
+@pytest.mark.parametrize("after", ["ds_write_b32 v4, v9", "ds_add_u32 v4, v9", "ds_add_rtn_u32 v12, v4, v9"])
+def test_a_write_or_an_atomic_after_everybody_reads(after: str) -> None:
+    """Also where the wave that does it was the last to read."""
     parts = ["v_and_b32_e32 v4, 0xfc, v1", *only(0, "ds_write_b32 v4, v9"), WAIT, BARRIER, "ds_read_b32 v11, v4"]
-    clean(lines([*parts, WAIT, BARRIER, *only(3, "ds_write_b32 v4, v9"), RESULT]))
-    reported(lines([*parts, WAIT, *only(3, "ds_write_b32 v4, v9"), RESULT]), "lds_race")
+    clean(lines([*parts, WAIT, BARRIER, *only(3, after), RESULT]))
+    reported(lines([*parts, WAIT, *only(3, after), RESULT]), "lds_race")
+
+
+@pytest.mark.parametrize("first", ["ds_write_b32 v4, v9\nds_add_u32 v4, v9", "ds_add_u32 v4, v9\nds_write_b32 v4, v9"])
+def test_an_atomic_races_with_a_write_whose_wave_has_an_atomic_too(first: str) -> None:
+    start = ["v_and_b32_e32 v4, 0xfc, v1", *only(1, "ds_write_b32 v4, v9"), WAIT, BARRIER, *only(0, first)]
+    last = [*only(3, "ds_add_u32 v4, v9"), RESULT]
+    clean(lines([*start, WAIT, BARRIER, *last]))
+    reported(lines([*start, *last]), "lds_race")
 
 
 def test_everybody_reads_what_one_wave_wrote() -> None:
