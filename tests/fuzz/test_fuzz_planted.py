@@ -15,7 +15,7 @@ from ckgen.fuzz.data import expected_of, operands_of, wrong
 from ckgen.fuzz.decide import decide, parts_of, signature_of
 from ckgen.fuzz.draw import case_of
 from ckgen.fuzz.gemm import GemmWork
-from ckgen.fuzz.prepare import space_of
+from ckgen.fuzz.prepare import inputs_of
 from ckgen.fuzz.space import Space
 from ckgen.model.tuned_row import Shape
 from planted_errors import unreported
@@ -27,7 +27,7 @@ JUDGED = (Data.RANDOM, Data.INTEGERS)
 
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
-    return space_of(("gemm", "stream_k"), tmp_path_factory.mktemp("planted"))[0]
+    return inputs_of(("gemm", "stream_k"), tmp_path_factory.mktemp("planted")).space()
 
 
 def drawn(space: Space, index: int) -> tuple[Case, GemmSignature, int] | None:
