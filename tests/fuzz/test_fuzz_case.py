@@ -12,7 +12,7 @@ from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.families.registry import FAMILIES
 from ckgen.fuzz.case import Case, Data, Route, parse_case
 from ckgen.fuzz.draw import FIELDS, case_of
-from ckgen.fuzz.prepare import space_of
+from ckgen.fuzz.prepare import inputs_of
 from ckgen.fuzz.signatures import any_value, mutated
 from ckgen.fuzz.space import Space
 from ckgen.model.errors import UsageError
@@ -24,7 +24,7 @@ PLAIN = Case("gemm_fp16_rcr", "gfx942:80")
 
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
-    return space_of(FAMILIES, tmp_path_factory.mktemp("space"))[0]
+    return inputs_of(FAMILIES, tmp_path_factory.mktemp("space")).space()
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from ckgen.families.gemm.instance import Instance
 from ckgen.families.registry import FAMILIES
 from ckgen.fuzz.emulated import _failure
 from ckgen.fuzz.emulated_problems import problem_of
-from ckgen.fuzz.prepare import space_of
+from ckgen.fuzz.prepare import inputs_of
 from ckgen.fuzz.space import Space
 from ckgen.model.backend import Backend
 from ckgen.model.groups import GroupSize
@@ -26,7 +26,7 @@ DRAWN = 60
 
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
-    return space_of(FAMILIES, tmp_path_factory.mktemp("space"))[0]
+    return inputs_of(FAMILIES, tmp_path_factory.mktemp("space")).space()
 
 
 def of(space: Space, op: Op, backend: Backend, *, gelu: bool = False) -> list[Instance]:
