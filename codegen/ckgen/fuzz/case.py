@@ -19,7 +19,8 @@ from ckgen.model.strategy import Strategy
 class Data(Enum):
     """What the operands hold.
 
-    INTEGERS: every partial sum is exact; of experts and attention docs/exactness_ops.md says how. EXTREME: any finite value of a narrow type. SPECIAL: some infinities and NaNs.
+    INTEGERS: every partial sum is exact; docs/exactness_ops.md says how, of experts and attention. EXTREME: any finite
+    value of a narrow type. SPECIAL: some infinities and NaNs.
     """
 
     RANDOM = "random"

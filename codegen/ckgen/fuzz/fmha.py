@@ -12,9 +12,10 @@ from ckgen.families.fmha.enums import FmhaBias, FmhaKvLayout
 from ckgen.families.fmha.exact_operands import exact_operands
 from ckgen.families.fmha.operands import FmhaOperands, make_operands
 from ckgen.families.fmha.pages import PageForm, cache_sizes, store_pages
-from ckgen.families.fmha.reference import expect
+from ckgen.families.fmha.reference import Attention, expect
 from ckgen.families.gemm.comparison import Expected
 from ckgen.families.gemm.reference import Storage, Values, encode
+from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.fuzz.arguments import UNREAD, raw
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.data import wrong
@@ -42,15 +43,22 @@ class FmhaGiven:
 
     def wrong(self) -> str:
         """See Given."""
-        expected, counted = expect(self.operands), self.operands.lengths.q
+        expected, counted = self.expected(), self.operands.lengths.q
         longest = expected.o.c.shape[1]
-        found = scattered(self._o(), self.rows, counted, longest)
-        flat = _flat(expected.o)
-        text = wrong(flat, found.reshape(flat.c.shape))
-        if text or self.lse is None:
-            return text.replace("C[", "O[", 1)
+        o = scattered(self._o(), self.rows, counted, longest)
+        if self.lse is None:
+            return wrong_attention(expected, o, None)
         of_rows = scattered(self._lse().transpose(0, 3, 1, 2), self.rows, counted, longest)
-        return wrong(expected.lse, of_rows[..., 0].transpose(0, 2, 1)).replace("C[", "lse[", 1)
+        return wrong_attention(expected, o, of_rows[..., 0].transpose(0, 2, 1))
+
+    def expected(self) -> Attention:
+        """What must come out."""
+        return expect(self.operands)
+
+    def sensitivity(self) -> Sensitivity:
+        """See Given; of O."""
+        found = self.expected().o
+        return Sensitivity.of(found.c, np.where(np.isinf(found.bound), 0.0, found.bound))
 
     def trouble(self) -> str:
         """See Given; a row that does not count is not the result's."""
@@ -190,6 +198,13 @@ def operands_of(case: Case, decision: FmhaDecision) -> FmhaOperands:
     if case.data is Data.EXTREME and signature.a.bits > 8:
         return replace(operands, q=operands.q * 16)
     return operands
+
+
+def wrong_attention(expected: Attention, o: Storage, lse: Storage | None) -> str:
+    """The first element that is wrong, of O and then of lse where there is one; empty if there is none."""
+    flat = _flat(expected.o)
+    text = wrong(flat, o.reshape(flat.c.shape)).replace("C[", "O[", 1)
+    return text if text or lse is None else wrong(expected.lse, lse).replace("C[", "lse[", 1)
 
 
 def _cache(operands: FmhaOperands, values: Values, rows: Rows, lengths: tuple[int, ...], *, of_v: bool) -> Storage:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ckgen.families.gemm.enums import MoePart, Quant
-from ckgen.families.gemm.reference import Storage, Values, encode, shuffle_mx_scale
+from ckgen.families.gemm.reference import Expected, Storage, Values, encode, shuffle_mx_scale
+from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.exact_operands import exact_operands
 from ckgen.families.moe.reference import MoeOperands, MoeSize, expect, make_operands
@@ -40,8 +41,16 @@ class MoeGiven:
         """See Given."""
         c = encode(np.zeros(1), self.operands.signature.c)
         found: Storage = np.ascontiguousarray(self.c.lines[0]).view(c.dtype)
-        expected = expect(self.operands)
-        return wrong(replace(expected, c=expected.c[None], bound=expected.bound[None]), found)
+        return wrong_layer(self.expected(), found)
+
+    def expected(self) -> Expected:
+        """What must come out."""
+        return expect(self.operands)
+
+    def sensitivity(self) -> Sensitivity:
+        """See Given."""
+        found = self.expected()
+        return Sensitivity.of(found.c, found.bound)
 
     def trouble(self) -> str:
         """See Given."""
@@ -145,6 +154,11 @@ def operands_of(signature: GemmSignature, case: Case) -> MoeOperands:
         return exact_operands(signature, size, case.seed, ids_of(case))
     operands = replace(make_operands(signature, size, case.seed), ids=ids_of(case))
     return replace(operands, a=operands.a * 0) if case.data is Data.ZEROS else operands
+
+
+def wrong_layer(expected: Expected, c: Storage) -> str:
+    """The first element of C that is wrong; empty if there is none."""
+    return wrong(replace(expected, c=expected.c[None], bound=expected.bound[None]), c)
 
 
 def _sorted(library: RuntimeLibrary, operands: MoeOperands, block_m: int) -> dict[str, Matrix]:

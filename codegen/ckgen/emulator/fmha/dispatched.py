@@ -18,6 +18,7 @@ from ckgen.emulator.fmha.append import AppendProblem
 from ckgen.emulator.gemm.build import BuildRoom, build_kernels
 from ckgen.emulator.gemm.drive import RunOptions, table_file, worker_environment
 from ckgen.emulator.gemm.kernel import KernelUnits, registry_source
+from ckgen.emulator.gemm.problem import Data
 from ckgen.emulator.gemm.runtime import Runtime
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.model.errors import UsageError
@@ -40,11 +41,15 @@ class AppendWork:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> AppendWork:
-        """The inverse of `asdict`."""
+        """The inverse of `to_json`."""
         sizes: dict[str, Any] = {
             name: tuple(of) if isinstance(of, list) else of for name, of in fields["problem"].items()
         }
-        return cls(**{**fields, "problem": AppendProblem(**sizes)})
+        return cls(**{**fields, "problem": AppendProblem(**{**sizes, "data": Data(sizes["data"])})})
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields; `from_json` reads them."""
+        return {**asdict(self), "problem": {**asdict(self.problem), "data": self.problem.data.value}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ def append_dispatched(
             str(runtime.dispatcher), str(runtime.hip), str(built.library), signature, str(report), problem
         )
         file = folder / "work.json"
-        file.write_text(json.dumps(asdict(work)), encoding="utf-8")
+        file.write_text(json.dumps(work.to_json()), encoding="utf-8")
         target = Target(arch, load_archs()[arch].default_cu_num)
         told = (table_file(room.toolchain, arch, folder), target, work.report, RunOptions(), seed)
         environment = {**os.environ, **worker_environment(runtime, core_library(), *told)}

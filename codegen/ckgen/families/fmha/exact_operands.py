@@ -146,7 +146,7 @@ class _Drawn:
             target[:] = 2
             order = classes.neighbours_first(random, visible, order)
         else:
-            fewer = random.random(rows) < 0.3
+            fewer = (random.random(rows) < 0.5) & (np.arange(rows) % 4 > 1)
             target = np.where(fewer, 2 ** random.integers(0, 7, rows), target)
             target = np.where(halves, np.maximum(target // 4, 1), target)
         if self._has_lone_rows:
