@@ -30,6 +30,7 @@ _KINDS = 5
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Of all problems.")
 @click.option("--problem", metavar="TEXT", help="Only this one, as a failure printed it.")
 @click.option("--emulate", type=click.IntRange(0), default=0, metavar="N", help="Also N on the emulator, after that.")
+@click.option("--verbose", is_flag=True, help="Also how small an error was seen, by kind of data.")
 @json_option
 def command(**params: Any) -> int:
     """Run random problems and hold them against the definition.
@@ -48,7 +49,7 @@ def command(**params: Any) -> int:
     line = _Line()
     prepared = prepare(ops_of(params["ops"]), line.say)
     ops = f"--ops {','.join(words(params['ops']))}" if params["ops"] else ""
-    subject = Subject(prepared.library, NAME, prepared.inputs, prepared.space, ops)
+    subject = Subject(prepared.library, NAME, prepared.inputs, prepared.space, ops, params["verbose"])
     if case is not None:
         report = run_case(subject, case)
     else:
@@ -101,6 +102,7 @@ def _text(report: Report) -> str:
         f"seed {report.seed}: {problems} in {report.seconds:.0f} s: {counts}; {instances}",
         f"tiers: {tiers}",
         *([f"{plural(report.emulated, 'problem')} emulated"] if report.emulated else []),
+        *(f"sees, {data}: {one}" for data, one in report.sensitivity().items()),
         plural(len(report.failures), "failure"),
     ]
     return "\n".join(lines)

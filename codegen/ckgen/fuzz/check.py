@@ -10,6 +10,7 @@ from itertools import zip_longest
 
 import numpy as np
 
+from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.chosen import supporting
 from ckgen.fuzz.decide import (
@@ -49,11 +50,12 @@ _RARE = 8
 
 @dataclass(slots=True)
 class Checker:
-    """A loaded library and what Python knows of it. Not for several threads."""
+    """A loaded library and what Python knows of it; verbose: outcomes tell what was seen. Not for several threads."""
 
     space: Space
     library: RuntimeLibrary
     name: str
+    verbose: bool = False
     dispatcher: Dispatcher = field(init=False)
     devices: dict[str, Device] = field(default_factory=dict)
 
@@ -96,9 +98,9 @@ class Checker:
             return Outcome(Fate.PLANNED, tier=tier, instance=instance)
         if self._refuses_arguments(work, plan):
             return Outcome(Fate.REFUSED, tier=tier, instance=instance)
-        for one in runs_of(case, decision):
-            self._run(one, decision, plan)
-        return Outcome(Fate.RAN, tier=tier, instance=instance)
+        seen = {one.data.value: self._run(one, decision, plan) for one in runs_of(case, decision)}
+        told = {data: sensitivity for data, sensitivity in seen.items() if sensitivity is not None}
+        return Outcome(Fate.RAN, tier=tier, instance=instance, seen=told)
 
     def _signature(self, case: Case, signature: AnySignature | str) -> int | None:
         try:
@@ -202,7 +204,8 @@ class Checker:
             return True
         raise CaseFailure(FailureKind.REFUSAL, f"the run is not refused, though {wanted}")
 
-    def _run(self, case: Case, decision: AnyDecision, plan: Plan) -> None:
+    def _run(self, case: Case, decision: AnyDecision, plan: Plan) -> Sensitivity | None:
+        """How small an error would have been seen, where that is asked for."""
         work = work_of(case, decision)
         about, by = decision.signature.canonical(), f"{decision.chosen.instance} on data of {case.data.value}"
         with np.errstate(invalid="ignore", over="ignore"):
@@ -214,6 +217,7 @@ class Checker:
         text = given.trouble()
         if text:
             raise CaseFailure(FailureKind.MEMORY, f"{text}, by {by}", about)
+        return given.sensitivity() if self.verbose else None
 
     def _launch(self, plan: Plan, given: Given) -> None:
         """With a workspace of exactly the size that the plan tells."""

@@ -17,7 +17,7 @@ from ckgen import paths
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.outcome import CaseFailure, FailureKind, Outcome
 from ckgen.fuzz.prepare import Inputs
-from ckgen.fuzz.worker import READY
+from ckgen.fuzz.worker import READY, VERBOSE
 from ckgen.model.errors import CkgenError
 
 _SECONDS = 60.0
@@ -29,8 +29,10 @@ _PATIENCE = 10
 class Child:
     """A worker over a library, which plans anew. A context manager; not for several threads."""
 
-    def __init__(self, library: Path, name: str, inputs: Inputs, seconds: float = _SECONDS) -> None:
-        words = (str(library), name, str(inputs.tables), *inputs.ops)
+    def __init__(
+        self, library: Path, name: str, inputs: Inputs, seconds: float = _SECONDS, *, verbose: bool = False
+    ) -> None:
+        words = (str(library), name, str(inputs.tables), *([VERBOSE] if verbose else []), *inputs.ops)
         self._command = [sys.executable, "-m", "ckgen.fuzz.worker", *words]
         self._seconds = seconds
         self._process: subprocess.Popen[str] | None = None

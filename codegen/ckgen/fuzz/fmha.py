@@ -57,8 +57,7 @@ class FmhaGiven:
 
     def sensitivity(self) -> Sensitivity:
         """See Given; of O."""
-        found = self.expected().o
-        return Sensitivity.of(found.c, np.where(np.isinf(found.bound), 0.0, found.bound))
+        return self.expected().o.sensitivity
 
     def trouble(self) -> str:
         """See Given; a row that does not count is not the result's."""

@@ -22,6 +22,7 @@ from ckgen.families.fmha.pages import block_table, page_list
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.comparison import Expected
 from ckgen.families.gemm.reference import Storage, encode
+from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.fuzz.arguments import UNREAD, raw
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.data import wrong
@@ -90,6 +91,11 @@ class AppendGiven:
         found = scattered(stored, self.rows, self.operands.rotated, expected.q.c.shape[1])
         exact = _of_heads(expected.q)
         return wrong(exact, found.reshape(exact.c.shape)).replace("C[", "O[", 1)
+
+    def sensitivity(self) -> Sensitivity:
+        """See Given; of new rows."""
+        expected = appended(self.operands)
+        return Sensitivity.worst_of(one.sensitivity for one in (expected.k, expected.v))
 
     def trouble(self) -> str:
         """See Given; rows of O that do not count must be as they were."""

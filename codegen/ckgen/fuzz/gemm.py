@@ -5,8 +5,10 @@ from __future__ import annotations
 from ctypes import c_void_p
 from dataclasses import dataclass, fields
 
+from ckgen.families.gemm.comparison import Expected
 from ckgen.families.gemm.enums import MAX_D
 from ckgen.families.gemm.reference import Operands
+from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.arguments import Arguments, arguments, sizes_of
 from ckgen.fuzz.case import Case
@@ -33,11 +35,18 @@ class GemmGiven:
 
     def wrong(self) -> str:
         """See Given."""
-        return wrong(expected_of(self.operands, self.case, self.parts), self.placed.result())
+        return wrong(self._expected(), self.placed.result())
+
+    def sensitivity(self) -> Sensitivity:
+        """See Given."""
+        return self._expected().sensitivity
 
     def trouble(self) -> str:
         """See Given."""
         return self.placed.trouble()
+
+    def _expected(self) -> Expected:
+        return expected_of(self.operands, self.case, self.parts)
 
 
 @dataclass(frozen=True, slots=True)

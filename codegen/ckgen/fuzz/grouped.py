@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.arguments import arguments
 from ckgen.fuzz.case import Case
@@ -34,6 +35,10 @@ class GroupedGiven:
     def wrong(self) -> str:
         """See Given."""
         return next((f"group {at}: {text}" for at, one in self.groups.items() if (text := one.wrong())), "")
+
+    def sensitivity(self) -> Sensitivity:
+        """See Given; of the group where it is worst."""
+        return Sensitivity.worst_of(one.sensitivity() for one in self.groups.values())
 
     def trouble(self) -> str:
         """See Given."""

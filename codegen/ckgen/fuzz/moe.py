@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ckgen.families.gemm.comparison import Expected
 from ckgen.families.gemm.enums import MoePart, Quant
-from ckgen.families.gemm.reference import Expected, Storage, Values, encode, shuffle_mx_scale
+from ckgen.families.gemm.reference import Storage, Values, encode, shuffle_mx_scale
 from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.exact_operands import exact_operands
@@ -49,8 +50,7 @@ class MoeGiven:
 
     def sensitivity(self) -> Sensitivity:
         """See Given."""
-        found = self.expected()
-        return Sensitivity.of(found.c, found.bound)
+        return self.expected().sensitivity
 
     def trouble(self) -> str:
         """See Given."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
+
+from ckgen.families.gemm.sensitivity import Sensitivity
 
 
 class Fate(Enum):
@@ -36,7 +39,8 @@ class FailureKind(Enum):
 class Outcome:
     """`tier` as selected; `instance` that ran or was planned; `what` says what failed, of `kind`.
 
-    Failures of one kind that are `about` the same are told once.
+    Failures of one kind that are `about` the same are told once. `seen`: how small an error was, by the kind of data,
+    where that was asked for.
     """
 
     fate: Fate
@@ -45,6 +49,7 @@ class Outcome:
     kind: FailureKind | None = None
     what: str = ""
     about: str = ""
+    seen: Mapping[str, Sensitivity] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """All fields; `from_json` reads them."""
@@ -54,7 +59,8 @@ class Outcome:
     def from_json(cls, document: dict[str, Any]) -> Outcome:
         """The inverse of `to_json`."""
         kind = document["kind"]
-        values = {**document, "fate": Fate(document["fate"]), "kind": FailureKind(kind) if kind else None}
+        seen = {data: Sensitivity(**fields) for data, fields in document["seen"].items()}
+        values = {**document, "fate": Fate(document["fate"]), "kind": FailureKind(kind) if kind else None, "seen": seen}
         return cls(**values)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.child import Child
 from ckgen.fuzz.draw import case_of
@@ -31,6 +33,7 @@ class Report:
     tiers: Counter[str] = field(default_factory=Counter)
     instances: set[str] = field(default_factory=set)
     emulated: int = 0
+    seen: dict[str, list[Sensitivity]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
@@ -45,7 +48,17 @@ class Report:
             "tiers": dict(sorted(self.tiers.items())),
             "instances": len(self.instances),
             "emulated": self.emulated,
+            "sensitivity": {data: asdict(one) for data, one in self.sensitivity().items()},
             "failures": [failure.to_json() for failure in self.failures],
+        }
+
+    def sensitivity(self) -> dict[str, Sensitivity]:
+        """By kind of data: the median problem's median, the worst problem's worst; of a verbose subject."""
+        found = {data: [one for one in each if one.worst == one.worst] for data, each in sorted(self.seen.items())}
+        return {
+            data: Sensitivity(median(one.median for one in each), max(one.worst for one in each))
+            for data, each in found.items()
+            if each
         }
 
 
@@ -61,6 +74,11 @@ class Subject:
     inputs: Inputs
     space: Space
     ops: str = ""
+    verbose: bool = False
+
+    def child(self) -> Child:
+        """A worker over the library."""
+        return Child(self.library, self.name, self.inputs, verbose=self.verbose)
 
     def command(self, case: Case) -> str:
         """The line that runs the case alone."""
@@ -72,7 +90,7 @@ def fuzz(subject: Subject, seed: int, seconds: float, heard: Callable[[Report], 
     report = Report(seed)
     told: set[tuple[str, str]] = set()
     began = time.monotonic()
-    with Child(subject.library, subject.name, subject.inputs) as child:
+    with subject.child() as child:
         while report.seconds < seconds and len(report.failures) < MOST_FAILURES:
             case = case_of(subject.space, seed, report.cases)
             outcome = child.ask(case)
@@ -91,7 +109,7 @@ def fuzz(subject: Subject, seed: int, seconds: float, heard: Callable[[Report], 
 def run_case(subject: Subject, case: Case) -> Report:
     """The report of one given case, minimised where it fails."""
     report, began = Report(case.seed), time.monotonic()
-    with Child(subject.library, subject.name, subject.inputs) as child:
+    with subject.child() as child:
         outcome = child.ask(case)
         if outcome.kind is not None:
             report.failures.append(_minimised(subject, case, outcome, child))
@@ -107,6 +125,8 @@ def _note(report: Report, outcome: Outcome) -> None:
         report.tiers[outcome.tier] += 1
     if outcome.fate is Fate.RAN:
         report.instances.add(outcome.instance)
+    for data, sensitivity in outcome.seen.items():
+        report.seen.setdefault(data, []).append(sensitivity)
 
 
 def _minimised(subject: Subject, case: Case, outcome: Outcome, child: Child) -> Failure:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.decide import AnyDecision
 from ckgen.fuzz.decide_fmha import FmhaDecision
@@ -27,6 +28,10 @@ class Given(Protocol):
 
     def wrong(self) -> str:
         """What no correct kernel gives; empty if there is nothing. Asked after the run."""
+        ...
+
+    def sensitivity(self) -> Sensitivity:
+        """How small an error is seen; as much work as `wrong`."""
         ...
 
     def trouble(self) -> str:

@@ -1,4 +1,4 @@
-"""The process in which cases run: `python -m ckgen.fuzz.worker LIBRARY NAME TABLES OP…`.
+"""The process in which cases run: `python -m ckgen.fuzz.worker LIBRARY NAME TABLES [--verbose] OP…`.
 
 Reads a case per line of stdin and writes an outcome per line of stdout. A crash ends this process and no other.
 """
@@ -17,12 +17,15 @@ from ckgen.fuzz.prepare import Inputs
 from ckgen.runtime import RuntimeLibrary
 
 READY = "ready"
+VERBOSE = "--verbose"
 
 
 def main(argv: list[str]) -> int:
     """Answers until stdin ends."""
     library, name, tables, *ops = argv
-    checker = Checker(Inputs(tuple(ops), Path(tables)).space(), RuntimeLibrary(Path(library)), name)
+    verbose = VERBOSE in ops
+    inputs = Inputs(tuple(op for op in ops if op != VERBOSE), Path(tables))
+    checker = Checker(inputs.space(), RuntimeLibrary(Path(library)), name, verbose)
     print(READY, flush=True)
     for line in sys.stdin:
         print(json.dumps(_answer(checker, line).to_json()), flush=True)

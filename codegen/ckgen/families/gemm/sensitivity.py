@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,14 @@ class Sensitivity:
             return Sensitivity(float("nan"), float("nan"))
         ratios = bound[counts] / np.abs(c[counts])
         return Sensitivity(float(np.median(ratios)), float(ratios.max()))
+
+    @staticmethod
+    def worst_of(each: Iterable[Sensitivity]) -> Sensitivity:
+        """The largest of all medians and of all worst ones; NaN where there are none that count."""
+        counted = [one for one in each if one.worst == one.worst]
+        if not counted:
+            return Sensitivity(float("nan"), float("nan"))
+        return Sensitivity(max(one.median for one in counted), max(one.worst for one in counted))
 
     def __str__(self) -> str:
         return f"bound/|C| {self.median:.2g} median, {self.worst:.2g} worst"
