@@ -8,18 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+_LEAST = 2.0**-10
+
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """Bound / |C|, its median and worst over elements; NaN where no element counts."""
+    """Bound / |C|, its median and worst over elements; NaN where no element counts.
+
+    Those count that are finite and at least a thousandth of the largest: an epilogue such as gelu comes as near 0 as it
+    likes, and so does a sum that cancels. An infinite bound, where any value is right, counts.
+    """
 
     median: float
     worst: float
 
     @staticmethod
     def of(c: npt.NDArray[np.float64], bound: npt.NDArray[np.float64]) -> Sensitivity:
-        """Of elements whose result is finite and not 0; an infinite bound, where any value is right, counts."""
-        counts = np.isfinite(c) & (c != 0)
+        """Of a right result and its bound."""
+        size = np.where(np.isfinite(c), np.abs(c), 0.0)
+        counts = (size > 0) & (size >= _LEAST * size.max(initial=0.0))
         if not counts.any():
             return Sensitivity(float("nan"), float("nan"))
         ratios = bound[counts] / np.abs(c[counts])
