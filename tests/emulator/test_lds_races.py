@@ -300,6 +300,16 @@ def test_own_direct_load_before_its_wait(after: str) -> None:
         assert "s_waitcnt vmcnt(0) for global_load_lds_dword" in found.what
 
 
+def test_a_direct_load_is_no_atomic() -> None:
+    """Also over what had been added to before the barrier."""
+    add = "ds_add_u32 v4, v9"
+    start = ["v_and_b32_e32 v4, 0xfc, v1", *only(1, "ds_write_b32 v4, v9"), WAIT, BARRIER, *only(2, add), WAIT, BARRIER]
+    start += only(0, f"{DMA}\n{LANDED}")
+    last = [*only(3, add), RESULT]
+    clean(lines([*start, BARRIER, *last]))
+    reported(lines([*start, *last]), "lds_race")
+
+
 def test_direct_loads_are_waited_for_in_order() -> None:
     second = "s_add_u32 m0, s21, 0x400\ns_nop 4\nglobal_load_lds_dword v1, s[6:7]"
     one = "s_waitcnt vmcnt(1)"

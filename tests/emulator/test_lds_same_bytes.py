@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from step_support import arguments, emulator, kernel, launch
-from test_lds_races import BARRIER, ITEMS, LANDED, SEEDS, clean, lines, only, reported, rules, run
+from test_lds_races import BARRIER, ITEMS, LANDED, RESULT, SEEDS, clean, lines, only, reported, rules, run
 
 pytestmark = pytest.mark.amd
 
@@ -30,7 +30,7 @@ def test_equal_bytes_may_land_in_any_order() -> None:
 def test_unequal_bytes_race() -> None:
     reported(lines([UNLIKE, LANDED, BARRIER, READ]), "lds_race")
     # Of two waves alone, also where one load is still on its way when the other is issued.
-    reported(lines([*only(0, UNLIKE), *only(1, UNLIKE), LANDED, BARRIER, READ]), "lds_race")
+    reported(lines([*only(0, UNLIKE), *only(1, UNLIKE), BARRIER, LANDED, RESULT]), "lds_race")
 
 
 def test_readers_still_wait() -> None:
