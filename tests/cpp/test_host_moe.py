@@ -1,4 +1,4 @@
-"""MoE layers on the CPU against families/moe/reference.py: rounding data of every type, every activation and scheme."""
+"""MoE layers on the CPU against families/moe/reference.py: rounding and exact data of every type and scheme."""
 
 import ctypes
 
@@ -8,7 +8,9 @@ import pytest
 
 from ckgen.families.gemm.reference import encode
 from ckgen.families.gemm.signature import parse_canonical
+from ckgen.families.moe.exact_operands import exact_operands
 from ckgen.families.moe.reference import MoeSize, expect, make_operands
+from ckgen.fuzz.moe import wrong_layer
 from ckgen.model.groups import Routing
 
 pytestmark = pytest.mark.cpp
@@ -101,8 +103,9 @@ def test_a_layer_is_within_its_bound(lib, text, own):
     signature = parse_canonical(text)
     config = own_config(lib, signature) if own else hb.TwinConfig(32, 64, 64, 0, True, True, True)
     for seed, size in enumerate(SIZES):
-        operands = make_operands(signature, size, seed)
-        assert expect(operands).excess(run(lib, operands, config)) <= 1.0
+        for make in (make_operands, exact_operands):
+            operands = make(signature, size, seed)
+            assert not wrong_layer(expect(operands), run(lib, operands, config))
 
 
 def test_another_routing_is_beyond_the_bound(lib):

@@ -38,17 +38,50 @@ def run(operands: FmhaOperands, tile: int = 16, truncates: bool = False, faults:
     return o, lse
 
 
-def _head(operands: FmhaOperands, b: int, h: int, tile: int, truncates: bool, faults: Faults):
+def run_split(operands: FmhaOperands, tile: int, splits: int, random: np.random.Generator):
+    """The same by workgroups that each take some tiles, in any order; lse joins their results in fp32."""
+    shape = operands.shape
+    o = np.zeros((shape.batch, shape.seqlen_q, shape.heads_q, shape.hdim_v), f32)
+    lse = np.full((shape.batch, shape.heads_q, shape.seqlen_q), -np.inf, f32)
+    for b, h in np.ndindex(shape.batch, shape.heads_q):
+        queries, keys = operands.lengths.q[b], operands.lengths.k[b]
+        firsts = random.permutation(np.arange(0, keys, tile))
+        parts = [_head(operands, b, h, tile, False, Faults(), own, with_sink=at == 0, rounds=False)
+                 for at, own in enumerate(np.array_split(firsts, splits))]  # fmt: skip
+        of_parts = np.array([part[1] for part in parts], f32)
+        with np.errstate(all="ignore"):
+            top = of_parts.max(axis=0)
+            raised = np.exp(of_parts - np.where(np.isinf(top), f32(0), top))
+            total = raised.sum(axis=0, dtype=f32)
+            joined = sum(weight[:, None] * part[0] for weight, part in zip(raised / total, parts, strict=True))
+            joined = np.where(total[:, None] > 0, joined, f32(0))
+            lse[b, h, :queries] = np.where(total > 0, top + np.log(total), f32(-np.inf))
+        o[b, :queries, h] = _rounded(joined.astype(f32), operands.signature.c, False)
+    return o, lse
+
+
+def _head(
+    operands: FmhaOperands,
+    b: int,
+    h: int,
+    tile: int,
+    truncates: bool,
+    faults: Faults,
+    firsts=None,
+    with_sink=True,
+    rounds=True,
+):
+    """`firsts`: where the tiles begin that are taken, in that order; all of them unless said."""
     shape, traits = operands.shape, operands.signature.traits
     queries, keys = operands.lengths.q[b], operands.lengths.k[0 if faults.of_batch_0 == "lengths" else b]
     g = (h // (shape.heads_q // shape.heads_k) + faults.kv_head) % shape.heads_k
     q, k, v = (x.astype(f32) for x in (operands.q[b, :queries, h], operands.k[b, :keys, g], operands.v[b, :keys, g]))
     m, total = np.full(queries, -np.inf, f32), np.zeros(queries, f32)
     sum_o = np.zeros((queries, shape.hdim_v), f32)
-    if traits.sink and faults.without != "sink":
+    if traits.sink and with_sink and faults.without != "sink":
         m[:], total[:] = f32(operands.sink[h]), 1
     end = keys - (1 if faults.without == "last" else 0)
-    for first in range(0, end, tile):
+    for first in range(0, end, tile) if firsts is None else firsts.tolist():
         columns = range(first, min(first + tile, end))
         s = _scores(operands, b, h, g, q, k, columns, faults)
         s = np.where(_visible(operands, queries, keys, columns, faults), s, f32(-np.inf))
@@ -67,7 +100,8 @@ def _head(operands: FmhaOperands, b: int, h: int, tile: int, truncates: bool, fa
         m = new
     with np.errstate(divide="ignore", invalid="ignore"):
         o = np.where(total[:, None] > 0, sum_o / total[:, None], f32(0))
-        return _rounded(o, operands.signature.c, truncates), np.where(total > 0, m + np.log(total), f32(-np.inf))
+        o = _rounded(o, operands.signature.c, truncates) if rounds else o
+        return o, np.where(total > 0, m + np.log(total), f32(-np.inf))
 
 
 def _scores(operands: FmhaOperands, b: int, h: int, g: int, q, k, columns: range, faults: Faults):

@@ -23,11 +23,15 @@ def exact_append_operands(
     random = np.random.default_rng((seed, 12))
 
     def integers(of: Values) -> Values:
-        return random.integers(1, 8, of.shape) * random.choice((-1.0, 1.0), of.shape)
+        found: Values = random.integers(1, 8, of.shape) * random.choice((-1.0, 1.0), of.shape)
+        return found
 
     def powers(of: Values | None) -> Values | None:
-        places = None if of is None else sum(np.indices(of.shape)) + random.integers(0, 3)
-        return None if places is None else np.exp2(places % 3 - 1.0)
+        if of is None:
+            return None
+        places = np.indices(of.shape).sum(axis=0) + random.integers(0, 3)
+        found: Values = np.exp2(places % 3 - 1.0)
+        return found
 
     found = replace(
         like, q=integers(like.q), k_new=integers(like.k_new), v_new=integers(like.v_new),

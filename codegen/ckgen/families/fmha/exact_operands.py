@@ -64,7 +64,7 @@ class _Drawn:
     def of(cls, like: FmhaOperands, seed: int) -> _Drawn:
         random = np.random.default_rng((seed, 11))
         traits, shape = like.signature.traits, like.shape
-        sink = None
+        sink: Values | None = None
         if like.sink is not None:
             sink = (_CAP if traits.softcap else 0.0) + (np.arange(shape.heads_q) % _SINKS) * LN2
             of_none = np.arange(shape.heads_q) % 4 == 3
@@ -235,7 +235,8 @@ class _Classes:
         return np.argsort(best, axis=1)
 
     def _members(self) -> npt.NDArray[np.float32]:
-        return (self.of_key[:, None] == np.arange(self.count)).astype(np.float32)
+        found: npt.NDArray[np.float32] = (self.of_key[:, None] == np.arange(self.count)).astype(np.float32)
+        return found
 
 
 def _greedy(counts: _Integers, order: _Integers, target: _Integers, taken: _Bools) -> _Bools:
@@ -281,8 +282,9 @@ def _descales(like: FmhaOperands, random: np.random.Generator) -> Descales:
     def powers(of: Values | None) -> Values | None:
         if of is None:
             return None
-        places = sum(np.indices(of.shape)) + random.integers(0, 3)
-        return np.exp2(places % 3 - 1.0)
+        places = np.indices(of.shape).sum(axis=0) + random.integers(0, 3)
+        found: Values = np.exp2(places % 3 - 1.0)
+        return found
 
     return Descales(*(powers(one) for one in (like.descales.q, like.descales.k, like.descales.v)))
 

@@ -60,8 +60,8 @@ def exact_head(
     o = np.where(is_alone[:, None], np.where(counts, kept, 0.0) @ values, o)
     error[is_alone] = 0.0
     found = rounded(o, error, dtypes[1], truncates=truncates and dtypes[1].bits == 16)
-    sees = scores.visible.any(axis=1)
-    none = Expected(np.where(sees[:, None], found.c, 0.0), np.where(sees[:, None], found.bound, _NEARLY))
+    sees = scores.visible.any(axis=1, keepdims=True)
+    none = Expected(np.where(sees, found.c, 0.0), np.where(sees, found.bound, _NEARLY))
     with np.errstate(divide="ignore"):
         lse = np.where(seeing, base[:, 0] + np.log(total), -np.inf)
     near = -np.log1p(-lost) + 4 * u * (reach + np.abs(np.where(seeing, lse, 0.0)) + 16)

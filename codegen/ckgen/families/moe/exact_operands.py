@@ -24,14 +24,13 @@ _Ids = npt.NDArray[np.int32]
 
 _CLASSES = 8
 _INTEGERS = frozenset({DType.INT4, DType.INT8})
-_SATURATED = {DType.FP16: 32}
-"""Of gates, a size at which silu and gelu give them back; negative ones round to 0 in C's type."""
-_SATURATED_BF16 = 128
+_SATURATED = {DType.FP16: 96}
+"""Of gates, a size at which silu and gelu give them back, and of negative ones nothing; 128 of other types of C."""
 _LARGEST_H = {DType.FP8_FNUZ: 15, DType.INT8: 127, DType.FP4: 3}
 """The type's largest value, up to a power of two; 7 of all others."""
 _MOST_UP = {DType.FP4: 3, DType.INT4: 3, DType.INT8: 127}
-_GATE = {DType.FP4: 2, DType.INT4: 2, DType.INT8: 32, DType.FP8_FNUZ: 32, DType.FP8_OCP: 32, DType.BF8_FNUZ: 32,
-         DType.BF8_OCP: 32}  # fmt: skip
+_GATE = {DType.FP4: 2, DType.INT4: 2}
+_GATE_FP16 = {DType.FP4: 3, DType.INT4: 3}
 _GATE_ALONE = {DType.FP4: 2, DType.INT4: 2, DType.INT8: 1}
 _UNSCALED_GATE = {DType.FP4: 4, DType.INT4: 4, DType.INT8: 64}
 _HELD = {DType.BF16: 256, DType.FP16: 2048}
@@ -66,9 +65,13 @@ class _Layer:
     def of(cls, like: MoeOperands, random: np.random.Generator) -> _Layer:
         signature, w1 = like.signature, like.w1
         assert w1 is not None
-        wanted = float(_SATURATED.get(signature.c, _SATURATED_BF16) * (4 if signature.moe.weight_first else 1))
+        wanted = float(_SATURATED.get(signature.c, 128) * (2 if signature.moe.weight_first else 1))
+        if signature.b is DType.INT8 and signature.c is DType.FP16:
+            wanted = float(_SATURATED[DType.FP16])  # H of more would leave fp16
         if w1.scales is not None:
-            gate = float(_GATE.get(signature.b, 32) if signature.moe.gated else _GATE_ALONE.get(signature.b, 4))
+            gate = float(_GATE_FP16.get(signature.b, 24) if signature.c is DType.FP16 else _GATE.get(signature.b, 32))
+            if not signature.moe.gated:
+                gate = float(_GATE_ALONE.get(signature.b, 4))
             return cls(like, random, gate, wanted / gate, 1.0)
         gate = float(min(wanted, _UNSCALED_GATE.get(signature.b, 128 if signature.b.bits == 8 else 2048)))
         if not signature.moe.gated and signature.b.bits <= 8:
@@ -93,7 +96,9 @@ class _Layer:
         made = Weights(stored, None if scales is None else scales * self.base)
         w2 = None
         if like.w2 is not None:
-            rare = most.any(axis=1) if _largest_h(signature) > 15 else np.zeros((len(whole), n), np.bool_)
+            rare: npt.NDArray[np.bool_] = np.zeros((len(whole), n), np.bool_)
+            if _largest_h(signature) > 15:
+                rare |= most.any(axis=1)
             energy = 2.0 + (0 if rare.any() else _largest_h(signature) ** 2 / _shared(signature, n))
             w2 = _sparse(random, like, like.w2, n * energy, rare)
         return replace(like, a=_divided(a, a_scale, signature, of_weights=False), a_scale=a_scale, w1=made, w2=w2)

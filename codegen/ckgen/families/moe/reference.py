@@ -29,7 +29,7 @@ _UNIT_ROUNDOFF = {DType.FP32: 2.0**-24, DType.FP16: 2.0**-11, DType.BF16: 2.0**-
 _LEAST = {DType.FP32: 2.0**-149, DType.FP16: 2.0**-24, DType.BF16: 2.0**-133}
 _HELD = {DType.FP32: 2.0**24, DType.FP16: 2.0**11, DType.BF16: 2.0**8}
 """A type holds every integer up to this."""
-_LARGE, _FAR = 24.0, 110.0
+_LARGE, _FAR = 24.0, 90.0
 """1 + e^-x is 1 in fp32 from the one on; below minus the other, x e^x is 0, or with an exp of limited range this:"""
 _NEXT_TO_NOTHING = 2.0**-110
 _LOST = 2.0**-40
