@@ -1,10 +1,5 @@
-// select() neither allocates nor waits: counted and timed.
+// select() does not allocate: counted. benchmarks/select.cpp says what it takes.
 #include <gtest/gtest.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <string>
 
 #include "counted_new.hpp"
 #include "tiny_library.hpp"

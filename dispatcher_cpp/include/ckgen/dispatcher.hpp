@@ -106,8 +106,8 @@ class Dispatcher {
   /// which also needs heads_q,heads_k,hdim_v,mask: `none`, or `b:LEFT:RIGHT[:SINK]` or `t:...` as the corner is) in
   /// place of the one before. Not ok: rows that were left out, with line and reason; the others hold nevertheless. An
   /// unreadable file changes nothing; nor does one that is not regular, such as a folder, pipe or device, or has more
-  /// than 64 MiB. Messages show bytes of the file that are not printable as `\xNN`. Safe beside concurrent const members
-  /// and other calls of it.
+  /// than 64 MiB. Messages show bytes of the file that are not printable as `\xNN`. Safe beside concurrent const
+  /// members and other calls of it.
   Status load_overrides(const char* path) noexcept;
 
  private:
