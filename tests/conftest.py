@@ -1,4 +1,4 @@
-"""What every test may use: golden files."""
+"""What every test may use: golden files, and the profiles of Hypothesis."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+
+import examples  # noqa: F401  registers the profiles of Hypothesis and loads `recorded`
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported: a process per CPU runs tests already
-
-settings.register_profile("ckgen", deadline=None, print_blob=True)
-settings.load_profile("ckgen")
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -12,6 +12,8 @@ from cli_support import HEADER, LARGE, SMALL, row, run, table, write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
+
 NAME = "a8w8_blockscale.csv"
 
 COMMANDS = (
@@ -79,7 +81,7 @@ HEADERS = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(header=HEADERS, lines=st.lists(LINES, max_size=5), end=st.sampled_from(["\n", "\r\n", "\r", ""]))
 def test_no_text_of_a_table_is_an_internal_error(header: str, lines: list[str], end: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +95,7 @@ def test_no_text_of_a_table_is_an_internal_error(header: str, lines: list[str], 
             assert run(*command, str(path)).exit_code in (0, 1, 2, 3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(data=st.binary(max_size=200))
 def test_no_bytes_of_a_kernel_set_are_an_internal_error(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:

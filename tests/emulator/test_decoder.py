@@ -14,6 +14,7 @@ from step_support import assemble, emulator, table
 
 from amd_support import amd_toolchain
 from ckgen.emulator.chip_isa import absent
+from examples import examples
 
 pytestmark = pytest.mark.amd
 
@@ -51,7 +52,7 @@ def test_opcodes_of_later_chips_are_no_instructions_and_the_assembler_agrees(arc
     assert allowed == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.binary(max_size=256), st.sampled_from(ARCHS))
 def test_any_bytes_decode_to_contiguous_instructions(data: bytes, arch: str) -> None:
     at = 0

@@ -24,6 +24,7 @@ from ckgen.model.tuned_row import Shape
 from ckgen.plan.explain import trail
 from ckgen.plan.select import Query, select
 from ckgen.quickstart.verify import Buffers
+from examples import examples
 from plan_support import plan_of
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
@@ -104,7 +105,7 @@ def test_compute_units_decide_the_partition(both: Parity) -> None:
     assert workspaces[0] < workspaces[1]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.integers(1, 40), st.integers(1, 12), st.integers(1, 20))
 def test_the_partition_deals_every_iteration_once(both: Parity, tiles: int, iterations: int, grid: int) -> None:
     found = both.library.stream_k_partition((1, 16, 16 * tiles, 8 * iterations), (16, 16, 8), grid, each=True)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ckgen.runtime import RuntimeFailure
 from ckgen.runtime.fmha_split import FmhaSplitCost, FmhaSplitPlan, FmhaSplitPlanner, FmhaSplitProblem
+from examples import examples
 
 pytestmark = pytest.mark.cpp
 
@@ -95,7 +96,7 @@ def account(problem: FmhaSplitProblem, plan: FmhaSplitPlan, lengths: list[tuple[
     assert plan.o_indptr[-1] == plan.sizes.partial_rows and (np.diff(plan.o_indptr) >= 0).all()
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(problem=problems(), lengths=LENGTHS)
 def test_every_visible_column_is_in_one_item(
     planner: FmhaSplitPlanner, problem: FmhaSplitProblem, lengths: list[tuple[int, int]]
@@ -106,7 +107,7 @@ def test_every_visible_column_is_in_one_item(
     account(problem, plan, lengths)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(problem=problems(), lengths=LENGTHS, more=st.tuples(st.integers(0, 9), st.integers(0, 99)), counts=st.booleans())
 def test_a_bound_has_room_for_every_batch_within_it(
     planner: FmhaSplitPlanner,

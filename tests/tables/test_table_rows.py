@@ -26,6 +26,7 @@ from ckgen.model.dtype import DType
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Discriminators, Shape, TunedRow
 from ckgen.tables import load_tables
+from examples import examples
 
 NAME = "a8w8_blockscale_tuned.csv"
 
@@ -203,7 +204,7 @@ def tuned_tables(draw: st.DrawFn) -> tuple[bytes, list[tuple[object, ...]]]:
 
 
 @given(tuned_tables())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_rows_survive_every_legal_way_of_writing_them(drawn: tuple[bytes, list[tuple[object, ...]]]) -> None:
     data, expected = drawn
     with tempfile.TemporaryDirectory() as folder:

@@ -23,6 +23,7 @@ from ckgen.build.inspect.elf import Source
 from ckgen.build.inspect.formats import ISAS, Formats, load_formats
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_arch
+from examples import examples
 
 pytestmark = pytest.mark.amd
 
@@ -133,7 +134,7 @@ def test_forty_kilobytes_decode_in_half_a_second() -> None:
     assert seconds * 40_000 / len(text) < 0.5
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.binary(max_size=256), st.sampled_from(sorted(ISAS)))
 def test_any_bytes_decode_to_an_end_or_a_place(data: bytes, arch: str) -> None:
     found = count_instructions(data, formats(arch))
