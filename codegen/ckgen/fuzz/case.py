@@ -152,7 +152,7 @@ def parse_case(text: str) -> Case:
     """The inverse of `Case.text`; UsageError for words that mean nothing."""
     types = _types()
     values: dict[str, Any] = {}
-    for word in shlex.split(text):
+    for word in _words(text):
         name, equals, value = word.partition("=")
         if name not in types or not equals:
             raise UsageError(f"--problem: '{word}' is not field=value of {', '.join(types)}")
@@ -161,6 +161,13 @@ def parse_case(text: str) -> Case:
     if missing:
         raise UsageError(f"--problem: {' and '.join(missing)} missing")
     return Case(**values)
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"--problem: {error}") from error
 
 
 @cache

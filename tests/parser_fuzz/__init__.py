@@ -1,0 +1,1 @@
+"""Everything in Python that reads what others wrote, as functions of any bytes: see `target.py`."""
