@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from amd_support import amd_toolchain
+from ckgen.build.cache import Cache
+from ckgen.emulator.gemm.build import BuildRoom, default_room
 from ckgen.emulator.gemm.kernel import GemmKernel
 from ckgen.emulator.gemm.problem import Data, GemmProblem
 from ckgen.emulator.gemm.result import GemmResult
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.registry import FAMILIES
-from ckgen.fuzz.emulated import _failure
+from ckgen.families.stream_k.partition import runs
+from ckgen.fuzz import emulated
+from ckgen.fuzz.emulated import _failure, run_sample, sample
 from ckgen.fuzz.emulated_problems import problem_of
 from ckgen.fuzz.prepare import inputs_of
 from ckgen.fuzz.space import Space
 from ckgen.model.backend import Backend
 from ckgen.model.groups import GroupSize
 from ckgen.model.selection import NO_WISHES
+from ckgen.model.tuned_row import Shape
 from ckgen.plan.select import Query
+from ckgen.specs.archs import load_archs
 
 DRAWN = 60
 
@@ -76,3 +85,41 @@ def test_a_failure_of_groups_tells_them_and_the_sample() -> None:
     found = _failure(GemmResult("a_kernel", "", "gfx942:304", problem, None, ("it hung",)), "ckgen fuzz …")
     assert found.what == "it hung: a_kernel on gfx942:304, groups 3x8x16,0x8x8, 2 splits, random, seed 5"
     assert found.command == "ckgen fuzz …"
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> BuildRoom:
+    """In which nothing is compiled."""
+    found = default_room(amd_toolchain(), load_archs(), print, lambda standing: None)
+    return replace(found, cache=Cache(tmp_path))
+
+
+@pytest.mark.amd
+@pytest.mark.parametrize("op", ["stream_k", "grouped_gemm", "moe"])
+def test_where_no_kernel_is_compiled_one_runs_all_problems(room: BuildRoom, op: str) -> None:
+    (request,) = sample(op, 1, 5, room)
+    assert len(request.problems) == 5
+    if op == "stream_k":
+        grid = request.cu_num
+        assert not any(runs(request.kernel.instance, one.shape, one.k_batch, grid) for one in request.problems)
+
+
+@pytest.mark.amd
+def test_compiled_kernels_share_the_problems(room: BuildRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emulated, "_is_compiled", lambda kernel, room: "persistent" in kernel.instance.name)
+    requests = sample("grouped_gemm", 1, 200, room)
+    assert len(requests) > 10 and sum(len(one.problems) for one in requests) == 200
+    assert all("persistent" in one.kernel.instance.name for one in requests)
+    assert len(sample("grouped_gemm", 1, 3, room)) == 3
+
+
+@pytest.mark.amd
+def test_too_few_problems_are_a_failure(room: BuildRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+    problems = iter([*[GemmProblem(Shape(0, 1, 1, 1))] * 2])
+    result = GemmResult("a_kernel", "", "gfx942:304", GemmProblem(Shape(0, 1, 1, 1)), None, ("it hung",))
+    monkeypatch.setattr(emulated, "problem_of", lambda *asked: next(problems, None))
+    monkeypatch.setattr(emulated, "emulate", lambda requests, *_: [result for one in requests for _ in one.problems])
+    sampled = run_sample("moe", 1, 3, None, room, print)  # type: ignore[arg-type]
+    assert sampled.ran == 0
+    assert [failure.what for failure in sampled.failures[:2]] == ["it hung"] * 2
+    assert sampled.failures[2].what.startswith("moe: 2 of 3 problems could be emulated: the others of 200 draws each")

@@ -13,7 +13,6 @@ import pytest
 
 from amd_support import amd_toolchain
 from ckgen.build.cache import Cache
-from ckgen.emulator.fmha.build import build_kernel
 from ckgen.emulator.gemm.build import default_room
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
@@ -22,9 +21,11 @@ from ckgen.families.fmha.signature import parse_canonical
 from ckgen.fuzz import emulated_fmha
 from ckgen.fuzz.case import Case, Schedule, parse_case
 from ckgen.fuzz.decide import target_of
-from ckgen.fuzz.emulated_fmha import emulated_case, run_fmha_sample, run_step, step_of
+from ckgen.fuzz.emulated import Sampled
+from ckgen.fuzz.emulated_fmha import Step, emulated_case, run_fmha_sample, run_step, step_of
 from ckgen.fuzz.fmha_schedule import FmhaSchedule, schedule_of
 from ckgen.fuzz.fmha_sizes import lengths_of, shape_of
+from ckgen.model.errors import UsageError
 from ckgen.runtime.fmha_split import FmhaSplitPlanner
 from ckgen.specs.archs import load_archs
 
@@ -86,23 +87,44 @@ def test_what_is_wrong_on_the_emulator_is_told(planner: FmhaSplitPlanner, monkey
 @pytest.mark.amd
 @pytest.mark.cpp
 @pytest.mark.slow
-def test_a_sample_is_of_kernels_that_are_compiled(
-    planner: FmhaSplitPlanner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(emulated_fmha, "kernels", lambda archs: [(KERNEL, "gfx942")])
+def test_a_sample_is_of_kernels_that_are_compiled(planner: FmhaSplitPlanner, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [pair for pair in emulated_fmha.kernels(load_archs()) if pair[0] != KERNEL][:3]
+    monkeypatch.setattr(emulated_fmha, "kernels", lambda archs: [*others, (KERNEL, "gfx942")])
+    monkeypatch.setattr(emulated_fmha, "is_in_cache", lambda planned, room: planned.kernel == KERNEL.name)
     room = default_room(amd_toolchain(), load_archs(), print, lambda standing: None)
-    build_kernel(KERNEL, "gfx942")
     names: list[str] = []
-    assert run_fmha_sample(5, 3, planner, room, names.append) == (1, []) and names == [KERNEL.name]
+    assert run_fmha_sample(5, 3, planner, room, names.append) == Sampled(3, []) and names == [KERNEL.name] * 3
     monkeypatch.setattr(emulated_fmha, "run_step", lambda step: "o: 3 elements are wrong")
-    _, (failure,) = run_fmha_sample(5, 3, planner, room, names.append)
+    failure, *_ = run_fmha_sample(5, 3, planner, room, names.append).failures
     case = parse_case(failure.what.partition("wrong: ")[2])
     assert case.instance == KERNEL.name and case.schedule is not Schedule.NONE
     assert failure.command == "ckgen fuzz --ops fmha --seconds 0.1 --seed 5 --emulate 3"
     monkeypatch.setattr(FmhaSplitPlanner, "_struct", lambda planner, *asked: planner._defaults())
-    _, (failure,) = run_fmha_sample(5, 3, planner, room, names.append)
-    assert failure.what.startswith("the planner refuses a legal batch: seqlen_q is null")
-    assert run_fmha_sample(5, 3, planner, replace(room, cache=Cache(tmp_path)), names.append) == (0, [])
+    refused = run_fmha_sample(5, 3, planner, room, names.append)
+    assert refused.failures[0].what.startswith("the planner refuses a legal batch: seqlen_q is null")
+    assert refused.ran == 0 and len(refused.failures) == 3
+
+
+@pytest.mark.amd
+@pytest.mark.cpp
+def test_where_no_kernel_is_compiled_one_is(
+    planner: FmhaSplitPlanner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tried: list[str] = []
+
+    def fails(case: Case, instance: FmhaInstance, planner: FmhaSplitPlanner) -> Step:
+        tried.append(instance.name)
+        raise UsageError("does not compile")
+
+    monkeypatch.setattr(emulated_fmha, "step_of", fails)
+    room = default_room(amd_toolchain(), load_archs(), print, lambda standing: None)
+    empty = replace(room, cache=Cache(tmp_path))
+    sampled = run_fmha_sample(5, 3, planner, empty, lambda name: None)
+    assert sampled.ran == 0 and len(tried) == 3 and len(set(tried)) == 1
+    assert [failure.what.partition(":")[0] for failure in sampled.failures] == ["does not compile"] * 3
+    monkeypatch.setattr(emulated_fmha, "kernels", lambda archs: [])
+    (failure,) = run_fmha_sample(5, 3, planner, empty, lambda name: None).failures
+    assert failure.what == "fmha: 0 of 3 problems could be emulated: there is no kernel that reads schedules"
 
 
 def end(*_: object) -> None:

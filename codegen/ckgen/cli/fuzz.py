@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 FINDINGS = 1
 _EVERY = 0.25
-_KINDS = 5
-"""Of emulated problems, attention is one of so many kinds."""
 
 
 @click.command(cls=Command, name="fuzz", short_help="Run random problems and hold them against the definition.")
@@ -29,7 +27,7 @@ _KINDS = 5
 @click.option("--seconds", type=click.FloatRange(0.1), default=60.0, show_default=True, metavar="N", help="How long.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Of all problems.")
 @click.option("--problem", metavar="TEXT", help="Only this one, as a failure printed it.")
-@click.option("--emulate", type=click.IntRange(0), default=0, metavar="N", help="Also N on the emulator, after that.")
+@click.option("--emulate", type=click.IntRange(0), default=0, metavar="N", help="Also N of each op on the emulator.")
 @click.option("--verbose", is_flag=True, help="Also how small an error was seen, by kind of data.")
 @json_option
 def command(**params: Any) -> int:
@@ -68,6 +66,7 @@ def _emulate(report: Report, params: dict[str, Any], library: Path, line: _Line)
     from ckgen.build.amd.toolchain import load
     from ckgen.emulator.gemm.build import default_room
     from ckgen.emulator.gemm.runtime import build_runtime
+    from ckgen.families.fmha.signature import OP as FMHA
     from ckgen.fuzz.emulated import run_sample
     from ckgen.fuzz.emulated_fmha import run_fmha_sample
     from ckgen.runtime import RuntimeLibrary
@@ -77,17 +76,17 @@ def _emulate(report: Report, params: dict[str, Any], library: Path, line: _Line)
         line.say(f"emulated {kernel}")
 
     room = default_room(load(), load_archs(), say, lambda standing: None)
-    line.say("emulating")
     ops, seed, count = ops_of(params["ops"]), params["seed"], params["emulate"]
-    share = count if ops == {"fmha"} else count // _KINDS if "fmha" in ops else 0
-    if share:
-        ran, failures = run_fmha_sample(seed, share, RuntimeLibrary(library).fmha_split, room, heard)
-        report.emulated, count = ran, count - ran
-        report.failures += failures
-    if ops != {"fmha"}:
-        ran, failures = run_sample(ops, seed, count, build_runtime(line.say), room, lambda result: heard(result.kernel))
-        report.emulated += ran
-        report.failures += failures
+    runtime = build_runtime(line.say) if ops - {FMHA} else None
+    line.say("emulating")
+    for op in sorted(ops):
+        if op == FMHA:
+            done = run_fmha_sample(seed, count, RuntimeLibrary(library).fmha_split, room, heard)
+        else:
+            assert runtime is not None
+            done = run_sample(op, seed, count, runtime, room, lambda result: heard(result.kernel))
+        report.emulated[op] = done.ran
+        report.failures += done.failures
 
 
 def _text(report: Report) -> str:
@@ -97,11 +96,12 @@ def _text(report: Report) -> str:
         lines += [f"FAILED {failure.kind.value}: {failure.what}", f"  {failure.command}"]
     tiers = ", ".join(f"{tier} {count:,}" for tier, count in document["tiers"].items())
     counts = ", ".join(f"{document[fate]:,} {fate}" for fate in ("ran", "planned", "refused"))
+    emulated = ", ".join(f"{op} {ran:,}" for op, ran in report.emulated.items())
     problems, instances = plural(report.cases, "problem"), plural(document["instances"], "instance")
     lines += [
         f"seed {report.seed}: {problems} in {report.seconds:.0f} s: {counts}; {instances}",
         f"tiers: {tiers}",
-        *([f"{plural(report.emulated, 'problem')} emulated"] if report.emulated else []),
+        *([f"emulated: {emulated}"] if emulated else []),
         *(f"sees, {data}: {one}" for data, one in report.sensitivity().items()),
         plural(len(report.failures), "failure"),
     ]

@@ -188,6 +188,8 @@ def _value(name: str, kind: Any, text: str) -> Any:
     try:
         if kind == Sizes:
             return tuple(_size(word) for word in text.split(",")) if text else ()
+        if kind is str and re.fullmatch(r"[A-Za-z0-9_.:+-]*", text) is None:
+            raise ValueError(text)
         return bool(int(text)) if kind is bool else kind(text)
     except ValueError as error:
         raise UsageError(f"--problem: '{text}' is no value of {name}") from error

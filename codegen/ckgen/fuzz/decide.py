@@ -6,18 +6,16 @@ from dataclasses import dataclass
 
 from ckgen.families.fmha import signature as fmha
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.problem_rules import ProblemFinding
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
-from ckgen.families.stream_k.partition import partition_of
+from ckgen.families.stream_k import partition
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.chosen import Chosen, choose
 from ckgen.fuzz.decide_fmha import FmhaDecision, decide_fmha
 from ckgen.fuzz.space import Space
 from ckgen.model.errors import UsageError
 from ckgen.model.groups import Groups, Routing
-from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.explain import trail
@@ -127,11 +125,5 @@ def parts_of(space: Space, decision: AnyDecision) -> int:
     """How many parts an element of C is added up from in C's own type, at most."""
     if isinstance(decision, FmhaDecision):
         return 1
-    config, target = space.instances[decision.chosen.instance].config, decision.query.target
-    strategy = strategy_of(config)
-    if not strategy.is_stream_k:
-        return max(decision.chosen.k_batch, 1)
-    found = partition_of(config, decision.query.shape, target.cu_num)
-    if strategy is not Strategy.ATOMIC or not found.sk_tiles:
-        return 1
-    return -(-(found.iters_per_tile - 1) // (found.sk_iters // found.grid)) + 1
+    config, query = space.instances[decision.chosen.instance].config, decision.query
+    return partition.parts_of(config, query.shape, decision.chosen.k_batch, query.target.cu_num)

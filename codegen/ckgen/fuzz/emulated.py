@@ -1,9 +1,10 @@
-"""A sample on the emulator: random problems of GPU kernels that are compiled already."""
+"""A sample on the emulator: random problems of GPU kernels, of those that are compiled already where there are any."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, zip_longest
 from random import Random
 
 from ckgen import paths
@@ -17,71 +18,109 @@ from ckgen.emulator.gemm.problem import GemmProblem
 from ckgen.emulator.gemm.result import GemmResult
 from ckgen.emulator.gemm.runtime import Runtime
 from ckgen.emulator.isa import ARCHS
+from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.device.model import Use
-from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance
-from ckgen.fuzz.emulated_problems import problem_of
+from ckgen.fuzz.emulated_problems import TRIES, problem_of
 from ckgen.fuzz.outcome import Failure, FailureKind
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.target import Target
+from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.plan.uses import uses_of
 
-_SECONDS = 300.0
+SECONDS = 300.0
+"""For the problems of one kernel."""
+_FEW_UNITS = (1, 2, 3, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """How many of the problems asked for ran, and what failed: wrong, found in a run, or too few to be drawn."""
+
+    ran: int
+    failures: list[Failure]
 
 
 def run_sample(
-    ops: frozenset[str], seed: int, count: int, runtime: Runtime, room: BuildRoom, heard: Callable[[GemmResult], None]
-) -> tuple[int, list[Failure]]:
-    """How many problems ran, at most `count`, one per kernel; and those that are wrong or in which something was
-    found."""
-    requests = sample(ops, seed, count, room)
-    named = f" --ops {','.join(sorted(ops))}"
-    again = f"ckgen fuzz{named} --seconds 0.1 --seed {seed} --emulate {count}"
-    results = emulate(requests, runtime, room, RunOptions(seconds=_SECONDS), heard)
-    return len(results), [_failure(result, again) for result in results if not result.ok]
+    op: str, seed: int, count: int, runtime: Runtime, room: BuildRoom, heard: Callable[[GemmResult], None]
+) -> Sampled:
+    """`count` problems of an op of GEMMs, on as many kernels as are compiled; fewer are a failure that says why."""
+    requests = sample(op, seed, count, room)
+    again = command_of(op, seed, count)
+    results = emulate(requests, runtime, room, RunOptions(seconds=SECONDS), heard)
+    failures = [_failure(result, again) for result in results if not result.ok]
+    if len(results) < count:
+        why = f"the others of {TRIES} draws each are none that its kernels run ({len(requests)} drawn for)"
+        failures.append(shortfall(op, len(results), count, why, again))
+    return Sampled(sum(result.answer is not None for result in results), failures)
 
 
-def sample(ops: frozenset[str], seed: int, count: int, room: BuildRoom) -> list[Request]:
-    """Kernels of the shipped tables and defaults whose code is in the cache, each with a problem that it can run."""
-    random = Random(f"{seed}:emulated")
-    found: list[Request] = []
-    for kernel in _compiled(ops, random, room):
-        cu_num = room.archs[kernel.arch].default_cu_num
+def sample(op: str, seed: int, count: int, room: BuildRoom) -> list[Request]:
+    """Problems of kernels of the shipped tables and defaults: of those whose code is in the cache, at least of one."""
+    random = Random(f"{seed}:emulated {op}")
+    plan = make_plan(sample_options(frozenset({op}), room.archs), room.archs)
+    kernels = _by_turns(random, plan, uses_of(plan))
+    first = list(islice(_drawn(random, (one for one in kernels if _is_compiled(one, room)), room), count))
+    if not first:
+        first = list(islice(_drawn(random, (one for one in kernels if _is_available(one)), room), 1))
+    return _filled(random, first, count)
+
+
+def command_of(op: str, seed: int, count: int) -> str:
+    """The line that draws the same sample."""
+    return f"ckgen fuzz --ops {op} --seconds 0.1 --seed {seed} --emulate {count}"
+
+
+def shortfall(op: str, drawn: int, count: int, why: str, again: str) -> Failure:
+    """The failure of a sample that is too small."""
+    return Failure(FailureKind.EMULATED, f"{op}: {drawn} of {count} problems could be emulated: {why}", again)
+
+
+def _drawn(random: Random, kernels: Iterable[GemmKernel], room: BuildRoom) -> Iterator[Request]:
+    """One problem of each kernel that can run one, on a chip on which it is small."""
+    for kernel in kernels:
+        is_stream_k = strategy_of(kernel.instance.config).is_stream_k  # asks for more tiles than compute units
+        cu_num = random.choice(_FEW_UNITS) if is_stream_k else room.archs[kernel.arch].default_cu_num
         problem = problem_of(random, kernel, cu_num)
         if problem is not None:
-            found.append(Request(kernel, cu_num, (problem,)))
-        if len(found) == count:
-            break
-    return found
+            yield Request(kernel, cu_num, (problem,))
 
 
-def _compiled(ops: frozenset[str], random: Random, room: BuildRoom) -> Iterator[GemmKernel]:
-    """One of each kind in turn: GEMMs, those for few rows, grouped ones, experts."""
-    plan = make_plan(sample_options(ops, room.archs), room.archs)
-    uses = uses_of(plan)
+def _filled(random: Random, first: Sequence[Request], count: int) -> list[Request]:
+    """More problems of the same kernels in turn, until there are `count`."""
+    problems = [[*one.problems] for one in first]
+    for index in range(count - len(first) if first else 0):
+        one = first[index % len(first)]
+        problem = problem_of(random, one.kernel, one.cu_num)
+        if problem is not None:
+            problems[index % len(first)].append(problem)
+    return [replace(one, problems=tuple(more)) for one, more in zip(first, problems, strict=True)]
+
+
+def _by_turns(
+    random: Random, plan: GenerationPlan, uses: Mapping[Instance, Mapping[str, frozenset[Use]]]
+) -> list[GemmKernel]:
+    """All that the emulator executes, in a random order; those of ckgen's own sources are every other one."""
     pairs = [(one, arch) for one in plan.instances for arch in one.archs if arch in ARCHS]
     random.shuffle(pairs)
-    kinds: dict[tuple[Op, bool], list[tuple[Instance, str]]] = {}
-    for instance, arch in pairs:
-        kinds.setdefault((instance.signature.op, instance.backend is Backend.HIP), []).append((instance, arch))
-    turns = [_of_cache(kinds[kind], uses, room) for kind in sorted(kinds, key=str)]
-    for kernels in zip_longest(*turns):
-        yield from (kernel for kernel in kernels if kernel is not None)
-
-
-def _of_cache(
-    pairs: list[tuple[Instance, str]],
-    uses: Mapping[Instance, Mapping[str, frozenset[Use]]],
-    room: BuildRoom,
-) -> Iterator[GemmKernel]:
+    kinds: dict[bool, list[GemmKernel]] = {}
     for instance, arch in pairs:
         of_arch = uses.get(instance, {})
         kernel = GemmKernel(instance, arch, tuple(sorted(of_arch.get(arch) or frozenset().union(*of_arch.values()))))
-        if all(is_in_cache(one.device, room) for one in units_of(kernel, kernel.uses).pieces):
-            yield kernel
+        kinds.setdefault(instance.backend is Backend.HIP, []).append(kernel)
+    turns = zip_longest(*(kinds[kind] for kind in sorted(kinds)))
+    return [kernel for kernels in turns for kernel in kernels if kernel is not None]
+
+
+def _is_compiled(kernel: GemmKernel, room: BuildRoom) -> bool:
+    return all(is_in_cache(one.device, room) for one in units_of(kernel, kernel.uses).pieces)
+
+
+def _is_available(kernel: GemmKernel) -> bool:
+    return not any(one.device.unavailable for one in units_of(kernel, kernel.uses).pieces)
 
 
 def is_in_cache(planned: Planned, room: BuildRoom) -> bool:

@@ -1,9 +1,10 @@
-"""A sample of attention on the emulator: schedules of splits for kernels that read them and are compiled already."""
+"""A sample of attention on the emulator: schedules of splits for kernels that read them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from random import Random
@@ -21,17 +22,17 @@ from ckgen.families.fmha.signature import OP as FMHA
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.decide import target_of
 from ckgen.fuzz.draw_schedule import scheduled
-from ckgen.fuzz.emulated import is_in_cache, sample_options
+from ckgen.fuzz.emulated import SECONDS, Sampled, command_of, is_in_cache, sample_options, shortfall
 from ckgen.fuzz.fmha_schedule import schedule_of
 from ckgen.fuzz.fmha_sizes import lengths_of, shape_of
 from ckgen.fuzz.outcome import CaseFailure, Failure, FailureKind
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
+from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaCorner
 from ckgen.plan.planner import make_plan
 from ckgen.runtime.fmha_split import FmhaSplitPlan, FmhaSplitPlanner
 
-_SECONDS = 300.0
 _HEADS = ((1, 1), (2, 1), (4, 2), (8, 2), (6, 2))
 _MOST_TILES = 5
 
@@ -48,23 +49,25 @@ class Step:
 
 def run_fmha_sample(
     seed: int, count: int, planner: FmhaSplitPlanner, room: BuildRoom, heard: Callable[[str], None]
-) -> tuple[int, list[Failure]]:
-    """How many cases ran, at most `count`, one per kernel; and those that are wrong or in which something was found."""
+) -> Sampled:
+    """`count` cases on as many kernels as are compiled, at least one; those that fail to build or to run are told."""
     random, ran, failures = Random(f"{seed}:emulated {FMHA}"), 0, []
-    for instance, arch in _compiled(random, room):
-        if ran == count:
-            break
+    again = command_of(FMHA, seed, count)
+    chosen = _kernels(random, count, room)
+    if not chosen:
+        failures.append(shortfall(FMHA, 0, count, "there is no kernel that reads schedules", again))
+    for index in range(count if chosen else 0):
+        instance, arch = chosen[index % len(chosen)]
         case = emulated_case(random, instance, f"{arch}:{room.archs[arch].default_cu_num}")
         try:
             what = run_step(step_of(case, instance, planner))
-        except CaseFailure as failure:
+            ran += 1
+        except (CaseFailure, UsageError) as failure:
             what = str(failure)
-        ran += 1
         heard(instance.name)
         if what:
-            again = f"ckgen fuzz --ops {FMHA} --seconds 0.1 --seed {seed} --emulate {count}"
             failures.append(Failure(FailureKind.EMULATED, f"{what}: {case.text()}", again))
-    return ran, failures
+    return Sampled(ran, failures)
 
 
 def emulated_case(random: Random, instance: FmhaInstance, target: str) -> Case:
@@ -106,7 +109,7 @@ def run_step(step: Step) -> str:
     process.start()
     there.close()
     try:
-        return str(here.recv()) if here.poll(_SECONDS) else f"no answer after {_SECONDS:g} s"
+        return str(here.recv()) if here.poll(SECONDS) else f"no answer after {SECONDS:g} s"
     except EOFError:
         process.join()
         return f"the process ended with {process.exitcode}"
@@ -131,8 +134,10 @@ def kernels(archs: Mapping[str, ArchSpec]) -> list[tuple[FmhaInstance, str]]:
     return [(one, arch) for one in decoding for arch in one.archs if arch in ARCHS]
 
 
-def _compiled(random: Random, room: BuildRoom) -> Iterator[tuple[FmhaInstance, str]]:
-    """In a random order, those whose code is in the cache."""
+def _kernels(random: Random, count: int, room: BuildRoom) -> list[tuple[FmhaInstance, str]]:
+    """In a random order, up to `count` whose code is in the cache; one that is to be compiled where there is none."""
     pairs = kernels(room.archs)
     random.shuffle(pairs)
-    return ((one, arch) for one, arch in pairs if is_in_cache(plan_kernel(one, arch, []), room))
+    compiled = (pair for pair in pairs if is_in_cache(plan_kernel(*pair, []), room))
+    available = (pair for pair in pairs if not plan_kernel(*pair, []).unavailable)
+    return list(islice(compiled, count)) or list(islice(available, 1))

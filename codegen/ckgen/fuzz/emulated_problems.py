@@ -18,7 +18,8 @@ from ckgen.fuzz.sizes import edge, rounded_up
 from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.tuned_row import Shape
 
-_TRIES = 200
+TRIES = 200
+"""Draws for one problem."""
 _MOST_WORK = 1 << 21
 _ROUTINGS = (Routing(1, 1), Routing(2, 1), Routing(3, 2), Routing(4, 4), Routing(8, 2))
 
@@ -27,7 +28,7 @@ def problem_of(random: Random, kernel: GemmKernel, cu_num: int) -> GemmProblem |
     """A legal problem that takes a variant which is compiled; None where no try gave one."""
     kinds = {Op.GROUPED_GEMM: _grouped, Op.MOE: _routed}
     drawn = kinds.get(kernel.instance.signature.op, _gemm)
-    for _ in range(_TRIES):
+    for _ in range(TRIES):
         problem = drawn(random, kernel, cu_num)
         if problem is not None:
             return problem

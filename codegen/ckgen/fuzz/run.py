@@ -24,7 +24,7 @@ MOST_FAILURES = 10
 
 @dataclass(slots=True)
 class Report:
-    """Counts of a run and what failed; `emulated` problems are not among `cases`."""
+    """Counts of a run and what failed; `emulated` problems, counted by op, are not among `cases`."""
 
     seed: int
     seconds: float = 0.0
@@ -32,7 +32,7 @@ class Report:
     fates: Counter[str] = field(default_factory=Counter)
     tiers: Counter[str] = field(default_factory=Counter)
     instances: set[str] = field(default_factory=set)
-    emulated: int = 0
+    emulated: dict[str, int] = field(default_factory=dict)
     seen: dict[str, list[Sensitivity]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
 

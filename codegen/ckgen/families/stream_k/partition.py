@@ -70,6 +70,17 @@ def partition_of(config: GemmConfig, shape: Shape, cu_num: int) -> Partition:
     return Partition(min(tiles, _MOST_TILES), -(-shape.k // tile.k), workgroups_of(config, cu_num))
 
 
+def parts_of(config: GemmConfig, shape: Shape, k_batch: int, cu_num: int) -> int:
+    """How many parts an element of C is added up from in C's own type, at most."""
+    strategy = strategy_of(config)
+    if not strategy.is_stream_k:
+        return max(k_batch, 1)
+    found = partition_of(config, shape, cu_num)
+    if strategy is not Strategy.ATOMIC or not found.sk_tiles:
+        return 1
+    return -(-(found.iters_per_tile - 1) // (found.sk_iters // found.grid)) + 1
+
+
 def describe(config: GemmConfig, shape: Shape, cu_num: int) -> str:
     """As in `stream-K linear: 9 tiles of 81 iterations of K on 80 workgroups`."""
     found = partition_of(config, shape, cu_num)
