@@ -1,8 +1,8 @@
 """Fuzzes what ckgen parses: `python tools/fuzz_parsers.py TARGET|all [--seconds S]`; without a target, names them all.
 
-A target first replays its corpus. Python ones need the group `fuzz` (`pip install -e .[test,fuzz]`), those of C++ a
-clang++ with libFuzzer (Debian: `apt-get install clang`) and CMake. Exit 0: nothing was found; 1: a finding, whose input
-is kept beneath build/fuzz/TARGET; 2: a tool is missing.
+A target first replays its corpus. Python ones need the group `fuzz` (`pip install -e .[test,fuzz]`), those of C++,
+named cpp_…, CMake and a clang++ with libFuzzer (Debian: `apt-get install clang-19`). Exit 0: nothing was found; 1: a
+finding, whose input is kept beneath build/fuzz/TARGET; 2: a tool is missing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,6 +26,11 @@ WORK = ROOT / "build" / "fuzz"
 SECONDS = 180
 _SECONDS_OF_ONE, _MEGABYTES, _LONGEST = 10, 2048, 65536
 _SANITIZERS = "address,undefined"
+_PROBE = """
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) {
+  return __builtin_cpu_supports("f16c") & 0;
+}
+"""
 
 
 def main() -> int:
@@ -61,19 +67,24 @@ def missing(chosen: list[str]) -> str:
     if any(name in TARGETS for name in chosen) and importlib.util.find_spec("atheris") is None:
         return "atheris is not installed: pip install -e '.[test,fuzz]'"
     if any(name not in TARGETS for name in chosen) and not clang():
-        return "no clang++ with libFuzzer: apt-get install clang, or name one in CLANGXX"
+        return "no clang++ with libFuzzer that knows f16c: apt-get install clang-19, or name one in CLANGXX"
     return ""
 
 
+@cache
 def clang() -> str | None:
-    """The compiler of the C++ targets, if it links libFuzzer."""
-    compiler = os.environ.get("CLANGXX") or shutil.which("clang++")
-    if compiler is None:
-        return None
-    probe = ["-x", "c++", "-", "-fsanitize=fuzzer", "-o", os.devnull]
-    text = 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }'
-    done = subprocess.run([compiler, *probe], input=text, text=True, capture_output=True, check=False)
-    return compiler if done.returncode == 0 else None
+    """The first compiler that can build what the library has and links libFuzzer."""
+    named = os.environ.get("CLANGXX")
+    known = [named] if named else ["clang++", *(f"clang++-{version}" for version in range(30, 14, -1))]
+    return next((path for one in known if (path := shutil.which(one)) and _links(path)), None)
+
+
+def _links(compiler: str) -> bool:
+    done = subprocess.run(
+        [compiler, "-x", "c++", "-", "-fsanitize=fuzzer", "-o", os.devnull],
+        input=_PROBE, text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    return done.returncode == 0
 
 
 def is_clean(name: str, seconds: int) -> bool:

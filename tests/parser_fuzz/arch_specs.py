@@ -24,4 +24,4 @@ def seeds() -> Sequence[bytes]:
     return [file.read_bytes() for file in sorted(paths.arch_specs_dir().glob("*.json")) if file.name != SCHEMA_FILE]
 
 
-TARGET = Target("arch_specs", run, seeds, (b'"gfx942"', b"1e400", b'"kind"', b"[]", b"{}", b"-5"))
+TARGET = Target("arch_specs", run, seeds, (b'"gfx942"', b"1e400", b'"kind"', b"[]", b"{}", b"-5"), mutations=60)

@@ -25,4 +25,6 @@ def seeds() -> Sequence[bytes]:
     ]
 
 
-TARGET = Target("fuzz_cases", run, seeds, (b"=", b" ", b"'", b"\\", b"1_0", b"\xd9\xa3x1x1", b"groups=", b"none"))
+TARGET = Target(
+    "fuzz_cases", run, seeds, (b"=", b" ", b"'", b"\\", b"1_0", b"\xd9\xa3x1x1", b"groups=", b"none"), mutations=600
+)

@@ -47,4 +47,6 @@ def seeds() -> Sequence[bytes]:
     return [name.encode() for name in (*few.values(), *made, "m8_n2_k8")]
 
 
-TARGET = Target("kernel_names", run, seeds, (b"0", b"01", b"x", b"_", b"999999999", b"intrawave", b"v3", b"\n"))
+TARGET = Target(
+    "kernel_names", run, seeds, (b"0", b"01", b"x", b"_", b"999999999", b"intrawave", b"v3", b"\n"), mutations=800
+)

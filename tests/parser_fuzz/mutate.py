@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from random import Random
 
@@ -11,6 +12,8 @@ _LONGEST = 1 << 16
 _ODD = (b"", b"\0", b"-1", b"0", b"4294967296", b"9223372036854775808", b"1e999", b"NaN", b"\xff\xfe", b"\xef\xbb\xbf",
         b'"', b"'", b"\\", b"\r", b"\n", b"\t", b",", b":", b"{", b"}", b"[", b"]", b"null", b"true", b"\xc3\xa9",
         b"\xd9\xa1", b"\xed\xa0\x80", b"\x80", b"%s", b"_", b"\xc2\xb2")  # fmt: skip
+_NUMBERS = (b"0", b"0N", b"-N", b"+N", b"N0", b"N.0", b"Ne3", b"1_N", b" N", b"2147483648", b"9" * 30)
+"""What a number N becomes."""
 
 
 def mutations(target: Target, count: int, seed: int = 0) -> Iterator[bytes]:
@@ -27,7 +30,7 @@ def mutations(target: Target, count: int, seed: int = 0) -> Iterator[bytes]:
 def _changed(data: bytes, random: Random, seeds: Sequence[bytes], words: Sequence[bytes]) -> bytes:
     at, to = sorted(random.randint(0, len(data)) for _ in range(2))
     to = min(to, at + random.choice((1, 4, 16, 1 << 20)))
-    match random.randrange(7):
+    match random.randrange(8):
         case 0:  # one bit
             if not data:
                 return data
@@ -43,5 +46,8 @@ def _changed(data: bytes, random: Random, seeds: Sequence[bytes], words: Sequenc
             return data[:to] + data[at:to] * random.choice((1, 1, 2, 50)) + data[to:]
         case 5:
             return data[:at] + random.randbytes(random.choice((1, 2, 8))) + data[to:]
+        case 6 if numbers := list(re.finditer(rb"[0-9]+", data)):
+            found = random.choice(numbers)
+            return data[: found.start()] + random.choice(_NUMBERS).replace(b"N", found[0]) + data[found.end() :]
     other = random.choice(seeds)
     return data[:at] + other[random.randint(0, len(other)) :]

@@ -14,12 +14,13 @@ from ckgen.model.errors import CkgenError, InputError
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`seeds` are inputs that mean something, to be mutated; `words` what else a mutation puts in."""
+    """`seeds` are inputs that mean something, `words` what else is put in; a test tries so many `mutations`."""
 
     name: str
     run: Callable[[bytes], None]
     seeds: Callable[[], Sequence[bytes]]
     words: tuple[bytes, ...] = ()
+    mutations: int = 150
 
 
 @contextmanager

@@ -26,4 +26,4 @@ def seeds() -> Sequence[bytes]:
     return [b"gfx942", b"gfx942:304;gfx950:256", b"gfx90a:sramecc+:xnack-:104", b"native", b"x86_64_v4:8, gfx942:80"]
 
 
-TARGET = Target("target_text", run, seeds, (b"gfx950", b":", b";", b"xnack+", b"2147483648"))
+TARGET = Target("target_text", run, seeds, (b"gfx950", b":", b";", b"xnack+", b"2147483648"), mutations=600)

@@ -13,7 +13,6 @@ from parser_fuzz.mutate import mutations
 from parser_fuzz.target import Target, refusal
 from parser_fuzz.targets import TARGETS, corpus
 
-MUTATIONS = 150
 _PLACE = Path(__file__).parent / "corpus"
 
 
@@ -22,7 +21,7 @@ def test_a_parser_refuses_or_understands(name: str) -> None:
     target = TARGETS[name]
     for data in target.seeds():
         target.run(data)
-    for data in mutations(target, MUTATIONS):
+    for data in mutations(target, target.mutations):
         try:
             target.run(data)
         except Exception as error:
