@@ -16,6 +16,7 @@ from ckgen.emit.device import render_device_unit
 from ckgen.emulator.fmha.call import link, prepare
 from ckgen.emulator.fmha.problem import FmhaProblem, fmha_data
 from ckgen.emulator.fmha.run import FmhaKernel, run_fmha
+from ckgen.emulator.gemm.problem import Data
 from ckgen.emulator.production import attention_forward, paged_attention
 from ckgen.emulator.production.run import SIDE_BY_SIDE
 from ckgen.emulator.production.wheel import KernelFile, Wheel
@@ -142,7 +143,8 @@ def test_o_and_lse_are_within_their_bounds(name: str, lse: bool, problem: FmhaPr
 
 def test_a_sequence_without_keys_is_wrong_without_a_mask() -> None:
     """So that the instance asks for keys (fmha.instance.keys): it reads LDS that nobody wrote."""
-    outcome = run_fmha(kernel_of(GROUPS, lse=False), FmhaProblem((70,), (0,), 1, 1, 128, 128), SIDE_BY_SIDE)
+    problem = FmhaProblem((70,), (0,), 1, 1, 128, 128, data=Data.RANDOM)
+    outcome = run_fmha(kernel_of(GROUPS, lse=False), problem, SIDE_BY_SIDE)
     assert not outcome.right and "uninitialised" in {one.rule for one in outcome.findings}
 
 

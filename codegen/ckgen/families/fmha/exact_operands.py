@@ -66,10 +66,10 @@ class _Drawn:
         traits, shape = like.signature.traits, like.shape
         sink: Values | None = None
         if like.sink is not None:
-            sink = (_CAP if traits.softcap else 0.0) + (np.arange(shape.heads_q) % _SINKS) * LN2
-            of_none = np.arange(shape.heads_q) % 4 == 3
-            sink = np.where(of_none | (traits.bias is FmhaBias.ALIBI), _NO_SINK, sink)
-            sink = sink.astype(np.float32).astype(np.float64)
+            heads = np.arange(shape.heads_q)
+            logits = (_CAP if traits.softcap else 0.0) + (heads % _SINKS) * LN2
+            logits = np.where((heads % 4 == 3) | (traits.bias is FmhaBias.ALIBI), _NO_SINK, logits)
+            sink = logits.astype(np.float32).astype(np.float64)
         dropout = like.dropout
         if dropout is not None:
             dropout = Dropout(float(random.choice((0.5, 0.75))), dropout.seed, dropout.offset, dropout.rand_val)
