@@ -1,0 +1,103 @@
+"""A room of the Python package: its source, and its own tests under pytest."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from xml.etree import ElementTree
+
+from .mutant import Fate, Mutant, Outcome, Site
+from .python_source import python_mutant, python_sites
+
+_TIMES_UNMUTATED = 10
+_PASSED, _FAILED, _INTERRUPTED, _NONE = 0, 1, 2, 5
+"""Exit codes of pytest; 2 also stands for modules of tests that cannot be imported."""
+
+
+@dataclass(slots=True)
+class PythonRoom:
+    """See `Room`. Quick test files run first, and those marked slow only if all others pass."""
+
+    name: str
+    source: str
+    """A folder, relative to the repository."""
+    tests: Sequence[str]
+    _files: list[str] = field(default_factory=list)
+    """Of tests, the quickest first."""
+    _seconds: float = 0
+
+    def sites(self, tree: Path) -> Sequence[Site]:
+        files = sorted(path.relative_to(tree).as_posix() for path in (tree / self.source).rglob("*.py"))
+        return python_sites(tree, files)
+
+    def mutate(self, tree: Path, site: Site) -> Mutant | None:
+        return python_mutant(tree, site)
+
+    def prepare(self, tree: Path) -> None:
+        where = _python(tree, "-c", "import ckgen; print(ckgen.__file__)").stdout.strip()
+        if not Path(where).is_relative_to(tree):
+            raise RuntimeError(f"the copy's codegen/ is not what is imported, but {where}")
+        with TemporaryDirectory() as folder:
+            report = Path(folder, "tests.xml")
+            begin = time.monotonic()
+            done = _python(tree, *_PYTEST, f"--junitxml={report}", "-o", "junit_family=xunit1", *self.tests)
+            self._seconds = time.monotonic() - begin
+            if done.returncode != _PASSED:
+                raise RuntimeError(f"the tests of {self.name} fail on the unmutated source:\n{done.stdout[-4000:]}")
+            self._files = _quickest_first(report)
+        print(f"{self.name}: unmutated {self._seconds:.0f} s", file=sys.stderr, flush=True)
+
+    def judge(self, tree: Path) -> Outcome:
+        for marker in ("not slow", "slow"):
+            try:
+                done = _python(tree, *_PYTEST, "-x", "-m", marker, *self._files, limit=_TIMES_UNMUTATED * self._seconds)
+            except subprocess.TimeoutExpired:
+                return Outcome(Fate.TIMEOUT, f"not done in {_TIMES_UNMUTATED} times the unmutated time")
+            finally:
+                shutil.rmtree(tree / ".hypothesis", ignore_errors=True)  # examples of one mutant are not for the next
+            if done.returncode in (_FAILED, _INTERRUPTED):
+                return Outcome(Fate.KILLED, _first_failure(done.stdout))
+            if done.returncode not in (_PASSED, _NONE):
+                return Outcome(Fate.KILLED, f"pytest ended with {done.returncode}")
+        return Outcome(Fate.SURVIVED)
+
+
+_PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+
+
+def _python(tree: Path, *arguments: str, limit: float | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs this Python in the tree with its codegen/ first; whatever it started is gone when this returns or raises."""
+    environment = {**os.environ, "PYTHONPATH": str(tree / "codegen")}
+    command = [sys.executable, *arguments]
+    with subprocess.Popen(
+        command, cwd=tree, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            output, _ = process.communicate(timeout=limit)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return subprocess.CompletedProcess(command, process.returncode, output)
+
+
+def _quickest_first(report: Path) -> list[str]:
+    seconds: dict[str, float] = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        seconds[case.attrib["file"]] = seconds.get(case.attrib["file"], 0) + float(case.attrib["time"])
+    return sorted(seconds, key=lambda file: seconds[file])
+
+
+def _first_failure(output: str) -> str:
+    found = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+    return found[1] if found else output.strip().splitlines()[-1]
