@@ -95,5 +95,5 @@ def _judged(
             yield Verdict(mutant, Outcome(Fate.EQUIVALENT))
             continue
         with applied(tree, mutant):
-            outcome = room.judge(tree)
+            outcome = room.judge(tree, mutant)
         yield Verdict(mutant, outcome)

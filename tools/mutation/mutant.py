@@ -81,8 +81,8 @@ class Room(Protocol):
     def prepare(self, tree: Path) -> None:
         """Builds and tests the unmutated copy once, and measures. Raises RuntimeError if its tests fail."""
 
-    def judge(self, tree: Path) -> Outcome:
-        """Builds and tests a copy that holds one mutant. Never leaves a process behind."""
+    def judge(self, tree: Path, mutant: Mutant) -> Outcome:
+        """Builds and tests a copy that holds the mutant. Never leaves a process behind."""
 
 
 def numbered(found: Iterable[tuple[str, str, str, int, int]]) -> list[Site]:

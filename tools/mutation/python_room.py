@@ -26,7 +26,8 @@ _PASSED, _FAILED, _INTERRUPTED, _NONE = 0, 1, 2, 5
 
 @dataclass(slots=True)
 class PythonRoom:
-    """See `Room`. Quick test files run first, and those marked slow only if all others pass."""
+    """See `Room`. Test files that name the mutated module run first, of the rest the quick ones, and tests marked slow
+    only if all others pass."""
 
     name: str
     source: str
@@ -57,10 +58,13 @@ class PythonRoom:
             self._files = _quickest_first(report)
         print(f"{self.name}: unmutated {self._seconds:.0f} s", file=sys.stderr, flush=True)
 
-    def judge(self, tree: Path) -> Outcome:
+    def judge(self, tree: Path, mutant: Mutant) -> Outcome:
+        module = _module(mutant.site.key.file)
+        files = sorted(self._files, key=lambda file: module not in (tree / file).read_text(encoding="utf-8"))
+        limit = _TIMES_UNMUTATED * self._seconds
         for marker in ("not slow", "slow"):
             try:
-                done = _python(tree, *_PYTEST, "-x", "-m", marker, *self._files, limit=_TIMES_UNMUTATED * self._seconds)
+                done = _python(tree, *_PYTEST, "-x", "-m", marker, *files, limit=limit)
             except subprocess.TimeoutExpired:
                 return Outcome(Fate.TIMEOUT, f"not done in {_TIMES_UNMUTATED} times the unmutated time")
             finally:
@@ -89,6 +93,11 @@ def _python(tree: Path, *arguments: str, limit: float | None = None) -> subproce
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
     return subprocess.CompletedProcess(command, process.returncode, output)
+
+
+def _module(file: str) -> str:
+    """`ckgen.plan.model` of codegen/ckgen/plan/model.py."""
+    return ".".join(Path(file).with_suffix("").parts[1:]).removesuffix(".__init__")
 
 
 def _quickest_first(report: Path) -> list[str]:

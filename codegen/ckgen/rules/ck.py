@@ -7,7 +7,7 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec, PipelineSpec
 from ckgen.model.backend import Backend
 from ckgen.model.finding import Finding
-from ckgen.rules.registry import exceeds, first, no_multiple, not_among, rule, tile_bytes
+from ckgen.rules.registry import broken, exceeds, first, no_multiple, not_among, rule, tile_bytes
 
 _CK = Backend.CK
 _XDL_WAVE = 64
@@ -18,7 +18,7 @@ _NAMES = "field identities of all measured kernel names"
 @rule("ck.arch.xdl", backend=_CK, source="CK XDL device operations: waves of 64")
 def arch_has_xdl(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
     """The arch has matrix instructions for waves of 64."""
-    return None if arch.wave_size == _XDL_WAVE else Finding("", f"{arch.name} runs no XDL kernels", arch.wave_size, 64)
+    return None if arch.wave_size == _XDL_WAVE else broken(f"{arch.name} runs no XDL kernels", arch.wave_size, 64)
 
 
 @rule("ck.block.waves", backend=_CK, source=_DEVICE)
@@ -36,7 +36,7 @@ def tile_is_whole_waves(signature: GemmSignature, config: CkConfig, arch: ArchSp
     tile, per_wave = config.tile, config.xdl_per_wave
     if per_wave is None:
         if config.waves is None:
-            return Finding("", "no split of the block's waves divides M, N and the C shuffle", str(tile), config.block)
+            return broken("no split of the block's waves divides M, N and the C shuffle", str(tile), config.block)
         return None
     parts = first(
         no_multiple(tile.m, config.xdl[0] * per_wave[0], "tile M must be a multiple of XDL M x XdlPerWave M"),
@@ -45,7 +45,7 @@ def tile_is_whole_waves(signature: GemmSignature, config: CkConfig, arch: ArchSp
     if parts or config.waves is None:
         return parts
     threads = config.waves[0] * config.waves[1] * _XDL_WAVE
-    return None if threads == config.block else Finding("", "waves x 64 must be the block", threads, config.block)
+    return None if threads == config.block else broken("waves x 64 must be the block", threads, config.block)
 
 
 @rule("ck.xdl.exists", backend=_CK, source="CK MfmaSelector, matrix instructions")
@@ -71,7 +71,7 @@ def clusters_split_k(signature: GemmSignature, config: CkConfig, arch: ArchSpec)
         if uneven:
             return uneven
         if told is not None and config.tile.k // cluster[0] != told:
-            return Finding("", f"tile K / K0 of the {side} cluster must be {side}K1", config.tile.k // cluster[0], told)
+            return broken(f"tile K / K0 of the {side} cluster must be {side}K1", config.tile.k // cluster[0], told)
     return None
 
 
@@ -97,7 +97,7 @@ def clusters_tile_rows(signature: GemmSignature, config: CkConfig, arch: ArchSpe
 def c_cluster_is_the_block(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
     """The C cluster has exactly the block's threads."""
     threads = _product(config.c_cluster)
-    return None if threads == config.block else Finding("", "threads of the C cluster", threads, config.block)
+    return None if threads == config.block else broken("threads of the C cluster", threads, config.block)
 
 
 @rule("ck.cshuffle.repeats", backend=_CK, source=_DEVICE)

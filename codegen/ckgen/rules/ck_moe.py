@@ -8,7 +8,7 @@ from ckgen.families.moe.ck_config import CkMoeConfig, CkMoeOp
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.finding import Finding
-from ckgen.rules.registry import exceeds, first, no_multiple, not_among, rule, tile_bytes
+from ckgen.rules.registry import broken, exceeds, first, no_multiple, not_among, rule, tile_bytes
 
 _CK = Backend.CK
 _WAVE = 64
@@ -34,9 +34,9 @@ def computes_the_part(signature: GemmSignature, config: CkMoeConfig, arch: ArchS
     if wanted:
         return wanted
     if not signature.preshuffle_b:
-        return Finding("", "weights must be preshuffled", "plain", "preshuffle")
+        return broken("weights must be preshuffled", "plain", "preshuffle")
     ungated = signature.moe.part is MoePart.GATE_UP and not signature.moe.gated
-    return Finding("", "gate_up must have gate and up rows", "ungated", "gated") if ungated else None
+    return broken("gate_up must have gate and up rows", "ungated", "gated") if ungated else None
 
 
 @rule("ck.moe.op", backend=_CK, source="the peer's kernel names")
@@ -51,9 +51,9 @@ def block_is_the_wave_grid(signature: GemmSignature, config: CkMoeConfig, arch: 
     """The block is the wave grid's waves of 64; M and N are whole XDL tiles of 16 in each wave."""
     waves_m, waves_n = config.wave_grid
     if arch.wave_size != _WAVE:
-        return Finding("", f"{arch.name} runs no XDL kernels", arch.wave_size, _WAVE)
+        return broken(f"{arch.name} runs no XDL kernels", arch.wave_size, _WAVE)
     if config.block != waves_m * waves_n * _WAVE:
-        return Finding("", "waves x 64 must be the block", waves_m * waves_n * _WAVE, config.block)
+        return broken("waves x 64 must be the block", waves_m * waves_n * _WAVE, config.block)
     return first(
         exceeds(config.block, arch.max_threads_per_block, "threads per block"),
         no_multiple(config.tile.m, _XDL * waves_m, "tile M must be whole XDL tiles of each wave"),
@@ -67,7 +67,7 @@ def xdl_exists(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) ->
     types = (signature.a, signature.b, signature.acc)
     grains = [row.tile.k for row in arch.warp_tiles_for(_CK, *types) if (row.tile.m, row.tile.n) == (_XDL, _XDL)]
     if not grains:
-        return Finding("", f"{arch.name} has no such instruction for {'·'.join(map(str, types))}", "16x16", "none")
+        return broken(f"{arch.name} has no such instruction for {'·'.join(map(str, types))}", "16x16", "none")
     return no_multiple(config.macro_tile.k, min(grains), "tile K must be a multiple of the instruction's K")
 
 
@@ -75,7 +75,7 @@ def xdl_exists(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) ->
 def pipeline_exists(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> Finding | None:
     """The pipeline is one that CK has over preshuffled weights; none of them splits K."""
     if config.op.splits_k:
-        return Finding("", "CK's MoE GEMMs do not split K", str(config.op), "no splits")
+        return broken("CK's MoE GEMMs do not split K", str(config.op), "no splits")
     return not_among(str(config.pipeline), _PIPELINES, "CK's MoE GEMMs have other pipelines")
 
 

@@ -10,7 +10,7 @@ from ckgen.model.arch import ArchKind, ArchSpec, BOperand, PipelineSpec
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType
 from ckgen.model.finding import Finding
-from ckgen.rules.registry import exceeds, first, no_multiple, not_among, rule, tile_bytes
+from ckgen.rules.registry import broken, exceeds, first, no_multiple, not_among, rule, tile_bytes
 
 _TILE = Backend.CK_TILE
 _DISPATCHER = "CK dispatcher, arch_filter"
@@ -164,7 +164,7 @@ def epilogue_repeat(signature: GemmSignature, config: CkTileConfig, arch: ArchSp
     for extent, waves, part, axis in sides:
         repeat = extent // (waves * part)
         if part == _SHUFFLE_HAZARD and repeat > 1 and repeat % 2:
-            return Finding("", f"odd repeat of a 32-wide warp tile along {axis} under cshuffle", repeat, "1 or even")
+            return broken(f"odd repeat of a 32-wide warp tile along {axis} under cshuffle", repeat, "1 or even")
     return None
 
 

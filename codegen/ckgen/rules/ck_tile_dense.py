@@ -10,7 +10,7 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.finding import Finding
-from ckgen.rules.registry import exceeds, first, no_multiple, not_among, rule
+from ckgen.rules.registry import broken, exceeds, first, no_multiple, not_among, rule
 
 _TILE = Backend.CK_TILE
 _LOADS = "ck_tile static_encoding_pattern.hpp, thread_raked"
@@ -20,7 +20,7 @@ _LOADS = "ck_tile static_encoding_pattern.hpp, thread_raked"
 def tree_has_it(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
     """The CK tree can make the kernel on this arch."""
     lack = tree_lacks(signature, config, arch.name) if _is_dense(signature, config, arch) else None
-    return Finding("", lack, f"{config.pipeline} on {arch.name}", "what the CK tree has") if lack else None
+    return broken(lack, f"{config.pipeline} on {arch.name}", "what the CK tree has") if lack else None
 
 
 @rule("ck_tile.dense.flags", backend=_TILE, source="ck_tile universal GEMM")
@@ -30,7 +30,7 @@ def flags_mean_something(signature: GemmSignature, config: CkTileConfig, arch: A
         return None
     flags = ("permute_n", "a_row_major_scales", "double_smem", "structured_sparsity")
     given = tuple(flag for flag in flags if getattr(config, flag))
-    return Finding("", f"a dense GEMM on {config.pipeline} has no {given[0]}", given[0], "none") if given else None
+    return broken(f"a dense GEMM on {config.pipeline} has no {given[0]}", given[0], "none") if given else None
 
 
 @rule("ck_tile.dense.wave_groups", backend=_TILE, source="ck_tile gemm_pipeline_ag_bg_cr_comp_v5.hpp")
@@ -78,7 +78,7 @@ def vectors_on_every_arch(signature: GemmSignature, config: CkTileConfig, arch: 
     if wide == narrow:
         return None
     limit = "{} and {}".format(*wide)
-    return Finding("", "elements per load of A and B differ with the wave's size", "{} and {}".format(*narrow), limit)
+    return broken("elements per load of A and B differ with the wave's size", "{} and {}".format(*narrow), limit)
 
 
 @rule("ck_tile.dense.stores", backend=_TILE, source=_LOADS)
@@ -113,7 +113,7 @@ def _cover(config: CkTileConfig, arch: ArchSpec, rows: int, run: int, vector: in
     waves = config.warps[0] * config.warps[1] * config.warps[2] // max(config.num_wave_groups, 1)
     lanes = run // min(vector, max(rows * run // (waves * arch.wave_size), 1))
     if lanes == 0 or arch.wave_size % lanes:
-        return Finding("", f"a wave cannot hold whole rows of {operand}'s tile", lanes, arch.wave_size)
+        return broken(f"a wave cannot hold whole rows of {operand}'s tile", lanes, arch.wave_size)
     return no_multiple(rows, arch.wave_size // lanes * waves, f"rows of {operand}'s tile must be what all waves take")
 
 

@@ -9,7 +9,7 @@ from ckgen.families.fmha.tree import plain, types_of, why_no_tiles
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.finding import Finding
-from ckgen.rules.registry import first, not_among, rule
+from ckgen.rules.registry import broken, first, not_among, rule
 
 _TILE = Backend.CK_TILE
 _FACTORY = "the factories of the pinned CK tree, fmha_fwd.py"
@@ -22,16 +22,16 @@ _KV = {FmhaPipeline.QR_PAGEDKV: ("blocktable",), FmhaPipeline.QR_ASYNC_GATHER: (
 def arch_has_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
     """The pinned tree has attention kernels for the arch."""
     reason = why_no_tiles(arch.name)
-    return Finding("", reason, arch.name, "an arch with tiles") if reason else None
+    return broken(reason, arch.name, "an arch with tiles") if reason else None
 
 
 @rule("ck_tile.fmha.types", backend=_TILE, source=_FACTORY)
 def types_have_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
     """Q, K and V are of one type that the arch's matrix instructions take, and O of one that goes with it."""
     if signature.b is not signature.a:
-        return Finding("", "K and V of another type than Q", f"{signature.a} {signature.b}", "one type")
+        return broken("K and V of another type than Q", f"{signature.a} {signature.b}", "one type")
     if signature.a in FLOAT8 and arch.fp8_flavour is None:
-        return Finding("", f"{arch.name} has no 8-bit matrix instructions", str(signature.a), "16 bits")
+        return broken(f"{arch.name} has no 8-bit matrix instructions", str(signature.a), "16 bits")
     types = (plain(signature.a), plain(signature.c))
     if types in types_of(arch.name):
         return None
@@ -52,7 +52,7 @@ def features_exist(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Arc
         "randval": traits.dropout is FmhaDropout.RANDVAL,
     }
     word = next((word for word, asked in absent.items() if asked), None)
-    return Finding("", "no kernel of the pinned CK tree has it", word, "none") if word else None
+    return broken("no kernel of the pinned CK tree has it", word, "none") if word else None
 
 
 @rule("ck_tile.fmha.pages", backend=_TILE, source=_PAGED_FACTORIES)
@@ -71,7 +71,7 @@ def pages_go(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec)
         if pipeline is FmhaPipeline.QR_PAGEDKV
         else None,
         not_among(str(signature.c), (str(signature.a),), "O is cut to 8 bits over pages") if narrow else None,
-        Finding("", "qr_async_gather is for 16 bits", str(signature.a), "16 bits")
+        broken("qr_async_gather is for 16 bits", str(signature.a), "16 bits")
         if narrow and pipeline is FmhaPipeline.QR_ASYNC_GATHER
         else None,
         not_among(str(int(config.pad_k)), ("1",), "sequences end within a page: pad the keys"),
@@ -114,7 +114,7 @@ def fp8_features(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchS
     asked = {"softcap": traits.softcap, "lse": traits.lse, "dropout": traits.dropout is not FmhaDropout.NONE}
     asked["elementwise"] = traits.bias is FmhaBias.ELEMENTWISE
     word = next((word for word, present in asked.items() if present), None)
-    return Finding("", "not with 8-bit types", word, "none") if word and signature.a in FLOAT8 else None
+    return broken("not with 8-bit types", word, "none") if word and signature.a in FLOAT8 else None
 
 
 @rule("ck_tile.fmha.softcap-bias", backend=_TILE, source=_FACTORY)
@@ -122,7 +122,7 @@ def softcap_has_no_bias(signature: FmhaSignature, config: CkTileFmhaConfig, arch
     """softcap goes without a bias."""
     bias = signature.traits.bias
     wrong = signature.traits.softcap and bias is not FmhaBias.NONE
-    return Finding("", "softcap goes without a bias", str(bias), "none") if wrong else None
+    return broken("softcap goes without a bias", str(bias), "none") if wrong else None
 
 
 @rule("ck_tile.fmha.varlen-pads", backend=_TILE, source=_FACTORY)

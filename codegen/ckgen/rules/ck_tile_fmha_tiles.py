@@ -11,7 +11,7 @@ from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
 from ckgen.model.finding import Finding
-from ckgen.rules.registry import exceeds, first, no_multiple, not_among, rule
+from ckgen.rules.registry import broken, exceeds, first, no_multiple, not_among, rule
 
 _TILE = Backend.CK_TILE
 _FACTORY = "the factories of the pinned CK tree, fmha_fwd.py"
@@ -77,7 +77,7 @@ def pipeline_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Arch
     """qr_async: waves of 64, padded but for K. qr_async_trload: gfx950, batches without bias, softcap and dropout."""
     if config.pipeline.passes_registers:
         steps = config.k0_max // config.k0
-        return Finding("", f"{config.pipeline} needs two steps of k0 in a head dim", steps, 2) if steps < 2 else None
+        return broken(f"{config.pipeline} needs two steps of k0 in a head dim", steps, 2) if steps < 2 else None
     if config.pipeline in _ASYNC:
         pads = "".join(str(int(pad)) for pad in (config.pad_q, config.pad_hdim_q, config.pad_hdim_v))
         return first(
@@ -106,7 +106,7 @@ def tile_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec
     of_128 = (config.k0_max, config.n1) == (128, 128)
     if config.pipeline is FmhaPipeline.QR_ASYNC_TRLOAD:
         wrong = of_128 and config.n0 == 128
-        return Finding("", "qr_async_trload takes fewer keys in a step", config.n0, "below 128") if wrong else None
+        return broken("qr_async_trload takes fewer keys in a step", config.n0, "below 128") if wrong else None
     if of_128:
         return not_among(str(config.n0), ("128",), "heads of 128 take 128 keys in a step")
     return not_among(str(config.m0), ("128",), "heads other than 128 take 128 rows of Q")
@@ -151,7 +151,7 @@ def v_spares_k(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpe
         return None
     of_k, of_v = async_buffers(config.k0_max // max(config.k0, 1), config.n0 // max(config.k1, 1))
     reason = "V overwrites K in LDS, and no barrier is between"
-    return Finding("", reason, of_v, "another buffer") if of_k == of_v else None
+    return broken(reason, of_v, "another buffer") if of_k == of_v else None
 
 
 def async_buffers(parts_k: int, parts_v: int) -> tuple[int, int]:

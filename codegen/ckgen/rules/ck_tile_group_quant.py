@@ -9,7 +9,7 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType
 from ckgen.model.finding import Finding
-from ckgen.rules.registry import first, no_multiple, not_among, rule
+from ckgen.rules.registry import broken, first, no_multiple, not_among, rule
 
 _TILE = Backend.CK_TILE
 _BRIDGE = "dispatcher_cpp/backends/ck_tile/group_quant.hpp"
@@ -42,7 +42,7 @@ def operands_are_of_one_type(signature: GemmSignature, config: CkTileConfig, arc
     if not is_group_quant(signature):
         return None
     if signature.a.bits != 8:
-        return Finding("", "scales of groups go with an A of 8-bit floats", str(signature.a), "fp8 bf8")
+        return broken("scales of groups go with an A of 8-bit floats", str(signature.a), "fp8 bf8")
     return not_among(str(signature.b), (str(signature.a), str(DType.INT4)), "operands under scales of groups are of")
 
 
@@ -84,4 +84,4 @@ def nothing_else_is_done(signature: GemmSignature, config: CkTileConfig, arch: A
         "epilogue": config.epilogue is not Epilogue.CSHUFFLE,
     }
     given = next((word for word, present in words.items() if present), None)
-    return Finding("", "the kernel with scales of groups has no such option", given, "none") if given else None
+    return broken("the kernel with scales of groups has no such option", given, "none") if given else None

@@ -9,7 +9,7 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.finding import Finding
-from ckgen.rules.registry import not_among, rule
+from ckgen.rules.registry import broken, not_among, rule
 
 _TILE = Backend.CK_TILE
 
@@ -45,4 +45,4 @@ def scaled_gemms_fuse_nothing(signature: GemmSignature, config: CkTileConfig, ar
     plain = not signature.epilogue and (signature.a_op, signature.b_op) == (OperandOp.NONE, OperandOp.NONE)
     if signature.quant is Quant.NONE or plain:
         return None
-    return Finding("", "ck_tile's scaled GEMMs apply no op to operands or C", signature.quant.value, "none")
+    return broken("ck_tile's scaled GEMMs apply no op to operands or C", signature.quant.value, "none")

@@ -10,7 +10,7 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.finding import Finding
 from ckgen.model.strategy import Strategy
-from ckgen.rules.registry import exceeds, not_among, rule
+from ckgen.rules.registry import broken, exceeds, not_among, rule
 
 _TILE = Backend.CK_TILE
 _ARCHS = ("gfx942", "gfx950")
@@ -34,7 +34,7 @@ def plain_product(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec
     plain = signature.quant is Quant.NONE and not (
         signature.bias or signature.batched or signature.preshuffle_b or signature.epilogue
     )
-    return None if plain else Finding("", "stream-K computes plain products only", signature.canonical(), "plain")
+    return None if plain else broken("stream-K computes plain products only", signature.canonical(), "plain")
 
 
 @rule("ck_tile.stream_k.pipeline", backend=_TILE, source=_SOURCE)
@@ -50,7 +50,7 @@ def grid_is_fixed_once(signature: GemmSignature, config: CkTileConfig, arch: Arc
     """The kernel is not persistent too: its grid is fixed already."""
     if not (config.strategy.is_stream_k and config.persistent):
         return None
-    return Finding("", "a stream-K kernel's grid is fixed already", "persistent", "not persistent")
+    return broken("a stream-K kernel's grid is fixed already", "persistent", "not persistent")
 
 
 @rule("ck_tile.stream_k.undivided_k", backend=_TILE, source=_SOURCE)
@@ -67,7 +67,7 @@ def c_is_added_to(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec
     if config.strategy is not Strategy.ATOMIC or signature.c.bits != 16:
         return None
     vector = geometry.store_vector(signature, config)
-    return None if vector % 2 == 0 else Finding("", "16-bit elements are added to C in pairs", vector, 2)
+    return None if vector % 2 == 0 else broken("16-bit elements are added to C in pairs", vector, 2)
 
 
 @rule("ck_tile.stream_k.resident", backend=_TILE, source="stream-K's forward progress: every workgroup is resident")

@@ -11,7 +11,7 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType
 from ckgen.model.finding import Finding
-from ckgen.rules.registry import first, not_among, rule
+from ckgen.rules.registry import broken, first, not_among, rule
 
 _TILE, _HIP = Backend.CK_TILE, Backend.HIP
 _FACTORY = "the factories of the pinned CK tree, fmha_fwd_appendkv.py"
@@ -25,7 +25,7 @@ def arch_has_tiles(signature: FmhaSignature, config: CkTileAppendConfig, arch: A
     """The arch is one of waves of 64 that the emulator executes: the class is held against the definition there."""
     reason = why_no_tiles(arch.name)
     if reason is not None:
-        return Finding("", reason, arch.name, "an arch with tiles")
+        return broken(reason, arch.name, "an arch with tiles")
     return not_among(arch.name, ARCHS, "the kernel was executed on these archs alone")
 
 
@@ -50,7 +50,7 @@ def features_exist(signature: FmhaSignature, config: CkTileAppendConfig, arch: A
         "vectorized": traits.kv_layout is not FmhaKvLayout.LINEAR,
     }
     word = next((word for word, asked in absent.items() if asked), None)
-    return Finding("", "ck_tile's kernel that appends does not have it", word, "none") if word else None
+    return broken("ck_tile's kernel that appends does not have it", word, "none") if word else None
 
 
 @rule("ck_tile.append.tile", backend=_TILE, source=_FACTORY)

@@ -9,7 +9,7 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType
 from ckgen.model.finding import Finding
-from ckgen.rules.registry import exceeds, first, no_multiple, not_among, rule
+from ckgen.rules.registry import broken, exceeds, first, no_multiple, not_among, rule
 
 _HIP = Backend.HIP
 _HEADERS = "dispatcher_cpp/backends/hip/fmha_decode*.hpp"
@@ -48,7 +48,7 @@ def features_are_there(signature: FmhaSignature, config: HipFmhaConfig, arch: Ar
         str(traits.quant): traits.quant is FmhaQuant.BLOCKSCALE,
     }
     word = next((word for word, asked in absent.items() if asked), None)
-    return Finding("", "our kernel over a KV cache does not have it", word, "none") if word else None
+    return broken("our kernel over a KV cache does not have it", word, "none") if word else None
 
 
 @rule("hip.fmha.tile", backend=_HIP, source=_HEADERS)

@@ -17,7 +17,7 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.finding import Finding
-from ckgen.rules.registry import exceeds, first, not_among, rule
+from ckgen.rules.registry import broken, exceeds, first, not_among, rule
 
 _HEADERS = "dispatcher_cpp/backends/hip/mxfp8_*.hpp"
 _PRODUCT = "gemm_fp8_ocp_bf16_rcr_mx"
@@ -84,7 +84,7 @@ def sums_of_a_wave(signature: GemmSignature, config: HipConfig, arch: ArchSpec) 
         return None
     sums = config.m * config.columns
     if sums % 4:
-        return Finding("", "the sums of a wave come four to a register", sums, 4)
+        return broken("the sums of a wave come four to a register", sums, 4)
     return exceeds(sums, _MOST_SUMS, "a wave's lanes hold the sums of all of them in the end")
 
 

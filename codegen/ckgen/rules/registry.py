@@ -45,20 +45,25 @@ def registered() -> tuple[Rule, ...]:
     return tuple(_RULES[rule_id] for rule_id in sorted(_RULES))
 
 
+def broken(reason: str, measured: int | float | str, limit: int | float | str) -> Finding:
+    """A finding of the rule that is being checked: `judge` fills in its id."""
+    return Finding("", reason, measured, limit)
+
+
 def exceeds(measured: int, limit: int, reason: str) -> Finding | None:
-    """A finding if `measured` is above `limit`; the rule's id is filled in by its registry."""
-    return Finding("", reason, measured, limit) if measured > limit else None
+    """A finding if `measured` is above `limit`."""
+    return broken(reason, measured, limit) if measured > limit else None
 
 
 def no_multiple(measured: int, grain: int, reason: str) -> Finding | None:
     """A finding if `measured` is no positive multiple of `grain`."""
     bad = grain <= 0 or measured <= 0 or measured % grain != 0
-    return Finding("", reason, measured, grain) if bad else None
+    return broken(reason, measured, grain) if bad else None
 
 
 def not_among(measured: str, allowed: tuple[str, ...], reason: str) -> Finding | None:
     """A finding if `measured` is not one of the allowed words."""
-    return None if measured in allowed else Finding("", reason, measured, " ".join(allowed) or "none")
+    return None if measured in allowed else broken(reason, measured, " ".join(allowed) or "none")
 
 
 def first(*findings: Finding | None) -> Finding | None:
