@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 
 from mutation.campaign import Verdict, campaign
@@ -34,6 +35,7 @@ def main() -> int:
     parser.add_argument("--mutant", action="append", default=[], metavar="ID")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that the copy is removed
     result = campaign(known[options.room], options.seed, options.count, frozenset(options.mutant), heard)
     print(json.dumps(campaign_json(result), indent=1) if options.json else campaign_text(result))
     return 0 if result.percentage >= _ENOUGH and not result.stale else 1

@@ -1,11 +1,78 @@
-"""Diagnostics: what input holds is shown, and does nothing."""
+"""Diagnostics: what a user reads, what a program reads, in which order they come; what input holds does nothing."""
 
 from __future__ import annotations
 
 import pytest
 
-from ckgen.model.diagnostic import Diagnostic, Location
-from ckgen.model.errors import InputError
+from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
+from ckgen.model.errors import CkgenError, InputError, UsageError
+
+PLACE = Location("tables/x.csv", 812)
+WHOLE = Diagnostic(
+    "T012",
+    "two rows differ",
+    PLACE,
+    detail=("one line", "another"),
+    hint="run `ckgen dedupe`",
+    related=(Location("tables/y.csv"), Location("tables/z.csv", 4)),
+    severity=Severity.WARNING,
+)
+
+
+def test_a_line_of_0_means_the_whole_file() -> None:
+    assert (str(Location("x.csv")), str(Location("x.csv", 1))) == ("x.csv", "x.csv:1")
+
+
+def test_a_user_reads_code_places_message_details_and_what_to_do() -> None:
+    assert WHOLE.render() == (
+        "warning[T012] tables/x.csv:812 and tables/y.csv and tables/z.csv:4: two rows differ\n"
+        "            one line\n"
+        "            another\n"
+        "            run `ckgen dedupe`"
+    )
+    assert Diagnostic("C001", "no such arch").render() == "error[C001]: no such arch"
+
+
+def test_a_line_break_in_a_name_of_a_file_does_not_break_the_line() -> None:
+    assert Diagnostic("T001", "bad", Location("a\nb.csv", 2)).render() == "error[T001] a\\nb.csv:2: bad"
+
+
+def test_a_program_reads_the_same() -> None:
+    assert WHOLE.to_json() == {
+        "code": "T012",
+        "severity": "warning",
+        "file": "tables/x.csv",
+        "line": 812,
+        "message": "two rows differ",
+        "detail": ["one line", "another"],
+        "hint": "run `ckgen dedupe`",
+        "related": ["tables/y.csv", "tables/z.csv:4"],
+    }
+    bare = Diagnostic("C001", "no such arch").to_json()
+    assert (bare["file"], bare["line"], bare["severity"], bare["hint"]) == (None, None, "error", None)
+    assert Diagnostic("C001", "x", Location("f.csv")).to_json()["line"] is None
+
+
+def test_diagnostics_come_by_place_then_code_then_message() -> None:
+    ordered = [
+        Diagnostic("Z9", "no place"),
+        Diagnostic("A1", "a", Location("a.csv", 9)),
+        Diagnostic("A1", "a", Location("a.csv", 10)),
+        Diagnostic("A1", "b", Location("a.csv", 10)),
+        Diagnostic("B1", "a", Location("a.csv", 10)),
+        Diagnostic("A1", "a", Location("b.csv", 1)),
+    ]
+    assert sorted(set(ordered), key=sort_key) == ordered
+    error = InputError(reversed(ordered))
+    assert error.diagnostics == tuple(ordered)
+    assert str(error) == "\n".join(one.render() for one in ordered)
+
+
+def test_each_error_has_its_exit_code() -> None:
+    assert [kind.exit_code for kind in (UsageError, InputError, CkgenError)] == [2, 3, 4]
+    with pytest.raises(CkgenError):
+        raise UsageError("x")
+
 
 HOSTILE = "a\x1b[2J\r\x07\x9b\u202eb\nerror[X000] fake"
 SHOWN = r"a\x1b[2J\r\x07\x9b\u202eb\nerror[X000] fake"

@@ -115,3 +115,83 @@ def test_a_type_without_a_form_is_an_error_of_the_program() -> None:
     ):
         with pytest.raises(TypeError, match="no JSON form"):
             call()
+
+
+@dataclass(frozen=True)
+class Everything:
+    on: bool
+    pair: tuple[int, str]
+    many: tuple[bool, ...]
+    hue: Colour = Colour.RED
+
+
+def test_the_schema_says_what_is_written() -> None:
+    assert json_schema(Everything) == {
+        "type": "object",
+        "properties": {
+            "on": {"type": "boolean"},
+            "pair": {
+                "type": "array",
+                "prefixItems": [{"type": "integer"}, {"type": "string"}],
+                "minItems": 2,
+                "maxItems": 2,
+            },
+            "many": {"type": "array", "items": {"type": "boolean"}},
+            "hue": {"enum": ["red", "blue"]},
+        },
+        "required": ["on", "pair", "many"],
+        "additionalProperties": False,
+    }
+    union = json_schema(Size | RoundConfig)["oneOf"]
+    assert [(list(member["properties"]), member["required"]) for member in union] == [
+        (["size"], ["size"]),
+        (["round"], ["round"]),
+    ]
+    assert not any(member["additionalProperties"] for member in union)
+    assert json_schema(int | None) == {"oneOf": [{"type": "null"}, {"type": "integer"}]}
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "kind", "path", "message", "help_text"),
+    [
+        (bool, 1, "wrong", (), "expected true or false, got 1", None),
+        (int, True, "wrong", (), "expected an integer, got true", None),
+        (str, [1], "wrong", (), "expected a text, got an array", None),
+        (str, {}, "wrong", (), "expected a text, got an object", None),
+        (tuple[int, str], [1], "wrong", (), "expected an array of 2, got an array", None),
+        (tuple[int, ...], 7, "wrong", (), "expected an array, got 7", None),
+        (tuple[int, ...], [1, 2, "x"], "wrong", (2,), 'expected an integer, got "x"', None),
+        (Size, 3, "wrong", (), "expected an object, got 3", None),
+        (Size, {"m": 1}, "missing", (), "key 'n' is missing", None),
+        (Size, {"m": 1, "n": 2, "zz": 3}, "unknown", ("zz",), "unknown key 'zz'", "known: m, n"),
+        (Colour, "puce", "wrong", (), 'unknown value "puce"', "known: red, blue"),
+        (Shape, {"square": {}}, "wrong", (), "expected an object of one key: round, ck_square", None),
+        (Shape, {"round": {"radius": "x"}}, "wrong", ("round", "radius"), 'expected an integer, got "x"', None),
+    ],
+)
+def test_what_is_wrong_is_said(
+    hint: Any, value: Any, kind: str, path: tuple[Any, ...], message: str, help_text: str | None
+) -> None:
+    assert read(hint, value) == [(kind, path, message, help_text)]
+
+
+def test_values_of_an_enum_are_of_its_type() -> None:
+    class Number(Enum):
+        ONE = 1
+        TWO = 2
+
+    assert read(Number, 1) is Number.ONE
+    assert read(Number, True) == [("wrong", (), "unknown value true", "known: 1, 2")]
+
+
+def test_optional_values_and_defaults_may_be_absent() -> None:
+    assert read(int | None, None) is None
+    assert read(Size | RoundConfig | None, {"size": {"m": 1, "n": 2}}) == Size(1, 2)
+    assert read(RoundConfig, {"radius": 1}) == RoundConfig(1)
+    assert read(tuple[int, str], [1, "a"]) == (1, "a")
+    assert read(tuple[Size, ...], []) == ()
+
+
+def test_a_tag_is_the_words_of_a_name_without_config() -> None:
+    assert [tag(kind) for kind in (Size, RoundConfig, Everything)] == ["size", "round", "everything"]
+    assert tag(type("HipMxFp8Config", (), {})) == "hip_mx_fp8"

@@ -68,6 +68,8 @@ CASES: list[Case] = [
      73728, 65536),
     ("ck.lds.staging", "gfx942", SHUFFLED, PRE, {"tile": Tile(512, 128, 128), "pipeline": 1},
      {"tile": Tile(512, 128, 128), "pipeline": 2}, 131072, 65536),
+    ("ck.lds.staging", "gfx942", SHUFFLED, PRE, {"tile": Tile(512, 128, 128), "pipeline": 1},
+     {"tile": Tile(1024, 128, 128), "pipeline": 1}, 131072, 65536),
     ("ck.lds.cshuffle", "gfx942", BF16, replace(ROW, tile=Tile(512, 256, 32), xdl_per_wave=(8, 4)),
      {"cshuffle": (4, 2)}, {"cshuffle": (8, 4)}, 262144, 65536),
     ("ck.pipeline.exists", "gfx942", INT8, ROW, {"pipeline": 5}, {"pipeline": 6}, "v6", None),

@@ -14,6 +14,7 @@ from ckgen.families.fmha.tree import tree_configs, why_no_tiles
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.rules import all_rules, judge
+from ckgen.rules.ck_tile_fmha_tiles import async_buffers
 from ckgen.specs.archs import load_archs
 
 ASYNC = CkTileFmhaConfig(FmhaPipeline.QR_ASYNC, 128, 128, 32, 128, 32, 128, (4, 1, 1), Tile(32, 32, 16))
@@ -186,3 +187,17 @@ def test_how_many_kernels_of_the_tree_are_valid(signature: str, arch: str, valid
 def test_why_an_arch_has_no_tiles() -> None:
     assert why_no_tiles("gfx942") is None
     assert "gfx11" in (why_no_tiles("gfx1100") or "") and "gfx908" in (why_no_tiles("gfx908") or "")
+
+
+def test_v_starts_in_the_buffer_that_ck_tile_gives_it() -> None:
+    """ck_tile's LdsBufferSequence, whole: parts of K, then of V; every other pair takes the three in turn, V so that
+    its last part is in the last one."""
+    sequences = {
+        (4, 4): (1, 2, 0, 1, 0, 1, 2, 0), (4, 2): (1, 2, 0, 1, 2, 0), (2, 4): (1, 2, 0, 1, 2, 0),
+        (3, 3): (1, 2, 0, 1, 2, 0), (3, 4): (1, 2, 0, 0, 1, 2, 0), (2, 2): (1, 2, 1, 0),
+    }  # fmt: skip
+    for (of_k, of_v), sequence in sequences.items():
+        assert async_buffers(of_k, of_v) == (sequence[of_k - 1], sequence[of_k]), (of_k, of_v)
+    assert [async_buffers(of_k, of_v) for of_k, of_v in ((1, 1), (2, 1), (3, 2), (4, 3), (6, 5), (8, 4))] == [
+        (0, 2), (1, 2), (2, 1), (0, 0), (2, 1), (1, 2),
+    ]  # fmt: skip

@@ -40,6 +40,7 @@ def test_kept(config: HipConfig) -> None:
         ("sums", HipConfig.gemv(16, 8, 4), 128, 64),
         ("registers", HipConfig.gemv(8, 8, 4), 2 * 64 + 16 * 8 + 48, 256),
         ("registers", HipConfig.mfma(64, 2, 16), 32 + 2 * 9 * 6 + 40, 128),
+        ("registers", HipConfig.mfma(256, 8, 4), 512 + 2 * 9 * 24 + 40, 512),
         ("lds", HipConfig.mfma(64, 4, 16), 16 * 4 * 4 * 1024, 163840),
     ],
 )

@@ -162,7 +162,7 @@ def epilogue_repeat(signature: GemmSignature, config: CkTileConfig, arch: ArchSp
         (config.tile.n, config.warps[1], config.warp_tile.n, "N"),
     )
     for extent, waves, part, axis in sides:
-        repeat = extent // (waves * part)
+        repeat = extent // max(waves * part, 1)
         if part == _SHUFFLE_HAZARD and repeat > 1 and repeat % 2:
             return broken(f"odd repeat of a 32-wide warp tile along {axis} under cshuffle", repeat, "1 or even")
     return None

@@ -21,11 +21,8 @@ _HEAD_DIM_GRAIN = 8
 _MAX_HEAD_DIM = 256
 _FLOAT8_TILE = Tile(32, 32, 32)
 _WHOLE_HEAD_DIMS = (32, 48, 64, 128, 192, 256)
-_ASYNC_ORDERS = {
-    (4, 4): (1, 2, 0, 1, 0, 1, 2, 0), (4, 2): (1, 2, 0, 1, 2, 0), (2, 4): (1, 2, 0, 1, 2, 0),
-    (3, 3): (1, 2, 0, 1, 2, 0), (3, 4): (1, 2, 0, 0, 1, 2, 0), (2, 2): (1, 2, 1, 0),
-}  # fmt: skip
-"""Buffers of LDS that parts of K, then of V, of a step take in turn, by their numbers; else in a regular order."""
+_ASYNC_BUFFERS = {(4, 4): (1, 0), (4, 2): (1, 2), (2, 4): (2, 0), (3, 3): (0, 1), (3, 4): (0, 0), (2, 2): (2, 1)}
+"""By the parts of K and of V in a step: the buffers of the last of K and the first of V; else in a regular order."""
 _SCHEDULED = 8
 _ASYNC = (FmhaPipeline.QR_ASYNC, FmhaPipeline.QR_ASYNC_GATHER)
 
@@ -156,9 +153,8 @@ def v_spares_k(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpe
 
 def async_buffers(parts_k: int, parts_v: int) -> tuple[int, int]:
     """The buffers of the last part of K and of the first of V, of so many in a step."""
-    known = _ASYNC_ORDERS.get((parts_k, parts_v))
-    if known is not None:
-        return known[parts_k - 1], known[parts_k]
+    if (parts_k, parts_v) in _ASYNC_BUFFERS:
+        return _ASYNC_BUFFERS[parts_k, parts_v]
     whole = (parts_v - 1) // ASYNC_BUFFERS * ASYNC_BUFFERS
     return (parts_k - 1) % ASYNC_BUFFERS, (ASYNC_BUFFERS - 1 + whole - (parts_v - 1)) % ASYNC_BUFFERS
 

@@ -6,7 +6,7 @@ from ckgen.families.gemm import ck_tile_geometry as geometry
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.model.arch import ArchSpec
+from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.finding import Finding
 from ckgen.model.strategy import Strategy
@@ -73,7 +73,7 @@ def c_is_added_to(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec
 @rule("ck_tile.stream_k.resident", backend=_TILE, source="stream-K's forward progress: every workgroup is resident")
 def workgroups_are_resident(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
     """block_per_cu workgroups have their LDS on one compute unit, for they wait for each other."""
-    if not config.strategy.is_stream_k or config.pipeline not in geometry.DENSE:
+    if not config.strategy.is_stream_k or config.pipeline not in geometry.DENSE or arch.kind is not ArchKind.GPU:
         return None
     used = config.block_per_cu * geometry.lds_bytes(signature, config, arch.wave_size)
     return exceeds(used, arch.lds_bytes, "bytes of LDS of the workgroups on one compute unit")

@@ -1,0 +1,120 @@
+"""What every rule says, word for word, of Configs that are one change away from good ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from enum import Enum
+from typing import Any
+
+import pytest
+import test_ck_moe_rules as ck_moe
+import test_ck_rules as ck
+import test_ck_tile_dense_rules as dense
+import test_ck_tile_fmha_rules as fmha
+import test_ck_tile_group_quant_rules as group_quant
+import test_ck_tile_multi_abd_rules as multi_abd
+import test_ck_tile_rules as tile
+import test_ck_tile_stream_k_rules as stream_k
+import test_fmha_append_rules as append
+import test_hip_fmha_rules as hip_fmha
+
+from ckgen.families.fmha.host_config import HostFmhaConfig
+from ckgen.families.fmha.signature import parse_signature
+from ckgen.families.gemm.config import HipConfig, HipKind
+from ckgen.families.gemm.signature import parse_canonical
+from ckgen.model.backend import Backend
+from ckgen.model.config import Tile
+from ckgen.rules import all_rules, judge
+from ckgen.specs.archs import load_archs
+
+Base = tuple[str, Backend, Any, tuple[str, ...]]
+"""Signature, backend, a Config, archs."""
+
+CDNA = ("gfx942", "gfx950")
+GEMMS: list[Base] = [
+    *((name, Backend.CK, config, CDNA) for name, config in (
+        ("gemm_int8_bf16_rcr_rowwise", ck.ROW), ("gemm_bf16_rcr_batched", ck.ROW),
+        ("gemm_fp8_fnuz_bf16_rcr_blockscale", ck.SCALE), ("gemm_fp8_fnuz_bf16_rcr_rowwise_preshuffle", ck.PRE),
+    )),
+    *((f"moe_fp8_fnuz_bf16_rcr_rowwise_preshuffle_{part}", Backend.CK, ck_moe.CONFIG, ("gfx942", "gfx1201"))
+      for part in ("gate_up_gated_epi_silu", "gate_up_epi_silu", "down", "layer_gated_epi_silu")),
+    ("moe_fp8_fnuz_bf16_rcr_rowwise_down", Backend.CK, ck_moe.CONFIG, ("gfx942",)),
+    ("gemm_fp16_rcr", Backend.CK_TILE, tile.DENSE, ("gfx90a", *CDNA, "x86_64_v4")),
+    ("gemm_fp8_ocp_bf16_rcr_rowwise", Backend.CK_TILE, tile.WMMA, ("gfx1201", "gfx1250")),
+    ("gemm_fp8_fnuz_bf16_rcr_rowwise_preshuffle", Backend.CK_TILE, tile.FLAT, CDNA),
+    ("gemm_fp8_ocp_bf16_rcr_blockscale", Backend.CK_TILE, tile.QUANT, ("gfx950",)),
+    ("gemm_fp8_fnuz_bf8_fnuz_bf16_rcr", Backend.CK_TILE, dense.DENSE, CDNA),
+    (group_quant.SCALED_A, Backend.CK_TILE, replace(group_quant.CONFIG, transpose_c=True), CDNA),
+    (group_quant.SCALED_B, Backend.CK_TILE, group_quant.CONFIG, CDNA),
+    (group_quant.INT4, Backend.CK_TILE, group_quant.CONFIG, CDNA),
+    *((name, Backend.CK_TILE, multi_abd.CONFIG, ("gfx942",)) for name in multi_abd.FUSED),
+    ("gemm_fp16_rcr", Backend.CK_TILE, stream_k.STREAM_K, CDNA),
+    ("gemm_fp8_ocp_bf16_rcr_mx", Backend.HIP, HipConfig.gemv(8, 4, 8), ("gfx942", "gfx950")),
+    ("gemm_fp8_ocp_bf16_rcr_mx", Backend.HIP, HipConfig.mfma(64, 2, 8), ("gfx942", "gfx950")),
+    ("moe_fp8_ocp_bf16_rcr_mx_down", Backend.HIP, HipConfig.moe(HipKind.MOE_DEEP, 16, 8, 8), ("gfx950",)),
+]  # fmt: skip
+ATTENTION: list[Base] = [
+    *((words, Backend.CK_TILE, config, (arch,)) for words, config, arch in fmha.KEPT),
+    *((words, Backend.CK_TILE, config, (arch,)) for _, words, config, _, arch in fmha.BROKEN),
+    *((words, Backend.HIP, config, (arch,)) for words, config, arch in hip_fmha.KEPT),
+    *((words, Backend.HIP, config, (arch,)) for _, words, config, _, arch in hip_fmha.BROKEN),
+    *((words, config.backend, config, ("gfx90a", "gfx942"))
+      for words in ("bf16_append", "fp32_append", "bf16_fp8_bf16_append_pertensor", "bf16_append_varlen", "bf16")
+      for config in (append.TILE, append.OURS)),
+    *((words, Backend.HOST, HostFmhaConfig(16, 64), ("x86_64_v3",)) for words in ("bf16", "fp8_ocp_append_pertensor")),
+]  # fmt: skip
+
+
+def others(value: Any) -> Iterator[Any]:
+    """Values that a field may have instead."""
+    match value:
+        case bool():
+            yield not value
+        case int():
+            yield from (value // 2, value * 2, value + value // 2)
+        case Enum():
+            yield from (member for member in type(value) if member is not value)
+        case Tile(m, n, k):
+            yield from (Tile(*sides) for sides in others((m, n, k)))
+        case tuple():
+            for at, part in enumerate(value):
+                yield from ((*value[:at], other, *value[at + 1 :]) for other in others(part))
+        case _:
+            pass
+
+
+def neighbours(config: Any) -> Iterator[Any]:
+    """The Config, and all that differ from it in one number or word of one field; such as cannot be made are not."""
+    yield config
+    for field in fields(config):
+        for other in others(getattr(config, field.name)):
+            try:
+                yield replace(config, **{field.name: other})
+            except ValueError:
+                continue
+
+
+def said(bases: list[Base]) -> str:
+    """Each thing that is found once, with how often it is."""
+    archs, found = load_archs(), Counter[str]()
+    for words, backend, base, names in bases:
+        gemm = words.startswith(("gemm", "moe"))
+        for arch in (archs[name] for name in names):
+            signature = parse_canonical(words) if gemm else parse_signature(words, arch.fp8_flavour)
+            for config in neighbours(base):
+                found.update(f"{arch.name} {finding}" for finding in judge(signature, config, backend, arch))
+    return "".join(f"{count:3} {text}\n" for text, count in sorted(found.items()))
+
+
+@pytest.mark.parametrize(("name", "bases"), [("gemm", GEMMS), ("fmha", ATTENTION)])
+def test_what_is_found_is_said_with_its_numbers(
+    name: str, bases: list[Base], golden: Callable[[str, str], None]
+) -> None:
+    golden(f"rules/{name}_findings.txt", said(bases))
+
+
+def test_every_rule_has_its_contract_and_its_source(golden: Callable[[str, str], None]) -> None:
+    rules = (f"{rule.id} ({rule.backend}): {rule.contract} [{rule.source}]\n" for rule in all_rules())
+    golden("rules/rules.txt", "".join(rules))
