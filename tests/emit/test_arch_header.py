@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,3 +122,16 @@ def test_an_arch_name_that_is_accepted_is_one_token_wherever_it_stands(name: str
 @given(st.sampled_from(["arch", "word", "product", "mode"]), HOSTILE)
 def test_words_of_specs_that_are_accepted_may_stand_in_a_literal(kind: str, text: str) -> None:
     assert not texts(kind).holds(text) or cpp.quotable(text) == text
+
+
+def test_a_count_has_the_fewest_chiplets_of_all_products_that_report_it() -> None:
+    text = arch_header.render_arch_header(load_archs())
+    assert "{Arch::gfx942, 38, 1}," in text and "{Arch::gfx942, 76, 2}," in text
+    assert "{Arch::gfx942, 228, 6}," in text and "{Arch::gfx942, 304, 8}," in text
+
+
+def test_run_as_a_program_each_header_says_that_it_is_up_to_date() -> None:
+    for module in ("arch_header", "problem_rules_header"):
+        command = [sys.executable, "-m", f"ckgen.emit.{module}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

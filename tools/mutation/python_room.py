@@ -59,10 +59,8 @@ class PythonRoom:
         print(f"{self.name}: unmutated {self._seconds:.0f} s", file=sys.stderr, flush=True)
 
     def judge(self, tree: Path, mutant: Mutant) -> Outcome:
-        module = _module(mutant.site.key.file)
-        files = sorted(self._files, key=lambda file: module not in (tree / file).read_text(encoding="utf-8"))
-        limit = _TIMES_UNMUTATED * self._seconds
-        for marker in ("not slow", "slow"):
+        for marker, files in self._stages(tree, _module(mutant.site.key.file)):
+            limit = _TIMES_UNMUTATED * self._seconds
             try:
                 done = _python(tree, *_PYTEST, "-x", "-m", marker, *files, limit=limit)
             except subprocess.TimeoutExpired:
@@ -74,6 +72,14 @@ class PythonRoom:
             if done.returncode not in (_PASSED, _NONE):
                 return Outcome(Fate.KILLED, f"pytest ended with {done.returncode}")
         return Outcome(Fate.SURVIVED)
+
+    def _stages(self, tree: Path, module: str) -> list[tuple[str, list[str]]]:
+        """What runs one after another: the tests marked so, of these files."""
+        texts = {file: (tree / file).read_text(encoding="utf-8") for file in self._files}
+        near = [file for file, text in texts.items() if module in text]
+        far = [file for file in texts if file not in near]
+        marked = [file for file, text in texts.items() if "mark.slow" in text]
+        return [stage for stage in (("not slow", near), ("not slow", far), ("slow", marked)) if stage[1]]
 
 
 _PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")

@@ -1,0 +1,92 @@
+"""Texts of units: one kernel of every operation, backend and kind of Config, and constants of every policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from ckgen.emit.lookup_view import policy_view, table_view
+from ckgen.emit.render import RUNTIME_ABI, render
+from ckgen.families.gemm.kernel_set import OPS
+from ckgen.model.target import Target
+from ckgen.plan.model import GenerationPlan
+from ckgen.plan.policy import MPolicy
+from plan_support import MIDDLE, plan_of, row, write_table
+
+KERNELS = (
+    ("fmha_bf16", "qr_async_pad1011_128x128x32x128x32x128_4x1x1_32x32x16"),
+    ("fmha_bf16", "decode_16x128_128x128"),
+    ("fmha_bf16", "16x64_t0"),
+    ("fmha_bf16_append", "append_8"),
+    ("gemm_bf16_ccr", "compv3_intrawave_cshuffle_pad111_128x128x64_2x2x1_32x32x16"),
+    ("gemm_bf16_ccr", "1x16_1x512x1024_t0"),
+    ("gemm_bf16_fp16_rcr_batched", "*_256x128x128x64_32x32_2x2_*"),
+    ("gemm_fp4_bf16_rcr_mx_preshuffle", "*_256x128x256x128_*"),
+    ("gemm_fp8_ocp_bf16_rcr_mx", "mxfp8_gemv_m16_n4x1_k4"),
+    ("grouped_gemm_bf16_ccr", "1x16_1x512x1024_t0"),
+    ("moe_bf16_int4_bf16_rcr_blockscale_down_scales_b_1x32", "4x16_128x512x512_t0"),
+    ("moe_fp8_ocp_bf16_rcr_mx_layer_gated_epi_gelu",
+     "gateup_hip_mxfp8_moe_deep_m16_n1x16_k8_down_hip_mxfp8_moe_deep_m16_n1x16_k8"),
+)  # fmt: skip
+TARGETS = (Target("gfx942", 304), Target("gfx950", 256), Target("x86_64_v3", 1))
+
+
+@cache
+def small_plan(last: int = len(KERNELS)) -> GenerationPlan:
+    signatures, kernels = (tuple(one[part] for one in KERNELS[:last]) for part in (0, 1))
+    return plan_of(targets=TARGETS, ops=frozenset(OPS), signatures=signatures, kernels=kernels)
+
+
+def test_a_unit_of_each_kind_of_kernel(golden: Callable[[str, str], None]) -> None:
+    plan = small_plan()
+    assert {unit.name for unit in plan.all_units if unit.instances} >= {signature for signature, _ in KERNELS}
+    texts = render(plan, "my_kernels")
+    units = "".join(f"== {path}\n{text}" for path, text in texts.items() if path.endswith("unit.cpp"))
+    golden("emit/units.txt", units)
+    assert all(f"{RUNTIME_ABI}" in text for path, text in texts.items() if path.endswith("unit.cpp"))
+    assert list(texts) == sorted(texts)
+
+
+def test_a_build_is_known_by_its_library_and_its_units() -> None:
+    def id_of(plan: GenerationPlan, name: str) -> str:
+        return next(line for line in render(plan, name)["register.cpp"].splitlines() if "ULL" in line)
+
+    plan = small_plan()
+    fewer = small_plan(1)
+    assert len({id_of(plan, "a"), id_of(plan, "b"), id_of(fewer, "a")}) == 3
+
+
+@pytest.mark.parametrize("policy", list(MPolicy))
+def test_constants_of_a_policy(policy: MPolicy, tmp_path_factory: pytest.TempPathFactory,
+                               golden: Callable[[str, str], None]) -> None:  # fmt: skip
+    table = write_table(tmp_path_factory.mktemp("tables") / "a8w8_blockscale.csv", [row(16), row(64, MIDDLE)])
+    texts = render(plan_of(table, m_policy=policy, kernels=("a8w8_blockscale_*",)), "my_kernels")
+    golden(f"emit/policy_{policy.value}.txt", texts["policy.hpp"])
+    lookups = [text for path, text in texts.items() if "lookup_gfx942_304" in path]
+    wanted = "aiter_a8w8_blockscale" if policy is MPolicy.AITER else "ladder"
+    assert lookups and all(f"policy::{wanted}" in text or f" {wanted}" in text for text in lookups)
+
+
+def test_a_ladder_has_one_policy_and_no_roundings() -> None:
+    assert policy_view(MPolicy.LADDER, ["a8w8"]) == {
+        "roundings": [],
+        "policies": [{"name": "ladder", "kernel_m": [], "split_k_m": []}],
+    }
+
+
+def test_a_table_with_more_than_16_bits_of_groups_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
+    table = write_table(tmp_path_factory.mktemp("tables") / "a8w8_blockscale.csv", [row(16), row(64, MIDDLE)])
+    plan = plan_of(table, kernels=("a8w8_blockscale_*",))
+    unit = next(unit for unit in plan.units if unit.tables)
+    view = table_view(unit, unit.tables[0])
+    assert view["symbol"] == "gfx942_304" and view["rung_count"] == 2
+    group = next(iter(unit.tables[0].groups.values()))
+    groups = {(n, 64, 0): group for n in range(0xFFFF + 1)}
+    with pytest.raises(ValueError, match=r"rcr_blockscale on gfx942:304: more than 65535 groups, instances or rungs$"):
+        table_view(unit, type(unit.tables[0])(**{**fields_of(unit.tables[0]), "groups": groups}))
+
+
+def fields_of(value: object) -> dict[str, object]:
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}  # type: ignore[attr-defined]
