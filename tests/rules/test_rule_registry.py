@@ -34,7 +34,7 @@ def test_a_finding_reads_as_a_sentence() -> None:
 
 def test_helpers_at_their_limits() -> None:
     assert exceeds(2, 2, "") is None
-    assert exceeds(3, 2, "") is not None
+    assert exceeds(3, 2, "bytes") == Finding("", "bytes", 3, 2)
     assert no_multiple(4, 2, "") is None
     assert all(no_multiple(*bad, "") for bad in ((3, 2), (0, 2), (-2, 2), (2, 0)))
     assert not_among("a", ("a",), "") is None
