@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from plan_support import plan_of
-
 from ckgen.build.device_code import BACKENDS, family_of
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.gemm.device.model import Use
@@ -17,6 +15,7 @@ from ckgen.families.gemm.kernel_set import OPS
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import AnyInstance
+from plan_support import plan_of
 
 TARGETS = (Target("gfx90a", 104), Target("gfx942", 304), Target("gfx950", 256), Target("gfx1201", 64))
 USES = (Use(Shape(1, 16, 4096, 7168), 1), Use(Shape(1, 4096, 512, 1032), 4))

@@ -113,7 +113,7 @@ def test_a_type_without_a_form_is_an_error_of_the_program() -> None:
         lambda: read(Unknown, {"number": 1.0}),
         lambda: json_schema(Unknown),
     ):
-        with pytest.raises(TypeError, match="^no JSON form of "):
+        with pytest.raises(TypeError, match=r"^no JSON form of "):
             call()
 
 

@@ -20,10 +20,14 @@ import test_ck_tile_stream_k_rules as stream_k
 import test_fmha_append_rules as append
 import test_hip_fmha_rules as hip_fmha
 
+from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.host_config import HostFmhaConfig
+from ckgen.families.fmha.signature import parse_canonical as parse_fmha
 from ckgen.families.fmha.signature import parse_signature
+from ckgen.families.gemm.asm_kernels import asm_kernels
 from ckgen.families.gemm.config import HipConfig, HipKind
 from ckgen.families.gemm.signature import parse_canonical
+from ckgen.families.moe.asm_kernels import asm_moe_kernels
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.rules import all_rules, judge
@@ -118,3 +122,24 @@ def test_what_is_found_is_said_with_its_numbers(
 def test_every_rule_has_its_contract_and_its_source(golden: Callable[[str, str], None]) -> None:
     rules = (f"{rule.id} ({rule.backend}): {rule.contract} [{rule.source}]\n" for rule in all_rules())
     golden("rules/rules.txt", "".join(rules))
+
+
+def test_kernels_that_amd_ships_are_judged_by_their_own_records() -> None:
+    archs = load_archs()
+    gemm = next(iter(asm_kernels().values()))
+    moe = next(iter(asm_moe_kernels().values()))
+    fmha = next(iter(asm_fmha_kernels().values()))
+    own: list[tuple[Any, Any, Any]] = [
+        (gemm.config, parse_canonical(gemm.signature), parse_canonical("gemm_fp16_rcr")),
+        (moe.config, moe.signatures(archs[moe.archs[0]].fp8_flavour)[0], parse_canonical("moe_bf16_rcr_down")),
+        (fmha.config, fmha.signatures[0], parse_fmha("fmha_fp32")),
+    ]
+    archs_of = (gemm.archs, moe.archs, fmha.archs)
+    for (config, signature, other), shipped in zip(own, archs_of, strict=True):
+        assert judge(signature, config, Backend.ASM, archs[shipped[0]]) == ()
+        found = judge(other, config, Backend.ASM, archs["gfx1201"])
+        assert [finding.rule for finding in found] == ["asm.kernel.arch", "asm.kernel.signature"]
+        assert found[0].limit == " ".join(shipped)
+        assert [finding.measured for finding in found] == ["gfx1201", other.canonical()]
+        assert found[0].reason == f"{config.name} is shipped for these archs only"
+        assert found[1].reason == f"{config.name} computes another {other.op}"
