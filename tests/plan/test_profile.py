@@ -246,28 +246,49 @@ def real_signature():  # type: ignore[no-untyped-def]
     return plan_of(targets=(Target("x86_64_v3", 1),)).units[0].signature
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "line", "says"),
-    [
-        ("name: x\nabout: y\nkeep:\n  - {sorces: [tables]}\n", "K003", 4, "did you mean 'sources'?"),
-        ("name: x\nkeep: [{}]\n", "K004", 1, "key 'about' is missing"),
-        ("name: x\nabout: y\nkeep:\n  - signature: {dtype: fp8}\n", "K003", 4, "unknown key 'dtype'"),
-        ("name: x\nabout: y\nkeep:\n  - signature:\n      a: fp9\n", "K005", 5, "unknown word: 'fp9'"),
-        ("name: x\nabout: y\nkeep:\n  - signature: {bias: maybe}\n", "K005", 4, "known: true, false"),
-        ("name: x\nabout: y\nkeep: []\n", "K005", 3, "at least one"),
-        ("name: x\nabout: y\nkeep:\n  - backends: []\n", "K005", 4, "fits nothing"),
-        ("name: x\nabout: y\nkeep: [{backends: [cuda]}]\n", "K005", 3, "unknown word: 'cuda'"),
-        ("name: x\nname: y\nabout: y\nkeep: [{}]\n", "K002", 2, "stands twice"),
-        ("name: [\n", "K001", 2, "not YAML"),
-        ("- x\n", "K005", 1, "expected a mapping"),
-        ("", "K005", 0, "0 YAML documents"),
-    ],
-)
+WRONG = [
+    ("name: x\nabout: y\nkeep:\n  - {sorces: [tables]}\n", "K003", 4, "did you mean 'sources'?"),
+    ("name: x\nkeep: [{}]\n", "K004", 1, "key 'about' is missing"),
+    ("name: x\nabout: y\nkeep:\n  - signature: {dtype: fp8}\n", "K003", 4, "unknown key 'dtype'"),
+    ("name: x\nabout: y\nkeep:\n  - signature:\n      a: fp9\n", "K005", 5, "unknown word: 'fp9'"),
+    ("name: x\nabout: y\nkeep:\n  - signature: {bias: maybe}\n", "K005", 4, "known: true, false"),
+    ("name: x\nabout: y\nkeep: []\n", "K005", 3, "at least one"),
+    ("name: x\nabout: y\nkeep:\n  - backends: []\n", "K005", 4, "fits nothing"),
+    ("name: x\nabout: y\nkeep: [{backends: [cuda]}]\n", "K005", 3, "unknown word: 'cuda'"),
+    ("name: x\nname: y\nabout: y\nkeep: [{}]\n", "K002", 2, "stands twice"),
+    ("name: [\n", "K001", 2, "not YAML"),
+    ("- x\n", "K005", 1, "expected a mapping"),
+    ("", "K005", 0, "0 YAML documents"),
+    ("name: 3\nabout: ''\nkeep: {}\n", "K005", 1, "expected a text"),
+    ("name: x\nabout: y\nkeep: [{backends: [[ck]], cover: maybe, sources: 3}]\n", "K005", 3, "expected a word"),
+    ("name: x\nabout: y\nkeep: [{fmha: {}, signature: {layout: rcx}}]\n", "K005", 3, "must name at least one"),
+    ("name: x\n---\nname: y\n", "K005", 0, "2 YAML documents"),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "line", "says"), WRONG)
 def test_a_wrong_profile_says_where_and_why(text: str, code: str, line: int, says: str) -> None:
     with pytest.raises(InputError) as error:
         load_profile(text, "p.yaml")
     found = [(d.code, d.location.line if d.location else -1) for d in error.value.diagnostics]
     assert (code, line) in found and says in str(error.value)
+
+
+def test_what_is_said_of_wrong_profiles(golden: Callable[[str, str], None], tmp_path: Path) -> None:
+    texts = []
+    for text, *_ in WRONG:
+        with pytest.raises(InputError) as error:
+            load_profile(text, "p.yaml")
+        texts.append(str(error.value))
+    for path in (tmp_path / "none.yaml", tmp_path):
+        with pytest.raises(InputError) as error:
+            read_profile(path)
+        texts.append(str(error.value).replace(str(tmp_path), ""))
+    for name in ("minimum", "zzz"):
+        with pytest.raises(UsageError) as unknown:
+            profile_file(Path(name))
+        texts.append(str(unknown.value))
+    golden("plan/wrong_profiles.txt", "\n\n".join(texts) + "\n")
 
 
 def test_all_errors_of_a_profile_come_at_once_and_nothing_is_planned(tables: Path, tmp_path: Path) -> None:

@@ -122,51 +122,62 @@ def first(document: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("edit", "code", "says"),
-    [
-        (lambda d: d.update(schema="ckgen.registry/9"), "R005", 'got "ckgen.registry/9"'),
-        (lambda d: d.pop("targets"), "R004", "key 'targets' is missing"),
-        (lambda d: d.update(targets=["gfx942"]), "R005", "as in gfx942:304"),
-        (lambda d: d.update(targets=["native"]), "R005", "native"),
-        (lambda d: d.update(units=[]), "R005", "units must not be empty"),
-        (lambda d: d["units"].append(d["units"][0]), "R006", "stands twice"),
-        (lambda d: unit(d).update(op="fmah"), "R005", "unknown value \"fmah\""),
-        (lambda d: unit(d).update(op="fmha"), "R003", "unknown key 'module'"),
-        (lambda d: unit(d).update(module="a9w9"), "R005", "unknown module"),
-        (lambda d: unit(d)["signature"].update(layuot="rcr"), "R003", "unknown key 'layuot'"),
-        (lambda d: unit(d)["signature"].pop("a"), "R004", "key 'a' is missing"),
-        (lambda d: unit(d)["signature"].update(c="int4"), "R006", "means nothing: C cannot be int4"),
-        (lambda d: unit(d)["signature"].update(bias=True), "R006", "its fields spell gemm_fp32_rcr_bias, not"),
-        (lambda d: first(d).update(name="gemm_other"), "R006", ', not gemm_other'),
-        (lambda d: first(d).update(id="0" * 16), "R006", "the id of gemm_fp32_rcr"),
-        (lambda d: first(d).update(backend="cuda"), "R005", 'unknown value "cuda"'),
-        (lambda d: first(d).update(backend="ck"), "R006", "its config is of backend ck_tile, not of ck"),
-        (lambda d: first(d).update(archs=["gfx9"]), "R005", 'unknown arch: "gfx9"'),
-        (lambda d: first(d).update(archs=["gfx942", "gfx942"]), "R006", "distinct and sorted"),
-        (lambda d: first(d).update(archs=["x86_64_v3"]), "R007", "is not a backend of it"),
-        (lambda d: first(d).update(table_kernel='x"y'), "R005", "not plain text"),
-        (lambda d: first(d)["constraints"].update(min_k=7), "R006", "not those of gemm_fp32_rcr"),
-        (lambda d: first(d).update(config={"ck_tilt": {}}), "R005", "an object of one key"),
-        (lambda d: first(d)["config"]["ck_tile"]["tile"].update(m=0), "R007", "cannot be built for gfx942"),
-        (lambda d: first(d)["config"]["ck_tile"].update(strategy="any"), "R006", "only a wish"),
-        (lambda d: first(d)["config"]["ck_tile"].update(warps=[2, 2]), "R005", "expected an array of 3"),
-        (lambda d: first(d).update(backend="asm", config=UNSHIPPED), "R006", "its fields make no kernel"),
-        (lambda d: unit(d)["instances"].append(first(d)), "R006", "stands twice"),
-        (lambda d: unit(d).update(defaults={"gfx942": [99]}), "R006", "there is no instance 99"),
-        (lambda d: unit(d).update(defaults={"gfx950": [0]}), "R006", "is not built for gfx950"),
-        (lambda d: unit(d).update(defaults=[]), "R005", "expected an object"),
-        (lambda d: unit(d).update(heuristics=[heuristic("a8w8_blockscale", 0)]), "R006", "arms, not 1"),
-        (lambda d: unit(d).update(heuristics=[heuristic("a8w8_blockscale", 9)]), "R006", "there is no instance 9"),
-        (lambda d: unit(d).update(heuristics=[heuristic("x")]), "R005", 'no decision rule for "x"'),
-    ],
-)  # fmt: skip
+WRONG: list[tuple[Edit, str, str]] = [
+    (lambda d: d.update(schema="ckgen.registry/9"), "R005", 'got "ckgen.registry/9"'),
+    (lambda d: d.pop("targets"), "R004", "key 'targets' is missing"),
+    (lambda d: d.update(targets=["gfx942"]), "R005", "as in gfx942:304"),
+    (lambda d: d.update(targets=["native"]), "R005", "native"),
+    (lambda d: d.update(units=[]), "R005", "units must not be empty"),
+    (lambda d: d["units"].append(d["units"][0]), "R006", "stands twice"),
+    (lambda d: unit(d).update(op="fmah"), "R005", "unknown value \"fmah\""),
+    (lambda d: unit(d).update(op="fmha"), "R003", "unknown key 'module'"),
+    (lambda d: unit(d).update(module="a9w9"), "R005", "unknown module"),
+    (lambda d: unit(d)["signature"].update(layuot="rcr"), "R003", "unknown key 'layuot'"),
+    (lambda d: unit(d)["signature"].pop("a"), "R004", "key 'a' is missing"),
+    (lambda d: unit(d)["signature"].update(c="int4"), "R006", "means nothing: C cannot be int4"),
+    (lambda d: unit(d)["signature"].update(bias=True), "R006", "its fields spell gemm_fp32_rcr_bias, not"),
+    (lambda d: first(d).update(name="gemm_other"), "R006", ', not gemm_other'),
+    (lambda d: first(d).update(id="0" * 16), "R006", "the id of gemm_fp32_rcr"),
+    (lambda d: first(d).update(backend="cuda"), "R005", 'unknown value "cuda"'),
+    (lambda d: first(d).update(backend="ck"), "R006", "its config is of backend ck_tile, not of ck"),
+    (lambda d: first(d).update(archs=["gfx9"]), "R005", 'unknown arch: "gfx9"'),
+    (lambda d: first(d).update(archs=["gfx942", "gfx942"]), "R006", "distinct and sorted"),
+    (lambda d: first(d).update(archs=["x86_64_v3"]), "R007", "is not a backend of it"),
+    (lambda d: first(d).update(table_kernel='x"y'), "R005", "not plain text"),
+    (lambda d: first(d)["constraints"].update(min_k=7), "R006", "not those of gemm_fp32_rcr"),
+    (lambda d: first(d).update(config={"ck_tilt": {}}), "R005", "an object of one key"),
+    (lambda d: first(d)["config"]["ck_tile"]["tile"].update(m=0), "R007", "cannot be built for gfx942"),
+    (lambda d: first(d)["config"]["ck_tile"].update(strategy="any"), "R006", "only a wish"),
+    (lambda d: first(d)["config"]["ck_tile"].update(warps=[2, 2]), "R005", "expected an array of 3"),
+    (lambda d: first(d).update(backend="asm", config=UNSHIPPED), "R006", "its fields make no kernel"),
+    (lambda d: unit(d)["instances"].append(first(d)), "R006", "stands twice"),
+    (lambda d: unit(d).update(defaults={"gfx942": [99]}), "R006", "there is no instance 99"),
+    (lambda d: unit(d).update(defaults={"gfx950": [0]}), "R006", "is not built for gfx950"),
+    (lambda d: unit(d).update(defaults=[]), "R005", "expected an object"),
+    (lambda d: unit(d).update(heuristics=[heuristic("a8w8_blockscale", 0)]), "R006", "arms, not 1"),
+    (lambda d: unit(d).update(heuristics=[heuristic("a8w8_blockscale", 9)]), "R006", "there is no instance 9"),
+    (lambda d: unit(d).update(heuristics=[heuristic("x")]), "R005", 'no decision rule for "x"'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("edit", "code", "says"), WRONG)
 def test_a_wrong_document_says_what_is_wrong(small: str, tmp_path: Path, edit: Edit, code: str, says: str) -> None:
     document = json.loads(small)
     edit(document)
     found = wrong(json.dumps(document, indent=1), tmp_path)
     assert any(code == got and says in message for got, _, message in found), found
     assert all(line > 0 for _, line, _ in found)
+
+
+def test_what_is_said_of_wrong_documents(small: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    texts = []
+    for edit, _, _ in WRONG:
+        document = json.loads(small)
+        edit(document)
+        with pytest.raises(InputError) as error:
+            reread(json.dumps(document, indent=1), tmp_path)
+        texts.append(str(error.value).replace(str(tmp_path), ""))
+    golden("plan/wrong_registries.txt", "\n\n".join(texts) + "\n")
 
 
 def test_every_error_comes_at_once_on_its_line(small: str, tmp_path: Path) -> None:
