@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import Field, fields
 from functools import cache
 from typing import Any
 
 from ckgen.build.device_code import BACKENDS, family_of
-from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.gemm.device.model import Use
 from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.kernel_set import OPS
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import AnyInstance
+from ckgen.rules import judge
+from ckgen.specs.archs import load_archs
+from neighbours import neighbours
 from plan_support import plan_of
 
 TARGETS = (Target("gfx90a", 104), Target("gfx942", 304), Target("gfx950", 256), Target("gfx1201", 64))
@@ -59,6 +64,48 @@ def text(instance: AnyInstance) -> Iterator[str]:
         yield f"  {unit.template} {unit.symbols}\n    {json.dumps(unit.values, default=str, sort_keys=True)}\n"
     for variant in variants[:2]:
         yield f"  {family.symbol(instance, variant)} {family.expected(instance, arch, variant)}\n"
+
+
+def near(instance: AnyInstance) -> Iterator[AnyInstance]:
+    """Instances of legal Configs that differ from its own in one number or word."""
+    arch = load_archs()[instance.archs[-1]]
+    for config in neighbours(instance.config, least=1):
+        if config == instance.config or judge(instance.signature, config, instance.backend, arch):
+            continue
+        if isinstance(instance, FmhaInstance):
+            yield make_fmha_instance(instance.signature, config, [arch.name])
+        else:
+            yield make_instance(
+                instance.signature, instance.backend, config, module=instance.module, table_kernel="", archs=[arch.name]
+            )
+
+
+def short(instance: AnyInstance) -> tuple[str, str]:
+    """The Config's text, and what is made of it."""
+    family, arch = family_of(instance), instance.archs[0]
+    variants = family.all_variants(instance)
+    reason = family.unavailable(instance, arch)
+    first = family.expected(instance, arch, variants[0]) if variants and reason is None else ""
+    asked = instance.constraints
+    told = " ".join(f"{one.name}={getattr(asked, one.name)}" for one in fields(asked) if not is_default(asked, one))
+    names = " ".join(one.name for one in variants)
+    return instance.config.text(), f"  {arch} {reason or ''}\n  {told}\n  {names} {first}\n"
+
+
+def is_default(value: object, field: Field[Any]) -> bool:
+    return bool(getattr(value, field.name) == field.default)
+
+
+def test_what_one_change_of_a_config_makes_of_its_device_code(golden: Callable[[str, str], None]) -> None:
+    found: dict[str, list[str]] = {}
+    for instance in instances():
+        for one in near(instance):
+            config, made = short(one)
+            found.setdefault(made, []).append(config)
+    lines = (
+        f"{configs[0]}{f' and {len(configs) - 1} more' * (len(configs) > 1)}\n{made}" for made, configs in found.items()
+    )
+    golden("families/near_instances.txt", "".join(lines))
 
 
 def test_every_kind_of_instance_as_device_code(golden: Callable[[str, str], None]) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
-from enum import Enum
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -29,9 +28,9 @@ from ckgen.families.gemm.config import HipConfig, HipKind
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.families.moe.asm_kernels import asm_moe_kernels
 from ckgen.model.backend import Backend
-from ckgen.model.config import Tile
 from ckgen.rules import all_rules, judge
 from ckgen.specs.archs import load_archs
+from neighbours import neighbours
 
 Base = tuple[str, Backend, Any, tuple[str, ...]]
 """Signature, backend, a Config, archs."""
@@ -69,35 +68,6 @@ ATTENTION: list[Base] = [
       for config in (append.TILE, append.OURS)),
     *((words, Backend.HOST, HostFmhaConfig(16, 64), ("x86_64_v3",)) for words in ("bf16", "fp8_ocp_append_pertensor")),
 ]  # fmt: skip
-
-
-def others(value: Any) -> Iterator[Any]:
-    """Values that a field may have instead."""
-    match value:
-        case bool():
-            yield not value
-        case int():
-            yield from (value // 2, value * 2, value + value // 2)
-        case Enum():
-            yield from (member for member in type(value) if member is not value)
-        case Tile(m, n, k):
-            yield from (Tile(*sides) for sides in others((m, n, k)))
-        case tuple():
-            for at, part in enumerate(value):
-                yield from ((*value[:at], other, *value[at + 1 :]) for other in others(part))
-        case _:
-            pass
-
-
-def neighbours(config: Any) -> Iterator[Any]:
-    """The Config, and all that differ from it in one number or word of one field; such as cannot be made are not."""
-    yield config
-    for field in fields(config):
-        for other in others(getattr(config, field.name)):
-            try:
-                yield replace(config, **{field.name: other})
-            except ValueError:
-                continue
 
 
 def said(bases: list[Base]) -> str:

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
 from .mutant import Fate, Mutant, Outcome, Site
+from .python_imports import can_reach
 from .python_source import python_mutant, python_sites
 
 _TIMES_UNMUTATED = 10
@@ -27,7 +28,7 @@ _PASSED, _FAILED, _INTERRUPTED, _NONE = 0, 1, 2, 5
 @dataclass(slots=True)
 class PythonRoom:
     """See `Room`. Test files that name the mutated module run first, of the rest the quick ones, and tests marked slow
-    only if all others pass."""
+    only if all others pass; those that cannot import it do not run."""
 
     name: str
     source: str
@@ -59,7 +60,7 @@ class PythonRoom:
         print(f"{self.name}: unmutated {self._seconds:.0f} s", file=sys.stderr, flush=True)
 
     def judge(self, tree: Path, mutant: Mutant) -> Outcome:
-        for marker, files in self._stages(tree, _module(mutant.site.key.file)):
+        for marker, files in self._stages(tree, mutant.site.key.file):
             limit = _TIMES_UNMUTATED * self._seconds
             try:
                 done = _python(tree, *_PYTEST, "-x", "-m", marker, *files, limit=limit)
@@ -73,12 +74,13 @@ class PythonRoom:
                 return Outcome(Fate.KILLED, f"pytest ended with {done.returncode}")
         return Outcome(Fate.SURVIVED)
 
-    def _stages(self, tree: Path, module: str) -> list[tuple[str, list[str]]]:
+    def _stages(self, tree: Path, file: str) -> list[tuple[str, list[str]]]:
         """What runs one after another: the tests marked so, of these files."""
-        texts = {file: (tree / file).read_text(encoding="utf-8") for file in self._files}
-        near = [file for file, text in texts.items() if module in text]
-        far = [file for file in texts if file not in near]
-        marked = [file for file, text in texts.items() if "mark.slow" in text]
+        module = _module(file)
+        texts = {test: (tree / test).read_text(encoding="utf-8") for test in self._files if can_reach(tree, test, file)}
+        near = [test for test, text in texts.items() if module in text]
+        far = [test for test in texts if test not in near]
+        marked = [test for test, text in texts.items() if "mark.slow" in text]
         return [stage for stage in (("not slow", near), ("not slow", far), ("slow", marked)) if stage[1]]
 
 
