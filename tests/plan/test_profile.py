@@ -259,7 +259,7 @@ WRONG = [
     ("name: [\n", "K001", 2, "not YAML"),
     ("- x\n", "K005", 1, "expected a mapping"),
     ("", "K005", 0, "0 YAML documents"),
-    ("name: 3\nabout: ''\nkeep: {}\n", "K005", 1, "expected a text"),
+    ("name: 3\nabout: ''\nkeep: {}\n", "K005", 2, "expected a text"),
     ("name: x\nabout: y\nkeep: [{backends: [[ck]], cover: maybe, sources: 3}]\n", "K005", 3, "expected a word"),
     ("name: x\nabout: y\nkeep: [{fmha: {}, signature: {layout: rcx}}]\n", "K005", 3, "must name at least one"),
     ("name: x\n---\nname: y\n", "K005", 0, "2 YAML documents"),
