@@ -20,9 +20,9 @@ class Equivalent:
     reason: str
 
 
-def load(room: str, folder: Path = FOLDER) -> dict[Key, Equivalent]:
+def load(room: str) -> dict[Key, Equivalent]:
     """What is listed for one room. Raises ValueError if a mutant is listed twice, KeyError if a part is missing."""
-    path = folder / f"{room}.json"
+    path = FOLDER / f"{room}.json"
     listed: dict[Key, Equivalent] = {}
     for entry in json.loads(path.read_text(encoding="utf-8")) if path.exists() else ():
         key = Key(entry["file"], entry["operator"], entry["line"], entry["occurrence"])
