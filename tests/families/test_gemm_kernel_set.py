@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -144,53 +145,58 @@ def test_every_key_of_a_host_set_takes_part(old: str, new: str) -> None:
     assert load_kernel_set(HOST_SET.replace(old, new, 1), "s") != load_kernel_set(HOST_SET, "s")
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (TILE_SET + "tile: [\n", "K001"),
-        ("\t- x", "K001"),
-        (TILE_SET + "name: again\n", "error[K002] set.yaml:11 and set.yaml:2: key 'name' stands twice"),
-        (TILE_SET + "  tile: 1x1x1\n", "error[K002] set.yaml:11 and set.yaml:7: key 'tile' stands twice"),
-        (TILE_SET.replace("targets", "target"), "error[K003] set.yaml:5: unknown key 'target'"),
-        (TILE_SET.replace("targets", "target"), "did you mean 'targets'?"),
-        (TILE_SET.replace("targets", "target"), "error[K004] set.yaml:1: key 'targets' is missing"),
-        (TILE_SET.replace("warps", "warp"), "error[K003] set.yaml:8: unknown key 'warp' for backend ck_tile"),
-        (TILE_SET.replace("warps", "warp"), "key 'warps' is missing from configs"),
-        (TILE_SET.replace("op: gemm", "op: fmah"), "error[K005] set.yaml:1: unknown op: 'fmah'"),
-        (TILE_SET.replace("mine", '""'), "error[K005] set.yaml:2: name must be a word"),
-        (TILE_SET.replace("ck_tile", "cktile"), "did you mean 'ck_tile'?"),
-        (TILE_SET.replace("ck_tile", "opencl"), "unknown backend: 'opencl'"),
-        (TILE_SET.replace("[gfx942]", "[]"), "error[K005] set.yaml:5: targets must be"),
-        (TILE_SET.replace("[gfx942]", '["gfx942:80"]'), "unknown arch: 'gfx942:80'"),
-        (TILE_SET.replace("gfx942", "gfx942, gfx943"), "error[K005] set.yaml:5: unknown arch: 'gfx943'"),
-        (TILE_SET.replace("[fp16]", "[]"), "signatures must name at least one"),
-        (
-            TILE_SET.replace("[fp16]", "[fp17]"),
-            "error[K006] set.yaml:3: unknown signature: 'fp17'; did you mean 'fp16'?",
-        ),
-        (TILE_SET.replace("64x64x64", "64x64"), "error[K005] set.yaml:7: tile cannot be '64x64'"),
-        (TILE_SET.replace("64x64x64", "[64x64x64, 0x1x1]"), "tile cannot be '0x1x1'"),
-        (TILE_SET.replace("64x64x64", "[]"), "tile has no value"),
-        (TILE_SET.replace("64x64x64", "{a: b}"), "tile cannot be"),
-        (TILE_SET.replace("compv3", "compv9"), "expected one of mem, compv3"),
-        (TILE_SET + "  pad_m: yes\n", "expected true or false"),
-        (TILE_SET + "  block_per_cu: 0\n", "expected an integer of at least 1"),
-        (TILE_SET + "kernels: [x]\n", "needs either 'kernels' or 'configs'"),
-        (TILE_SET.replace("configs:", "kernels:"), "error[K007]"),
-        (CK_SET.replace("_v1", "_v9"), "error[K007] set.yaml:6: not a kernel name of a8w8_blockscale for backend ck"),
-        (CK_SET.replace("_v1", "_v9"), "expected a8w8_blockscale_<sm>x<sn>x<sk>_<block>x<M>x<N>x<K>_…"),
-        (CK_SET.replace("[a8w8_blockscale]", "[fp32]"), "has no kernel tables"),
-        (CK_SET.replace("kernels: [", "configs: [x"), "takes 'kernels' by their table names"),
-        (
-            CK_SET.replace(BLOCKSCALE, "a8w8_blockscale_cktile_192x256x128_4x2x1_16x16x128_intrawave_0x1x0_1"),
-            "not a kernel name of a8w8_blockscale for backend ck:",
-        ),
-        ("- 1\n", "error[K005] set.yaml:1: a document must be a mapping"),
-        ("", "error[K008] set.yaml: the kernel set asks for nothing"),
-    ],
-)
+WRONG = [
+    (TILE_SET + "tile: [\n", "K001"),
+    ("\t- x", "K001"),
+    (TILE_SET + "name: again\n", "error[K002] set.yaml:11 and set.yaml:2: key 'name' stands twice"),
+    (TILE_SET + "  tile: 1x1x1\n", "error[K002] set.yaml:11 and set.yaml:7: key 'tile' stands twice"),
+    (TILE_SET.replace("targets", "target"), "error[K003] set.yaml:5: unknown key 'target'"),
+    (TILE_SET.replace("targets", "target"), "did you mean 'targets'?"),
+    (TILE_SET.replace("targets", "target"), "error[K004] set.yaml:1: key 'targets' is missing"),
+    (TILE_SET.replace("warps", "warp"), "error[K003] set.yaml:8: unknown key 'warp' for backend ck_tile"),
+    (TILE_SET.replace("warps", "warp"), "key 'warps' is missing from configs"),
+    (TILE_SET.replace("op: gemm", "op: fmah"), "error[K005] set.yaml:1: unknown op: 'fmah'"),
+    (TILE_SET.replace("mine", '""'), "error[K005] set.yaml:2: name must be a word"),
+    (TILE_SET.replace("ck_tile", "cktile"), "did you mean 'ck_tile'?"),
+    (TILE_SET.replace("ck_tile", "opencl"), "unknown backend: 'opencl'"),
+    (TILE_SET.replace("[gfx942]", "[]"), "error[K005] set.yaml:5: targets must be"),
+    (TILE_SET.replace("[gfx942]", '["gfx942:80"]'), "unknown arch: 'gfx942:80'"),
+    (TILE_SET.replace("gfx942", "gfx942, gfx943"), "error[K005] set.yaml:5: unknown arch: 'gfx943'"),
+    (TILE_SET.replace("[fp16]", "[]"), "signatures must name at least one"),
+    (
+        TILE_SET.replace("[fp16]", "[fp17]"),
+        "error[K006] set.yaml:3: unknown signature: 'fp17'; did you mean 'fp16'?",
+    ),
+    (TILE_SET.replace("64x64x64", "64x64"), "error[K005] set.yaml:7: tile cannot be '64x64'"),
+    (TILE_SET.replace("64x64x64", "[64x64x64, 0x1x1]"), "tile cannot be '0x1x1'"),
+    (TILE_SET.replace("64x64x64", "[]"), "tile has no value"),
+    (TILE_SET.replace("64x64x64", "{a: b}"), "tile cannot be"),
+    (TILE_SET.replace("compv3", "compv9"), "expected one of mem, compv3"),
+    (TILE_SET + "  pad_m: yes\n", "expected true or false"),
+    (TILE_SET + "  block_per_cu: 0\n", "expected an integer of at least 1"),
+    (TILE_SET + "kernels: [x]\n", "needs either 'kernels' or 'configs'"),
+    (TILE_SET.replace("configs:", "kernels:"), "error[K007]"),
+    (CK_SET.replace("_v1", "_v9"), "error[K007] set.yaml:6: not a kernel name of a8w8_blockscale for backend ck"),
+    (CK_SET.replace("_v1", "_v9"), "expected a8w8_blockscale_<sm>x<sn>x<sk>_<block>x<M>x<N>x<K>_…"),
+    (CK_SET.replace("[a8w8_blockscale]", "[fp32]"), "has no kernel tables"),
+    (CK_SET.replace("kernels: [", "configs: [x"), "takes 'kernels' by their table names"),
+    (
+        CK_SET.replace(BLOCKSCALE, "a8w8_blockscale_cktile_192x256x128_4x2x1_16x16x128_intrawave_0x1x0_1"),
+        "not a kernel name of a8w8_blockscale for backend ck:",
+    ),
+    ("- 1\n", "error[K005] set.yaml:1: a document must be a mapping"),
+    ("", "error[K008] set.yaml: the kernel set asks for nothing"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), WRONG)
 def test_an_error_has_file_line_and_a_way_out(text: str, says: str) -> None:
     assert says in "\n".join(refused(text))
+
+
+def test_what_is_said_of_wrong_sets(golden: Callable[[str, str], None]) -> None:
+    texts = dict.fromkeys(text for text, _ in WRONG)
+    golden("families/wrong_sets.txt", "\n\n".join("\n".join(refused(text)) for text in texts) + "\n")
 
 
 def test_all_errors_are_shown_together() -> None:

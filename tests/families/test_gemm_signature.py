@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -106,45 +107,54 @@ def test_aliases_mean_what_they_say(text: str, flavour: Fp8Flavour | None, canon
     assert parse_signature(text, flavour).canonical() == canonical
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("a8w8", "a8w8:int8 or a8w8:fp8"),
-        ("a8w8:int9", "did you mean 'int8'"),
-        ("a8w8:int8:int8", "unknown word"),
-        ("a8w8:int8:rcr:rcr", "unknown word"),
-        ("a8w8_blokscale", "did you mean 'a8w8_blockscale'"),
-        ("a8w8_blockscale:int8", "unknown word"),
-        ("a8w8_blockscale:rrr", "needs layout rcr"),
-        ("fp32:int32", "C cannot be int32"),
-        ("", "unknown signature"),
-        ("gemm_", "not a canonical"),
-        ("gemm_fp16_fp16_rcr", "not a canonical"),
-        ("gemm_fp16_rcr_none", "not a canonical"),
-        ("gemm_fp16_rcr_bias_batched", "not a canonical"),
-        ("gemm_fp16_rcr_acc_fp32", "not a canonical"),
-        ("gemm_fp4_bf16_rcr", "fp4 needs quantisation mx"),
-        ("gemm_fp8_fnuz_bf8_ocp_bf16_rcr", "one flavour"),
-        ("gemm_bf8_ocp_fp4_bf16_rcr_mx", "only fp8_ocp with fp4 under mx mix"),
-        ("gemm_fp4_fp8_ocp_bf16_rcr_mx", "only fp8_ocp with fp4 under mx mix"),
-        ("gemm_fp8_fnuz_bf16_rcr_mx", "takes bf8_ocp, fp4, fp8_ocp"),
-        ("gemm_fp16_rcr_epi_relu_relu_relu_relu", "at most 3 steps"),
-        ("gemm_fp16_rcr_epi_add_mul_add", "at most 2 D tensors"),
-        ("gemm_int8_int32_rcr_epi_relu", "no epilogue is defined for C of int32"),
-        ("gemm_fp8_ocp_bf16_rcr_a_add", "A of two tensors cannot be fp8_ocp"),
-        ("gemm_fp16_rcr_preshuffle_b_mul", "preshuffled B does not come from two"),
-        ("gemm_fp16_rcr_scales_b_1x64", "without block scales"),
-        ("gemm_fp8_ocp_bf16_rcr_blockscale_scales_a_64x128", "where B has no scales"),
-        ("gemm_fp8_ocp_bf16_rcr_blockscale_scales_b_3x128", "no scale block of b 3x128"),
-        ("gemm_fp8_ocp_int4_bf16_rcr_blockscale", "B's alone"),
-        ("gemm_int8_int4_bf16_rcr", "an int4 B goes with A of"),
-        ("gemm_fp16_int4_fp16_rrr", "packed along K"),
-        ("gemm_fp16_int4_fp16_rcr_preshuffle", "no preshuffled form of int4"),
-    ],
-)
+WRONG = [
+    ("a8w8", "a8w8:int8 or a8w8:fp8"),
+    ("a8w8:int9", "did you mean 'int8'"),
+    ("a8w8:int8:int8", "unknown word"),
+    ("a8w8:int8:rcr:rcr", "unknown word"),
+    ("a8w8_blokscale", "did you mean 'a8w8_blockscale'"),
+    ("a8w8_blockscale:int8", "unknown word"),
+    ("a8w8_blockscale:rrr", "needs layout rcr"),
+    ("fp32:int32", "C cannot be int32"),
+    ("", "unknown signature"),
+    ("gemm_", "not a canonical"),
+    ("gemm_fp16_fp16_rcr", "not a canonical"),
+    ("gemm_fp16_rcr_none", "not a canonical"),
+    ("gemm_fp16_rcr_bias_batched", "not a canonical"),
+    ("gemm_fp16_rcr_acc_fp32", "not a canonical"),
+    ("gemm_fp4_bf16_rcr", "fp4 needs quantisation mx"),
+    ("gemm_fp8_fnuz_bf8_ocp_bf16_rcr", "one flavour"),
+    ("gemm_bf8_ocp_fp4_bf16_rcr_mx", "only fp8_ocp with fp4 under mx mix"),
+    ("gemm_fp4_fp8_ocp_bf16_rcr_mx", "only fp8_ocp with fp4 under mx mix"),
+    ("gemm_fp8_fnuz_bf16_rcr_mx", "takes bf8_ocp, fp4, fp8_ocp"),
+    ("gemm_fp16_rcr_epi_relu_relu_relu_relu", "at most 3 steps"),
+    ("gemm_fp16_rcr_epi_add_mul_add", "at most 2 D tensors"),
+    ("gemm_int8_int32_rcr_epi_relu", "no epilogue is defined for C of int32"),
+    ("gemm_fp8_ocp_bf16_rcr_a_add", "A of two tensors cannot be fp8_ocp"),
+    ("gemm_fp16_rcr_preshuffle_b_mul", "preshuffled B does not come from two"),
+    ("gemm_fp16_rcr_scales_b_1x64", "without block scales"),
+    ("gemm_fp8_ocp_bf16_rcr_blockscale_scales_a_64x128", "where B has no scales"),
+    ("gemm_fp8_ocp_bf16_rcr_blockscale_scales_b_3x128", "no scale block of b 3x128"),
+    ("gemm_fp8_ocp_int4_bf16_rcr_blockscale", "B's alone"),
+    ("gemm_int8_int4_bf16_rcr", "an int4 B goes with A of"),
+    ("gemm_fp16_int4_fp16_rrr", "packed along K"),
+    ("gemm_fp16_int4_fp16_rcr_preshuffle", "no preshuffled form of int4"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), WRONG)
 def test_a_wrong_signature_says_why(text: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         parse_signature(text, FNUZ)
+
+
+def test_what_is_said_of_wrong_signatures(golden: Callable[[str, str], None]) -> None:
+    texts = []
+    for text, _ in WRONG:
+        with pytest.raises(UsageError) as error:
+            parse_signature(text, FNUZ)
+        texts.append(f"{error.value}\n")
+    golden("families/wrong_signatures.txt", "".join(texts))
 
 
 @given(usual())
@@ -180,24 +190,33 @@ def test_aliases_of_groups_and_experts(text: str, canonical: str) -> None:
     assert parse_signature(canonical, None).canonical() == canonical
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("moe:bf16", "one activation"),
-        ("moe:bf16:down:gated", "no gate"),
-        ("moe:bf16:down:silu", "no activation"),
-        ("moe:bf16:rrr:silu", "layout rcr"),
-        ("moe:bf16:bias:silu", "no bias"),
-        ("grouped:batched_bf16", "place of a batch"),
-        ("grouped:bf16:silu", "unknown word"),
-        ("moe:bf16:silu:gelu", "unknown word"),
-        ("moe_bf16_rcr_epi_silu", "not a canonical"),
-        ("grouped_gemm_fp32_rcr_a_add", "operands of two tensors"),
-    ],
-)
+WRONG_GROUPS = [
+    ("moe:bf16", "one activation"),
+    ("moe:bf16:down:gated", "no gate"),
+    ("moe:bf16:down:silu", "no activation"),
+    ("moe:bf16:rrr:silu", "layout rcr"),
+    ("moe:bf16:bias:silu", "no bias"),
+    ("grouped:batched_bf16", "place of a batch"),
+    ("grouped:bf16:silu", "unknown word"),
+    ("moe:bf16:silu:gelu", "unknown word"),
+    ("moe_bf16_rcr_epi_silu", "not a canonical"),
+    ("grouped_gemm_fp32_rcr_a_add", "operands of two tensors"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), WRONG_GROUPS)
 def test_what_groups_and_experts_cannot_be(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         parse_signature(text, None)
+
+
+def test_what_is_said_of_wrong_groups_and_experts(golden: Callable[[str, str], None]) -> None:
+    texts = []
+    for text, _ in WRONG_GROUPS:
+        with pytest.raises(UsageError) as error:
+            parse_signature(text, None)
+        texts.append(f"{error.value}\n")
+    golden("families/wrong_groups.txt", "".join(texts))
 
 
 LEGAL = GemmSignature.of(DType.FP8_OCP, DType.BF16, quant=Quant.BLOCKSCALE, preshuffle_b=True)

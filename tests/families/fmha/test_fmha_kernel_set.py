@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -67,26 +68,35 @@ def test_defaults_of_every_cpu_level_serve_paged_caches(arch: str) -> None:
         assert wanted <= held
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (("kernels: tree", "kernels: [tree, qr_128]"), "error[K007] s:7: not a kernel of op fmha for backend"),
-        (("ck_tile", "ck"), "error[K005] s:5: op fmha has no backend 'ck'"),
-        (("ck_tile", "host"), "error[K007] s:7: not a kernel of op fmha for backend host: 'tree'"),
-        (("gfx942", "gfx9"), "error[K005] s:6: unknown arch: 'gfx9'"),
-        (("fmha_bf16", "fmha_bf17"), "error[K006] s:4: not a canonical signature"),
-        (("name: mine", "nmae: mine"), "error[K003] s:3: unknown key 'nmae'"),
-        (("name: mine\n", ""), "error[K004] s:2: key 'name' is missing"),
-        (("[fmha_bf16]", "{masked: true}"), "key 'types' is missing from signatures"),
-        (("[fmha_bf16]", "{types: bf16, maskd: true}"), "unknown key 'maskd'"),
-        (("[fmha_bf16]", "{types: bf16, bias: some}"), "bias cannot be 'some'"),
-        (("[fmha_bf16]", "{types: bf15}"), "not a canonical signature: 'fmha_bf15'"),
-    ],
-)  # fmt: skip
+WRONG = [
+    (("kernels: tree", "kernels: [tree, qr_128]"), "error[K007] s:7: not a kernel of op fmha for backend"),
+    (("ck_tile", "ck"), "error[K005] s:5: op fmha has no backend 'ck'"),
+    (("ck_tile", "host"), "error[K007] s:7: not a kernel of op fmha for backend host: 'tree'"),
+    (("gfx942", "gfx9"), "error[K005] s:6: unknown arch: 'gfx9'"),
+    (("fmha_bf16", "fmha_bf17"), "error[K006] s:4: not a canonical signature"),
+    (("name: mine", "nmae: mine"), "error[K003] s:3: unknown key 'nmae'"),
+    (("name: mine\n", ""), "error[K004] s:2: key 'name' is missing"),
+    (("[fmha_bf16]", "{masked: true}"), "key 'types' is missing from signatures"),
+    (("[fmha_bf16]", "{types: bf16, maskd: true}"), "unknown key 'maskd'"),
+    (("[fmha_bf16]", "{types: bf16, bias: some}"), "bias cannot be 'some'"),
+    (("[fmha_bf16]", "{types: bf15}"), "not a canonical signature: 'fmha_bf15'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "said"), WRONG)
 def test_a_wrong_set_says_what_is_wrong_and_where(change: tuple[str, str], said: str) -> None:
     with pytest.raises(InputError) as caught:
         load_fmha_set(SET.replace(*change), "s")
     assert any(said in found.render() for found in caught.value.diagnostics), caught.value.diagnostics
+
+
+def test_what_is_said_of_wrong_sets(golden: Callable[[str, str], None]) -> None:
+    texts = []
+    for change, _ in WRONG:
+        with pytest.raises(InputError) as caught:
+            load_fmha_set(SET.replace(*change), "s")
+        texts.append(str(caught.value))
+    golden("families/wrong_fmha_sets.txt", "\n\n".join(texts) + "\n")
 
 
 def test_products_leave_out_what_means_nothing() -> None:

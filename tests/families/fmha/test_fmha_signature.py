@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from fmha_strategies import ANY_SIGNATURES
 from hypothesis import given
@@ -51,27 +53,36 @@ def test_plain_fp8_is_the_flavour_of_the_arch() -> None:
     assert found.describe() == "fmha fp8_fnuz·fp8_fnuz→bf16 pertensor"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("fmha_bf16_lse_masked", "not a canonical signature"),
-        ("fmha_bf16_bf16", "not a canonical signature"),
-        ("fmha_bf16_masked_masked", "not a canonical signature"),
-        ("gemm_bf16_rcr", "not a canonical signature"),
-        ("fmha", "not a canonical signature"),
-        ("fmha_int8", "Q cannot be int8"),
-        ("fmha_bf16_int8_bf16", "K and V cannot be int8 beside Q of bf16"),
-        ("fmha_bf16_fp32", "O of Q in bf16 is not fp32"),
-        ("fmha_fp8_bf16", "8-bit types have descales, and others none"),
-        ("fmha_bf16_pertensor", "8-bit types have descales, and others none"),
-        ("fmha_bf16_rope_half", "only append rotates"),
-        ("fmha_bf16_append_masked_lse", "append has no use for a mask; append has no use for lse"),
-        ("fmha_bf16_vectorized", "only pages are vectorized"),
-        ("fmha_fp8_bf16_kvblockscale", "only pages have descales of their own"),
-        ("fmha_bf16_vcolumn_blocktable", "pages say where V lies"),
-        ("fmha_bf16_alibi_softcap", "softcap goes without a bias"),
-    ],
-)
+WRONG = [
+    ("fmha_bf16_lse_masked", "not a canonical signature"),
+    ("fmha_bf16_bf16", "not a canonical signature"),
+    ("fmha_bf16_masked_masked", "not a canonical signature"),
+    ("gemm_bf16_rcr", "not a canonical signature"),
+    ("fmha", "not a canonical signature"),
+    ("fmha_int8", "Q cannot be int8"),
+    ("fmha_bf16_int8_bf16", "K and V cannot be int8 beside Q of bf16"),
+    ("fmha_bf16_fp32", "O of Q in bf16 is not fp32"),
+    ("fmha_fp8_bf16", "8-bit types have descales, and others none"),
+    ("fmha_bf16_pertensor", "8-bit types have descales, and others none"),
+    ("fmha_bf16_rope_half", "only append rotates"),
+    ("fmha_bf16_append_masked_lse", "append has no use for a mask; append has no use for lse"),
+    ("fmha_bf16_vectorized", "only pages are vectorized"),
+    ("fmha_fp8_bf16_kvblockscale", "only pages have descales of their own"),
+    ("fmha_bf16_vcolumn_blocktable", "pages say where V lies"),
+    ("fmha_bf16_alibi_softcap", "softcap goes without a bias"),
+]
+
+
+@pytest.mark.parametrize(("text", "reason"), WRONG)
 def test_what_means_nothing_is_refused_with_its_reason(text: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         parse_signature(text, None)
+
+
+def test_what_is_said_of_what_means_nothing(golden: Callable[[str, str], None]) -> None:
+    texts = []
+    for text, _ in WRONG:
+        with pytest.raises(UsageError) as error:
+            parse_signature(text, None)
+        texts.append(f"{error.value}\n")
+    golden("families/wrong_attention.txt", "".join(texts))
