@@ -91,6 +91,9 @@ def test_types_that_make_no_gemm_are_a_located_error(tmp_path: Path) -> None:
     line = row(16, SMALL_M).replace(",ck,", ",torch.float32,ck,")
     plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [line], header))
     assert reasons(plan) == ["invalid(T015)"] and [d.code for d in plan.diagnostics] == ["T015"]
+    (error,) = plan.diagnostics
+    assert error.detail == ("gfx942:304 a8w8_blockscale M=16 N=512 K=1024",)
+    assert error.hint == "mend the type columns, or name the table's module with --module"
 
 
 @pytest.mark.parametrize("name", ['a"; }', "back\\slash", "naïve", "tab\there"])
