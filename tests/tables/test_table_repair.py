@@ -182,6 +182,14 @@ class TestMerge:
             merge(load_tables([Path("t")], options()))
         golden("errors/tables/merge.txt", f"{caught.value}\n")
 
+    def test_what_a_table_differs_from_is_the_first(self, tmp_path: Path) -> None:
+        write(tmp_path, {f"t/{NAME}": one(), "t/a8w8_bpreshuffle.csv": one(BPRESHUFFLE_HEADER)})
+        with pytest.raises(InputError) as caught:
+            merge(load_tables([tmp_path / "t"], options()))
+        (problem,) = caught.value.diagnostics
+        assert problem.message.endswith("its module and key columns are a8w8_bpreshuffle (q_dtype_w)")
+        assert problem.detail == ("expected a8w8_blockscale",)
+
 
 class TestUpgrade:
     def test_the_column_is_put_first_and_every_other_byte_stays(self, tmp_path: Path) -> None:
