@@ -213,10 +213,11 @@ class TestUpgrade:
         rows = (row(header, cu_num="80"), row(header, cu_num="256"), row(header, cu_num="256"))
         write(tmp_path, {"t/a8w8.csv": table(*rows, header=header), "t/b_a8w8.csv": "M,N,K,us\n1,2,3,4\n"})
         write(tmp_path, {"t/c_a8w8.csv": table(row(header, cu_num="x"), row(header, cu_num=""), header=header)})
+        write(tmp_path, {"t/d_a8w8.csv": "M,N,K,us,cu_num\n1,2,3,4\n"})
         monkeypatch.chdir(tmp_path)
         plan = plan_upgrades([Path("t")], {80: "gfx942"}.get)
         assert plan.tables == ()
-        assert [d.severity for d in plan.diagnostics] == [Severity.WARNING] * 2 + [Severity.ERROR] * 2
+        assert [d.severity for d in plan.diagnostics] == [Severity.WARNING] * 2 + [Severity.ERROR] * 3
         golden("errors/tables/upgrade.txt", "".join(f"{d.render()}\n" for d in plan.diagnostics))
 
     def test_real_moe_tables_upgrade_where_the_count_tells(self, tmp_path: Path) -> None:
