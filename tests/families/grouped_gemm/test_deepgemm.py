@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from ckgen.families.gemm.config import TilePipeline
+from ckgen.families.gemm.enums import EpilogueOp, Layout, Op, Quant
 from ckgen.families.gemm.heuristic import heuristic_for
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.families.grouped_gemm.deepgemm import MODULE, config_of, is_deepgemm, names
@@ -52,6 +56,16 @@ def test_other_names_mean_nothing(name: str) -> None:
 )
 def test_what_the_module_computes(signature: str, expected: bool) -> None:
     assert is_deepgemm(parse_canonical(signature)) is expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"op": Op.GEMM}, {"layout": Layout.RRR}, {"preshuffle_b": False}, {"b": DType.FP8_FNUZ}, {"c": DType.FP32},
+     {"quant": Quant.PER_TENSOR}, {"quant": Quant.ROWWISE}, {"bias": True}, {"epilogue": (EpilogueOp.RELU,)}],
+)  # fmt: skip
+def test_one_field_more_is_another_product(change: dict[str, Any]) -> None:
+    plain = parse_canonical("grouped_gemm_bf16_rcr_preshuffle")
+    assert is_deepgemm(plain) and not is_deepgemm(replace(plain, **change))
 
 
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
