@@ -168,3 +168,37 @@ def test_sizes_of_attention_are_those_that_the_traits_have_a_use_for() -> None:
     assert plain == (
         "batch=1 heads_q=1 heads_k=1 seqlen_q=0 seqlen_k=0 hdim_q=0 hdim_v=0 mask=b:-1,0 page_size=0 pages=0"
     )
+
+
+@pytest.mark.parametrize(
+    ("k_batch", "asked", "said"),
+    [
+        (0, {}, "supports: ok"),
+        (0, {"m_multiple": 2, "n_multiple": 4, "k_multiple": 8}, "supports: ok (M % 2 = 0, N % 4 = 0, K % 8 = 0)"),
+        (0, {"min_k": 256}, "supports: ok (K / k_batch ≥ 256)"),
+        (0, {"split_grain": 64, "k_multiple_per_split": 32}, "supports: ok"),
+        (1, {"split_grain": 64}, "supports: ok (splits of whole 64)"),
+        (1, {"k_multiple_per_split": 32}, "supports: ok (K % (2 · 32) = 0)"),
+        (
+            1,
+            {"split_grain": 64, "k_multiple_per_split": 32, "min_k": 16},
+            "supports: ok (K % (2 · 32) = 0 or parts that one main loop fits, K / k_batch ≥ 16)",
+        ),
+    ],
+)
+def test_what_an_instance_asks(k_batch: int, asked: dict[str, int], said: str, tmp_path: Path) -> None:
+    """`splitK` of the module is log2 of the splits."""
+    lines = [row(64, SMALL_M, splitK=k_batch, K=8192)]
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", lines), targets=TARGETS[:1])
+    neutral = {"m_multiple": 1, "n_multiple": 1, "k_multiple": 1, "k_multiple_per_split": 0, "min_k": 0,
+               "split_grain": 0, "max_k_batch": 4}  # fmt: skip
+    units = tuple(
+        replace(unit, instances=tuple(
+            replace(one, constraints=replace(one.constraints, **neutral | asked)) for one in unit.instances
+        ))
+        for unit in plan.units
+    )  # fmt: skip
+    changed = replace(plan, units=units)
+    steps = trail(query(changed, TARGETS[0], "a8w8_blockscale", 64, 512, 8192), place).steps
+    (taken,) = (step for step in steps if step.status.value == "taken")
+    assert taken.detail[-1] == said

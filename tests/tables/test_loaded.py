@@ -12,6 +12,7 @@ from ckgen.model.target import Target
 from ckgen.tables import load_tables
 from ckgen.tables.decode_dialect import COLUMNS, EXPERT_COLUMNS
 from ckgen.tables.fmha_dialect import COLUMNS as FMHA_COLUMNS
+from ckgen.tables.moe_dialect import COLUMNS as MOE_COLUMNS
 
 NAME = "a8w8_blockscale.csv"
 KERNEL = "fmha_bf16_ck_tile_qr_async_pad1011_128x128x32x128x32x128_4x1x1_32x32x16"
@@ -100,3 +101,33 @@ def test_very_many_columns_are_cut_in_the_message(length: int, tmp_path: Path) -
     (problem,) = load_tables([tmp_path / "x.csv"], options()).diagnostics
     shown = header.replace(",", ", ")
     assert problem.message == f"unknown kind of table: its columns are {shown[:200]}{'…' if length > 200 else ''}"
+
+
+REQUIRED = {
+    "attention.csv": FMHA_COLUMNS[:-1],
+    "decode.csv": tuple(COLUMNS),
+    "experts.csv": tuple(EXPERT_COLUMNS),
+    "fmoe.csv": MOE_COLUMNS,
+}
+
+
+@pytest.mark.parametrize(("name", "column"), [(name, column) for name in REQUIRED for column in REQUIRED[name]])
+def test_a_column_that_must_be_there_is_missed_and_no_cell_of_it_may_be_empty(
+    name: str, column: str, tmp_path: Path
+) -> None:
+    header, line = (text.split(",") for text in FILES[name].splitlines())
+    at = header.index(column)
+
+    def problems(cells: list[str], names: list[str]) -> list[tuple[str, str]]:
+        text = f"{','.join(names)}\n{','.join(cells)}\n"
+        found = load(tmp_path, {name: text}, options(ops="gemm moe fmha")).diagnostics
+        return [(problem.code, problem.message) for problem in found]
+
+    assert problems(line, header) == []
+    assert problems([*line[:at], "", *line[at + 1 :]], header) == [("T004", f"{column} is missing")]
+    renamed = problems(line, [*header[:at], "other", *header[at + 1 :]])
+    assert renamed == [("T004", f"column {column} is missing")] or column in ("token", "topk", *TELLING)
+
+
+TELLING = ("heads_q", "seqlen_k", "kernelName", "K", "N", "M", "use_hip", "a_div")
+"""Columns that tell the kind of a table: without one of them it is another."""
