@@ -27,7 +27,7 @@ def test_the_words_and_defaults_are_those_of_the_files_that_hold_them(golden: Ca
 
 
 def test_values_of_the_model_cannot_be_changed() -> None:
-    assert changeable("ckgen.model") == []
+    assert set(changeable("ckgen.model")) == {"Positions", "DocumentReader", "_Open"}  # which gather while they read
     with pytest.raises(FrozenInstanceError):
         Tile(1, 2, 3).m = 4  # type: ignore[misc]
 
