@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include <ckgen/c_api_fmha_split.h>
 #include <ckgen/fmha_split.hpp>
@@ -88,9 +89,98 @@ TEST_F(CApiFmhaSplit, WhatIsMissingOrTooSmallIsRefused) {
   EXPECT_EQ(ckgen_fmha_split_count(&problem_, &sizes_, message_), CKGEN_INVALID_ARGUMENT);
   EXPECT_EQ(std::string{text_}, "a struct's size field is smaller than the struct");
   problem_.size = sizeof problem_;
-  problem_.cu_num = 0;
+  std::array<ckgen_fmha_split_slice, CKGEN_FMHA_SPLIT_SLICES> slices{};
+  std::int64_t total = 0;
+  ASSERT_EQ(ckgen_fmha_split_count(&problem_, &sizes_, message_), CKGEN_OK) << text_;
+  EXPECT_EQ(ckgen_fmha_split_workspace(nullptr, 2, 64, slices.data(), &total, message_), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_fmha_split_workspace(&sizes_, 2, 64, nullptr, &total, message_), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_fmha_split_workspace(&sizes_, 2, 64, slices.data(), nullptr, message_), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_fmha_split_bound(nullptr, 1, 4096, 0, &sizes_, message_), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_fmha_split_bound(&problem_, 1, 4096, 0, nullptr, message_), CKGEN_INVALID_ARGUMENT);
+  ckgen_fmha_split_arrays arrays{};
+  arrays.size = sizeof arrays;
+  EXPECT_EQ(ckgen_fmha_split_plan(nullptr, &arrays, &sizes_, message_), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_fmha_split_plan(&problem_, nullptr, &sizes_, message_), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_fmha_split_plan(&problem_, &arrays, nullptr, message_), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_fmha_split_defaults(nullptr, message_), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string{text_}, "a required argument is null");
+}
+
+TEST_F(CApiFmhaSplit, EveryFieldReachesThePlanner) {
+  const ckgen_fmha_split_problem good = problem_;
+  using Field = std::int32_t ckgen_fmha_split_problem::*;
+  const std::pair<const char*, Field> fields[] = {{"batch", &ckgen_fmha_split_problem::batch},
+                                                  {"heads_q", &ckgen_fmha_split_problem::heads_q},
+                                                  {"heads_k", &ckgen_fmha_split_problem::heads_k},
+                                                  {"hdim_v", &ckgen_fmha_split_problem::hdim_v},
+                                                  {"workgroup_heads", &ckgen_fmha_split_problem::workgroup_heads},
+                                                  {"m0", &ckgen_fmha_split_problem::m0},
+                                                  {"n0", &ckgen_fmha_split_problem::n0},
+                                                  {"page_size", &ckgen_fmha_split_problem::page_size},
+                                                  {"mask.window_left", &ckgen_fmha_split_problem::window_left},
+                                                  {"mask.window_right", &ckgen_fmha_split_problem::window_right},
+                                                  {"mask.sink_tokens", &ckgen_fmha_split_problem::sink_tokens},
+                                                  {"cu_num", &ckgen_fmha_split_problem::cu_num},
+                                                  {"occupancy", &ckgen_fmha_split_problem::occupancy},
+                                                  {"max_splits", &ckgen_fmha_split_problem::max_splits},
+                                                  {"fixed_split_size", &ckgen_fmha_split_problem::fixed_split_size},
+                                                  {"cost.item_row", &ckgen_fmha_split_problem::cost_item_row},
+                                                  {"cost.partial_row", &ckgen_fmha_split_problem::cost_partial_row}};
+  for (const auto& [name, field] : fields) {
+    problem_ = good;
+    problem_.*field = -7;
+    EXPECT_EQ(ckgen_fmha_split_count(&problem_, &sizes_, message_), CKGEN_INVALID_ARGUMENT);
+    EXPECT_EQ(std::string{text_}.find(std::string{name} + " = -7 is outside ["), 0U) << text_;
+  }
+  problem_ = good;
+  problem_.max_workgroups = -7;
   EXPECT_EQ(ckgen_fmha_split_count(&problem_, &sizes_, message_), CKGEN_INVALID_ARGUMENT);
-  EXPECT_EQ(std::string{text_}, "cu_num = 0 is outside [1, 1048576]");
+  EXPECT_EQ(std::string{text_}.find("max_workgroups = -7 is outside ["), 0U) << text_;
+  problem_ = good;
+  problem_.fixed_split_size = 64;
+  problem_.no_split = 1;
+  EXPECT_EQ(ckgen_fmha_split_count(&problem_, &sizes_, message_), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string{text_}, "fixed_split_size = 64 contradicts no_split");
+  problem_ = good;
+  problem_.seqlen_q = nullptr;
+  EXPECT_EQ(ckgen_fmha_split_count(&problem_, &sizes_, message_), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string{text_}, "seqlen_q is null");
+  problem_ = good;
+  problem_.seqlen_k = nullptr;
+  EXPECT_EQ(ckgen_fmha_split_count(&problem_, &sizes_, message_), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string{text_}, "seqlen_k is null");
+}
+
+TEST_F(CApiFmhaSplit, HeadsMergeAndMasksHideAsAsked) {
+  problem_.heads_q = 8;
+  problem_.heads_k = 2;
+  for (const int merge : {0, 1}) {
+    problem_.merge_heads = merge;
+    ASSERT_EQ(ckgen_fmha_split_count(&problem_, &sizes_, message_), CKGEN_OK) << text_;
+    EXPECT_EQ(sizes_.heads, merge != 0 ? 2 : 8);
+  }
+  q_ = {640, 640};
+  k_ = {640, 640};
+  problem_.m0 = 64;
+  problem_.window_left = problem_.window_right = problem_.sink_tokens = 0;
+  problem_.fixed_split_size = 64;
+  for (const int masked : {0, 1}) {
+    problem_.masked = masked;
+    ASSERT_EQ(ckgen_fmha_split_count(&problem_, &sizes_, message_), CKGEN_OK) << text_;
+    EXPECT_EQ(sizes_.max_splits, masked != 0 ? 1 : 10) << "only the diagonal is seen";
+  }
+}
+
+TEST_F(CApiFmhaSplit, DefaultsAreThoseOfCpp) {
+  const ckgen::FmhaSplitProblem own;
+  ckgen_fmha_split_problem x;
+  std::memset(&x, 0x55, sizeof x);
+  x.size = sizeof x;
+  ASSERT_EQ(ckgen_fmha_split_defaults(&x, message_), CKGEN_OK);
+  EXPECT_EQ(x.merge_heads != 0, own.merge_heads);
+  EXPECT_EQ(x.masked != 0, own.mask.masked);
+  EXPECT_EQ(x.no_split != 0, own.no_split);
+  EXPECT_EQ(x.corner, static_cast<std::int32_t>(own.mask.corner));
 }
 
 }  // namespace

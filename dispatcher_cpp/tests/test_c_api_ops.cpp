@@ -113,6 +113,7 @@ TEST_F(CApiOps, GroupsArePlannedAndRun) {
   EXPECT_EQ(seen.grouped.count, 2);
   EXPECT_EQ(seen.grouped.alpha, 2.5F);
   EXPECT_EQ(seen.grouped.sizes[0].n, 3);
+  EXPECT_FALSE(seen.grouped.a_scale_row_major || seen.grouped.mx_scale_shuffled);
   EXPECT_EQ(seen.first.c, memory.data());
   EXPECT_EQ(seen.first.ldc, 3);
   EXPECT_EQ(seen.first.ldd[1], 77);
@@ -120,6 +121,13 @@ TEST_F(CApiOps, GroupsArePlannedAndRun) {
   timed.size = sizeof timed;
   EXPECT_EQ(ckgen_bench_grouped(dispatcher, plan, &args, 0, 2, &timed, message()), CKGEN_OK);
   EXPECT_EQ(timed.runs, 2);
+  args.a_scale_row_major = 1;
+  ASSERT_EQ(ckgen_run_grouped_pooled(dispatcher, plan, &args, nullptr, message()), CKGEN_OK) << text;
+  EXPECT_TRUE(seen.grouped.a_scale_row_major && !seen.grouped.mx_scale_shuffled);
+  args.a_scale_row_major = 0;
+  args.mx_scale_shuffled = 1;
+  ASSERT_EQ(ckgen_run_grouped_pooled(dispatcher, plan, &args, nullptr, message()), CKGEN_OK) << text;
+  EXPECT_TRUE(!seen.grouped.a_scale_row_major && seen.grouped.mx_scale_shuffled);
   sizes[0].k = 5;
   EXPECT_EQ(ckgen_run_grouped_pooled(dispatcher, plan, &args, nullptr, message()), CKGEN_INVALID_ARGUMENT)
       << "the groups are a copy";
@@ -165,12 +173,20 @@ TEST_F(CApiOps, PartsOfALayerArePlannedAndRun) {
   ASSERT_EQ(ckgen_run_moe(dispatcher, plan, &args, nullptr, nullptr, message()), CKGEN_OK) << text;
   ASSERT_EQ(ckgen_run_moe_pooled(dispatcher, plan, &args, nullptr, message()), CKGEN_OK) << text;
   EXPECT_EQ(seen.moe.w2, memory.data());
+  EXPECT_FALSE(seen.moe.a_scale_row_major || seen.moe.mx_scale_shuffled);
   EXPECT_EQ(seen.moe.tokens, 10);
   EXPECT_EQ(seen.moe.sorted.valid, entries + 16);
   EXPECT_EQ(seen.routing.key(), 0x80002U);
   ckgen_bench_result timed{};
   timed.size = sizeof timed;
   EXPECT_EQ(ckgen_bench_moe(dispatcher, plan, &args, 0, 1, &timed, message()), CKGEN_OK);
+  args.a_scale_row_major = 1;
+  ASSERT_EQ(ckgen_run_moe_pooled(dispatcher, plan, &args, nullptr, message()), CKGEN_OK) << text;
+  EXPECT_TRUE(seen.moe.a_scale_row_major && !seen.moe.mx_scale_shuffled);
+  args.a_scale_row_major = 0;
+  args.mx_scale_shuffled = 1;
+  ASSERT_EQ(ckgen_run_moe_pooled(dispatcher, plan, &args, nullptr, message()), CKGEN_OK) << text;
+  EXPECT_TRUE(!seen.moe.a_scale_row_major && seen.moe.mx_scale_shuffled);
   args.a = nullptr;
   EXPECT_EQ(ckgen_run_moe_pooled(dispatcher, plan, &args, nullptr, message()), CKGEN_INVALID_ARGUMENT);
   EXPECT_STREQ(text, "A is null");

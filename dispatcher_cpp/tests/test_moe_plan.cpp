@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "counted_new.hpp"
+#include "src/moe_stages.hpp"
 #include "tiny_library.hpp"
 
 namespace {
@@ -113,6 +114,25 @@ TEST_F(MoePlan, ALayersInnerSizeIsDownsK) {
   s.scale = DType::e8m0;
   EXPECT_EQ(chosen(Problem(s).shape(4, 48, 64).routing({8, 2})),
             "K = 48 is not a multiple of 32 (rule gemm.mx.k-group)");
+}
+
+TEST_F(MoePlan, AQuantisedDownHasRoomForTheScalesOfItsKindAndNoMore) {
+  const auto scale_bytes = [](Quant quant, ScaleBlock block) {
+    Signature s = of_part(MoePart::down);
+    s.a = s.b = DType::fp8_fnuz;
+    s.quant = quant;
+    s.scale_block = block;
+    const auto layout = detail::QuantisedLayout::of(Problem(s).shape(40, 128, 96).routing({8, 2}).block_m(32));
+    EXPECT_EQ(layout.scales, 80U * 96U);
+    return layout.bytes - layout.scales;
+  };
+  const ScaleBlock both{ScaleSides::both, 128, 64};
+  EXPECT_EQ(scale_bytes(Quant::none, both), 0U);
+  EXPECT_EQ(scale_bytes(Quant::per_tensor, both), 4U);
+  EXPECT_EQ(scale_bytes(Quant::rowwise, both), 80U * 4U);
+  EXPECT_EQ(scale_bytes(Quant::blockscale, both), 80U * 2U * 4U);
+  EXPECT_EQ(scale_bytes(Quant::blockscale, {ScaleSides::b, 128, 64}), 0U);
+  EXPECT_EQ(scale_bytes(Quant::mx, both), 320U * 8U) << "of 320 sorted rows, whose three groups are padded to eight";
 }
 
 TEST_F(MoePlan, ACallerThatHasSortedGetsItsBlocks) {
