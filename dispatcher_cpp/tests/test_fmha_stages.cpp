@@ -29,6 +29,7 @@ struct KernelArgs {
 };
 
 Status prepare(const Launch& launch, Arch, std::uint32_t, KernelCall& out) noexcept {
+  tiny::expect_reset(out);
   const FmhaArgs& x = *launch.fmha;
   const FmhaShape& shape = launch.problem->fmha();
   const KernelArgs own{x.q,           x.o, x.seqlen_k, launch.workspace, shape.batch, shape.seqlen_q, x.q_strides.row,
@@ -45,6 +46,7 @@ std::size_t partials(const InstanceDesc& instance, const Problem& problem, std::
 }
 
 Status combine(const Launch& launch, Arch, std::uint32_t, KernelCall& out) noexcept {
+  tiny::expect_reset(out);
   return device::prepare_combine("combine", false, launch, out);
 }
 

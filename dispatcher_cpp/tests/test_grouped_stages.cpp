@@ -53,12 +53,14 @@ Status fill_table(const Launch& launch, Arch, std::uint32_t, TableCursor& cursor
 }
 
 Status build_table(const Launch& launch, Arch, std::uint32_t, KernelCall& out) noexcept {
+  tiny::expect_reset(out);
   return device::fill(
       out, "build", {1}, {64}, 0,
       KernelArgs{launch.group_table, const_cast<GroupSize*>(launch.grouped->sizes), launch.grouped->count});
 }
 
 Status prepare(const Launch& launch, Arch, std::uint32_t, KernelCall& out) noexcept {
+  tiny::expect_reset(out);
   const Groups& groups = *launch.problem->groups();
   const KernelArgs own{launch.group_table, launch.workspace, groups.tiles(16, 16)};
   const Status status = device::fill(out, "grouped", {static_cast<std::uint64_t>(own.tiles)}, {256}, 0, own);

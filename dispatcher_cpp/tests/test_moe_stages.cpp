@@ -42,6 +42,7 @@ struct KernelArgs {
 };
 
 Status prepare(const Launch& launch, Arch, std::uint32_t, KernelCall& out) noexcept {
+  tiny::expect_reset(out);
   const MoeArgs& x = *launch.moe;
   const Problem& p = *launch.problem;
   const KernelArgs own{x.a,   x.a_scale, x.c,   launch.workspace, x.sorted,           p.m(), p.n(),
@@ -63,6 +64,7 @@ struct SortArgs {
 };
 
 Status prepare_sort(const Launch& launch, Arch, std::uint32_t, KernelCall& out) noexcept {
+  tiny::expect_reset(out);
   const MoeArgs& x = *launch.moe;
   const Problem& p = *launch.problem;
   return device::fill(
@@ -81,6 +83,7 @@ struct QuantizeArgs {
 };
 
 Status prepare_quantize(const Quantize& work, Arch, std::uint32_t, KernelCall& out) noexcept {
+  tiny::expect_reset(out);
   return device::fill(out, "quantize", {1}, {256}, 0,
                       QuantizeArgs{work.from, work.to, work.scales, work.rows, work.columns, work.type,
                                    work.problem->signature().a, work.shuffled, work.sorted});
@@ -101,6 +104,7 @@ struct AddSlotsArgs {
 };
 
 Status prepare_add_slots(const Launch& launch, Arch, std::uint32_t, KernelCall& out) noexcept {
+  tiny::expect_reset(out);
   return device::fill(out, "add_slots", {1}, {256}, 0,
                       AddSlotsArgs{launch.workspace, launch.moe->c, launch.problem->n(), launch.moe->ldc});
 }

@@ -24,6 +24,7 @@ constexpr Signature kBatched = [] {
 
 /// Adds to C where the plan has splits or atomic stream-K, as such kernels say it.
 Status prepare(const Launch& launch, Arch, std::uint32_t cu_num, KernelCall& out) noexcept {
+  tiny::expect_reset(out);
   const GemmArgs& args = *launch.args;
   if (args.lda % 8 != 0) return Status::error(StatusCode::unsupported, "lda %% 8 != 0");
   const tiny::KernelArgs own{args.a, args.b, args.c, args.m, args.n, args.k, args.ldc, launch.workgroups, cu_num, 0};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <elf.h>
+#include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <cstring>
@@ -27,7 +28,15 @@ struct KernelArgs {
 
 /// The choice that the tiny instances make: one kernel that sets C, one that adds to it. `context`, if any, names
 /// another kernel.
+/// What every function that prepares a launch is given.
+inline void expect_reset(const KernelCall& call) {
+  EXPECT_EQ(call.symbol, nullptr);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(call.grid[i] == 1 && call.block[i] == 1);
+  EXPECT_TRUE(call.dynamic_lds == 0 && call.args_size == 0 && call.clear.rows == 0 && !call.clear_groups);
+}
+
 inline Status prepare(const Launch& launch, Arch arch, std::uint32_t cu_num, KernelCall& out) noexcept {
+  expect_reset(out);
   const GemmArgs& args = *launch.args;
   if (args.lda % 8 != 0) return Status::error(StatusCode::unsupported, "lda %% 8 != 0");
   const KernelArgs own{args.a, args.b,   args.c,         args.m, args.n,
