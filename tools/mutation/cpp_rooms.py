@@ -16,6 +16,7 @@ def cpp_rooms() -> tuple[Room, ...]:
             "dispatcher",
             ("dispatcher_cpp/src", "dispatcher_cpp/include/ckgen"),
             ("ckgen_dispatcher_tests", "ckgen_device_code_tests", "ckgen_host_tests"),
+            ("tests/cpp/test_codecs.py",),
         ),
         CMakeRoom("host", ("dispatcher_cpp/backends/host",), ("ckgen_host_tests",), _HOST_TESTS),
         EmulatorRoom(),
