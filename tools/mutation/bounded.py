@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 _MEMORY = 16 << 30
 _NICENESS = 10
@@ -50,25 +51,32 @@ def run(
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if limit is not None:
-            resource.setrlimit(resource.RLIMIT_CPU, (int(limit.processor), int(limit.processor) + 1))
+            resource.setrlimit(resource.RLIMIT_CPU, (int(limit.processor), resource.RLIM_INFINITY))
 
     begin, used = time.monotonic(), _of_children()
-    with subprocess.Popen(
-        command, cwd=folder, env={**os.environ, **environment}, start_new_session=True, preexec_fn=bound,
-        text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    ) as process:  # fmt: skip
+    with TemporaryFile("w+", errors="replace") as output:  # what outlives the program would keep a pipe open
+        process = subprocess.Popen(
+            command, cwd=folder, env={**os.environ, **environment}, start_new_session=True, preexec_fn=bound,
+            stdout=output, stderr=subprocess.STDOUT,
+        )  # fmt: skip
         in_time = True
         try:
-            output, _ = process.communicate(timeout=limit.clock if limit is not None else None)
+            process.wait(limit.clock if limit is not None else None)
         except subprocess.TimeoutExpired:
-            in_time, output = False, ""
+            in_time = False
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-    processor = _of_children() - used
-    if limit is not None and process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        in_time = in_time and processor < int(limit.processor)
-    return Ended(process.returncode, output, in_time, processor, time.monotonic() - begin)
+            process.wait()
+        output.seek(0)
+        text = output.read()
+    return Ended(
+        process.returncode,
+        text,
+        in_time and process.returncode != -signal.SIGXCPU,
+        _of_children() - used,
+        time.monotonic() - begin,
+    )
 
 
 def _of_children() -> float:
