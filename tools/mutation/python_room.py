@@ -29,7 +29,6 @@ _PASSED, _FAILED, _INTERRUPTED, _NONE = 0, 1, 2, 5
 class PythonRoom:
     """See `Room`. Test files that name the mutated module run first, of the rest the quick ones, and tests marked slow
     only if all others pass; those that cannot import it do not run."""
-    only if all others pass."""
 
     name: str
     source: str
@@ -63,10 +62,6 @@ class PythonRoom:
     def judge(self, tree: Path, mutant: Mutant) -> Outcome:
         for marker, files in self._stages(tree, mutant.site.key.file):
             limit = _TIMES_UNMUTATED * self._seconds
-        module = _module(mutant.site.key.file)
-        files = sorted(self._files, key=lambda file: module not in (tree / file).read_text(encoding="utf-8"))
-        limit = _TIMES_UNMUTATED * self._seconds
-        for marker in ("not slow", "slow"):
             try:
                 done = _python(tree, *_PYTEST, "-x", "-m", marker, *files, limit=limit)
             except subprocess.TimeoutExpired:
