@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.signature import parse_canonical as parse_fmha
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
@@ -202,3 +203,43 @@ def test_what_an_instance_asks(k_batch: int, asked: dict[str, int], said: str, t
     steps = trail(query(changed, TARGETS[0], "a8w8_blockscale", 64, 512, 8192), place).steps
     (taken,) = (step for step in steps if step.status.value == "taken")
     assert taken.detail[-1] == said
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({}, ""),
+        ({"pad_q": False, "m0": 2}, ", seqlen_q % 2 = 0"),
+        ({"pad_k": False, "n0": 2}, ", seqlen_k % 2 = 0"),
+        ({"page_multiple": 2}, ", page_size % 2 = 0"),
+        ({"rotary_multiple": 4}, ", rotary_dim % 4 = 0"),
+        ({"max_rows": 4096}, ", seqlen_q ≤ 4096"),
+        ({"max_group": 4}, ", heads_q ≤ 4 heads_k"),
+        ({"max_page": 64}, ", page_size ≤ 64"),
+        ({"needs_keys": True}, ", keys ≥ 1"),
+        ({"needs_finite": True}, ", finite pages"),
+        ({"causal_only": True}, ", causal"),
+        ({"takes_gaps_q": False}, ", no gaps in Q"),
+        ({"topleft_slopes": False}, ", slopes to the last key"),
+        ({"max_keys": 4096}, ", seqlen_k ≤ 4096"),
+        ({"cache_limit": 2**40}, f", cache ≤ {2**40} elements"),
+    ],
+)
+def test_what_an_instance_of_attention_asks(attention: GenerationPlan, asked: dict[str, int], said: str) -> None:
+    constraints = replace(PLAIN, **asked)  # type: ignore[arg-type]
+    units = tuple(
+        replace(
+            unit,
+            instances=tuple(replace(one, constraints=constraints) for one in unit.instances[:1]),
+            tables=(),
+            defaults={"gfx942": (0,)},
+        )
+        for unit in attention.fmha
+    )
+    shape, plan = replace(SIZES, finite_kv=True), replace(attention, fmha=units)
+    found = FmhaQuery(plan, TARGETS[0], parse_fmha("fmha_bf16_masked"), shape)
+    (taken,) = (step for step in fmha_trail(found, str).steps if step.status.value == "taken")
+    assert taken.detail[-1] == f"supports: ok (hdim_q ≤ 128, hdim_q % 8 = 0, hdim_v = 128{said})"
+
+
+PLAIN = FmhaConstraints(128, 128, 32, 128, 32, 128, 128, pad_q=True, pad_k=True, d_multiple=8, dv_multiple=0)
