@@ -372,6 +372,16 @@ def test_launches_are_ordered() -> None:
         assert not races(case.run(both(START, READ, RESULT), 1))
 
 
+def test_what_a_launch_did_is_no_race_with_later_ones_however_many_there_are() -> None:
+    """Records hold ten bits of a launch's number."""
+    touch = both(START, "global_load_dword v5, v2, s[10:11]", "s_waitcnt vmcnt(0)", "s_endpgm")
+    with Case() as case:
+        assert not races(case.run(roles(STORE, "s_nop 0"), 2))
+        for _ in range(1022):
+            case.run(touch, 1)
+        assert not races(case.run(roles("s_nop 0", both(READ, "s_waitcnt vmcnt(0)")), 2))
+
+
 @pytest.mark.parametrize(("invalidate", "found"), [("", 1), ("s_dcache_inv\ns_waitcnt lgkmcnt(0)", 0)])
 def test_scalar_loads_of_what_was_written(invalidate: str, found: int) -> None:
     body = both(START, STORE, "s_waitcnt vmcnt(0)", invalidate, "s_load_dword s16, s[8:9], 16\ns_waitcnt lgkmcnt(0)")
