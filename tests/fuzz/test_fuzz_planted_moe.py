@@ -21,7 +21,7 @@ from ckgen.fuzz.case import Data
 from ckgen.fuzz.decide import routing_of, signature_of
 from ckgen.fuzz.draw import case_of
 from ckgen.fuzz.moe import MoeWork, operands_of, wrong_layer
-from ckgen.fuzz.prepare import space_of
+from ckgen.fuzz.prepare import inputs_of
 from ckgen.fuzz.space import Space
 from ckgen.model.tuned_row import Shape
 
@@ -30,7 +30,7 @@ CASES, SEED, MOST_WORK, TILE = 60, 7, 1 << 21, 16
 
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
-    return space_of(("moe",), tmp_path_factory.mktemp("moe"))[0]
+    return inputs_of(("moe",), tmp_path_factory.mktemp("moe")).space()
 
 
 def problems(space: Space, data: Data) -> Iterator[MoeOperands]:
