@@ -135,6 +135,17 @@ def test_a_section_past_the_end_is_refused_with_its_size() -> None:
     assert message in refused(patched(text_header + 32, "<Q", 99999))
 
 
+def test_sections_that_overlap_are_refused() -> None:
+    """Else a table is read as often as sections name it."""
+    data = code_object(text=bytes(4096))
+    text_header = len(data) - 2 * 64
+    symbols = struct.unpack_from("<QQ", data, text_header + 24)
+    note = len(data) - 5 * 64
+    again = bytearray(data)
+    struct.pack_into("<QQ", again, note + 24, *symbols)
+    assert "sections overlap" in refused(bytes(again))
+
+
 def test_a_symbol_with_a_name_outside_its_table_is_refused() -> None:
     at = code_object().index(struct.pack("<IBBHQ", 1, 0x12, 3, 4, TEXT_ADDRESS))
     assert f"byte {at:#x}: a symbol's name lies outside its string table" in refused(patched(at, "<I", 9999))

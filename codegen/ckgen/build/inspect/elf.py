@@ -15,6 +15,8 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _NOTE = struct.Struct("<III")
 
 SHT_SYMTAB = 2
+MOST_NAME = 1 << 16
+"""Bytes of a symbol's name. Mangled names of templates have thousands."""
 SHT_NOTE = 7
 SHT_NOBITS = 8
 SHT_DYNSYM = 11
@@ -121,6 +123,8 @@ class Elf:
             end = names.find(b"\0", name)
             if name >= len(names) or end < 0:
                 raise source.refusal("a symbol's name lies outside its string table", offset)
+            if end - name > MOST_NAME:
+                raise source.refusal(f"a symbol's name of {end - name} bytes: at most {MOST_NAME} are read", offset)
             yield Symbol(names[name:end].decode("utf-8", "backslashreplace"), info & 0xF, address, size)
 
     def _notes(self, section: Section) -> Iterator[tuple[str, int, int, int]]:
@@ -146,12 +150,15 @@ def read_elf(source: Source) -> Elf:
     ident, kind, machine, _, _, _, table, flags, _, _, _, entry, count, _ = _HEADER.unpack_from(data)
     if count and entry != _SECTION.size:
         raise source.refusal(f"section headers of {entry} bytes, {_SECTION.size} expected", 0x3A)
-    sections = []
+    sections, held = [], 0
     for index in range(count):
         _, sort, _, address, offset, size, link, *_ = source.unpack(_SECTION, table + index * entry, "a section header")
         if sort not in (0, SHT_NOBITS):
             source.span(offset, size, f"section {index}")
+            held += size
         sections.append(Section(sort, address, offset, size, link))
+    if held > len(data):  # tables would be read as often as sections name them
+        raise source.refusal(f"sections overlap: {held} bytes in a file of {len(data)}", 0x28)
     return Elf(source, ident[7], kind, machine, flags, tuple(sections))
 
 

@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::uint32_t kSymbolTable = 2, kRela = 4, kNote = 7, kRel = 9, kDynamicSymbols = 11;
 constexpr std::uint32_t kLoad = 1;
+constexpr std::uint64_t kMostName = 1U << 16;  // mangled names of templates have thousands
 
 struct HeaderFields {
   std::uint8_t ident[16];
@@ -51,6 +52,8 @@ std::uint64_t padded(std::uint64_t size) {
 std::string_view text_at(Bytes strings, std::uint32_t offset) {
   const auto end = offset < strings.size() ? std::find(strings.begin() + offset, strings.end(), 0) : strings.end();
   if (end == strings.end()) throw Malformed("a symbol's name lies outside of its string table");
+  if (static_cast<std::uint64_t>(end - strings.begin()) - offset > kMostName)
+    throw Malformed("a symbol's name has more than " + std::to_string(kMostName) + " bytes");
   return {reinterpret_cast<const char*>(strings.data()) + offset,
           static_cast<std::size_t>(end - strings.begin()) - offset};
 }
@@ -74,14 +77,20 @@ Elf::Elf(Bytes file) : bytes(file) {
     throw Malformed("program headers of " + std::to_string(header.segment_size) + " bytes");
   const Bytes table = span_of(file, header.sections, std::uint64_t{header.section_count} * sizeof(SectionFields),
                               "the table of sections");
+  std::uint64_t held = 0;
   for (std::size_t i = 0; i < header.section_count; ++i) {
     const auto fields = fields_at<SectionFields>(table, i * sizeof(SectionFields), "a section header");
     const Section section{fields.type, fields.flags, fields.address, fields.offset, fields.size, fields.link};
-    if (section.in_file()) span_of(file, section.offset, section.size, "section " + std::to_string(i));
+    if (section.in_file()) {
+      span_of(file, section.offset, section.size, "section " + std::to_string(i));
+      held += section.size;
+    }
     if ((section.type == kRela || section.type == kRel) && section.size != 0)
       throw Malformed("it has relocations, which no loader of ours applies");
     sections.push_back(section);
   }
+  if (held > file.size())  // tables would be read as often as sections name them
+    throw Malformed("sections overlap: " + std::to_string(held) + " bytes in a file of " + std::to_string(file.size()));
   const Bytes parts = span_of(file, header.segments, std::uint64_t{header.segment_count} * sizeof(SegmentFields),
                               "the table of segments");
   for (std::size_t i = 0; i < header.segment_count; ++i) {
