@@ -17,9 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from record_asm_kernels import code_object, record
-
 from ckgen.families.fmha import asm_kernels
+from record_asm_kernels import code_object, record
 
 _ROOT = "aiter_meta/hsa"
 _RECORDED = Path(asm_kernels.__file__).with_suffix(".json")

@@ -21,8 +21,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from fmha_records import cells, write
-
 from ckgen.emulator.core import Options
 from ckgen.emulator.fmha.build import build_kernel
 from ckgen.emulator.fmha.decode_cases import decode_cases
@@ -32,6 +30,7 @@ from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.fmha.signature import parse_signature
 from ckgen.specs.archs import load_archs
+from fmha_records import cells, write
 
 SCHEMA = "ckgen.fmha_decode/1"
 ARCHS = ("gfx942", "gfx950")

@@ -26,9 +26,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fmha_kernel_sets import instances
-from fmha_records import cells, write
-
 from ckgen.build.amd.toolchain import load
 from ckgen.build.device_code import family_of
 from ckgen.emulator.core import Options
@@ -47,6 +44,8 @@ from ckgen.families.fmha.device import recorded
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_archs
+from fmha_kernel_sets import instances
+from fmha_records import cells, write
 
 SCHEMA = "ckgen.fmha_kernels/1"
 EXECUTED = ("gfx90a", "gfx942", "gfx950")

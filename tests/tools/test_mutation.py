@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
+from ckgen import paths
 from mutation import campaign as campaigns
 from mutation import equivalents
 from mutation.campaign import Campaign, campaign, drawn, named
@@ -16,8 +18,6 @@ from mutation.mutant import Fate, Key, Mutant, Outcome, Site, changed_line, numb
 from mutation.python_imports import can_reach
 from mutation.report import campaign_json, campaign_text
 from mutation.tree import applied
-
-from ckgen import paths
 
 LINES = [f"value_{at} = {at}" for at in range(30)]
 SITES = numbered(("code.py", "Number", line, at + 1, 0) for at, line in enumerate(LINES))
