@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 from hypothesis import given
@@ -13,7 +14,9 @@ from ckgen.families.gemm.enums import MoePart
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.kernel_set import shipped_set
 from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.moe.ck_config import CkMoeConfig, CkMoeOp
 from ckgen.model.backend import Backend
+from ckgen.model.config import Tile
 from ckgen.model.fields import decode, encode
 
 LAYER = parse_signature("moe:bf16:gated:silu:weightfirst", None)
@@ -63,3 +66,9 @@ def test_the_words_between_the_parts_are_in_no_text() -> None:
         for one in shipped_set(name, op)
     ]
     assert not [text for text in texts for word in words if word in text.split("_")]
+
+
+def test_the_text_of_a_kernel_of_classic_ck_has_the_words_of_its_tables() -> None:
+    config = CkMoeConfig(256, Tile(32, 64, 128), (1, 4), CkMoeOp.SCALE, 1)
+    assert config.text() == f"256x32x64x128_1x4_{CkMoeOp.SCALE}_v1"
+    assert replace(config, n_swizzle=True, k_pack=2).text() == f"{config.text()}_nswizzle_pack2"
