@@ -80,7 +80,7 @@ class GroupedWork:
 
     def unread(self, address: int) -> GroupedArgsStruct:
         """See Work."""
-        each = {at: unread(self._alone, self._group(at), address) for at in self._busy()}
+        each = {at: unread(self._alone, case, address) for at, case in self.each().items()}
         args, _ = self._args(each, 1.0)
         return args
 
@@ -88,14 +88,17 @@ class GroupedWork:
         """See Work."""
         found: dict[int, GemmGiven] = {}
         alpha: float | None = None
-        for at in self._busy():
-            case = self._group(at)
+        for at, case in self.each().items():
             operands = operands_of(self._alone, case, Shape(0, case.m, case.n, case.k), parts)
             alpha = operands.alpha if alpha is None else alpha
             operands = replace(operands, alpha=alpha)
             found[at] = GemmGiven(case, operands, arguments(self._alone, case, operands), parts)
         args, arrays = self._args({at: one.args for at, one in found.items()}, 1.0 if alpha is None else alpha)
         return GroupedGiven(found, args, arrays, tuple(map(bytes, arrays)))
+
+    def each(self) -> dict[int, Case]:
+        """The GEMMs of the groups that do something."""
+        return {at: self._group(at) for at in self._busy()}
 
     @property
     def _alone(self) -> GemmSignature:
