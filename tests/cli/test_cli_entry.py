@@ -107,11 +107,12 @@ def test_output_that_a_terminal_cannot_encode_is_escaped(tmp_path: Path) -> None
     assert "\\u2192fp16" in done.stdout
 
 
-def test_a_full_disk_is_invalid_output_not_an_internal_error() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_invalid_output_not_an_internal_error(unbuffered: str) -> None:
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("no /dev/full")
-    env = {**os.environ, "PYTHONPATH": str(REPOSITORY / "codegen")}
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY / "codegen"), "PYTHONUNBUFFERED": unbuffered}
     with full.open("w") as stream:
         arguments = [sys.executable, "-m", "ckgen", "list", "archs"]
         done = subprocess.run(arguments, stdout=stream, stderr=subprocess.PIPE, text=True, env=env, check=False)

@@ -16,6 +16,7 @@ from shim_program import fmha_device_library, shim_program
 from amd_support import amd_toolchain
 from ckgen.cli import cli
 from ckgen.emulator.fmha.problem import FmhaProblem, fmha_data
+from ckgen.emulator.gemm.problem import Data
 from ckgen.emulator.production.model import compare
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.signature import parse_canonical
@@ -34,8 +35,18 @@ targets: gfx942
 kernels: {CONFIG.text()}
 """
 PROBLEM = FmhaProblem(
-    (3, 5, 0, 2), (1800, 900, 7, 0), 8, 2, 64, 128, window_left=1500, sink_tokens=9, page_size=12, seed=5
-)
+    (3, 5, 0, 2),
+    (1800, 900, 7, 0),
+    8,
+    2,
+    64,
+    128,
+    window_left=1500,
+    sink_tokens=9,
+    page_size=12,
+    seed=5,
+    data=Data.RANDOM,
+)  # the program gives no scale
 SOURCE = Path(__file__).with_name("fmha_decode_on_shim.cpp")
 
 

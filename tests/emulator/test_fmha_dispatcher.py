@@ -15,6 +15,7 @@ from shim_program import fmha_device_library, shim_program
 from amd_support import amd_toolchain
 from ckgen.cli import cli
 from ckgen.emulator.fmha.problem import FmhaProblem, fmha_data
+from ckgen.emulator.gemm.problem import Data
 from ckgen.emulator.production.model import compare
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
@@ -30,7 +31,7 @@ CONFIG = CkTileFmhaConfig(FmhaPipeline.QR_ASYNC, 128, 64, 32, 64, 32, 64, (4, 1,
 SHIPPED = asm_fmha_kernels()["fwd_hd128_bf16_causal_rtna_group"]
 PAGED = asm_fmha_kernels()["pa_bf16_noquant_gqa8_1tg_4w"]
 KERNELS = ((SIGNATURE, CONFIG), (SIGNATURE, SHIPPED.config), ("fmha_bf16_blocktable_vectorized", PAGED.config))
-PROBLEM = FmhaProblem((5, 137, 0, 33), (66, 100, 7, 0), heads_q=2)
+PROBLEM = FmhaProblem((5, 137, 0, 33), (66, 100, 7, 0), heads_q=2, data=Data.RANDOM)  # the program gives no scale
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +75,7 @@ def test_sequences_of_several_lengths_are_right(
 def test_rows_over_pages_are_right(program: Path, tmp_path: Path) -> None:
     """AMD's kernel: the same words, pages and promises of the problem."""
     signature = parse_canonical(KERNELS[-1][0])
-    problem = FmhaProblem((1, 1, 1), (37, 16, 300), 16, 2, 128, 128, page_size=16, finite_kv=True)
+    problem = FmhaProblem((1, 1, 1), (37, 16, 300), 16, 2, 128, 128, page_size=16, finite_kv=True, data=Data.RANDOM)
     data = fmha_data(signature, problem)
     shape, args = data.shape, data.args
     names = ("q", "k", "v", "seqlen_k", "block_table")

@@ -228,7 +228,7 @@ for line in sys.stdin:
     m = dict(word.split("=", 1) for word in line.split()).get("m", "1")
     if int(m) > 8:
         {act}
-    answer = {{"fate": "ran", "tier": "", "instance": "", "kind": None, "what": "", "about": ""}}
+    answer = {{"fate": "ran", "tier": "", "instance": "", "kind": None, "what": "", "about": "", "seen": {{}}}}
     print(json.dumps(answer), flush=True)
 """
 
@@ -239,7 +239,7 @@ def crashing(subject: Subject, folder: Path, monkeypatch: pytest.MonkeyPatch, ac
     script.write_text(_WORKER.format(act=act))
 
     class Crashing(Child):
-        def __init__(self, *arguments: Path) -> None:
+        def __init__(self, *arguments: Path, verbose: bool = False) -> None:
             super().__init__(subject.library, subject.name, subject.inputs, seconds=0.05)
             self._command = [sys.executable, str(script)]
 

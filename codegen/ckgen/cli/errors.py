@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
 from typing import Any
 
@@ -52,6 +53,7 @@ def report(error: BaseException) -> int:
         return error.exit_code
     if isinstance(error, OSError):
         say(f"error: {_plain(error)}")
+        _drop_what_cannot_be_written()
         return InputError.exit_code
     if isinstance(error, RecursionError):
         say("error: the input is nested too deeply")
@@ -61,6 +63,14 @@ def report(error: BaseException) -> int:
     text = " ".join(str(error).split())
     say(f"internal error: {type(error).__name__}: {text}; please report it (CKGEN_TRACEBACK=1 shows where)")
     return INTERNAL
+
+
+def _drop_what_cannot_be_written() -> None:
+    """Python writes what stdout has buffered once more when it ends, and would end with 120 where that fails again."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _plain(error: Exception) -> str:
