@@ -2,7 +2,8 @@
 
 A target first replays its corpus. Python ones need the group `fuzz` (`pip install -e .[test,fuzz]`), those of C++,
 named cpp_…, CMake and a clang++ with libFuzzer (Debian: `apt-get install clang-19`). Exit 0: nothing was found; 1: a
-finding, whose input is kept beneath build/fuzz/TARGET; 2: a tool is missing.
+finding, whose input is kept beneath build/fuzz/TARGET; 2: a tool is missing, or
+what it builds does not build.
 """
 
 from __future__ import annotations
@@ -136,7 +137,10 @@ def built(name: str) -> Path:
     ]  # fmt: skip
     program = f"ckgen_fuzz_{name.removeprefix('cpp_')}"
     for command in (configure, ["cmake", "--build", str(folder), "-j2", "--target", program]):
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            print(f"{done.stdout}\n{name} does not build with {compiler}", file=sys.stderr)
+            sys.exit(2)
     return folder / "dispatcher_cpp" / "tests" / program
 
 

@@ -15,8 +15,8 @@ struct Value {
   Kind kind = Kind::nil;
   std::uint64_t number = 0;  // of negative ones the two's complement
   std::string_view text;
-  std::vector<Value> items;                               // of a list
-  std::vector<std::pair<std::string_view, Value>> pairs;  // of a map
+  std::vector<std::string_view> keys;  // of a map, one for each item
+  std::vector<Value> items;            // of a list or a map
 };
 
 /// MessagePack (github.com/msgpack/msgpack, spec.md): big-endian, the type in the first byte.
@@ -93,7 +93,8 @@ class Reader {
     for (std::uint64_t i = 0; i < count; ++i) {
       const Value key = value(depth + 1);
       if (key.kind != Kind::text) throw Malformed("a key of the metadata is not text");
-      found.pairs.emplace_back(key.text, value(depth + 1));
+      found.keys.push_back(key.text);
+      found.items.push_back(value(depth + 1));
     }
     return found;
   }
@@ -103,8 +104,9 @@ class Reader {
 
 /// The value of a key; null if the map lacks it. Malformed if it is of another kind.
 const Value* find(const Value& map, std::string_view key, Kind kind) {
-  for (const auto& [name, value] : map.pairs) {
-    if (name != key) continue;
+  for (std::size_t at = 0; at < map.keys.size(); ++at) {
+    if (map.keys[at] != key) continue;
+    const Value& value = map.items[at];
     if (value.kind != kind) throw Malformed("the metadata's " + std::string(key) + " is of the wrong type");
     return &value;
   }
