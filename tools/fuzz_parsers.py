@@ -2,8 +2,7 @@
 
 A target first replays its corpus. Python ones need the group `fuzz` (`pip install -e .[test,fuzz]`), those of C++,
 named cpp_…, CMake and a clang++ with libFuzzer (Debian: `apt-get install clang-19`). Exit 0: nothing was found; 1: a
-finding, whose input is kept beneath build/fuzz/TARGET; 2: a tool is missing, or
-what it builds does not build.
+finding, whose input is kept beneath build/fuzz/TARGET; 2: a tool is missing, or a target does not build.
 """
 
 from __future__ import annotations
