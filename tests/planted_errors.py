@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ckgen.families.gemm.comparison import Expected
-from ckgen.families.gemm.reference import Operands, Storage, Values, decode, encode, expect
+from ckgen.families.common.comparison import Expected
+from ckgen.families.common.storage import Storage, Values, decode, encode
+from ckgen.families.gemm.reference import Operands, expect
 from ckgen.model.dtype import DType
 
 TILE = 16

@@ -45,8 +45,8 @@ from ckgen.emulator.moe.call import link
 from ckgen.emulator.moe.named import named_product
 from ckgen.emulator.moe.problem import PartProblem
 from ckgen.emulator.moe.run import PartKernel, run_part
+from ckgen.families.common.device.unit import Use, prepare_symbol
 from ckgen.families.gemm.device import recorded
-from ckgen.families.gemm.device.model import Use, prepare_symbol
 from ckgen.families.gemm.enums import MoePart, Quant
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.moe.config import MoePairConfig

@@ -14,8 +14,8 @@ from ckgen.emulator.gemm.drive import Request, RunOptions
 from ckgen.emulator.gemm.job import Answer
 from ckgen.emulator.gemm.problem import GemmProblem
 from ckgen.emulator.gemm.result import GemmResult
-from ckgen.families.gemm.comparison import Comparison, Wrong
-from ckgen.families.gemm.sensitivity import Sensitivity
+from ckgen.families.common.comparison import Comparison, Wrong
+from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.model.tuned_row import Shape
 from fake_compiler import FakeCompiler
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ckgen.emit.problem_rules_header import header_path, render_problem_rules_header
+from ckgen.families.common.problem_finding import messages
 from ckgen.families.gemm.enums import Quant
-from ckgen.families.gemm.problem_rules import messages
 
 
 def test_the_checked_in_header_is_what_the_json_says() -> None:

@@ -20,10 +20,10 @@ from ckgen.emulator.gemm.problem import Data
 from ckgen.emulator.production import attention_forward, paged_attention
 from ckgen.emulator.production.run import SIDE_BY_SIDE
 from ckgen.emulator.production.wheel import KernelFile, Wheel
+from ckgen.families.common.device.unit import prepare_symbol
 from ckgen.families.fmha.asm_kernels import AsmFmhaKernel, asm_fmha_kernels
 from ckgen.families.fmha.device import asm_fmha
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
-from ckgen.families.gemm.device.model import prepare_symbol
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
 

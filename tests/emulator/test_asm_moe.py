@@ -17,7 +17,7 @@ from ckgen.emulator.production.model import Launch, Output
 from ckgen.emulator.production.routing import Routing
 from ckgen.emulator.production.run import SIDE_BY_SIDE, run_launch
 from ckgen.emulator.production.wheel import KernelFile, production_wheel
-from ckgen.families.gemm.device.model import prepare_symbol
+from ckgen.families.common.device.unit import prepare_symbol
 from ckgen.families.gemm.enums import EpilogueOp, MoePart
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.moe.asm_kernels import AsmMoeKernel, asm_moe_kernels

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from ckgen.emit.device import render_device_unit
+from ckgen.families.common.device.unit import Use
+from ckgen.families.common.device.variant import Tail
 from ckgen.families.gemm.config import CkTileConfig, Epilogue, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile
 from ckgen.families.gemm.device.ck_tile import TileVariant
-from ckgen.families.gemm.device.model import Use
-from ckgen.families.gemm.device.variant import Tail
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend

@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 from ckgen.build.device_code import BACKENDS, family_of
+from ckgen.families.common.device.unit import Use
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
-from ckgen.families.gemm.device.model import Use
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.kernel_set import OPS

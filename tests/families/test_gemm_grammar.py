@@ -8,6 +8,7 @@ from families_rows import Rows
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckgen.families.common.naming import instance_id, instance_name
 from ckgen.families.gemm.config import (
     CkBlockScaleConfig,
     CkPreshuffledConfig,
@@ -20,7 +21,6 @@ from ckgen.families.gemm.config import (
     TilePipeline,
 )
 from ckgen.families.gemm.grammar import describe_grammar, fits, grammars, identify, table_name
-from ckgen.families.gemm.naming import instance_id, instance_name
 from ckgen.families.gemm.signature import parse_signature, signatures_of_row
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile

@@ -1,19 +1,17 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from families_rows import Rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckgen.families.gemm import problem_rules
+from ckgen.families.common.problem_finding import messages, no_instance, rule_data
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.grammar import identify
 from ckgen.families.gemm.modules import modules
-from ckgen.families.gemm.problem_rules import Constraints, check, messages, no_instance, signature_rules, supports
+from ckgen.families.gemm.problem_rules import Constraints, check, signature_rules, supports
 from ckgen.families.gemm.signature import GemmSignature, parse_signature, signatures_of_row
 from ckgen.model.dtype import TORCH_NAMES, Fp8Flavour
 from ckgen.model.module import SplitK
@@ -299,7 +297,7 @@ def test_v3_block_scale_refuses_what_would_launch_nothing() -> None:
 
 
 def test_every_rule_has_one_message_of_two_numbers() -> None:
-    data = json.loads(Path(problem_rules.__file__).with_name("problem_rules.json").read_text(encoding="utf-8"))
+    data = rule_data()
     ids = [entry["id"] for part in data.values() for entry in part]
     assert len(ids) == len(set(ids)) == len(messages())
     for template in messages().values():

@@ -10,20 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ckgen.families.common.storage import Values, decode, encode
 from ckgen.families.gemm import reference
 from ckgen.families.gemm.enums import OperandOp, Quant
 from ckgen.families.gemm.kernel_set import shipped_set
-from ckgen.families.gemm.reference import (
-    Operands,
-    Values,
-    decode,
-    encode,
-    expect,
-    preshuffle,
-    quantum,
-    store_a,
-    store_b,
-)
+from ckgen.families.gemm.reference import Operands, expect, preshuffle, quantum, store_a, store_b
 from ckgen.families.gemm.reference_data import make_integers, make_operands
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
 from ckgen.model.dtype import DType, Fp8Flavour

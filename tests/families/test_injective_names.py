@@ -15,13 +15,13 @@ import pytest
 from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.emit import cpp
 from ckgen.emit.render import render
-from ckgen.families.gemm.asm_config import AsmConfig
+from ckgen.families.common.asm_config import AsmConfig
+from ckgen.families.common.naming import instance_id, instance_name
 from ckgen.families.gemm.asm_kernels import asm_kernel_of, asm_kernels
 from ckgen.families.gemm.config import GemmConfig, HostConfig, MoePairConfig
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.kernel_set import SHIPPED, kernel_set_files
-from ckgen.families.gemm.naming import instance_id, instance_name
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.families.registry import FAMILIES
 from ckgen.model.backend import Backend

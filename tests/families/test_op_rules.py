@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckgen.families.common.problem_finding import messages
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance, make_instance
@@ -18,7 +19,7 @@ from ckgen.families.gemm.op_rules import (
     supports_groups,
     supports_routing,
 )
-from ckgen.families.gemm.problem_rules import Constraints, check, messages, supports
+from ckgen.families.gemm.problem_rules import Constraints, check, supports
 from ckgen.families.gemm.signature import parse_signature
 from ckgen.model.backend import Backend
 from ckgen.model.groups import Groups, GroupSize, Routing

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from planted_fmha import TILE, attention, planted
 
+from ckgen.families.common.sensitivity import Sensitivity
+from ckgen.families.common.storage import encode
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.operands import FmhaOperands
 from ckgen.families.fmha.problem import check_problem
 from ckgen.families.fmha.reference import expect
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.reference import encode
-from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.fuzz.case import Data
 from ckgen.fuzz.decide import signature_of
 from ckgen.fuzz.draw import case_of

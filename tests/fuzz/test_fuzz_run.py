@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from ckgen.cli import cli
-from ckgen.families.gemm.comparison import Expected
+from ckgen.families.common.comparison import Expected
 from ckgen.families.moe.reference import MoeOperands
 from ckgen.fuzz import gemm as gemms
 from ckgen.fuzz import moe as layers

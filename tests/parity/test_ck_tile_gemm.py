@@ -17,11 +17,11 @@ import pytest
 from ck_tile_answers import CkTileAnswers, Prepared, linked
 from numpy.typing import NDArray
 
+from ckgen.families.common.device.unit import Use
+from ckgen.families.common.device.variant import Tail
 from ckgen.families.gemm import ck_tile_geometry as geometry
 from ckgen.families.gemm.config import CkTileConfig, Epilogue, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile
-from ckgen.families.gemm.device.model import Use
-from ckgen.families.gemm.device.variant import Tail
 from ckgen.families.gemm.enums import Layout
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.problem_rules import supports

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from parity_support import Parity
 
-from ckgen.families.gemm.comparison import Expected
+from ckgen.families.common.comparison import Expected
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.reference import Operands, expect

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from parity_support import Parity
 
-from ckgen.families.gemm.comparison import Expected
+from ckgen.families.common.comparison import Expected
 from ckgen.families.gemm.reference import Operands, expect
 from ckgen.families.gemm.reference_data import make_integers, make_operands
 from ckgen.families.gemm.signature import GemmSignature

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ckgen.families.gemm.device.model import Use
+from ckgen.families.common.device.unit import Use
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan

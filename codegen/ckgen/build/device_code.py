@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ckgen.families.common.device.unit import DeviceUnit, Use, symbol_of
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.gemm.ck_tile_geometry import is_group_quant, is_multi_abd
 from ckgen.families.gemm.config import CkTileConfig, HipConfig, TilePipeline
-from ckgen.families.gemm.device.model import DeviceUnit, Use, symbol_of
 from ckgen.families.gemm.enums import Op, Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.backend import Backend

@@ -20,7 +20,7 @@ from ckgen.build.job import Job
 from ckgen.build.pool import Limits, Outcome, run_jobs
 from ckgen.emit.cpp import identifier
 from ckgen.emit.environment import environment
-from ckgen.families.gemm.device.model import fmha_symbol, groups_symbol, moe_symbol, prepare_symbol
+from ckgen.families.common.device.unit import fmha_symbol, groups_symbol, moe_symbol, prepare_symbol
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.version import __version__

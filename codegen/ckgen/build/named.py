@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ckgen.families.gemm.device.model import Use
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.grammar import Identified
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.signature import GemmSignature

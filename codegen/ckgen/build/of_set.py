@@ -8,8 +8,8 @@ from itertools import product
 from ckgen.build.device_code import BACKENDS, family_of
 from ckgen.build.named import NamedKernel
 from ckgen.build.wanted import is_legal
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.config import strategy_of
-from ckgen.families.gemm.device.model import Use
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.kernel_set import KernelCandidate

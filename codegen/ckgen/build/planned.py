@@ -9,7 +9,7 @@ from typing import Any
 from ckgen.build.compile import Unit
 from ckgen.build.device_code import family_of, variants_of
 from ckgen.emit.device import render_device_unit
-from ckgen.families.gemm.device.model import Use
+from ckgen.families.common.device.unit import Use
 from ckgen.model.expectation import Expectation
 from ckgen.plan.model import AnyInstance
 

@@ -13,7 +13,7 @@ from ckgen.build.device_code import BACKENDS
 from ckgen.build.kept import keep, kept
 from ckgen.build.planned import Planned, PlannedHost, plan_host, plan_kernel
 from ckgen.emit.manifest import generator_digest
-from ckgen.families.gemm.device.model import Use
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.kernel_set import SHIPPED, kernel_set_files
 from ckgen.model.arch import ArchSpec

@@ -11,7 +11,7 @@ from ckgen.cli.output import plural
 if TYPE_CHECKING:
     from ckgen.emulator.code_object.run import KernelResult
     from ckgen.emulator.gemm.result import GemmResult
-    from ckgen.families.gemm.comparison import Comparison
+    from ckgen.families.common.comparison import Comparison
 
 _INDENT = 10
 

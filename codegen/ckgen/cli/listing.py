@@ -83,7 +83,7 @@ def _ops() -> Rows:
 
 
 def _rules() -> Rows:
-    from ckgen.families.gemm.problem_rules import messages
+    from ckgen.families.common.problem_finding import messages
     from ckgen.rules import all_rules
 
     configs = [

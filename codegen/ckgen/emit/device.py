@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckgen.emit.environment import environment
-from ckgen.families.gemm.device.model import DeviceUnit
+from ckgen.families.common.device.unit import DeviceUnit
 
 
 def render_device_unit(unit: DeviceUnit) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 from ckgen import paths
 from ckgen.emit.checked_in import keep
 from ckgen.emit.cpp import DTYPE_ORDER, QUANT_ORDER
-from ckgen.families.gemm.problem_rules import SignatureRule, messages, signature_rules
+from ckgen.families.common.problem_finding import messages
+from ckgen.families.gemm.problem_rules import SignatureRule, signature_rules
 from ckgen.version import __version__
 
 COMMAND = "python -m ckgen.emit.problem_rules_header --write"

@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from ckgen.families.gemm.sensitivity import Sensitivity
+from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.chosen import supporting
 from ckgen.fuzz.decide import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ckgen.families.common.problem_finding import ProblemFinding, no_instance
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.problem_rules import ProblemFinding, no_instance
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.space import Space, runs_on
 from ckgen.model.errors import UsageError

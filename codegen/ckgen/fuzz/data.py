@@ -8,9 +8,10 @@ from random import Random
 
 import numpy as np
 
-from ckgen.families.gemm.comparison import Expected, compare
+from ckgen.families.common.comparison import Expected, compare
+from ckgen.families.common.storage import Storage, Values, decode, encode
 from ckgen.families.gemm.enums import OperandOp
-from ckgen.families.gemm.reference import Operands, Storage, Values, decode, encode, expect
+from ckgen.families.gemm.reference import Operands, expect
 from ckgen.families.gemm.reference_data import make_integers, make_operands
 from ckgen.families.gemm.reference_epilogue import is_exact
 from ckgen.families.gemm.signature import GemmSignature

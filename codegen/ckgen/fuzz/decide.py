@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.fmha import signature as fmha
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.problem_rules import ProblemFinding
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
 from ckgen.families.stream_k import partition
 from ckgen.fuzz.case import Case

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ckgen.families.common.problem_finding import ProblemFinding, no_instance
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.problem_rules import ProblemFinding, no_instance
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.chosen import Chosen, choose
 from ckgen.fuzz.fmha_schedule import FmhaSchedule, schedule_of

@@ -18,8 +18,8 @@ from ckgen.emulator.gemm.problem import GemmProblem
 from ckgen.emulator.gemm.result import GemmResult
 from ckgen.emulator.gemm.runtime import Runtime
 from ckgen.emulator.isa import ARCHS
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.config import strategy_of
-from ckgen.families.gemm.device.model import Use
 from ckgen.families.gemm.instance import Instance
 from ckgen.fuzz.emulated_problems import TRIES, problem_of
 from ckgen.fuzz.outcome import Failure, FailureKind

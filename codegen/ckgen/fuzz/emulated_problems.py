@@ -8,7 +8,7 @@ from random import Random
 from ckgen.build.device_code import variants_of
 from ckgen.emulator.gemm.kernel import GemmKernel
 from ckgen.emulator.gemm.problem import GemmProblem, data_of
-from ckgen.families.gemm.device.model import Use
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.op_rules import check_groups, check_routing, supports_groups, supports_routing

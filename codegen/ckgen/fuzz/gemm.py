@@ -5,10 +5,10 @@ from __future__ import annotations
 from ctypes import c_void_p
 from dataclasses import dataclass, fields
 
-from ckgen.families.gemm.comparison import Expected
+from ckgen.families.common.comparison import Expected
+from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.gemm.enums import MAX_D
 from ckgen.families.gemm.reference import Operands
-from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.arguments import Arguments, arguments, sizes_of
 from ckgen.fuzz.case import Case

@@ -6,8 +6,8 @@ import ctypes
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.arguments import arguments
 from ckgen.fuzz.case import Case

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ckgen.families.gemm.comparison import Expected
+from ckgen.families.common.comparison import Expected
+from ckgen.families.common.sensitivity import Sensitivity
+from ckgen.families.common.storage import Storage, Values, encode
 from ckgen.families.gemm.enums import MoePart, Quant
-from ckgen.families.gemm.reference import Storage, Values, encode, shuffle_mx_scale
-from ckgen.families.gemm.sensitivity import Sensitivity
+from ckgen.families.gemm.reference import shuffle_mx_scale
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.exact_operands import exact_operands
 from ckgen.families.moe.reference import MoeOperands, MoeSize, expect, make_operands

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
 
-from ckgen.families.gemm.sensitivity import Sensitivity
+from ckgen.families.common.sensitivity import Sensitivity
 
 
 class Fate(Enum):

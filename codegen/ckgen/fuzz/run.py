@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ckgen.families.gemm.sensitivity import Sensitivity
+from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.child import Child
 from ckgen.fuzz.draw import case_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
+from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.decide import AnyDecision
 from ckgen.fuzz.decide_fmha import FmhaDecision

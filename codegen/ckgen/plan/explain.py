@@ -6,10 +6,11 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
 
+from ckgen.families.common.problem_finding import no_instance
 from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.m_policy import aiter_kernel_m
-from ckgen.families.gemm.problem_rules import Constraints, no_instance
+from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.stream_k.partition import describe
 from ckgen.model.selection import Tier
 from ckgen.model.tuned_row import TunedRow

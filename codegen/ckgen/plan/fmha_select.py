@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.fmha.cost import Split, best_split, weighed_splits
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.problem import check_problem, no_fmha_instance, supports
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.problem_rules import ProblemFinding
 from ckgen.families.stream_k.partition import outweighs
 from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.fmha_shape import FmhaShape

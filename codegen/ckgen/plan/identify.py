@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from ckgen.families.gemm.asm_config import ASM, AsmConfig
+from ckgen.families.common.asm_config import ASM, AsmConfig
 from ckgen.families.gemm.asm_kernels import asm_kernel_of
 from ckgen.families.gemm.grammar import Identified, identify
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical, signatures_of_row

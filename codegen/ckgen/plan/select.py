@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ckgen.families.common.problem_finding import ProblemFinding, no_instance
 from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.op_rules import (
@@ -15,7 +16,7 @@ from ckgen.families.gemm.op_rules import (
     supports_groups,
     supports_routing,
 )
-from ckgen.families.gemm.problem_rules import ProblemFinding, check, no_instance, supports
+from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.stream_k.partition import outweighs, strategy_finding
 from ckgen.model.arch import CPU_LEVELS, ArchSpec

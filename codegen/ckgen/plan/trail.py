@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeVar
 
-from ckgen.families.gemm.problem_rules import ProblemFinding
+from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.stream_k.partition import outweighs
 from ckgen.model.selection import Tier, Wishes
 from ckgen.model.strategy import Strategy

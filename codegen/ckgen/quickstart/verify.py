@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ckgen.families.gemm.comparison import compare
-from ckgen.families.gemm.reference import Operands, encode, expect, store_a, store_b
+from ckgen.families.common.comparison import compare
+from ckgen.families.common.sensitivity import Sensitivity
+from ckgen.families.common.storage import encode
+from ckgen.families.gemm.reference import Operands, expect, store_a, store_b
 from ckgen.families.gemm.reference_data import make_integers, make_operands
-from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.tuned_row import Shape
 from ckgen.runtime import Choice, Device, Dispatcher, GemmArgsStruct, RuntimeLibrary

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.fmha.asm_kernels import AsmFmhaKernel, asm_fmha_kernel_of
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.asm_config import AsmConfig
 from ckgen.families.gemm.asm_kernels import AsmKernel, asm_kernel_of
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.signature import GemmSignature

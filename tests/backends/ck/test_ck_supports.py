@@ -9,8 +9,8 @@ from ck_header_bugs import UPSTREAM, header_bugs
 from ck_host_units import KINDS, REFUSED, HostUnit, Kind
 from ck_problems import random_problems
 
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.device.ck_variants import Spec, variant_of
-from ckgen.families.gemm.device.model import Use
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.model.tuned_row import Shape

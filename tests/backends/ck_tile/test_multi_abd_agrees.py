@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from multi_abd_answers import KINDS, MultiAbdAnswers, Prepared, Problems
 
+from ckgen.families.common.device.unit import Use, symbol_of
 from ckgen.families.gemm.ck_tile_geometry import epilogue_bytes, store_vector
 from ckgen.families.gemm.config import CkTileConfig
 from ckgen.families.gemm.device.ck_tile import all_variants, variant_of
-from ckgen.families.gemm.device.model import Use, symbol_of
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.model.tuned_row import Shape
 

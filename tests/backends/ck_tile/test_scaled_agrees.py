@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scaled_answers import FLATMM, KINDS, QUANT, UPSTREAM, Kind, Prepared, Problems, ScaledAnswers, header_bugs
 
+from ckgen.families.common.device.unit import Use, symbol_of
 from ckgen.families.gemm.ck_tile_geometry import epilogue_bytes, store_vector
 from ckgen.families.gemm.device import ck_tile_flatmm, ck_tile_quant
-from ckgen.families.gemm.device.model import Use, symbol_of
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.model.tuned_row import Shape
 

@@ -9,12 +9,12 @@ import pytest
 from ckgen.build.device_code import family_of
 from ckgen.build.flags import Trait, flags_of
 from ckgen.build.planned import plan_host, plan_kernel
+from ckgen.families.common.device.unit import fmha_symbol, prepare_symbol
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.constraints import constraints_of
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.families.fmha.tree import tree_configs
-from ckgen.families.gemm.device.model import fmha_symbol, prepare_symbol
 from ckgen.model.config import Tile
 from ckgen.rules import judge
 from ckgen.specs.archs import load_arch

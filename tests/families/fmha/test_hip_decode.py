@@ -6,11 +6,11 @@ import pytest
 
 from ckgen.build.flags import Trait, flags_of
 from ckgen.build.planned import plan_host, plan_kernel
+from ckgen.families.common.device.unit import fmha_symbol, prepare_symbol
 from ckgen.families.fmha.constraints import constraints_of
 from ckgen.families.fmha.hip_config import HipFmhaConfig, step_of
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
-from ckgen.families.gemm.device.model import fmha_symbol, prepare_symbol
 
 
 def built(signature: str, hdim_q: int = 128, hdim_v: int = 128, arch: str = "gfx942") -> FmhaInstance:

@@ -9,8 +9,8 @@ import pytest
 
 from ckgen.build.device_code import family_of
 from ckgen.build.planned import plan_host, plan_kernel
+from ckgen.families.common.device.unit import Use, groups_symbol, prepare_symbol
 from ckgen.families.gemm.config import CkTileConfig, Epilogue, Scheduler, TilePipeline
-from ckgen.families.gemm.device.model import Use, groups_symbol, prepare_symbol
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.families.grouped_gemm.device import ck_tile_grouped as grouped

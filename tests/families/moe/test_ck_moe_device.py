@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ckgen.emit.device import render_device_unit
+from ckgen.families.common.device.unit import Use, moe_symbol
 from ckgen.families.gemm.device.ck_variants import CkVariant
-from ckgen.families.gemm.device.model import Use, moe_symbol
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, MoeTraits, Op, Quant
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.signature import GemmSignature

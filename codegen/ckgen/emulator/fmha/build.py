@@ -15,8 +15,8 @@ from ckgen.build.progress import ProgressLine
 from ckgen.build.result import Result
 from ckgen.emulator.fmha.call import link
 from ckgen.emulator.fmha.run import FmhaKernel
+from ckgen.families.common.device.unit import fmha_symbol, prepare_symbol
 from ckgen.families.fmha.instance import FmhaInstance
-from ckgen.families.gemm.device.model import fmha_symbol, prepare_symbol
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_archs
 

@@ -19,7 +19,7 @@ from ckgen.emulator.gemm.problem import GemmProblem
 from ckgen.emulator.gemm.result import GemmResult
 from ckgen.emulator.gemm.runtime import Runtime
 from ckgen.emulator.isa import ARCHS
-from ckgen.families.gemm.device.model import Use
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.enums import Op, Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.op_rules import check_groups, supports_groups

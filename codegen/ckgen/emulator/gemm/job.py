@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ckgen.emulator.gemm.problem import Data, GemmProblem
-from ckgen.families.gemm.comparison import Comparison, Wrong
-from ckgen.families.gemm.sensitivity import Sensitivity
+from ckgen.families.common.comparison import Comparison, Wrong
+from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.model.groups import GroupSize, Routing
 from ckgen.model.tuned_row import Shape
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ckgen.build.device_code import variants_of
 from ckgen.build.planned import Planned, PlannedHost, plan_host, plan_kernel
 from ckgen.emit.render import render
-from ckgen.families.gemm.device.model import Use
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.instance import Instance
 from ckgen.plan.model import GenerationPlan, UnitPlan
 from ckgen.plan.policy import MPolicy

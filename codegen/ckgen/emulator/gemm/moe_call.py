@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from ckgen.emulator.gemm.memory import Buffers
 from ckgen.emulator.gemm.problem import Data, GemmProblem, ScaleOrder
-from ckgen.families.gemm.comparison import Comparison, compare
+from ckgen.families.common.comparison import Comparison, compare
+from ckgen.families.common.storage import Values, encode
 from ckgen.families.gemm.enums import MoePart, Quant
-from ckgen.families.gemm.reference import Values, encode, shuffle_mx_scale
+from ckgen.families.gemm.reference import shuffle_mx_scale
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.exact_operands import exact_operands
 from ckgen.families.moe.reference import MoeSize, Weights, expect, make_operands

@@ -8,9 +8,9 @@ from enum import Enum
 
 import numpy as np
 
-from ckgen.families.gemm.comparison import Expected
+from ckgen.families.common.comparison import Expected
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.config import strategy_of
-from ckgen.families.gemm.device.model import Use
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.reference import Operands, expect
 from ckgen.families.gemm.reference_data import make_integers, make_operands

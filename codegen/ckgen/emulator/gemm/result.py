@@ -10,7 +10,7 @@ from typing import Any
 
 from ckgen.emulator.gemm.job import Answer
 from ckgen.emulator.gemm.problem import GemmProblem
-from ckgen.families.gemm.comparison import Comparison
+from ckgen.families.common.comparison import Comparison
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ckgen.emulator.gemm.call import Call, call_of, scale_orders
 from ckgen.emulator.gemm.job import Answer, Work
 from ckgen.emulator.gemm.memory import Buffers, Hip, HipError
 from ckgen.emulator.gemm.problem import GemmProblem
-from ckgen.families.gemm.comparison import Comparison
+from ckgen.families.common.comparison import Comparison
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.runtime import Device, Dispatcher, Options, RuntimeFailure, RuntimeLibrary
 

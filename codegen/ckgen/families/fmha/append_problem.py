@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaEntry, FmhaRope, FmhaTraits
-from ckgen.families.gemm.problem_rules import ProblemFinding
 from ckgen.model.fmha_shape import FmhaShape
 
 _PADS = 8

@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.common.asm_config import AsmConfig
+from ckgen.families.common.shipped_kernel import AsmObject, ShippedKernel
 from ckgen.families.fmha.enums import FmhaKv, FmhaKvLayout
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.asm_config import AsmConfig
-from ckgen.families.gemm.asm_kernels import AsmObject, ShippedKernel
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ckgen.families.gemm.config_words import Ints3, joined
+from ckgen.families.common.config_words import Ints3, joined
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.word import Word

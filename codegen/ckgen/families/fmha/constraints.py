@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 
+from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernel_of
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
@@ -14,7 +15,6 @@ from ckgen.families.fmha.hip_config import LOAD_BYTES, MOST_SPLITS, HipFmhaConfi
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.lds import lds_bytes
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.asm_config import AsmConfig
 from ckgen.specs.archs import load_arch
 
 MAX_HDIM = 256

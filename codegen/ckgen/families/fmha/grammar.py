@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from ckgen.families.common.asm_config import AsmConfig
+from ckgen.families.common.name_forms import NameForm, name_form
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
-from ckgen.families.gemm.asm_config import AsmConfig
-from ckgen.families.name_forms import NameForm, name_form
 from ckgen.model.backend import Backend
 from ckgen.model.errors import UsageError
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from ckgen.families.common.naming import instance_id
 from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.naming import instance_id
 from ckgen.model.backend import Backend
 
 

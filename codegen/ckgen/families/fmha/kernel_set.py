@@ -15,12 +15,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.common.set_document import SetCandidate, SetReader, once, too_many_combinations
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.grammar import AnyFmhaConfig, describe_config, parse_config
 from ckgen.families.fmha.signature import NO_TRAITS, OP, FmhaSignature, parse_canonical, parse_signature
 from ckgen.families.fmha.tree import append_configs, tree_configs
-from ckgen.families.gemm.set_document import SetCandidate, SetReader, once, too_many_combinations
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Location
 from ckgen.model.document import YAML, DocumentError, read_text

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ckgen.families.common.problem_finding import ProblemFinding, no_instance
 from ckgen.families.fmha.append_problem import appends, check_append, supports_append
 from ckgen.families.fmha.constraints import MAX_HDIM, FmhaConstraints
 from ckgen.families.fmha.enums import FmhaKvLayout, FmhaTraits
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.problem_rules import ProblemFinding, no_instance
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 
 MOST = 2**31 - 1

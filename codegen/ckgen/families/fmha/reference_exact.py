@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ckgen.families.common.comparison import Expected
+from ckgen.families.common.rounding import rounded
+from ckgen.families.common.storage import Values
 from ckgen.families.fmha.scores import FAITHFUL, Scores
-from ckgen.families.gemm.comparison import Expected
-from ckgen.families.gemm.reference import Values
-from ckgen.families.rounding import rounded
 from ckgen.model.dtype import DType
 
 LN2 = float(np.log(2.0))

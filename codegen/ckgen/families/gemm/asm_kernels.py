@@ -9,38 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.gemm.asm_config import AsmConfig
+from ckgen.families.common.asm_config import AsmConfig
+from ckgen.families.common.shipped_kernel import AsmObject, ShippedKernel
 from ckgen.model.config import Tile
-
-
-@dataclass(frozen=True, slots=True)
-class AsmObject:
-    """A kernel's code object in the wheel. `kernarg` and `lds` in bytes, `block` in work-items."""
-
-    arch: str
-    path: str
-    sha256: str
-    kernarg: int
-    lds: int
-    block: int
-
-
-@dataclass(frozen=True, slots=True)
-class ShippedKernel:
-    """A kernel by its symbol, with its code objects."""
-
-    symbol: str
-    config: AsmConfig
-    objects: tuple[AsmObject, ...]
-
-    @property
-    def archs(self) -> tuple[str, ...]:
-        """The archs that there is a code object for."""
-        return tuple(found.arch for found in self.objects)
-
-    def on(self, arch: str) -> AsmObject | None:
-        """The code object for an arch; None where there is none."""
-        return next((found for found in self.objects if found.arch == arch), None)
 
 
 @dataclass(frozen=True, slots=True)

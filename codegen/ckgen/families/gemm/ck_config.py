@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ckgen.families.gemm.config_words import Ints2, Ints3, Ints4, Scheduler, joined
-from ckgen.families.gemm.tiled import PackedTiled, Tiled
+from ckgen.families.common.config_words import Ints2, Ints3, Ints4, Scheduler, joined
+from ckgen.families.common.tiled import PackedTiled, Tiled
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ckgen.families.gemm.config_words import Ints3, Scheduler, joined, strategy_word
-from ckgen.families.gemm.tiled import Tiled
+from ckgen.families.common.config_words import Ints3, Scheduler, joined, strategy_word
+from ckgen.families.common.tiled import Tiled
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.strategy import Strategy

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ckgen.families.gemm.asm_config import AsmConfig
+from ckgen.families.common.asm_config import AsmConfig
+from ckgen.families.common.config_words import Scheduler
 from ckgen.families.gemm.ck_config import CkBlockScaleConfig, CkConfig, CkPreshuffledConfig, CkRowwiseConfig
 from ckgen.families.gemm.ck_tile_config import CkTileConfig, Epilogue, TilePipeline
-from ckgen.families.gemm.config_words import Scheduler
 from ckgen.families.gemm.hip_config import HipConfig, HipKind
 from ckgen.families.gemm.host_config import HostConfig
 from ckgen.families.moe.ck_config import CkMoeConfig

@@ -10,6 +10,7 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.common.set_document import MOST_COMBINATIONS, too_many_combinations
 from ckgen.families.gemm.config import (
     CkTileConfig,
     Epilogue,
@@ -21,7 +22,6 @@ from ckgen.families.gemm.config import (
     Scheduler,
     TilePipeline,
 )
-from ckgen.families.gemm.set_document import MOST_COMBINATIONS, too_many_combinations
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.diagnostic import Diagnostic

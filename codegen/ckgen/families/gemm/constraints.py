@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.gemm import ck_tile_geometry as geometry
-from ckgen.families.gemm.asm_config import AsmConfig
 from ckgen.families.gemm.asm_kernels import asm_kernel_of
 from ckgen.families.gemm.config import (
     CkBlockScaleConfig,

@@ -9,8 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.common.asm_config import ASM, AsmConfig
+from ckgen.families.common.name_forms import NameForm, name_form
 from ckgen.families.gemm import mxfp8_tables as hip_tables
-from ckgen.families.gemm.asm_config import ASM, AsmConfig
 from ckgen.families.gemm.asm_kernels import asm_kernel_of, asm_kernels
 from ckgen.families.gemm.config import (
     CkBlockScaleConfig,
@@ -22,7 +23,6 @@ from ckgen.families.gemm.config import (
     Scheduler,
     TilePipeline,
 )
-from ckgen.families.name_forms import NameForm, name_form
 from ckgen.model.backend import Backend
 
 NamedConfig = CkRowwiseConfig | CkBlockScaleConfig | CkPreshuffledConfig | CkTileConfig

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from ckgen.families.common.naming import instance_id, instance_name
 from ckgen.families.gemm.config import GemmConfig, MoePairConfig
 from ckgen.families.gemm.constraints import constraints_of
-from ckgen.families.gemm.naming import instance_id, instance_name
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.parts import part_signatures

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ckgen.families.common.asm_config import ASM
+from ckgen.families.common.set_document import SetCandidate, SetReader, once, too_many_combinations
 from ckgen.families.fmha.kernel_set import is_fmha
-from ckgen.families.gemm.asm_config import ASM
 from ckgen.families.gemm.config import GemmConfig, strategy_of
 from ckgen.families.gemm.config_space import config_products
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.grammar import describe_grammar, grammars, identify
-from ckgen.families.gemm.set_document import SetCandidate, SetReader, once, too_many_combinations
 from ckgen.families.gemm.signature import GemmSignature, module_of, parse_signature
 from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
 from ckgen.families.grouped_gemm.deepgemm import config_of, is_deepgemm, names

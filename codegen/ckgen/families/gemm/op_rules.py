@@ -4,16 +4,10 @@ that holds for each of them. The integers of dispatcher_cpp/src/op_rules.hpp.
 
 from __future__ import annotations
 
+from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.gemm.enums import MoePart
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.problem_rules import (
-    Constraints,
-    ProblemFinding,
-    RoutedConstraints,
-    check,
-    signature_rules,
-    supports,
-)
+from ckgen.families.gemm.problem_rules import Constraints, RoutedConstraints, check, signature_rules, supports
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.selection import NO_WISHES, Wishes

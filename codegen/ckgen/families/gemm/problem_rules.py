@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from operator import attrgetter
-from pathlib import Path
-from typing import Any
 
+from ckgen.families.common.problem_finding import ProblemFinding, rule_data
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.selection import NO_WISHES, Wishes
 from ckgen.model.tuned_row import Shape
@@ -49,26 +47,6 @@ class SignatureRule:
             case Demand.MULTIPLE_OF_SCALE_K:
                 return self.value * signature.scale_block.k
         return self.value
-
-
-@dataclass(frozen=True, slots=True)
-class ProblemFinding:
-    """A rule that a problem breaks: its id and the two numbers of its message."""
-
-    rule: str
-    measured: int
-    limit: int
-
-    @property
-    def text(self) -> str:
-        """The message, as in `K = 2050 is not a multiple of 128 (rule gemm.blockscale.k-group)`."""
-        message = messages()[self.rule].format(measured=self.measured, limit=self.limit)
-        return f"{message} (rule {self.rule})"
-
-    @property
-    def index(self) -> int:
-        """The rule's number in generated headers; they count from 1."""
-        return 1 + list(messages()).index(self.rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,24 +164,13 @@ def _first_split(constraints: Constraints, k: int, splits: int) -> int:
     return -(-k // (splits * constraints.split_grain)) * constraints.split_grain
 
 
-def no_instance() -> ProblemFinding:
-    """What is said where nothing was built for a legal problem."""
-    return ProblemFinding("gemm.no-instance", 0, 0)
-
-
 @cache
 def signature_rules() -> tuple[SignatureRule, ...]:
     """The rules that `check` walks, in order."""
     return tuple(
         SignatureRule(entry["id"], entry["size"], Demand(entry["test"]), entry["value"], entry.get("when", {}))
-        for entry in _data()["signature_rules"]
+        for entry in rule_data()["signature_rules"]
     )
-
-
-@cache
-def messages() -> Mapping[str, str]:
-    """Every rule's message template by id, in the order of generated headers."""
-    return {entry["id"]: entry["template"] for part in _data().values() for entry in part}
 
 
 @cache
@@ -214,12 +181,6 @@ def limits_of(signature: GemmSignature) -> Limits:
         for rule in signature_rules()
         if rule.applies(signature)
     )
-
-
-@cache
-def _data() -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(Path(__file__).with_name("problem_rules.json").read_text(encoding="utf-8"))
-    return data
 
 
 def _plain(value: object) -> object:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ckgen.families.common.comparison import Expected
 from ckgen.families.gemm import reference as gemm
 from ckgen.families.gemm import reference_data as data
-from ckgen.families.gemm.comparison import Expected
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.reference import Operands
 from ckgen.families.gemm.signature import GemmSignature

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.gemm.asm_config import AsmConfig
-from ckgen.families.gemm.asm_kernels import AsmObject, ShippedKernel
+from ckgen.families.common.asm_config import AsmConfig
+from ckgen.families.common.shipped_kernel import AsmObject, ShippedKernel
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, MoeTraits, Op, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.config import Tile

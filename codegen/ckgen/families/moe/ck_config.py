@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ckgen.families.gemm.config_words import Ints2, Ints3, joined
+from ckgen.families.common.config_words import Ints2, Ints3, joined
+from ckgen.families.common.tiled import PackedTiled
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, Quant
-from ckgen.families.gemm.tiled import PackedTiled
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ckgen.families.gemm.asm_config import AsmConfig
+from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.gemm.ck_tile_config import CkTileConfig
 from ckgen.families.gemm.hip_config import HipConfig
 from ckgen.families.gemm.host_config import HostConfig

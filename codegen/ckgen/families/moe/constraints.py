@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ckgen.families.gemm.asm_config import AsmConfig
+from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.gemm.enums import MoePart
 from ckgen.families.gemm.hip_config import HipConfig
 from ckgen.families.gemm.mxfp8_envelope import envelope

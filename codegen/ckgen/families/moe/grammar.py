@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.common.name_forms import NameForm, name_form
 from ckgen.families.gemm.enums import EpilogueOp, MoePart
 from ckgen.families.moe.ck_config import CkMoeKernel, CkMoeOp, NamedQuant, NamedType
-from ckgen.families.name_forms import NameForm, name_form
 
 _WORDS: Mapping[str, Callable[[Any], Any]] = {
     "part": MoePart, "op": CkMoeOp, "pipeline": int, "quant": NamedQuant, "a": NamedType, "b": NamedType,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ckgen.families.gemm.asm_config import ASM, AsmConfig
+from ckgen.families.common.asm_config import ASM, AsmConfig
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, MoeTraits, Op, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.asm_kernels import asm_moe_kernels

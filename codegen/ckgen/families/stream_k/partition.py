@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig, strategy_of
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.problem_rules import ProblemFinding, supports
+from ckgen.families.gemm.problem_rules import supports
 from ckgen.model.selection import NO_WISHES, Wishes
 from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import Shape

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from ckgen import paths
-from ckgen.families.gemm.device.model import Use
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.grammar import identify
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.signature import parse_signature

@@ -12,9 +12,9 @@ from ck_instance_tables import FOLDERS, arguments_of, instances_of
 from amd_support import amd_toolchain, missing
 from ckgen import paths
 from ckgen.emit.device import render_device_unit
+from ckgen.families.common.device.variant import Tail
 from ckgen.families.gemm.device.ck import ALIASES, device_unit
 from ckgen.families.gemm.device.ck_variants import CkVariant, Spec
-from ckgen.families.gemm.device.variant import Tail
 from ckgen.families.gemm.grammar import identify
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.signature import parse_signature

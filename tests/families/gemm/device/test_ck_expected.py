@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from ck_device_support import ck_uses, instance_of
 
+from ckgen.families.common.device.variant import Tail
 from ckgen.families.gemm.device.ck_expected import copies, expected, steps, waves_per_simd
 from ckgen.families.gemm.device.ck_variants import CkVariant, Spec, all_variants
-from ckgen.families.gemm.device.variant import Tail
 
 A8W8_V2 = "a8w8_rowwise_128x16x32x128_16x16_1x1_8x16x1_8x16x1_1x16x1x8_4x4x1_1x1_interwave_v2"
 BLOCKSCALE_V1 = "a8w8_blockscale_1x128x128_256x16x128x128_8x16_16x16_1x2_16x16x1_8x32x1_1x16x1x16_8_1x2_intrawave_v1"

@@ -8,9 +8,9 @@ import pytest
 
 from ckgen.build.device_code import family_of, variants_of
 from ckgen.build.planned import plan_host, plan_kernel
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile_group_quant as group_quant
-from ckgen.families.gemm.device.model import Use
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import parse_canonical

@@ -12,13 +12,13 @@ from families_rows import Rows
 
 from ckgen.build.device_code import family_of
 from ckgen.emit.device import render_device_unit
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.ck_tile_geometry import store_vector
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile_absent
 from ckgen.families.gemm.device import ck_tile_flatmm as flatmm
 from ckgen.families.gemm.device import ck_tile_quant as quant
 from ckgen.families.gemm.device.ck_tile_absent import unavailable
-from ckgen.families.gemm.device.model import Use
 from ckgen.families.gemm.device.tile_parts import tile_config
 from ckgen.families.gemm.grammar import identify
 from ckgen.families.gemm.instance import Instance, make_instance

@@ -9,9 +9,9 @@ import pytest
 
 from ckgen.build.device_code import family_of, variants_of
 from ckgen.build.planned import plan_host, plan_kernel
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile_stream_k as stream_k
-from ckgen.families.gemm.device.model import Use
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.backend import Backend

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ck_device_support import instance_of
 
 from ckgen.emit.device import render_device_unit
+from ckgen.families.common.device.variant import Tail
 from ckgen.families.gemm.device.ck import device_unit
 from ckgen.families.gemm.device.ck_variants import CkVariant, Spec
-from ckgen.families.gemm.device.variant import Tail
 
 KERNEL = "a8w8_blockscale_1x128x128_256x16x128x128_8x16_16x16_1x2_16x16x1_8x32x1_1x16x1x16_8_1x2_intrawave_v1"
 COLD = CkVariant(Spec.K, hot=False, tail=Tail.ODD, add=False)

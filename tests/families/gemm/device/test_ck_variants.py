@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from ck_device_support import ck_uses, instance_of
 
+from ckgen.families.common.device.unit import Use, symbol_of
 from ckgen.families.gemm.device.ck_variants import (
     RULES,
     CkVariant,
@@ -17,7 +18,6 @@ from ckgen.families.gemm.device.ck_variants import (
     stages,
     variant_of,
 )
-from ckgen.families.gemm.device.model import Use, symbol_of
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.tuned_row import Shape
 

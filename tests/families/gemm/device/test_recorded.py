@@ -11,8 +11,9 @@ import pytest
 from ckgen.build.device_code import family_of
 from ckgen.build.named import NamedKernel, named_kernels
 from ckgen.cli.options import tuning_or_shipped
+from ckgen.families.common.device.overflow import NO_OVERFLOW, Overflow
 from ckgen.families.gemm.device import recorded
-from ckgen.families.gemm.device.recorded import NO_OVERFLOW, Overflow, recorded_overflow
+from ckgen.families.gemm.device.recorded import recorded_overflow
 from ckgen.families.gemm.instance import make_instance
 from ckgen.model.dtype import DType
 from ckgen.plan.options import PlanOptions

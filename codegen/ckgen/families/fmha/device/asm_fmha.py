@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ckgen.families.common.asm_config import AsmConfig
+from ckgen.families.common.device.shipped import ShippedVariant, not_shipped, objects_to_take
+from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol
+from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.fmha.asm_kernels import FORWARD, AsmFmhaKernel, asm_fmha_kernel_of
 from ckgen.families.fmha.instance import FmhaInstance
-from ckgen.families.gemm.asm_config import AsmConfig
-from ckgen.families.gemm.device.asm import ShippedVariant, not_shipped, objects_to_take
-from ckgen.families.gemm.device.model import DeviceUnit, prepare_symbol
-from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.model.dtype import DType
 from ckgen.model.expectation import Expectation
 from ckgen.specs import load_arch

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ckgen.families.common.device.unit import DeviceUnit, kernel_symbol, prepare_symbol
+from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.fmha.append_config import CkTileAppendConfig
 from ckgen.families.fmha.device.cpp_traits import cpp_traits
 from ckgen.families.fmha.device.recorded import allowed_overflow
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.tree import why_no_tiles
-from ckgen.families.gemm.device.model import DeviceUnit, kernel_symbol, prepare_symbol
-from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.model.expectation import Expectation
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
+from ckgen.families.common.device.unit import DeviceUnit, fmha_symbol, kernel_symbol, prepare_symbol
+from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.device.cpp_traits import cpp_traits
 from ckgen.families.fmha.device.recorded import allowed_overflow
@@ -15,8 +17,6 @@ from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.lds import lds_bytes
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.fmha.tree import why_no_tiles
-from ckgen.families.gemm.device.model import DeviceUnit, fmha_symbol, kernel_symbol, prepare_symbol
-from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType

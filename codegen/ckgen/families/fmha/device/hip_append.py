@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol
 from ckgen.families.fmha.append_config import HipAppendConfig
 from ckgen.families.fmha.device.ck_tile_append import AppendVariant, all_variants, reachable, symbol
 from ckgen.families.fmha.device.cpp_traits import cpp_traits
 from ckgen.families.fmha.instance import FmhaInstance
-from ckgen.families.gemm.device.model import DeviceUnit, prepare_symbol
 from ckgen.model.expectation import Expectation
 
 __all__ = ["all_variants", "device_unit", "expected", "host_unit", "reachable", "symbol", "unavailable"]

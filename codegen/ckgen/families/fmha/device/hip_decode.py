@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ckgen.families.common.device.unit import DeviceUnit, fmha_symbol, kernel_symbol, prepare_symbol
+from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.fmha.device.cpp_traits import cpp_traits
 from ckgen.families.fmha.device.stages import COMBINE, CombineVariant, expected_combine, stage_values
 from ckgen.families.fmha.hip_config import LOAD_BYTES, ROWS, WAVE_SIZE, WAVES, HipFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.device.model import DeviceUnit, fmha_symbol, kernel_symbol, prepare_symbol
-from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.model.dtype import DType
 from ckgen.model.expectation import Expectation
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from ckgen.families.gemm.device.recorded import NO_OVERFLOW, Overflow
+from ckgen.families.common.device.overflow import NO_OVERFLOW, Overflow
 
 FILE = Path(__file__).with_suffix(".json")
 

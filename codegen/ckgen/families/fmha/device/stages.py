@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ckgen.families.common.device.unit import fmha_symbol
+from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.device.model import fmha_symbol
-from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.model.dtype import DType
 from ckgen.model.expectation import Expectation
 

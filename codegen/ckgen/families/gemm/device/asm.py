@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from ckgen.families.gemm.asm_config import AsmConfig
-from ckgen.families.gemm.asm_kernels import AsmKernel, ShippedKernel, asm_kernel_of
-from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol
-from ckgen.families.gemm.device.variant import cpp_bool
+from ckgen.families.common.asm_config import AsmConfig
+from ckgen.families.common.device.shipped import ShippedVariant, host_values, not_shipped, objects_to_take
+from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol
+from ckgen.families.common.device.variant import cpp_bool
+from ckgen.families.gemm.asm_kernels import AsmKernel, asm_kernel_of
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.arch import ArchSpec
@@ -17,21 +16,9 @@ from ckgen.model.expectation import Expectation
 from ckgen.specs import load_arch
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ShippedVariant:
-    """A code object holds one kernel."""
-
-    name: str = "shipped"
-
-
 def unavailable(instance: Instance, arch: str) -> str | None:
     """Why there is no code object for an arch; None where there is one."""
     return not_shipped(_kernel(instance), arch)
-
-
-def not_shipped(kernel: ShippedKernel, arch: str) -> str | None:
-    """Why a kernel has no code object for an arch; None where it has one."""
-    return None if kernel.on(arch) else f"{kernel.config.name} is shipped for {', '.join(kernel.archs)} only"
 
 
 def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[ShippedVariant, ...]:
@@ -54,29 +41,11 @@ def device_unit(instance: Instance, variants: Sequence[ShippedVariant]) -> Devic
     return objects_to_take(instance.name, _kernel(instance))
 
 
-def objects_to_take(instance: str, kernel: ShippedKernel) -> DeviceUnit:
-    """The list of a kernel's code objects for an instance of that name: arch, file in the wheel, sha256."""
-    objects = [{"arch": one.arch, "path": one.path, "sha256": one.sha256} for one in kernel.objects]
-    return DeviceUnit("device/asm_objects.txt.j2", {"instance": instance, "objects": objects}, (kernel.symbol,))
-
-
 def host_unit(instance: Instance, variants: Mapping[str, Sequence[ShippedVariant]]) -> DeviceUnit:
     """The host unit for the archs of `variants`."""
     kernel, prepare = _kernel(instance), prepare_symbol(instance.id)
     values = {**host_values(instance, kernel), "splits": cpp_bool(kernel.max_splits > 1)}
     return DeviceUnit("device/asm_host.cpp.j2", values, (prepare,))
-
-
-def host_values(instance: Instance, kernel: ShippedKernel) -> dict[str, Any]:
-    """What every host unit of a shipped kernel says."""
-    return {
-        "instance": instance.name,
-        "prepare": prepare_symbol(instance.id),
-        "kind": kernel.config.kind,
-        "symbol": kernel.symbol,
-        "tile": [kernel.config.tile.m, kernel.config.tile.n],
-        "block": kernel.objects[0].block,
-    }
 
 
 def expected(instance: Instance, arch: str, variant: ShippedVariant) -> Expectation:

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.common.device.unit import DeviceUnit, symbol_of
 from ckgen.families.gemm.config import CkBlockScaleConfig, CkConfig, CkPreshuffledConfig, CkRowwiseConfig
 from ckgen.families.gemm.device.ck_variants import CkVariant
-from ckgen.families.gemm.device.model import DeviceUnit, symbol_of
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.dtype import DType
 

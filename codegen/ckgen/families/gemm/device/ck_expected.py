@@ -6,11 +6,11 @@ invokers for the waves, the archs' own tables for the instructions.
 
 from __future__ import annotations
 
+from ckgen.families.common.device.variant import Tail
 from ckgen.families.gemm.config import CkConfig, Scheduler
 from ckgen.families.gemm.device.ck import xdl_per_wave
 from ckgen.families.gemm.device.ck_variants import CkVariant, stages
 from ckgen.families.gemm.device.recorded import recorded_overflow
-from ckgen.families.gemm.device.variant import Tail
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.dtype import DType

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol, symbol_of
 from ckgen.families.gemm.device.ck import op_values
 from ckgen.families.gemm.device.ck_variants import CkVariant, all_variants
-from ckgen.families.gemm.device.model import DeviceUnit, prepare_symbol, symbol_of
 from ckgen.families.gemm.instance import Instance
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.common.device.variant import Tail, cpp_bool
 from ckgen.families.gemm.ck_tile_geometry import (
     DENSE,
     has_two_buffers,
@@ -21,9 +23,7 @@ from ckgen.families.gemm.ck_tile_geometry import (
 )
 from ckgen.families.gemm.ck_tile_tree import tree_lacks, unknown_archs
 from ckgen.families.gemm.config import Epilogue, Scheduler, TilePipeline
-from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.gemm.device.tile_parts import matrix_steps, shuffles_odd_tiles, tile_config
-from ckgen.families.gemm.device.variant import Tail, cpp_bool
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.expectation import Expectation
 from ckgen.specs.archs import load_arch

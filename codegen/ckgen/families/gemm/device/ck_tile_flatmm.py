@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.ck_tile_geometry import epilogue_bytes
-from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.gemm.device.recorded import recorded_overflow
 from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
-from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.arch import ArchSpec
 from ckgen.model.expectation import Expectation

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol, symbol_of
 from ckgen.families.gemm.ck_tile_geometry import COMBINING
 from ckgen.families.gemm.config import Epilogue
 from ckgen.families.gemm.device import ck_tile as dense
-from ckgen.families.gemm.device.model import DeviceUnit, prepare_symbol, symbol_of
 from ckgen.families.gemm.device.tile_parts import tile_config
 from ckgen.families.gemm.instance import Instance
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.ck_tile_geometry import lds_bytes
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
-from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
-from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.arch import ArchSpec

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.gemm.ck_tile_geometry import lds_bytes
 from ckgen.families.gemm.device import ck_tile as dense
-from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.expectation import Expectation

@@ -13,9 +13,9 @@ from enum import Enum
 from functools import cache
 from itertools import product
 
+from ckgen.families.common.device.unit import Use
+from ckgen.families.common.device.variant import Tail
 from ckgen.families.gemm.config import CkConfig
-from ckgen.families.gemm.device.model import Use
-from ckgen.families.gemm.device.variant import Tail
 from ckgen.families.gemm.instance import Instance
 
 

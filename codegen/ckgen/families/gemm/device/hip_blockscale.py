@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.config import CkTileConfig
-from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.gemm.device.tile_parts import tile_config
-from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.config import Tile

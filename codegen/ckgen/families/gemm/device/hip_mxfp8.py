@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ckgen.families.gemm.device.model import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.gemm.hip_config import HipConfig, HipKind
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.mxfp8_envelope import envelope

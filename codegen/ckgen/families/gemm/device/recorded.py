@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from ckgen import paths
+from ckgen.families.common.device.overflow import NO_OVERFLOW, Overflow
+from ckgen.families.common.naming import instance_name
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.naming import instance_name
 from ckgen.model.dtype import DType
-
-
-@dataclass(frozen=True, slots=True)
-class Overflow:
-    """Spilled registers, and scratch memory in bytes per work-item."""
-
-    spills: int
-    scratch_bytes: int
-
-
-NO_OVERFLOW = Overflow(0, 0)
 
 
 def recorded_overflow(instance: Instance, arch: str, variant: str) -> Overflow:

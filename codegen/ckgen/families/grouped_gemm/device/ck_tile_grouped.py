@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from ckgen.families.common.device.unit import DeviceUnit, Use, groups_symbol, prepare_symbol, symbol_of
+from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.ck_tile_geometry import COMBINING, is_group_quant, lds_bytes
 from ckgen.families.gemm.config import Epilogue, TilePipeline
 from ckgen.families.gemm.device import (
@@ -22,9 +24,7 @@ from ckgen.families.gemm.device import (
     ck_tile_quant,
     hip_blockscale,
 )
-from ckgen.families.gemm.device.model import DeviceUnit, Use, groups_symbol, prepare_symbol, symbol_of
 from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
-from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.grouped_gemm.deepgemm import names

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ckgen.families.gemm.asm_config import AsmConfig
-from ckgen.families.gemm.device.asm import (
-    ShippedVariant,
-    all_variants,
-    host_values,
-    not_shipped,
-    objects_to_take,
-    reachable,
-)
-from ckgen.families.gemm.device.model import DeviceUnit, prepare_symbol
-from ckgen.families.gemm.device.variant import cpp_bool
+from ckgen.families.common.asm_config import AsmConfig
+from ckgen.families.common.device.shipped import ShippedVariant, host_values, not_shipped, objects_to_take
+from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol
+from ckgen.families.common.device.variant import cpp_bool
+from ckgen.families.gemm.device.asm import all_variants, reachable
 from ckgen.families.gemm.enums import EpilogueOp, Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.moe.asm_kernels import AsmMoeKernel, asm_moe_kernel_of

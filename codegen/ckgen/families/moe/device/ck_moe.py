@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ckgen.families.common.device.unit import DeviceUnit, Use, moe_symbol, prepare_symbol, symbol_of
+from ckgen.families.common.device.variant import Tail, cpp_bool
 from ckgen.families.gemm.device.ck import OpAlias
 from ckgen.families.gemm.device.ck_variants import CkVariant, Spec
-from ckgen.families.gemm.device.model import DeviceUnit, Use, moe_symbol, prepare_symbol, symbol_of
 from ckgen.families.gemm.device.recorded import recorded_overflow
-from ckgen.families.gemm.device.variant import Tail, cpp_bool
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import GemmSignature

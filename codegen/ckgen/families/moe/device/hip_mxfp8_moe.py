@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ckgen.families.common.device.unit import DeviceUnit, Use, moe_symbol, prepare_symbol, symbol_of
+from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.device.hip_mxfp8 import MxVariant, expected_of, hip_config, host_values, unavailable
-from ckgen.families.gemm.device.model import DeviceUnit, Use, moe_symbol, prepare_symbol, symbol_of
-from ckgen.families.gemm.device.variant import cpp_bool
 from ckgen.families.gemm.enums import MoePart
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.moe.device.stages import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ckgen.families.gemm.comparison import Expected
-from ckgen.families.gemm.reference import Values, decode, encode
+from ckgen.families.common.comparison import Expected
+from ckgen.families.common.storage import Values, decode, encode
 from ckgen.model.dtype import DType
 
 _LARGEST = {

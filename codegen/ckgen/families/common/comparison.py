@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ckgen.families.gemm.sensitivity import Sensitivity
+from ckgen.families.common.sensitivity import Sensitivity
 
 _Values = npt.NDArray[np.float64]
 

@@ -6,8 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ckgen.families.gemm.instance import Instance
 from ckgen.model.tuned_row import Shape
+
+
+class Identified(Protocol):
+    """An instance of any operation."""
+
+    @property
+    def id(self) -> int:
+        """What tells it from every other."""
+        ...
 
 
 class Variant(Protocol):
@@ -39,7 +47,7 @@ class DeviceUnit:
     symbols: tuple[str, ...]
 
 
-def symbol_of(instance: Instance, variant: Variant) -> str:
+def symbol_of(instance: Identified, variant: Variant) -> str:
     """The kernel's `extern "C"` name in every code object that has it."""
     return kernel_symbol(instance.id, variant)
 

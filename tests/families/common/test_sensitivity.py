@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ckgen.families.gemm.sensitivity import Sensitivity
+from ckgen.families.common.sensitivity import Sensitivity
 
 
 def test_the_median_and_the_worst_of_bounds_relative_to_results() -> None:

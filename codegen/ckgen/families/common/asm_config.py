@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ckgen.families.gemm.tiled import Tiled
+from ckgen.families.common.tiled import Tiled
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 

@@ -1,0 +1,1 @@
+"""What operations share: comparisons, storage, names, shipped kernels, kernel sets. It imports no family."""

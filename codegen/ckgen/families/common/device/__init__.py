@@ -1,0 +1,1 @@
+"""What the device code of every operation is described with."""

@@ -1,0 +1,47 @@
+"""Why a problem is illegal, or no instance runs it: rules of problem_rules.json with the numbers that broke them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemFinding:
+    """A rule that a problem breaks: its id and the two numbers of its message."""
+
+    rule: str
+    measured: int
+    limit: int
+
+    @property
+    def text(self) -> str:
+        """The message, as in `K = 2050 is not a multiple of 128 (rule gemm.blockscale.k-group)`."""
+        message = messages()[self.rule].format(measured=self.measured, limit=self.limit)
+        return f"{message} (rule {self.rule})"
+
+    @property
+    def index(self) -> int:
+        """The rule's number in generated headers; they count from 1."""
+        return 1 + list(messages()).index(self.rule)
+
+
+def no_instance() -> ProblemFinding:
+    """What is said where nothing was built for a legal problem."""
+    return ProblemFinding("gemm.no-instance", 0, 0)
+
+
+@cache
+def messages() -> Mapping[str, str]:
+    """Every rule's message template by id, in the order of generated headers."""
+    return {entry["id"]: entry["template"] for part in rule_data().values() for entry in part}
+
+
+@cache
+def rule_data() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(Path(__file__).with_name("problem_rules.json").read_text(encoding="utf-8"))
+    return data
