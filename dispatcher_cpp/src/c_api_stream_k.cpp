@@ -11,7 +11,14 @@ using ckgen::v1::detail::sized;
 namespace {
 
 constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
-constexpr std::int64_t kMostTiles = std::int64_t{1} << 62;
+constexpr std::int64_t kMostExtent = std::int64_t{1} << 16;
+constexpr std::int64_t kMostGrid = std::int64_t{1} << 20;
+constexpr std::int64_t kMostIters = std::int64_t{1} << 62;
+
+/// Whether num_tiles * iters_per_tile can be counted; with no more workgroups than kMostGrid, so can all of the rest.
+bool are_counted(std::int64_t num_tiles, std::int64_t iters_per_tile) noexcept {
+  return num_tiles >= 0 && iters_per_tile >= 0 && num_tiles <= kMostIters / (iters_per_tile > 0 ? iters_per_tile : 1);
+}
 
 ckgen::StreamKPartition partition_of(const ckgen_stream_k& x) noexcept {
   return {x.num_tiles, x.iters_per_tile, x.grid, x.dp_tiles, x.sk_tiles};
@@ -20,8 +27,10 @@ ckgen::StreamKPartition partition_of(const ckgen_stream_k& x) noexcept {
 /// Whether the struct is what ckgen_stream_k_partition fills in, and feasible.
 bool feasible(const ckgen_message& message, const ckgen_stream_k* x) noexcept {
   if (!sized(message, x)) return false;
-  const ckgen::StreamKPartition own = ckgen::stream_k_partition(x->num_tiles, x->iters_per_tile, x->grid);
-  if (own.feasible() && own.dp_tiles == x->dp_tiles && own.sk_tiles == x->sk_tiles) return true;
+  if (are_counted(x->num_tiles, x->iters_per_tile) && x->grid >= 0 && x->grid <= kMostGrid) {
+    const ckgen::StreamKPartition own = ckgen::stream_k_partition(x->num_tiles, x->iters_per_tile, x->grid);
+    if (own.feasible() && own.dp_tiles == x->dp_tiles && own.sk_tiles == x->sk_tiles) return true;
+  }
   invalid(message, "not a feasible partition");
   return false;
 }
@@ -36,11 +45,13 @@ ckgen_status ckgen_stream_k_partition(const int64_t sizes[4], const int64_t tile
   for (int i = 0; i < 4; ++i)
     if (sizes[i] < 0 || sizes[i] > kMostSize) return invalid(message, "a size is outside [0, 2^31]");
   for (int i = 0; i < 3; ++i)
-    if (tile[i] < 1 || tile[i] > kMostSize) return invalid(message, "an extent of the tile is outside [1, 2^31]");
-  if (grid < 0 || grid > kMostSize || acc_bytes < 1 || acc_bytes > 8)
-    return invalid(message, "the grid is outside [0, 2^31] or an accumulator outside [1, 8] bytes");
+    if (tile[i] < 1 || tile[i] > kMostExtent) return invalid(message, "an extent of the tile is outside [1, 2^16]");
+  if (grid < 0 || grid > kMostGrid || acc_bytes < 1 || acc_bytes > 8)
+    return invalid(message, "the grid is outside [0, 2^20] or an accumulator outside [1, 8] bytes");
   const auto count = [&](int i) { return (sizes[i + 1] + tile[i] - 1) / tile[i]; };
-  if (sizes[0] != 0 && count(0) * count(1) > kMostTiles / sizes[0]) return invalid(message, "more than 2^62 tiles");
+  const std::int64_t tiles = count(0) * count(1);
+  if (sizes[0] != 0 && (tiles > kMostIters / sizes[0] || !are_counted(sizes[0] * tiles, count(2))))
+    return invalid(message, "more than 2^62 iterations of the main loop");
   const ckgen::StreamKPartition p =
       ckgen::stream_k_partition(sizes[0], sizes[1], sizes[2], sizes[3], tile[0], tile[1], tile[2], grid);
   const uint64_t size = out->size;

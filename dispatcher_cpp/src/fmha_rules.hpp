@@ -2,6 +2,7 @@
 // codegen/ckgen/families/fmha/problem.py.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -90,7 +91,7 @@ inline Verdict check_fmha(const FmhaTraits& traits, const FmhaShape& x) noexcept
 inline Verdict check_fmha(const Signature& signature, const FmhaShape& x) noexcept {
   const Verdict verdict = check_fmha(signature.fmha, x);
   if (!verdict.ok() || signature.fmha.kv_layout != FmhaKvLayout::vectorized) return verdict;
-  const std::int32_t vector = 128 / bits(signature.b);
+  const std::int32_t vector = 128 / std::max(bits(signature.b), 1);  // a caller's signature may have no type
   for (const std::int32_t size : {x.hdim_q, x.page_size}) {
     if (size % vector != 0) return broken(ProblemRule::fmha_shape_vectors, size, vector);
   }

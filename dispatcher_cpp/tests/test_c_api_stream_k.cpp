@@ -15,6 +15,8 @@ using Sizes = std::array<std::int64_t, 4>;
 using Tile = std::array<std::int64_t, 3>;
 
 constexpr std::int64_t kMost = std::int64_t{1} << 31;
+constexpr std::int64_t kMostExtent = std::int64_t{1} << 16;
+constexpr std::int64_t kMostGrid = std::int64_t{1} << 20;
 
 class CApiStreamK : public testing::Test {
  protected:
@@ -89,37 +91,42 @@ TEST_F(CApiStreamK, WhatIsOutOfRangeIsRefused) {
     return array;
   };
   EXPECT_EQ(refusal(good, tile, 8), "");
-  const std::string size = "a size is outside [0, 2^31]", extent = "an extent of the tile is outside [1, 2^31]";
+  const std::string size = "a size is outside [0, 2^31]", extent = "an extent of the tile is outside [1, 2^16]";
   for (std::size_t i = 0; i < good.size(); ++i) {
     EXPECT_EQ(refusal(with(good, i, -1), tile, 8), size);
     EXPECT_EQ(refusal(with(good, i, 0), tile, 8), "");
-    EXPECT_EQ(refusal(with(good, i, kMost), {kMost, kMost, kMost}, 1), "");
-    EXPECT_EQ(refusal(with(good, i, kMost + 1), {kMost, kMost, kMost}, 1), size);
+    EXPECT_EQ(refusal(with(good, i, kMost), {kMostExtent, kMostExtent, kMostExtent}, 1), "");
+    EXPECT_EQ(refusal(with(good, i, kMost + 1), {kMostExtent, kMostExtent, kMostExtent}, 1), size);
   }
   for (std::size_t i = 0; i < tile.size(); ++i) {
     EXPECT_EQ(refusal(good, with(tile, i, 0), 8), extent);
     EXPECT_EQ(refusal(good, with(tile, i, 1), 8), "");
-    EXPECT_EQ(refusal(good, with(tile, i, kMost), 1), "");
-    EXPECT_EQ(refusal(good, with(tile, i, kMost + 1), 1), extent);
+    EXPECT_EQ(refusal(good, with(tile, i, kMostExtent), 1), "");
+    EXPECT_EQ(refusal(good, with(tile, i, kMostExtent + 1), 1), extent);
   }
-  const std::string rest = "the grid is outside [0, 2^31] or an accumulator outside [1, 8] bytes";
+  const std::string rest = "the grid is outside [0, 2^20] or an accumulator outside [1, 8] bytes";
   EXPECT_EQ(refusal(good, tile, -1), rest);
   EXPECT_EQ(refusal(good, tile, 0), "");
-  EXPECT_EQ(refusal(good, tile, kMost), "");
-  EXPECT_EQ(refusal(good, tile, kMost + 1), rest);
+  EXPECT_EQ(refusal(good, tile, kMostGrid), "");
+  EXPECT_EQ(refusal(good, tile, kMostGrid + 1), rest);
   EXPECT_EQ(refusal(good, tile, 8, 0), rest);
   EXPECT_EQ(refusal(good, tile, 8, 1), "");
   EXPECT_EQ(refusal(good, tile, 8, 8), "");
   EXPECT_EQ(refusal(good, tile, 8, 9), rest);
 }
 
-TEST_F(CApiStreamK, TilesAreCountedIn62Bits) {
+TEST_F(CApiStreamK, IterationsAreCountedIn62Bits) {
   const Tile one{1, 1, 1};
+  const std::string refused = "more than 2^62 iterations of the main loop";
   EXPECT_EQ(refusal({1, kMost, kMost, 1}, one, 1), "");
-  EXPECT_EQ(refusal({2, kMost, kMost, 1}, one, 1), "more than 2^62 tiles");
+  EXPECT_EQ(refusal({2, kMost, kMost, 1}, one, 1), refused);
+  EXPECT_EQ(refusal({1, kMost, kMost, 2}, one, 1), refused);
+  EXPECT_EQ(refusal({1, kMost, kMost, 2}, {1, 1, 2}, 1), "");
   EXPECT_EQ(refusal({2, kMost, kMost, 1}, {1, 2, 1}, 1), "");
   EXPECT_EQ(refusal({2, kMost, kMost, 1}, {2, 1, 1}, 1), "");
-  EXPECT_EQ(refusal({0, kMost, kMost, 1}, one, 1), "");
+  EXPECT_EQ(refusal({0, kMost, kMost, kMost}, one, 1), "");
+  EXPECT_EQ(refusal({1, kMost, 1, kMost}, one, kMostGrid - 1), "");
+  EXPECT_EQ(out_.max_iters_per_workgroup, (kMost * kMost + kMostGrid - 2) / (kMostGrid - 1));
 }
 
 TEST_F(CApiStreamK, NumbersOfNoWorkgroupAndNoTileAreRefused) {
@@ -150,6 +157,8 @@ TEST_F(CApiStreamK, WhatNoPartitionIsIsRefused) {
   EXPECT_EQ(refused([](auto& x) { ++x.dp_tiles; }), "not a feasible partition");
   EXPECT_EQ(refused([](auto& x) { --x.sk_tiles; }), "not a feasible partition");
   EXPECT_EQ(refused([](auto& x) { x.grid = 0, x.sk_tiles = 0, x.dp_tiles = x.num_tiles; }), "not a feasible partition");
+  EXPECT_EQ(refused([](auto& x) { x.num_tiles = 3, x.iters_per_tile = INT64_MAX, x.dp_tiles = 0, x.sk_tiles = 3; }),
+            "not a feasible partition");
   EXPECT_EQ(refused([](auto& x) { x.size = sizeof x - 1; }), "a struct's size field is smaller than the struct");
 }
 

@@ -164,6 +164,10 @@ TEST_F(FmhaRules, PagesInVectorsAreOfWholeOnes) {
   shape.hdim_q = 60;
   EXPECT_EQ(chosen(shape, attention(traits)),
             "60 elements are no whole vectors of 8, of which pages consist (rule fmha.shape.vectors)");
+  Signature untyped = attention(traits);
+  untyped.b = DType::none;
+  EXPECT_EQ(chosen(shape, untyped),
+            "60 elements are no whole vectors of 128, of which pages consist (rule fmha.shape.vectors)");
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ CKGEN_API ckgen_status ckgen_parse_signature(const char* text, uint64_t* signatu
 CKGEN_API ckgen_status ckgen_signature_text(uint64_t signature, ckgen_message text);
 
 /* Fills `out` for a problem on `grid` workgroups. `sizes`: batch, M, N, K, each at most 2^31; `tile`: M, N, K of a
- * tile, each at least 1. */
+ * tile, each 1 to 2^16; at most 2^20 workgroups, and 2^62 iterations of all tiles. */
 CKGEN_API ckgen_status ckgen_stream_k_partition(const int64_t sizes[4], const int64_t tile[3], int64_t grid,
                                                 int64_t acc_bytes, ckgen_stream_k* out, ckgen_message message);
 /* The stream-K iterations [begin, end) of a workgroup of a feasible partition. */
