@@ -1,6 +1,6 @@
 // What an attention instance costs, and how its splits of keys are found.
 #include "fmha_fixture.hpp"
-#include "src/fmha_cost.hpp"
+#include "src/fmha/cost.hpp"
 
 #include <utility>
 #include <vector>

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "src/fmha_split_search.hpp"
+#include "src/fmha/split_search.hpp"
 
 namespace {
 

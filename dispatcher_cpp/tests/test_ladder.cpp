@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/ladder.hpp"
+#include "src/select/ladder.hpp"
 #include "tiny_library.hpp"
 
 namespace {

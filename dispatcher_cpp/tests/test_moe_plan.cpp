@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "counted_new.hpp"
-#include "src/moe_stages.hpp"
+#include "src/moe/stages.hpp"
 #include "tiny_library.hpp"
 
 namespace {

@@ -8,7 +8,7 @@
 
 #include <ckgen/ckgen.hpp>
 
-#include "src/signature_key.hpp"
+#include "src/signature/key.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 #include <ckgen/ckgen.hpp>
 
-#include "src/supports.hpp"
+#include "src/select/supports.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "src/tiling.hpp"
+#include "src/select/tiling.hpp"
 #include "tiny_library.hpp"
 
 namespace {

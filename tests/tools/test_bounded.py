@@ -52,7 +52,7 @@ def test_nothing_outlives_the_program(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "first"),
     [
-        ("src/fmha_split_tiles.hpp", "test_fmha_split.cpp.o"),
+        ("src/fmha/split_tiles.hpp", "test_fmha_split.cpp.o"),
         ("core/lds_checks.cpp", "test_lds.py"),
         ("a.cpp", "test_x.py"),
     ],

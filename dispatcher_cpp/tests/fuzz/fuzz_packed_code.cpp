@@ -2,7 +2,7 @@
 #include <ckgen/device_code.hpp>
 
 #include "fuzz.hpp"
-#include "src/unpack.hpp"
+#include "src/gpu/unpack.hpp"
 #include "tiny_device.hpp"
 
 namespace fuzz {

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "fuzz.hpp"
-#include "src/recorder.hpp"
+#include "src/select/recorder.hpp"
 #include "tiny_library.hpp"
 
 namespace fuzz {

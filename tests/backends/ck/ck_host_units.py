@@ -106,7 +106,7 @@ def compiled(name: str, text: str) -> Path:
 def _own_headers() -> list[Path]:
     folders = ("backends/ck", "backends/device", "include", "hip/include")
     found = [path for folder in folders for path in (DISPATCHER / folder).rglob("*") if path.is_file()]
-    return [*sorted(found), DISPATCHER / "src/supports.hpp"]
+    return [*sorted(found), DISPATCHER / "src/select/supports.hpp"]
 
 
 class Asked(ctypes.Structure):

@@ -37,7 +37,7 @@ def link(host_unit: Path, prepare: str, signature: GemmSignature, arch: str, fol
         "PREPARE": prepare, "ARCH": arch, "PART": str(signature.moe.part), "TYPE_A": str(signature.a),
         "TYPE_B": str(signature.b), "TYPE_C": str(signature.c),
     }  # fmt: skip
-    return link_unit(host_unit, (_SHIM, paths.dispatcher_dir() / "src/moe_sort.cpp"), defines, folder)
+    return link_unit(host_unit, (_SHIM, paths.dispatcher_dir() / "src/moe/sort.cpp"), defines, folder)
 
 
 def prepare(

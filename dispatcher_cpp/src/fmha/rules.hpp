@@ -1,0 +1,175 @@
+// Is an attention problem legal, and can an instance run it? Integers, equal to
+// codegen/ckgen/families/fmha/problem.py.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include <ckgen/problem.hpp>
+
+#include "src/fmha/append_rules.hpp"
+#include "src/select/supports.hpp"
+
+namespace ckgen::inline v1::detail {
+
+inline constexpr std::int64_t kMostFmha = std::numeric_limits<std::int32_t>::max();
+inline constexpr std::int32_t kMostHeads = 65535;
+inline constexpr std::int32_t kMostHdim = 256;
+inline constexpr std::int32_t kMostPageSize = 2048;
+inline constexpr std::int32_t kMostSplitTile = 4096;
+
+constexpr bool is_paged(const FmhaTraits& traits) noexcept {
+  return traits.kv != FmhaKv::contiguous;
+}
+
+/// Whether sequences may have fewer keys than seqlen_k whatever the arguments.
+constexpr bool has_lengths(const FmhaTraits& traits) noexcept {
+  return traits.varlen || is_paged(traits);
+}
+
+inline Verdict check_window(const FmhaShape& x) noexcept {
+  if (x.window_left < -1) return broken(ProblemRule::fmha_shape_window, x.window_left, -1);
+  if (x.window_right < -1) return broken(ProblemRule::fmha_shape_window, x.window_right, -1);
+  if (x.sink_tokens < 0) return broken(ProblemRule::fmha_shape_window, x.sink_tokens, 0);
+  return {};
+}
+
+inline Verdict check_pages(const FmhaShape& x) noexcept {
+  if (x.page_size < 1 || x.page_size > kMostPageSize)
+    return broken(ProblemRule::fmha_shape_page_size, x.page_size, kMostPageSize);
+  if (x.pages < 0 || x.pages > kMostFmha) return broken(ProblemRule::fmha_shape_pages, x.pages, kMostFmha);
+  return {};
+}
+
+inline Verdict check_schedule(const FmhaShape& x) noexcept {
+  if (x.split_items < 0 || x.split_items > kMostFmha)
+    return broken(ProblemRule::fmha_shape_split_items, x.split_items, kMostFmha);
+  const std::int64_t most = x.split_items == 0 ? 0 : kMostFmha;
+  for (const std::int64_t count : {x.split_combines, x.split_rows}) {
+    if (count < 0 || count > most) return broken(ProblemRule::fmha_shape_split_items, count, most);
+  }
+  for (const std::int32_t tile : {x.split_m0, x.split_n0}) {
+    if (x.split_items != 0 && (tile < 1 || tile > kMostSplitTile))
+      return broken(ProblemRule::fmha_shape_split_tile, tile, kMostSplitTile);
+  }
+  return {};
+}
+
+/// The first rule that makes the sizes illegal. What the signature has no use for is not looked at.
+inline Verdict check_fmha(const FmhaTraits& traits, const FmhaShape& x) noexcept {
+  if (x.batch < 1) return broken(ProblemRule::fmha_shape_batch, x.batch, 1);
+  if (x.batch > kMostFmha) return broken(ProblemRule::fmha_shape_batch_max, x.batch, kMostFmha);
+  for (const std::int32_t heads : {x.heads_q, x.heads_k}) {
+    if (heads < 1) return broken(ProblemRule::fmha_shape_heads, heads, 1);
+    if (heads > kMostHeads) return broken(ProblemRule::fmha_shape_heads_max, heads, kMostHeads);
+  }
+  if (x.heads_q % x.heads_k != 0) return broken(ProblemRule::fmha_shape_head_groups, x.heads_q, x.heads_k);
+  for (const std::int32_t hdim : {x.hdim_q, x.hdim_v}) {
+    if (hdim < 1 || hdim > kMostHdim) return broken(ProblemRule::fmha_shape_hdim, hdim, kMostHdim);
+  }
+  for (const std::int64_t length : {x.seqlen_q, x.seqlen_k}) {
+    if (length < 0 || length > kMostFmha) return broken(ProblemRule::fmha_shape_seqlen, length, kMostFmha);
+  }
+  if (traits.masked) {
+    if (const Verdict verdict = check_window(x); !verdict.ok()) return verdict;
+  }
+  if (is_paged(traits)) {
+    if (const Verdict verdict = check_pages(x); !verdict.ok()) return verdict;
+  }
+  if (traits.varlen && (x.total_q < 0 || x.total_q > kMostFmha))
+    return broken(ProblemRule::fmha_shape_total_q, x.total_q, kMostFmha);
+  if (has_lengths(traits) && (x.min_seqlen_k < 0 || x.min_seqlen_k > x.seqlen_k))
+    return broken(ProblemRule::fmha_shape_min_seqlen, x.min_seqlen_k, x.seqlen_k);
+  if (appends(traits)) {
+    if (const Verdict verdict = check_fmha_append(traits, x); !verdict.ok()) return verdict;
+  }
+  return check_schedule(x);
+}
+
+/// The same, and what K's type adds: a page in vectors of 16 bytes is of whole ones, along K's rows and V's keys.
+inline Verdict check_fmha(const Signature& signature, const FmhaShape& x) noexcept {
+  const Verdict verdict = check_fmha(signature.fmha, x);
+  if (!verdict.ok() || signature.fmha.kv_layout != FmhaKvLayout::vectorized) return verdict;
+  const std::int32_t vector = 128 / std::max(bits(signature.b), 1);  // a caller's signature may have no type
+  for (const std::int32_t size : {x.hdim_q, x.page_size}) {
+    if (size % vector != 0) return broken(ProblemRule::fmha_shape_vectors, size, vector);
+  }
+  return {};
+}
+
+/// Why nothing can have a signature of which there is no instance at all.
+inline Verdict no_fmha_instance(const FmhaTraits& traits, const FmhaShape& x) noexcept {
+  if (appends(traits)) return broken(ProblemRule::fmha_no_append, 0, 0);
+  if (is_paged(traits)) return broken(ProblemRule::fmha_no_paged_kv, x.page_size, 0);
+  return no_instance();
+}
+
+/// Whether a kernel reads the problem's schedule of splits, which was made for its tiles.
+inline Verdict supports_schedule(const FmhaConfig& c, const FmhaShape& x) noexcept {
+  if (!c.takes_items) return broken(ProblemRule::fmha_instance_items, x.split_items, 0);
+  if (x.split_m0 != c.m0) return broken(ProblemRule::fmha_instance_split_tile, x.split_m0, c.m0);
+  if (x.split_n0 % c.n0 != 0) return broken(ProblemRule::fmha_instance_split_tile, x.split_n0, c.n0);
+  if (x.split_merged != c.merge_heads)
+    return broken(ProblemRule::fmha_instance_split_heads, int{x.split_merged}, int{c.merge_heads});
+  return {};
+}
+
+/// Whether the diagonal of a mask ends at the last key, whichever corner it starts at.
+constexpr bool ends_at_last_key(const FmhaTraits& traits, const FmhaShape& x) noexcept {
+  return x.corner == FmhaCorner::bottom_right || (!has_lengths(traits) && x.seqlen_q == x.seqlen_k);
+}
+
+/// Whether each row of a problem sees all keys up to its own, the last row up to the last key.
+constexpr bool is_causal(const FmhaTraits& traits, const FmhaShape& x) noexcept {
+  return !traits.masked || (x.window_left == -1 && x.window_right == 0 && ends_at_last_key(traits, x));
+}
+
+/// The first demand of an instance that a legal problem of its signature fails. `splits` of KV: 0 counts as 1. Keys
+/// that do not fill their tiles are the padded instances', and no keys at all fill none.
+inline Verdict supports_fmha(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x,
+                             std::uint32_t splits) noexcept {
+  if (traits.varlen && !(c.pad_q && c.pad_k)) return broken(ProblemRule::fmha_instance_varlen, c.m0, c.n0);
+  if (x.hdim_q > c.hdim_q) return broken(ProblemRule::fmha_instance_hdim, x.hdim_q, c.hdim_q);
+  if (x.hdim_v > c.hdim_v) return broken(ProblemRule::fmha_instance_hdim, x.hdim_v, c.hdim_v);
+  const std::int32_t of_q = c.d_multiple != 0 ? c.d_multiple : c.hdim_q;
+  const std::int32_t of_v = c.dv_multiple != 0 ? c.dv_multiple : c.hdim_v;
+  if (x.hdim_q % of_q != 0) return broken(ProblemRule::fmha_instance_hdim_multiple, x.hdim_q, of_q);
+  if (x.hdim_v % of_v != 0) return broken(ProblemRule::fmha_instance_hdim_multiple, x.hdim_v, of_v);
+  if (appends(traits)) {
+    if (const Verdict verdict = supports_fmha_append(c, traits, x); !verdict.ok()) return verdict;
+  } else if (!c.pad_q && x.seqlen_q % c.m0 != 0) {
+    return broken(ProblemRule::fmha_instance_q_tile, x.seqlen_q, c.m0);
+  } else if (!c.pad_k && (x.seqlen_k == 0 || x.seqlen_k % c.n0 != 0)) {
+    return broken(ProblemRule::fmha_instance_k_tile, x.seqlen_k, c.n0);
+  }
+  const std::int32_t most_splits = x.split_items != 0 ? 1 : c.max_splits;
+  if (splits > static_cast<std::uint32_t>(most_splits))
+    return broken(ProblemRule::fmha_instance_splits, splits, most_splits);
+  if (is_paged(traits) && x.page_size % c.page_multiple != 0)
+    return broken(ProblemRule::fmha_instance_page_multiple, x.page_size, c.page_multiple);
+  if (c.max_keys != 0 && x.seqlen_k > c.max_keys)
+    return broken(ProblemRule::fmha_instance_max_keys, x.seqlen_k, c.max_keys);
+  if (traits.masked && x.sink_tokens != 0 && !c.sink_tokens)
+    return broken(ProblemRule::fmha_instance_sink_tokens, x.sink_tokens, 0);
+  if (traits.varlen && x.gaps_q && !c.takes_gaps_q) return broken(ProblemRule::fmha_instance_gaps_q, 0, 0);
+  if (!c.topleft_slopes && !ends_at_last_key(traits, x)) return broken(ProblemRule::fmha_instance_slopes, 0, 0);
+  if (is_paged(traits) && c.cache_limit != 0) {
+    const std::int64_t rows = x.pages * x.page_size;
+    const std::int64_t most = c.cache_limit / (std::int64_t{x.heads_k} * std::max(x.hdim_q, x.hdim_v));
+    if (rows < 1 || rows > most) return broken(ProblemRule::fmha_instance_cache, rows, most);
+  }
+  if (is_paged(traits) && c.max_page != 0 && x.page_size > c.max_page)
+    return broken(ProblemRule::fmha_instance_page, x.page_size, c.max_page);
+  if (c.max_rows != 0 && x.seqlen_q > c.max_rows)
+    return broken(ProblemRule::fmha_instance_rows, x.seqlen_q, c.max_rows);
+  if (c.max_group != 0 && x.heads_q / x.heads_k > c.max_group)
+    return broken(ProblemRule::fmha_instance_group, x.heads_q / x.heads_k, c.max_group);
+  if (c.causal_only && !is_causal(traits, x)) return broken(ProblemRule::fmha_instance_mask, 0, 0);
+  const std::int64_t least = has_lengths(traits) ? x.min_seqlen_k : x.seqlen_k;
+  if (c.needs_keys && least < 1) return broken(ProblemRule::fmha_instance_keys, least, 1);
+  if (c.needs_finite && !x.finite_kv) return broken(ProblemRule::fmha_instance_finite, 0, 0);
+  return x.split_items != 0 ? supports_schedule(c, x) : Verdict{};
+}
+
+}  // namespace ckgen::inline v1::detail

@@ -1,0 +1,76 @@
+#include <ckgen/device.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+#include "backends/host/gemm.hpp"
+#include "src/gpu/hip_loader.hpp"
+
+namespace ckgen {
+inline namespace v1 {
+namespace {
+
+template <std::size_t N>
+void copy_text(char (&out)[N], std::string_view text) noexcept {
+  const std::size_t length = std::min(text.size(), N - 1);
+  std::copy_n(text.data(), length, out);
+  out[length] = '\0';
+}
+
+}  // namespace
+
+Device Device::simulated(std::string_view target, std::uint32_t cu_num) noexcept {
+  Device device;
+  const std::size_t colon = target.find(':');
+  copy_text(device.gfx_, target.substr(0, colon));
+  device.arch_ = find_arch(target.substr(0, colon));
+  if (colon != std::string_view::npos) {
+    const char* first = target.data() + colon + 1;
+    const char* last = target.data() + target.size();
+    const auto [end, error] = std::from_chars(first, last, cu_num);
+    if (error != std::errc{} || end != last || cu_num == 0) {
+      copy_text(device.gfx_, target);
+      return device;
+    }
+  }
+  if (device.arch_ == Arch::unknown) return device;
+  device.kind_ = DeviceKind::simulated;
+  device.cu_num_ = cu_num != 0 ? cu_num : static_cast<std::uint32_t>(arch_info(device.arch_).default_cu_num);
+  return device;
+}
+
+Device Device::host() noexcept {
+  Device device = simulated(host::isa_name(host::detect_isa()), static_cast<std::uint32_t>(host::core_count()));
+  if (!device) return device;
+  device.kind_ = DeviceKind::host;
+  copy_text(device.brand_, host::cpu_brand());
+  return device;
+}
+
+Device Device::current() noexcept {
+  const detail::HipLoader& hip = detail::HipLoader::instance();
+  int id = -1;
+  detail::GpuProperties properties{};
+  Status status = hip.current_device(id);
+  if (status.ok()) status = hip.properties(id, properties);
+  if (!status.ok()) {
+    Device device = host();
+    copy_text(device.note_, status.message);
+    return device;
+  }
+  Device device;
+  copy_text(device.gfx_, properties.gfx);
+  device.id_ = id;
+  device.cu_num_ = properties.cu_num;
+  device.arch_ = find_arch(properties.gfx);
+  if (device.arch_ != Arch::unknown) device.kind_ = DeviceKind::gpu;
+  return device;
+}
+
+Status Device::status() const noexcept {
+  if (kind_ != DeviceKind::unknown) return Status::success();
+  return Status::error(StatusCode::no_device, "ckgen knows no arch or target '%s'", gfx_);
+}
+
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,289 @@
+#include "src/gpu/device_program.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <new>
+
+#include "src/gpu/hip_loader.hpp"
+#include "src/gpu/unpack.hpp"
+
+namespace ckgen::inline v1::detail {
+namespace {
+
+/// Programs that are alive. An entry whose program is gone is replaced: its address may be another library's by now.
+struct Programs {
+  std::mutex mutex;
+  std::map<const DeviceCode*, std::weak_ptr<const DeviceProgram>> by_code;
+};
+
+Programs& programs() {
+  static Programs instance;
+  return instance;
+}
+
+/// The first part of a message is what matters: it is cut at its end.
+Status about(const Status& status, const char* what, Arch arch) noexcept {
+  return Status::error(status.code, "%s (%s on %s)", status.message, what, arch_name(arch).data());
+}
+
+Status check(const KernelCall& call, Arch arch) noexcept {
+  const ArchInfo& info = arch_info(arch);
+  if (call.symbol == nullptr) return Status::error(StatusCode::internal, "no kernel was chosen");
+  std::uint64_t threads = 1;
+  for (int i = 0; i < 3; ++i) {
+    // HIP counts a grid's work-items along an axis in 32 bits.
+    if (call.grid[i] == 0 || call.block[i] == 0 ||
+        std::uint64_t{call.grid[i]} * call.block[i] > std::numeric_limits<std::uint32_t>::max())
+      return Status::error(StatusCode::unsupported, "grid %u x %u x %u of %u x %u x %u cannot be launched",
+                           call.grid[0], call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2]);
+    threads *= call.block[i];
+  }
+  if (threads > static_cast<std::uint64_t>(info.max_threads_per_block))
+    return Status::error(StatusCode::unsupported, "a workgroup of %llu work-items, at most %d",
+                         static_cast<unsigned long long>(threads), info.max_threads_per_block);
+  if (call.dynamic_lds > static_cast<std::uint32_t>(info.lds_bytes))
+    return Status::error(StatusCode::unsupported, "%u bytes of LDS, at most %d", call.dynamic_lds, info.lds_bytes);
+  if (call.args_size > kMaxKernelArgs)
+    return Status::error(StatusCode::internal, "%u bytes of arguments, at most %u", call.args_size, kMaxKernelArgs);
+  if (call.clear.rows != 0 && (call.clear.memory == nullptr || call.clear.pitch < call.clear.width))
+    return Status::error(StatusCode::internal, "the memory to be zeroed is null or its rows overlap");
+  return Status::success();
+}
+
+/// C of every group that has one.
+Status clear_groups(const Launch& launch) noexcept {
+  const GroupedArgs& args = *launch.grouped;
+  if (launch.problem->groups()->are_on_device())
+    return Status::error(StatusCode::unsupported, "C of groups whose sizes are on the device cannot be reset");
+  const auto bytes = static_cast<std::size_t>(bits(launch.problem->signature().c)) / 8;
+  for (std::int64_t i = 0; i < args.count; ++i) {
+    const GroupOperands& x = args.operands[i];
+    const GroupSize& size = args.sizes[i];
+    if (size.m == 0 || size.n == 0) continue;
+    const Clear clear{x.c, static_cast<std::size_t>(x.ldc) * bytes, static_cast<std::size_t>(size.n) * bytes,
+                      static_cast<std::size_t>(size.m)};
+    if (const Status status = HipLoader::instance().zero(clear, launch.stream); !status.ok()) return status;
+  }
+  return Status::success();
+}
+
+}  // namespace
+
+std::shared_ptr<const DeviceProgram> DeviceProgram::of(const DeviceCode& code) {
+  Programs& known = programs();
+  const std::lock_guard lock(known.mutex);
+  std::weak_ptr<const DeviceProgram>& entry = known.by_code[&code];
+  std::shared_ptr<const DeviceProgram> program = entry.lock();
+  if (!program) {
+    program = std::make_shared<const DeviceProgram>(code);
+    entry = program;
+  }
+  return program;
+}
+
+DeviceProgram::~DeviceProgram() {
+  for (Module* module = modules_.load(); module != nullptr;) {
+    Module* next = module->next;
+    static_cast<void>(HipLoader::instance().unload_module(module->handle));  // nobody is left to be told
+    delete module;
+    module = next;
+  }
+}
+
+DeviceProgram::Module::~Module() {
+  for (Kernel* kernel = kernels.load(); kernel != nullptr;) {
+    Kernel* following = kernel->next;
+    delete kernel;
+    kernel = following;
+  }
+}
+
+std::uint32_t DeviceProgram::archs() const noexcept {
+  std::uint32_t archs = 0;
+  for (std::uint32_t i = 0; i < code_.object_count; ++i) archs |= 1U << static_cast<unsigned>(code_.objects[i].arch);
+  return archs;
+}
+
+const CodeObject* DeviceProgram::object_of(Arch arch) const noexcept {
+  for (std::uint32_t i = 0; i < code_.object_count; ++i) {
+    if (code_.objects[i].arch == arch) return &code_.objects[i];
+  }
+  return nullptr;
+}
+
+Status DeviceProgram::built_for(Arch arch, const InstanceDesc& instance) const noexcept {
+  if (object_of(arch) != nullptr) return Status::success();
+  char built[96] = {};
+  std::size_t used = 0;
+  for (std::uint32_t i = 0; i < code_.object_count && used < sizeof built; ++i)
+    used += static_cast<std::size_t>(std::snprintf(built + used, sizeof built - used, "%s%s", i == 0 ? "" : ", ",
+                                                   arch_name(code_.objects[i].arch).data()));
+  return Status::error(StatusCode::unsupported, "no GPU code for %s, only for %s: %s cannot run on %s",
+                       arch_name(arch).data(), built, instance.name, arch_name(arch).data());
+}
+
+std::size_t DeviceProgram::workspace(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
+                                     const Device& device) const noexcept {
+  const StageKind stage = behind();
+  const DeviceWorkspaceFn own = stage == StageKind::add_slots ? code_.moe->slots
+                                : stage == StageKind::combine ? code_.fmha->partials
+                                                              : code_.workspace;
+  return own != nullptr ? own(instance, problem, k_batch, device.arch(), device.cu_num()) : 0;
+}
+
+DeviceProgram::Module* DeviceProgram::find(int device) const noexcept {
+  Module* module = modules_.load(std::memory_order_acquire);
+  while (module != nullptr && module->device != device) module = module->next;
+  return module;
+}
+
+void* DeviceProgram::find(const Module& module, const char* symbol) noexcept {
+  const Kernel* kernel = module.kernels.load(std::memory_order_acquire);
+  while (kernel != nullptr && kernel->symbol != symbol) kernel = kernel->next;
+  return kernel != nullptr ? kernel->function : nullptr;
+}
+
+Status DeviceProgram::load(const InstanceDesc& instance, const Device& device, Module*& out) const noexcept {
+  const CodeObject* object = object_of(device.arch());
+  if (object == nullptr) return built_for(device.arch(), instance);
+  const std::lock_guard lock(mutex_);
+  out = find(device.id());
+  if (out != nullptr) return Status::success();
+  std::unique_ptr<Module> module(new (std::nothrow) Module);
+  if (!module) return Status::error(StatusCode::internal, "out of memory");
+  Status status = unpack(*object, module->image);
+  if (status.ok()) status = HipLoader::instance().load_module(module->image.get(), &module->handle);
+  if (!status.ok()) return about(status, instance.name, device.arch());
+  module->device = device.id();
+  module->next = modules_.load(std::memory_order_relaxed);
+  out = module.release();
+  modules_.store(out, std::memory_order_release);
+  return Status::success();
+}
+
+Status DeviceProgram::resolve(Module& module, const char* symbol, void*& out) const noexcept {
+  const std::lock_guard lock(mutex_);
+  out = find(module, symbol);
+  if (out != nullptr) return Status::success();
+  void* function = nullptr;
+  if (const Status status = HipLoader::instance().kernel(module.handle, symbol, &function); !status.ok()) return status;
+  try {
+    module.kernels.store(new Kernel{symbol, function, module.kernels.load(std::memory_order_relaxed)},
+                         std::memory_order_release);
+  } catch (...) {
+    return Status::error(StatusCode::internal, "out of memory");
+  }
+  out = function;
+  return Status::success();
+}
+
+Status DeviceProgram::preload(const InstanceDesc& instance, const Device& device) const noexcept {
+  Module* module = find(device.id());
+  return module != nullptr ? Status::success() : load(instance, device, module);
+}
+
+void* DeviceProgram::function_of(const KernelCall& call, const InstanceDesc& instance, const Device& device,
+                                 Status& status) const noexcept {
+  // A Status is 244 bytes to be set: none is made for what is found.
+  Module* module = find(device.id());
+  if (module == nullptr) {
+    if (status = load(instance, device, module); !status.ok()) return nullptr;
+  }
+  void* function = find(*module, call.symbol);
+  if (function != nullptr) return function;
+  if (status = resolve(*module, call.symbol, function); status.ok()) return function;
+  status = about(status, call.symbol, device.arch());
+  return nullptr;
+}
+
+Status DeviceProgram::launch(const Launch& launch, const Device& device, const Resets& resets) const noexcept {
+  const Arch arch = device.arch();
+  if (object_of(arch) == nullptr) return built_for(arch, *launch.instance);
+  KernelCall call;  // prepare() fills what the launch reads
+  call.reset();
+  if (const Status status = code_.prepare(launch, arch, device.cu_num(), call); !status.ok()) return status;
+  if (const Status status = check(call, arch); !status.ok())
+    return about(status, call.symbol != nullptr ? call.symbol : launch.instance->name, arch);
+  if ((call.clear.rows != 0 || call.clear_groups) && !resets.output)
+    return Status::error(StatusCode::internal, "%s adds to C, which no stage of the plan resets", call.symbol);
+  Status failure;
+  void* function = function_of(call, *launch.instance, device, failure);
+  if (function == nullptr) return failure;
+  const HipLoader& hip = HipLoader::instance();
+  if (call.clear.rows != 0) {
+    if (const Status status = hip.zero(call.clear, launch.stream); !status.ok())
+      return about(status, call.symbol, arch);
+  }
+  if (call.clear_groups) {
+    if (const Status status = clear_groups(launch); !status.ok()) return about(status, call.symbol, arch);
+  }
+  if (resets.workspace_bytes != 0) {
+    const Clear flags{resets.workspace, resets.workspace_bytes, resets.workspace_bytes, 1};
+    if (const Status status = hip.zero(flags, launch.stream); !status.ok()) return about(status, call.symbol, arch);
+  }
+  const Status status = hip.launch(function, call, launch.stream);
+  return status.ok() ? status : about(status, call.symbol, arch);
+}
+
+Status DeviceProgram::submit(const KernelCall& call, const InstanceDesc& instance, const Device& device,
+                             Stream stream) const noexcept {
+  const Arch arch = device.arch();
+  if (object_of(arch) == nullptr) return built_for(arch, instance);
+  if (const Status status = check(call, arch); !status.ok())
+    return about(status, call.symbol != nullptr ? call.symbol : instance.name, arch);
+  Status failure;
+  void* function = function_of(call, instance, device, failure);
+  if (function == nullptr) return failure;
+  const Status status = HipLoader::instance().launch(function, call, stream);
+  return status.ok() ? status : about(status, call.symbol, arch);
+}
+
+Status DeviceProgram::upload(const Launch& launch, const Device& device) const noexcept {
+  const GroupTableCode& table = *code_.groups;
+  KernelCall call;
+  call.reset();
+  if (launch.problem->groups()->are_on_device()) {
+    const Status status = table.build(launch, device.arch(), device.cu_num(), call);
+    return status.ok() ? submit(call, *launch.instance, device, launch.stream) : status;
+  }
+  const std::uint64_t bytes = table.bytes(*launch.instance, *launch.problem, launch.k_batch);
+  call.symbol = table.upload;
+  call.block[0] = kUploadLanes;
+  call.args_size = sizeof(Upload);
+  Upload& upload = *new (call.args) Upload;
+  for (TableCursor cursor; cursor.offset < bytes;) {
+    const std::uint64_t begin = cursor.offset;
+    const auto now = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes - begin, kUploadBytes));
+    if (const Status status = table.fill(launch, device.arch(), device.cu_num(), cursor, upload.payload, now);
+        !status.ok())
+      return status;
+    if (cursor.offset != begin + now)
+      return Status::error(StatusCode::internal, "%s leaves a gap in its table of groups", launch.instance->name);
+    upload.to = reinterpret_cast<std::uint32_t*>(static_cast<unsigned char*>(launch.group_table) + begin);
+    upload.words = now / static_cast<std::uint32_t>(sizeof(std::uint32_t));
+    if (const Status status = submit(call, *launch.instance, device, launch.stream); !status.ok()) return status;
+  }
+  return Status::success();
+}
+
+Status DeviceProgram::launch(StageKind kind, const Launch& launch, const Device& device) const noexcept {
+  const PrepareFn prepare = kind == StageKind::combine     ? code_.fmha->combine
+                            : kind == StageKind::add_slots ? code_.moe->add_slots
+                                                           : code_.moe->sort;
+  KernelCall call;
+  call.reset();
+  const Status status = prepare(launch, device.arch(), device.cu_num(), call);
+  return status.ok() ? submit(call, *launch.instance, device, launch.stream) : status;
+}
+
+Status DeviceProgram::quantize(const Quantize& work, const InstanceDesc& instance, const Device& device,
+                               Stream stream) const noexcept {
+  KernelCall call;
+  call.reset();
+  const Status status = code_.moe->quantize(work, device.arch(), device.cu_num(), call);
+  return status.ok() ? submit(call, instance, device, stream) : status;
+}
+
+}  // namespace ckgen::inline v1::detail

@@ -1,0 +1,175 @@
+#include "src/gpu/hip_loader.hpp"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+namespace ckgen::inline v1::detail {
+namespace {
+
+// hipDeviceProp_tR0600, which ROCm 6 and 7 fill: 1472 bytes, gcnArchName[256] at 1160. hipDeviceAttribute_t 63.
+constexpr std::size_t kPropertiesRoom = 4096;
+constexpr std::size_t kArchNameOffset = 1160;
+constexpr std::size_t kArchNameSize = 256;
+constexpr int kMultiprocessorCount = 63;
+constexpr int kMaxDevices = 64;
+
+// HIP_LAUNCH_PARAM_*: the keys of hipModuleLaunchKernel's `extra`.
+constexpr std::uintptr_t kBufferPointer = 1;
+constexpr std::uintptr_t kBufferSize = 2;
+constexpr std::uintptr_t kEnd = 3;
+
+struct Cache {
+  std::mutex mutex;
+  std::array<GpuProperties, kMaxDevices> devices{};  // cu_num 0: not asked yet
+};
+
+Cache& cache() noexcept {
+  static Cache instance;
+  return instance;
+}
+
+Status failed(const char* call, int code, StatusCode kind = StatusCode::no_device) noexcept {
+  return Status::error(kind, "%s answered with HIP error %d", call, code);
+}
+
+Status done(const char* call, int code) noexcept {
+  return code == 0 ? Status::success() : failed(call, code, StatusCode::internal);
+}
+
+template <class Function>
+bool resolve(void* library, const char* name, Function*& out) noexcept {
+  out = reinterpret_cast<Function*>(dlsym(library, name));
+  return out != nullptr;
+}
+
+}  // namespace
+
+HipLoader& HipLoader::instance() noexcept {
+  static HipLoader loader;
+  return loader;
+}
+
+HipLoader::HipLoader() noexcept : status_(Status::success()) {
+  const char* path = std::getenv("CKGEN_HIP_LIBRARY");
+  const bool named = path != nullptr && *path != '\0';
+  void* library = dlopen(named ? path : "libamdhip64.so", RTLD_NOW | RTLD_LOCAL);
+  for (const char* name : {"libamdhip64.so.7", "libamdhip64.so.6"}) {
+    if (library == nullptr && !named) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  }
+  if (library == nullptr) {
+    status_ =
+        Status::error(StatusCode::no_device, "no HIP runtime: %s", named ? dlerror() : "libamdhip64.so was not found");
+    return;
+  }
+  const bool found =
+      resolve(library, "hipGetDevice", get_device_) && resolve(library, "hipDeviceGetAttribute", get_attribute_) &&
+      resolve(library, "hipGetDevicePropertiesR0600", get_properties_) &&
+      resolve(library, "hipStreamSynchronize", stream_synchronize_) && resolve(library, "hipMalloc", malloc_) &&
+      resolve(library, "hipFree", free_) && resolve(library, "hipModuleLoadData", module_load_) &&
+      resolve(library, "hipModuleUnload", module_unload_) &&
+      resolve(library, "hipModuleGetFunction", module_function_) &&
+      resolve(library, "hipModuleLaunchKernel", module_launch_) && resolve(library, "hipMemsetAsync", memset_) &&
+      resolve(library, "hipMemset2DAsync", memset_2d_);
+  if (!found) status_ = Status::error(StatusCode::no_device, "the HIP runtime is not ROCm 6 or newer: %s", dlerror());
+}
+
+Status HipLoader::current_device(int& id) const noexcept {
+  if (!status_.ok()) return status_;
+  const int code = get_device_(&id);
+  return code == 0 ? Status::success() : failed("hipGetDevice", code);
+}
+
+Status HipLoader::properties(int id, GpuProperties& out) const noexcept {
+  if (!status_.ok()) return status_;
+  if (id < 0 || id >= kMaxDevices) return Status::error(StatusCode::no_device, "HIP device %d is out of range", id);
+  Cache& known = cache();
+  const std::lock_guard lock(known.mutex);
+  GpuProperties& entry = known.devices[static_cast<std::size_t>(id)];
+  if (entry.cu_num == 0) {
+    if (const Status status = query(id, entry); !status.ok()) return status;
+  }
+  out = entry;
+  return Status::success();
+}
+
+Status HipLoader::query(int id, GpuProperties& out) const noexcept {
+  int count = 0;
+  if (const int code = get_attribute_(&count, kMultiprocessorCount, id); code != 0)
+    return failed("hipDeviceGetAttribute", code);
+  alignas(16) char properties[kPropertiesRoom] = {};
+  if (const int code = get_properties_(properties, id); code != 0) return failed("hipGetDevicePropertiesR0600", code);
+  const char* name = properties + kArchNameOffset;
+  std::size_t length = strnlen(name, kArchNameSize);
+  if (const void* colon = std::memchr(name, ':', length))
+    length = static_cast<std::size_t>(static_cast<const char*>(colon) - name);
+  if (length == 0 || length >= sizeof out.gfx || count <= 0 || std::strncmp(name, "gfx", 3) != 0)
+    return Status::error(StatusCode::no_device, "HIP device %d names no gfx arch", id);
+  std::memcpy(out.gfx, name, length);
+  out.gfx[length] = '\0';
+  out.cu_num = static_cast<std::uint32_t>(count);
+  return Status::success();
+}
+
+Status HipLoader::synchronize(void* stream) const noexcept {
+  if (!status_.ok()) return status_;
+  const int code = stream_synchronize_(stream);
+  return code == 0 ? Status::success() : failed("hipStreamSynchronize", code);
+}
+
+Status HipLoader::allocate(std::size_t bytes, void** out) const noexcept {
+  if (!status_.ok()) return status_;
+  const int code = malloc_(out, bytes);
+  return code == 0 ? Status::success() : failed("hipMalloc", code);
+}
+
+Status HipLoader::release(void* memory) const noexcept {
+  if (!status_.ok()) return status_;
+  const int code = free_(memory);
+  return code == 0 ? Status::success() : failed("hipFree", code);
+}
+
+Status HipLoader::load_module(const void* image, void** module) const noexcept {
+  if (!status_.ok()) return status_;
+  return done("hipModuleLoadData", module_load_(module, image));
+}
+
+Status HipLoader::unload_module(void* module) const noexcept {
+  if (!status_.ok()) return status_;
+  return done("hipModuleUnload", module_unload_(module));
+}
+
+Status HipLoader::kernel(void* module, const char* symbol, void** function) const noexcept {
+  if (!status_.ok()) return status_;
+  return done("hipModuleGetFunction", module_function_(function, module, symbol));
+}
+
+Status HipLoader::zero(const Clear& clear, void* stream) const noexcept {
+  if (!status_.ok()) return status_;
+  if (clear.batches > 1 && clear.batch_pitch != clear.pitch * clear.rows) {
+    for (std::size_t i = 0; i < clear.batches; ++i) {
+      void* one = static_cast<char*>(clear.memory) + i * clear.batch_pitch;
+      if (const Status status = zero({one, clear.pitch, clear.width, clear.rows}, stream); !status.ok()) return status;
+    }
+    return Status::success();
+  }
+  const std::size_t rows = clear.rows * clear.batches;
+  if (rows == 1 || clear.pitch == clear.width)
+    return done("hipMemsetAsync", memset_(clear.memory, 0, clear.width * rows, stream));
+  return done("hipMemset2DAsync", memset_2d_(clear.memory, clear.pitch, 0, clear.width, rows, stream));
+}
+
+Status HipLoader::launch(void* function, const KernelCall& call, void* stream) const noexcept {
+  if (!status_.ok()) return status_;
+  std::size_t size = call.args_size;
+  void* extra[] = {reinterpret_cast<void*>(kBufferPointer), const_cast<unsigned char*>(call.args),
+                   reinterpret_cast<void*>(kBufferSize), &size, reinterpret_cast<void*>(kEnd)};
+  return done("hipModuleLaunchKernel",
+              module_launch_(function, call.grid[0], call.grid[1], call.grid[2], call.block[0], call.block[1],
+                             call.block[2], call.dynamic_lds, stream, nullptr, extra));
+}
+
+}  // namespace ckgen::inline v1::detail

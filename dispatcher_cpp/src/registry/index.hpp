@@ -1,0 +1,92 @@
+// (signature, arch) -> tables, heuristics and defaults: built once, read without locks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/registry/registry_state.hpp"
+
+namespace ckgen::inline v1::detail {
+
+struct TableRef {
+  const LookupTable* table;
+  std::uint32_t cu_num;  // the table's
+  std::uint32_t instance_base;
+  const std::uint32_t* externals;  // the table's externals as registry indices
+};
+
+struct FmhaTableRef {
+  const FmhaTable* table;
+  std::uint32_t instance_base;
+};
+
+struct HeuristicRef {
+  const Heuristic* heuristic;
+  std::uint32_t instance_base;
+};
+
+/// Everything known of one (signature, arch): ranges of the Index's arrays.
+struct Entry {
+  std::uint64_t key;
+  std::uint32_t table_begin, table_end;  // ascending by CU count
+  std::uint32_t heuristic_begin, heuristic_end;
+  std::uint32_t default_begin, default_end;  // registry indices of instances, in order of preference
+  std::uint32_t fmha_begin, fmha_end;        // tables of attention
+};
+
+/// The next lower x86 level, or Arch::unknown.
+constexpr Arch lower_level(Arch arch) noexcept {
+  switch (arch) {
+    case Arch::x86_64_amx: return Arch::x86_64_v4_bf16;
+    case Arch::x86_64_v4_bf16: return Arch::x86_64_v4;
+    case Arch::x86_64_v4: return Arch::x86_64_v3;
+    default: return Arch::unknown;
+  }
+}
+
+/// Bit i: Arch with value i. An x86 level also runs what was built for the levels that it contains.
+constexpr std::uint32_t runnable_archs(Arch arch) noexcept {
+  std::uint32_t mask = 0;
+  for (; arch != Arch::unknown; arch = lower_level(arch)) mask |= 1U << static_cast<unsigned>(arch);
+  return mask;
+}
+
+class Index {
+ public:
+  explicit Index(const RegistryState& state);
+
+  const Entry* find(const Signature& signature, Arch arch) const noexcept {
+    const std::uint64_t key = key_of(signature, arch);
+    for (std::uint64_t slot = hash(key);; ++slot) {
+      const std::uint32_t entry = slots_[slot & mask_];
+      if (entry == 0) return nullptr;
+      if (entries_[entry - 1].key == key) return &entries_[entry - 1];
+    }
+  }
+
+  const TableRef& table(std::uint32_t i) const noexcept { return tables_[i]; }
+  const FmhaTableRef& fmha_table(std::uint32_t i) const noexcept { return fmha_tables_[i]; }
+  const HeuristicRef& heuristic(std::uint32_t i) const noexcept { return heuristics_[i]; }
+  std::uint32_t default_instance(std::uint32_t i) const noexcept { return defaults_[i]; }
+
+ private:
+  static constexpr int kArchBits = 5;
+  static_assert(key_bits::signature + kArchBits <= 64);
+  static std::uint64_t key_of(const Signature& signature, Arch arch) noexcept {
+    return signature.pack() << kArchBits | static_cast<std::uint64_t>(arch);
+  }
+  static std::uint64_t hash(std::uint64_t key) noexcept { return key * 0x9e3779b97f4a7c15ULL >> 40; }
+  void add_entry(const RegistryState& state, const Signature& signature, Arch arch);
+  void add_defaults(const RegistryState& state, const Signature& signature, Arch arch);
+  void fill_slots();
+
+  std::vector<Entry> entries_;
+  std::vector<TableRef> tables_;
+  std::vector<FmhaTableRef> fmha_tables_;
+  std::vector<HeuristicRef> heuristics_;
+  std::vector<std::uint32_t> defaults_;
+  std::vector<std::uint32_t> slots_;
+  std::uint64_t mask_ = 0;
+};
+
+}  // namespace ckgen::inline v1::detail

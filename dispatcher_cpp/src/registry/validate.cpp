@@ -1,0 +1,197 @@
+#include "src/registry/validate.hpp"
+
+#include "src/gpu/unpack.hpp"
+
+namespace ckgen::inline v1::detail {
+namespace {
+
+Status refuse(const Library& library, const SignatureUnit& unit, const char* what) noexcept {
+  return Status::error(StatusCode::invalid_argument, "library %s, signature %s: %s", library.name,
+                       unit.name != nullptr ? unit.name : "?", what);
+}
+
+constexpr bool is_power_of_two(std::uint32_t x) noexcept {
+  return x != 0 && (x & (x - 1)) == 0;
+}
+
+const char* flaw(const SignatureUnit& unit, const LookupTable& table) noexcept {
+  if (table.signature != unit.signature.pack()) return "a table is of another signature";
+  if (table.policy == nullptr) return "a table has no policy";
+  if (table.slots == nullptr || (table.slot_mask & (table.slot_mask + 1)) != 0)
+    return "a table's slots are no power of two";
+  bool empty = false;
+  for (std::uint32_t i = 0; i <= table.slot_mask; ++i) {
+    empty = empty || table.slots[i] == 0;
+    if (table.slots[i] > table.group_count) return "a slot points outside the groups";
+  }
+  if (!empty) return "a table has no empty slot";
+  for (std::uint32_t g = 0; g < table.group_count; ++g) {
+    const Group& group = table.groups[g];
+    for (std::uint32_t r = 0; r < group.rung_count; ++r) {
+      const Rung& rung = table.rungs[group.rung_begin + r];
+      if (!is_power_of_two(rung.step)) return "a rung's step is no power of two";
+      if (table.choices[rung.choice].instance >= unit.instance_count) return "a choice points outside the instances";
+    }
+    for (std::uint32_t r = 0; r < group.external_count; ++r) {
+      const Rung& rung = table.external_rungs[group.external_begin + r];
+      if (!is_power_of_two(rung.step)) return "an external rung's step is no power of two";
+      if (rung.choice >= table.external_count) return "an external rung points outside the externals";
+    }
+  }
+  return nullptr;
+}
+
+const char* flaw(const SignatureUnit& unit, const FmhaTable& table) noexcept {
+  if (unit.signature.op != Op::fmha) return "only attention has tables of attention";
+  if (table.near_factor < 1) return "a table of attention has no gap";
+  for (std::uint32_t r = 0; r < table.rung_count; ++r) {
+    if (table.rungs[r].choice.instance >= unit.instance_count) return "a choice points outside the instances";
+    if (r > 0 && !(table.rungs[r - 1] < table.rungs[r])) return "rungs of attention do not ascend";
+  }
+  return nullptr;
+}
+
+const char* flaw(const SignatureUnit& unit) noexcept {
+  if (unit.name == nullptr) return "it has no name";
+  for (std::uint32_t i = 0; i < unit.instance_count; ++i) {
+    const InstanceDesc& instance = unit.instances[i];
+    if (!validate(instance).ok()) return "an instance has no name or no arch, or a number out of range";
+    if (instance.signature != unit.signature) return "an instance is of another signature";
+  }
+  for (std::uint32_t i = 0; i < unit.table_count; ++i) {
+    if (const char* what = flaw(unit, *unit.tables[i])) return what;
+  }
+  for (std::uint32_t i = 0; i < unit.fmha_table_count; ++i) {
+    if (const char* what = flaw(unit, unit.fmha_tables[i])) return what;
+  }
+  for (std::uint32_t i = 0; i < unit.heuristic_count; ++i) {
+    for (std::uint32_t a = 0; a < unit.heuristics[i].arm_count; ++a) {
+      if (unit.heuristics[i].arms[a].choice.instance >= unit.instance_count)
+        return "a leaf points outside the instances";
+    }
+  }
+  for (std::uint32_t i = 0; i < unit.default_count; ++i) {
+    for (std::uint32_t d = 0; d < unit.defaults[i].count; ++d) {
+      if (unit.defaults[i].instances[d] >= unit.instance_count) return "a default points outside the instances";
+    }
+  }
+  return nullptr;
+}
+
+const char* flaw(const DeviceCode* code) noexcept {
+  if (code == nullptr) return "an entry is null";
+  if (code->prepare == nullptr) return "it has no function that prepares a launch";
+  if (code->objects == nullptr || code->object_count == 0) return "it has no code object";
+  if (const GroupTableCode* table = code->groups) {
+    if (table->bytes == nullptr) return "its table of groups has no size";
+    if ((table->fill == nullptr) != (table->upload == nullptr)) return "it has only one of fill and upload";
+    if (table->fill == nullptr && table->build == nullptr) return "nothing makes its table of groups";
+  }
+  if (code->fmha != nullptr && (code->fmha->partials == nullptr || code->fmha->combine == nullptr))
+    return "it has only one of partial results and what combines them";
+  std::uint32_t archs = 0;
+  for (std::uint32_t i = 0; i < code->object_count; ++i) {
+    const CodeObject& object = code->objects[i];
+    if (object.arch == Arch::unknown || arch_info(object.arch).kind != ArchKind::gpu)
+      return "a code object is for no known GPU arch";
+    const std::uint32_t bit = 1U << static_cast<unsigned>(object.arch);
+    if ((archs & bit) != 0) return "two code objects are for one arch";
+    if (object.bytes == nullptr || object.size == 0 || object.unpacked_size == 0) return "a code object is empty";
+    archs |= bit;
+  }
+  return nullptr;
+}
+
+/// Numbers that fmha_rules.hpp divides by and multiplies without overflow.
+Status validate_fmha(const InstanceDesc& instance) noexcept {
+  constexpr std::int32_t most_tile = 4096, most_hdim = 256, most_v_tiles = 16, most_splits = 1 << 16;
+  const FmhaConfig& c = instance.fmha;
+  if (instance.signature.op != Op::fmha) {
+    if (c.m0 == 0) return Status::success();
+    return Status::error(StatusCode::invalid_argument, "instance %s: only attention has attention's tiles",
+                         instance.name);
+  }
+  const auto within = [](std::int32_t size, std::int32_t least, std::int32_t most) {
+    return size >= least && size <= most;
+  };
+  if (!within(c.m0, 1, most_tile) || !within(c.n0, 1, most_tile) || !within(c.k0, 1, most_tile) ||
+      !within(c.n1, 1, most_hdim) || !within(c.k1, 1, most_tile) || c.hdim_v > most_v_tiles * c.n1)
+    return Status::error(StatusCode::invalid_argument, "instance %s: its attention tiles are out of range",
+                         instance.name);
+  if (!within(c.hdim_q, 1, most_hdim) || !within(c.hdim_v, 1, most_hdim) || !within(c.d_multiple, 0, most_hdim) ||
+      !within(c.dv_multiple, 0, most_hdim))
+    return Status::error(StatusCode::invalid_argument, "instance %s: its head dimensions are out of range",
+                         instance.name);
+  if (!within(c.max_splits, 1, most_splits) || c.page_multiple < 1 || !within(c.rotary_multiple, 1, most_hdim) ||
+      c.cache_limit < 0 || c.max_keys < 0)
+    return Status::error(StatusCode::invalid_argument, "instance %s: its splits, pages or rotation are out of range",
+                         instance.name);
+  if (c.max_page < 0 || c.max_rows < 0 || c.max_group < 0 || c.rows_together < 0)
+    return Status::error(StatusCode::invalid_argument, "instance %s: its limits of pages, rows or heads are below 0",
+                         instance.name);
+  return Status::success();
+}
+
+/// Whether constants of `kind` named `name` were made for this runtime.
+Status check_abi(const char* kind, const char* name, std::uint32_t abi) noexcept {
+  if (name == nullptr) return Status::error(StatusCode::invalid_argument, "the %s has no name", kind);
+  if (abi == CKGEN_RUNTIME_ABI) return Status::success();
+  return Status::error(StatusCode::unsupported,
+                       "%s %s was generated for runtime ABI %u, this is %u: generate and build it again", kind, name,
+                       abi, static_cast<unsigned>(CKGEN_RUNTIME_ABI));
+}
+
+}  // namespace
+
+Status validate(const Library& library) noexcept {
+  if (const Status status = check_abi("library", library.name, library.abi); !status.ok()) return status;
+  for (std::uint32_t i = 0; i < library.unit_count; ++i) {
+    if (const char* what = flaw(*library.units[i])) return refuse(library, *library.units[i], what);
+  }
+  return Status::success();
+}
+
+Status validate(const DeviceLibrary& library) noexcept {
+  if (const Status status = check_abi("device library", library.name, library.abi); !status.ok()) return status;
+  if (!unpacks())
+    return Status::error(StatusCode::unsupported,
+                         "device library %s: ckgen was built without zlib (CKGEN_DEVICE_CODE=OFF) and cannot unpack "
+                         "GPU code",
+                         library.name);
+  if (library.codes == nullptr && library.count != 0)
+    return Status::error(StatusCode::invalid_argument, "device library %s has no codes", library.name);
+  for (std::uint32_t i = 0; i < library.count; ++i) {
+    if (const char* what = flaw(library.codes[i]))
+      return Status::error(StatusCode::invalid_argument, "device library %s, code of id %016llx: %s", library.name,
+                           static_cast<unsigned long long>(library.codes[i] != nullptr ? library.codes[i]->id : 0),
+                           what);
+  }
+  return Status::success();
+}
+
+Status validate(const InstanceDesc& instance) noexcept {
+  if (instance.name == nullptr || instance.name[0] == '\0')
+    return Status::error(StatusCode::invalid_argument, "an instance needs a name");
+  if (instance.archs == 0)
+    return Status::error(StatusCode::invalid_argument, "instance %s runs on no arch", instance.name);
+  if (instance.constraints.max_k_batch < 1)
+    return Status::error(StatusCode::invalid_argument, "instance %s: max_k_batch must be at least 1", instance.name);
+  if (instance.stream_k.strategy == Strategy::any || instance.stream_k.strategy > Strategy::tree ||
+      instance.stream_k.blocks_per_cu < 1)
+    return Status::error(StatusCode::invalid_argument, "instance %s: its strategy or blocks per CU are out of range",
+                         instance.name);
+  if (instance.stream_k.is_used() && instance.constraints.max_k_batch != 1)
+    return Status::error(StatusCode::invalid_argument, "instance %s: stream-K takes no k_batch", instance.name);
+  if (instance.signature.op != Op::gemm && instance.stream_k.is_used())
+    return Status::error(StatusCode::invalid_argument, "instance %s: stream-K shares one GEMM's tiles only",
+                         instance.name);
+  if (const Status status = validate_fmha(instance); !status.ok()) return status;
+  const bool is_layer = instance.signature.op == Op::moe && instance.signature.moe.part == MoePart::layer;
+  if ((instance.parts[0] == 0) != (instance.parts[1] == 0) || (instance.parts[0] != 0 && !is_layer))
+    return Status::error(StatusCode::invalid_argument, "instance %s: parts are two, and of a MoE layer", instance.name);
+  if (instance.macro_tile.m < 1 || instance.macro_tile.n < 1 || instance.macro_tile.k < 1)
+    return Status::error(StatusCode::invalid_argument, "instance %s: its macro tile is empty", instance.name);
+  return Status::success();
+}
+
+}  // namespace ckgen::inline v1::detail

@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "src/gpu/hip_loader.hpp"
+#include "src/run/check_args.hpp"
+#include "src/run/launch_stages.hpp"
+#include "src/select/dispatcher_impl.hpp"
+
+namespace ckgen {
+inline namespace v1 {
+namespace {
+
+/// Whether the plan can be launched on this thread's device.
+Status check(const Plan& plan) noexcept {
+  if (plan.stage_count == 0 || plan.stage_count > kMaxStages)
+    return Status::error(StatusCode::invalid_argument, "the plan is empty");
+  if (!plan.launchable.ok()) return plan.launchable;
+  if (plan.device.kind() != DeviceKind::gpu) return Status::success();
+  int current = -1;
+  if (const Status status = detail::HipLoader::instance().current_device(current); !status.ok()) return status;
+  if (current == plan.device.id()) return Status::success();
+  return Status::error(StatusCode::invalid_argument, "the plan is for HIP device %d, the current one is %d",
+                       plan.device.id(), current);
+}
+
+/// Whether every stage that the arguments ask for is there.
+Status check_stages(const Plan&, const GemmArgs&) noexcept {
+  return Status::success();
+}
+Status check_stages(const Plan&, const GroupedArgs&) noexcept {
+  return Status::success();
+}
+Status check_stages(const Plan& plan, const MoeArgs& args) noexcept {
+  const bool sorts = plan.stages[0].kind == StageKind::sort;
+  if (!detail::is_in_parts(plan) || args.topk_ids == nullptr || sorts) return Status::success();
+  return Status::error(StatusCode::invalid_argument,
+                       "topk_ids were given, but the plan's problem says that the tokens are sorted in blocks of %d",
+                       plan.problem.block_m());
+}
+
+/// Lengths of a GPU's problem are in its memory: only the kernel sees them.
+Status check_stages(const Plan& plan, const FmhaArgs& args) noexcept {
+  const InstanceDesc& instance = *plan.stages[plan.stage_count - 1].instance;
+  if (args.seqlen_k != nullptr && !instance.fmha.pad_k)
+    return Status::error(StatusCode::invalid_argument, "seqlen_k is given, and %s takes whole tiles of %d keys only",
+                         instance.name, instance.fmha.n0);
+  if (plan.device.kind() == DeviceKind::gpu) return Status::success();
+  return detail::check_fmha_lengths(plan.problem, args);
+}
+
+detail::RunArgs any_of(const GemmArgs& args) noexcept {
+  return {&args, nullptr, nullptr, nullptr};
+}
+detail::RunArgs any_of(const GroupedArgs& args) noexcept {
+  return {nullptr, &args, nullptr, nullptr};
+}
+detail::RunArgs any_of(const MoeArgs& args) noexcept {
+  return {nullptr, nullptr, &args, nullptr};
+}
+detail::RunArgs any_of(const FmhaArgs& args) noexcept {
+  return {nullptr, nullptr, nullptr, &args};
+}
+
+template <class Args>
+Status check(const Plan& plan, const Args& args) noexcept {
+  if (const Status status = check(plan); !status.ok()) return status;
+  if (const Status status = detail::check_args(plan.problem, args); !status.ok()) return status;
+  return check_stages(plan, args);
+}
+
+template <class Args>
+Status run_in(const Plan& plan, const Args& args, void* workspace, Stream stream) noexcept {
+  if (const Status status = check(plan, args); !status.ok()) return status;
+  if (plan.workspace_size != 0 && workspace == nullptr)
+    return Status::error(StatusCode::invalid_argument, "workspace is null, the plan needs %llu bytes",
+                         static_cast<unsigned long long>(plan.workspace_size));
+  if (reinterpret_cast<std::uintptr_t>(workspace) % 64 != 0)
+    return Status::error(StatusCode::invalid_argument, "workspace is not aligned to 64 bytes");
+  return detail::launch_stages(plan, any_of(args), workspace, stream);
+}
+
+template <class Args>
+Status run_pooled(detail::WorkspacePool& pool, const Plan& plan, const Args& args, Stream stream) noexcept {
+  if (const Status status = check(plan, args); !status.ok()) return status;
+  if (plan.workspace_size == 0) return detail::launch_stages(plan, any_of(args), nullptr, stream);
+  detail::WorkspacePool::Lease lease;
+  if (const Status status = pool.acquire(plan.device, stream, plan.workspace_size, lease); !status.ok()) return status;
+  return detail::launch_stages(plan, any_of(args), lease.memory(), stream);
+}
+
+template <class Args>
+Result<BenchResult> timed(const Dispatcher& dispatcher, const Plan& plan, const Args& args,
+                          const BenchOptions& options) noexcept {
+  using Clock = std::chrono::steady_clock;
+  if (options.runs < 1 || options.warmup < 0)
+    return Status::error(StatusCode::invalid_argument, "bench needs at least one run");
+  const bool on_gpu = plan.device.kind() == DeviceKind::gpu;
+  try {
+    std::vector<double> times;
+    for (int i = -options.warmup; i < options.runs; ++i) {
+      const Clock::time_point begin = Clock::now();
+      Status status = dispatcher.run(plan, args, Stream{nullptr});
+      if (status.ok() && on_gpu) status = detail::HipLoader::instance().synchronize(nullptr);
+      if (!status.ok()) return status;
+      if (i >= 0) times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+    }
+    std::sort(times.begin(), times.end());
+    const std::size_t half = times.size() / 2;
+    const double median = times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2;
+    return BenchResult{median, times.front(), times.back(), options.runs};
+  } catch (...) {
+    return Status::error(StatusCode::internal, "out of memory");
+  }
+}
+
+}  // namespace
+
+Status Dispatcher::preload(const Plan& plan) const noexcept {
+  if (const Status status = check(plan); !status.ok()) return status;
+  for (std::uint32_t i = 0; i < plan.stage_count; ++i) {
+    const Stage& stage = plan.stages[i];
+    if (stage.program == nullptr) continue;
+    if (const Status status = stage.program->preload(*stage.instance, plan.device); !status.ok()) return status;
+  }
+  return Status::success();
+}
+
+Status Dispatcher::run(const Plan& plan, const GemmArgs& args, void* workspace, Stream stream) const noexcept {
+  return run_in(plan, args, workspace, stream);
+}
+
+Status Dispatcher::run(const Plan& plan, const GemmArgs& args, Stream stream) const noexcept {
+  return impl_ ? run_pooled(impl_->pool, plan, args, stream) : status();
+}
+
+Result<BenchResult> Dispatcher::bench(const Plan& plan, const GemmArgs& args,
+                                      const BenchOptions& options) const noexcept {
+  return timed(*this, plan, args, options);
+}
+
+Status Dispatcher::run(const Plan& plan, const GroupedArgs& args, void* workspace, Stream stream) const noexcept {
+  return run_in(plan, args, workspace, stream);
+}
+
+Status Dispatcher::run(const Plan& plan, const GroupedArgs& args, Stream stream) const noexcept {
+  return impl_ ? run_pooled(impl_->pool, plan, args, stream) : status();
+}
+
+Result<BenchResult> Dispatcher::bench(const Plan& plan, const GroupedArgs& args,
+                                      const BenchOptions& options) const noexcept {
+  return timed(*this, plan, args, options);
+}
+
+Status Dispatcher::run(const Plan& plan, const MoeArgs& args, void* workspace, Stream stream) const noexcept {
+  return run_in(plan, args, workspace, stream);
+}
+
+Status Dispatcher::run(const Plan& plan, const MoeArgs& args, Stream stream) const noexcept {
+  return impl_ ? run_pooled(impl_->pool, plan, args, stream) : status();
+}
+
+Result<BenchResult> Dispatcher::bench(const Plan& plan, const MoeArgs& args,
+                                      const BenchOptions& options) const noexcept {
+  return timed(*this, plan, args, options);
+}
+
+Status Dispatcher::run(const Plan& plan, const FmhaArgs& args, void* workspace, Stream stream) const noexcept {
+  return run_in(plan, args, workspace, stream);
+}
+
+Status Dispatcher::run(const Plan& plan, const FmhaArgs& args, Stream stream) const noexcept {
+  return impl_ ? run_pooled(impl_->pool, plan, args, stream) : status();
+}
+
+Result<BenchResult> Dispatcher::bench(const Plan& plan, const FmhaArgs& args,
+                                      const BenchOptions& options) const noexcept {
+  return timed(*this, plan, args, options);
+}
+
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,61 @@
+#include "src/run/workspace_pool.hpp"
+
+#include <new>
+
+#include "src/gpu/hip_loader.hpp"
+
+namespace ckgen::inline v1::detail {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+}  // namespace
+
+WorkspacePool::~WorkspacePool() {
+  for (auto& [key, entry] : entries_) release(entry);
+}
+
+void* WorkspacePool::Lease::memory() const noexcept {
+  return entry_ != nullptr ? entry_->memory : nullptr;
+}
+
+Status WorkspacePool::acquire(const Device& device, Stream stream, std::uint64_t bytes, Lease& lease) noexcept {
+  try {
+    {
+      const std::lock_guard lock(mutex_);
+      const Key key{device.id(), device.kind(), stream};
+      lease.entry_ = &entries_.try_emplace(key, device.kind() == DeviceKind::gpu).first->second;
+    }
+    lease.lock_ = std::unique_lock(lease.entry_->mutex);
+  } catch (...) {
+    return Status::error(StatusCode::internal, "out of memory for the workspace pool");
+  }
+  return bytes > lease.entry_->bytes ? grow(*lease.entry_, bytes) : Status::success();
+}
+
+Status WorkspacePool::grow(Entry& entry, std::uint64_t bytes) noexcept {
+  release(entry);
+  if (entry.on_gpu) {
+    if (const Status status = HipLoader::instance().allocate(bytes, &entry.memory); !status.ok()) return status;
+  } else {
+    entry.memory = ::operator new(bytes, kAlignment, std::nothrow);
+    if (entry.memory == nullptr)
+      return Status::error(StatusCode::internal, "no memory for %llu bytes of workspace",
+                           static_cast<unsigned long long>(bytes));
+  }
+  entry.bytes = bytes;
+  return Status::success();
+}
+
+void WorkspacePool::release(Entry& entry) noexcept {
+  if (entry.memory == nullptr) return;
+  if (entry.on_gpu) {
+    static_cast<void>(HipLoader::instance().release(entry.memory));  // waits for the device
+  } else {
+    ::operator delete(entry.memory, kAlignment);
+  }
+  entry.memory = nullptr;
+  entry.bytes = 0;
+}
+
+}  // namespace ckgen::inline v1::detail

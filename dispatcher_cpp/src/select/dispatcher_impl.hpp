@@ -1,0 +1,48 @@
+// What a Dispatcher holds; everything but the override table and the pool is constant after construction.
+#pragma once
+
+#include <ckgen/dispatcher.hpp>
+
+#include "src/run/workspace_pool.hpp"
+#include "src/select/hooks.hpp"
+#include "src/select/query.hpp"
+
+namespace ckgen {
+inline namespace v1 {
+
+struct Dispatcher::Impl {
+  Impl(const Registry& source, std::shared_ptr<const detail::RegistryState> snapshot, const DispatcherOptions& options);
+
+  detail::Query query(const Problem& problem, const Device& device) const noexcept {
+    return {*state,
+            index,
+            overrides.current(),
+            is_forced,
+            forced,
+            detail::resolved(problem.signature(), device.arch()),
+            {problem.m(), problem.n(), problem.k(), problem.batch()},
+            problem.deterministic(),
+            problem.strategy(),
+            device.arch(),
+            device.cu_num(),
+            detail::runnable_archs(device.arch()),
+            problem};
+  }
+
+  Selection select(const Problem& problem, const Device& device) const noexcept;
+  /// The same, said and recorded as the options ask.
+  Selection hooked(const Problem& problem, const Device& device) const noexcept;
+
+  Registry registry;
+  std::shared_ptr<const detail::RegistryState> state;
+  detail::Index index;
+  bool is_forced = false;
+  std::uint32_t forced = no_index;
+  Status status = Status::success();
+  detail::Overrides overrides;
+  mutable detail::Hooks hooks;
+  mutable detail::WorkspacePool pool;
+};
+
+}  // namespace v1
+}  // namespace ckgen

@@ -1,0 +1,22 @@
+// Which of the peer's untuned lists a signature's missed shapes belong to, and what a line of it says.
+#pragma once
+
+#include <string>
+
+#include <ckgen/arch_data.hpp>
+#include <ckgen/signature.hpp>
+
+#include "src/select/supports.hpp"
+
+namespace ckgen::inline v1::detail {
+
+/// A CSV of missed shapes of one target. Signatures that the peer keeps in one list (C as bf16 or fp16) share it.
+struct ShapeList {
+  std::string file;    // "<module>_untuned_gemm_<gfx>_<cu_num>.csv"; the canonical signature where no module has it
+  std::string header;  // the columns that the module's tuner reads
+  std::string line;    // the shape's own
+};
+
+ShapeList shape_list(const Signature& signature, Arch arch, std::uint32_t cu_num, const Sizes& sizes);
+
+}  // namespace ckgen::inline v1::detail

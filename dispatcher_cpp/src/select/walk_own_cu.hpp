@@ -1,0 +1,100 @@
+// The steps exact, near and far: tables that were measured at the problem's own CU count.
+#pragma once
+
+#include "src/select/walk_state.hpp"
+
+namespace ckgen::inline v1::detail {
+
+template <class Sink>
+bool offer_rung(const Walk<Sink>& w, const TableRef& ref, const Hit& hit) noexcept(kNoThrow<Sink>) {
+  const Choice& choice = ref.table->choices[hit.choice];
+  return w.offer(hit.tier, ref.instance_base + choice.instance, choice.k_batch, hit.m);
+}
+
+/// The user's instance for an external winner, where the user gave one. The kernel decides about K splits.
+template <class Sink>
+bool offer_provided(const Walk<Sink>& w, const TableRef& ref, const Hit& winner) noexcept(kNoThrow<Sink>) {
+  const std::uint32_t instance = w.q.state.providers[ref.externals[winner.choice]];
+  return instance != no_index && w.offer_foreign(winner.tier, instance, 0, winner.m);
+}
+
+/// What the policy's own roundings find, if it has any.
+inline Hit peer_of(const WalkState& w, const LookupTable& table, const Group& group) noexcept {
+  if (table.policy->kernel_m_count == 0) return {};
+  return peer_winner(own_ladder(table, group), external_ladder(table, group), table.policy->kernel_m,
+                     table.policy->kernel_m_count, w.m(), static_cast<std::uint64_t>(w.q.sizes.n));
+}
+
+/// The table's winner if it is external; told to the sink.
+template <class Sink>
+Hit external_winner(const Walk<Sink>& w, const TableRef& ref, const Group& group,
+                    const Hit& peer) noexcept(kNoThrow<Sink>) {
+  if (group.external_count == 0) return {};
+  const LookupTable& table = *ref.table;
+  const Hit winner =
+      peer ? peer : table_winner(own_ladder(table, group), external_ladder(table, group), w.m(), gap_of(table));
+  if (!winner.external) return {};
+  w.sink.external(ref.externals[winner.choice], winner);
+  return winner;
+}
+
+/// The peer takes k_batch from the row that a rounding of its own finds, if that row can run.
+template <class Sink>
+bool offer_peer(const Walk<Sink>& w, const TableRef& ref, const Group& group, const Hit& hit) noexcept(kNoThrow<Sink>) {
+  const LookupTable& table = *ref.table;
+  const Choice& choice = table.choices[hit.choice];
+  const Hit split = peer_winner(own_ladder(table, group), external_ladder(table, group), table.policy->split_k_m,
+                                table.policy->split_k_m_count, w.m(), static_cast<std::uint64_t>(w.q.sizes.n));
+  const std::uint32_t k_batch = split && !split.external ? table.choices[split.choice].k_batch : choice.k_batch;
+  return w.offer(hit.tier, ref.instance_base + choice.instance, k_batch, hit.m);
+}
+
+template <class Sink>
+[[gnu::noinline]] bool from_peer_policy(const Walk<Sink>& w, const TableRef& ref,
+                                        const Group& group) noexcept(kNoThrow<Sink>) {
+  const Hit peer = peer_of(w, *ref.table, group);
+  const Hit winner = external_winner(w, ref, group, peer);
+  if (winner && winner.tier != Tier::far_ && offer_provided(w, ref, winner)) return true;
+  return peer && !peer.external && offer_peer(w, ref, group, peer);
+}
+
+/// exact and near.
+template <class Sink>
+bool from_tables(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
+  for (std::uint32_t i = w.own_begin; i < w.own_end; ++i) {
+    const TableRef& ref = w.q.index.table(i);
+    const LookupTable& table = *ref.table;
+    const Group* group = w.group_of(table);
+    if (group == nullptr) continue;
+    if (table.policy->kernel_m_count != 0) {
+      if (from_peer_policy(w, ref, *group)) return true;
+      continue;
+    }
+    const Hit hit = rounded_up(own_ladder(table, *group), w.m(), gap_of(table));
+    if (hit.tier != Tier::exact) {  // an exact rung of its own is the winner
+      const Hit winner = external_winner(w, ref, *group, {});
+      if (winner && winner.tier != Tier::far_ && offer_provided(w, ref, winner)) return true;
+    }
+    if (hit && offer_rung(w, ref, hit)) return true;
+  }
+  return false;
+}
+
+template <class Sink>
+[[gnu::noinline]] bool from_far(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
+  for (std::uint32_t i = w.own_begin; i < w.own_end; ++i) {
+    const TableRef& ref = w.q.index.table(i);
+    const Group* group = w.group_of(*ref.table);
+    if (group == nullptr) continue;
+    if (group->external_count != 0) {
+      const Hit winner = external_winner(w, ref, *group, peer_of(w, *ref.table, *group));
+      if (winner && winner.tier == Tier::far_ && offer_provided(w, ref, winner)) return true;
+    }
+    const FarHits hits = far_rungs(own_ladder(*ref.table, *group), w.m(), gap_of(*ref.table));
+    if (hits.first && offer_rung(w, ref, hits.first)) return true;
+    if (hits.second && offer_rung(w, ref, hits.second)) return true;
+  }
+  return false;
+}
+
+}  // namespace ckgen::inline v1::detail

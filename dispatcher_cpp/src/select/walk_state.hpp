@@ -1,0 +1,73 @@
+// What the steps of a walk share.
+#pragma once
+
+#include <utility>
+
+#include "src/select/ladder.hpp"
+#include "src/select/query.hpp"
+
+namespace ckgen::inline v1::detail {
+
+/// One thing that the walk tries. `table_m`: the measured size that names it, 0 where no row did; `cu_num`: its
+/// table's.
+struct Candidate {
+  Tier tier;
+  std::uint32_t instance;
+  std::uint32_t k_batch;
+  std::uint64_t table_m;
+  std::uint32_t cu_num = 0;
+};
+
+/// The problem, and where its signature's data is: all of the arch, and of that the tables of the problem's CU count.
+struct WalkState {
+  const Query& q;
+  const Entry* entry = nullptr;
+  std::uint32_t own_begin = 0;
+  std::uint32_t own_end = 0;
+
+  void find_tables() noexcept {
+    own_begin = own_end = entry->table_begin;
+    for (std::uint32_t i = entry->table_begin; i < entry->table_end; ++i) {  // counted, as branches would mispredict
+      const std::uint32_t cu_num = q.index.table(i).cu_num;
+      own_begin += cu_num < q.cu_num ? 1 : 0;
+      own_end += cu_num <= q.cu_num ? 1 : 0;
+    }
+  }
+
+  const Group* group_of(const LookupTable& table) const noexcept {
+    return find_group(table, static_cast<std::uint64_t>(q.sizes.n), static_cast<std::uint64_t>(q.sizes.k),
+                      static_cast<std::uint64_t>(q.key_batch()));
+  }
+
+  const InstanceDesc& instance(std::uint32_t index) const noexcept { return *q.state.instances[index]; }
+  std::uint64_t m() const noexcept { return static_cast<std::uint64_t>(q.sizes.m); }
+};
+
+/// A sink that keeps a trail may run out of memory.
+template <class Sink>
+inline constexpr bool kNoThrow = noexcept(std::declval<Sink&>().offer(Candidate{}, Verdict{}));
+
+/// The state, and who is told: `Sink` has `bool offer(const Candidate&, const Verdict&)`, true ending the walk, and
+/// `void external(std::uint32_t, const Hit&)` for the kernel of another library that is the table's winner.
+///
+/// Steps are functions `bool from_…(const Walk<Sink>&)`, true where the sink ended the walk. Rare ones are kept out of
+/// line: the measured path then stays small enough to inline.
+template <class Sink>
+struct Walk : WalkState {
+  Sink& sink;
+
+  Walk(const Query& query, Sink& told) noexcept : WalkState{query}, sink(told) {}
+
+  bool offer(Tier tier, std::uint32_t index, std::uint32_t k_batch, std::uint64_t table_m) const
+      noexcept(kNoThrow<Sink>) {
+    return sink.offer({tier, index, k_batch, table_m, q.cu_num}, q.verdict(instance(index), k_batch));
+  }
+
+  /// An instance that comes from outside the problem's own unit.
+  bool offer_foreign(Tier tier, std::uint32_t index, std::uint32_t k_batch, std::uint64_t table_m) const
+      noexcept(kNoThrow<Sink>) {
+    return sink.offer({tier, index, k_batch, table_m, q.cu_num}, q.foreign_verdict(instance(index), k_batch));
+  }
+};
+
+}  // namespace ckgen::inline v1::detail

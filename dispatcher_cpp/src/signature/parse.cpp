@@ -1,0 +1,195 @@
+// Canonical names of signatures, read back.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+#include <ckgen/problem.hpp>
+#include <ckgen/signature_text.hpp>
+
+#include "src/fmha/text.hpp"
+#include "src/signature/rules.hpp"
+
+namespace ckgen {
+inline namespace v1 {
+namespace {
+
+using D = DType;
+
+/// Words between underscores, read from the front.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) noexcept : rest_(text) {}
+
+  bool take(std::string_view word) noexcept {
+    if (rest_.substr(0, word.size()) != word) return false;
+    if (rest_.size() != word.size() && rest_[word.size()] != '_') return false;
+    rest_.remove_prefix(std::min(rest_.size(), word.size() + 1));
+    return true;
+  }
+  /// The longest dtype: fp8_ocp before fp8.
+  std::optional<DType> take_dtype() noexcept {
+    std::optional<DType> best;
+    for (int i = 0; i < kDTypeCount; ++i) {
+      const auto dtype = static_cast<DType>(i);
+      Reader probe = *this;
+      if (dtype != D::none && probe.take(name(dtype)) && (!best || name(dtype).size() > name(*best).size()))
+        best = dtype;
+    }
+    if (best) take(name(*best));
+    return best;
+  }
+  /// What names no op reads as `none`: the text that is written again then differs.
+  OperandOp take_operand_op() noexcept {
+    for (const OperandOp op : {OperandOp::add, OperandOp::mul}) {
+      if (take(name(op))) return op;
+    }
+    return OperandOp::none;
+  }
+  Epilogue take_epilogue() noexcept {
+    Epilogue epilogue;
+    for (EpilogueOp& step : epilogue.ops) {
+      for (int i = 1; i < kEpilogueOpCount && step == EpilogueOp::none; ++i) {
+        if (take(name(static_cast<EpilogueOp>(i)))) step = static_cast<EpilogueOp>(i);
+      }
+    }
+    return epilogue;
+  }
+  ScaleBlock take_scale_block() noexcept {
+    ScaleBlock block;
+    for (const ScaleSides sides : {ScaleSides::both, ScaleSides::a, ScaleSides::b}) {
+      if (take(name(sides))) {
+        block.sides = sides;
+        break;
+      }
+    }
+    const std::string_view sizes = rest_.substr(0, rest_.find('_'));
+    const std::size_t cross = sizes.find('x');
+    if (cross == std::string_view::npos) return block;
+    std::from_chars(sizes.data(), sizes.data() + cross, block.n);
+    std::from_chars(sizes.data() + cross + 1, sizes.data() + sizes.size(), block.k);
+    take(sizes);
+    return block;
+  }
+  std::optional<Op> take_op() noexcept {
+    if (take("gemm")) return Op::gemm;
+    if (take("grouped_gemm")) return Op::grouped_gemm;
+    if (take("moe")) return Op::moe;
+    if (take("fmha")) return Op::fmha;
+    return std::nullopt;
+  }
+  /// What names no part reads as a layer: the text that is written again then differs.
+  MoeTraits take_moe() noexcept {
+    MoeTraits traits;
+    for (int i = 0; i < kMoePartCount; ++i) {
+      const auto part = static_cast<MoePart>(i);
+      if (!take(name(part))) continue;
+      traits.part = part;
+      break;
+    }
+    traits.gated = take("gated");
+    traits.weight_first = take("weightfirst");
+    return traits;
+  }
+  bool done() const noexcept { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+};
+
+std::optional<Signature> read_canonical(std::string_view text) noexcept {
+  Reader reader(text);
+  const std::optional<Op> op = reader.take_op();
+  if (!op) return std::nullopt;
+  std::array<DType, 3> types{};
+  std::size_t count = 0;
+  while (const std::optional<DType> dtype = reader.take_dtype()) {
+    if (count == types.size()) return std::nullopt;
+    types[count++] = *dtype;
+  }
+  if (count == 0) return std::nullopt;
+  Signature s;
+  s.op = *op;
+  s.a = types[0];
+  s.b = count == 3 ? types[1] : types[0];
+  s.c = types[count - 1];
+  if (s.op == Op::fmha) {
+    s.fmha = detail::take_traits([&reader](std::string_view word) { return reader.take(word); });
+    return reader.done() ? std::optional(s) : std::nullopt;
+  }
+  bool has_layout = false;
+  for (const Layout layout : {Layout::rcr, Layout::rrr, Layout::ccr, Layout::crr}) {
+    if (!has_layout && reader.take(name(layout))) {
+      s.layout = layout;
+      has_layout = true;
+    }
+  }
+  if (!has_layout) return std::nullopt;
+  for (const Quant quant : {Quant::per_tensor, Quant::rowwise, Quant::blockscale, Quant::mx}) {
+    if (s.quant == Quant::none && reader.take(name(quant))) s.quant = quant;
+  }
+  s.preshuffle_b = reader.take("preshuffle");
+  s.batched = reader.take("batched");
+  s.bias = reader.take("bias");
+  if (s.op == Op::moe) s.moe = reader.take_moe();
+  s.acc = detail::default_acc(s.a, s.b);
+  s.scale = detail::default_scale(s.quant);
+  if (reader.take("acc")) s.acc = reader.take_dtype().value_or(D::none);
+  if (reader.take("scale")) s.scale = reader.take("none") ? D::none : reader.take_dtype().value_or(s.scale);
+  if (reader.take("scales")) s.scale_block = reader.take_scale_block();
+  if (reader.take("a")) s.a_op = reader.take_operand_op();
+  if (reader.take("b")) s.b_op = reader.take_operand_op();
+  if (reader.take("epi")) s.epilogue = reader.take_epilogue();
+  return reader.done() ? std::optional(s) : std::nullopt;
+}
+
+/// The canonical name of what "fmha:" stands before, in `out`; `text` itself where it does not.
+std::string_view without_alias(std::string_view text, char (&out)[kSignatureTextSize]) noexcept {
+  constexpr std::string_view prefix = "fmha:";
+  if (text.substr(0, prefix.size()) != prefix || text.size() >= kSignatureTextSize) return text;
+  std::memcpy(out, text.data(), text.size());
+  out[prefix.size() - 1] = '_';
+  return {out, text.size()};
+}
+
+}  // namespace
+
+Status detail::unknown(std::string_view what, std::string_view text) noexcept {
+  return Status::error(StatusCode::invalid_argument, "unknown %.*s: '%.*s'", static_cast<int>(what.size()), what.data(),
+                       static_cast<int>(text.size() < 100 ? text.size() : 100), text.data());
+}
+
+Result<Signature> parse_signature(std::string_view text) noexcept {
+  Result<Signature> result = Status::error(StatusCode::invalid_argument, "no signature");
+  char whole[kSignatureTextSize];
+  const std::string_view canonical = without_alias(text, whole);
+  if (Reader(canonical).take_op()) {
+    const std::optional<Signature> read = read_canonical(canonical);
+    char again[kSignatureTextSize];
+    if (!read || std::string_view(again, canonical_text(*read, again)) != canonical)
+      return detail::unknown("canonical signature", text);
+    result = *read;
+  } else {
+    result = detail::parse_alias(text);
+  }
+  if (!result) return result;
+  if (const Status status = signature_status(*result); !status.ok())
+    return Status::error(StatusCode::invalid_argument, "'%.*s' means nothing: %s",
+                         static_cast<int>(text.size() < 80 ? text.size() : 80), text.data(), status.message);
+  return result;
+}
+
+Problem gemm(std::string_view signature) noexcept {
+  const Result<Signature> parsed = parse_signature(signature);
+  Problem problem;
+  if (parsed) {
+    problem.signature_ = *parsed;
+  } else {
+    problem.status_ = parsed.status();
+  }
+  return problem;
+}
+
+}  // namespace v1
+}  // namespace ckgen
