@@ -294,6 +294,14 @@ TEST_F(DeviceCodeTest, DamagedBytesNeverReachHip) {
   code.object(0).unpacked_size -= 2;
   EXPECT_EQ(run().substr(0, 24), "the GPU code is damaged:");
   code.object(0).unpacked_size += 1;
+  const std::string plain = tiny::image(Arch::gfx942, {"tiny_set", "tiny_add"});
+  std::vector<unsigned char> stored = tiny::compressed(plain, 0);
+  code.object(0) = {Arch::gfx942, stored.data(), stored.size(), plain.size()};
+  const std::size_t at = std::string(stored.begin(), stored.end()).find("tiny_set");
+  ASSERT_NE(at, std::string::npos);
+  const int changes[] = {1, -1, -1, 1};  // neither their sum nor that of their places differs: Adler-32 is as it was
+  for (std::size_t i = 0; i < 4; ++i) stored[at + i] = static_cast<unsigned char>(stored[at + i] + changes[i]);
+  EXPECT_EQ(run(), "the GPU code is damaged: data error (tiny_medium on gfx942)");
   const std::vector<unsigned char> text = tiny::compressed(std::string(500, 'x'));
   code.object(0) = {Arch::gfx942, text.data(), text.size(), 500};
   EXPECT_EQ(run(), "the GPU code is no ELF file of an AMD GPU (tiny_medium on gfx942)");

@@ -64,11 +64,18 @@ inline std::string image(Arch arch, const std::vector<std::string>& kernels) {
          std::string(reinterpret_cast<const char*>(&size), 4) + texts;
 }
 
-inline std::vector<unsigned char> compressed(const std::string& text) {
-  uLongf size = compressBound(text.size());
-  std::vector<unsigned char> bytes(size);
-  compress2(bytes.data(), &size, reinterpret_cast<const unsigned char*>(text.data()), text.size(), 9);
-  bytes.resize(size);
+/// A gzip stream; at level 0 the text stands in it as it is.
+inline std::vector<unsigned char> compressed(std::string text, int level = 9) {
+  z_stream stream{};
+  deflateInit2(&stream, level, Z_DEFLATED, 31, 9, Z_DEFAULT_STRATEGY);
+  std::vector<unsigned char> bytes(deflateBound(&stream, text.size()));
+  stream.next_in = reinterpret_cast<unsigned char*>(text.data());
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = bytes.data();
+  stream.avail_out = static_cast<uInt>(bytes.size());
+  deflate(&stream, Z_FINISH);
+  bytes.resize(stream.total_out);
+  deflateEnd(&stream);
   return bytes;
 }
 

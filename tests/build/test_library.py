@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import zlib
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from ckgen.build.cache import Cache
 from ckgen.build.compile import ASSEMBLY, CODE_OBJECT, Unit, device_job, host_job
 from ckgen.build.inspect.code_object import read_file
 from ckgen.build.library import DeviceInstance, emit_library
+from ckgen.build.packed_code import unpack_code
 from ckgen.build.pool import Limits, Outcome, run_jobs
 from ckgen.emit.render import RUNTIME_ABI
 from ckgen.model.errors import InputError, UsageError
@@ -98,7 +98,7 @@ def test_small_units_become_a_library_that_links_with_gcc(tmp_path: Path) -> Non
     done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
     head, *lines = done.stdout.splitlines()
     assert head == f"mylib {RUNTIME_ABI} 1"
-    unpacked = [zlib.decompress(bytes.fromhex(line.split()[2])) for line in lines]
+    unpacked = [unpack_code(bytes.fromhex(line.split()[2])) for line in lines]
     assert unpacked == [objects[arch].read_bytes() for arch in archs]
     assert [int(line.split()[1]) for line in lines] == [len(data) for data in unpacked]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +17,7 @@ from ckgen.build.inspect import code_object, gate
 from ckgen.build.inspect.finding import CodeFinding
 from ckgen.build.inspect.report import KernelReport, reports_of
 from ckgen.build.kept import keep, kept
+from ckgen.build.packed_code import pack_code
 from ckgen.build.planned import Planned
 from ckgen.build.pool import Outcome
 from ckgen.build.result import Figures, Result, ResultFinding, Status
@@ -63,7 +63,7 @@ class Judge:
 
     def _look(self, planned: Planned, entry: Entry) -> tuple[Figures, tuple[ResultFinding, ...]]:
         data = entry.output(CODE_OBJECT).read_bytes()
-        packed = len(zlib.compress(data, 9))
+        packed = len(pack_code(data, 9))
         try:
             source = code_object.Source(f"{planned.kernel}.{planned.arch}.hsaco", data)
             reports = reports_of(code_object.read_code_object(source), self.toolchain.decoder)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from ckgen.build.cache import Cache
 from ckgen.build.compile import OBJECT, Unit, host_job, roots
 from ckgen.build.entry import Entry
 from ckgen.build.job import Job
+from ckgen.build.packed_code import pack_code
 from ckgen.build.pool import Limits, Outcome, run_jobs
 from ckgen.emit.cpp import identifier
 from ckgen.emit.environment import environment
@@ -74,8 +74,8 @@ def _code(instance: DeviceInstance, out: OutFolder) -> dict[str, Any]:
     objects = []
     for arch, place in sorted(instance.objects.items()):
         data = place.read_bytes()
-        packed = zlib.compress(data, _LEVEL)
-        file = out.path / _PACKED / arch / f"{instance.name}.z"
+        packed = pack_code(data, _LEVEL)
+        file = out.path / _PACKED / arch / f"{instance.name}.gz"
         if not file.is_file() or file.read_bytes() != packed:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(packed)

@@ -20,7 +20,7 @@ from ckgen.plan.model import FmhaUnit, GenerationPlan, HeuristicPlan, UnitPlan
 from ckgen.plan.policy import near_gap
 from ckgen.version import __version__
 
-RUNTIME_ABI = 7
+RUNTIME_ABI = 8
 """CKGEN_RUNTIME_ABI of ckgen/library.hpp that the templates are written for."""
 
 _COMPARISONS = {"<=": "le", "<": "lt", "==": "eq"}

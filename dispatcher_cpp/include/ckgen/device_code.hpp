@@ -15,7 +15,7 @@
 namespace ckgen {
 inline namespace v1 {
 
-/// One code object (an ELF file for one arch), compressed as a zlib stream (RFC 1950) that ends with `size`.
+/// One code object (an ELF file for one arch), compressed as a gzip stream (RFC 1952) that ends with `size`.
 struct CodeObject {
   Arch arch;
   const unsigned char* bytes;

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include <cstring>
+#include <limits>
 #include <new>
 
 namespace ckgen::inline v1::detail {
@@ -19,6 +20,27 @@ bool is_code_object(const unsigned char* bytes, std::size_t size) noexcept {
          header.e_machine == EM_AMDGPU;
 }
 
+constexpr int kGzip = 31;  // of inflateInit2: a gzip stream with the largest window
+
+/// What zlib says of a gzip stream of exactly `size` bytes that gives exactly `room`: Z_OK, Z_STREAM_ERROR where either
+/// is another.
+int inflate_gzip(const unsigned char* bytes, std::size_t size, unsigned char* out, std::size_t room) noexcept {
+  constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
+  if (size > kMost || room > kMost) return Z_STREAM_ERROR;
+  z_stream stream{};
+  stream.next_in = const_cast<unsigned char*>(bytes);  // zlib reads it only
+  stream.avail_in = static_cast<uInt>(size);
+  stream.next_out = out;
+  stream.avail_out = static_cast<uInt>(room);
+  int code = inflateInit2(&stream, kGzip);
+  if (code != Z_OK) return code;
+  code = inflate(&stream, Z_FINISH);
+  const bool is_whole = stream.avail_in == 0 && stream.avail_out == 0;
+  inflateEnd(&stream);
+  if (code == Z_STREAM_END) return is_whole ? Z_OK : Z_STREAM_ERROR;
+  return code == Z_OK ? Z_BUF_ERROR : code;
+}
+
 }  // namespace
 
 bool unpacks() noexcept {
@@ -28,12 +50,10 @@ bool unpacks() noexcept {
 Status unpack(const CodeObject& object, std::unique_ptr<unsigned char[]>& out) noexcept {
   std::unique_ptr<unsigned char[]> bytes(new (std::nothrow) unsigned char[object.unpacked_size]);
   if (!bytes) return Status::error(StatusCode::internal, "no memory for %zu bytes of GPU code", object.unpacked_size);
-  uLongf written = object.unpacked_size;
-  uLong read = object.size;
-  const int code = uncompress2(bytes.get(), &written, object.bytes, &read);
-  if (code != Z_OK || written != object.unpacked_size || read != object.size)
+  const int code = inflate_gzip(object.bytes, object.size, bytes.get(), object.unpacked_size);
+  if (code != Z_OK)
     return Status::error(StatusCode::internal, "the GPU code is damaged: %s",
-                         code != Z_OK ? zError(code) : "its size is another one");
+                         code == Z_STREAM_ERROR ? "its size is another one" : zError(code));
   if (!is_code_object(bytes.get(), object.unpacked_size))
     return Status::error(StatusCode::internal, "the GPU code is no ELF file of an AMD GPU");
   out = std::move(bytes);

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from ckgen.build.packed_code import pack_code, unpack_code
 from ckgen.emulator.chip import chip_of
 from ckgen.emulator.core import Chip
 from ckgen.emulator.core_library import core_library
@@ -113,7 +113,7 @@ class GemmSubject:
         self._data += [(one, GemmCall(one, *_rounded(signature, one, choice.largest))) for one in choice.rounded]
         self._object = _only_object(built.library)
         packed = ctypes.string_at(self._object.bytes, self._object.size)
-        self.code = zlib.decompress(packed)
+        self.code = unpack_code(packed)
 
     def run(
         self, code: bytes, problems: Iterable[int], seed: int, most_instructions: int, trace: str = ""
@@ -140,7 +140,7 @@ class GemmSubject:
 
     def _substitute(self, code: bytes) -> None:
         """Puts code into the loaded library, whose constants may be in pages that are not writable."""
-        packed = zlib.compress(code, 1)
+        packed = pack_code(code, 1)
         self._kept = ctypes.create_string_buffer(packed, len(packed))
         page = mmap.PAGESIZE
         first = ctypes.addressof(self._object) & -page

@@ -4,7 +4,7 @@
 #include <ckgen/library.hpp>
 
 
-#if CKGEN_RUNTIME_ABI != 7
+#if CKGEN_RUNTIME_ABI != 8
 #error "generated for another version of ckgen's C++ library: run `ckgen generate` again with the ckgen that ships it"
 #endif
 
