@@ -9,7 +9,7 @@ from pathlib import Path
 from ckgen import paths
 from ckgen.emit import cpp
 from ckgen.emit.checked_in import keep
-from ckgen.model.arch import ArchKind, ArchSpec
+from ckgen.model.arch import ArchKind, ArchSpec, Vendor
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.specs import load_archs
 from ckgen.version import __version__
@@ -35,6 +35,9 @@ enum class Arch : std::uint8_t {{
 
 enum class ArchKind : std::uint8_t {{ gpu, cpu }};
 
+/// Whose GPU runtime loads and launches an arch's code; none on a CPU.
+enum class Vendor : std::uint8_t {{ {vendors} }};
+
 /// Which 8-bit float encodings an arch computes with.
 enum class Fp8Flavour : std::uint8_t {{ none, fnuz, ocp }};
 
@@ -43,6 +46,7 @@ struct ArchInfo {{
   const char* name;
   Arch arch;
   ArchKind kind;
+  Vendor vendor;
   Fp8Flavour fp8;
   std::int32_t wave_size;
   std::int32_t max_threads_per_block;
@@ -64,7 +68,7 @@ inline constexpr std::size_t arch_count = {count};
 
 /// Indexed by the value of `Arch`; the first is `unknown`.
 inline constexpr ArchInfo arch_table[arch_count + 1] = {{
-    {{"unknown", Arch::unknown, ArchKind::gpu, Fp8Flavour::none, 0, 0, 0, 0, 0, 0, 0}},
+    {{"unknown", Arch::unknown, ArchKind::gpu, Vendor::none, Fp8Flavour::none, 0, 0, 0, 0, 0, 0, 0}},
 {rows}
 }};
 
@@ -110,6 +114,7 @@ def render_arch_header(archs: Mapping[str, ArchSpec]) -> str:
         version=__version__,
         command=COMMAND,
         enumerators="\n".join(f"  {cpp.identifier(arch.name)}," for arch in ordered),
+        vendors=", ".join(["none", *map(str, Vendor)]),
         count=len(ordered),
         rows="\n".join(f"    {{{_row(arch)}}}," for arch in ordered),
         skus="\n".join(
@@ -122,7 +127,8 @@ def _row(arch: ArchSpec) -> str:
     kind = "cpu" if arch.kind is ArchKind.CPU else "gpu"
     numbers = (arch.wave_size, arch.max_threads_per_block, arch.lds_bytes, arch.default_cu_num, arch.xcds)
     caches = (arch.l2_bytes_per_xcd, arch.last_level_cache_bytes)
-    words = [f'"{arch.name}"', f"Arch::{arch.name}", f"ArchKind::{kind}", f"Fp8Flavour::{_FP8[arch.fp8_flavour]}"]
+    words = [f'"{arch.name}"', f"Arch::{arch.name}", f"ArchKind::{kind}", f"Vendor::{arch.vendor or 'none'}"]
+    words += [f"Fp8Flavour::{_FP8[arch.fp8_flavour]}"]
     return ", ".join([*words, *map(str, (*numbers, *caches))])
 
 

@@ -19,6 +19,12 @@ class ArchKind(Word):
     CPU = "cpu"
 
 
+class Vendor(Word):
+    """Whose GPU runtime loads and launches an arch's code."""
+
+    AMD = "amd"
+
+
 CPU_LEVELS = ("x86_64_v3", "x86_64_v4", "x86_64_v4_bf16", "x86_64_amx")
 """The CPU archs, each of which contains the one before it."""
 
@@ -130,10 +136,11 @@ class CpuFeatures:
 
 @dataclass(frozen=True, slots=True)
 class ArchSpec:
-    """Everything that is known of one arch. LDS, wave and register numbers are 0 on a CPU."""
+    """Everything that is known of one arch. LDS, wave and register numbers are 0 on a CPU, which has no vendor."""
 
     name: str
     kind: ArchKind
+    vendor: Vendor | None
     family: str
     isa: str
     wave_size: int

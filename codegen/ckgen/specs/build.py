@@ -12,6 +12,7 @@ from ckgen.model.arch import (
     Partition,
     PipelineSpec,
     Sku,
+    Vendor,
     WarpTile,
 )
 from ckgen.model.backend import Backend
@@ -42,6 +43,7 @@ def build_arch(reader: Reader, stem: str) -> ArchSpec:
     arch = ArchSpec(
         name=name,
         kind=kind,
+        vendor=reader.choice("vendor", Vendor) if gpu else None,
         family=reader.text("family", "word"),
         isa=reader.text("isa", "word"),
         wave_size=execution.integer("wave_size", "count") if execution else 0,

@@ -27,6 +27,9 @@ enum class Arch : std::uint8_t {
 
 enum class ArchKind : std::uint8_t { gpu, cpu };
 
+/// Whose GPU runtime loads and launches an arch's code; none on a CPU.
+enum class Vendor : std::uint8_t { none, amd };
+
 /// Which 8-bit float encodings an arch computes with.
 enum class Fp8Flavour : std::uint8_t { none, fnuz, ocp };
 
@@ -35,6 +38,7 @@ struct ArchInfo {
   const char* name;
   Arch arch;
   ArchKind kind;
+  Vendor vendor;
   Fp8Flavour fp8;
   std::int32_t wave_size;
   std::int32_t max_threads_per_block;
@@ -56,51 +60,31 @@ inline constexpr std::size_t arch_count = 12;
 
 /// Indexed by the value of `Arch`; the first is `unknown`.
 inline constexpr ArchInfo arch_table[arch_count + 1] = {
-    {"unknown", Arch::unknown, ArchKind::gpu, Fp8Flavour::none, 0, 0, 0, 0, 0, 0, 0},
-    {"gfx1100", Arch::gfx1100, ArchKind::gpu, Fp8Flavour::none, 32, 1024, 65536, 48, 1, 6291456, 100663296},
-    {"gfx1200", Arch::gfx1200, ArchKind::gpu, Fp8Flavour::ocp, 32, 1024, 65536, 16, 1, 4194304, 33554432},
-    {"gfx1201", Arch::gfx1201, ArchKind::gpu, Fp8Flavour::ocp, 32, 1024, 65536, 32, 1, 8388608, 67108864},
-    {"gfx1250", Arch::gfx1250, ArchKind::gpu, Fp8Flavour::ocp, 32, 1024, 327680, 256, 8, 4194304, 0},
-    {"gfx908", Arch::gfx908, ArchKind::gpu, Fp8Flavour::none, 64, 1024, 65536, 120, 1, 8388608, 0},
-    {"gfx90a", Arch::gfx90a, ArchKind::gpu, Fp8Flavour::none, 64, 1024, 65536, 104, 1, 8388608, 0},
-    {"gfx942", Arch::gfx942, ArchKind::gpu, Fp8Flavour::fnuz, 64, 1024, 65536, 304, 8, 4194304, 268435456},
-    {"gfx950", Arch::gfx950, ArchKind::gpu, Fp8Flavour::ocp, 64, 1024, 163840, 256, 8, 4194304, 268435456},
-    {"x86_64_amx", Arch::x86_64_amx, ArchKind::cpu, Fp8Flavour::ocp, 0, 0, 0, 1, 1, 1048576, 0},
-    {"x86_64_v3", Arch::x86_64_v3, ArchKind::cpu, Fp8Flavour::ocp, 0, 0, 0, 1, 1, 262144, 0},
-    {"x86_64_v4", Arch::x86_64_v4, ArchKind::cpu, Fp8Flavour::ocp, 0, 0, 0, 1, 1, 1048576, 0},
-    {"x86_64_v4_bf16", Arch::x86_64_v4_bf16, ArchKind::cpu, Fp8Flavour::ocp, 0, 0, 0, 1, 1, 1048576, 0},
+    {"unknown", Arch::unknown, ArchKind::gpu, Vendor::none, Fp8Flavour::none, 0, 0, 0, 0, 0, 0, 0},
+    {"gfx1100", Arch::gfx1100, ArchKind::gpu, Vendor::amd, Fp8Flavour::none, 32, 1024, 65536, 48, 1, 6291456,
+     100663296},
+    {"gfx1200", Arch::gfx1200, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 32, 1024, 65536, 16, 1, 4194304, 33554432},
+    {"gfx1201", Arch::gfx1201, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 32, 1024, 65536, 32, 1, 8388608, 67108864},
+    {"gfx1250", Arch::gfx1250, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 32, 1024, 327680, 256, 8, 4194304, 0},
+    {"gfx908", Arch::gfx908, ArchKind::gpu, Vendor::amd, Fp8Flavour::none, 64, 1024, 65536, 120, 1, 8388608, 0},
+    {"gfx90a", Arch::gfx90a, ArchKind::gpu, Vendor::amd, Fp8Flavour::none, 64, 1024, 65536, 104, 1, 8388608, 0},
+    {"gfx942", Arch::gfx942, ArchKind::gpu, Vendor::amd, Fp8Flavour::fnuz, 64, 1024, 65536, 304, 8, 4194304, 268435456},
+    {"gfx950", Arch::gfx950, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 64, 1024, 163840, 256, 8, 4194304, 268435456},
+    {"x86_64_amx", Arch::x86_64_amx, ArchKind::cpu, Vendor::none, Fp8Flavour::ocp, 0, 0, 0, 1, 1, 1048576, 0},
+    {"x86_64_v3", Arch::x86_64_v3, ArchKind::cpu, Vendor::none, Fp8Flavour::ocp, 0, 0, 0, 1, 1, 262144, 0},
+    {"x86_64_v4", Arch::x86_64_v4, ArchKind::cpu, Vendor::none, Fp8Flavour::ocp, 0, 0, 0, 1, 1, 1048576, 0},
+    {"x86_64_v4_bf16", Arch::x86_64_v4_bf16, ArchKind::cpu, Vendor::none, Fp8Flavour::ocp, 0, 0, 0, 1, 1, 1048576, 0},
 };
 
 /// Ascending by arch, then CU count.
 inline constexpr SkuInfo sku_table[] = {
-    {Arch::gfx1100, 35, 1},
-    {Arch::gfx1100, 40, 1},
-    {Arch::gfx1100, 42, 1},
-    {Arch::gfx1100, 48, 1},
-    {Arch::gfx1200, 14, 1},
-    {Arch::gfx1200, 16, 1},
-    {Arch::gfx1201, 24, 1},
-    {Arch::gfx1201, 28, 1},
-    {Arch::gfx1201, 32, 1},
-    {Arch::gfx1250, 96, 1},
-    {Arch::gfx1250, 256, 8},
-    {Arch::gfx908, 120, 1},
-    {Arch::gfx90a, 104, 1},
-    {Arch::gfx90a, 110, 1},
-    {Arch::gfx942, 38, 1},
-    {Arch::gfx942, 76, 2},
-    {Arch::gfx942, 80, 4},
-    {Arch::gfx942, 152, 4},
-    {Arch::gfx942, 228, 6},
-    {Arch::gfx942, 304, 8},
-    {Arch::gfx950, 32, 1},
-    {Arch::gfx950, 64, 2},
-    {Arch::gfx950, 128, 4},
-    {Arch::gfx950, 256, 8},
-    {Arch::x86_64_amx, 1, 1},
-    {Arch::x86_64_v3, 1, 1},
-    {Arch::x86_64_v4, 1, 1},
-    {Arch::x86_64_v4_bf16, 1, 1},
+    {Arch::gfx1100, 35, 1},   {Arch::gfx1100, 40, 1},  {Arch::gfx1100, 42, 1},  {Arch::gfx1100, 48, 1},
+    {Arch::gfx1200, 14, 1},   {Arch::gfx1200, 16, 1},  {Arch::gfx1201, 24, 1},  {Arch::gfx1201, 28, 1},
+    {Arch::gfx1201, 32, 1},   {Arch::gfx1250, 96, 1},  {Arch::gfx1250, 256, 8}, {Arch::gfx908, 120, 1},
+    {Arch::gfx90a, 104, 1},   {Arch::gfx90a, 110, 1},  {Arch::gfx942, 38, 1},   {Arch::gfx942, 76, 2},
+    {Arch::gfx942, 80, 4},    {Arch::gfx942, 152, 4},  {Arch::gfx942, 228, 6},  {Arch::gfx942, 304, 8},
+    {Arch::gfx950, 32, 1},    {Arch::gfx950, 64, 2},   {Arch::gfx950, 128, 4},  {Arch::gfx950, 256, 8},
+    {Arch::x86_64_amx, 1, 1}, {Arch::x86_64_v3, 1, 1}, {Arch::x86_64_v4, 1, 1}, {Arch::x86_64_v4_bf16, 1, 1},
 };
 
 /// The facts of an arch; those of `unknown` are zeros.
@@ -110,7 +94,9 @@ constexpr const ArchInfo& arch_info(Arch arch) noexcept {
 }
 
 /// The arch's name, "unknown" for any other value.
-constexpr std::string_view arch_name(Arch arch) noexcept { return arch_info(arch).name; }
+constexpr std::string_view arch_name(Arch arch) noexcept {
+  return arch_info(arch).name;
+}
 
 /// The arch of a name such as "gfx942" or "gfx942:sramecc+:xnack-"; `unknown` for any other.
 constexpr Arch find_arch(std::string_view name) noexcept {

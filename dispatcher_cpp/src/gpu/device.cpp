@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "backends/host/gemm.hpp"
-#include "src/gpu/hip_loader.hpp"
+#include "src/gpu/runtime.hpp"
 
 namespace ckgen {
 inline namespace v1 {
@@ -48,22 +48,26 @@ Device Device::host() noexcept {
 }
 
 Device Device::current() noexcept {
-  const detail::HipLoader& hip = detail::HipLoader::instance();
-  int id = -1;
-  detail::GpuProperties properties{};
-  Status status = hip.current_device(id);
-  if (status.ok()) status = hip.properties(id, properties);
-  if (!status.ok()) {
-    Device device = host();
-    copy_text(device.note_, status.message);
+  Status why;
+  for (const detail::GpuRuntime* runtime : detail::gpu_runtimes()) {
+    int id = -1;
+    detail::GpuProperties properties{};
+    Status status = runtime->current_device(id);
+    if (status.ok()) status = runtime->properties(id, properties);
+    if (!status.ok()) {
+      if (why.ok()) why = status;
+      continue;
+    }
+    Device device;
+    copy_text(device.gfx_, properties.arch);
+    device.id_ = id;
+    device.cu_num_ = properties.cu_num;
+    device.arch_ = find_arch(properties.arch);
+    if (device.arch_ != Arch::unknown) device.kind_ = DeviceKind::gpu;
     return device;
   }
-  Device device;
-  copy_text(device.gfx_, properties.gfx);
-  device.id_ = id;
-  device.cu_num_ = properties.cu_num;
-  device.arch_ = find_arch(properties.gfx);
-  if (device.arch_ != Arch::unknown) device.kind_ = DeviceKind::gpu;
+  Device device = host();
+  copy_text(device.note_, why.message);
   return device;
 }
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <new>
 
-#include "src/gpu/hip_loader.hpp"
 #include "src/gpu/unpack.hpp"
 
 namespace ckgen::inline v1::detail {
@@ -53,7 +52,7 @@ Status check(const KernelCall& call, Arch arch) noexcept {
 }
 
 /// C of every group that has one.
-Status clear_groups(const Launch& launch) noexcept {
+Status clear_groups(const GpuRuntime& runtime, const Launch& launch) noexcept {
   const GroupedArgs& args = *launch.grouped;
   if (launch.problem->groups()->are_on_device())
     return Status::error(StatusCode::unsupported, "C of groups whose sizes are on the device cannot be reset");
@@ -64,7 +63,7 @@ Status clear_groups(const Launch& launch) noexcept {
     if (size.m == 0 || size.n == 0) continue;
     const Clear clear{x.c, static_cast<std::size_t>(x.ldc) * bytes, static_cast<std::size_t>(size.n) * bytes,
                       static_cast<std::size_t>(size.m)};
-    if (const Status status = HipLoader::instance().zero(clear, launch.stream); !status.ok()) return status;
+    if (const Status status = runtime.zero(clear, launch.stream); !status.ok()) return status;
   }
   return Status::success();
 }
@@ -86,7 +85,7 @@ std::shared_ptr<const DeviceProgram> DeviceProgram::of(const DeviceCode& code) {
 DeviceProgram::~DeviceProgram() {
   for (Module* module = modules_.load(); module != nullptr;) {
     Module* next = module->next;
-    static_cast<void>(HipLoader::instance().unload_module(module->handle));  // nobody is left to be told
+    static_cast<void>(module->runtime->unload_module(module->handle));  // nobody is left to be told
     delete module;
     module = next;
   }
@@ -153,8 +152,9 @@ Status DeviceProgram::load(const InstanceDesc& instance, const Device& device, M
   if (out != nullptr) return Status::success();
   std::unique_ptr<Module> module(new (std::nothrow) Module);
   if (!module) return Status::error(StatusCode::internal, "out of memory");
+  module->runtime = runtime_of(device.arch());
   Status status = unpack(*object, module->image);
-  if (status.ok()) status = HipLoader::instance().load_module(module->image.get(), &module->handle);
+  if (status.ok()) status = module->runtime->load_module(module->image.get(), &module->handle);
   if (!status.ok()) return about(status, instance.name, device.arch());
   module->device = device.id();
   module->next = modules_.load(std::memory_order_relaxed);
@@ -168,7 +168,7 @@ Status DeviceProgram::resolve(Module& module, const char* symbol, void*& out) co
   out = find(module, symbol);
   if (out != nullptr) return Status::success();
   void* function = nullptr;
-  if (const Status status = HipLoader::instance().kernel(module.handle, symbol, &function); !status.ok()) return status;
+  if (const Status status = module.runtime->kernel(module.handle, symbol, &function); !status.ok()) return status;
   try {
     module.kernels.store(new Kernel{symbol, function, module.kernels.load(std::memory_order_relaxed)},
                          std::memory_order_release);
@@ -211,19 +211,19 @@ Status DeviceProgram::launch(const Launch& launch, const Device& device, const R
   Status failure;
   void* function = function_of(call, *launch.instance, device, failure);
   if (function == nullptr) return failure;
-  const HipLoader& hip = HipLoader::instance();
+  const GpuRuntime& runtime = *runtime_of(arch);  // there is code for it, so a vendor's
   if (call.clear.rows != 0) {
-    if (const Status status = hip.zero(call.clear, launch.stream); !status.ok())
+    if (const Status status = runtime.zero(call.clear, launch.stream); !status.ok())
       return about(status, call.symbol, arch);
   }
   if (call.clear_groups) {
-    if (const Status status = clear_groups(launch); !status.ok()) return about(status, call.symbol, arch);
+    if (const Status status = clear_groups(runtime, launch); !status.ok()) return about(status, call.symbol, arch);
   }
   if (resets.workspace_bytes != 0) {
     const Clear flags{resets.workspace, resets.workspace_bytes, resets.workspace_bytes, 1};
-    if (const Status status = hip.zero(flags, launch.stream); !status.ok()) return about(status, call.symbol, arch);
+    if (const Status status = runtime.zero(flags, launch.stream); !status.ok()) return about(status, call.symbol, arch);
   }
-  const Status status = hip.launch(function, call, launch.stream);
+  const Status status = runtime.launch(function, call, launch.stream);
   return status.ok() ? status : about(status, call.symbol, arch);
 }
 
@@ -236,7 +236,7 @@ Status DeviceProgram::submit(const KernelCall& call, const InstanceDesc& instanc
   Status failure;
   void* function = function_of(call, instance, device, failure);
   if (function == nullptr) return failure;
-  const Status status = HipLoader::instance().launch(function, call, stream);
+  const Status status = runtime_of(arch)->launch(function, call, stream);
   return status.ok() ? status : about(status, call.symbol, arch);
 }
 

@@ -1,4 +1,4 @@
-// The GPU code of one instance in this process: a module per HIP device, loaded when it is first needed.
+// The GPU code of one instance in this process: a module per GPU, loaded when it is first needed.
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,8 @@
 #include <ckgen/device.hpp>
 #include <ckgen/device_code.hpp>
 #include <ckgen/plan.hpp>
+
+#include "src/gpu/runtime.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -67,9 +69,10 @@ class DeviceProgram {
   };
   struct Module {
     ~Module();
+    const GpuRuntime* runtime = nullptr;
     int device = -1;
     void* handle = nullptr;
-    std::unique_ptr<unsigned char[]> image;  // HIP keeps pointers into it
+    std::unique_ptr<unsigned char[]> image;  // the runtime keeps pointers into it
     std::atomic<Kernel*> kernels{nullptr};
     Module* next = nullptr;
   };

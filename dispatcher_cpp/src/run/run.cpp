@@ -2,7 +2,7 @@
 #include <chrono>
 #include <vector>
 
-#include "src/gpu/hip_loader.hpp"
+#include "src/gpu/runtime.hpp"
 #include "src/run/check_args.hpp"
 #include "src/run/launch_stages.hpp"
 #include "src/select/dispatcher_impl.hpp"
@@ -18,10 +18,11 @@ Status check(const Plan& plan) noexcept {
   if (!plan.launchable.ok()) return plan.launchable;
   if (plan.device.kind() != DeviceKind::gpu) return Status::success();
   int current = -1;
-  if (const Status status = detail::HipLoader::instance().current_device(current); !status.ok()) return status;
+  const detail::GpuRuntime& runtime = *detail::runtime_of(plan.device.arch());
+  if (const Status status = runtime.current_device(current); !status.ok()) return status;
   if (current == plan.device.id()) return Status::success();
-  return Status::error(StatusCode::invalid_argument, "the plan is for HIP device %d, the current one is %d",
-                       plan.device.id(), current);
+  return Status::error(StatusCode::invalid_argument, "the plan is for %s device %d, the current one is %d",
+                       runtime.name(), plan.device.id(), current);
 }
 
 /// Whether every stage that the arguments ask for is there.
@@ -96,12 +97,13 @@ Result<BenchResult> timed(const Dispatcher& dispatcher, const Plan& plan, const 
   if (options.runs < 1 || options.warmup < 0)
     return Status::error(StatusCode::invalid_argument, "bench needs at least one run");
   const bool on_gpu = plan.device.kind() == DeviceKind::gpu;
+  const detail::GpuRuntime* runtime = on_gpu ? detail::runtime_of(plan.device.arch()) : nullptr;
   try {
     std::vector<double> times;
     for (int i = -options.warmup; i < options.runs; ++i) {
       const Clock::time_point begin = Clock::now();
       Status status = dispatcher.run(plan, args, Stream{nullptr});
-      if (status.ok() && on_gpu) status = detail::HipLoader::instance().synchronize(nullptr);
+      if (status.ok() && runtime != nullptr) status = runtime->synchronize(nullptr);
       if (!status.ok()) return status;
       if (i >= 0) times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
     }

@@ -2,8 +2,6 @@
 
 #include <new>
 
-#include "src/gpu/hip_loader.hpp"
-
 namespace ckgen::inline v1::detail {
 namespace {
 
@@ -23,8 +21,9 @@ Status WorkspacePool::acquire(const Device& device, Stream stream, std::uint64_t
   try {
     {
       const std::lock_guard lock(mutex_);
-      const Key key{device.id(), device.kind(), stream};
-      lease.entry_ = &entries_.try_emplace(key, device.kind() == DeviceKind::gpu).first->second;
+      const GpuRuntime* runtime = device.kind() == DeviceKind::gpu ? runtime_of(device.arch()) : nullptr;
+      const Key key{runtime, device.id(), stream};
+      lease.entry_ = &entries_.try_emplace(key, runtime).first->second;
     }
     lease.lock_ = std::unique_lock(lease.entry_->mutex);
   } catch (...) {
@@ -35,8 +34,8 @@ Status WorkspacePool::acquire(const Device& device, Stream stream, std::uint64_t
 
 Status WorkspacePool::grow(Entry& entry, std::uint64_t bytes) noexcept {
   release(entry);
-  if (entry.on_gpu) {
-    if (const Status status = HipLoader::instance().allocate(bytes, &entry.memory); !status.ok()) return status;
+  if (entry.runtime != nullptr) {
+    if (const Status status = entry.runtime->allocate(bytes, &entry.memory); !status.ok()) return status;
   } else {
     entry.memory = ::operator new(bytes, kAlignment, std::nothrow);
     if (entry.memory == nullptr)
@@ -49,8 +48,8 @@ Status WorkspacePool::grow(Entry& entry, std::uint64_t bytes) noexcept {
 
 void WorkspacePool::release(Entry& entry) noexcept {
   if (entry.memory == nullptr) return;
-  if (entry.on_gpu) {
-    static_cast<void>(HipLoader::instance().release(entry.memory));  // waits for the device
+  if (entry.runtime != nullptr) {
+    static_cast<void>(entry.runtime->release(entry.memory));  // waits for the device
   } else {
     ::operator delete(entry.memory, kAlignment);
   }

@@ -9,6 +9,8 @@
 #include <ckgen/device.hpp>
 #include <ckgen/instance.hpp>
 
+#include "src/gpu/runtime.hpp"
+
 namespace ckgen::inline v1::detail {
 
 /// Thread-safe. Host memory is 64-byte aligned; a GPU's is that GPU's.
@@ -38,13 +40,13 @@ class WorkspacePool {
 
  private:
   struct Entry {
-    explicit Entry(bool gpu) noexcept : on_gpu(gpu) {}
-    const bool on_gpu;
-    std::mutex mutex;  // of what follows
+    explicit Entry(const GpuRuntime* of) noexcept : runtime(of) {}
+    const GpuRuntime* const runtime;  // null for host memory
+    std::mutex mutex;                 // of what follows
     void* memory = nullptr;
     std::uint64_t bytes = 0;
   };
-  using Key = std::tuple<int, DeviceKind, Stream>;  // of a device its id
+  using Key = std::tuple<const GpuRuntime*, int, Stream>;  // of a device its id
 
   static Status grow(Entry& entry, std::uint64_t bytes) noexcept;
   static void release(Entry& entry) noexcept;

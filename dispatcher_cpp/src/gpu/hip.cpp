@@ -1,4 +1,4 @@
-#include "src/gpu/hip_loader.hpp"
+#include "src/gpu/hip.hpp"
 
 #include <dlfcn.h>
 
@@ -46,14 +46,43 @@ bool resolve(void* library, const char* name, Function*& out) noexcept {
   return out != nullptr;
 }
 
-}  // namespace
+class HipRuntime final : public GpuRuntime {
+ public:
+  HipRuntime() noexcept;
 
-HipLoader& HipLoader::instance() noexcept {
-  static HipLoader loader;
-  return loader;
-}
+  Vendor vendor() const noexcept override { return Vendor::amd; }
+  const char* name() const noexcept override { return "HIP"; }
+  Status current_device(int& id) const noexcept override;
+  Status properties(int id, GpuProperties& out) const noexcept override;
+  Status synchronize(void* stream) const noexcept override;
+  Status allocate(std::size_t bytes, void** out) const noexcept override;
+  Status release(void* memory) const noexcept override;
+  Status load_module(const void* image, void** module) const noexcept override;
+  Status unload_module(void* module) const noexcept override;
+  Status kernel(void* module, const char* symbol, void** function) const noexcept override;
+  Status zero(const Clear& clear, void* stream) const noexcept override;
+  Status launch(void* function, const KernelCall& call, void* stream) const noexcept override;
 
-HipLoader::HipLoader() noexcept : status_(Status::success()) {
+ private:
+  Status query(int id, GpuProperties& out) const noexcept;
+
+  Status status_;  // whether the runtime was found; its message says what the loader answered
+  int (*get_device_)(int*) = nullptr;
+  int (*get_attribute_)(int*, int, int) = nullptr;
+  int (*get_properties_)(void*, int) = nullptr;
+  int (*stream_synchronize_)(void*) = nullptr;
+  int (*malloc_)(void**, std::size_t) = nullptr;
+  int (*free_)(void*) = nullptr;
+  int (*module_load_)(void**, const void*) = nullptr;
+  int (*module_unload_)(void*) = nullptr;
+  int (*module_function_)(void**, void*, const char*) = nullptr;
+  int (*module_launch_)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                        void**) = nullptr;
+  int (*memset_)(void*, int, std::size_t, void*) = nullptr;
+  int (*memset_2d_)(void*, std::size_t, int, std::size_t, std::size_t, void*) = nullptr;
+};
+
+HipRuntime::HipRuntime() noexcept : status_(Status::success()) {
   const char* path = std::getenv("CKGEN_HIP_LIBRARY");
   const bool named = path != nullptr && *path != '\0';
   void* library = dlopen(named ? path : "libamdhip64.so", RTLD_NOW | RTLD_LOCAL);
@@ -77,13 +106,13 @@ HipLoader::HipLoader() noexcept : status_(Status::success()) {
   if (!found) status_ = Status::error(StatusCode::no_device, "the HIP runtime is not ROCm 6 or newer: %s", dlerror());
 }
 
-Status HipLoader::current_device(int& id) const noexcept {
+Status HipRuntime::current_device(int& id) const noexcept {
   if (!status_.ok()) return status_;
   const int code = get_device_(&id);
   return code == 0 ? Status::success() : failed("hipGetDevice", code);
 }
 
-Status HipLoader::properties(int id, GpuProperties& out) const noexcept {
+Status HipRuntime::properties(int id, GpuProperties& out) const noexcept {
   if (!status_.ok()) return status_;
   if (id < 0 || id >= kMaxDevices) return Status::error(StatusCode::no_device, "HIP device %d is out of range", id);
   Cache& known = cache();
@@ -96,7 +125,7 @@ Status HipLoader::properties(int id, GpuProperties& out) const noexcept {
   return Status::success();
 }
 
-Status HipLoader::query(int id, GpuProperties& out) const noexcept {
+Status HipRuntime::query(int id, GpuProperties& out) const noexcept {
   int count = 0;
   if (const int code = get_attribute_(&count, kMultiprocessorCount, id); code != 0)
     return failed("hipDeviceGetAttribute", code);
@@ -106,48 +135,48 @@ Status HipLoader::query(int id, GpuProperties& out) const noexcept {
   std::size_t length = strnlen(name, kArchNameSize);
   if (const void* colon = std::memchr(name, ':', length))
     length = static_cast<std::size_t>(static_cast<const char*>(colon) - name);
-  if (length == 0 || length >= sizeof out.gfx || count <= 0 || std::strncmp(name, "gfx", 3) != 0)
+  if (length == 0 || length >= sizeof out.arch || count <= 0 || std::strncmp(name, "gfx", 3) != 0)
     return Status::error(StatusCode::no_device, "HIP device %d names no gfx arch", id);
-  std::memcpy(out.gfx, name, length);
-  out.gfx[length] = '\0';
+  std::memcpy(out.arch, name, length);
+  out.arch[length] = '\0';
   out.cu_num = static_cast<std::uint32_t>(count);
   return Status::success();
 }
 
-Status HipLoader::synchronize(void* stream) const noexcept {
+Status HipRuntime::synchronize(void* stream) const noexcept {
   if (!status_.ok()) return status_;
   const int code = stream_synchronize_(stream);
   return code == 0 ? Status::success() : failed("hipStreamSynchronize", code);
 }
 
-Status HipLoader::allocate(std::size_t bytes, void** out) const noexcept {
+Status HipRuntime::allocate(std::size_t bytes, void** out) const noexcept {
   if (!status_.ok()) return status_;
   const int code = malloc_(out, bytes);
   return code == 0 ? Status::success() : failed("hipMalloc", code);
 }
 
-Status HipLoader::release(void* memory) const noexcept {
+Status HipRuntime::release(void* memory) const noexcept {
   if (!status_.ok()) return status_;
   const int code = free_(memory);
   return code == 0 ? Status::success() : failed("hipFree", code);
 }
 
-Status HipLoader::load_module(const void* image, void** module) const noexcept {
+Status HipRuntime::load_module(const void* image, void** module) const noexcept {
   if (!status_.ok()) return status_;
   return done("hipModuleLoadData", module_load_(module, image));
 }
 
-Status HipLoader::unload_module(void* module) const noexcept {
+Status HipRuntime::unload_module(void* module) const noexcept {
   if (!status_.ok()) return status_;
   return done("hipModuleUnload", module_unload_(module));
 }
 
-Status HipLoader::kernel(void* module, const char* symbol, void** function) const noexcept {
+Status HipRuntime::kernel(void* module, const char* symbol, void** function) const noexcept {
   if (!status_.ok()) return status_;
   return done("hipModuleGetFunction", module_function_(function, module, symbol));
 }
 
-Status HipLoader::zero(const Clear& clear, void* stream) const noexcept {
+Status HipRuntime::zero(const Clear& clear, void* stream) const noexcept {
   if (!status_.ok()) return status_;
   if (clear.batches > 1 && clear.batch_pitch != clear.pitch * clear.rows) {
     for (std::size_t i = 0; i < clear.batches; ++i) {
@@ -162,7 +191,7 @@ Status HipLoader::zero(const Clear& clear, void* stream) const noexcept {
   return done("hipMemset2DAsync", memset_2d_(clear.memory, clear.pitch, 0, clear.width, rows, stream));
 }
 
-Status HipLoader::launch(void* function, const KernelCall& call, void* stream) const noexcept {
+Status HipRuntime::launch(void* function, const KernelCall& call, void* stream) const noexcept {
   if (!status_.ok()) return status_;
   std::size_t size = call.args_size;
   void* extra[] = {reinterpret_cast<void*>(kBufferPointer), const_cast<unsigned char*>(call.args),
@@ -170,6 +199,13 @@ Status HipLoader::launch(void* function, const KernelCall& call, void* stream) c
   return done("hipModuleLaunchKernel",
               module_launch_(function, call.grid[0], call.grid[1], call.grid[2], call.block[0], call.block[1],
                              call.block[2], call.dynamic_lds, stream, nullptr, extra));
+}
+
+}  // namespace
+
+const GpuRuntime& hip_runtime() noexcept {
+  static const HipRuntime runtime;
+  return runtime;
 }
 
 }  // namespace ckgen::inline v1::detail

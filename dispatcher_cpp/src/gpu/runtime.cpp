@@ -1,0 +1,20 @@
+#include "src/gpu/runtime.hpp"
+
+#include <array>
+
+#include "src/gpu/hip.hpp"
+
+namespace ckgen::inline v1::detail {
+
+std::span<const GpuRuntime* const> gpu_runtimes() noexcept {
+  static const std::array<const GpuRuntime*, 1> known{&hip_runtime()};
+  return known;
+}
+
+const GpuRuntime* runtime_of(Arch arch) noexcept {
+  for (const GpuRuntime* runtime : gpu_runtimes())
+    if (runtime->vendor() == arch_info(arch).vendor) return runtime;
+  return nullptr;
+}
+
+}  // namespace ckgen::inline v1::detail

@@ -1,0 +1,59 @@
+// What the dispatcher asks of a vendor's GPU runtime. A vendor is one file that implements it and a line in
+// runtime.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <ckgen/arch_data.hpp>
+#include <ckgen/device_code.hpp>
+#include <ckgen/status.hpp>
+
+namespace ckgen::inline v1::detail {
+
+struct GpuProperties {
+  char arch[40];  // its name, as arch_specs has it
+  std::uint32_t cu_num;
+};
+
+/// One per process and vendor, opened at first use; nothing is linked, and a machine without it is a plain answer.
+/// Thread-safe. Every Status names the call that failed. Devices, modules, kernels and streams are the vendor's own.
+class GpuRuntime {
+ public:
+  GpuRuntime(const GpuRuntime&) = delete;
+  GpuRuntime& operator=(const GpuRuntime&) = delete;
+
+  virtual Vendor vendor() const noexcept = 0;
+  /// As messages say it: "HIP".
+  virtual const char* name() const noexcept = 0;
+
+  /// The calling thread's; no_device where the runtime or a device is not there.
+  virtual Status current_device(int& id) const noexcept = 0;
+  /// Asked once per id.
+  virtual Status properties(int id, GpuProperties& out) const noexcept = 0;
+  virtual Status synchronize(void* stream) const noexcept = 0;
+  virtual Status allocate(std::size_t bytes, void** out) const noexcept = 0;
+  virtual Status release(void* memory) const noexcept = 0;
+
+  /// `image`: a code object, which must outlive the module. Loads onto the thread's current device.
+  virtual Status load_module(const void* image, void** module) const noexcept = 0;
+  virtual Status unload_module(void* module) const noexcept = 0;
+  /// A kernel of a module by its name.
+  virtual Status kernel(void* module, const char* symbol, void** function) const noexcept = 0;
+  virtual Status zero(const Clear& clear, void* stream) const noexcept = 0;
+  /// `call` as it is: limits are the caller's to check.
+  virtual Status launch(void* function, const KernelCall& call, void* stream) const noexcept = 0;
+
+ protected:
+  GpuRuntime() = default;
+  ~GpuRuntime() = default;
+};
+
+/// Every vendor's, in the order in which a process is asked for its current device.
+std::span<const GpuRuntime* const> gpu_runtimes() noexcept;
+
+/// The runtime that runs an arch's code; null for a CPU and for an arch that is not known.
+const GpuRuntime* runtime_of(Arch arch) noexcept;
+
+}  // namespace ckgen::inline v1::detail
