@@ -19,6 +19,7 @@ from ckgen.families.gemm.reference import (
     decode,
     encode,
     expect,
+    expect_of_integers,
     preshuffle,
     quantum,
     store_a,
@@ -107,6 +108,24 @@ def test_no_order_of_integer_parts_gives_another_result(
     expected = expect(operands)
     assert (in_parts(operands, cuts, order, backwards) == expected.c).all()
     assert (expected.c == exactly(operands)).all()
+
+
+@pytest.mark.parametrize(("epilogue", "is_exact"), [("mul_add", True), ("add_relu", True), ("mul_silu", False)])
+def test_equality_is_asked_of_integers_that_an_epilogue_keeps(epilogue: str, is_exact: bool) -> None:
+    operands = make_integers(parse_signature(f"gemm_bf16_rcr_epi_{epilogue}", None), Shape(0, 3, 5, 160), seed=1)
+    of_any, of_integers = expect(operands), expect_of_integers(operands)
+    assert (of_any.bound > 0).any() and np.array_equal(of_any.c, of_integers.c)
+    assert (of_integers.bound == (0 if is_exact else of_any.bound)).all()
+
+
+def test_elements_that_no_number_tells_keep_their_bound() -> None:
+    operands = make_integers(parse_signature("gemm_bf16_rcr_epi_add", None), Shape(0, 3, 5, 160), seed=1)
+    operands.a[0, 1, 7] = np.inf
+    with np.errstate(invalid="ignore"):
+        of_any, of_integers = expect(operands), expect_of_integers(operands)
+    assert (np.isfinite(of_integers.c) == [[True], [False], [True]]).all()
+    assert np.array_equal(of_any.bound[0, 1], of_integers.bound[0, 1], equal_nan=True)
+    assert (of_integers.bound[0, ::2] == 0).all()
 
 
 @given(st.sampled_from(PLAIN), st.integers(0, 99), st.booleans())

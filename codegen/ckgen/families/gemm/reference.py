@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ckgen.families.gemm.comparison import Expected
 from ckgen.families.gemm.enums import Layout, OperandOp, Quant
-from ckgen.families.gemm.reference_epilogue import after_epilogue
+from ckgen.families.gemm.reference_epilogue import after_epilogue, keeps_integers
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 
@@ -77,6 +77,18 @@ def expect(operands: Operands) -> Expected:
     if signature.epilogue:
         exact, bound = after_epilogue(signature.epilogue, operands.d, operands.alpha, exact, bound)
     return _stored(exact, bound, signature.c)
+
+
+def expect_of_integers(operands: Operands) -> Expected:
+    """As expect, of make_integers' operands, any of which may be replaced by zeros, infinities and NaNs.
+
+    C's type holds every sum of magnitudes, so that parts of C may be added up in it: the bound is 0 of every finite
+    element, unless an epilogue makes other numbers of integers.
+    """
+    expected = expect(operands)
+    if not keeps_integers(operands.signature.epilogue):
+        return expected
+    return Expected(expected.c, np.where(np.isfinite(expected.c), 0.0, expected.bound))
 
 
 def quantum(values: Values) -> float:
