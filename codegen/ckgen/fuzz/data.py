@@ -8,9 +8,10 @@ from random import Random
 
 import numpy as np
 
+from ckgen.families.elements import Storage, Values, decode, encode
 from ckgen.families.gemm.comparison import Expected, compare
 from ckgen.families.gemm.enums import OperandOp
-from ckgen.families.gemm.reference import Operands, Storage, Values, decode, encode, expect, expect_of_integers
+from ckgen.families.gemm.reference import Operands, expect, expect_of_integers
 from ckgen.families.gemm.reference_data import make_integers, make_operands
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.arguments import shared

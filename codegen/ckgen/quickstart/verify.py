@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.families.elements import encode
 from ckgen.families.gemm.comparison import compare
-from ckgen.families.gemm.reference import Operands, encode, expect, store_a, store_b
+from ckgen.families.gemm.reference import Operands, expect, store_a, store_b
 from ckgen.families.gemm.reference_data import make_integers, make_operands
 from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import GemmSignature

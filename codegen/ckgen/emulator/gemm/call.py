@@ -12,9 +12,10 @@ import numpy.typing as npt
 from ckgen.emulator.gemm.memory import Buffers
 from ckgen.emulator.gemm.moe_call import MoeCall
 from ckgen.emulator.gemm.problem import GemmProblem, ScaleOrder, expected_of, operands_of
+from ckgen.families.elements import encode
 from ckgen.families.gemm.comparison import Comparison, Expected, compare
 from ckgen.families.gemm.enums import Op, Quant
-from ckgen.families.gemm.reference import Operands, encode, shuffle_mx_scale, store_a, store_b
+from ckgen.families.gemm.reference import Operands, shuffle_mx_scale, store_a, store_b
 from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from ckgen.emulator.gemm.memory import Buffers
 from ckgen.emulator.gemm.problem import Data, GemmProblem, ScaleOrder
+from ckgen.families.elements import Values, encode
 from ckgen.families.gemm.comparison import Comparison, compare
 from ckgen.families.gemm.enums import MoePart, Quant
-from ckgen.families.gemm.reference import Values, encode, shuffle_mx_scale
+from ckgen.families.gemm.reference import shuffle_mx_scale
 from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.exact_operands import exact_operands
