@@ -163,6 +163,13 @@ def test_one_operand_of_fp32_has_more_bits_than_a_narrower_type(seed: int) -> No
     assert (as_tf32 != fine).mean() > 0.5
 
 
+@pytest.mark.parametrize(("total", "nearest"), [(257.0, 256.0), (259.0, 260.0), (-257.0, -256.0)])
+def test_of_two_values_as_near_to_an_exact_sum_only_the_even_one_is_right(total: float, nearest: float) -> None:
+    a, b = np.ones((1, 1, 2)), np.array([[[total - 1.0], [1.0]]])
+    expected = expect(Operands(parse_signature("bf16", None), a, b))
+    assert expected.c == nearest and expected.bound == 0
+
+
 def test_neighbouring_scales_of_blocks_differ() -> None:
     for text in ("a8w8_blockscale", "mxfp8"):
         operands = make_operands(parse_signature(text, Fp8Flavour.OCP), Shape(0, 9, 600, 2048), seed=4)
