@@ -8,7 +8,8 @@ import host_backend as hb
 import numpy as np
 import pytest
 
-from ckgen.families.gemm.reference import Operands, encode, expect
+from ckgen.families.elements import encode
+from ckgen.families.gemm.reference import Operands, expect
 from ckgen.families.gemm.reference_data import d_sizes, make_operands
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.tuned_row import Shape

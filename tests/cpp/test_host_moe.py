@@ -6,7 +6,7 @@ import host_backend as hb
 import numpy as np
 import pytest
 
-from ckgen.families.gemm.reference import encode
+from ckgen.families.elements import encode
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.families.moe.exact_operands import exact_operands
 from ckgen.families.moe.reference import MoeSize, expect, make_operands

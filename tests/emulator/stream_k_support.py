@@ -18,9 +18,10 @@ from ckgen.build.pool import Outcome, default_limits, run_jobs
 from ckgen.build.progress import ProgressLine
 from ckgen.emulator.core import Emulator, Options, Run
 from ckgen.emulator.gemm.problem import GemmProblem, expected_of, operands_of
+from ckgen.families.elements import encode
 from ckgen.families.gemm.comparison import Comparison, compare
 from ckgen.families.gemm.enums import Layout
-from ckgen.families.gemm.reference import encode, store_a, store_b
+from ckgen.families.gemm.reference import store_a, store_b
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.config import Tile
 from ckgen.model.tuned_row import Shape

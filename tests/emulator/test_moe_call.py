@@ -14,9 +14,10 @@ from ckgen.emulator.gemm.moe_call import MoeCall
 from ckgen.emulator.gemm.problem import Data, GemmProblem, ScaleOrder
 from ckgen.emulator.moe.named import named_product
 from ckgen.emulator.production.routing import routed
+from ckgen.families.elements import encode
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, MoeTraits, Op, Quant
 from ckgen.families.gemm.instance import make_instance
-from ckgen.families.gemm.reference import encode, shuffle_mx_scale
+from ckgen.families.gemm.reference import shuffle_mx_scale
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.config import MoePairConfig
 from ckgen.model.backend import Backend

@@ -28,11 +28,11 @@ from ckgen.build.inspect.gate import judge
 from ckgen.build.inspect.report import reports_of
 from ckgen.emulator.core import Options, Run
 from ckgen.emulator.production.routing import Routing, routed
+from ckgen.families.elements import encode
 from ckgen.families.gemm.config import HipConfig, HipKind
 from ckgen.families.gemm.device.hip_mxfp8 import expected_of
 from ckgen.families.gemm.device.hip_mxfp8_work import Work, least_work
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, MoeTraits, Op, Quant
-from ckgen.families.gemm.reference import encode
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.device.stages import ADD_SLOTS, expected_stage
 from ckgen.families.moe.reference import MoeOperands, MoeSize, expect, make_operands

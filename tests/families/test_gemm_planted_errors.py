@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from ckgen.emulator.gemm.problem import Data, GemmProblem, expected_of, operands_of
+from ckgen.families.elements import SIGNIFICAND_BITS
 from ckgen.families.gemm.comparison import compare
 from ckgen.families.gemm.enums import EpilogueOp, Layout
 from ckgen.families.gemm.kernel_set import shipped_set
-from ckgen.families.gemm.reference import SIGNIFICAND_BITS
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.tuned_row import Shape

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.families.elements import Values, encode
 from ckgen.families.fmha.mask import FmhaMask
 from ckgen.families.fmha.operands import FmhaOperands
 from ckgen.families.fmha.scores import scores_of, value_descales
-from ckgen.families.gemm.reference import Values, encode
 
 Bools = npt.NDArray[np.bool_]
 TILE = 16

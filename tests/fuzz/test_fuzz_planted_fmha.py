@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from planted_fmha import TILE, attention, planted
 
+from ckgen.families.elements import encode
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.operands import FmhaOperands
 from ckgen.families.fmha.problem import check_problem
 from ckgen.families.fmha.reference import expect
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.reference import encode
 from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.fuzz.case import Data
 from ckgen.fuzz.decide import signature_of

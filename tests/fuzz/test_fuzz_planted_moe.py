@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ckgen.families.elements import Storage, Values, encode
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.op_rules import check_routing
-from ckgen.families.gemm.reference import Storage, Values, encode
 from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.reference import MoeOperands, Weights, expect

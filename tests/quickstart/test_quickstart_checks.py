@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ckgen.families.elements import SIGNIFICAND_BITS
 from ckgen.families.gemm.comparison import compare
-from ckgen.families.gemm.reference import SIGNIFICAND_BITS, expect
+from ckgen.families.gemm.reference import expect
 from ckgen.families.gemm.signature import parse_signature
 from ckgen.model.target import Target
 from ckgen.quickstart.problems import GPU_TARGETS, problems_of

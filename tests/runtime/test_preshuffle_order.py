@@ -7,7 +7,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from ckgen.families.gemm.reference import encode, preshuffle
+from ckgen.families.elements import encode
+from ckgen.families.gemm.reference import preshuffle
 from ckgen.model.dtype import DType
 from ckgen.runtime import RuntimeFailure, RuntimeLibrary
 from cpp_build import SYSTEM_LIBRARIES, built

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ckgen.families.elements import Storage, Values, encode
 from ckgen.families.gemm.enums import MAX_D, Quant
-from ckgen.families.gemm.reference import Operands, Storage, Values, encode, shuffle_mx_scale, store_a, store_b
+from ckgen.families.gemm.reference import Operands, shuffle_mx_scale, store_a, store_b
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.layout import Placed, placed

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ckgen.families.elements import Storage, Values, encode
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaBias, FmhaKvLayout
 from ckgen.families.fmha.exact_operands import exact_operands
@@ -14,7 +15,6 @@ from ckgen.families.fmha.operands import FmhaOperands, make_operands
 from ckgen.families.fmha.pages import PageForm, cache_sizes, store_pages
 from ckgen.families.fmha.reference import Attention, expect
 from ckgen.families.gemm.comparison import Expected
-from ckgen.families.gemm.reference import Storage, Values, encode
 from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.fuzz.arguments import UNREAD, raw
 from ckgen.fuzz.case import Case, Data

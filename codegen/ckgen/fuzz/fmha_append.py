@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ckgen.families.elements import Storage, encode
 from ckgen.families.fmha.append_operands import (
     NOT_NEW,
     AppendOperands,
@@ -21,7 +22,6 @@ from ckgen.families.fmha.exact_append import exact_append_operands
 from ckgen.families.fmha.pages import block_table, page_list
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.comparison import Expected
-from ckgen.families.gemm.reference import Storage, encode
 from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.fuzz.arguments import UNREAD, raw
 from ckgen.fuzz.case import Case, Data

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ckgen.families.elements import Storage
 from ckgen.families.fmha.enums import FmhaBias, FmhaKv
 from ckgen.families.fmha.operands import FmhaOperands
 from ckgen.families.fmha.pages import block_table, page_list
-from ckgen.families.gemm.reference import Storage
 from ckgen.fuzz.arguments import UNREAD, raw
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.fmha_schedule import FmhaSchedule

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ckgen.families.gemm.reference import Storage
+from ckgen.families.elements import Storage
 from ckgen.fuzz.arguments import UNREAD, UNWRITTEN, raw
 from ckgen.fuzz.fmha_sizes import Rows
 from ckgen.fuzz.memory import Bytes, Matrix, Strides

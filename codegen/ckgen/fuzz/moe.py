@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ckgen.families.elements import Storage, Values, encode
 from ckgen.families.gemm.comparison import Expected
 from ckgen.families.gemm.enums import MoePart, Quant
-from ckgen.families.gemm.reference import Storage, Values, encode, shuffle_mx_scale
+from ckgen.families.gemm.reference import shuffle_mx_scale
 from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.exact_operands import exact_operands

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.families.elements import encode
 from ckgen.families.gemm.comparison import compare
-from ckgen.families.gemm.reference import Operands, encode, expect, store_a, store_b
+from ckgen.families.gemm.reference import Operands, expect, store_a, store_b
 from ckgen.families.gemm.reference_data import make_integers, make_operands
 from ckgen.families.gemm.sensitivity import Sensitivity
 from ckgen.families.gemm.signature import GemmSignature
@@ -56,8 +57,9 @@ def run_checked(
     start = time.perf_counter()
     dispatcher.run(plan, buffers.args)
     milliseconds = 1000 * (time.perf_counter() - start)
-    found = compare(expect(operands), buffers.c)
-    return Outcome(choice, milliseconds, found.max_abs_err, found.excess, found.sensitivity)
+    expected = expect(operands)
+    found = compare(expected, buffers.c)
+    return Outcome(choice, milliseconds, found.max_abs_err, found.excess, expected.sensitivity)
 
 
 def operands_of(signature: GemmSignature, shape: Shape, k_batch: int) -> Operands:

@@ -6,8 +6,9 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+from ckgen.families.elements import Storage, encode
 from ckgen.families.gemm.enums import MAX_D, Layout
-from ckgen.families.gemm.reference import Operands, Storage, encode, store_a, store_b
+from ckgen.families.gemm.reference import Operands, store_a, store_b
 from ckgen.model.tuned_row import Shape
 from ckgen.runtime.structs import GemmArgsStruct
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ckgen.families.elements import decode, encode
 from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaQuant
 from ckgen.families.fmha.operands import FmhaOperands
-from ckgen.families.gemm.reference import decode, encode
 from ckgen.model.dtype import DType
 
 f32 = np.float32

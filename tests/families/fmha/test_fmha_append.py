@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from ckgen.families.elements import decode, encode
 from ckgen.families.fmha.append import make_rotary, rotate, stored
 from ckgen.families.fmha.enums import FmhaRope
-from ckgen.families.gemm.reference import decode, encode
 from ckgen.model.dtype import DType
 
 ROPES = [FmhaRope.INTERLEAVED, FmhaRope.HALF]

@@ -9,13 +9,13 @@ import pytest
 from fmha_kernels import run, run_split
 from test_fmha_reference import MASKS, SIGNATURES
 
+from ckgen.families.elements import decode, encode
 from ckgen.families.fmha.append_operands import appended
 from ckgen.families.fmha.exact_append import exact_append_operands
 from ckgen.families.fmha.exact_operands import exact_operands
 from ckgen.families.fmha.operands import FmhaOperands
 from ckgen.families.fmha.reference import Attention, expect
 from ckgen.families.fmha.signature import parse_canonical
-from ckgen.families.gemm.reference import decode, encode
 from ckgen.fuzz.fmha import wrong_attention
 from ckgen.model.fmha_shape import FmhaShape
 

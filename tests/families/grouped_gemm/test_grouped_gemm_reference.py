@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ckgen.families.elements import decode, encode
 from ckgen.families.gemm import reference as gemm
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.families.grouped_gemm.reference import expect, make_operands
@@ -24,7 +25,7 @@ def test_every_group_is_a_gemm_of_its_own(text: str) -> None:
         if operands.d:
             extra = operands.d[0]
         exact = np.broadcast_to(plain + extra, expected.c.shape)
-        nearest = gemm.decode(gemm.encode(exact, operands.signature.c))
+        nearest = decode(encode(exact, operands.signature.c))
         assert np.allclose(expected.c, np.where(expected.bound == 0, nearest, exact), rtol=1e-12, atol=1e-12)
 
 

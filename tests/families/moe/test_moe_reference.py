@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ckgen.families.elements import decode, encode
 from ckgen.families.gemm.enums import MoePart
-from ckgen.families.gemm.reference import decode, encode
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.families.moe.parts import part_signatures
 from ckgen.families.moe.reference import MoeOperands, MoeSize, Weights, expect, hidden, make_operands

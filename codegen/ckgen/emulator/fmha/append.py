@@ -15,6 +15,7 @@ from ckgen.emulator.fmha.run import FmhaKernel
 from ckgen.emulator.gemm.problem import Data
 from ckgen.emulator.production.model import Outcome, Output
 from ckgen.emulator.unit_run import run_call
+from ckgen.families.elements import Storage, decode, encode
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.append_operands import (
     NOT_NEW,
@@ -30,7 +31,6 @@ from ckgen.families.fmha.exact_append import exact_append_operands
 from ckgen.families.fmha.pages import block_table, page_list
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.comparison import Expected
-from ckgen.families.gemm.reference import Storage, decode, encode
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.specs.archs import load_archs
 

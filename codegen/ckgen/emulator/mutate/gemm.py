@@ -25,8 +25,9 @@ from ckgen.emulator.gemm.runtime import Runtime
 from ckgen.emulator.gemm.worker import Session
 from ckgen.emulator.isa import isa_text
 from ckgen.emulator.mutate.subject import Seen
+from ckgen.families.elements import decode, encode
 from ckgen.families.gemm.comparison import Expected
-from ckgen.families.gemm.reference import Operands, decode, encode, scaled_operands
+from ckgen.families.gemm.reference import Operands, scaled_operands
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target

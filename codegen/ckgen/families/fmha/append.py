@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ckgen.families.elements import Values
 from ckgen.families.fmha.enums import FmhaRope
 from ckgen.families.fmha.reference import PRECISIONS
 from ckgen.families.fmha.scores import FAITHFUL
 from ckgen.families.gemm.comparison import Expected
-from ckgen.families.gemm.reference import Values
 from ckgen.model.dtype import DType
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ckgen.families.elements import Values, decode, encode
 from ckgen.families.fmha.append import Rotary, make_rotary, rotate, stored
 from ckgen.families.fmha.enums import FmhaQuant, FmhaRope
 from ckgen.families.fmha.pages import PageForm, cache_sizes, store_pages
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.comparison import Expected
-from ckgen.families.gemm.reference import Values, decode, encode
 from ckgen.model.fmha_shape import FmhaShape
 
 Integers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]

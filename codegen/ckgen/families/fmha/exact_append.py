@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ckgen.families.elements import Values
 from ckgen.families.fmha.append_operands import AppendOperands, make_append_operands
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.reference import Values
 from ckgen.model.fmha_shape import FmhaShape
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.families.elements import Values
 from ckgen.families.fmha.dropout import Dropout
 from ckgen.families.fmha.enums import FmhaBias, FmhaQuant
 from ckgen.families.fmha.mask import FmhaMask
@@ -19,7 +20,6 @@ from ckgen.families.fmha.operands import Descales, FmhaOperands, Lengths, make_o
 from ckgen.families.fmha.reference_exact import LN2
 from ckgen.families.fmha.scores import key_descales, query_descales
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.reference import Values
 from ckgen.model.dtype import DType
 from ckgen.model.fmha_shape import FmhaShape
 

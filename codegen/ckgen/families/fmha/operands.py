@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import ml_dtypes
 import numpy as np
 
+from ckgen.families.elements import Values, decode, encode
 from ckgen.families.fmha.dropout import Dropout
 from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaQuant
 from ckgen.families.fmha.signature import FLOAT8, FmhaSignature
-from ckgen.families.gemm.reference import Values, decode, encode
 from ckgen.model.dtype import DType
 from ckgen.model.fmha_shape import FmhaShape
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.families.elements import Storage
 from ckgen.families.fmha.enums import FmhaKvLayout
-from ckgen.families.gemm.reference import Storage
 
 VECTOR_BYTES = 16
 Pages = Sequence[Sequence[int]]

@@ -32,12 +32,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.families.elements import Storage, Values
 from ckgen.families.fmha.mask import FmhaMask
 from ckgen.families.fmha.operands import FmhaOperands
 from ckgen.families.fmha.reference_exact import exact_head
 from ckgen.families.fmha.scores import FAITHFUL, Scores, scores_of, value_descales
 from ckgen.families.gemm.comparison import Expected
-from ckgen.families.gemm.reference import Storage, Values
 from ckgen.model.dtype import DType
 
 _EXACT = 2.0**-500

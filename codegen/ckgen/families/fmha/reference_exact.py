@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ckgen.families.elements import Values
 from ckgen.families.fmha.scores import FAITHFUL, Scores
 from ckgen.families.gemm.comparison import Expected
-from ckgen.families.gemm.reference import Values
 from ckgen.families.rounding import rounded
 from ckgen.model.dtype import DType
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.families.elements import Values
 from ckgen.families.fmha.enums import FmhaBias, FmhaQuant
 from ckgen.families.fmha.operands import SCALE_ROWS, FmhaOperands
-from ckgen.families.gemm.reference import Values
 
 FAITHFUL = 2.0**-23
 

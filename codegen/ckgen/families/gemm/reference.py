@@ -4,40 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.families.elements import SIGNIFICAND_BITS, Storage, Values, decode, encode
 from ckgen.families.gemm.comparison import Expected
 from ckgen.families.gemm.enums import Layout, OperandOp, Quant
-from ckgen.families.gemm.reference_epilogue import after_epilogue
+from ckgen.families.gemm.reference_epilogue import after_epilogue, keeps_integers
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.rounding import rounded
 from ckgen.model.dtype import DType
-
-Values = npt.NDArray[np.float64]
-Storage = npt.NDArray[np.generic]
 
 MX_K = 32
 _ROWS, _CHUNK_BYTES = 16, 16
-_NUMPY: dict[DType, npt.DTypeLike] = {
-    DType.FP64: np.float64,
-    DType.FP32: np.float32,
-    DType.FP16: np.float16,
-    DType.BF16: ml_dtypes.bfloat16,
-    DType.INT8: np.int8,
-    DType.INT4: ml_dtypes.int4,
-    DType.INT32: np.int32,
-    DType.FP4: ml_dtypes.float4_e2m1fn,
-    DType.E8M0: ml_dtypes.float8_e8m0fnu,
-    DType.FP8_FNUZ: ml_dtypes.float8_e4m3fnuz,
-    DType.FP8_OCP: ml_dtypes.float8_e4m3fn,
-    DType.BF8_FNUZ: ml_dtypes.float8_e5m2fnuz,
-    DType.BF8_OCP: ml_dtypes.float8_e5m2,
-}
-SIGNIFICAND_BITS = {DType.FP64: 53, DType.FP32: 24, DType.FP16: 11, DType.BF16: 8}
-"""Every integer up to 2 to this power is a value of the type."""
-_LEAST = {DType.FP64: 2.0**-1074, DType.FP32: 2.0**-149, DType.FP16: 2.0**-24, DType.BF16: 2.0**-133}
-_LARGEST = {DType.FP16: 65504.0, DType.BF16: (2 - 2.0**-7) * 2.0**127}
 _ONE = np.ones((1, 1))
 _STEPS = 6
 """Roundings beside those of a sum: an integer sum's conversion, products with scales, the bias."""
@@ -68,15 +47,29 @@ def expect(operands: Operands) -> Expected:
     """C = epilogue(scale · A·B + bias), rounded once to C's type, as docs/exactness.md derives.
 
     Where every sum is exact in the accumulator and nothing else rounds, C is the nearest value of its type, the even
-    one of two, and its bound is 0. Otherwise C is not rounded, and the bound has what the accumulator, scales and
-    epilogue may add, and half a unit in the last place.
+    one of two, and its bound is 0. Otherwise C is between the values that are the nearest to what the accumulator,
+    scales and epilogue may make of it, at most.
     """
     signature = operands.signature
     sums = _sums(operands)
     exact, bound = sums.c, sums.bound
     if signature.epilogue:
         exact, bound = after_epilogue(signature.epilogue, operands.d, operands.alpha, exact, bound)
-    return _stored(exact, bound, signature.c)
+    if signature.c is DType.INT32:
+        return Expected(exact, bound)
+    return rounded(exact, bound, signature.c, to_even=True)
+
+
+def expect_of_integers(operands: Operands) -> Expected:
+    """As expect, of make_integers' operands, any of which may be replaced by zeros, infinities and NaNs.
+
+    C's type holds every sum of magnitudes, so that parts of C may be added up in it: the bound is 0 of every finite
+    element, unless an epilogue makes other numbers of integers.
+    """
+    expected = expect(operands)
+    if not keeps_integers(operands.signature.epilogue):
+        return expected
+    return Expected(expected.c, np.where(np.isfinite(expected.c), 0.0, expected.bound))
 
 
 def quantum(values: Values) -> float:
@@ -140,20 +133,6 @@ def _product(a: Values, b: Values, is_narrow: bool) -> Values:
     return found
 
 
-def _stored(exact: Values, bound: Values, c: DType) -> Expected:
-    """What C holds of values known to within a bound; where it cannot hold them any value is right."""
-    if c not in SIGNIFICAND_BITS:
-        return Expected(exact, bound)
-    reach = np.abs(exact) + bound
-    half_ulp = np.ldexp(1.0, np.frexp(np.where(np.isfinite(reach), reach, 0.0))[1] - 1 - SIGNIFICAND_BITS[c])
-    with np.errstate(over="ignore", invalid="ignore"):
-        nearest = decode(encode(exact, c))
-    is_lost = reach + half_ulp >= _LARGEST.get(c, np.inf)
-    is_one = (bound == 0) & ~is_lost
-    around = np.where(is_lost, np.inf, bound + np.maximum(half_ulp, _LEAST[c] / 2))
-    return Expected(np.where(is_one, nearest, exact), np.where(is_one, 0.0, around))
-
-
 def _summed_operands(operands: Operands) -> tuple[Values, Values]:
     """A and B as the accumulator sums them: with scales of blocks, but not with those that follow the sum."""
     if operands.signature.quant in (Quant.PER_TENSOR, Quant.ROWWISE):
@@ -211,21 +190,6 @@ def _combined(first: Values, second: Values | None, op: OperandOp, dtype: DType)
     if second is None:
         return first
     return decode(encode(first + second if op is OperandOp.ADD else first * second, dtype))
-
-
-def encode(values: Values, dtype: DType) -> Storage:
-    """Values in a type's own numpy form, rounded to nearest even."""
-    rounded: Storage = (
-        values.astype(np.float32).astype(_NUMPY[dtype]) if dtype.bits < 32 else values.astype(_NUMPY[dtype])
-    )
-    return rounded
-
-
-def decode(storage: Storage) -> Values:
-    """Elements as float64, exactly."""
-    if storage.dtype in (np.float64, np.float32, np.int32, np.int8):
-        return storage.astype(np.float64)
-    return storage.astype(np.float32).astype(np.float64)
 
 
 def store_a(operands: Operands, of: Values | None = None) -> npt.NDArray[np.uint8]:

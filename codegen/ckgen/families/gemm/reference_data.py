@@ -13,16 +13,9 @@ from math import floor, log2
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.families.elements import SIGNIFICAND_BITS, Values, decode, encode
 from ckgen.families.gemm.enums import EpilogueOp, OperandOp, Quant
-from ckgen.families.gemm.reference import (
-    MX_K,
-    SIGNIFICAND_BITS,
-    Operands,
-    Values,
-    decode,
-    encode,
-    scaled_operands,
-)
+from ckgen.families.gemm.reference import MX_K, Operands, scaled_operands
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 from ckgen.model.tuned_row import Shape

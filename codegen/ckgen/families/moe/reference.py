@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.families.elements import Values
 from ckgen.families.gemm import reference as gemm
 from ckgen.families.gemm import reference_data as gemm_data
 from ckgen.families.gemm.comparison import Expected
 from ckgen.families.gemm.enums import MoePart, Op, Quant
-from ckgen.families.gemm.reference import Values, scaled_a, scaled_b, store_a, store_b
+from ckgen.families.gemm.reference import scaled_a, scaled_b, store_a, store_b
 from ckgen.families.gemm.reference_epilogue import after_epilogue
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.reference_quantize import Known, quantize

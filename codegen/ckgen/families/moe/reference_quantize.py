@@ -15,8 +15,9 @@ from itertools import product
 
 import numpy as np
 
+from ckgen.families.elements import Values, decode, encode
 from ckgen.families.gemm.enums import Quant
-from ckgen.families.gemm.reference import MX_K, Values, decode, encode
+from ckgen.families.gemm.reference import MX_K
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 
