@@ -66,19 +66,8 @@ build() {
 
 sanitized() {  # preset: asan or tsan, each in its own build folder
   cmake --preset "$1" >"build/configure-$1.log" 2>&1 || { cat "build/configure-$1.log"; return 1; }
-  cmake --build --preset "$1" && in_shards "build/$1/dispatcher_cpp/tests"
+  cmake --build --preset "$1" && tools/in_shards.sh "build/$1/dispatcher_cpp/tests"
 }
-
-in_shards() (  # folder of test programs: few processes, since to start one under a sanitizer takes longer than most tests
-  shards=$(nproc) result=0
-  cd "$1" || exit 1
-  for program in ./ckgen_*_tests; do
-    echo "$program"
-    seq 0 $((shards - 1)) | xargs -P "$shards" -I{} \
-      env GTEST_TOTAL_SHARDS="$shards" GTEST_SHARD_INDEX={} GTEST_BRIEF=1 "$program" || result=1
-  done
-  exit "$result"
-)
 
 mkdir -p build
 texts >build/texts.log 2>&1 &

@@ -10,16 +10,17 @@ namespace {
 
 using namespace ckgen;
 
-// Kernels of ckgen's own (backend hip) and one of ck_tile; rows of 304 CUs leave M = 8 and 16 to the caller's kernel,
-// and those of 80 CUs choose one.
+// Kernels of ckgen's own (backend hip), one of them in large tiles, and one of ck_tile; rows of 304 CUs leave M = 8
+// and 16 to the caller's kernel, and those of 80 CUs choose one.
 namespace declining {
-constexpr InstanceDesc of_hip() {
-  InstanceDesc made = tiny::instance("own", 11, tiny::fp16, {8, 64, 32}, {0, 0, 0, 0, 0, 1, false});
+constexpr InstanceDesc of_hip(const char* name, std::uint64_t id, std::int32_t m) {
+  InstanceDesc made = tiny::instance(name, id, tiny::fp16, {m, 64, 32}, {0, 0, 0, 0, 0, 1, false});
   made.backend = Backend::hip;
   return made;
 }
-constexpr InstanceDesc instances[] = {of_hip(),
-                                      tiny::instance("next", 12, tiny::fp16, {64, 64, 32}, {16, 0, 0, 0, 0, 1, false})};
+constexpr InstanceDesc instances[] = {of_hip("own", 11, 8),
+                                      tiny::instance("next", 12, tiny::fp16, {64, 64, 32}, {16, 0, 0, 0, 0, 1, false}),
+                                      of_hip("large", 13, 256)};
 constexpr ExternalKernel externals[] = {{callers_own, "own"}};
 constexpr Choice choices[] = {{0, 1}};
 constexpr Rung rungs[] = {{8, 8, 1, 0}};
@@ -33,9 +34,9 @@ constexpr LookupTable table304{tiny::fp16.pack(), Arch::gfx942, 304, slots304.da
 constexpr LookupTable table80{tiny::fp16.pack(), Arch::gfx942, 80, slots80.data(), 1, groups80, 1, rungs, choices,
                               nullptr,           nullptr,      0,  &tiny::policy};
 constexpr const LookupTable* tables[] = {&table80, &table304};
-constexpr std::uint16_t in_order[] = {0, 1};
-constexpr Defaults defaults[] = {{Arch::gfx942, in_order, 2}};
-constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 2, tables, 2, nullptr, 0, defaults, 1};
+constexpr std::uint16_t in_order[] = {0, 2, 1};
+constexpr Defaults defaults[] = {{Arch::gfx942, in_order, 3}};
+constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 3, tables, 2, nullptr, 0, defaults, 1};
 constexpr const SignatureUnit* units[] = {&unit};
 constexpr Library library{"declining", CKGEN_RUNTIME_ABI, 0x77, units, 1};
 }  // namespace declining
@@ -56,6 +57,22 @@ TEST(Declined, ByARowOfExactlyThisMTheNextTierOrNobodyAnswers) {
   const Selection s = dispatcher.select(tiny::problem(8, 1024, 2048), Device::simulated("gfx942:304"));
   ASSERT_NE(s.external, no_index);
   EXPECT_STREQ(dispatcher.registry().external(s.external).library, callers_own);
+}
+
+TEST(Declined, NextPassesThemToo) {
+  Registry registry;
+  ASSERT_TRUE(registry.add(declining::library).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const auto tried = [&](std::int64_t m) {
+    const Problem problem = tiny::problem(m, 1024, 2048);
+    const Device device = Device::simulated("gfx942:304");
+    std::string found;
+    for (Selection s = dispatcher.select(problem, device); s; s = dispatcher.next(problem, device, s))
+      found += std::string(registry.instance(s.instance).name) + ' ';
+    return found;
+  };
+  EXPECT_EQ(tried(16), "next ");
+  EXPECT_EQ(tried(32), "own next large ");
 }
 
 // Experts, M, N and K of one kernel of ckgen's own for gate_up, down and a layer of both. At 304 CUs rows of 256 x 128

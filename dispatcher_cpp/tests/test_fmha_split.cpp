@@ -132,4 +132,26 @@ TEST(FmhaSplit, APlanAllocatesNothing) {
   EXPECT_EQ(after, before);
 }
 
+// Lengths of a class count as their mean, of which parts of one length are fewer than of the tiles themselves: these
+// two batches would be cut into 58 parts more than there are tiles where 54 are four waves, and into 19 where 18 are.
+TEST(FmhaSplit, PartsAreFourWavesMoreThanTilesAtMostWhateverTheMeansOfClassesSay) {
+  struct Case {
+    std::vector<std::int32_t> tiles;
+    std::int32_t cu_num, partial_row;
+    std::int64_t most;
+  };
+  for (const Case& x : {Case{{68, 68, 68, 68, 71, 71, 71, 71, 68}, 40, 1, 54}, Case{{135, 128, 128}, 13, 2, 18}}) {
+    Batch batch{std::vector<std::int32_t>(x.tiles.size(), 1), x.tiles};
+    FmhaSplitProblem p = problem_of(batch);
+    for (std::int32_t& keys : batch.k) keys *= p.n0 = 16;
+    p.heads_q = p.heads_k = 3;
+    p.cu_num = x.cu_num;
+    p.cost = {0, x.partial_row};
+    const Plan plan = plan_of(p);
+    EXPECT_LE(plan.sizes.items - p.batch, x.most);
+    EXPECT_GT(plan.sizes.items - p.batch, x.most / 2);
+    expect_covered(p, plan);
+  }
+}
+
 }  // namespace

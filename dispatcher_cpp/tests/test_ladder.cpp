@@ -127,8 +127,8 @@ TEST(Rounding, TheFirstBandThatFitsRounds) {
   EXPECT_EQ(detail::rounded(one, 301, 101), 0U);
 }
 
-// A peer that tries M itself, then the next multiple of 16, and takes K splits from the next power of two.
-// Own kernels at 48, 64, 112, 256, and at 92 once more; external ones at 96, 128.
+// A peer that tries M itself, then the next multiple of 16, beyond 1500 then 256, and takes K splits from the next
+// power of two. Own kernels at 48, 64, 112, 256, and at 92 once more; external ones at 96, 128, 4096.
 namespace peer {
 constexpr InstanceDesc own(const char* name, std::uint64_t id) {
   return tiny::instance(name, id, tiny::fp16, {16, 16, 16}, {0, 0, 0, 0, 0, 16, false});
@@ -136,20 +136,27 @@ constexpr InstanceDesc own(const char* name, std::uint64_t id) {
 constexpr InstanceDesc instances[] = {own("48", 21), own("64", 22), own("112", 23), own("256", 24)};
 constexpr RoundingBand itself[] = {{To::m, 0, 0, 0xffffffff, 0}};
 constexpr RoundingBand by_16[] = {{To::multiple, 16, 0, 0xffffffff, 0}};
+constexpr RoundingBand to_256[] = {{To::value, 256, 1500, 0xffffffff, 0}};
 constexpr RoundingBand by_power[] = {{To::power_of_2, 0, 0, 0xffffffff, 0}};
-constexpr Rounding kernel_m[] = {{itself, 1}, {by_16, 1}};
+constexpr Rounding kernel_m[] = {{itself, 1}, {by_16, 1}, {to_256, 1}};
 constexpr Rounding split_k_m[] = {{by_power, 1}};
-constexpr LadderPolicy policy{16, 2, kernel_m, 2, split_k_m, 1};
+constexpr LadderPolicy policy{16, 2, kernel_m, 3, split_k_m, 1};
 constexpr Choice choices[] = {{0, 2}, {1, 3}, {2, 4}, {3, 5}};
 constexpr Rung rungs[] = {{48, 48, 1, 0}, {64, 64, 1, 1}, {92, 92, 1, 1}, {112, 112, 1, 2}, {256, 256, 1, 3}};
-constexpr Rung external_rungs[] = {{96, 96, 1, 0}, {128, 128, 1, 1}};
-constexpr Group groups[] = {{64, 64, 0, 0, 5, 2, 0}};
+constexpr Rung external_rungs[] = {{96, 96, 1, 0}, {128, 128, 1, 1}, {4096, 4096, 1, 1}};
+constexpr Group groups[] = {{64, 64, 0, 0, 5, 3, 0}};
+constexpr Condition not_64[] = {{Feature::m, Compare::ne, 64}};
+constexpr Arm arms[] = {{not_64, 1, {0, 7}}};
+constexpr Heuristic heuristics[] = {{"peer", Arch::gfx942, arms, 1}};
 constexpr auto slots = tiny::slots_of<2>(groups);
 constexpr LookupTable table{tiny::fp16.pack(), Arch::gfx942,    304, slots.data(), 1, groups, 1, rungs, choices,
                             external_rungs,    tiny::externals, 2,   &policy};
 constexpr const LookupTable* tables[] = {&table};
 constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 4, tables, 1, nullptr, 0, nullptr, 0};
+constexpr SignatureUnit with_heuristic{"gemm_fp16_rcr", tiny::fp16, instances, 4, tables, 1, heuristics, 1, nullptr, 0};
 constexpr const SignatureUnit* units[] = {&unit};
+constexpr const SignatureUnit* units_with_heuristic[] = {&with_heuristic};
+constexpr Library library_with_heuristic{"peer", CKGEN_RUNTIME_ABI, 0x97, units_with_heuristic, 1};
 constexpr Library library{"peer", CKGEN_RUNTIME_ABI, 0x98, units, 1};
 }  // namespace peer
 
@@ -174,6 +181,28 @@ TEST(PeerPolicy, TheFirstRoundingWithARowAnswersAndSplitsComeFromAnother) {
   EXPECT_EQ(answer(93), "far 64 k_batch 3 instead of ext_a") << "no step of the peer's but far";
   EXPECT_EQ(answer(90), "far 64 k_batch 3 instead of ext_a") << "92 is nearer, but no rounding of 90";
   EXPECT_EQ(answer(70), "far 64 k_batch 3") << "80 has no row";
+}
+
+TEST(PeerPolicy, AProviderAnswersFarWhereNoRoundingHasARow) {
+  Registry registry;
+  ASSERT_TRUE(registry.add(peer::library_with_heuristic).ok());
+  ASSERT_TRUE(registry.provide("flydsl", "ext_b", peer::own("mine", 29)).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const auto tried = [&](std::int64_t m) {
+    const Problem problem = tiny::problem(m, 64, 64);
+    const Device device = Device::simulated("gfx942:304");
+    std::vector<std::string> found;
+    for (Selection s = dispatcher.select(problem, device); s && found.size() < 9;
+         s = dispatcher.next(problem, device, s))
+      found.push_back(std::string(tier_name(s.tier)) + ' ' + registry.instance(s.instance).name);
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(tried(1100), (Names{"heuristic 48", "far mine", "far 256"})) << "4096 is nearer than 256";
+  EXPECT_EQ(tried(1000), (Names{"heuristic 48", "far 256"}));
+  EXPECT_EQ(tried(1600), (Names{"near 256", "heuristic 48", "far 256"}))
+      << "a rounding has a row, and so is the winner";
+  EXPECT_EQ(tried(128), (Names{"exact mine", "heuristic 48", "far 112"}));
 }
 
 }  // namespace

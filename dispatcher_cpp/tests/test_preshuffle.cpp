@@ -88,6 +88,8 @@ TEST(Preshuffle, SizesThatHaveNoSuchOrderAreRefusedAndNothingIsWritten) {
   EXPECT_FALSE(unshuffle_mx_scale(from.data(), to.data(), 3, 4, 4));
   EXPECT_FALSE(unshuffle_mx_scale(from.data(), to.data(), 4, -1, 4));
   EXPECT_TRUE(shuffle_mx_scale(from.data(), 4, to.data(), 0, 4) && shuffle_mx_scale(from.data(), 4, to.data(), 4, 0));
+  constexpr std::int64_t most = std::int64_t{1} << 62;  // of empty rows, which take no time
+  EXPECT_TRUE(preshuffle_b(from.data(), 0, to.data(), most, 0) && unpreshuffle_b(from.data(), to.data(), 0, most, 0));
   EXPECT_EQ(to, Bytes(to.size(), 0xee));
 }
 

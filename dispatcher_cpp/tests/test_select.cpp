@@ -197,6 +197,41 @@ TEST_F(Select, NextOfWhatTheWalkDoesNotOfferIsNothing) {
   EXPECT_FALSE(next_of([](Selection& s) { s.instance = 2; }));
 }
 
+// One instance, measured in two splits at M = 64 and in one at M = 128; it is the default as well.
+namespace alone {
+constexpr InstanceDesc instances[] = {tiny::instance("only", 37, tiny::fp16, {64, 64, 32}, {0, 0, 0, 0, 0, 2, false})};
+constexpr Choice choices[] = {{0, 2}, {0, 1}};
+constexpr Rung rungs[] = {{64, 64, 1, 0}, {128, 128, 1, 1}};
+constexpr Group groups[] = {{512, 1024, 0, 0, 2, 0, 0}};
+constexpr auto slots = tiny::slots_of<2>(groups);
+constexpr LookupTable table{tiny::fp16.pack(), Arch::gfx942, 304, slots.data(), 1, groups, 1, rungs, choices,
+                            nullptr,           nullptr,      0,   &tiny::policy};
+constexpr const LookupTable* tables[] = {&table};
+constexpr Defaults defaults[] = {{Arch::gfx942, tiny::first, 1}};
+constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 1, tables, 1, nullptr, 0, defaults, 1};
+constexpr const SignatureUnit* units[] = {&unit};
+constexpr Library library{"alone", CKGEN_RUNTIME_ABI, 0x79, units, 1};
+}  // namespace alone
+
+TEST(Next, TheSameInstanceWithOtherSplitsIsAnotherAnswer) {
+  Registry registry;
+  ASSERT_TRUE(registry.add(alone::library).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const auto tried = [&](std::int64_t m) {
+    const Problem problem = tiny::problem(m, 512, 1024);
+    const Device device = Device::simulated("gfx942:304");
+    std::vector<std::string> found;
+    for (Selection s = dispatcher.select(problem, device); s && found.size() < 9;
+         s = dispatcher.next(problem, device, s))
+      found.push_back(std::string(tier_name(s.tier)) + ' ' + std::to_string(s.k_batch));
+    return found;
+  };
+  using Answers = std::vector<std::string>;
+  EXPECT_EQ(tried(64), (Answers{"exact 2", "default 1"}));
+  EXPECT_EQ(tried(128), (Answers{"exact 1", "far 2", "default 1"}));
+  EXPECT_EQ(tried(1), (Answers{"far 2", "default 1"}));
+}
+
 // Defaults of which tiles of 64x64 are the cheapest for one such tile; one takes an even N alone.
 namespace alike {
 constexpr InstanceDesc of(const char* name, std::uint64_t id, std::int32_t n, std::int32_t n_multiple = 0) {

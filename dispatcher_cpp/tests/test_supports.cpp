@@ -82,6 +82,13 @@ TEST(Check, AnIllegalProblemSaysItsRuleAndNumbers) {
   EXPECT_EQ(said("a4w4_blockscale", {1, 16, 64, 1}), nothing);
 }
 
+TEST(Check, AScaleBlockOfNoSizeDividesEveryK) {
+  Signature signature = gemm("a8w8_blockscale").signature();
+  EXPECT_FALSE(detail::check(signature, {1, 1, 100, 0}).ok());
+  signature.scale_block.k = 0;
+  EXPECT_TRUE(detail::check(signature, {1, 1, 100, 0}).ok());
+}
+
 TEST(Supports, EachDemandIsRefusedWithItsNumbers) {
   constexpr Constraints all{2, 8, 16, 64, 128, 4, true};
   for (const Case& x : {

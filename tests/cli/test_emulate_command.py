@@ -19,7 +19,7 @@ from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.model.tuned_row import Shape
 from fake_compiler import FakeCompiler
 
-RIGHT = Comparison(0.0, 0.0, 0.0, 0, None, Sensitivity(0.0, 0.25))
+RIGHT = Comparison(0.0, 0.0, 0.0, 0, None)
 FINDING = {
     "rule": "hazard", "address": 0x1A0, "instruction": "v_mov_b32_e32 v1, v2", "group": [1, 0, 0], "wave": 2,
     "lane": -1, "count": 3, "what": "two wait states are missing",
@@ -45,7 +45,7 @@ class Emulator:
             "kernel": "symbol", "instructions": 1200, "occupancy": 2, "by_class": {"scalar": 1000, "matrix": 200},
             "counts": {**counts, "atomics": 0, "lds_conflict_cycles": 4}, "findings": self.findings,
         }  # fmt: skip
-        answer = Answer(self.gpu, RIGHT, self.trouble, 0.5, (launch,))
+        answer = Answer(self.gpu, RIGHT, Sensitivity(0.0, 0.25), self.trouble, 0.5, (launch,))
         instance, (problem,) = request.kernel.instance, request.problems
         return [GemmResult(instance.name, instance.table_kernel, str(request.target), problem, answer, self.trouble)]
 

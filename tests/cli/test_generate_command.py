@@ -212,6 +212,10 @@ def test_strict_layers_refuses_overrides(tiny: Path) -> None:
         (("--targets", "gfx942", "--name", "xor"), "'xor' (a keyword of C++)"),
         (("--targets", "gfx942", "--name", "linux"), "'linux' (a macro that compilers predefine)"),
         (("--targets", "gfx942", "--name", "errno"), "'errno' (a macro of the C library)"),
+        (
+            ("--targets", "gfx942", "--name", "time"),
+            "--name: not usable as a C++ identifier: 'time' (a name of the C library)",
+        ),
         (("--targets", "gfx942", "--name", "posix"), "'posix' (a name that the C++ standard keeps)"),
         (("--targets", "gfx942", "--name", "_kernels"), "'_kernels' (an underscore in front, or two together"),
         (("--targets", "gfx942", "--m-policy", "best"), "'best' is not one of"),

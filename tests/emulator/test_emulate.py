@@ -55,10 +55,10 @@ def test_sums_of_small_integers_are_exact_in_any_order(name: str) -> None:
 def test_a_result_is_compared_element_by_element() -> None:
     expected = Expected(np.array([[[1.0, 2.0], [3.0, 4.0]]]), np.array([[[0.5, 0.5], [0.5, np.inf]]]))
     near = compare(expected, np.array([[[1.25, 2.0], [3.0, 99.0]]], np.float32))
-    seen = Sensitivity(0.375, np.inf)
-    assert near == Comparison(0.25, 0.5, 0.5, 0, None, seen) and near.ok
+    assert expected.sensitivity == Sensitivity(0.375, np.inf)
+    assert near == Comparison(0.25, 0.5, 0.5, 0, None) and near.ok
     far = compare(expected, np.array([[[1.0, 2.0], [4.0, 4.0]]], np.float32))
-    assert far == Comparison(1.0, 0.5, 2.0, 1, Wrong(0, 1, 0, 3.0, 4.0), seen) and not far.ok
+    assert far == Comparison(1.0, 0.5, 2.0, 1, Wrong(0, 1, 0, 3.0, 4.0)) and not far.ok
     unwritten = compare(expected, np.array([[[1.0, np.nan], [3.0, 4.0]]], np.float32))
     assert unwritten.excess == np.inf and not unwritten.ok
     exact = Expected(expected.c, np.zeros((1, 2, 2)))
@@ -81,11 +81,12 @@ def test_work_and_answers_survive_json() -> None:
     assert Work.from_json(json.loads(json.dumps(work.to_json()))) == work
     launch = {"kernel": "k", "instructions": 5, "findings": [{"rule": "hazard", "count": 2}]}
     wrong = Comparison(np.inf, 0.0, np.inf, 3, Wrong(0, 1, 2, 3.0, float("-inf")))
-    answer = Answer(wrong, None, ("host twin: no",), 0.25, (launch,))
+    answer = Answer(wrong, None, Sensitivity(0.25, np.inf), ("host twin: no",), 0.25, (launch,))
     assert Answer.from_json(json.loads(json.dumps(answer.to_json()))) == answer
     result = GemmResult("k", "", "gfx942:304", problem, answer, answer.trouble)
     document = json.loads(json.dumps(result.to_json(), allow_nan=False))
     assert not document["ok"] and document["excess"] is None and document["wrong"]["first"]["actual"] is None
+    assert document["sensitivity"] == {"median": 0.25, "worst": None}
     assert document["findings"] == [{"symbol": "k", "rule": "hazard", "count": 2}] and document["instructions"] == 5
 
 

@@ -41,8 +41,8 @@ def test_unknown_key_with_line_and_did_you_mean(tmp_path: Path) -> None:
 
 def test_duplicate_key_names_both_lines(tmp_path: Path) -> None:
     found, text = broken(tmp_path, ('  "family"', '  "kind": "gpu",\n  "family"'))
-    assert found == [("A002", 4, "key 'kind' is given twice")]
-    assert "gfx942.json:4 and " in text
+    assert found == [("A002", 5, "key 'kind' is given twice")]
+    assert "gfx942.json:5 and " in text
     assert "gfx942.json:3: key" in text
 
 

@@ -23,8 +23,8 @@ def gemm_text(result: GemmResult, *, stats: bool, verbose: bool) -> str:
     lines = [f"{result.kernel} on {result.target}", _line("problem", what)]
     lines.append(_line("GPU code", _compared(result.gpu)))
     lines.append(_line("host twin", _compared(result.twin)))
-    if verbose and result.gpu is not None and result.gpu.sensitivity is not None:
-        lines.append(_line("sees", str(result.gpu.sensitivity)))
+    if verbose and result.sensitivity is not None:
+        lines.append(_line("sees", str(result.sensitivity)))
     if result.answer is not None and result.instructions:
         seconds = f"{result.answer.seconds:.2f} s"
         lines.append(_line("ran", f"{plural(result.instructions, 'instruction')} of waves in {seconds}"))

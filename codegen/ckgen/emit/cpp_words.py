@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from pathlib import Path
 
-_WORDS = {
+_BY_REASON = {
     "a keyword of C++": """
         alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
         co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype
@@ -19,7 +21,15 @@ _WORDS = {
     "a name that the C++ standard keeps": "main posix std",
     "ckgen's own namespace": "ckgen",
 }
-_RESERVED = {word: reason for reason, words in _WORDS.items() for word in words.split()}
+WORDS = {word: reason for reason, words in _BY_REASON.items() for word in words.split()}
+"""Words that are no name of a header's, each with the reason."""
+GLOBAL_NAMES = Path(__file__).with_name("global_names.txt")
+"""What headers of C put into the global namespace, where a namespace of the same name does not compile.
+
+Recorded by tools/record_global_names.py: functions, types and macros of the headers of C17 (ISO/IEC 9899:2018, 7) and
+of those that they and ckgen's include, as g++ and clang++ see them by default, in C++17 and C++20.
+"""
+OWN_MACROS = "CKGEN_"
 _STD = re.compile(r"std[0-9]+")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -30,6 +40,14 @@ def why_not_a_name(text: str) -> str | None:
         return "a letter, then letters, digits and underscores"
     if "__" in text or text.startswith("_"):
         return "an underscore in front, or two together, are the compiler's"
-    if text in _RESERVED:
-        return _RESERVED[text]
-    return "a name that the C++ standard keeps" if _STD.fullmatch(text) else None
+    if _STD.fullmatch(text):
+        return "a name that the C++ standard keeps"
+    if text.startswith(OWN_MACROS):
+        return "the form of ckgen's own macros"
+    return WORDS.get(text) or ("a name of the C library" if text in _global_names() else None)
+
+
+@cache
+def _global_names() -> frozenset[str]:
+    lines = GLOBAL_NAMES.read_text(encoding="ascii").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())

@@ -11,9 +11,8 @@ import numpy as np
 from ckgen.families.common.comparison import Expected, compare
 from ckgen.families.common.storage import Storage, Values, decode, encode
 from ckgen.families.gemm.enums import OperandOp
-from ckgen.families.gemm.reference import Operands, expect
+from ckgen.families.gemm.reference import Operands, expect, expect_of_integers
 from ckgen.families.gemm.reference_data import make_integers, make_operands
-from ckgen.families.gemm.reference_epilogue import is_exact
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.arguments import shared
 from ckgen.fuzz.case import Case, Data
@@ -49,10 +48,7 @@ def operands_of(signature: GemmSignature, case: Case, shape: Shape, parts: int) 
 
 def expected_of(operands: Operands, case: Case, parts: int) -> Expected:
     """The exact result and its bound, of C added up from so many parts; 0 where only one result is right."""
-    expected = expect(operands)
-    if _is_rounded_once(case, parts) or not is_exact(operands.signature.epilogue):
-        return expected
-    return Expected(expected.c, np.where(np.isfinite(expected.c), 0.0, expected.bound))
+    return expect(operands) if _is_rounded_once(case, parts) else expect_of_integers(operands)
 
 
 def _is_rounded_once(case: Case, parts: int) -> bool:

@@ -57,8 +57,9 @@ def run_checked(
     start = time.perf_counter()
     dispatcher.run(plan, buffers.args)
     milliseconds = 1000 * (time.perf_counter() - start)
-    found = compare(expect(operands), buffers.c)
-    return Outcome(choice, milliseconds, found.max_abs_err, found.excess, found.sensitivity)
+    expected = expect(operands)
+    found = compare(expected, buffers.c)
+    return Outcome(choice, milliseconds, found.max_abs_err, found.excess, expected.sensitivity)
 
 
 def operands_of(signature: GemmSignature, shape: Shape, k_batch: int) -> Operands:

@@ -5,6 +5,7 @@
 #include "backends/host/driver.hpp"
 #include "backends/host/fmha_reach.hpp"
 #include "backends/host/pack_source.hpp"
+#include "backends/host/workspace.hpp"
 
 #include <algorithm>
 
@@ -18,7 +19,7 @@ constexpr std::size_t kPackedBytes = std::size_t{64} << 20;
 
 std::size_t take(std::size_t& end, std::size_t bytes) noexcept {
   const std::size_t at = end;
-  end += (bytes + 63) / 64 * 64;
+  end += aligned_64(bytes);
   return at;
 }
 

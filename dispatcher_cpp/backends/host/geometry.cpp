@@ -1,5 +1,6 @@
 // Where everything goes: items, superblocks and the exact workspace.
 #include "backends/host/driver.hpp"
+#include "backends/host/workspace.hpp"
 
 #include <algorithm>
 
@@ -7,13 +8,6 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 namespace {
-
-constexpr std::size_t aligned(std::size_t bytes) noexcept {
-  return (bytes + 63) / 64 * 64;
-}
-constexpr std::size_t words_bytes(std::int64_t a, std::int64_t b) noexcept {
-  return aligned(static_cast<std::size_t>(a) * static_cast<std::size_t>(b) * 4);
-}
 
 // Packed operands should stay near the last-level cache; a superblock is never smaller than one item.
 constexpr std::int64_t kPackedABytes = std::int64_t{8} << 20;

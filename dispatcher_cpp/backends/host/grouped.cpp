@@ -34,10 +34,9 @@ Memory lay_out(std::int64_t count, int threads, double part_flops, std::size_t s
   Memory memory{};
   memory.threads = threads;
   memory.part_flops = part_flops;
-  memory.first_offset = aligned_bytes(static_cast<std::size_t>(count) * sizeof(std::int64_t));
-  memory.slots_offset =
-      memory.first_offset + aligned_bytes((static_cast<std::size_t>(count) + 1) * sizeof(std::int64_t));
-  memory.slot_bytes = aligned_bytes(slot_bytes);
+  memory.first_offset = aligned_64(static_cast<std::size_t>(count) * sizeof(std::int64_t));
+  memory.slots_offset = memory.first_offset + aligned_64((static_cast<std::size_t>(count) + 1) * sizeof(std::int64_t));
+  memory.slot_bytes = aligned_64(slot_bytes);
   memory.bytes = memory.slots_offset + memory.slot_bytes * static_cast<std::size_t>(threads);
   return memory;
 }

@@ -1,5 +1,7 @@
 #include "backends/host/moe_rows.hpp"
 
+#include "backends/host/workspace.hpp"
+
 #include <algorithm>
 
 namespace ckgen {
@@ -14,7 +16,7 @@ constexpr std::int64_t kLists = 4;
 
 std::size_t expert_rows_bytes(std::int64_t tokens, Routing routing) noexcept {
   const std::int64_t words = routing.experts + 1 + kLists * tokens * routing.top_k;
-  return (static_cast<std::size_t>(words) * 4 + 63) / 64 * 64;
+  return words_bytes(words, 1);
 }
 
 ExpertRows expert_rows_in(void* memory, std::int64_t tokens, Routing routing) noexcept {

@@ -21,10 +21,6 @@ constexpr std::int64_t kPartRows = 1024;
 // What the rows of an item of down take, of all experts.
 constexpr std::int64_t kResultBytes = std::int64_t{64} << 20;
 
-std::size_t words(std::int64_t a, std::int64_t b) noexcept {
-  return aligned_bytes(static_cast<std::size_t>(a) * static_cast<std::size_t>(b) * 4);
-}
-
 // Columns of an item: whole register tiles, so many that `rows` fp32 rows of them stay below kResultBytes.
 std::int64_t item_columns(std::int64_t n, std::int64_t items, std::int64_t rows, std::int64_t nr) noexcept {
   std::int64_t columns = std::max(kLeastColumns, std::min(kColumns, ceil_div(n, items)));
@@ -294,35 +290,35 @@ MoePlan make_moe_plan(const Cutting& cutting, const MoeTraits& moe, const MoeSha
   const bool whole = moe.part == MoePart::layer;
   const std::int64_t elements = whole ? plan.rows * plan.hidden : 0;
   plan.h_offset = at;
-  at += aligned_bytes(static_cast<std::size_t>(bytes_of(cutting.traits().c, elements)));
+  at += aligned_64(static_cast<std::size_t>(bytes_of(cutting.traits().c, elements)));
   plan.codes_offset = plan.scales_offset = plan.largest_offset = at;
   const bool requantizes = whole && quantizes(cutting.traits());
   if (requantizes) {
-    at += aligned_bytes(static_cast<std::size_t>(bytes_of(cutting.traits().a, elements)));
+    at += aligned_64(static_cast<std::size_t>(bytes_of(cutting.traits().a, elements)));
     plan.scales_offset = at;
-    at += aligned_bytes(scale_bytes(cutting.traits(), plan.rows, plan.hidden));
+    at += aligned_64(scale_bytes(cutting.traits(), plan.rows, plan.hidden));
     plan.largest_offset = at;
-    if (cutting.traits().quant == Quant::per_tensor) at += words(plan.rows, 1);
+    if (cutting.traits().quant == Quant::per_tensor) at += words_bytes(plan.rows, 1);
   }
   plan.slots_offset = at;
 
   std::size_t part = 0, results = 0;
   if (has_gate_up(moe.part)) {
     part = part_bytes(plan.product, cutting.part_blocking(shape.k), plan.part_rows, plan.up_columns, shape.k);
-    plan.up_offset = words(plan.part_rows, plan.up_columns);
+    plan.up_offset = words_bytes(plan.part_rows, plan.up_columns);
     results = plan.up_offset * (moe.gated ? 2 : 1);
   }
   if (has_down(moe.part)) {
     part =
         std::max(part, part_bytes(plan.product, cutting.part_blocking(last.k), plan.rows, plan.down_columns, last.k));
-    plan.line_offset = words(plan.rows, plan.down_columns);
-    results = std::max(results, plan.line_offset + words(2, plan.down_columns));
+    plan.line_offset = words_bytes(plan.rows, plan.down_columns);
+    results = std::max(results, plan.line_offset + words_bytes(2, plan.down_columns));
   }
-  plan.result_offset = aligned_bytes(part);
+  plan.result_offset = aligned_64(part);
   plan.up_offset += plan.result_offset;
   plan.line_offset += plan.result_offset;
   plan.slot_bytes = plan.result_offset + results;
-  if (requantizes) plan.slot_bytes = std::max(plan.slot_bytes, aligned_bytes(quantize_slot_bytes(plan.hidden)));
+  if (requantizes) plan.slot_bytes = std::max(plan.slot_bytes, aligned_64(quantize_slot_bytes(plan.hidden)));
   plan.bytes = plan.slots_offset + plan.slot_bytes * static_cast<std::size_t>(plan.threads);
   return plan;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/host/blocking.hpp"
+#include "backends/host/workspace.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +13,6 @@ namespace host {
 
 constexpr double flops_of(std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
   return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-}
-
-constexpr std::size_t aligned_bytes(std::size_t bytes) noexcept {
-  return (bytes + 63) / 64 * 64;
 }
 
 /// Either Config, as the blocking of products that differ in K.

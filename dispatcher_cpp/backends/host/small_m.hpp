@@ -8,6 +8,7 @@
 #pragma once
 
 #include "backends/host/driver.hpp"
+#include "backends/host/workspace.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -32,9 +33,6 @@ struct SmallPlan {
 /// Whether there are scales of K groups.
 constexpr bool by_group(const SmallPlan& plan) noexcept {
   return plan.quant == Quant::mx || plan.quant == Quant::blockscale;
-}
-constexpr std::size_t aligned_64(std::size_t bytes) noexcept {
-  return (bytes + 63) / 64 * 64;
 }
 
 /// No kernel for: B row-major or preshuffled, operands of two tensors, a depth of 0, K split, groups of neither 32 nor

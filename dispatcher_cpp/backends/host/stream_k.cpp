@@ -3,6 +3,7 @@
 #include "backends/host/fused.hpp"
 #include "backends/host/pack_source.hpp"
 #include "backends/host/threads.hpp"
+#include "backends/host/workspace.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -14,10 +15,6 @@ namespace {
 
 // Below so many accumulators to be joined, waking threads costs more than they bring.
 constexpr std::int64_t kSerialSums = 1 << 16;
-
-constexpr std::size_t words_bytes(std::int64_t a, std::int64_t b) noexcept {
-  return (static_cast<std::size_t>(a) * static_cast<std::size_t>(b) * 4 + 63) / 64 * 64;
-}
 
 class StreamKGemm {
  public:

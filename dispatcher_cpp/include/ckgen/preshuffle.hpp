@@ -42,6 +42,7 @@ constexpr std::int64_t preshuffled_chunk(std::int64_t n, std::int64_t byte_k, st
 inline bool preshuffle_b(const void* src, std::int64_t src_stride_bytes, void* dst, std::int64_t n,
                          std::int64_t row_bytes) noexcept {
   if (!can_preshuffle(n, row_bytes) || src_stride_bytes < row_bytes) return false;
+  if (row_bytes == 0) return true;
   for (std::int64_t i = 0; i < n; ++i)
     for (std::int64_t k = 0; k < row_bytes; k += kPreshuffleChunkBytes)
       std::memcpy(static_cast<char*>(dst) + preshuffled_chunk(i, k, row_bytes),
@@ -52,6 +53,7 @@ inline bool preshuffle_b(const void* src, std::int64_t src_stride_bytes, void* d
 inline bool unpreshuffle_b(const void* src, void* dst, std::int64_t dst_stride_bytes, std::int64_t n,
                            std::int64_t row_bytes) noexcept {
   if (!can_preshuffle(n, row_bytes) || dst_stride_bytes < row_bytes) return false;
+  if (row_bytes == 0) return true;
   for (std::int64_t i = 0; i < n; ++i)
     for (std::int64_t k = 0; k < row_bytes; k += kPreshuffleChunkBytes)
       std::memcpy(static_cast<char*>(dst) + i * dst_stride_bytes + k,
@@ -96,6 +98,7 @@ inline bool shuffle_mx_scale(const void* src, std::int64_t src_stride, void* dst
 inline bool unshuffle_mx_scale(const void* src, void* dst, std::int64_t dst_stride, std::int64_t rows,
                                std::int64_t groups) noexcept {
   if (!can_shuffle_mx_scale(rows, groups) || dst_stride < groups) return false;
+  if (groups == 0) return true;
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t g = 0; g < groups; ++g)
       static_cast<unsigned char*>(dst)[i * dst_stride + g] =

@@ -13,6 +13,7 @@ from ckgen.emulator.gemm.memory import Buffers
 from ckgen.emulator.gemm.moe_call import MoeCall
 from ckgen.emulator.gemm.problem import GemmProblem, ScaleOrder, expected_of, operands_of
 from ckgen.families.common.comparison import Comparison, Expected, compare
+from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.common.storage import encode
 from ckgen.families.gemm.enums import Op, Quant
 from ckgen.families.gemm.reference import Operands, shuffle_mx_scale, store_a, store_b
@@ -54,6 +55,10 @@ class Call(Protocol):
         """What the last run's C is worth, once it is on the host."""
         ...
 
+    def sensitivity(self) -> Sensitivity:
+        """How small an error in C is seen."""
+        ...
+
 
 @dataclass(slots=True)
 class GemmCall:
@@ -78,6 +83,10 @@ class GemmCall:
     def compared(self) -> Comparison:
         """See Call."""
         return compare(self.expected, self.c)
+
+    def sensitivity(self) -> Sensitivity:
+        """See Call."""
+        return self.expected.sensitivity
 
     def _batch(self) -> int:
         return self.problem.shape.batch if self.operands.signature.batched else 1
@@ -130,6 +139,10 @@ class GroupedCall:
             wrong=sum(one.wrong for one in each),
             first=first,
         )
+
+    def sensitivity(self) -> Sensitivity:
+        """See Call; the worst group's."""
+        return Sensitivity.worst_of(one.sensitivity() for one in self._groups if one is not None)
 
 
 def call_of(signature: GemmSignature, problem: GemmProblem) -> Call:

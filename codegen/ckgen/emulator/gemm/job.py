@@ -60,11 +60,12 @@ class Work:
 class Answer:
     """What became of one problem. `gpu` and `twin` are None where that run was refused or failed; `trouble` says why.
 
-    `launches` are the HIP runtime's own reports, in order; `seconds` of the GPU run.
+    `sensitivity` is the GPU result's; `launches` are the HIP runtime's own reports, in order; `seconds` of the GPU run.
     """
 
     gpu: Comparison | None
     twin: Comparison | None
+    sensitivity: Sensitivity | None
     trouble: tuple[str, ...]
     seconds: float
     launches: tuple[Mapping[str, Any], ...]
@@ -79,6 +80,7 @@ class Answer:
         return cls(
             gpu=_comparison(fields["gpu"]),
             twin=_comparison(fields["twin"]),
+            sensitivity=Sensitivity(**fields["sensitivity"]) if fields["sensitivity"] else None,
             trouble=tuple(fields["trouble"]),
             seconds=fields["seconds"],
             launches=tuple(fields["launches"]),
@@ -89,5 +91,4 @@ def _comparison(fields: Mapping[str, Any] | None) -> Comparison | None:
     if fields is None:
         return None
     first = Wrong(**fields["first"]) if fields["first"] else None
-    seen = Sensitivity(**fields["sensitivity"]) if fields["sensitivity"] else None
-    return Comparison(**{**fields, "first": first, "sensitivity": seen})
+    return Comparison(**{**fields, "first": first})

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ckgen.emulator.gemm.memory import Buffers
 from ckgen.emulator.gemm.problem import Data, GemmProblem, ScaleOrder
 from ckgen.families.common.comparison import Comparison, compare
+from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.common.storage import Values, encode
 from ckgen.families.gemm.enums import MoePart, Quant
 from ckgen.families.gemm.reference import shuffle_mx_scale
@@ -77,6 +78,10 @@ class MoeCall:
         """See Call."""
         expected = replace(self.expected, c=self.expected.c[None], bound=self.expected.bound[None])
         return compare(expected, self.c)
+
+    def sensitivity(self) -> Sensitivity:
+        """See Call."""
+        return self.expected.sensitivity
 
     def _weights(self, name: str, weights: Weights | None, to: Buffers, order: ScaleOrder) -> dict[str, int | None]:
         if weights is None:

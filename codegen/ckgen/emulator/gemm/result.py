@@ -11,6 +11,7 @@ from typing import Any
 from ckgen.emulator.gemm.job import Answer
 from ckgen.emulator.gemm.problem import GemmProblem
 from ckgen.families.common.comparison import Comparison
+from ckgen.families.common.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ class GemmResult:
         return self.answer.twin if self.answer else None
 
     @property
+    def sensitivity(self) -> Sensitivity | None:
+        """How small an error in the emulated kernel's result would have been seen."""
+        return self.answer.sensitivity if self.answer else None
+
+    @property
     def ok(self) -> bool:
         """Both results are right, and nothing was found."""
         right = self.gpu is not None and self.gpu.ok and self.twin is not None and self.twin.ok
@@ -67,7 +73,7 @@ class GemmResult:
             "bound": gpu.bound if gpu else None,
             "excess": _finite(gpu.excess) if gpu else None,
             "twin_excess": _finite(twin.excess) if twin else None,
-            "sensitivity": _sensitivity(gpu),
+            "sensitivity": _sensitivity(self.sensitivity),
             "wrong": _wrong(gpu),
             "instructions": self.instructions,
             "seconds": round(self.answer.seconds, 3) if self.answer else 0.0,
@@ -103,7 +109,5 @@ def _wrong(comparison: Comparison | None) -> dict[str, Any] | None:
     return {"elements": comparison.wrong, "first": {**place, **values}}
 
 
-def _sensitivity(comparison: Comparison | None) -> dict[str, Any] | None:
-    if comparison is None or comparison.sensitivity is None:
-        return None
-    return {"median": _finite(comparison.sensitivity.median), "worst": _finite(comparison.sensitivity.worst)}
+def _sensitivity(seen: Sensitivity | None) -> dict[str, Any] | None:
+    return None if seen is None else {"median": _finite(seen.median), "worst": _finite(seen.worst)}

@@ -45,7 +45,8 @@ class Session:
         gpu, launches = self.on_gpu(problem, call, trouble)
         seconds = time.perf_counter() - began
         twin = self._run(problem, call, self.library.simulated(self.work.target), None, trouble)
-        return Answer(gpu, twin, tuple(trouble), seconds, tuple(launches))
+        seen = call.sensitivity() if gpu is not None else None
+        return Answer(gpu, twin, seen, tuple(trouble), seconds, tuple(launches))
 
     def on_gpu(
         self, problem: GemmProblem, call: Call, trouble: list[str]

@@ -48,7 +48,7 @@ class Comparison:
     """A result against the reference. `bound` is the largest of all elements, 0 where equality is asked.
 
     `max_abs_err` and `excess` (the largest error in units of its element's bound) are infinite where an element is NaN,
-    or `excess` where equality was asked and is not there. `sensitivity` is None where it was not asked for.
+    or `excess` where equality was asked and is not there.
     """
 
     max_abs_err: float
@@ -56,7 +56,6 @@ class Comparison:
     excess: float
     wrong: int
     first: Wrong | None
-    sensitivity: Sensitivity | None = None
 
     @property
     def ok(self) -> bool:
@@ -79,7 +78,7 @@ def compare(expected: Expected, actual: npt.NDArray[np.generic]) -> Comparison:
         place = tuple(int(index) for index in np.argwhere(bad)[0])
         first = Wrong(*_of_three(place), float(expected.c[place]), float(found[place]))
     most = (float(error.max(initial=0)), float(bound.max(initial=0)), float(excess.max(initial=0)))
-    return Comparison(*most, int(bad.sum()), first, expected.sensitivity)
+    return Comparison(*most, int(bad.sum()), first)
 
 
 def _of_three(place: tuple[int, ...]) -> tuple[int, int, int]:

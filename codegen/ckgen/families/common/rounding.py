@@ -12,28 +12,34 @@ _LARGEST = {
     DType.FP16: 65504.0, DType.BF16: (2 - 2.0**-7) * 2.0**127, DType.FP8_OCP: 448.0, DType.FP8_FNUZ: 240.0,
     DType.BF8_OCP: 57344.0, DType.BF8_FNUZ: 57344.0,
 }  # fmt: skip
-_TIE = {DType.FP32: 2.0**-40}
+_TIE = {DType.FP64: 0.0, DType.FP32: 2.0**-40}
 _NARROW_TIE = 2.0**-22
 """Of a number's size: so near to the middle of two values of its type, either is right. encode rounds to fp32 first."""
 
 
-def rounded(exact: Values, error: Values, dtype: DType, *, truncates: bool = False) -> Expected:
+def rounded(exact: Values, error: Values, dtype: DType, *, truncates: bool = False, to_even: bool = False) -> Expected:
     """The values of `dtype` that exact ± error is rounded to: bound 0 where that is only one.
 
     Of two values that are as near, either is right; where the type cannot hold the number, any. truncates: rounding
     goes towards zero, or to nearest; numbers that are exactly known and that the type holds stay all the same.
+    to_even: of two as near to a number that is exactly known, only the even one is right. fp32 must hold that number
+    where the type is narrower.
     """
     tie = np.abs(exact) * _TIE.get(dtype, _NARROW_TIE)
-    least, most = (decode(encode(exact + side * np.maximum(error, tie), dtype)) for side in (-1, 1))
-    if truncates:
+    with np.errstate(over="ignore", invalid="ignore"):
         nearest = decode(encode(exact, dtype))
+        least, most = (decode(encode(exact + side * np.maximum(error, tie), dtype)) for side in (-1, 1))
+    if to_even:
+        least, most = (np.where(error == 0, nearest, end) for end in (least, most))
+    if truncates:
         cut = np.where((error == 0) & (nearest == exact), 0.0, _step(nearest, dtype))
         least, most = np.where(exact > 0, least - cut, least), np.where(exact < 0, most + cut, most)
-    is_known = (least == most) | ((error == 0) & (decode(encode(exact, dtype)) == exact))
-    center, half = (least + most) / 2, (most - least) / 2
-    found = Expected(np.where(is_known, decode(encode(exact, dtype)), center), np.where(is_known, 0.0, half))
-    reach = np.abs(exact) + error
-    return Expected(found.c, np.where(reach >= _LARGEST.get(dtype, np.inf), np.inf, found.bound))
+    is_known = (least == most) | ((error == 0) & (nearest == exact))
+    is_lost = np.abs(exact) + error >= _LARGEST.get(dtype, np.inf)
+    with np.errstate(invalid="ignore"):
+        center, half = np.where(is_known, nearest, (least + most) / 2), np.where(is_known, 0.0, (most - least) / 2)
+    bound = np.where(is_lost, np.inf, np.where(np.isnan(exact), 0.0, half))
+    return Expected(np.where(is_lost | np.isnan(exact), exact, center), bound)
 
 
 def least_bits(values: Values) -> Values:

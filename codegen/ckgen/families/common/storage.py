@@ -1,4 +1,4 @@
-"""Values of every type as numpy holds them: rounded to nearest even on the way in, exact on the way out."""
+"""Elements of the data types in numpy: values as float64, and as they are stored."""
 
 from __future__ import annotations
 

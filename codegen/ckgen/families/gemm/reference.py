@@ -8,16 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ckgen.families.common.comparison import Expected
+from ckgen.families.common.rounding import rounded
 from ckgen.families.common.storage import SIGNIFICAND_BITS, Storage, Values, decode, encode
 from ckgen.families.gemm.enums import Layout, OperandOp, Quant
-from ckgen.families.gemm.reference_epilogue import after_epilogue
+from ckgen.families.gemm.reference_epilogue import after_epilogue, keeps_integers
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 
 MX_K = 32
 _ROWS, _CHUNK_BYTES = 16, 16
-_LEAST = {DType.FP64: 2.0**-1074, DType.FP32: 2.0**-149, DType.FP16: 2.0**-24, DType.BF16: 2.0**-133}
-_LARGEST = {DType.FP16: 65504.0, DType.BF16: (2 - 2.0**-7) * 2.0**127}
 _ONE = np.ones((1, 1))
 _STEPS = 6
 """Roundings beside those of a sum: an integer sum's conversion, products with scales, the bias."""
@@ -48,15 +47,29 @@ def expect(operands: Operands) -> Expected:
     """C = epilogue(scale · A·B + bias), rounded once to C's type, as docs/exactness.md derives.
 
     Where every sum is exact in the accumulator and nothing else rounds, C is the nearest value of its type, the even
-    one of two, and its bound is 0. Otherwise C is not rounded, and the bound has what the accumulator, scales and
-    epilogue may add, and half a unit in the last place.
+    one of two, and its bound is 0. Otherwise C is between the values that are the nearest to what the accumulator,
+    scales and epilogue may make of it, at most.
     """
     signature = operands.signature
     sums = _sums(operands)
     exact, bound = sums.c, sums.bound
     if signature.epilogue:
         exact, bound = after_epilogue(signature.epilogue, operands.d, operands.alpha, exact, bound)
-    return _stored(exact, bound, signature.c)
+    if signature.c is DType.INT32:
+        return Expected(exact, bound)
+    return rounded(exact, bound, signature.c, to_even=True)
+
+
+def expect_of_integers(operands: Operands) -> Expected:
+    """As expect, of make_integers' operands, any of which may be replaced by zeros, infinities and NaNs.
+
+    C's type holds every sum of magnitudes, so that parts of C may be added up in it: the bound is 0 of every finite
+    element, unless an epilogue makes other numbers of integers.
+    """
+    expected = expect(operands)
+    if not keeps_integers(operands.signature.epilogue):
+        return expected
+    return Expected(expected.c, np.where(np.isfinite(expected.c), 0.0, expected.bound))
 
 
 def quantum(values: Values) -> float:
@@ -118,20 +131,6 @@ def _product(a: Values, b: Values, is_narrow: bool) -> Values:
         return a @ b
     found: Values = (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float64)
     return found
-
-
-def _stored(exact: Values, bound: Values, c: DType) -> Expected:
-    """What C holds of values known to within a bound; where it cannot hold them any value is right."""
-    if c not in SIGNIFICAND_BITS:
-        return Expected(exact, bound)
-    reach = np.abs(exact) + bound
-    half_ulp = np.ldexp(1.0, np.frexp(np.where(np.isfinite(reach), reach, 0.0))[1] - 1 - SIGNIFICAND_BITS[c])
-    with np.errstate(over="ignore", invalid="ignore"):
-        nearest = decode(encode(exact, c))
-    is_lost = reach + half_ulp >= _LARGEST.get(c, np.inf)
-    is_one = (bound == 0) & ~is_lost
-    around = np.where(is_lost, np.inf, bound + np.maximum(half_ulp, _LEAST[c] / 2))
-    return Expected(np.where(is_one, nearest, exact), np.where(is_one, 0.0, around))
 
 
 def _summed_operands(operands: Operands) -> tuple[Values, Values]:

@@ -31,7 +31,7 @@ def after_epilogue(
     return exact, bound
 
 
-def is_exact(ops: Sequence[EpilogueOp]) -> bool:
+def keeps_integers(ops: Sequence[EpilogueOp]) -> bool:
     """Whether integers stay integers."""
     return not {EpilogueOp.GELU, EpilogueOp.SILU} & set(ops)
 
