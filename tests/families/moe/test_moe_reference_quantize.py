@@ -39,6 +39,8 @@ def of(signature: GemmSignature, rows: list[list[float]], bound: float = 0.0) ->
 def test_what_is_too_large_is_stored_as_the_largest_of_its_type(dtype: DType, numpys: type) -> None:
     largest = float(ml_dtypes.finfo(numpys).max)  # type: ignore[no-untyped-call]
     assert stored(np.array([2 * largest, -2 * largest, largest]), dtype).tolist() == [largest, -largest, largest]
+    scales = of(replace(INT8, a=dtype), [[largest, 0.0], [0.0, -largest / 2]]).scales
+    assert scales is not None and scales.tolist() == [1.0, 0.5]
 
 
 def test_integers_saturate_alike_on_both_sides_and_round_to_even() -> None:
