@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, fields
 from functools import cache
 from typing import Any
@@ -14,6 +14,7 @@ from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.kernel_set import OPS
+from ckgen.model.expectation import Expectation
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import AnyInstance
@@ -47,49 +48,133 @@ def instances() -> tuple[AnyInstance, ...]:
     return tuple(sorted(found.values(), key=lambda instance: instance.name))
 
 
-def text(instance: AnyInstance) -> Iterator[str]:
+Seen = dict[str, Mapping[str, str]]
+"""The first one of each kind, which the others are told by their differences from."""
+
+
+def told(instance: AnyInstance, seen: Seen) -> Iterator[str]:
+    """An instance as device code. Of a template that was there before, only what has another value."""
     family = family_of(instance)
-    yield f"{instance.name} {instance.id:016x} {' '.join(instance.archs)}\n  {instance.constraints}\n"
-    for arch in instance.archs:
-        absent = (family.unavailable(instance, arch), family.splits_unavailable(instance, arch))
-        yield f"  {arch} unavailable {absent}\n"
+    yield f"{instance.name}\n"
+    yield line("asks", asked(instance))
+    absent = {arch: family.unavailable(instance, arch) for arch in instance.archs}
+    yield f"  archs: {' '.join(instance.archs)}\n"
+    yield from (f"  {arch}: {why}\n" for arch, why in absent.items() if why)
+    splits = {why: arch for arch in instance.archs if (why := family.splits_unavailable(instance, arch))}
+    yield from (f"  no splits on {arch}: {why}\n" for why, arch in splits.items())
     variants = family.all_variants(instance)
     reached = family.reachable(instance, USES) if not isinstance(instance, FmhaInstance) else ()
-    yield f"  variants {[one.name for one in variants]}, reached {[one.name for one in reached]}\n"
+    yield f"  variants: {' '.join(one.name for one in variants)}; reached: {' '.join(one.name for one in reached)}\n"
     arch = instance.archs[-1]
-    if absent[0] is not None or not variants:
+    if absent[arch] is not None or not variants:
         return
-    units = (family.device_unit(instance, variants[:2]), family.host_unit(instance, {arch: variants[:2]}))
-    for unit in units:
-        yield f"  {unit.template} {unit.symbols}\n    {json.dumps(unit.values, default=str, sort_keys=True)}\n"
+    before: Mapping[str, str] = {}
+    for unit in (family.device_unit(instance, variants[:2]), family.host_unit(instance, {arch: variants[:2]})):
+        found = {name: plain(instance, value) for name, value in leaves({**unit.values, "symbols": unit.symbols})}
+        first = seen.setdefault(unit.template, found)
+        yield f"  {unit.template}{', as above but:' * (first is not found)}\n"
+        before = before if first is found else first
+        yield wrapped(f"{name}={value}" for name, value in found.items() if before.get(name) != value)
+        yield wrapped(f"no {name}" for name in sorted(before.keys() - found.keys()))
+        before = found
+    expectations: dict[str, list[str]] = {}
     for variant in variants[:2]:
-        yield f"  {family.symbol(instance, variant)} {family.expected(instance, arch, variant)}\n"
+        demand = line("", demands(family.expected(instance, arch, variant)))
+        expectations.setdefault(demand, []).append(variant.name)
+        assert family.symbol(instance, variant) in family.device_unit(instance, variants[:2]).symbols
+    yield from (f"  {' '.join(names)}{demand.lstrip()}" for demand, names in expectations.items())
+
+
+def leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """What a template is given, down to words and numbers; of lists of things alike each in one word."""
+    match value:
+        case Mapping():
+            for key, each in value.items():
+                yield from leaves(each, f"{name}.{key}" if name else key)
+        case [[str(), _], *_]:
+            yield from leaves(dict(value))
+        case list() | tuple() if value:
+            for at, each in enumerate(value):
+                yield f"{name}.{at}", "/".join(map(str, each.values() if isinstance(each, Mapping) else [each]))
+        case _:
+            yield name, str(value)
+
+
+def wrapped(words: Iterable[str]) -> str:
+    lines = textwrap.wrap(" ".join(words), 116, break_long_words=False, break_on_hyphens=False)
+    return "".join(f"    {line}\n" for line in lines)
+
+
+def plain(instance: AnyInstance, text: str) -> str:
+    """Without what is the instance's alone."""
+    return text.replace(instance.name, "<name>").replace(f"{instance.id:016x}", "<id>")
+
+
+def line(title: str, values: Mapping[str, str]) -> str:
+    words = " ".join(f"{name}={value}" for name, value in values.items())
+    return textwrap.fill(f"{title}: {words}", 120, initial_indent="  ", subsequent_indent="    ",
+                         break_long_words=False) + "\n"  # fmt: skip
+
+
+def asked(instance: AnyInstance) -> Mapping[str, str]:
+    """What it asks of problems."""
+    found = instance.constraints
+    return {one.name: str(getattr(found, one.name)) for one in fields(found) if not is_default(found, one)}
+
+
+def demands(expected: Expectation) -> Mapping[str, str]:
+    steps = " ".join(f"{count}x{name}" for name, count in expected.steps)
+    return {"steps": f"[{steps}]"} | {
+        one.name: str(getattr(expected, one.name)) for one in fields(expected) if one.name != "steps"
+    }
+
+
+def make(instance: AnyInstance, config: Any) -> AnyInstance:
+    """The instance with another Config, for its last arch."""
+    archs = [instance.archs[-1]]
+    if isinstance(instance, FmhaInstance):
+        return make_fmha_instance(instance.signature, config, archs)
+    return make_instance(
+        instance.signature, instance.backend, config, module=instance.module, table_kernel="", archs=archs
+    )
 
 
 def near(instance: AnyInstance) -> Iterator[AnyInstance]:
     """Instances of legal Configs that differ from its own in one number or word."""
     arch = load_archs()[instance.archs[-1]]
     for config in neighbours(instance.config, least=1):
-        if config == instance.config or judge(instance.signature, config, instance.backend, arch):
-            continue
-        if isinstance(instance, FmhaInstance):
-            yield make_fmha_instance(instance.signature, config, [arch.name])
-        else:
-            yield make_instance(
-                instance.signature, instance.backend, config, module=instance.module, table_kernel="", archs=[arch.name]
-            )
+        if config != instance.config and not judge(instance.signature, config, instance.backend, arch):
+            yield make(instance, config)
 
 
-def short(instance: AnyInstance) -> tuple[str, str]:
-    """The Config's text, and what is made of it."""
-    family, arch = family_of(instance), instance.archs[0]
-    variants = family.all_variants(instance)
-    reason = family.unavailable(instance, arch)
-    first = family.expected(instance, arch, variants[0]) if variants and reason is None else ""
-    asked = instance.constraints
-    told = " ".join(f"{one.name}={getattr(asked, one.name)}" for one in fields(asked) if not is_default(asked, one))
-    names = " ".join(one.name for one in variants)
-    return instance.config.text(), f"  {arch} {reason or ''}\n  {told}\n  {names} {first}\n"
+def made(instance: AnyInstance) -> Mapping[str, str]:
+    """All that is known of an instance's code."""
+    family, arch = family_of(instance), instance.archs[-1]
+    variants, reason = family.all_variants(instance), family.unavailable(instance, arch)
+    found = {**asked(instance), "variants": " ".join(one.name for one in variants), "unavailable": str(reason)}
+    if variants and reason is None:
+        found |= demands(family.expected(instance, arch, variants[0]))
+    return found
+
+
+def change(before: Any, after: Any) -> str:
+    """In which field two Configs of a kind differ."""
+    (name,) = (one.name for one in fields(before) if getattr(before, one.name) != getattr(after, one.name))
+    return f"{name} {getattr(before, name)} > {getattr(after, name)}"
+
+
+def effect(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    return ", ".join(difference(name, before.get(name, "-"), after.get(name, "-")) for name in names) or "nothing"
+
+
+def difference(name: str, before: str, after: str) -> str:
+    """Of the many variants those that come and go."""
+    if name != "variants":
+        return f"{name} {before} > {after}"
+    old, new = before.split(), after.split()
+    words = [f"-{one}" for one in old if one not in new] + [f"+{one}" for one in new if one not in old]
+    return f"variants {' '.join(words)}"
 
 
 def is_default(value: object, field: Field[Any]) -> bool:
@@ -97,17 +182,17 @@ def is_default(value: object, field: Field[Any]) -> bool:
 
 
 def test_what_one_change_of_a_config_makes_of_its_device_code(golden: Callable[[str, str], None]) -> None:
-    found: dict[str, list[str]] = {}
+    """Each change once of all instances of a kind of Config where it has the same effect."""
+    found: dict[str, dict[str, None]] = {}
     for instance in instances():
+        before = made(make(instance, instance.config))
         for one in near(instance):
-            config, made = short(one)
-            found.setdefault(made, []).append(config)
-    lines = (
-        f"{configs[0]}{f' and {len(configs) - 1} more' * (len(configs) > 1)}\n{made}" for made, configs in found.items()
-    )
-    golden("families/near_instances.txt", "".join(lines))
+            what = f"  {change(instance.config, one.config)}: {effect(before, made(one))}\n"
+            found.setdefault(f"{type(one.config).__name__} {getattr(one.config, 'pipeline', '')}\n", {})[what] = None
+    golden("families/near_instances.txt", "".join(kind + "".join(sorted(lines)) for kind, lines in found.items()))
 
 
 def test_every_kind_of_instance_as_device_code(golden: Callable[[str, str], None]) -> None:
     assert len(instances()) > 20
-    golden("families/device_units.txt", "".join(line for instance in instances() for line in text(instance)))
+    seen: Seen = {}
+    golden("families/device_units.txt", "".join(text for instance in instances() for text in told(instance, seen)))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from families_rows import Rows
 
+from ckgen.families.common.set_document import too_many_combinations
 from ckgen.families.gemm.config import CkTileConfig, HipConfig, HostConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK, OperandOp, Quant
@@ -55,6 +56,14 @@ signatures: [a8w8_blockscale]
 backend: ck
 targets: "*"
 kernels: [{BLOCKSCALE}]
+"""
+HIP_SET = """\
+op: gemm
+name: mine
+signatures: [mxfp8]
+backend: hip
+targets: [gfx950]
+configs: {kind: gemv, m: 1, n_sub: 4, k_splits: 2, block_n: 1}
 """
 HOST_SET = """\
 op: gemm
@@ -186,12 +195,57 @@ WRONG = [
     ),
     ("- 1\n", "error[K005] set.yaml:1: a document must be a mapping"),
     ("", "error[K008] set.yaml: the kernel set asks for nothing"),
+    (TILE_SET + "  strategy: any\n", "expected one of data_parallel, atomic, linear, tree"),
+    (TILE_SET + "  scheduler: some\n", "expected one of default, intrawave, interwave"),
+    (TILE_SET + "  epilogue: some\n", "expected one of "),
+    (TILE_SET + "  vector: -1\n", "expected an integer of at least 0"),
+    (TILE_SET.replace("2x2x1", "2x2"), "expected 3 positive integers joined by x"),
+    (HIP_SET.replace("gemv", "gemx"), "expected one of gemv, mfma, moe_deep, moe_shallow"),
+    (HIP_SET.replace("m: 1,", "m: 0,"), "m cannot be '0'"),
+    (HOST_SET.replace("{register: 6x16, block: 96x512x256}", "some"), "configs must be a mapping of lists"),
+    (HOST_SET.replace("{register: 6x16, ", "{"), "key 'register' is missing from configs"),
+    (HOST_SET.replace("op: gemm", "op: moe"), "op moe does not hold gemm_fp32_rcr"),
+    (TILE_SET.replace("op: gemm", "op: stream_k"), "op stream_k does not hold a config that is not stream-K"),
+    (TILE_SET + "  strategy: tree\n", "op gemm does not hold a config that is stream-K"),
+    (
+        TILE_SET.replace("[fp16]", "[fp16]")
+        + f"  partitioner_m01: [{', '.join(map(str, range(1, 501)))}]\n"
+        + f"  block_per_cu: [{', '.join(map(str, range(1, 102)))}]\n",
+        "50,500 combinations are asked for",
+    ),
+    (CK_SET.replace("[a8w8_blockscale]", "[grouped:bf16]"), "error[K007]"),
 ]
 
 
 @pytest.mark.parametrize(("text", "says"), WRONG)
 def test_an_error_has_file_line_and_a_way_out(text: str, says: str) -> None:
     assert says in "\n".join(refused(text))
+
+
+def test_so_many_combinations_are_made_and_no_more() -> None:
+    place = Location("set.yaml", 3)
+    assert too_many_combinations((500, 100), place) is None
+    refused = too_many_combinations((50_001,), place)
+    assert refused is not None
+    assert refused.render().splitlines() == [
+        "error[K005] set.yaml:3: 50,001 combinations are asked for",
+        "            at most 50,000 are: shorten the lists, or write several documents",
+    ]
+
+
+LEAST = "  partitioner_group_num: 1\n  partitioner_m01: 1\n  num_wave_groups: 1\n  vector: 0\n  block_per_cu: 1\n"
+
+
+@pytest.mark.parametrize("text", [TILE_SET + LEAST, HIP_SET.replace("4", "1").replace("k_splits: 2", "k_splits: 1"),
+                                  HOST_SET.replace("}", ", threads: 0}")])  # fmt: skip
+def test_the_least_numbers_are_taken(text: str) -> None:
+    assert len(load_kernel_set(text, "set.yaml")) == 1
+
+
+def test_a_set_that_is_not_known_is_named() -> None:
+    with pytest.raises(UsageError) as caught:
+        shipped_set("mine")
+    assert str(caught.value) == f"unknown kernel set: 'mine' (a file, or one of {', '.join(SHIPPED)})"
 
 
 def test_what_is_said_of_wrong_sets(golden: Callable[[str, str], None]) -> None:

@@ -26,7 +26,7 @@ from ckgen.families.gemm.signature import GemmSignature, module_of, parse_canoni
 from ckgen.families.gemm.signature_rules import default_acc, default_scale
 from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.errors import UsageError
-from ckgen.model.tuned_row import Discriminators
+from ckgen.model.tuned_row import Discriminators, ExpertProduct
 
 FNUZ, OCP = Fp8Flavour.FNUZ, Fp8Flavour.OCP
 moe = st.builds(MoeTraits, st.sampled_from(MoePart), st.booleans(), st.booleans())
@@ -284,3 +284,34 @@ def test_defaults_of_accumulator_and_scale() -> None:
     assert default_acc(DType.FP8, DType.BF8) is DType.FP32
     assert [default_scale(quant) for quant in Quant] == [None, DType.FP32, DType.FP32, DType.FP32, DType.E8M0]
     assert GemmSignature.of(DType.FP16, DType.FP16).scale_block == ScaleBlock()
+
+
+def test_a_row_of_expert_products_stands_for_every_part_that_has_them() -> None:
+    for weighted, first in ((True, "_weightfirst"), (False, "")):
+        found = signatures_of_row("mxfp8", Discriminators(experts=ExpertProduct(True, weighted)), Fp8Flavour.OCP)
+        assert [one.canonical() for one in found] == [
+            f"moe_fp8_ocp_bf16_rcr_mx_gate_up{gated}{first}_epi_{act}"
+            for gated in ("_gated", "")
+            for act in ("gelu", "relu", "silu")
+        ]
+    for weighted, first in ((True, ""), (False, "_weightfirst")):
+        (down,) = signatures_of_row("mxfp8", Discriminators(experts=ExpertProduct(False, weighted)), Fp8Flavour.OCP)
+        assert down.canonical() == f"moe_fp8_ocp_bf16_rcr_mx_down{first}"
+
+
+def test_a_row_must_name_the_type_of_operands_that_its_module_leaves_open() -> None:
+    with pytest.raises(UsageError) as caught:
+        signatures_of_row("a8w8", Discriminators(), None)
+    assert str(caught.value) == "a row of a8w8 must name the type of its operands"
+
+
+@pytest.mark.parametrize(
+    ("text", "described"),
+    [
+        ("a8w8_blockscale", "a8w8_blockscale fp8·fp8→bf16 rcr"),
+        ("gemm_fp16_rrr_bias", "fp16 fp16·fp16→fp16 rrr bias"),
+        ("moe:bf16:gated:silu:weightfirst", "bf16·bf16→bf16 rcr layer gated weightfirst epi silu"),
+    ],
+)
+def test_a_signature_is_described_for_people(text: str, described: str) -> None:
+    assert parse_signature(text, None).describe().endswith(described)

@@ -45,6 +45,16 @@ def test_every_family_parses_its_own_aliases(op: str, alias: str, canonical: str
     assert FAMILIES[op].parse_signature(canonical, None).canonical() == canonical
 
 
+def test_only_gemm_and_moe_have_tables_and_every_family_shows_aliases_that_it_parses() -> None:
+    assert {op: bool(family.modules) for op, family in FAMILIES.items()} == {
+        "gemm": True, "stream_k": False, "grouped_gemm": False, "moe": False, "fmha": False,
+    }  # fmt: skip
+    assert FAMILIES["fmha"].aliases == ("bf16", "fp16", "fp32", "fp8_bf16")
+    assert FAMILIES["gemm"].aliases[:2] == ("a8w8", "a8w8_bpreshuffle")
+    for alias in FAMILIES["fmha"].aliases[:3]:
+        assert FAMILIES["fmha"].parse_signature(alias, None).canonical() == f"fmha_{alias}"
+
+
 @pytest.mark.parametrize("op", ["gemm", "stream_k"])
 @pytest.mark.parametrize("text", ["grouped:bf16", "moe_bf16_rcr_down"])
 def test_a_family_takes_no_signature_of_another(op: str, text: str) -> None:

@@ -152,6 +152,8 @@ WRONG: list[tuple[Edit, str, str]] = [
     (lambda d: first(d).update(backend="asm", config=UNSHIPPED), "R006", "its fields make no kernel"),
     (lambda d: unit(d)["instances"].append(first(d)), "R006", "stands twice"),
     (lambda d: unit(d).update(defaults={"gfx942": [99]}), "R006", "there is no instance 99"),
+    (lambda d: unit(d).update(defaults={"gfx942": [len(unit(d)["instances"])]}), "R006", "there is no instance 4"),
+    (lambda d: unit(d).update(defaults={"gfx942": [-1]}), "R006", "there is no instance -1"),
     (lambda d: unit(d).update(defaults={"gfx950": [0]}), "R006", "is not built for gfx950"),
     (lambda d: unit(d).update(defaults=[]), "R005", "expected an object"),
     (lambda d: unit(d).update(heuristics=[heuristic("a8w8_blockscale", 0)]), "R006", "arms, not 1"),

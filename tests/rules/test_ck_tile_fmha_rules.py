@@ -201,3 +201,11 @@ def test_v_starts_in_the_buffer_that_ck_tile_gives_it() -> None:
     assert [async_buffers(of_k, of_v) for of_k, of_v in ((1, 1), (2, 1), (3, 2), (4, 3), (6, 5), (8, 4))] == [
         (0, 2), (1, 2), (2, 1), (0, 0), (2, 1), (1, 2),
     ]  # fmt: skip
+
+
+def test_parts_of_k_and_of_v_may_be_one_element_and_none_is_no_crash() -> None:
+    """128 parts of K and 128 of V end and begin in the same buffer, 64 of K do not."""
+    ones = replace(ASYNC, k0=1, k1=1)
+    assert async_buffers(128, 128) == (1, 1) and async_buffers(64, 128) == (0, 1) and async_buffers(128, 64) == (1, 2)
+    for one in (ones, replace(ones, k0=0), replace(ones, k1=0)):
+        assert "lds-order" in rules_broken("bf16", one, "gfx942")

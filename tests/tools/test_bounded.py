@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -47,6 +49,12 @@ def test_nothing_outlives_the_program(tmp_path: Path) -> None:
     while left.exists() and left.read_text().split()[2] != "Z":
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_who_leaves_the_group_and_keeps_the_output_open_holds_nobody_up(tmp_path: Path) -> None:
+    ended = python(tmp_path, "import subprocess; print(subprocess.Popen(['sleep', '600'], start_new_session=True).pid)")
+    os.kill(int(ended.output), signal.SIGKILL)  # fails if it was waited for
+    assert ended.status == 0
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,8 @@ def test_what_does_not_compile_is_drawn_again_and_figures_are_of_the_rest(tree: 
     assert [verdict.mutant.site.line for verdict in result.verdicts] == valid
     assert result.killed == sum(line % 2 == 0 for line in valid)
     assert result.percentage == 100 * result.killed / 10
+    assert result.invalid == campaign_json(result)["invalid"] == len(room.judged) - 10 > 0
+    assert f"drawn 10 of 30, invalid {result.invalid}, " in campaign_text(result)
     assert (tree / "code.py").read_text() == "\n".join(LINES)
 
 

@@ -33,6 +33,8 @@ class Campaign:
     seed: int
     possible: int
     """Places from which was drawn."""
+    invalid: int
+    """Places that were drawn and left out: what they become does not compile, or means the same."""
     verdicts: tuple[Verdict, ...]
     stale: tuple[Key, ...]
     """Listed as equivalent, but not mutants of this source."""
@@ -72,28 +74,32 @@ def campaign(room: Room, seed: int, count: int, only: Collection[str], heard: Ca
         stale = equivalents.stale(room, tree, sites, listed)
         room.prepare(tree)
         verdicts: list[Verdict] = []
+        invalid = 0
         for verdict in _judged(room, tree, drawn(sites, seed), listed, only):
-            if verdict.outcome.fate is Fate.INVALID:
+            if verdict is None:
+                invalid += 1
                 continue
             verdicts.append(verdict)
             heard(verdict)
             if len(verdicts) == (len(only) or count):
                 break
-    return Campaign(room.name, seed, len(sites), tuple(verdicts), tuple(stale))
+    return Campaign(room.name, seed, len(sites), invalid, tuple(verdicts), tuple(stale))
 
 
 def _judged(
     room: Room, tree: Path, order: Sequence[Site], listed: Collection[Key], only: Collection[str]
-) -> Iterator[Verdict]:
+) -> Iterator[Verdict | None]:
+    """None for a place that has no valid mutant."""
     for site in order:
         if only and named(site.key) not in only:
             continue
         mutant = room.mutate(tree, site)
         if mutant is None:
+            yield None
             continue
         if site.key in listed:
             yield Verdict(mutant, Outcome(Fate.EQUIVALENT))
             continue
         with applied(tree, mutant):
             outcome = room.judge(tree, mutant)
-        yield Verdict(mutant, outcome)
+        yield Verdict(mutant, outcome) if outcome.fate is not Fate.INVALID else None

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
+from .bounded import Ended, Limit, run
 from .mutant import Fate, Mutant, Outcome, Site
 from .python_imports import can_reach
 from .python_source import python_mutant, python_sites
 
-_TIMES_UNMUTATED = 10
 _PASSED, _FAILED, _INTERRUPTED, _NONE = 0, 1, 2, 5
 """Exit codes of pytest; 2 also stands for modules of tests that cannot be imported."""
 
@@ -36,7 +31,7 @@ class PythonRoom:
     tests: Sequence[str]
     _files: list[str] = field(default_factory=list)
     """Of tests, the quickest first."""
-    _seconds: float = 0
+    _limit: Limit = field(default_factory=lambda: Limit(0, 0))
 
     def sites(self, tree: Path) -> Sequence[Site]:
         files = sorted(path.relative_to(tree).as_posix() for path in (tree / self.source).rglob("*.py"))
@@ -46,32 +41,28 @@ class PythonRoom:
         return python_mutant(tree, site)
 
     def prepare(self, tree: Path) -> None:
-        where = _python(tree, "-c", "import ckgen; print(ckgen.__file__)").stdout.strip()
+        where = _python(tree, "-c", "import ckgen; print(ckgen.__file__)").output.strip()
         if not Path(where).is_relative_to(tree):
             raise RuntimeError(f"the copy's codegen/ is not what is imported, but {where}")
         with TemporaryDirectory() as folder:
             report = Path(folder, "tests.xml")
-            begin = time.monotonic()
             done = _python(tree, *_PYTEST, f"--junitxml={report}", "-o", "junit_family=xunit1", *self.tests)
-            self._seconds = time.monotonic() - begin
-            if done.returncode != _PASSED:
-                raise RuntimeError(f"the tests of {self.name} fail on the unmutated source:\n{done.stdout[-4000:]}")
+            if done.status != _PASSED:
+                raise RuntimeError(f"the tests of {self.name} fail on the unmutated source:\n{done.output[-4000:]}")
             self._files = _quickest_first(report)
-        print(f"{self.name}: unmutated {self._seconds:.0f} s", file=sys.stderr, flush=True)
+        self._limit = Limit.of(done)
+        print(f"{self.name}: unmutated {done.clock:.0f} s", file=sys.stderr, flush=True)
 
     def judge(self, tree: Path, mutant: Mutant) -> Outcome:
         for marker, files in self._stages(tree, mutant.site.key.file):
-            limit = _TIMES_UNMUTATED * self._seconds
-            try:
-                done = _python(tree, *_PYTEST, "-x", "-m", marker, *files, limit=limit)
-            except subprocess.TimeoutExpired:
-                return Outcome(Fate.TIMEOUT, f"not done in {_TIMES_UNMUTATED} times the unmutated time")
-            finally:
-                shutil.rmtree(tree / ".hypothesis", ignore_errors=True)  # examples of one mutant are not for the next
-            if done.returncode in (_FAILED, _INTERRUPTED):
-                return Outcome(Fate.KILLED, _first_failure(done.stdout))
-            if done.returncode not in (_PASSED, _NONE):
-                return Outcome(Fate.KILLED, f"pytest ended with {done.returncode}")
+            done = _python(tree, *_PYTEST, "-x", "-m", marker, *files, limit=self._limit)
+            shutil.rmtree(tree / ".hypothesis", ignore_errors=True)  # examples of one mutant are not for the next
+            if not done.in_time:
+                return Outcome(Fate.TIMEOUT, f"{done.processor:.0f} s of processor time")
+            if done.status in (_FAILED, _INTERRUPTED):
+                return Outcome(Fate.KILLED, _first_failure(done.output))
+            if done.status not in (_PASSED, _NONE):
+                return Outcome(Fate.KILLED, f"pytest ended with {done.status}")
         return Outcome(Fate.SURVIVED)
 
     def _stages(self, tree: Path, file: str) -> list[tuple[str, list[str]]]:
@@ -87,20 +78,9 @@ class PythonRoom:
 _PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
 
 
-def _python(tree: Path, *arguments: str, limit: float | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs this Python in the tree with its codegen/ first; whatever it started is gone when this returns or raises."""
-    environment = {**os.environ, "PYTHONPATH": str(tree / "codegen")}
-    command = [sys.executable, *arguments]
-    with subprocess.Popen(
-        command, cwd=tree, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True,
-    ) as process:  # fmt: skip
-        try:
-            output, _ = process.communicate(timeout=limit)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-    return subprocess.CompletedProcess(command, process.returncode, output)
+def _python(tree: Path, *arguments: str, limit: Limit | None = None) -> Ended:
+    """Runs this Python in the tree with its codegen/ first."""
+    return run([sys.executable, *arguments], tree, {"PYTHONPATH": str(tree / "codegen")}, limit)
 
 
 def _module(file: str) -> str:

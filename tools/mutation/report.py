@@ -21,6 +21,7 @@ def campaign_text(campaign: Campaign) -> str:
     """The figures, and which entries of the list of equivalents are stale."""
     figures = (
         f"{campaign.room}, seed {campaign.seed}: drawn {len(campaign.verdicts)} of {campaign.possible}, "
+        f"invalid {campaign.invalid}, "
         f"equivalent {campaign.count(Fate.EQUIVALENT)}, killed {campaign.killed} "
         f"({campaign.count(Fate.TIMEOUT)} by time), survived {campaign.count(Fate.SURVIVED)}: "
         f"{campaign.percentage:.1f} %"
@@ -35,6 +36,7 @@ def campaign_json(campaign: Campaign) -> dict[str, Any]:
         "seed": campaign.seed,
         "possible": campaign.possible,
         "drawn": len(campaign.verdicts),
+        "invalid": campaign.invalid,
         "equivalent": campaign.count(Fate.EQUIVALENT),
         "killed": campaign.killed,
         "timeout": campaign.count(Fate.TIMEOUT),

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from ckgen.families.fmha.append_problem import is_empty
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.cost import cost
 from ckgen.families.fmha.enums import FmhaEntry, FmhaKv, FmhaRope, FmhaTraits
@@ -48,6 +49,35 @@ def test_demands_of_instances() -> None:
     assert supports(replace(ASKED, pad_q=False), PLAIN, USUAL) is None
     turning = supports(replace(ASKED, rotary_multiple=16), ROPE, replace(USUAL, rotary_dim=24))
     assert turning is not None and (turning.rule, turning.limit) == ("fmha.instance.rotary-multiple", 16)
+
+
+@pytest.mark.parametrize(
+    ("traits", "sizes", "empty"),
+    [
+        (PLAIN, {"seqlen_new": 0, "seqlen_q": 9}, True), (PLAIN, {"seqlen_new": 1}, False),
+        (ROPE, {"seqlen_new": 0, "seqlen_q": 0}, True), (ROPE, {"seqlen_new": 0, "seqlen_q": 1}, False),
+        (FmhaTraits(), {"seqlen_q": 0}, True), (FmhaTraits(), {"seqlen_new": 0, "seqlen_q": 1}, False),
+    ],
+)  # fmt: skip
+def test_what_does_nothing(traits: FmhaTraits, sizes: dict[str, int], empty: bool) -> None:
+    assert is_empty(traits, replace(USUAL, **sizes)) is empty  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("traits", "sizes", "cus", "rounds"),
+    [
+        (PLAIN, {}, 4, 1), (PLAIN, {}, 3, 2), (PLAIN, {}, 0, 4), (PLAIN, {"seqlen_new": 9}, 4, 2),
+        (ROPE, {}, 16, 1), (ROPE, {}, 15, 2), (ROPE, {"seqlen_q": 9}, 16, 2), (ROPE, {"seqlen_q": 0}, 4, 1),
+    ],
+)  # fmt: skip
+def test_cost_is_of_rounds_of_tiles_of_both_head_dims_then_of_pads(
+    traits: FmhaTraits, sizes: dict[str, int], cus: int, rounds: int
+) -> None:
+    """Two sequences of 8 heads of Q, if any of it turns, else of 2 of K; 8 rows of 64 + 32 elements; 4 pads of 8."""
+    shape = replace(USUAL, **sizes)  # type: ignore[arg-type]
+    assert cost(ASKED, traits, shape, cus) == rounds * 8 * (64 + 32) * 8 + 4
+    whole = replace(ASKED, pad_q=False, pad_k=False, d_multiple=0, dv_multiple=0, n0=4)
+    assert cost(whole, traits, replace(shape, seqlen_new=3), cus) % 8 == 0
 
 
 def test_fewer_rounds_and_smaller_tiles_cost_less() -> None:

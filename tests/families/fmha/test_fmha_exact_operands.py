@@ -87,3 +87,12 @@ def test_what_is_appended_is_a_value_of_its_type(text: str) -> None:
     ):
         counts = np.isfinite(of.bound)
         assert (of.bound[counts] == 0).all() and np.array_equal(decode(encode(of.c[counts], dtype)), of.c[counts])
+
+
+@pytest.mark.parametrize(("text", "step"), [("fp16_lse", 2.0**-10), ("bf16_lse", 2.0**-7)])
+def test_a_cut_weight_that_should_be_a_power_of_two_is_a_step_off(text: str, step: float) -> None:
+    """Of 16 bits: what is less than a power of two by nothing at all is cut to the value below, and then O is cut."""
+    found = expect(made(text, 0), truncates=True).o
+    counts = np.isfinite(found.bound)
+    of_o_alone = np.abs(found.c[counts]) * step
+    assert (found.bound[counts] > 1.01 * of_o_alone).mean() > 0.2

@@ -80,6 +80,8 @@ WRONG = [
     (("[fmha_bf16]", "{types: bf16, maskd: true}"), "unknown key 'maskd'"),
     (("[fmha_bf16]", "{types: bf16, bias: some}"), "bias cannot be 'some'"),
     (("[fmha_bf16]", "{types: bf15}"), "not a canonical signature: 'fmha_bf15'"),
+    (("[fmha_bf16]", "[]"), "error[K005] s:4: signatures must name at least one"),
+    (("kernels: tree", "kernels: []"), "error[K005] s:7: kernels must name at least one"),
 ]  # fmt: skip
 
 

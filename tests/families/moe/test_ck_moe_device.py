@@ -12,10 +12,12 @@ from ckgen.families.gemm.device.ck_variants import CkVariant
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, MoeTraits, Op, Quant
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.moe.ck_config import CkMoeOp
 from ckgen.families.moe.device import ck_moe
 from ckgen.families.moe.device.stages import QUANTIZE, SORT
 from ckgen.families.moe.grammar import parse_name
 from ckgen.model.backend import Backend
+from ckgen.model.config import Tile
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.tuned_row import Shape
 
@@ -130,3 +132,80 @@ def test_gate_and_up_have_their_matrix_instructions() -> None:
     instance = instance_of(BF16_1)
     hot = ck_moe.all_variants(instance)[3]
     assert dict(ck_moe.expected(instance, "gfx942", hot).steps)["v_mfma_f32_16x16x16_bf16"] == 2 * (2 * 1 * 64 // 16)
+
+
+def product(name: str, **changes: object) -> ck_moe.CkMoeProduct:
+    """The product that a name spells, with other numbers of its Config."""
+    one = ck_moe.product_of(instance_of(name, Fp8Flavour.OCP))
+    return replace(one, config=replace(one.config, **changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "says"),
+    [
+        (BF16_1, {}, None), (BF16_2, {}, None), (FP4_2, {}, None), (FP8_1, {"pipeline": 1}, None),
+        (BF16_1, {"block": 192}, "192 work-items are not 1x4 waves"),
+        (BF16_1, {"tile": Tile(24, 64, 64)}, "a tile of 24x64 is no whole number of XDL tiles per wave"),
+        (BF16_1, {"tile": Tile(32, 96, 64)}, "a tile of 32x96 is no whole number of XDL tiles per wave"),
+        (BF16_1, {"op": CkMoeOp.BLOCK_SCALE_SPLITK}, "the CK tree's MoE GEMMs do not split K"),
+        (BF16_1, {"n_swizzle": True},
+         "swizzled workgroups read counts of the experts' rows, which sorted tokens do not have"),
+        (BF16_1, {"pipeline": 2}, "the CK tree's MoE GEMMs have pipelines 1 and 3, not 2"),
+        (BF16_1, {"pipeline": 3, "tile": Tile(48, 64, 64)}, "pipeline 3 takes 4 XDL tiles per wave along M, not 3"),
+        (BF16_1, {"pipeline": 3, "tile": Tile(64, 64, 64)}, None),
+        (FP4_2, {"tile": Tile(16, 32, 128)}, "scales are packed for pairs of XDL tiles, a wave has 1x2"),
+        (FP4_2, {"tile": Tile(32, 48, 128)}, "scales are packed for pairs of XDL tiles, a wave has 2x3"),
+    ],
+)  # fmt: skip
+def test_what_the_tree_cannot_make(name: str, changes: dict[str, object], says: str | None) -> None:
+    assert ck_moe.refusal(product(name, **changes)) == says
+
+
+def test_what_is_no_product_of_the_trees_form() -> None:
+    plain = product(BF16_1)
+    layer = replace(plain.signature, moe=MoeTraits(MoePart.LAYER, True))
+    alone = replace(plain.signature, moe=MoeTraits(MoePart.GATE_UP, False))
+    rows = replace(plain.signature, preshuffle_b=False)
+    first_fp4 = replace(product(FP4_2).signature, moe=MoeTraits(MoePart.GATE_UP, True))
+    assert [ck_moe.refusal(replace(plain, signature=one)) for one in (layer, alone, rows)] == [
+        "a part is one product, a layer two",
+        "the CK tree's first GEMM has gate and up rows",
+        "the CK tree's MoE GEMMs read preshuffled weights",
+    ]
+    fp4 = replace(product(FP4_2), signature=first_fp4)
+    assert ck_moe.refusal(fp4) == "the CK tree's fp4 gate_up has pipeline 3 only"
+    assert ck_moe.refusal(replace(fp4, config=replace(fp4.config, pipeline=3))) is None
+    assert ck_moe.unavailable(instance_of(FP4_2), "gfx942") == "gfx942 has no scaled matrix instructions"
+    assert ck_moe.splits_unavailable(instance_of(BF16_1), "gfx942") == "the CK tree's MoE GEMMs do not split K"
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "waves"),
+    [
+        (BF16_1, {}, 2),
+        (FP8_2, {"tile": Tile(128, 128, 128)}, 2),  # 16 * 5 + 16 * 2 + 64 = 176 registers
+        (FP8_2, {"tile": Tile(128, 240, 128)}, 1),  # 16 * 5 + 30 * 2 + 120 = 260
+        (FP8_2, {"tile": Tile(128, 224, 128)}, 2),  # 16 * 5 + 28 * 2 + 112 = 248
+        (FP8_1, {"tile": Tile(64, 112, 128)}, 2),  # 8 * 5 + 14 * 2 * 2 + 28 * 2 = 152: gate and up
+        (FP8_1, {"tile": Tile(64, 256, 128)}, 1),  # 8 * 5 + 32 * 2 * 2 + 64 * 2 = 296
+        (FP8_1, {"tile": Tile(64, 216, 128)}, 1),  # 8 * 5 + 27 * 2 * 2 + 54 * 2 = 256
+        (FP8_1, {"tile": Tile(64, 208, 128)}, 2),  # 8 * 5 + 26 * 2 * 2 + 52 * 2 = 248
+        (BF16_2, {"tile": Tile(32, 256, 64)}, 2), (BF16_2, {"tile": Tile(128, 128, 128)}, 1),
+        (FP4_2, {}, 1), (FP4_2, {"pipeline": 3}, 2),
+        (FP4_2, {"pipeline": 3, "tile": Tile(128, 128, 128)}, 2),
+        (FP4_2, {"pipeline": 3, "tile": Tile(129, 128, 128)}, 1),
+    ],
+)  # fmt: skip
+def test_launch_bounds_ask_for_two_waves_where_registers_are_few(
+    name: str, changes: dict[str, object], waves: int
+) -> None:
+    assert ck_moe.waves_per_simd(product(name, **changes)) == waves
+
+
+def test_steps_are_tiles_per_wave_for_gate_and_for_up() -> None:
+    """32 x 64 by 1 x 4 waves is 2 x 1 tiles of 16; K of 64 in steps of 16, or in one of 32."""
+    assert dict(ck_moe.steps(product(BF16_1), "gfx942"))["v_mfma_f32_16x16x16_bf16"] == 2 * 1 * 4 * 2
+    assert dict(ck_moe.steps(product(BF16_1), "gfx950"))["v_mfma_f32_16x16x32_bf16"] == 2 * 1 * 2 * 2
+    assert dict(ck_moe.steps(product(BF16_2), "gfx942"))["v_mfma_f32_16x16x16_bf16"] == 8 * 2 * 4
+    assert all("scale" in name for name, _ in ck_moe.steps(product(FP4_2), "gfx950"))
+    assert not any("scale" in name for name, _ in ck_moe.steps(product(FP8_2), "gfx950"))

@@ -32,7 +32,7 @@ _LARGEST_H = {DType.FP8_FNUZ: 15, DType.INT8: 127, DType.FP4: 3}
 _MOST_UP = {DType.FP4: 3, DType.INT4: 3, DType.INT8: 127}
 _GATE = {DType.FP4: 2, DType.INT4: 2}
 _GATE_FP16 = {DType.FP4: 3, DType.INT4: 3}
-_GATE_ALONE = {DType.FP4: 2, DType.INT4: 2, DType.INT8: 1}
+_GATE_ALONE = {DType.FP4: 1, DType.INT4: 1, DType.INT8: 1}
 _UNSCALED_GATE = {DType.FP4: 4, DType.INT4: 4, DType.INT8: 64}
 _HELD = {DType.BF16: 256, DType.FP16: 2048}
 """C's type holds integers up to this."""

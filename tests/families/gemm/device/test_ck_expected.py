@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from ck_device_support import ck_uses, instance_of
 
 from ckgen.families.common.device.variant import Tail
+from ckgen.families.gemm.config import CkConfig
 from ckgen.families.gemm.device.ck_expected import copies, expected, steps, waves_per_simd
 from ckgen.families.gemm.device.ck_variants import CkVariant, Spec, all_variants
+from ckgen.families.gemm.instance import Instance
+from ckgen.model.config import Tile
 
 A8W8_V2 = "a8w8_rowwise_128x16x32x128_16x16_1x1_8x16x1_8x16x1_1x16x1x8_4x4x1_1x1_interwave_v2"
 BLOCKSCALE_V1 = "a8w8_blockscale_1x128x128_256x16x128x128_8x16_16x16_1x2_16x16x1_8x32x1_1x16x1x16_8_1x2_intrawave_v1"
@@ -88,3 +93,74 @@ def test_only_block_scaled_kernels_may_spill() -> None:
     assert expected(instance, "gfx950", even).spills == 72
     assert expected(instance, "gfx950", even).scratch_bytes == 212
     assert expected(instance, "gfx950", odd).spills == 0
+
+
+def with_tile(alias: str, m: int, n: int, k: int) -> Instance:
+    """The kernel of `KERNELS` with another macro tile, which the launch bound is a function of."""
+    instance = instance_of(alias, KERNELS[alias][0], "gfx950")
+    assert isinstance(instance.config, CkConfig)
+    return replace(instance, config=replace(instance.config, tile=Tile(m, n, k)))
+
+
+@pytest.mark.parametrize(
+    ("alias", "tile", "waves"),
+    [
+        ("a8w8:fp8", (128, 256, 512), 2), ("a8w8:fp8", (129, 256, 512), 1),  # 128 accumulators of a work-item
+        ("a8w8_blockscale", (64, 256, 128), 2), ("a8w8_blockscale", (65, 256, 128), 1),  # 64
+        ("a4w4_blockscale", (128, 128, 128), 2), ("a4w4_blockscale", (129, 128, 128), 1),
+        ("batched_bf16", (16, 16, 32), 1),  # pipeline 4 has never two
+    ],
+)  # fmt: skip
+def test_launch_bounds_ask_for_two_waves_up_to_so_many_accumulators(
+    alias: str, tile: tuple[int, int, int], waves: int
+) -> None:
+    assert waves_per_simd(with_tile(alias, *tile)) == waves
+
+
+@pytest.mark.parametrize(
+    ("kernel", "registers"),
+    [
+        ("256x192x128x128_16x16_16x16_8x32x1_8x32x1_1x32x1x8_8x8x1_2x1_intrawave_v3", 24 * 5 + 16 * 2 + 96),
+        ("256x80x192x256_16x16_16x16_16x16x1_16x16x1_1x16x1x16_4x4x1_1x1_intrawave_v3", 20 * 5 + 48 * 2 + 60),
+        ("256x112x128x256_16x16_16x16_16x16x1_16x16x1_1x16x1x16_8x8x1_1x2_intrawave_v3", 28 * 5 + 32 * 2 + 56),
+        ("256x96x128x256_16x16_16x16_16x16x1_16x16x1_1x16x1x16_8x8x1_1x2_intrawave_v3", 24 * 5 + 32 * 2 + 48),
+        ("256x16x512x256_16x16_16x16_16x16x1_16x16x1_1x16x1x16_8x8x1_1x2_intrawave_v2", 4 * 5 + 128 * 2 + 32),
+        ("256x32x256x256_16x16_16x16_16x16x1_16x16x1_1x16x1x16_8x8x1_1x2_intrawave_v1", 8 * 5 + 64 * 2 + 32),
+    ],
+)
+def test_preshuffled_kernels_ask_for_two_waves_below_256_registers(kernel: str, registers: int) -> None:
+    """A for itself and each wave along N, B twice, the accumulators: the invoker's estimate."""
+    assert waves_per_simd(instance_of("a8w8_bpreshuffle", f"a8w8_bpreshuffle_{kernel}")) == (
+        1 if registers >= 256 else 2
+    )
+
+
+BPRESHUFFLE = "a8w8_bpreshuffle_256x16x64x256_16x16_16x16_16x16x1_16x16x1_1x16x1x16_4x4x1_1x1_intrawave_v"
+
+
+@pytest.mark.parametrize(
+    ("alias", "kernel", "hot", "tail", "turns"),
+    [
+        ("a8w8:fp8", KERNELS["a8w8:fp8"][0], False, Tail.FULL, 1), ("a8w8:fp8", A8W8_V2, True, Tail.ONE, 4),
+        ("a8w8:fp8", A8W8_V2, True, Tail.THREE, 6),
+        ("batched_bf16", KERNELS["batched_bf16"][0], True, Tail.ODD, 5),
+        ("a8w8_bpreshuffle", BPRESHUFFLE + "2", True, Tail.ODD, 5),
+        ("a8w8_bpreshuffle", BPRESHUFFLE + "2", True, Tail.EVEN, 4),
+        ("a8w8_bpreshuffle", BPRESHUFFLE + "1", True, Tail.EVEN, 4),
+        ("a8w8_bpreshuffle", BPRESHUFFLE + "1", False, Tail.ODD, 1),
+        ("a8w8_bpreshuffle", BPRESHUFFLE + "1", False, Tail.EVEN, 2),
+        ("a8w8_blockscale", BLOCKSCALE_V1, True, Tail.ODD, 2), ("a8w8_blockscale", BLOCKSCALE_V1, False, Tail.ODD, 1),
+        ("a8w8_blockscale", BLOCKSCALE_V3, False, Tail.FULL, 2),
+    ],
+)  # fmt: skip
+def test_a_step_stands_as_often_as_loop_and_tail_turn(
+    alias: str, kernel: str, hot: bool, tail: Tail, turns: int
+) -> None:
+    assert copies(instance_of(alias, kernel), CkVariant(Spec.DEFAULT, hot, tail, add=False)) == turns
+
+
+def test_the_tails_of_pipeline_2_are_counted_and_a_full_one_is_all_stages() -> None:
+    instance = instance_of("a8w8:fp8", A8W8_V2)
+    counted = (Tail.ONE, Tail.TWO, Tail.THREE, Tail.FOUR, Tail.FIVE, Tail.SIX, Tail.SEVEN, Tail.FULL)
+    found = [copies(instance, CkVariant(Spec.DEFAULT, True, tail, add=False)) for tail in counted]
+    assert found == [4, 5, 6, 7, 8, 9, 10, 6]
