@@ -33,7 +33,7 @@ void run(Bytes bytes) {
         &p.cost_partial_row, &p.workgroup_heads})
     if (draw.coin()) *field = draw.number<std::int32_t>();
   // the planner's time grows with the tiles, of which there are no more than this
-  if (draw.coin()) p.max_workgroups = draw.number<std::int64_t>() % (kMostItems + 1);
+  p.max_workgroups = draw.coin() ? draw.number<std::int64_t>() % (kMostItems + 1) : kMostItems;
   if (draw.byte() >= 250) p.size = draw.number<std::uint64_t>();
   ckgen_fmha_split_sizes sizes{};
   sizes.size = sizeof sizes;
