@@ -88,8 +88,8 @@ _PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"
 
 
 def _python(tree: Path, *arguments: str, limit: float | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs this Python in the tree with its codegen/ first; whatever it started is gone when this returns or raises."""
-    environment = {**os.environ, "PYTHONPATH": str(tree / "codegen")}
+    """Runs this Python in the tree with its packages first; whatever it started is gone when this returns or raises."""
+    environment = {**os.environ, "PYTHONPATH": f"{tree}/codegen:{tree}/emulator"}
     command = [sys.executable, *arguments]
     with subprocess.Popen(
         command, cwd=tree, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
