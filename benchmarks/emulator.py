@@ -20,14 +20,14 @@ from ckgen import paths
 from ckgen.build.amd.toolchain import load
 from ckgen.build.cache import default_cache
 from ckgen.build.progress import ProgressLine
-from ckgen.emulator.gemm.build import default_room
-from ckgen.emulator.gemm.choose import choose_kernel
-from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
-from ckgen.emulator.gemm.problem import GemmProblem
-from ckgen.emulator.gemm.runtime import build_runtime
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.choose import choose_kernel
+from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
+from ckgen_emulator.gemm.problem import GemmProblem
+from ckgen_emulator.gemm.runtime import build_runtime
 
 ROUNDS = 5
 TARGET = Target("gfx942", 304)

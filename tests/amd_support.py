@@ -11,8 +11,8 @@ import pytest
 
 from ckgen.build.amd.place import default_prefix
 from ckgen.build.amd.toolchain import AmdToolchain, load
-from ckgen.emulator.production.wheel import wheel_path
 from ckgen.model.errors import InputError, UsageError
+from ckgen_emulator.production.wheel import wheel_path
 
 REQUIRE = "CKGEN_REQUIRE_AMD"
 """Set to 1, as CI does, it makes a toolchain that is missing a failure instead of a skip."""

@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "codegen")]
 
 from parser_fuzz.targets import TARGETS  # noqa: E402
 
-CPP = ROOT / "dispatcher_cpp" / "tests" / "fuzz"
+CPP = (ROOT / "dispatcher_cpp" / "tests" / "fuzz", ROOT / "tests" / "emulator" / "core")
 WORK = ROOT / "build" / "fuzz"
 SECONDS = 180
 _SECONDS_OF_ONE, _MEGABYTES, _LONGEST = 10, 2048, 65536
@@ -57,9 +57,10 @@ def main() -> int:
     return 1 if found else 0
 
 
-def cpp_targets() -> list[str]:
-    """Those in C++: a file fuzz_<name>.cpp each."""
-    return sorted(f"cpp_{file.stem.removeprefix('fuzz_')}" for file in CPP.glob("fuzz_*.cpp"))
+def cpp_targets() -> dict[str, Path]:
+    """Those in C++, by name, and their folders: a file fuzz_<name>.cpp each."""
+    files = [file for folder in CPP for file in folder.glob("fuzz_*.cpp")]
+    return {f"cpp_{file.stem.removeprefix('fuzz_')}": file.parent for file in sorted(files, key=lambda one: one.name)}
 
 
 def missing(chosen: list[str]) -> str:
@@ -95,7 +96,8 @@ def is_clean(name: str, seconds: int) -> bool:
     shutil.rmtree(seeds, ignore_errors=True)
     seeds.mkdir()
     command = python_command(name, work) if name in TARGETS else [str(built(name))]
-    kept = (ROOT / "tests" / "parser_fuzz" if name in TARGETS else CPP) / "corpus" / name.removeprefix("cpp_")
+    beside = ROOT / "tests" / "parser_fuzz" if name in TARGETS else cpp_targets()[name]
+    kept = beside / "corpus" / name.removeprefix("cpp_")
     options = [
         f"-max_total_time={seconds}", f"-timeout={_SECONDS_OF_ONE}", f"-rss_limit_mb={_MEGABYTES}",
         f"-max_len={_LONGEST}", f"-artifact_prefix={work}/", "-print_final_stats=1",

@@ -23,18 +23,19 @@ from ckgen.build.inspect.code_object import read_code_object
 from ckgen.build.inspect.decode import count_instructions
 from ckgen.build.inspect.elf import Source
 from ckgen.build.inspect.formats import load_formats
-from ckgen.emulator.core import Chip, Emulator
-from ckgen.emulator.isa import ARCHS, isa_text
-from ckgen.emulator.production.wheel import wheel_path
 from ckgen.model.errors import UsageError
+from ckgen_emulator.core import Chip, Emulator
+from ckgen_emulator.isa import ARCHS, isa_text
+from ckgen_emulator.production.wheel import wheel_path
 
 DOCS = Path(__file__).parents[1] / "docs" / "amd"
 _WIDTH = re.compile(r"_(?:e32|e64|dpp|sdwa)$")
 _HEAD = """# What the emulator executes
 
 Written by `python tools/opcode_table.py` from the core's own table. *Executed* instructions have semantics in
-`codegen/ckgen/emulator/core`; *tested* ones run in a test of `tests/emulator`; the others are reported as `unsupported`
-where a wave comes to them. *In AMD's kernels* is how often an instruction stands in the code objects of AITER's wheel.
+`emulator/ckgen_emulator/core`; *tested* ones run in a test of `tests/emulator`; the others are reported as
+`unsupported` where a wave comes to them. *In AMD's kernels* is how often an instruction stands in the code objects of
+AITER's wheel.
 """
 
 

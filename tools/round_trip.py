@@ -23,10 +23,10 @@ from ckgen.build.inspect.code_object import read_code_object
 from ckgen.build.inspect.decode import count_instructions
 from ckgen.build.inspect.elf import Source
 from ckgen.build.inspect.formats import Formats, load_formats
-from ckgen.emulator.assemble import assemble
-from ckgen.emulator.core import Chip, Emulator
-from ckgen.emulator.isa import ARCHS, isa_text
-from ckgen.emulator.production.wheel import wheel_path
+from ckgen_emulator.assemble import assemble
+from ckgen_emulator.core import Chip, Emulator
+from ckgen_emulator.isa import ARCHS, isa_text
+from ckgen_emulator.production.wheel import wheel_path
 
 BATCH = 50_000
 _ENDINGS = (".co", ".hsaco")

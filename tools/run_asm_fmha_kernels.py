@@ -16,13 +16,13 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from ckgen.emulator.fmha.build import build_kernel
-from ckgen.emulator.fmha.problem import FmhaProblem
-from ckgen.emulator.fmha.run import run_fmha
-from ckgen.emulator.production.run import SIDE_BY_SIDE
-from ckgen.emulator.production.wheel import KernelFile, Wheel, production_wheel
 from ckgen.families.fmha.asm_kernels import AsmFmhaKernel, asm_fmha_kernels
 from ckgen.families.fmha.instance import make_fmha_instance
+from ckgen_emulator.fmha.build import build_kernel
+from ckgen_emulator.fmha.problem import FmhaProblem
+from ckgen_emulator.fmha.run import run_fmha
+from ckgen_emulator.production.run import SIDE_BY_SIDE
+from ckgen_emulator.production.wheel import KernelFile, Wheel, production_wheel
 
 ARCHS = ("gfx942", "gfx950")
 FOLDERS = ("fmha_v3_fwd", "fmha_v3_fwd/MI300", "fmha_v3_fwd/MI308", "fmha_v3_bwd", "mla", "pa")

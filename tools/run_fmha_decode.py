@@ -3,7 +3,7 @@
 usage: run_fmha_decode.py [--kernel GLOB]... [--arch ARCH]... [--minutes N] [--again] [--out FOLDER]
 
 Every instance of SETS: compiled, gated, its launches prepared by its own host unit, run checked on the problems of
-ckgen/emulator/fmha/decode_cases.py, whole and in equal splits that are combined, each in two orders of waves and
+ckgen_emulator/fmha/decode_cases.py, whole and in equal splits that are combined, each in two orders of waves and
 workgroups. What FOLDER/fmha_decode.json has already is not run again unless --again asks for it; fmha_decode.md is
 written from it. --minutes: no further kernel is begun after so many. Exit code 1 where a result is wrong, anything is
 found, or the gate refuses a kernel.
@@ -21,15 +21,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from ckgen.emulator.core import Options
-from ckgen.emulator.fmha.build import build_kernel
-from ckgen.emulator.fmha.decode_cases import decode_cases
-from ckgen.emulator.fmha.run import run_fmha
 from ckgen.families.fmha.device.hip_decode import decode_config
 from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.fmha.signature import parse_signature
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.core import Options
+from ckgen_emulator.fmha.build import build_kernel
+from ckgen_emulator.fmha.decode_cases import decode_cases
+from ckgen_emulator.fmha.run import run_fmha
 from fmha_records import cells, write
 
 SCHEMA = "ckgen.fmha_decode/1"
@@ -52,7 +52,7 @@ HEAD = """# Our attention kernel over KV caches, executed on the emulator
 
 Written by `tools/run_fmha_decode.py --out docs/amd/families`; `fmha_decode.json` has every run. Each kernel is compiled
 with the pinned toolchain, its launches prepared by its own host unit from `FmhaArgs`, run with all checks on small
-problems (`codegen/ckgen/emulator/fmha/decode_cases.py`: unequal and empty sequences, heads that share K and V, windows
+problems (`emulator/ckgen_emulator/fmha/decode_cases.py`: unequal and empty sequences, heads that share K and V, windows
 and sink tokens from both corners, shuffled pages of several sizes, last pages in part, NaN in all that must not be
 read), whole and in 2 and 5 splits that are combined, and held against NumPy in double precision with a derived bound.
 Nothing here ran on hardware.

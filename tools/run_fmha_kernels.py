@@ -4,7 +4,7 @@ usage: run_fmha_kernels.py [--kernel GLOB]... [--arch ARCH]... [--seeds N] [--mi
                            [--gate | --dispatch | --record] [--out FOLDER]
 
 Every instance of fmha_kernel_sets.py on every arch named there: compiled, gated, its launch prepared by its own host
-unit, run checked on the problems of ckgen/emulator/fmha/cases.py, in the plain order and in those of seeds 1 to N.
+unit, run checked on the problems of ckgen_emulator/fmha/cases.py, in the plain order and in those of seeds 1 to N.
 gfx1201 is compiled and gated only: the emulator has the instructions of CDNA. What FOLDER/fmha.json has already is not
 run again unless --again asks for it; fmha.md is written from it. --minutes: no further kernel is begun after so many.
 --gate: instead, what FOLDER/fmha.json has is judged again, and not run. --dispatch: instead, kernels there that append
@@ -28,15 +28,6 @@ from typing import Any
 
 from ckgen.build.amd.toolchain import load
 from ckgen.build.device_code import family_of
-from ckgen.emulator.core import Options
-from ckgen.emulator.fmha.append import append_cases, run_append
-from ckgen.emulator.fmha.build import build_kernel, compile_units
-from ckgen.emulator.fmha.cases import cases
-from ckgen.emulator.fmha.dispatched import append_dispatched
-from ckgen.emulator.fmha.run import FmhaKernel, run_fmha
-from ckgen.emulator.gemm.build import default_room
-from ckgen.emulator.gemm.runtime import build_runtime
-from ckgen.emulator.production.model import Outcome
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.config import CkTileFmhaConfig
@@ -44,6 +35,15 @@ from ckgen.families.fmha.device import recorded
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.core import Options
+from ckgen_emulator.fmha.append import append_cases, run_append
+from ckgen_emulator.fmha.build import build_kernel, compile_units
+from ckgen_emulator.fmha.cases import cases
+from ckgen_emulator.fmha.dispatched import append_dispatched
+from ckgen_emulator.fmha.run import FmhaKernel, run_fmha
+from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.runtime import build_runtime
+from ckgen_emulator.production.model import Outcome
 from fmha_kernel_sets import instances
 from fmha_records import cells, write
 
@@ -54,7 +54,7 @@ HEAD = """# Attention kernels, ck_tile's and ours, executed on the emulator
 
 Written by `tools/run_fmha_kernels.py --out docs/amd/families`; `fmha.json` has every run. Each kernel is compiled with
 the pinned toolchain, its launch prepared by its own host unit from `FmhaArgs`, run with all checks on small problems
-(`codegen/ckgen/emulator/fmha/cases.py`: unequal and empty sequences, heads that share K and V, windows from both
+(`emulator/ckgen_emulator/fmha/cases.py`: unequal and empty sequences, heads that share K and V, windows from both
 corners, head dims below the tile's, pages behind 2 GiB of others or the last ones that the kernel takes, one to eight
 splits of the keys with the kernel that combines them; `append.py`: caches in which nothing but the new rows may
 change), and held against NumPy in double precision with a derived bound. Nothing here ran on hardware.

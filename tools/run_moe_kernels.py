@@ -35,16 +35,6 @@ from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.build.pool import Outcome, default_limits
 from ckgen.build.progress import ProgressLine
 from ckgen.build.result import Result
-from ckgen.emulator.core import Options
-from ckgen.emulator.gemm.build import default_room
-from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
-from ckgen.emulator.gemm.kernel import GemmKernel
-from ckgen.emulator.gemm.problem import Data, GemmProblem
-from ckgen.emulator.gemm.runtime import build_runtime
-from ckgen.emulator.moe.call import link
-from ckgen.emulator.moe.named import named_product
-from ckgen.emulator.moe.problem import PartProblem
-from ckgen.emulator.moe.run import PartKernel, run_part
 from ckgen.families.common.device.unit import Use, prepare_symbol
 from ckgen.families.gemm.device import recorded
 from ckgen.families.gemm.enums import MoePart, Quant
@@ -54,6 +44,16 @@ from ckgen.model.backend import Backend
 from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.core import Options
+from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
+from ckgen_emulator.gemm.kernel import GemmKernel
+from ckgen_emulator.gemm.problem import Data, GemmProblem
+from ckgen_emulator.gemm.runtime import build_runtime
+from ckgen_emulator.moe.call import link
+from ckgen_emulator.moe.named import named_product
+from ckgen_emulator.moe.problem import PartProblem
+from ckgen_emulator.moe.run import PartKernel, run_part
 
 SCHEMA = "ckgen.moe_kernels/1"
 PREFIX = "moe_ck2stages_"
@@ -87,7 +87,7 @@ HEAD = """# Classic CK's MoE kernels of the tables, executed on the emulator
 Written by `tools/run_moe_kernels.py --out docs/amd/families`; `moe.json` has every run. Each kernel is compiled with
 the pinned toolchain, its launch prepared by its own host unit from `MoeArgs`, run with all checks on 40 tokens, 4
 experts and two experts per token, and held against NumPy in double precision with a derived bound
-(`codegen/ckgen/emulator/moe/problem.py`). Nothing here ran on hardware.
+(`emulator/ckgen_emulator/moe/problem.py`). Nothing here ran on hardware.
 
 *Gated*: the code object passes every rule. *Right*: every element of every run within its bound, in the plain order and
 in the adversary's orders, in which waves run far ahead and direct-to-LDS loads come as late as they may. *Clean*: no

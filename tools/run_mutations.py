@@ -20,17 +20,17 @@ from typing import Any
 from ckgen.build.amd.toolchain import load
 from ckgen.build.progress import ProgressLine
 from ckgen.cli.options import tuning_or_shipped
-from ckgen.emulator.chip import chip_of
-from ckgen.emulator.gemm.build import default_room
-from ckgen.emulator.gemm.runtime import build_runtime
-from ckgen.emulator.isa import isa_text
-from ckgen.emulator.mutate.catalogue import GEMMS, REDUCTION, REDUCTION_TARGET
-from ckgen.emulator.mutate.gemm import GemmSubject
-from ckgen.emulator.mutate.reduction import ReductionSubject
-from ckgen.emulator.mutate.report import explained, markdown
-from ckgen.emulator.mutate.run import Verdict, campaign
-from ckgen.emulator.mutate.subject import Subject
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.chip import chip_of
+from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.runtime import build_runtime
+from ckgen_emulator.isa import isa_text
+from ckgen_emulator.mutate.catalogue import GEMMS, REDUCTION, REDUCTION_TARGET
+from ckgen_emulator.mutate.gemm import GemmSubject
+from ckgen_emulator.mutate.reduction import ReductionSubject
+from ckgen_emulator.mutate.report import explained, markdown
+from ckgen_emulator.mutate.run import Verdict, campaign
+from ckgen_emulator.mutate.subject import Subject
 
 PLACE = Path(__file__).parents[1] / "docs" / "amd"
 _ENOUGH = 0.95

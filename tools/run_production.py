@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.build.amd.toolchain import load
-from ckgen.emulator.production.kinds import KINDS
-from ckgen.emulator.production.model import Kind, Outcome
-from ckgen.emulator.production.run import SIDE_BY_SIDE, run_production
-from ckgen.emulator.production.wheel import KernelFile, Wheel, production_wheel, wheel_path
+from ckgen_emulator.production.kinds import KINDS
+from ckgen_emulator.production.model import Kind, Outcome
+from ckgen_emulator.production.run import SIDE_BY_SIDE, run_production
+from ckgen_emulator.production.wheel import KernelFile, Wheel, production_wheel, wheel_path
 
 SCHEMA = "ckgen.production/1"
 WHY_NOT = {
@@ -38,7 +38,7 @@ HEAD = """# AMD's production assembly kernels, run unmodified on the emulator
 
 Written by `tools/run_production.py --seeds {seeds} --out docs/amd`; `production.json` has every kernel's problems. The
 kernels are the code objects in AITER's wheel, the problems one tile or a few with the edges that the launchers allow,
-the operands random, the references NumPy's in `codegen/ckgen/emulator/production/`. Nothing here ran on hardware.
+the operands random, the references NumPy's in `emulator/ckgen_emulator/production/`. Nothing here ran on hardware.
 
 *Right*: kernels whose every output is within its bound in every problem, waves and workgroups side by side (a wave
 eight instructions in turn), as a GPU that holds them all might run them. *Clean*: of these, where no check found

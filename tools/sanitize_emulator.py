@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ckgen.emulator.core_library import core_library
+from ckgen_emulator.core_library import core_library
 
 FLAGS = "-O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
 SOURCES = (

@@ -56,7 +56,7 @@ texts_are_good() {  # process id of `texts`
   return "$result"
 }
 format_of_cpp() {  # generated headers have their own form
-  find dispatcher_cpp codegen/ckgen/emulator examples tests benchmarks -not -path '*/golden/*' \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) \
+  find dispatcher_cpp emulator examples tests benchmarks -not -path '*/golden/*' \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) \
     -print0 | xargs -0 grep -LZ 'Do not edit' | xargs -0 clang-format --dry-run -Werror
 }
 build() {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ckgen.emulator.production import bf16_gemm, fp4_gemm
-from ckgen.emulator.production.gemm_parts import GemmProblem
-from ckgen.emulator.production.model import Kind
-from ckgen.emulator.production.run import run_production
-from ckgen.emulator.production.wheel import KernelFile
+from ckgen_emulator.production import bf16_gemm, fp4_gemm
+from ckgen_emulator.production.gemm_parts import GemmProblem
+from ckgen_emulator.production.model import Kind
+from ckgen_emulator.production.run import run_production
+from ckgen_emulator.production.wheel import KernelFile
 
 F4 = "f4gemm/f4gemm_bf16_per1x32Fp4_BpreShuffle_"
 BF16 = "bf16gemm/bf16gemm_outf32_tn_"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import signal
@@ -11,14 +10,18 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 from cli_support import REPOSITORY, ok, run, spawn
 
-from ckgen.cli import COMMANDS, tables
+from ckgen.cli import COMMANDS, cli, tables
 from ckgen.cli.groups import Entry
 from ckgen.version import __version__
 
-HEAVY = ("numpy", "jinja2", "yaml", "ckgen.plan", "ckgen.families", "ckgen.tables", "ckgen.specs")
+HEAVY = (
+    "numpy", "jinja2", "yaml", "importlib.metadata", "ckgen.plan", "ckgen.families", "ckgen.tables", "ckgen.specs",
+    "ckgen_emulator",
+)  # fmt: skip
 
 
 def test_version_says_name_and_number() -> None:
@@ -39,8 +42,9 @@ def test_version_and_help_import_no_room_but_cli(arguments: tuple[str, ...]) -> 
 
 @pytest.mark.parametrize("name, entry", [*COMMANDS.items(), *tables.COMMANDS.items()])
 def test_the_static_help_of_a_command_begins_its_own(name: str, entry: Entry) -> None:
-    command = importlib.import_module(entry.module).command
-    assert command.name == name
+    group = tables.command if name in tables.COMMANDS else cli
+    command = group.get_command(click.Context(group), name)
+    assert command is not None and command.name == name
     assert command.get_short_help_str(limit=200).rstrip(".").lower() == entry.help.rstrip(".").lower()
     assert ok(*(["tables"] if name in tables.COMMANDS else []), name, "--help").startswith("Usage: ckgen ")
 
@@ -130,8 +134,8 @@ def test_version_starts_fast() -> None:
         return time.perf_counter() - started
 
     pairs = [(seconds("-m", "ckgen", "--version"), seconds("-c", "import click")) for _ in range(11)]
-    ours, click = (sorted(times)[5] for times in zip(*pairs, strict=True))
-    assert ours < 2.5 * click
+    ours, bare = (sorted(times)[5] for times in zip(*pairs, strict=True))
+    assert ours < 2.5 * bare
 
 
 def test_the_same_run_prints_the_same_bytes_under_any_hash_seed() -> None:

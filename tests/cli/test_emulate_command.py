@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from cli_support import LARGE, SMALL, row, run
 
-from ckgen.emulator.gemm.drive import Request, RunOptions
-from ckgen.emulator.gemm.job import Answer
-from ckgen.emulator.gemm.problem import GemmProblem
-from ckgen.emulator.gemm.result import GemmResult
 from ckgen.families.common.comparison import Comparison, Wrong
 from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.model.tuned_row import Shape
+from ckgen_emulator.gemm.drive import Request, RunOptions
+from ckgen_emulator.gemm.job import Answer
+from ckgen_emulator.gemm.problem import GemmProblem
+from ckgen_emulator.gemm.result import GemmResult
 from fake_compiler import FakeCompiler
 
 RIGHT = Comparison(0.0, 0.0, 0.0, 0, None)
@@ -56,8 +56,8 @@ def emulator(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Emulator:
     fake, compiler = Emulator(), FakeCompiler(tiny / "tools")
     monkeypatch.setenv("CKGEN_CACHE", str(tiny / "cache"))
     monkeypatch.setattr("ckgen.build.amd.toolchain.load", lambda prefix=None: compiler.toolchain())
-    monkeypatch.setattr("ckgen.emulator.gemm.runtime.build_runtime", lambda say: None)
-    monkeypatch.setattr("ckgen.emulator.gemm.drive.emulate", fake.emulate)
+    monkeypatch.setattr("ckgen_emulator.gemm.runtime.build_runtime", lambda say: None)
+    monkeypatch.setattr("ckgen_emulator.gemm.drive.emulate", fake.emulate)
     return fake
 
 

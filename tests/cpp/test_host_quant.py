@@ -8,13 +8,13 @@ import host_backend as hb
 import numpy as np
 import pytest
 
-from ckgen.emulator.gemm.problem import GemmProblem, operands_of
 from ckgen.families.common.storage import encode
 from ckgen.families.gemm.enums import SCALE_BLOCK_K, SCALE_BLOCK_N
 from ckgen.families.gemm.reference import expect, store_a, store_b
 from ckgen.families.gemm.reference_data import make_integers, make_operands
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.tuned_row import Shape
+from ckgen_emulator.gemm.problem import GemmProblem, operands_of
 
 pytestmark = pytest.mark.cpp
 

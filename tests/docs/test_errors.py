@@ -16,8 +16,9 @@ def documented() -> list[str]:
 
 
 def used() -> set[str]:
-    """Every code that stands as a string of its own in the package."""
-    sources = (path.read_text(encoding="utf-8") for path in paths.package_dir().rglob("*.py"))
+    """Every code that stands as a string of its own in the package or the emulator."""
+    packages = (paths.package_dir(), ROOT / "emulator" / "ckgen_emulator")
+    sources = (path.read_text(encoding="utf-8") for package in packages for path in package.rglob("*.py"))
     return {code for text in sources for code in re.findall(r'"([A-Z]0[0-9]{2})"', text)}
 
 

@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from ckgen.emulator import core
+from ckgen_emulator import core
 
 _TRACES = os.environ.get("CKGEN_EMULATOR_TRACES")
 

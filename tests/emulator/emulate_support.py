@@ -9,9 +9,9 @@ from pathlib import Path
 from hip_support import shim
 
 from amd_support import amd_toolchain
-from ckgen.emulator.gemm.build import BuildRoom, default_room
-from ckgen.emulator.gemm.runtime import Runtime
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.gemm.build import BuildRoom, default_room
+from ckgen_emulator.gemm.runtime import Runtime
 from cpp_build import SYSTEM_LIBRARIES, built
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from step_support import table
 
 from amd_kernels import compiled
-from ckgen.emulator.core_library import core_library
+from ckgen_emulator.core_library import core_library
 from cpp_build import built
 
 TO_DEVICE, TO_HOST, ON_DEVICE = 1, 2, 3
@@ -40,7 +40,7 @@ K beyond(int* out) { out[LANE + 1] = 7; }
 
 def shim() -> Path:
     """The shim's library."""
-    return built("ckgen_hip_shim") / "dispatcher_cpp" / "hip" / "shim" / "libckgen_hip_shim.so"
+    return built("ckgen_hip_shim") / "emulator" / "ckgen_emulator" / "hip_shim" / "libckgen_hip_shim.so"
 
 
 def environment(folder: Path, target: str, options: str = "") -> dict[str, str]:

@@ -9,18 +9,18 @@ from typing import Any
 
 from ckgen.build.amd.toolchain import load
 from ckgen.cli.options import tuning_or_shipped
-from ckgen.emulator.chip import chip_of
-from ckgen.emulator.gemm.build import default_room
-from ckgen.emulator.gemm.problem import Data, GemmProblem
-from ckgen.emulator.gemm.runtime import Runtime
-from ckgen.emulator.isa import isa_text
-from ckgen.emulator.mutate.gemm import GemmChoice, GemmSubject
-from ckgen.emulator.mutate.reduction import ReductionSubject
-from ckgen.emulator.mutate.run import Campaign
-from ckgen.emulator.mutate.subject import Subject
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.chip import chip_of
+from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.problem import Data, GemmProblem
+from ckgen_emulator.gemm.runtime import Runtime
+from ckgen_emulator.isa import isa_text
+from ckgen_emulator.mutate.gemm import GemmChoice, GemmSubject
+from ckgen_emulator.mutate.reduction import ReductionSubject
+from ckgen_emulator.mutate.run import Campaign
+from ckgen_emulator.mutate.subject import Subject
 
 
 def subject(asked: dict[str, Any], folder: Path) -> Subject:

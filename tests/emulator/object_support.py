@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ckgen.emulator.core_library import core_library
+from ckgen_emulator.core_library import core_library
 
 _U32, _U64, _TEXT, _PTR = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_void_p
 

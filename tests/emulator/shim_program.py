@@ -13,10 +13,10 @@ from ckgen.build.compile import CODE_OBJECT
 from ckgen.build.library import DeviceInstance, emit_library
 from ckgen.build.planned import plan_host
 from ckgen.build.pool import default_limits
-from ckgen.emulator.fmha.build import compile_units
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
+from ckgen_emulator.fmha.build import compile_units
 from cpp_build import ROOT, SYSTEM_LIBRARIES, built
 
 NAME = "my_kernels"

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amd_support import amd_toolchain
-from ckgen.emulator.assemble import assemble as assemble_lines
-from ckgen.emulator.assemble import link
-from ckgen.emulator.core import Chip, Emulator, Options, Run
-from ckgen.emulator.isa import isa_text
+from ckgen_emulator.assemble import assemble as assemble_lines
+from ckgen_emulator.assemble import link
+from ckgen_emulator.core import Chip, Emulator, Options, Run
+from ckgen_emulator.isa import isa_text
 
 CHIPS = {
     "gfx90a": Chip("gfx90a", 104, 1, 65536),

@@ -16,8 +16,6 @@ from ckgen.build.cache import Cache, default_cache
 from ckgen.build.compile import CODE_OBJECT, Unit, device_job
 from ckgen.build.pool import Outcome, default_limits, run_jobs
 from ckgen.build.progress import ProgressLine
-from ckgen.emulator.core import Emulator, Options, Run
-from ckgen.emulator.gemm.problem import GemmProblem, expected_of, operands_of
 from ckgen.families.common.comparison import Comparison, compare
 from ckgen.families.common.storage import encode
 from ckgen.families.gemm.enums import Layout
@@ -25,6 +23,8 @@ from ckgen.families.gemm.reference import store_a, store_b
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.config import Tile
 from ckgen.model.tuned_row import Shape
+from ckgen_emulator.core import Emulator, Options, Run
+from ckgen_emulator.gemm.problem import GemmProblem, expected_of, operands_of
 
 _FLAG_BYTES = 4
 _ACC_BYTES = 4

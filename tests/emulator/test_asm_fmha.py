@@ -13,19 +13,19 @@ import pytest
 from amd_support import production_wheel
 from ckgen.build.cache import default_cache
 from ckgen.emit.device import render_device_unit
-from ckgen.emulator.fmha.call import link, prepare
-from ckgen.emulator.fmha.problem import FmhaProblem, fmha_data
-from ckgen.emulator.fmha.run import FmhaKernel, run_fmha
-from ckgen.emulator.gemm.problem import Data
-from ckgen.emulator.production import attention_forward, paged_attention
-from ckgen.emulator.production.run import SIDE_BY_SIDE
-from ckgen.emulator.production.wheel import KernelFile, Wheel
 from ckgen.families.common.device.unit import prepare_symbol
 from ckgen.families.fmha.asm_kernels import AsmFmhaKernel, asm_fmha_kernels
 from ckgen.families.fmha.device import asm_fmha
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
+from ckgen_emulator.fmha.call import link, prepare
+from ckgen_emulator.fmha.problem import FmhaProblem, fmha_data
+from ckgen_emulator.fmha.run import FmhaKernel, run_fmha
+from ckgen_emulator.gemm.problem import Data
+from ckgen_emulator.production import attention_forward, paged_attention
+from ckgen_emulator.production.run import SIDE_BY_SIDE
+from ckgen_emulator.production.wheel import KernelFile, Wheel
 
 pytestmark = pytest.mark.amd
 

@@ -6,9 +6,6 @@ import pytest
 from test_emulate import room, runtime
 
 from amd_support import production_wheel
-from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
-from ckgen.emulator.gemm.kernel import GemmKernel
-from ckgen.emulator.gemm.problem import Data, GemmProblem
 from ckgen.families.gemm.asm_kernels import AsmKernel, asm_kernels
 from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.problem_rules import supports
@@ -16,6 +13,9 @@ from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.backend import Backend
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
+from ckgen_emulator.gemm.kernel import GemmKernel
+from ckgen_emulator.gemm.problem import Data, GemmProblem
 
 pytestmark = [pytest.mark.amd, pytest.mark.cpp, pytest.mark.slow]
 

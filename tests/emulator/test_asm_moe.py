@@ -9,14 +9,6 @@ import numpy as np
 import pytest
 
 from ckgen.emit.device import render_device_unit
-from ckgen.emulator.host_unit import Call
-from ckgen.emulator.moe.call import call, link
-from ckgen.emulator.moe.problem import PartProblem
-from ckgen.emulator.production import fused_moe, moe_stage1
-from ckgen.emulator.production.model import Launch, Output
-from ckgen.emulator.production.routing import Routing
-from ckgen.emulator.production.run import SIDE_BY_SIDE, run_launch
-from ckgen.emulator.production.wheel import KernelFile, production_wheel
 from ckgen.families.common.device.unit import prepare_symbol
 from ckgen.families.gemm.enums import EpilogueOp, MoePart
 from ckgen.families.gemm.instance import Instance, make_instance
@@ -25,6 +17,14 @@ from ckgen.families.moe.device import asm_moe
 from ckgen.model.backend import Backend
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.host_unit import Call
+from ckgen_emulator.moe.call import call, link
+from ckgen_emulator.moe.problem import PartProblem
+from ckgen_emulator.production import fused_moe, moe_stage1
+from ckgen_emulator.production.model import Launch, Output
+from ckgen_emulator.production.routing import Routing
+from ckgen_emulator.production.run import SIDE_BY_SIDE, run_launch
+from ckgen_emulator.production.wheel import KernelFile, production_wheel
 
 COMPUTE_UNITS = 8  # what the production kind's persistent kernels share
 NAMES = {kernel.config.name: kernel for kernel in asm_moe_kernels().values()}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ckgen.build.kept import keep
-from ckgen.emulator.gemm import choose
-from ckgen.emulator.gemm.kernel import GemmKernel
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.gemm import choose
+from ckgen_emulator.gemm.kernel import GemmKernel
 from plan_support import GFX942, LARGE, row, write_table
 
 NAME = f"gemm_fp8_fnuz_bf16_rcr_blockscale_ck_{LARGE.removeprefix('a8w8_blockscale_')}"

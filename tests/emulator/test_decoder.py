@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from step_support import assemble, emulator, table
 
 from amd_support import amd_toolchain
-from ckgen.emulator.chip_isa import absent
+from ckgen_emulator.chip_isa import absent
 from examples import examples
 
 pytestmark = pytest.mark.amd

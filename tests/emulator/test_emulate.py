@@ -12,12 +12,6 @@ from emulate_support import room, runtime
 
 from ckgen.build.cache import default_cache
 from ckgen.cli.options import tuning_or_shipped
-from ckgen.emulator.gemm.choose import choose_kernel
-from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
-from ckgen.emulator.gemm.job import Answer, Work
-from ckgen.emulator.gemm.problem import Data, GemmProblem, expected_of, operands_of
-from ckgen.emulator.gemm.result import GemmResult
-from ckgen.emulator.gemm.runtime import Runtime
 from ckgen.families.common.comparison import Comparison, Expected, Wrong, compare
 from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.common.storage import encode
@@ -27,6 +21,12 @@ from ckgen.model.dtype import DType
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.gemm.choose import choose_kernel
+from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
+from ckgen_emulator.gemm.job import Answer, Work
+from ckgen_emulator.gemm.problem import Data, GemmProblem, expected_of, operands_of
+from ckgen_emulator.gemm.result import GemmResult
+from ckgen_emulator.gemm.runtime import Runtime
 
 SIGNATURES = [
     "gemm_fp16_rcr",

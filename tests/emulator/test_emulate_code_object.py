@@ -13,8 +13,8 @@ from step_support import kernel
 
 from amd_kernels import compiled
 from ckgen.cli import cli
-from ckgen.emulator.chip import chip_of
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.chip import chip_of
 
 SOURCE = """
 #define K extern "C" __attribute__((global)) void

@@ -8,10 +8,10 @@ from ckgen import paths
 from ckgen.build.device_code import variants_of
 from ckgen.build.journal import CheckedRun, Journal
 from ckgen.build.named import named_kernels
-from ckgen.emulator.gemm.check import small_problem
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.plan.options import PlanOptions
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.gemm.check import small_problem
 
 MOST_PRODUCTS = 2**29
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from emulate_support import room, runtime
 
-from ckgen.emulator.fmha.append import AppendProblem
-from ckgen.emulator.fmha.dispatched import append_dispatched
 from ckgen.families.fmha.append_config import HipAppendConfig
 from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
+from ckgen_emulator.fmha.append import AppendProblem
+from ckgen_emulator.fmha.dispatched import append_dispatched
 
 INSTANCE = make_fmha_instance(parse_canonical("fmha_bf16_append_blocktable_rope_half"), HipAppendConfig(8), ("gfx942",))
 """tests/emulator/test_fmha_append_kernels.py compiles it too."""

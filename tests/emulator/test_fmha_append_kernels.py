@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from amd_support import amd_toolchain
-from ckgen.emulator.core import Options
-from ckgen.emulator.fmha.append import AppendProblem, append_cases, append_data, run_append
-from ckgen.emulator.fmha.build import build_kernel
-from ckgen.emulator.fmha.call import prepare
-from ckgen.emulator.fmha.run import FmhaKernel
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.model.errors import UsageError
+from ckgen_emulator.core import Options
+from ckgen_emulator.fmha.append import AppendProblem, append_cases, append_data, run_append
+from ckgen_emulator.fmha.build import build_kernel
+from ckgen_emulator.fmha.call import prepare
+from ckgen_emulator.fmha.run import FmhaKernel
 
 CONFIG = HipAppendConfig(8)
 SIGNATURE = parse_canonical("fmha_bf16_append_blocktable_rope_half")

@@ -10,18 +10,18 @@ import fmha_split as benchmark
 import pytest
 
 from amd_support import amd_toolchain
-from ckgen.emulator.core import Options
-from ckgen.emulator.fmha.build import build_kernel
-from ckgen.emulator.fmha.call import prepare
-from ckgen.emulator.fmha.decode_cases import decode_cases
-from ckgen.emulator.fmha.problem import FmhaData, FmhaProblem, fmha_data
-from ckgen.emulator.fmha.run import FmhaKernel, run_fmha
 from ckgen.families.fmha.enums import FmhaCorner
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.model.errors import UsageError
 from ckgen.runtime.fmha_split import FmhaSplitPlanner, FmhaSplitProblem
+from ckgen_emulator.core import Options
+from ckgen_emulator.fmha.build import build_kernel
+from ckgen_emulator.fmha.call import prepare
+from ckgen_emulator.fmha.decode_cases import decode_cases
+from ckgen_emulator.fmha.problem import FmhaData, FmhaProblem, fmha_data
+from ckgen_emulator.fmha.run import FmhaKernel, run_fmha
 
 pytestmark = [pytest.mark.amd, pytest.mark.slow]
 

@@ -14,13 +14,13 @@ from shim_program import fmha_device_library, shim_program
 
 from amd_support import amd_toolchain
 from ckgen.cli import cli
-from ckgen.emulator.fmha.problem import FmhaProblem, fmha_data
-from ckgen.emulator.gemm.problem import Data
-from ckgen.emulator.production.model import compare
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.model.config import Tile
+from ckgen_emulator.fmha.problem import FmhaProblem, fmha_data
+from ckgen_emulator.gemm.problem import Data
+from ckgen_emulator.production.model import compare
 from cpp_build import attempt
 
 pytestmark = [pytest.mark.amd, pytest.mark.cpp, pytest.mark.slow]

@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ckgen.emulator.fmha.append import append_cases, append_data
-from ckgen.emulator.fmha.cases import cases
-from ckgen.emulator.fmha.decode_cases import decode_cases
-from ckgen.emulator.fmha.problem import fmha_data
-from ckgen.emulator.production.model import Output, Values, compare
 from ckgen.families.fmha.append_config import HipAppendConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.model.config import Tile
+from ckgen_emulator.fmha.append import append_cases, append_data
+from ckgen_emulator.fmha.cases import cases
+from ckgen_emulator.fmha.decode_cases import decode_cases
+from ckgen_emulator.fmha.problem import fmha_data
+from ckgen_emulator.production.model import Output, Values, compare
 
 FORWARD = parse_canonical("fmha_bf16_varlen_masked_lse")
 TILED = CkTileFmhaConfig(FmhaPipeline.QR_ASYNC, 128, 64, 32, 64, 32, 64, (4, 1, 1), Tile(32, 32, 16))

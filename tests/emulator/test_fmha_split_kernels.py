@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from amd_support import amd_toolchain
-from ckgen.emulator.core import Options
-from ckgen.emulator.fmha.build import build_kernel
-from ckgen.emulator.fmha.call import SplitOf, partial_bytes, prepare
-from ckgen.emulator.fmha.cases import cases
-from ckgen.emulator.fmha.problem import FmhaProblem, fmha_data
-from ckgen.emulator.fmha.run import FmhaKernel, run_fmha
-from ckgen.emulator.gemm.problem import Data
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.model.config import Tile
 from ckgen.model.errors import UsageError
+from ckgen_emulator.core import Options
+from ckgen_emulator.fmha.build import build_kernel
+from ckgen_emulator.fmha.call import SplitOf, partial_bytes, prepare
+from ckgen_emulator.fmha.cases import cases
+from ckgen_emulator.fmha.problem import FmhaProblem, fmha_data
+from ckgen_emulator.fmha.run import FmhaKernel, run_fmha
+from ckgen_emulator.gemm.problem import Data
 
 pytestmark = [pytest.mark.amd, pytest.mark.slow]
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from emulate_support import room, runtime
 
-from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
-from ckgen.emulator.gemm.kernel import GemmKernel
-from ckgen.emulator.gemm.problem import Data, GemmProblem
 from ckgen.families.gemm.config import CkTileConfig
 from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.kernel_set import shipped_set
 from ckgen.model.groups import GroupSize
+from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
+from ckgen_emulator.gemm.kernel import GemmKernel
+from ckgen_emulator.gemm.problem import Data, GemmProblem
 
 pytestmark = [pytest.mark.amd, pytest.mark.slow]
 

@@ -7,13 +7,6 @@ import json
 import numpy as np
 import pytest
 
-from ckgen.emulator.gemm.job import Work
-from ckgen.emulator.gemm.kernel import GemmKernel, units_of
-from ckgen.emulator.gemm.memory import Buffers
-from ckgen.emulator.gemm.moe_call import MoeCall
-from ckgen.emulator.gemm.problem import Data, GemmProblem, ScaleOrder
-from ckgen.emulator.moe.named import named_product
-from ckgen.emulator.production.routing import routed
 from ckgen.families.common.storage import encode
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, MoeTraits, Op, Quant
 from ckgen.families.gemm.instance import make_instance
@@ -25,6 +18,13 @@ from ckgen.model.dtype import DType
 from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.gemm.job import Work
+from ckgen_emulator.gemm.kernel import GemmKernel, units_of
+from ckgen_emulator.gemm.memory import Buffers
+from ckgen_emulator.gemm.moe_call import MoeCall
+from ckgen_emulator.gemm.problem import Data, GemmProblem, ScaleOrder
+from ckgen_emulator.moe.named import named_product
+from ckgen_emulator.production.routing import routed
 
 GATE_UP = "moe_ck2stages_gemm1_256x32x64x128_1x4_MulABScale_v1_Nswizzle0_Quant2_MulRoutedWeight0_silu_F8_F8_B16"
 DOWN = "moe_ck2stages_gemm2_256x32x64x128_1x4_MulABScaleExpertWeight_v1_Nswizzle0_Quant2_MulRoutedWeight1_F8_F8_B16"

@@ -17,9 +17,9 @@ from ckgen.build.cache import Cache, default_cache
 from ckgen.build.compile import CODE_OBJECT, Unit, device_job
 from ckgen.build.pool import Outcome, default_limits, run_jobs
 from ckgen.build.progress import ProgressLine
-from ckgen.emulator.core import Emulator, Options
-from ckgen.emulator.production.routing import routed
 from ckgen.families.gemm.reference import shuffle_mx_scale
+from ckgen_emulator.core import Emulator, Options
+from ckgen_emulator.production.routing import routed
 
 TEXT = """#include <backends/hip/moe_sort.hpp>
 #include <backends/hip/quantize.hpp>

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from emulate_support import room, runtime
 
-from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
-from ckgen.emulator.gemm.kernel import GemmKernel
-from ckgen.emulator.gemm.problem import Data, GemmProblem
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.tuned_row import Shape
+from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
+from ckgen_emulator.gemm.kernel import GemmKernel
+from ckgen_emulator.gemm.problem import Data, GemmProblem
 
 pytestmark = [pytest.mark.amd, pytest.mark.cpp, pytest.mark.slow]
 

@@ -15,9 +15,9 @@ import pytest
 from hip_support import shim
 
 from amd_support import amd_toolchain
-from ckgen.emulator.mutate.child import ChildFailure, in_child
-from ckgen.emulator.mutate.code import Code, Instruction
-from ckgen.emulator.mutate.operators import OPERATORS
+from ckgen_emulator.mutate.child import ChildFailure, in_child
+from ckgen_emulator.mutate.code import Code, Instruction
+from ckgen_emulator.mutate.operators import OPERATORS
 from cpp_build import SYSTEM_LIBRARIES, built
 
 INT8 = "gemm_int8_bf16_rcr_rowwise_ck_256x64x64x128_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3"
@@ -136,7 +136,7 @@ def test_mutants_are_caught(kernel: str, arch: str, dispatcher: Path, tmp_path: 
     (tmp_path / "request.json").write_text(json.dumps(request), encoding="utf-8")
     worker = Path(__file__).with_name("mutation_worker.py")
     command = [sys.executable, str(worker), str(tmp_path / "request.json")]
-    path = os.pathsep.join(str(Path(__file__).parents[2] / folder) for folder in ("codegen", "tests"))
+    path = os.pathsep.join(str(Path(__file__).parents[2] / folder) for folder in ("codegen", "emulator", "tests"))
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     verdicts = json.loads(done.stdout.splitlines()[-1])

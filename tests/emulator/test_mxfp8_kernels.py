@@ -26,8 +26,6 @@ from amd_support import amd_toolchain
 from ckgen.build.inspect.code_object import Source, read_code_object
 from ckgen.build.inspect.gate import judge
 from ckgen.build.inspect.report import reports_of
-from ckgen.emulator.core import Options, Run
-from ckgen.emulator.production.routing import Routing, routed
 from ckgen.families.common.storage import encode
 from ckgen.families.gemm.config import HipConfig, HipKind
 from ckgen.families.gemm.device.hip_mxfp8 import expected_of
@@ -39,6 +37,8 @@ from ckgen.families.moe.reference import MoeOperands, MoeSize, expect, make_oper
 from ckgen.model import groups
 from ckgen.model.dtype import DType
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.core import Options, Run
+from ckgen_emulator.production.routing import Routing, routed
 
 TEXT = """#include <backends/hip/mxfp8_gemv.hpp>
 #include <backends/hip/mxfp8_mfma.hpp>

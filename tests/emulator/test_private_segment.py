@@ -10,8 +10,8 @@ from memory_support import area, rules
 from numpy.typing import NDArray
 from step_support import arguments, kernel, launch
 
-from ckgen.emulator.core import LANES, Options, Run
 from ckgen.model.errors import UsageError
+from ckgen_emulator.core import LANES, Options, Run
 
 pytestmark = pytest.mark.amd
 

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 from step_support import CHIPS, arguments, emulator, kernel, launch, table
 
-from ckgen.emulator.core import Emulator, Options, Run
 from ckgen.model.errors import UsageError
+from ckgen_emulator.core import Emulator, Options, Run
 
 pytestmark = pytest.mark.amd
 

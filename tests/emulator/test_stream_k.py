@@ -10,9 +10,6 @@ from step_support import assemble
 from stream_k_support import Case, code_object, launch, without
 
 from ckgen.emit.device import render_device_unit
-from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
-from ckgen.emulator.gemm.kernel import GemmKernel
-from ckgen.emulator.gemm.problem import GemmProblem
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile_stream_k as stream_k
 from ckgen.families.gemm.instance import make_instance
@@ -21,6 +18,9 @@ from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import Shape
+from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
+from ckgen_emulator.gemm.kernel import GemmKernel
+from ckgen_emulator.gemm.problem import GemmProblem
 
 pytestmark = [pytest.mark.amd, pytest.mark.slow]
 

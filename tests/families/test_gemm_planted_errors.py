@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from ckgen.emulator.gemm.problem import Data, GemmProblem, expected_of, operands_of
 from ckgen.families.common.comparison import compare
 from ckgen.families.common.storage import SIGNIFICAND_BITS
 from ckgen.families.gemm.enums import EpilogueOp, Layout
@@ -14,6 +13,7 @@ from ckgen.families.gemm.kernel_set import shipped_set
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.tuned_row import Shape
+from ckgen_emulator.gemm.problem import Data, GemmProblem, expected_of, operands_of
 from planted_errors import unreported
 
 SIGNATURES = sorted(

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from ckgen.emulator.gemm.problem import GemmProblem, expected_of, operands_of
 from ckgen.families.common.storage import decode, encode
 from ckgen.families.gemm.enums import EpilogueOp, OperandOp
 from ckgen.families.gemm.kernel_set import shipped_set
@@ -16,6 +15,7 @@ from ckgen.families.gemm.reference_data import make_operands
 from ckgen.families.gemm.reference_epilogue import after_epilogue
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.model.tuned_row import Shape
+from ckgen_emulator.gemm.problem import GemmProblem, expected_of, operands_of
 
 FUSED = sorted({
     c.signature for c in shipped_set("default")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from parser_fuzz.targets import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
-CPP = ROOT / "dispatcher_cpp" / "tests" / "fuzz"
+CPP = (ROOT / "dispatcher_cpp" / "tests" / "fuzz", ROOT / "tests" / "emulator" / "core")
 
 
 def driver(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -21,9 +22,12 @@ def test_every_target_has_a_name() -> None:
     named = driver().stdout.split()
     assert [one for one in named if not one.startswith("cpp_")] == list(TARGETS)
     in_cpp = {one.removeprefix("cpp_") for one in named if one.startswith("cpp_")}
-    assert in_cpp == {file.stem.removeprefix("fuzz_") for file in CPP.glob("fuzz_*.cpp")}
-    assert all(f"F({name})" in (CPP / "fuzz.hpp").read_text() for name in in_cpp)
-    assert {folder.name for folder in (CPP / "corpus").iterdir()} <= in_cpp
+    files = [file for folder in CPP for file in folder.glob("fuzz_*.cpp")]
+    assert in_cpp == {file.stem.removeprefix("fuzz_") for file in files}
+    for file in files:
+        built = (file.parent / "CMakeLists.txt").read_text()
+        assert re.search(rf"\b{file.stem.removeprefix('fuzz_')}\b", built), file
+    assert {folder.name for place in CPP for folder in place.glob("corpus/*")} <= in_cpp
 
 
 def test_what_is_missing_is_said() -> None:

@@ -164,10 +164,12 @@ def test_a_test_file_reaches_what_it_imports_at_any_depth(tmp_path: Path) -> Non
         "codegen/pack/a.py": "def f():\n    from pack.b import x\n",
         "codegen/pack/b.py": "",
         "codegen/pack/c.py": "",
+        "emulator/other/__init__.py": "import subprocess\nimport pack.c\n",
         "tests/helper.py": "import pack.a",
         "tests/r/test_a.py": "from helper import y",
         "tests/r/test_b.py": "import subprocess",
         "tests/r/test_c.py": "",
+        "tests/r/test_d.py": "import other",
     }
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -178,3 +180,4 @@ def test_a_test_file_reaches_what_it_imports_at_any_depth(tmp_path: Path) -> Non
         return {file[-4:-3] for file in files if can_reach(tmp_path, f"tests/r/test_{test}.py", file)}
 
     assert (reached("a"), reached("b"), reached("c")) == ({"_", "a", "b"}, {"_", "a", "b", "c"}, set())
+    assert reached("d") == {"_", "c"}

@@ -129,7 +129,7 @@ def _run(tree: Path, *command: str | Path, limit: Limit | None = None) -> Ended:
     environment: Mapping[str, str] = {
         "CCACHE_BASEDIR": str(tree),
         "CKGEN_TEST_BUILD": str(tree / _BUILD),
-        "PYTHONPATH": str(tree / "codegen"),
+        "PYTHONPATH": f"{tree}/codegen:{tree}/emulator",
     }
     return run(command, tree / _BUILD, environment, limit)
 

@@ -16,10 +16,10 @@ from .cpp_source import cpp_mutant, cpp_sites
 from .mutant import Fate, Mutant, Outcome, Site
 from .relevance import most_related_first, related
 
-_CORE = "codegen/ckgen/emulator/core"
+_CORE = "emulator/ckgen_emulator/core"
 _TESTS = "tests/emulator"
 _CACHE = Path(".cache-of-mutants")
-_COMPILE = (sys.executable, "-c", "from ckgen.emulator.core_library import core_library; core_library()")
+_COMPILE = (sys.executable, "-c", "from ckgen_emulator.core_library import core_library; core_library()")
 _PYTEST = (
     sys.executable,
     "-m",
@@ -106,7 +106,7 @@ def _environment(tree: Path) -> Mapping[str, str]:
         "CKGEN_CACHE": str(tree / _CACHE),
         "CKGEN_EMULATOR_FLAGS": "-O1 -w",
         "CCACHE_BASEDIR": str(tree),
-        "PYTHONPATH": str(tree / "codegen"),
+        "PYTHONPATH": f"{tree}/codegen:{tree}/emulator",
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+_SOURCES = ("codegen", "emulator")
 _ANYTHING = ("subprocess", "import_module")
 """Words of files that may run modules which they do not import."""
 
@@ -23,7 +24,8 @@ def can_reach(tree: Path, test: str, file: str) -> bool:
         if path in seen:
             continue
         seen.add(path)
-        if not path.is_relative_to(tree / "codegen") and any(word in path.read_text("utf-8") for word in _ANYTHING):
+        is_source = any(path.is_relative_to(tree / folder) for folder in _SOURCES)
+        if not is_source and any(word in path.read_text("utf-8") for word in _ANYTHING):
             return True
         todo += _imported(tree, path)
     return tree / file in seen
@@ -45,7 +47,7 @@ def _names(path: Path) -> Iterator[str]:
 def _files(tree: Path, path: Path, name: str) -> Iterator[Path]:
     """The module, and the packages around it, which are run before it."""
     parts = name.split(".")
-    for root in (tree / "codegen", tree / "tests", path.parent):
+    for root in (*(tree / folder for folder in _SOURCES), tree / "tests", path.parent):
         for end in range(1, len(parts) + 1):
             place = root.joinpath(*parts[:end])
             yield from (one for one in (place.with_suffix(".py"), place / "__init__.py") if one.is_file())

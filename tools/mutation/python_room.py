@@ -79,8 +79,8 @@ _PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"
 
 
 def _python(tree: Path, *arguments: str, limit: Limit | None = None) -> Ended:
-    """Runs this Python in the tree with its codegen/ first."""
-    return run([sys.executable, *arguments], tree, {"PYTHONPATH": str(tree / "codegen")}, limit)
+    """Runs this Python in the tree with its packages first."""
+    return run([sys.executable, *arguments], tree, {"PYTHONPATH": f"{tree}/codegen:{tree}/emulator"}, limit)
 
 
 def _module(file: str) -> str:

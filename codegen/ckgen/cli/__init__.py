@@ -22,7 +22,7 @@ COMMANDS = {
     "build": Entry("ckgen.cli.build", "Compile AMD kernels, and judge what is in them."),
     "amd-check": Entry("ckgen.cli.amd_check", "Compile and judge the AMD kernels that the tables name."),
     "inspect": Entry("ckgen.cli.inspect", "Show what is in AMDGPU code objects, and judge it."),
-    "emulate": Entry("ckgen.cli.emulate", "Run GPU code on the CPU, and check it while it runs."),
+    "emulate": Entry(None, "Run GPU code on the CPU, and check it while it runs."),
     "fmha": Entry("ckgen.cli.fmha", "Say what an attention problem means."),
     "fuzz": Entry("ckgen.cli.fuzz", "Run random problems and hold them against the definition."),
     "env": Entry("ckgen.cli.env", "Show versions, tools and what this machine is."),

@@ -25,13 +25,15 @@ from ckgen.model.errors import InputError, UsageError
 from ckgen.plan.options import PlanOptions
 
 if TYPE_CHECKING:
-    from ckgen.build.journal import Checked, CheckedRun
+    from ckgen.build.journal import Checked, CheckedRun, Journal
     from ckgen.build.named import NamedKernel
     from ckgen.build.pool import Outcome
+    from ckgen.extension import Execute
     from ckgen.model.arch import ArchSpec
 
 FINDINGS = 1
-_MOST_SECONDS = 300.0
+_DEFAULT_ISA = "cdna"
+"""Of the archs that a kernel set is compiled for where no targets are named."""
 
 
 @click.command(cls=Command, name="amd-check", short_help="Compile and judge the AMD kernels that the tables name.")
@@ -60,7 +62,11 @@ def command(**params: Any) -> int:
     """
     from ckgen.build.amd.place import cache_room
     from ckgen.build.journal import Journal
+    from ckgen.extension import AMD_CHECK, extension
 
+    execute: Execute | None = None
+    if params["execute"]:
+        execute = extension(AMD_CHECK, "execute", "`ckgen amd-check --execute`")
     journal = Journal(params["journal"] or cache_room("amd-check") / "journal.jsonl")
     kernels = _named(params)
     if params["report_only"]:
@@ -72,8 +78,8 @@ def command(**params: Any) -> int:
             raise UsageError(f"--report-only: nothing is recorded in {journal.path}")
     else:
         checked = _run(params, kernels, journal)
-        if params["execute"]:
-            _execute(params, kernels, journal)
+        if execute is not None:
+            _execute(execute, params, kernels, journal)
     from ckgen.report.amd_check import summarize
 
     document = summarize(checked, tuple(journal.hosts().values()), kernels, tuple(journal.runs().values()))
@@ -104,19 +110,19 @@ def _named(params: dict[str, Any]) -> tuple[NamedKernel, ...]:
 
 
 def _of_set(params: dict[str, Any], archs: Mapping[str, ArchSpec]) -> tuple[NamedKernel, ...]:
+    from ckgen.build.inspect.formats import ISAS
     from ckgen.build.of_set import set_kernels
-    from ckgen.emulator.isa import ARCHS
     from ckgen.families.gemm.kernel_set import kernel_set_files, read_kernel_set
 
     if params["full"] or params["tuning"] or params["module"]:
         raise UsageError("--kernel-set takes a set's kernels, all of them: not with --full, --tuning or --module")
     targets = targets_of(params["targets"], archs, {}) if params["targets"] else ()
-    wanted = sorted({target.gfx for target in targets} or ARCHS)
+    wanted = sorted({target.gfx for target in targets} or (arch for arch, isa in ISAS.items() if isa == _DEFAULT_ISA))
     candidates = [one for file in kernel_set_files(params["kernel_set"]) for one in read_kernel_set(file)]
     return set_kernels(candidates, archs, wanted)
 
 
-def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Any) -> tuple[Checked, ...]:
+def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Journal) -> tuple[Checked, ...]:
     from ckgen.build.amd.toolchain import load
     from ckgen.build.cache import Cache, default_cache
     from ckgen.build.check import check
@@ -143,35 +149,25 @@ def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Any)
         line.clear()
 
 
-def _execute(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Any) -> None:
-    import os
-
+def _execute(execute: Execute, params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Journal) -> None:
     from ckgen.build.amd.toolchain import load
     from ckgen.build.progress import ProgressLine
-    from ckgen.emulator.gemm.build import default_room
-    from ckgen.emulator.gemm.check import execute
-    from ckgen.emulator.gemm.drive import RunOptions
-    from ckgen.emulator.gemm.runtime import build_runtime
     from ckgen.specs.archs import load_archs
 
-    archs = load_archs()
     line = ProgressLine()
+
+    def told(text: str) -> None:
+        line.clear()
+        say(text)
 
     def heard(run: CheckedRun) -> None:
         if run.right and not run.findings:
             return
-        line.clear()
         why = "; ".join([*run.trouble, *(f"{rule}: {count}" for rule, count in run.findings.items())])
-        say(f"{run.instance} on {run.arch}: {'right' if run.right else 'wrong'}{'; ' if why else ''}{why}")
+        told(f"{run.instance} on {run.arch}: {'right' if run.right else 'wrong'}{'; ' if why else ''}{why}")
 
-    def trouble(text: str) -> None:
-        line.clear()
-        say(text)
-
-    room = default_room(load(params["prefix"]), archs, trouble, line, params["jobs"])
-    options = RunOptions(processes=params["jobs"] or os.cpu_count() or 1, seconds=_MOST_SECONDS)
     try:
-        execute(kernels, archs, build_runtime(say), room, options, journal, heard)
+        execute(kernels, load(params["prefix"]), load_archs(), journal, params["jobs"], told, heard, line)
     finally:
         line.clear()
 

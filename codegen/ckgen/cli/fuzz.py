@@ -14,8 +14,7 @@ from ckgen.cli.output import plural, say, show, show_json
 from ckgen.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from ckgen.extension import Emulate
     from ckgen.fuzz.run import Report
 
 FINDINGS = 1
@@ -37,6 +36,7 @@ def command(**params: Any) -> int:
     compared with the exact result; illegal ones must be refused by both with the same reason. Exit 1 for failures, each
     with a line that shows it again.
     """
+    from ckgen.extension import FUZZ, extension
     from ckgen.fuzz.case import parse_case
     from ckgen.fuzz.prepare import NAME, prepare
     from ckgen.fuzz.run import Subject, fuzz, run_case
@@ -44,49 +44,29 @@ def command(**params: Any) -> int:
     case = parse_case(params["problem"]) if params["problem"] else None
     if case is not None and params["emulate"]:
         raise UsageError("--emulate does not go with --problem")
+    emulate: Emulate | None = None
+    if params["emulate"]:
+        emulate = extension(FUZZ, "emulate", "`ckgen fuzz --emulate`")
     line = _Line()
-    prepared = prepare(ops_of(params["ops"]), line.say)
+    wanted = ops_of(params["ops"])
+    prepared = prepare(wanted, line.say)
     ops = f"--ops {','.join(words(params['ops']))}" if params["ops"] else ""
     subject = Subject(prepared.library, NAME, prepared.inputs, prepared.space, ops, params["verbose"])
     if case is not None:
         report = run_case(subject, case)
     else:
         report = fuzz(subject, params["seed"], params["seconds"], lambda report: line.show(report, params["seconds"]))
-    if params["emulate"]:
-        _emulate(report, params, prepared.library, line)
+    if emulate is not None:
+        sampled = emulate(wanted, params["seed"], params["emulate"], prepared.library, line.say, say)
+        for op, done in sampled.items():
+            report.emulated[op] = done.ran
+            report.failures += done.failures
     line.clear()
     if params["as_json"]:
         show_json(report.to_json())
     else:
         show(_text(report))
     return FINDINGS if report.failures else 0
-
-
-def _emulate(report: Report, params: dict[str, Any], library: Path, line: _Line) -> None:
-    from ckgen.build.amd.toolchain import load
-    from ckgen.emulator.gemm.build import default_room
-    from ckgen.emulator.gemm.runtime import build_runtime
-    from ckgen.families.fmha.signature import OP as FMHA
-    from ckgen.fuzz.emulated import run_sample
-    from ckgen.fuzz.emulated_fmha import run_fmha_sample
-    from ckgen.runtime import RuntimeLibrary
-    from ckgen.specs.archs import load_archs
-
-    def heard(kernel: str) -> None:
-        line.say(f"emulated {kernel}")
-
-    room = default_room(load(), load_archs(), say, lambda standing: None)
-    ops, seed, count = ops_of(params["ops"]), params["seed"], params["emulate"]
-    runtime = build_runtime(line.say) if ops - {FMHA} else None
-    line.say("emulating")
-    for op in sorted(ops):
-        if op == FMHA:
-            done = run_fmha_sample(seed, count, RuntimeLibrary(library).fmha_split, room, heard)
-        else:
-            assert runtime is not None
-            done = run_sample(op, seed, count, runtime, room, lambda result: heard(result.kernel))
-        report.emulated[op] = done.ran
-        report.failures += done.failures
 
 
 def _text(report: Report) -> str:

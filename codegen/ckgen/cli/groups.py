@@ -14,9 +14,9 @@ SIGNALLED_PIPE = 141
 
 
 class Entry(NamedTuple):
-    """The module that holds a sub-command as `command`, and its help in a line."""
+    """The module that holds a sub-command as `command`, None where an extension brings it; its help in a line."""
 
-    module: str
+    module: str | None
     help: str
 
 
@@ -36,6 +36,8 @@ class LazyGroup(click.Group):
         entry = self.entries.get(cmd_name)
         if entry is None:
             return None
+        if entry.module is None:
+            return _brought(cmd_name, entry.help)
         command: click.Command = importlib.import_module(entry.module).command
         return command
 
@@ -43,6 +45,34 @@ class LazyGroup(click.Group):
         """The names and one-line helps of the table."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.help) for name, entry in self.entries.items()])
+
+
+def _brought(name: str, text: str) -> click.Command:
+    """The extension's command; where it is not installed one that says so, whatever it is given."""
+    from ckgen.extension import COMMANDS, extension
+    from ckgen.model.errors import UsageError
+
+    try:
+        found: click.Command = extension(COMMANDS, name, f"`ckgen {name}`")
+    except UsageError as error:
+        return _absent(name, text, error)
+    return found
+
+
+def _absent(name: str, text: str, why: Exception) -> click.Command:
+    """Not raised at once: who completes words in a shell asks for every command."""
+
+    def refuse(words: tuple[str, ...]) -> None:
+        raise why
+
+    return click.Command(
+        name,
+        callback=refuse,
+        params=[click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)],
+        short_help=text,
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True},
+    )
 
 
 class RootGroup(LazyGroup):

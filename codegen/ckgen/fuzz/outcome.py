@@ -92,3 +92,12 @@ class Failure:
     def to_json(self) -> dict[str, Any]:
         """As it stands in the document of `ckgen fuzz --json`."""
         return {**asdict(self), "kind": self.kind.value}
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Of an op's emulated problems: how many of those asked for ran, and what failed: wrong, found in a run, or too few
+    to be drawn."""
+
+    ran: int
+    failures: list[Failure]

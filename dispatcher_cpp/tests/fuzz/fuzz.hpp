@@ -19,31 +19,25 @@ namespace fuzz {
 
 using Bytes = std::span<const std::uint8_t>;
 
+/// One of a program's; it adds itself to `targets`.
 struct Target {
+  Target(const char* name, void (*run)(Bytes), std::vector<std::string> (*seeds)());
+
   const char* name;
   void (*run)(Bytes);
   std::vector<std::string> (*seeds)();  // inputs that mean something, to be mutated
 };
 
-/// Only with zlib is there packed code.
-#if CKGEN_FUZZ_HAS_ZLIB
-#define CKGEN_FUZZ_ZLIB_TARGETS(F) F(packed_code)
-#else
-#define CKGEN_FUZZ_ZLIB_TARGETS(F)
-#endif
-/// Defined by every fuzz_<name>.cpp.
-#define CKGEN_FUZZ_TARGETS(F) \
-  F(c_api_calls)              \
-  F(c_api_problems)           \
-  F(c_api_splits)             \
-  F(code_object)              \
-  F(overrides)                \
-  F(shape_lists)              \
-  F(signature_text)           \
-  CKGEN_FUZZ_ZLIB_TARGETS(F)
-#define CKGEN_FUZZ_DECLARE(name) extern const Target name;
-CKGEN_FUZZ_TARGETS(CKGEN_FUZZ_DECLARE)
-#undef CKGEN_FUZZ_DECLARE
+/// All that are linked into the program.
+inline std::vector<const Target*>& targets() {
+  static std::vector<const Target*> all;
+  return all;
+}
+
+inline Target::Target(const char* of, void (*runs)(Bytes), std::vector<std::string> (*means)())
+    : name(of), run(runs), seeds(means) {
+  targets().push_back(this);
+}
 
 inline void expect(bool holds, const char* what) {
   if (holds) return;

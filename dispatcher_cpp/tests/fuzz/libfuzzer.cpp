@@ -1,11 +1,12 @@
-// libFuzzer's entry to CKGEN_FUZZ_TARGET; where CKGEN_FUZZ_SEEDS names a folder, the target's seeds are written there.
+// libFuzzer's entry to the program's one target; where CKGEN_FUZZ_SEEDS names a folder, the target's seeds are written
+// there.
 #include "fuzz.hpp"
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   const char* folder = std::getenv("CKGEN_FUZZ_SEEDS");
   if (folder == nullptr) return 0;
   int number = 0;
-  for (const std::string& seed : fuzz::CKGEN_FUZZ_TARGET.seeds()) {
+  for (const std::string& seed : fuzz::targets().front()->seeds()) {
     std::FILE* file = std::fopen((std::string(folder) + "/seed" + std::to_string(number++)).c_str(), "wb");
     fuzz::expect(file != nullptr, "a seed can be written");
     std::fwrite(seed.data(), 1, seed.size(), file);
@@ -15,6 +16,6 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::CKGEN_FUZZ_TARGET.run({data, size});
+  fuzz::targets().front()->run({data, size});
   return 0;
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ckgen.emulator.production.layouts import shuffled, shuffled_scales
+from ckgen_emulator.production.layouts import shuffled, shuffled_scales
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(16, 16), (32, 16)])

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ckgen.emulator.production.model import Output, compare
+from ckgen_emulator.production.model import Output, compare
 
 
 def test_within_the_bound() -> None:

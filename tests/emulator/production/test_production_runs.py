@@ -8,11 +8,11 @@ from functools import cache
 import pytest
 
 from amd_support import production_wheel
-from ckgen.emulator.production.kinds import KINDS
-from ckgen.emulator.production.model import Outcome
-from ckgen.emulator.production.run import SIDE_BY_SIDE, run_production
-from ckgen.emulator.production.wheel import KernelFile, Wheel
 from ckgen.model.errors import UsageError
+from ckgen_emulator.production.kinds import KINDS
+from ckgen_emulator.production.model import Outcome
+from ckgen_emulator.production.run import SIDE_BY_SIDE, run_production
+from ckgen_emulator.production.wheel import KernelFile, Wheel
 
 pytestmark = pytest.mark.amd
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ckgen.emulator.production.bf16_gemm import GemmArguments
-from ckgen.emulator.production.fp8_gemm import FlatmmArguments
-from ckgen.emulator.production.slots import F32, U32, Arguments, Pointer
+from ckgen_emulator.production.bf16_gemm import GemmArguments
+from ckgen_emulator.production.fp8_gemm import FlatmmArguments
+from ckgen_emulator.production.slots import F32, U32, Arguments, Pointer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

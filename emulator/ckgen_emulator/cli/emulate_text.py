@@ -1,0 +1,101 @@
+"""What `ckgen emulate` prints for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ckgen.cli.output import plural
+
+if TYPE_CHECKING:
+    from ckgen.families.common.comparison import Comparison
+    from ckgen_emulator.code_object.run import KernelResult
+    from ckgen_emulator.gemm.result import GemmResult
+
+_INDENT = 10
+
+
+def gemm_text(result: GemmResult, *, stats: bool, verbose: bool) -> str:
+    """A GEMM's result, its findings and, if wanted, its figures; verbose: how small an error would have been seen."""
+    problem = result.problem
+    what = f"{problem.shape} k_batch {problem.k_batch}, {problem.data.value}, seed {problem.seed}"
+    lines = [f"{result.kernel} on {result.target}", _line("problem", what)]
+    lines.append(_line("GPU code", _compared(result.gpu)))
+    lines.append(_line("host twin", _compared(result.twin)))
+    if verbose and result.sensitivity is not None:
+        lines.append(_line("sees", str(result.sensitivity)))
+    if result.answer is not None and result.instructions:
+        seconds = f"{result.answer.seconds:.2f} s"
+        lines.append(_line("ran", f"{plural(result.instructions, 'instruction')} of waves in {seconds}"))
+    lines += [_line("trouble", text) for text in result.trouble]
+    return _ended(lines, result.findings, result.stats() if stats else None, ok=result.ok)
+
+
+def kernel_text(result: KernelResult, *, stats: bool) -> str:
+    """A kernel's result, as `gemm_text`."""
+    lines = [f"{result.kernel} on {result.target}"]
+    for one in result.checked:
+        state = "as expected" if one.ok else f"{plural(one.wrong, 'element')} wrong"
+        lines.append(_line(one.name, f"{state}, largest error {one.max_abs_err:g}, tolerance {one.tolerance:g}"))
+    instructions = plural(result.run.instructions, "instruction")
+    lines.append(_line("ran", f"{instructions} of waves in {result.seconds:.2f} s"))
+    findings = (asdict(finding) for finding in result.run.findings)
+    return _ended(lines, findings, result.stats() if stats else None, ok=result.ok)
+
+
+def _ended(
+    lines: list[str], findings: Iterable[Mapping[str, Any]], stats: Mapping[str, Any] | None, *, ok: bool
+) -> str:
+    found = list(findings)
+    for finding in found:
+        lines += _finding(finding)
+    if stats is not None:
+        lines += _stats(stats)
+    verdict = "ok" if ok else f"failed: {plural(len(found), 'finding')}" if found else "failed"
+    return "\n".join([*lines, verdict])
+
+
+def _compared(comparison: Comparison | None) -> str:
+    if comparison is None:
+        return "no result"
+    if comparison.first is None:
+        if comparison.bound == 0:
+            return "equal to the exact result"
+        return f"largest error {comparison.max_abs_err:.3g}, {comparison.excess:.2f} of its bound"
+    first = comparison.first
+    place = f"[{first.batch}, {first.row}, {first.column}]"
+    wrong = plural(comparison.wrong, "element")
+    return f"WRONG: {wrong}, the first {place}: {first.actual:g}, expected {first.expected:g}"
+
+
+def _finding(finding: Mapping[str, Any]) -> list[str]:
+    symbol = f" of {finding['symbol']}" if "symbol" in finding else ""
+    if not finding["instruction"]:
+        return [f"{finding['rule']}{symbol}", f"    {finding['what']}"]
+    group = ", ".join(map(str, finding["group"]))
+    lane = f", lane {finding['lane']}" if finding["lane"] >= 0 else ""
+    times = f", {finding['count']:,} times" if finding["count"] > 1 else ""
+    return [
+        f"{finding['rule']} at {finding['address']:#x}{symbol}",
+        f"    {finding['instruction']}",
+        f"    {finding['what']}",
+        f"    first in workgroup [{group}], wave {finding['wave']}{lane}{times}",
+    ]
+
+
+def _stats(stats: Mapping[str, Any]) -> list[str]:
+    classes = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in stats["by_class"].items() if count)
+    shown = {name: f"{stats.get(name, 0):,}" for name in ("global_read", "global_written", "lds_read", "lds_written")}
+    conflicts, cycles = stats.get("lds_conflict_cycles", 0), stats.get("lds_cycles", 0)
+    return [
+        _line("classes", classes or "nothing"),
+        _line("global", f"{shown['global_read']} bytes read, {shown['global_written']} written"),
+        _line("LDS", f"{shown['lds_read']} bytes read, {shown['lds_written']} written"),
+        _line("banks", f"{cycles:,} cycles, {conflicts:,} of them for conflicts"),
+        _line("occupancy", f"at most {plural(stats['occupancy'], 'workgroup')} per compute unit"),
+    ]
+
+
+def _line(name: str, text: str) -> str:
+    return f"  {name:<{_INDENT}} {text}"

@@ -1,0 +1,230 @@
+"""Data of an attention problem as a kernel is given it, from sizes and a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaQuant
+from ckgen.families.fmha.exact_operands import exact_operands
+from ckgen.families.fmha.operands import FmhaOperands, Lengths, make_operands
+from ckgen.families.fmha.reference import expect
+from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.model.dtype import DType
+from ckgen.model.fmha_shape import FmhaShape
+from ckgen_emulator.fmha.pages import behind, page_count, paged_kv
+from ckgen_emulator.gemm.problem import Data
+from ckgen_emulator.production.model import Output
+from ckgen_emulator.production.numbers import BF16, FP8_FNUZ, FP8_OCP, Float
+
+Array = NDArray[Any]
+
+_NUMPY: Mapping[DType, np.dtype[Any]] = {
+    DType.FP32: np.dtype(np.float32),
+    DType.FP16: np.dtype(np.float16),
+    DType.BF16: BF16,
+    DType.FP8_FNUZ: FP8_FNUZ,
+    DType.FP8_OCP: FP8_OCP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FmhaProblem:
+    """Lengths per sequence; corner and window of a masked signature; `seed` decides the data.
+
+    `spare`: rows behind each sequence, and keys, that lengths given apart do not count; they are NaN. Without varlen
+    all lengths of Q are the same and have no spare rows. head_first: tensors are [heads, rows], not [rows, heads].
+    page_size: of a paged signature, which has no spare rows; finite_kv: unused rows of pages are not NaN; pages_before:
+    those that nobody has, before all others. data: exact ones, as docs/exactness_ops.md has them, or random ones.
+    """
+
+    lengths_q: tuple[int, ...]
+    lengths_k: tuple[int, ...]
+    heads_q: int = 1
+    heads_k: int = 1
+    hdim_q: int = 64
+    hdim_v: int = 64
+    corner: FmhaCorner = FmhaCorner.BOTTOM_RIGHT
+    window_left: int = -1
+    window_right: int = 0
+    sink_tokens: int = 0
+    spare: int = 0
+    head_first: bool = False
+    seed: int = 0
+    page_size: int = 0
+    splits: int = 1
+    finite_kv: bool = False
+    pages_before: int = 0
+    data: Data = Data.SMALL_INTEGERS
+
+    def __str__(self) -> str:
+        lengths = ",".join(f"{q}x{k}" for q, k in zip(self.lengths_q, self.lengths_k, strict=True))
+        window = f" {str(self.corner)[0]}:{self.window_left},{self.window_right}"
+        sizes = f"{lengths} h{self.heads_q}/{self.heads_k} d{self.hdim_q}/{self.hdim_v}{window}"
+        spare = f" spare{self.spare}" if self.spare else ""
+        pages = f" pages of {self.page_size}" if self.page_size else ""
+        pages += f" from {self.pages_before}" if self.pages_before else ""
+        data = " random" if self.data is Data.RANDOM else ""
+        return sizes + spare + pages + (f" splits {self.splits}" if self.splits > 1 else "") + data
+
+
+@dataclass(frozen=True, slots=True)
+class FmhaData:
+    """What a host unit is given, by names of FmhaArgs; the arrays among it that are read; what must come out."""
+
+    shape: FmhaShape
+    args: Mapping[str, Any]
+    inputs: tuple[Array, ...]
+    outputs: tuple[Output, ...]
+
+
+def fmha_data(signature: FmhaSignature, problem: FmhaProblem) -> FmhaData:
+    """A problem of the signature, whose 8-bit types have their flavour. P in fp16 may be cut, as ck_tile does it."""
+    traits = signature.traits
+    rows_q = _rows(problem.lengths_q, problem.spare if traits.varlen else 0, traits.varlen)
+    rows_k = _rows(problem.lengths_k, problem.spare, traits.varlen)
+    shape = _shape(problem, rows_k)
+    make = make_operands if problem.data is Data.RANDOM else exact_operands
+    operands = make(signature, shape, problem.seed, Lengths(problem.lengths_q, problem.lengths_k))
+    exact = expect(operands, truncates=signature.a is DType.FP16)
+
+    first = problem.head_first
+    q = _tensor(rows_q, problem.lengths_q, operands.q, signature.a, first)
+    o, o_bound = (_tensor(rows_q, problem.lengths_q, one, DType.FP32, first) for one in (exact.o.c, exact.o.bound))
+    lse, lse_bound = (
+        _tensor(rows_q, problem.lengths_q, one.transpose(0, 2, 1)[..., None], DType.FP32, True)
+        for one in (exact.lse.c, exact.lse.bound)
+    )
+    outputs = [Output("o", np.empty(o.values.size, _NUMPY[signature.c]), o.values, o_bound.values)]
+    if traits.lse:
+        outputs.append(Output("lse", np.empty(lse.values.size, np.float32), lse.values, lse_bound.values))
+    args: dict[str, Any] = {
+        **{one.name: one.actual for one in outputs},
+        "q": q.values,
+        "q_strides": q.strides,
+        "o_strides": o.strides,
+        **_lengths(signature, problem, rows_q, rows_k),
+        **_kv(signature, problem, rows_k, operands),
+        **_scores(signature, operands, rows_q, problem),
+        "lse_head_stride": lse.strides[1],
+        "lse_batch_stride": lse.strides[2],
+    }
+    if problem.pages_before:
+        descales = shape.heads_k if traits.quant is FmhaQuant.KV_BLOCKSCALE else 0
+        args = behind(args, problem.pages_before, descales)
+    written = {id(one.actual) for one in outputs}
+    inputs = tuple(one for one in args.values() if isinstance(one, np.ndarray) and id(one) not in written)
+    total_q = rows_q.total if traits.varlen else 0
+    shape = replace(shape, total_q=total_q, pages=shape.pages + problem.pages_before)
+    return FmhaData(shape, args, inputs, tuple(outputs))
+
+
+def _kv(signature: FmhaSignature, problem: FmhaProblem, rows_k: _Rows, operands: FmhaOperands) -> Mapping[str, Any]:
+    """K and V and where they lie."""
+    if signature.traits.is_paged:
+        unused = 1.5 if problem.finite_kv else np.nan
+        return paged_kv(operands, _NUMPY[signature.b], head_first=problem.head_first, unused=unused)
+    args: dict[str, Any] = {}
+    for name, values in (("k", operands.k), ("v", operands.v)):
+        tensor = _tensor(rows_k, problem.lengths_k, values, signature.b, problem.head_first)
+        args |= {name: tensor.values, f"{name}_strides": tensor.strides}
+    return args
+
+
+def _shape(problem: FmhaProblem, rows_k: _Rows) -> FmhaShape:
+    return FmhaShape(
+        len(problem.lengths_q), problem.heads_q, problem.heads_k, max(problem.lengths_q),
+        rows_k.pitch or max(problem.lengths_k), problem.hdim_q, problem.hdim_v, problem.corner, problem.window_left,
+        problem.window_right, problem.sink_tokens, problem.page_size,
+        page_count(problem.lengths_k, problem.page_size) if problem.page_size else 0,
+    )  # fmt: skip
+
+
+def _lengths(signature: FmhaSignature, problem: FmhaProblem, rows_q: _Rows, rows_k: _Rows) -> dict[str, Any]:
+    """Where sequences begin, and how long they are where that does not tell; pages tell of keys themselves."""
+    if signature.traits.is_paged:
+        return {"seqstart_q": rows_q.starts} if signature.traits.varlen else {}
+    if not signature.traits.varlen:
+        whole = all(length == rows_k.pitch for length in problem.lengths_k)
+        return {} if whole else {"seqlen_k": np.array(problem.lengths_k, np.int32)}
+    starts = {"seqstart_q": rows_q.starts, "seqstart_k": rows_k.starts}
+    if not problem.spare:
+        return starts
+    both = {"seqlen_q": problem.lengths_q, "seqlen_k": problem.lengths_k}
+    return {**starts, **{name: np.array(lengths, np.int32) for name, lengths in both.items()}}
+
+
+def _scores(signature: FmhaSignature, operands: FmhaOperands, rows_q: _Rows, problem: FmhaProblem) -> dict[str, Any]:
+    """What is done to scores and probabilities."""
+    given: dict[str, Any] = {"scale": operands.scale, "softcap": operands.softcap}
+    for name in ("q", "k", "v"):
+        descale = getattr(operands.descales, name)
+        if descale is not None:
+            given[f"{name}_descale"] = descale.astype(np.float32)
+    if operands.sink is not None:
+        given["sink"] = operands.sink.astype(np.float32)
+    if operands.dropout is not None:
+        dropout = operands.dropout
+        given |= {"p_drop": dropout.p_drop, "seed": dropout.seed, "offset": dropout.offset}
+    if operands.bias is None:
+        return given
+    batch, heads = (0 if extent == 1 else 1 for extent in operands.bias.shape[:2])
+    if signature.traits.bias is FmhaBias.ALIBI:
+        slopes = operands.bias.astype(np.float32).reshape(-1)
+        return {**given, "bias": slopes, "bias_strides": (0, 1, batch * problem.heads_q)}
+    matrix = _tensor(rows_q, problem.lengths_q, _per_sequence(operands, problem), signature.a, True)
+    row, head, of_batch = matrix.strides
+    return {**given, "bias": matrix.values, "bias_strides": (row, heads * head, of_batch)}
+
+
+def _per_sequence(operands: FmhaOperands, problem: FmhaProblem) -> Float:
+    """The matrix of bias of each sequence and head, [batch, rows, heads, keys]."""
+    assert operands.bias is not None
+    extents = (len(problem.lengths_q), *operands.bias.shape[1:])
+    found: Float = np.broadcast_to(operands.bias, extents).transpose(0, 2, 1, 3)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Where the rows of each sequence begin; `pitch` rows in each of a batch, 0 where they lie one after the other."""
+
+    starts: NDArray[np.int32]
+    pitch: int
+
+    @property
+    def total(self) -> int:
+        """Of all sequences."""
+        return int(self.starts[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    """Memory, and strides of row, head and batch in it; columns lie together."""
+
+    values: Array
+    strides: tuple[int, int, int]
+
+
+def _rows(lengths: tuple[int, ...], spare: int, varlen: bool) -> _Rows:
+    each = [length + spare for length in lengths] if varlen else [max(lengths) + spare] * len(lengths)
+    return _Rows(np.concatenate([[0], np.cumsum(each)]).astype(np.int32), 0 if varlen else each[0])
+
+
+def _tensor(rows: _Rows, lengths: tuple[int, ...], values: Float, dtype: DType, head_first: bool) -> _Tensor:
+    """[batch, rows, heads, columns] in memory: NaN behind the rows that count."""
+    heads, columns = values.shape[2:]
+    batches = len(lengths) if rows.pitch else 1
+    memory = np.full((batches, max(rows.pitch or rows.total, 1), heads, columns), np.nan)
+    for b, length in enumerate(lengths):
+        start = 0 if rows.pitch else int(rows.starts[b])
+        memory[b if rows.pitch else 0, start : start + length] = values[b, :length]
+    pitch = memory.shape[1]
+    row, head = (columns, pitch * columns) if head_first else (heads * columns, columns)
+    ordered = memory.transpose(0, 2, 1, 3) if head_first else memory
+    flat = np.ascontiguousarray(ordered).reshape(-1)
+    return _Tensor(flat.astype(np.float32).astype(_NUMPY[dtype]), (row, head, heads * pitch * columns))

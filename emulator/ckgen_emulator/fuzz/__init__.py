@@ -1,0 +1,1 @@
+"""The emulated part of `ckgen fuzz`: random problems of GPU kernels."""

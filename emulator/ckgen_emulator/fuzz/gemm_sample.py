@@ -1,0 +1,161 @@
+"""A sample on the emulator: random problems of GPU kernels, of those that are compiled already where there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice, zip_longest
+from random import Random
+
+from ckgen import paths
+from ckgen.build.compile import device_job
+from ckgen.build.device_code import BACKENDS
+from ckgen.build.planned import Planned
+from ckgen.families.common.device.unit import Use
+from ckgen.families.gemm.config import strategy_of
+from ckgen.families.gemm.instance import Instance
+from ckgen.fuzz.outcome import Failure, FailureKind, Sampled
+from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.target import Target
+from ckgen.plan.model import GenerationPlan
+from ckgen.plan.options import PlanOptions
+from ckgen.plan.planner import make_plan
+from ckgen.plan.uses import uses_of
+from ckgen_emulator.fuzz.gemm_problems import TRIES, problem_of
+from ckgen_emulator.gemm.build import BuildRoom
+from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
+from ckgen_emulator.gemm.kernel import GemmKernel, units_of
+from ckgen_emulator.gemm.problem import GemmProblem
+from ckgen_emulator.gemm.result import GemmResult
+from ckgen_emulator.gemm.runtime import Runtime
+from ckgen_emulator.isa import ARCHS
+
+SECONDS = 300.0
+"""For the problems of one kernel."""
+_FEW_UNITS = (1, 2, 3, 4)
+
+
+def run_sample(
+    op: str, seed: int, count: int, runtime: Runtime, room: BuildRoom, heard: Callable[[GemmResult], None]
+) -> Sampled:
+    """`count` problems of an op of GEMMs, on as many kernels as are compiled; fewer are a failure that says why."""
+    requests = sample(op, seed, count, room)
+    again = command_of(op, seed, count)
+    results = emulate(requests, runtime, room, RunOptions(seconds=SECONDS), heard)
+    failures = [_failure(result, again) for result in results if not result.ok]
+    if len(results) < count:
+        why = f"the others of {TRIES} draws each are none that its kernels run ({len(requests)} drawn for)"
+        failures.append(shortfall(op, len(results), count, why, again))
+    return Sampled(sum(result.answer is not None for result in results), failures)
+
+
+def sample(op: str, seed: int, count: int, room: BuildRoom) -> list[Request]:
+    """Problems of kernels of the shipped tables and defaults: of those whose code is in the cache, at least of one."""
+    random = Random(f"{seed}:emulated {op}")
+    plan = make_plan(sample_options(frozenset({op}), room.archs), room.archs)
+    kernels = _by_turns(random, plan, uses_of(plan))
+    first = list(islice(_drawn(random, (one for one in kernels if _is_compiled(one, room)), room), count))
+    if not first:
+        first = list(islice(_drawn(random, (one for one in kernels if _is_available(one)), room), 1))
+    return _filled(random, first, count)
+
+
+def command_of(op: str, seed: int, count: int) -> str:
+    """The line that draws the same sample."""
+    return f"ckgen fuzz --ops {op} --seconds 0.1 --seed {seed} --emulate {count}"
+
+
+def shortfall(op: str, drawn: int, count: int, why: str, again: str) -> Failure:
+    """The failure of a sample that is too small."""
+    return Failure(FailureKind.EMULATED, f"{op}: {drawn} of {count} problems could be emulated: {why}", again)
+
+
+def _drawn(random: Random, kernels: Iterable[GemmKernel], room: BuildRoom) -> Iterator[Request]:
+    """One problem of each kernel that can run one, on a chip on which it is small."""
+    for kernel in kernels:
+        is_stream_k = strategy_of(kernel.instance.config).is_stream_k  # asks for more tiles than compute units
+        cu_num = random.choice(_FEW_UNITS) if is_stream_k else room.archs[kernel.arch].default_cu_num
+        problem = problem_of(random, kernel, cu_num)
+        if problem is not None:
+            yield Request(kernel, cu_num, (problem,))
+
+
+def _filled(random: Random, first: Sequence[Request], count: int) -> list[Request]:
+    """More problems of the same kernels in turn, until there are `count`."""
+    problems = [[*one.problems] for one in first]
+    for index in range(count - len(first) if first else 0):
+        one = first[index % len(first)]
+        problem = problem_of(random, one.kernel, one.cu_num)
+        if problem is not None:
+            problems[index % len(first)].append(problem)
+    return [replace(one, problems=tuple(more)) for one, more in zip(first, problems, strict=True)]
+
+
+def _by_turns(
+    random: Random, plan: GenerationPlan, uses: Mapping[Instance, Mapping[str, frozenset[Use]]]
+) -> list[GemmKernel]:
+    """All that the emulator executes, in a random order; those of ckgen's own sources are every other one."""
+    pairs = [(one, arch) for one in plan.instances for arch in one.archs if arch in ARCHS]
+    random.shuffle(pairs)
+    kinds: dict[bool, list[GemmKernel]] = {}
+    for instance, arch in pairs:
+        of_arch = uses.get(instance, {})
+        kernel = GemmKernel(instance, arch, tuple(sorted(of_arch.get(arch) or frozenset().union(*of_arch.values()))))
+        kinds.setdefault(instance.backend is Backend.HIP, []).append(kernel)
+    turns = zip_longest(*(kinds[kind] for kind in sorted(kinds)))
+    return [kernel for kernels in turns for kernel in kernels if kernel is not None]
+
+
+def _is_compiled(kernel: GemmKernel, room: BuildRoom) -> bool:
+    return all(is_in_cache(one.device, room) for one in units_of(kernel, kernel.uses).pieces)
+
+
+def _is_available(kernel: GemmKernel) -> bool:
+    return not any(one.device.unavailable for one in units_of(kernel, kernel.uses).pieces)
+
+
+def is_in_cache(planned: Planned, room: BuildRoom) -> bool:
+    """Whether the kernel was compiled."""
+    if planned.unavailable:
+        return False
+    entry = room.cache.find(device_job(planned.unit, room.toolchain))
+    return entry is not None and entry.ok
+
+
+def sample_options(ops: frozenset[str], archs: Mapping[str, ArchSpec]) -> PlanOptions:
+    """Of the shipped tables and defaults that the emulator executes."""
+    return PlanOptions(
+        targets=tuple(Target(arch, archs[arch].default_cu_num) for arch in ARCHS),
+        ops=ops,
+        tuning=(paths.tuning_dir() / "aiter",),
+        backends=frozenset(str(backend) for backend in BACKENDS),
+        every_count=True,
+    )
+
+
+def _failure(result: GemmResult, again: str) -> Failure:
+    """`again`: the line that draws the same sample, for ops that `ckgen emulate` takes no problems of."""
+    problem = result.problem
+    shape = problem.shape
+    words = [
+        f"ckgen emulate gemm --kernel {result.kernel} --target {result.target}",
+        f"--shape {shape.m}x{shape.n}x{shape.k} --k-batch {problem.k_batch}",
+        *([f"--batch {shape.batch}"] if shape.batch else []),
+        f"--data {problem.data.value} --seed {problem.seed}",
+    ]
+    is_plain = not problem.groups and not problem.routing.experts
+    found = sorted({str(finding["rule"]) for finding in result.findings})
+    wrong = [side for side, one in (("GPU", result.gpu), ("host twin", result.twin)) if one is not None and not one.ok]
+    what = "; ".join([*result.trouble, *(f"the {side}'s result is wrong" for side in wrong), *found])
+    if is_plain:
+        return Failure(FailureKind.EMULATED, what, " ".join(words))
+    return Failure(FailureKind.EMULATED, f"{what}: {result.kernel} on {result.target}, {_told(problem)}", again)
+
+
+def _told(problem: GemmProblem) -> str:
+    shape = problem.shape
+    of_experts = f"{shape.m}x{shape.n}x{shape.k} {problem.routing} block_m {problem.block_m}"
+    where = " on the device" if problem.on_device else ""
+    of_groups = f"groups {','.join(map(str, problem.groups))}{where}, {problem.k_batch} splits"
+    return f"{of_groups if problem.groups else of_experts}, {problem.data.value}, seed {problem.seed}"

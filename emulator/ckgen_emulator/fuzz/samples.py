@@ -1,0 +1,42 @@
+"""`ckgen fuzz --emulate`: samples of every op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ckgen.build.amd.toolchain import load
+from ckgen.families.fmha.signature import OP as FMHA
+from ckgen.fuzz.outcome import Sampled
+from ckgen.runtime import RuntimeLibrary
+from ckgen.specs.archs import load_archs
+from ckgen_emulator.fuzz.fmha_sample import run_fmha_sample
+from ckgen_emulator.fuzz.gemm_sample import run_sample
+from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.runtime import build_runtime
+
+
+def run_samples(
+    ops: frozenset[str],
+    seed: int,
+    count: int,
+    library: Path,
+    step: Callable[[str], None],
+    say: Callable[[str], None],
+) -> Mapping[str, Sampled]:
+    """See `ckgen.extension.Emulate`."""
+
+    def heard(kernel: str) -> None:
+        step(f"emulated {kernel}")
+
+    room = default_room(load(), load_archs(), say, lambda standing: None)
+    runtime = build_runtime(step) if ops - {FMHA} else None
+    step("emulating")
+    found = {}
+    for op in sorted(ops):
+        if op == FMHA:
+            found[op] = run_fmha_sample(seed, count, RuntimeLibrary(library).fmha_split, room, heard)
+        else:
+            assert runtime is not None
+            found[op] = run_sample(op, seed, count, runtime, room, lambda result: heard(result.kernel))
+    return found

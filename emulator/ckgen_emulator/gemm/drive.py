@@ -1,0 +1,212 @@
+"""Many kernels and problems: what is missing is built, then every kernel runs in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from ckgen import paths
+from ckgen.build.amd.model import AmdToolchain
+from ckgen.model.errors import UsageError
+from ckgen.model.target import Target
+from ckgen_emulator.core_library import core_library
+from ckgen_emulator.gemm.build import BuildRoom, Built, build_kernels
+from ckgen_emulator.gemm.job import Answer, Work
+from ckgen_emulator.gemm.kernel import DEVICE_LIBRARY, LIBRARY, GemmKernel, units_of
+from ckgen_emulator.gemm.problem import GemmProblem
+from ckgen_emulator.gemm.result import GemmResult
+from ckgen_emulator.gemm.runtime import PACKAGE, Runtime
+from ckgen_emulator.isa import isa_text
+
+_LAST_LINES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Problems of one kernel on one target."""
+
+    kernel: GemmKernel
+    cu_num: int
+    problems: tuple[GemmProblem, ...]
+
+    @property
+    def target(self) -> Target:
+        """The simulated device."""
+        return Target(self.kernel.arch, self.cu_num)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How the emulator runs: `threads` of one launch; `processes` side by side; `trace`: a file for every instruction
+    of the GPU runs; `seconds` after which a process is ended."""
+
+    checked: bool = True
+    threads: int = 1
+    processes: int = 1
+    most_findings: int = 20
+    trace: Path | None = None
+    seconds: float | None = None
+
+
+def emulate(
+    requests: Iterable[Request],
+    runtime: Runtime,
+    room: BuildRoom,
+    options: RunOptions,
+    heard: Callable[[GemmResult], None] = lambda result: None,
+) -> tuple[GemmResult, ...]:
+    """Every problem's result, in the order of the requests; `heard` hears of each as soon as its process ends."""
+    asked = tuple(requests)
+    units = [units_of(one.kernel, [problem.use for problem in one.problems]) for one in asked]
+    built = build_kernels(units, room)
+    found: dict[int, tuple[GemmResult, ...]] = {}
+    core = core_library()
+    with tempfile.TemporaryDirectory(prefix="ckgen-emulate-") as folder:
+        tables = {arch: table_file(room.toolchain, arch, Path(folder)) for arch in {one.kernel.arch for one in asked}}
+        machine = _Machine(runtime, options, core, tables, Path(folder))
+        with ThreadPoolExecutor(max(options.processes, 1)) as pool:
+            waiting = {
+                pool.submit(machine.run, number, request, library): number
+                for number, (request, library) in enumerate(zip(asked, built, strict=True))
+            }
+            for done in as_completed(waiting):
+                found[waiting[done]] = done.result()
+                for result in done.result():
+                    heard(result)
+    return tuple(result for number in range(len(asked)) for result in found[number])
+
+
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    runtime: Runtime
+    options: RunOptions
+    core: Path
+    tables: Mapping[str, Path]
+    folder: Path
+
+    def run(self, number: int, request: Request, built: Built) -> tuple[GemmResult, ...]:
+        """The request's results, in its order; problems with one schedule share a process."""
+        found: dict[int, GemmResult] = {}
+        if built.library is None:
+            return tuple(self._result(request, one, None, (built.trouble,)) for one in request.problems)
+        seeds = dict.fromkeys(problem.seed for problem in request.problems)
+        for seed in seeds:
+            left = [index for index, problem in enumerate(request.problems) if problem.seed == seed]
+            while left:
+                problems = [request.problems[index] for index in left]
+                answers, trouble = self._process(f"{number}-{seed}-{len(left)}", request, built.library, problems)
+                for index, answer in zip(left, answers, strict=False):
+                    found[index] = self._result(request, request.problems[index], answer, answer.trouble)
+                left = left[len(answers) :]
+                if trouble and left:  # the one it was at; the others get a new process
+                    found[left[0]] = self._result(request, request.problems[left[0]], None, (trouble,))
+                    left = left[1:]
+        return tuple(found[index] for index in range(len(request.problems)))
+
+    def _result(
+        self, request: Request, problem: GemmProblem, answer: Answer | None, trouble: tuple[str, ...]
+    ) -> GemmResult:
+        instance = request.kernel.instance
+        return GemmResult(instance.name, instance.table_kernel, str(request.target), problem, answer, trouble)
+
+    def _process(
+        self, name: str, request: Request, library: Path, problems: Sequence[GemmProblem]
+    ) -> tuple[list[Answer], str]:
+        """The answers that a process gave, and why it gave no more."""
+        place = self.folder / name
+        instance = request.kernel.instance
+        work = Work(
+            dispatcher=str(self.runtime.dispatcher),
+            hip=str(self.runtime.hip),
+            kernel=str(library),
+            library=LIBRARY,
+            device_library=DEVICE_LIBRARY,
+            instance=instance.name,
+            signature=instance.signature.canonical(),
+            target=str(request.target),
+            report=f"{place}.report",
+            answers=f"{place}.answers",
+            problems=tuple(problems),
+        )
+        file = place.with_suffix(".json")
+        file.write_text(json.dumps(work.to_json()), encoding="utf-8")
+        command = [sys.executable, "-m", "ckgen_emulator.gemm.worker", str(file)]
+        told = (self.tables[request.kernel.arch], request.target, work.report, self.options, problems[0].seed)
+        environment = {**os.environ, **worker_environment(self.runtime, self.core, *told)}
+        try:
+            done = subprocess.run(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                timeout=self.options.seconds,
+                check=False,
+            )
+            code, said = done.returncode, done.stderr
+        except subprocess.TimeoutExpired:
+            code, said = -signal.SIGALRM, f"no answer after {self.options.seconds:g} s"
+        answers = list(_answers(Path(work.answers)))
+        return answers, "" if len(answers) == len(problems) else _ended(code, said)
+
+
+def worker_environment(
+    runtime: Runtime, core: Path, table: Path, target: Target, report: str, options: RunOptions, seed: int = 0
+) -> Mapping[str, str]:
+    """What a process is told whose HIP runtime is the emulator with that device; its launches go to `report`."""
+    told = {
+        "checked": int(options.checked),
+        "seed": seed,
+        "threads": options.threads,
+        "most_findings": options.most_findings,
+    }
+    known = os.environ.get("PYTHONPATH")
+    path = [str(room.parent) for room in (PACKAGE, paths.package_dir())] + ([known] if known else [])
+    variables = {
+        "CKGEN_HIP_LIBRARY": str(runtime.hip),
+        "CKGEN_EMULATOR": str(core),
+        "CKGEN_EMULATOR_TABLE": str(table),
+        "CKGEN_EMULATOR_TARGET": str(target),
+        "CKGEN_EMULATOR_OPTIONS": ",".join(f"{name}={value}" for name, value in told.items()),
+        "CKGEN_EMULATOR_REPORT": report,
+        "PYTHONPATH": os.pathsep.join(path),
+        "OMP_NUM_THREADS": "1",
+    }
+    if options.trace is not None:
+        variables["CKGEN_EMULATOR_TRACE"] = str(options.trace.absolute())
+    return variables
+
+
+def table_file(toolchain: AmdToolchain, arch: str, folder: Path) -> Path:
+    """The file with the arch's opcodes. UsageError without a table of them."""
+    if toolchain.decoder is None:
+        raise UsageError("a ROCm has no instruction tables: `ckgen toolchain amd` prepares them")
+    place = folder / f"{arch}.isa"
+    place.write_text(isa_text(toolchain.decoder, arch), encoding="utf-8")
+    return place
+
+
+def _answers(place: Path) -> Iterator[Answer]:
+    try:
+        text = place.read_text(encoding="ascii")
+    except FileNotFoundError:
+        return
+    for line in text.splitlines(keepends=True):
+        if line.endswith("\n"):
+            yield Answer.from_json(json.loads(line))
+
+
+def _ended(code: int, said: str) -> str:
+    last = [line.strip() for line in said.splitlines() if line.strip()][-_LAST_LINES:]
+    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    return "; ".join([f"the process that ran it ended with {how}", *last])

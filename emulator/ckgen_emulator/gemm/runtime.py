@@ -1,0 +1,60 @@
+"""ckgen's dispatcher and the HIP runtime of the emulator as shared libraries: built once per checkout, then reused."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ckgen import paths
+from ckgen.build.amd.place import cache_room
+from ckgen.build.runtime_library import configure, need_compiler, run_step, tool
+from ckgen.version import __version__
+
+PACKAGE = Path(__file__).resolve().parents[1]
+"""ckgen_emulator, in a checkout or where its wheel is installed."""
+_NAME = "ckgen_emulation"
+_PROJECT = """\
+# Written by ckgen emulate. Edits are kept out: it is written again.
+cmake_minimum_required(VERSION 3.24)
+project({name} LANGUAGES CXX)
+set(CKGEN_BUILD_HIP_SHIM OFF)
+set(CKGEN_BUILD_TESTS OFF)
+add_subdirectory("{root}" ckgen)
+add_subdirectory("{shim}" hip_shim)
+file(WRITE "${{CMAKE_CURRENT_BINARY_DIR}}/empty.cpp" "")
+add_library({name} SHARED "${{CMAKE_CURRENT_BINARY_DIR}}/empty.cpp")
+target_link_libraries({name} PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,ckgen_dispatcher>")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """`dispatcher` has the C ABI and all that generated libraries link against; `hip` stands in for libamdhip64."""
+
+    dispatcher: Path
+    hip: Path
+
+
+def build_runtime(say: Callable[[str], None]) -> Runtime:
+    """Builds what is not up to date; one process at a time, the others wait.
+
+    UsageError without a C++ compiler; InputError (B001) with the end of the log where a step fails.
+    """
+    root, shim = paths.root().as_posix(), (PACKAGE / "hip_shim").as_posix()
+    name = hashlib.sha256(f"{__version__}\0{root}\0{shim}".encode()).hexdigest()[:16]
+    folder = cache_room("emulator") / f"runtime-{name}"
+    folder.mkdir(exist_ok=True)
+    build = folder / "build"
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lists, text = folder / "CMakeLists.txt", _PROJECT.format(name=_NAME, root=root, shim=shim)
+        if not lists.exists() or lists.read_text(encoding="utf-8") != text or not (build / "build.ninja").exists():
+            need_compiler()
+            say("building the dispatcher for the emulator: once, a minute or two")
+            lists.write_text(text, encoding="utf-8")
+            configure(folder, build)
+        run_step([tool("cmake"), "--build", str(build), "--target", _NAME, "ckgen_hip_shim"], build)
+    return Runtime(build / f"lib{_NAME}.so", build / "hip_shim/libckgen_hip_shim.so")

@@ -1,0 +1,126 @@
+"""Problems for the emulator: legal ones, at the edges, of every op."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from amd_support import amd_toolchain
+from ckgen.build.cache import Cache
+from ckgen.families.gemm.enums import EpilogueOp, MoePart, Op
+from ckgen.families.gemm.instance import Instance
+from ckgen.families.registry import FAMILIES
+from ckgen.families.stream_k.partition import runs
+from ckgen.fuzz.prepare import inputs_of
+from ckgen.fuzz.space import Space
+from ckgen.model.backend import Backend
+from ckgen.model.groups import GroupSize
+from ckgen.model.selection import NO_WISHES
+from ckgen.model.tuned_row import Shape
+from ckgen.plan.select import Query
+from ckgen.specs.archs import load_archs
+from ckgen_emulator.fuzz import gemm_sample
+from ckgen_emulator.fuzz.gemm_problems import problem_of
+from ckgen_emulator.fuzz.gemm_sample import _failure, run_sample, sample
+from ckgen_emulator.gemm.build import BuildRoom, default_room
+from ckgen_emulator.gemm.kernel import GemmKernel
+from ckgen_emulator.gemm.problem import Data, GemmProblem
+from ckgen_emulator.gemm.result import GemmResult
+
+DRAWN = 60
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
+    return inputs_of(FAMILIES, tmp_path_factory.mktemp("space")).space()
+
+
+def of(space: Space, op: Op, backend: Backend, *, gelu: bool = False) -> list[Instance]:
+    found = [one for one in space.plan.instances if one.signature.op is op and one.backend is backend]
+    return [one for one in found if (EpilogueOp.GELU in one.signature.epilogue) == gelu]
+
+
+def drawn(instance: Instance) -> list[GemmProblem]:
+    random = Random(3)
+    kernel = GemmKernel(instance, next(arch for arch in instance.archs if arch.startswith("gfx9")), ())
+    found = (problem_of(random, kernel, 256) for _ in range(DRAWN))
+    return [one for one in found if one is not None]
+
+
+def test_groups_have_edges(space: Space) -> None:
+    problems = [one for instance in of(space, Op.GROUPED_GEMM, Backend.CK_TILE)[:6] for one in drawn(instance)]
+    assert len(problems) > 2 * DRAWN
+    assert any(one.on_device for one in problems) and not all(one.on_device for one in problems)
+    sizes = {size for one in problems for size in one.groups}
+    assert any(size.m == 0 for size in sizes) and any(size.k == 0 for size in sizes)
+    assert all(len({(size.n, size.k) for size in one.groups}) == 1 for one in problems if one.on_device)
+
+
+def test_experts_are_routed_and_taken(space: Space) -> None:
+    instances = of(space, Op.MOE, Backend.CK)
+    assert {one.signature.moe.part for one in instances} == {*MoePart}
+    for instance in instances[::8]:
+        problems = drawn(instance)
+        assert problems, instance.name
+        for one in problems:
+            query = Query(
+                space.plan, space.archs, space.targets[0], instance.signature, one.shape, NO_WISHES, None, one.routing,
+                one.block_m,
+            )  # fmt: skip
+            assert query.illegal() is None and query.refusal(instance, 1) is None
+            assert one.block_m or instance.signature.moe.part is MoePart.LAYER
+            assert one.data is Data.SMALL_INTEGERS
+    assert drawn(of(space, Op.MOE, Backend.CK, gelu=True)[0])
+
+
+def test_few_rows_stay_within_what_a_kernel_takes(space: Space) -> None:
+    for instance in of(space, Op.GEMM, Backend.HIP):
+        assert {one.shape.m for one in drawn(instance)} == {instance.constraints.max_m}
+
+
+def test_a_failure_of_groups_tells_them_and_the_sample() -> None:
+    problem = GemmProblem.grouped((GroupSize(3, 8, 16), GroupSize(0, 8, 8)), 2, 5, Data.RANDOM)
+    found = _failure(GemmResult("a_kernel", "", "gfx942:304", problem, None, ("it hung",)), "ckgen fuzz …")
+    assert found.what == "it hung: a_kernel on gfx942:304, groups 3x8x16,0x8x8, 2 splits, random, seed 5"
+    assert found.command == "ckgen fuzz …"
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> BuildRoom:
+    """In which nothing is compiled."""
+    found = default_room(amd_toolchain(), load_archs(), print, lambda standing: None)
+    return replace(found, cache=Cache(tmp_path))
+
+
+@pytest.mark.amd
+@pytest.mark.parametrize("op", ["stream_k", "grouped_gemm", "moe"])
+def test_where_no_kernel_is_compiled_one_runs_all_problems(room: BuildRoom, op: str) -> None:
+    (request,) = sample(op, 1, 5, room)
+    assert len(request.problems) == 5
+    if op == "stream_k":
+        grid = request.cu_num
+        assert not any(runs(request.kernel.instance, one.shape, one.k_batch, grid) for one in request.problems)
+
+
+@pytest.mark.amd
+def test_compiled_kernels_share_the_problems(room: BuildRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gemm_sample, "_is_compiled", lambda kernel, room: "persistent" in kernel.instance.name)
+    requests = sample("grouped_gemm", 1, 200, room)
+    assert len(requests) > 10 and sum(len(one.problems) for one in requests) == 200
+    assert all("persistent" in one.kernel.instance.name for one in requests)
+    assert len(sample("grouped_gemm", 1, 3, room)) == 3
+
+
+@pytest.mark.amd
+def test_too_few_problems_are_a_failure(room: BuildRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+    problems = iter([*[GemmProblem(Shape(0, 1, 1, 1))] * 2])
+    result = GemmResult("a_kernel", "", "gfx942:304", GemmProblem(Shape(0, 1, 1, 1)), None, ("it hung",))
+    monkeypatch.setattr(gemm_sample, "problem_of", lambda *asked: next(problems, None))
+    monkeypatch.setattr(gemm_sample, "emulate", lambda requests, *_: [result for one in requests for _ in one.problems])
+    sampled = run_sample("moe", 1, 3, None, room, print)  # type: ignore[arg-type]
+    assert sampled.ran == 0
+    assert [failure.what for failure in sampled.failures[:2]] == ["it hung"] * 2
+    assert sampled.failures[2].what.startswith("moe: 2 of 3 problems could be emulated: the others of 200 draws each")
