@@ -8,7 +8,7 @@ from dataclasses import Field, fields
 from functools import cache
 from typing import Any
 
-from ckgen.build.device_code import BACKENDS, family_of
+from ckgen.build.device_code import BACKENDS, device_code
 from ckgen.families.common.device.unit import Use
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.gemm.enums import Op
@@ -48,22 +48,22 @@ def instances() -> tuple[AnyInstance, ...]:
 
 
 def text(instance: AnyInstance) -> Iterator[str]:
-    family = family_of(instance)
+    code = device_code(instance)
     yield f"{instance.name} {instance.id:016x} {' '.join(instance.archs)}\n  {instance.constraints}\n"
     for arch in instance.archs:
-        absent = (family.unavailable(instance, arch), family.splits_unavailable(instance, arch))
+        absent = (code.unavailable(arch), code.splits_unavailable(arch))
         yield f"  {arch} unavailable {absent}\n"
-    variants = family.all_variants(instance)
-    reached = family.reachable(instance, USES) if not isinstance(instance, FmhaInstance) else ()
+    variants = code.all_variants()
+    reached = code.reachable(USES) if not isinstance(instance, FmhaInstance) else ()
     yield f"  variants {[one.name for one in variants]}, reached {[one.name for one in reached]}\n"
     arch = instance.archs[-1]
     if absent[0] is not None or not variants:
         return
-    units = (family.device_unit(instance, variants[:2]), family.host_unit(instance, {arch: variants[:2]}))
+    units = (code.device_unit(variants[:2]), code.host_unit({arch: variants[:2]}))
     for unit in units:
         yield f"  {unit.template} {unit.symbols}\n    {json.dumps(unit.values, default=str, sort_keys=True)}\n"
     for variant in variants[:2]:
-        yield f"  {family.symbol(instance, variant)} {family.expected(instance, arch, variant)}\n"
+        yield f"  {code.symbol(variant)} {code.expected(arch, variant)}\n"
 
 
 def near(instance: AnyInstance) -> Iterator[AnyInstance]:
@@ -82,10 +82,10 @@ def near(instance: AnyInstance) -> Iterator[AnyInstance]:
 
 def short(instance: AnyInstance) -> tuple[str, str]:
     """The Config's text, and what is made of it."""
-    family, arch = family_of(instance), instance.archs[0]
-    variants = family.all_variants(instance)
-    reason = family.unavailable(instance, arch)
-    first = family.expected(instance, arch, variants[0]) if variants and reason is None else ""
+    code, arch = device_code(instance), instance.archs[0]
+    variants = code.all_variants()
+    reason = code.unavailable(arch)
+    first = code.expected(arch, variants[0]) if variants and reason is None else ""
     asked = instance.constraints
     told = " ".join(f"{one.name}={getattr(asked, one.name)}" for one in fields(asked) if not is_default(asked, one))
     names = " ".join(one.name for one in variants)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ckgen.families.common.device.kind import DeviceCode
+from ckgen.families.common.device.unit import Identified
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.modules import modules, templates
 from ckgen.families.gemm.signature import GemmSignature, parse_of_op
@@ -32,6 +34,14 @@ class FamilyOfGemms:
     def parse_signature(self, text: str, flavour: Fp8Flavour | None) -> GemmSignature:
         """The signature of a canonical name or alias; UsageError says what is known."""
         return parse_of_op(self.op, text, flavour)
+
+    def device_code(self, instance: Identified) -> DeviceCode:
+        """An instance of this operation as device code."""
+        from ckgen.families.gemm.device.kinds import device_code
+        from ckgen.families.gemm.instance import Instance
+
+        assert isinstance(instance, Instance)
+        return device_code(instance)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,26 @@
+"""Mixtures of experts as a family of the registry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ckgen.families.common.device.kind import DeviceCode
+from ckgen.families.common.device.unit import Identified
+from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.family import FamilyOfGemms
+
+
+@dataclass(frozen=True, slots=True)
+class MoeFamily(FamilyOfGemms):
+    """Layers of experts, and their products."""
+
+    name: str = "moe"
+    op: Op = Op.MOE
+
+    def device_code(self, instance: Identified) -> DeviceCode:
+        """A part of a layer as device code."""
+        from ckgen.families.gemm.instance import Instance
+        from ckgen.families.moe.device.kinds import device_code
+
+        assert isinstance(instance, Instance)
+        return device_code(instance)
