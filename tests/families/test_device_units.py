@@ -14,10 +14,10 @@ from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.kernel_set import OPS
+from ckgen.families.rules import judge
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import AnyInstance
-from ckgen.rules import judge
 from ckgen.specs.archs import load_archs
 from neighbours import neighbours
 from plan_support import plan_of

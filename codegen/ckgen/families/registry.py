@@ -15,6 +15,7 @@ from ckgen.families.moe.family import MoeFamily
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import UsageError
 from ckgen.model.module import Module
+from ckgen.rules.rule_set import Judge
 
 
 class Signature(Protocol):
@@ -58,6 +59,11 @@ class Family(Protocol):
 
     def device_code(self, instance: Identified) -> DeviceCode:
         """An instance of this operation as device code; its backend must make some."""
+        ...
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """Who judges the Configs of this operation."""
         ...
 
 

@@ -15,8 +15,8 @@ from ckgen.families.fmha.constraints import constraints_of
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.families.fmha.tree import tree_configs
+from ckgen.families.rules import judge
 from ckgen.model.config import Tile
-from ckgen.rules import judge
 from ckgen.specs.archs import load_arch
 
 D64 = CkTileFmhaConfig(FmhaPipeline.QR_ASYNC, 128, 64, 32, 64, 32, 64, (4, 1, 1), Tile(32, 32, 16))

@@ -10,6 +10,7 @@ from ckgen.families.common.device.unit import Identified
 from ckgen.families.fmha.signature import OP, FmhaSignature, parse_signature
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.module import Module
+from ckgen.rules.rule_set import Judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +40,10 @@ class FmhaFamily:
 
         assert isinstance(instance, FmhaInstance)
         return device_code(instance)
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """Who judges its Configs."""
+        from ckgen.families.fmha.rules import JUDGES
+
+        return JUDGES

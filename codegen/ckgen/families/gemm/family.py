@@ -12,6 +12,7 @@ from ckgen.families.gemm.modules import modules, templates
 from ckgen.families.gemm.signature import GemmSignature, parse_of_op
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.module import Module
+from ckgen.rules.rule_set import Judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,13 @@ class FamilyOfGemms:
 
         assert isinstance(instance, Instance)
         return device_code(instance)
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """Who judges its Configs."""
+        from ckgen.families.gemm.rules import JUDGES
+
+        return JUDGES
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.device.unit import Identified
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.family import FamilyOfGemms
+from ckgen.rules.rule_set import Judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +25,10 @@ class MoeFamily(FamilyOfGemms):
 
         assert isinstance(instance, Instance)
         return device_code(instance)
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """Who judges its Configs."""
+        from ckgen.families.moe.rules import JUDGES
+
+        return JUDGES

@@ -25,10 +25,10 @@ from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.kernel_set import shipped_set
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.rules import judge
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.tuned_row import Shape
-from ckgen.rules import judge
 from ckgen.specs.archs import load_archs
 
 ARCHS = load_archs()
