@@ -14,6 +14,7 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError
 from ckgen.model.moe_row import MoeRow
+from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.identify import Identifier, unparsable
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.survey import load_options
@@ -61,7 +62,7 @@ def named_kernels(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> tuple[
     wanted = None if options.targets is None else {target.gfx for target in options.targets}
     identifier = Identifier(table_modules(), archs)
     found: dict[tuple[str, str, str, str], _Found] = {}
-    for row in loaded.rows:
+    for row in loaded.of(TunedRow):
         target = row.target
         if isinstance(row, MoeRow) or target is None or target.gfx not in archs or not identifier.is_compiled(row):
             continue

@@ -16,6 +16,7 @@ from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import UsageError
 from ckgen.model.module import Module
 from ckgen.rules.rule_set import Judge
+from ckgen.tables.dialect import Dialect
 
 
 class Signature(Protocol):
@@ -64,6 +65,11 @@ class Family(Protocol):
     @property
     def judges(self) -> tuple[Judge, ...]:
         """Who judges the Configs of this operation."""
+        ...
+
+    @property
+    def dialects(self) -> tuple[Dialect, ...]:
+        """The kinds of tables that speak of this operation."""
         ...
 
 

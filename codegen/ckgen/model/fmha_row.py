@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from ckgen.model.diagnostic import Location
@@ -25,6 +26,26 @@ class FmhaRow:
     kernel: str
     k_batch: int | None
     us: float | None
+
+    @property
+    def module(self) -> str:
+        """No modules tell tables of attention apart."""
+        return ""
+
+    @property
+    def library(self) -> str:
+        """A kernel's name tells its backend."""
+        return ""
+
+    @property
+    def cu_num(self) -> int:
+        """That of its target."""
+        return self.target.cu_num
+
+    @property
+    def about(self) -> Sequence[Hashable]:
+        """Its kernel's name tells the signature, no cell does."""
+        return ()
 
     @property
     def sizes(self) -> str:

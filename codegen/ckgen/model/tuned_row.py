@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from ckgen.model.diagnostic import Location
@@ -73,6 +74,11 @@ class TunedRow:
     def sizes(self) -> str:
         """What people read."""
         return str(self.shape)
+
+    @property
+    def about(self) -> Sequence[Hashable]:
+        """What the row is about besides target and shape."""
+        return ((self.module, self.discriminators),)
 
     @property
     def answer(self) -> tuple[object, ...]:

@@ -11,6 +11,7 @@ from ckgen.families.fmha.signature import OP, FmhaSignature, parse_signature
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.module import Module
 from ckgen.rules.rule_set import Judge
+from ckgen.tables.dialect import Dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +48,10 @@ class FmhaFamily:
         from ckgen.families.fmha.rules import JUDGES
 
         return JUDGES
+
+    @property
+    def dialects(self) -> tuple[Dialect, ...]:
+        """The kinds of its tables."""
+        from ckgen.families.fmha.dialect import DIALECTS
+
+        return DIALECTS

@@ -13,6 +13,7 @@ from ckgen.families.gemm.signature import GemmSignature, parse_of_op
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.module import Module
 from ckgen.rules.rule_set import Judge
+from ckgen.tables.dialect import Dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ class FamilyOfGemms:
 
         return JUDGES
 
+    @property
+    def dialects(self) -> tuple[Dialect, ...]:
+        """None: GEMM's tables are its own."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class GemmFamily(FamilyOfGemms):
@@ -63,3 +69,10 @@ class GemmFamily(FamilyOfGemms):
     def modules(self) -> Mapping[str, Module]:
         """The table families of GEMM, by name."""
         return {name: entry.module for name, entry in modules().items()}
+
+    @property
+    def dialects(self) -> tuple[Dialect, ...]:
+        """The kinds of its tables."""
+        from ckgen.families.gemm.dialect import DIALECTS
+
+        return DIALECTS

@@ -9,6 +9,7 @@ from ckgen.families.common.device.unit import Identified
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.family import FamilyOfGemms
 from ckgen.rules.rule_set import Judge
+from ckgen.tables.dialect import Dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +33,10 @@ class MoeFamily(FamilyOfGemms):
         from ckgen.families.moe.rules import JUDGES
 
         return JUDGES
+
+    @property
+    def dialects(self) -> tuple[Dialect, ...]:
+        """The kinds of its tables."""
+        from ckgen.families.moe.dialect import DIALECTS
+
+        return DIALECTS

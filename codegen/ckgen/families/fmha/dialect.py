@@ -11,17 +11,18 @@ from ckgen.model.diagnostic import Location
 from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.fmha_shape import SIZES, FmhaCorner, FmhaShape
 from ckgen.model.target import Target
-from ckgen.tables.cells import Cells
-from ckgen.tables.dialects import (
+from ckgen.tables.cell_readers import (
     NAME_COLUMN,
     SPLIT_K_COLUMN,
     TIME_COLUMN,
-    Problem,
+    CellError,
     Reader,
     arch,
     number,
     positive,
 )
+from ckgen.tables.cells import Cells
+from ckgen.tables.dialect import Dialect, LoadOptions, Told
 from ckgen.tables.reading import Adapted, Place, Reading
 
 COLUMNS = ("gfx", "cu_num", *SIZES, NAME_COLUMN, TIME_COLUMN)
@@ -44,23 +45,23 @@ class Mask:
     sink_tokens: int = 0
 
 
-def mask(text: str) -> Mask | Problem:
+def mask(text: str) -> Mask | CellError:
     """`none`, or LEFT:RIGHT[:SINK] behind `b:` or `t:`, as in an override file (T006)."""
     if text == "none":
         return Mask(True)
     found = _MASK.fullmatch(text)
     if found is None:
-        return Problem("T006", "is not a mask", "expected none, or LEFT:RIGHT[:SINK] behind b: or t:, as in b:-1:0")
+        return CellError("T006", "is not a mask", "expected none, or LEFT:RIGHT[:SINK] behind b: or t:, as in b:-1:0")
     left, right, sink = (int(found[name] or 0) for name in ("left", "right", "sink"))
     return Mask(False, _CORNERS[found["corner"]], left, right, sink)
 
 
-def splits(text: str) -> int | Problem:
+def splits(text: str) -> int | CellError:
     """A number of splits of the keys (T008)."""
     value = positive(text)
     if isinstance(value, int) and value <= _MOST_SPLITS:
         return value
-    return Problem("T008", "is not a number of splits", f"expected a decimal integer from 1 to {_MOST_SPLITS}")
+    return CellError("T008", "is not a number of splits", f"expected a decimal integer from 1 to {_MOST_SPLITS}")
 
 
 def adapt_fmha(cells: Cells, place: Place) -> Adapted[FmhaRow]:
@@ -111,3 +112,25 @@ _READ: Mapping[str, tuple[Reader, bool, object]] = {
     SPLIT_K_COLUMN: (splits, False, None),
 }
 """Column → how its cells are read, whether one must be there, and what an empty one means."""
+
+
+class _Reader:
+    """Tables that no module tells apart."""
+
+    columns = COLUMNS
+
+    def is_asked(self, options: LoadOptions) -> bool:
+        return options.module is None
+
+    def read(self, cells: Cells, place: Place, options: LoadOptions) -> Told:
+        return Told(None, adapt_fmha(cells, place))
+
+
+TUNED = Dialect(
+    kind="fmha_tuned",
+    op="fmha",
+    recognises=lambda names: names >= {"heads_q", "seqlen_k", NAME_COLUMN},
+    reader=_Reader(),
+)
+
+DIALECTS = (TUNED,)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from table_support import MODULES
 
 from ckgen.families.gemm.config import HipConfig
+from ckgen.families.gemm.decode_dialect import COLUMNS, EXPERT_COLUMNS, adapt_decode, adapt_experts
 from ckgen.families.gemm.mxfp8_tables import config_named
 from ckgen.model.diagnostic import Location
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import ExpertProduct, Shape, TunedRow
 from ckgen.tables.cells import split_columns
-from ckgen.tables.classify import TableKind, classify
-from ckgen.tables.decode_dialect import COLUMNS, EXPERT_COLUMNS, adapt_decode, adapt_experts
 from ckgen.tables.read import parse_bytes
 from ckgen.tables.reading import Adapted, Place, missing_columns
+from table_support import MODULES, kind_of
 
 PLAIN = "K,N,M,n_sub,k_splits,use_hip"
 GFX950 = Target("gfx950", 256)
@@ -28,7 +27,7 @@ def read(*lines: str, header: str = PLAIN) -> Adapted[TunedRow]:
 
 @pytest.mark.parametrize("header", [PLAIN, f"gfx,cu_num,{PLAIN}", "M,N,K,use_hip,us"])
 def test_the_column_use_hip_tells_the_kind(header: str) -> None:
-    assert classify(header.split(",")) is TableKind.DECODE_TUNED
+    assert kind_of(header) == "decode_tuned"
 
 
 def test_a_row_names_a_kernel_or_leaves_it_to_the_caller() -> None:
@@ -87,7 +86,7 @@ EXPERTS = "N,K,a_div,has_weight,use_hip"
 
 
 def test_a_row_of_experts_is_for_any_m_and_leaves_its_product_to_the_caller() -> None:
-    assert classify(EXPERTS.split(",")) is classify([*EXPERTS.split(","), "M"]) is TableKind.DECODE_EXPERTS
+    assert kind_of(EXPERTS) == kind_of(f"{EXPERTS},M") == "decode_experts"
     raw, _ = parse_bytes(f"{EXPERTS}\n1536,6144,8,0,0\n6144,768,1,1,1\n1536,6144,0,0,0\n".encode(), "t.csv")
     assert raw is not None
     table = adapt_experts(split_columns(raw), MODULES["mxfp8"], Place("t.csv", "t.csv", 0), {256: "gfx950"}.get)

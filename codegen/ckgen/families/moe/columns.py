@@ -7,38 +7,38 @@ from collections.abc import Mapping
 
 from ckgen.model.dtype import TORCH_NAMES, DType
 from ckgen.model.moe_row import GateMode, MoeActivation, MoeScales
-from ckgen.tables.dialects import Problem, Reader, arch, number, one_of, positive
+from ckgen.tables.cell_readers import CellError, Reader, arch, number, one_of, positive
 
 _LARGEST_COUNT = 2**16 - 1
 _COUNT = re.compile(r"[0-9]{1,9}")
 _NO_KERNEL = frozenset({"", "Null"})
 
 
-def routed(text: str) -> int | Problem:
+def routed(text: str) -> int | CellError:
     """A number of experts, all or those of a token: half of a lookup key's batch (T005)."""
     value = positive(text)
     if isinstance(value, int) and value <= _LARGEST_COUNT:
         return value
-    return Problem("T005", "is not a number of experts", f"expected a decimal integer from 1 to {_LARGEST_COUNT}")
+    return CellError("T005", "is not a number of experts", f"expected a decimal integer from 1 to {_LARGEST_COUNT}")
 
 
-def top_k(text: str) -> int | Problem | None:
+def top_k(text: str) -> int | CellError | None:
     """The experts of a token; -1 means that the row does not tell (T005)."""
     return None if text == "-1" else routed(text)
 
 
-def count(text: str) -> int | Problem:
+def count(text: str) -> int | CellError:
     """An integer from 0 on (T008)."""
     if _COUNT.fullmatch(text):
         return int(text)
-    return Problem("T008", "is not a count", "expected a decimal integer of at least 0")
+    return CellError("T008", "is not a count", "expected a decimal integer of at least 0")
 
 
-def share(text: str) -> float | Problem:
+def share(text: str) -> float | CellError:
     """A share of mismatching elements: per cent where a sign says so, else a ratio (T008)."""
     value = number(text.removesuffix("%"))
-    if isinstance(value, Problem):
-        return Problem("T008", "is not a share", "expected a decimal number, or per cent such as 0.8%")
+    if isinstance(value, CellError):
+        return CellError("T008", "is not a share", "expected a decimal number, or per cent such as 0.8%")
     return value / 100 if text.endswith("%") else value
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ckgen.families.tables import table_modules
+from ckgen.families.tables import table_dialects, table_modules
 from ckgen.model.tuned_row import TunedRow
 from ckgen.tables import LoadedTables, LoadOptions, load_tables
+from ckgen.tables.dialect import classify
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[1]
 AITER = REPOSITORY / "tuning" / "aiter"
 MODULES = table_modules()
 
@@ -56,7 +57,14 @@ def options(
     """Options with the real modules; `fits` and `gfx` are small dictionaries."""
     known = {name: frozenset(found) for name, found in (fits or {}).items()}
     archs: Callable[[int], str | None] = (gfx or {}).get
-    return LoadOptions(frozenset(ops.split()), module, MODULES, lambda name: known.get(name, frozenset()), archs)
+    fitting = lambda name: known.get(name, frozenset())  # noqa: E731
+    return LoadOptions(frozenset(ops.split()), module, MODULES, fitting, archs, table_dialects())
+
+
+def kind_of(header: str) -> str | None:
+    """The kind of the table with these names, between commas; None where it is of none."""
+    dialect = classify(header.split(","), table_dialects())
+    return dialect.kind if dialect is not None else None
 
 
 def write(folder: Path, files: Mapping[str, str | bytes]) -> Path:
@@ -77,5 +85,5 @@ def only_row(folder: Path, name: str, text: str | bytes, asked: LoadOptions | No
     """The single row of a single table that must load without a complaint."""
     loaded = load(folder, {name: text}, asked)
     assert [problem.render() for problem in loaded.diagnostics] == []
-    (found,) = loaded.rows
+    (found,) = loaded.of(TunedRow)
     return found

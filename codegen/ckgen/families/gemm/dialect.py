@@ -1,4 +1,4 @@
-"""The cells of a tuned GEMM table as TunedRows, or one diagnostic for each cell that says nothing sensible."""
+"""Tables of GEMMs: the cells of a tuned one as TunedRows, or one diagnostic for each that says nothing sensible."""
 
 from __future__ import annotations
 
@@ -6,26 +6,34 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import compress, repeat
 from typing import Any
 
-from ckgen.model.diagnostic import Location
-from ckgen.model.module import Module
-from ckgen.model.tuned_row import Discriminators, Shape, TunedRow
-from ckgen.tables.cells import Cells
-from ckgen.tables.dialects import (
+from ckgen.families.gemm.columns import (
     BATCH_COLUMN,
     DISCRIMINATORS,
     ERROR_COLUMNS,
     KEY_COLUMNS,
+    k_batch,
+    library,
+)
+from ckgen.families.gemm.decode_dialect import DECODE
+from ckgen.families.gemm.table_module import ambiguous_module, resolve_module
+from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.module import Module
+from ckgen.model.tuned_row import Discriminators, Shape, TunedRow
+from ckgen.tables.cell_readers import (
     LIBRARY_COLUMN,
     NAME_COLUMN,
     SPLIT_K_COLUMN,
     TIME_COLUMN,
     UNKNOWN_LIBRARY,
-    Problem,
-    k_batch,
-    library,
+    CellError,
     number,
 )
+from ckgen.tables.cells import Cells
+from ckgen.tables.dialect import Dialect, LoadOptions, Told
 from ckgen.tables.reading import Adapted, Place, Reading, targets_of
+
+_SIZES = frozenset("MNK")
+_TUNED = frozenset({TIME_COLUMN, NAME_COLUMN})
 
 
 def adapt(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]) -> Adapted[TunedRow]:
@@ -71,11 +79,11 @@ def _k_batches(reading: Reading, module: Module, libraries: Sequence[Any]) -> li
     texts = reading.cells.columns.get(SPLIT_K_COLUMN) or [""] * len(libraries)
     pairs = list(zip(libraries, texts, strict=True))
     values = {
-        (name, text): name if isinstance(name, Problem) else k_batch(module.split_k_of(name), text.strip())
+        (name, text): name if isinstance(name, CellError) else k_batch(module.split_k_of(name), text.strip())
         for name, text in set(pairs)
     }
     for line, pair in zip(reading.cells.numbers, pairs, strict=True):
-        if isinstance(problem := values[pair], Problem) and not isinstance(pair[0], Problem):
+        if isinstance(problem := values[pair], CellError) and not isinstance(pair[0], CellError):
             reading.report(line, f"{SPLIT_K_COLUMN} of library {pair[0]}:", pair[1], problem)
     return [values[pair] for pair in pairs]
 
@@ -87,8 +95,40 @@ def _discriminators(keys: Mapping[str, list[Any] | None], count: int) -> Sequenc
     tuples = list(zip(*present.values(), strict=True))
     shared = {
         values: None
-        if any(isinstance(value, Problem) for value in values)
+        if any(isinstance(value, CellError) for value in values)
         else Discriminators(**dict(zip(present, values, strict=True)))
         for values in set(tuples)
     }
     return [shared[values] for values in tuples]
+
+
+class _Reader:
+    """Tables whose module is asked for, or told by their file's name or their kernels'."""
+
+    columns: tuple[str, ...] = ()
+
+    def is_asked(self, options: LoadOptions) -> bool:
+        return options.module is None or options.modules[options.module].op == "gemm"
+
+    def read(self, cells: Cells, place: Place, options: LoadOptions) -> Told | Diagnostic:
+        batched = BATCH_COLUMN in cells.columns
+        kernels = {name.strip() for name in cells.columns.get(NAME_COLUMN, ())}
+        modules = {name: module for name, module in options.modules.items() if module.op == "gemm"}
+        module = resolve_module(place.path, batched, options.module, kernels, modules, options.fits)
+        if module is None:
+            return ambiguous_module(place.display, batched, options.module, modules)
+        return Told(module.name, adapt(cells, module, place, options.gfx_of_cu))
+
+
+TUNED = Dialect(
+    kind="gemm_tuned",
+    op="gemm",
+    recognises=lambda names: names >= _SIZES and not names.isdisjoint(_TUNED),
+    told_by="M, N, K of a GEMM table",
+    keys=tuple(DISCRIMINATORS),
+    implied_gfx=True,
+    reader=_Reader(),
+)
+SHAPES = Dialect("gemm_shapes", "gemm", lambda names: names >= _SIZES and names.isdisjoint(_TUNED))
+
+DIALECTS = (TUNED, SHAPES, DECODE)

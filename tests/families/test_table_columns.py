@@ -1,21 +1,21 @@
-"""What each kind of cell may hold, and what is said of one that holds something else."""
+"""What cells of each operation's tables may hold, and what is said of one that holds something else."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
 
+from ckgen.families.fmha import dialect as fmha_dialect
+from ckgen.families.gemm import decode_dialect
+from ckgen.families.gemm.columns import k_batch, library
+from ckgen.families.moe import columns as moe_dialect
+from ckgen.families.tables import table_dialects
 from ckgen.model.fmha_shape import FmhaCorner
 from ckgen.model.module import SplitK
-from ckgen.tables import decode_dialect, fmha_dialect, moe_dialect
-from ckgen.tables.dialects import Problem, Reader, arch, k_batch, library, number, one_of, positive
+from ckgen.tables.cell_readers import CellError, Reader
 
-COUNT = ("T005", "is not an integer greater than 0", "expected a decimal integer from 1 to 2^31 - 1")
 NUMBER = ("T008", "is not a number", "expected a decimal number, inf or nan")
-ARCH = ("T006", "is not an arch name", "expected a name such as gfx942 or x86_64_v4")
-WORD = ("T006", "is not a known value", "expected one of: a, b")
 DECODE = ("T005", "is not a count", "expected an integer from 0 to 2147483647")
 EXPERTS = ("T005", "is not a number of experts", "expected a decimal integer from 1 to 65535")
 PADS = ("T008", "is not a count", "expected a decimal integer of at least 0")
@@ -24,7 +24,6 @@ MASK = ("T006", "is not a mask", "expected none, or LEFT:RIGHT[:SINK] behind b: 
 SPLITS = ("T008", "is not a number of splits", "expected a decimal integer from 1 to 65535")
 LITERAL = ("T008", "is not a count of K splits", "expected an integer from 0 to 2147483647")
 LOG2 = ("T008", "is not log2 of the K batch", "expected an integer from 0 to 30")
-WORDS = one_of({"a": 1, "b": None})
 
 
 def literal(text: str) -> Any:
@@ -42,10 +41,6 @@ def ignored(text: str) -> Any:
 @pytest.mark.parametrize(
     ("reader", "good"),
     [
-        (positive, {"1": 1, "007": 7, f"{1:039}": 1, "2147483647": 2**31 - 1}),
-        (number, {"1": 1.0, "-.5": -0.5, "+2.5e-3": 0.0025, "1.": 1.0, "INF": math.inf, "-infinity": -math.inf}),
-        (arch, {name: name for name in ("gfx942", "gfx90a", "gfx1201", "x86_64_v4_bf16")}),
-        (WORDS, {"a": 1, "b": None}),
         (decode_dialect.count, {"0": 0, "1": 1, "2147483647": 2**31 - 1}),
         (moe_dialect.routed, {"1": 1, "65535": 65535}),
         (moe_dialect.top_k, {"-1": None, "1": 1, "65535": 65535}),
@@ -65,10 +60,6 @@ def test_what_is_read(reader: Reader, good: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("reader", "problem", "bad"),
     [
-        (positive, COUNT, ["0", "-1", "1.0", "x", "2147483648", "٣", "1_0", "1" * 40, f"{1:040}", " 1"]),
-        (number, NUMBER, ["x", "1e", "1,5", "0x1", "1_0", "--1", "nano"]),
-        (arch, ARCH, ["gfx", "gfx9421a", "GFX942", "x86_64", "x86_64_", "mi300", "gfx942 "]),
-        (WORDS, WORD, ["c", "A", "a "]),
         (decode_dialect.count, DECODE, ["-1", "x", "2147483648", "1.0"]),
         (moe_dialect.routed, EXPERTS, ["0", "65536", "x", "-1"]),
         (moe_dialect.top_k, EXPERTS, ["0", "65536", "x", "-2"]),
@@ -83,7 +74,7 @@ def test_what_is_read(reader: Reader, good: dict[str, object]) -> None:
     ],
 )
 def test_what_is_refused(reader: Reader, problem: tuple[str, str, str], bad: list[str]) -> None:
-    assert {text: reader(text) for text in bad} == dict.fromkeys(bad, Problem(*problem))
+    assert {text: reader(text) for text in bad} == dict.fromkeys(bad, CellError(*problem))
 
 
 @pytest.mark.parametrize(
@@ -105,11 +96,21 @@ def test_a_library_is_a_word_and_no_other_spelling_of_one_that_is_built() -> Non
         "ck", "cktile", "asm", "hipblaslt.v2+x", "7a",
     ]  # fmt: skip
     found = [read(text) for text in ("CK", "ck_tile", "c k", "-x", ".x")]
-    assert all(isinstance(one, Problem) and one.code == "T006" for one in found)
+    assert all(isinstance(one, CellError) and one.code == "T006" for one in found)
 
 
 def test_a_library_that_is_refused_is_told_what_is_wanted() -> None:
     read = library(("ck", "cktile"))
-    assert read("CK-Tile") == Problem("T006", "is not a known value", "expected the spelling 'cktile'")
+    assert read("CK-Tile") == CellError("T006", "is not a known value", "expected the spelling 'cktile'")
     named = "expected a library name such as ck, cktile, asm or flydsl"
-    assert read("-x") == Problem("T006", "is not a known value", named)
+    assert read("-x") == CellError("T006", "is not a known value", named)
+
+
+def test_every_kind_of_table_is_known_once_and_told_by_its_header_alone() -> None:
+    dialects = table_dialects()
+    assert [f"{one.kind} of {one.op}" for one in dialects] == [
+        "gemm_tuned of gemm", "gemm_shapes of gemm", "decode_tuned of gemm",
+        "moe_tuned of moe", "moe_shapes of moe", "decode_experts of moe", "fmha_tuned of fmha",
+    ]  # fmt: skip
+    assert [one.kind for one in dialects if one.reader is None] == ["gemm_shapes", "moe_shapes"]
+    assert [one.kind for one in dialects if one.implied_gfx] == ["gemm_tuned", "moe_tuned"]

@@ -1,4 +1,4 @@
-"""The cells of a tuned MoE table as MoeRows, or one diagnostic for each cell that says nothing sensible."""
+"""Tables of MoE layers: the cells of a tuned one as MoeRows, or one diagnostic for each that says nothing sensible."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ckgen.model.diagnostic import Location
-from ckgen.model.module import Module
-from ckgen.model.moe_row import MoeDiscriminators, MoeRow, MoeStage
-from ckgen.model.target import Target
-from ckgen.model.tuned_row import Shape, TunedRow
-from ckgen.tables.cells import Cells
-from ckgen.tables.dialects import UNKNOWN_LIBRARY, Problem, Reader, number, positive
-from ckgen.tables.moe_dialect import (
+from ckgen.families.gemm.decode_dialect import EXPERTS
+from ckgen.families.moe.columns import (
     BIT,
     BLOCK_M,
+    COLUMNS,
     KEYS,
     NAMES,
     ONE_STAGE,
@@ -29,6 +24,15 @@ from ckgen.tables.moe_dialect import (
     kernel,
     share,
 )
+from ckgen.families.moe.module import moe_module
+from ckgen.model.diagnostic import Location
+from ckgen.model.module import Module
+from ckgen.model.moe_row import MoeDiscriminators, MoeRow, MoeStage
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import Shape, TunedRow
+from ckgen.tables.cell_readers import NAME_COLUMN, UNKNOWN_LIBRARY, CellError, Reader, number, positive
+from ckgen.tables.cells import Cells
+from ckgen.tables.dialect import Dialect, ModuleReader
 from ckgen.tables.reading import Adapted, Place, Reading, targets_of
 
 Columns = Mapping[str, Sequence[Any]]
@@ -95,13 +99,13 @@ def _stages(reading: Reading, module: Module, line: int, row: _Cells) -> tuple[M
     """The row's kernels; a name that is missing, or one too many, is reported."""
     names = [row[name] for name in NAMES]
     if not names[0]:
-        reading.report(line, NAMES[0], "", Problem("T004", "is missing", "expected the name of a kernel"))
+        reading.report(line, NAMES[0], "", CellError("T004", "is missing", "expected the name of a kernel"))
     if not row[ONE_STAGE] and not names[1]:
         expected = f"expected the name of the second kernel, or {ONE_STAGE} 1"
-        reading.report(line, NAMES[1], "", Problem("T004", "is missing", expected))
+        reading.report(line, NAMES[1], "", CellError("T004", "is missing", expected))
     if row[ONE_STAGE] and names[1]:
         expected = f"expected no second kernel, or {ONE_STAGE} 0"
-        reading.report(line, NAMES[1], names[1], Problem("T006", f"stands beside {ONE_STAGE} 1", expected))
+        reading.report(line, NAMES[1], names[1], CellError("T006", f"stands beside {ONE_STAGE} 1", expected))
     return tuple(
         MoeStage(_library(module, name), name, row[time], row[error])
         for name, time, error in zip(names, STAGE_TIMES, STAGE_ERRORS, strict=True)
@@ -142,3 +146,20 @@ def _row(
         stages=stages,
         block_m=row[BLOCK_M],
     )
+
+
+_ROUTED = frozenset({"token", "topk"})
+_TUNED = frozenset({TIME, NAME_COLUMN, NAMES[0]})
+
+TUNED = Dialect(
+    kind="moe_tuned",
+    op="moe",
+    recognises=lambda names: names >= _ROUTED and not names.isdisjoint(_TUNED),
+    told_by="token and topk of a MoE table",
+    keys=("dtype", "q_dtype_w"),
+    implied_gfx=True,
+    reader=ModuleReader(moe_module().module.name, COLUMNS, adapt_moe),
+)
+SHAPES = Dialect("moe_shapes", "moe", lambda names: names >= _ROUTED and names.isdisjoint(_TUNED))
+
+DIALECTS = (TUNED, SHAPES, EXPERTS)

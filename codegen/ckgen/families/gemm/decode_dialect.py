@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ckgen.families.gemm.mxfp8_tables import LIBRARY, MODULE
 from ckgen.model.diagnostic import Location
 from ckgen.model.module import Module
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Discriminators, ExpertProduct, Shape, TunedRow
+from ckgen.tables.cell_readers import LARGEST, CellError, Reader, arch, one_of, positive
 from ckgen.tables.cells import Cells
-from ckgen.tables.dialects import Problem, Reader, arch, one_of, positive
+from ckgen.tables.dialect import Dialect, ModuleReader
 from ckgen.tables.reading import Adapted, Place, Reading, targets_of
 
-MODULE = "mxfp8"
-HIP = "hip"
 CALLER, OWN = "caller", "own"
 """Library and kernel of a row that declines."""
 USUAL_LIBRARY, USUAL = "ckgen", "usual"
@@ -28,15 +28,14 @@ USUAL_TARGET = Target("gfx950", 256)
 """Of tables that tell none: the chip that these kernels are for."""
 _USE = "use_hip"
 _FLAG = one_of({"0": False, "1": True})
-_LARGEST = 2**31 - 1
 _NO_DISCRIMINATORS = Discriminators()
 
 
-def count(text: str) -> int | Problem:
+def count(text: str) -> int | CellError:
     """An integer of at least 0: rows that decline need no config (T005)."""
     found = 0 if text == "0" else positive(text)
-    wrong = Problem("T005", "is not a count", f"expected an integer from 0 to {_LARGEST}")
-    return wrong if isinstance(found, Problem) else found
+    wrong = CellError("T005", "is not a count", f"expected an integer from 0 to {LARGEST}")
+    return wrong if isinstance(found, CellError) else found
 
 
 COLUMNS: Mapping[str, Reader] = {
@@ -51,6 +50,9 @@ EXPERT_COLUMNS: Mapping[str, Reader] = {
     "N": positive, "K": positive, "a_div": positive, "has_weight": _FLAG, _USE: _FLAG,
 }  # fmt: skip
 """The same of tables of expert products. N is rows of B, gate and up ones; a_div is top_k for gate_up, 1 for down."""
+
+
+_OF_EXPERTS = frozenset({"N", "K", "a_div", _USE})
 
 
 def adapt_decode(
@@ -76,7 +78,7 @@ class _Meaning:
 
 
 def _of_gemm(k: int, n: int, m: int, n_sub: int, k_splits: int, use: bool) -> _Meaning:
-    answer = (HIP, f"m{m}_n{n_sub}_k{k_splits}") if use else (CALLER, OWN)
+    answer = (LIBRARY, f"m{m}_n{n_sub}_k{k_splits}") if use else (CALLER, OWN)
     return _Meaning(Shape(0, m, n, k), _NO_DISCRIMINATORS, *answer)
 
 
@@ -125,3 +127,17 @@ def _row(
         us=None,
         error_ratio=None,
     )
+
+
+DECODE = Dialect(
+    kind="decode_tuned",
+    op="gemm",
+    recognises=lambda names: names >= {"M", "N", "K", _USE} and not names >= _OF_EXPERTS,
+    reader=ModuleReader(MODULE, tuple(COLUMNS), adapt_decode),
+)
+EXPERTS = Dialect(
+    kind="decode_experts",
+    op="moe",
+    recognises=lambda names: names >= _OF_EXPERTS,
+    reader=ModuleReader(MODULE, tuple(EXPERT_COLUMNS), adapt_experts),
+)

@@ -1,45 +1,14 @@
-"""Which kind of table a header announces, and which module a tuned GEMM table belongs to."""
+"""Which module a table of GEMMs belongs to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePath
 
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.module import Module
 
 _BATCHED = "batched_"
-
-
-class TableKind(Enum):
-    """The dialects; everything else is UNKNOWN."""
-
-    GEMM_TUNED = "gemm_tuned"
-    GEMM_SHAPES = "gemm_shapes"
-    MOE_TUNED = "moe_tuned"
-    MOE_SHAPES = "moe_shapes"
-    DECODE_TUNED = "decode_tuned"
-    DECODE_EXPERTS = "decode_experts"
-    FMHA_TUNED = "fmha_tuned"
-    UNKNOWN = "unknown"
-
-
-def classify(header: Sequence[str]) -> TableKind:
-    """The kind of the table with these column names."""
-    names = set(header)
-    tuned = bool({"us", "kernelName"} & names)
-    if {"token", "topk"} <= names:
-        return TableKind.MOE_TUNED if tuned or "kernelName1" in names else TableKind.MOE_SHAPES
-    if {"N", "K", "a_div", "use_hip"} <= names:
-        return TableKind.DECODE_EXPERTS
-    if {"M", "N", "K", "use_hip"} <= names:
-        return TableKind.DECODE_TUNED
-    if {"heads_q", "seqlen_k", "kernelName"} <= names:
-        return TableKind.FMHA_TUNED
-    if {"M", "N", "K"} <= names:
-        return TableKind.GEMM_TUNED if tuned else TableKind.GEMM_SHAPES
-    return TableKind.UNKNOWN
 
 
 def resolve_module(
