@@ -114,7 +114,7 @@ _READ: Mapping[str, tuple[Reader, bool, object]] = {
 """Column → how its cells are read, whether one must be there, and what an empty one means."""
 
 
-class _Reader:
+class _FmhaTables:
     """Tables that no module tells apart."""
 
     columns = COLUMNS
@@ -130,7 +130,7 @@ TUNED = Dialect(
     kind="fmha_tuned",
     op="fmha",
     recognises=lambda names: names >= {"heads_q", "seqlen_k", NAME_COLUMN},
-    reader=_Reader(),
+    reader=_FmhaTables(),
 )
 
 DIALECTS = (TUNED,)

@@ -102,7 +102,7 @@ def _discriminators(keys: Mapping[str, list[Any] | None], count: int) -> Sequenc
     return [shared[values] for values in tuples]
 
 
-class _Reader:
+class _GemmTables:
     """Tables whose module is asked for, or told by their file's name or their kernels'."""
 
     columns: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ TUNED = Dialect(
     told_by="M, N, K of a GEMM table",
     keys=tuple(DISCRIMINATORS),
     implied_gfx=True,
-    reader=_Reader(),
+    reader=_GemmTables(),
 )
 SHAPES = Dialect("gemm_shapes", "gemm", lambda names: names >= _SIZES and names.isdisjoint(_TUNED))
 
