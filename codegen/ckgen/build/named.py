@@ -60,10 +60,9 @@ def named_kernels(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> tuple[
     loaded = load_tables(options.tuning, load_options(options, archs))
     errors = [found for found in loaded.diagnostics if found.severity is Severity.ERROR]
     wanted = None if options.targets is None else {target.gfx for target in options.targets}
-    modules = table_modules()
-    identifier = Identifier(modules, archs)
+    identifier = Identifier(table_modules(), archs)
     found: dict[tuple[str, str, str, str], _Found] = {}
-    for row in (row for row in loaded.of(TunedRow) if modules[row.module].op == str(Op.GEMM)):
+    for row in (row for row in loaded.of(TunedRow) if row.op == str(Op.GEMM)):
         target = row.target
         if target is None or target.gfx not in archs or not identifier.is_compiled(row):
             continue

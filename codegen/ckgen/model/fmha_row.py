@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ckgen.model.diagnostic import Location
 from ckgen.model.fmha_shape import SIZES, FmhaShape
@@ -18,6 +19,10 @@ class FmhaRow:
     microseconds, None where not said.
     """
 
+    op: ClassVar[str] = "fmha"
+    module: ClassVar[str] = ""
+    library: ClassVar[str] = ""
+    error_ratio: ClassVar[float | None] = None
     location: Location
     layer: int
     target: Target
@@ -28,18 +33,8 @@ class FmhaRow:
     us: float | None
 
     @property
-    def module(self) -> str:
-        """No modules tell tables of attention apart."""
-        return ""
-
-    @property
-    def library(self) -> str:
-        """A kernel's name tells its backend."""
-        return ""
-
-    @property
     def cu_num(self) -> int:
-        """That of its target."""
+        """The target's."""
         return self.target.cu_num
 
     @property

@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from ckgen.model.diagnostic import Location
 from ckgen.model.target import Target
 
 
 class Row(Protocol):
-    """A row of a tuned table, adapted. `module` and `library` are empty where tables of its kind have none.
+    """A row, adapted. `op` is the word of the family that knows what it means."""
 
-    `target` is None where the table tells none; `cu_num` then keeps the cell. `us` is microseconds, None where not
-    said.
-    """
+    op: ClassVar[str]
 
     @property
-    def location(self) -> Location: ...
+    def location(self) -> Location:
+        """The file, as its argument names it, and the line."""
+        ...
 
     @property
-    def layer(self) -> int: ...
+    def layer(self) -> int:
+        """The number of the argument; later ones override."""
+        ...
 
     @property
-    def module(self) -> str: ...
+    def module(self) -> str:
+        """The table family; empty where there is none."""
+        ...
 
     @property
-    def target(self) -> Target | None: ...
+    def target(self) -> Target | None:
+        """None where no single known arch has that CU count."""
+        ...
 
     @property
-    def cu_num(self) -> int: ...
+    def cu_num(self) -> int:
+        """The CU count that the row tells, 0 for none."""
+        ...
 
     @property
     def shape(self) -> Hashable:
@@ -42,16 +50,29 @@ class Row(Protocol):
         ...
 
     @property
-    def library(self) -> str: ...
+    def library(self) -> str:
+        """The kernel's library; empty where the name tells it."""
+        ...
 
     @property
-    def kernel(self) -> str: ...
+    def kernel(self) -> str:
+        """The table's own name, verbatim."""
+        ...
 
     @property
-    def k_batch(self) -> int | None: ...
+    def k_batch(self) -> int | None:
+        """Splits; None where the kernel decides."""
+        ...
 
     @property
-    def us(self) -> float | None: ...
+    def us(self) -> float | None:
+        """Microseconds; None where not said."""
+        ...
+
+    @property
+    def error_ratio(self) -> float | None:
+        """The share of elements that were wrong; None where not said."""
+        ...
 
     @property
     def sizes(self) -> str:
@@ -60,5 +81,5 @@ class Row(Protocol):
 
     @property
     def answer(self) -> tuple[object, ...]:
-        """What the row answers: kernel, splits, and what else its dialect says of it."""
+        """What the row answers: rows of one key must agree in it."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ckgen.model.diagnostic import Location
 from ckgen.model.dtype import DType
@@ -57,6 +58,7 @@ class TunedRow:
     `k_batch` counts K splits; None means that the kernel decides. `us` is microseconds, None without the column.
     """
 
+    op: ClassVar[str] = "gemm"
     location: Location
     layer: int
     module: str
