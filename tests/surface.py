@@ -7,6 +7,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from importlib import import_module
 from pkgutil import walk_packages
+from types import FunctionType
 from typing import Any
 
 
@@ -27,10 +28,14 @@ def words_and_defaults(package: str) -> str:
         if issubclass(cls, Enum):
             lines += [f"{name}.{member.name} = {member.value!r}" for member in cls]
         elif is_dataclass(cls):
-            lines += [f"{name}({one.name}={one.default!r})" for one in fields(cls) if one.default is not MISSING]
+            lines += [f"{name}({one.name}={_text(one.default)})" for one in fields(cls) if one.default is not MISSING]
         elif issubclass(cls, tuple) and hasattr(cls, "_field_defaults"):
             lines += [f"{name}({key}={value!r})" for key, value in cls._field_defaults.items()]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _text(default: object) -> str:
+    return f"{default.__name__}()" if isinstance(default, FunctionType) else repr(default)
 
 
 def changeable(package: str) -> list[str]:

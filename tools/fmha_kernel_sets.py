@@ -10,10 +10,10 @@ from ckgen.families.fmha.append_config import HipAppendConfig
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.rules.append import ROWS
 from ckgen.families.fmha.signature import parse_signature
 from ckgen.families.fmha.tree import append_configs, tree_configs
-from ckgen.rules import judge
-from ckgen.rules.fmha_append import ROWS
+from ckgen.families.rules import judge
 from ckgen.specs.archs import load_archs
 
 

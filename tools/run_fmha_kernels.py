@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.build.amd.toolchain import load
-from ckgen.build.device_code import family_of
+from ckgen.build.device_code import device_code
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.config import CkTileFmhaConfig
@@ -109,7 +109,7 @@ def main(arguments: list[str]) -> int:
 
 def run_instance(instance: FmhaInstance, arch: str, seeds: int) -> dict[str, Any]:
     """Compiles the instance, and runs it where the emulator knows the arch."""
-    reason = family_of(instance).unavailable(instance, arch)
+    reason = device_code(instance).unavailable(arch)
     if reason:
         return {"unavailable": reason}
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from ckgen.build.library import DeviceInstance, emit_library
 from ckgen.build.packed_code import unpack_code
 from ckgen.build.pool import Limits, Outcome, run_jobs
 from ckgen.emit.render import RUNTIME_ABI
+from ckgen.families.common.device.unit import COMPANIONS
 from ckgen.model.errors import InputError, UsageError
 from fake_compiler import FakeCompiler
 
@@ -130,3 +132,9 @@ def test_a_step_that_fails_is_told_and_ends_the_library(tmp_path: Path) -> None:
             "mylib", (), OutFolder(tmp_path / "o"), compiler.toolchain(), Cache(tmp_path / "c"), LIMITS, heard.append
         )
     assert heard and heard[0].entry.code == 5
+
+
+def test_companions_of_a_host_unit_are_the_last_members_of_its_device_code() -> None:
+    header = (paths.root() / "dispatcher_cpp/include/ckgen/device_code.hpp").read_text(encoding="utf-8")
+    members = header.partition("struct DeviceCode {")[2].partition("};")[0]
+    assert re.findall(r"const (\w+)\* \w+ = nullptr;", members) == [kind for kind, _ in COMPANIONS]

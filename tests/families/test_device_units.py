@@ -8,17 +8,17 @@ from dataclasses import Field, fields
 from functools import cache
 from typing import Any
 
-from ckgen.build.device_code import BACKENDS, family_of
+from ckgen.build.device_code import BACKENDS, device_code
 from ckgen.families.common.device.unit import Use
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.kernel_set import OPS
+from ckgen.families.rules import judge
 from ckgen.model.expectation import Expectation
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import AnyInstance
-from ckgen.rules import judge
 from ckgen.specs.archs import load_archs
 from neighbours import neighbours
 from plan_support import plan_of
@@ -54,22 +54,22 @@ Seen = dict[str, Mapping[str, str]]
 
 def told(instance: AnyInstance, seen: Seen) -> Iterator[str]:
     """An instance as device code. Of a template that was there before, only what has another value."""
-    family = family_of(instance)
+    code = device_code(instance)
     yield f"{instance.name}\n"
     yield line("asks", asked(instance))
-    absent = {arch: family.unavailable(instance, arch) for arch in instance.archs}
+    absent = {arch: code.unavailable(arch) for arch in instance.archs}
     yield f"  archs: {' '.join(instance.archs)}\n"
     yield from (f"  {arch}: {why}\n" for arch, why in absent.items() if why)
-    splits = {why: arch for arch in instance.archs if (why := family.splits_unavailable(instance, arch))}
+    splits = {why: arch for arch in instance.archs if (why := code.splits_unavailable(arch))}
     yield from (f"  no splits on {arch}: {why}\n" for why, arch in splits.items())
-    variants = family.all_variants(instance)
-    reached = family.reachable(instance, USES) if not isinstance(instance, FmhaInstance) else ()
+    variants = code.all_variants()
+    reached = code.reachable(USES) if not isinstance(instance, FmhaInstance) else ()
     yield f"  variants: {' '.join(one.name for one in variants)}; reached: {' '.join(one.name for one in reached)}\n"
     arch = instance.archs[-1]
     if absent[arch] is not None or not variants:
         return
     before: Mapping[str, str] = {}
-    for unit in (family.device_unit(instance, variants[:2]), family.host_unit(instance, {arch: variants[:2]})):
+    for unit in (code.device_unit(variants[:2]), code.host_unit({arch: variants[:2]})):
         found = {name: plain(instance, value) for name, value in leaves({**unit.values, "symbols": unit.symbols})}
         first = seen.setdefault(unit.template, found)
         yield f"  {unit.template}{', as above but:' * (first is not found)}\n"
@@ -79,9 +79,9 @@ def told(instance: AnyInstance, seen: Seen) -> Iterator[str]:
         before = found
     expectations: dict[str, list[str]] = {}
     for variant in variants[:2]:
-        demand = line("", demands(family.expected(instance, arch, variant)))
+        demand = line("", demands(code.expected(arch, variant)))
         expectations.setdefault(demand, []).append(variant.name)
-        assert family.symbol(instance, variant) in family.device_unit(instance, variants[:2]).symbols
+        assert code.symbol(variant) in code.device_unit(variants[:2]).symbols
     yield from (f"  {' '.join(names)}{demand.lstrip()}" for demand, names in expectations.items())
 
 
@@ -149,11 +149,11 @@ def near(instance: AnyInstance) -> Iterator[AnyInstance]:
 
 def made(instance: AnyInstance) -> Mapping[str, str]:
     """All that is known of an instance's code."""
-    family, arch = family_of(instance), instance.archs[-1]
-    variants, reason = family.all_variants(instance), family.unavailable(instance, arch)
+    code, arch = device_code(instance), instance.archs[-1]
+    variants, reason = code.all_variants(), code.unavailable(arch)
     found = {**asked(instance), "variants": " ".join(one.name for one in variants), "unavailable": str(reason)}
     if variants and reason is None:
-        found |= demands(family.expected(instance, arch, variants[0]))
+        found |= demands(code.expected(arch, variants[0]))
     return found
 
 

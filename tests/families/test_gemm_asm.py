@@ -14,9 +14,9 @@ from ckgen.families.gemm.grammar import identify, table_name
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import parse_canonical
+from ckgen.families.rules import judge
 from ckgen.model.backend import Backend
 from ckgen.model.tuned_row import Shape
-from ckgen.rules import judge
 from ckgen.specs import load_arch
 
 F4 = "_ZN5aiter41f4gemm_bf16_per1x32Fp4_BpreShuffle_32x128E"

@@ -27,13 +27,13 @@ from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
+from ckgen.families.rules import judge
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.diagnostic import Location
 from ckgen.model.dtype import DType
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.tuned_row import Shape
-from ckgen.rules import judge
 from ckgen.specs.archs import load_archs
 
 BLOCKSCALE = "a8w8_blockscale_1x128x128_256x16x64x128_8x16_16x16_1x1_16x16x1_8x32x1_1x16x1x16_4_1x1_intrawave_v1"

@@ -26,11 +26,11 @@ from ckgen.families.gemm.enums import Layout
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.rules import judge
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
 from ckgen.model.tuned_row import Shape
-from ckgen.rules import judge
 from ckgen.specs.archs import load_arch
 from cpp_build import ROOT
 

@@ -8,9 +8,9 @@ from functools import cache
 from ckgen import paths
 from ckgen.families.gemm.grammar import fits
 from ckgen.families.registry import FAMILIES
-from ckgen.families.tables import table_modules
+from ckgen.families.tables import table_dialects, table_modules
 from ckgen.specs.archs import arch_of_cu_num, load_archs
-from ckgen.tables.load import LoadOptions, load_tables
+from ckgen.tables import LoadOptions, load_tables
 from parser_fuzz.target import Target, file_of, refusal
 
 _NAMES = ("a8w8_bpreshuffle_tuned_gemm.csv", "bf16_tuned_batched_gemm.csv", "tuned.csv")
@@ -27,14 +27,19 @@ def run(data: bytes) -> None:
                 assert one.code and one.message and one.location is not None, one
                 assert one.render()
             for file in loaded.files:
-                told = len(file.rows) + len(file.fmha) + len(file.fates)
+                told = len(file.rows) + len(file.fates)
                 assert file.counted is not None or file.row_count == told, (file.row_count, told)
 
 
 @cache
 def _options() -> LoadOptions:
     return LoadOptions(
-        frozenset(FAMILIES), None, table_modules(), fits, lambda cu_num: arch_of_cu_num(load_archs(), cu_num)
+        frozenset(FAMILIES),
+        None,
+        table_modules(),
+        fits,
+        lambda cu_num: arch_of_cu_num(load_archs(), cu_num),
+        table_dialects(),
     )
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from ckgen.families.gemm.modules import modules
-from ckgen.tables.classify import TableKind, classify, resolve_module
-from ckgen.tables.load import LoadOptions, load_tables
+from ckgen.families.gemm.table_module import resolve_module
+from ckgen.families.tables import table_dialects
+from ckgen.tables import LoadOptions, load_tables
 from cpp_build import ROOT, SYSTEM_LIBRARIES, built
+from table_support import kind_of
 
 pytestmark = pytest.mark.cpp
 CPP = ROOT / "dispatcher_cpp"
@@ -36,10 +38,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_loader_calls_every_file_a_shape_list(recorded: Path) -> None:
-    options = LoadOptions(frozenset({"gemm"}), None, KNOWN, lambda _: frozenset(), lambda _: None)
+    options = LoadOptions(frozenset({"gemm"}), None, KNOWN, lambda _: frozenset(), lambda _: None, table_dialects())
     loaded = load_tables([recorded], options)
     assert not loaded.diagnostics
-    assert {file.kind for file in loaded.files} == {TableKind.GEMM_SHAPES}
+    assert {file.kind for file in loaded.files} == {"gemm_shapes"}
     shapes = SHAPES + SHIFT * (PROCESSES - 1)
     per_line = {"a8w8": 2, "bf16": 1}
     for file in loaded.files:
@@ -51,7 +53,7 @@ def test_every_module_is_told_by_its_file_and_has_its_peers_columns(recorded: Pa
     assert {path.name for path in recorded.iterdir()} == expected
     for path in recorded.iterdir():
         header = path.read_text(encoding="utf-8").splitlines()[0].split(",")
-        assert classify(header) is TableKind.GEMM_SHAPES
+        assert kind_of(",".join(header)) == "gemm_shapes"
         module = resolve_module(path.name, "B" in header, None, (), KNOWN, lambda _: frozenset())
         assert module is not None and path.name.startswith(f"{module.name}_untuned_gemm_")
         assert header == _peers_header(module.name), path.name

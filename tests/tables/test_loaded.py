@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from table_support import MOE_HEADER, load, one, options, row, table, write
 
+from ckgen.families.fmha.dialect import COLUMNS as FMHA_COLUMNS
+from ckgen.families.gemm.decode_dialect import COLUMNS, EXPERT_COLUMNS
+from ckgen.families.moe.columns import COLUMNS as MOE_COLUMNS
 from ckgen.model.diagnostic import Location
+from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.target import Target
 from ckgen.tables import load_tables
-from ckgen.tables.decode_dialect import COLUMNS, EXPERT_COLUMNS
-from ckgen.tables.fmha_dialect import COLUMNS as FMHA_COLUMNS
-from ckgen.tables.moe_dialect import COLUMNS as MOE_COLUMNS
+from table_support import MOE_HEADER, load, one, options, row, table, write
 
 NAME = "a8w8_blockscale.csv"
 KERNEL = "fmha_bf16_ck_tile_qr_async_pad1011_128x128x32x128x32x128_4x1x1_32x32x16"
@@ -65,10 +66,10 @@ def test_rows_targets_and_places(tmp_path: Path) -> None:
     loaded = load(tmp_path, FILES, options(ops="gemm moe fmha"))
     assert loaded.targets == {Target("gfx942", 304), Target("gfx950", 256), Target("gfx1201", 64)}
     assert [found.location for found in loaded.rows] == [
-        Location(NAME, 2), Location(NAME, 3), Location("decode.csv", 2), Location("experts.csv", 2),
-        Location("fmoe.csv", 2),
+        Location(NAME, 2), Location(NAME, 3), Location("attention.csv", 2), Location("decode.csv", 2),
+        Location("experts.csv", 2), Location("fmoe.csv", 2),
     ]  # fmt: skip
-    (attention,) = loaded.fmha
+    (attention,) = loaded.of(FmhaRow)
     assert loaded.place(attention) == Location(f"{tmp_path.as_posix()}/attention.csv", 2)
     first = next(loaded.rows)
     assert loaded.place(first) == Location(f"{tmp_path.as_posix()}/{NAME}", 2)
@@ -86,12 +87,6 @@ def test_the_same_file_in_two_layers_has_two_places(tmp_path: Path) -> None:
     assert [str(loaded.place(found)) for found in loaded.rows] == [
         f"{tmp_path.as_posix()}/{folder}/{NAME}:2" for folder in ("one", "two")
     ]
-
-
-def test_what_is_asked_is_by_operation() -> None:
-    asked = options(module="a8w8")
-    assert asked.is_asked("gemm") and not asked.is_asked("moe") and options().is_asked("moe")
-    assert set(asked.of_op("moe")) == {"fmoe"} and "a8w8" in asked.of_op("gemm") and "fmoe" not in asked.of_op("gemm")
 
 
 @pytest.mark.parametrize("length", [200, 201])

@@ -6,6 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from ckgen.model.errors import InputError, UsageError
+from ckgen.model.fate import FateKind
+from ckgen.tables import load_tables
 from table_support import (
     BF16_HEADER,
     BLOCKSCALE_HEADER,
@@ -18,10 +22,6 @@ from table_support import (
     table,
     write,
 )
-
-from ckgen.model.errors import InputError, UsageError
-from ckgen.model.fate import FateKind
-from ckgen.tables import load_tables
 
 NAME = "a8w8_blockscale_tuned_gemm.csv"
 GOOD = row()

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from table_support import AITER, BLOCKSCALE_HEADER, BPRESHUFFLE_HEADER, load, one, options, row, table, write
 
+from ckgen.families.tables import table_dialects
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError, UsageError
 from ckgen.tables import load_tables
@@ -18,6 +18,7 @@ from ckgen.tables.merge import merge
 from ckgen.tables.repair import Conflict, dedupe, find_conflicts
 from ckgen.tables.stats import table_stats
 from ckgen.tables.upgrade import plan_upgrades
+from table_support import AITER, BLOCKSCALE_HEADER, BPRESHUFFLE_HEADER, load, one, options, row, table, write
 
 NAME = "a8w8_blockscale.csv"
 FAST, SLOW = row(kernelName="fast", us="4.1"), row(kernelName="slow", us="4.3")
@@ -196,7 +197,7 @@ class TestUpgrade:
         old = "cu_num,token,topk,us"
         text = f"\ufeff{old}\r\n\r\n80,1,2,3.0 \r\n 304 ,1,2,3\n80,1"
         write(tmp_path, {"fmoe.csv": text, NAME: one(), "shapes.csv": "M,N,K\n1,2,3\n"})
-        plan = plan_upgrades([tmp_path], {80: "gfx942", 304: "gfx942"}.get)
+        plan = plan_upgrades([tmp_path], {80: "gfx942", 304: "gfx942"}.get, table_dialects())
         assert plan.diagnostics == ()
         assert [(upgrade.display, upgrade.archs) for upgrade in plan.tables] == [
             (f"{tmp_path.as_posix()}/fmoe.csv", (("gfx942", 3),))
@@ -204,7 +205,7 @@ class TestUpgrade:
         write_files({upgrade.source: upgrade.data for upgrade in plan.tables})
         expected = f"\ufeffgfx,{old}\r\n\r\ngfx942,80,1,2,3.0 \r\ngfx942, 304 ,1,2,3\ngfx942,80,1"
         assert (tmp_path / "fmoe.csv").read_bytes() == expected.encode()
-        assert plan_upgrades([tmp_path], lambda cu_num: None).tables == ()
+        assert plan_upgrades([tmp_path], lambda cu_num: None, table_dialects()).tables == ()
 
     def test_a_table_with_an_unknown_count_stays_whole(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Callable[[str, str], None]
@@ -215,7 +216,7 @@ class TestUpgrade:
         write(tmp_path, {"t/c_a8w8.csv": table(row(header, cu_num="x"), row(header, cu_num=""), header=header)})
         write(tmp_path, {"t/d_a8w8.csv": "M,N,K,us,cu_num\n1,2,3,4\n"})
         monkeypatch.chdir(tmp_path)
-        plan = plan_upgrades([Path("t")], {80: "gfx942"}.get)
+        plan = plan_upgrades([Path("t")], {80: "gfx942"}.get, table_dialects())
         assert plan.tables == ()
         assert [d.severity for d in plan.diagnostics] == [Severity.WARNING] * 2 + [Severity.ERROR] * 3
         golden("errors/tables/upgrade.txt", "".join(f"{d.render()}\n" for d in plan.diagnostics))
@@ -223,7 +224,7 @@ class TestUpgrade:
     def test_real_moe_tables_upgrade_where_the_count_tells(self, tmp_path: Path) -> None:
         shutil.copytree(AITER, tmp_path / "t")
         before = tree(tmp_path)
-        plan = plan_upgrades([tmp_path / "t"], {80: "gfx942", 304: "gfx942", 256: "gfx950"}.get)
+        plan = plan_upgrades([tmp_path / "t"], {80: "gfx942", 304: "gfx942", 256: "gfx950"}.get, table_dialects())
         assert len(plan.tables) == 13
         assert [d.location and d.location.file.rsplit("/", 1)[1] for d in plan.diagnostics] == ["asm_a8w8_gemm.csv"]
         write_files({upgrade.source: upgrade.data for upgrade in plan.tables})
@@ -236,7 +237,7 @@ class TestStats:
     def test_groups_count_rows_kernels_problems_and_times(self, tmp_path: Path) -> None:
         rows = (FAST, SLOW, row(M="1", us="inf"), row(cu_num="80"), row(libtype="asm"), row(M="x"))
         stats = table_stats(load(tmp_path, {NAME: table(*rows), "s.csv": "M,N,K\n1,2,3\n"}))
-        assert [(kind.kind.value, kind.files, kind.rows) for kind in stats.kinds] == [
+        assert [(kind.kind, kind.files, kind.rows) for kind in stats.kinds] == [
             ("gemm_tuned", 1, 6), ("gemm_shapes", 1, 1),
         ]  # fmt: skip
         assert stats.invalid == 1
@@ -250,7 +251,7 @@ class TestStats:
 
     def test_the_real_tables(self, golden: Callable[[str, str], None]) -> None:
         stats = table_stats(load_tables([AITER], options(gfx={304: "gfx942"})))
-        lines = [f"{kind.kind.value}: {kind.files} files, {kind.rows} rows" for kind in stats.kinds]
+        lines = [f"{kind.kind}: {kind.files} files, {kind.rows} rows" for kind in stats.kinds]
         lines += [
             f"{g.module} {g.target or 'no target'} {g.library}: {g.rows} rows, {g.kernels} kernels, "
             f"{g.problems} problems, {g.timed} timed {g.us}"

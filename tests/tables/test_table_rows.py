@@ -9,6 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from ckgen.model.dtype import DType
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import Discriminators, Shape, TunedRow
+from ckgen.tables import load_tables
+from examples import examples
 from table_support import (
     BF16_HEADER,
     BLOCKSCALE_HEADER,
@@ -21,12 +27,6 @@ from table_support import (
     table,
     write,
 )
-
-from ckgen.model.dtype import DType
-from ckgen.model.target import Target
-from ckgen.model.tuned_row import Discriminators, Shape, TunedRow
-from ckgen.tables import load_tables
-from examples import examples
 
 NAME = "a8w8_blockscale_tuned.csv"
 

@@ -20,7 +20,7 @@ from ckgen.build.packed_code import pack_code
 from ckgen.build.pool import Limits, Outcome, run_jobs
 from ckgen.emit.cpp import identifier
 from ckgen.emit.environment import environment
-from ckgen.families.common.device.unit import fmha_symbol, groups_symbol, moe_symbol, prepare_symbol
+from ckgen.families.common.device.unit import COMPANIONS, prepare_symbol
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.version import __version__
@@ -89,15 +89,22 @@ def _code(instance: DeviceInstance, out: OutFolder) -> dict[str, Any]:
                 "sha256": hashlib.sha256(packed).hexdigest(),
             }
         )
-    makers = {"groups": groups_symbol, "moe": moe_symbol, "fmha": fmha_symbol}
-    more = {name: symbol(instance.id) for name, symbol in makers.items()}
     return {
         "name": instance.name,
         "id": f"{instance.id:016x}",
         "prepare": prepare_symbol(instance.id),
         "objects": objects,
-        **{name: symbol if symbol in instance.symbols else "" for name, symbol in more.items()},
+        "companions": _companions(instance),
     }
+
+
+def _companions(instance: DeviceInstance) -> list[dict[str, str]]:
+    """What its host unit defines beside the prepare function, up to the last that there is; no symbol: null."""
+    symbols = [(kind, symbol(instance.id)) for kind, symbol in COMPANIONS]
+    found = [{"type": kind, "symbol": symbol if symbol in instance.symbols else ""} for kind, symbol in symbols]
+    while found and not found[-1]["symbol"]:
+        found.pop()
+    return found
 
 
 def _hosts(instances: tuple[DeviceInstance, ...]) -> list[tuple[str, Path]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ckgen.families.common.device.unit import Use
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.grammar import Identified
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.signature import GemmSignature
@@ -13,7 +14,7 @@ from ckgen.families.tables import table_modules
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError
-from ckgen.model.moe_row import MoeRow
+from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.identify import Identifier, unparsable
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.survey import load_options
@@ -61,9 +62,9 @@ def named_kernels(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> tuple[
     wanted = None if options.targets is None else {target.gfx for target in options.targets}
     identifier = Identifier(table_modules(), archs)
     found: dict[tuple[str, str, str, str], _Found] = {}
-    for row in loaded.rows:
+    for row in (row for row in loaded.of(TunedRow) if row.op == str(Op.GEMM)):
         target = row.target
-        if isinstance(row, MoeRow) or target is None or target.gfx not in archs or not identifier.is_compiled(row):
+        if target is None or target.gfx not in archs or not identifier.is_compiled(row):
             continue
         if wanted is not None and target.gfx not in wanted:
             continue

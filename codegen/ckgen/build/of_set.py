@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from ckgen.build.device_code import BACKENDS, family_of
+from ckgen.build.device_code import BACKENDS, device_code
 from ckgen.build.named import NamedKernel
 from ckgen.build.wanted import is_legal
 from ckgen.families.common.device.unit import Use
@@ -63,7 +63,7 @@ def _uses(instance: Instance, arch: str) -> Iterator[Use]:
     tile, asks = instance.config.macro_tile, instance.constraints
     whole = 2 if strategy_of(instance.config).is_stream_k else 1
     batch = _BATCH if instance.signature.batched else 0
-    can_split = asks.max_k_batch > 1 and family_of(instance).splits_unavailable(instance, arch) is None
+    can_split = asks.max_k_batch > 1 and device_code(instance).splits_unavailable(arch) is None
     splits = (_SPLITS, 1) if can_split else (1,)
     rests = [(multiple or 1) if (multiple or 1) < size else 0 for multiple, size in _multiples(instance)]
     tails = sorted(product(*({rest, 0} for rest in rests)), key=lambda each: -sum(map(bool, each)))

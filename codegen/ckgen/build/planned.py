@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ckgen.build.compile import Unit
-from ckgen.build.device_code import family_of, variants_of
+from ckgen.build.device_code import device_code, variants_of
 from ckgen.emit.device import render_device_unit
 from ckgen.families.common.device.unit import Use
 from ckgen.model.expectation import Expectation
@@ -84,24 +84,24 @@ class PlannedHost:
 def plan_host(instance: AnyInstance, uses: Mapping[str, Iterable[Use]]) -> PlannedHost:
     """The host unit over the variants of every arch of `uses`, on each of which the instance is available."""
     variants = {arch: variants_of(instance, of_arch) for arch, of_arch in uses.items()}
-    unit = family_of(instance).host_unit(instance, variants)
+    unit = device_code(instance).host_unit(variants)
     text = render_device_unit(unit)
     return PlannedHost(instance.name, instance.id, str(instance.backend), instance.module, text, unit.symbols)
 
 
 def plan_kernel(instance: AnyInstance, arch: str, uses: Iterable[Use]) -> Planned:
     """The instance on an arch in the variants that the uses reach; in all of its variants where there are none."""
-    family, known = family_of(instance), tuple(uses)
-    splits = family.splits_unavailable(instance, arch) if any(use.k_batch > 1 for use in known) else None
-    reason, text = family.unavailable(instance, arch), ""
+    code, known = device_code(instance), tuple(uses)
+    splits = code.splits_unavailable(arch) if any(use.k_batch > 1 for use in known) else None
+    reason, text = code.unavailable(arch), ""
     expected: tuple[tuple[str, Expectation], ...] = ()
     if reason is None:
         variants = variants_of(instance, known)
         if not variants:
             reason = "no problem of the tables reaches a kernel of it"
         else:
-            text = render_device_unit(family.device_unit(instance, variants))
-            expected = tuple((family.symbol(instance, v), family.expected(instance, arch, v)) for v in variants)
+            text = render_device_unit(code.device_unit(variants))
+            expected = tuple((code.symbol(each), code.expected(arch, each)) for each in variants)
     return Planned(
         kernel=instance.name,
         id=instance.id,

@@ -16,6 +16,7 @@ from ckgen.emit.manifest import generator_digest
 from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.kernel_set import SHIPPED, kernel_set_files
+from ckgen.families.rules import judge
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.document import YAML, DocumentError, read_bytes
@@ -25,7 +26,6 @@ from ckgen.plan.offers import of_flavour
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.plan.uses import uses_of
-from ckgen.rules import judge
 from ckgen.tables.load import find_tables
 
 _SCHEMA = "ckgen.build_plan/2"

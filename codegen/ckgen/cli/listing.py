@@ -84,7 +84,7 @@ def _ops() -> Rows:
 
 def _rules() -> Rows:
     from ckgen.families.common.problem_finding import messages
-    from ckgen.rules import all_rules
+    from ckgen.families.rules import all_rules
 
     configs = [
         {"id": rule.id, "judges": "config", "backend": str(rule.backend), "text": rule.contract, "source": rule.source}

@@ -10,16 +10,18 @@ from ckgen.cli.options import assumptions
 from ckgen.cli.output import progress
 from ckgen.families.gemm.grammar import fits
 from ckgen.families.registry import FAMILIES
-from ckgen.families.tables import table_modules
+from ckgen.families.tables import table_dialects, table_modules
 from ckgen.model.diagnostic import Diagnostic, Location, sort_key
 from ckgen.model.errors import UsageError
+from ckgen.model.row import Row
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.entry import Entry, RowContext
 from ckgen.plan.examine import examine, set_keys
 from ckgen.plan.identify import Identifier, is_printable, meaningless, unparsable, unprintable
 from ckgen.plan.survey import gfx_of_cu
 from ckgen.specs.archs import load_archs
-from ckgen.tables.load import LoadedTables, LoadOptions, load_tables
+from ckgen.tables.dialect import LoadOptions
+from ckgen.tables.load import LoadedTables, load_tables
 from ckgen.tables.repair import problems_of_cells
 
 
@@ -32,6 +34,7 @@ def load(tables: Sequence[Path], module: str | None, assumed: Sequence[str]) -> 
         modules=table_modules(),
         fits=fits,
         gfx_of_cu=gfx_of_cu(archs, (), assumptions(assumed, archs)),
+        dialects=table_dialects(),
     )
     with progress("reading"):
         return load_tables(tables, options)
@@ -43,11 +46,12 @@ class Judgement:
 
     entries: Mapping[tuple[int, Location], Entry]
 
-    def problems(self, row: TunedRow) -> Sequence[Hashable]:
+    def problems(self, row: Row) -> Sequence[Hashable]:
         """Rows of one layer that have one of these in common answer the same question."""
-        return self.entries[_placed(row)].keys or problems_of_cells(row)
+        entry = self.entries.get(_placed(row))
+        return entry.keys if entry is not None and entry.keys else problems_of_cells(row)
 
-    def believed(self, row: TunedRow) -> bool:
+    def believed(self, row: Row) -> bool:
         """Whether the row could be selected as far as its measurement goes."""
         return self.entries[_placed(row)].refused is None
 
@@ -56,12 +60,12 @@ def judgement_of(loaded: LoadedTables) -> Judgement:
     """The planner's view of every row."""
     archs = load_archs()
     context = RowContext(Identifier(table_modules(), archs), archs, None, lambda *_: None, loaded.place)
-    entries = {_placed(row): examine(context, row) for row in loaded.rows}
+    entries = {_placed(row): examine(context, row) for row in loaded.of(TunedRow)}
     set_keys(context, entries.values())
     return Judgement(entries)
 
 
-def _placed(row: TunedRow) -> tuple[int, Location]:
+def _placed(row: Row) -> tuple[int, Location]:
     return row.layer, row.location
 
 
@@ -69,7 +73,7 @@ def problems_of(loaded: LoadedTables) -> tuple[Diagnostic, ...]:
     """Everything wrong but contradictions: bad cells, types that mean nothing, names that do not parse."""
     identifier = Identifier(table_modules(), load_archs())
     found = list(loaded.diagnostics)
-    for row in loaded.rows:
+    for row in loaded.of(TunedRow):
         try:
             identifier.signatures(row)
         except UsageError as error:

@@ -44,14 +44,14 @@ def command(tables: tuple[Path, ...], module: str | None, assume_gfx: tuple[str,
 
 def _document(stats: TableStats) -> dict[str, Any]:
     return {
-        "kinds": [{**asdict(kind), "kind": kind.kind.value} for kind in stats.kinds],
+        "kinds": [asdict(kind) for kind in stats.kinds],
         "groups": [{**asdict(group), "target": group.target or None} for group in stats.groups],
         "invalid": stats.invalid,
     }
 
 
 def _text(stats: TableStats) -> str:
-    kinds = [(kind.kind.value, plural(kind.files, "file"), plural(kind.rows, "row")) for kind in stats.kinds]
+    kinds = [(kind.kind, plural(kind.files, "file"), plural(kind.rows, "row")) for kind in stats.kinds]
     kinds += [("invalid", "", plural(stats.invalid, "row"))] if stats.invalid else []
     parts = [columns(kinds), columns([_HEAD, *map(_cells, stats.groups)]) if stats.groups else ""]
     return "\n\n".join(part for part in parts if part)

@@ -18,6 +18,7 @@ from ckgen.model.errors import InputError
 @assume_option
 def command(tables: tuple[Path, ...], write: bool, assume_gfx: tuple[str, ...]) -> int:
     """Give old tables the gfx column that their cu_num implies."""
+    from ckgen.families.tables import table_dialects
     from ckgen.plan.survey import gfx_of_cu
     from ckgen.specs.archs import load_archs
     from ckgen.tables.files import write_files
@@ -25,7 +26,7 @@ def command(tables: tuple[Path, ...], write: bool, assume_gfx: tuple[str, ...]) 
     from ckgen.tables.upgrade import plan_upgrades
 
     archs = load_archs()
-    upgrades = plan_upgrades(tables, gfx_of_cu(archs, (), assumptions(assume_gfx, archs)))
+    upgrades = plan_upgrades(tables, gfx_of_cu(archs, (), assumptions(assume_gfx, archs)), table_dialects())
     say_diagnostics(upgrades.diagnostics)
     for table in upgrades.tables:
         archs_text = ", ".join(f"{plural(rows, 'row')} of {gfx}" for gfx, rows in table.archs)

@@ -106,7 +106,7 @@ def _text(plan: GenerationPlan) -> str:
     total: Counter[FateKind] = Counter()
     for file, report in zip(plan.files, plan.reports, strict=True):
         fates = {kind.value: report.fates[kind] for kind in FateKind if report.fates.get(kind)}
-        what = report.module or file.kind.value
+        what = report.module or file.kind
         rows.append((file.display, what, plural(report.rows, "row"), fates_text(fates)))
         total.update(report.fates)
     lines = [columns(rows), f"{plural(len(rows), 'file')}, {plural(total.total(), 'row')}"]

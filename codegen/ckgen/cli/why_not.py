@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from ckgen.model.diagnostic import Location
 from ckgen.model.fate import Fate
-from ckgen.model.fmha_row import FmhaRow
+from ckgen.model.row import Row
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.model import GenerationPlan
 from ckgen.tables.load import TableFile
@@ -24,7 +24,7 @@ class RowFate:
 
     source: str
     fate: Fate
-    row: TunedRow | FmhaRow | None
+    row: Row | None
 
     def text(self) -> str:
         """The place and the fate, and below them what the row says."""
@@ -32,10 +32,9 @@ class RowFate:
         row = self.row
         if row is None:
             return head
-        if isinstance(row, FmhaRow):
-            return f"{head}\n  {row.target} {row.sizes}: {row.kernel}"
-        target = row.target or f"{row.cu_num} CUs"
-        return f"{head}\n  {target} {row.module} {row.sizes}: {row.library} {row.kernel}"
+        target = str(row.target or f"{row.cu_num} CUs")
+        problem, answer = (target, row.module, row.sizes), (row.library, row.kernel)
+        return f"{head}\n  {' '.join(filter(None, problem))}: {' '.join(filter(None, answer))}"
 
     def to_json(self) -> dict[str, object]:
         """The same as a JSON object; null for what is not known."""
@@ -45,9 +44,9 @@ class RowFate:
             "fate": self.fate.kind.value,
             "reason": self.fate.reason or None,
             "target": str(row.target) if row is not None and row.target is not None else None,
-            "module": row.module if isinstance(row, TunedRow) else None,
+            "module": (row.module or None) if row is not None else None,
             "shape": row.sizes if row is not None else None,
-            "library": row.library if isinstance(row, TunedRow) else None,
+            "library": (row.library or None) if row is not None else None,
             "kernel": row.kernel if row is not None else None,
         }
 
@@ -71,13 +70,12 @@ def _is_named(display: str, asked: str) -> bool:
 
 def _every(plan: GenerationPlan, line: int) -> Iterator[tuple[TableFile, RowFate]]:
     """All rows with their fates; of files that are only counted, the row at `line`."""
-    of_rows = sum(len(file.rows) for file in plan.files)
-    fates, of_fmha = iter(plan.fates[:of_rows]), iter(plan.fates[of_rows:])
+    tuned = sum(isinstance(row, TunedRow) for file in plan.files for row in file.rows)
+    of_tuned, of_others = iter(plan.fates[:tuned]), iter(plan.fates[tuned:])
     for file in plan.files:
         for row in file.rows:
-            yield file, RowFate(f"{file.display}:{row.location.line}", next(fates), row)
-        for attention in file.fmha:
-            yield file, RowFate(f"{file.display}:{attention.location.line}", next(of_fmha), attention)
+            fate = next(of_tuned if isinstance(row, TunedRow) else of_others)
+            yield file, RowFate(f"{file.display}:{row.location.line}", fate, row)
         for fate in file.fates:
             yield file, RowFate(f"{file.display}:{fate.location.line}", fate, None)
         if file.counted is not None and 1 < line <= _last_line(file):

@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from ckgen.families.common.device.kind import DeviceCode
+from ckgen.families.common.device.unit import Identified
 from ckgen.families.fmha.family import FmhaFamily
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.family import FamilyOfGemms, GemmFamily
+from ckgen.families.grouped_gemm.family import GroupedGemmFamily
+from ckgen.families.moe.family import MoeFamily
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import UsageError
 from ckgen.model.module import Module
+from ckgen.rules.rule_set import Judge
+from ckgen.tables.dialect import Dialect
 
 
 class Signature(Protocol):
     """What every family's signatures can say of themselves."""
+
+    @property
+    def op(self) -> object:
+        """The operation, whose text is the `--ops` word of the family."""
+        ...
 
     def canonical(self) -> str:
         """The identifier-safe name."""
@@ -47,14 +58,28 @@ class Family(Protocol):
         """The signature of a canonical name or alias; UsageError says what is known."""
         ...
 
+    def device_code(self, instance: Identified) -> DeviceCode:
+        """An instance of this operation as device code; its backend must make some."""
+        ...
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """Who judges the Configs of this operation."""
+        ...
+
+    @property
+    def dialects(self) -> tuple[Dialect, ...]:
+        """The kinds of tables that speak of this operation."""
+        ...
+
 
 FAMILIES: Mapping[str, Family] = {
     family.name: family
     for family in (
         GemmFamily(),
         FamilyOfGemms("stream_k", Op.GEMM),  # GEMMs that differ in their Configs only
-        FamilyOfGemms("grouped_gemm", Op.GROUPED_GEMM),
-        FamilyOfGemms("moe", Op.MOE),
+        GroupedGemmFamily(),
+        MoeFamily(),
         FmhaFamily(),
     )
 }
@@ -68,3 +93,8 @@ def families_of(ops: Iterable[str]) -> tuple[Family, ...]:
     if unknown:
         raise UsageError(f"unknown op: {', '.join(unknown)} (known: {', '.join(FAMILIES)})")
     return tuple(family for name, family in FAMILIES.items() if not wanted or name in wanted)
+
+
+def family_of(signature: Signature) -> Family:
+    """The family that signatures of this operation are of."""
+    return FAMILIES[str(signature.op)]

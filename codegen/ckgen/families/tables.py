@@ -10,7 +10,9 @@ from ckgen.families.gemm.grammar import describe_grammar, grammars
 from ckgen.families.gemm.modules import modules
 from ckgen.families.moe.grammar import hints
 from ckgen.families.moe.module import moe_module
+from ckgen.families.registry import FAMILIES
 from ckgen.model.module import Module
+from ckgen.tables.dialect import Dialect
 
 
 @cache
@@ -34,3 +36,9 @@ def name_forms(module: str) -> Iterator[tuple[str, str]]:
     for grammar in grammars():
         if module in grammar.modules:
             yield grammar.library, grammar.hint(full=True)
+
+
+@cache
+def table_dialects() -> tuple[Dialect, ...]:
+    """Every kind of table of every operation, each once."""
+    return tuple(dict.fromkeys(dialect for family in FAMILIES.values() for dialect in family.dialects))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ckgen.model.diagnostic import Location
 from ckgen.model.fmha_shape import SIZES, FmhaShape
@@ -17,6 +19,10 @@ class FmhaRow:
     microseconds, None where not said.
     """
 
+    op: ClassVar[str] = "fmha"
+    module: ClassVar[str] = ""
+    library: ClassVar[str] = ""
+    error_ratio: ClassVar[float | None] = None
     location: Location
     layer: int
     target: Target
@@ -25,6 +31,16 @@ class FmhaRow:
     kernel: str
     k_batch: int | None
     us: float | None
+
+    @property
+    def cu_num(self) -> int:
+        """The target's."""
+        return self.target.cu_num
+
+    @property
+    def about(self) -> Sequence[Hashable]:
+        """Its kernel's name tells the signature, no cell does."""
+        return ()
 
     @property
     def sizes(self) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.document import DEEPEST, MOST_DIGITS, YAML, DocumentError, too_deep, too_long, too_many
+from ckgen.model.suggestion import nearest_or_all
 
 if TYPE_CHECKING:
     from yaml import YAMLError
@@ -52,18 +52,11 @@ class DocumentReader:
         assert isinstance(node.value, dict)
         for key, value in node.value.items():
             if key not in known:
-                self.say("K003", value, f"unknown key '{key}'", did_you_mean(key, known))
+                self.say("K003", value, f"unknown key '{key}'", nearest_or_all(key, known))
         missing = [key for key in required if key not in node.value]
         for key in missing:
             self.say("K004", node, f"key '{key}' is missing")
         return not missing
-
-
-def did_you_mean(got: str, known: Iterable[str]) -> str:
-    """The hint behind a word that is not known."""
-    names = list(known)
-    close = get_close_matches(got, names, n=1)
-    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names)}"
 
 
 def read_documents(text: str, file: str, report: Report) -> list[Located]:

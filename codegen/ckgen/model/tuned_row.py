@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ckgen.model.diagnostic import Location
 from ckgen.model.dtype import DType
@@ -56,6 +58,7 @@ class TunedRow:
     `k_batch` counts K splits; None means that the kernel decides. `us` is microseconds, None without the column.
     """
 
+    op: ClassVar[str] = "gemm"
     location: Location
     layer: int
     module: str
@@ -73,6 +76,11 @@ class TunedRow:
     def sizes(self) -> str:
         """What people read."""
         return str(self.shape)
+
+    @property
+    def about(self) -> Sequence[Hashable]:
+        """What the row is about besides target and shape."""
+        return ((self.module, self.discriminators),)
 
     @property
     def answer(self) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.grammar import Identified
 from ckgen.families.gemm.problem_rules import Constraints, Limits, limits_of
+from ckgen.families.rules import judge
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
@@ -17,7 +18,6 @@ from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.identify import Identifier, Part, Signatures
-from ckgen.rules import judge
 
 FullKey = tuple[Target, int, int, int, int, int]
 """Target, number of the part of the signatures, batch, M, N, K: two rows of one layer with equal keys must agree."""

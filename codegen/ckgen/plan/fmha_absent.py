@@ -9,14 +9,14 @@ from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
 from ckgen.families.fmha.host_config import HostFmhaConfig
+from ckgen.families.fmha.rules.append import ROWS as ROWS_OF_APPEND
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.fmha.tree import append_configs, tree_configs
+from ckgen.families.rules import judge
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.config import Tile
 from ckgen.plan.fmha_select import FmhaQuery
 from ckgen.plan.select import default_indices
-from ckgen.rules import judge
-from ckgen.rules.fmha_append import ROWS as ROWS_OF_APPEND
 
 _ANY_TILE = CkTileFmhaConfig(FmhaPipeline.QR, 64, 64, 32, 64, 32, 64, (4, 1, 1), Tile(16, 16, 16))
 _ANY_HDIM = 128

@@ -11,6 +11,7 @@ from ckgen.families.fmha.enums import FmhaEntry
 from ckgen.families.fmha.grammar import AnyFmhaConfig, parse_instance_name
 from ckgen.families.fmha.problem import check_problem, has_lengths, supports
 from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.families.rules import judge
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
@@ -23,7 +24,6 @@ from ckgen.plan.options import PlanOptions
 from ckgen.plan.profile import TABLES, Admission, Profile
 from ckgen.plan.profile_fmha import fmha_admission
 from ckgen.plan.row_findings import SELECTING_NOTHING, beyond_peak, no_time, overridden, selects_nothing
-from ckgen.rules import judge
 from ckgen.tables.read import quoted
 
 

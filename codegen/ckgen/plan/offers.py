@@ -15,12 +15,12 @@ from ckgen.families.gemm.config import GemmConfig
 from ckgen.families.gemm.kernel_set import KernelCandidate
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.registry import Signature
+from ckgen.families.rules import judge
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.finding import Finding
 from ckgen.plan.profile_fmha import signature_words
-from ckgen.rules import judge
 
 
 class Named(Protocol):

@@ -16,7 +16,9 @@ from ckgen.model.collector import collector_paused
 from ckgen.model.diagnostic import Diagnostic, Severity, sort_key
 from ckgen.model.errors import InputError
 from ckgen.model.fate import Fate, FateKind
+from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.target import Target
+from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.defaults import Profiled, SetYields, heuristics_for, kernel_defaults
 from ckgen.plan.entry import Entry
 from ckgen.plan.fate_findings import fate_findings
@@ -48,7 +50,7 @@ def plan_of(known: Survey, profiles: Sequence[Path]) -> GenerationPlan:
     resolved = resolve(context, known.entries, _left_out(profiled.profiles))
     findings = [*context.findings, *fate_findings(options, context, resolved)]
     request = FmhaRequest(options, known.archs, context.targets, known.offers.keep, profiled.profiles, loaded.place)
-    measured = resolve_fmha(request, list(loaded.fmha))
+    measured = resolve_fmha(request, list(loaded.of(FmhaRow)))
     yields = SetYields()
     units, set_findings = _units(known, resolved, profiled, yields)
     fmha, fmha_findings = _fmha_units(known, profiled, yields, measured)
@@ -153,9 +155,10 @@ def _reports(
     of_fmha = iter(measured.fates)
     for file in loaded.files:
         fates = Counter(fate.kind for fate in file.fates)
-        fates.update(fate.kind for _, fate in resolved[position : position + len(file.rows)])
-        position += len(file.rows)
-        fates.update(fate.kind for fate in islice(of_fmha, len(file.fmha)))
+        tuned = sum(isinstance(row, TunedRow) for row in file.rows)
+        fates.update(fate.kind for _, fate in resolved[position : position + tuned])
+        position += tuned
+        fates.update(fate.kind for fate in islice(of_fmha, len(file.rows) - tuned))
         if file.counted is not None and file.row_count:
             fates[file.counted] += file.row_count
         yield FileReport(file.path, file.module, file.row_count, fates, tuple(findings.get(file.display, ())))

@@ -17,7 +17,8 @@ from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.document import YAML, DocumentError, read_text
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.fields import hints_of
-from ckgen.model.located_yaml import DocumentReader, Located, did_you_mean, read_documents
+from ckgen.model.located_yaml import DocumentReader, Located, read_documents
+from ckgen.model.suggestion import nearest_or_all
 from ckgen.plan.profile import Clause, Profile, dtypes_of, field_names, word_of
 from ckgen.plan.profile_fmha import fmha_names
 
@@ -118,7 +119,7 @@ class _Reader(DocumentReader):
             if not isinstance(item.value, str):
                 self.say("K005", item, "expected a word")
             elif known is not None and item.value not in known:
-                self.say("K005", item, f"unknown word: {item.value!r}", did_you_mean(item.value, known))
+                self.say("K005", item, f"unknown word: {item.value!r}", nearest_or_all(item.value, known))
         if not node.items():
             self.say("K005", node, "an empty list fits nothing: leave the key out")
         words = frozenset(item.value for item in node.items() if isinstance(item.value, str))

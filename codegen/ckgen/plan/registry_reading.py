@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.registry import Signature
+from ckgen.families.rules import judge
 from ckgen.model import fields
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.fields import Unreadable, check_keys, decode, shown
 from ckgen.plan.model import AnyInstance
 from ckgen.plan.offers import of_flavour
-from ckgen.rules import judge
 
 PRINT_AGAIN = "print the document again with `ckgen export`, or correct the fields"
 _CODES = {fields.UNKNOWN: "R003", fields.MISSING_KEY: "R004", fields.WRONG: "R005"}

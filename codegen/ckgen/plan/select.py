@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ckgen.families.common.problem_finding import ProblemFinding, no_instance
+from ckgen.families.gemm.decode_dialect import CALLER
 from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.op_rules import (
@@ -39,7 +40,6 @@ from ckgen.plan.candidates import (
 )
 from ckgen.plan.model import ExternalKernel, GenerationPlan, GroupPlan, TablePlan, UnitPlan
 from ckgen.plan.policy import MPolicy, near_gap
-from ckgen.tables.decode_dialect import CALLER
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,20 @@ from fnmatch import fnmatchcase
 
 from ckgen.families.gemm.grammar import fits
 from ckgen.families.registry import Signature
-from ckgen.families.tables import table_modules
+from ckgen.families.tables import table_dialects, table_modules
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.collector import collector_paused
 from ckgen.model.target import Target
+from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.entry import Entry, RowContext
 from ckgen.plan.examine import examined
 from ckgen.plan.identify import Identifier
 from ckgen.plan.offers import Keep, Named, Offers
 from ckgen.plan.options import PlanOptions
 from ckgen.specs.archs import arch_of_cu_num
-from ckgen.tables.load import LoadedTables, LoadOptions, load_tables
+from ckgen.tables.dialect import LoadOptions
+from ckgen.tables.load import LoadedTables, load_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def survey(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Survey:
         keep=keep,
         place=loaded.place,
     )
-    entries = examined(context, loaded.rows)
+    entries = examined(context, loaded.of(TunedRow))
     targets = wanted if wanted is not None else _targets_of(loaded, archs)
     offers = Offers([archs[name] for name in sorted({target.gfx for target in targets})], keep)
     return Survey(options, archs, loaded, context, entries, targets, offers)
@@ -65,6 +67,7 @@ def load_options(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> LoadOpt
         modules=table_modules(),
         fits=fits,
         gfx_of_cu=gfx_of_cu(archs, options.targets or (), options.assume_gfx),
+        dialects=table_dialects(),
     )
 
 

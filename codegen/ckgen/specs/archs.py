@@ -13,9 +13,10 @@ from ckgen.model.document import JSON, DocumentError, read_text
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.json_document import parse_json
 from ckgen.model.json_positions import scan
+from ckgen.model.suggestion import did_you_mean
 from ckgen.specs.build import build_arch
 from ckgen.specs.kinds import SCHEMA_FILE
-from ckgen.specs.reader import Problem, Reader, did_you_mean
+from ckgen.specs.reader import Problem, Reader
 
 
 def load_archs(directory: Path | None = None) -> dict[str, ArchSpec]:

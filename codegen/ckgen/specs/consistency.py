@@ -6,7 +6,8 @@ from collections.abc import Hashable, Iterable
 
 from ckgen.model.arch import ArchKind, ArchSpec, MatrixInstruction, WarpTile
 from ckgen.model.json_positions import Path
-from ckgen.specs.reader import Reader, did_you_mean
+from ckgen.model.suggestion import did_you_mean
+from ckgen.specs.reader import Reader
 
 
 def check_arch(arch: ArchSpec, reader: Reader) -> None:

@@ -5,13 +5,13 @@ The `kind` of a read is a definition of arch_specs/schema.json.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
 from ckgen.model.json_positions import Path
+from ckgen.model.suggestion import did_you_mean
 from ckgen.specs.kinds import numbers, texts
 
 E = TypeVar("E", bound=Enum)
@@ -30,12 +30,6 @@ class Problem:
     path: Path
     message: str
     hint: str | None = None
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """A hint that names the nearest known word, if one is near."""
-    near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else None
 
 
 class Reader:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import UsageError
+from ckgen.model.suggestion import did_you_mean
 from ckgen.model.target import Target
-from ckgen.specs.reader import did_you_mean
 
 ENVIRONMENT = ("CKGEN_TARGETS", "GPU_ARCHS")
 

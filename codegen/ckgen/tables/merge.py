@@ -10,8 +10,8 @@ from io import StringIO
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError
 from ckgen.model.tuned_row import TunedRow
+from ckgen.tables.cell_readers import LIBRARY_COLUMN, TARGET_COLUMNS
 from ckgen.tables.cells import split_columns
-from ckgen.tables.dialects import DISCRIMINATORS, LIBRARY_COLUMN, TARGET_COLUMNS
 from ckgen.tables.load import LoadedTables, TableFile
 from ckgen.tables.read import parse_bytes, read_bytes
 from ckgen.tables.repair import Conflict, find_conflicts
@@ -30,15 +30,15 @@ def merge(tables: LoadedTables) -> bytes:
     files = [file for file in tables.files if file.module]
     sources = {(file.layer, file.path): _source(file) for file in files}
     conflicts = find_conflicts(tables)
-    problems = [*tables.diagnostics, *_differences(files, sources), *map(_contradiction, conflicts)]
-    problems += [_without_target(tables.place(row)) for row in tables.rows if row.target is None]
+    problems = [*tables.diagnostics, *_differences(files), *map(_contradiction, conflicts)]
+    problems += [_without_target(tables.place(row)) for row in tables.of(TunedRow) if row.target is None]
     if problems:
         raise InputError(problems)
 
     header = list(TARGET_COLUMNS)
     for source in sources.values():
         header += [name for name in source.header if name and name not in header]
-    chosen = {(row.target, row.shape, row.discriminators): row for row in _fastest_last(tables.rows)}
+    chosen = {(row.target, row.shape, row.discriminators): row for row in _fastest_last(tables.of(TunedRow))}
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
@@ -79,9 +79,9 @@ def _source(file: TableFile) -> _Source:
     )
 
 
-def _differences(files: Sequence[TableFile], sources: Mapping[tuple[int, str], _Source]) -> Iterator[Diagnostic]:
-    def traits(file: TableFile) -> tuple[str | None, list[str]]:
-        return file.module, sorted(DISCRIMINATORS.keys() & set(sources[file.layer, file.path].header))
+def _differences(files: Sequence[TableFile]) -> Iterator[Diagnostic]:
+    def traits(file: TableFile) -> tuple[str | None, tuple[str, ...]]:
+        return file.module, file.keys
 
     for file in files[1:]:
         if traits(file) != traits(files[0]):

@@ -8,20 +8,20 @@ from typing import Any, Generic, TypeVar
 
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.target import Target
+from ckgen.tables.cell_readers import CellError, Reader
 from ckgen.tables.cells import Cells
-from ckgen.tables.dialects import Problem, Reader
 from ckgen.tables.read import quoted
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 _MEND = "correct the cell, or remove the row"
 
 
 @dataclass(frozen=True, slots=True)
-class Adapted(Generic[R]):
+class Adapted(Generic[R_co]):
     """The rows that can be used, and the diagnostics and line numbers of those that cannot."""
 
-    rows: tuple[R, ...]
+    rows: tuple[R_co, ...]
     problems: tuple[Diagnostic, ...]
     invalid: tuple[tuple[int, str], ...]
 
@@ -58,18 +58,18 @@ class Reading:
         texts = self.cells.columns.get(name)
         if texts is None:
             return None
-        missing = Problem("T004", "is missing", "expected a value in every row of this column")
+        missing = CellError("T004", "is missing", "expected a value in every row of this column")
         values: dict[str, Any] = {}
         for text in set(texts):
             trimmed = text.strip()
             values[text] = read(trimmed) if trimmed else missing if required else empty
-        if any(isinstance(value, Problem) for value in values.values()):
+        if any(isinstance(value, CellError) for value in values.values()):
             for line, text in zip(self.cells.numbers, texts, strict=True):
-                if isinstance(problem := values[text], Problem):
+                if isinstance(problem := values[text], CellError):
                     self.report(line, name, text, problem)
         return list(map(values.__getitem__, texts))
 
-    def report(self, line: int, name: str, text: str, problem: Problem) -> None:
+    def report(self, line: int, name: str, text: str, problem: CellError) -> None:
         """Records a bad cell; the row's fate keeps its first code."""
         cell = f" {quoted(text)}" if text.strip() else ""
         where = Location(self.display, line)

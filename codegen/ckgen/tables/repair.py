@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ckgen.model.diagnostic import Location
+from ckgen.model.row import Row
 from ckgen.model.target import Target
-from ckgen.model.tuned_row import Discriminators, Shape, TunedRow
 from ckgen.tables.files import without_lines
 from ckgen.tables.load import LoadedTables
 from ckgen.tables.read import read_bytes
@@ -23,9 +23,9 @@ class RowKey:
     layer: int
     module: str
     target: Target
-    shape: Shape
+    shape: Hashable
     sizes: str
-    discriminators: Discriminators
+    about: Sequence[Hashable]
 
     def __str__(self) -> str:
         return f"{self.target} {self.module} {self.sizes}"
@@ -36,9 +36,9 @@ class Conflict:
     """Rows of one key with different kernels and the places to show, in file order; `keep` None: none is believed."""
 
     key: RowKey
-    rows: tuple[TunedRow, ...]
+    rows: tuple[Row, ...]
     places: tuple[Location, ...]
-    keep: TunedRow | None
+    keep: Row | None
 
     def lines(self) -> tuple[str, ...]:
         """What a user reads: the key, then every row and what becomes of it."""
@@ -53,31 +53,31 @@ class Conflict:
         )
 
 
-def winner(row: TunedRow) -> tuple[object, ...]:
+def winner(row: Row) -> tuple[object, ...]:
     """What a row answers: library, kernel, k_batch, and what else its dialect says of it."""
     return row.answer
 
 
-def has_valid_time(row: TunedRow) -> bool:
+def has_valid_time(row: Row) -> bool:
     """Whether `us` is a finite time greater than 0."""
     return row.us is not None and math.isfinite(row.us) and row.us > 0
 
 
-def problems_of_cells(row: TunedRow) -> Sequence[Hashable]:
+def problems_of_cells(row: Row) -> Sequence[Hashable]:
     """What a row is about besides target and shape, by its cells alone."""
-    return ((row.module, row.discriminators),)
+    return row.about
 
 
 def find_conflicts(
     tables: LoadedTables,
-    problems: Callable[[TunedRow], Sequence[Hashable]] = problems_of_cells,
-    believed: Callable[[TunedRow], bool] = has_valid_time,
+    problems: Callable[[Row], Sequence[Hashable]] = problems_of_cells,
+    believed: Callable[[Row], bool] = has_valid_time,
 ) -> tuple[Conflict, ...]:
     """Every key of a layer whose rows name different winners; rows without a target answer for nothing.
 
     Rows are about the same where one of their `problems` is equal; the fastest that is `believed` is kept.
     """
-    groups: dict[Hashable, list[TunedRow]] = defaultdict(list)
+    groups: dict[Hashable, list[Row]] = defaultdict(list)
     for row in tables.rows:
         if row.target is not None:
             for problem in problems(row):
@@ -101,10 +101,10 @@ def dedupe(tables: LoadedTables, conflicts: Iterable[Conflict]) -> dict[Path, by
     return {source: without_lines(read_bytes(source), lines) for source, lines in lost.items()}
 
 
-def _key(row: TunedRow) -> RowKey:
+def _key(row: Row) -> RowKey:
     assert row.target is not None
-    return RowKey(row.layer, row.module, row.target, row.shape, row.sizes, row.discriminators)
+    return RowKey(row.layer, row.module, row.target, row.shape, row.sizes, row.about)
 
 
-def _fastest(rows: Iterable[TunedRow]) -> TunedRow | None:
+def _fastest(rows: Iterable[Row]) -> Row | None:
     return min(filter(has_valid_time, rows), key=lambda row: (row.us, row.location), default=None)

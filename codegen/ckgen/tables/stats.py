@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ckgen.model.tuned_row import TunedRow
-from ckgen.tables.classify import TableKind
 from ckgen.tables.load import LoadedTables
 from ckgen.tables.repair import has_valid_time
 
@@ -16,7 +15,7 @@ from ckgen.tables.repair import has_valid_time
 class KindStats:
     """Files of one kind, and their rows."""
 
-    kind: TableKind
+    kind: str
     files: int
     rows: int
 
@@ -50,15 +49,15 @@ class TableStats:
 def table_stats(tables: LoadedTables) -> TableStats:
     """The statistics, groups sorted by module, target and library."""
     files = Counter(file.kind for file in tables.files)
-    rows: Counter[TableKind] = Counter()
+    rows: Counter[str] = Counter()
     for file in tables.files:
         rows[file.kind] += file.row_count
     groups: dict[tuple[str, str, int, str], list[TunedRow]] = defaultdict(list)
-    for row in tables.rows:
+    for row in tables.of(TunedRow):
         gfx, cu_num = (row.target.gfx, row.target.cu_num) if row.target else ("", 0)
         groups[row.module, gfx, cu_num, row.library].append(row)
     return TableStats(
-        tuple(KindStats(kind, files[kind], rows[kind]) for kind in TableKind if files[kind]),
+        tuple(KindStats(kind, files[kind], rows[kind]) for kind in tables.kinds if files[kind]),
         tuple(_group(groups[key]) for key in sorted(groups)),
         sum(len(file.fates) for file in tables.files),
     )

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
-from ckgen.tables.classify import TableKind, classify
-from ckgen.tables.dialects import Problem, positive
+from ckgen.tables.cell_readers import CellError, positive
+from ckgen.tables.dialect import Dialect, classify
 from ckgen.tables.load import find_tables
 from ckgen.tables.read import BOM, RawTable, parse_bytes, quoted, read_bytes, split_line
-
-_TUNED = (TableKind.GEMM_TUNED, TableKind.MOE_TUNED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +32,20 @@ class Upgrades:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def plan_upgrades(arguments: Sequence[Path], gfx_of_cu: Callable[[int], str | None]) -> Upgrades:
-    """Every tuned table without `gfx`, with the column put first; a table is upgraded whole or not at all."""
+def plan_upgrades(
+    arguments: Sequence[Path], gfx_of_cu: Callable[[int], str | None], dialects: Sequence[Dialect]
+) -> Upgrades:
+    """Every table without the `gfx` that its `cu_num` implies, with the column put first.
+
+    A table is upgraded whole or not at all.
+    """
     upgrades: list[Upgrade] = []
     diagnostics: list[Diagnostic] = []
     for table in find_tables(arguments):
         data = read_bytes(table.source)
         raw, problems = parse_bytes(data, table.display)
-        if raw is not None and classify(raw.header) in _TUNED and "gfx" not in raw.header:
+        dialect = classify(raw.header, dialects) if raw is not None else None
+        if raw is not None and dialect is not None and dialect.implied_gfx and "gfx" not in raw.header:
             archs, problems = _archs(raw, gfx_of_cu)
             if not problems:
                 counts = tuple(sorted(Counter(archs.values()).items()))
@@ -62,7 +66,7 @@ def _archs(raw: RawTable, gfx_of_cu: Callable[[int], str | None]) -> tuple[dict[
         cells = split_line(line) or []
         text = cells[position].strip() if position < len(cells) else ""
         cu_num = positive(text)
-        if isinstance(cu_num, Problem):
+        if isinstance(cu_num, CellError):
             problems.append(_bad_count(raw, line_number, text, cu_num))
         elif gfx := gfx_of_cu(cu_num):
             archs[line_number] = gfx
@@ -86,7 +90,7 @@ def _with_column(data: bytes, raw: RawTable, archs: dict[int, str]) -> bytes:
     return data[: len(data) - len(body)] + b"".join(changed)
 
 
-def _bad_count(raw: RawTable, line_number: int, text: str, problem: Problem) -> Diagnostic:
+def _bad_count(raw: RawTable, line_number: int, text: str, problem: CellError) -> Diagnostic:
     code, message = (
         (problem.code, f"cu_num {quoted(text)} {problem.complaint}") if text else ("T004", "cu_num is missing")
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import product
 
 from ckgen.build.amd.model import AmdToolchain
-from ckgen.build.device_code import family_of, variants_of
+from ckgen.build.device_code import device_code, variants_of
 from ckgen.build.journal import CheckedRun, Journal
 from ckgen.build.named import NamedKernel
 from ckgen.build.planned import plan_kernel
@@ -119,7 +119,7 @@ def small_problem(kernel: NamedKernel) -> GemmProblem | None:
     Without K splits where the kernel cannot split, whatever its rows say.
     """
     instance = kernel.instance
-    whole = family_of(instance).splits_unavailable(instance, kernel.arch) is not None
+    whole = device_code(instance).splits_unavailable(kernel.arch) is not None
     rows = tuple({replace(use, k_batch=1) if whole else use for use in kernel.uses})
     reached = set(variants_of(instance, rows))
     for use in sorted(_uses(kernel, rows), key=lambda one: one.shape.m * one.shape.n * one.shape.k):

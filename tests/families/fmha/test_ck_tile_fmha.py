@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ckgen.build.device_code import family_of
+from ckgen.build.device_code import device_code
 from ckgen.build.flags import Trait, flags_of
 from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.families.common.device.unit import fmha_symbol, prepare_symbol
@@ -15,8 +15,8 @@ from ckgen.families.fmha.constraints import constraints_of
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.families.fmha.tree import tree_configs
+from ckgen.families.rules import judge
 from ckgen.model.config import Tile
-from ckgen.rules import judge
 from ckgen.specs.archs import load_arch
 
 D64 = CkTileFmhaConfig(FmhaPipeline.QR_ASYNC, 128, 64, 32, 64, 32, 64, (4, 1, 1), Tile(32, 32, 16))
@@ -121,7 +121,7 @@ def test_split_keys_bring_along_what_combines_them() -> None:
     assert host.symbols == (prepare_symbol(instance.id), fmha_symbol(instance.id))
     assert f"FmhaStages {fmha_symbol(instance.id)}{{partials, combine}};" in host.text
     assert f'prepare_combine("{combine}", true, launch, out);' in host.text
-    assert family_of(instance).splits_unavailable(instance, "gfx942") is None
+    assert device_code(instance).splits_unavailable("gfx942") is None
     merged = constraints_of(instance.signature, replace(SPLIT, pipeline=FmhaPipeline.QR_SPLITKV_MERGED))
     assert merged.merge_heads and merged.always_combines and merged.max_splits == 128
 
@@ -144,9 +144,9 @@ def test_denormals_are_flushed_in_device_code_alone() -> None:
 
 
 def test_an_arch_without_tiles_has_a_reason() -> None:
-    reason = family_of(built("fmha_bf16", D64)).unavailable(built("fmha_bf16", D64), "gfx1100")
+    reason = device_code(built("fmha_bf16", D64)).unavailable("gfx1100")
     assert reason and "gfx11" in reason
-    assert family_of(built("fmha_bf16", D64)).splits_unavailable(built("fmha_bf16", D64), "gfx942")
+    assert device_code(built("fmha_bf16", D64)).splits_unavailable("gfx942")
 
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950", "gfx1201"])

@@ -15,13 +15,13 @@ from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.kernel_set import load_fmha_set
 from ckgen.families.fmha.signature import parse_signature
 from ckgen.families.gemm.kernel_set import kernel_set_files
+from ckgen.families.rules import judge
 from ckgen.model.backend import Backend
 from ckgen.model.errors import InputError
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 from ckgen.model.target import Target
 from ckgen.plan.fmha_select import FmhaQuery, select_fmha, walk_fmha
 from ckgen.plan.model import GenerationPlan
-from ckgen.rules import judge
 from ckgen.specs.archs import load_archs
 from plan_support import plan_of
 

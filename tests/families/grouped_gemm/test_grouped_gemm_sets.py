@@ -12,9 +12,9 @@ from ckgen.families.gemm.enums import Op, Quant
 from ckgen.families.gemm.kernel_set import SHIPPED, KernelCandidate, shipped_set
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.rules import judge
 from ckgen.model.dtype import DType
 from ckgen.model.tuned_row import Shape
-from ckgen.rules import judge
 from ckgen.specs.archs import load_archs
 
 COUNTS = {"default": (430, 91), "ci": (7, 6), "full": (1368, 15), "matrix": (23, 14), "asm": (0, 0)}

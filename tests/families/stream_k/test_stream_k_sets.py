@@ -11,11 +11,11 @@ from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.kernel_set import OPS, SHIPPED, load_kernel_set, shipped_set
 from ckgen.families.registry import FAMILIES
+from ckgen.families.rules import judge
 from ckgen.model.errors import InputError
 from ckgen.model.strategy import Strategy
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
-from ckgen.rules import judge
 from ckgen.specs.archs import load_archs
 from ckgen.specs.targets import Target
 

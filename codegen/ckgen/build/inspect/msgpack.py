@@ -24,14 +24,14 @@ _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 
 def decode(source: Source, offset: int, size: int) -> Value:
     """The one value in that span of a file; InputError O003 with the offset of what is malformed."""
-    reader = _Reader(source, offset, offset + size)
-    value = reader.value(0)
-    if reader.at != reader.end:
-        raise reader.refusal(f"{reader.end - reader.at} bytes follow the metadata")
+    cursor = _Cursor(source, offset, offset + size)
+    value = cursor.value(0)
+    if cursor.at != cursor.end:
+        raise cursor.refusal(f"{cursor.end - cursor.at} bytes follow the metadata")
     return value
 
 
-class _Reader:
+class _Cursor:
     def __init__(self, source: Source, at: int, end: int) -> None:
         self.source, self.at, self.end = source, at, end
 

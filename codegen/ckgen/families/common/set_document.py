@@ -9,7 +9,8 @@ from typing import Generic, TypeVar
 
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
-from ckgen.model.located_yaml import DocumentReader, Located, did_you_mean
+from ckgen.model.located_yaml import DocumentReader, Located
+from ckgen.model.suggestion import nearest_or_all
 from ckgen.specs.archs import load_archs
 
 S = TypeVar("S")
@@ -71,7 +72,7 @@ class SetReader(DocumentReader):
         backends = {str(backend): backend for backend in known}
         found = backends.get(str(node.value))
         if found is None:
-            self.say("K005", node, f"{unknown} {node.value!r}", did_you_mean(str(node.value), backends))
+            self.say("K005", node, f"{unknown} {node.value!r}", nearest_or_all(str(node.value), backends))
         return found
 
     def targets(self, node: Located) -> frozenset[str] | None:
@@ -83,5 +84,5 @@ class SetReader(DocumentReader):
             self.say("K005", node, 'targets must be arch names or "*"')
         for item in names:
             if item.value not in load_archs():
-                self.say("K005", item, f"unknown arch: {item.value!r}", did_you_mean(str(item.value), load_archs()))
+                self.say("K005", item, f"unknown arch: {item.value!r}", nearest_or_all(str(item.value), load_archs()))
         return frozenset(str(item.value) for item in names)

@@ -25,7 +25,8 @@ from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Location
 from ckgen.model.document import YAML, DocumentError, read_text
 from ckgen.model.errors import InputError, UsageError
-from ckgen.model.located_yaml import Located, did_you_mean, read_documents
+from ckgen.model.located_yaml import Located, read_documents
+from ckgen.model.suggestion import nearest_or_all
 
 KEYS = ("op", "name", "signatures", "backend", "targets", "kernels")
 TREE, SPLIT_TREE = "tree", "split_tree"
@@ -52,7 +53,7 @@ def load_fmha_set(text: str, file: str) -> tuple[FmhaCandidate, ...]:
 
     Errors of syntax are those of whoever reads the other documents.
     """
-    reader = _Reader()
+    reader = _FmhaSetReader()
     documents = (node for node in read_documents(text, file, lambda _: None) if is_fmha(node))
     found = [candidate for node in documents for candidate in reader.document(node)]
     if reader.errors:
@@ -81,7 +82,7 @@ def trait_words(name: str) -> tuple[str, ...]:
     return tuple(str(one.value) for one in kind) if issubclass(kind, Enum) else ("false", "true")
 
 
-class _Reader(SetReader):
+class _FmhaSetReader(SetReader):
     """Turns documents into candidates."""
 
     def document(self, node: Located) -> Iterator[FmhaCandidate]:
@@ -143,7 +144,7 @@ class _Reader(SetReader):
         axes: dict[str, list[Any]] = {}
         for key, value in given.items():
             if key != "types" and key not in _TRAITS:
-                self.say("K003", value, f"unknown key '{key}'", did_you_mean(key, ("types", *_TRAITS)))
+                self.say("K003", value, f"unknown key '{key}'", nearest_or_all(key, ("types", *_TRAITS)))
             elif key != "types":
                 axes[key] = self._values(key, value)
         types = given["types"].items()

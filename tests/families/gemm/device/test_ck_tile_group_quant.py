@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ckgen.build.device_code import family_of, variants_of
+from ckgen.build.device_code import device_code, variants_of
 from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
@@ -48,7 +48,7 @@ def test_one_kernel_takes_every_problem(name: str, says: list[str]) -> None:
 
 def test_int4_takes_as_much_lds_as_what_it_becomes() -> None:
     demands = [
-        family_of(made).expected(made, "gfx942", variants_of(made, ())[0])
+        device_code(made).expected("gfx942", variants_of(made, ())[0])
         for made in map(instance, (
             "gemm_fp8_fnuz_int4_bf16_rcr_blockscale_scales_b_1x128",
             "gemm_fp8_fnuz_bf16_rcr_blockscale_scales_b_1x128",
@@ -60,9 +60,9 @@ def test_int4_takes_as_much_lds_as_what_it_becomes() -> None:
 
 def test_scales_of_both_sides_are_not_in_the_tree() -> None:
     made = instance("gemm_fp8_fnuz_bf16_rcr_blockscale_scales_both_128x64")
-    assert "ck_tile.absent.ab_scale" in (family_of(made).unavailable(made, "gfx942") or "")
+    assert "ck_tile.absent.ab_scale" in (device_code(made).unavailable("gfx942") or "")
     one = instance("gemm_fp8_fnuz_bf16_rcr_blockscale_scales_b_128x64")
-    assert family_of(one).unavailable(one, "gfx942") is None
+    assert device_code(one).unavailable("gfx942") is None
 
 
 @pytest.mark.parametrize(("k", "k_batch", "rule"), [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckgen.build.device_code import family_of, variants_of
+from ckgen.build.device_code import device_code, variants_of
 from ckgen.emit.device import render_device_unit
 from ckgen.families.gemm.config import CkTileConfig, Epilogue, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile
@@ -29,7 +29,7 @@ def instance(signature: str, **changes: Any) -> Instance:
 
 
 def text_of(one: Instance) -> str:
-    return render_device_unit(family_of(one).device_unit(one, variants_of(one, ())))
+    return render_device_unit(device_code(one).device_unit(variants_of(one, ())))
 
 
 def test_the_units_config_says_what_is_fused() -> None:
@@ -68,9 +68,8 @@ def test_only_whole_sums_of_one_tensor_each_are_split(signature: str, splits: bo
 )
 def test_what_has_no_code_says_why(signature: str, changes: dict[str, Any], reason: str) -> None:
     one = instance(signature, **changes)
-    assert reason in (family_of(one).unavailable(one, "gfx942") or "")
-    assert family_of(instance(signature.replace("_bias", ""))).unavailable(instance(signature.replace("_bias", "")),
-                                                                           "gfx942") is None  # fmt: skip
+    assert reason in (device_code(one).unavailable("gfx942") or "")
+    assert device_code(instance(signature.replace("_bias", ""))).unavailable("gfx942") is None
 
 
 def test_a_dense_kernel_is_not_taken_for_one_of_these() -> None:
@@ -83,4 +82,4 @@ def test_lds_holds_accumulators_before_an_epilogue() -> None:
     for signature, size in (("gemm_fp16_rcr_batched", 8192), ("gemm_fp16_rcr_epi_relu", 16384)):
         one = instance(signature, tile=Tile(64, 64, 32))
         variant = variants_of(one, ())[0]
-        assert family_of(one).expected(one, "gfx942", variant).lds_bytes == size
+        assert device_code(one).expected("gfx942", variant).lds_bytes == size

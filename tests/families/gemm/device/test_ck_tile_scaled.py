@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from families_rows import Rows
 
-from ckgen.build.device_code import family_of
+from ckgen.build.device_code import device_code
 from ckgen.emit.device import render_device_unit
 from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.ck_tile_geometry import store_vector
@@ -18,17 +18,17 @@ from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile_absent
 from ckgen.families.gemm.device import ck_tile_flatmm as flatmm
 from ckgen.families.gemm.device import ck_tile_quant as quant
-from ckgen.families.gemm.device.ck_tile_absent import unavailable
+from ckgen.families.gemm.device.ck_tile_absent import absent
 from ckgen.families.gemm.device.tile_parts import tile_config
 from ckgen.families.gemm.grammar import identify
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.kernel_set import shipped_set
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.rules import judge
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.tuned_row import Shape
-from ckgen.rules import judge
 from ckgen.specs.archs import load_archs
 
 ARCHS = load_archs()
@@ -64,9 +64,9 @@ def test_every_cktile_name_is_built(rows: Rows) -> None:
     kinds: Counter[str] = Counter()
     for (module, arch, kernel), uses in cktile_names(rows).items():
         instance = named(kernel, arch, module)
-        family = family_of(instance)
-        assert family.unavailable(instance, arch) is None, kernel
-        assert set(family.reachable(instance, uses)) <= set(family.all_variants(instance))
+        code = device_code(instance)
+        assert code.unavailable(arch) is None, kernel
+        assert set(code.reachable(uses)) <= set(code.all_variants())
         if module == "a8w8_bpreshuffle":
             assert all(supports(instance.constraints, use.shape, use.k_batch) is None for use in uses), kernel
         kinds["flatmm" if module == "a8w8_bpreshuffle" else "blockscale"] += 1
@@ -131,16 +131,16 @@ def test_quant_takes_no_splits() -> None:
 def test_expectation_of_a_measured_kernel() -> None:
     """64x256x128 on gfx942, as compiled: 256 and 192 instructions of 64 a K step, 16 KiB of LDS, nothing spilled."""
     even, _, odd, _ = flatmm.all_variants(named(TILE, "gfx942"))
-    expected = flatmm.expected(named(TILE, "gfx942"), ARCHS["gfx942"], even)
+    expected = flatmm.expected(named(TILE, "gfx942"), "gfx942", even)
     assert expected.steps == (("v_mfma_f32_16x16x32_fp8_fp8", 64),)
-    assert (expected.copies, flatmm.expected(named(TILE, "gfx942"), ARCHS["gfx942"], odd).copies) == (4, 3)
+    assert (expected.copies, flatmm.expected(named(TILE, "gfx942"), "gfx942", odd).copies) == (4, 3)
     assert (expected.lds_bytes, expected.scratch_bytes, expected.spills, expected.waves_per_simd) == (16384, 0, 0, 2)
 
 
 def test_expectation_of_a_measured_rowwise_kernel() -> None:
     wide = built(replace(ROWWISE, warp_tile=Tile(16, 16, 128)), "gfx950")
-    copies = [quant.expected(wide, ARCHS["gfx950"], each).copies for each in quant.all_variants(wide)]
-    first = quant.expected(wide, ARCHS["gfx950"], quant.all_variants(wide)[0])
+    copies = [quant.expected(wide, "gfx950", each).copies for each in quant.all_variants(wide)]
+    first = quant.expected(wide, "gfx950", quant.all_variants(wide)[0])
     assert (first.steps, copies, first.lds_bytes) == ((("v_mfma_f32_16x16x128_f8f6f4", 16),), [1, 2, 2], 32768)
 
 
@@ -190,7 +190,7 @@ def test_rowwise_units_say_what_is_scaled() -> None:
     ],
 )
 def test_what_the_tree_lacks_has_a_reason(signature: str, changes: dict[str, object], rule: str) -> None:
-    lack = unavailable(built(replace(ROWWISE, **changes), "gfx942", signature))
+    lack = absent(built(replace(ROWWISE, **changes), "gfx942", signature))
     assert lack is not None and lack.id == rule
     assert lack.text.endswith(f"(rule {rule})")
 
@@ -213,6 +213,6 @@ def test_the_full_set_has_scaled_instances_for_both_archs() -> None:
                 signature, candidate.backend, candidate.config, module="a8w8", table_kernel="", archs=(arch,)
             )
             if quant.is_quant(instance) and not judge(signature, candidate.config, candidate.backend, ARCHS[arch]):
-                assert unavailable(instance) is None
+                assert absent(instance) is None
                 found[arch] += 1
     assert set(found) == {"gfx942", "gfx950"}

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from ckgen.build.device_code import family_of, variants_of
+from ckgen.build.device_code import device_code, variants_of
 from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
+from ckgen.families.gemm.device import ck_tile as dense
 from ckgen.families.gemm.device import ck_tile_stream_k as stream_k
 from ckgen.families.gemm.instance import Instance, make_instance
 from ckgen.families.gemm.signature import parse_canonical
@@ -76,7 +77,7 @@ def test_registers_leave_room_for_all_that_are_resident(warps: tuple[int, int, i
 
 def test_what_a_dense_kernel_lacks_a_stream_k_kernel_lacks_too() -> None:
     odd = instance("gemm_fp16_rcr", warp_tile=Tile(16, 16, 16), tile=Tile(96, 64, 64))
-    assert "CShuffleEpilogue" in str(family_of(odd).unavailable(odd, "gfx942"))
-    assert family_of(odd).unavailable is stream_k.unavailable
+    assert "CShuffleEpilogue" in str(device_code(odd).unavailable("gfx942"))
+    assert device_code(odd).unavailable("gfx942") == dense.unavailable(odd, "gfx942")
     assert stream_k.unavailable(instance(), "gfx942") is None
     assert stream_k.unavailable(instance("gemm_int8_int32_rcr"), "gfx942") is None

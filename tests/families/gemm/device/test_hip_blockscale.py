@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ckgen.build.device_code import family_of
+from ckgen.build.device_code import device_code
 from ckgen.emit.device import render_device_unit
 from ckgen.families.gemm.config import CkTileConfig
 from ckgen.families.gemm.grammar import identify
@@ -30,12 +30,12 @@ def named(kernel: str, signature: str = "a8w8_blockscale", arch: str = "gfx950",
 
 def test_units_hold_the_config() -> None:
     instance = named(EIGHT_WAVES, "a8w8_blockscale_bpreshuffle:fp16")
-    family = family_of(instance)
-    (variant,) = family.all_variants(instance)
-    device = render_device_unit(family.device_unit(instance, [variant]))
-    symbol = family.symbol(instance, variant)
+    code = device_code(instance)
+    (variant,) = code.all_variants()
+    device = render_device_unit(code.device_unit([variant]))
+    symbol = code.symbol(variant)
     assert f"({symbol}, 192, 256, 128, 4, 2, 128, 4, true, true)" in device
-    host = render_device_unit(family.host_unit(instance, {"gfx950": [variant]}))
+    host = render_device_unit(code.host_unit({"gfx950": [variant]}))
     assert f'{{"{symbol}", 192, 256, 512, true}}' in host
 
 
@@ -48,8 +48,8 @@ def test_units_hold_the_config() -> None:
 )
 def test_the_machine_code_must_be(kernel: str, steps: tuple[str, int], waves: int, lds: int) -> None:
     instance = named(kernel)
-    family = family_of(instance)
-    found = family.expected(instance, "gfx950", family.all_variants(instance)[0])
+    code = device_code(instance)
+    found = code.expected("gfx950", code.all_variants()[0])
     assert (found.steps, found.copies, found.waves_per_simd, found.lds_bytes) == ((steps,), 1, waves, lds)
     assert found.scratch_bytes == found.spills == 0
 
@@ -69,4 +69,4 @@ def test_the_machine_code_must_be(kernel: str, steps: tuple[str, int], waves: in
 )
 def test_what_the_kernels_are_not(signature: str, arch: str, changes: dict[str, object], said: str) -> None:
     instance = named(EIGHT_WAVES, signature, arch, **changes)
-    assert said in (family_of(instance).unavailable(instance, arch) or "")
+    assert said in (device_code(instance).unavailable(arch) or "")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ckgen.build.device_code import family_of
+from ckgen.build.device_code import device_code
 from ckgen.build.named import NamedKernel, named_kernels
 from ckgen.cli.options import tuning_or_shipped
 from ckgen.families.common.device.overflow import NO_OVERFLOW, Overflow
@@ -33,7 +33,7 @@ def test_every_record_is_of_a_variant_that_the_tables_can_reach(named: dict[tupl
     assert keys == sorted(set(keys))
     for kernel, arch, variant in keys:
         instance = named[kernel, arch].instance
-        assert variant in {each.name for each in family_of(instance).all_variants(instance)}, (kernel, arch)
+        assert variant in {each.name for each in device_code(instance).all_variants()}, (kernel, arch)
     assert all(entry["spills"] > 0 or entry["scratch_bytes"] > 0 for entry in ENTRIES)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -75,3 +75,11 @@ def moe_symbol(instance_id: int) -> str:
 def fmha_symbol(instance_id: int) -> str:
     """The `extern "C"` name of the FmhaStages that the host unit of an attention instance with splits of KV defines."""
     return f"ckgen_fmha_{instance_id:016x}"
+
+
+COMPANIONS: tuple[tuple[str, Callable[[int], str]], ...] = (
+    ("GroupTableCode", groups_symbol),
+    ("MoeStages", moe_symbol),
+    ("FmhaStages", fmha_symbol),
+)
+"""Types of what a host unit may define, in the order of DeviceCode's members in ckgen/device_code.hpp, by symbol."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ckgen.families.common.asm_config import AsmConfig
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.shipped import ShippedVariant, not_shipped, objects_to_take
 from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol
 from ckgen.families.common.device.variant import cpp_bool
@@ -84,3 +85,17 @@ def _kernel(instance: FmhaInstance) -> AsmFmhaKernel:
     config = instance.config
     assert isinstance(config, AsmConfig), f"{instance.name} is no shipped kernel"
     return asm_fmha_kernel_of(config)
+
+
+KIND: DeviceKind[FmhaInstance, ShippedVariant] = DeviceKind(
+    variants=(ShippedVariant,),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+    splits_unavailable=splits_unavailable,
+    symbol=symbol,
+)
+"""These instances as device code."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, kernel_symbol, prepare_symbol
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.fmha.append_config import CkTileAppendConfig
@@ -90,3 +91,17 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
             *((name, cpp_bool(getattr(config, name))) for name in flags),
         ],
     }
+
+
+KIND: DeviceKind[FmhaInstance, AppendVariant] = DeviceKind(
+    variants=(AppendVariant,),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+    splits_unavailable=splits_unavailable,
+    symbol=symbol,
+)
+"""These instances as device code."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, fmha_symbol, kernel_symbol, prepare_symbol
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
@@ -155,3 +156,17 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
         "flags": [(name, cpp_bool(getattr(config, name))) for name in ("pad_q", "pad_k", "pad_hdim_q", "pad_hdim_v")],
         "block_per_cu": config.block_per_cu or -1,
     }
+
+
+KIND: DeviceKind[FmhaInstance, _Variant] = DeviceKind(
+    variants=(FmhaVariant, CombineVariant),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+    splits_unavailable=splits_unavailable,
+    symbol=symbol,
+)
+"""These instances as device code."""

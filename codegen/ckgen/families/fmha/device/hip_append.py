@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol
 from ckgen.families.fmha.append_config import HipAppendConfig
 from ckgen.families.fmha.device.ck_tile_append import AppendVariant, all_variants, reachable, symbol
 from ckgen.families.fmha.device.cpp_traits import cpp_traits
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.model.expectation import Expectation
-
-__all__ = ["all_variants", "device_unit", "expected", "host_unit", "reachable", "symbol", "unavailable"]
 
 
 def unavailable(instance: FmhaInstance, arch: str) -> str | None:
@@ -47,3 +46,16 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
         "cache": signature.b.value,
         "traits": cpp_traits(signature.traits),
     }
+
+
+KIND: DeviceKind[FmhaInstance, AppendVariant] = DeviceKind(
+    variants=(AppendVariant,),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+    symbol=symbol,
+)
+"""These instances as device code."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, fmha_symbol, kernel_symbol, prepare_symbol
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.fmha.device.cpp_traits import cpp_traits
@@ -126,3 +127,16 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
         "traits": cpp_traits(signature.traits),
         "stages": stage_values(signature, instance.id, symbol(instance, COMBINE), always=False),
     }
+
+
+KIND: DeviceKind[FmhaInstance, AnyVariant] = DeviceKind(
+    variants=(DecodeVariant, CombineVariant),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+    symbol=symbol,
+)
+"""These instances as device code."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.common.device.variant import Tail, cpp_bool
 from ckgen.families.gemm.ck_tile_geometry import (
@@ -208,3 +209,15 @@ def _loop(instance: Instance, tiles: int) -> tuple[bool, Tail]:
         return False, Tail.ONE
     # three tiles fit the tail alone, see Gemm::loop_of in dispatcher_cpp/backends/ck_tile/gemm.hpp
     return tiles > turn + 1, Tail.THREE if tiles % 2 else Tail.TWO
+
+
+KIND: DeviceKind[Instance, TileVariant] = DeviceKind(
+    variants=(TileVariant,),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+)
+"""These instances as device code."""

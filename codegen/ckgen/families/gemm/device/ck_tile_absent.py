@@ -22,9 +22,15 @@ _QUANT_FIELDS = (
 """What QuantGemmKernel's bridge takes besides tiles and waves."""
 
 
-def unavailable(instance: Instance) -> Absent | None:
-    """Why the tree has no kernel for a ck_tile instance; None where it has one."""
+def absent(instance: Instance) -> Absent | None:
+    """Why the tree has no kernel for a ck_tile instance, whatever the arch; None where it has one."""
     return first_fit(absent_rules(_FILE), _facts(instance, tile_config(instance)))
+
+
+def unavailable(instance: Instance, arch: str) -> str | None:
+    """The same, as one line for people."""
+    found = absent(instance)
+    return found.text if found is not None else None
 
 
 def _facts(instance: Instance, config: CkTileConfig) -> Mapping[str, Fact]:

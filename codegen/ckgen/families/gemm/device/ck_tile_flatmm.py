@@ -11,14 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.ck_tile_geometry import epilogue_bytes
+from ckgen.families.gemm.device.ck_tile_absent import unavailable
 from ckgen.families.gemm.device.recorded import recorded_overflow
 from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
 from ckgen.families.gemm.instance import Instance
-from ckgen.model.arch import ArchSpec
 from ckgen.model.expectation import Expectation
+from ckgen.specs.archs import load_arch
 
 _MAIN_LOOP_STEPS = 2
 _TAIL_STEPS = {True: 1, False: 2}
@@ -82,12 +84,12 @@ def lds_of(instance: Instance) -> int:
     return max(staging, epilogue_bytes(signature, config)) + staging
 
 
-def expected(instance: Instance, arch: ArchSpec, variant: FlatmmVariant) -> Expectation:
+def expected(instance: Instance, arch: str, variant: FlatmmVariant) -> Expectation:
     """What the kernel's machine code must be."""
     config = tile_config(instance)
-    overflow = recorded_overflow(instance, arch.name, variant.name)
+    overflow = recorded_overflow(instance, arch, variant.name)
     return Expectation(
-        steps=matrix_steps(instance, arch, preshuffle=True),
+        steps=matrix_steps(instance, load_arch(arch), preshuffle=True),
         copies=_MAIN_LOOP_STEPS + _TAIL_STEPS[variant.odd],
         lds_bytes=lds_of(instance),
         scratch_bytes=overflow.scratch_bytes,
@@ -114,3 +116,15 @@ def constants(instance: Instance) -> dict[str, Any]:
         "flags": [(name, cpp_bool(getattr(config, name))) for name in flags],
         "numbers": [(name, getattr(config, name)) for name in numbers],
     }
+
+
+KIND: DeviceKind[Instance, FlatmmVariant] = DeviceKind(
+    variants=(FlatmmVariant,),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+)
+"""These instances as device code."""

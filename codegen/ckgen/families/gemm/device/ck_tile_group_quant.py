@@ -9,13 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.ck_tile_geometry import lds_bytes
+from ckgen.families.gemm.device.ck_tile_absent import unavailable
 from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
 from ckgen.families.gemm.instance import Instance
-from ckgen.model.arch import ArchSpec
 from ckgen.model.expectation import Expectation
+from ckgen.specs.archs import load_arch
 
 _COPIES = 2
 """K steps in the kernel's text: the main loop's body and the last step."""
@@ -63,11 +65,11 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[GroupVariant]]
     return DeviceUnit("device/ck_tile_group_quant_host.cpp.j2", values, (prepare,))
 
 
-def expected(instance: Instance, arch: ArchSpec, variant: GroupVariant) -> Expectation:
+def expected(instance: Instance, arch: str, variant: GroupVariant) -> Expectation:
     """What the kernel's machine code must be."""
     config, signature = tile_config(instance), instance.signature
     return Expectation(
-        steps=matrix_steps(instance, arch),
+        steps=matrix_steps(instance, load_arch(arch)),
         copies=_COPIES,
         lds_bytes=lds_bytes(signature, config),
         scratch_bytes=0,
@@ -92,3 +94,15 @@ def constants(instance: Instance) -> dict[str, Any]:
         "flags": [("of_a", cpp_bool(block.of_a)), *((name, cpp_bool(getattr(config, name))) for name in flags)],
         "numbers": [("group_n", block.n), ("group_k", block.k), *((name, getattr(config, name)) for name in numbers)],
     }
+
+
+KIND: DeviceKind[Instance, GroupVariant] = DeviceKind(
+    variants=(GroupVariant,),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+)
+"""These instances as device code."""

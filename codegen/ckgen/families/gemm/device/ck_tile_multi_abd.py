@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol, symbol_of
 from ckgen.families.gemm.ck_tile_geometry import COMBINING
 from ckgen.families.gemm.config import Epilogue
@@ -47,3 +48,15 @@ def fused(instance: Instance) -> Mapping[str, object]:
     signature = instance.signature
     epilogue = [op.value for op in signature.epilogue]
     return {"epilogue": epilogue, "a_op": signature.a_op.value, "b_op": signature.b_op.value}
+
+
+KIND: DeviceKind[Instance, dense.TileVariant] = DeviceKind(
+    variants=(dense.TileVariant,),
+    unavailable=unavailable,
+    reachable=dense.reachable,
+    all_variants=dense.all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=dense.expected,
+)
+"""These instances as device code."""

@@ -13,15 +13,17 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.ck_tile_geometry import lds_bytes
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
+from ckgen.families.gemm.device.ck_tile_absent import unavailable
 from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
-from ckgen.model.arch import ArchSpec
 from ckgen.model.expectation import Expectation
+from ckgen.specs.archs import load_arch
 
 
 class Loop(Enum):
@@ -95,11 +97,11 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[QuantVariant]]
     return DeviceUnit("device/ck_tile_quant_host.cpp.j2", values, (prepare,))
 
 
-def expected(instance: Instance, arch: ArchSpec, variant: QuantVariant) -> Expectation:
+def expected(instance: Instance, arch: str, variant: QuantVariant) -> Expectation:
     """What the kernel's machine code must be."""
     config, signature = tile_config(instance), instance.signature
     return Expectation(
-        steps=matrix_steps(instance, arch),
+        steps=matrix_steps(instance, load_arch(arch)),
         copies=_COPIES[variant.loop],
         lds_bytes=lds_bytes(signature, config),
         scratch_bytes=0,
@@ -125,3 +127,15 @@ def constants(instance: Instance) -> dict[str, Any]:
             (name, getattr(config, name)) for name in ("partitioner_group_num", "partitioner_m01", "block_per_cu")
         ],
     }
+
+
+KIND: DeviceKind[Instance, QuantVariant] = DeviceKind(
+    variants=(QuantVariant,),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+)
+"""These instances as device code."""

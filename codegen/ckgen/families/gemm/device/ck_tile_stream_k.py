@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.gemm.ck_tile_geometry import lds_bytes
 from ckgen.families.gemm.device import ck_tile as dense
@@ -94,3 +95,15 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[StreamKVariant
 
 def _strategy(instance: Instance) -> Strategy:
     return tile_config(instance).strategy
+
+
+KIND: DeviceKind[Instance, StreamKVariant] = DeviceKind(
+    variants=(StreamKVariant,),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+)
+"""These instances as device code."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.config import CkTileConfig
@@ -135,3 +136,16 @@ def _is_whole(tile: Tile, config: CkTileConfig) -> bool:
     of_waves = (rows * config.warps[0] * _EDGE, columns * config.warps[1] * _EDGE)
     loads = [extent * tile.k % (_CHUNK * _threads(config)) for extent in (tile.m, tile.n)]
     return of_waves == (tile.m, tile.n) and not any(loads) and tile.k % _GROUP == 0
+
+
+KIND: DeviceKind[Instance, BlockScaleVariant] = DeviceKind(
+    variants=(BlockScaleVariant,),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+    splits_unavailable=splits_unavailable,
+)
+"""These instances as device code."""

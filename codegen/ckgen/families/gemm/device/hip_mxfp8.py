@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
 from ckgen.families.gemm.hip_config import HipConfig, HipKind
 from ckgen.families.gemm.instance import Instance
@@ -98,3 +99,15 @@ def hip_config(instance: Instance) -> HipConfig:
     config = instance.config
     assert isinstance(config, HipConfig), f"{instance.name} is no kernel of ours"
     return config
+
+
+KIND: DeviceKind[Instance, MxVariant] = DeviceKind(
+    variants=(MxVariant,),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+)
+"""These instances as device code."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, Use, groups_symbol, prepare_symbol, symbol_of
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.ck_tile_geometry import COMBINING, is_group_quant, lds_bytes
@@ -81,8 +82,7 @@ def unavailable(instance: Instance, arch: str) -> str | None:
     once = replace(instance, config=replace(config, persistent=False))  # the loop over tiles is ours
     if _kind(instance) == "grouped_blockscale":
         return hip_blockscale.unavailable(once, arch)
-    found = ck_tile_absent.unavailable(once)
-    return found.text if found is not None else None
+    return ck_tile_absent.unavailable(once, arch)
 
 
 def splits_unavailable(instance: Instance, arch: str) -> str | None:
@@ -208,3 +208,16 @@ def _kind(instance: Instance) -> str:
     if instance.signature.quant is Quant.NONE:
         return "gemm"
     return "group_quant" if is_group_quant(instance.signature) else "quant"
+
+
+KIND: DeviceKind[Instance, GroupedVariant] = DeviceKind(
+    variants=(GroupedVariant,),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+    splits_unavailable=splits_unavailable,
+)
+"""These instances as device code."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ckgen.families.common.asm_config import AsmConfig
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.shipped import ShippedVariant, host_values, not_shipped, objects_to_take
 from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol
 from ckgen.families.common.device.variant import cpp_bool
@@ -14,8 +15,6 @@ from ckgen.families.gemm.instance import Instance
 from ckgen.families.moe.asm_kernels import AsmMoeKernel, asm_moe_kernel_of
 from ckgen.model.expectation import Expectation
 from ckgen.specs import load_arch
-
-__all__ = ["all_variants", "device_unit", "expected", "host_unit", "reachable", "symbol", "unavailable"]
 
 
 def unavailable(instance: Instance, arch: str) -> str | None:
@@ -67,3 +66,16 @@ def _kernel(instance: Instance) -> AsmMoeKernel:
     config = instance.config
     assert isinstance(config, AsmConfig), f"{instance.name} is no shipped kernel"
     return asm_moe_kernel_of(config)
+
+
+KIND: DeviceKind[Instance, ShippedVariant] = DeviceKind(
+    variants=(ShippedVariant,),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+    symbol=symbol,
+)
+"""These instances as device code."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, Use, moe_symbol, prepare_symbol, symbol_of
 from ckgen.families.common.device.variant import Tail, cpp_bool
 from ckgen.families.gemm.device.ck import OpAlias
@@ -318,3 +319,16 @@ def waves_per_simd(product: CkMoeProduct) -> int:
     of_b = tile.n * tile.k * size_b // block // 4 * 2 * both
     of_c = tile.m * tile.n * 4 // block // 4 * both
     return 1 if of_a + of_b + of_c >= _FEW_REGISTERS else 2
+
+
+KIND: DeviceKind[Instance, AnyVariant] = DeviceKind(
+    variants=(CkVariant, StageVariant),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+    splits_unavailable=splits_unavailable,
+)
+"""These instances as device code."""

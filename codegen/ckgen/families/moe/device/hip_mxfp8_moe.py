@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, Use, moe_symbol, prepare_symbol, symbol_of
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.device.hip_mxfp8 import MxVariant, expected_of, hip_config, host_values, unavailable
@@ -18,8 +19,6 @@ from ckgen.families.moe.device.stages import (
     stage_variants,
 )
 from ckgen.model.expectation import Expectation
-
-__all__ = ["all_variants", "device_unit", "expected", "host_unit", "reachable", "unavailable"]
 
 AnyVariant = MxVariant | StageVariant
 _PRODUCT = MxVariant()
@@ -76,3 +75,15 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[AnyVariant]]) 
 def _stages(instance: Instance, symbols: Mapping[AnyVariant, str]) -> dict[str, Any]:
     found = {variant: symbol for variant, symbol in symbols.items() if isinstance(variant, StageVariant)}
     return stage_values(instance.signature, found)
+
+
+KIND: DeviceKind[Instance, AnyVariant] = DeviceKind(
+    variants=(MxVariant, StageVariant),
+    unavailable=unavailable,
+    reachable=reachable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+)
+"""These instances as device code."""

@@ -1,0 +1,94 @@
+"""Rules by kind of Config: each judges one Config on one arch and says why, with numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
+
+from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.finding import Finding
+
+S = TypeVar("S")
+C = TypeVar("C")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule's id, whose Configs it judges, where it comes from, and its contract in a line."""
+
+    id: str
+    backend: Backend
+    source: str
+    contract: str
+
+
+class Judge(Protocol):
+    """Judges one kind of Config."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What it may find broken, by id."""
+        ...
+
+    def judge(self, signature: object, config: object, backend: Backend, arch: ArchSpec) -> tuple[Finding, ...] | None:
+        """What is against the Config on this arch, by rule id; None for a Config of another kind."""
+        ...
+
+
+class RuleSet(Generic[S, C]):
+    """The rules about a backend's Configs of some classes, for signatures of one class; `rule` registers them."""
+
+    def __init__(self, backend: Backend, signature: type[S], *configs: type[C]) -> None:
+        self._backend = backend
+        self._signature = signature
+        self._configs = configs
+        self._checks: tuple[tuple[Rule, Callable[[S, C, ArchSpec], Finding | None]], ...] = ()
+
+    def rule(
+        self, rule_id: str, *, source: str
+    ) -> Callable[[Callable[[S, C, ArchSpec], Finding | None]], Callable[[S, C, ArchSpec], Finding | None]]:
+        """Register a check under an id of the form `<backend>.<subject>.<what>`; its docstring is the contract."""
+
+        def register(check: Callable[[S, C, ArchSpec], Finding | None]) -> Callable[[S, C, ArchSpec], Finding | None]:
+            if any(one.id == rule_id for one in self.rules) or not rule_id.startswith(f"{self._backend}."):
+                raise ValueError(f"rule id '{rule_id}' is taken or not of backend {self._backend}")
+            one = Rule(rule_id, self._backend, source, (check.__doc__ or "").strip().splitlines()[0])
+            self._checks = tuple(sorted((*self._checks, (one, check)), key=lambda pair: pair[0].id))
+            return check
+
+        return register
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Those that are registered, by id."""
+        return tuple(one for one, _ in self._checks)
+
+    def judge(self, signature: object, config: object, backend: Backend, arch: ArchSpec) -> tuple[Finding, ...] | None:
+        """See Judge."""
+        if backend is not self._backend or not isinstance(config, self._configs):
+            return None
+        if not isinstance(signature, self._signature):
+            return None
+        found = ((one, check(signature, config, arch)) for one, check in self._checks)
+        return tuple(replace(finding, rule=one.id) for one, finding in found if finding is not None)
+
+
+def first_judgement(
+    judges: Iterable[Judge], signature: object, config: object, backend: Backend, arch: ArchSpec
+) -> tuple[Finding, ...]:
+    """What the first judge of such a Config has against it; TypeError where none judges it."""
+    for one in judges:
+        if (found := one.judge(signature, config, backend, arch)) is not None:
+            return found
+    raise TypeError(f"no rules are about a {type(config).__name__} of backend {backend}")
+
+
+def listed(judges: Iterable[Judge]) -> tuple[Rule, ...]:
+    """Every rule of the judges, by id; ValueError where two rules have one id."""
+    known: dict[str, Rule] = {}
+    for one in (one for judge in judges for one in judge.rules):
+        if known.setdefault(one.id, one) != one:
+            raise ValueError(f"two rules have the id '{one.id}'")
+    return tuple(known[rule_id] for rule_id in sorted(known))

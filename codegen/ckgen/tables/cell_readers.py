@@ -1,0 +1,66 @@
+"""How a cell is read: its value, or why it has none; and the names of columns that tables of several kinds have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+UNKNOWN_LIBRARY = "unknown"
+"""The library of a row whose dialect names no kernel."""
+
+TARGET_COLUMNS = ("gfx", "cu_num")
+NAME_COLUMN = "kernelName"
+LIBRARY_COLUMN = "libtype"
+SPLIT_K_COLUMN = "splitK"
+TIME_COLUMN = "us"
+
+
+@dataclass(frozen=True, slots=True)
+class CellError:
+    """Why a cell cannot be read: a code, what the cell is not, and what was expected."""
+
+    code: str
+    complaint: str
+    expected: str
+
+
+Reader = Callable[[str], object]
+"""Reads a trimmed, non-empty cell; returns its value or a CellError."""
+
+_DIGITS = re.compile(r"[0-9]+")
+_NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
+_ARCH = re.compile(r"gfx[0-9]{1,2}[0-9a-f]{2}|x86_64_[0-9a-z_]+")
+LARGEST = 2**31 - 1
+"""Of an integer that a problem or a device may have."""
+
+
+def positive(text: str) -> int | CellError:
+    """An integer greater than 0 that a problem or a device may have (T005)."""
+    if _DIGITS.fullmatch(text) and len(text) < 40 and 0 < int(text) <= LARGEST:
+        return int(text)
+    return CellError("T005", "is not an integer greater than 0", "expected a decimal integer from 1 to 2^31 - 1")
+
+
+def number(text: str) -> float | CellError:
+    """A number; inf and NaN are numbers (T008)."""
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    return CellError("T008", "is not a number", "expected a decimal number, inf or nan")
+
+
+def arch(text: str) -> str | CellError:
+    """An arch name: whether it is built for is not asked here (T006)."""
+    if _ARCH.fullmatch(text):
+        return text
+    return CellError("T006", "is not an arch name", "expected a name such as gfx942 or x86_64_v4")
+
+
+def one_of(values: Mapping[str, object]) -> Reader:
+    """A reader of a closed set of words (T006)."""
+    listing = "expected one of: " + ", ".join(values)
+
+    def read(text: str) -> object:
+        return values[text] if text in values else CellError("T006", "is not a known value", listing)
+
+    return read

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from ckgen.model.suggestion import did_you_mean, nearest_or_all
+
+
+def test_the_nearest_word_is_named() -> None:
+    known = ("lds_bytes", "wave_size", "Silu")
+    assert did_you_mean("lds_byte", known) == did_you_mean("LDS_BYTES", known) == "did you mean 'lds_bytes'?"
+    assert did_you_mean("Sil", known) == "did you mean 'Silu'?"
+    assert did_you_mean("cu", known) is None
+
+
+def test_all_words_are_named_where_none_is_near() -> None:
+    assert nearest_or_all("wave", iter(("ck", "hip"))) == "known: ck, hip"
+    assert nearest_or_all("hpi", iter(("ck", "hip"))) == "did you mean 'hip'?"
