@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import tomllib
+from inspect import signature
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -13,6 +17,9 @@ from click.testing import CliRunner
 
 from ckgen import paths
 from ckgen.cli import cli
+from ckgen.extension import AMD_CHECK, COMMANDS, FUZZ, Emulate, Execute, extension
+from ckgen.fuzz.outcome import Failure, FailureKind, Sampled
+from ckgen.fuzz.run import Report
 
 SAYS = (
     "error: `{}` needs the distribution ckgen-emulator, which is not installed: "
@@ -62,6 +69,42 @@ def test_an_installed_one_is_found() -> None:
     command = cli.get_command(click.Context(cli), "emulate")
     assert command is not None and type(command).__module__ == "ckgen.cli.errors"
     assert {one.name for one in command.params} > {"kernel", "code_object"}
+
+
+@pytest.mark.parametrize(("group", "name", "protocol"), [(AMD_CHECK, "execute", Execute), (FUZZ, "emulate", Emulate)])
+def test_what_is_found_takes_what_ckgen_gives(group: str, name: str, protocol: type) -> None:
+    asked, found = signature(protocol.__call__), signature(extension(group, name, ""))
+    assert list(found.parameters.values()) == list(asked.parameters.values())[1:]
+    assert found.return_annotation == asked.return_annotation
+
+
+def test_the_emulator_declares_what_ckgen_looks_for() -> None:
+    with (paths.root() / "emulator" / "pyproject.toml").open("rb") as file:
+        declared = tomllib.load(file)["project"]["entry-points"]
+    assert {group: [*names] for group, names in declared.items()} == {
+        COMMANDS: ["emulate"], AMD_CHECK: ["execute"], FUZZ: ["emulate"],
+    }  # fmt: skip
+
+
+def test_fuzz_counts_what_was_emulated_and_fails_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+    library = Path("library.so")
+
+    def emulate(*given: Any) -> dict[str, Sampled]:
+        asked.append(given[:4])
+        failure = Failure(FailureKind.EMULATED, "it hung", "ckgen fuzz …")
+        return {"gemm": Sampled(2, []), "moe": Sampled(1, [failure])}
+
+    found = (SimpleNamespace(load=lambda: emulate),)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **which: found if which["group"] == FUZZ else ())
+    prepared = SimpleNamespace(library=library, inputs=None, space=None)
+    monkeypatch.setattr("ckgen.fuzz.prepare.prepare", lambda *_: prepared)
+    monkeypatch.setattr("ckgen.fuzz.run.fuzz", lambda subject, seed, *_: Report(seed))
+    result = CliRunner().invoke(cli, ["fuzz", "--ops", "gemm,moe", "--seed", "7", "--emulate", "3", "--json"])
+    assert asked == [(frozenset({"gemm", "moe"}), 7, 3, library)]
+    document = json.loads(result.stdout)
+    assert document["emulated"] == {"gemm": 2, "moe": 1} and document["failures"][0]["what"] == "it hung"
+    assert result.exit_code == 1
 
 
 @pytest.mark.parametrize("folder", [paths.package_dir(), paths.dispatcher_dir(), paths.templates_dir()])
