@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "src/operand.hpp"
+#include "src/select/operand.hpp"
 
 namespace {
 
