@@ -53,7 +53,7 @@ def load_fmha_set(text: str, file: str) -> tuple[FmhaCandidate, ...]:
 
     Errors of syntax are those of whoever reads the other documents.
     """
-    reader = _FmhaSetReader()
+    reader = FmhaSetReader()
     documents = (node for node in read_documents(text, file, lambda _: None) if is_fmha(node))
     found = [candidate for node in documents for candidate in reader.document(node)]
     if reader.errors:
@@ -82,7 +82,7 @@ def trait_words(name: str) -> tuple[str, ...]:
     return tuple(str(one.value) for one in kind) if issubclass(kind, Enum) else ("false", "true")
 
 
-class _FmhaSetReader(SetReader):
+class FmhaSetReader(SetReader):
     """Turns documents into candidates."""
 
     def document(self, node: Located) -> Iterator[FmhaCandidate]:

@@ -51,7 +51,7 @@ def load_kernel_set(text: str, file: str) -> tuple[KernelCandidate, ...]:
 
     Documents of op fmha are left to `load_fmha_set`.
     """
-    reader = _GemmSetReader()
+    reader = GemmSetReader()
     documents = read_documents(text, file, reader.report)
     found = [candidate for node in documents if not is_fmha(node) for candidate in reader.document(node)]
     if not found and not reader.errors and not any(map(is_fmha, documents)):
@@ -97,7 +97,7 @@ def _shipped_file(name: str, op: str) -> Path:
     return Path(__file__).parents[1] / op / "kernel_sets" / f"{name}.yaml"
 
 
-class _GemmSetReader(SetReader):
+class GemmSetReader(SetReader):
     """Turns documents into candidates."""
 
     def document(self, node: Located) -> list[KernelCandidate]:
