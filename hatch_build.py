@@ -9,12 +9,12 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
-from hatchling.builders.wheel import WheelBuilder
+from hatchling.builders.wheel import WheelBuilder, WheelBuilderConfig
 
 _KEPT = ("METADATA", "entry_points.txt")
 
 
-class CustomBuildHook(BuildHookInterface):
+class CustomBuildHook(BuildHookInterface[WheelBuilderConfig]):
     """Writes what importlib.metadata reads of the emulator beside its package, where `dev-mode-dirs` makes it found."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
