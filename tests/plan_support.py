@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ckgen import paths
+from ckgen.families.common.m_policy import kernel_sizes, split_sizes
 from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.tables import rounded_module
 from ckgen.model.selection import NO_WISHES, Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
@@ -86,3 +88,13 @@ def fate_words(plan: GenerationPlan) -> Mapping[str, int]:
         for kind, count in report.fates.items():
             counts[kind.value] = counts.get(kind.value, 0) + count
     return counts
+
+
+def aiter_kernel_m(module: str, m: int, n: int, k: int) -> tuple[int, ...]:
+    """The sizes whose rows may choose the kernel, as the peer rounds M for a module."""
+    return kernel_sizes(rounded_module(module), m, n)
+
+
+def aiter_split_k_m(module: str, m: int, n: int, k: int) -> tuple[int, ...]:
+    """The same for k_batch."""
+    return split_sizes(rounded_module(module), m, n)

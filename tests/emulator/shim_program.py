@@ -15,8 +15,8 @@ from ckgen.build.planned import plan_host
 from ckgen.build.pool import default_limits
 from ckgen.emulator.fmha.build import compile_units
 from ckgen.families.fmha.grammar import AnyFmhaConfig
-from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
+from ckgen.families.registry import make_instance
 from cpp_build import ROOT, SYSTEM_LIBRARIES, built
 
 NAME = "my_kernels"
@@ -41,7 +41,7 @@ def fmha_device_library(folder: Path, kernels: Iterable[tuple[str, AnyFmhaConfig
     """What `ckgen build --emit library` makes of instances of attention for gfx942."""
     made = []
     for signature, config in kernels:
-        instance = make_fmha_instance(parse_canonical(signature), config, ("gfx942",))
+        instance = make_instance(parse_canonical(signature), config, ("gfx942",))
         units = compile_units(instance, "gfx942")
         code, symbols = {"gfx942": units.device.output(CODE_OBJECT)}, plan_host(instance, {"gfx942": []}).symbols
         made.append(DeviceInstance(instance.name, instance.id, units.host, code, symbols))

@@ -18,8 +18,8 @@ from ckgen.emulator.fmha.problem import FmhaData, FmhaProblem, fmha_data
 from ckgen.emulator.fmha.run import FmhaKernel, run_fmha
 from ckgen.families.fmha.enums import FmhaCorner
 from ckgen.families.fmha.hip_config import HipFmhaConfig
-from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
+from ckgen.families.registry import make_instance
 from ckgen.model.errors import UsageError
 from ckgen.runtime.fmha_split import FmhaSplitPlanner, FmhaSplitProblem
 
@@ -40,7 +40,7 @@ CASES = [
 def kernel(arch: str) -> FmhaKernel:
     amd_toolchain()
     name, config = KERNELS[arch]
-    result, found = build_kernel(make_fmha_instance(parse_canonical(name), config, (arch,)), arch)
+    result, found = build_kernel(make_instance(parse_canonical(name), config, (arch,)), arch)
     assert not result.findings
     return found
 

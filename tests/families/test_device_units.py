@@ -10,10 +10,10 @@ from typing import Any
 
 from ckgen.build.device_code import BACKENDS, family_of
 from ckgen.families.common.device.unit import Use
-from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.instance import make_instance
-from ckgen.families.gemm.kernel_set import OPS
+from ckgen.families.kernel_sets import OPS
+from ckgen.families.registry import make_instance
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import AnyInstance
@@ -30,7 +30,7 @@ def kind(instance: AnyInstance) -> tuple[Any, ...]:
     """Of instances that agree in this, the first stands for all."""
     signature, config = instance.signature, instance.config
     words = (type(config).__name__, str(instance.backend), str(getattr(config, "pipeline", "")))
-    if isinstance(instance, FmhaInstance):
+    if isinstance(instance.signature, FmhaSignature):
         return (*words, signature.traits.entry, signature.traits.is_paged)
     assert not isinstance(signature, type(None))
     shape = (signature.op, signature.quant, signature.preshuffle_b, signature.batched, bool(signature.epilogue))
@@ -40,7 +40,7 @@ def kind(instance: AnyInstance) -> tuple[Any, ...]:
 @cache
 def instances() -> tuple[AnyInstance, ...]:
     found: dict[tuple[Any, ...], AnyInstance] = {}
-    for unit in plan_of(targets=TARGETS, ops=frozenset(OPS)).all_units:
+    for unit in plan_of(targets=TARGETS, ops=frozenset(OPS)).units:
         for instance in unit.instances:
             if instance.backend in BACKENDS and not getattr(instance, "parts", ()):
                 found.setdefault(kind(instance), instance)
@@ -54,7 +54,7 @@ def text(instance: AnyInstance) -> Iterator[str]:
         absent = (family.unavailable(instance, arch), family.splits_unavailable(instance, arch))
         yield f"  {arch} unavailable {absent}\n"
     variants = family.all_variants(instance)
-    reached = family.reachable(instance, USES) if not isinstance(instance, FmhaInstance) else ()
+    reached = family.reachable(instance, USES) if not isinstance(instance.signature, FmhaSignature) else ()
     yield f"  variants {[one.name for one in variants]}, reached {[one.name for one in reached]}\n"
     arch = instance.archs[-1]
     if absent[0] is not None or not variants:
@@ -72,12 +72,10 @@ def near(instance: AnyInstance) -> Iterator[AnyInstance]:
     for config in neighbours(instance.config, least=1):
         if config == instance.config or judge(instance.signature, config, instance.backend, arch):
             continue
-        if isinstance(instance, FmhaInstance):
-            yield make_fmha_instance(instance.signature, config, [arch.name])
+        if isinstance(instance.signature, FmhaSignature):
+            yield make_instance(instance.signature, config, [arch.name])
         else:
-            yield make_instance(
-                instance.signature, instance.backend, config, module=instance.module, table_kernel="", archs=[arch.name]
-            )
+            yield make_instance(instance.signature, config, module=instance.module, table_kernel="", archs=[arch.name])
 
 
 def short(instance: AnyInstance) -> tuple[str, str]:

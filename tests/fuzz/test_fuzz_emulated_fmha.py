@@ -15,9 +15,10 @@ from amd_support import amd_toolchain
 from ckgen.build.cache import Cache
 from ckgen.emulator.gemm.build import default_room
 from ckgen.families.fmha.hip_config import HipFmhaConfig
-from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.problem import check_problem, supports
 from ckgen.families.fmha.signature import parse_canonical
+from ckgen.families.registry import make_instance
 from ckgen.fuzz import emulated_fmha
 from ckgen.fuzz.case import Case, Schedule, parse_case
 from ckgen.fuzz.decide import target_of
@@ -30,7 +31,7 @@ from ckgen.runtime.fmha_split import FmhaSplitPlanner
 from ckgen.specs.archs import load_archs
 
 NAME = "fmha_bf16_fp8_fnuz_bf16_varlen_masked_sink_lse_kvblockscale_blocktable"
-KERNEL = make_fmha_instance(parse_canonical(NAME), HipFmhaConfig(16, 256, 64, 128), ("gfx942",))
+KERNEL = make_instance(parse_canonical(NAME), HipFmhaConfig(16, 256, 64, 128), ("gfx942",))
 """tests/emulator/test_fmha_decode.py compiles it too."""
 
 

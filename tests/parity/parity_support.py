@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ckgen.families.common.unit import UnitPlan
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.model import GenerationPlan, UnitPlan
+from ckgen.plan.model import GenerationPlan
 from ckgen.plan.select import Query, select
 from ckgen.runtime import Dispatcher, Options, RuntimeLibrary
 from ckgen.runtime.abi import NO_INDEX

@@ -8,10 +8,10 @@ import re
 import pytest
 from parity_support import TARGETS, Parity
 
+from ckgen.families.common.unit import UnitPlan
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.explain import trail
-from ckgen.plan.model import UnitPlan
 from ckgen.plan.select import Query
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]

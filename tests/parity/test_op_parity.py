@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from parity_support import Parity
 
+from ckgen.families.common.unit import UnitPlan
 from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.selection import Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.explain import trail
-from ckgen.plan.model import UnitPlan
 from ckgen.plan.select import Query
 from ckgen.runtime.grouped import GroupedArgsStruct, GroupOperandsStruct, GroupSizeStruct
 from ckgen.runtime.moe import MoeArgsStruct, SortedTokensStruct

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from ckgen.families.gemm.candidates import recomputed_k_batch
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.candidates import recomputed_k_batch
 from plan_support import GFX942, LARGE, plan_of, row, write_table
 
 

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from ckgen.families.common.ladder import Ladder
+from ckgen.families.common.policy import NearGap
+from ckgen.families.gemm.candidates import RungHit, default_cost, far_rungs, recomputed_k_batch, rounded_up
 from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig, TilePipeline
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.model.selection import Tier
 from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.candidates import RungHit, default_cost, far_rungs, recomputed_k_batch, rounded_up
-from ckgen.plan.ladder import Ladder
-from ckgen.plan.policy import NearGap
 from ckgen.plan.select import named_by_table
 from plan_support import GFX950, LARGE, MIDDLE, plan_of, query, row, write_table
 
@@ -65,9 +66,7 @@ def test_the_tables_winner_is_that_of_both_kinds_of_rows_together(tmp_path: Path
 
 
 def instance(config: GemmConfig) -> Instance:
-    return make_instance(
-        parse_signature("fp16", None), config.backend, config, module="", table_kernel="", archs=("gfx942",)
-    )
+    return make_instance(parse_signature("fp16", None), config, archs=("gfx942",))
 
 
 def gpu(n: int, strategy: Strategy = Strategy.DATA_PARALLEL, blocks: int = 1) -> Instance:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from ckgen.families.gemm.measured import ExternalKernel
 from ckgen.model.fate import FateKind
 from ckgen.model.groups import Routing
 from ckgen.model.selection import Tier
-from ckgen.plan.model import ExternalKernel, GenerationPlan
+from ckgen.plan.model import GenerationPlan
 from ckgen.plan.select import Query, select, walk
 from plan_support import GFX950, plan_of, query, write_table
 

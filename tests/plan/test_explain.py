@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ckgen.families.common.policy import MPolicy
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.signature import parse_canonical as parse_fmha
 from ckgen.families.gemm.signature import parse_canonical
@@ -22,7 +23,6 @@ from ckgen.plan.explain import sizes_text, trail
 from ckgen.plan.fmha_explain import fmha_sizes_text, fmha_trail
 from ckgen.plan.fmha_select import FmhaQuery
 from ckgen.plan.model import GenerationPlan
-from ckgen.plan.policy import MPolicy
 from ckgen.plan.select import Query
 from ckgen.specs.archs import load_archs
 from plan_support import LARGE, MIDDLE, SMALL_M, plan_of, query, row, write_table
@@ -234,9 +234,9 @@ def test_what_an_instance_of_attention_asks(attention: GenerationPlan, asked: di
             tables=(),
             defaults={"gfx942": (0,)},
         )
-        for unit in attention.fmha
+        for unit in attention.units
     )
-    shape, plan = replace(SIZES, finite_kv=True), replace(attention, fmha=units)
+    shape, plan = replace(SIZES, finite_kv=True), replace(attention, units=units)
     found = FmhaQuery(plan, TARGETS[0], parse_fmha("fmha_bf16_masked"), shape)
     (taken,) = (step for step in fmha_trail(found, str).steps if step.status.value == "taken")
     assert taken.detail[-1] == f"supports: ok (hdim_q ≤ 128, hdim_q % 8 = 0, hdim_v = 128{said})"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ckgen.emit.render import render
 from ckgen.families.fmha.enums import FmhaTraits
+from ckgen.families.fmha.measured import FmhaRung, FmhaTable, fmha_key
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.model.diagnostic import Location, Severity
 from ckgen.model.fmha_row import FmhaRow
@@ -21,7 +22,6 @@ from ckgen.model.selection import Tier
 from ckgen.model.target import Target
 from ckgen.plan.fmha_explain import fmha_trail
 from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection, select_fmha
-from ckgen.plan.fmha_table import FmhaRung, FmhaTable, fmha_key
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.profile_file import profile_file
 from ckgen.plan.registry_document import registry_text, without_tables
@@ -92,13 +92,13 @@ def test_a_row_brings_its_kernel_which_is_no_default(tmp_path: Path) -> None:
     plan = planned(rows(tmp_path, causal(RARE)), profiles=(profile_file(Path("fp8")),))
     assert [fate.kind.value for fate in plan.fates] == ["left_out"] and plan.fates[0].reason == "not in fp8"
     plan = planned(rows(tmp_path, causal(RARE)), kernels=frozenset({"qr_pad1111_128x128x32x128x32x128*"}))
-    unit = plan.fmha_unit(parse_canonical("fmha_bf16_masked"))
+    unit = plan.unit(parse_canonical("fmha_bf16_masked"))
     assert unit is not None and RARE in [instance.name for instance in unit.instances]
     assert chosen(plan, "fmha_bf16_masked", seqlen_q=4096, seqlen_k=4096).tier is Tier.EXACT
     (text,) = (text for path, text in render(plan, "k").items() if path == "fmha_bf16_masked/unit.cpp")
     assert "{ckgen::Arch::gfx942, 304, 16, 2, gfx942_304_rungs, 1}" in text
     assert "{{1, 32, 8, 128, 128, 0, ckgen::FmhaCorner::bottom_right, -1, 0, 0}, 4096, 4096, {0, 0}}," in text
-    assert "rungs" not in registry_text(plan) and all(not unit.tables for unit in without_tables(plan).fmha)
+    assert "rungs" not in registry_text(plan) and all(not unit.tables for unit in without_tables(plan).units)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from ckgen.emit.render import render
 from ckgen.families.fmha.benchmark_problems import benchmark_problems
 from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.profile import covers
 from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
 from ckgen.model.arch import ArchKind
 from ckgen.model.backend import Backend
@@ -22,8 +23,8 @@ from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.target import Target
 from ckgen.plan.fmha_select import FmhaQuery, select_fmha
 from ckgen.plan.model import GenerationPlan
+from ckgen.plan.profile import admission
 from ckgen.plan.profile_file import load_profile, profile_file
-from ckgen.plan.profile_fmha import covers_fmha, fmha_admission
 from ckgen.plan.registry_document import registry_schema, registry_text, without_tables
 from ckgen.plan.registry_read import read_registry
 from ckgen.specs.archs import load_archs
@@ -48,20 +49,20 @@ def attention(*targets: Target, profiles: tuple[str, ...] = (), **options: objec
 
 def test_the_defaults_answer_on_every_target_that_has_kernels() -> None:
     plan = attention(*EVERY)
-    assert not plan.units and not plan.diagnostics and not plan.instances
-    assert [unit.name for unit in plan.fmha] == sorted(unit.name for unit in plan.fmha)
-    answering = {arch for unit in plan.fmha for arch, indices in unit.defaults.items() if indices}
+    assert not plan.diagnostics
+    assert [unit.name for unit in plan.units] == sorted(unit.name for unit in plan.units)
+    answering = {arch for unit in plan.units for arch, indices in unit.defaults.items() if indices}
     cpus = {"x86_64_v3", "x86_64_v4", "x86_64_v4_bf16", "x86_64_amx"}
     assert answering == cpus | {"gfx90a", "gfx942", "gfx950", "gfx1201"}
-    for unit in plan.fmha:
+    for unit in plan.units:
         assert len({instance.id for instance in unit.instances}) == len(unit.instances)
         for arch, indices in unit.defaults.items():
             assert all(arch in unit.instances[index].archs for index in indices)
 
 
 def test_other_ops_have_no_attention_and_attention_no_gemms() -> None:
-    assert not plan_of(targets=(GFX942,)).fmha
-    assert not attention(GFX942).units and attention(GFX942).fmha
+    assert {str(unit.signature.op) for unit in plan_of(targets=(GFX942,)).units} == {"gemm"}
+    assert {str(unit.signature.op) for unit in attention(GFX942).units} == {"fmha"}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_other_ops_have_no_attention_and_attention_no_gemms() -> None:
 )
 def test_what_profiles_keep(profile: str, target: Target, instances: int, signatures: int) -> None:
     plan = attention(target, profiles=(profile,))
-    assert (len(plan.all_instances), len(plan.fmha)) == (instances, signatures)
+    assert (len(plan.instances), len(plan.units)) == (instances, signatures)
 
 
 def in_fp16(signature: FmhaSignature) -> FmhaSignature:
@@ -102,7 +103,7 @@ def test_the_minimal_profile_has_what_problems_of_models_select_in_either_type_a
         selected = [chosen(one.signature, one.shape) for one in problems]
         also = [chosen(in_fp16(one.signature), one.shape) for one in problems]
         assert {one.name for one in (*selected, *also) if one is not None} == {
-            instance.name for instance in plan.all_instances if target.gfx in instance.archs
+            instance.name for instance in plan.instances if target.gfx in instance.archs
         }
         if target.gfx in ("gfx942", "gfx950") or archs[target.gfx].kind is ArchKind.CPU:
             assert sum(one is not None for one in selected) >= 0.95 * len(problems)
@@ -110,8 +111,8 @@ def test_the_minimal_profile_has_what_problems_of_models_select_in_either_type_a
 
 def test_the_minimal_profile_takes_every_head_of_16_bits_without_pages() -> None:
     plan, everything = attention(GFX942, V4, profiles=("minimal",)), attention(GFX942, V4)
-    for unit in plan.fmha:
-        whole = everything.fmha_unit(unit.signature)
+    for unit in plan.units:
+        whole = everything.unit(unit.signature)
         assert whole is not None
         for arch, indices in unit.defaults.items():
             kept = [unit.instances[index].constraints for index in indices]
@@ -121,7 +122,7 @@ def test_the_minimal_profile_takes_every_head_of_16_bits_without_pages() -> None
                     and unit.signature.a.bits == 16
                     and not unit.signature.traits.is_paged
                 ):
-                    assert any(covers_fmha(wide, instance.constraints) for wide in kept)
+                    assert any(covers(wide, instance.constraints) for wide in kept)
 
 
 def test_a_profile_of_gemms_keeps_no_attention_and_the_other_way_round() -> None:
@@ -129,10 +130,10 @@ def test_a_profile_of_gemms_keeps_no_attention_and_the_other_way_round() -> None
     heads = load_profile("{name: h, about: a, keep: {fmha: {a: bf16, hdim: 128x128}}}", "h")
     both = load_profile("{name: b, about: a, keep: {sources: default}}", "b")
     plan = attention(GFX942)
-    unit = plan.fmha_unit(parse_canonical("fmha_bf16"))
+    unit = plan.unit(parse_canonical("fmha_bf16"))
     assert unit is not None
     kept = {
-        profile.name: sum(bool(fmha_admission([profile], unit.signature, i.config, "default")) for i in unit.instances)
+        profile.name: sum(bool(admission([profile], unit.signature, i.config, "default")) for i in unit.instances)
         for profile in (gemms, heads, both)
     }
     assert kept == {"g": 0, "h": 5, "b": len(unit.instances)}
@@ -150,11 +151,11 @@ def test_words_of_a_profile_are_checked() -> None:
 
 def test_filters_leave_out_kernels_and_signatures() -> None:
     by_name = attention(GFX942, V3, signatures=("fmha_bf16_masked",))
-    assert [unit.name for unit in by_name.fmha] == ["fmha_bf16_masked"]
+    assert [unit.name for unit in by_name.units] == ["fmha_bf16_masked"]
     on_cpu = attention(GFX942, V3, backends=frozenset({"host"}))
-    assert {instance.backend.value for instance in on_cpu.all_instances} == {"host"}
+    assert {instance.backend.value for instance in on_cpu.instances} == {"host"}
     by_kernel = attention(GFX942, kernels=("qr_pad0000*",))
-    assert by_kernel.fmha and all("_qr_pad0000_" in instance.name for instance in by_kernel.all_instances)
+    assert by_kernel.units and all("_qr_pad0000_" in instance.name for instance in by_kernel.instances)
 
 
 def test_a_users_set_adds_kernels_and_one_of_another_op_is_none(tmp_path: Path) -> None:
@@ -162,10 +163,10 @@ def test_a_users_set_adds_kernels_and_one_of_another_op_is_none(tmp_path: Path) 
     config = "qr_pad1111_128x128x32x128x32x128_4x1x1_32x32x16"
     mine.write_text(SET.replace("tree", config))
     more, plain = attention(GFX942, kernel_sets=(mine,)), attention(GFX942)
-    added = {i.name for i in more.all_instances} - {i.name for i in plain.all_instances}
+    added = {i.name for i in more.instances} - {i.name for i in plain.instances}
     assert added == {f"fmha_bf16_ck_tile_{config}"} and not more.diagnostics
     gemms = plan_of(targets=(GFX942,), kernel_sets=(mine,))
-    assert not gemms.fmha and not [d for d in gemms.diagnostics if d.severity is Severity.ERROR]
+    assert not gemms.units_of(FmhaSignature) and not [d for d in gemms.diagnostics if d.severity is Severity.ERROR]
 
 
 def test_a_set_of_which_nothing_is_valid_is_an_error_with_the_rules(tmp_path: Path) -> None:
@@ -181,7 +182,7 @@ def test_a_registry_document_brings_the_plan_back(tmp_path: Path) -> None:
     document.write_text(registry_text(plan))
     jsonschema.validate(json.loads(document.read_text()), registry_schema())
     again = read_registry(document, load_archs())
-    assert again == without_tables(plan) and again.fmha == plan.fmha and len(again.fmha) > 10
+    assert again == without_tables(plan) and again.units == plan.units and len(again.units) > 10
     assert render(again, "lib") == render(plan, "lib")
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from ckgen.families.common.policy import MPolicy
 from ckgen.families.gemm.enums import MoePart
-from ckgen.families.gemm.m_policy import aiter_kernel_m, aiter_split_k_m
 from ckgen.families.moe.asm_kernels import asm_moe_kernels
 from ckgen.families.moe.config import MoePairConfig
 from ckgen.model.arch import ArchSpec
@@ -26,13 +26,21 @@ from ckgen.model.selection import Tier
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan
-from ckgen.plan.policy import MPolicy
 from ckgen.plan.registry_document import registry_text, without_tables
 from ckgen.plan.registry_read import read_registry
 from ckgen.plan.select import Query, select
 from ckgen.plan.uses import uses_of
 from ckgen.specs.archs import load_archs
-from plan_support import GFX942_80, GFX950, REAL_TABLES, REAL_TARGETS, plan_of, write_table
+from plan_support import (
+    GFX942_80,
+    GFX950,
+    REAL_TABLES,
+    REAL_TARGETS,
+    aiter_kernel_m,
+    aiter_split_k_m,
+    plan_of,
+    write_table,
+)
 
 MOE = frozenset({"moe"})
 TABLES_OWN = frozenset({"asm", "ck"})

@@ -16,6 +16,8 @@ from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK, Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import Constraints, RoutedConstraints, check, supports
+from ckgen.families.gemm.profile import covers
+from ckgen.families.registry import family_of
 from ckgen.model.dtype import DType
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.selection import Tier
@@ -23,7 +25,6 @@ from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.planner import has_errors
-from ckgen.plan.profile import covering, covers
 from ckgen.plan.profile_file import load_profile, profile_file, read_profile, shipped_names, shipped_profile
 from ckgen.plan.select import Query, select
 from ckgen.specs.archs import load_archs
@@ -238,7 +239,9 @@ def test_covers_knows_every_constraint_of_a_problem_without_splits() -> None:
 
 def test_of_kernels_that_take_the_same_the_first_is_kept() -> None:
     signature = real_signature()
-    assert covering(signature, [HostConfig(4, 16, 64, 512, 512), HostConfig(6, 16, 96, 512, 256)]) == (0,)
+    assert family_of(signature).covering(
+        signature, [HostConfig(4, 16, 64, 512, 512), HostConfig(6, 16, 96, 512, 256)]
+    ) == (0,)
 
 
 @cache

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ckgen.families.gemm.config import CkMoeConfig, MoePairConfig
 from ckgen.families.gemm.enums import MoePart, MoeTraits, Op
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
-from ckgen.families.moe.ck_config import CkMoeOp
+from ckgen.families.moe.ck_config import CkMoeConfig, CkMoeOp
+from ckgen.families.moe.config import MoePairConfig
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.rules import all_rules, judge

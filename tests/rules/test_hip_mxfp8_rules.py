@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ckgen.families.gemm.config import HipConfig, HipKind, MoePairConfig
+from ckgen.families.gemm.config import HipConfig, HipKind
 from ckgen.families.gemm.signature import parse_canonical
+from ckgen.families.moe.config import MoePairConfig
 from ckgen.model.backend import Backend
 from ckgen.rules import judge
 from ckgen.specs import load_arch

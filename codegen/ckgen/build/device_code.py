@@ -10,6 +10,7 @@ from typing import Any
 from ckgen.families.common.device.unit import DeviceUnit, Use, symbol_of
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.ck_tile_geometry import is_group_quant, is_multi_abd
 from ckgen.families.gemm.config import CkTileConfig, HipConfig, TilePipeline
 from ckgen.families.gemm.enums import Op, Quant
@@ -45,7 +46,7 @@ class DeviceFamily:
 
 def family_of(instance: AnyInstance) -> DeviceFamily:
     """The kind of the instance."""
-    if isinstance(instance, FmhaInstance):
+    if isinstance(instance.signature, FmhaSignature):
         return _of_fmha(instance)
     if instance.backend is Backend.CK:
         return _ck() if instance.signature.op is not Op.MOE else _ck_moe()

@@ -24,6 +24,7 @@ from ckgen.cli.options import (
 from ckgen.cli.output import progress, say_diagnostics
 from ckgen.cli.places import place_of
 from ckgen.cli.problem_sizes import AskedSizes, asked_sizes, sizes_document
+from ckgen.families.common.policy import MPolicy
 from ckgen.families.fmha.signature import OP as FMHA
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
@@ -35,7 +36,6 @@ from ckgen.model.target import Target
 from ckgen.plan.fmha_select import FmhaQuery
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
-from ckgen.plan.policy import MPolicy
 from ckgen.plan.select import Query, Selection
 
 F = TypeVar("F", bound=Callable[..., Any])

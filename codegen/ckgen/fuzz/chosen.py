@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ckgen.families.common.problem_finding import ProblemFinding, no_instance
-from ckgen.families.fmha.instance import FmhaInstance
-from ckgen.families.gemm.instance import Instance
+from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.space import Space, runs_on
 from ckgen.model.errors import UsageError
@@ -52,8 +52,8 @@ def _forced(space: Space, case: Case, query: AnyQuery) -> ProblemFinding | None:
 def _refusal(query: AnyQuery, instance: AnyInstance, k_batch: int) -> ProblemFinding | None:
     """Why the instance does not run the legal problem; None where it does."""
     if instance.signature == query.signature and runs_on(instance, query.target.gfx):
-        if isinstance(query, FmhaQuery) and isinstance(instance, FmhaInstance):
+        if isinstance(query, FmhaQuery) and isinstance(instance.signature, FmhaSignature):
             return query.refusal(instance, k_batch)
-        if isinstance(query, Query) and isinstance(instance, Instance):
+        if isinstance(query, Query) and isinstance(instance.signature, GemmSignature):
             return query.refusal(instance, k_batch)
     return no_instance()

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from ckgen.families.common.problem_finding import ProblemFinding, no_instance
 from ckgen.families.fmha.append_problem import appends
-from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.chosen import Chosen, choose
@@ -48,7 +47,7 @@ def decide_fmha(
     query = FmhaQuery(space.plan, target, signature, shape_of(signature, case), case.wishes)
     found = _decided(space, case, query)
     tiles = space.all_instances.get(found.chosen.instance)
-    if not isinstance(tiles, FmhaInstance) or query.illegal() is not None or appends(signature.traits):
+    if tiles is None or query.illegal() is not None or appends(signature.traits):
         return found
     schedule = schedule_of(case, signature, query.shape, target, tiles.constraints, planner)
     if schedule is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ckgen.model.diagnostic import Location
 from ckgen.model.fmha_shape import SIZES, FmhaShape
@@ -17,6 +18,10 @@ class FmhaRow:
     microseconds, None where not said.
     """
 
+    op: ClassVar[str] = "fmha"
+    module: ClassVar[str] = ""
+    library: ClassVar[str] = ""
+    error_ratio: ClassVar[float | None] = None
     location: Location
     layer: int
     target: Target
@@ -25,6 +30,11 @@ class FmhaRow:
     kernel: str
     k_batch: int | None
     us: float | None
+
+    @property
+    def cu_num(self) -> int:
+        """The target's."""
+        return self.target.cu_num
 
     @property
     def sizes(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
 from ckgen.model.tuned_row import Discriminators, TunedRow
 
@@ -73,6 +74,7 @@ class MoeRow(TunedRow):
     join theirs. `us` is the layer's time, `error_ratio` its worst stage's. `block_m` None: the dialect does not tell.
     """
 
+    op: ClassVar[str] = "moe"
     experts: int
     top_k: int | None
     stages: tuple[MoeStage, ...]

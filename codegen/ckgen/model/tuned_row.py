@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ckgen.model.diagnostic import Location
 from ckgen.model.dtype import DType
@@ -56,6 +57,7 @@ class TunedRow:
     `k_batch` counts K splits; None means that the kernel decides. `us` is microseconds, None without the column.
     """
 
+    op: ClassVar[str] = "gemm"
     location: Location
     layer: int
     module: str

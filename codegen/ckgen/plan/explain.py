@@ -6,18 +6,19 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
 
+from ckgen.families.common.ladder import Ladder
+from ckgen.families.common.m_policy import kernel_sizes
+from ckgen.families.common.policy import MPolicy, near_gap
 from ckgen.families.common.problem_finding import no_instance
+from ckgen.families.gemm.candidates import group_of
 from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.m_policy import aiter_kernel_m
+from ckgen.families.gemm.measured import GemmUnit, GroupPlan, TablePlan
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.stream_k.partition import describe
+from ckgen.families.tables import rounded_module
 from ckgen.model.selection import Tier
 from ckgen.model.tuned_row import TunedRow
-from ckgen.plan.candidates import group_of
-from ckgen.plan.ladder import Ladder
-from ckgen.plan.model import GroupPlan, TablePlan, UnitPlan
-from ckgen.plan.policy import MPolicy, near_gap
 from ckgen.plan.select import Candidate, Query, named_by_table, walk
 from ckgen.plan.trail import Status, Step, Trail, assembled, measured_text, wishes_text
 
@@ -118,7 +119,7 @@ def _why_absent(query: Query, tier: Tier) -> str:
     return _why_no_rung(query, unit.table(query.target), tier)
 
 
-def _why_no_other_cu(query: Query, unit: UnitPlan) -> str:
+def _why_no_other_cu(query: Query, unit: GemmUnit) -> str:
     gfx = query.target.gfx
     others = [t for t in unit.tables if t.target.gfx == gfx and t.target != query.target]
     if not others:
@@ -151,7 +152,7 @@ def _why_no_rung(query: Query, table: TablePlan | None, tier: Tier) -> str:
 
 def _why_no_rounding(query: Query) -> str:
     unit = query.unit
-    sizes = aiter_kernel_m(unit.module, query.shape.m, query.shape.n, query.shape.k) if unit is not None else ()
+    sizes = kernel_sizes(rounded_module(unit.module), query.shape.m, query.shape.n) if unit is not None else ()
     return f"no row that can run at AITER's roundings of M: {', '.join(map(str, sizes))}"
 
 

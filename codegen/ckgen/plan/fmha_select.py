@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.fmha.cost import Split, best_split, weighed_splits
 from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.measured import FmhaUnit
 from ckgen.families.fmha.problem import check_problem, no_fmha_instance, supports
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.stream_k.partition import outweighs
@@ -16,7 +17,7 @@ from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
-from ckgen.plan.model import FmhaUnit, GenerationPlan
+from ckgen.plan.model import GenerationPlan
 from ckgen.plan.select import default_indices
 
 
@@ -33,7 +34,7 @@ class FmhaQuery:
     @property
     def unit(self) -> FmhaUnit | None:
         """The unit of the signature."""
-        return self.plan.fmha_unit(self.signature)
+        return self.plan.unit(self.signature)
 
     def illegal(self) -> ProblemFinding | None:
         """The first rule that makes the problem illegal."""

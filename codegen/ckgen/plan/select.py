@@ -5,9 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ckgen.families.common.policy import MPolicy, near_gap
 from ckgen.families.common.problem_finding import ProblemFinding, no_instance
+from ckgen.families.gemm.candidates import (
+    RungHit,
+    TableWinner,
+    aiter_k_batch,
+    aiter_winner,
+    default_cost,
+    far_rungs,
+    group_of,
+    recomputed_k_batch,
+    rounded_up,
+    table_winner,
+)
 from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.measured import ExternalKernel, GemmUnit, GroupPlan, TablePlan
 from ckgen.families.gemm.op_rules import (
     alike_experts,
     alike_groups,
@@ -25,20 +39,7 @@ from ckgen.model.groups import NO_ROUTING, Groups, Routing
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape, TunedRow
-from ckgen.plan.candidates import (
-    RungHit,
-    TableWinner,
-    aiter_k_batch,
-    aiter_winner,
-    default_cost,
-    far_rungs,
-    group_of,
-    recomputed_k_batch,
-    rounded_up,
-    table_winner,
-)
-from ckgen.plan.model import ExternalKernel, GenerationPlan, GroupPlan, TablePlan, UnitPlan
-from ckgen.plan.policy import MPolicy, near_gap
+from ckgen.plan.model import GenerationPlan
 from ckgen.tables.decode_dialect import CALLER
 
 
@@ -102,7 +103,7 @@ class Query:
         object.__setattr__(self, "shape", shape)
 
     @property
-    def unit(self) -> UnitPlan | None:
+    def unit(self) -> GemmUnit | None:
         """The unit of the signature."""
         return self.plan.unit(self.signature)
 
@@ -178,7 +179,7 @@ def named_by_table(query: Query) -> TableWinner | None:
     return table_winner(group, table, query.shape.m, near_gap())
 
 
-def _from_table(query: Query, unit: UnitPlan, table: TablePlan | None) -> Iterator[Candidate]:
+def _from_table(query: Query, unit: GemmUnit, table: TablePlan | None) -> Iterator[Candidate]:
     group = group_of(table, query.shape)
     if table is None or group is None:
         return
@@ -190,7 +191,7 @@ def _from_table(query: Query, unit: UnitPlan, table: TablePlan | None) -> Iterat
         yield _rung(query, unit, table, group, hit)
 
 
-def _from_aiter(query: Query, unit: UnitPlan, table: TablePlan, group: GroupPlan) -> Iterator[Candidate]:
+def _from_aiter(query: Query, unit: GemmUnit, table: TablePlan, group: GroupPlan) -> Iterator[Candidate]:
     found = aiter_winner(unit, group, table, query.shape)
     if found is None or found[0].external is not None:
         return
@@ -202,7 +203,7 @@ def _from_aiter(query: Query, unit: UnitPlan, table: TablePlan, group: GroupPlan
         yield _candidate(query, candidate.tier, candidate.instance, k_batch, candidate.row)
 
 
-def _from_heuristic(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
+def _from_heuristic(query: Query, unit: GemmUnit) -> Iterator[Candidate]:
     for heuristic in unit.heuristics:
         if heuristic.arch != query.target.gfx:
             continue
@@ -211,7 +212,7 @@ def _from_heuristic(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
             yield _candidate(query, Tier.HEURISTIC, unit.instances[heuristic.leaves[arm]], 1, None)
 
 
-def _from_far(query: Query, unit: UnitPlan, table: TablePlan | None) -> Iterator[Candidate]:
+def _from_far(query: Query, unit: GemmUnit, table: TablePlan | None) -> Iterator[Candidate]:
     group = group_of(table, query.shape)
     if table is None or group is None:
         return
@@ -219,7 +220,7 @@ def _from_far(query: Query, unit: UnitPlan, table: TablePlan | None) -> Iterator
         yield _rung(query, unit, table, group, hit)
 
 
-def _from_other_cu(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
+def _from_other_cu(query: Query, unit: GemmUnit) -> Iterator[Candidate]:
     cu_num = query.target.cu_num
     others = [t for t in unit.tables if t.target.gfx == query.target.gfx and t.target.cu_num != cu_num]
     for table in sorted(others, key=lambda t: (abs(t.target.cu_num - cu_num), -t.target.cu_num)):
@@ -237,7 +238,7 @@ def _from_other_cu(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
             yield _unless_declined(query, candidate)
 
 
-def _from_defaults(query: Query, unit: UnitPlan) -> Iterator[Candidate]:
+def _from_defaults(query: Query, unit: GemmUnit) -> Iterator[Candidate]:
     rejected: list[Candidate] = []
     shape = query.cost_shape
     best: tuple[int, Candidate] | None = None
@@ -297,7 +298,7 @@ def default_indices(gfx: str, defaults: Mapping[str, tuple[int, ...]]) -> tuple[
     return next((defaults[arch] for arch in reversed(levels) if defaults.get(arch)), ())
 
 
-def _rung(query: Query, unit: UnitPlan, table: TablePlan, group: GroupPlan, hit: RungHit) -> Candidate:
+def _rung(query: Query, unit: GemmUnit, table: TablePlan, group: GroupPlan, hit: RungHit) -> Candidate:
     choice = table.choices[hit.choice]
     return _candidate(query, hit.tier, unit.instances[choice.instance], choice.k_batch, group.rows[hit.m])
 

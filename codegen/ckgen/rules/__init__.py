@@ -7,16 +7,17 @@ from functools import cache
 
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig
-from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.config import CkMoeConfig, GemmConfig, MoePairConfig
 from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.moe.ck_config import CkMoeConfig
+from ckgen.families.moe.config import MoePairConfig
 from ckgen.families.moe.parts import part_signatures
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
+from ckgen.model.config import Config
 from ckgen.model.finding import Finding
 from ckgen.rules import (
     asm,
@@ -64,7 +65,7 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def judge(
-    signature: GemmSignature | FmhaSignature, config: GemmConfig | AnyFmhaConfig, backend: Backend, arch: ArchSpec
+    signature: GemmSignature | FmhaSignature, config: Config, backend: Backend, arch: ArchSpec
 ) -> tuple[Finding, ...]:
     """What the backend's own rules have against the Config on this arch, by rule id; empty where it is valid."""
     if isinstance(config, MoePairConfig) and isinstance(signature, GemmSignature):
@@ -77,7 +78,7 @@ def judge(
     return tuple(replace(finding, rule=one.id) for one, finding in found)
 
 
-def _kind_of(config: GemmConfig | AnyFmhaConfig) -> str | None:
+def _kind_of(config: Config) -> str | None:
     """The beginning of the ids of the Config's own rules; None where its backend's usual ones are about it."""
     if isinstance(config, CkMoeConfig):
         return "ck.moe."

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import Protocol
 
 from ckgen.model.collector import collector_paused
 from ckgen.model.diagnostic import Diagnostic, Location, sort_key
@@ -76,6 +77,20 @@ class TableFile:
     fmha: tuple[FmhaRow, ...] = ()
 
 
+class Placed(Protocol):
+    """A row of a file."""
+
+    @property
+    def layer(self) -> int:
+        """The number of the argument."""
+        ...
+
+    @property
+    def location(self) -> Location:
+        """The file, as its argument names it, and the line."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedTables:
     """All files in layer and path order, and every error found in them, in place order."""
@@ -98,12 +113,17 @@ class LoadedTables:
         return chain.from_iterable(file.fmha for file in self.files)
 
     @property
+    def all_rows(self) -> Iterator[TunedRow | FmhaRow]:
+        """Every adapted row of every operation."""
+        yield from self.rows
+        yield from self.fmha
+
+    @property
     def targets(self) -> frozenset[Target]:
         """Every target that a row names."""
-        of_rows = {row.target for row in self.rows if row.target is not None}
-        return frozenset(of_rows.union(row.target for row in self.fmha))
+        return frozenset(row.target for row in self.all_rows if row.target is not None)
 
-    def place(self, row: TunedRow | FmhaRow) -> Location:
+    def place(self, row: Placed) -> Location:
         """Where the user finds the row: its location with the file's `display` path."""
         return Location(self._shown[row.layer, row.location.file], row.location.line)
 

@@ -11,10 +11,9 @@ from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.constraints import constraints_of
 from ckgen.families.fmha.device import asm_fmha
 from ckgen.families.fmha.grammar import parse_instance_name
-from ckgen.families.fmha.instance import make_fmha_instance
-from ckgen.families.fmha.kernel_set import load_fmha_set
 from ckgen.families.fmha.signature import parse_signature
-from ckgen.families.gemm.kernel_set import kernel_set_files
+from ckgen.families.kernel_sets import kernel_set_files, load_kernel_set
+from ckgen.families.registry import make_instance
 from ckgen.model.backend import Backend
 from ckgen.model.errors import InputError
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
@@ -49,7 +48,7 @@ def test_each_kernel_is_legal_where_it_is_shipped(kernel: object) -> None:
     (found,) = (one for one in KERNELS if one is kernel)
     for signature in found.signatures:
         assert not signature.problems()
-        instance = make_fmha_instance(signature, found.config, found.archs)
+        instance = make_instance(signature, found.config, found.archs)
         assert parse_instance_name(instance.name) == (signature, Backend.ASM, found.config)
         for arch in load_archs().values():
             refused = [finding.rule for finding in judge(signature, found.config, Backend.ASM, arch)]
@@ -63,9 +62,7 @@ def test_a_signature_that_the_kernel_does_not_compute(signature: str) -> None:
     asked, arch = parse_signature(signature, None), load_archs()["gfx942"]
     (finding,) = judge(asked, kernel.config, Backend.ASM, arch)
     assert finding.rule == "asm.kernel.signature" and finding.measured == signature
-    assert "computes other attention" in str(
-        asm_fmha.unavailable(make_fmha_instance(asked, kernel.config, ()), "gfx942")
-    )
+    assert "computes other attention" in str(asm_fmha.unavailable(make_instance(asked, kernel.config, ()), "gfx942"))
 
 
 def test_what_names_say() -> None:
@@ -148,6 +145,6 @@ def test_others_take_another_backends_kernel(signature: str, sizes: dict[str, ob
 def test_a_name_that_no_kernel_has_is_an_error_with_its_place() -> None:
     text = "op: fmha\nname: mine\nsignatures: bf16\nbackend: asm\ntargets: gfx942\nkernels: fwd_hd256_bf16\n"
     with pytest.raises(InputError) as error:
-        load_fmha_set(text, "mine.yaml")
+        load_kernel_set(text, "mine.yaml")
     (said,) = error.value.diagnostics
     assert said.code == "K007" and "fwd_hd128_bf16_causal_rtna" in str(said.hint) and said.location.line == 6

@@ -10,12 +10,12 @@ from ckgen.emit.device import render_device_unit
 from ckgen.families.common.device.unit import Use, moe_symbol
 from ckgen.families.gemm.device.ck_variants import CkVariant
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, MoeTraits, Op, Quant
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.device import ck_moe
 from ckgen.families.moe.device.stages import QUANTIZE, SORT
 from ckgen.families.moe.grammar import parse_name
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.tuned_row import Shape
 
@@ -48,7 +48,7 @@ def instance_of(name: str, flavour: Fp8Flavour = Fp8Flavour.FNUZ) -> Instance:
         epilogue=(kernel.activation or EpilogueOp.SILU,) if first else (),
         moe=MoeTraits(kernel.part, first, kernel.weighted is first),
     ).resolved(flavour)  # fmt: skip
-    return make_instance(signature, Backend.CK, kernel.config, module="fmoe", table_kernel=name, archs=())
+    return make_instance(signature, kernel.config, module="fmoe", table_kernel=name, archs=())
 
 
 def constants(name: str) -> dict[str, int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ckgen.families.common.problem_finding import ProblemFinding
-from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig, strategy_of
+from ckgen.families.gemm.config import CkTileConfig, HostConfig, strategy_of
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import supports
+from ckgen.model.config import Config
 from ckgen.model.selection import NO_WISHES, Wishes
 from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import Shape
@@ -52,26 +53,26 @@ class Partition:
         return self.dp_tiles // self.grid * self.iters_per_tile + -(-self.sk_iters // self.grid)
 
 
-def blocks_per_cu(config: GemmConfig) -> int:
+def blocks_per_cu(config: Config) -> int:
     """Workgroups of a stream-K kernel that a compute unit holds at once."""
     return config.block_per_cu if isinstance(config, CkTileConfig) else 1
 
 
-def workgroups_of(config: GemmConfig, cu_num: int) -> int:
+def workgroups_of(config: Config, cu_num: int) -> int:
     """The workgroups of a stream-K kernel: those that are resident, or a host kernel's threads."""
     if isinstance(config, HostConfig) and config.threads:
         return config.threads
     return max(cu_num, 1) * blocks_per_cu(config)
 
 
-def partition_of(config: GemmConfig, shape: Shape, cu_num: int) -> Partition:
+def partition_of(config: Config, shape: Shape, cu_num: int) -> Partition:
     """How a stream-K kernel shares a legal problem."""
     tile = config.macro_tile
     tiles = -(-shape.m // tile.m) * -(-shape.n // tile.n) * max(shape.batch, 1)
     return Partition(min(tiles, _MOST_TILES), -(-shape.k // tile.k), workgroups_of(config, cu_num))
 
 
-def parts_of(config: GemmConfig, shape: Shape, k_batch: int, cu_num: int) -> int:
+def parts_of(config: Config, shape: Shape, k_batch: int, cu_num: int) -> int:
     """How many parts an element of C is added up from in C's own type, at most."""
     strategy = strategy_of(config)
     if not strategy.is_stream_k:
@@ -82,7 +83,7 @@ def parts_of(config: GemmConfig, shape: Shape, k_batch: int, cu_num: int) -> int
     return -(-(found.iters_per_tile - 1) // (found.sk_iters // found.grid)) + 1
 
 
-def describe(config: GemmConfig, shape: Shape, cu_num: int) -> str:
+def describe(config: Config, shape: Shape, cu_num: int) -> str:
     """As in `stream-K linear: 9 tiles of 81 iterations of K on 80 workgroups`."""
     found = partition_of(config, shape, cu_num)
     shares = f"{found.num_tiles} tiles of {found.iters_per_tile} iterations of K on {found.grid} workgroups"
@@ -98,7 +99,7 @@ def runs(
     return finding if finding is not None else supports(instance.constraints, shape, k_batch, wishes)
 
 
-def strategy_finding(config: GemmConfig, shape: Shape, cu_num: int, wishes: Wishes) -> ProblemFinding | None:
+def strategy_finding(config: Config, shape: Shape, cu_num: int, wishes: Wishes) -> ProblemFinding | None:
     """What the Config's strategy lacks. A wish comes first: who asks for one hears of the instances that have it."""
     own, wish = strategy_of(config), wishes.strategy
     if wish not in (Strategy.ANY, own):
@@ -119,7 +120,7 @@ def outweighs(finding: ProblemFinding, before: ProblemFinding | None) -> bool:
     return finding.rule not in _OF_ANOTHER or before is None
 
 
-def stream_k_cost(config: GemmConfig, shape: Shape, cu_num: int) -> int:
+def stream_k_cost(config: Config, shape: Shape, cu_num: int) -> int:
     """The iterations of the busiest workgroup at a tile's cost, and the fix-up, per element of K: what a wave of plain
     workgroups costs.
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckgen.families.gemm.m_policy import aiter_kernel_m, aiter_split_k_m
 from ckgen.families.gemm.modules import modules
+from plan_support import aiter_kernel_m, aiter_split_k_m
 
 SHAPES = [(4096, 1024), (4097, 7168), (512, 512), (128256, 5120)]
 PYTHON = ("a8w8_bpreshuffle", "a8w8_blockscale", "a8w8_blockscale_bpreshuffle", "a4w4_blockscale", "bf16", "mxfp8")

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from ckgen.families.common.rows import Row
+from ckgen.families.common.signature import Signature
 from ckgen.families.gemm.grammar import fits
-from ckgen.families.registry import Signature
+from ckgen.families.registry import FAMILIES
 from ckgen.families.tables import table_modules
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.collector import collector_paused
 from ckgen.model.target import Target
-from ckgen.plan.entry import Entry, RowContext
-from ckgen.plan.examine import examined
-from ckgen.plan.identify import Identifier
-from ckgen.plan.offers import Keep, Named, Offers
+from ckgen.plan.fates import settle
+from ckgen.plan.legal import Keep, Named, Offers, keep_all
 from ckgen.plan.options import PlanOptions
+from ckgen.plan.rows import Entry, RowContext, examined
 from ckgen.specs.archs import arch_of_cu_num
 from ckgen.tables.load import LoadedTables, LoadOptions, load_tables
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class FamilyRows:
+    """The rows of one family, and what is known of them."""
+
+    context: RowContext
+    entries: Sequence[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInputs:
     """What no profile changes: rows and what is known of them, the targets, what kernel sets offer. Not thread-safe.
 
     `options` with any profiles; `archs` are all that are known.
@@ -32,29 +41,38 @@ class Survey:
     options: PlanOptions
     archs: Mapping[str, ArchSpec]
     loaded: LoadedTables
-    context: RowContext
-    entries: Sequence[Entry]
+    rows: Sequence[FamilyRows]
     targets: tuple[Target, ...]
     offers: Offers
 
 
 @collector_paused()
-def survey(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Survey:
+def plan_inputs(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> PlanInputs:
     """What plans of these options have in common, whatever their profiles; UsageError as of `make_plan`."""
     loaded = load_tables(options.tuning, load_options(options, archs))
     wanted = _wanted(options, loaded)
     keep = _filter(options)
-    context = RowContext(
-        identifier=Identifier(table_modules(), archs),
-        archs=archs,
-        targets=frozenset(wanted) if wanted is not None else None,
-        keep=keep,
-        place=loaded.place,
-    )
-    entries = examined(context, loaded.rows)
+
     targets = wanted if wanted is not None else _targets_of(loaded, archs)
     offers = Offers([archs[name] for name in sorted({target.gfx for target in targets})], keep)
-    return Survey(options, archs, loaded, context, entries, targets, offers)
+    found = []
+    for context, rows in by_family(loaded, archs, frozenset(wanted) if wanted is not None else None, keep):
+        entries = examined(context, rows)
+        settle(context, entries)
+        found.append(FamilyRows(context, entries))
+    return PlanInputs(options, archs, loaded, found, targets, offers)
+
+
+def by_family(
+    loaded: LoadedTables, archs: Mapping[str, ArchSpec], targets: frozenset[Target] | None = None, keep: Keep = keep_all
+) -> Iterator[tuple[RowContext, list[Row]]]:
+    """The rows of each family in file order, with what is asked of them."""
+    by_op: dict[str, list[Row]] = {}
+    for row in loaded.all_rows:
+        by_op.setdefault(row.op, []).append(row)
+    for op, family in FAMILIES.items():
+        if op in by_op:
+            yield RowContext(family.row_meanings(archs), archs, targets, keep, loaded.place), by_op[op]
 
 
 def load_options(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> LoadOptions:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ckgen.families.fmha.constraints import FmhaConstraints
-from ckgen.plan.profile_fmha import covers_fmha
+from ckgen.families.fmha.profile import covers
 
 PLAIN = FmhaConstraints(128, 64, 32, 128, 32, 128, 128, pad_q=True, pad_k=True, d_multiple=8, dv_multiple=8)
 
@@ -44,15 +44,15 @@ def test_a_kernel_that_asks_less_covers_and_never_the_other_way_round(
     wide: dict[str, Any], narrow: dict[str, Any]
 ) -> None:
     one, other = replace(PLAIN, **wide), replace(PLAIN, **narrow)
-    assert covers_fmha(one, other)
-    assert not covers_fmha(other, one)
+    assert covers(one, other)
+    assert not covers(other, one)
 
 
 def test_a_kernel_covers_itself_and_a_head_dim_without_a_multiple_is_that_one() -> None:
     exact = replace(PLAIN, d_multiple=0)
-    assert covers_fmha(PLAIN, PLAIN) and covers_fmha(exact, exact) and covers_fmha(PLAIN, exact)
-    assert not covers_fmha(exact, PLAIN)
-    assert not covers_fmha(replace(exact, hdim_q=192), exact)
-    assert not covers_fmha(PLAIN, replace(exact, hdim_q=100))
-    assert not covers_fmha(replace(PLAIN, pad_q=False), PLAIN)
-    assert not covers_fmha(replace(PLAIN, pad_q=False, m0=96), replace(PLAIN, pad_q=False))
+    assert covers(PLAIN, PLAIN) and covers(exact, exact) and covers(PLAIN, exact)
+    assert not covers(exact, PLAIN)
+    assert not covers(replace(exact, hdim_q=192), exact)
+    assert not covers(PLAIN, replace(exact, hdim_q=100))
+    assert not covers(replace(PLAIN, pad_q=False), PLAIN)
+    assert not covers(replace(PLAIN, pad_q=False, m0=96), replace(PLAIN, pad_q=False))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckgen.plan.ladder import Ladder, bucket_floor, group_slot, ladder_bucket, layout_directory, layout_slots
+from ckgen.families.common.ladder import Ladder, bucket_floor, group_slot, ladder_bucket, layout_directory, layout_slots
 
 measured = st.dictionaries(st.integers(1, 4000), st.integers(0, 3), min_size=1, max_size=60)
 grids = st.builds(

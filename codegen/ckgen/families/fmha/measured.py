@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ckgen.families.common.device.unit import Use
+from ckgen.families.common.policy import near_gap
+from ckgen.families.common.unit import UnitPlan
+from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaTraits
+from ckgen.families.fmha.grammar import AnyFmhaConfig
+from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 from ckgen.model.target import Target
-from ckgen.plan.policy import near_gap
 
 FmhaKey = tuple[int, ...]
 """A measured problem: its context, seqlen_q, seqlen_k; rungs ascend in it."""
@@ -42,6 +48,19 @@ class FmhaTable:
             if gap.holds(shape.seqlen_q, seqlen_q) and gap.holds(shape.seqlen_k, seqlen_k):
                 return rung
         return None
+
+    def uses(self) -> Iterator[tuple[int, Use]]:
+        """None: all variants of a kernel are built."""
+        yield from ()
+
+
+FmhaUnit = UnitPlan[FmhaSignature, AnyFmhaConfig, FmhaConstraints, FmhaTable]
+
+
+def table_of(target: Target, selected: Iterable[tuple[FmhaRow, FmhaTraits, int]]) -> FmhaTable:
+    """The table of these rows, each with its signature's traits and the number of its instance."""
+    rungs = (FmhaRung(fmha_key(traits, row.shape), number, row.k_batch, row) for row, traits, number in selected)
+    return FmhaTable(target, tuple(sorted(rungs, key=lambda rung: rung.key)))
 
 
 def fmha_context(traits: FmhaTraits, shape: FmhaShape) -> tuple[int, ...]:
