@@ -9,6 +9,7 @@ from typing import Any
 
 from ckgen import paths
 from ckgen.families.common.m_policy import kernel_sizes, split_sizes
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.gemm.signature import parse_signature
 from ckgen.families.tables import rounded_module
 from ckgen.model.selection import NO_WISHES, Wishes
@@ -17,7 +18,6 @@ from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
-from ckgen.plan.select import Query
 from ckgen.specs.archs import load_archs
 
 GFX942 = Target("gfx942", 304)
@@ -69,11 +69,11 @@ def query(
     *,
     batch: int = 0,
     wishes: Wishes = NO_WISHES,
-) -> Query:
+) -> GemmQuery:
     """A problem on a device, the signature given as an alias."""
     archs = load_archs()
     parsed = parse_signature(signature, archs[target.gfx].fp8_flavour)
-    return Query(plan, archs, target, parsed, Shape(batch, m, n, k), wishes)
+    return GemmQuery(plan, archs, target, parsed, Shape(batch, m, n, k), wishes)
 
 
 def reasons(plan: GenerationPlan) -> list[str]:

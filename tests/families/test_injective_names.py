@@ -22,6 +22,7 @@ from ckgen.families.gemm.asm_kernels import asm_kernel_of, asm_kernels
 from ckgen.families.gemm.config import GemmConfig, HostConfig
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.families.kernel_sets import SHIPPED, kernel_set_files
 from ckgen.families.moe.config import MoePairConfig
@@ -38,7 +39,7 @@ from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.plan.registry_document import plan_of_units, without_tables
-from ckgen.plan.select import Query, select
+from ckgen.plan.select import select
 from ckgen.specs.archs import load_archs
 from cpp_build import ROOT, attempt
 from field_values import others
@@ -220,12 +221,12 @@ def test_a_problem_is_not_answered_by_an_instance_of_another_signature() -> None
             assert own.tier is Tier.DEFAULT and own.instance is not None, pair
 
 
-def query_of(plan: GenerationPlan, signature: GemmSignature) -> Query:
+def query_of(plan: GenerationPlan, signature: GemmSignature) -> GemmQuery:
     """A legal problem of the signature."""
     shape = Shape(2 if signature.batched else 0, 256, 256, 256)
     groups = Groups.of([GroupSize(256, 256, 256)] * 2) if signature.op is Op.GROUPED_GEMM else None
     routing = Routing(4, 2) if signature.op is Op.MOE else NO_ROUTING
-    return Query(plan, load_archs(), X86, signature, shape, groups=groups, routing=routing)
+    return GemmQuery(plan, load_archs(), X86, signature, shape, groups=groups, routing=routing)
 
 
 def unit_of(signature: GemmSignature) -> UnitPlan:

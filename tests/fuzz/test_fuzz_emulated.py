@@ -16,6 +16,7 @@ from ckgen.emulator.gemm.problem import Data, GemmProblem
 from ckgen.emulator.gemm.result import GemmResult
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, Op
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.registry import FAMILIES
 from ckgen.families.stream_k.partition import runs
 from ckgen.fuzz import emulated
@@ -27,7 +28,6 @@ from ckgen.model.backend import Backend
 from ckgen.model.groups import GroupSize
 from ckgen.model.selection import NO_WISHES
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.select import Query
 from ckgen.specs.archs import load_archs
 
 DRAWN = 60
@@ -66,7 +66,7 @@ def test_experts_are_routed_and_taken(space: Space) -> None:
         problems = drawn(instance)
         assert problems, instance.name
         for one in problems:
-            query = Query(
+            query = GemmQuery(
                 space.plan, space.archs, space.targets[0], instance.signature, one.shape, NO_WISHES, None, one.routing,
                 one.block_m,
             )  # fmt: skip

@@ -16,6 +16,7 @@ from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaCorner, FmhaTraits
 from ckgen.families.fmha.measured import fmha_key
 from ckgen.families.fmha.problem import check, supports
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import FmhaSignature, parse_signature
 from ckgen.families.kernel_sets import kernel_set_files
 from ckgen.model.dtype import DType
@@ -24,9 +25,9 @@ from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.selection import Wishes
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
-from ckgen.plan.fmha_explain import fmha_trail
-from ckgen.plan.fmha_select import FmhaQuery, select_fmha
 from ckgen.plan.model import GenerationPlan
+from ckgen.plan.select import select
+from ckgen.plan.trail import trail
 from ckgen.runtime.abi import RuntimeFailure
 from plan_support import plan_of
 
@@ -162,7 +163,7 @@ def of_cpp(parity: Parity, query: FmhaQuery) -> str:
 def test_both_write_the_same_trail(attention: Parity) -> None:
     seen: set[str] = set()
     for query in queries(attention):
-        mine = fmha_trail(query, lambda row: PLACE).text().replace(f"{PLACE} ", "")
+        mine = trail(query, lambda row: PLACE).text().replace(f"{PLACE} ", "")
         assert mine == of_cpp(attention, query), (query.signature, query.shape)
         seen |= {*re.findall(r"\(rule (\S+)\)", mine), *re.findall(r"^  (\w+) +✔", mine, re.MULTILINE)}
     assert seen >= {
@@ -179,7 +180,7 @@ def test_both_write_the_same_trail(attention: Parity) -> None:
 
 def test_both_select_the_same_kernel(attention: Parity) -> None:
     for query in queries(attention):
-        found = select_fmha(query)
+        found = select(query)
         problem = attention.library.fmha_problem(
             query.signature.canonical(), query.shape, strategy=query.wishes.strategy
         )

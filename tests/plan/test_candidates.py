@@ -21,7 +21,6 @@ from ckgen.model.config import Tile
 from ckgen.model.selection import Tier
 from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.select import named_by_table
 from plan_support import GFX950, LARGE, MIDDLE, plan_of, query, row, write_table
 
 GAP = NearGap(16, 2)
@@ -59,7 +58,7 @@ def test_the_tables_winner_is_that_of_both_kinds_of_rows_together(tmp_path: Path
     plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows), targets=(GFX950,))
     for m in (*range(1, 620), *range(620, 6000, 61), 899, 900, 901):
         up, tier, far = neighbours(own | asm, m)
-        winner = named_by_table(query(plan, GFX950, "a8w8_blockscale", m, 512, 1024))
+        winner = query(plan, GFX950, "a8w8_blockscale", m, 512, 1024).named_by_table()
         size = up if up is not None else far[0]
         assert winner is not None and (winner.row.shape.m, winner.tier) == (size, tier or Tier.FAR), m
         assert (winner.external is not None) == (size in asm), m

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ckgen.families.gemm.measured import ExternalKernel
+from ckgen.families.common.query import ExternalKernel
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.model.fate import FateKind
 from ckgen.model.groups import Routing
 from ckgen.model.selection import Tier
 from ckgen.plan.model import GenerationPlan
-from ckgen.plan.select import Query, select, walk
+from ckgen.plan.select import select, walk
 from plan_support import GFX950, plan_of, query, write_table
 
 HEADER = "K,N,M,n_sub,k_splits,use_hip"
@@ -63,17 +64,17 @@ def experts(folder: Path, *lines: str) -> GenerationPlan:
 
 def asked(
     plan: GenerationPlan, part: str, n: int, k: int, tokens: int = 8, experts: int = 64, block_m: int = 0
-) -> Query:
+) -> GemmQuery:
     return replace(query(plan, GFX950, PREFIX + part, tokens, n, k), routing=Routing(experts, 8), block_m=block_m)
 
 
-def answer(one: Query) -> str:
+def answer(one: GemmQuery) -> str:
     """The Config that is chosen; empty where none is."""
     found = select(one)
     return found.instance.config.text() if found.instance is not None else ""
 
 
-def rules(one: Query) -> set[str]:
+def rules(one: GemmQuery) -> set[str]:
     """What rejects those that are not."""
     return {candidate.finding.rule for candidate in walk(one) if candidate.finding is not None}
 

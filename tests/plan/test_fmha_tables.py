@@ -14,17 +14,18 @@ from hypothesis import strategies as st
 from ckgen.emit.render import render
 from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.measured import FmhaRung, FmhaTable, fmha_key
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.model.diagnostic import Location, Severity
 from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.selection import Tier
 from ckgen.model.target import Target
-from ckgen.plan.fmha_explain import fmha_trail
-from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection, select_fmha
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.profile_file import profile_file
 from ckgen.plan.registry_document import registry_text, without_tables
+from ckgen.plan.select import Selection, select
+from ckgen.plan.trail import trail
 from plan_support import plan_of
 
 GFX942 = Target("gfx942", 304)
@@ -56,8 +57,8 @@ def asked(plan: GenerationPlan, signature: str, **sizes: int) -> FmhaQuery:
     return FmhaQuery(plan, GFX942, parse_canonical(signature), replace(usual, **sizes))
 
 
-def chosen(plan: GenerationPlan, signature: str, **sizes: int) -> FmhaSelection:
-    return select_fmha(asked(plan, signature, **sizes))
+def chosen(plan: GenerationPlan, signature: str, **sizes: int) -> Selection:
+    return select(asked(plan, signature, **sizes))
 
 
 def test_a_measured_row_comes_before_what_costs_least(tmp_path: Path) -> None:
@@ -79,11 +80,11 @@ def test_a_measured_row_comes_before_what_costs_least(tmp_path: Path) -> None:
 def test_the_trail_says_where_a_row_stands(tmp_path: Path) -> None:
     plan = planned(rows(tmp_path, causal()))
     query = asked(plan, "fmha_bf16_masked", seqlen_q=4096, seqlen_k=4096)
-    text = fmha_trail(query, lambda row: f"attention.csv:{row.location.line}").text()
+    text = trail(query, lambda row: f"attention.csv:{row.location.line}").text()
     assert f"  exact      ✔ seqlen_k=4096 → {TILE}   k_batch 1\n" in text
     assert "               attention.csv:2  2000 us measured at seqlen_k=4096\n" in text
     other = asked(plan, "fmha_bf16_masked", batch=3, seqlen_q=4096, seqlen_k=4096)
-    text = fmha_trail(other, lambda row: "").text()
+    text = trail(other, lambda row: "").text()
     assert "exact        no row for these sizes" in text and "near         no row for lengths near these" in text
     assert "far          not asked of attention" in text and "other_cu     not asked of attention" in text
 

@@ -13,6 +13,7 @@ from ckgen.emit.render import render
 from ckgen.families.fmha.benchmark_problems import benchmark_problems
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.profile import covers
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
 from ckgen.model.arch import ArchKind
 from ckgen.model.backend import Backend
@@ -21,12 +22,12 @@ from ckgen.model.dtype import DType
 from ckgen.model.errors import InputError
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.target import Target
-from ckgen.plan.fmha_select import FmhaQuery, select_fmha
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.profile import admission
 from ckgen.plan.profile_file import load_profile, profile_file
 from ckgen.plan.registry_document import registry_schema, registry_text, without_tables
 from ckgen.plan.registry_read import read_registry
+from ckgen.plan.select import select
 from ckgen.specs.archs import load_archs
 from plan_support import plan_of
 
@@ -98,7 +99,7 @@ def test_the_minimal_profile_has_what_problems_of_models_select_in_either_type_a
 
         def chosen(signature: FmhaSignature, shape: FmhaShape, target: Target = target) -> FmhaInstance | None:
             resolved = signature.resolved(archs[target.gfx].fp8_flavour)
-            return select_fmha(FmhaQuery(plan, target, resolved, shape)).instance
+            return select(FmhaQuery(plan, target, resolved, shape)).instance
 
         selected = [chosen(one.signature, one.shape) for one in problems]
         also = [chosen(in_fp16(one.signature), one.shape) for one in problems]

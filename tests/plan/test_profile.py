@@ -17,6 +17,7 @@ from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK, Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import Constraints, RoutedConstraints, check, supports
 from ckgen.families.gemm.profile import covers
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.registry import family_of
 from ckgen.model.dtype import DType
 from ckgen.model.errors import InputError, UsageError
@@ -26,7 +27,7 @@ from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.planner import has_errors
 from ckgen.plan.profile_file import load_profile, profile_file, read_profile, shipped_names, shipped_profile
-from ckgen.plan.select import Query, select
+from ckgen.plan.select import select
 from ckgen.specs.archs import load_archs
 from plan_support import GFX942, LARGE, SMALL_M, fate_words, plan_of, row, write_table
 
@@ -177,7 +178,7 @@ def test_minimal_answers_wherever_a_default_does(tables: Path) -> None:
                 )
                 if check(unit.signature, shape) is not None or not before:
                     continue
-                found = select(Query(minimal, archs, target, unit.signature, shape))
+                found = select(GemmQuery(minimal, archs, target, unit.signature, shape))
                 assert found.tier is Tier.DEFAULT, (unit.name, target, shape)
                 asked += 1
     assert asked > 500

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from ckgen.families.common.problem_finding import ProblemFinding, no_instance
 from ckgen.families.fmha.append_problem import appends
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.chosen import Chosen, choose
@@ -13,7 +14,7 @@ from ckgen.fuzz.fmha_schedule import FmhaSchedule, schedule_of
 from ckgen.fuzz.fmha_sizes import shape_of
 from ckgen.fuzz.space import Space
 from ckgen.model.target import Target
-from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection, select_fmha
+from ckgen.plan.select import Selection, select
 from ckgen.runtime.fmha_split import FmhaSplitPlanner
 
 
@@ -23,7 +24,7 @@ class FmhaDecision:
 
     signature: FmhaSignature
     query: FmhaQuery
-    selection: FmhaSelection
+    selection: Selection
     chosen: Chosen
     schedule: FmhaSchedule | None = None
 
@@ -56,5 +57,5 @@ def decide_fmha(
 
 
 def _decided(space: Space, case: Case, query: FmhaQuery) -> FmhaDecision:
-    selection = select_fmha(query)
+    selection = select(query)
     return FmhaDecision(query.signature, query, selection, choose(space, case, query, selection))

@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from ckgen.families.common.instance import Instance
+from ckgen.families.common.m_policy import Rounded
 from ckgen.families.common.policy import MPolicy
+from ckgen.families.common.query import AnyInstance as AnyInstance
+from ckgen.families.common.query import AnyUnit as AnyUnit
+from ckgen.families.common.rows import Row
 from ckgen.families.common.signature import Signature
 from ckgen.families.common.unit import UnitPlan
+from ckgen.families.tables import rounded_module
 from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.target import Target
 from ckgen.tables.load import TableFile
 
-AnyUnit = UnitPlan[Any, Any, Any, Any]
-AnyInstance = Instance[Any, Any, Any]
 S = TypeVar("S", bound=Signature)
 
 
@@ -56,6 +58,15 @@ class GenerationPlan:
     def units_of(self, kind: type[S]) -> tuple[UnitPlan[S, Any, Any, Any], ...]:
         """The units whose signatures are of that kind, by name."""
         return tuple(unit for unit in self.units if isinstance(unit.signature, kind))
+
+    def place(self, row: Row) -> str:
+        """`file:line` where the user finds a row."""
+        places = {(file.layer, file.path): file.display for file in self.files}
+        return f"{places[row.layer, row.location.file]}:{row.location.line}"
+
+    def rounded(self, module: str) -> Rounded:
+        """How the peer rounds M for tables of a module."""
+        return rounded_module(module)
 
     @property
     def instances(self) -> tuple[AnyInstance, ...]:

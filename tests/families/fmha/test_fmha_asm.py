@@ -11,6 +11,7 @@ from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.constraints import constraints_of
 from ckgen.families.fmha.device import asm_fmha
 from ckgen.families.fmha.grammar import parse_instance_name
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import parse_signature
 from ckgen.families.kernel_sets import kernel_set_files, load_kernel_set
 from ckgen.families.registry import make_instance
@@ -18,8 +19,8 @@ from ckgen.model.backend import Backend
 from ckgen.model.errors import InputError
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 from ckgen.model.target import Target
-from ckgen.plan.fmha_select import FmhaQuery, select_fmha, walk_fmha
 from ckgen.plan.model import GenerationPlan
+from ckgen.plan.select import select, walk
 from ckgen.rules import judge
 from ckgen.specs.archs import load_archs
 from plan_support import plan_of
@@ -38,7 +39,7 @@ def plan() -> GenerationPlan:
 
 def chosen(signature: str, target: Target, **sizes: object) -> str:
     shape = FmhaShape(**{"heads_q": 32, "heads_k": 8, "hdim_q": 128, "hdim_v": 128, **sizes})  # type: ignore[arg-type]
-    found = select_fmha(FmhaQuery(plan(), target, parse_signature(signature, None), shape))
+    found = select(FmhaQuery(plan(), target, parse_signature(signature, None), shape))
     assert found.instance is not None
     return found.instance.config.text()
 
@@ -122,7 +123,7 @@ def test_rows_over_pages(changes: dict[str, object], taken: str | None) -> None:
     }
     shape = FmhaShape(**{"heads_q": 32, "heads_k": 8, "hdim_q": 128, "hdim_v": 128, **sizes, **changes})  # type: ignore[arg-type]
     query = FmhaQuery(plan(), GFX942, parse_signature("bf16_blocktable_vectorized", None), shape)
-    found = [one.instance.config.text() for one in walk_fmha(query) if one.finding is None]
+    found = [one.instance.config.text() for one in walk(query) if one.finding is None]
     assert [one for one in found if one.startswith("pa")] == ([taken] if taken else [])
 
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckgen.families.common.ladder import Ladder
-from ckgen.families.common.m_policy import kernel_sizes, split_sizes
+from ckgen.families.common.m_policy import Rounded, kernel_sizes, split_sizes
 from ckgen.families.common.policy import NearGap
+from ckgen.families.common.query import TableWinner
 from ckgen.families.gemm.config import HostConfig, strategy_of
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.measured import ExternalKernel, GemmUnit, GroupPlan, TablePlan
+from ckgen.families.gemm.measured import GroupPlan, TablePlan
 from ckgen.families.stream_k.partition import stream_k_cost, tile_cost
-from ckgen.families.tables import rounded_module
 from ckgen.model.selection import Tier
-from ckgen.model.tuned_row import Shape, TunedRow
+from ckgen.model.tuned_row import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +24,6 @@ class RungHit:
     tier: Tier
     m: int
     choice: int
-
-
-@dataclass(frozen=True, slots=True)
-class TableWinner:
-    """The row that the table would answer with if its external kernels could run."""
-
-    row: TunedRow
-    tier: Tier
-    external: ExternalKernel | None
 
 
 def group_of(table: TablePlan | None, shape: Shape) -> GroupPlan | None:
@@ -79,10 +70,10 @@ def table_winner(group: GroupPlan, table: TablePlan, m: int, gap: NearGap) -> Ta
 
 
 def aiter_winner(
-    unit: GemmUnit, group: GroupPlan, table: TablePlan, shape: Shape
+    module: Rounded, group: GroupPlan, table: TablePlan, shape: Shape
 ) -> tuple[TableWinner, RungHit] | None:
     """The row that AITER's own rounding finds, as a table's winner and as a rung."""
-    for m in kernel_sizes(rounded_module(unit.module), shape.m, shape.n):
+    for m in kernel_sizes(module, shape.m, shape.n):
         if m in group.rows:
             tier = Tier.EXACT if m == shape.m else Tier.NEAR
             for ladder, external in _kinds(group):
@@ -93,9 +84,9 @@ def aiter_winner(
     return None
 
 
-def aiter_k_batch(unit: GemmUnit, group: GroupPlan, table: TablePlan, shape: Shape) -> int | None:
+def aiter_k_batch(module: Rounded, group: GroupPlan, table: TablePlan, shape: Shape) -> int | None:
     """The K splits of the row that AITER's Python side finds, or None where it finds none that can run."""
-    for m in split_sizes(rounded_module(unit.module), shape.m, shape.n):
+    for m in split_sizes(module, shape.m, shape.n):
         if m in group.rows:
             above = group.runnable.at_or_above(m)
             return table.choices[above[1]].k_batch if above is not None and above[0] == m else None

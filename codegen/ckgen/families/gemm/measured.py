@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ckgen.families.common.device.unit import Use
 from ckgen.families.common.ladder import EMPTY_LADDER, Ladder
+from ckgen.families.common.query import ExternalKernel
 from ckgen.families.common.unit import UnitPlan
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
@@ -24,14 +25,6 @@ class Choice:
 
     instance: int
     k_batch: int
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class ExternalKernel:
-    """A kernel of a library that ckgen does not generate, under that library's name for it."""
-
-    library: str
-    name: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,14 +112,6 @@ def strategy_finding(config: Config, shape: Shape, cu_num: int, wishes: Wishes) 
     return None if found.feasible else ProblemFinding("gemm.stream_k.too-few-tiles", found.sk_iters, found.grid)
 
 
-_OF_ANOTHER = frozenset({"gemm.stream_k.strategy", "moe.n-min", "moe.n-max", "moe.k-max", "moe.presorted"})
-
-
-def outweighs(finding: ProblemFinding, before: ProblemFinding | None) -> bool:
-    """Whether a rejection is a better reason than the one before: not if it only says that another kernel is meant."""
-    return finding.rule not in _OF_ANOTHER or before is None
-
-
 def stream_k_cost(config: Config, shape: Shape, cu_num: int) -> int:
     """The iterations of the busiest workgroup at a tile's cost, and the fix-up, per element of K: what a wave of plain
     workgroups costs.

@@ -1,42 +1,20 @@
-"""The trail of an attention problem's selection, in the lines of every op's."""
+"""What is said of attention in a selection's trail: sizes, demands, and why tables have no row."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaCorner, FmhaRope, FmhaTraits
+from ckgen.families.fmha.measured import FmhaUnit
 from ckgen.families.fmha.problem import has_lengths
-from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.fmha_shape import SIZES, FmhaShape
 from ckgen.model.selection import Tier
-from ckgen.plan.fmha_select import FmhaCandidate, FmhaQuery, walk_fmha
-from ckgen.plan.trail import Status, Step, Trail, assembled, measured_text, wishes_text
+from ckgen.model.target import Target
 
 _SCHEDULE = ("split_items", "split_combines", "split_rows", "split_m0", "split_n0", "split_merged")
 
 
-def fmha_trail(query: FmhaQuery, place: Callable[[FmhaRow], str]) -> Trail:
-    """What `select_fmha` goes through, up to what it takes; `place` is where the user finds a row."""
-    return assembled(
-        fmha_title(query),
-        query.illegal(),
-        walk_fmha(query),
-        step=lambda candidate: _step(query, candidate, place),
-        absent=lambda tier: _why_absent(query, tier),
-        untried=query.untried(),
-        external=str,
-    )
-
-
-def fmha_title(query: FmhaQuery) -> str:
-    """The problem and the device in a line."""
-    sizes = fmha_sizes_text(query.signature.traits, query.shape)
-    return f"{query.signature.describe()}  {sizes}{wishes_text(query.wishes)}  on {query.target}"
-
-
-def fmha_sizes_text(traits: FmhaTraits, shape: FmhaShape) -> str:
+def sizes_text(traits: FmhaTraits, shape: FmhaShape) -> str:
     """The sizes that the traits have a use for; a mask as its corner, its window, and sink tokens if any."""
     words = [f"{name}={getattr(shape, name)}" for name in SIZES]
     if traits.masked:
@@ -67,31 +45,7 @@ def mask_text(shape: FmhaShape) -> str:
     return f"{corner}:{shape.window_left},{shape.window_right}{sink}"
 
 
-def _step(query: FmhaQuery, candidate: FmhaCandidate, place: Callable[[FmhaRow], str]) -> Step:
-    finding, instance, row = candidate.finding, candidate.instance, candidate.row
-    head, source = "", None
-    measured: tuple[str, ...] = ()
-    if row is not None:
-        length = f"seqlen_k={row.shape.seqlen_k}"
-        head, source = f"{length} → ", place(row)
-        measured = (measured_text(source, row.us, length),)
-    fits: tuple[str, ...] = (f"supports: ok ({_demands(instance.constraints)})",)
-    if finding is None and instance.constraints.max_splits > 1:
-        costs = ", ".join(f"{one.splits} costs {one.cost}" for one in query.weighed(instance))
-        fits = (f"splits: {costs}", *fits)
-    return Step(
-        candidate.tier,
-        Status.TAKEN if finding is None else Status.REJECTED,
-        f"{head}{instance.name}   k_batch {candidate.k_batch}",
-        (*measured, *(fits if finding is None else (f"rejected: {finding.text}",))),
-        instance,
-        candidate.k_batch,
-        source,
-        rule=finding.rule if finding is not None else None,
-    )
-
-
-def _demands(asked: FmhaConstraints) -> str:
+def demands(asked: FmhaConstraints) -> str:
     """What an instance asks, as in `hdim_q = 128, hdim_v ≤ 128, seqlen_q % 128 = 0`."""
     texts = [
         _hdim_demand("hdim_q", asked.hdim_q, asked.d_multiple),
@@ -134,19 +88,13 @@ def _hdim_demand(name: str, most: int, multiple: int) -> str:
     return f"{name} ≤ {most}" + (f", {name} % {multiple} = 0" if multiple > 1 else "")
 
 
-def _why_absent(query: FmhaQuery, tier: Tier) -> str:
-    """Only tables of the device's own CU count are asked, and there are no decision rules."""
-    if tier in (Tier.FORCED, Tier.OVERRIDE):
-        return "–"
-    if query.unit is None:
-        return "no instance of this signature"
-    if tier is Tier.HEURISTIC:
-        return f"no decision rule on {query.target.gfx}"
-    has_tables = any(table.target.gfx == query.target.gfx for table in query.unit.tables)
+def why_no_row(unit: FmhaUnit, target: Target, tier: Tier) -> str:
+    """Why tables offer nothing at one of the tiers exact, near, far, other_cu."""
+    has_tables = any(table.target.gfx == target.gfx for table in unit.tables)
     if has_tables and tier in (Tier.FAR, Tier.OTHER_CU):
         return "not asked of attention"
-    if tier in (Tier.EXACT, Tier.NEAR) and query.unit.table(query.target) is not None:
+    if tier in (Tier.EXACT, Tier.NEAR) and unit.table(target) is not None:
         return "no row for these sizes" if tier is Tier.EXACT else "no row for lengths near these"
     if tier is Tier.OTHER_CU:
-        return f"no table of {query.target.gfx} at another CU count"
-    return f"none on {query.target.gfx}" if tier is Tier.DEFAULT else f"no table for {query.target}"
+        return f"no table of {target.gfx} at another CU count"
+    return f"no table for {target}"

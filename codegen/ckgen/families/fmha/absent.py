@@ -9,12 +9,11 @@ from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
 from ckgen.families.fmha.host_config import HostFmhaConfig
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.fmha.tree import append_configs, tree_configs
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.config import Tile
-from ckgen.plan.fmha_select import FmhaQuery
-from ckgen.plan.select import default_indices
 from ckgen.rules import judge
 from ckgen.rules.fmha_append import ROWS as ROWS_OF_APPEND
 
@@ -26,7 +25,7 @@ _ANY_HOST = HostFmhaConfig(16, 64)
 def why_absent(query: FmhaQuery, arch: ArchSpec) -> str | None:
     """Why nothing answers on the arch, whatever the sizes; None where some kernel does."""
     unit = query.unit
-    if unit is not None and default_indices(arch.name, unit.defaults):
+    if unit is not None and unit.default_indices(arch.name):
         return None
     refusal = refusal_of_all(query.signature, arch)
     return refusal or "no kernel set that is read asks for it: see `ckgen list instances --ops fmha` and --kernel-set"
