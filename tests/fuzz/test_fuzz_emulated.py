@@ -16,9 +16,9 @@ from ckgen.emulator.gemm.problem import Data, GemmProblem
 from ckgen.emulator.gemm.result import GemmResult
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, Op
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.partition import runs
 from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.registry import FAMILIES
-from ckgen.families.stream_k.partition import runs
 from ckgen.fuzz import emulated
 from ckgen.fuzz.emulated import _failure, run_sample, sample
 from ckgen.fuzz.emulated_problems import problem_of

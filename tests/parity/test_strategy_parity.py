@@ -13,11 +13,11 @@ from parity_support import Parity
 
 from ckgen.families.common.comparison import Expected
 from ckgen.families.common.problem_finding import outweighs
+from ckgen.families.gemm.partition import Partition, partition_of, runs, workgroups_of
 from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.gemm.reference import Operands, expect
 from ckgen.families.gemm.reference_data import make_integers, make_operands
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.families.stream_k.partition import Partition, partition_of, runs, workgroups_of
 from ckgen.model.backend import Backend
 from ckgen.model.selection import Tier, Wishes
 from ckgen.model.strategy import Strategy

@@ -32,7 +32,7 @@ from ckgen.specs.archs import load_archs
 from plan_support import GFX942, LARGE, SMALL_M, fate_words, plan_of, row, write_table
 
 ATTENTION = ("aiter", "ck_default", "flash", "fp32", "pytorch")
-"""Those of attention alone: tests/plan/test_fmha_units.py."""
+"""Those of attention alone: tests/families/fmha/test_fmha_plan.py."""
 TARGETS = (GFX942, Target("gfx950", 256), Target("x86_64_v4", 2))
 ROWWISE = "a8w8_rowwise_256x16x64x512_16x16_1x1_32x8x1_32x8x1_1x16x1x16_4x4x1_1x1_intrawave_v3"
 ROWWISE_HEADER = "gfx,cu_num,M,N,K,q_dtype_w,kernelId,splitK,us,kernelName"

@@ -9,9 +9,8 @@ from pathlib import Path
 from ckgen.cli.options import assumptions
 from ckgen.cli.output import progress
 from ckgen.families.common.rows import Row
-from ckgen.families.gemm.grammar import fits
 from ckgen.families.registry import FAMILIES
-from ckgen.families.tables import table_modules
+from ckgen.families.tables import fits, table_modules
 from ckgen.model.diagnostic import Diagnostic, Location, sort_key
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.inputs import by_family, gfx_of_cu

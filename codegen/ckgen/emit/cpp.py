@@ -10,9 +10,9 @@ from ckgen.emit.cpp_words import why_not_a_name
 from ckgen.families.gemm.config import CkTileConfig, HostConfig, strategy_of
 from ckgen.families.gemm.enums import MAX_EPILOGUE_OPS, NO_MOE, SCALE_BLOCK_K, SCALE_BLOCK_N, Op
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.partition import blocks_per_cu
 from ckgen.families.gemm.problem_rules import NOT_ROUTED, Constraints, RoutedConstraints
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.families.stream_k.partition import blocks_per_cu
 from ckgen.model.backend import Backend
 from ckgen.model.config import Config, Tile
 from ckgen.model.dtype import DType

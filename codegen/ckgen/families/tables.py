@@ -21,6 +21,11 @@ def describe_names(module: str) -> str:
     return _owner(module).describe_names(module)
 
 
+def fits(kernel_name: str) -> frozenset[str]:
+    """The modules whose tables may hold this name, of those that files' names tell."""
+    return frozenset().union(*(family.fits(kernel_name) for family in FAMILIES.values()))
+
+
 def name_forms(module: str) -> Iterator[tuple[str, str]]:
     """Library and form of the names of a module's kernels."""
     return _owner(module).name_forms(module)

@@ -8,10 +8,10 @@ from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.fmha import signature as fmha
 from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.families.gemm import partition
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
-from ckgen.families.stream_k import partition
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.chosen import Chosen, choose
 from ckgen.fuzz.decide_fmha import FmhaDecision, decide_fmha

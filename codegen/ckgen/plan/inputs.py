@@ -8,9 +8,8 @@ from fnmatch import fnmatchcase
 
 from ckgen.families.common.rows import Row
 from ckgen.families.common.signature import Signature
-from ckgen.families.gemm.grammar import fits
 from ckgen.families.registry import FAMILIES
-from ckgen.families.tables import table_modules
+from ckgen.families.tables import fits, table_modules
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.collector import collector_paused

@@ -81,6 +81,10 @@ class Family(Generic[S]):
         """The forms of a module's kernel names for an error hint, joined by `or`; empty for a module without any."""
         return ""
 
+    def fits(self, kernel_name: str) -> frozenset[str]:
+        """The modules whose tables may hold this name, of those that files' names tell."""
+        return frozenset()
+
     def name_forms(self, module: str) -> Iterator[tuple[str, str]]:
         """Library and form of the names of a module's kernels."""
         yield from ()

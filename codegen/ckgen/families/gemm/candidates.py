@@ -12,7 +12,7 @@ from ckgen.families.common.query import TableWinner
 from ckgen.families.gemm.config import HostConfig, strategy_of
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.measured import GroupPlan, TablePlan
-from ckgen.families.stream_k.partition import stream_k_cost, tile_cost
+from ckgen.families.gemm.partition import stream_k_cost, tile_cost
 from ckgen.model.selection import Tier
 from ckgen.model.tuned_row import Shape
 

@@ -14,7 +14,7 @@ from ckgen.families.common.set_document import SetReader
 from ckgen.families.gemm.config import GemmConfig, strategy_of
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.grammar import describe_grammar, grammars, identify
+from ckgen.families.gemm.grammar import describe_grammar, fits, grammars, identify
 from ckgen.families.gemm.heuristic import heuristic_for
 from ckgen.families.gemm.kernel_set import GemmSetReader
 from ckgen.families.gemm.measured import TablePlan, table_of
@@ -132,6 +132,10 @@ class GemmFamily(FamilyOfGemms):
     def roundings(self) -> Mapping[str, Rounding]:
         """Those of modules.json."""
         return roundings()
+
+    def fits(self, kernel_name: str) -> frozenset[str]:
+        """By the grammars of the modules."""
+        return fits(kernel_name)
 
     def describe_names(self, module: str) -> str:
         """The forms of a module's kernel names for an error hint, joined by `or`; empty for a module without any."""

@@ -32,9 +32,9 @@ from ckgen.families.gemm.op_rules import (
     supports_groups,
     supports_routing,
 )
+from ckgen.families.gemm.partition import describe, strategy_finding
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.families.stream_k.partition import describe, strategy_finding
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.groups import NO_ROUTING, Groups, Routing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ckgen.families.stream_k.partition import Partition
+from ckgen.families.gemm.partition import Partition
 
 
 def test_whole_tiles_go_round_evenly_and_the_rest_is_shared_in_two_rounds_at_most() -> None:

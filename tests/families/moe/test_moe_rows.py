@@ -1,6 +1,6 @@
 """What becomes of MoE rows: their signatures, the pairs that their names spell, their fates, and who answers.
 
-`pytest -s tests/plan/test_moe_rows.py -k names` prints how many of the tables' kernels are built.
+`pytest -s tests/families/moe/test_moe_rows.py -k names` prints how many of the tables' kernels are built.
 """
 
 from __future__ import annotations
