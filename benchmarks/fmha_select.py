@@ -33,7 +33,7 @@ def main() -> None:
         program = build_program(Path(folder), render(plan, "bench"), "fmha_select.cpp")
         command = [str(program), str(target), str(CALLS)]
         done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
-    print(f"select of attention  {cpu_name()}, {compiler()} -O2, {len(plan.all_instances)} kernels of {target}")
+    print(f"select of attention  {cpu_name()}, {compiler()} -O2, {len(plan.instances)} kernels of {target}")
     found = [line.split() for line in done.stdout.splitlines()]
     for problem, (ns, allocations, supporting) in zip(problems, found, strict=True):
         sizes = f"{problem.shape.seqlen_q} x {problem.shape.seqlen_k}"

@@ -6,8 +6,8 @@ from collections import defaultdict
 
 from shipped import TARGETS, shipped_plan
 
+from ckgen.families.common.policy import near_gap
 from ckgen.plan.model import GenerationPlan
-from ckgen.plan.policy import near_gap
 
 BANDS = ("near, M <= 1024", "near", "far")
 

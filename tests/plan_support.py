@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from ckgen import paths
+from ckgen.families.common.m_policy import kernel_sizes, split_sizes
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.tables import rounded_module
 from ckgen.model.selection import NO_WISHES, Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
-from ckgen.plan.select import Query
 from ckgen.specs.archs import load_archs
 
 GFX942 = Target("gfx942", 304)
@@ -67,11 +69,11 @@ def query(
     *,
     batch: int = 0,
     wishes: Wishes = NO_WISHES,
-) -> Query:
+) -> GemmQuery:
     """A problem on a device, the signature given as an alias."""
     archs = load_archs()
     parsed = parse_signature(signature, archs[target.gfx].fp8_flavour)
-    return Query(plan, archs, target, parsed, Shape(batch, m, n, k), wishes)
+    return GemmQuery(plan, archs, target, parsed, Shape(batch, m, n, k), wishes)
 
 
 def reasons(plan: GenerationPlan) -> list[str]:
@@ -86,3 +88,13 @@ def fate_words(plan: GenerationPlan) -> Mapping[str, int]:
         for kind, count in report.fates.items():
             counts[kind.value] = counts.get(kind.value, 0) + count
     return counts
+
+
+def aiter_kernel_m(module: str, m: int, n: int, k: int) -> tuple[int, ...]:
+    """The sizes whose rows may choose the kernel, as the peer rounds M for a module."""
+    return kernel_sizes(rounded_module(module), m, n)
+
+
+def aiter_split_k_m(module: str, m: int, n: int, k: int) -> tuple[int, ...]:
+    """The same for k_batch."""
+    return split_sizes(rounded_module(module), m, n)

@@ -9,11 +9,20 @@ from fnmatch import fnmatchcase
 from ckgen.families.fmha.append_config import HipAppendConfig
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.grammar import AnyFmhaConfig
+<<<<<<< HEAD
 from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
 from ckgen.families.fmha.rules.append import ROWS
 from ckgen.families.fmha.signature import parse_signature
 from ckgen.families.fmha.tree import append_configs, tree_configs
 from ckgen.families.rules import judge
+=======
+from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.signature import parse_signature
+from ckgen.families.fmha.tree import append_configs, tree_configs
+from ckgen.families.registry import make_instance
+from ckgen.families.rules import judge
+from ckgen.families.fmha.rules.append import ROWS
+>>>>>>> planseam
 from ckgen.specs.archs import load_archs
 
 
@@ -109,7 +118,7 @@ def instances() -> Iterator[tuple[FmhaInstance, str]]:
             for words in one.signatures:
                 for config in configs(words, one.configs, arch, splits=one.splits):
                     signature = parse_signature(f"fmha_{words}", load_archs()[arch].fp8_flavour)
-                    instance = make_fmha_instance(signature, config, (arch,))
+                    instance = make_instance(signature, config, (arch,))
                     if (instance.name, arch) not in seen:
                         seen.add((instance.name, arch))
                         yield instance, arch

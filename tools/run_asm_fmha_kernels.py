@@ -17,12 +17,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ckgen.families.fmha.asm_kernels import AsmFmhaKernel, asm_fmha_kernels
+<<<<<<< HEAD
 from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen_emulator.fmha.build import build_kernel
 from ckgen_emulator.fmha.problem import FmhaProblem
 from ckgen_emulator.fmha.run import run_fmha
 from ckgen_emulator.production.run import SIDE_BY_SIDE
 from ckgen_emulator.production.wheel import KernelFile, Wheel, production_wheel
+=======
+from ckgen.families.registry import make_instance
+>>>>>>> planseam
 
 ARCHS = ("gfx942", "gfx950")
 FOLDERS = ("fmha_v3_fwd", "fmha_v3_fwd/MI300", "fmha_v3_fwd/MI308", "fmha_v3_bwd", "mla", "pa")
@@ -106,7 +110,7 @@ def problems(kernel: AsmFmhaKernel) -> tuple[FmhaProblem, ...]:
 
 def _ran(kernel: AsmFmhaKernel, arch: str) -> tuple[str, int]:
     """The kernel's row, and how many runs were wrong: of its last signature, that has lse or a mask."""
-    result, built = build_kernel(make_fmha_instance(kernel.signatures[-1], kernel.config, kernel.archs), arch)
+    result, built = build_kernel(make_instance(kernel.signatures[-1], kernel.config, kernel.archs), arch)
     gate = ", ".join(sorted({one.rule for one in result.findings})) or "ok"
     outcomes = [run_fmha(built, problem, SIDE_BY_SIDE) for problem in problems(kernel)]
     right = sum(one.right for one in outcomes)

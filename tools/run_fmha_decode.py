@@ -23,8 +23,9 @@ from typing import Any
 
 from ckgen.families.fmha.device.hip_decode import decode_config
 from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
-from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import parse_signature
+from ckgen.families.registry import make_instance
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.core import Options
 from ckgen_emulator.fmha.build import build_kernel
@@ -95,7 +96,7 @@ def instances() -> Iterator[tuple[FmhaInstance, str]]:
             signature = parse_signature(f"fmha_{words}", load_archs()[arch].fp8_flavour)
             for hdim_q, hdim_v in hdims:
                 config = HipFmhaConfig(ROWS, step_of(signature.b.bits), hdim_q, hdim_v)
-                yield make_fmha_instance(signature, config, (arch,)), arch
+                yield make_instance(signature, config, (arch,)), arch
 
 
 def run_instance(instance: FmhaInstance, arch: str) -> dict[str, Any]:

@@ -38,9 +38,9 @@ from ckgen.build.result import Result
 from ckgen.families.common.device.unit import Use, prepare_symbol
 from ckgen.families.gemm.device import recorded
 from ckgen.families.gemm.enums import MoePart, Quant
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.moe.config import MoePairConfig
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
@@ -172,7 +172,7 @@ def layer_request(first: str, second: str, arch: str, seeds: int) -> Request:
     gate_up, down = named_product(first, spec), named_product(second, spec)
     layer = replace(gate_up.signature, moe=replace(gate_up.signature.moe, part=MoePart.LAYER))
     pair = MoePairConfig(gate_up.config, down.config)
-    instance = make_instance(layer, Backend.CK, pair, module=gate_up.module, table_kernel="", archs=(arch,))
+    instance = make_instance(layer, pair, module=gate_up.module, table_kernel="", archs=(arch,))
     shape = Shape(0, 40, 4 * down.config.k_grain, 4 * gate_up.config.k_grain)
     block_m = pair.macro_tile.m if layer.quant is Quant.MX else 0
     problems = tuple(

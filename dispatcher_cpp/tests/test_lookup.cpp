@@ -9,7 +9,7 @@
 namespace {
 
 TEST(GroupSlot, IsTheOneOfThePythonGenerator) {
-  // The same four numbers are asserted of group_slot in tests/plan/test_ladder.py.
+  // The same four numbers are asserted of group_slot in tests/families/common/test_ladder.py.
   EXPECT_EQ(ckgen::group_slot(1, 1, 0, (1U << 20) - 1), 0x1d81fU);
   EXPECT_EQ(ckgen::group_slot(7168, 2048, 0, (1U << 20) - 1), 0xe1601U);
   EXPECT_EQ(ckgen::group_slot(2048, 7168, 0, (1U << 20) - 1), 0x6530fU);

@@ -1,4 +1,4 @@
-// Numbers of docs/selection.md, worked out by hand; tests/plan/test_candidates.py asserts the same of Python.
+// Numbers of docs/selection.md, worked out by hand; tests/families/gemm/test_candidates.py asserts the same of Python.
 #include <gtest/gtest.h>
 
 #include <cstdint>

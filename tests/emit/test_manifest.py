@@ -174,7 +174,7 @@ def test_a_run_tells_its_options_inputs_counts_and_phases(tmp_path: Path) -> Non
     assert manifest.summary["rows"] == 6 and sum(manifest.summary["fates"].values()) == 6
     assert list(manifest.summary["fates"]) == sorted(manifest.summary["fates"])
     assert manifest.summary["selected"] == {"gfx942:304": 1}
-    counts = {unit.name: len(unit.instances) for unit in made.plan.all_units}
+    counts = {unit.name: len(unit.instances) for unit in made.plan.units}
     assert manifest.summary["instances"] == counts and counts["gemm_fp8_fnuz_bf16_rcr_blockscale"] > 1
     assert manifest.files == {path: digest(text.encode()) for path, text in made.texts.items() if path != MANIFEST}
     assert [name for name, _ in made.phases] == ["digest", "imports", "plan", "render", "compare"]

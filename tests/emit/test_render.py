@@ -9,10 +9,10 @@ import pytest
 
 from ckgen.emit.lookup_view import policy_view, table_view
 from ckgen.emit.render import RUNTIME_ABI, render
-from ckgen.families.gemm.kernel_set import OPS
+from ckgen.families.common.policy import MPolicy
+from ckgen.families.kernel_sets import OPS
 from ckgen.model.target import Target
 from ckgen.plan.model import GenerationPlan
-from ckgen.plan.policy import MPolicy
 from plan_support import MIDDLE, plan_of, row, write_table
 
 KERNELS = (
@@ -41,7 +41,7 @@ def small_plan(last: int = len(KERNELS)) -> GenerationPlan:
 
 def test_a_unit_of_each_kind_of_kernel(golden: Callable[[str, str], None]) -> None:
     plan = small_plan()
-    assert {unit.name for unit in plan.all_units if unit.instances} >= {signature for signature, _ in KERNELS}
+    assert {unit.name for unit in plan.units if unit.instances} >= {signature for signature, _ in KERNELS}
     texts = render(plan, "my_kernels")
     units = "".join(f"== {path}\n{text}" for path, text in texts.items() if path.endswith("unit.cpp"))
     golden("emit/units.txt", units)

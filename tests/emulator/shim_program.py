@@ -14,9 +14,12 @@ from ckgen.build.library import DeviceInstance, emit_library
 from ckgen.build.planned import plan_host
 from ckgen.build.pool import default_limits
 from ckgen.families.fmha.grammar import AnyFmhaConfig
-from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
+<<<<<<< HEAD
 from ckgen_emulator.fmha.build import compile_units
+=======
+from ckgen.families.registry import make_instance
+>>>>>>> planseam
 from cpp_build import ROOT, SYSTEM_LIBRARIES, built
 
 NAME = "my_kernels"
@@ -41,7 +44,7 @@ def fmha_device_library(folder: Path, kernels: Iterable[tuple[str, AnyFmhaConfig
     """What `ckgen build --emit library` makes of instances of attention for gfx942."""
     made = []
     for signature, config in kernels:
-        instance = make_fmha_instance(parse_canonical(signature), config, ("gfx942",))
+        instance = make_instance(parse_canonical(signature), config, ("gfx942",))
         units = compile_units(instance, "gfx942")
         code, symbols = {"gfx942": units.device.output(CODE_OBJECT)}, plan_host(instance, {"gfx942": []}).symbols
         made.append(DeviceInstance(instance.name, instance.id, units.host, code, symbols))

@@ -16,7 +16,8 @@ from ckgen.emit.device import render_device_unit
 from ckgen.families.common.device.unit import prepare_symbol
 from ckgen.families.fmha.asm_kernels import AsmFmhaKernel, asm_fmha_kernels
 from ckgen.families.fmha.device import asm_fmha
-from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.registry import make_instance
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen_emulator.fmha.call import link, prepare
@@ -40,7 +41,7 @@ KNOWN = {"hazard", "lds_race", "before_wait"}
 def instance_of(kernel: AsmFmhaKernel, *, lse: bool = True) -> FmhaInstance:
     """Of the kernels over pages, which write no lse, the second has a mask."""
     signature = kernel.signatures[lse]
-    return make_fmha_instance(signature, kernel.config, kernel.archs)
+    return make_instance(signature, kernel.config, kernel.archs)
 
 
 def file_of(kernel: AsmFmhaKernel, arch: str) -> KernelFile:

@@ -7,10 +7,9 @@ from test_emulate import room, runtime
 
 from amd_support import production_wheel
 from ckgen.families.gemm.asm_kernels import AsmKernel, asm_kernels
-from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import parse_canonical
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
@@ -47,7 +46,6 @@ def request(kernel: AsmKernel, arch: str) -> Request:
     """The kernel as an instance of its one signature."""
     instance = make_instance(
         parse_canonical(kernel.signature),
-        Backend.ASM,
         kernel.config,
         module=kernel.module,
         table_kernel=kernel.symbol,

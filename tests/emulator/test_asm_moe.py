@@ -11,10 +11,10 @@ import pytest
 from ckgen.emit.device import render_device_unit
 from ckgen.families.common.device.unit import prepare_symbol
 from ckgen.families.gemm.enums import EpilogueOp, MoePart
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.moe.asm_kernels import AsmMoeKernel, asm_moe_kernels
 from ckgen.families.moe.device import asm_moe
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.host_unit import Call
@@ -40,9 +40,7 @@ FIRSTS = (
 
 def instance_of(kernel: AsmMoeKernel, arch: str, activation: EpilogueOp = EpilogueOp.SILU) -> Instance:
     (signature,) = (one for one in kernel.signatures(load_archs()[arch].fp8_flavour) if one.epilogue == (activation,))
-    return make_instance(
-        signature, Backend.ASM, kernel.config, module="fmoe", table_kernel=kernel.symbol, archs=kernel.archs
-    )
+    return make_instance(signature, kernel.config, module="fmoe", table_kernel=kernel.symbol, archs=kernel.archs)
 
 
 def library(instance: Instance, arch: str, folder: Path) -> Path:

@@ -6,12 +6,15 @@ import pytest
 from emulate_support import room, runtime
 
 from ckgen.families.fmha.append_config import HipAppendConfig
-from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
+<<<<<<< HEAD
 from ckgen_emulator.fmha.append import AppendProblem
 from ckgen_emulator.fmha.dispatched import append_dispatched
+=======
+from ckgen.families.registry import make_instance
+>>>>>>> planseam
 
-INSTANCE = make_fmha_instance(parse_canonical("fmha_bf16_append_blocktable_rope_half"), HipAppendConfig(8), ("gfx942",))
+INSTANCE = make_instance(parse_canonical("fmha_bf16_append_blocktable_rope_half"), HipAppendConfig(8), ("gfx942",))
 """tests/emulator/test_fmha_append_kernels.py compiles it too."""
 PROBLEM = AppendProblem((0, 13, 40), (9, 9, 9), 4, 2, 64, 48, page_size=16, rotary_dim=32, seed=7)
 

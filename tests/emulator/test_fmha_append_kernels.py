@@ -9,8 +9,8 @@ import pytest
 
 from amd_support import amd_toolchain
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
-from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
+from ckgen.families.registry import make_instance
 from ckgen.model.errors import UsageError
 from ckgen_emulator.core import Options
 from ckgen_emulator.fmha.append import AppendProblem, append_cases, append_data, run_append
@@ -26,7 +26,7 @@ PLAIN = AppendProblem((5, 20), (3, 3), 4, 2, 64, 64, page_size=16, rotary_dim=32
 @cache
 def kernel() -> FmhaKernel:
     amd_toolchain()
-    result, found = build_kernel(make_fmha_instance(SIGNATURE, CONFIG, ("gfx942",)), "gfx942")
+    result, found = build_kernel(make_instance(SIGNATURE, CONFIG, ("gfx942",)), "gfx942")
     assert not result.findings
     return found
 

@@ -12,8 +12,8 @@ import pytest
 from amd_support import amd_toolchain
 from ckgen.families.fmha.enums import FmhaCorner
 from ckgen.families.fmha.hip_config import HipFmhaConfig
-from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
+from ckgen.families.registry import make_instance
 from ckgen.model.errors import UsageError
 from ckgen.runtime.fmha_split import FmhaSplitPlanner, FmhaSplitProblem
 from ckgen_emulator.core import Options
@@ -40,7 +40,7 @@ CASES = [
 def kernel(arch: str) -> FmhaKernel:
     amd_toolchain()
     name, config = KERNELS[arch]
-    result, found = build_kernel(make_fmha_instance(parse_canonical(name), config, (arch,)), arch)
+    result, found = build_kernel(make_instance(parse_canonical(name), config, (arch,)), arch)
     assert not result.findings
     return found
 

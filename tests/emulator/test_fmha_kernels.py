@@ -11,8 +11,9 @@ import pytest
 from amd_support import amd_toolchain
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.enums import FmhaCorner
-from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import parse_canonical
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.model.errors import UsageError
 from ckgen_emulator.core import Options
@@ -43,7 +44,7 @@ def kernel(arch: str) -> FmhaKernel:
 
 
 def instance(arch: str) -> FmhaInstance:
-    return make_fmha_instance(SIGNATURE, CONFIG, (arch,))
+    return make_instance(SIGNATURE, CONFIG, (arch,))
 
 
 @pytest.mark.parametrize("arch", ARCHS)

@@ -10,8 +10,8 @@ import pytest
 
 from amd_support import amd_toolchain
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
-from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import parse_canonical
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.model.errors import UsageError
 from ckgen_emulator.core import Options
@@ -37,7 +37,7 @@ PLAIN = FmhaProblem((130,), (300,), hdim_q=128, hdim_v=128, page_size=128)
 def kernel() -> FmhaKernel:
     """Of the CI kernel set, so that CI compiles it once."""
     amd_toolchain()
-    result, found = build_kernel(make_fmha_instance(SIGNATURE, CONFIG, ("gfx942",)), "gfx942")
+    result, found = build_kernel(make_instance(SIGNATURE, CONFIG, ("gfx942",)), "gfx942")
     assert not [one for one in result.findings if one.severity.value == "error"]
     return found
 

@@ -10,8 +10,9 @@ import pytest
 
 from amd_support import amd_toolchain
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
-from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import parse_canonical
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.model.errors import UsageError
 from ckgen_emulator.core import Options
@@ -27,7 +28,7 @@ pytestmark = [pytest.mark.amd, pytest.mark.slow]
 CONFIG = CkTileFmhaConfig(
     FmhaPipeline.QR_SPLITKV, 64, 64, 32, 64, 32, 64, (4, 1, 1), Tile(16, 16, 16), pad_hdim_q=False, pad_hdim_v=False
 )
-INSTANCE: FmhaInstance = make_fmha_instance(parse_canonical("fmha_bf16_lse"), CONFIG, ("gfx942",))
+INSTANCE: FmhaInstance = make_instance(parse_canonical("fmha_bf16_lse"), CONFIG, ("gfx942",))
 PLAIN = FmhaProblem((1, 1), (300, 300), heads_q=4, heads_k=2)
 
 

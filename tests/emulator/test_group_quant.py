@@ -8,9 +8,9 @@ import pytest
 from emulate_support import room, runtime
 
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import parse_canonical
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_arch
@@ -34,7 +34,7 @@ def instance(name: str, arch: str) -> Instance:
         Tile(16, 64, 128), (1, 4, 1), Tile(16, 16, 32), TilePipeline.COMPV3, Scheduler.INTRAWAVE, pad_n=True,
         transpose_c=signature.scale_block.of_a,
     )  # fmt: skip
-    return make_instance(signature, Backend.CK_TILE, config, module="", table_kernel="", archs=(arch,))
+    return make_instance(signature, config, archs=(arch,))
 
 
 def test_exact_and_without_findings(tmp_path: Path) -> None:

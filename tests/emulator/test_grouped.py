@@ -8,8 +8,8 @@ import pytest
 from emulate_support import room, runtime
 
 from ckgen.families.gemm.config import CkTileConfig
-from ckgen.families.gemm.instance import make_instance
-from ckgen.families.gemm.kernel_set import shipped_set
+from ckgen.families.kernel_sets import shipped_set
+from ckgen.families.registry import make_instance
 from ckgen.model.groups import GroupSize
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen_emulator.gemm.kernel import GemmKernel
@@ -27,9 +27,7 @@ def ask(persistent: bool, *problems: GemmProblem) -> Request:
     """Of the kernels that continuous integration builds anyway."""
     kernels = [one for one in shipped_set("ci", "grouped_gemm") if isinstance(one.config, CkTileConfig)]
     (found,) = (one for one in kernels if isinstance(one.config, CkTileConfig) and one.config.persistent == persistent)
-    instance = make_instance(
-        found.signature, found.backend, found.config, module="", table_kernel="", archs=("gfx942",)
-    )
+    instance = make_instance(found.signature, found.config, archs=("gfx942",))
     return Request(GemmKernel(instance, "gfx942", ()), FOUR_CUS, problems)
 
 

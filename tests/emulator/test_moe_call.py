@@ -9,11 +9,10 @@ import pytest
 
 from ckgen.families.common.storage import encode
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, MoeTraits, Op, Quant
-from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.reference import shuffle_mx_scale
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.config import MoePairConfig
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.dtype import DType
 from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
@@ -74,7 +73,7 @@ def test_a_layer_is_compiled_as_its_parts() -> None:
         epilogue=(EpilogueOp.SILU,), moe=MoeTraits(MoePart.LAYER, True),
     )  # fmt: skip
     pair = MoePairConfig(gate_up.config, down.config)
-    instance = make_instance(layer, Backend.CK, pair, module="fmoe", table_kernel="", archs=("gfx942",))
+    instance = make_instance(layer, pair, module="fmoe", table_kernel="", archs=("gfx942",))
     use = GemmProblem(Shape(0, 40, 512, 384)).use
     units = units_of(GemmKernel(instance, "gfx942", ()), [use])
     assert [piece.device.kernel for piece in units.pieces] == [gate_up.name, down.name]

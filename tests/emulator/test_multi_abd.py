@@ -8,9 +8,8 @@ import pytest
 from emulate_support import room, runtime
 
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
-from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.signature import parse_canonical
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.model.tuned_row import Shape
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
@@ -33,7 +32,7 @@ PROBLEMS = (
 
 def test_everything_at_once(tmp_path_factory: pytest.TempPathFactory) -> None:
     signature = parse_canonical("gemm_bf16_rcr_batched_a_add_b_mul_epi_mul_add")
-    instance = make_instance(signature, Backend.CK_TILE, CONFIG, module="", table_kernel="", archs=("gfx942",))
+    instance = make_instance(signature, CONFIG, archs=("gfx942",))
     kernel = GemmKernel(instance, "gfx942", tuple(problem.use for problem in PROBLEMS))
     folder: Path = tmp_path_factory.mktemp("multi_abd")
     results = emulate([Request(kernel, 304, PROBLEMS)], runtime(folder), room(), RunOptions())

@@ -7,10 +7,18 @@ from pathlib import Path
 import pytest
 from emulate_support import room, runtime
 
+<<<<<<< HEAD
 from ckgen.families.gemm.config import GemmConfig, HipConfig, HipKind, MoePairConfig
 from ckgen.families.gemm.instance import make_instance
+=======
+from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
+from ckgen.emulator.gemm.kernel import GemmKernel
+from ckgen.emulator.gemm.problem import GemmProblem
+from ckgen.families.gemm.config import GemmConfig, HipConfig, HipKind
+>>>>>>> planseam
 from ckgen.families.gemm.signature import parse_canonical
-from ckgen.model.backend import Backend
+from ckgen.families.moe.config import MoePairConfig
+from ckgen.families.registry import make_instance
 from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
@@ -25,7 +33,7 @@ STAGES = ("sort", "mxfp8", "quantize", "mxfp8", "add_slots")
 
 def request(part: str, config: GemmConfig, problem: GemmProblem) -> Request:
     signature = parse_canonical(f"moe_fp8_ocp_bf16_rcr_mx_{part}")
-    instance = make_instance(signature, Backend.HIP, config, module="", table_kernel="", archs=("gfx950",))
+    instance = make_instance(signature, config, archs=("gfx950",))
     return Request(GemmKernel(instance, "gfx950", ()), 256, (problem,))
 
 

@@ -12,9 +12,8 @@ from stream_k_support import Case, code_object, launch, without
 from ckgen.emit.device import render_device_unit
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile_stream_k as stream_k
-from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.signature import parse_canonical
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import Shape
@@ -41,7 +40,7 @@ PROBLEMS = {
 """Sizes, and workgroups; the last K tile is a rest in all but one."""
 
 
-INSTANCE = make_instance(SIGNATURE, Backend.CK_TILE, CONFIG, module="", table_kernel="", archs=(ARCH,))
+INSTANCE = make_instance(SIGNATURE, CONFIG, archs=(ARCH,))
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from ckgen.families.common.device.variant import Tail
 from ckgen.families.gemm.config import CkTileConfig, Epilogue, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile
 from ckgen.families.gemm.device.ck_tile import TileVariant
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
 from ckgen.model.tuned_row import Shape
@@ -25,7 +25,7 @@ PLAIN = CkTileConfig(Tile(128, 128, 64), (2, 2, 1), Tile(32, 32, 16), TilePipeli
 
 def instance(config: CkTileConfig, signature: GemmSignature = FP16) -> Instance:
     archs = ("gfx942", "gfx950")
-    return make_instance(signature, Backend.CK_TILE, config, module="", table_kernel="", archs=archs)
+    return make_instance(signature, config, archs=archs)
 
 
 def names(found: tuple[TileVariant, ...]) -> list[str]:

@@ -11,10 +11,14 @@ from ckgen.emit.device import render_device_unit
 from ckgen.families.gemm.asm_kernels import AsmKernel, asm_kernels
 from ckgen.families.gemm.device import asm
 from ckgen.families.gemm.grammar import identify, table_name
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import parse_canonical
+<<<<<<< HEAD
 from ckgen.families.rules import judge
+=======
+from ckgen.families.registry import make_instance
+>>>>>>> planseam
 from ckgen.model.backend import Backend
 from ckgen.model.tuned_row import Shape
 from ckgen.specs import load_arch
@@ -30,7 +34,6 @@ def instance(symbol: str) -> Instance:
     kernel = asm_kernels()[symbol]
     return make_instance(
         parse_canonical(kernel.signature),
-        Backend.ASM,
         kernel.config,
         module=kernel.module,
         table_kernel=symbol,

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from families_rows import Rows
 
-from ckgen.families.gemm.heuristic import heuristic_for, heuristics, parse_rule
+from ckgen.families.common.decision_rule import parse_rule
+from ckgen.families.gemm.heuristic import heuristic_for, heuristics
 from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
 
 STUDY = ("qwen3_vl_32b", "qwen36_27b", "qwen3_vl_235b")

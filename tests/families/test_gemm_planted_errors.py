@@ -9,8 +9,8 @@ import pytest
 from ckgen.families.common.comparison import compare
 from ckgen.families.common.storage import SIGNIFICAND_BITS
 from ckgen.families.gemm.enums import EpilogueOp, Layout
-from ckgen.families.gemm.kernel_set import shipped_set
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
+from ckgen.families.kernel_sets import shipped_set
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.tuned_row import Shape
 from ckgen_emulator.gemm.problem import Data, GemmProblem, expected_of, operands_of

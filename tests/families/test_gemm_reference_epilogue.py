@@ -9,11 +9,11 @@ import pytest
 
 from ckgen.families.common.storage import decode, encode
 from ckgen.families.gemm.enums import EpilogueOp, OperandOp
-from ckgen.families.gemm.kernel_set import shipped_set
 from ckgen.families.gemm.reference import Operands, expect
 from ckgen.families.gemm.reference_data import make_operands
 from ckgen.families.gemm.reference_epilogue import after_epilogue
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
+from ckgen.families.kernel_sets import shipped_set
 from ckgen.model.tuned_row import Shape
 from ckgen_emulator.gemm.problem import GemmProblem, expected_of, operands_of
 

@@ -17,13 +17,17 @@ from ckgen.emit import cpp
 from ckgen.emit.render import render
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.naming import instance_id, instance_name
+from ckgen.families.common.unit import UnitPlan
 from ckgen.families.gemm.asm_kernels import asm_kernel_of, asm_kernels
-from ckgen.families.gemm.config import GemmConfig, HostConfig, MoePairConfig
+from ckgen.families.gemm.config import GemmConfig, HostConfig
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.instance import Instance, make_instance
-from ckgen.families.gemm.kernel_set import SHIPPED, kernel_set_files
+from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
-from ckgen.families.registry import FAMILIES
+from ckgen.families.kernel_sets import SHIPPED, kernel_set_files
+from ckgen.families.moe.config import MoePairConfig
+from ckgen.families.moe.family import FAMILY as MOE
+from ckgen.families.registry import FAMILIES, make_instance
 from ckgen.model.backend import Backend
 from ckgen.model.fields import hints_of
 from ckgen.model.groups import NO_ROUTING, Groups, GroupSize, Routing
@@ -31,17 +35,17 @@ from ckgen.model.selection import Tier
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.model import GenerationPlan, UnitPlan
+from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.plan.registry_document import plan_of_units, without_tables
-from ckgen.plan.select import Query, select
+from ckgen.plan.select import select
 from ckgen.specs.archs import load_archs
 from cpp_build import ROOT, attempt
 from field_values import others
 from plan_support import REAL_TABLES
 
-CONFIGS: tuple[type, ...] = get_args(GemmConfig)
+CONFIGS: tuple[type, ...] = get_args(MOE.configs)
 X86 = Target("x86_64_v3", 2)
 HOST = HostConfig(4, 16, 64, 512, 512)
 PER_FIELD = 12
@@ -63,8 +67,7 @@ def every_plan():  # type: ignore[no-untyped-def]
 
 
 def instances() -> tuple[Instance, ...]:
-    found: tuple[Instance, ...] = every_plan().instances
-    return found
+    return tuple(one for unit in every_plan().units_of(GemmSignature) for one in unit.instances)
 
 
 def test_a_name_is_spelt_from_signature_backend_and_config_and_hashed_into_the_id() -> None:
@@ -81,16 +84,16 @@ def test_a_name_is_spelt_from_signature_backend_and_config_and_hashed_into_the_i
 def test_the_descriptors_carry_the_same_names_and_ids_in_the_same_order() -> None:
     texts = render(every_plan(), "lib")
     assert [path for path in texts if path.endswith("unit.cpp")] == [
-        f"{unit.name}/unit.cpp" for unit in every_plan().all_units
+        f"{unit.name}/unit.cpp" for unit in every_plan().units
     ]
     found = [
         match
-        for unit in every_plan().all_units
+        for unit in every_plan().units
         for match in re.findall(
             r'^    \{"(\w+)",\n     0x([0-9a-f]{16})ULL, signature,', texts[f"{unit.name}/unit.cpp"], re.M
         )
     ]
-    everything = every_plan().all_instances
+    everything = every_plan().instances
     assert found == [(one.name, f"{one.id:016x}") for one in everything]
     assert len({one.id for one in everything}) == len(everything) > len(instances())
 
@@ -172,7 +175,7 @@ class Pair:
 @cache
 def pairs() -> tuple[Pair, ...]:
     """For every field of a Signature all legal changes of it, over every signature that is built; flavours resolved."""
-    bases = dict.fromkeys(unit.signature for unit in every_plan().units if X86.gfx in unit.defaults)
+    bases = dict.fromkeys(unit.signature for unit in every_plan().units_of(GemmSignature) if X86.gfx in unit.defaults)
     found = []
     for field in fields(GemmSignature):
         of_field = [
@@ -200,10 +203,7 @@ def dtypes(signature: GemmSignature) -> tuple[Any, ...]:
 
 def test_every_field_of_a_signature_is_in_the_names_and_in_the_key() -> None:
     for pair in pairs():
-        one, other = (
-            make_instance(s, Backend.HOST, HOST, module="", table_kernel="", archs=[X86.gfx])
-            for s in (pair.one, pair.other)
-        )
+        one, other = (make_instance(s, HOST, archs=[X86.gfx]) for s in (pair.one, pair.other))
         assert one.name != other.name and one.id != other.id, pair
         assert parse_canonical(pair.other.canonical()) == pair.other
         assert cpp.pack(pair.one) != cpp.pack(pair.other), pair
@@ -221,21 +221,21 @@ def test_a_problem_is_not_answered_by_an_instance_of_another_signature() -> None
             assert own.tier is Tier.DEFAULT and own.instance is not None, pair
 
 
-def query_of(plan: GenerationPlan, signature: GemmSignature) -> Query:
+def query_of(plan: GenerationPlan, signature: GemmSignature) -> GemmQuery:
     """A legal problem of the signature."""
     shape = Shape(2 if signature.batched else 0, 256, 256, 256)
     groups = Groups.of([GroupSize(256, 256, 256)] * 2) if signature.op is Op.GROUPED_GEMM else None
     routing = Routing(4, 2) if signature.op is Op.MOE else NO_ROUTING
-    return Query(plan, load_archs(), X86, signature, shape, groups=groups, routing=routing)
+    return GemmQuery(plan, load_archs(), X86, signature, shape, groups=groups, routing=routing)
 
 
 def unit_of(signature: GemmSignature) -> UnitPlan:
-    instance = make_instance(signature, Backend.HOST, HOST, module="", table_kernel="", archs=[X86.gfx])
-    return UnitPlan(signature, "", (instance,), (), (), {X86.gfx: (0,)})
+    instance = make_instance(signature, HOST, archs=[X86.gfx])
+    return UnitPlan(signature, (instance,), {X86.gfx: (0,)})
 
 
 def test_keys_and_equality_agree_over_all_pairs_of_built_signatures() -> None:
-    built = [unit.signature for unit in every_plan().units]
+    built = [unit.signature for unit in every_plan().units_of(GemmSignature)]
     assert len({cpp.pack(signature) for signature in built}) == len(set(built)) == len(built)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ckgen.families.common.problem_finding import ProblemFinding, messages
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.op_rules import (
     alike_experts,
     alike_groups,
@@ -24,7 +24,7 @@ from ckgen.families.gemm.op_rules import (
 )
 from ckgen.families.gemm.problem_rules import Constraints, RoutedConstraints, check, supports
 from ckgen.families.gemm.signature import parse_signature
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.selection import Wishes
 from ckgen.model.tuned_row import Shape
@@ -208,7 +208,7 @@ def test_what_gate_up_writes_is_what_down_reads_of_a_layer_alone() -> None:
 def moe_instance(alias: str, block_m: int) -> Instance:
     config = HostConfig(4, 16, block_m, 512, 512)
     signature = parse_signature(alias, None)
-    return make_instance(signature, Backend.HOST, config, module="", table_kernel="", archs=["x86_64_v3"])
+    return make_instance(signature, config, archs=["x86_64_v3"])
 
 
 @pytest.mark.parametrize(("asked", "rule"), [(0, None), (32, None), (16, "moe.block-m"), (64, "moe.block-m")])

@@ -8,6 +8,7 @@ import pytest
 
 from ckgen import paths
 from ckgen.families import registry
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.family import GemmFamily
 from ckgen.families.registry import FAMILIES, families_of
 from ckgen.model.errors import UsageError
@@ -21,7 +22,7 @@ def test_ops_choose_families() -> None:
 
 
 def test_only_the_families_asked_for_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    both = {"gemm": FAMILIES["gemm"], "moe": GemmFamily(name="moe")}
+    both = {"gemm": FAMILIES["gemm"], "moe": GemmFamily("moe", Op.MOE)}
     monkeypatch.setattr(registry, "FAMILIES", both)
     assert [family.name for family in families_of(["moe"])] == ["moe"]
     assert [family.name for family in families_of([])] == ["gemm", "moe"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from parity_support import BUILT, Parity
 
-from ckgen.plan.policy import MPolicy
+from ckgen.families.common.policy import MPolicy
 from plan_support import REAL_TABLES, plan_of
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ckgen.families.common.unit import UnitPlan
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.model import GenerationPlan, UnitPlan
-from ckgen.plan.select import Query, select
+from ckgen.plan.model import GenerationPlan
+from ckgen.plan.select import select
 from ckgen.runtime import Dispatcher, Options, RuntimeLibrary
 from ckgen.runtime.abi import NO_INDEX
 from ckgen.specs.archs import load_archs
@@ -36,7 +38,7 @@ class Parity:
         number = self.library.signature(unit.name)
         records = self.dispatcher.select_many(number, [(s.batch, s.m, s.n, s.k) for s in shapes], device, wishes)
         for shape, record in zip(shapes, records, strict=True):
-            found = select(Query(self.plan, self.archs, target, unit.signature, shape, wishes))
+            found = select(GemmQuery(self.plan, self.archs, target, unit.signature, shape, wishes))
             there = int(record["instance"])
             mine = (
                 found.instance.name if found.instance else None,

@@ -23,10 +23,14 @@ from ckgen.families.gemm import ck_tile_geometry as geometry
 from ckgen.families.gemm.config import CkTileConfig, Epilogue, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile
 from ckgen.families.gemm.enums import Layout
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import GemmSignature
+<<<<<<< HEAD
 from ckgen.families.rules import judge
+=======
+from ckgen.families.registry import make_instance
+>>>>>>> planseam
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
@@ -71,10 +75,7 @@ def _kinds() -> Iterator[tuple[str, GemmSignature, CkTileConfig, str]]:
     yield "wmma", _FP16, replace(wmma, pad_m=True, pad_n=True, pad_k=True), "gfx1201"
 
 
-INSTANCES = {
-    name: make_instance(signature, Backend.CK_TILE, config, module="", table_kernel="", archs=(arch,))
-    for name, signature, config, arch in _kinds()
-}
+INSTANCES = {name: make_instance(signature, config, archs=(arch,)) for name, signature, config, arch in _kinds()}
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import re
 import pytest
 from parity_support import TARGETS, Parity
 
+from ckgen.families.common.unit import UnitPlan
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.explain import trail
-from ckgen.plan.model import UnitPlan
-from ckgen.plan.select import Query
+from ckgen.plan.trail import trail
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
@@ -27,7 +27,7 @@ def test_both_write_the_same_trail(parity: Parity) -> None:
         unit = parity.plan.units[index % len(parity.plan.units)]
         target = random.choice(TARGETS)
         shape = _shape(unit, index)
-        query = Query(parity.plan, parity.archs, target, unit.signature, shape)
+        query = GemmQuery(parity.plan, parity.archs, target, unit.signature, shape)
         mine = _without_measurements(trail(query, lambda row: PLACE).text())
         theirs = _of_cpp(parity, unit, target, shape)
         assert mine == theirs, (unit.name, str(target), shape)

@@ -14,19 +14,20 @@ from parity_support import Parity
 
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaCorner, FmhaTraits
+from ckgen.families.fmha.measured import fmha_key
 from ckgen.families.fmha.problem import check, supports
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import FmhaSignature, parse_signature
-from ckgen.families.gemm.kernel_set import kernel_set_files
+from ckgen.families.kernel_sets import kernel_set_files
 from ckgen.model.dtype import DType
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.selection import Wishes
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
-from ckgen.plan.fmha_explain import fmha_trail
-from ckgen.plan.fmha_select import FmhaQuery, select_fmha
-from ckgen.plan.fmha_table import fmha_key
 from ckgen.plan.model import GenerationPlan
+from ckgen.plan.select import select
+from ckgen.plan.trail import trail
 from ckgen.runtime.abi import RuntimeFailure
 from plan_support import plan_of
 
@@ -61,8 +62,8 @@ def attention(tmp_path_factory: pytest.TempPathFactory) -> Parity:
     folder = tmp_path_factory.mktemp("tables")
     asks = {"targets": TARGETS, "ops": frozenset({"fmha"}), "signatures": SIGNATURES, "kernel_sets": shipped}
     plan = plan_of(measured(plan_of(**asks), folder), **asks)
-    assert {table.target for unit in plan.fmha for table in unit.tables} >= {*TARGETS[1:3], TARGETS[4]}
-    assert len(plan.fmha) == 11  # fp8 in two encodings
+    assert {table.target for unit in plan.units for table in unit.tables} >= {*TARGETS[1:3], TARGETS[4]}
+    assert len(plan.units) == 11  # fp8 in two encodings
     return Parity(plan, "attention", tmp_path_factory.mktemp("attention"))
 
 
@@ -71,7 +72,7 @@ def measured(plan: GenerationPlan, folder: Path) -> Path:
     generator = random.Random(5)
     lines = ["gfx,cu_num,batch,heads_q,heads_k,seqlen_q,seqlen_k,hdim_q,hdim_v,mask,page_size,splitK,us,kernelName"]
     keys = set()
-    for unit, target, _ in product(plan.fmha, TARGETS, range(40)):
+    for unit, target, _ in product(plan.units, TARGETS, range(40)):
         shape = measured_shape(generator)
         traits = unit.signature.traits
         key = (unit.name, target, fmha_key(traits, shape))
@@ -139,7 +140,7 @@ def some_shape(generator: random.Random) -> FmhaShape:
 
 def queries(parity: Parity) -> Iterator[FmhaQuery]:
     generator = random.Random(11)
-    known = [*(unit.signature for unit in parity.plan.fmha), *(parse_signature(text, None) for text in UNBUILT)]
+    known = [*(unit.signature for unit in parity.plan.units), *(parse_signature(text, None) for text in UNBUILT)]
     for index in range(PROBLEMS + MEASURED):
         wishes = Wishes(
             deterministic=generator.random() < 0.1,
@@ -162,7 +163,7 @@ def of_cpp(parity: Parity, query: FmhaQuery) -> str:
 def test_both_write_the_same_trail(attention: Parity) -> None:
     seen: set[str] = set()
     for query in queries(attention):
-        mine = fmha_trail(query, lambda row: PLACE).text().replace(f"{PLACE} ", "")
+        mine = trail(query, lambda row: PLACE).text().replace(f"{PLACE} ", "")
         assert mine == of_cpp(attention, query), (query.signature, query.shape)
         seen |= {*re.findall(r"\(rule (\S+)\)", mine), *re.findall(r"^  (\w+) +✔", mine, re.MULTILINE)}
     assert seen >= {
@@ -179,7 +180,7 @@ def test_both_write_the_same_trail(attention: Parity) -> None:
 
 def test_both_select_the_same_kernel(attention: Parity) -> None:
     for query in queries(attention):
-        found = select_fmha(query)
+        found = select(query)
         problem = attention.library.fmha_problem(
             query.signature.canonical(), query.shape, strategy=query.wishes.strategy
         )
@@ -190,7 +191,7 @@ def test_both_select_the_same_kernel(attention: Parity) -> None:
 
 
 def test_every_instance_of_the_plan_is_one_of_the_library(attention: Parity) -> None:
-    planned = {instance.name: instance.id for instance in attention.plan.all_instances}
+    planned = {instance.name: instance.id for instance in attention.plan.instances}
     there = {info.name: info.id for info in attention.dispatcher.instances()}
     assert there == planned and len(planned) > 100
 

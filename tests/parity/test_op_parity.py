@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from parity_support import Parity
 
+from ckgen.families.common.unit import UnitPlan
 from ckgen.families.gemm.enums import MoePart, Op
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.selection import Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.explain import trail
-from ckgen.plan.model import UnitPlan
-from ckgen.plan.select import Query
+from ckgen.plan.trail import trail
 from ckgen.runtime.grouped import GroupedArgsStruct, GroupOperandsStruct, GroupSizeStruct
 from ckgen.runtime.moe import MoeArgsStruct, SortedTokensStruct
 from plan_support import REAL_TABLES, plan_of
@@ -71,17 +71,17 @@ def some_groups(generator: random.Random) -> Groups:
     return Groups.of(sizes + [GroupSize(-1, 8, 8)] * (generator.random() < 0.05))
 
 
-def grouped_queries(parity: Parity) -> Iterator[Query]:
+def grouped_queries(parity: Parity) -> Iterator[GemmQuery]:
     generator = random.Random(5)
     units = [unit for unit in parity.plan.units if unit.signature.op is Op.GROUPED_GEMM]
     for index in range(PROBLEMS):
         unit, target = units[index % len(units)], generator.choice([GFX942, GFX950, X86])
         wishes = Wishes(deterministic=generator.random() < 0.2)
         groups = some_groups(generator)
-        yield Query(parity.plan, parity.archs, target, unit.signature, Shape(0, 0, 0, 0), wishes, groups)
+        yield GemmQuery(parity.plan, parity.archs, target, unit.signature, Shape(0, 0, 0, 0), wishes, groups)
 
 
-def routed_queries(parity: Parity) -> Iterator[Query]:
+def routed_queries(parity: Parity) -> Iterator[GemmQuery]:
     generator = random.Random(6)
     units = [unit for unit in parity.plan.units if unit.signature.op is Op.MOE]
     for index in range(PROBLEMS):
@@ -89,10 +89,10 @@ def routed_queries(parity: Parity) -> Iterator[Query]:
         shape, routing = some_routing(unit, generator)
         wishes = Wishes(deterministic=generator.random() < 0.3)
         block_m = generator.choice([0, 0, 16, 32, 64, 48])
-        yield Query(parity.plan, parity.archs, target, unit.signature, shape, wishes, None, routing, block_m)
+        yield GemmQuery(parity.plan, parity.archs, target, unit.signature, shape, wishes, None, routing, block_m)
 
 
-def few_token_queries(parity: Parity) -> Iterator[Query]:
+def few_token_queries(parity: Parity) -> Iterator[GemmQuery]:
     """MX-FP8 experts on both sides of every number of the envelope."""
     generator = random.Random(8)
     units = [unit for unit in parity.plan.units if "fp8_ocp_bf16_rcr_mx" in unit.name]
@@ -104,7 +104,7 @@ def few_token_queries(parity: Parity) -> Iterator[Query]:
         routing = Routing(generator.choice([8, 127, 128, 227, 228, 256]), generator.choice([1, 8]))
         block_m = generator.choice([0, 16, 32, 64, 48])
         unit = units[index % len(units)]
-        yield Query(
+        yield GemmQuery(
             parity.plan, parity.archs, GFX950, unit.signature, Shape(0, m, n, k), Wishes(), None, routing, block_m
         )
 
@@ -119,7 +119,7 @@ def some_routing(unit: UnitPlan, generator: random.Random) -> tuple[Shape, Routi
     return Shape(0, m, *sizes), Routing(generator.choice([0, 1, 8, 256]), generator.choice([0, 1, 2, 300]))
 
 
-def of_cpp(parity: Parity, query: Query) -> str:
+def of_cpp(parity: Parity, query: GemmQuery) -> str:
     name, deterministic = query.signature.canonical(), query.wishes.deterministic
     if query.groups is not None:
         problem = parity.library.grouped_problem(name, query.groups, deterministic=deterministic)
@@ -130,7 +130,7 @@ def of_cpp(parity: Parity, query: Query) -> str:
     return text.replace(" (simulated)\n", "\n", 1).rstrip("\n")
 
 
-def of_python(query: Query) -> str:
+def of_python(query: GemmQuery) -> str:
     """Without the places and times of rows, which only tables hold."""
     text = re.sub(
         r"^( +)table\.csv:1(  \S+ us)? measured",

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import pytest
 from parity_support import BUILT, Parity
 
+from ckgen.families.common.unit import UnitPlan
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.model import UnitPlan
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 

@@ -12,17 +12,19 @@ from hypothesis import strategies as st
 from parity_support import Parity
 
 from ckgen.families.common.comparison import Expected
+from ckgen.families.common.problem_finding import outweighs
+from ckgen.families.gemm.partition import Partition, partition_of, runs, workgroups_of
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.gemm.reference import Operands, expect
 from ckgen.families.gemm.reference_data import make_integers, make_operands
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.families.stream_k.partition import Partition, outweighs, partition_of, runs, workgroups_of
 from ckgen.model.backend import Backend
 from ckgen.model.selection import Tier, Wishes
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.explain import trail
-from ckgen.plan.select import Query, select
+from ckgen.plan.select import select
+from ckgen.plan.trail import trail
 from ckgen.quickstart.verify import Buffers
 from examples import examples
 from plan_support import plan_of
@@ -59,7 +61,7 @@ def test_selections_are_equal_whatever_is_asked_for(both: Parity) -> None:
                 shapes = [a_shape(rng) for _ in range(60)]
                 both.compare(unit, target, shapes, wishes)
                 for shape in shapes if strategy is Strategy.ANY else ():
-                    found = select(Query(both.plan, both.archs, target, unit.signature, shape, wishes))
+                    found = select(GemmQuery(both.plan, both.archs, target, unit.signature, shape, wishes))
                     if found.instance is not None:
                         chosen[getattr(found.instance.config, "strategy", Strategy.DATA_PARALLEL)] += 1
     assert chosen[Strategy.DATA_PARALLEL] > 50 and chosen[Strategy.LINEAR] > 50 and chosen[Strategy.TREE] > 5, chosen
@@ -72,7 +74,7 @@ def test_trails_are_equal(both: Parity) -> None:
         unit, target = rng.choice(both.plan.units), rng.choice(TARGETS)
         wishes = Wishes(index % 5 == 0, rng.choice(list(Strategy)))
         shape = a_shape(rng)
-        mine = trail(Query(both.plan, both.archs, target, unit.signature, shape, wishes), lambda row: "").text()
+        mine = trail(GemmQuery(both.plan, both.archs, target, unit.signature, shape, wishes), lambda row: "").text()
         problem = both.library.problem(
             unit.name, shape.m, shape.n, shape.k, deterministic=wishes.deterministic, strategy=wishes.strategy
         )

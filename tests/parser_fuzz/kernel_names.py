@@ -8,12 +8,11 @@ from pathlib import Path
 
 from ckgen import paths
 from ckgen.families.fmha.grammar import parse_instance_name
-from ckgen.families.fmha.instance import make_fmha_instance
-from ckgen.families.fmha.kernel_set import read_fmha_set
 from ckgen.families.gemm.grammar import fits, grammars, identify
-from ckgen.families.gemm.kernel_set import kernel_set_files
 from ckgen.families.gemm.mxfp8_tables import LIBRARY, MODULE
+from ckgen.families.kernel_sets import kernel_set_files, read_kernel_set
 from ckgen.families.moe.grammar import forms
+from ckgen.families.registry import make_instance
 from parser_fuzz.target import Target, text_of
 
 
@@ -31,7 +30,7 @@ def run(data: bytes) -> None:
     known = parse_instance_name(name)
     if known is not None:
         signature, backend, config = known
-        instance = make_fmha_instance(signature, config, ())
+        instance = make_instance(signature, config, ())
         assert (instance.name, instance.backend) == (name, backend)
 
 
@@ -42,8 +41,8 @@ def seeds() -> Sequence[bytes]:
     names = sorted(word for word in words if "_" in word and "x" in word and len(word) > 20)
     few = {name[:12] + str(len(name) % 5): name for name in names}
     files = [file for kind in ("ci", "default") for file in kernel_set_files(Path(kind), ("fmha",))]
-    known = [one for file in files for one in read_fmha_set(file) if not isinstance(one.config, str)]
-    made = [make_fmha_instance(one.signature, one.config, ()).name for one in known[:: len(known) // 20 or 1]]
+    known = [one for file in files for one in read_kernel_set(file) if not isinstance(one.config, str)]
+    made = [make_instance(one.signature, one.config, ()).name for one in known[:: len(known) // 20 or 1]]
     return [name.encode() for name in (*few.values(), *made, "m8_n2_k8")]
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ckgen.families.fmha.kernel_set import read_fmha_set
-from ckgen.families.gemm.kernel_set import OPS, kernel_set_files, read_kernel_set
+from ckgen.families.kernel_sets import OPS, kernel_set_files, read_kernel_set
 from parser_fuzz.target import Target, file_of, refusal
 
 
 def run(data: bytes) -> None:
     """Reads a file as both families do."""
-    for read in (read_kernel_set, read_fmha_set):
+    for read in (read_kernel_set, read_kernel_set):
         with refusal():
             read(file_of(data, "set.yaml"))
 

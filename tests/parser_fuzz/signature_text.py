@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from ckgen.families.fmha.kernel_set import read_fmha_set
-from ckgen.families.gemm.kernel_set import OPS, kernel_set_files, shipped_set
+from ckgen.families.kernel_sets import OPS, kernel_set_files, read_kernel_set, shipped_set
 from ckgen.families.registry import FAMILIES
 from ckgen.model.dtype import Fp8Flavour
 from parser_fuzz.target import Target, refusal, text_of
@@ -29,7 +28,7 @@ def seeds() -> Sequence[bytes]:
     """Those of shipped sets, and short forms."""
     gemms = {str(one.signature) for name in ("ci", "default") for op in OPS[:-1] for one in shipped_set(name, op)}
     files = [file for name in ("ci", "default") for file in kernel_set_files(Path(name), ("fmha",))]
-    attention = {one.signature.canonical() for file in files for one in read_fmha_set(file)}
+    attention = {one.signature.canonical() for file in files for one in read_kernel_set(file)}
     short = [alias for family in FAMILIES.values() for alias in family.aliases]
     more = [
         "a8w8:int8:fp16:bias",

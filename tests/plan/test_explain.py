@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from ckgen.families.common.policy import MPolicy
 from ckgen.families.fmha.constraints import FmhaConstraints
+from ckgen.families.fmha.explain import sizes_text
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import parse_canonical as parse_fmha
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 from ckgen.model.groups import Groups, GroupSize, Routing
@@ -18,12 +22,8 @@ from ckgen.model.selection import NO_WISHES, Wishes
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape, TunedRow
-from ckgen.plan.explain import sizes_text, trail
-from ckgen.plan.fmha_explain import fmha_sizes_text, fmha_trail
-from ckgen.plan.fmha_select import FmhaQuery
 from ckgen.plan.model import GenerationPlan
-from ckgen.plan.policy import MPolicy
-from ckgen.plan.select import Query
+from ckgen.plan.trail import trail
 from ckgen.specs.archs import load_archs
 from plan_support import LARGE, MIDDLE, SMALL_M, plan_of, query, row, write_table
 
@@ -45,7 +45,7 @@ def place(measured: object) -> str:
     return str(measured.location)
 
 
-def said(queries: Iterable[Query]) -> str:
+def said(queries: Iterable[GemmQuery]) -> str:
     return "".join(f"{trail(one, place).text()}\n\n" for one in queries)
 
 
@@ -53,7 +53,7 @@ def said(queries: Iterable[Query]) -> str:
 def test_trails_of_gemms(policy: MPolicy, table: Path, golden: Callable[[str, str], None]) -> None:
     plan = plan_of(table, targets=TARGETS, m_policy=policy)
 
-    def asked(m: int, n: int = 512, k: int = 1024, at: int = 0, wishes: Wishes = NO_WISHES) -> Query:
+    def asked(m: int, n: int = 512, k: int = 1024, at: int = 0, wishes: Wishes = NO_WISHES) -> GemmQuery:
         return query(plan, TARGETS[at], "a8w8_blockscale", m, n, k, wishes=wishes)
 
     queries = [asked(m) for m in (1, 3, 40, 64, 90, 96, 200, 4096, 4500, 5000, 9000)]
@@ -92,19 +92,21 @@ def stream_k() -> GenerationPlan:
 def test_trails_of_other_operations(golden: Callable[[str, str], None]) -> None:
     plan, archs = stream_k(), load_archs()
     queries = [
-        Query(plan, archs, TARGETS[at], parse_canonical("gemm_fp16_rcr"), Shape(0, m, 512, 8192), Wishes(strategy=wish))
+        GemmQuery(
+            plan, archs, TARGETS[at], parse_canonical("gemm_fp16_rcr"), Shape(0, m, 512, 8192), Wishes(strategy=wish)
+        )
         for at, m, wish in ((0, 64, Strategy.LINEAR), (3, 128, Strategy.TREE), (5, 7, Strategy.ANY))
     ]
     groups = [Groups.of([GroupSize(64, 128, 256), GroupSize(0, 128, 256)]), Groups.on_device(8, 64, 128, 256)]
     grouped = parse_canonical("grouped_gemm_bf16_rcr")
-    queries += [Query(plan, archs, TARGETS[0], grouped, Shape(0, 0, 0, 0), groups=one) for one in groups]
+    queries += [GemmQuery(plan, archs, TARGETS[0], grouped, Shape(0, 0, 0, 0), groups=one) for one in groups]
     layer = parse_canonical("moe_fp8_ocp_bf16_rcr_mx_layer_gated_epi_silu")
     queries += [
-        Query(plan, archs, TARGETS[3], layer, Shape(0, 16, 1024, 2048), routing=Routing(8, 2), block_m=block_m)
+        GemmQuery(plan, archs, TARGETS[3], layer, Shape(0, 16, 1024, 2048), routing=Routing(8, 2), block_m=block_m)
         for block_m in (0, 32)
     ]
     golden("plan/explain_other_operations.txt", said(queries))
-    assert sizes_text(queries[-1]) == "M=16 N=1024 K=2048 E=8 top_k=2 block_m=32"
+    assert queries[-1].sizes_text() == "M=16 N=1024 K=2048 E=8 top_k=2 block_m=32"
 
 
 FMHA_HEADER = "gfx,cu_num,batch,heads_q,heads_k,seqlen_q,seqlen_k,hdim_q,hdim_v,mask,page_size,splitK,us,kernelName"
@@ -141,10 +143,10 @@ def test_trails_of_attention(attention: GenerationPlan, golden: Callable[[str, s
     for words, at, sizes in asked:
         shape = replace(SIZES, **sizes)  # type: ignore[arg-type]
         found = FmhaQuery(attention, TARGETS[at], parse_fmha(f"fmha_{words}"), shape)
-        texts.append(fmha_trail(found, lambda measured: str(measured.location)).text())
+        texts.append(trail(found, lambda measured: str(measured.location)).text())
     wishes = Wishes(deterministic=True, strategy=Strategy.ATOMIC)
     found = FmhaQuery(attention, TARGETS[0], parse_fmha("fmha_bf16"), SIZES, wishes)
-    texts.append(fmha_trail(found, str).text())
+    texts.append(trail(found, str).text())
     golden("plan/explain_attention.txt", "\n\n".join(texts) + "\n")
 
 
@@ -158,14 +160,14 @@ def test_sizes_of_attention_are_those_that_the_traits_have_a_use_for() -> None:
     split = " split_items=1 split_combines=2 split_rows=3 split_m0=4 split_n0=5 split_merged=1"
 
     def text(words: str) -> str:
-        return fmha_sizes_text(parse_fmha(words).traits, whole).removeprefix(usual).removesuffix(split)
+        return sizes_text(parse_fmha(words).traits, whole).removeprefix(usual).removesuffix(split)
 
     assert text("fmha_bf16") == ""
     assert text("fmha_bf16_masked") == " mask=t:127,1,4"
     assert text("fmha_bf16_varlen") == " total_q=99 min_seqlen_k=9 gaps_q=1"
     assert text("fmha_bf16_blocktable") == " page_size=16 pages=32 min_seqlen_k=9 finite_kv=1"
     assert text("fmha_bf16_append_rope_half") == " seqlen_new=8 rotary_dim=64"
-    plain = fmha_sizes_text(parse_fmha("fmha_bf16_varlen_masked_blocktable").traits, FmhaShape())
+    plain = sizes_text(parse_fmha("fmha_bf16_varlen_masked_blocktable").traits, FmhaShape())
     assert plain == (
         "batch=1 heads_q=1 heads_k=1 seqlen_q=0 seqlen_k=0 hdim_q=0 hdim_v=0 mask=b:-1,0 page_size=0 pages=0"
     )
@@ -234,11 +236,11 @@ def test_what_an_instance_of_attention_asks(attention: GenerationPlan, asked: di
             tables=(),
             defaults={"gfx942": (0,)},
         )
-        for unit in attention.fmha
+        for unit in attention.units
     )
-    shape, plan = replace(SIZES, finite_kv=True), replace(attention, fmha=units)
+    shape, plan = replace(SIZES, finite_kv=True), replace(attention, units=units)
     found = FmhaQuery(plan, TARGETS[0], parse_fmha("fmha_bf16_masked"), shape)
-    (taken,) = (step for step in fmha_trail(found, str).steps if step.status.value == "taken")
+    (taken,) = (step for step in trail(found, str).steps if step.status.value == "taken")
     assert taken.detail[-1] == f"supports: ok (hdim_q ≤ 128, hdim_q % 8 = 0, hdim_v = 128{said})"
 
 

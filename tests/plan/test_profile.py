@@ -16,6 +16,9 @@ from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK, Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import Constraints, RoutedConstraints, check, supports
+from ckgen.families.gemm.profile import covers
+from ckgen.families.gemm.query import GemmQuery
+from ckgen.families.registry import family_of
 from ckgen.model.dtype import DType
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.selection import Tier
@@ -23,14 +26,13 @@ from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.planner import has_errors
-from ckgen.plan.profile import covering, covers
 from ckgen.plan.profile_file import load_profile, profile_file, read_profile, shipped_names, shipped_profile
-from ckgen.plan.select import Query, select
+from ckgen.plan.select import select
 from ckgen.specs.archs import load_archs
 from plan_support import GFX942, LARGE, SMALL_M, fate_words, plan_of, row, write_table
 
 ATTENTION = ("aiter", "ck_default", "flash", "fp32", "pytorch")
-"""Those of attention alone: tests/plan/test_fmha_units.py."""
+"""Those of attention alone: tests/families/fmha/test_fmha_plan.py."""
 TARGETS = (GFX942, Target("gfx950", 256), Target("x86_64_v4", 2))
 ROWWISE = "a8w8_rowwise_256x16x64x512_16x16_1x1_32x8x1_32x8x1_1x16x1x16_4x4x1_1x1_intrawave_v3"
 ROWWISE_HEADER = "gfx,cu_num,M,N,K,q_dtype_w,kernelId,splitK,us,kernelName"
@@ -176,7 +178,7 @@ def test_minimal_answers_wherever_a_default_does(tables: Path) -> None:
                 )
                 if check(unit.signature, shape) is not None or not before:
                     continue
-                found = select(Query(minimal, archs, target, unit.signature, shape))
+                found = select(GemmQuery(minimal, archs, target, unit.signature, shape))
                 assert found.tier is Tier.DEFAULT, (unit.name, target, shape)
                 asked += 1
     assert asked > 500
@@ -238,7 +240,9 @@ def test_covers_knows_every_constraint_of_a_problem_without_splits() -> None:
 
 def test_of_kernels_that_take_the_same_the_first_is_kept() -> None:
     signature = real_signature()
-    assert covering(signature, [HostConfig(4, 16, 64, 512, 512), HostConfig(6, 16, 96, 512, 256)]) == (0,)
+    assert family_of(signature).covering(
+        signature, [HostConfig(4, 16, 64, 512, 512), HostConfig(6, 16, 96, 512, 256)]
+    ) == (0,)
 
 
 @cache

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckgen.families.common.policy import MPolicy
 from ckgen.families.gemm.asm_kernels import asm_kernels
 from ckgen.model.selection import Tier, Wishes
 from ckgen.model.target import Target
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
-from ckgen.plan.policy import MPolicy
 from ckgen.plan.select import Selection, select, walk
 from plan_support import (
     GFX942,

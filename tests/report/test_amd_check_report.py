@@ -14,9 +14,8 @@ from ckgen.build.journal import Checked, CheckedHost, CheckedRun
 from ckgen.build.named import NamedKernel
 from ckgen.build.result import Figures, Result, ResultFinding, Status
 from ckgen.families.gemm.grammar import identify
-from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.signature import parse_signature
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.report.amd_check import makespan, summarize
 from ckgen.report.html import summary_html
 
@@ -64,7 +63,7 @@ def test_what_the_tables_name_counts_before_it_is_checked() -> None:
     signature = parse_signature("a8w8:int8", None)
     config = identify("a8w8", "ck", A8W8)
     assert config is not None
-    instance = make_instance(signature, Backend.CK, config.config, module="a8w8", table_kernel=A8W8, archs=("gfx942",))
+    instance = make_instance(signature, config.config, module="a8w8", table_kernel=A8W8, archs=("gfx942",))
 
     def named(name: str, arch: str) -> NamedKernel:
         return NamedKernel("a8w8", "ck", name, arch, instance, (), 1, 1)

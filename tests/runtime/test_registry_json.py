@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from ckgen.families.common.unit import UnitPlan
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.instance import make_instance
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.fields import encode, hints_of
 from ckgen.model.groups import NO_ROUTING, Routing
 from ckgen.model.target import Target
-from ckgen.plan.model import GenerationPlan, UnitPlan
+from ckgen.plan.model import GenerationPlan
 from ckgen.plan.registry_document import plan_of_units, registry_document
 from ckgen.runtime import Options, RuntimeLibrary
 from field_values import others
@@ -50,8 +50,8 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Described:
 
 def host_unit(signature: GemmSignature) -> UnitPlan:
     config = HostConfig(4, 16, 64, 512, 512)
-    instance = make_instance(signature, Backend.HOST, config, module="", table_kernel="", archs=[X86.gfx])
-    return UnitPlan(signature, "", (instance,), (), (), {X86.gfx: (0,)})
+    instance = make_instance(signature, config, archs=[X86.gfx])
+    return UnitPlan(signature, (instance,), {X86.gfx: (0,)})
 
 
 def test_the_document_at_run_time_is_the_exported_one(described: Described) -> None:

@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ckgen.families.common.device.unit import Use
+from ckgen.families.common.rows import Identified
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.grammar import Identified
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.rows import GemmRows
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.families.tables import table_modules
+from ckgen.families.registry import make_instance
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError
 from ckgen.model.tuned_row import TunedRow
-from ckgen.plan.identify import Identifier, unparsable
+from ckgen.plan.inputs import load_options
 from ckgen.plan.options import PlanOptions
-from ckgen.plan.survey import load_options
+from ckgen.plan.rows import unparsable
 from ckgen.tables.load import load_tables
 
 
@@ -60,25 +61,25 @@ def named_kernels(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> tuple[
     loaded = load_tables(options.tuning, load_options(options, archs))
     errors = [found for found in loaded.diagnostics if found.severity is Severity.ERROR]
     wanted = None if options.targets is None else {target.gfx for target in options.targets}
-    identifier = Identifier(table_modules(), archs)
+    meanings = GemmRows(archs)
     found: dict[tuple[str, str, str, str], _Found] = {}
     for row in (row for row in loaded.of(TunedRow) if row.op == str(Op.GEMM)):
         target = row.target
-        if target is None or target.gfx not in archs or not identifier.is_compiled(row):
+        if target is None or target.gfx not in archs or not meanings.is_compiled(row):
             continue
         if wanted is not None and target.gfx not in wanted:
             continue
         key = (row.module, row.library, row.kernel, target.gfx)
         kernel = found.get(key)
         if kernel is None:
-            identified = identifier.kernel(row)
+            identified = meanings.kernel(row)
             if identified is None:
-                errors.append(unparsable(row, loaded.place(row)))
+                errors.append(unparsable(row, loaded.place(row), meanings.about_name(row)))
                 continue
-            _, signatures = identifier.signatures(row)
+            _, signatures = meanings.signatures(row)
             kernel = found[key] = _Found(signatures[0], identified)
         kernel.rows += 1
-        kernel.signatures.update(identifier.signatures(row)[1])
+        kernel.signatures.update(meanings.signatures(row)[1])
         kernel.uses.add(Use(row.shape, max(row.k_batch or 1, 1)))
     if errors:
         raise InputError(errors)
@@ -86,8 +87,7 @@ def named_kernels(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> tuple[
 
 
 def _named(module: str, library: str, name: str, arch: str, found: _Found) -> NamedKernel:
-    backend, config = found.identified.backend, found.identified.config
-    instance = make_instance(found.signature, backend, config, module=module, table_kernel=name, archs=(arch,))
+    instance = make_instance(found.signature, found.identified.config, module=module, table_kernel=name, archs=(arch,))
     return NamedKernel(
         module, library, name, arch, instance, tuple(sorted(found.uses)), found.rows, len(found.signatures)
     )

@@ -11,10 +11,11 @@ from ckgen.build.wanted import is_legal
 from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.kernel_set import KernelCandidate
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.signature import module_of
+from ckgen.families.registry import make_instance
 from ckgen.model.arch import ArchSpec
 from ckgen.model.tuned_row import Shape
 
@@ -43,7 +44,6 @@ def set_kernels(
         signature = candidate.signature.resolved(spec.fp8_flavour)
         instance = make_instance(
             signature,
-            candidate.backend,
             candidate.config,
             module=module_of(signature) or "",
             table_kernel=candidate.table_kernel,

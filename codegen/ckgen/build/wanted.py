@@ -14,15 +14,14 @@ from ckgen.build.kept import keep, kept
 from ckgen.build.planned import Planned, PlannedHost, plan_host, plan_kernel
 from ckgen.emit.manifest import generator_digest
 from ckgen.families.common.device.unit import Use
-from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.kernel_set import SHIPPED, kernel_set_files
+from ckgen.families.common.signature import of_flavour
+from ckgen.families.kernel_sets import SHIPPED, kernel_set_files
 from ckgen.families.rules import judge
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.document import YAML, DocumentError, read_bytes
 from ckgen.model.errors import InputError, UsageError
 from ckgen.plan.model import AnyInstance, GenerationPlan
-from ckgen.plan.offers import of_flavour
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.plan.uses import uses_of
@@ -93,8 +92,8 @@ def chosen_instances(
     ]
     if errors:
         raise InputError(errors)
-    named = {i.name: i for i in plan.all_instances}
-    fitting = (i for i in plan.all_instances if i.backend in BACKENDS and _fits(i, choice.globs))
+    named = {i.name: i for i in plan.instances}
+    fitting = (i for i in plan.instances if i.backend in BACKENDS and _fits(i, choice.globs))
     chosen = {part.name for instance in fitting for part in instance.parts or (instance,)}
     return plan, tuple(named[name] for name in sorted(chosen))[: choice.limit]
 
@@ -106,7 +105,7 @@ def _plan(options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], s
     kernels: list[Planned] = []
     hosts: list[PlannedHost] = []
     for instance in chosen:
-        uses = all_uses.get(instance, {}) if isinstance(instance, Instance) else {}
+        uses = all_uses.get(instance, {})
         available: dict[str, frozenset[Use]] = {}
         for arch in targets:
             if arch not in instance.archs and not (choice.explicit and is_legal(instance, archs[arch])):

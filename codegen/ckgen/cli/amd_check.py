@@ -112,7 +112,7 @@ def _named(params: dict[str, Any]) -> tuple[NamedKernel, ...]:
 def _of_set(params: dict[str, Any], archs: Mapping[str, ArchSpec]) -> tuple[NamedKernel, ...]:
     from ckgen.build.inspect.formats import ISAS
     from ckgen.build.of_set import set_kernels
-    from ckgen.families.gemm.kernel_set import kernel_set_files, read_kernel_set
+    from ckgen.families.kernel_sets import kernel_set_files, read_kernel_set
 
     if params["full"] or params["tuning"] or params["module"]:
         raise UsageError("--kernel-set takes a set's kernels, all of them: not with --full, --tuning or --module")

@@ -9,15 +9,11 @@ import click
 from ckgen.cli.errors import Command
 from ckgen.cli.fmha_problem import absent_text, fmha_document
 from ckgen.cli.output import show, show_json
-from ckgen.cli.places import place_of
 from ckgen.cli.problem import NOT_ANSWERED, asked_query, lookup_document, problem_options
-from ckgen.model.fmha_row import FmhaRow
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.model.selection import Tier
-from ckgen.model.tuned_row import TunedRow
-from ckgen.plan.explain import trail
-from ckgen.plan.fmha_explain import fmha_trail
-from ckgen.plan.fmha_select import FmhaQuery, select_fmha
 from ckgen.plan.select import select
+from ckgen.plan.trail import trail
 
 
 @click.command(
@@ -28,16 +24,13 @@ def command(**params: Any) -> int:
     """Show the whole trail of a lookup, with what was rejected and why. Exit 1: unsupported."""
     query = asked_query(params)
 
-    def place(row: TunedRow | FmhaRow) -> str:
-        return place_of(query.plan, row)
-
     if isinstance(query, FmhaQuery):
-        chosen = select_fmha(query)
-        tier, found, document = chosen.tier, fmha_trail(query, place), fmha_document(query, chosen)
+        chosen = select(query)
+        tier, found, document = chosen.tier, trail(query, query.plan.place), fmha_document(query, chosen)
         absent = absent_text(query)
     else:
         selection = select(query)
-        found = trail(query, place)
+        found = trail(query, query.plan.place)
         tier, document, absent = selection.tier, lookup_document(query, selection), ""
     if params["as_json"]:
         show_json(document | {"trail": [step.to_json() for step in found.steps]})

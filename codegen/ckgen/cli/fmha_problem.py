@@ -8,7 +8,6 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from ckgen.cli.places import place_of
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaRope
 from ckgen.families.fmha.problem import has_lengths
@@ -17,7 +16,8 @@ from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import SIZES, FmhaShape
 
 if TYPE_CHECKING:
-    from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection
+    from ckgen.families.fmha.query import FmhaQuery
+    from ckgen.plan.select import Selection
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _PAGED = ("page_size", "pages")
@@ -66,9 +66,9 @@ def asked_shape(signature: FmhaSignature, words: Sequence[str]) -> FmhaShape:
     return _masked(shape, said[_MASK]) if _MASK in said else shape
 
 
-def fmha_document(query: FmhaQuery, selection: FmhaSelection) -> dict[str, Any]:
+def fmha_document(query: FmhaQuery, selection: Selection) -> dict[str, Any]:
     """A selection as JSON, in the keys that other ops' have; null for what there is none of."""
-    from ckgen.plan.fmha_explain import mask_text
+    from ckgen.families.fmha.explain import mask_text
 
     shape, traits, instance = query.shape, query.signature.traits, selection.instance
     sizes: dict[str, Any] = {name: getattr(shape, name) for name in SIZES}
@@ -88,7 +88,7 @@ def fmha_document(query: FmhaQuery, selection: FmhaSelection) -> dict[str, Any]:
         "instance": instance.name if instance is not None else None,
         "table_kernel": None,
         "k_batch": selection.k_batch if instance is not None else None,
-        "source": place_of(query.plan, selection.row) if selection.row is not None else None,
+        "source": query.plan.place(selection.row) if selection.row is not None else None,
         "external": None,
         "reason": selection.reason or None,
         "absent": absent_text(query) or None,
@@ -97,7 +97,7 @@ def fmha_document(query: FmhaQuery, selection: FmhaSelection) -> dict[str, Any]:
 
 def absent_text(query: FmhaQuery) -> str:
     """Why nothing is built for the signature on the device; empty where something is, or the sizes are illegal."""
-    from ckgen.plan.fmha_absent import why_absent
+    from ckgen.families.fmha.absent import why_absent
     from ckgen.specs.archs import load_archs
 
     return "" if query.illegal() is not None else why_absent(query, load_archs()[query.target.gfx]) or ""

@@ -30,10 +30,10 @@ from ckgen.cli.options import (
     tuning_or_shipped,
 )
 from ckgen.cli.output import error_summary, errors_of, plural, progress, say, say_diagnostics, show_json
+from ckgen.families.common.policy import MPolicy
 from ckgen.model.diagnostic import Diagnostic, Location, Severity
 from ckgen.model.errors import InputError, UsageError
 from ckgen.plan.options import PlanOptions
-from ckgen.plan.policy import MPolicy
 
 if TYPE_CHECKING:
     from ckgen.emit.generate import Generation

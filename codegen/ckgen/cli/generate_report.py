@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ckgen.cli.output import columns, fates_text, plural, show, show_verbatim
 from ckgen.emit.manifest import MANIFEST
+from ckgen.families.common.policy import MPolicy
 from ckgen.model.fate import FateKind
 from ckgen.plan.options import PlanOptions
-from ckgen.plan.policy import MPolicy
 
 if TYPE_CHECKING:
     from ckgen.emit.generate import Generation

@@ -9,8 +9,9 @@ from typing import Any
 from ckgen.cli.list_instances import options_of, plan_of
 from ckgen.cli.output import columns
 from ckgen.families.fmha.benchmark_problems import BenchmarkProblem, benchmark_problems
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import OP
-from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection, select_fmha
+from ckgen.plan.select import Selection, select
 from ckgen.specs.archs import load_archs
 
 Rows = list[dict[str, Any]]
@@ -30,7 +31,7 @@ def answered(choosing: Mapping[str, Any]) -> Rows:
         answers = {}
         for target in plan.targets:
             signature = problem.signature.resolved(archs[target.gfx].fp8_flavour)
-            answers[str(target)] = _answer(select_fmha(FmhaQuery(plan, target, signature, problem.shape)))
+            answers[str(target)] = _answer(select(FmhaQuery(plan, target, signature, problem.shape)))
         rows.append({**_row(problem), "answers": answers})
     return rows
 
@@ -47,7 +48,7 @@ def answered_text(rows: Rows) -> str:
     return columns(cells)
 
 
-def _answer(found: FmhaSelection) -> dict[str, Any]:
+def _answer(found: Selection) -> dict[str, Any]:
     if found.instance is None:
         rule = found.finding.rule if found.finding is not None else None
         return {"instance": None, "backend": None, "k_batch": None, "rule": rule, "reason": found.reason}

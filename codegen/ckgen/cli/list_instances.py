@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from ckgen.cli.options import backends_of, kernel_sets_of, ops_of, profiles_of, targets_of, tuning_or_shipped
 from ckgen.cli.output import columns, errors_of, plural, progress
-from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import OP as FMHA
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.kernel_set import SHIPPED
 from ckgen.families.gemm.naming import ops_word
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.kernel_sets import SHIPPED
 from ckgen.model.collector import collector_paused
 from ckgen.model.errors import InputError
 from ckgen.model.target import Target
+from ckgen.plan.inputs import plan_inputs
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.plan.planner import plan_of as planned_with
-from ckgen.plan.survey import survey
 from ckgen.specs.archs import load_archs
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ Params = Mapping[str, Any]
 
 def instances(params: Params) -> dict[str, Any]:
     """Every instance and their counts per op, operand types and arch."""
-    found = plan_of(options_of(params)).all_instances
+    found = plan_of(options_of(params)).instances
     per = Counter((_op(one), _dtypes(one.signature), arch) for one in found for arch in one.archs)
     return {
         "instances": [_row(instance) for instance in found],
@@ -73,7 +72,7 @@ def profiles(params: Params) -> list[dict[str, Any]]:
     options = options_of(params)
     files = dict.fromkeys((*(profile_file(Path(name)) for name in shipped_names()), *options.profiles))
     with progress("reading tables"):
-        known = survey(options, load_archs())
+        known = plan_inputs(options, load_archs())
     rows = []
     for file in files:
         profile = read_profile(file)
@@ -82,10 +81,10 @@ def profiles(params: Params) -> list[dict[str, Any]]:
             {
                 "name": profile.name,
                 "about": profile.about,
-                "instances": len(plan.all_instances),
-                "signatures": sum(bool(unit.instances) for unit in plan.all_units),
+                "instances": len(plan.instances),
+                "signatures": sum(bool(unit.instances) for unit in plan.units),
                 "rows": sum(plan.selected.values()),
-                "archs": _counted(arch for one in plan.all_instances for arch in one.archs),
+                "archs": _counted(arch for one in plan.instances for arch in one.archs),
             }
         )
     return rows
@@ -151,7 +150,7 @@ def _row(instance: AnyInstance) -> dict[str, Any]:
 
 def _op(instance: AnyInstance) -> str:
     """The `--ops` word that asks for it."""
-    return FMHA if isinstance(instance, FmhaInstance) else ops_word(instance.signature, instance.config)
+    return FMHA if isinstance(instance.signature, FmhaSignature) else ops_word(instance.signature, instance.config)
 
 
 def _dtypes(signature: GemmSignature | FmhaSignature) -> str:

@@ -9,17 +9,14 @@ import click
 from ckgen.cli.errors import Command
 from ckgen.cli.fmha_problem import absent_text, fmha_document
 from ckgen.cli.output import columns, show, show_json
-from ckgen.cli.places import place_of
 from ckgen.cli.problem import NOT_ANSWERED, asked_query, lookup_document, problem_options
-from ckgen.model.fmha_row import FmhaRow
+from ckgen.families.common.query import Query
+from ckgen.families.fmha.query import FmhaQuery
+from ckgen.families.gemm.query import GemmQuery
+from ckgen.model.row import Row
 from ckgen.model.selection import Tier
-from ckgen.model.tuned_row import TunedRow
-from ckgen.plan.explain import title
-from ckgen.plan.fmha_explain import fmha_title
-from ckgen.plan.fmha_select import FmhaQuery, select_fmha
-from ckgen.plan.model import GenerationPlan
-from ckgen.plan.select import Query, Selection, select
-from ckgen.plan.trail import measured_text
+from ckgen.plan.select import Selection, select
+from ckgen.plan.trail import measured_text, title
 
 
 @click.command(cls=Command, name="lookup", short_help="Say which instance answers a problem on a target.")
@@ -41,7 +38,7 @@ def command(**params: Any) -> int:
 
 
 def _attention(query: FmhaQuery, as_json: bool) -> int:
-    selection = select_fmha(query)
+    selection = select(query)
     if as_json:
         show_json(fmha_document(query, selection))
     else:
@@ -49,12 +46,12 @@ def _attention(query: FmhaQuery, as_json: bool) -> int:
         rows = [("  unsupported", selection.reason), *([("  absent", absent)] if absent else [])]
         if selection.instance is not None:
             rows = [(f"  {selection.tier}", selection.instance.name), ("  k_batch", str(selection.k_batch))]
-            rows += [_row(query.plan, selection.row)] if selection.row is not None else []
-        show(f"{fmha_title(query)}\n{columns(rows)}")
+            rows += [_row(query, selection.row)] if selection.row is not None else []
+        show(f"{title(query)}\n{columns(rows)}")
     return NOT_ANSWERED if selection.tier is Tier.UNSUPPORTED else 0
 
 
-def _text(query: Query, selection: Selection) -> str:
+def _text(query: GemmQuery, selection: Selection) -> str:
     rows: list[tuple[str, str]] = []
     if selection.instance is None:
         rows.append(("  unsupported", selection.reason))
@@ -64,12 +61,12 @@ def _text(query: Query, selection: Selection) -> str:
         row = selection.row
         kernel = row.kernel if row is not None else selection.instance.table_kernel
         rows += [("  kernel", kernel)] if kernel else []
-        rows += [_row(query.plan, row)] if row is not None else []
+        rows += [_row(query, row)] if row is not None else []
     if selection.external is not None and selection.winner is not None:
         winner = f"{selection.external.library} {selection.external.name or '-'}"
-        rows.append(("  external", f"{winner}  {place_of(query.plan, selection.winner)}"))
+        rows.append(("  external", f"{winner}  {query.plan.place(selection.winner)}"))
     return f"{title(query)}\n{columns(rows)}"
 
 
-def _row(plan: GenerationPlan, row: TunedRow | FmhaRow) -> tuple[str, str]:
-    return "  row", measured_text(place_of(plan, row), row.us, f"{row.sizes} on {row.target}")
+def _row(query: Query, row: Row) -> tuple[str, str]:
+    return "  row", measured_text(query.plan.place(row), row.us, f"{row.sizes} on {row.target}")

@@ -161,7 +161,7 @@ def assumptions(texts: Iterable[str], archs: Mapping[str, ArchSpec]) -> dict[int
 
 def kernel_sets_of(given: Iterable[Path], ops: Iterable[str]) -> tuple[Path, ...]:
     """The files of --kernel-set for these ops; a shipped set is meant by its bare name."""
-    from ckgen.families.gemm.kernel_set import kernel_set_files
+    from ckgen.families.kernel_sets import kernel_set_files
 
     wanted = frozenset(ops)
     return tuple(file for path in given for file in kernel_set_files(path, wanted))

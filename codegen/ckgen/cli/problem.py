@@ -22,9 +22,11 @@ from ckgen.cli.options import (
     tuning_or_shipped,
 )
 from ckgen.cli.output import progress, say_diagnostics
-from ckgen.cli.places import place_of
 from ckgen.cli.problem_sizes import AskedSizes, asked_sizes, sizes_document
+from ckgen.families.common.policy import MPolicy
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import OP as FMHA
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
@@ -32,11 +34,9 @@ from ckgen.model.errors import InputError, UsageError
 from ckgen.model.selection import Wishes
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
-from ckgen.plan.fmha_select import FmhaQuery
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
-from ckgen.plan.policy import MPolicy
-from ckgen.plan.select import Query, Selection
+from ckgen.plan.select import Selection
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -79,7 +79,7 @@ def problem_options(function: F) -> F:
     return function
 
 
-def asked_query(params: Mapping[str, Any]) -> Query | FmhaQuery:
+def asked_query(params: Mapping[str, Any]) -> GemmQuery | FmhaQuery:
     """The problem on its device against a plan of the tables; UsageError for words that mean nothing."""
     from ckgen.specs.archs import load_archs
 
@@ -101,7 +101,7 @@ def asked_query(params: Mapping[str, Any]) -> Query | FmhaQuery:
     sizes = asked_sizes(signature, params)
     plan = _plan(params, archs, target, _GEMM_OPS if "gemm" in ops else ops)
     asked = (sizes.groups, sizes.routing, sizes.block_m)
-    return Query(plan, archs, target, signature, sizes.shape, _wishes(params), *asked)
+    return GemmQuery(plan, archs, target, signature, sizes.shape, _wishes(params), *asked)
 
 
 def _target(params: Mapping[str, Any], archs: Mapping[str, ArchSpec]) -> Target:
@@ -140,13 +140,13 @@ def _plan(
     return plan
 
 
-def lookup_document(query: Query, selection: Selection) -> dict[str, Any]:
+def lookup_document(query: GemmQuery, selection: Selection) -> dict[str, Any]:
     """A selection as JSON; null for what there is none of."""
     row, instance = selection.row, selection.instance
     asked = AskedSizes(query.shape, query.groups, query.routing, query.block_m)
     external = None
     if selection.external is not None and selection.winner is not None:
-        source = place_of(query.plan, selection.winner)
+        source = query.plan.place(selection.winner)
         external = {"library": selection.external.library, "kernel": selection.external.name, "source": source}
     kernel = row.kernel if row is not None else instance.table_kernel if instance is not None else ""
     return {
@@ -157,7 +157,7 @@ def lookup_document(query: Query, selection: Selection) -> dict[str, Any]:
         "instance": instance.name if instance is not None else None,
         "table_kernel": kernel or None,
         "k_batch": selection.k_batch if instance is not None else None,
-        "source": place_of(query.plan, row) if row is not None else None,
+        "source": query.plan.place(row) if row is not None else None,
         "external": external,
         "reason": selection.reason or None,
     }

@@ -8,17 +8,13 @@ from pathlib import Path
 
 from ckgen.cli.options import assumptions
 from ckgen.cli.output import progress
-from ckgen.families.gemm.grammar import fits
 from ckgen.families.registry import FAMILIES
-from ckgen.families.tables import table_dialects, table_modules
+from ckgen.families.tables import fits, table_dialects, table_modules
 from ckgen.model.diagnostic import Diagnostic, Location, sort_key
-from ckgen.model.errors import UsageError
 from ckgen.model.row import Row
 from ckgen.model.tuned_row import TunedRow
-from ckgen.plan.entry import Entry, RowContext
-from ckgen.plan.examine import examine, set_keys
-from ckgen.plan.identify import Identifier, is_printable, meaningless, unparsable, unprintable
-from ckgen.plan.survey import gfx_of_cu
+from ckgen.plan.inputs import by_family, gfx_of_cu
+from ckgen.plan.rows import Entry, examine, name_finding, set_keys, signature_finding
 from ckgen.specs.archs import load_archs
 from ckgen.tables.dialect import LoadOptions
 from ckgen.tables.load import LoadedTables, load_tables
@@ -58,28 +54,22 @@ class Judgement:
 
 def judgement_of(loaded: LoadedTables) -> Judgement:
     """The planner's view of every row."""
-    archs = load_archs()
-    context = RowContext(Identifier(table_modules(), archs), archs, None, lambda *_: None, loaded.place)
-    entries = {_placed(row): examine(context, row) for row in loaded.of(TunedRow)}
-    set_keys(context, entries.values())
+    entries: dict[tuple[int, Location], Entry] = {}
+    for context, rows in by_family(loaded, load_archs()):
+        examined = [examine(context, row) for row in rows]
+        set_keys(context, examined)
+        entries |= {_placed(entry.row): entry for entry in examined}
     return Judgement(entries)
 
 
-def _placed(row: Row) -> tuple[int, Location]:
+def _placed(row: Row | TunedRow) -> tuple[int, Location]:
     return row.layer, row.location
 
 
 def problems_of(loaded: LoadedTables) -> tuple[Diagnostic, ...]:
     """Everything wrong but contradictions: bad cells, types that mean nothing, names that do not parse."""
-    identifier = Identifier(table_modules(), load_archs())
     found = list(loaded.diagnostics)
-    for row in loaded.of(TunedRow):
-        try:
-            identifier.signatures(row)
-        except UsageError as error:
-            found.append(meaningless(row, loaded.place(row), error))
-        if identifier.is_generated(row) and identifier.kernel(row) is None:
-            found.append(unparsable(row, loaded.place(row)))
-        elif not is_printable(row):
-            found.append(unprintable(row, loaded.place(row)))
+    for context, rows in by_family(loaded, load_archs()):
+        said = (wrong(context, row) for row in rows for wrong in (signature_finding, name_finding))
+        found += (finding for finding in said if finding is not None)
     return tuple(sorted(found, key=sort_key))

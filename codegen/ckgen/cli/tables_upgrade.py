@@ -19,7 +19,7 @@ from ckgen.model.errors import InputError
 def command(tables: tuple[Path, ...], write: bool, assume_gfx: tuple[str, ...]) -> int:
     """Give old tables the gfx column that their cu_num implies."""
     from ckgen.families.tables import table_dialects
-    from ckgen.plan.survey import gfx_of_cu
+    from ckgen.plan.inputs import gfx_of_cu
     from ckgen.specs.archs import load_archs
     from ckgen.tables.files import write_files
     from ckgen.tables.load import find_tables

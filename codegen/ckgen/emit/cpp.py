@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 from ckgen.emit import key_bits
 from ckgen.emit.cpp_words import why_not_a_name
-from ckgen.families.gemm.config import CkTileConfig, GemmConfig, HostConfig, strategy_of
+from ckgen.families.gemm.config import CkTileConfig, HostConfig, strategy_of
 from ckgen.families.gemm.enums import MAX_EPILOGUE_OPS, NO_MOE, SCALE_BLOCK_K, SCALE_BLOCK_N, Op
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.partition import blocks_per_cu
 from ckgen.families.gemm.problem_rules import NOT_ROUTED, Constraints, RoutedConstraints
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.families.stream_k.partition import blocks_per_cu
 from ckgen.model.backend import Backend
-from ckgen.model.config import Tile
+from ckgen.model.config import Config, Tile
 from ckgen.model.dtype import DType
 
 _PLAIN = re.compile(r"[ -!#-\[\]-~]*")
@@ -163,7 +163,7 @@ def _moe_bits(value: GemmSignature) -> int:
     return part << 2 * key_bits.FLAG | value.moe.gated << key_bits.FLAG | value.moe.weight_first
 
 
-def twin_config(config: GemmConfig, constraints: Constraints) -> str:
+def twin_config(config: Config, constraints: Constraints) -> str:
     """A ckgen::TwinConfig: the Config as its host twin honours it; all zero for a host instance.
 
     Splits are added to C, as every GPU kernel does it (mode 2). The K tile is what splits of K are whole multiples of,
@@ -177,7 +177,7 @@ def twin_config(config: GemmConfig, constraints: Constraints) -> str:
     return f"{{{macro.m}, {macro.n}, {step}, 2, {', '.join(boolean(pad) for pad in pads)}}}"
 
 
-def host_config(config: GemmConfig, isa: str | None) -> str:
+def host_config(config: Config, isa: str | None) -> str:
     """A ckgen::HostConfig for that ISA; all zero for a GPU instance."""
     if not isinstance(config, HostConfig) or isa is None:
         return "{ckgen::Isa::x86_64_v3, 0, 0, 0, 0, 0, 0}"
@@ -197,7 +197,7 @@ def descriptor_tail(instance: Instance) -> str:
     return "" if members == ["{}"] else f", {', '.join(members)}"
 
 
-def _pads(config: GemmConfig) -> tuple[bool, bool, bool]:
+def _pads(config: Config) -> tuple[bool, bool, bool]:
     """Classic CK and assembly kernels pad M, N and K by the problem's own needs; ck_tile says it in its Config."""
     if isinstance(config, CkTileConfig):
         return (config.pad_m, config.pad_n, config.pad_k)

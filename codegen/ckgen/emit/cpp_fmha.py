@@ -6,12 +6,12 @@ from typing import Any
 
 from ckgen.emit import key_bits
 from ckgen.emit.cpp import boolean, dtype, identifier, with_types
+from ckgen.families.common.policy import near_gap
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry, FmhaKv, FmhaKvLayout, FmhaQuant, FmhaRope
+from ckgen.families.fmha.measured import FmhaRung, FmhaTable
 from ckgen.families.fmha.signature import OP, FmhaSignature, FmhaTraits
 from ckgen.model.dtype import DType
-from ckgen.plan.fmha_table import FmhaRung, FmhaTable
-from ckgen.plan.policy import near_gap
 
 _ENTRY = {FmhaEntry.FORWARD: "forward", FmhaEntry.APPEND: "append"}
 _DROPOUT = {FmhaDropout.NONE: "none", FmhaDropout.PHILOX: "philox", FmhaDropout.RANDVAL: "randval"}

@@ -89,7 +89,7 @@ def summary(plan: GenerationPlan) -> dict[str, Any]:
         "rows": sum(report.rows for report in plan.reports),
         "fates": dict(sorted(fates.items())),
         "selected": {str(target): count for target, count in plan.selected.items()},
-        "instances": {unit.name: len(unit.instances) for unit in plan.all_units},
+        "instances": {unit.name: len(unit.instances) for unit in plan.units},
         "left_out": dict(plan.left_out),
     }
 

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from ckgen.emit import cpp
-from ckgen.families.gemm.m_policy import all_roundings, rounded_module
-from ckgen.families.gemm.modules import RoundingBand
-from ckgen.plan.ladder import layout_directory, layout_slots
-from ckgen.plan.model import TablePlan, UnitPlan
-from ckgen.plan.policy import MPolicy
+from ckgen.families.common.ladder import layout_directory, layout_slots
+from ckgen.families.common.m_policy import Rounding, RoundingBand
+from ckgen.families.common.policy import MPolicy
+from ckgen.families.gemm.measured import GemmUnit, TablePlan
+from ckgen.families.tables import all_roundings, rounded_module
 
 _NO_BOUND = 0xFFFFFFFF
 _MAX_INDEX = 0xFFFF
 
 
-def table_view(unit: UnitPlan, table: TablePlan) -> dict[str, Any]:
+def table_view(unit: GemmUnit, table: TablePlan) -> dict[str, Any]:
     """Groups, rungs, choices and slots of one lookup header; ValueError where a 16-bit index would overflow."""
     groups: list[dict[str, Any]] = []
     rungs = externals = 0
@@ -64,15 +64,14 @@ def policy_view(policy: MPolicy, used: Sequence[str]) -> dict[str, Any]:
     """The LadderPolicy constants that tables refer to: one for all, or the peer's own per module."""
     if policy is MPolicy.LADDER:
         return {"roundings": [], "policies": [{"name": "ladder", "kernel_m": [], "split_k_m": []}]}
-    counts = {name: len(bands) for name, bands in all_roundings().items()}
 
-    def refer(names: Sequence[str]) -> list[dict[str, Any]]:
-        return [{"name": name, "count": counts[name]} for name in names]
+    def refer(roundings: Sequence[Rounding]) -> list[dict[str, Any]]:
+        return [{"name": rounding.name, "count": len(rounding.bands)} for rounding in roundings]
 
     return {
         "roundings": [
-            {"name": cpp.identifier(name), "bands": [_band(band) for band in bands]}
-            for name, bands in all_roundings().items()
+            {"name": cpp.identifier(name), "bands": [_band(band) for band in rounding.bands]}
+            for name, rounding in all_roundings().items()
         ],
         "policies": [
             {

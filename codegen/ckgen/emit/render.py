@@ -9,15 +9,20 @@ from typing import Any
 from ckgen.emit import cpp, cpp_fmha
 from ckgen.emit.environment import environment
 from ckgen.emit.lookup_view import policy_view, table_view
+from ckgen.families.common.policy import near_gap
+from ckgen.families.common.unit import HeuristicPlan
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.measured import FmhaUnit
+from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.measured import GemmUnit
 from ckgen.families.gemm.problem_rules import Constraints
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.backend import Backend
-from ckgen.plan.model import FmhaUnit, GenerationPlan, HeuristicPlan, UnitPlan
-from ckgen.plan.policy import near_gap
+from ckgen.plan.model import GenerationPlan
 from ckgen.version import __version__
 
 RUNTIME_ABI = 8
@@ -30,11 +35,11 @@ def render(plan: GenerationPlan, name: str) -> dict[str, str]:
     """Every file of the tree; `name` is the library's C++ namespace and CMake target."""
     library = cpp.identifier(name)
     texts = {"policy.hpp": _policy(plan, library)}
-    for unit in plan.units:
+    for unit in plan.units_of(GemmSignature):
         texts |= _unit(plan, unit, library)
-    for attention in plan.fmha:
+    for attention in plan.units_of(FmhaSignature):
         texts |= _fmha_unit(attention, library)
-    units = [cpp.identifier(unit.name) for unit in plan.all_units]
+    units = [cpp.identifier(unit.name) for unit in plan.units]
     build_id = cpp.hex64(_digest([library, __version__, *units]))
     texts[f"include/{library}/register.hpp"] = _render("registry/register.hpp.j2", library=library)
     texts["register.cpp"] = _render("registry/register.cpp.j2", library=library, units=units, build_id=build_id)
@@ -44,7 +49,7 @@ def render(plan: GenerationPlan, name: str) -> dict[str, str]:
     return dict(sorted(texts.items()))
 
 
-def _unit(plan: GenerationPlan, unit: UnitPlan, library: str) -> dict[str, str]:
+def _unit(plan: GenerationPlan, unit: GemmUnit, library: str) -> dict[str, str]:
     signature = cpp.identifier(unit.name)
     namespace = f"{library}::{signature}"
     key = cpp.hex64(cpp.pack(unit.signature))
@@ -149,7 +154,7 @@ def _instance_view(instance: Instance) -> dict[str, Any]:
     }
 
 
-def _heuristic_view(unit: UnitPlan, heuristic: HeuristicPlan) -> dict[str, Any]:
+def _heuristic_view(unit: GemmUnit, heuristic: HeuristicPlan) -> dict[str, Any]:
     arms = [
         {
             "index": index,
@@ -172,7 +177,7 @@ def _heuristic_view(unit: UnitPlan, heuristic: HeuristicPlan) -> dict[str, Any]:
 
 def _policy(plan: GenerationPlan, library: str) -> str:
     gap = near_gap()
-    modules = sorted({unit.module for unit in plan.units if unit.tables})
+    modules = sorted({unit.module for unit in plan.units if unit.module and unit.tables})
     view = policy_view(plan.m_policy, modules)
     return _render("lookup/policy.hpp.j2", library=library, near_add=gap.add, near_factor=gap.factor, **view)
 

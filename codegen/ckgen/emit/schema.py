@@ -8,9 +8,9 @@ from typing import Any
 
 from ckgen import paths
 from ckgen.emit.manifest import SCHEMA
-from ckgen.families.gemm.kernel_set import OPS
+from ckgen.families.common.policy import MPolicy
+from ckgen.families.kernel_sets import OPS
 from ckgen.model.backend import Backend
-from ckgen.plan.policy import MPolicy
 from ckgen.plan.profile_file import profile_schema
 from ckgen.plan.registry_document import registry_schema
 from ckgen.specs.kinds import SCHEMA_FILE

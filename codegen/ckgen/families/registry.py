@@ -3,90 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from functools import cache
+from typing import Any, TypeVar
 
-from ckgen.families.common.device.kind import DeviceCode
-from ckgen.families.common.device.unit import Identified
-from ckgen.families.fmha.family import FmhaFamily
-from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.family import FamilyOfGemms, GemmFamily
-from ckgen.families.grouped_gemm.family import GroupedGemmFamily
-from ckgen.families.moe.family import MoeFamily
-from ckgen.model.dtype import Fp8Flavour
+from ckgen.families.common.family import Family
+from ckgen.families.common.instance import Instance
+from ckgen.families.common.naming import instance_id, instance_name
+from ckgen.families.common.signature import Signature
+from ckgen.families.fmha.family import FAMILY as FMHA
+from ckgen.families.gemm.family import FAMILY as GEMM
+from ckgen.families.grouped_gemm.family import FAMILY as GROUPED_GEMM
+from ckgen.families.moe.family import FAMILY as MOE
+from ckgen.families.stream_k.family import FAMILY as STREAM_K
+from ckgen.model.config import Config
 from ckgen.model.errors import UsageError
-from ckgen.model.module import Module
-from ckgen.rules.rule_set import Judge
-from ckgen.tables.dialect import Dialect
 
+AnyFamily = Family[Any]
+"""A family whose signatures are not known to the type checker."""
 
-class Signature(Protocol):
-    """What every family's signatures can say of themselves."""
+S = TypeVar("S", bound=Signature)
+C = TypeVar("C", bound=Config)
 
-    @property
-    def op(self) -> object:
-        """The operation, whose text is the `--ops` word of the family."""
-        ...
-
-    def canonical(self) -> str:
-        """The identifier-safe name."""
-        ...
-
-    def describe(self) -> str:
-        """The form for people."""
-        ...
-
-
-class Family(Protocol):
-    """One operation: its signatures, and the table modules that speak of them."""
-
-    @property
-    def name(self) -> str:
-        """The word for `--ops`."""
-        ...
-
-    @property
-    def modules(self) -> Mapping[str, Module]:
-        """The table families of this operation, by name."""
-        ...
-
-    @property
-    def aliases(self) -> tuple[str, ...]:
-        """The short names that `parse_signature` takes beside canonical ones."""
-        ...
-
-    def parse_signature(self, text: str, flavour: Fp8Flavour | None) -> Signature:
-        """The signature of a canonical name or alias; UsageError says what is known."""
-        ...
-
-    def device_code(self, instance: Identified) -> DeviceCode:
-        """An instance of this operation as device code; its backend must make some."""
-        ...
-
-    @property
-    def judges(self) -> tuple[Judge, ...]:
-        """Who judges the Configs of this operation."""
-        ...
-
-    @property
-    def dialects(self) -> tuple[Dialect, ...]:
-        """The kinds of tables that speak of this operation."""
-        ...
-
-
-FAMILIES: Mapping[str, Family] = {
-    family.name: family
-    for family in (
-        GemmFamily(),
-        FamilyOfGemms("stream_k", Op.GEMM),  # GEMMs that differ in their Configs only
-        GroupedGemmFamily(),
-        MoeFamily(),
-        FmhaFamily(),
-    )
-}
+FAMILIES: Mapping[str, AnyFamily] = {family.name: family for family in (GEMM, STREAM_K, GROUPED_GEMM, MOE, FMHA)}
 """Every operation that exists, by its `--ops` word."""
 
 
-def families_of(ops: Iterable[str]) -> tuple[Family, ...]:
+def families_of(ops: Iterable[str]) -> tuple[AnyFamily, ...]:
     """The families that `--ops` names, each once, in registry order; all where it names none."""
     wanted = set(ops)
     unknown = sorted(wanted - FAMILIES.keys())
@@ -95,6 +37,34 @@ def families_of(ops: Iterable[str]) -> tuple[Family, ...]:
     return tuple(family for name, family in FAMILIES.items() if not wanted or name in wanted)
 
 
-def family_of(signature: Signature) -> Family:
-    """The family that signatures of this operation are of."""
+def family_of(signature: Signature) -> AnyFamily:
+    """The family that the signature is of."""
     return FAMILIES[str(signature.op)]
+
+
+def make_instance(
+    signature: S, config: C, archs: Iterable[str], *, module: str = "", table_kernel: str = ""
+) -> Instance[S, C, Any]:
+    """The instance with its name, id and what it asks of a problem; `archs` in any order."""
+    found: Instance[S, C, Any] = _made(signature, config, tuple(sorted(set(archs))), module, table_kernel)
+    return found
+
+
+@cache
+def _made(
+    signature: Signature, config: Config, archs: tuple[str, ...], module: str, table_kernel: str
+) -> Instance[Any, Any, Any]:
+    family = family_of(signature)
+    name = instance_name(signature, config.backend, config)
+    return Instance(
+        name=name,
+        id=instance_id(name),
+        signature=signature,
+        backend=config.backend,
+        config=config,
+        constraints=family.constraints_of(signature, config),
+        archs=archs,
+        module=module,
+        table_kernel=table_kernel,
+        parts=tuple(_made(part, kernel, archs, module, "") for part, kernel in family.parts(signature, config)),
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ckgen.families.registry import FAMILIES, Signature, family_of
+from ckgen.families.common.signature import Signature
+from ckgen.families.registry import FAMILIES, family_of
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.config import Config

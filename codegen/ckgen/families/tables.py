@@ -1,44 +1,53 @@
-"""The table modules of all operations, and the forms of the kernel names in their tables."""
+"""The table modules of all operations, the forms of the kernel names in their tables, and how the peer rounds M."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from ckgen.families.gemm import mxfp8_tables
-from ckgen.families.gemm.grammar import describe_grammar, grammars
-from ckgen.families.gemm.modules import modules
-from ckgen.families.moe.grammar import hints
-from ckgen.families.moe.module import moe_module
-from ckgen.families.registry import FAMILIES
+from ckgen.families.common.m_policy import Rounded, Rounding
+from ckgen.families.registry import FAMILIES, AnyFamily
 from ckgen.model.module import Module
 from ckgen.tables.dialect import Dialect
 
 
 @cache
 def table_modules() -> Mapping[str, Module]:
-    """Every module that has tables, by name: those of GEMM, then that of MoE layers."""
-    moe = moe_module().module
-    return {**{name: entry.module for name, entry in modules().items()}, moe.name: moe}
+    """Every module that has tables, by name, in registry order."""
+    return {name: module for family in FAMILIES.values() for name, module in family.table_modules.items()}
 
 
 def describe_names(module: str) -> str:
     """The forms of a module's kernel names for an error hint, joined by `or`; empty for a module without any."""
-    return " or ".join(hints(full=False)) if module == moe_module().module.name else describe_grammar(module)
+    return _owner(module).describe_names(module)
+
+
+def fits(kernel_name: str) -> frozenset[str]:
+    """The modules whose tables may hold this name, of those that files' names tell."""
+    return frozenset().union(*(family.fits(kernel_name) for family in FAMILIES.values()))
 
 
 def name_forms(module: str) -> Iterator[tuple[str, str]]:
     """Library and form of the names of a module's kernels."""
-    if module == moe_module().module.name:
-        yield from (("ck", form) for form in hints(full=True))
-    if module == mxfp8_tables.MODULE:
-        yield mxfp8_tables.LIBRARY, mxfp8_tables.FORM
-    for grammar in grammars():
-        if module in grammar.modules:
-            yield grammar.library, grammar.hint(full=True)
+    return _owner(module).name_forms(module)
 
 
 @cache
 def table_dialects() -> tuple[Dialect, ...]:
     """Every kind of table of every operation, each once."""
     return tuple(dict.fromkeys(dialect for family in FAMILIES.values() for dialect in family.dialects))
+
+
+@cache
+def all_roundings() -> Mapping[str, Rounding]:
+    """Every rounding of M by name, in registry order."""
+    return {name: rounding for family in FAMILIES.values() for name, rounding in family.roundings.items()}
+
+
+def rounded_module(module: str) -> Rounded:
+    """How the peer rounds M for a module."""
+    return _owner(module).rounded(module)
+
+
+def _owner(module: str) -> AnyFamily:
+    return next(family for family in FAMILIES.values() if module in family.table_modules)

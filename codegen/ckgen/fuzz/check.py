@@ -62,7 +62,7 @@ class Checker:
     def __post_init__(self) -> None:
         self.dispatcher = self.library.dispatcher([self.name], Options())
         built = {info.name: info.id for info in self.dispatcher.instances()}
-        planned = {instance.name: instance.id for instance in self.space.plan.all_instances}
+        planned = {instance.name: instance.id for instance in self.space.plan.instances}
         if built != planned:
             raise CaseFailure(FailureKind.INTERNAL, "the built library does not hold the instances of the plan")
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ckgen.families.common.problem_finding import ProblemFinding, no_instance
-from ckgen.families.fmha.instance import FmhaInstance
-from ckgen.families.gemm.instance import Instance
+from ckgen.families.fmha.query import FmhaQuery
+from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.families.gemm.query import GemmQuery
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.space import Space, runs_on
 from ckgen.model.errors import UsageError
-from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection
 from ckgen.plan.model import AnyInstance
-from ckgen.plan.select import Query, Selection
+from ckgen.plan.select import Selection
 
-AnyQuery = Query | FmhaQuery
+AnyQuery = GemmQuery | FmhaQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Chosen:
     finding: ProblemFinding | None
 
 
-def choose(space: Space, case: Case, query: AnyQuery, selection: Selection | FmhaSelection) -> Chosen:
+def choose(space: Space, case: Case, query: AnyQuery, selection: Selection | Selection) -> Chosen:
     """What the case forces, else the selection's."""
     if case.instance:
         return Chosen(case.instance, case.k_batch, _forced(space, case, query))
@@ -52,8 +53,8 @@ def _forced(space: Space, case: Case, query: AnyQuery) -> ProblemFinding | None:
 def _refusal(query: AnyQuery, instance: AnyInstance, k_batch: int) -> ProblemFinding | None:
     """Why the instance does not run the legal problem; None where it does."""
     if instance.signature == query.signature and runs_on(instance, query.target.gfx):
-        if isinstance(query, FmhaQuery) and isinstance(instance, FmhaInstance):
+        if isinstance(query, FmhaQuery) and isinstance(instance.signature, FmhaSignature):
             return query.refusal(instance, k_batch)
-        if isinstance(query, Query) and isinstance(instance, Instance):
+        if isinstance(query, GemmQuery) and isinstance(instance.signature, GemmSignature):
             return query.refusal(instance, k_batch)
     return no_instance()

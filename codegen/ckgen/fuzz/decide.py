@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.fmha import signature as fmha
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.families.gemm import partition
 from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
-from ckgen.families.stream_k import partition
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.chosen import Chosen, choose
 from ckgen.fuzz.decide_fmha import FmhaDecision, decide_fmha
@@ -18,11 +20,8 @@ from ckgen.model.errors import UsageError
 from ckgen.model.groups import Groups, Routing
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.explain import trail
-from ckgen.plan.fmha_explain import fmha_trail
-from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection
-from ckgen.plan.select import Query, Selection, select
-from ckgen.plan.trail import Trail
+from ckgen.plan.select import Selection, select
+from ckgen.plan.trail import Trail, trail
 from ckgen.runtime.fmha_split import FmhaSplitPlanner
 
 
@@ -31,7 +30,7 @@ class Decision:
     """`signature` holds no plain fp8; `chosen` is the forced instance or the selection's."""
 
     signature: GemmSignature
-    query: Query
+    query: GemmQuery
     selection: Selection
     chosen: Chosen
 
@@ -86,7 +85,7 @@ def decide(space: Space, case: Case, signature: AnySignature, planner: FmhaSplit
     if isinstance(signature, FmhaSignature):
         return decide_fmha(space, case, signature, target, planner)
     shape = Shape(case.batch, case.m, case.n, case.k)
-    query = Query(
+    query = GemmQuery(
         space.plan, space.archs, target, signature, shape, case.wishes,
         groups_of(case) if signature.op is Op.GROUPED_GEMM else None, routing_of(case), case.block_m,
     )  # fmt: skip
@@ -94,7 +93,7 @@ def decide(space: Space, case: Case, signature: AnySignature, planner: FmhaSplit
     return Decision(signature, query, selection, choose(space, case, query, selection))
 
 
-def answer(selection: Selection | FmhaSelection) -> dict[str, object]:
+def answer(selection: Selection | Selection) -> dict[str, object]:
     """What both languages must say alike."""
     found = selection.instance is not None
     said: dict[str, object] = {
@@ -105,7 +104,7 @@ def answer(selection: Selection | FmhaSelection) -> dict[str, object]:
         "external": None,
         "reason": selection.reason,
     }
-    if isinstance(selection, FmhaSelection):
+    if isinstance(selection, Selection):
         said["table_m"] = selection.row.shape.seqlen_k if selection.row is not None else 0
     if isinstance(selection, Selection):
         external = selection.external
@@ -114,10 +113,10 @@ def answer(selection: Selection | FmhaSelection) -> dict[str, object]:
     return said
 
 
-def trail_of(query: Query | FmhaQuery) -> Trail:
+def trail_of(query: GemmQuery | FmhaQuery) -> Trail:
     """With one place for every row."""
     if isinstance(query, FmhaQuery):
-        return fmha_trail(query, lambda row: PLACE)
+        return trail(query, lambda row: PLACE)
     return trail(query, lambda row: PLACE)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ckgen.families.common.problem_finding import ProblemFinding, no_instance
 from ckgen.families.fmha.append_problem import appends
-from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.chosen import Chosen, choose
@@ -14,7 +14,7 @@ from ckgen.fuzz.fmha_schedule import FmhaSchedule, schedule_of
 from ckgen.fuzz.fmha_sizes import shape_of
 from ckgen.fuzz.space import Space
 from ckgen.model.target import Target
-from ckgen.plan.fmha_select import FmhaQuery, FmhaSelection, select_fmha
+from ckgen.plan.select import Selection, select
 from ckgen.runtime.fmha_split import FmhaSplitPlanner
 
 
@@ -24,7 +24,7 @@ class FmhaDecision:
 
     signature: FmhaSignature
     query: FmhaQuery
-    selection: FmhaSelection
+    selection: Selection
     chosen: Chosen
     schedule: FmhaSchedule | None = None
 
@@ -48,7 +48,7 @@ def decide_fmha(
     query = FmhaQuery(space.plan, target, signature, shape_of(signature, case), case.wishes)
     found = _decided(space, case, query)
     tiles = space.all_instances.get(found.chosen.instance)
-    if not isinstance(tiles, FmhaInstance) or query.illegal() is not None or appends(signature.traits):
+    if tiles is None or query.illegal() is not None or appends(signature.traits):
         return found
     schedule = schedule_of(case, signature, query.shape, target, tiles.constraints, planner)
     if schedule is None:
@@ -57,5 +57,5 @@ def decide_fmha(
 
 
 def _decided(space: Space, case: Case, query: FmhaQuery) -> FmhaDecision:
-    selection = select_fmha(query)
+    selection = select(query)
     return FmhaDecision(query.signature, query, selection, choose(space, case, query, selection))

@@ -10,10 +10,10 @@ from typing import Any
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.measured import GemmUnit
 from ckgen.families.gemm.problem_rules import Demand, signature_rules
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.space import Measured, Space
-from ckgen.plan.model import UnitPlan
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Draw:
     random: Random
     space: Space
     values: dict[str, Any] = field(default_factory=dict)
-    unit: UnitPlan = field(init=False)
+    unit: GemmUnit = field(init=False)
     near: Instance = field(init=False)
     signature: GemmSignature = field(init=False)
     is_huge: bool = False

@@ -165,7 +165,7 @@ class FmhaWork:
 
     def _own_case(self) -> Case:
         """Without lengths that the instance does not take."""
-        instances = (one for unit in self.decision.query.plan.fmha for one in unit.instances)
+        instances = self.decision.query.unit.instances
         instance = next(one for one in instances if one.name == self.decision.chosen.instance)
         return self.case if instance.constraints.pad_k else replace(self.case, own_lengths=False)
 

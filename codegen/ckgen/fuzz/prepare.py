@@ -11,7 +11,7 @@ from ckgen import paths
 from ckgen.build.amd.place import cache_room
 from ckgen.build.runtime_library import RuntimeProject, build_runtime
 from ckgen.families.fmha.signature import OP as FMHA
-from ckgen.families.gemm.kernel_set import kernel_set_files
+from ckgen.families.kernel_sets import kernel_set_files
 from ckgen.fuzz.space import Space
 from ckgen.fuzz.tables import write_small_tables
 from ckgen.model.target import Target

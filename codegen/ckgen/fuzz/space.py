@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from ckgen.families.fmha.measured import FmhaUnit
+from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.measured import GemmUnit, GroupKey
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import CPU_LEVELS, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.target import Target
-from ckgen.plan.model import AnyInstance, FmhaUnit, GenerationPlan, GroupKey, UnitPlan
+from ckgen.plan.model import AnyInstance, GenerationPlan
 
 ODD_COUNTS = (1, 2, 7, 33)
 """CU counts that no table names, beside those that some table of the arch does."""
@@ -33,27 +37,27 @@ class Space:
     archs: Mapping[str, ArchSpec]
 
     @cached_property
-    def units(self) -> tuple[UnitPlan, ...]:
+    def units(self) -> tuple[GemmUnit, ...]:
         """Every signature that has an instance."""
-        return tuple(unit for unit in self.plan.units if unit.instances)
+        return tuple(unit for unit in self.plan.units_of(GemmSignature) if unit.instances)
 
     @cached_property
     def fmha(self) -> tuple[FmhaUnit, ...]:
         """Every signature of attention that has an instance."""
-        return tuple(unit for unit in self.plan.fmha if unit.instances)
+        return tuple(unit for unit in self.plan.units_of(FmhaSignature) if unit.instances)
 
     @cached_property
     def instances(self) -> Mapping[str, Instance]:
         """By name; none of attention."""
-        return {instance.name: instance for instance in self.plan.instances}
+        return {instance.name: instance for unit in self.units for instance in unit.instances}
 
     @cached_property
     def all_instances(self) -> Mapping[str, AnyInstance]:
         """By name."""
-        return {instance.name: instance for instance in self.plan.all_instances}
+        return {instance.name: instance for instance in self.plan.instances}
 
     @cached_property
-    def decoding(self) -> tuple[tuple[UnitPlan, Instance], ...]:
+    def decoding(self) -> tuple[tuple[GemmUnit, Instance], ...]:
         """The kernels for few rows, each with its signature's unit."""
         return tuple((unit, one) for unit in self.units for one in unit.instances if one.backend is Backend.HIP)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from ckgen.model.backend import Backend
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Tile:
@@ -20,6 +22,11 @@ class Tile:
 
 class Config(Protocol):
     """HOW a Signature is computed. Implementations are frozen dataclasses, one per backend family."""
+
+    @property
+    def backend(self) -> Backend:
+        """Who builds it."""
+        ...
 
     @property
     def macro_tile(self) -> Tile:
@@ -39,3 +46,5 @@ class Config(Protocol):
     def text(self) -> str:
         """The fields as they stand in an instance name: injective within (family, backend)."""
         ...
+
+    def __hash__(self) -> int: ...

@@ -6,54 +6,50 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
-from ckgen.families.gemm.grammar import Identified, identify
-from ckgen.families.gemm.heuristic import DecisionRule, heuristic_for
-from ckgen.families.gemm.kernel_set import OPS, read_kernel_set, shipped_name, shipped_set
-from ckgen.families.gemm.signature import GemmSignature, module_of
-from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
-from ckgen.families.grouped_gemm.deepgemm import config_of, is_deepgemm
+from ckgen.families.common.decision_rule import DecisionRule
+from ckgen.families.common.set_document import AnyCandidate
+from ckgen.families.common.signature import Signature, of_flavour
+from ckgen.families.kernel_sets import SHIPPED, read_kernel_set, shipped_name, shipped_set
+from ckgen.families.registry import FAMILIES, family_of
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
-from ckgen.model.diagnostic import Diagnostic, Location, Severity
+from ckgen.model.config import Config
+from ckgen.model.diagnostic import Diagnostic, Severity
 from ckgen.model.errors import InputError
 from ckgen.model.finding import Finding
 from ckgen.model.target import Target
-from ckgen.plan.offers import GemmOffers, Keep, Offers, of_flavour
-from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, covering
-from ckgen.plan.units import Kernel, SignatureDefaults, SignatureHeuristic
+from ckgen.plan.legal import Keep, Offer, Offers
+from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, admitted_by, clauses_about, named_sources
 
-Defaults = dict[GemmSignature, SignatureDefaults]
-
-
-@dataclass(slots=True)
-class SetYields:
-    """Which of the users' kernel sets gave something, to any op, and what to say of one that gives nothing to all."""
-
-    fruitful: set[str] = field(default_factory=set)
-    empty: dict[str, Diagnostic] = field(default_factory=dict)
-
-    def add(self, path: Path, asked: Sequence[Asked], rejected: Iterable[Finding] | None) -> None:
-        """What was asked of a set for one op, and the findings that refused all of it; None where any was taken."""
-        name = shipped_name(path) or str(path)
-        if rejected is None:
-            self.fruitful.add(name)
-        elif asked:
-            self.empty.setdefault(name, _yields_nothing(path, asked, rejected))
-
-    def findings(self) -> tuple[Diagnostic, ...]:
-        """An error for every set that gave nothing; a shipped set of several ops is one set."""
-        return tuple(finding for name, finding in self.empty.items() if name not in self.fruitful)
+DEFAULT = SHIPPED[0]
 
 
-class Asked(Protocol):
-    """A kernel that a set asks for, and where it does."""
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel that must be built for one signature: what it is, under which table name, for which archs."""
+
+    config: Config
+    table_kernel: str
+    archs: tuple[str, ...]
 
     @property
-    def location(self) -> Location:
-        """The place in the set."""
-        ...
+    def backend(self) -> Backend:
+        """Its Config's."""
+        return self.config.backend
+
+
+Defaults = Mapping[str, tuple[Kernel, ...]]
+"""The kernels of one signature that answer where no table does, per arch in order of preference."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureHeuristic:
+    """A decision rule and the kernels of its arms, one per arm."""
+
+    rule: DecisionRule
+    leaves: tuple[Kernel, ...]
 
 
 @dataclass(slots=True)
@@ -65,34 +61,42 @@ class Profiled:
 
 
 def kernel_defaults(
-    offers: Offers, sets: Sequence[Path], profiled: Profiled, yields: SetYields, ops: Iterable[str] = ("gemm",)
-) -> tuple[Defaults, tuple[Diagnostic, ...]]:
-    """The shipped defaults and, after them, the users' own kernels; `yields` hears what came of each set."""
-    found: _Found = {}
+    offers: Offers, sets: Sequence[Path], profiled: Profiled, ops: Iterable[str]
+) -> tuple[dict[Any, Defaults], tuple[Diagnostic, ...]]:
+    """By signature the shipped defaults of these ops and, after them, the users' own kernels; and what is wrong.
+
+    Sets that profiles name are read too, of the families that ask for it. Of a user's set counts what has signatures of
+    the kinds that these ops have; one that gives nothing is an error. A shipped set of several ops is one set.
+    """
+    gathered = _Gathered(profiled)
     findings: list[Diagnostic] = []
-    for op in OPS:
-        if op in ops:
-            _collect(found, offers.gemm(shipped_set("default", op)), profiled)
+    families = [FAMILIES[op] for op in FAMILIES if op in ops]
+    kinds = {family.signature_type for family in families}
+    for family in families:
+        named = named_sources(profiled.profiles, family) if family.reads_named_sets else ()
+        for name in SHIPPED:
+            if name == DEFAULT or name in named:
+                gathered.add(offers.of(shipped_set(name, family.name)), asked=name == DEFAULT)
+    fruitful: set[str] = set()
+    empty: dict[str, Diagnostic] = {}
     for path in sets:
         try:
             candidates = read_kernel_set(path)
         except InputError as error:
             findings += error.diagnostics
             continue
-        yields.add(path, candidates, _collect(found, offers.gemm(candidates), profiled))
-    defaults = {
-        signature: SignatureDefaults(
-            signature,
-            module_of(signature) or "",
-            {arch: _needed(signature, kernels, profiled) for arch, kernels in by_arch.items()},
-        )
-        for signature, by_arch in found.items()
-    }
-    return defaults, tuple(findings)
+        rejected = gathered.add(offer for offer in offers.of(candidates) if type(offer.signature) in kinds)
+        name, ours = shipped_name(path) or str(path), [one for one in candidates if type(one.signature) in kinds]
+        if rejected is None:
+            fruitful.add(name)
+        elif ours:
+            empty.setdefault(name, _yields_nothing(path, ours, rejected))
+    findings += (finding for name, finding in empty.items() if name not in fruitful)
+    return gathered.needed(), tuple(findings)
 
 
 def heuristics_for(
-    signature: GemmSignature,
+    signature: Signature,
     module: str,
     targets: Sequence[Target],
     archs: Mapping[str, ArchSpec],
@@ -100,75 +104,93 @@ def heuristics_for(
     profiled: Profiled,
 ) -> tuple[SignatureHeuristic, ...]:
     """The decision rules of the signature's module on the requested archs, with the kernel of every arm."""
+    family = family_of(signature)
     found = []
-    ruled = DEEPGEMM if is_deepgemm(signature) else module
     for arch in sorted({target.gfx for target in targets}):
-        rule = heuristic_for(ruled, arch)
+        rule = family.rule(family.ruled_module(signature, module), arch)
         if rule is None or not of_flavour(signature, archs[arch].fp8_flavour):
             continue
         leaves = []
         for arm in rule.arms:
-            kernel = _identified(rule, arm.kernel, signature)
+            kernel = family.leaf(rule, arm.kernel, signature)
             if kernel is None:
-                raise ValueError(f"heuristics/{arch}_{ruled}.json: '{arm.kernel}' does not parse")
-            leaves.append(Kernel(kernel.backend, kernel.config, arm.kernel, (arch,)))
+                raise ValueError(f"heuristics/{arch}_{rule.module}.json: '{arm.kernel}' does not parse")
+            leaves.append(Kernel(kernel.config, arm.kernel, (arch,)))
         if any(keep((signature,), leaf.table_kernel, leaf.backend) is not None for leaf in leaves):
             continue
-        if all(admission(profiled.profiles, signature, leaf.backend, HEURISTICS) for leaf in leaves):
+        if all(admission(profiled.profiles, signature, leaf.config, HEURISTICS) for leaf in leaves):
             found.append(SignatureHeuristic(rule, tuple(leaves)))
         else:
             profiled.left_out[HEURISTICS] += len(set(leaves))
     return tuple(found)
 
 
-def _identified(rule: DecisionRule, name: str, signature: GemmSignature) -> Identified | None:
-    if rule.module != DEEPGEMM:
-        return identify(rule.module, rule.library, name)
-    config = config_of(name, signature.a)
-    return Identified(config, Backend.CK_TILE) if config is not None else None
-
-
 @dataclass(slots=True)
 class _Kept:
-    """A kernel of a set, and whether it may give way to one that takes its problems."""
+    """The set that asked first for a kernel, and whether it may give way to one that takes its problems."""
 
-    kernel: Kernel
     source: str
     admission: Admission
 
 
-_Found = dict[GemmSignature, dict[str, dict[Kernel, _Kept]]]
+_Kernels = dict[Kernel, _Kept]
 
 
-def _needed(signature: GemmSignature, kernels: Mapping[Kernel, _Kept], profiled: Profiled) -> tuple[Kernel, ...]:
-    """All that are kept as they are, and of the others those that no other of them replaces; in order of preference."""
-    giving = [kept for kept in kernels.values() if kept.admission is Admission.COVER]
-    needed = {giving[at].kernel for at in covering(signature, [kept.kernel.config for kept in giving])}
-    for kept in giving:
-        profiled.left_out[kept.source] += kept.kernel not in needed
-    return tuple(kernel for kernel, kept in kernels.items() if kept.admission is Admission.IN or kernel in needed)
+@dataclass(slots=True)
+class _Gathered:
+    """By signature and arch, the kernels in order of preference."""
+
+    profiled: Profiled
+    found: dict[Any, dict[str, _Kernels]] = field(default_factory=dict)
+
+    def add(self, offers: Iterable[Offer], *, asked: bool = True) -> list[Finding] | None:
+        """Adds what is legal on the archs; the findings that refused all of it, None where anything was legal.
+
+        Of a set that nobody `asked` for but profiles, what they leave out is not looked at.
+        """
+        rejected: list[Finding] = []
+        is_fruitful = False
+        for offer in offers:
+            clauses = clauses_about(self.profiled.profiles, offer.signature, offer.source)
+            if not asked and not clauses:
+                continue
+            kept: _Kernels | None = None
+            for one in offer.kernels:
+                admitted = admitted_by(clauses, offer.signature, one.config)
+                if admitted is Admission.OUT and not asked:
+                    continue
+                rejected += one.findings
+                if one.findings:
+                    continue
+                is_fruitful = True
+                if admitted is Admission.OUT:
+                    self.profiled.left_out[offer.source] += 1
+                    continue
+                if kept is None:
+                    kept = self.found.setdefault(offer.signature, {}).setdefault(offer.arch, {})
+                kernel = Kernel(one.config, one.candidate.table_kernel, (offer.arch,))
+                known = kept.setdefault(kernel, _Kept(offer.source, admitted))
+                known.admission = max(known.admission, admitted)
+        return None if is_fruitful else rejected
+
+    def needed(self) -> dict[Any, Defaults]:
+        """By signature and arch what is kept, in order of preference."""
+        return {
+            signature: {arch: self._needed(signature, kernels) for arch, kernels in sorted(by_arch.items())}
+            for signature, by_arch in self.found.items()
+        }
+
+    def _needed(self, signature: Signature, kernels: _Kernels) -> tuple[Kernel, ...]:
+        """All that are kept as they are, and of the others those that no other of them replaces."""
+        giving = [kernel for kernel, kept in kernels.items() if kept.admission is Admission.COVER]
+        covering = family_of(signature).covering(signature, [kernel.config for kernel in giving]) if giving else ()
+        needed = {giving[at] for at in covering}
+        for kernel in giving:
+            self.profiled.left_out[kernels[kernel].source] += kernel not in needed
+        return tuple(kernel for kernel, kept in kernels.items() if kept.admission is Admission.IN or kernel in needed)
 
 
-def _collect(found: _Found, offers: Sequence[GemmOffers], profiled: Profiled) -> list[Finding] | None:
-    """Adds what is valid on the requested archs; the findings that refused all of it, None where anything was valid."""
-    for one in offers:
-        if not one.valid:
-            continue
-        admitted = admission(profiled.profiles, one.signature, one.backend, one.source)
-        if admitted is Admission.OUT:
-            profiled.left_out[one.source] += len(one.valid)
-            continue
-        kept = found.setdefault(one.signature, {}).setdefault(one.arch, {})
-        for offer in one.valid:
-            kernel = Kernel(one.backend, offer.config, offer.candidate.table_kernel, (one.arch,))
-            known = kept.setdefault(kernel, _Kept(kernel, one.source, admitted))
-            known.admission = max(known.admission, admitted)
-    if any(one.valid for one in offers):
-        return None
-    return [finding for one in offers for offer in one.offers for finding in offer.findings]
-
-
-def _yields_nothing(path: Path, candidates: Sequence[Asked], rejected: Iterable[Finding]) -> Diagnostic:
+def _yields_nothing(path: Path, candidates: Sequence[AnyCandidate], rejected: Iterable[Finding]) -> Diagnostic:
     reasons = tuple(dict.fromkeys(str(finding) for finding in rejected))
     return Diagnostic(
         "K009",

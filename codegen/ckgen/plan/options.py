@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ckgen.families.common.policy import MPolicy
 from ckgen.model.target import Target
-from ckgen.plan.policy import MPolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from enum import Enum
 from functools import cache
 from pathlib import Path
-from types import NoneType
-from typing import Any, get_args
+from typing import Any
 
-from ckgen.families.fmha.kernel_set import trait_words
-from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.registry import FAMILIES, AnyFamily
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.document import YAML, DocumentError, read_text
 from ckgen.model.errors import InputError, UsageError
-from ckgen.model.fields import hints_of
 from ckgen.model.located_yaml import DocumentReader, Located, read_documents
 from ckgen.model.suggestion import nearest_or_all
-from ckgen.plan.profile import Clause, Profile, dtypes_of, field_names, word_of
-from ckgen.plan.profile_fmha import fmha_names
+from ckgen.plan.profile import Asked, Clause, Profile, dtypes_of
 
 KEYS = ("name", "about", "keep")
-CLAUSE_KEYS = ("signature", "fmha", "backends", "sources", "cover")
 _FOLDER = Path(__file__).with_name("profiles")
 
 
@@ -85,29 +79,30 @@ class _Reader(DocumentReader):
         return Profile(self._text(found["name"]), self._text(found["about"]), tuple(clauses))
 
     def _clause(self, node: Located) -> Clause | None:
-        found = self._mapping(node, CLAUSE_KEYS, ())
+        families = speaking()
+        found = self._mapping(node, (*families, "backends", "sources", "cover"), ())
         if found is None:
             return None
-        if "fmha" in found and found["fmha"].value == {}:
-            self.say("K005", found["fmha"], "fmha must name at least one field")
         backends = self._words(found.get("backends"), [str(backend) for backend in Backend])
         sources = self._words(found.get("sources"), None)
         cover = self._words(found.get("cover"), ["true", "false"])
+        asked = {
+            key: self._asked(found[key], key, family.profile_words) for key, family in families.items() if key in found
+        }
         return Clause(
-            fields=self._fields(found["signature"], field_names(), legal_words) if "signature" in found else (),
+            asked={key: words for key, words in asked.items() if words},
             backends=frozenset(map(Backend, backends)) if backends is not None else None,
             sources=sources,
             cover="true" in (cover or ()),
-            fmha=self._fields(found["fmha"], fmha_names(), fmha_words) if "fmha" in found else (),
         )
 
-    def _fields(
-        self, node: Located, names: tuple[str, ...], known: Callable[[str], tuple[str, ...] | None]
-    ) -> tuple[tuple[str, frozenset[str]], ...]:
-        found = self._mapping(node, names, ())
+    def _asked(self, node: Located, key: str, known: Mapping[str, Sequence[str] | None]) -> Asked:
+        if node.value == {}:
+            self.say("K005", node, f"{key} must name at least one field")
+        found = self._mapping(node, tuple(known), ())
         read = []
         for name, value in (found or {}).items():
-            words = self._words(value, known(name))
+            words = self._words(value, known[name])
             if words is not None:
                 read.append((name, frozenset(meant for word in words for meant in dtypes_of(word))))
         return tuple(read)
@@ -145,8 +140,7 @@ def profile_schema() -> dict[str, Any]:
     """The JSON Schema of a profile."""
     text = {"type": "string", "minLength": 1}
     clause = {
-        "signature": _fields_schema(field_names(), legal_words),
-        "fmha": {**_fields_schema(fmha_names(), fmha_words), "minProperties": 1},
+        **{key: _asked_schema(family.profile_words) for key, family in speaking().items()},
         "backends": _one_or_more([str(backend) for backend in Backend]),
         "sources": {"description": "tables, heuristics, and names of kernel sets", **_one_or_more(None)},
         "cover": {"type": "boolean"},
@@ -167,11 +161,20 @@ def profile_schema() -> dict[str, Any]:
     }
 
 
-def _fields_schema(names: Sequence[str], known: Callable[[str], Sequence[str] | None]) -> dict[str, Any]:
+def speaking() -> dict[str, AnyFamily]:
+    """By the key under which clauses speak of them, the first family that has its words."""
+    found: dict[str, AnyFamily] = {}
+    for family in FAMILIES.values():
+        found.setdefault(family.profile_key, family)
+    return found
+
+
+def _asked_schema(known: Mapping[str, Sequence[str] | None]) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": {name: _one_or_more(known(name)) for name in names},
+        "properties": {name: _one_or_more(words) for name, words in known.items()},
         "additionalProperties": False,
+        "minProperties": 1,
     }
 
 
@@ -183,32 +186,3 @@ def _one_or_more(words: Sequence[str] | None) -> dict[str, Any]:
             "enum": [*words, *({"true": True, "false": False}[word] for word in words if word in ("true", "false"))]
         }
     return {"oneOf": [scalar, {"type": "array", "items": scalar, "minItems": 1}]}
-
-
-@cache
-def legal_words(field: str) -> tuple[str, ...] | None:
-    """The words that a Signature's field may have; None where they are not a list."""
-    hint = hints_of(GemmSignature)[field]
-    kinds = get_args(hint) or (hint,)
-    words: list[str] = []
-    for kind in kinds:
-        values = _values_of(kind)
-        if not values:
-            return None
-        words += map(word_of, values)
-    return tuple(words)
-
-
-def fmha_words(name: str) -> tuple[str, ...] | None:
-    """The same of attention."""
-    if name == "hdim":
-        return None
-    if name == "splits":
-        return "true", "false"
-    return legal_words(name) if name in ("a", "b", "c") else trait_words(name)
-
-
-def _values_of(kind: Any) -> list[Any]:
-    if kind is bool or kind is NoneType:
-        return [True, False] if kind is bool else [None]
-    return list(kind) if isinstance(kind, type) and issubclass(kind, Enum) else []

@@ -4,49 +4,75 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cache, reduce
+from operator import or_
+from typing import Any, get_args
 
-from ckgen.families.gemm.config import GemmConfig
-from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.problem_rules import Constraints
-from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.common.policy import MPolicy
+from ckgen.families.registry import FAMILIES
 from ckgen.model.backend import Backend
 from ckgen.model.fields import encode, json_schema
 from ckgen.model.target import Target
-from ckgen.plan.fmha_registry import fmha_unit_document, fmha_unit_properties
-from ckgen.plan.model import FmhaUnit, GenerationPlan, UnitPlan
-from ckgen.plan.policy import MPolicy
+from ckgen.plan.model import AnyInstance, AnyUnit, GenerationPlan
 
 SCHEMA = "ckgen.registry/1"
-UNIT_KEYS = ("op", "name", "module", "signature", "instances", "defaults", "heuristics")
-INSTANCE_KEYS = ("name", "id", "backend", "archs", "table_kernel", "config", "constraints")
+
+
+@dataclass(frozen=True, slots=True)
+class UnitForm:
+    """The form of units of operations that share a kind of signature; `has_tables`: tables may speak of them."""
+
+    ops: tuple[str, ...]
+    signature: type
+    config: Any
+    constraints: type
+    has_tables: bool
+
+    @property
+    def unit_keys(self) -> tuple[str, ...]:
+        """The members of a unit, in order."""
+        module, heuristics = (("module",), ("heuristics",)) if self.has_tables else ((), ())
+        return ("op", "name", *module, "signature", "instances", "defaults", *heuristics)
+
+    @property
+    def instance_keys(self) -> tuple[str, ...]:
+        """The members of an instance, in order."""
+        named = ("table_kernel",) if self.has_tables else ()
+        return ("name", "id", "backend", "archs", *named, "config", "constraints")
+
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """Those that its Configs are of."""
+        known = {getattr(kind, "backend", None) for kind in get_args(self.config)}
+        return tuple(backend for backend in Backend if backend in known)
+
+
 HEURISTIC_KEYS = ("arch", "module", "leaves")
+
+
+@cache
+def unit_forms() -> Mapping[str, UnitForm]:
+    """By op, in registry order; a form's Configs are those of all its operations."""
+    kinds = dict.fromkeys(family.signature_type for family in FAMILIES.values())
+    found: dict[str, UnitForm] = {}
+    for kind in kinds:
+        alike = [family for family in FAMILIES.values() if family.signature_type is kind]
+        ops = tuple(dict.fromkeys(family.op for family in alike))
+        config = reduce(or_, (family.configs for family in alike))
+        has_tables = any(family.table_modules for family in alike)
+        found |= dict.fromkeys(ops, UnitForm(ops, kind, config, alike[0].constraints_type, has_tables))
+    return found
 
 
 def without_tables(plan: GenerationPlan) -> GenerationPlan:
     """The plan of the same instances, decision rules and defaults, and no table: what a document rebuilds."""
-    units = tuple(replace(unit, tables=()) for unit in plan.units if unit.instances)
-    fmha = tuple(replace(unit, tables=()) for unit in plan.fmha)
-    return plan_of_units(plan.targets, units, fmha)
+    return plan_of_units(plan.targets, tuple(replace(unit, tables=()) for unit in plan.units if unit.instances))
 
 
-def plan_of_units(
-    targets: tuple[Target, ...], units: tuple[UnitPlan, ...], fmha: tuple[FmhaUnit, ...] = ()
-) -> GenerationPlan:
+def plan_of_units(targets: tuple[Target, ...], units: tuple[AnyUnit, ...]) -> GenerationPlan:
     """A plan that was made from no rows."""
-    return GenerationPlan(
-        targets=targets,
-        m_policy=MPolicy.LADDER,
-        units=units,
-        fates=(),
-        reports=(),
-        files=(),
-        selected=dict.fromkeys(targets, 0),
-        diagnostics=(),
-        fmha=fmha,
-    )
+    return GenerationPlan(targets, MPolicy.LADDER, units, selected=dict.fromkeys(targets, 0))
 
 
 def registry_document(plan: GenerationPlan) -> dict[str, Any]:
@@ -54,10 +80,7 @@ def registry_document(plan: GenerationPlan) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "targets": [str(target) for target in plan.targets],
-        "units": [
-            *(fmha_unit_document(unit) for unit in plan.fmha),
-            *(_unit(unit) for unit in plan.units if unit.instances),
-        ],
+        "units": [_unit(unit) for unit in plan.units if unit.instances],
     }
 
 
@@ -71,35 +94,11 @@ def registry_text(plan: GenerationPlan) -> str:
 
 def registry_schema() -> dict[str, Any]:
     """The document's JSON Schema; signatures and Configs follow their dataclasses."""
-    words = {"type": "array", "items": {"type": "string"}}
-    indices = {"type": "array", "items": {"type": "integer", "minimum": 0}}
-    instance = {
-        "name": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
-        "id": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
-        "backend": {"enum": [str(backend) for backend in Backend]},
-        "archs": {**words, "minItems": 1},
-        "table_kernel": {"type": "string"},
-        "config": json_schema(GemmConfig),
-        "constraints": json_schema(Constraints),
-    }
-    heuristic = {"arch": {"type": "string"}, "module": {"type": "string"}, "leaves": indices}
-    unit = {
-        "op": {"enum": [str(op) for op in Op]},
-        "name": {"type": "string"},
-        "module": {"type": "string"},
-        "signature": json_schema(GemmSignature),
-        "instances": {"type": "array", "items": _closed(instance)},
-        "defaults": {"type": "object", "additionalProperties": indices},
-        "heuristics": {"type": "array", "items": _closed(heuristic)},
-    }
+    forms = [_closed(_unit_schema(form)) for form in dict.fromkeys(unit_forms().values())]
     document = {
         "schema": {"const": SCHEMA},
-        "targets": {**words, "minItems": 1},
-        "units": {
-            "type": "array",
-            "items": {"anyOf": [_closed(unit), _closed(fmha_unit_properties())]},
-            "minItems": 1,
-        },
+        "targets": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        "units": {"type": "array", "items": {"anyOf": forms}, "minItems": 1},
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -109,30 +108,57 @@ def registry_schema() -> dict[str, Any]:
     }
 
 
-def _unit(unit: UnitPlan) -> dict[str, Any]:
-    return {
+def _unit_schema(form: UnitForm) -> dict[str, Any]:
+    indices = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+    text = {"type": "string"}
+    instance = {
+        "name": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+        "id": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+        "backend": {"enum": [str(backend) for backend in form.backends]},
+        "archs": {"type": "array", "items": text, "minItems": 1},
+        "table_kernel": text,
+        "config": json_schema(form.config),
+        "constraints": json_schema(form.constraints),
+    }
+    members = {
+        "op": {"enum": list(form.ops)} if len(form.ops) > 1 else {"const": form.ops[0]},
+        "name": text,
+        "module": text,
+        "signature": json_schema(form.signature),
+        "instances": {"type": "array", "items": _closed({key: instance[key] for key in form.instance_keys})},
+        "defaults": {"type": "object", "additionalProperties": indices},
+        "heuristics": {"type": "array", "items": _closed({"arch": text, "module": text, "leaves": indices})},
+    }
+    return {key: members[key] for key in form.unit_keys}
+
+
+def _unit(unit: AnyUnit) -> dict[str, Any]:
+    form = unit_forms()[str(unit.signature.op)]
+    members = {
         "op": str(unit.signature.op),
         "name": unit.name,
         "module": unit.module,
-        "signature": encode(GemmSignature, unit.signature),
-        "instances": [_instance(instance) for instance in unit.instances],
+        "signature": encode(form.signature, unit.signature),
+        "instances": [_instance(form, instance) for instance in unit.instances],
         "defaults": {arch: list(indices) for arch, indices in unit.defaults.items()},
         "heuristics": [
             {"arch": found.arch, "module": found.rule.module, "leaves": list(found.leaves)} for found in unit.heuristics
         ],
     }
+    return {key: members[key] for key in form.unit_keys}
 
 
-def _instance(instance: Instance) -> dict[str, Any]:
-    return {
+def _instance(form: UnitForm, instance: AnyInstance) -> dict[str, Any]:
+    members = {
         "name": instance.name,
         "id": f"{instance.id:016x}",
         "backend": str(instance.backend),
         "archs": list(instance.archs),
         "table_kernel": instance.table_kernel,
-        "config": encode(GemmConfig, instance.config),
-        "constraints": encode(Constraints, instance.constraints),
+        "config": encode(form.config, instance.config),
+        "constraints": encode(form.constraints, instance.constraints),
     }
+    return {key: members[key] for key in form.instance_keys}
 
 
 def _unit_text(unit: Mapping[str, Any]) -> str:

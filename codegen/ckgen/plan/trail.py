@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol, TypeVar
+from typing import Any
 
-from ckgen.families.common.problem_finding import ProblemFinding
-from ckgen.families.stream_k.partition import outweighs
+from ckgen.families.common.problem_finding import ProblemFinding, outweighs
+from ckgen.families.common.query import AnyInstance, Candidate, Query
 from ckgen.model.selection import Tier, Wishes
 from ckgen.model.strategy import Strategy
-from ckgen.plan.model import AnyInstance
+from ckgen.plan.select import walk
 
-T = TypeVar("T", bound="Tried")
+Place = Callable[[Any], str]
+"""Where the user finds a row."""
 
 TIERS = tuple(tier for tier in Tier if tier is not Tier.UNSUPPORTED)
 _INDENT = " " * 15
@@ -79,35 +80,16 @@ class Trail:
         return "\n".join(lines)
 
 
-class Tried(Protocol):
-    """A candidate of a walk."""
+def trail(query: Query, place: Place) -> Trail:
+    """What `select` goes through, up to what it takes; `place` is where the user finds a row.
 
-    @property
-    def tier(self) -> Tier:
-        """The tier that offered it."""
-        ...
-
-    @property
-    def finding(self) -> ProblemFinding | None:
-        """The rule that rejected it; None where it was taken."""
-        ...
-
-
-def assembled(
-    head: str,
-    illegal: ProblemFinding | None,
-    walked: Iterable[T],
-    *,
-    step: Callable[[T], Step],
-    absent: Callable[[Tier], str],
-    untried: ProblemFinding,
-    external: Callable[[], str],
-) -> Trail:
-    """The trail of a walk up to what it takes; nothing is walked for an illegal problem. `untried`: why nothing was."""
+    Nothing is walked for an illegal problem.
+    """
+    head, illegal = title(query), query.illegal()
     if illegal is not None:
         return Trail(head, tuple(Step(tier, Status.NOT_TRIED, "") for tier in TIERS), "", illegal.text)
-    tried: list[T] = []
-    for candidate in walked:
+    tried: list[Candidate] = []
+    for candidate in walk(query):
         tried.append(candidate)
         if candidate.finding is None:
             break
@@ -118,15 +100,62 @@ def assembled(
         if taken is not None and TIERS.index(tier) > TIERS.index(taken):
             found.append(Step(tier, Status.NOT_TRIED, ""))
         elif of_tier:
-            found += [step(candidate) for candidate in of_tier]
+            found += [_step(query, candidate, place) for candidate in of_tier]
         else:
-            found.append(Step(tier, Status.ABSENT, absent(tier)))
+            found.append(Step(tier, Status.ABSENT, _why_absent(query, tier)))
     last: ProblemFinding | None = None
     for candidate in tried:
         if candidate.finding is None or outweighs(candidate.finding, last):
             last = candidate.finding
-    last = last if tried else untried
-    return Trail(head, tuple(found), external(), last.text if last is not None else "")
+    last = last if tried else query.untried()
+    return Trail(head, tuple(found), _external(query, place), last.text if last is not None else "")
+
+
+def title(query: Query) -> str:
+    """The problem and the device in a line."""
+    return f"{query.subject()}  {query.sizes_text()}{wishes_text(query.wishes)}  on {query.target}"
+
+
+def _step(query: Query, candidate: Candidate, place: Place) -> Step:
+    row, finding, instance = candidate.row, candidate.finding, candidate.instance
+    head, source, detail = "", None, []
+    if row is not None:
+        measured = query.measured_at(row)
+        head, source = f"{measured} → ", place(row)
+        other = f" on {row.target}" if row.target != query.target else ""
+        detail.append(measured_text(source, row.us, f"{measured}{other}"))
+    detail += query.notes(candidate)
+    detail.append(f"supports: ok{query.demands(candidate)}" if finding is None else f"rejected: {finding.text}")
+    return Step(
+        candidate.tier,
+        Status.TAKEN if finding is None else Status.REJECTED,
+        f"{head}{instance.name}   k_batch {candidate.k_batch or 'as the kernel decides'}",
+        tuple(detail),
+        instance,
+        candidate.k_batch,
+        source,
+        finding.rule if finding is not None else None,
+    )
+
+
+def _external(query: Query, place: Place) -> str:
+    winner = query.named_by_table()
+    if winner is None or winner.external is None:
+        return ""
+    kernel = f"{winner.external.library} {winner.external.name or '-'}"
+    return f"{winner.tier} {query.measured_at(winner.row)}: {kernel}  {place(winner.row)}"
+
+
+def _why_absent(query: Query, tier: Tier) -> str:
+    gfx, unit = query.target.gfx, query.unit
+    if tier in (Tier.FORCED, Tier.OVERRIDE):
+        return "–"
+    if unit is None:
+        return "no instance of this signature"
+    if tier is Tier.HEURISTIC:
+        ruled = any(heuristic.arch == gfx for heuristic in unit.heuristics)
+        return "no arm of the decision rule holds" if ruled else f"no decision rule on {gfx}"
+    return f"none on {gfx}" if tier is Tier.DEFAULT else query.why_no_row(unit, tier)
 
 
 def measured_text(place: str, us: float | None, what: str) -> str:

@@ -1,4 +1,4 @@
-// The trail of a selection as text: the same lines as codegen/ckgen/plan/explain.py writes, but for what only tables
+// The trail of a selection as text: the same lines as codegen/ckgen/plan/trail.py writes, but for what only tables
 // know (their file, line and time) and what only a process knows (the kind of device, who provides an external kernel).
 #include <vector>
 

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.build.planned import plan_host, plan_kernel
+from ckgen.families.common.policy import MPolicy
+from ckgen.families.common.unit import UnitPlan
 from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.measured import FmhaUnit
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
-from ckgen.plan.model import FmhaUnit, GenerationPlan
-from ckgen.plan.policy import MPolicy
+from ckgen.plan.model import GenerationPlan
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.core_library import core_library
 from ckgen_emulator.fmha.append import AppendProblem
@@ -99,6 +101,6 @@ def append_dispatched(
 
 
 def _units_of(instance: FmhaInstance, arch: str) -> KernelUnits:
-    unit = FmhaUnit(instance.signature, (instance,), {arch: (0,)})
-    plan = GenerationPlan((), MPolicy.LADDER, (), (), (), (), {}, (), fmha=(unit,))
+    unit: FmhaUnit = UnitPlan(instance.signature, (instance,), {arch: (0,)})
+    plan = GenerationPlan((), MPolicy.LADDER, (unit,))
     return KernelUnits(plan_kernel(instance, arch, []), plan_host(instance, {arch: []}), registry_source(plan))

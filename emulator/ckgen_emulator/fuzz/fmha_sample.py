@@ -129,7 +129,7 @@ def _run(step: Step, there: Connection) -> None:
 def kernels(archs: Mapping[str, ArchSpec]) -> list[tuple[FmhaInstance, str]]:
     """Those of tables and defaults that read schedules, with each arch that the emulator has."""
     plan = make_plan(sample_options(frozenset({FMHA}), archs), archs)
-    instances = (one for unit in plan.fmha for one in unit.instances)
+    instances = (one for unit in plan.units for one in unit.instances)
     decoding = [one for one in instances if one.backend is Backend.HIP and one.constraints.takes_items]
     return [(one, arch) for one in decoding for arch in one.archs if arch in ARCHS]
 

@@ -10,8 +10,8 @@ from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.op_rules import check_groups, check_routing, supports_groups, supports_routing
+from ckgen.families.gemm.partition import runs
 from ckgen.families.gemm.problem_rules import check
-from ckgen.families.stream_k.partition import runs
 from ckgen.fuzz.sizes import edge, rounded_up
 from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.tuned_row import Shape

@@ -8,7 +8,7 @@ from pathlib import Path
 from ckgen.build.device_code import BACKENDS
 from ckgen.build.kept import keep, kept
 from ckgen.build.wanted import Choice, chosen_instances, is_legal, plan_digest, with_spaces
-from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.registry import FAMILIES
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import UsageError
@@ -58,7 +58,7 @@ def _choose(
     glob: str, arch: str, options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], spaces: frozenset[str]
 ) -> GemmKernel:
     plan, named = chosen_instances(options, choice, archs, spaces)
-    gemms = [one for one in named if isinstance(one, Instance)]
+    gemms = [one for one in named if isinstance(one.signature, GemmSignature)]
     legal = [one for one in gemms if arch in one.archs or is_legal(one, archs[arch])]
     if not legal:
         reason = f"{named[0].name} is not legal on {arch}" if named else "see `ckgen list instances`"

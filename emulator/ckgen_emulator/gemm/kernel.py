@@ -9,9 +9,11 @@ from ckgen.build.device_code import variants_of
 from ckgen.build.planned import Planned, PlannedHost, plan_host, plan_kernel
 from ckgen.emit.render import render
 from ckgen.families.common.device.unit import Use
+from ckgen.families.common.policy import MPolicy
+from ckgen.families.common.unit import UnitPlan
 from ckgen.families.gemm.instance import Instance
-from ckgen.plan.model import GenerationPlan, UnitPlan
-from ckgen.plan.policy import MPolicy
+from ckgen.families.gemm.measured import GemmUnit
+from ckgen.plan.model import GenerationPlan
 
 LIBRARY = "ckgen_emulated"
 DEVICE_LIBRARY = "ckgen_emulated_device"
@@ -72,15 +74,15 @@ def units_of(kernel: GemmKernel, problems: Iterable[Use]) -> KernelUnits:
 
 def _registry(instance: Instance) -> str:
     held = (*instance.parts, instance)
-    units = tuple(UnitPlan(one.signature, one.module, (one,), (), (), {}) for one in held)
-    return registry_source(GenerationPlan((), MPolicy.LADDER, units, (), (), (), {}, ()))
+    units: tuple[GemmUnit, ...] = tuple(UnitPlan(one.signature, (one,), {}, one.module) for one in held)
+    return registry_source(GenerationPlan((), MPolicy.LADDER, units))
 
 
 def registry_source(plan: GenerationPlan) -> str:
     """One source of LIBRARY: the descriptors of the plan's units, and the functions that RuntimeLibrary looks for."""
     texts = render(plan, LIBRARY)
     header = f"include/{LIBRARY}/register.hpp"
-    names = [*(unit.name for unit in plan.units), *(unit.name for unit in plan.fmha)]
+    names = [unit.name for unit in plan.units]
     units = [texts[f"{name}/unit.cpp"] for name in names]
     left_out = ("#pragma once\n", f"#include <{LIBRARY}/register.hpp>\n")
     source = "\n".join([_VISIBLE, texts[header], *units, texts["register.cpp"], _DEVICE_ENTRY])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ckgen.families.gemm.enums import MoePart, MoeTraits, Op
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.grammar import parse_name
 from ckgen.families.moe.module import moe_module
+from ckgen.families.registry import make_instance
 from ckgen.model.arch import ArchSpec
-from ckgen.model.backend import Backend
 from ckgen.model.errors import UsageError
 
 
@@ -29,4 +29,4 @@ def named_product(name: str, arch: ArchSpec) -> Instance:
         moe=MoeTraits(kernel.part, first, kernel.weighted is first),
     ).resolved(arch.fp8_flavour)
     module = moe_module().module.name
-    return make_instance(signature, Backend.CK, kernel.config, module=module, table_kernel=name, archs=(arch.name,))
+    return make_instance(signature, kernel.config, module=module, table_kernel=name, archs=(arch.name,))

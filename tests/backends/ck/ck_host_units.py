@@ -21,8 +21,9 @@ from ckgen.emit.device import render_device_unit
 from ckgen.families.gemm.device.ck_host import host_unit
 from ckgen.families.gemm.device.ck_variants import CkVariant, all_variants
 from ckgen.families.gemm.grammar import identify
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.registry import make_instance
 from ckgen.model.dtype import Fp8Flavour
 from cpp_build import BUILD, ROOT, run
 
@@ -53,9 +54,7 @@ class Kind:
         assert found is not None, self.kernel
         flavour = Fp8Flavour.FNUZ if self.arch == "gfx942" else Fp8Flavour.OCP
         signature = parse_signature(self.signature, flavour)
-        return make_instance(
-            signature, found.backend, found.config, module=module, table_kernel=self.kernel, archs=(self.arch,)
-        )
+        return make_instance(signature, found.config, module=module, table_kernel=self.kernel, archs=(self.arch,))
 
     @cached_property
     def variants(self) -> tuple[CkVariant, ...]:

@@ -14,9 +14,9 @@ from scaled_answers import compile_host
 from ckgen.emit.device import render_device_unit
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile, ck_tile_multi_abd
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import parse_canonical
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 
 Problems = NDArray[np.int64]
@@ -31,7 +31,7 @@ def _instance(signature: str, tile: Tile, pipeline: TilePipeline, vector: int, *
         pad_m=padded, pad_n=padded, pad_k=padded, vector=vector,
     )  # fmt: skip
     parsed = parse_canonical(signature)
-    return make_instance(parsed, Backend.CK_TILE, config, module="", table_kernel="", archs=("gfx942",))
+    return make_instance(parsed, config, archs=("gfx942",))
 
 
 _SMALL, _LARGE = Tile(64, 64, 64), Tile(128, 128, 64)

@@ -22,9 +22,9 @@ from ckgen.emit.environment import environment
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile_flatmm, ck_tile_quant
 from ckgen.families.gemm.grammar import identify
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import parse_signature
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.specs.archs import load_archs
 from cpp_build import ROOT
@@ -38,7 +38,7 @@ _UNIT = Path(__file__).with_name("scaled_answers.cpp.in")
 
 def _instance(signature: str, arch: str, config: CkTileConfig, module: str, kernel: str) -> Instance:
     found = parse_signature(signature, load_archs()[arch].fp8_flavour)
-    return make_instance(found, Backend.CK_TILE, config, module=module, table_kernel=kernel, archs=(arch,))
+    return make_instance(found, config, module=module, table_kernel=kernel, archs=(arch,))
 
 
 def flatmm_instance(signature: str, arch: str, kernel: str) -> Instance:

@@ -14,9 +14,14 @@ import pytest
 from amd_support import amd_toolchain
 from ckgen.build.cache import Cache
 from ckgen.families.fmha.hip_config import HipFmhaConfig
-from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.problem import check_problem, supports
 from ckgen.families.fmha.signature import parse_canonical
+<<<<<<< HEAD:tests/emulator/fuzz/test_fmha_sample.py
+=======
+from ckgen.families.registry import make_instance
+from ckgen.fuzz import emulated_fmha
+>>>>>>> planseam:tests/fuzz/test_fuzz_emulated_fmha.py
 from ckgen.fuzz.case import Case, Schedule, parse_case
 from ckgen.fuzz.decide import target_of
 from ckgen.fuzz.fmha_schedule import FmhaSchedule, schedule_of
@@ -30,7 +35,7 @@ from ckgen_emulator.fuzz.fmha_sample import Step, emulated_case, run_fmha_sample
 from ckgen_emulator.gemm.build import default_room
 
 NAME = "fmha_bf16_fp8_fnuz_bf16_varlen_masked_sink_lse_kvblockscale_blocktable"
-KERNEL = make_fmha_instance(parse_canonical(NAME), HipFmhaConfig(16, 256, 64, 128), ("gfx942",))
+KERNEL = make_instance(parse_canonical(NAME), HipFmhaConfig(16, 256, 64, 128), ("gfx942",))
 """tests/emulator/test_fmha_decode.py compiles it too."""
 
 

@@ -12,15 +12,22 @@ from amd_support import amd_toolchain
 from ckgen.build.cache import Cache
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, Op
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.partition import runs
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.registry import FAMILIES
+<<<<<<< HEAD:tests/emulator/fuzz/test_gemm_sample.py
 from ckgen.families.stream_k.partition import runs
+=======
+from ckgen.fuzz import emulated
+from ckgen.fuzz.emulated import _failure, run_sample, sample
+from ckgen.fuzz.emulated_problems import problem_of
+>>>>>>> planseam:tests/fuzz/test_fuzz_emulated.py
 from ckgen.fuzz.prepare import inputs_of
 from ckgen.fuzz.space import Space
 from ckgen.model.backend import Backend
 from ckgen.model.groups import GroupSize
 from ckgen.model.selection import NO_WISHES
 from ckgen.model.tuned_row import Shape
-from ckgen.plan.select import Query
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.fuzz import gemm_sample
 from ckgen_emulator.fuzz.gemm_problems import problem_of
@@ -66,7 +73,7 @@ def test_experts_are_routed_and_taken(space: Space) -> None:
         problems = drawn(instance)
         assert problems, instance.name
         for one in problems:
-            query = Query(
+            query = GemmQuery(
                 space.plan, space.archs, space.targets[0], instance.signature, one.shape, NO_WISHES, None, one.routing,
                 one.block_m,
             )  # fmt: skip

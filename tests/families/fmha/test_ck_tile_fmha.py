@@ -12,10 +12,14 @@ from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.families.common.device.unit import fmha_symbol, prepare_symbol
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.constraints import constraints_of
-from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.families.fmha.tree import tree_configs
+<<<<<<< HEAD
 from ckgen.families.rules import judge
+=======
+from ckgen.families.registry import make_instance
+>>>>>>> planseam
 from ckgen.model.config import Tile
 from ckgen.specs.archs import load_arch
 
@@ -31,7 +35,7 @@ WMMA = CkTileFmhaConfig(FmhaPipeline.QR, 64, 64, 32, 128, 32, 128, (4, 1, 1), Ti
 
 
 def built(signature: str, config: CkTileFmhaConfig, arch: str = "gfx942") -> FmhaInstance:
-    return make_fmha_instance(parse_canonical(signature), config, (arch,))
+    return make_instance(parse_canonical(signature), config, (arch,))
 
 
 @pytest.mark.parametrize(
@@ -158,5 +162,5 @@ def test_every_tile_of_the_tree_has_matrix_instructions(arch: str) -> None:
         for config in (*tree_configs(signature, arch), *tree_configs(signature, arch, splits=True)):
             if judge(signature, config, config.backend, spec):
                 continue
-            planned = plan_kernel(make_fmha_instance(signature, config, (arch,)), arch, [])
+            planned = plan_kernel(make_instance(signature, config, (arch,)), arch, [])
             assert not planned.unavailable and planned.expected[0][1].steps[0][1] > 0

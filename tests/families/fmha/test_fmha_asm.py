@@ -11,17 +11,25 @@ from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.constraints import constraints_of
 from ckgen.families.fmha.device import asm_fmha
 from ckgen.families.fmha.grammar import parse_instance_name
-from ckgen.families.fmha.instance import make_fmha_instance
-from ckgen.families.fmha.kernel_set import load_fmha_set
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import parse_signature
+<<<<<<< HEAD
 from ckgen.families.gemm.kernel_set import kernel_set_files
 from ckgen.families.rules import judge
+=======
+from ckgen.families.kernel_sets import kernel_set_files, load_kernel_set
+from ckgen.families.registry import make_instance
+>>>>>>> planseam
 from ckgen.model.backend import Backend
 from ckgen.model.errors import InputError
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 from ckgen.model.target import Target
-from ckgen.plan.fmha_select import FmhaQuery, select_fmha, walk_fmha
 from ckgen.plan.model import GenerationPlan
+<<<<<<< HEAD
+=======
+from ckgen.plan.select import select, walk
+from ckgen.families.rules import judge
+>>>>>>> planseam
 from ckgen.specs.archs import load_archs
 from plan_support import plan_of
 
@@ -39,7 +47,7 @@ def plan() -> GenerationPlan:
 
 def chosen(signature: str, target: Target, **sizes: object) -> str:
     shape = FmhaShape(**{"heads_q": 32, "heads_k": 8, "hdim_q": 128, "hdim_v": 128, **sizes})  # type: ignore[arg-type]
-    found = select_fmha(FmhaQuery(plan(), target, parse_signature(signature, None), shape))
+    found = select(FmhaQuery(plan(), target, parse_signature(signature, None), shape))
     assert found.instance is not None
     return found.instance.config.text()
 
@@ -49,7 +57,7 @@ def test_each_kernel_is_legal_where_it_is_shipped(kernel: object) -> None:
     (found,) = (one for one in KERNELS if one is kernel)
     for signature in found.signatures:
         assert not signature.problems()
-        instance = make_fmha_instance(signature, found.config, found.archs)
+        instance = make_instance(signature, found.config, found.archs)
         assert parse_instance_name(instance.name) == (signature, Backend.ASM, found.config)
         for arch in load_archs().values():
             refused = [finding.rule for finding in judge(signature, found.config, Backend.ASM, arch)]
@@ -63,9 +71,7 @@ def test_a_signature_that_the_kernel_does_not_compute(signature: str) -> None:
     asked, arch = parse_signature(signature, None), load_archs()["gfx942"]
     (finding,) = judge(asked, kernel.config, Backend.ASM, arch)
     assert finding.rule == "asm.kernel.signature" and finding.measured == signature
-    assert "computes other attention" in str(
-        asm_fmha.unavailable(make_fmha_instance(asked, kernel.config, ()), "gfx942")
-    )
+    assert "computes other attention" in str(asm_fmha.unavailable(make_instance(asked, kernel.config, ()), "gfx942"))
 
 
 def test_what_names_say() -> None:
@@ -125,7 +131,7 @@ def test_rows_over_pages(changes: dict[str, object], taken: str | None) -> None:
     }
     shape = FmhaShape(**{"heads_q": 32, "heads_k": 8, "hdim_q": 128, "hdim_v": 128, **sizes, **changes})  # type: ignore[arg-type]
     query = FmhaQuery(plan(), GFX942, parse_signature("bf16_blocktable_vectorized", None), shape)
-    found = [one.instance.config.text() for one in walk_fmha(query) if one.finding is None]
+    found = [one.instance.config.text() for one in walk(query) if one.finding is None]
     assert [one for one in found if one.startswith("pa")] == ([taken] if taken else [])
 
 
@@ -148,6 +154,6 @@ def test_others_take_another_backends_kernel(signature: str, sizes: dict[str, ob
 def test_a_name_that_no_kernel_has_is_an_error_with_its_place() -> None:
     text = "op: fmha\nname: mine\nsignatures: bf16\nbackend: asm\ntargets: gfx942\nkernels: fwd_hd256_bf16\n"
     with pytest.raises(InputError) as error:
-        load_fmha_set(text, "mine.yaml")
+        load_kernel_set(text, "mine.yaml")
     (said,) = error.value.diagnostics
     assert said.code == "K007" and "fwd_hd128_bf16_causal_rtna" in str(said.hint) and said.location.line == 6

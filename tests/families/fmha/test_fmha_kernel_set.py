@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ckgen.families.fmha.kernel_set import SPLIT_TREE, TREE, FmhaCandidate, load_fmha_set, read_fmha_set
-from ckgen.families.gemm.kernel_set import kernel_set_files
+from ckgen.families.fmha.kernel_set import SPLIT_TREE, TREE, FmhaCandidate
+from ckgen.families.kernel_sets import kernel_set_files, load_kernel_set, read_kernel_set
 from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.backend import Backend
 from ckgen.model.errors import InputError
@@ -25,30 +25,30 @@ kernels: tree
 
 
 def test_a_document_asks_for_named_kernels_or_all_of_the_tree() -> None:
-    (tree,) = load_fmha_set(SET, "s")
+    (tree,) = load_kernel_set(SET, "s")
     assert tree.config == TREE and len(tree.configs("gfx942")) == 21 and tree.configs("gfx1100") == ()
     assert tree.is_for("gfx942") and not tree.is_for("gfx950") and tree.location.line == 7
     text = "qr_pad1111_128x128x32x128x32x128_4x1x1_32x32x16"
-    (named,) = load_fmha_set(SET.replace("tree", text).replace("[gfx942]", '"*"'), "s")
+    (named,) = load_kernel_set(SET.replace("tree", text).replace("[gfx942]", '"*"'), "s")
     assert not isinstance(named.config, str) and named.config.text() == text and named.is_for("gfx1201")
     assert named.configs("gfx942") == (named.config,)
 
 
 def test_kernels_that_share_keys_are_a_tree_of_their_own() -> None:
-    (split,) = load_fmha_set(SET.replace("tree", SPLIT_TREE), "s")
+    (split,) = load_kernel_set(SET.replace("tree", SPLIT_TREE), "s")
     assert split.config == SPLIT_TREE and len(split.configs("gfx942")) == 24
-    (tree,) = load_fmha_set(SET, "s")
+    (tree,) = load_kernel_set(SET, "s")
     assert not set(split.configs("gfx942")) & set(tree.configs("gfx942"))
 
 
-def test_documents_of_other_ops_and_repeated_kernels_are_passed_over() -> None:
-    assert len(load_fmha_set(f"{SET}---{SET}---\nop: gemm\n", "s")) == 1
+def test_repeated_kernels_are_passed_over() -> None:
+    assert len(load_kernel_set(f"{SET}---{SET}", "s")) == 1
 
 
 @pytest.mark.parametrize("name", ["default", "ci", "full"])
 def test_shipped_sets_hold_legal_signatures_of_each_backend(name: str) -> None:
     (file,) = kernel_set_files(Path(name), ["fmha"])
-    found: tuple[FmhaCandidate, ...] = read_fmha_set(file)
+    found: tuple[FmhaCandidate, ...] = read_kernel_set(file)
     backends = {"ck_tile", "host"} | (set() if name == "ci" else {"hip"})
     assert {str(one.backend) for one in found} == backends and {one.set_name for one in found} == {name}
     assert not [one for one in found if one.signature.problems()]
@@ -58,7 +58,7 @@ def test_shipped_sets_hold_legal_signatures_of_each_backend(name: str) -> None:
 def test_defaults_of_every_cpu_level_serve_paged_caches(arch: str) -> None:
     (file,) = kernel_set_files(Path("default"), ["fmha"])
     held = {
-        one.signature.canonical() for one in read_fmha_set(file) if one.backend is Backend.HOST and one.is_for(arch)
+        one.signature.canonical() for one in read_kernel_set(file) if one.backend is Backend.HOST and one.is_for(arch)
     }
     for table, varlen in product(("blocktable", "pagelist"), ("", "_varlen")):
         wanted = {f"fmha_{a}{varlen}_masked{rest}_{table}" for a in ("bf16", "fp16") for rest in ("", "_lse", "_sink")}
@@ -88,7 +88,7 @@ WRONG = [
 @pytest.mark.parametrize(("change", "said"), WRONG)
 def test_a_wrong_set_says_what_is_wrong_and_where(change: tuple[str, str], said: str) -> None:
     with pytest.raises(InputError) as caught:
-        load_fmha_set(SET.replace(*change), "s")
+        load_kernel_set(SET.replace(*change), "s")
     assert any(said in found.render() for found in caught.value.diagnostics), caught.value.diagnostics
 
 
@@ -96,13 +96,13 @@ def test_what_is_said_of_wrong_sets(golden: Callable[[str, str], None]) -> None:
     texts = []
     for change, _ in WRONG:
         with pytest.raises(InputError) as caught:
-            load_fmha_set(SET.replace(*change), "s")
+            load_kernel_set(SET.replace(*change), "s")
         texts.append(str(caught.value))
     golden("families/wrong_fmha_sets.txt", "\n\n".join(texts) + "\n")
 
 
 def test_products_leave_out_what_means_nothing() -> None:
     text = SET.replace("[fmha_bf16]", '{types: [bf16, fp8_bf16], bias: "*", softcap: "*", quant: [none, pertensor]}')
-    names = {candidate.signature.canonical() for candidate in load_fmha_set(text, "s")}
+    names = {candidate.signature.canonical() for candidate in load_kernel_set(text, "s")}
     words = ("", "_elementwise", "_alibi", "_softcap")
     assert names == {f"fmha_bf16{word}" for word in words} | {f"fmha_fp8_bf16{word}_pertensor" for word in words}

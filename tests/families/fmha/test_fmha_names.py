@@ -8,14 +8,14 @@ from ckgen.emit.cpp import identifier
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig
 from ckgen.families.fmha.grammar import AnyFmhaConfig, describe_config, parse_config, parse_instance_name
-from ckgen.families.fmha.instance import make_fmha_instance
 from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.families.registry import make_instance
 from ckgen.model.backend import Backend
 
 
 @given(ANY_SIGNATURES, ANY_CONFIGS)
 def test_the_name_of_an_instance_says_all_of_it(signature: FmhaSignature, config: AnyFmhaConfig) -> None:
-    name = make_fmha_instance(signature, config, ["gfx942"]).name
+    name = make_instance(signature, config, ["gfx942"]).name
     assert parse_instance_name(name) == (signature, config.backend, config)
     assert identifier(name) == name
 

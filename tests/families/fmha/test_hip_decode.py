@@ -9,13 +9,14 @@ from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.families.common.device.unit import fmha_symbol, prepare_symbol
 from ckgen.families.fmha.constraints import constraints_of
 from ckgen.families.fmha.hip_config import HipFmhaConfig, step_of
-from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import parse_canonical
+from ckgen.families.registry import make_instance
 
 
 def built(signature: str, hdim_q: int = 128, hdim_v: int = 128, arch: str = "gfx942") -> FmhaInstance:
     found = parse_canonical(signature)
-    return make_fmha_instance(found, HipFmhaConfig(16, step_of(found.b.bits), hdim_q, hdim_v), (arch,))
+    return make_instance(found, HipFmhaConfig(16, step_of(found.b.bits), hdim_q, hdim_v), (arch,))
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,13 @@ from functools import cache
 
 import pytest
 
-from ckgen.families.gemm.config import GemmConfig, HipConfig, HipKind, MoePairConfig
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.config import GemmConfig, HipConfig, HipKind
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.op_rules import supports_routing
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import parse_canonical
-from ckgen.model.backend import Backend
+from ckgen.families.moe.config import MoePairConfig
+from ckgen.families.registry import make_instance
 from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
 
@@ -21,7 +22,7 @@ SHALLOW = HipConfig.moe(HipKind.MOE_SHALLOW, 16, 16, 8)
 
 @cache
 def instance(signature: str, config: GemmConfig) -> Instance:
-    return make_instance(parse_canonical(signature), Backend.HIP, config, module="", table_kernel="", archs=("gfx950",))
+    return make_instance(parse_canonical(signature), config, archs=("gfx950",))
 
 
 def gemm(config: HipConfig, m: int, n: int, k: int) -> str:

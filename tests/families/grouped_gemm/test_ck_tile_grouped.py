@@ -11,10 +11,10 @@ from ckgen.build.device_code import device_code
 from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.families.common.device.unit import Use, groups_symbol, prepare_symbol
 from ckgen.families.gemm.config import CkTileConfig, Epilogue, Scheduler, TilePipeline
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.families.grouped_gemm.device import ck_tile_grouped as grouped
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.model.tuned_row import Shape
 
@@ -45,7 +45,7 @@ KINDS = [
 
 def built(signature: str, config: CkTileConfig, **changes: Any) -> Instance:
     return make_instance(
-        parse_canonical(signature), Backend.CK_TILE, replace(config, **changes), module="", table_kernel="",
+        parse_canonical(signature), replace(config, **changes),
         archs=("gfx942",),
     )  # fmt: skip
 

@@ -10,14 +10,18 @@ from ckgen.emit.device import render_device_unit
 from ckgen.families.common.device.unit import Use, moe_symbol
 from ckgen.families.gemm.device.ck_variants import CkVariant
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, MoeTraits, Op, Quant
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.ck_config import CkMoeOp
 from ckgen.families.moe.device import ck_moe
 from ckgen.families.moe.device.stages import QUANTIZE, SORT
 from ckgen.families.moe.grammar import parse_name
+<<<<<<< HEAD
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+=======
+from ckgen.families.registry import make_instance
+>>>>>>> planseam
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.tuned_row import Shape
 
@@ -50,7 +54,7 @@ def instance_of(name: str, flavour: Fp8Flavour = Fp8Flavour.FNUZ) -> Instance:
         epilogue=(kernel.activation or EpilogueOp.SILU,) if first else (),
         moe=MoeTraits(kernel.part, first, kernel.weighted is first),
     ).resolved(flavour)  # fmt: skip
-    return make_instance(signature, Backend.CK, kernel.config, module="fmoe", table_kernel=name, archs=())
+    return make_instance(signature, kernel.config, module="fmoe", table_kernel=name, archs=())
 
 
 def constants(name: str) -> dict[str, int]:

@@ -9,12 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckgen.emit import cpp
-from ckgen.families.gemm.config import GemmConfig, HostConfig, MoePairConfig
+from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.enums import MoePart
-from ckgen.families.gemm.instance import Instance, make_instance
-from ckgen.families.gemm.kernel_set import shipped_set
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.kernel_sets import shipped_set
 from ckgen.families.moe.ck_config import CkMoeConfig, CkMoeOp
+from ckgen.families.moe.config import MoePairConfig
+from ckgen.families.moe.family import FAMILY
+from ckgen.families.registry import make_instance
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.fields import decode, encode
@@ -29,7 +32,7 @@ PAIRS = st.builds(MoePairConfig, STAGES, STAGES)
 
 
 def layer_of(config: MoePairConfig) -> Instance:
-    return make_instance(LAYER, config.backend, config, module="", table_kernel="", archs=["x86_64_v3"])
+    return make_instance(LAYER, config, archs=["x86_64_v3"])
 
 
 def test_the_parts_are_instances_of_their_own_signatures() -> None:
@@ -55,7 +58,7 @@ def test_no_two_pairs_share_a_name(pairs: list[MoePairConfig]) -> None:
 
 @given(PAIRS)
 def test_a_pair_is_read_back_from_its_json(pair: MoePairConfig) -> None:
-    assert decode(GemmConfig, encode(GemmConfig, pair), (), lambda *_: None) == pair
+    assert decode(FAMILY.configs, encode(FAMILY.configs, pair), (), lambda *_: None) == pair
 
 
 def test_the_words_between_the_parts_are_in_no_text() -> None:

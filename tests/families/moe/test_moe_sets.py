@@ -8,8 +8,8 @@ import pytest
 
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, Op
-from ckgen.families.gemm.kernel_set import SHIPPED, shipped_set
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.kernel_sets import SHIPPED, shipped_set
 from ckgen.families.moe.parts import part_signatures
 
 COUNTS = {"default": (1162, 134), "ci": (4, 4), "full": (96, 3), "matrix": (0, 0), "asm": (0, 0)}

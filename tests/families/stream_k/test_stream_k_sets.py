@@ -9,7 +9,7 @@ import pytest
 from ckgen.families.common.naming import instance_name
 from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.constraints import constraints_of
-from ckgen.families.gemm.kernel_set import OPS, SHIPPED, load_kernel_set, shipped_set
+from ckgen.families.kernel_sets import OPS, SHIPPED, load_kernel_set, shipped_set
 from ckgen.families.registry import FAMILIES
 from ckgen.families.rules import judge
 from ckgen.model.errors import InputError

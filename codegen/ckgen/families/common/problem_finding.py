@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+_OF_ANOTHER = frozenset({"gemm.stream_k.strategy", "moe.n-min", "moe.n-max", "moe.k-max", "moe.presorted"})
+
 
 @dataclass(frozen=True, slots=True)
 class ProblemFinding:
@@ -33,6 +35,11 @@ class ProblemFinding:
 def no_instance() -> ProblemFinding:
     """What is said where nothing was built for a legal problem."""
     return ProblemFinding("gemm.no-instance", 0, 0)
+
+
+def outweighs(finding: ProblemFinding, before: ProblemFinding | None) -> bool:
+    """Whether a rejection is a better reason than the one before: not if it only says that another kernel is meant."""
+    return finding.rule not in _OF_ANOTHER or before is None
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
@@ -21,7 +21,7 @@ C = TypeVar("C")
 class SetCandidate(Generic[S, C]):
     """A kernel that a set asks for; a plain fp8 in `signature` means the flavour of the arch it is built for.
 
-    `archs` None is every arch that the backend runs on.
+    `archs` None is every arch that the backend runs on; `table_kernel` is the peer's name, or empty.
     """
 
     set_name: str
@@ -30,10 +30,15 @@ class SetCandidate(Generic[S, C]):
     config: C
     archs: frozenset[str] | None
     location: Location
+    table_kernel: str = ""
 
     def is_for(self, arch: str) -> bool:
         """Whether the set names this arch."""
         return self.archs is None or arch in self.archs
+
+    def configs(self, arch: str) -> tuple[Any, ...]:
+        """What is asked for there, in order of preference."""
+        return (self.config,)
 
 
 MOST_COMBINATIONS = 50_000
@@ -49,17 +54,21 @@ def too_many_combinations(counts: Iterable[int], place: Location) -> Diagnostic 
     return Diagnostic("K005", f"{count:,} combinations are asked for", place, hint=hint)
 
 
-Candidate = TypeVar("Candidate", bound=SetCandidate)  # type: ignore[type-arg]
+AnyCandidate = SetCandidate[Any, Any]
 
 
-def once(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+def once(candidates: Sequence[AnyCandidate]) -> tuple[AnyCandidate, ...]:
     """The first of each kernel that is asked for."""
     keys = {(c.signature, c.backend, c.config, c.archs): c for c in reversed(candidates)}
     return tuple(reversed(keys.values()))
 
 
 class SetReader(DocumentReader):
-    """Reads what every document of a set has."""
+    """Reads the documents of an operation, and what every document of a set has."""
+
+    def document(self, node: Located) -> Iterable[AnyCandidate]:
+        """The candidates of a document, which is a mapping."""
+        raise NotImplementedError
 
     def name(self, node: Located) -> str:
         """The set's name."""

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ckgen.families.common.device.kind import DeviceCode
-from ckgen.families.common.device.unit import Identified
+from ckgen.families.common.family import Family
+from ckgen.families.common.set_document import SetReader
+from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
+from ckgen.families.fmha.grammar import AnyFmhaConfig
+from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.kernel_set import FmhaSetReader
+from ckgen.families.fmha.measured import FmhaTable, table_of
+from ckgen.families.fmha.profile import OF_CONFIG, config_word, covering, profile_words, signature_word
+from ckgen.families.fmha.rows import FmhaRows
 from ckgen.families.fmha.signature import OP, FmhaSignature, parse_signature
+from ckgen.model.arch import ArchSpec
+from ckgen.model.config import Config
+from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.dtype import Fp8Flavour
-from ckgen.model.module import Module
+from ckgen.model.fmha_row import FmhaRow
+from ckgen.model.target import Target
 from ckgen.rules.rule_set import Judge
 from ckgen.tables.dialect import Dialect
 
 
-@dataclass(frozen=True, slots=True)
-class FmhaFamily:
+class FmhaFamily(Family[FmhaSignature]):
     """Forward attention; a signature's name may stand without `fmha_`."""
 
-    name: str = OP
-
-    @property
-    def modules(self) -> Mapping[str, Module]:
-        """None: no tables speak of attention."""
-        return {}
+    name = OP
+    signature_type = FmhaSignature
+    configs: Any = AnyFmhaConfig
+    constraints_type = FmhaConstraints
+    profile_key = OP
+    config_words = OF_CONFIG
+    reads_named_sets = True
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -34,12 +46,51 @@ class FmhaFamily:
         """The signature of a canonical name, or of what follows `fmha_` in one."""
         return parse_signature(text, flavour)
 
-    def device_code(self, instance: Identified) -> DeviceCode:
+    def constraints_of(self, signature: FmhaSignature, config: Config) -> FmhaConstraints:
+        """The numbers that a problem of `signature` must satisfy for `config`."""
+        assert isinstance(config, AnyFmhaConfig)
+        return constraints_of(signature, config)
+
+    def set_reader(self, errors: list[Diagnostic]) -> SetReader:
+        """Reads documents of attention."""
+        return FmhaSetReader(errors)
+
+    def row_meanings(self, archs: Mapping[str, ArchSpec]) -> FmhaRows:
+        """What rows of attention mean."""
+        return FmhaRows(archs)
+
+    def table_of(
+        self,
+        target: Target,
+        signature: FmhaSignature,
+        selected: Iterable[tuple[FmhaRow, int]],
+        external: Iterable[FmhaRow],
+    ) -> FmhaTable:
+        """Rungs of problems; no row is of another library."""
+        return table_of(target, ((row, signature.traits, number) for row, number in selected))
+
+    @property
+    def profile_words(self) -> Mapping[str, Sequence[str] | None]:
+        """Types, traits, and what kernels take."""
+        return profile_words()
+
+    def signature_word(self, signature: FmhaSignature, name: str) -> str:
+        """Of a type or trait."""
+        return signature_word(signature, name)
+
+    def config_word(self, signature: FmhaSignature, config: Config, name: str) -> str | None:
+        """Head dims or splits; None where the kernel takes all."""
+        assert isinstance(config, AnyFmhaConfig)
+        return config_word(signature, config, name)
+
+    def covering(self, signature: FmhaSignature, configs: Sequence[Config]) -> tuple[int, ...]:
+        """By what they ask of a problem."""
+        return covering([self.constraints_of(signature, config) for config in configs])
+
+    def device_code(self, instance: FmhaInstance) -> DeviceCode:
         """An instance of attention as device code."""
         from ckgen.families.fmha.device.kinds import device_code
-        from ckgen.families.fmha.instance import FmhaInstance
 
-        assert isinstance(instance, FmhaInstance)
         return device_code(instance)
 
     @property
@@ -55,3 +106,7 @@ class FmhaFamily:
         from ckgen.families.fmha.dialect import DIALECTS
 
         return DIALECTS
+
+
+
+FAMILY = FmhaFamily()

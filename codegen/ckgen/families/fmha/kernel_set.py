@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from enum import Enum
-from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
-from ckgen.families.common.set_document import SetCandidate, SetReader, once, too_many_combinations
+from ckgen.families.common.set_document import SetCandidate, SetReader, too_many_combinations
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.grammar import AnyFmhaConfig, describe_config, parse_config
@@ -23,9 +21,8 @@ from ckgen.families.fmha.signature import NO_TRAITS, OP, FmhaSignature, parse_ca
 from ckgen.families.fmha.tree import append_configs, tree_configs
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Location
-from ckgen.model.document import YAML, DocumentError, read_text
-from ckgen.model.errors import InputError, UsageError
-from ckgen.model.located_yaml import Located, read_documents
+from ckgen.model.errors import UsageError
+from ckgen.model.located_yaml import Located
 from ckgen.model.suggestion import nearest_or_all
 
 KEYS = ("op", "name", "signatures", "backend", "targets", "kernels")
@@ -45,35 +42,6 @@ class FmhaCandidate(SetCandidate[FmhaSignature, AnyFmhaConfig | str]):
         if appends(self.signature.traits):
             return append_configs(self.signature, arch)
         return tree_configs(self.signature, arch, splits=self.config == SPLIT_TREE)
-
-
-@cache
-def load_fmha_set(text: str, file: str) -> tuple[FmhaCandidate, ...]:
-    """The candidates of a set's documents of op fmha, in file order, repeated ones once; InputError says what is wrong.
-
-    Errors of syntax are those of whoever reads the other documents.
-    """
-    reader = FmhaSetReader()
-    documents = (node for node in read_documents(text, file, lambda _: None) if is_fmha(node))
-    found = [candidate for node in documents for candidate in reader.document(node)]
-    if reader.errors:
-        raise InputError(reader.errors)
-    return once(found)
-
-
-def read_fmha_set(path: Path) -> tuple[FmhaCandidate, ...]:
-    """The candidates of a file; none where it cannot be read, which whoever reads the other documents reports."""
-    try:
-        text = read_text(path, YAML)
-    except DocumentError:
-        return ()
-    return load_fmha_set(text, str(path))
-
-
-def is_fmha(node: Located) -> bool:
-    """Whether a document is one of op fmha."""
-    op = node.value.get("op") if isinstance(node.value, dict) else None
-    return op is not None and op.value == OP
 
 
 def trait_words(name: str) -> tuple[str, ...]:

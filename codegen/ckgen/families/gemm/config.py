@@ -1,4 +1,4 @@
-"""HOW an instance computes: every Config class there is, each a `ckgen.model.config.Config`."""
+"""HOW an instance computes: GEMM's Config classes, each a `ckgen.model.config.Config`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from ckgen.families.gemm.ck_config import CkBlockScaleConfig, CkConfig, CkPreshu
 from ckgen.families.gemm.ck_tile_config import CkTileConfig, Epilogue, TilePipeline
 from ckgen.families.gemm.hip_config import HipConfig, HipKind
 from ckgen.families.gemm.host_config import HostConfig
-from ckgen.families.moe.ck_config import CkMoeConfig
-from ckgen.families.moe.config import MoePairConfig
+from ckgen.model.config import Config
 from ckgen.model.strategy import Strategy
 
 __all__ = [
-    "AsmConfig", "CkBlockScaleConfig", "CkConfig", "CkMoeConfig", "CkPreshuffledConfig", "CkRowwiseConfig",
-    "CkTileConfig", "Epilogue", "GemmConfig", "HipConfig", "HipKind", "HostConfig", "MoePairConfig", "Scheduler",
-    "TilePipeline", "strategy_of",
+    "AsmConfig", "CkBlockScaleConfig", "CkConfig", "CkPreshuffledConfig", "CkRowwiseConfig", "CkTileConfig",
+    "Epilogue", "GemmConfig", "HipConfig", "HipKind", "HostConfig", "Scheduler", "TilePipeline", "strategy_of",
 ]  # fmt: skip
 
-GemmConfig = CkConfig | CkTileConfig | AsmConfig | HipConfig | HostConfig | CkMoeConfig | MoePairConfig
+GemmConfig = CkConfig | CkTileConfig | AsmConfig | HipConfig | HostConfig
 
 
-def strategy_of(config: GemmConfig) -> Strategy:
+def strategy_of(config: Config) -> Strategy:
     """The Config's strategy; only some kinds of Config have a choice."""
     return config.strategy if isinstance(config, (CkTileConfig, HostConfig)) else Strategy.DATA_PARALLEL

@@ -6,22 +6,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.common.set_document import MOST_COMBINATIONS, too_many_combinations
-from ckgen.families.gemm.config import (
-    CkTileConfig,
-    Epilogue,
-    GemmConfig,
-    HipConfig,
-    HipKind,
-    HostConfig,
-    MoePairConfig,
-    Scheduler,
-    TilePipeline,
-)
+from ckgen.families.common.set_document import too_many_combinations
+from ckgen.families.gemm.config import CkTileConfig, Epilogue, HipConfig, HipKind, HostConfig, Scheduler, TilePipeline
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.diagnostic import Diagnostic
@@ -29,7 +19,7 @@ from ckgen.model.located_yaml import Located, Report
 from ckgen.model.strategy import Strategy
 
 Reading = Callable[[str], Any]
-_OfSpace = CkTileConfig | HipConfig | HostConfig
+OfSpace = CkTileConfig | HipConfig | HostConfig
 
 
 def _ints(count: int) -> Reading:
@@ -114,7 +104,6 @@ _READINGS: Mapping[Backend, Mapping[str, Reading]] = {
     },
     Backend.HOST: {"register": _ints(2), "block": _ints(3), "threads": _count(0), "strategy": _strategy},
 }
-_PARTS = ("gate_up", "down")
 _REQUIRED = {
     Backend.CK_TILE: ("tile", "warps", "warp_tile", "pipeline"),
     Backend.HIP: ("kind", "m", "n_sub", "k_splits", "block_n"),
@@ -122,32 +111,8 @@ _REQUIRED = {
 }
 
 
-def config_products(backend: Backend, block: Located, report: Report) -> Iterator[GemmConfig]:
-    """Every combination of a block's values; what is wrong goes to `report`, and then nothing is yielded.
-
-    A block of `gate_up` and `down`, each a block or a list of them, makes the pairs of one block_m.
-    """
-    if isinstance(block.value, dict) and block.value.keys() == {*_PARTS}:
-        first, second = (
-            [*islice(_of_blocks(backend, block.value[part], report), MOST_COMBINATIONS + 1)] for part in _PARTS
-        )
-        wrong = too_many_combinations((len(first), len(second)), block.location)
-        if wrong:
-            report(wrong)
-            return
-        for gate_up, down in product(first, second):
-            if gate_up.macro_tile.m == down.macro_tile.m:
-                yield MoePairConfig(gate_up, down)
-    else:
-        yield from _products(backend, block, report)
-
-
-def _of_blocks(backend: Backend, blocks: Located, report: Report) -> Iterator[_OfSpace]:
-    for one in blocks.items():
-        yield from _products(backend, one, report)
-
-
-def _products(backend: Backend, block: Located, report: Report) -> Iterator[_OfSpace]:
+def config_products(backend: Backend, block: Located, report: Report) -> Iterator[OfSpace]:
+    """Every combination of a block's values; what is wrong goes to `report`, and then nothing is yielded."""
     if not isinstance(block.value, dict):
         report(Diagnostic("K005", "configs must be a mapping of lists", block.location))
         return
@@ -192,7 +157,7 @@ def _values(backend: Backend, key: str, node: Located, reading: Reading | None, 
     return found
 
 
-def _config(backend: Backend, values: dict[str, Any]) -> _OfSpace:
+def _config(backend: Backend, values: dict[str, Any]) -> OfSpace:
     if backend is Backend.HOST:
         (mr, nr), (mc, nc, kc) = values["register"], values["block"]
         strategy = values.get("strategy", Strategy.DATA_PARALLEL)

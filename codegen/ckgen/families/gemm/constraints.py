@@ -12,27 +12,18 @@ from ckgen.families.gemm import ck_tile_geometry as geometry
 from ckgen.families.gemm.asm_kernels import asm_kernel_of
 from ckgen.families.gemm.config import (
     CkBlockScaleConfig,
-    CkMoeConfig,
     CkPreshuffledConfig,
     CkRowwiseConfig,
     CkTileConfig,
-    GemmConfig,
     HipConfig,
-    MoePairConfig,
     TilePipeline,
     strategy_of,
 )
-from ckgen.families.gemm.enums import Layout, Op, OperandOp, Quant
+from ckgen.families.gemm.enums import Layout, OperandOp, Quant
 from ckgen.families.gemm.mxfp8_envelope import envelope
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.families.moe.constraints import (
-    ck_part_constraints,
-    hip_constraints,
-    layer_constraints,
-    shipped_constraints,
-)
-from ckgen.families.moe.parts import part_signatures
+from ckgen.model.config import Config
 
 MAX_K_BATCH = 128
 _VECTOR_BITS = 128
@@ -47,19 +38,20 @@ _V2_STAGE_BYTES = 32768
 
 
 @cache
-def constraints_of(signature: GemmSignature, config: GemmConfig) -> Constraints:
-    """The numbers that a problem of `signature` must satisfy for `config`.
+def constraints_of(signature: GemmSignature, config: Config) -> Constraints:
+    """The numbers that a problem of `signature` must satisfy for `config`, one of GEMM's own."""
+    return of_whole_sums(signature, config, _constraints(signature, config))
 
-    An epilogue takes whole sums, no splits (but that of a MoE layer is between its kernels); stream-K splits by itself.
-    """
-    found = _constraints(signature, config)
-    if isinstance(config, MoePairConfig) or (not signature.epilogue and not strategy_of(config).is_stream_k):
+
+def of_whole_sums(signature: GemmSignature, config: Config, found: Constraints) -> Constraints:
+    """Without splits for an epilogue, which takes whole sums, and for stream-K, which splits by itself."""
+    if not signature.epilogue and not strategy_of(config).is_stream_k:
         return found
     unsplit: dict[str, Any] = dict.fromkeys(("k_multiple_per_split", "split_grain", "split_turn", "split_lead"), 0)
     return replace(found, max_k_batch=1, atomic_split=False, **unsplit)
 
 
-def _constraints(signature: GemmSignature, config: GemmConfig) -> Constraints:
+def _constraints(signature: GemmSignature, config: Config) -> Constraints:
     if isinstance(config, CkRowwiseConfig):
         return _rowwise(signature, config)
     if isinstance(config, CkBlockScaleConfig):
@@ -69,14 +61,9 @@ def _constraints(signature: GemmSignature, config: GemmConfig) -> Constraints:
     if isinstance(config, CkTileConfig):
         return _ck_tile(signature, config)
     if isinstance(config, AsmConfig):
-        return shipped_constraints(config) if signature.op is Op.MOE else _counted(signature, _asm(config))
-    if isinstance(config, CkMoeConfig):
-        return ck_part_constraints(signature, config)
-    if isinstance(config, MoePairConfig):
-        gate_up, down = part_signatures(signature)
-        return layer_constraints(constraints_of(gate_up, config.gate_up), constraints_of(down, config.down))
+        return _counted(signature, _asm(config))
     if isinstance(config, HipConfig):
-        return hip_constraints(signature, config) if config.kind.is_moe else _hip(signature, config)
+        return _hip(signature, config)
     return Constraints()
 
 

@@ -1,32 +1,59 @@
-"""GEMM and what is made of GEMMs as families of the registry."""
+"""GEMM as a family of the registry, and what the families that are made of GEMMs share with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from ckgen.families.common.decision_rule import DecisionRule
 from ckgen.families.common.device.kind import DeviceCode
-from ckgen.families.common.device.unit import Identified
+from ckgen.families.common.family import Family
+from ckgen.families.common.m_policy import Rounded, Rounding
+from ckgen.families.common.profile_words import word_of
+from ckgen.families.common.rows import Identified
+from ckgen.families.common.set_document import SetReader
+from ckgen.families.gemm.config import GemmConfig, strategy_of
+from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.modules import modules, templates
-from ckgen.families.gemm.signature import GemmSignature, parse_of_op
+from ckgen.families.gemm.grammar import describe_grammar, fits, grammars, identify
+from ckgen.families.gemm.heuristic import heuristic_for
+from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.kernel_set import GemmSetReader
+from ckgen.families.gemm.measured import TablePlan, table_of
+from ckgen.families.gemm.modules import modules, roundings, templates
+from ckgen.families.gemm.mxfp8_tables import FORM, LIBRARY
+from ckgen.families.gemm.mxfp8_tables import MODULE as MXFP8
+from ckgen.families.gemm.problem_rules import Constraints
+from ckgen.families.gemm.profile import FIELDS, covering, words
+from ckgen.families.gemm.rows import GemmRows
+from ckgen.families.gemm.signature import GemmSignature, module_of, parse_of_op
+from ckgen.model.arch import ArchSpec
+from ckgen.model.config import Config
+from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.module import Module
+from ckgen.model.strategy import Strategy
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import TunedRow
 from ckgen.rules.rule_set import Judge
 from ckgen.tables.dialect import Dialect
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyOfGemms:
+class FamilyOfGemms(Family[GemmSignature]):
     """A word of `--ops` whose signatures are those of `op`; an alias may stand with or without the op's own word."""
 
-    name: str
-    op: Op
+    signature_type = GemmSignature
+    configs: Any = GemmConfig
+    constraints_type = Constraints
+
+    def __init__(self, name: str, op: Op) -> None:
+        self.name = name
+        self.kind = op
 
     @property
-    def modules(self) -> Mapping[str, Module]:
-        """None: GEMM's alone are told by their files' names."""
-        return {}
+    def op(self) -> str:
+        """The text of its signatures' `op`."""
+        return str(self.kind)
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -35,14 +62,67 @@ class FamilyOfGemms:
 
     def parse_signature(self, text: str, flavour: Fp8Flavour | None) -> GemmSignature:
         """The signature of a canonical name or alias; UsageError says what is known."""
-        return parse_of_op(self.op, text, flavour)
+        return parse_of_op(self.kind, text, flavour)
 
-    def device_code(self, instance: Identified) -> DeviceCode:
+    def constraints_of(self, signature: GemmSignature, config: Config) -> Constraints:
+        """The numbers that a problem of `signature` must satisfy for `config`."""
+        return constraints_of(signature, config)
+
+    def rounded(self, module: str) -> Rounded:
+        """How the peer rounds M for a module."""
+        return modules()[module]
+
+    def config_problem(self, config: Config) -> str | None:
+        """A strategy that only problems wish for."""
+        return "strategy any is only a wish of a problem" if strategy_of(config) is Strategy.ANY else None
+
+    def set_reader(self, errors: list[Diagnostic]) -> SetReader:
+        """Reads the documents of its word."""
+        return GemmSetReader(errors, self.name, self.kind)
+
+    def table_of(
+        self,
+        target: Target,
+        signature: GemmSignature,
+        selected: Iterable[tuple[TunedRow, int]],
+        external: Iterable[TunedRow],
+    ) -> TablePlan:
+        """Ladders of M."""
+        return table_of(target, selected, external)
+
+    def module_of(self, signature: GemmSignature) -> str:
+        """The module whose tables speak of this signature; empty where there is none."""
+        return module_of(signature) or ""
+
+    def rule(self, module: str, arch: str) -> DecisionRule | None:
+        """The decision rule of a module on an arch, if one ships."""
+        return heuristic_for(module, arch)
+
+    def leaf(self, rule: DecisionRule, kernel: str, signature: GemmSignature) -> Identified | None:
+        """By the grammars of the rule's module."""
+        return identify(rule.module, rule.library, kernel)
+
+    @property
+    def profile_words(self) -> Mapping[str, Sequence[str] | None]:
+        """A signature's fields."""
+        return {name: words(name) for name in FIELDS}
+
+    def signature_word(self, signature: GemmSignature, name: str) -> str:
+        """The field's value."""
+        return word_of(getattr(signature, name))
+
+    def covering(self, signature: GemmSignature, configs: Sequence[Config]) -> tuple[int, ...]:
+        """By what they ask of a problem."""
+        return covering([self.constraints_of(signature, one) for one in configs], configs, self.takes_alike)
+
+    def takes_alike(self, one: Config, other: Config) -> bool:
+        """Whether problems are the same to both, beside what Constraints ask."""
+        return True
+
+    def device_code(self, instance: Instance) -> DeviceCode:
         """An instance of this operation as device code."""
         from ckgen.families.gemm.device.kinds import device_code
-        from ckgen.families.gemm.instance import Instance
 
-        assert isinstance(instance, Instance)
         return device_code(instance)
 
     @property
@@ -58,17 +138,38 @@ class FamilyOfGemms:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
 class GemmFamily(FamilyOfGemms):
     """Dense, quantised and batched GEMMs."""
-
-    name: str = "gemm"
-    op: Op = Op.GEMM
 
     @property
     def modules(self) -> Mapping[str, Module]:
         """The table families of GEMM, by name."""
         return {name: entry.module for name, entry in modules().items()}
+
+    def row_meanings(self, archs: Mapping[str, ArchSpec]) -> GemmRows:
+        """What rows of GEMM tables mean."""
+        return GemmRows(archs)
+
+    @property
+    def roundings(self) -> Mapping[str, Rounding]:
+        """Those of modules.json."""
+        return roundings()
+
+    def fits(self, kernel_name: str) -> frozenset[str]:
+        """By the grammars of the modules."""
+        return fits(kernel_name)
+
+    def describe_names(self, module: str) -> str:
+        """The forms of a module's kernel names for an error hint, joined by `or`; empty for a module without any."""
+        return describe_grammar(module)
+
+    def name_forms(self, module: str) -> Iterator[tuple[str, str]]:
+        """Library and form of the names of a module's kernels."""
+        if module == MXFP8:
+            yield LIBRARY, FORM
+        for grammar in grammars():
+            if module in grammar.modules:
+                yield grammar.library, grammar.hint(full=True)
 
     @property
     def dialects(self) -> tuple[Dialect, ...]:
@@ -76,3 +177,7 @@ class GemmFamily(FamilyOfGemms):
         from ckgen.families.gemm.dialect import DIALECTS
 
         return DIALECTS
+
+
+
+FAMILY = GemmFamily("gemm", Op.GEMM)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ckgen.families.common.asm_config import ASM, AsmConfig
 from ckgen.families.common.name_forms import NameForm, name_form
+from ckgen.families.common.rows import Identified
 from ckgen.families.gemm import mxfp8_tables as hip_tables
 from ckgen.families.gemm.asm_kernels import asm_kernel_of, asm_kernels
 from ckgen.families.gemm.config import (
@@ -18,8 +19,6 @@ from ckgen.families.gemm.config import (
     CkPreshuffledConfig,
     CkRowwiseConfig,
     CkTileConfig,
-    HipConfig,
-    MoePairConfig,
     Scheduler,
     TilePipeline,
 )
@@ -30,14 +29,6 @@ NamedConfig = CkRowwiseConfig | CkBlockScaleConfig | CkPreshuffledConfig | CkTil
 _CONFIGS: Mapping[str, type[NamedConfig]] = {
     kind.__name__: kind for kind in (CkRowwiseConfig, CkBlockScaleConfig, CkPreshuffledConfig, CkTileConfig)
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Identified:
-    """What a kernel name says: the Config and who builds it."""
-
-    config: NamedConfig | AsmConfig | HipConfig | MoePairConfig
-    backend: Backend
 
 
 @dataclass(frozen=True, slots=True)

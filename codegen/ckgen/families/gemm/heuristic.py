@@ -1,82 +1,12 @@
-"""Decision rules: for a shape without a measured row, the first arm whose conditions hold names a kernel."""
+"""The decision rules that ship, one file per arch and module."""
 
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import dataclass
-from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-_CONDITION = re.compile(r"(?P<feature>\w+) (?P<comparison><=|<|==) (?P<limit>[0-9]+)")
-
-
-class Feature(Enum):
-    """The integers that conditions look at; MN is M · N, in 64 bits."""
-
-    M = "M"
-    N = "N"
-    K = "K"
-    MN = "MN"
-
-
-class Comparison(Enum):
-    """How a feature is held against a limit."""
-
-    AT_MOST = "<="
-    BELOW = "<"
-    EQUAL = "=="
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One comparison of a feature with a constant."""
-
-    feature: Feature
-    comparison: Comparison
-    limit: int
-
-    def holds(self, value: int) -> bool:
-        """Whether the comparison is true of the feature's value."""
-        if self.comparison is Comparison.AT_MOST:
-            return value <= self.limit
-        return value < self.limit if self.comparison is Comparison.BELOW else value == self.limit
-
-    def __str__(self) -> str:
-        return f"{self.feature.value} {self.comparison.value} {self.limit}"
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """All of `conditions` lead to `kernel`, a name of the module's tables."""
-
-    conditions: tuple[Condition, ...]
-    kernel: str
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionRule:
-    """Arms in order, for one module on one arch."""
-
-    arch: str
-    module: str
-    library: str
-    arms: tuple[Arm, ...]
-
-    def evaluate(self, m: int, n: int, k: int) -> int | None:
-        """The index of the first arm that holds; None if none does."""
-        values = {Feature.M: m, Feature.N: n, Feature.K: k, Feature.MN: m * n}
-        for index, arm in enumerate(self.arms):
-            if all(condition.holds(values[condition.feature]) for condition in arm.conditions):
-                return index
-        return None
-
-    def kernel(self, m: int, n: int, k: int) -> str | None:
-        """The kernel of the first arm that holds."""
-        arm = self.evaluate(m, n, k)
-        return None if arm is None else self.arms[arm].kernel
+from ckgen.families.common.decision_rule import DecisionRule, parse_rule
 
 
 @cache
@@ -90,16 +20,3 @@ def heuristics() -> tuple[DecisionRule, ...]:
 def heuristic_for(module: str, arch: str) -> DecisionRule | None:
     """The rule of a module on an arch, if one ships."""
     return next((rule for rule in heuristics() if (rule.module, rule.arch) == (module, arch)), None)
-
-
-def parse_rule(data: dict[str, Any]) -> DecisionRule:
-    """A rule from its JSON; ValueError names a condition that is not `<feature> <=|<|== <integer>`."""
-    arms = tuple(Arm(tuple(_condition(text) for text in arm["when"]), arm["kernel"]) for arm in data["arms"])
-    return DecisionRule(data["arch"], data["module"], data["library"], arms)
-
-
-def _condition(text: str) -> Condition:
-    match = _CONDITION.fullmatch(text)
-    if match is None or match["feature"] not in Feature.__members__:
-        raise ValueError(f"not a condition: '{text}' (expected M, N, K or MN, then <=, < or ==, then an integer)")
-    return Condition(Feature[match["feature"]], Comparison(match["comparison"]), int(match["limit"]))

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.common.m_policy import Rounding, read_roundings
 from ckgen.families.gemm.enums import Layout, Quant
 from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.module import LibrarySplitK, Module, SplitK
@@ -35,29 +36,18 @@ class SignatureTemplate:
 
 
 @dataclass(frozen=True, slots=True)
-class RoundingBand:
-    """One line of a rounding of M: taken if its bounds hold; `to` is m, multiple, value or power_of_2 (of `of`)."""
-
-    to: str
-    of: int
-    m_over: int
-    m_up_to: int | None
-    n_over: int
-
-
-@dataclass(frozen=True, slots=True)
 class GemmModule:
     """One of the peer's table families: the table adapter's view, the signature, and how the peer rounds M.
 
     `table_outs` are the output types that a row without an output type stands for.
-    `kernel_m` and `split_k_m` name the roundings that the peer tries in order for the kernel and for k_batch.
+    `kernel_m` and `split_k_m` are the roundings that the peer tries in order for the kernel and for k_batch.
     """
 
     module: Module
     template: SignatureTemplate
     table_outs: tuple[DType, ...]
-    kernel_m: tuple[str, ...]
-    split_k_m: tuple[str, ...]
+    kernel_m: tuple[Rounding, ...]
+    split_k_m: tuple[Rounding, ...]
 
     @property
     def name(self) -> str:
@@ -79,9 +69,9 @@ def templates() -> Mapping[str, SignatureTemplate]:
 
 
 @cache
-def roundings() -> Mapping[str, tuple[RoundingBand, ...]]:
-    """The peer's roundings of M by name; bands are tried in order, none that fits means no candidate."""
-    return {name: tuple(rounding_band(band) for band in bands) for name, bands in _data()["roundings"].items()}
+def roundings() -> Mapping[str, Rounding]:
+    """The peer's roundings of M by name."""
+    return read_roundings(_data()["roundings"])
 
 
 @cache
@@ -113,17 +103,6 @@ def _module(name: str, entry: Mapping[str, Any]) -> GemmModule:
         module=Module(name, template.batched, tuple(entry["generated"]), split_k),
         template=template,
         table_outs=tuple(DType(out) for out in entry["table_outs"]),
-        kernel_m=tuple(entry["kernel_m"]),
-        split_k_m=tuple(entry["split_k_m"]),
-    )
-
-
-def rounding_band(entry: Mapping[str, Any]) -> RoundingBand:
-    """A line of a rounding as modules.json and module.json write it."""
-    return RoundingBand(
-        to=entry["to"],
-        of=entry.get("of", 0),
-        m_over=entry.get("m_over", 0),
-        m_up_to=entry.get("m_up_to"),
-        n_over=entry.get("n_over", 0),
+        kernel_m=tuple(roundings()[word] for word in entry["kernel_m"]),
+        split_k_m=tuple(roundings()[word] for word in entry["split_k_m"]),
     )

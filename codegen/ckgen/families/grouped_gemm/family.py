@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ckgen.families.common.decision_rule import DecisionRule
 from ckgen.families.common.device.kind import DeviceCode
-from ckgen.families.common.device.unit import Identified
+from ckgen.families.common.rows import Identified
+from ckgen.families.common.set_document import SetReader
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.family import FamilyOfGemms
+from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.grouped_gemm.deepgemm import MODULE, config_of, is_deepgemm
+from ckgen.families.grouped_gemm.kernel_set import GroupedSetReader
+from ckgen.model.diagnostic import Diagnostic
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedGemmFamily(FamilyOfGemms):
-    """Many products, each of its own sizes, in one launch."""
+class GroupedFamily(FamilyOfGemms):
+    """Many products, each of its own sizes."""
 
-    name: str = "grouped_gemm"
-    op: Op = Op.GROUPED_GEMM
+    def set_reader(self, errors: list[Diagnostic]) -> SetReader:
+        """Reads documents that may name kernels of `deepgemm`."""
+        return GroupedSetReader(errors, self.name, self.kind)
 
-    def device_code(self, instance: Identified) -> DeviceCode:
+    def ruled_module(self, signature: GemmSignature, module: str) -> str:
+        """`deepgemm` for what it computes."""
+        return MODULE if is_deepgemm(signature) else module
+
+    def leaf(self, rule: DecisionRule, kernel: str, signature: GemmSignature) -> Identified | None:
+        """By `deepgemm`'s own names."""
+        if rule.module != MODULE:
+            return super().leaf(rule, kernel, signature)
+        config = config_of(kernel, signature.a)
+        return Identified(config, config.backend) if config is not None else None
+
+    def device_code(self, instance: Instance) -> DeviceCode:
         """An instance as device code: all are of one kind."""
-        from ckgen.families.gemm.instance import Instance
         from ckgen.families.grouped_gemm.device.ck_tile_grouped import KIND
 
-        assert isinstance(instance, Instance)
         return KIND.of(instance)
+
+
+FAMILY = GroupedFamily("grouped_gemm", Op.GROUPED_GEMM)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 
 from ckgen.families.common.asm_config import AsmConfig
+from ckgen.families.gemm import constraints as gemm
+from ckgen.families.gemm.constraints import of_whole_sums
 from ckgen.families.gemm.enums import MoePart
 from ckgen.families.gemm.hip_config import HipConfig
 from ckgen.families.gemm.mxfp8_envelope import envelope
@@ -13,6 +16,24 @@ from ckgen.families.gemm.problem_rules import Constraints, RoutedConstraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.asm_kernels import asm_moe_kernel_of
 from ckgen.families.moe.ck_config import CkMoeConfig
+from ckgen.families.moe.config import MoePairConfig
+from ckgen.families.moe.parts import part_signatures
+from ckgen.model.config import Config
+
+
+@cache
+def constraints_of(signature: GemmSignature, config: Config) -> Constraints:
+    """What a problem of `signature` must satisfy for `config`; a layer's epilogue is between its kernels."""
+    if isinstance(config, MoePairConfig):
+        gate_up, down = part_signatures(signature)
+        return layer_constraints(constraints_of(gate_up, config.gate_up), constraints_of(down, config.down))
+    if isinstance(config, AsmConfig):
+        return of_whole_sums(signature, config, shipped_constraints(config))
+    if isinstance(config, CkMoeConfig):
+        return of_whole_sums(signature, config, ck_part_constraints(signature, config))
+    if isinstance(config, HipConfig) and config.kind.is_moe:
+        return of_whole_sums(signature, config, hip_constraints(signature, config))
+    return gemm.constraints_of(signature, config)
 
 
 def ck_part_constraints(signature: GemmSignature, config: CkMoeConfig) -> Constraints:

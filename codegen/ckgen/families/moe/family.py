@@ -1,30 +1,97 @@
-"""Mixtures of experts as a family of the registry."""
+"""Layers of experts as a family of the registry."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ckgen.families.common.device.kind import DeviceCode
-from ckgen.families.common.device.unit import Identified
-from ckgen.families.gemm.enums import Op
+from ckgen.families.common.device.unit import Use
+from ckgen.families.common.m_policy import Rounded, Rounding
+from ckgen.families.common.set_document import SetReader
+from ckgen.families.gemm.config import GemmConfig
+from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.family import FamilyOfGemms
+from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.problem_rules import Constraints
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.moe.ck_config import CkMoeConfig
+from ckgen.families.moe.config import MoePairConfig
+from ckgen.families.moe.constraints import constraints_of
+from ckgen.families.moe.grammar import hints
+from ckgen.families.moe.kernel_set import MoeSetReader
+from ckgen.families.moe.module import moe_module
+from ckgen.families.moe.parts import part_signatures
+from ckgen.families.moe.rows import MoeRows
+from ckgen.model.arch import ArchSpec
+from ckgen.model.config import Config
+from ckgen.model.diagnostic import Diagnostic
+from ckgen.model.module import Module
+from ckgen.model.tuned_row import Shape
 from ckgen.rules.rule_set import Judge
 from ckgen.tables.dialect import Dialect
 
 
-@dataclass(frozen=True, slots=True)
 class MoeFamily(FamilyOfGemms):
-    """Layers of experts, and their products."""
+    """MoE layers and their two products."""
 
-    name: str = "moe"
-    op: Op = Op.MOE
+    configs: Any = GemmConfig | CkMoeConfig | MoePairConfig
 
-    def device_code(self, instance: Identified) -> DeviceCode:
+    @property
+    def table_modules(self) -> Mapping[str, Module]:
+        """The one module of MoE tables."""
+        module = moe_module().module
+        return {module.name: module}
+
+    @property
+    def roundings(self) -> Mapping[str, Rounding]:
+        """Those of module.json."""
+        return moe_module().roundings
+
+    def rounded(self, module: str) -> Rounded:
+        """How the peer rounds tokens."""
+        return moe_module() if module in self.table_modules else super().rounded(module)
+
+    def constraints_of(self, signature: GemmSignature, config: Config) -> Constraints:
+        """The numbers that a problem of `signature` must satisfy for `config`."""
+        return constraints_of(signature, config)
+
+    def parts(self, signature: GemmSignature, config: Config) -> Sequence[tuple[GemmSignature, Config]]:
+        """The gate_up and down kernels of a layer that is made of two."""
+        if not isinstance(config, MoePairConfig):
+            return ()
+        return tuple(zip(part_signatures(signature), (config.gate_up, config.down), strict=True))
+
+    def row_meanings(self, archs: Mapping[str, ArchSpec]) -> MoeRows:
+        """What rows of MoE tables mean."""
+        return MoeRows(archs)
+
+    def part_use(self, signature: GemmSignature, use: Use) -> Use:
+        """The sizes of the part's own product: what is N of gate_up is K of down."""
+        shape = use.shape
+        n, k = (shape.k, shape.n) if signature.moe.part is MoePart.DOWN else (shape.n, shape.k)
+        return Use(Shape(shape.batch, shape.m, n, k), use.k_batch)
+
+    def takes_alike(self, one: Config, other: Config) -> bool:
+        """Kernels of another block_m take other problems."""
+        return one.macro_tile.m == other.macro_tile.m
+
+    def set_reader(self, errors: list[Diagnostic]) -> SetReader:
+        """Reads documents whose Configs may be pairs."""
+        return MoeSetReader(errors, self.name, self.kind)
+
+    def describe_names(self, module: str) -> str:
+        """The forms of the kernels' names for an error hint."""
+        return " or ".join(hints(full=False))
+
+    def name_forms(self, module: str) -> Iterator[tuple[str, str]]:
+        """Library and form of the kernels' names."""
+        yield from (("ck", form) for form in hints(full=True))
+
+    def device_code(self, instance: Instance) -> DeviceCode:
         """A part of a layer as device code."""
-        from ckgen.families.gemm.instance import Instance
         from ckgen.families.moe.device.kinds import device_code
 
-        assert isinstance(instance, Instance)
         return device_code(instance)
 
     @property
@@ -40,3 +107,7 @@ class MoeFamily(FamilyOfGemms):
         from ckgen.families.moe.dialect import DIALECTS
 
         return DIALECTS
+
+
+
+FAMILY = MoeFamily("moe", Op.MOE)

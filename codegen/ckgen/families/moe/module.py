@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.gemm.modules import RoundingBand, rounding_band
+from ckgen.families.common.m_policy import Rounding, read_roundings
 from ckgen.model.module import Module
 
 
@@ -17,14 +17,14 @@ from ckgen.model.module import Module
 class MoeModule:
     """The adapter's view, the share of mismatching elements up to which a row is believed, and how tokens are rounded.
 
-    `kernel_m` and `split_k_m` name roundings, as those of a GemmModule do.
+    `kernel_m` and `split_k_m` are as those of a GemmModule.
     """
 
     module: Module
     max_error_ratio: float
-    roundings: Mapping[str, tuple[RoundingBand, ...]]
-    kernel_m: tuple[str, ...]
-    split_k_m: tuple[str, ...]
+    roundings: Mapping[str, Rounding]
+    kernel_m: tuple[Rounding, ...]
+    split_k_m: tuple[Rounding, ...]
 
 
 @cache
@@ -33,6 +33,6 @@ def moe_module() -> MoeModule:
     data: dict[str, Any] = json.loads(Path(__file__).with_name("module.json").read_text(encoding="utf-8"))
     prefixes = tuple(data["prefixes"].items())
     module = Module(data["name"], False, tuple(data["generated"]), (), "moe", prefixes)
-    roundings = {name: tuple(map(rounding_band, bands)) for name, bands in data["roundings"].items()}
-    used = tuple(data["kernel_m"]), tuple(data["split_k_m"])
+    roundings = read_roundings(data["roundings"])
+    used = (tuple(roundings[word] for word in data[key]) for key in ("kernel_m", "split_k_m"))
     return MoeModule(module, data["max_error_ratio"], roundings, *used)

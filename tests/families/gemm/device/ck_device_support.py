@@ -8,8 +8,9 @@ from functools import cache
 from ckgen import paths
 from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.grammar import identify
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.registry import make_instance
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.plan.options import PlanOptions
@@ -24,7 +25,7 @@ def instance_of(signature: str, kernel: str, arch: str = "gfx942") -> Instance:
     found = identify(module, "ck", kernel)
     assert found is not None, kernel
     parsed = parse_signature(signature, Fp8Flavour.FNUZ if arch == "gfx942" else Fp8Flavour.OCP)
-    return make_instance(parsed, found.backend, found.config, module=module, table_kernel=kernel, archs=(arch,))
+    return make_instance(parsed, found.config, module=module, table_kernel=kernel, archs=(arch,))
 
 
 def ck_uses() -> Iterator[tuple[Instance, str, frozenset[Use]]]:

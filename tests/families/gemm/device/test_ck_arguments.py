@@ -16,8 +16,9 @@ from ckgen.families.common.device.variant import Tail
 from ckgen.families.gemm.device.ck import ALIASES, device_unit
 from ckgen.families.gemm.device.ck_variants import CkVariant, Spec
 from ckgen.families.gemm.grammar import identify
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.registry import make_instance
 from ckgen.model.dtype import Fp8Flavour
 
 SIGNATURES = {
@@ -70,7 +71,7 @@ def instance_named(module: str, signature: str, name: str) -> Instance:
     found = identify(module, "ck", name)
     assert found is not None, name
     parsed = parse_signature(signature, Fp8Flavour.FNUZ)
-    return make_instance(parsed, found.backend, found.config, module=module, table_kernel=name, archs=("gfx942",))
+    return make_instance(parsed, found.config, module=module, table_kernel=name, archs=("gfx942",))
 
 
 def our_arguments(instance: Instance) -> tuple[str, ...]:

@@ -11,10 +11,10 @@ from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile_group_quant as group_quant
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import parse_canonical
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.model.tuned_row import Shape
 
@@ -26,7 +26,7 @@ CONFIG = CkTileConfig(
 def instance(name: str) -> Instance:
     signature = parse_canonical(name)
     config = replace(CONFIG, transpose_c=signature.scale_block.of_a)
-    return make_instance(signature, Backend.CK_TILE, config, module="", table_kernel="", archs=("gfx942",))
+    return make_instance(signature, config, archs=("gfx942",))
 
 
 @pytest.mark.parametrize(("name", "says"), [

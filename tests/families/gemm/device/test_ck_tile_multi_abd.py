@@ -11,9 +11,9 @@ from ckgen.build.device_code import device_code, variants_of
 from ckgen.emit.device import render_device_unit
 from ckgen.families.gemm.config import CkTileConfig, Epilogue, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import parse_canonical
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 
 CONFIG = CkTileConfig(
@@ -25,7 +25,7 @@ CONFIG = CkTileConfig(
 def instance(signature: str, **changes: Any) -> Instance:
     config = replace(CONFIG, **changes)
     parsed = parse_canonical(signature)
-    return make_instance(parsed, Backend.CK_TILE, config, module="", table_kernel="", archs=("gfx942", "gfx950"))
+    return make_instance(parsed, config, archs=("gfx942", "gfx950"))
 
 
 def text_of(one: Instance) -> str:

@@ -21,12 +21,16 @@ from ckgen.families.gemm.device import ck_tile_quant as quant
 from ckgen.families.gemm.device.ck_tile_absent import absent
 from ckgen.families.gemm.device.tile_parts import tile_config
 from ckgen.families.gemm.grammar import identify
-from ckgen.families.gemm.instance import Instance, make_instance
-from ckgen.families.gemm.kernel_set import shipped_set
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import parse_signature
+<<<<<<< HEAD
 from ckgen.families.rules import judge
 from ckgen.model.backend import Backend
+=======
+from ckgen.families.kernel_sets import shipped_set
+from ckgen.families.registry import make_instance
+>>>>>>> planseam
 from ckgen.model.config import Tile
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
@@ -47,7 +51,7 @@ def named(kernel: str, arch: str, module: str = "a8w8_bpreshuffle", out: str = "
 def built(config: object, arch: str, signature: str = "a8w8:fp8", module: str = "a8w8", kernel: str = "") -> Instance:
     assert isinstance(config, CkTileConfig)
     parsed = parse_signature(signature, ARCHS[arch].fp8_flavour)
-    return make_instance(parsed, Backend.CK_TILE, config, module=module, table_kernel=kernel, archs=(arch,))
+    return make_instance(parsed, config, module=module, table_kernel=kernel, archs=(arch,))
 
 
 def cktile_names(rows: Rows) -> dict[tuple[str, str, str], list[Use]]:
@@ -209,9 +213,7 @@ def test_the_full_set_has_scaled_instances_for_both_archs() -> None:
     for candidate in shipped_set("full"):
         for arch in ("gfx942", "gfx950"):
             signature = candidate.signature.resolved(ARCHS[arch].fp8_flavour)
-            instance = make_instance(
-                signature, candidate.backend, candidate.config, module="a8w8", table_kernel="", archs=(arch,)
-            )
+            instance = make_instance(signature, candidate.config, module="a8w8", table_kernel="", archs=(arch,))
             if quant.is_quant(instance) and not judge(signature, candidate.config, candidate.backend, ARCHS[arch]):
                 assert absent(instance) is None
                 found[arch] += 1

@@ -13,9 +13,9 @@ from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.device import ck_tile as dense
 from ckgen.families.gemm.device import ck_tile_stream_k as stream_k
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import parse_canonical
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import Shape
@@ -29,7 +29,7 @@ PLAIN = CkTileConfig(
 def instance(signature: str = "gemm_fp16_rcr", **changed: Any) -> Instance:
     """An instance of PLAIN, changed."""
     return make_instance(
-        parse_canonical(signature), Backend.CK_TILE, replace(PLAIN, **changed), module="", table_kernel="",
+        parse_canonical(signature), replace(PLAIN, **changed),
         archs=("gfx942", "gfx950"),
     )  # fmt: skip
 

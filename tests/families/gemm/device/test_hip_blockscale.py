@@ -10,9 +10,9 @@ from ckgen.build.device_code import device_code
 from ckgen.emit.device import render_device_unit
 from ckgen.families.gemm.config import CkTileConfig
 from ckgen.families.gemm.grammar import identify
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import parse_signature
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.specs.archs import load_archs
 
@@ -25,7 +25,7 @@ def named(kernel: str, signature: str = "a8w8_blockscale", arch: str = "gfx950",
     assert found is not None and isinstance(found.config, CkTileConfig)
     parsed = parse_signature(signature, load_archs()[arch].fp8_flavour)
     config = replace(found.config, **changes)  # type: ignore[arg-type]
-    return make_instance(parsed, Backend.CK_TILE, config, module="a8w8_blockscale", table_kernel=kernel, archs=(arch,))
+    return make_instance(parsed, config, module="a8w8_blockscale", table_kernel=kernel, archs=(arch,))
 
 
 def test_units_hold_the_config() -> None:

@@ -14,7 +14,7 @@ from ckgen.cli.options import tuning_or_shipped
 from ckgen.families.common.device.overflow import NO_OVERFLOW, Overflow
 from ckgen.families.gemm.device import recorded
 from ckgen.families.gemm.device.recorded import recorded_overflow
-from ckgen.families.gemm.instance import make_instance
+from ckgen.families.registry import make_instance
 from ckgen.model.dtype import DType
 from ckgen.plan.options import PlanOptions
 from ckgen.specs.archs import load_archs
@@ -44,7 +44,6 @@ def test_a_record_stands_for_the_other_result_type_and_for_nothing_else(
     instance = named[entry["kernel"], entry["arch"]].instance
     half = make_instance(
         replace(instance.signature, c=DType.FP16),
-        instance.backend,
         instance.config,
         module=instance.module,
         table_kernel=instance.table_kernel,

@@ -1,0 +1,167 @@
+"""What every operation answers; its package holds the one object that does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from ckgen.families.common.decision_rule import DecisionRule
+from ckgen.families.common.device.kind import DeviceCode
+from ckgen.families.common.device.unit import Use
+from ckgen.families.common.instance import Instance
+from ckgen.families.common.m_policy import Rounded, Rounding
+from ckgen.families.common.rows import Identified, RowMeanings
+from ckgen.families.common.set_document import SetReader
+from ckgen.families.common.signature import Signature
+from ckgen.families.common.unit import Table
+from ckgen.model.arch import ArchSpec
+from ckgen.model.config import Config
+from ckgen.model.diagnostic import Diagnostic
+from ckgen.model.dtype import Fp8Flavour
+from ckgen.model.module import Module
+from ckgen.model.target import Target
+from ckgen.rules.rule_set import Judge
+from ckgen.tables.dialect import Dialect
+
+S = TypeVar("S", bound=Signature)
+
+
+class Family(Generic[S]):
+    """One operation. `name` is the word for `--ops`, `aliases` are what `parse_signature` takes beside canonical names.
+
+    `modules` are the table families of this operation that files' names tell, by name.
+    """
+
+    name: str
+    signature_type: type[S]
+    configs: Any
+    """The union of its kinds of Config."""
+    constraints_type: type
+    profile_key = "signature"
+    """The key under which a profile's clause names what is asked of signatures and Configs."""
+    config_words: tuple[str, ...] = ()
+    """Those of `profile_words` that are asked of Configs."""
+    reads_named_sets = False
+    """Whether a clause that names a shipped kernel set has it read, or only filters it."""
+
+    @property
+    def op(self) -> str:
+        """The text of its signatures' `op`."""
+        return self.name
+
+    @property
+    def modules(self) -> Mapping[str, Module]:
+        """None, unless told."""
+        return {}
+
+    @property
+    def table_modules(self) -> Mapping[str, Module]:
+        """Every module that has tables, by name."""
+        return self.modules
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """None, unless told."""
+        return ()
+
+    def parse_signature(self, text: str, flavour: Fp8Flavour | None) -> S:
+        """The signature of a canonical name or alias; UsageError says what is known."""
+        raise NotImplementedError
+
+    @property
+    def roundings(self) -> Mapping[str, Rounding]:
+        """The peer's roundings of M that its modules name."""
+        return {}
+
+    def rounded(self, module: str) -> Rounded:
+        """How the peer rounds M for a module that has tables."""
+        raise NotImplementedError
+
+    def config_problem(self, config: Config) -> str | None:
+        """Why fields that can be read make no Config of an instance; None where they do."""
+        return None
+
+    def describe_names(self, module: str) -> str:
+        """The forms of a module's kernel names for an error hint, joined by `or`; empty for a module without any."""
+        return ""
+
+    def fits(self, kernel_name: str) -> frozenset[str]:
+        """The modules whose tables may hold this name, of those that files' names tell."""
+        return frozenset()
+
+    def name_forms(self, module: str) -> Iterator[tuple[str, str]]:
+        """Library and form of the names of a module's kernels."""
+        yield from ()
+
+    def constraints_of(self, signature: S, config: Config) -> object:
+        """The numbers that a problem of `signature` must satisfy for `config`."""
+        raise NotImplementedError
+
+    def parts(self, signature: S, config: Config) -> Sequence[tuple[S, Config]]:
+        """The signatures and Configs of the instances that one is made of; none where one kernel computes it all."""
+        return ()
+
+    def set_reader(self, errors: list[Diagnostic]) -> SetReader:
+        """Reads the operation's documents of a kernel set; what is wrong is added to `errors`."""
+        raise NotImplementedError
+
+    def row_meanings(self, archs: Mapping[str, ArchSpec]) -> RowMeanings[Any, S]:
+        """What rows mean whose `op` is the family's name, for one run."""
+        raise NotImplementedError
+
+    def table_of(
+        self, target: Target, signature: S, selected: Iterable[tuple[Any, int]], external: Iterable[Any]
+    ) -> Table:
+        """The table of rows, those that instances of these numbers answer and those of other libraries' kernels."""
+        raise NotImplementedError
+
+    def part_use(self, signature: S, use: Use) -> Use:
+        """What a problem of an instance is to the part of it that computes `signature`."""
+        raise NotImplementedError
+
+    def module_of(self, signature: S) -> str:
+        """The module whose tables speak of this signature; empty where there is none."""
+        return ""
+
+    def ruled_module(self, signature: S, module: str) -> str:
+        """The module whose decision rules answer for a signature, whose tables are `module`'s."""
+        return module
+
+    def rule(self, module: str, arch: str) -> DecisionRule | None:
+        """The decision rule of a module on an arch, if one ships."""
+        return None
+
+    def leaf(self, rule: DecisionRule, kernel: str, signature: S) -> Identified | None:
+        """What the name of an arm's kernel means; None where it does not parse."""
+        raise NotImplementedError
+
+    @property
+    def profile_words(self) -> Mapping[str, Sequence[str] | None]:
+        """What a profile's clause may name, each with the words that it may have; None where they are not a list."""
+        raise NotImplementedError
+
+    def signature_word(self, signature: S, name: str) -> str:
+        """The word that profiles have for one of a signature's."""
+        raise NotImplementedError
+
+    def config_word(self, signature: S, config: Config, name: str) -> str | None:
+        """The same of one of `config_words`; None where the kernel takes all."""
+        raise NotImplementedError
+
+    def covering(self, signature: S, configs: Sequence[Config]) -> tuple[int, ...]:
+        """Of these kernels, in order of preference, those that no other one replaces."""
+        raise NotImplementedError
+
+    def device_code(self, instance: Instance[S, Any, Any]) -> DeviceCode:
+        """An instance as device code; its backend must make some."""
+        raise NotImplementedError
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """Who judges its Configs; none that another family does not."""
+        return ()
+
+    @property
+    def dialects(self) -> tuple[Dialect, ...]:
+        """The kinds of its tables."""
+        return ()

@@ -1,0 +1,164 @@
+"""A problem on a device against a plan, as the walk of docs/selection.md asks its family about it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ckgen.families.common.instance import Instance
+from ckgen.families.common.m_policy import Rounded
+from ckgen.families.common.policy import MPolicy
+from ckgen.families.common.problem_finding import ProblemFinding, no_instance
+from ckgen.families.common.signature import Signature
+from ckgen.families.common.unit import UnitPlan
+from ckgen.model.row import Row
+from ckgen.model.selection import Tier, Wishes
+from ckgen.model.target import Target
+
+AnyUnit = UnitPlan[Any, Any, Any, Any]
+AnyInstance = Instance[Any, Any, Any]
+
+
+class PlanView(Protocol):
+    """What queries ask of a plan."""
+
+    @property
+    def m_policy(self) -> MPolicy:
+        """How sizes between the measured ones are answered."""
+        ...
+
+    def unit(self, signature: Signature) -> AnyUnit | None:
+        """The unit of exactly that signature."""
+        ...
+
+    def place(self, row: Row) -> str:
+        """`file:line` where the user finds a row."""
+        ...
+
+    def rounded(self, module: str) -> Rounded:
+        """How the peer rounds M for tables of a module."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ExternalKernel:
+    """A kernel of a library that ckgen does not generate, under that library's name for it."""
+
+    library: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableWinner:
+    """The row that the table would answer with if its external kernels could run."""
+
+    row: Any
+    tier: Tier
+    external: ExternalKernel | None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One thing the walk tried; `finding` is the rule that rejected it, None where it was taken."""
+
+    tier: Tier
+    instance: AnyInstance
+    k_batch: int
+    row: Any
+    finding: ProblemFinding | None
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What an instance costs, and in how many splits."""
+
+    cost: int
+    k_batch: int
+
+
+class Query(ABC):
+    """A problem on a device, against a plan. The signature holds no plain fp8 or bf8.
+
+    `unit` below is that of the signature; tiers that a family does not have offer nothing.
+    """
+
+    plan: PlanView
+    target: Target
+    signature: Any
+    wishes: Wishes
+
+    @property
+    def unit(self) -> Any:
+        """The unit of the signature; None where there is none."""
+        return self.plan.unit(self.signature)
+
+    @abstractmethod
+    def illegal(self) -> ProblemFinding | None:
+        """The first rule that makes the problem illegal."""
+
+    def untried(self) -> ProblemFinding:
+        """Why a legal problem is refused of which no instance was tried."""
+        return no_instance()
+
+    @abstractmethod
+    def refusal(self, instance: Any, k_batch: int) -> ProblemFinding | None:
+        """The first demand of the instance that the legal problem in so many splits fails on its device."""
+
+    def refusal_by_default(self, instance: Any) -> ProblemFinding | None:
+        """The same where no table says that the instance is to answer."""
+        return self.refusal(instance, 1)
+
+    @abstractmethod
+    def weighed(self, instance: Any) -> Weighed:
+        """What the instance costs for the legal problem, split as is best."""
+
+    @abstractmethod
+    def measured(self, unit: Any) -> Iterator[Candidate]:
+        """Tiers exact and near: by the target's own table."""
+
+    def ruled(self, unit: Any) -> Iterator[Candidate]:
+        """Tier heuristic: by decision rules."""
+        yield from ()
+
+    def beyond(self, unit: Any) -> Iterator[Candidate]:
+        """Tier far: by the target's own table, beyond the near gap."""
+        yield from ()
+
+    def of_other_cus(self, unit: Any) -> Iterator[Candidate]:
+        """Tier other_cu: by tables of the arch at other CU counts."""
+        yield from ()
+
+    def named_by_table(self) -> TableWinner | None:
+        """The row of the target's own table that answers, were all its kernels at hand."""
+        return None
+
+    def candidate(self, tier: Tier, instance: AnyInstance, k_batch: int, row: Row | None = None) -> Candidate:
+        """The instance with what it refuses."""
+        return Candidate(tier, instance, k_batch, row, self.refusal(instance, k_batch))
+
+    def subject(self) -> str:
+        """What is computed, for people."""
+        text: str = self.signature.describe()
+        return text
+
+    @abstractmethod
+    def sizes_text(self) -> str:
+        """The sizes as people read them."""
+
+    @abstractmethod
+    def measured_at(self, row: Any) -> str:
+        """The size that tells a measured row from its neighbours, as in `M=16`."""
+
+    def notes(self, candidate: Candidate) -> tuple[str, ...]:
+        """What is said of a candidate beside its demands."""
+        return ()
+
+    @abstractmethod
+    def demands(self, candidate: Candidate) -> str:
+        """What a candidate asks of problems, in parentheses behind a space; empty where nothing."""
+
+    @abstractmethod
+    def why_no_row(self, unit: Any, tier: Tier) -> str:
+        """Why tables offer nothing at one of the tiers exact, near, far, other_cu."""

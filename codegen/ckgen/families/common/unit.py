@@ -1,0 +1,74 @@
+"""What is planned for one signature: its instances, and what chooses among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from ckgen.families.common.decision_rule import DecisionRule
+from ckgen.families.common.device.unit import Use
+from ckgen.families.common.instance import Instance
+from ckgen.families.common.naming import Canonical
+from ckgen.model.arch import CPU_LEVELS
+from ckgen.model.config import Config
+from ckgen.model.target import Target
+
+
+class Table(Protocol):
+    """All measured rows of one signature and target."""
+
+    @property
+    def target(self) -> Target:
+        """Whose rows they are."""
+        ...
+
+    def uses(self) -> Iterable[tuple[int, Use]]:
+        """The measured problems that device kernels are chosen for, each with its instance of the unit, by number."""
+        ...
+
+
+S = TypeVar("S", bound=Canonical)
+C = TypeVar("C", bound=Config)
+K = TypeVar("K")
+T = TypeVar("T", bound=Table)
+
+
+@dataclass(frozen=True, slots=True)
+class HeuristicPlan:
+    """A decision rule for one arch; `leaves` are the unit's instance indices, one per arm."""
+
+    arch: str
+    rule: DecisionRule
+    leaves: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPlan(Generic[S, C, K, T]):
+    """Everything about one signature: what is emitted into one folder. C are its Configs, K
+    its constraints, T its tables.
+
+    `module` is that of its tables, empty where none speaks of it. `defaults` are, per arch, the instances that answer
+    where no table does, by number.
+    """
+
+    signature: S
+    instances: tuple[Instance[S, C, K], ...]
+    defaults: Mapping[str, tuple[int, ...]]
+    module: str = ""
+    tables: tuple[T, ...] = ()
+    heuristics: tuple[HeuristicPlan, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The canonical signature: folder, namespace and file names follow it."""
+        return self.signature.canonical()
+
+    def default_indices(self, gfx: str) -> tuple[int, ...]:
+        """The arch's own defaults; on a CPU those of the highest level at or below it that has any."""
+        levels = CPU_LEVELS[: CPU_LEVELS.index(gfx) + 1] if gfx in CPU_LEVELS else (gfx,)
+        return next((self.defaults[arch] for arch in reversed(levels) if self.defaults.get(arch)), ())
+
+    def table(self, target: Target) -> T | None:
+        """The table of exactly that target."""
+        return next((table for table in self.tables if table.target == target), None)

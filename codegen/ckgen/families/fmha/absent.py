@@ -1,0 +1,47 @@
+"""Why an attention signature has no kernel on an arch: the rule that all kernels break, or that no set asks for any."""
+
+from __future__ import annotations
+
+from ckgen.families.fmha.append_config import HipAppendConfig
+from ckgen.families.fmha.append_problem import appends
+from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
+from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
+from ckgen.families.fmha.grammar import AnyFmhaConfig
+from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
+from ckgen.families.fmha.host_config import HostFmhaConfig
+from ckgen.families.fmha.query import FmhaQuery
+from ckgen.families.fmha.rules.append import ROWS as ROWS_OF_APPEND
+from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.families.fmha.tree import append_configs, tree_configs
+from ckgen.families.rules import judge
+from ckgen.model.arch import ArchKind, ArchSpec
+from ckgen.model.config import Tile
+
+_ANY_TILE = CkTileFmhaConfig(FmhaPipeline.QR, 64, 64, 32, 64, 32, 64, (4, 1, 1), Tile(16, 16, 16))
+_ANY_HDIM = 128
+_ANY_HOST = HostFmhaConfig(16, 64)
+
+
+def why_absent(query: FmhaQuery, arch: ArchSpec) -> str | None:
+    """Why nothing answers on the arch, whatever the sizes; None where some kernel does."""
+    unit = query.unit
+    if unit is not None and unit.default_indices(arch.name):
+        return None
+    refusal = refusal_of_all(query.signature, arch)
+    return refusal or "no kernel set that is read asks for it: see `ckgen list instances --ops fmha` and --kernel-set"
+
+
+def refusal_of_all(signature: FmhaSignature, arch: ArchSpec) -> str | None:
+    """The first finding, by rule, that every kernel there is has; None where some kernel is legal."""
+    configs: tuple[AnyFmhaConfig, ...] = (_ANY_HOST,)
+    if arch.kind is ArchKind.GPU and appends(signature.traits):
+        configs = (HipAppendConfig(ROWS_OF_APPEND), *append_configs(signature, arch.name))
+    elif arch.kind is ArchKind.GPU:
+        others: tuple[AnyFmhaConfig, ...] = tuple(kernel.config for kernel in asm_fmha_kernels().values())
+        others = (HipFmhaConfig(ROWS, step_of(signature.b.bits), _ANY_HDIM, _ANY_HDIM), *others)
+        if any(not judge(signature, config, config.backend, arch) for config in others):
+            return None
+        configs = tree_configs(signature, arch.name) or (_ANY_TILE,)
+    findings = [judge(signature, config, config.backend, arch) for config in configs]
+    shared = set.intersection(*({finding.rule for finding in found} for found in findings))
+    return next((str(finding) for finding in findings[0] if finding.rule in shared), None)

@@ -1,0 +1,139 @@
+"""What plans of the same options have in common, whatever their profiles: read and judged once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from ckgen.families.common.signature import Signature
+from ckgen.families.registry import FAMILIES
+from ckgen.families.tables import fits, table_dialects, table_modules
+from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.collector import collector_paused
+from ckgen.model.row import Row
+from ckgen.model.target import Target
+from ckgen.plan.fates import settle
+from ckgen.plan.legal import Keep, Named, Offers, keep_all
+from ckgen.plan.options import PlanOptions
+from ckgen.plan.rows import Entry, RowContext, examined
+from ckgen.specs.archs import arch_of_cu_num
+from ckgen.tables.dialect import LoadOptions
+from ckgen.tables.load import LoadedTables, load_tables
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyRows:
+    """The rows of one family, and what is known of them."""
+
+    context: RowContext
+    entries: Sequence[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInputs:
+    """What no profile changes: rows and what is known of them, the targets, what kernel sets offer. Not thread-safe.
+
+    `options` with any profiles; `archs` are all that are known.
+    """
+
+    options: PlanOptions
+    archs: Mapping[str, ArchSpec]
+    loaded: LoadedTables
+    rows: Sequence[FamilyRows]
+    targets: tuple[Target, ...]
+    offers: Offers
+
+
+@collector_paused()
+def plan_inputs(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> PlanInputs:
+    """What plans of these options have in common, whatever their profiles; UsageError as of `make_plan`."""
+    loaded = load_tables(options.tuning, load_options(options, archs))
+    wanted = _wanted(options, loaded)
+    keep = _filter(options)
+
+    targets = wanted if wanted is not None else _targets_of(loaded, archs)
+    offers = Offers([archs[name] for name in sorted({target.gfx for target in targets})], keep)
+    found = []
+    for context, rows in by_family(loaded, archs, frozenset(wanted) if wanted is not None else None, keep):
+        entries = examined(context, rows)
+        settle(context, entries)
+        found.append(FamilyRows(context, entries))
+    return PlanInputs(options, archs, loaded, found, targets, offers)
+
+
+def by_family(
+    loaded: LoadedTables, archs: Mapping[str, ArchSpec], targets: frozenset[Target] | None = None, keep: Keep = keep_all
+) -> Iterator[tuple[RowContext, list[Row]]]:
+    """The rows of each family in file order, with what is asked of them."""
+    by_op: dict[str, list[Row]] = {}
+    for row in loaded.rows:
+        by_op.setdefault(row.op, []).append(row)
+    for op, family in FAMILIES.items():
+        if op in by_op:
+            yield RowContext(family.row_meanings(archs), archs, targets, keep, loaded.place), by_op[op]
+
+
+def load_options(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> LoadOptions:
+    """What reading the tables of `options` needs to know of families and specs."""
+    return LoadOptions(
+        ops=options.ops,
+        module=options.module,
+        modules=table_modules(),
+        fits=fits,
+        gfx_of_cu=gfx_of_cu(archs, options.targets or (), options.assume_gfx),
+        dialects=table_dialects(),
+    )
+
+
+def gfx_of_cu(
+    archs: Mapping[str, ArchSpec], targets: Sequence[Target], assumed: Mapping[int, str]
+) -> Callable[[int], str | None]:
+    """The one arch with that CU count: as assumed, else among the requested targets, else among all known products."""
+
+    def answer(cu_num: int) -> str | None:
+        if cu_num in assumed:
+            return assumed[cu_num]
+        requested = {target.gfx for target in targets if target.cu_num == cu_num}
+        if len(requested) == 1:
+            return next(iter(requested))
+        return arch_of_cu_num(archs, cu_num)
+
+    return answer
+
+
+def _filter(options: PlanOptions) -> Keep:
+    def keep(signatures: Iterable[Signature], kernel: str | Named, backend: Backend) -> str | None:
+        if options.backends and str(backend) not in options.backends:
+            return f"--backend leaves out {backend}"
+        if options.kernels and not _fits(kernel if isinstance(kernel, str) else kernel.text(), options.kernels):
+            return "no --kernels glob fits"
+        if options.signatures and not any(fits_globs(options, signature) for signature in signatures):
+            return "no --signatures glob fits"
+        return None
+
+    return keep
+
+
+def fits_globs(options: PlanOptions, signature: Signature) -> bool:
+    """Whether a signature is among those that `--signatures` asks for."""
+    return not options.signatures or _fits(signature.canonical(), options.signatures)
+
+
+def _fits(name: str, globs: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)
+
+
+def _wanted(options: PlanOptions, loaded: LoadedTables) -> tuple[Target, ...] | None:
+    """The requested targets and, with `every_count`, those of their archs at every CU count that a row names."""
+    if options.targets is None or not options.every_count:
+        return options.targets
+    archs = {target.gfx for target in options.targets}
+    named = {target for target in loaded.targets if target.gfx in archs}
+    return tuple(sorted({*options.targets, *named}))
+
+
+def _targets_of(loaded: LoadedTables, archs: Mapping[str, ArchSpec]) -> tuple[Target, ...]:
+    """Every target of a known arch that a row names."""
+    return tuple(sorted(target for target in loaded.targets if target.gfx in archs))

@@ -1,0 +1,106 @@
+"""What kernel sets offer on the requested archs: rules judge each kernel once, however many profiles then choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Protocol
+
+from ckgen.families.common.set_document import AnyCandidate
+from ckgen.families.common.signature import Signature, of_flavour
+from ckgen.families.rules import judge
+from ckgen.model.arch import ArchKind, ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.config import Config
+from ckgen.model.finding import Finding
+
+
+class Named(Protocol):
+    """A Config, whose name is made when it is asked for."""
+
+    def text(self) -> str:
+        """The name."""
+        ...
+
+
+Keep = Callable[[Iterable[Signature], str | Named, Backend], str | None]
+"""Why a kernel, by its name or its Config, is filtered out for all of these signatures, or None."""
+
+
+def keep_all(signatures: Iterable[Signature], kernel: str | Named, backend: Backend) -> None:
+    """Filters nothing out."""
+
+
+@dataclass(slots=True, eq=False)
+class LegalCandidate:
+    """What a set's candidate is on one arch, if `findings` are none; `signature` has the arch's flavour.
+
+    Not thread-safe.
+    """
+
+    candidate: AnyCandidate
+    arch: ArchSpec
+    signature: Any
+    config: Config
+    _findings: tuple[Finding, ...] | None = None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the rules have against it there."""
+        if self._findings is None:
+            self._findings = judge(self.signature, self.config, self.candidate.backend, self.arch)
+        return self._findings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """The kernels of a set for one signature on one arch, in order of preference."""
+
+    signature: Any
+    source: str
+    arch: str
+    kernels: tuple[LegalCandidate, ...]
+
+
+@dataclass(slots=True)
+class Offers:
+    """The offers of sets on `archs`, without what `keep` filters out, in the sets' order. Not thread-safe.
+
+    Asked for a tuple of candidates again, it answers with the same offers.
+    """
+
+    archs: Sequence[ArchSpec]
+    keep: Keep
+    _known: dict[int, tuple[Sequence[AnyCandidate], tuple[Offer, ...]]] = field(default_factory=dict)
+
+    def of(self, candidates: tuple[AnyCandidate, ...]) -> tuple[Offer, ...]:
+        """Those of a set."""
+        if id(candidates) not in self._known:
+            self._known[id(candidates)] = candidates, tuple(self._of(candidates))
+        return self._known[id(candidates)][1]
+
+    def _of(self, candidates: Iterable[AnyCandidate]) -> Iterator[Offer]:
+        found: dict[tuple[Signature, str], list[LegalCandidate]] = {}
+        for candidate in candidates:
+            for arch in self.archs:
+                if not _concerns(candidate, arch):
+                    continue
+                signature = candidate.signature.resolved(arch.fp8_flavour)
+                kernels = (
+                    LegalCandidate(candidate, arch, signature, config)
+                    for config in candidate.configs(arch.name)
+                    if self.keep((signature,), candidate.table_kernel or config, candidate.backend) is None
+                )
+                found.setdefault((signature, arch.name), []).extend(kernels)
+        for (signature, name), legal in found.items():
+            for source, of_source in groupby(legal, key=lambda one: one.candidate.set_name):
+                yield Offer(signature, source, name, tuple(of_source))
+
+
+def _concerns(candidate: AnyCandidate, arch: ArchSpec) -> bool:
+    """Whether the candidate is asked for on the arch, and its fp8 is of the arch's flavour."""
+    on_cpu = candidate.backend is Backend.HOST
+    if not candidate.is_for(arch.name) or on_cpu != (arch.kind is ArchKind.CPU):
+        return False
+    return on_cpu or of_flavour(candidate.signature, arch.fp8_flavour)
