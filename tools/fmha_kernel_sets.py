@@ -9,20 +9,12 @@ from fnmatch import fnmatchcase
 from ckgen.families.fmha.append_config import HipAppendConfig
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.grammar import AnyFmhaConfig
-<<<<<<< HEAD
-from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
-from ckgen.families.fmha.rules.append import ROWS
-from ckgen.families.fmha.signature import parse_signature
-from ckgen.families.fmha.tree import append_configs, tree_configs
-from ckgen.families.rules import judge
-=======
 from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.fmha.rules.append import ROWS
 from ckgen.families.fmha.signature import parse_signature
 from ckgen.families.fmha.tree import append_configs, tree_configs
 from ckgen.families.registry import make_instance
 from ckgen.families.rules import judge
-from ckgen.families.fmha.rules.append import ROWS
->>>>>>> planseam
 from ckgen.specs.archs import load_archs
 
 

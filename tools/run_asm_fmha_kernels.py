@@ -17,16 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ckgen.families.fmha.asm_kernels import AsmFmhaKernel, asm_fmha_kernels
-<<<<<<< HEAD
-from ckgen.families.fmha.instance import make_fmha_instance
+from ckgen.families.registry import make_instance
 from ckgen_emulator.fmha.build import build_kernel
 from ckgen_emulator.fmha.problem import FmhaProblem
 from ckgen_emulator.fmha.run import run_fmha
 from ckgen_emulator.production.run import SIDE_BY_SIDE
 from ckgen_emulator.production.wheel import KernelFile, Wheel, production_wheel
-=======
-from ckgen.families.registry import make_instance
->>>>>>> planseam
 
 ARCHS = ("gfx942", "gfx950")
 FOLDERS = ("fmha_v3_fwd", "fmha_v3_fwd/MI300", "fmha_v3_fwd/MI308", "fmha_v3_bwd", "mla", "pa")

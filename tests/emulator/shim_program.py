@@ -15,11 +15,8 @@ from ckgen.build.planned import plan_host
 from ckgen.build.pool import default_limits
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.signature import parse_canonical
-<<<<<<< HEAD
-from ckgen_emulator.fmha.build import compile_units
-=======
 from ckgen.families.registry import make_instance
->>>>>>> planseam
+from ckgen_emulator.fmha.build import compile_units
 from cpp_build import ROOT, SYSTEM_LIBRARIES, built
 
 NAME = "my_kernels"

@@ -7,12 +7,9 @@ from emulate_support import room, runtime
 
 from ckgen.families.fmha.append_config import HipAppendConfig
 from ckgen.families.fmha.signature import parse_canonical
-<<<<<<< HEAD
+from ckgen.families.registry import make_instance
 from ckgen_emulator.fmha.append import AppendProblem
 from ckgen_emulator.fmha.dispatched import append_dispatched
-=======
-from ckgen.families.registry import make_instance
->>>>>>> planseam
 
 INSTANCE = make_instance(parse_canonical("fmha_bf16_append_blocktable_rope_half"), HipAppendConfig(8), ("gfx942",))
 """tests/emulator/test_fmha_append_kernels.py compiles it too."""

@@ -7,15 +7,7 @@ from pathlib import Path
 import pytest
 from emulate_support import room, runtime
 
-<<<<<<< HEAD
-from ckgen.families.gemm.config import GemmConfig, HipConfig, HipKind, MoePairConfig
-from ckgen.families.gemm.instance import make_instance
-=======
-from ckgen.emulator.gemm.drive import Request, RunOptions, emulate
-from ckgen.emulator.gemm.kernel import GemmKernel
-from ckgen.emulator.gemm.problem import GemmProblem
 from ckgen.families.gemm.config import GemmConfig, HipConfig, HipKind
->>>>>>> planseam
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.families.moe.config import MoePairConfig
 from ckgen.families.registry import make_instance

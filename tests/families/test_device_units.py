@@ -12,15 +12,10 @@ from ckgen.build.device_code import BACKENDS, device_code
 from ckgen.families.common.device.unit import Use
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.enums import Op
-<<<<<<< HEAD
-from ckgen.families.gemm.instance import make_instance
-from ckgen.families.gemm.kernel_set import OPS
-from ckgen.families.rules import judge
-from ckgen.model.expectation import Expectation
-=======
 from ckgen.families.kernel_sets import OPS
 from ckgen.families.registry import make_instance
->>>>>>> planseam
+from ckgen.families.rules import judge
+from ckgen.model.expectation import Expectation
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import AnyInstance
@@ -53,7 +48,6 @@ def instances() -> tuple[AnyInstance, ...]:
     return tuple(sorted(found.values(), key=lambda instance: instance.name))
 
 
-<<<<<<< HEAD
 Seen = dict[str, Mapping[str, str]]
 """The first one of each kind, which the others are told by their differences from."""
 
@@ -69,19 +63,8 @@ def told(instance: AnyInstance, seen: Seen) -> Iterator[str]:
     splits = {why: arch for arch in instance.archs if (why := code.splits_unavailable(arch))}
     yield from (f"  no splits on {arch}: {why}\n" for why, arch in splits.items())
     variants = code.all_variants()
-    reached = code.reachable(USES) if not isinstance(instance, FmhaInstance) else ()
+    reached = code.reachable(USES) if not isinstance(instance.signature, FmhaSignature) else ()
     yield f"  variants: {' '.join(one.name for one in variants)}; reached: {' '.join(one.name for one in reached)}\n"
-=======
-def text(instance: AnyInstance) -> Iterator[str]:
-    family = family_of(instance)
-    yield f"{instance.name} {instance.id:016x} {' '.join(instance.archs)}\n  {instance.constraints}\n"
-    for arch in instance.archs:
-        absent = (family.unavailable(instance, arch), family.splits_unavailable(instance, arch))
-        yield f"  {arch} unavailable {absent}\n"
-    variants = family.all_variants(instance)
-    reached = family.reachable(instance, USES) if not isinstance(instance.signature, FmhaSignature) else ()
-    yield f"  variants {[one.name for one in variants]}, reached {[one.name for one in reached]}\n"
->>>>>>> planseam
     arch = instance.archs[-1]
     if absent[arch] is not None or not variants:
         return
@@ -148,29 +131,15 @@ def demands(expected: Expectation) -> Mapping[str, str]:
 
 def make(instance: AnyInstance, config: Any) -> AnyInstance:
     """The instance with another Config, for its last arch."""
-    archs = [instance.archs[-1]]
-    if isinstance(instance, FmhaInstance):
-        return make_fmha_instance(instance.signature, config, archs)
-    return make_instance(
-        instance.signature, instance.backend, config, module=instance.module, table_kernel="", archs=archs
-    )
+    return make_instance(instance.signature, config, [instance.archs[-1]], module=instance.module)
 
 
 def near(instance: AnyInstance) -> Iterator[AnyInstance]:
     """Instances of legal Configs that differ from its own in one number or word."""
     arch = load_archs()[instance.archs[-1]]
     for config in neighbours(instance.config, least=1):
-<<<<<<< HEAD
         if config != instance.config and not judge(instance.signature, config, instance.backend, arch):
             yield make(instance, config)
-=======
-        if config == instance.config or judge(instance.signature, config, instance.backend, arch):
-            continue
-        if isinstance(instance.signature, FmhaSignature):
-            yield make_instance(instance.signature, config, [arch.name])
-        else:
-            yield make_instance(instance.signature, config, module=instance.module, table_kernel="", archs=[arch.name])
->>>>>>> planseam
 
 
 def made(instance: AnyInstance) -> Mapping[str, str]:

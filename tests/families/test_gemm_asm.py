@@ -14,11 +14,8 @@ from ckgen.families.gemm.grammar import identify, table_name
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import parse_canonical
-<<<<<<< HEAD
-from ckgen.families.rules import judge
-=======
 from ckgen.families.registry import make_instance
->>>>>>> planseam
+from ckgen.families.rules import judge
 from ckgen.model.backend import Backend
 from ckgen.model.tuned_row import Shape
 from ckgen.specs import load_arch

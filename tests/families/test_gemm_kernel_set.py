@@ -19,11 +19,8 @@ from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
-<<<<<<< HEAD
-from ckgen.families.rules import judge
-=======
 from ckgen.families.kernel_sets import OPS, SHIPPED, kernel_set_files, load_kernel_set, read_kernel_set, shipped_set
->>>>>>> planseam
+from ckgen.families.rules import judge
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.diagnostic import Location

@@ -13,12 +13,7 @@ from hypothesis import strategies as st
 from ckgen.families.common.storage import Values, decode, encode
 from ckgen.families.gemm import reference
 from ckgen.families.gemm.enums import OperandOp, Quant
-<<<<<<< HEAD
-from ckgen.families.gemm.kernel_set import shipped_set
 from ckgen.families.gemm.reference import Operands, expect, expect_of_integers, preshuffle, quantum, store_a, store_b
-=======
-from ckgen.families.gemm.reference import Operands, expect, preshuffle, quantum, store_a, store_b
->>>>>>> planseam
 from ckgen.families.gemm.reference_data import make_integers, make_operands
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
 from ckgen.families.kernel_sets import shipped_set

@@ -26,11 +26,8 @@ from ckgen.families.gemm.enums import Layout
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import GemmSignature
-<<<<<<< HEAD
-from ckgen.families.rules import judge
-=======
 from ckgen.families.registry import make_instance
->>>>>>> planseam
+from ckgen.families.rules import judge
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType

@@ -17,11 +17,7 @@ from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.problem import check_problem, supports
 from ckgen.families.fmha.signature import parse_canonical
-<<<<<<< HEAD:tests/emulator/fuzz/test_fmha_sample.py
-=======
 from ckgen.families.registry import make_instance
-from ckgen.fuzz import emulated_fmha
->>>>>>> planseam:tests/fuzz/test_fuzz_emulated_fmha.py
 from ckgen.fuzz.case import Case, Schedule, parse_case
 from ckgen.fuzz.decide import target_of
 from ckgen.fuzz.fmha_schedule import FmhaSchedule, schedule_of

@@ -15,13 +15,6 @@ from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.partition import runs
 from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.registry import FAMILIES
-<<<<<<< HEAD:tests/emulator/fuzz/test_gemm_sample.py
-from ckgen.families.stream_k.partition import runs
-=======
-from ckgen.fuzz import emulated
-from ckgen.fuzz.emulated import _failure, run_sample, sample
-from ckgen.fuzz.emulated_problems import problem_of
->>>>>>> planseam:tests/fuzz/test_fuzz_emulated.py
 from ckgen.fuzz.prepare import inputs_of
 from ckgen.fuzz.space import Space
 from ckgen.model.backend import Backend

@@ -15,11 +15,8 @@ from ckgen.families.fmha.constraints import constraints_of
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.families.fmha.tree import tree_configs
-<<<<<<< HEAD
-from ckgen.families.rules import judge
-=======
 from ckgen.families.registry import make_instance
->>>>>>> planseam
+from ckgen.families.rules import judge
 from ckgen.model.config import Tile
 from ckgen.specs.archs import load_arch
 

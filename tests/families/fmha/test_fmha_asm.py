@@ -13,23 +13,15 @@ from ckgen.families.fmha.device import asm_fmha
 from ckgen.families.fmha.grammar import parse_instance_name
 from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import parse_signature
-<<<<<<< HEAD
-from ckgen.families.gemm.kernel_set import kernel_set_files
-from ckgen.families.rules import judge
-=======
 from ckgen.families.kernel_sets import kernel_set_files, load_kernel_set
 from ckgen.families.registry import make_instance
->>>>>>> planseam
+from ckgen.families.rules import judge
 from ckgen.model.backend import Backend
 from ckgen.model.errors import InputError
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 from ckgen.model.target import Target
 from ckgen.plan.model import GenerationPlan
-<<<<<<< HEAD
-=======
 from ckgen.plan.select import select, walk
-from ckgen.families.rules import judge
->>>>>>> planseam
 from ckgen.specs.archs import load_archs
 from plan_support import plan_of
 

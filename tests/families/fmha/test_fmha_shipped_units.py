@@ -13,8 +13,9 @@ from ckgen.families.fmha.device.ck_tile_append import AppendVariant
 from ckgen.families.fmha.device.recorded import allowed_overflow
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.host_config import HostFmhaConfig
-from ckgen.families.fmha.instance import FmhaInstance, make_fmha_instance
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import parse_signature
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.specs import load_arch
 
@@ -23,11 +24,11 @@ APPEND = CkTileAppendConfig(64, 32, 128, True, False, True)
 
 def shipped(name: str, signature: int = 0) -> FmhaInstance:
     kernel = asm_fmha_kernels()[name]
-    return make_fmha_instance(kernel.signatures[signature], kernel.config, kernel.archs)
+    return make_instance(kernel.signatures[signature], kernel.config, kernel.archs)
 
 
 def appending(signature: str, config: CkTileAppendConfig = APPEND) -> FmhaInstance:
-    return make_fmha_instance(parse_signature(signature, None), config, ("gfx942",))
+    return make_instance(parse_signature(signature, None), config, ("gfx942",))
 
 
 @pytest.mark.parametrize(
@@ -104,14 +105,14 @@ def test_a_kernel_that_appends_is_one_without_products_or_lds() -> None:
 
 
 def test_our_own_kernels_reach_all_their_variants() -> None:
-    decode = make_fmha_instance(
+    decode = make_instance(
         parse_signature("fmha_bf16_varlen_blocktable", None), HipFmhaConfig(16, 128, 128, 128), ("gfx942",)
     )
     assert hip_decode.unavailable(decode, "gfx942") is None
     assert [one.name for one in hip_decode.reachable(decode, ())] == ["decode", "combine"]
     alone = hip_decode.device_unit(decode, hip_decode.all_variants(decode)[:1])
     assert alone.values["stages"] == {} and len(alone.symbols) == 1
-    append = make_fmha_instance(parse_signature("fmha_bf16_append", None), HipAppendConfig(8), ("gfx942",))
+    append = make_instance(parse_signature("fmha_bf16_append", None), HipAppendConfig(8), ("gfx942",))
     assert [one.name for one in hip_append.reachable(append, ())] == ["append"]
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD:tests/families/stream_k/test_partition.py
 from dataclasses import replace
 
 import pytest
 
-from ckgen.families.common.problem_finding import ProblemFinding
+from ckgen.families.common.problem_finding import ProblemFinding, outweighs
 from ckgen.families.gemm.config import CkTileConfig, HostConfig, TilePipeline
-from ckgen.families.gemm.instance import make_instance
-from ckgen.families.gemm.signature import parse_signature
-from ckgen.families.stream_k.partition import (
+from ckgen.families.gemm.partition import (
     Partition,
     describe,
-    outweighs,
     partition_of,
     parts_of,
     runs,
@@ -23,7 +19,8 @@ from ckgen.families.stream_k.partition import (
     tile_cost,
     workgroups_of,
 )
-from ckgen.model.backend import Backend
+from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.model.selection import NO_WISHES, Wishes
 from ckgen.model.strategy import Strategy
@@ -37,9 +34,6 @@ NINE = Shape(0, 40, 90, 65)
 
 def on(strategy: Strategy) -> CkTileConfig:
     return replace(TILED, strategy=strategy)
-=======
-from ckgen.families.gemm.partition import Partition
->>>>>>> planseam:tests/families/gemm/test_partition.py
 
 
 def test_whole_tiles_go_round_evenly_and_the_rest_is_shared_in_two_rounds_at_most() -> None:
@@ -131,14 +125,12 @@ def test_what_a_strategy_lacks(own: Strategy, wishes: Wishes, cus: int, found: t
     expected = ProblemFinding(f"gemm.stream_k.{found[0]}", *found[1:]) if found else None
     assert strategy_finding(on(own), NINE, cus, wishes) == expected
     signature = parse_signature("fp16", None)
-    instance = make_instance(signature, Backend.CK_TILE, on(own), module="", table_kernel="", archs=())
+    instance = make_instance(signature, on(own), ())
     assert runs(replace(instance, constraints=type(instance.constraints)()), NINE, 1, cus, wishes) == expected
 
 
 def test_what_an_instance_asks_comes_behind_its_strategy() -> None:
-    instance = make_instance(
-        parse_signature("fp16", None), Backend.CK_TILE, TILED, module="", table_kernel="", archs=()
-    )
+    instance = make_instance(parse_signature("fp16", None), TILED, ())
     asked = replace(instance, constraints=type(instance.constraints)(n_multiple=32))
     found = runs(asked, NINE, 1, 9)
     assert found is not None and found.rule == "gemm.instance.n-multiple"

@@ -12,11 +12,8 @@ from ckgen.families.gemm.enums import Op, Quant
 from ckgen.families.gemm.kernel_set import KernelCandidate
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.signature import GemmSignature
-<<<<<<< HEAD
-from ckgen.families.rules import judge
-=======
 from ckgen.families.kernel_sets import SHIPPED, shipped_set
->>>>>>> planseam
+from ckgen.families.rules import judge
 from ckgen.model.dtype import DType
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs

@@ -8,10 +8,10 @@ import pytest
 
 from ckgen.families.common.device.shipped import ShippedVariant
 from ckgen.families.common.device.unit import prepare_symbol
-from ckgen.families.gemm.instance import Instance, make_instance
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.moe.asm_kernels import asm_moe_kernel_of, asm_moe_kernels
 from ckgen.families.moe.device import asm_moe
-from ckgen.model.backend import Backend
+from ckgen.families.registry import make_instance
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.specs import load_arch
 
@@ -25,8 +25,7 @@ INT8 = "fmoe_stage1_bf16_pertokenInt8_g1u1_64x128_2tg_pf3"
 def instance(name: str, which: int = 0, flavour: Fp8Flavour = Fp8Flavour.FNUZ) -> Instance:
     kernel = KERNELS[name]
     return make_instance(
-        kernel.signatures(flavour)[which], Backend.ASM, kernel.config, module="fmoe", table_kernel=kernel.symbol,
-        archs=kernel.archs,
+        kernel.signatures(flavour)[which], kernel.config, kernel.archs, module="fmoe", table_kernel=kernel.symbol,
     )  # fmt: skip
 
 

@@ -16,12 +16,8 @@ from ckgen.families.moe.ck_config import CkMoeOp
 from ckgen.families.moe.device import ck_moe
 from ckgen.families.moe.device.stages import QUANTIZE, SORT
 from ckgen.families.moe.grammar import parse_name
-<<<<<<< HEAD
-from ckgen.model.backend import Backend
-from ckgen.model.config import Tile
-=======
 from ckgen.families.registry import make_instance
->>>>>>> planseam
+from ckgen.model.config import Tile
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.tuned_row import Shape
 

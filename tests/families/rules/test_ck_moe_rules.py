@@ -9,13 +9,9 @@ import pytest
 
 from ckgen.families.gemm.enums import MoePart, MoeTraits, Op
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
-<<<<<<< HEAD:tests/families/rules/test_ck_moe_rules.py
-from ckgen.families.moe.ck_config import CkMoeOp
-from ckgen.families.rules import all_rules, judge
-=======
 from ckgen.families.moe.ck_config import CkMoeConfig, CkMoeOp
 from ckgen.families.moe.config import MoePairConfig
->>>>>>> planseam:tests/rules/test_ck_moe_rules.py
+from ckgen.families.rules import all_rules, judge
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.specs.archs import load_archs

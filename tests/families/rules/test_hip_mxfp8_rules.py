@@ -6,11 +6,8 @@ import pytest
 
 from ckgen.families.gemm.config import HipConfig, HipKind
 from ckgen.families.gemm.signature import parse_canonical
-<<<<<<< HEAD:tests/families/rules/test_hip_mxfp8_rules.py
-from ckgen.families.rules import judge
-=======
 from ckgen.families.moe.config import MoePairConfig
->>>>>>> planseam:tests/rules/test_hip_mxfp8_rules.py
+from ckgen.families.rules import judge
 from ckgen.model.backend import Backend
 from ckgen.specs import load_arch
 

@@ -7,7 +7,7 @@ import pytest
 
 from ckgen.families.fmha.signature import parse_signature
 from ckgen.families.gemm.config import HostConfig
-from ckgen.families.gemm.kernel_set import shipped_set
+from ckgen.families.kernel_sets import shipped_set
 from ckgen.families.rules import all_rules, judge
 from ckgen.model.backend import Backend
 from ckgen.specs.archs import load_archs

@@ -108,5 +108,4 @@ class FmhaFamily(Family[FmhaSignature]):
         return DIALECTS
 
 
-
 FAMILY = FmhaFamily()

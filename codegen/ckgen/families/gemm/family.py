@@ -179,5 +179,4 @@ class GemmFamily(FamilyOfGemms):
         return DIALECTS
 
 
-
 FAMILY = GemmFamily("gemm", Op.GEMM)

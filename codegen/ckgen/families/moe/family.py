@@ -109,5 +109,4 @@ class MoeFamily(FamilyOfGemms):
         return DIALECTS
 
 
-
 FAMILY = MoeFamily("moe", Op.MOE)

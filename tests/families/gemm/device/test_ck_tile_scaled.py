@@ -24,13 +24,9 @@ from ckgen.families.gemm.grammar import identify
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import parse_signature
-<<<<<<< HEAD
-from ckgen.families.rules import judge
-from ckgen.model.backend import Backend
-=======
 from ckgen.families.kernel_sets import shipped_set
 from ckgen.families.registry import make_instance
->>>>>>> planseam
+from ckgen.families.rules import judge
 from ckgen.model.config import Tile
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
