@@ -19,7 +19,7 @@ def table_modules() -> Mapping[str, Module]:
 
 def describe_names(module: str) -> str:
     """The forms of a module's kernel names for an error hint, joined by `or`; empty for a module without any."""
-    return _owner(module).describe_names(module)
+    return "" if module not in table_modules() else _owner(module).describe_names(module)
 
 
 def fits(kernel_name: str) -> frozenset[str]:
@@ -28,8 +28,9 @@ def fits(kernel_name: str) -> frozenset[str]:
 
 
 def name_forms(module: str) -> Iterator[tuple[str, str]]:
-    """Library and form of the names of a module's kernels."""
-    return _owner(module).name_forms(module)
+    """Library and form of the names of a module's kernels; nothing for one that has no tables."""
+    if module in table_modules():
+        yield from _owner(module).name_forms(module)
 
 
 @cache

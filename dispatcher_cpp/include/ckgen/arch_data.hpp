@@ -61,8 +61,7 @@ inline constexpr std::size_t arch_count = 12;
 /// Indexed by the value of `Arch`; the first is `unknown`.
 inline constexpr ArchInfo arch_table[arch_count + 1] = {
     {"unknown", Arch::unknown, ArchKind::gpu, Vendor::none, Fp8Flavour::none, 0, 0, 0, 0, 0, 0, 0},
-    {"gfx1100", Arch::gfx1100, ArchKind::gpu, Vendor::amd, Fp8Flavour::none, 32, 1024, 65536, 48, 1, 6291456,
-     100663296},
+    {"gfx1100", Arch::gfx1100, ArchKind::gpu, Vendor::amd, Fp8Flavour::none, 32, 1024, 65536, 48, 1, 6291456, 100663296},
     {"gfx1200", Arch::gfx1200, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 32, 1024, 65536, 16, 1, 4194304, 33554432},
     {"gfx1201", Arch::gfx1201, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 32, 1024, 65536, 32, 1, 8388608, 67108864},
     {"gfx1250", Arch::gfx1250, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 32, 1024, 327680, 256, 8, 4194304, 0},
@@ -78,13 +77,34 @@ inline constexpr ArchInfo arch_table[arch_count + 1] = {
 
 /// Ascending by arch, then CU count.
 inline constexpr SkuInfo sku_table[] = {
-    {Arch::gfx1100, 35, 1},   {Arch::gfx1100, 40, 1},  {Arch::gfx1100, 42, 1},  {Arch::gfx1100, 48, 1},
-    {Arch::gfx1200, 14, 1},   {Arch::gfx1200, 16, 1},  {Arch::gfx1201, 24, 1},  {Arch::gfx1201, 28, 1},
-    {Arch::gfx1201, 32, 1},   {Arch::gfx1250, 96, 1},  {Arch::gfx1250, 256, 8}, {Arch::gfx908, 120, 1},
-    {Arch::gfx90a, 104, 1},   {Arch::gfx90a, 110, 1},  {Arch::gfx942, 38, 1},   {Arch::gfx942, 76, 2},
-    {Arch::gfx942, 80, 4},    {Arch::gfx942, 152, 4},  {Arch::gfx942, 228, 6},  {Arch::gfx942, 304, 8},
-    {Arch::gfx950, 32, 1},    {Arch::gfx950, 64, 2},   {Arch::gfx950, 128, 4},  {Arch::gfx950, 256, 8},
-    {Arch::x86_64_amx, 1, 1}, {Arch::x86_64_v3, 1, 1}, {Arch::x86_64_v4, 1, 1}, {Arch::x86_64_v4_bf16, 1, 1},
+    {Arch::gfx1100, 35, 1},
+    {Arch::gfx1100, 40, 1},
+    {Arch::gfx1100, 42, 1},
+    {Arch::gfx1100, 48, 1},
+    {Arch::gfx1200, 14, 1},
+    {Arch::gfx1200, 16, 1},
+    {Arch::gfx1201, 24, 1},
+    {Arch::gfx1201, 28, 1},
+    {Arch::gfx1201, 32, 1},
+    {Arch::gfx1250, 96, 1},
+    {Arch::gfx1250, 256, 8},
+    {Arch::gfx908, 120, 1},
+    {Arch::gfx90a, 104, 1},
+    {Arch::gfx90a, 110, 1},
+    {Arch::gfx942, 38, 1},
+    {Arch::gfx942, 76, 2},
+    {Arch::gfx942, 80, 4},
+    {Arch::gfx942, 152, 4},
+    {Arch::gfx942, 228, 6},
+    {Arch::gfx942, 304, 8},
+    {Arch::gfx950, 32, 1},
+    {Arch::gfx950, 64, 2},
+    {Arch::gfx950, 128, 4},
+    {Arch::gfx950, 256, 8},
+    {Arch::x86_64_amx, 1, 1},
+    {Arch::x86_64_v3, 1, 1},
+    {Arch::x86_64_v4, 1, 1},
+    {Arch::x86_64_v4_bf16, 1, 1},
 };
 
 /// The facts of an arch; those of `unknown` are zeros.
@@ -94,9 +114,7 @@ constexpr const ArchInfo& arch_info(Arch arch) noexcept {
 }
 
 /// The arch's name, "unknown" for any other value.
-constexpr std::string_view arch_name(Arch arch) noexcept {
-  return arch_info(arch).name;
-}
+constexpr std::string_view arch_name(Arch arch) noexcept { return arch_info(arch).name; }
 
 /// The arch of a name such as "gfx942" or "gfx942:sramecc+:xnack-"; `unknown` for any other.
 constexpr Arch find_arch(std::string_view name) noexcept {

@@ -10,12 +10,14 @@ from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.query import FmhaQuery
+from ckgen.families.fmha.rules import JUDGES
 from ckgen.families.fmha.rules.append import ROWS as ROWS_OF_APPEND
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.fmha.tree import append_configs, tree_configs
-from ckgen.families.rules import judge
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.config import Tile
+from ckgen.model.finding import Finding
+from ckgen.rules.rule_set import first_judgement
 
 _ANY_TILE = CkTileFmhaConfig(FmhaPipeline.QR, 64, 64, 32, 64, 32, 64, (4, 1, 1), Tile(16, 16, 16))
 _ANY_HDIM = 128
@@ -39,9 +41,13 @@ def refusal_of_all(signature: FmhaSignature, arch: ArchSpec) -> str | None:
     elif arch.kind is ArchKind.GPU:
         others: tuple[AnyFmhaConfig, ...] = tuple(kernel.config for kernel in asm_fmha_kernels().values())
         others = (HipFmhaConfig(ROWS, step_of(signature.b.bits), _ANY_HDIM, _ANY_HDIM), *others)
-        if any(not judge(signature, config, config.backend, arch) for config in others):
+        if any(not _judged(signature, config, arch) for config in others):
             return None
         configs = tree_configs(signature, arch.name) or (_ANY_TILE,)
-    findings = [judge(signature, config, config.backend, arch) for config in configs]
+    findings = [_judged(signature, config, arch) for config in configs]
     shared = set.intersection(*({finding.rule for finding in found} for found in findings))
     return next((str(finding) for finding in findings[0] if finding.rule in shared), None)
+
+
+def _judged(signature: FmhaSignature, config: AnyFmhaConfig, arch: ArchSpec) -> tuple[Finding, ...]:
+    return first_judgement(JUDGES, signature, config, config.backend, arch)
