@@ -65,7 +65,7 @@ def test_a_kernel_is_kept_with_all_that_it_is(first: GemmKernel, folder: Path, a
         lambda data: b"\x80\x04\x8c\x05posix\x8c\x06system\x93\x8c\x0ctouch PLANTED\x85R.",  # a pickle with a command
         lambda data: data[:-9],
         lambda data: data.replace(b"gfx942", b"gfx950"),
-        lambda data: data.replace(b"_kernel/1", b"_kernel/0"),
+        lambda data: data.replace(b"_kernel/2", b"_kernel/1"),
     ],
 )
 def test_a_damaged_file_is_passed_over_and_mended(

@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ckgen.build.device_code import BACKENDS
 from ckgen.build.kept import keep, kept
 from ckgen.build.wanted import Choice, chosen_instances, is_legal, plan_digest, with_spaces
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.families.registry import FAMILIES
+from ckgen.families.registry import FAMILIES, make_instance
 from ckgen.model.arch import ArchSpec
+from ckgen.model.config import Config
 from ckgen.model.errors import UsageError
 from ckgen.model.fields import Unreadable, decode, encode
 from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions
+from ckgen.plan.registry_document import unit_forms
 from ckgen.plan.uses import uses_of
 from ckgen_emulator.gemm.kernel import GemmKernel
 
 _SHOWN = 10
-_SCHEMA = "ckgen.emulated_kernel/1"
+_SCHEMA = "ckgen.emulated_kernel/2"
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What tells a kernel, beside its Config."""
+
+    signature: GemmSignature
+    archs: tuple[str, ...]
+    module: str
+    table_kernel: str
+    arch: str
+    uses: tuple[Use, ...]
 
 
 def choose_kernel(
@@ -42,16 +59,28 @@ def choose_kernel(
     found = _kept(place)
     if found is None:
         found = _choose(glob, target.gfx, options, choice, archs, spaces)
-        keep(place, _SCHEMA, encode(GemmKernel, found))
+        one = found.instance
+        named = _Named(one.signature, one.archs, one.module, one.table_kernel, found.arch, found.uses)
+        keep(place, _SCHEMA, {"named": encode(_Named, named), "config": encode(_configs(), one.config)})
     return found
 
 
 def _kept(place: Path) -> GemmKernel | None:
+    document = kept(place, _SCHEMA)
+    if not isinstance(document, dict) or document.keys() != {"named", "config"}:
+        return None
     try:
-        found: GemmKernel | None = decode(GemmKernel | None, kept(place, _SCHEMA), (), lambda *_: None)
+        named: _Named = decode(_Named, document["named"], (), lambda *_: None)
+        config: Config = decode(_configs(), document["config"], (), lambda *_: None)
     except Unreadable:
         return None
-    return found
+    said = {"module": named.module, "table_kernel": named.table_kernel}
+    return GemmKernel(make_instance(named.signature, config, named.archs, **said), named.arch, named.uses)
+
+
+def _configs() -> Any:
+    """The kinds of Config that instances of such signatures may have."""
+    return unit_forms()["gemm"].config
 
 
 def _choose(
