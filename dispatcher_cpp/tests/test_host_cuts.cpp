@@ -50,6 +50,11 @@ TEST(HostCuts, AProductIsCutAlongNThenM) {
     EXPECT_EQ(cut.across, x.across);
     EXPECT_EQ(cut.count(), x.down * x.across);
   }
+  Blocking blocking = blocking_of(50, 1);
+  blocking.mr = blocking.nr = 1;
+  const Cut cut = cut_product(blocking, 1000, 1000, 50, 0);
+  EXPECT_EQ(cut.rows, 64);
+  EXPECT_EQ(cut.columns, 128);
 }
 
 TEST(HostCuts, ATwinsBlocksAreItsTiles) {
