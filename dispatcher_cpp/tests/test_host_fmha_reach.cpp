@@ -153,6 +153,9 @@ TEST(HostFmhaReach, RowsWithoutGapsAreOnePiece) {
         EXPECT_EQ(next.pieces, 1);
         EXPECT_EQ(next.piece_bytes, row * half);
       }
+      reach.go({0, 256}, {256, 2});
+      reach.cover(0, 256);
+      EXPECT_EQ(reach.values(0, reach.blocks() - 1, true).pieces, 1) << "two rows";
     }
 }
 
