@@ -23,6 +23,20 @@ TEST(HostFmhaOptions, MasksOfBothCornersWithWindowsAndSinkTokens) {
         }
 }
 
+// All rows of a group, being query heads of one row, then begin at the same whole panel.
+TEST(HostFmhaOptions, AWindowMayBeginAtAPanel) {
+  for (const DType type : {DType::fp32, DType::bf16})
+    for (const int left : {31, 32, 63}) {
+      FmhaTraits traits;
+      traits.masked = traits.lse = traits.v_column = true;  // packed, however few the rows
+      FmhaShape shape = fmha_shape(1, 8, 1, 1, 128, 16, 16);
+      shape.window_left = left;
+      FmhaCase c = fmha_case(type, type, type, traits, shape);
+      c.n0 = 128;
+      expect_right(c);
+    }
+}
+
 // What no row sees may be anything, even a NaN.
 TEST(HostFmhaOptions, HiddenTilesAreNotRead) {
   FmhaTraits traits;

@@ -132,6 +132,21 @@ TEST(HostFmhaPages, VectorsGiveTheBitsOfRows) {
     for (const int rows : {1, 35}) expect_bits_of_rows(kv, rows);
 }
 
+TEST(HostFmhaPages, RowsOfPagesOfOneNeedNoDistance) {
+  for (const int rows : {1, 40}) {
+    FmhaTraits traits;
+    traits.kv = FmhaKv::block_table;
+    FmhaShape shape = fmha_shape(2, 4, 2, rows, 50, 32, 48);
+    shape.page_size = 1;
+    FmhaCase c = fmha_case(DType::bf16, DType::bf16, DType::bf16, traits, shape);
+    c.used_k = {50, 33};
+    FmhaFixture f(c);
+    f.args.k_strides.row = f.args.v_strides.row = 0;
+    ASSERT_TRUE(f.run().ok());
+    expect_right(f);
+  }
+}
+
 TEST(HostFmhaPages, AnyDistanceAndAnUnknownNumber) {
   for (const int rows : {1, 40}) {
     FmhaTraits traits;
