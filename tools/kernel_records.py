@@ -19,7 +19,6 @@ from ckgen_emulator.production.model import Outcome
 _COMPILED = ("vgpr", "agpr", "sgpr", "spills", "scratch", "lds", "code_bytes")
 _FIGURES = ("vgpr", "spills", "scratch", "lds")
 _COLUMNS = ("kernel", "arch", "VGPR", "spills", "scratch", "LDS", "gate", "right", "findings")
-_LARGEST = 1e9
 
 Row = Callable[[str, Mapping[str, Any]], str]
 
@@ -68,23 +67,21 @@ def compiled(result: Result) -> dict[str, Any]:
 
 
 def problem(runs: Iterable[Outcome]) -> dict[str, Any]:
-    """One problem's runs in several orders: right in all, the rules found in any, the largest error in bounds."""
+    """One problem's runs in several orders: right in all, and the rules found in any."""
     runs = tuple(runs)
     return {
         "right": all(run.right for run in runs),
         "findings": sorted({finding.rule for run in runs for finding in run.findings}),
-        "excess": max(min(float(f"{one.excess:.3g}"), _LARGEST) for run in runs for one in run.compared),
     }
 
 
 def problems(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """All problems of a kernel by name: how many, which are wrong, in how many a rule was found, the largest error."""
+    """All problems of a kernel by name: how many, which are wrong, and in how many a rule was found."""
     rules = Counter(rule for one in found.values() for rule in one["findings"])
     return {
         "problems": len(found),
         "wrong": [name for name, one in found.items() if not one["right"]],
         "findings": dict(sorted(rules.items())),
-        "excess": max(one["excess"] for one in found.values()),
     }
 
 

@@ -58,32 +58,24 @@ def test_documents_are_written_as_they_stand(name: str, depth: int, tmp_path: Pa
     assert kernel_records.read(tmp_path / "none.json") == {"kernels": {}} == kernel_records.read(None)
 
 
-def outcome(*excess: float, rules: tuple[str, ...] = ()) -> Any:
-    compared = [SimpleNamespace(excess=one, wrong=int(one > 1)) for one in excess]
-    found = [SimpleNamespace(rule=rule) for rule in rules]
-    return SimpleNamespace(compared=compared, findings=found, right=all(one <= 1 for one in excess))
+def outcome(*rules: str, right: bool = True) -> Any:
+    return SimpleNamespace(right=right, findings=[SimpleNamespace(rule=rule) for rule in rules])
 
 
 def test_a_problem_is_right_in_all_orders_or_wrong() -> None:
-    found = outcome(0.5, rules=("lds_race", "before_wait", "lds_race"))
-    assert kernel_records.problem([outcome(0.1234567), found]) == {
-        "right": True, "findings": ["before_wait", "lds_race"], "excess": 0.5,
-    }  # fmt: skip
-    assert kernel_records.problem([outcome(0.1, float("inf")), outcome(0.1)]) == {
-        "right": False, "findings": [], "excess": 1e9,
-    }  # fmt: skip
+    found = outcome("lds_race", "before_wait", "lds_race")
+    assert kernel_records.problem([outcome(), found]) == {"right": True, "findings": ["before_wait", "lds_race"]}
+    assert kernel_records.problem([outcome(right=False), outcome()]) == {"right": False, "findings": []}
 
 
 def test_problems_are_counted_and_the_wrong_ones_named() -> None:
     runs = {
-        "one tile": kernel_records.problem([outcome(0.2, rules=("lds_race",))]),
-        "edge": kernel_records.problem([outcome(3.0, rules=("lds_race", "before_wait"))]),
-        "split": kernel_records.problem([outcome(0.7)]),
+        "one tile": kernel_records.problem([outcome("lds_race")]),
+        "edge": kernel_records.problem([outcome("lds_race", "before_wait", right=False)]),
+        "split": kernel_records.problem([outcome()]),
     }
     found = kernel_records.problems(runs)
-    assert found == {
-        "problems": 3, "wrong": ["edge"], "findings": {"before_wait": 1, "lds_race": 2}, "excess": 3.0,
-    }  # fmt: skip
+    assert found == {"problems": 3, "wrong": ["edge"], "findings": {"before_wait": 1, "lds_race": 2}}
     assert kernel_records.right_of(found) == "2 of 3"
     assert kernel_records.found_in(found["findings"]) == "before_wait 1, lds_race 2"
     assert kernel_records.found_in({}) == "none"
