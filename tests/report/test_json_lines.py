@@ -9,7 +9,12 @@ import pytest
 
 from ckgen.report.json_lines import json_lines
 
-RECORDS = {"schema": "s/1", "é": [], "kernels": {"a": {"x": [1, 2], "y": {}}, "b": {"x": None}}}
+RECORDS = {
+    "schema": "s/1",
+    "é": [],
+    "list": [[1, 2], {"x": 3}],
+    "kernels": {"a": {"x": [1, 2], "y": {}}, "b": {"x": None}},
+}
 
 
 def test_members_down_to_the_depth_have_lines_of_their_own() -> None:
@@ -17,6 +22,10 @@ def test_members_down_to_the_depth_have_lines_of_their_own() -> None:
         "{",
         ' "schema": "s/1",',
         ' "é": [],',
+        ' "list": [',
+        "  [1, 2],",
+        '  {"x": 3}',
+        " ],",
         ' "kernels": {',
         '  "a": {"x": [1, 2], "y": {}},',
         '  "b": {"x": null}',
