@@ -2,8 +2,8 @@
 
 usage: opcode_table.py [--traces FOLDER]   (what the tests executed: CKGEN_EMULATOR_TRACES=FOLDER pytest tests/emulator)
 
-Counts are static, over every code object of AITER's wheel, by ckgen's own instruction counter. Without --traces the
-column of tested instructions stays as it is.
+Counts are static, over every code object of AITER's wheel, by ckgen's own instruction counter. With --traces, what is
+tested is written to opcodes_tested.json, which is where it is read from.
 """
 
 from __future__ import annotations
@@ -136,17 +136,12 @@ def main() -> int:
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
-    store = DOCS / "opcodes.json"
-    kept = json.loads(store.read_text(encoding="utf-8")) if store.exists() else {"tested": []}
-    known = sorted(tested(options.traces)) if options.traces else kept["tested"]
-    counts = {arch: dict(sorted(found.items())) for arch, found in sorted(counted(toolchain).items())}
-    data = {
-        "about": "What tests/emulator executed, and static counts over AITER's wheel",
-        "tested": known,
-        "counts": counts,
-    }
-    store.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    (DOCS / "opcodes.md").write_text(text(executed(toolchain), counts, set(known)), encoding="utf-8")
+    store = DOCS / "opcodes_tested.json"
+    if options.traces:
+        store.write_text(json.dumps(sorted(tested(options.traces)), indent=1) + "\n", encoding="utf-8")
+    known = set(json.loads(store.read_text(encoding="utf-8")))
+    counts = dict(sorted(counted(toolchain).items()))
+    (DOCS / "opcodes.md").write_text(text(executed(toolchain), counts, known), encoding="utf-8")
     return 0
 
 

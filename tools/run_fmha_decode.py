@@ -12,11 +12,9 @@ found, or the gate refuses a kernel.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -31,7 +29,7 @@ from ckgen_emulator.core import Options
 from ckgen_emulator.fmha.build import build_kernel
 from ckgen_emulator.fmha.decode_cases import decode_cases
 from ckgen_emulator.fmha.run import run_fmha
-from fmha_records import cells, write
+from kernel_records import cells, compiled, found_in, gate_of, problem, problems, read, right_of, write_table
 
 SCHEMA = "ckgen.fmha_decode/1"
 ARCHS = ("gfx942", "gfx950")
@@ -51,15 +49,15 @@ SPLITS = (1, 2, 5)
 
 HEAD = """# Our attention kernel over KV caches, executed on the emulator
 
-Written by `tools/run_fmha_decode.py --out docs/amd/families`; `fmha_decode.json` has every run. Each kernel is compiled
-with the pinned toolchain, its launches prepared by its own host unit from `FmhaArgs`, run with all checks on small
-problems (`emulator/ckgen_emulator/fmha/decode_cases.py`: unequal and empty sequences, heads that share K and V, windows
-and sink tokens from both corners, shuffled pages of several sizes, last pages in part, NaN in all that must not be
-read), whole and in 2 and 5 splits that are combined, and held against NumPy in double precision with a derived bound.
-Nothing here ran on hardware.
+Written by `tools/run_fmha_decode.py --out docs/amd/families`; `fmha_decode.json` has a line per kernel. Each is
+compiled with the pinned toolchain, its launches prepared by its own host unit from `FmhaArgs`, run with all checks on
+small problems (`emulator/ckgen_emulator/fmha/decode_cases.py`: unequal and empty sequences, heads that share K and V,
+windows and sink tokens from both corners, shuffled pages of several sizes, last pages in part, NaN in all that must not
+be read), whole and in 2 and 5 splits that are combined, and held against NumPy in double precision with a derived
+bound. Nothing here ran on hardware.
 
-*Gate*: `ok`, or the rules that the code object breaks. *Right*: runs whose every element is within its bound, of all.
-*Findings*: what the emulator's checks found.
+*Gate*: `ok`, or the rules that the code object breaks. *Right*: problems whose every element is within its bound, of
+all. *Findings*: what the emulator's checks found, and in how many problems.
 """
 
 
@@ -72,7 +70,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args(arguments)
     place = chosen.out / "fmha_decode.json" if chosen.out else None
-    known = json.loads(place.read_text(encoding="utf-8"))["kernels"] if place and place.is_file() else {}
+    known = read(place)["kernels"]
     began, bad = time.perf_counter(), 0
     for instance, arch in instances():
         key = f"{arch}/{instance.name}"
@@ -85,7 +83,7 @@ def main(arguments: list[str]) -> int:
         bad += not is_well(known[key])
         print(row(key, known[key]), flush=True)
         if place:
-            write(place, SCHEMA, HEAD, known, row)
+            write_table(place, SCHEMA, HEAD, known, row)
     return 1 if bad else 0
 
 
@@ -102,33 +100,22 @@ def instances() -> Iterator[tuple[FmhaInstance, str]]:
 def run_instance(instance: FmhaInstance, arch: str) -> dict[str, Any]:
     """Compiles the instance and runs all of its problems."""
     result, kernel = build_kernel(instance, arch)
-    record: dict[str, Any] = {"gate": [asdict(one) for one in result.findings], "cpu_seconds": result.cpu_seconds}
-    if result.figures is not None:
-        names = ("vgpr", "agpr", "sgpr", "spills", "scratch", "lds", "code_bytes")
-        record["figures"] = {one: getattr(result.figures, one) for one in names}
-    record["runs"] = {}
-    for problem in decode_cases(instance.signature, decode_config(instance)):
+    runs: dict[str, Any] = {}
+    for case in decode_cases(instance.signature, decode_config(instance)):
         for splits in SPLITS:
-            runs = [run_fmha(kernel, problem, Options(seed=seed), splits=splits) for seed in (0, 3)]
-            record["runs"][f"{problem} splits{splits}"] = {
-                "right": all(run.right for run in runs),
-                "findings": sorted({finding.rule for run in runs for finding in run.findings}),
-                "instructions": runs[0].instructions,
-                "excess": max(min(float(f"{one.excess:.3g}"), 1e9) for run in runs for one in run.compared),
-            }
-    return record
+            orders = (run_fmha(kernel, case, Options(seed=seed), splits=splits) for seed in (0, 3))
+            runs[f"{case} splits{splits}"] = problem(orders)
+    return compiled(result) | {"runs": problems(runs)}
 
 
 def is_well(record: Mapping[str, Any]) -> bool:
     """Gated, right and clean."""
-    return not record["gate"] and all(one["right"] and not one["findings"] for one in record["runs"].values())
+    return not record["gate"] and not record["runs"]["wrong"] and not record["runs"]["findings"]
 
 
 def row(key: str, record: Mapping[str, Any]) -> str:
-    runs = record["runs"].values()
-    gate = ", ".join(sorted({one["rule"] for one in record["gate"]})) or "ok"
-    found = ", ".join(sorted({rule for one in runs for rule in one["findings"]})) or "none"
-    return cells(key, record["figures"], gate, f"{sum(one['right'] for one in runs)} of {len(runs)}", found)
+    runs = record["runs"]
+    return cells(key, record["figures"], gate_of(record["gate"]), right_of(runs), found_in(runs["findings"]))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ import argparse
 import json
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from fnmatch import fnmatchcase
@@ -45,23 +44,23 @@ from ckgen_emulator.gemm.build import default_room
 from ckgen_emulator.gemm.runtime import build_runtime
 from ckgen_emulator.production.model import Outcome
 from fmha_kernel_sets import instances
-from fmha_records import cells, write
+from kernel_records import cells, compiled, found_in, gate_of, problem, problems, read, right_of, write_table
 
 SCHEMA = "ckgen.fmha_kernels/1"
 EXECUTED = ("gfx90a", "gfx942", "gfx950")
 
 HEAD = """# Attention kernels, ck_tile's and ours, executed on the emulator
 
-Written by `tools/run_fmha_kernels.py --out docs/amd/families`; `fmha.json` has every run. Each kernel is compiled with
+Written by `tools/run_fmha_kernels.py --out docs/amd/families`; `fmha.json` has a line per kernel. Each is compiled with
 the pinned toolchain, its launch prepared by its own host unit from `FmhaArgs`, run with all checks on small problems
 (`emulator/ckgen_emulator/fmha/cases.py`: unequal and empty sequences, heads that share K and V, windows from both
 corners, head dims below the tile's, pages behind 2 GiB of others or the last ones that the kernel takes, one to eight
 splits of the keys with the kernel that combines them; `append.py`: caches in which nothing but the new rows may
 change), and held against NumPy in double precision with a derived bound. Nothing here ran on hardware.
 
-*Gate*: `ok`, or the rules that the code object breaks beyond what is recorded. *Right*: runs whose every element is
-within its bound, of all; *dispatched*: chosen, planned and run by the C++ dispatcher besides. *Findings*: what the
-emulator's checks found, and in how many runs.
+*Gate*: `ok`, or the rules that the code object breaks beyond what is recorded. *Right*: problems whose every element
+is within its bound, of all; *dispatched*: chosen, planned and run by the C++ dispatcher besides. *Findings*: what the
+emulator's checks found, and in how many problems.
 """
 
 
@@ -78,7 +77,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args(arguments)
     place = chosen.out / "fmha.json" if chosen.out else None
-    known = json.loads(place.read_text(encoding="utf-8"))["kernels"] if place and place.is_file() else {}
+    known = read(place)["kernels"]
     if chosen.record:
         record_overflows(known)
         return 0
@@ -94,7 +93,7 @@ def main(arguments: list[str]) -> int:
             bad += not is_well(known[key])
             print(key, change, flush=True)
             if place:
-                write(place, SCHEMA, HEAD, known, row)
+                write_table(place, SCHEMA, HEAD, known, row)
         if chosen.gate or chosen.dispatch or (key in known and not chosen.again):
             continue
         if time.perf_counter() - began > 60 * chosen.minutes:
@@ -103,7 +102,7 @@ def main(arguments: list[str]) -> int:
         bad += not is_well(known[key])
         print(key, line(known[key]), flush=True)
         if place:
-            write(place, SCHEMA, HEAD, known, row)
+            write_table(place, SCHEMA, HEAD, known, row)
     return 1 if bad else 0
 
 
@@ -117,30 +116,21 @@ def run_instance(instance: FmhaInstance, arch: str, seeds: int) -> dict[str, Any
     except UsageError as error:
         print(error, file=sys.stderr)
         return {"failed": True}
-    record: dict[str, Any] = {"gate": [asdict(one) for one in result.findings], "cpu_seconds": result.cpu_seconds}
-    if result.figures is not None:
-        names = ("vgpr", "agpr", "sgpr", "spills", "scratch", "lds", "code_bytes")
-        record["figures"] = {one: getattr(result.figures, one) for one in names}
+    record = compiled(result)
     if arch not in EXECUTED:
         return record | {"not_run": "the emulator has CDNA's instructions alone"}
-    record["runs"] = {}
-    for problem, run in problems(kernel):
+    runs: dict[str, Any] = {}
+    for name, run in calls(kernel):
         try:
-            runs = [run(Options(seed=seed)) for seed in range(seeds + 1)]
+            runs[name] = problem([run(Options(seed=seed)) for seed in range(seeds + 1)])
         except UsageError as error:
-            if record.pop("runs"):
+            if runs:
                 raise
             return record | {"not_run": str(error)}
-        record["runs"][problem] = {
-            "right": all(run.right for run in runs),
-            "findings": dict(sorted(Counter(finding.rule for run in runs for finding in run.findings).items())),
-            "instructions": runs[0].instructions,
-            "excess": max(min(float(f"{one.excess:.3g}"), 1e9) for run in runs for one in run.compared),
-        }
-    return record
+    return record | {"runs": problems(runs)}
 
 
-def problems(kernel: FmhaKernel) -> Iterator[tuple[str, Callable[[Options], Outcome]]]:
+def calls(kernel: FmhaKernel) -> Iterator[tuple[str, Callable[[Options], Outcome]]]:
     """What the kernel is run on, and how."""
     config = kernel.instance.config
     if isinstance(config, CkTileAppendConfig | HipAppendConfig):
@@ -148,8 +138,8 @@ def problems(kernel: FmhaKernel) -> Iterator[tuple[str, Callable[[Options], Outc
             yield str(one), partial(run_append, kernel, one)
         return
     assert isinstance(config, CkTileFmhaConfig)
-    for problem in cases(kernel.signature, config):
-        yield str(problem), partial(run_fmha, kernel, problem)
+    for one in cases(kernel.signature, config):
+        yield str(one), partial(run_fmha, kernel, one)
 
 
 def gated(instance: FmhaInstance, arch: str) -> dict[str, Any]:
@@ -160,36 +150,26 @@ def gated(instance: FmhaInstance, arch: str) -> dict[str, Any]:
 def dispatched(instance: FmhaInstance, arch: str) -> dict[str, Any]:
     """One plan and one run of a kernel that appends, on a problem of several sequences."""
     assert isinstance(instance.config, CkTileAppendConfig | HipAppendConfig)
-    problem = append_cases(instance.signature, instance.config)[1]
+    case = append_cases(instance.signature, instance.config)[1]
     room = default_room(load(), load_archs(), print, lambda standing: None, 1)
-    found = append_dispatched(instance, arch, problem, build_runtime(print), room)
-    return {"dispatched": {"problem": str(problem), "right": found.right, "findings": found.findings}}
+    found = append_dispatched(instance, arch, case, build_runtime(print), room)
+    return {"dispatched": {"problem": str(case), "right": found.right, "findings": found.findings}}
 
 
 def is_well(record: Mapping[str, Any]) -> bool:
     """Unavailable, or compiled and right."""
-    runs = [*record.get("runs", {}).values(), *([record["dispatched"]] if "dispatched" in record else [])]
-    return not record.get("failed") and all(one["right"] for one in runs)
-
-
-def gate_of(record: Mapping[str, Any]) -> str:
-    rules = {one["rule"] for one in record.get("gate", ()) if one["severity"] == "error"}
-    return ", ".join(sorted(rules)) or "ok"
-
-
-def found_in(record: Mapping[str, Any]) -> str:
-    runs = Counter(rule for one in record.get("runs", {}).values() for rule in one["findings"])
-    return ", ".join(f"{rule} {count}" for rule, count in sorted(runs.items())) or "none"
+    wrong = record.get("runs", {}).get("wrong", ())
+    return not (record.get("failed") or wrong) and record.get("dispatched", {}).get("right", True)
 
 
 def line(record: Mapping[str, Any]) -> str:
     if "unavailable" in record or record.get("failed"):
         return f"unavailable: {record['unavailable']}" if "unavailable" in record else "does not compile"
-    runs = record.get("runs", {}).values()
-    right = sum(one["right"] for one in runs)
+    gate = gate_of(record["gate"])
     if "not_run" in record:
-        return f"not run: {record['not_run']}; gate {gate_of(record)}; {record['figures']}"
-    return f"right {right} of {len(runs)}; gate {gate_of(record)}; findings {found_in(record)}; {record['figures']}"
+        return f"not run: {record['not_run']}; gate {gate}; {record['figures']}"
+    runs = record["runs"]
+    return f"right {right_of(runs)}; gate {gate}; findings {found_in(runs['findings'])}; {record['figures']}"
 
 
 def record_overflows(records: Mapping[str, Any]) -> None:
@@ -211,15 +191,11 @@ def row(key: str, record: Mapping[str, Any]) -> str:
     arch, _, name = key.partition("/")
     if "unavailable" in record or record.get("failed"):
         return f"| `{name}` | {arch} | | | | | {line(record)} | | |"
-    figures, runs = record["figures"], record.get("runs")
-    right = (
-        f"{sum(one['right'] for one in runs.values())} of {len(runs)}"
-        if runs is not None
-        else f"not run: {record['not_run']}"
-    )
+    runs = record.get("runs")
+    right = right_of(runs) if runs else f"not run: {record['not_run']}"
     if "dispatched" in record:
         right += ", and dispatched" if record["dispatched"]["right"] else ", wrong if dispatched"
-    return cells(key, figures, gate_of(record), right, found_in(record) if runs else "")
+    return cells(key, record["figures"], gate_of(record["gate"]), right, found_in(runs["findings"]) if runs else "")
 
 
 if __name__ == "__main__":

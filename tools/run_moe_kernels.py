@@ -21,7 +21,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,7 @@ from ckgen_emulator.moe.call import link
 from ckgen_emulator.moe.named import named_product
 from ckgen_emulator.moe.problem import PartProblem
 from ckgen_emulator.moe.run import PartKernel, run_part
+from kernel_records import compiled, gate_of, problem, read, write
 
 SCHEMA = "ckgen.moe_kernels/1"
 PREFIX = "moe_ck2stages_"
@@ -84,7 +85,7 @@ FP4_LAYERS = (
 
 HEAD = """# Classic CK's MoE kernels of the tables, executed on the emulator
 
-Written by `tools/run_moe_kernels.py --out docs/amd/families`; `moe.json` has every run. Each kernel is compiled with
+Written by `tools/run_moe_kernels.py --out docs/amd/families`; `moe.json` has a line per kernel. Each is compiled with
 the pinned toolchain, its launch prepared by its own host unit from `MoeArgs`, run with all checks on 40 tokens, 4
 experts and two experts per token, and held against NumPy in double precision with a derived bound
 (`emulator/ckgen_emulator/moe/problem.py`). Nothing here ran on hardware.
@@ -108,7 +109,7 @@ def main(arguments: list[str]) -> int:
     chosen = parser.parse_args(arguments)
     steps = tuple(map(int, chosen.steps.split(",")))
     place = chosen.out / "moe.json" if chosen.out else None
-    known = json.loads(place.read_text(encoding="utf-8")) if place and place.is_file() else {"kernels": {}}
+    known = read(place)
     if chosen.record:
         record_overflows(known["kernels"])
         return 0
@@ -132,7 +133,7 @@ def main(arguments: list[str]) -> int:
         bad += not is_well(record)
         print(arch, name, line(record), flush=True)
         if place:
-            write(place, known)
+            keep(place, known)
     return 1 if bad else 0
 
 
@@ -162,7 +163,7 @@ def run_layers(
             bad += not record["right"] or bool(record["findings"])
             known.setdefault("layers", {})[f"{arch}/{first}"] = record
             if place:
-                write(place, known)
+                keep(place, known)
     return 1 if bad else 0
 
 
@@ -204,10 +205,7 @@ def run_named(name: str, arch: str, steps: Iterable[int], seeds: int) -> dict[st
     if planned.unavailable:
         return {"unavailable": planned.unavailable}
     result, device, host = built(instance, arch, uses)
-    record: dict[str, Any] = {"gate": [asdict(one) for one in result.findings], "cpu_seconds": result.cpu_seconds}
-    if result.figures is not None:
-        names = ("vgpr", "agpr", "sgpr", "spills", "scratch", "lds", "code_bytes")
-        record["figures"] = {one: getattr(result.figures, one) for one in names}
+    record = compiled(result)
     if device is None or host is None:
         return {**record, "failed": True}
     folder = default_cache() / "emulated" / "moe"
@@ -244,36 +242,29 @@ def columns(instance: Instance) -> int:
 def run_depth(kernel: PartKernel, n: int, k: int, seeds: int) -> dict[str, Any]:
     """One problem in every order."""
     runs = [run_part(kernel, PartProblem(40, n, k, seed=seed), Options(seed=seed)) for seed in range(seeds + 1)]
-    found = Counter(finding.rule for run in runs for finding in run.findings)
-    return {
-        "kernel": runs[0].kernel.partition("_")[2].partition("_")[2],
-        "n": n,
-        "k": k,
-        "right": all(run.right for run in runs),
-        "findings": dict(sorted(found.items())),
-        "instructions": runs[0].instructions,
-        "excess": max(float(f"{one.excess:.3g}") for run in runs for one in run.compared),
-    }
+    return {"kernel": runs[0].kernel.partition("_")[2].partition("_")[2], **problem(runs)}
 
 
 def is_well(record: Mapping[str, Any]) -> bool:
     """Unavailable, or compiled, gated, right and clean."""
     if "unavailable" in record:
         return True
-    errors = any(one["severity"] == "error" for one in record["gate"])
-    return not (record.get("failed") or errors) and all(
-        one["right"] and not one["findings"] for one in record["steps"].values()
+    return (
+        not record.get("failed")
+        and gate_of(record["gate"]) == "ok"
+        and all(one["right"] and not one["findings"] for one in record["steps"].values())
     )
 
 
 def line(record: Mapping[str, Any]) -> str:
     if "unavailable" in record or record.get("failed"):
         return f"unavailable: {record['unavailable']}" if "unavailable" in record else "does not compile"
-    rules = ",".join(sorted({one["rule"] for one in record["gate"] if one["severity"] == "error"}))
     runs = record["steps"].values()
     found = ",".join(sorted({rule for one in runs for rule in one["findings"]}))
     right = all(one["right"] for one in runs) and bool(runs)
-    return f"{'right' if right else 'WRONG'} {len(runs)} runs; gate {rules or 'ok'}; findings {found or 'none'}"
+    return (
+        f"{'right' if right else 'WRONG'} {len(runs)} runs; gate {gate_of(record['gate'])}; findings {found or 'none'}"
+    )
 
 
 def record_overflows(records: Mapping[str, Any]) -> None:
@@ -294,21 +285,23 @@ def record_overflows(records: Mapping[str, Any]) -> None:
     place.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 
 
-def write(place: Path, known: Mapping[str, Any]) -> None:
+def keep(place: Path, known: Mapping[str, Any]) -> None:
     records, layers = dict(sorted(known["kernels"].items())), dict(sorted(known.get("layers", {}).items()))
-    text = json.dumps({"schema": SCHEMA, "kernels": records, "layers": layers}, indent=1)
-    place.write_text(text + "\n", encoding="utf-8")
+    write(place, {"schema": SCHEMA, "kernels": records, "layers": layers}, page(records, layers))
+
+
+def page(records: Mapping[str, Any], layers: Mapping[str, Any]) -> str:
+    """The page of a document's records and layers."""
     rows = ["| scales | part | arch | named | compiled | gated | right | clean | device kernels |", "|---" * 9 + "|"]
     rows += list(table(records))
-    notes = [f"- `{key}`: {one['unavailable']}" for key, one in sorted(records.items()) if "unavailable" in one]
+    notes = [f"- `{key}`: {one['unavailable']}" for key, one in records.items() if "unavailable" in one]
     left = sorted({f"{arch}/{name}" for name, arch in named()} - set(records))
     notes += [f"- not compiled yet: {len(left)} of {len(named())} names and archs"] if left else []
     for key, one in layers.items():
         how = "right" if one["right"] else "wrong"
         found = ", ".join(f"{count} {rule}" for rule, count in one["findings"].items()) or "nothing found"
         notes.append(f"- layer through the dispatcher, {len(one['launches'])} launches, `{key}`: {how}, {found}")
-    body = "\n".join([HEAD, *rows, "", *notes])
-    place.with_suffix(".md").write_text(body.rstrip() + "\n", encoding="utf-8")
+    return "\n".join([HEAD, *rows, "", *notes]).rstrip() + "\n"
 
 
 def table(records: Mapping[str, Any]) -> Iterator[str]:
@@ -319,7 +312,7 @@ def table(records: Mapping[str, Any]) -> Iterator[str]:
         kinds.setdefault((kind, str(signature.moe.part), arch), []).append(records.get(f"{arch}/{name}"))
     for (kind, part, arch), ones in sorted(kinds.items()):
         ran = [one for one in ones if one and one.get("steps")]
-        gated = sum(not any(found["severity"] == "error" for found in one["gate"]) for one in ran)
+        gated = sum(gate_of(one["gate"]) == "ok" for one in ran)
         right = sum(all(run["right"] for run in one["steps"].values()) for one in ran)
         clean = sum(not any(run["findings"] for run in one["steps"].values()) for one in ran)
         kernels = len({(id(one), run["kernel"]) for one in ran for run in one["steps"].values()})

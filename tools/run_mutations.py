@@ -2,9 +2,9 @@
 
 usage: run_mutations.py [--json FILE] [--markdown FILE] [--seed S] [--most N] [--kernel NAME]
 
-Kernels that are not in the build's cache are compiled. FILE defaults to docs/amd/mutations.json and .md; reasons of
-survivors are read from mutations_survivors.json beside it. Exit code 1 if a survivor has none, or if fewer than 95 %
-are caught.
+Kernels that are not in the build's cache are compiled. --json writes every mutant and what caught it, --markdown the
+page, docs/amd/mutations.md where none is named; reasons of survivors are read from docs/amd/mutations_survivors.json.
+Exit code 1 if a survivor has none, or if fewer than 95 % are caught.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def judged(names: list[str], seed: int, most: int) -> dict[str, list[dict[str, A
 def main() -> int:
     """Runs from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, default=PLACE / "mutations.json")
+    parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path, default=PLACE / "mutations.md")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most", type=int, default=6)
@@ -101,7 +101,8 @@ def main() -> int:
     document = {
         "seed": asked.seed, "most": asked.most, "made": len(everything), "caught": caught, "kernels": kernels,
     }  # fmt: skip
-    asked.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    if asked.json is not None:
+        asked.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     asked.markdown.write_text(markdown(document), encoding="utf-8")
     unexplained = sum(not one["caught"] and not one["why"] for one in everything)
     say(f"{len(everything)} mutants, {caught} caught, {unexplained} survivors without a reason")

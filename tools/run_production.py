@@ -11,9 +11,7 @@ code 1 where a result is wrong.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-import time
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -26,6 +24,7 @@ from ckgen_emulator.production.kinds import KINDS
 from ckgen_emulator.production.model import Kind, Outcome
 from ckgen_emulator.production.run import SIDE_BY_SIDE, run_production
 from ckgen_emulator.production.wheel import KernelFile, Wheel, production_wheel, wheel_path
+from kernel_records import found_in, read, write
 
 SCHEMA = "ckgen.production/1"
 WHY_NOT = {
@@ -36,7 +35,7 @@ WHY_NOT = {
 
 HEAD = """# AMD's production assembly kernels, run unmodified on the emulator
 
-Written by `tools/run_production.py --seeds {seeds} --out docs/amd`; `production.json` has every kernel's problems. The
+Written by `tools/run_production.py --seeds {seeds} --out docs/amd`; `production.json` has a line per kernel. The
 kernels are the code objects in AITER's wheel, the problems one tile or a few with the edges that the launchers allow,
 the operands random, the references NumPy's in `emulator/ckgen_emulator/production/`. Nothing here ran on hardware.
 
@@ -67,7 +66,7 @@ def main(arguments: list[str]) -> int:
         ran[name] = _kind(KINDS[name], files, _Asked(chosen.problem, chosen.seeds, chosen.show), wheel)
     if chosen.out is not None:
         _write(chosen.out, ran)
-    wrong = [kernel for one in ran.values() for kernel, record in one["kernels"].items() if not record["right"]]
+    wrong = [kernel for one in ran.values() for kernel, record in one["kernels"].items() if record["wrong"]]
     for kernel in wrong:
         print("wrong:", kernel)
     return 1 if wrong else 0
@@ -83,35 +82,35 @@ class _Asked:
 
 
 def _kind(kind: Kind, files: list[KernelFile], asked: _Asked, wheel: Wheel) -> dict[str, Any]:
-    began, kernels = time.perf_counter(), {}
+    kernels = {}
     for number, file in enumerate(files, 1):
         kernels[str(file)] = record = _kernel(kind, file, asked, wheel)
         if sys.stderr.isatty():
             print(f"\r\033[K{kind.name} {number}/{len(files)} {file}", end="", file=sys.stderr, flush=True)
-        findings = ", ".join(f"{count} {rule}" for rule, count in sorted(record["findings"].items()))
-        print(f"{file}: {'right' if record['right'] else 'WRONG'}{'; ' if findings else ''}{findings}", flush=True)
-    return {"what": kind.what, "seeds": asked.seeds, "seconds": round(time.perf_counter() - began), "kernels": kernels}
+        print(f"{file}: {'WRONG' if record['wrong'] else 'right'}; {found_in(record['findings'])}", flush=True)
+    return {"what": kind.what, "seeds": asked.seeds, "kernels": kernels}
 
 
 def _kernel(kind: Kind, file: KernelFile, asked: _Asked, wheel: Wheel) -> dict[str, Any]:
-    problems: dict[str, Any] = {}
-    rules: dict[str, set[int]] = {}
+    """Problems wrong side by side, those wrong in some seed's order only, and at how many places a rule was found."""
+    problems: dict[str, list[Outcome]] = {}
     for problem in kind.problems(file):
         if asked.problem not in ("", problem):
             continue
         runs = [run_production(kind, file, problem, SIDE_BY_SIDE, wheel=wheel)]
         for seed in range(1, asked.seeds + 1):
             runs.append(run_production(kind, file, problem, replace(SIDE_BY_SIDE, seed=seed, turn=0), wheel=wheel))
-        problems[problem] = _problem(runs)
+        problems[problem] = runs
         if asked.show is not None:
             _show(runs, asked.show)
-        for run in runs:
-            for finding in run.findings:
-                rules.setdefault(finding.rule, set()).add(finding.address)
+    places = {(one.rule, one.address) for runs in problems.values() for run in runs for one in run.findings}
     return {
-        "right": all(one["right"] for one in problems.values()),
-        "findings": {rule: len(addresses) for rule, addresses in sorted(rules.items())},
-        "problems": problems,
+        "problems": len(problems),
+        "wrong": [name for name, (first, *_) in problems.items() if not first.right],
+        "wrong_in_some_order": [
+            name for name, (first, *rest) in problems.items() if first.right and not all(one.right for one in rest)
+        ],
+        "findings": dict(sorted(Counter(rule for rule, _ in places).items())),
     }
 
 
@@ -126,32 +125,12 @@ def _show(runs: list[Outcome], most: int) -> None:
             )
 
 
-def _problem(runs: list[Outcome]) -> dict[str, Any]:
-    first = runs[0]
-    record: dict[str, Any] = {
-        "right": first.right,
-        "instructions": first.instructions,
-        "outputs": {one.name: _figures(one.max_error, one.bound, one.excess) for one in first.compared},
-        "findings": dict(sorted(Counter(finding.rule for finding in first.findings).items())),
-    }
-    wrong = [run.seed for run in runs[1:] if not run.right]
-    if wrong:
-        record["wrong_with_seeds"] = wrong
-    return record
-
-
-def _figures(*values: float) -> list[float | None]:
-    return [float(f"{value:.3g}") if value < float("inf") else None for value in values]
-
-
 def _write(folder: Path, ran: dict[str, Any]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     place = folder / "production.json"
-    before = json.loads(place.read_text(encoding="utf-8"))["kinds"] if place.exists() else {}
+    before = read(place).get("kinds", {})
     kinds = {name: (before | ran)[name] for name in KINDS if name in before or name in ran}
     document: dict[str, Any] = {"schema": SCHEMA, "kinds": kinds, "not_run": _not_run(kinds)}
-    place.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    (folder / "production.md").write_text("\n".join(_page(document)), encoding="utf-8")
+    write(place, document, page(document), depth=4)
 
 
 def _not_run(kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -172,6 +151,11 @@ def _not_run(kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"arch": a, "folder": f, "why": w, "kernels": n} for (a, f, w), n in sorted(counts.items())]
 
 
+def page(document: Mapping[str, Any]) -> str:
+    """The page of the document."""
+    return "\n".join(_page(document))
+
+
 def _page(document: Mapping[str, Any]) -> Iterable[str]:
     kinds = document["kinds"]
     yield HEAD.format(seeds=max(one["seeds"] for one in kinds.values()))
@@ -181,8 +165,10 @@ def _page(document: Mapping[str, Any]) -> Iterable[str]:
     for name, kind in kinds.items():
         for arch in sorted({kernel.partition("/")[0] for kernel in kind["kernels"]}):
             records = [one for kernel, one in kind["kernels"].items() if kernel.startswith(arch + "/")]
-            right = [one for one in records if one["right"]]
-            figures = [len(records), len(right), sum(not one["findings"] for one in right), sum(map(_any_order, right))]
+            right = [one for one in records if not one["wrong"]]
+            clean = sum(not one["findings"] for one in right)
+            ordered = sum(not one["wrong_in_some_order"] for one in right)
+            figures = [len(records), len(right), clean, ordered]
             total = [a + b for a, b in zip(total, figures, strict=True)]
             rules = Counter(rule for one in records for rule in one["findings"])
             findings = ", ".join(f"{rule} {count}" for rule, count in rules.most_common())
@@ -199,30 +185,22 @@ def _page(document: Mapping[str, Any]) -> Iterable[str]:
     yield ""
 
 
-def _any_order(record: Mapping[str, Any]) -> bool:
-    return all("wrong_with_seeds" not in problem for problem in record["problems"].values())
-
-
 def _wrong(kinds: Mapping[str, Any]) -> Iterable[str]:
     for kind in kinds.values():
         for kernel, record in kind["kernels"].items():
-            problems = [problem for problem, one in record["problems"].items() if not one["right"]]
-            if problems:
-                yield f"- `{kernel}`: {', '.join(problems)}"
+            if record["wrong"]:
+                yield f"- `{kernel}`: {', '.join(record['wrong'])}"
 
 
 def _order(kinds: Mapping[str, Any]) -> Iterable[str]:
     for name, kind in kinds.items():
-        found = {
-            kernel: [
-                problem for problem, one in record["problems"].items() if "wrong_with_seeds" in one and one["right"]
-            ]
+        found = [
+            f"`{kernel}` ({', '.join(record['wrong_in_some_order'])})"
             for kernel, record in kind["kernels"].items()
-        }
-        found = {kernel: problems for kernel, problems in found.items() if problems}
+            if record["wrong_in_some_order"]
+        ]
         if found:
-            listed = "; ".join(f"`{kernel}` ({', '.join(problems)})" for kernel, problems in found.items())
-            yield f"- {name}: {listed}"
+            yield f"- {name}: {'; '.join(found)}"
 
 
 if __name__ == "__main__":

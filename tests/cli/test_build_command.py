@@ -180,6 +180,21 @@ def test_a_check_reports_what_the_journal_says(compiler: FakeCompiler, tiny: Pat
     assert again == document and len(compiler.runs) == runs
 
 
+def test_a_check_says_what_changed_since_a_baseline(compiler: FakeCompiler, tiny: Path) -> None:
+    check = ("amd-check", "--tuning", "t", "--full", "--journal", "j.jsonl")
+    run(*check, "--out", "report")
+    again = (*check, "--report-only", "--against")
+    kept = tiny / "report/baseline.json"
+    assert run(*again, "report/baseline.json").stderr.splitlines()[0] == "0 facts changed since report/baseline.json"
+    kept.write_text(kept.read_text().replace('"vgpr": 300', '"vgpr": 299', 1))
+    changed, count = run(*again, "report/baseline.json").stderr.splitlines()[:2]
+    assert changed.startswith("changed: ") and changed.endswith(": vgpr was 299, is 300")
+    assert count == "1 fact changed since report/baseline.json"
+    refused = run(*again, "report/summary.json")
+    assert refused.exit_code == 2
+    assert "--against report/summary.json: not a baseline, which `ckgen amd-check --out` writes" in refused.stderr
+
+
 def test_a_name_that_is_none_is_refused_before_anything_is_compiled(compiler: FakeCompiler, tiny: Path) -> None:
     result = run("build", "--targets", "gfx942", "--limit", "1", "--emit", "library", "--name", "unix", "--out", "o")
     assert result.exit_code == 2 and "--name: not usable as a C++ identifier: 'unix'" in result.stderr

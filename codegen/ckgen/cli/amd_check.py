@@ -50,8 +50,8 @@ _DEFAULT_ISA = "cdna"
 @click.option("--execute", is_flag=True, help="Also run one problem of each on the emulator.")
 @click.option("--report-only", is_flag=True, help="Compile nothing: report what the journal says.")
 @click.option("--journal", type=PATH, help="The file that every result is appended to.  [default: in ckgen's cache]")
-@click.option("--out", type=PATH, help="Write summary.json and summary.html into this folder.")
-@click.option("--against", type=PATH, metavar="JSON", help="Say what changed since this summary.json.")
+@click.option("--out", type=PATH, help="Write summary.json, summary.html and baseline.json into this folder.")
+@click.option("--against", type=PATH, metavar="JSON", help="Say what changed since this baseline.json.")
 @click.option("--prefix", type=PATH, help="The toolchain's folder.  [default: as `ckgen toolchain amd`]")
 @json_option
 def command(**params: Any) -> int:
@@ -195,22 +195,25 @@ def _compare(place: Path, document: dict[str, Any]) -> None:
     """Every changed figure on stderr; UsageError where figures cannot be compared, InputError B004 for no JSON."""
     from ckgen.model.document import JSON, DocumentError, read_text
     from ckgen.model.json_document import parse_json
+    from ckgen.report.baseline import baseline
     from ckgen.report.compare import compare
 
     try:
         old = parse_json(read_text(place, JSON)).value
     except DocumentError as error:
-        raise InputError([error.diagnostic("B004", place, "give a summary.json of `ckgen amd-check --out`")]) from None
-    if not isinstance(old, dict):
-        raise UsageError(f"--against {place}: not a summary of amd-check")
-    changes = compare(old, document)
+        raise InputError([error.diagnostic("B004", place, "give a baseline.json of `ckgen amd-check --out`")]) from None
+    try:
+        changes = compare(old, baseline([document]))
+    except UsageError as error:
+        raise UsageError(f"--against {place}: {error}") from None
     for change in changes:
         say(f"changed: {change}")
-    say(f"{plural(len(changes), 'figure')} changed since {place}")
+    say(f"{plural(len(changes), 'fact')} changed since {place}")
 
 
 def _report(document: dict[str, Any], out: Path | None, *, as_json: bool) -> int:
     from ckgen.cli.amd_check_text import summary_text
+    from ckgen.report.baseline import baseline, baseline_text
     from ckgen.report.html import summary_html
 
     if out is not None:
@@ -219,6 +222,7 @@ def _report(document: dict[str, Any], out: Path | None, *, as_json: bool) -> int
         out.mkdir(parents=True, exist_ok=True)
         (out / "summary.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         (out / "summary.html").write_text(summary_html(document), encoding="utf-8")
+        (out / "baseline.json").write_text(baseline_text(baseline([document])), encoding="utf-8")
     if as_json:
         show_json(document)
     else:
