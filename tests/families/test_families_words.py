@@ -12,5 +12,13 @@ def test_the_words_and_defaults_are_those_of_the_files_that_hold_them(golden: Ca
 
 
 def test_values_of_the_room_cannot_be_changed_but_those_that_gather() -> None:
-    readers = {"_Reader", "_Words", "SetReader", "FmhaSetReader", "GemmSetReader", "GroupedSetReader", "MoeSetReader"}
+    readers = {
+        "_SetFileReader",
+        "_Words",
+        "SetReader",
+        "FmhaSetReader",
+        "GemmSetReader",
+        "GroupedSetReader",
+        "MoeSetReader",
+    }
     assert set(changeable("ckgen.families")) == readers

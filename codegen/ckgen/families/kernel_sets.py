@@ -24,7 +24,7 @@ _KEYS = ("op", "name", "signatures", "backend", "targets", "kernels", "configs")
 @cache
 def load_kernel_set(text: str, file: str) -> tuple[AnyCandidate, ...]:
     """The candidates of a set, in file order, repeated ones once; InputError carries everything that is wrong."""
-    reader = _Reader()
+    reader = _SetFileReader()
     documents = read_documents(text, file, reader.report)
     found = [candidate for node in documents for candidate in reader.document(node)]
     if not found and not reader.errors:
@@ -70,7 +70,7 @@ def _shipped_file(name: str, op: str) -> Path:
     return Path(__file__).parent / op / "kernel_sets" / f"{name}.yaml"
 
 
-class _Reader(DocumentReader):
+class _SetFileReader(DocumentReader):
     """Gives each document to its op's reader; one of no known op to the first's, which says what else is wrong."""
 
     def __init__(self) -> None:

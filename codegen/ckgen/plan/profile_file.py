@@ -55,7 +55,7 @@ def read_profile(path: Path) -> Profile:
 
 def load_profile(text: str, file: str) -> Profile:
     """The profile of a YAML text; InputError as of `read_profile`."""
-    reader = _Reader()
+    reader = _ProfileReader()
     documents = read_documents(text, file, reader.report)
     if not reader.errors and len(documents) != 1:
         found = f"{len(documents)} YAML documents, expected one profile"
@@ -66,7 +66,7 @@ def load_profile(text: str, file: str) -> Profile:
     return profile
 
 
-class _Reader(DocumentReader):
+class _ProfileReader(DocumentReader):
     """Turns a document into a profile."""
 
     def profile(self, node: Located) -> Profile | None:

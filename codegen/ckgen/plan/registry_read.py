@@ -44,7 +44,7 @@ def read_registry(path: Path, archs: Mapping[str, ArchSpec]) -> GenerationPlan:
         document = parse_json(text)
     except DocumentError as error:
         raise InputError([error.diagnostic("R001", path, "give a file that `ckgen export` printed")]) from None
-    reader = _Reader(archs)
+    reader = _RegistryReader(archs)
     plan = reader.document(document.value)
     if not reader.found and not document.repeats:
         return plan
@@ -208,7 +208,7 @@ class _Fields:
         self.found.append((code, at, message, hint))
 
 
-class _Reader(_Fields):
+class _RegistryReader(_Fields):
     """Reads documents, units and what units hold."""
 
     def document(self, value: Any) -> GenerationPlan:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckgen.emit import cpp
+from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.enums import MoePart
 from ckgen.families.gemm.instance import Instance
@@ -17,10 +18,12 @@ from ckgen.families.kernel_sets import shipped_set
 from ckgen.families.moe.ck_config import CkMoeConfig, CkMoeOp
 from ckgen.families.moe.config import MoePairConfig
 from ckgen.families.moe.family import FAMILY
+from ckgen.families.moe.parts import part_signatures
 from ckgen.families.registry import make_instance
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.fields import decode, encode
+from ckgen.model.tuned_row import Shape
 
 LAYER = parse_signature("moe:bf16:gated:silu:weightfirst", None)
 HOSTS = st.builds(
@@ -75,3 +78,8 @@ def test_the_text_of_a_kernel_of_classic_ck_has_the_words_of_its_tables() -> Non
     config = CkMoeConfig(256, Tile(32, 64, 128), (1, 4), CkMoeOp.SCALE, 1)
     assert config.text() == f"256x32x64x128_1x4_{CkMoeOp.SCALE}_v1"
     assert replace(config, n_swizzle=True, k_pack=2).text() == f"{config.text()}_nswizzle_pack2"
+
+
+def test_what_is_n_of_gate_up_is_k_of_down() -> None:
+    whole = Use(Shape(3, 16, 512, 256), 1)
+    assert [FAMILY.part_use(part, whole) for part in part_signatures(LAYER)] == [whole, Use(Shape(3, 16, 256, 512), 1)]
