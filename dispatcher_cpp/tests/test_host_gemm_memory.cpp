@@ -32,8 +32,7 @@ TEST(HostGemmMemory, NothingBehindAnOperandIsRead) {
   for (const Way& way : gemm_ways())
     for (const DType type : {DType::fp32, DType::bf16, DType::fp8_ocp, DType::int8})
       for (const Layout layout : {Layout::rcr, Layout::rrr, Layout::ccr})
-        for (const std::int64_t m : {1, 2, 6, 40})
-          for (const std::int64_t k : {257, 320}) expect_inside(way, type, layout, {m, m == 40 ? 64 : 33, k});
+        for (const std::int64_t m : {1, 6, 40}) expect_inside(way, type, layout, {m, m == 40 ? 64 : 33, 257});
 }
 
 }  // namespace
