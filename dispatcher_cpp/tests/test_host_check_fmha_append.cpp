@@ -126,6 +126,24 @@ TEST(HostCheckFmhaAppend, TypesDescalesAndLevelsHaveKernelsOrAreNamed) {
   }
 }
 
+TEST(HostCheckFmhaAppend, NoStrideIsNegative) {
+  AppendFixture x(append_case(DType::bf16, {}));
+  const std::pair<const char*, FmhaStrides*> all[] = {
+      {"q", &x.args.q_strides},       {"o", &x.args.o_strides},         {"k_cache", &x.args.k_strides},
+      {"v_cache", &x.args.v_strides}, {"k_new", &x.args.k_new_strides}, {"v_new", &x.args.v_new_strides}};
+  for (const auto& [what, strides] : all)
+    for (std::int64_t FmhaStrides::* const which : {&FmhaStrides::row, &FmhaStrides::head, &FmhaStrides::batch}) {
+      const std::int64_t legal = strides->*which;
+      const auto said = [&](std::int64_t value) {
+        strides->*which = value;
+        return std::string(host::check_fmha_append_args(x.c.signature, x.c.shape, x.args).message);
+      };
+      EXPECT_EQ(said(-1), std::string("a stride of ") + what + " is negative");
+      EXPECT_EQ(said(0), "") << what;
+      EXPECT_EQ(said(legal), "");
+    }
+}
+
 TEST(HostCheckFmhaAppend, WhatHasNoRoomIsRefusedAndNothingWritten) {
   const auto said = [](const FmhaTraits& traits, const std::function<void(AppendFixture&)>& change) {
     AppendFixture one(append_case(DType::bf16, traits));

@@ -1,45 +1,9 @@
 // Epilogues of GEMMs on the CPU, on every way that a product takes: what the ops make of the sums that the same product
 // gives without them.
-#include "backends/host/gemm.hpp"
-#include "host_fixture.hpp"
-
-#include <functional>
+#include "host_gemm_ways.hpp"
 
 namespace host_test {
 namespace {
-
-constexpr host::TwinConfig kTile{32, 64, 32, 1, true, true, true};
-constexpr host::HostConfig kOwn{host::Isa::x86_64_v3, 6, 16, 64, 64, 64, 2};
-
-using Run = std::function<Status(const GemmTraits&, const GemmArgs&)>;
-
-struct Way {
-  const char* what;
-  Run run;
-};
-
-const Way kWays[] = {
-    {"twin",
-     [](const GemmTraits& t, const GemmArgs& x) {
-       const Workspace w(host::gemm_twin_workspace(t, kTile, 1, x.m, x.n, x.k, x.batch));
-       return host::run_gemm_twin(t, kTile, 1, x, w.data);
-     }},
-    {"of the CPU",
-     [](const GemmTraits& t, const GemmArgs& x) {
-       const Workspace w(host::gemm_host_workspace(t, kOwn, x.m, x.n, x.k, x.batch));
-       return host::run_gemm_host(t, kOwn, x, w.data);
-     }},
-    {"twin's stream-K",
-     [](const GemmTraits& t, const GemmArgs& x) {
-       const Workspace w(host::gemm_twin_stream_k_workspace(t, kTile, Strategy::tree, 5, x.m, x.n, x.k, x.batch));
-       return host::run_gemm_twin_stream_k(t, kTile, Strategy::tree, 5, x, w.data);
-     }},
-    {"stream-K of the CPU",
-     [](const GemmTraits& t, const GemmArgs& x) {
-       const Workspace w(host::gemm_host_stream_k_workspace(t, kOwn, Strategy::linear, 4, x.m, x.n, x.k, x.batch));
-       return host::run_gemm_host_stream_k(t, kOwn, Strategy::linear, 4, x, w.data);
-     }},
-};
 
 /// relu(sum * D0 + D1), of two products; D0 is one row for all rows.
 void expect_fused(const Way& way, DType c, std::int64_t m) {
@@ -74,7 +38,7 @@ void expect_fused(const Way& way, DType c, std::int64_t m) {
 }
 
 TEST(HostGemmEpilogue, IsAppliedToWholeSumsOnEveryWay) {
-  for (const Way& way : kWays)
+  for (const Way& way : gemm_ways())
     for (const DType c : {DType::fp32, DType::bf16})
       for (const std::int64_t m : {1, 3, 40}) expect_fused(way, c, m);
 }

@@ -116,6 +116,17 @@ TEST(HostMoeQuantize, EverySchemeIsTheDefinition) {
         }
 }
 
+TEST(HostMoeQuantize, ARowWithoutColumnsHasTheScaleOfZeros) {
+  const GemmTraits t{DType::fp8_ocp, DType::fp8_ocp, DType::bf16, DType::fp32,
+                     Layout::rcr,    Quant::rowwise, false,       false};
+  float scales[] = {-7.0F, -7.0F, -7.0F};
+  unsigned char none[4] = {};
+  host::quantize({isa_tables().front(), &t, 2, 0, none, none, scales, false, 1}, none, nullptr);
+  EXPECT_EQ(scales[0], 1.0F);
+  EXPECT_EQ(scales[1], 1.0F);
+  EXPECT_EQ(scales[2], -7.0F);
+}
+
 TEST(HostMoeQuantize, WithoutScalesElementsAreRounded) {
   GemmTraits t{DType::fp8_ocp, DType::fp8_ocp, DType::bf16, DType::fp32, Layout::rcr, Quant::none, false, false};
   const float values[] = {1.0F, 1.0625F, 500.0F, -0.3F};

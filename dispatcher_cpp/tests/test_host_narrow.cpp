@@ -1,7 +1,6 @@
 // What the kernels' rounding to 4- and 8-bit types leaves, on every ISA, against ckgen/codecs.hpp.
-#include "backends/host/gemm.hpp"
-#include "backends/host/isa_table.hpp"
 #include "ckgen/codecs.hpp"
+#include "host_isa_tables.hpp"
 
 #include <gtest/gtest.h>
 
@@ -27,19 +26,11 @@ std::vector<float> all_values() {
   return values;
 }
 
-std::vector<const host::IsaTable*> tables() {
-  std::vector<const host::IsaTable*> found;
-  if (host::isa_available(host::Isa::x86_64_v3)) found.push_back(&host::kIsaV3);
-  if (host::isa_available(host::Isa::x86_64_v4)) found.push_back(&host::kIsaV4);
-  if (host::isa_available(host::Isa::x86_64_v4_bf16)) found.push_back(&host::kIsaV4Bf16);
-  return found;
-}
-
 }  // namespace
 
 TEST(HostNarrow, FloatsAreThoseOfTheCodecs) {
   const std::vector<float> values = all_values();
-  for (const host::IsaTable* table : tables())
+  for (const host::IsaTable* table : host_test::isa_tables())
     for (const DType t : {DType::fp8_fnuz, DType::fp8_ocp, DType::bf8_fnuz, DType::bf8_ocp, DType::fp4}) {
       std::vector<unsigned char> codes(values.size());
       table->encode(t, values.data(), codes.data(), static_cast<std::int64_t>(values.size()));
@@ -55,7 +46,7 @@ TEST(HostNarrow, Int8IsTheNearestEven) {
   std::vector<float> values;
   for (int i = -600; i <= 600; ++i)
     for (const float part : {0.0F, 0.25F, -0x1p-20F}) values.push_back(static_cast<float>(i) / 4.0F + part);
-  for (const host::IsaTable* table : tables()) {
+  for (const host::IsaTable* table : host_test::isa_tables()) {
     std::vector<signed char> codes(values.size());
     table->encode(DType::int8, values.data(), codes.data(), static_cast<std::int64_t>(values.size()));
     for (std::size_t i = 0; i < values.size(); ++i)

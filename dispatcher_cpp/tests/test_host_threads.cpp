@@ -1,4 +1,5 @@
 // parallel_for: every index once, slots exclusive, safe from several threads, nested calls and forked children.
+#include "backends/host/gemm.hpp"
 #include "backends/host/threads.hpp"
 
 #include <gtest/gtest.h>
@@ -54,6 +55,19 @@ TEST(ParallelFor, EveryIndexOnce) {
       for (const int h : hits) EXPECT_EQ(h, 1);
       EXPECT_EQ(sum_of_indices(count, threads), count * (count + 1) / 2);
     }
+}
+
+// Each body waits until all run: one after the other they would never meet, so that they give up in the end.
+TEST(ParallelFor, AsManyThreadsAsAreAskedForWorkAtOnce) {
+  for (int threads = 2; threads <= host::thread_count(); ++threads) {
+    std::atomic<int> here{0}, slots{0};
+    host::parallel_for(threads, threads, [&](std::int64_t, int slot) {
+      slots |= 1 << slot;
+      ++here;
+      for (int i = 0; here < threads && i < 5000; ++i) usleep(1000);
+    });
+    EXPECT_EQ(slots, (1 << threads) - 1);
+  }
 }
 
 TEST(ParallelFor, ManyShortCallsReuseThePool) {

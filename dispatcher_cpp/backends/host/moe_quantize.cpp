@@ -37,7 +37,7 @@ class Quantizer {
       : task_(task), slots_(slots), largest_(largest), most_(largest_value(task.traits->a)) {
     const Quant quant = task.traits->quant;
     group_ = quant == Quant::mx ? kMxGroup : quant == Quant::blockscale ? task.traits->scale_block.k : task.columns;
-    groups_ = group_ == 0 ? 0 : ceil_div(task.columns, group_);
+    groups_ = group_ == 0 ? 1 : ceil_div(task.columns, group_);
     source_ = make_pack_source(PackKind::f32, task.traits->c, task.values, task.columns, true, false);
   }
 
