@@ -27,6 +27,7 @@ from ckgen.model.errors import UsageError
 from ckgen_emulator.core import Chip, Emulator
 from ckgen_emulator.isa import ARCHS, isa_text
 from ckgen_emulator.production.wheel import wheel_path
+from markdown_text import wrapped
 
 DOCS = Path(__file__).parents[1] / "docs" / "amd"
 _WIDTH = re.compile(r"_(?:e32|e64|dpp|sdwa)$")
@@ -146,7 +147,7 @@ def main() -> int:
         "counts": counts,
     }
     store.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    (DOCS / "opcodes.md").write_text(text(executed(toolchain), counts, set(known)), encoding="utf-8")
+    (DOCS / "opcodes.md").write_text(wrapped(text(executed(toolchain), counts, set(known))), encoding="utf-8")
     return 0
 
 

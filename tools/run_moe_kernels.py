@@ -54,6 +54,7 @@ from ckgen_emulator.moe.call import link
 from ckgen_emulator.moe.named import named_product
 from ckgen_emulator.moe.problem import PartProblem
 from ckgen_emulator.moe.run import PartKernel, run_part
+from markdown_text import wrapped
 
 SCHEMA = "ckgen.moe_kernels/1"
 PREFIX = "moe_ck2stages_"
@@ -308,7 +309,7 @@ def write(place: Path, known: Mapping[str, Any]) -> None:
         found = ", ".join(f"{count} {rule}" for rule, count in one["findings"].items()) or "nothing found"
         notes.append(f"- layer through the dispatcher, {len(one['launches'])} launches, `{key}`: {how}, {found}")
     body = "\n".join([HEAD, *rows, "", *notes])
-    place.with_suffix(".md").write_text(body.rstrip() + "\n", encoding="utf-8")
+    place.with_suffix(".md").write_text(wrapped(body.rstrip()) + "\n", encoding="utf-8")
 
 
 def table(records: Mapping[str, Any]) -> Iterator[str]:

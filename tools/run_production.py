@@ -26,6 +26,7 @@ from ckgen_emulator.production.kinds import KINDS
 from ckgen_emulator.production.model import Kind, Outcome
 from ckgen_emulator.production.run import SIDE_BY_SIDE, run_production
 from ckgen_emulator.production.wheel import KernelFile, Wheel, production_wheel, wheel_path
+from markdown_text import wrapped
 
 SCHEMA = "ckgen.production/1"
 WHY_NOT = {
@@ -151,7 +152,7 @@ def _write(folder: Path, ran: dict[str, Any]) -> None:
     kinds = {name: (before | ran)[name] for name in KINDS if name in before or name in ran}
     document: dict[str, Any] = {"schema": SCHEMA, "kinds": kinds, "not_run": _not_run(kinds)}
     place.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    (folder / "production.md").write_text("\n".join(_page(document)), encoding="utf-8")
+    (folder / "production.md").write_text(wrapped("\n".join(_page(document))), encoding="utf-8")
 
 
 def _not_run(kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
