@@ -136,7 +136,7 @@ def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Jour
     line = ProgressLine()
 
     def heard(checked: Checked, outcome: Outcome | None) -> None:
-        text = _trouble(checked, outcome)
+        text = _failure_text(checked, outcome)
         if text:
             line.clear()
             say(text)
@@ -184,11 +184,11 @@ def _chosen(kernels: tuple[NamedKernel, ...], globs: tuple[str, ...], limit: int
     return tuple(kernel for kernel in kept if kernel.name in set(names))
 
 
-def _trouble(checked: Checked, outcome: Outcome | None) -> str:
+def _failure_text(checked: Checked, outcome: Outcome | None) -> str:
     """What to say of a kernel at once: a failed command with all its output, findings that are errors."""
-    from ckgen.build.trouble import trouble
+    from ckgen.build.failure_text import failure_text
 
-    return trouble(checked.result, outcome)
+    return failure_text(checked.result, outcome)
 
 
 def _compare(place: Path, document: dict[str, Any]) -> None:

@@ -110,7 +110,7 @@ def command(**params: Any) -> int:
         wanted = wanted_kernels(options, choice, archs, cache.folder)
     line = ProgressLine()
 
-    def trouble(text: str) -> None:
+    def say_failure(text: str) -> None:
         line.clear()
         say(text)
 
@@ -123,7 +123,7 @@ def command(**params: Any) -> int:
             archs,
             cache,
             default_limits(params["jobs"], launcher, retry=params["retry"]),
-            trouble,
+            say_failure,
             line,
         )
     finally:

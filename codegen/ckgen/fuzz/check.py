@@ -214,7 +214,7 @@ class Checker:
             text = given.wrong()
         if text:
             raise CaseFailure(FailureKind.RESULT, f"{text}, by {by}", about)
-        text = given.trouble()
+        text = given.out_of_bounds_writes()
         if text:
             raise CaseFailure(FailureKind.MEMORY, f"{text}, by {by}", about)
         return given.sensitivity() if self.verbose else None

@@ -41,9 +41,9 @@ class GemmGiven:
         """See Given."""
         return self._expected().sensitivity
 
-    def trouble(self) -> str:
+    def out_of_bounds_writes(self) -> str:
         """See Given."""
-        return self.placed.trouble()
+        return self.placed.out_of_bounds_writes()
 
     def _expected(self) -> Expected:
         return expected_of(self.operands, self.case, self.parts)

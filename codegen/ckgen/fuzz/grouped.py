@@ -40,11 +40,13 @@ class GroupedGiven:
         """See Given; of the group where it is worst."""
         return Sensitivity.worst_of(one.sensitivity() for one in self.groups.values())
 
-    def trouble(self) -> str:
+    def out_of_bounds_writes(self) -> str:
         """See Given."""
         if tuple(map(bytes, self.arrays)) != self.before:
             return "the arrays of groups were written"
-        return next((f"group {at}: {text}" for at, one in self.groups.items() if (text := one.trouble())), "")
+        return next(
+            (f"group {at}: {text}" for at, one in self.groups.items() if (text := one.out_of_bounds_writes())), ""
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,10 +53,10 @@ class MoeGiven:
         """See Given."""
         return self.expected().sensitivity
 
-    def trouble(self) -> str:
+    def out_of_bounds_writes(self) -> str:
         """See Given."""
         matrices = (("C", self.c), *self.inputs.items())
-        return next((f"{name}: {text}" for name, one in matrices if (text := one.trouble())), "")
+        return next((f"{name}: {text}" for name, one in matrices if (text := one.out_of_bounds_writes())), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class Given(Protocol):
         """How small an error is seen; as much work as `wrong`."""
         ...
 
-    def trouble(self) -> str:
+    def out_of_bounds_writes(self) -> str:
         """What was written that is not the result's; ends the contents."""
         ...
 

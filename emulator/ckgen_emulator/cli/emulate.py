@@ -107,11 +107,11 @@ def _gemm(params: dict[str, Any], archs: Any) -> GemmResult:
         params["trace"].write_bytes(b"")
     line = ProgressLine()
 
-    def trouble(text: str) -> None:
+    def say_failure(text: str) -> None:
         line.clear()
         say(text)
 
-    room = default_room(toolchain, archs, trouble, line)
+    room = default_room(toolchain, archs, say_failure, line)
     options = RunOptions(checked=not params["unchecked"], threads=params["threads"], trace=params["trace"])
     try:
         request = Request(kernel, target.cu_num, (problem,))

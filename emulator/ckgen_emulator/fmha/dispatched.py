@@ -77,7 +77,7 @@ def append_dispatched(
     """One plan and one run with the only instance there is; UsageError where it does not compile or the run fails."""
     (built,) = build_kernels([_units_of(instance, arch)], room)
     if built.library is None:
-        raise UsageError(f"{instance.name}: {built.trouble}")
+        raise UsageError(f"{instance.name}: {built.failure_text}")
     with tempfile.TemporaryDirectory(prefix="ckgen-emulate-") as name:
         folder = Path(name)
         signature, report = instance.signature.canonical(), folder / "report"

@@ -18,13 +18,13 @@ from ckgen.build.build_run import build_planned
 from ckgen.build.cache import Cache, default_cache
 from ckgen.build.compile import CODE_OBJECT, OBJECT, Unit, host_job
 from ckgen.build.entry import Entry
+from ckgen.build.failure_text import failed_command, failure_text
 from ckgen.build.judge import first_error
 from ckgen.build.launcher import launcher_for
 from ckgen.build.library import DeviceInstance, emit_library
 from ckgen.build.planned import Planned
 from ckgen.build.pool import Limits, Outcome, Progress, default_limits
 from ckgen.build.result import Result
-from ckgen.build.trouble import failed_command, trouble
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import InputError, UsageError
 from ckgen_emulator.gemm.kernel import DEVICE_LIBRARY, KernelUnits
@@ -60,7 +60,7 @@ class Built:
     """A kernel's shared library, or in a sentence why there is none."""
 
     library: Path | None
-    trouble: str = ""
+    failure_text: str = ""
 
 
 def build_kernels(units: Iterable[KernelUnits], room: BuildRoom) -> tuple[Built, ...]:
@@ -72,7 +72,7 @@ def build_kernels(units: Iterable[KernelUnits], room: BuildRoom) -> tuple[Built,
     def heard(planned: Planned, result: Result, outcome: Outcome | None) -> None:
         entry = outcome.entry if outcome is not None and outcome.entry.ok else None
         devices[planned.kernel, planned.arch, planned.text] = (result, entry)
-        if entry is None and not planned.unavailable and (text := trouble(result, outcome)):
+        if entry is None and not planned.unavailable and (text := failure_text(result, outcome)):
             room.say(text)
 
     def host_done(outcome: Outcome) -> None:

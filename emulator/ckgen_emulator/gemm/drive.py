@@ -96,7 +96,7 @@ class _Machine:
         """The request's results, in its order; problems with one schedule share a process."""
         found: dict[int, GemmResult] = {}
         if built.library is None:
-            return tuple(self._result(request, one, None, (built.trouble,)) for one in request.problems)
+            return tuple(self._result(request, one, None, (built.failure_text,)) for one in request.problems)
         seeds = dict.fromkeys(problem.seed for problem in request.problems)
         for seed in seeds:
             left = [index for index, problem in enumerate(request.problems) if problem.seed == seed]

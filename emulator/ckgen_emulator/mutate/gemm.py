@@ -89,7 +89,7 @@ class GemmSubject:
         kernel = choose_kernel(choice.kernel, choice.target, tuning, room.archs, room.cache.folder)
         (built,) = build_kernels([units_of(kernel, [one.use for one in problems])], room)
         if built.library is None:
-            raise UsageError(built.trouble)
+            raise UsageError(built.failure_text)
         self.name = kernel.instance.name
         self.chip: Chip = chip_of(room.archs[arch], choice.target.cu_num)
         self.table = isa_text(room.toolchain.decoder, arch)
