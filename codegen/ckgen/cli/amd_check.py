@@ -96,7 +96,7 @@ def _named(params: dict[str, Any]) -> tuple[NamedKernel, ...]:
 
     archs = load_archs()
     if params["kernel_set"] is not None:
-        return _chosen(_of_set(params, archs), params["kernels"], params["limit"])
+        return _chosen(_set_kernels(params, archs), params["kernels"], params["limit"])
     options = PlanOptions(
         targets=targets_of(params["targets"], archs, {}) if params["targets"] else None,
         tuning=tuning_or_shipped(params["tuning"]),
@@ -109,9 +109,9 @@ def _named(params: dict[str, Any]) -> tuple[NamedKernel, ...]:
     return _chosen(kernels if whole else sample(kernels), params["kernels"], params["limit"])
 
 
-def _of_set(params: dict[str, Any], archs: Mapping[str, ArchSpec]) -> tuple[NamedKernel, ...]:
+def _set_kernels(params: dict[str, Any], archs: Mapping[str, ArchSpec]) -> tuple[NamedKernel, ...]:
     from ckgen.build.inspect.formats import ISAS
-    from ckgen.build.of_set import set_kernels
+    from ckgen.build.kernel_set_jobs import set_kernels
     from ckgen.families.gemm.kernel_set import kernel_set_files, read_kernel_set
 
     if params["full"] or params["tuning"] or params["module"]:
