@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ckgen.build.device_code import BACKENDS
 from ckgen.build.kept import keep, kept
-from ckgen.build.wanted import Choice, chosen_instances, is_legal, plan_digest, with_spaces
+from ckgen.build.wanted import KernelFilter, chosen_instances, is_legal, plan_digest, with_spaces
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.registry import FAMILIES
 from ckgen.model.arch import ArchSpec
@@ -29,7 +29,7 @@ def choose_kernel(
 
     UsageError unless it is exactly one; InputError for tables that are wrong.
     """
-    choice = Choice((glob,), None)
+    kernel_filter = KernelFilter((glob,), None)
     options = PlanOptions(
         targets=(target,),
         ops=frozenset(FAMILIES),
@@ -37,11 +37,11 @@ def choose_kernel(
         backends=frozenset(str(backend) for backend in BACKENDS),
         every_count=True,
     )
-    options, spaces = with_spaces(options, choice)
-    place = cache / "plans" / f"{plan_digest(options, choice)}.kernel"
+    options, spaces = with_spaces(options, kernel_filter)
+    place = cache / "plans" / f"{plan_digest(options, kernel_filter)}.kernel"
     found = _kept(place)
     if found is None:
-        found = _choose(glob, target.gfx, options, choice, archs, spaces)
+        found = _choose(glob, target.gfx, options, kernel_filter, archs, spaces)
         keep(place, _SCHEMA, encode(GemmKernel, found))
     return found
 
@@ -55,9 +55,14 @@ def _kept(place: Path) -> GemmKernel | None:
 
 
 def _choose(
-    glob: str, arch: str, options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], spaces: frozenset[str]
+    glob: str,
+    arch: str,
+    options: PlanOptions,
+    kernel_filter: KernelFilter,
+    archs: Mapping[str, ArchSpec],
+    spaces: frozenset[str],
 ) -> GemmKernel:
-    plan, named = chosen_instances(options, choice, archs, spaces)
+    plan, named = chosen_instances(options, kernel_filter, archs, spaces)
     gemms = [one for one in named if isinstance(one, Instance)]
     legal = [one for one in gemms if arch in one.archs or is_legal(one, archs[arch])]
     if not legal:
