@@ -41,7 +41,7 @@ from ckgen_emulator.fmha.build import build_kernel, compile_units
 from ckgen_emulator.fmha.cases import cases
 from ckgen_emulator.fmha.dispatched import append_dispatched
 from ckgen_emulator.fmha.run import FmhaKernel, run_fmha
-from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.build import default_context
 from ckgen_emulator.gemm.runtime import build_runtime
 from ckgen_emulator.production.model import Outcome
 from fmha_kernel_sets import instances
@@ -161,8 +161,8 @@ def dispatched(instance: FmhaInstance, arch: str) -> dict[str, Any]:
     """One plan and one run of a kernel that appends, on a problem of several sequences."""
     assert isinstance(instance.config, CkTileAppendConfig | HipAppendConfig)
     problem = append_cases(instance.signature, instance.config)[1]
-    room = default_room(load(), load_archs(), print, lambda standing: None, 1)
-    found = append_dispatched(instance, arch, problem, build_runtime(print), room)
+    context = default_context(load(), load_archs(), print, lambda standing: None, 1)
+    found = append_dispatched(instance, arch, problem, build_runtime(print), context)
     return {"dispatched": {"problem": str(problem), "right": found.right, "findings": found.findings}}
 
 

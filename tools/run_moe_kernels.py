@@ -45,7 +45,7 @@ from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.core import Options
-from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.build import default_context
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen_emulator.gemm.kernel import GemmKernel
 from ckgen_emulator.gemm.problem import Data, GemmProblem
@@ -143,13 +143,13 @@ def run_layers(
     """Each pair of LAYERS on each arch, as one plan of sort, gate_up, quantise and down."""
     bad = 0
     runtime, toolchain = build_runtime(print), load()
-    room = default_room(toolchain, load_archs(), print, ProgressLine(), 1)
+    context = default_context(toolchain, load_archs(), print, ProgressLine(), 1)
     for arch in archs:
         for first, second in (*LAYERS, *(FP4_LAYERS if arch == "gfx950" else ())):
             if not any(fnmatchcase(first, glob) for glob in globs):
                 continue
             request = layer_request(f"{PREFIX}gemm1_{first}", f"{PREFIX}gemm2_{second}", arch, seeds)
-            results = emulate([request], runtime, room, RunOptions())
+            results = emulate([request], runtime, context, RunOptions())
             record = {
                 "instance": request.kernel.instance.name,
                 "launches": [str(one.get("kernel")) for one in results[0].answer.launches] if results[0].answer else [],

@@ -76,7 +76,7 @@ def _gemm(params: dict[str, Any], archs: Any) -> GemmResult:
     from ckgen.build.cache import default_cache
     from ckgen.build.progress import ProgressLine
     from ckgen.model.tuned_row import Shape
-    from ckgen_emulator.gemm.build import default_room
+    from ckgen_emulator.gemm.build import default_context
     from ckgen_emulator.gemm.choose import choose_kernel
     from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
     from ckgen_emulator.gemm.problem import Data, GemmProblem, data_of
@@ -111,11 +111,11 @@ def _gemm(params: dict[str, Any], archs: Any) -> GemmResult:
         line.clear()
         say(text)
 
-    room = default_room(toolchain, archs, say_failure, line)
+    context = default_context(toolchain, archs, say_failure, line)
     options = RunOptions(checked=not params["unchecked"], threads=params["threads"], trace=params["trace"])
     try:
         request = Request(kernel, target.cu_num, (problem,))
-        (result,) = emulate([request], build_runtime(say), room, options)
+        (result,) = emulate([request], build_runtime(say), context, options)
     finally:
         line.clear()
     return result
