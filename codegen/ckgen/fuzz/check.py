@@ -198,7 +198,7 @@ class Checker:
             return False
         one = ctypes.create_string_buffer(64)
         try:
-            self.dispatcher.run(plan, work.unread(ctypes.addressof(one)))
+            self.dispatcher.run(plan, work.null_args(ctypes.addressof(one)))
         except RuntimeFailure as failure:
             _same_text("the run", wanted, str(failure))
             return True

@@ -126,7 +126,7 @@ class FmhaWork:
         """See Work."""
         return ""
 
-    def unread(self, address: int) -> FmhaArgsStruct:
+    def null_args(self, address: int) -> FmhaArgsStruct:
         """See Work."""
         return FmhaArgsStruct(q=address, k=address, v=address, o=address)
 

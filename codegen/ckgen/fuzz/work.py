@@ -58,7 +58,7 @@ class Work(Protocol):
         """Why the runtime refuses the strides; empty where it does not."""
         ...
 
-    def unread(self, address: int) -> Args:
+    def null_args(self, address: int) -> Args:
         """Arguments of the case's strides that all point to one place."""
         ...
 
