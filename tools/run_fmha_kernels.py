@@ -35,7 +35,7 @@ from ckgen.families.fmha.device import recorded
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.core import Options
+from ckgen_emulator.bindings import Options
 from ckgen_emulator.fmha.append import append_cases, run_append
 from ckgen_emulator.fmha.build import build_kernel, compile_units
 from ckgen_emulator.fmha.cases import cases

@@ -44,7 +44,7 @@ from ckgen.model.backend import Backend
 from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.core import Options
+from ckgen_emulator.bindings import Options
 from ckgen_emulator.gemm.build import default_context
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen_emulator.gemm.kernel import GemmKernel

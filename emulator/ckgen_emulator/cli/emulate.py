@@ -131,10 +131,10 @@ def _target(text: str, archs: Any) -> Target:
 
 
 def _code_object(params: dict[str, Any]) -> int:
+    from ckgen_emulator.bindings import Options
     from ckgen_emulator.cli.emulate_text import kernel_text
     from ckgen_emulator.code_object.arguments import read_arguments
     from ckgen_emulator.code_object.run import run_kernel
-    from ckgen_emulator.core import Options
 
     if params["args"] is None:
         raise UsageError("--args is missing")

@@ -25,7 +25,7 @@ from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaCorner
 from ckgen.plan.planner import make_plan
 from ckgen.runtime.fmha_split import FmhaSplitPlan, FmhaSplitPlanner
-from ckgen_emulator.core import Options
+from ckgen_emulator.bindings import Options
 from ckgen_emulator.fmha.build import build_kernel
 from ckgen_emulator.fmha.problem import FmhaProblem
 from ckgen_emulator.fmha.run import FmhaKernel, run_fmha

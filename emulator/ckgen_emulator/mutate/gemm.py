@@ -18,8 +18,8 @@ from ckgen.families.gemm.reference import Operands, scaled_operands
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
+from ckgen_emulator.bindings import Chip
 from ckgen_emulator.chip import chip_of
-from ckgen_emulator.core import Chip
 from ckgen_emulator.core_library import core_library
 from ckgen_emulator.gemm.build import BuildContext, build_kernels
 from ckgen_emulator.gemm.call import Call, GemmCall, call_of
