@@ -50,8 +50,8 @@ bool offer_peer(const Walk<Sink>& w, const TableRef& ref, const Group& group, co
 }
 
 template <class Sink>
-[[gnu::noinline]] bool from_peer_policy(const Walk<Sink>& w, const TableRef& ref,
-                                        const Group& group) noexcept(kNoThrow<Sink>) {
+[[gnu::noinline]] bool from_aiter_policy(const Walk<Sink>& w, const TableRef& ref,
+                                         const Group& group) noexcept(kNoThrow<Sink>) {
   const Hit peer = peer_of(w, *ref.table, group);
   const Hit winner = external_winner(w, ref, group, peer);
   if (winner && winner.tier != Tier::far_ && offer_provided(w, ref, winner)) return true;
@@ -67,7 +67,7 @@ bool from_tables(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
     const Group* group = w.group_of(table);
     if (group == nullptr) continue;
     if (table.policy->kernel_m_count != 0) {
-      if (from_peer_policy(w, ref, *group)) return true;
+      if (from_aiter_policy(w, ref, *group)) return true;
       continue;
     }
     const Hit hit = rounded_up(own_ladder(table, *group), w.m(), gap_of(table));
