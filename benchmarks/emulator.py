@@ -23,7 +23,7 @@ from ckgen.build.progress import ProgressLine
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.build import default_context
 from ckgen_emulator.gemm.choose import choose_kernel
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen_emulator.gemm.problem import GemmProblem
@@ -51,7 +51,7 @@ WAYS = {
 def main() -> None:
     """Prints the table."""
     archs = load_archs()
-    room = default_room(load(), archs, print, ProgressLine())
+    context = default_context(load(), archs, print, ProgressLine())
     runtime = build_runtime(print)
     print(f"emulator  {cpu_name()}, {os.cpu_count()} cores, median of {ROUNDS}, whole launch by wall clock")
     for name, shape in KERNELS:
@@ -61,7 +61,7 @@ def main() -> None:
         for _ in range(ROUNDS):
             for way, options in WAYS.items():
                 request = Request(kernel, TARGET.cu_num, (GemmProblem(shape),))
-                (result,) = emulate([request], runtime, room, options)
+                (result,) = emulate([request], runtime, context, options)
                 assert result.ok and result.answer is not None, result.trouble
                 seconds[way].append(result.answer.seconds)
                 instructions = result.instructions

@@ -46,9 +46,9 @@ def main() -> int:
     if asked.target not in (*known, "all"):
         parser.error(f"no target {asked.target!r}: {', '.join(known)}, all")
     chosen = known if asked.target == "all" else [asked.target]
-    trouble = missing(chosen)
-    if trouble:
-        print(trouble, file=sys.stderr)
+    absent = missing(chosen)
+    if absent:
+        print(absent, file=sys.stderr)
         return 2
     found = [name for name in chosen if not is_clean(name, asked.seconds)]
     print(

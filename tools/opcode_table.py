@@ -24,9 +24,10 @@ from ckgen.build.inspect.decode import count_instructions
 from ckgen.build.inspect.elf import Source
 from ckgen.build.inspect.formats import load_formats
 from ckgen.model.errors import UsageError
-from ckgen_emulator.core import Chip, Emulator
+from ckgen_emulator.bindings import Chip, Emulator
 from ckgen_emulator.isa import ARCHS, isa_text
 from ckgen_emulator.production.wheel import wheel_path
+from markdown_text import wrapped
 
 DOCS = Path(__file__).parents[1] / "docs" / "amd"
 _WIDTH = re.compile(r"_(?:e32|e64|dpp|sdwa)$")
@@ -141,7 +142,7 @@ def main() -> int:
         store.write_text(json.dumps(sorted(tested(options.traces)), indent=1) + "\n", encoding="utf-8")
     known = set(json.loads(store.read_text(encoding="utf-8")))
     counts = dict(sorted(counted(toolchain).items()))
-    (DOCS / "opcodes.md").write_text(text(executed(toolchain), counts, known), encoding="utf-8")
+    (DOCS / "opcodes.md").write_text(wrapped(text(executed(toolchain), counts, known)), encoding="utf-8")
     return 0
 
 

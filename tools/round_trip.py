@@ -24,7 +24,7 @@ from ckgen.build.inspect.decode import count_instructions
 from ckgen.build.inspect.elf import Source
 from ckgen.build.inspect.formats import Formats, load_formats
 from ckgen_emulator.assemble import assemble
-from ckgen_emulator.core import Chip, Emulator
+from ckgen_emulator.bindings import Chip, Emulator
 from ckgen_emulator.isa import ARCHS, isa_text
 from ckgen_emulator.production.wheel import wheel_path
 

@@ -25,7 +25,7 @@ from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import parse_signature
 from ckgen.families.registry import make_instance
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.core import Options
+from ckgen_emulator.bindings import Options
 from ckgen_emulator.fmha.build import build_kernel
 from ckgen_emulator.fmha.decode_cases import decode_cases
 from ckgen_emulator.fmha.run import run_fmha

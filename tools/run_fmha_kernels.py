@@ -34,13 +34,13 @@ from ckgen.families.fmha.device import recorded
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.core import Options
+from ckgen_emulator.bindings import Options
 from ckgen_emulator.fmha.append import append_cases, run_append
 from ckgen_emulator.fmha.build import build_kernel, compile_units
 from ckgen_emulator.fmha.cases import cases
 from ckgen_emulator.fmha.dispatched import append_dispatched
 from ckgen_emulator.fmha.run import FmhaKernel, run_fmha
-from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.build import default_context
 from ckgen_emulator.gemm.runtime import build_runtime
 from ckgen_emulator.production.model import Outcome
 from fmha_kernel_sets import instances
@@ -151,8 +151,8 @@ def dispatched(instance: FmhaInstance, arch: str) -> dict[str, Any]:
     """One plan and one run of a kernel that appends, on a problem of several sequences."""
     assert isinstance(instance.config, CkTileAppendConfig | HipAppendConfig)
     case = append_cases(instance.signature, instance.config)[1]
-    room = default_room(load(), load_archs(), print, lambda standing: None, 1)
-    found = append_dispatched(instance, arch, case, build_runtime(print), room)
+    context = default_context(load(), load_archs(), print, lambda standing: None, 1)
+    found = append_dispatched(instance, arch, case, build_runtime(print), context)
     return {"dispatched": {"problem": str(case), "right": found.right, "findings": found.findings}}
 
 

@@ -44,8 +44,8 @@ from ckgen.families.registry import make_instance
 from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.core import Options
-from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.bindings import Options
+from ckgen_emulator.gemm.build import default_context
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen_emulator.gemm.kernel import GemmKernel
 from ckgen_emulator.gemm.problem import Data, GemmProblem
@@ -55,6 +55,7 @@ from ckgen_emulator.moe.named import named_product
 from ckgen_emulator.moe.problem import PartProblem
 from ckgen_emulator.moe.run import PartKernel, run_part
 from kernel_records import compiled, gate_of, problem, read, write
+from markdown_text import wrapped
 
 SCHEMA = "ckgen.moe_kernels/1"
 PREFIX = "moe_ck2stages_"
@@ -143,13 +144,13 @@ def run_layers(
     """Each pair of LAYERS on each arch, as one plan of sort, gate_up, quantise and down."""
     bad = 0
     runtime, toolchain = build_runtime(print), load()
-    room = default_room(toolchain, load_archs(), print, ProgressLine(), 1)
+    context = default_context(toolchain, load_archs(), print, ProgressLine(), 1)
     for arch in archs:
         for first, second in (*LAYERS, *(FP4_LAYERS if arch == "gfx950" else ())):
             if not any(fnmatchcase(first, glob) for glob in globs):
                 continue
             request = layer_request(f"{PREFIX}gemm1_{first}", f"{PREFIX}gemm2_{second}", arch, seeds)
-            results = emulate([request], runtime, room, RunOptions())
+            results = emulate([request], runtime, context, RunOptions())
             record = {
                 "instance": request.kernel.instance.name,
                 "launches": [str(one.get("kernel")) for one in results[0].answer.launches] if results[0].answer else [],
@@ -301,7 +302,7 @@ def page(records: Mapping[str, Any], layers: Mapping[str, Any]) -> str:
         how = "right" if one["right"] else "wrong"
         found = ", ".join(f"{count} {rule}" for rule, count in one["findings"].items()) or "nothing found"
         notes.append(f"- layer through the dispatcher, {len(one['launches'])} launches, `{key}`: {how}, {found}")
-    return "\n".join([HEAD, *rows, "", *notes]).rstrip() + "\n"
+    return wrapped("\n".join([HEAD, *rows, "", *notes]).rstrip()) + "\n"
 
 
 def table(records: Mapping[str, Any]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from ckgen.build.progress import ProgressLine
 from ckgen.cli.options import tuning_or_shipped
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.chip import chip_of
-from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.build import default_context
 from ckgen_emulator.gemm.runtime import build_runtime
 from ckgen_emulator.isa import isa_text
 from ckgen_emulator.mutate.catalogue import GEMMS, REDUCTION, REDUCTION_TARGET
@@ -45,8 +45,8 @@ def subject(name: str, folder: Path) -> Subject:
     """The kernel of that name."""
     toolchain, archs = load(), load_archs()
     if name != REDUCTION:
-        room = default_room(toolchain, archs, say, ProgressLine())
-        return GemmSubject(GEMMS[name], tuning_or_shipped(()), folder, room, build_runtime(say))
+        context = default_context(toolchain, archs, say, ProgressLine())
+        return GemmSubject(GEMMS[name], tuning_or_shipped(()), folder, context, build_runtime(say))
     assert toolchain.decoder is not None
     target = REDUCTION_TARGET
     chip = chip_of(archs[target.gfx], target.cu_num)

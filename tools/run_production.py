@@ -25,6 +25,7 @@ from ckgen_emulator.production.model import Kind, Outcome
 from ckgen_emulator.production.run import SIDE_BY_SIDE, run_production
 from ckgen_emulator.production.wheel import KernelFile, Wheel, production_wheel, wheel_path
 from kernel_records import found_in, read, write
+from markdown_text import wrapped
 
 SCHEMA = "ckgen.production/1"
 WHY_NOT = {
@@ -130,7 +131,7 @@ def _write(folder: Path, ran: dict[str, Any]) -> None:
     before = read(place).get("kinds", {})
     kinds = {name: (before | ran)[name] for name in KINDS if name in before or name in ran}
     document: dict[str, Any] = {"schema": SCHEMA, "kinds": kinds, "not_run": _not_run(kinds)}
-    write(place, document, page(document), depth=4)
+    write(place, document, wrapped(page(document)), depth=4)
 
 
 def _not_run(kinds: Mapping[str, Any]) -> list[dict[str, Any]]:

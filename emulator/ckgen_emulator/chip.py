@@ -8,7 +8,7 @@ from ckgen.build.amd.toolchain import load
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.core import Chip
+from ckgen_emulator.bindings import Chip
 from ckgen_emulator.isa import isa_text
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ckgen_emulator.bindings import Emulator, Options, Run
 from ckgen_emulator.chip import pinned_chip
-from ckgen_emulator.core import Emulator, Options, Run
 from ckgen_emulator.host_unit import Call
 from ckgen_emulator.production.model import Outcome, Output, compare
 

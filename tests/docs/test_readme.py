@@ -46,9 +46,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if entry.name not in {"build", ".git", ".venv"}:
             (made / entry.name).symlink_to(entry)
     (made / "bin").mkdir()
-    script = made / "bin" / "ckgen"
-    script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}/codegen" exec "{sys.executable}" -m ckgen "$@"\n')
-    script.chmod(0o755)
+    for name, program in (("ckgen", "-m ckgen"), ("python", "")):
+        script = made / "bin" / name
+        script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}/codegen" exec "{sys.executable}" {program} "$@"\n')
+        script.chmod(0o755)
     return made
 
 

@@ -6,13 +6,13 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from ckgen_emulator import core
+from ckgen_emulator import bindings
 
 _TRACES = os.environ.get("CKGEN_EMULATOR_TRACES")
 
 if _TRACES:
     folder = Path(_TRACES)
     folder.mkdir(parents=True, exist_ok=True)
-    plain = core._options
+    plain = bindings._options
     trace = str(folder / f"{os.getpid()}.trace")
-    core._options = lambda options: plain(replace(options, trace=options.trace or trace))
+    bindings._options = lambda options: plain(replace(options, trace=options.trace or trace))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from step_support import assemble, emulator
 
-from ckgen_emulator.core import Wave
+from ckgen_emulator.bindings import Wave
 
 U32 = NDArray[np.uint32]
 ROWS = 16

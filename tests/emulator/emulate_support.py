@@ -10,7 +10,7 @@ from hip_support import shim
 
 from amd_support import amd_toolchain
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.gemm.build import BuildRoom, default_room
+from ckgen_emulator.gemm.build import BuildContext, default_context
 from ckgen_emulator.gemm.runtime import Runtime
 from cpp_build import SYSTEM_LIBRARIES, built
 
@@ -25,6 +25,6 @@ def runtime(folder: Path) -> Runtime:
     return Runtime(library, shim())
 
 
-def room() -> BuildRoom:
+def context() -> BuildContext:
     """Compiles as a user's build does, into the same cache."""
-    return default_room(amd_toolchain(), load_archs(), print, lambda standing: None, 2)
+    return default_context(amd_toolchain(), load_archs(), print, lambda standing: None, 2)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from step_support import assemble, emulator
 
-from ckgen_emulator.core import Options, Wave
+from ckgen_emulator.bindings import Options, Wave
 
 LANES = 64
 SIZE = 16384

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from step_support import assemble, emulator
 
-from ckgen_emulator.core import LANES, Emulator, Options, Run, Wave
+from ckgen_emulator.bindings import LANES, Emulator, Options, Run, Wave
 
 GUARD = 4096
 RAW_BUFFER = 0x00020000

@@ -13,7 +13,7 @@ from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.chip import chip_of
-from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.build import default_context
 from ckgen_emulator.gemm.problem import Data, GemmProblem
 from ckgen_emulator.gemm.runtime import Runtime
 from ckgen_emulator.isa import isa_text
@@ -32,11 +32,11 @@ def subject(asked: dict[str, Any], folder: Path) -> Subject:
         return ReductionSubject(
             chip_of(archs[target.gfx], target.cu_num), isa_text(toolchain.decoder, target.gfx), toolchain, (475,)
         )
-    room = default_room(toolchain, archs, print, lambda standing: None, 2)
+    context = default_context(toolchain, archs, print, lambda standing: None, 2)
     problems = (GemmProblem(Shape(0, 67, 192, 384)), GemmProblem(Shape(0, 33, 128, 512), 1, 7, Data.RANDOM))
     runtime = Runtime(Path(asked["dispatcher"]), Path(asked["hip"]))
     choice = GemmChoice(asked["kernel"], target, problems)
-    return GemmSubject(choice, tuning_or_shipped(()), folder, room, runtime)
+    return GemmSubject(choice, tuning_or_shipped(()), folder, context, runtime)
 
 
 def main(file: Path) -> None:

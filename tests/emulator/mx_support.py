@@ -16,7 +16,7 @@ from ckgen.build.cache import Cache, default_cache
 from ckgen.build.compile import CODE_OBJECT, Unit, device_job
 from ckgen.build.pool import Outcome, default_limits, run_jobs
 from ckgen.build.progress import ProgressLine
-from ckgen_emulator.core import Emulator, Options, Run
+from ckgen_emulator.bindings import Emulator, Options, Run
 
 Bytes = NDArray[np.uint8]
 Float = NDArray[np.float64]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from amd_support import amd_toolchain
 from ckgen_emulator.assemble import assemble as assemble_lines
 from ckgen_emulator.assemble import link
-from ckgen_emulator.core import Chip, Emulator, Options, Run
+from ckgen_emulator.bindings import Chip, Emulator, Options, Run
 from ckgen_emulator.isa import isa_text
 
 CHIPS = {

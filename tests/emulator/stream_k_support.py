@@ -23,7 +23,7 @@ from ckgen.families.gemm.reference import store_a, store_b
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.config import Tile
 from ckgen.model.tuned_row import Shape
-from ckgen_emulator.core import Emulator, Options, Run
+from ckgen_emulator.bindings import Emulator, Options, Run
 from ckgen_emulator.gemm.problem import GemmProblem, expected_of, operands_of
 
 _FLAG_BYTES = 4

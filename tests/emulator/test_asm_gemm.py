@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_emulate import room, runtime
+from test_emulate import context, runtime
 
 from amd_support import production_wheel
 from ckgen.families.gemm.asm_kernels import AsmKernel, asm_kernels
@@ -60,7 +60,7 @@ def test_shipped_kernels_give_what_a_gemm_is(tmp_path_factory: pytest.TempPathFa
     production_wheel()
     by_name = {kernel.config.name: kernel for kernel in asm_kernels().values()}
     asked = [request(by_name[name], arch) for name in ORDERED for arch in by_name[name].archs]
-    results = emulate(asked, runtime(tmp_path_factory.mktemp("asm")), room(), RunOptions(processes=2))
+    results = emulate(asked, runtime(tmp_path_factory.mktemp("asm")), context(), RunOptions(processes=2))
     assert len(results) == sum(len(one.problems) for one in asked)
     assert [result.to_json() for result in results if not result.ok] == []
     assert all(result.gpu is not None and result.twin is not None for result in results)
@@ -74,6 +74,6 @@ def test_what_a_shipped_kernel_cannot_is_refused(tmp_path_factory: pytest.TempPa
     made = request(kernel, "gfx950").kernel
     shapes = (GemmProblem(Shape(0, 16, 256, 2304), 3), GemmProblem(Shape(0, 16, 288, 512)))
     asked = Request(made, 256, shapes)
-    odd, narrow = emulate([asked], runtime(tmp_path_factory.mktemp("asm")), room(), RunOptions(checked=False))
+    odd, narrow = emulate([asked], runtime(tmp_path_factory.mktemp("asm")), context(), RunOptions(checked=False))
     assert odd.gpu is None and odd.twin is not None and "k_batch = 3 is no power of two" in odd.trouble[0]
     assert narrow.gpu is None and "N = 288 is not a multiple of 256" in narrow.trouble[0]

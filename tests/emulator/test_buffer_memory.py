@@ -7,7 +7,7 @@ import pytest
 from memory_support import RAW_BUFFER, Area, area, rules, run, set_addresses, set_resource, wave
 from numpy.typing import NDArray
 
-from ckgen_emulator.core import EXEC, LANES, M0
+from ckgen_emulator.bindings import EXEC, LANES, M0
 
 pytestmark = pytest.mark.amd
 

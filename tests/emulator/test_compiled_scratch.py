@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from step_support import arguments, emulator
 
 from amd_kernels import compiled
-from ckgen_emulator.core import Options
+from ckgen_emulator.bindings import Options
 
 pytestmark = pytest.mark.amd
 

@@ -12,7 +12,7 @@ from conversion_support import ACTIVE, DEFAULT, EXEC, OLD, U32, Mode, as_f64, bl
 from numpy.typing import NDArray
 from step_support import assemble, emulator
 
-from ckgen_emulator.core import Wave
+from ckgen_emulator.bindings import Wave
 
 RANDOM = np.random.default_rng(11)
 FLOATS = floats(8)

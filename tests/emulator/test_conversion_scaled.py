@@ -9,7 +9,7 @@ from conversion_support import DEFAULT, EXEC, OLD, SATURATE, U32, Mode, as_f64, 
 from numpy.typing import NDArray
 from step_support import assemble, emulator
 
-from ckgen_emulator.core import Wave
+from ckgen_emulator.bindings import Wave
 
 NARROW = {"fp8": ref.FP8["gfx950"], "bf8": ref.BF8["gfx950"], "fp6": ref.FP6, "bf6": ref.BF6, "fp4": ref.FP4}
 WIDE = ("f32", "f16", "bf16")

@@ -7,7 +7,7 @@ import pytest
 from conversion_support import ACTIVE, EXEC, U32
 from step_support import assemble, emulator
 
-from ckgen_emulator.core import LANES, M0, Run, Wave
+from ckgen_emulator.bindings import LANES, M0, Run, Wave
 
 ALL = 2**LANES - 1
 LANE = np.arange(LANES)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from emulate_support import room, runtime
+from emulate_support import context, runtime
 
 from ckgen.build.cache import default_cache
 from ckgen.cli.options import tuning_or_shipped
@@ -140,7 +140,7 @@ def test_kernels_give_what_a_gemm_is(folder: Path) -> None:
         ),
     )
     heard: list[GemmResult] = []
-    results = emulate(asked, runtime(folder), room(), RunOptions(processes=2), heard.append)
+    results = emulate(asked, runtime(folder), context(), RunOptions(processes=2), heard.append)
     assert [(result.problem, result.trouble) for result in results] == [
         (problem, ()) for one in asked for problem in one.problems
     ]
@@ -157,7 +157,7 @@ def test_kernels_give_what_a_gemm_is(folder: Path) -> None:
 def test_splits_of_k_are_summed(folder: Path) -> None:
     shapes = (Shape(0, 36, 128, 512), 2), (Shape(0, 16, 64, 1024), 4)
     asked = request(DENSE, "gfx942", *(GemmProblem(*shape, seed=seed) for shape in shapes for seed in (0, 5)))
-    results = emulate([asked], runtime(folder), room(), RunOptions())
+    results = emulate([asked], runtime(folder), context(), RunOptions())
     assert [result.to_json() for result in results if not result.ok] == []
     assert all(result.stats()["atomics"] > 0 for result in results)
 
@@ -167,7 +167,7 @@ def test_splits_of_k_are_summed(folder: Path) -> None:
 @pytest.mark.slow
 def test_an_odd_number_of_warp_tiles_is_stored_where_it_belongs(folder: Path) -> None:
     problems = (GemmProblem(Shape(0, 48, 64, 512)), GemmProblem(Shape(0, 65, 128, 512), seed=3))
-    results = emulate([request(FLATMM, "gfx950", *problems)], runtime(folder), room(), RunOptions())
+    results = emulate([request(FLATMM, "gfx950", *problems)], runtime(folder), context(), RunOptions())
     assert [result.to_json() for result in results if not result.ok] == []
 
 
@@ -177,7 +177,7 @@ def test_an_odd_number_of_warp_tiles_is_stored_where_it_belongs(folder: Path) ->
 def test_what_a_kernel_refuses_is_said_in_its_words(folder: Path, tmp_path: Path) -> None:
     asked = request(INT8, "gfx942", GemmProblem(Shape(0, 64, 64, 100)), GemmProblem(Shape(0, 64, 64, 384)))
     trace = tmp_path / "trace.txt"
-    refused, right = emulate([asked], runtime(folder), room(), RunOptions(trace=trace))
+    refused, right = emulate([asked], runtime(folder), context(), RunOptions(trace=trace))
     assert not refused.ok and refused.gpu is None and "K = 100" in refused.trouble[0]
     assert right.ok
     lines = trace.read_text().splitlines()
@@ -194,6 +194,6 @@ def test_a_process_that_crashes_takes_no_other_problem_along(folder: Path, tmp_p
     subprocess.run(["g++", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
     asked = request(INT8, "gfx942", GemmProblem(Shape(0, 64, 64, 384)), GemmProblem(Shape(0, 64, 64, 512)))
     broken = Runtime(runtime(folder).dispatcher, library)
-    results = emulate([asked], broken, room(), RunOptions())
+    results = emulate([asked], broken, context(), RunOptions())
     assert [result.ok for result in results] == [False, False]
     assert all("SIGABRT" in result.trouble[0] for result in results), results[0].trouble

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from emulate_support import room, runtime
+from emulate_support import context, runtime
 
 from ckgen.families.fmha.append_config import HipAppendConfig
 from ckgen.families.fmha.signature import parse_canonical
@@ -21,7 +21,7 @@ PROBLEM = AppendProblem((0, 13, 40), (9, 9, 9), 4, 2, 64, 48, page_size=16, rota
 @pytest.mark.slow
 def test_new_rows_and_o_are_right_and_nothing_else_is_written(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Under all checks."""
-    found = append_dispatched(INSTANCE, "gfx942", PROBLEM, runtime(tmp_path_factory.getbasetemp()), room(), seed=2)
+    found = append_dispatched(INSTANCE, "gfx942", PROBLEM, runtime(tmp_path_factory.getbasetemp()), context(), seed=2)
     assert found.instance == INSTANCE.name and found.right and not found.findings, found
     (launch,) = found.launches
     assert launch["kernel"].endswith("_append") and launch["grid"] == [6, 2, 1]

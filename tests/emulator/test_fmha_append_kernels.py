@@ -12,7 +12,7 @@ from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfi
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.families.registry import make_instance
 from ckgen.model.errors import UsageError
-from ckgen_emulator.core import Options
+from ckgen_emulator.bindings import Options
 from ckgen_emulator.fmha.append import AppendProblem, append_cases, append_data, run_append
 from ckgen_emulator.fmha.build import build_kernel
 from ckgen_emulator.fmha.call import prepare

@@ -16,7 +16,7 @@ from ckgen.families.fmha.signature import parse_canonical
 from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
 from ckgen.model.errors import UsageError
-from ckgen_emulator.core import Options
+from ckgen_emulator.bindings import Options
 from ckgen_emulator.fmha.build import build_kernel
 from ckgen_emulator.fmha.call import prepare
 from ckgen_emulator.fmha.cases import cases

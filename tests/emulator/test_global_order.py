@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from step_support import arguments, emulator, kernel, launch
 
-from ckgen_emulator.core import Options, Run
+from ckgen_emulator.bindings import Options, Run
 
 pytestmark = pytest.mark.amd
 

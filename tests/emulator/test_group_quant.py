@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from emulate_support import room, runtime
+from emulate_support import context, runtime
 
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.instance import Instance
@@ -47,7 +47,7 @@ def test_exact_and_without_findings(tmp_path: Path) -> None:
         Request(GemmKernel(instance(name, arch), arch, ()), load_arch(arch).default_cu_num, PROBLEMS)
         for name, arch in wanted
     ]
-    results = list(emulate(requests, runtime(tmp_path), room(), RunOptions()))
+    results = list(emulate(requests, runtime(tmp_path), context(), RunOptions()))
     assert len(results) == 6
     for found in results:
         assert found.ok, found.to_json(stats=False)

@@ -15,7 +15,7 @@ from ckgen.build.cache import Cache, default_cache
 from ckgen.build.compile import CODE_OBJECT, Unit, device_job
 from ckgen.build.pool import Outcome, default_limits, run_jobs
 from ckgen.build.progress import ProgressLine
-from ckgen_emulator.core import Emulator, Options
+from ckgen_emulator.bindings import Emulator, Options
 
 TEXT = """#include <backends/hip/describe_groups.hpp>
 #include <backends/hip/upload.hpp>

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from emulate_support import room, runtime
+from emulate_support import context, runtime
 
 from ckgen.families.gemm.config import CkTileConfig
 from ckgen.families.kernel_sets import shipped_set
@@ -45,7 +45,7 @@ def test_groups_of_every_kind_are_exact_and_without_findings(tmp_path: Path) -> 
         ),
         ask(False, GemmProblem.grouped(SKEWED, seed=9), GemmProblem.grouped(alike, on_device=True)),
     ]
-    results = list(emulate(requests, runtime(tmp_path), room(), RunOptions()))
+    results = list(emulate(requests, runtime(tmp_path), context(), RunOptions()))
     assert len(results) == 6
     for found in results:
         assert found.ok, found.to_json(stats=False)

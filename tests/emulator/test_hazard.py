@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from step_support import assemble, emulator
 
-from ckgen_emulator.core import Wave
+from ckgen_emulator.bindings import Wave
 
 pytestmark = pytest.mark.amd
 

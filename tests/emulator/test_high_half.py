@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from step_support import assemble, emulator, kernel, launch
 
-from ckgen_emulator.core import Run, Wave
+from ckgen_emulator.bindings import Run, Wave
 
 pytestmark = pytest.mark.amd
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from step_support import arguments, emulator, kernel
 
-from ckgen_emulator.core import Finding, Options
+from ckgen_emulator.bindings import Finding, Options
 
 pytestmark = pytest.mark.amd
 

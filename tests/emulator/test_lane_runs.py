@@ -11,7 +11,7 @@ from memory_support import area, lanes_of, run, set_addresses, wave
 from numpy.typing import NDArray
 from step_support import emulator, kernel, launch
 
-from ckgen_emulator.core import LANES, Finding, Options
+from ckgen_emulator.bindings import LANES, Finding, Options
 
 pytestmark = pytest.mark.amd
 

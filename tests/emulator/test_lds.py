@@ -11,7 +11,7 @@ from lds_support import LANES, SOME, fresh, lanes_of, step
 from numpy.typing import NDArray
 from step_support import assemble, emulator
 
-from ckgen_emulator.core import M0, Options, Wave
+from ckgen_emulator.bindings import M0, Options, Wave
 
 pytestmark = pytest.mark.amd
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from step_support import arguments, emulator, kernel, launch
 
-from ckgen_emulator.core import Finding, Options, Run
+from ckgen_emulator.bindings import Finding, Options, Run
 
 pytestmark = pytest.mark.amd
 

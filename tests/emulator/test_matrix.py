@@ -24,7 +24,7 @@ from matrix_layout import (
 from numpy.typing import NDArray
 from step_support import assemble, emulator, table
 
-from ckgen_emulator.core import Options, Run, Wave
+from ckgen_emulator.bindings import Options, Run, Wave
 
 pytestmark = pytest.mark.amd
 

@@ -12,7 +12,7 @@ from memory_support import area, lanes_of, rules, run, set_addresses, set_resour
 from numpy.typing import NDArray
 from step_support import assemble, emulator
 
-from ckgen_emulator.core import LANES, Options
+from ckgen_emulator.bindings import LANES, Options
 
 pytestmark = pytest.mark.amd
 

@@ -18,7 +18,7 @@ from ckgen.build.compile import CODE_OBJECT, Unit, device_job
 from ckgen.build.pool import Outcome, default_limits, run_jobs
 from ckgen.build.progress import ProgressLine
 from ckgen.families.gemm.reference import shuffle_mx_scale
-from ckgen_emulator.core import Emulator, Options
+from ckgen_emulator.bindings import Emulator, Options
 from ckgen_emulator.production.routing import routed
 
 TEXT = """#include <backends/hip/moe_sort.hpp>

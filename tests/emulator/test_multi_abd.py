@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from emulate_support import room, runtime
+from emulate_support import context, runtime
 
 from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.signature import parse_canonical
@@ -35,6 +35,6 @@ def test_everything_at_once(tmp_path_factory: pytest.TempPathFactory) -> None:
     instance = make_instance(signature, CONFIG, archs=("gfx942",))
     kernel = GemmKernel(instance, "gfx942", tuple(problem.use for problem in PROBLEMS))
     folder: Path = tmp_path_factory.mktemp("multi_abd")
-    results = emulate([Request(kernel, 304, PROBLEMS)], runtime(folder), room(), RunOptions())
+    results = emulate([Request(kernel, 304, PROBLEMS)], runtime(folder), context(), RunOptions())
     assert [result.to_json() for result in results if not result.ok] == []
     assert [result.gpu.bound > 0 for result in results if result.gpu is not None] == [False, False, True]

@@ -37,7 +37,7 @@ from ckgen.families.moe.reference import MoeOperands, MoeSize, expect, make_oper
 from ckgen.model import groups
 from ckgen.model.dtype import DType
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.core import Options, Run
+from ckgen_emulator.bindings import Options, Run
 from ckgen_emulator.production.routing import Routing, routed
 
 TEXT = """#include <backends/hip/mxfp8_gemv.hpp>

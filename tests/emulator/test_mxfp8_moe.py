@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from emulate_support import room, runtime
+from emulate_support import context, runtime
 
 from ckgen.families.gemm.config import GemmConfig, HipConfig, HipKind
 from ckgen.families.gemm.signature import parse_canonical
@@ -40,7 +40,7 @@ def test_a_layer_and_its_parts(tmp_path: Path) -> None:
         request("gate_up_gated_epi_silu", SHALLOW, part),
         request("down", SHALLOW, part),
     )
-    results = emulate(asked, runtime(tmp_path), room(), RunOptions(processes=2))
+    results = emulate(asked, runtime(tmp_path), context(), RunOptions(processes=2))
     assert [result.to_json() for result in results if not result.ok] == []
     ran = [[launch["kernel"] for launch in result.answer.launches] for result in results if result.answer is not None]
     stages = [tuple(name.split("_", 2)[2] for name in names) for names in ran]

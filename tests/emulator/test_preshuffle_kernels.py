@@ -15,7 +15,7 @@ from ckgen.build.compile import CODE_OBJECT, Unit, device_job
 from ckgen.build.pool import Outcome, default_limits, run_jobs
 from ckgen.build.progress import ProgressLine
 from ckgen.families.gemm.reference import preshuffle
-from ckgen_emulator.core import Emulator, Options
+from ckgen_emulator.bindings import Emulator, Options
 
 TEXT = """#include <backends/hip/preshuffle.hpp>
 CKGEN_PRESHUFFLE_KERNEL(there, false)

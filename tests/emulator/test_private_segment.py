@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from step_support import arguments, kernel, launch
 
 from ckgen.model.errors import UsageError
-from ckgen_emulator.core import LANES, Options, Run
+from ckgen_emulator.bindings import LANES, Options, Run
 
 pytestmark = pytest.mark.amd
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from step_support import CHIPS, arguments, emulator, kernel, launch, table
 
 from ckgen.model.errors import UsageError
-from ckgen_emulator.core import Emulator, Options, Run
+from ckgen_emulator.bindings import Emulator, Options, Run
 
 pytestmark = pytest.mark.amd
 

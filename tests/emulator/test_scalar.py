@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from step_support import assemble, emulator
 
-from ckgen_emulator.core import EXEC, M0, Wave
+from ckgen_emulator.bindings import EXEC, M0, Wave
 
 pytestmark = pytest.mark.amd
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from step_support import assemble, emulator
 
-from ckgen_emulator.core import M0, Wave
+from ckgen_emulator.bindings import M0, Wave
 
 pytestmark = pytest.mark.amd
 

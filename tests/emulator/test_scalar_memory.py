@@ -7,7 +7,7 @@ import pytest
 from memory_support import area, rules, run, wave
 from step_support import emulator
 
-from ckgen_emulator.core import VCC, Options
+from ckgen_emulator.bindings import VCC, Options
 
 pytestmark = pytest.mark.amd
 

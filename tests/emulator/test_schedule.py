@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from step_support import arguments, emulator, kernel, launch
 
-from ckgen_emulator.core import Options
+from ckgen_emulator.bindings import Options
 
 _COUNT = """
 s_load_dwordx4 s[4:7], s[0:1], 0x0

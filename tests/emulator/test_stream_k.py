@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from emulate_support import room, runtime
+from emulate_support import context, runtime
 from step_support import assemble
 from stream_k_support import Case, code_object, launch, without
 
@@ -100,7 +100,7 @@ def test_the_dispatcher_launches_what_fills_the_device(tmp_path: Path) -> None:
         Request(GemmKernel(INSTANCE, ARCH, ()), grid, tuple(GemmProblem(shape, seed=seed) for seed in seeds))
         for grid in (5, 8, 80)
     ]
-    results = emulate([*asked], runtime(tmp_path), room(), RunOptions())
+    results = emulate([*asked], runtime(tmp_path), context(), RunOptions())
     small, large, refused = (results[2 * index : 2 * index + 2] for index in range(3))
     assert [result.to_json() for result in (*small, *large) if not result.ok] == []
     launches = [result.answer.launches for result in (*small, *large) if result.answer is not None]

@@ -17,7 +17,7 @@ from exact_float import F16, F32, F64, Env, Format
 from step_support import assemble, emulator
 from vector_support import DEFAULT_MODE, M16, Lane, Op, check
 
-from ckgen_emulator.core import Wave
+from ckgen_emulator.bindings import Wave
 
 pytestmark = pytest.mark.amd
 

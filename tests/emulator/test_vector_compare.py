@@ -9,7 +9,7 @@ from exact_float import F16, F32, F64, Format, less
 from step_support import assemble, emulator
 from vector_support import DEFAULT_MODE, Lane, Op, check, lanes_of, signed, sources
 
-from ckgen_emulator.core import Wave
+from ckgen_emulator.bindings import Wave
 
 pytestmark = pytest.mark.amd
 

@@ -17,7 +17,7 @@ from memory_support import (
 )
 from numpy.typing import NDArray
 
-from ckgen_emulator.core import LANES, Wave
+from ckgen_emulator.bindings import LANES, Wave
 
 pytestmark = pytest.mark.amd
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from step_support import arguments, assemble, emulator, kernel, launch
 
-from ckgen_emulator.core import Wave
+from ckgen_emulator.bindings import Wave
 
 pytestmark = pytest.mark.amd
 

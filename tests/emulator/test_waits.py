@@ -6,7 +6,7 @@ import pytest
 from memory_support import area, rules
 from step_support import assemble, emulator
 
-from ckgen_emulator.core import Options, Wave
+from ckgen_emulator.bindings import Options, Wave
 
 pytestmark = pytest.mark.amd
 

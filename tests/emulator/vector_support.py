@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from step_support import assemble, emulator
 
-from ckgen_emulator.core import VCC, Wave
+from ckgen_emulator.bindings import VCC, Wave
 
 U32 = NDArray[np.uint32]
 LANES = 64

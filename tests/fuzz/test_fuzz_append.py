@@ -1,4 +1,4 @@
-"""Cases that append to a cache and run: their fates, and what a kernel that errs is found by."""
+"""Cases that append to a cache and run: their statuses, and what a kernel that errs is found by."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from fuzz_fmha import CASE, CPU, changed, err, write
 
 from ckgen.fuzz.check import Checker
-from ckgen.fuzz.outcome import FailureKind, Fate
+from ckgen.fuzz.outcome import CaseStatus, FailureKind
 from ckgen.runtime.fmha import FmhaArgsStruct
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
@@ -20,27 +20,27 @@ APPEND = replace(CASE, target=CPU, m=5, new=5, rotary_dim=32, page_size=16, gap_
 
 
 @pytest.mark.parametrize(
-    ("changes", "fate"),
+    ("changes", "status"),
     [
-        ({"signature": "fmha_bf16_append_blocktable_rope_half"}, Fate.RAN),
-        ({"signature": "fmha_bf16_append_varlen_rope_interleaved", "spare": 2, "in_place": 1}, Fate.RAN),
-        ({"signature": "fmha_fp32_append_varlen_vcolumn_rope_half", "head_first": 1, "gap_b": 3}, Fate.RAN),
+        ({"signature": "fmha_bf16_append_blocktable_rope_half"}, CaseStatus.RAN),
+        ({"signature": "fmha_bf16_append_varlen_rope_interleaved", "spare": 2, "in_place": 1}, CaseStatus.RAN),
+        ({"signature": "fmha_fp32_append_varlen_vcolumn_rope_half", "head_first": 1, "gap_b": 3}, CaseStatus.RAN),
         (
             {
                 "signature": "fmha_fp16_fp8_fnuz_fp16_append_kvblockscale_pagelist_vectorized_rope_half",
                 "hdim_v": 20,
             },
-            Fate.RAN,
+            CaseStatus.RAN,
         ),
-        ({"signature": "fmha_fp16_append_vcolumn", "m": 0, "new": 0}, Fate.RAN),
-        ({"signature": "fmha_bf16_append_rope_half", "new": 71}, Fate.REFUSED),
-        ({"signature": "fmha_bf16_append_rope_half", "rotary_dim": 65}, Fate.REFUSED),
-        ({"signature": "fmha_bf16_append_blocktable", "batch": 257, "page_size": 2048, "m": 0}, Fate.PLANNED),
+        ({"signature": "fmha_fp16_append_vcolumn", "m": 0, "new": 0}, CaseStatus.RAN),
+        ({"signature": "fmha_bf16_append_rope_half", "new": 71}, CaseStatus.REFUSED),
+        ({"signature": "fmha_bf16_append_rope_half", "rotary_dim": 65}, CaseStatus.REFUSED),
+        ({"signature": "fmha_bf16_append_blocktable", "batch": 257, "page_size": 2048, "m": 0}, CaseStatus.PLANNED),
     ],
 )
-def test_each_fate(checker: Checker, changes: dict[str, object], fate: Fate) -> None:
+def test_each_status(checker: Checker, changes: dict[str, object], status: CaseStatus) -> None:
     outcome = checker.check(changed(APPEND, changes))
-    assert outcome.fate is fate and outcome.kind is None, outcome
+    assert outcome.status is status and outcome.kind is None, outcome
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Cases of attention that run: their fates, and what a kernel that errs is found by."""
+"""Cases of attention that run: their statuses, and what a kernel that errs is found by."""
 
 from __future__ import annotations
 
@@ -15,34 +15,37 @@ from ckgen.fuzz import fmha as attention
 from ckgen.fuzz.case import Data
 from ckgen.fuzz.check import Checker
 from ckgen.fuzz.fmha_sizes import lengths_of
-from ckgen.fuzz.outcome import FailureKind, Fate
+from ckgen.fuzz.outcome import CaseStatus, FailureKind
 from ckgen.fuzz.shrink import shrink
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
 
 @pytest.mark.parametrize(
-    ("changes", "fate"),
+    ("changes", "status"),
     [
-        ({}, Fate.RAN),
-        ({"head_first": 1, "gap_a": 3, "gap_b": 1}, Fate.RAN),
+        ({}, CaseStatus.RAN),
+        ({"head_first": 1, "gap_a": 3, "gap_b": 1}, CaseStatus.RAN),
         (
             {"signature": "fmha_fp32_masked_lse", "own_lengths": 1, "target": CPU, "corner": "topleft"},
-            Fate.RAN,
+            CaseStatus.RAN,
         ),
-        ({"signature": "fmha_fp16_masked_lse_dropout", "gap_d": 1, "window_left": 3}, Fate.RAN),
-        ({"signature": "fmha_bf16_masked_elementwise", "gap_d": 8, "head_first": 1}, Fate.RAN),
-        ({"signature": "fmha_bf16_masked_alibi"}, Fate.RAN),
-        ({"signature": "fmha_fp8_bf16_masked_pertensor", "data": "extreme"}, Fate.RAN),
-        ({"signature": "fmha_bf16_masked_softcap", "m": 1}, Fate.RAN),
-        ({"signature": "fmha_bf16_fp8_ocp_bf16_varlen_masked_lse_pertensor", "target": CPU}, Fate.RAN),
-        ({"signature": "fmha_fp8_ocp_bf16_vcolumn_masked_lse_blockscale", "target": CPU, "n": 200}, Fate.RAN),
-        ({"signature": "fmha_fp16_masked_elementwise_sink_lse_randval", "target": CPU, "gap_d": 1}, Fate.RAN),
-        ({"signature": "fmha_bf16_masked_lse_blocktable", "target": CPU, "page_size": 16, "gap_b": 3}, Fate.RAN),
-        ({"signature": "fmha_fp32_masked_sink_lse_pagelist", "target": CPU, "page_size": 3, "head_first": 1}, Fate.RAN),
+        ({"signature": "fmha_fp16_masked_lse_dropout", "gap_d": 1, "window_left": 3}, CaseStatus.RAN),
+        ({"signature": "fmha_bf16_masked_elementwise", "gap_d": 8, "head_first": 1}, CaseStatus.RAN),
+        ({"signature": "fmha_bf16_masked_alibi"}, CaseStatus.RAN),
+        ({"signature": "fmha_fp8_bf16_masked_pertensor", "data": "extreme"}, CaseStatus.RAN),
+        ({"signature": "fmha_bf16_masked_softcap", "m": 1}, CaseStatus.RAN),
+        ({"signature": "fmha_bf16_fp8_ocp_bf16_varlen_masked_lse_pertensor", "target": CPU}, CaseStatus.RAN),
+        ({"signature": "fmha_fp8_ocp_bf16_vcolumn_masked_lse_blockscale", "target": CPU, "n": 200}, CaseStatus.RAN),
+        ({"signature": "fmha_fp16_masked_elementwise_sink_lse_randval", "target": CPU, "gap_d": 1}, CaseStatus.RAN),
+        ({"signature": "fmha_bf16_masked_lse_blocktable", "target": CPU, "page_size": 16, "gap_b": 3}, CaseStatus.RAN),
+        (
+            {"signature": "fmha_fp32_masked_sink_lse_pagelist", "target": CPU, "page_size": 3, "head_first": 1},
+            CaseStatus.RAN,
+        ),
         (
             {"signature": "fmha_bf16_varlen_masked_pagelist_vectorized", "target": CPU, "page_size": 16, "gap_b": 9},
-            Fate.RAN,
+            CaseStatus.RAN,
         ),
         (
             {
@@ -50,26 +53,26 @@ pytestmark = [pytest.mark.cpp, pytest.mark.slow]
                 "target": CPU,
                 "page_size": 3,
             },
-            Fate.RAN,
+            CaseStatus.RAN,
         ),
         (
             {"signature": "fmha_bf16_varlen_masked_pagelist_vectorized", "target": CPU, "page_size": 12},
-            Fate.REFUSED,
+            CaseStatus.REFUSED,
         ),
-        ({"signature": "fmha_bf16_masked_lse_blocktable", "target": CPU}, Fate.REFUSED),
-        ({"n": 0}, Fate.RAN),
-        ({"m": 0}, Fate.RAN),
-        ({"m": 20_000, "n": 20_000}, Fate.PLANNED),
-        ({"heads_k": 3}, Fate.REFUSED),
-        ({"k": 257}, Fate.REFUSED),
-        ({"batch": 2**31 - 1, "m": 2**31 - 1}, Fate.REFUSED),
-        ({"signature": "fmha_bf16_masked_lse_blocktable"}, Fate.REFUSED),
-        ({"signature": "fmha_bf16_softcap_alibi"}, Fate.REFUSED),
+        ({"signature": "fmha_bf16_masked_lse_blocktable", "target": CPU}, CaseStatus.REFUSED),
+        ({"n": 0}, CaseStatus.RAN),
+        ({"m": 0}, CaseStatus.RAN),
+        ({"m": 20_000, "n": 20_000}, CaseStatus.PLANNED),
+        ({"heads_k": 3}, CaseStatus.REFUSED),
+        ({"k": 257}, CaseStatus.REFUSED),
+        ({"batch": 2**31 - 1, "m": 2**31 - 1}, CaseStatus.REFUSED),
+        ({"signature": "fmha_bf16_masked_lse_blocktable"}, CaseStatus.REFUSED),
+        ({"signature": "fmha_bf16_softcap_alibi"}, CaseStatus.REFUSED),
     ],
 )
-def test_each_fate(checker: Checker, changes: dict[str, object], fate: Fate) -> None:
+def test_each_status(checker: Checker, changes: dict[str, object], status: CaseStatus) -> None:
     outcome = checker.check(changed(CASE, changes))
-    assert outcome.fate is fate and outcome.kind is None, outcome
+    assert outcome.status is status and outcome.kind is None, outcome
 
 
 @pytest.mark.parametrize(

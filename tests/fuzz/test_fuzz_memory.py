@@ -28,30 +28,30 @@ def test_what_a_matrix_holds_is_at_its_strides(strides: Strides) -> None:
     assert matrix.address % 64 == 0
     last = (strides.batch - 1) * strides.batch_pitch + (strides.lines - 1) * strides.pitch + 4
     assert ctypes.c_uint8.from_address(matrix.address + last).value == stored[-1, -1, -1]
-    assert matrix.trouble() == ""
+    assert matrix.out_of_bounds_writes() == ""
 
 
 @pytest.mark.parametrize("at", [-GUARD, -1, 5, 39, SMALL.extent, SMALL.extent + GUARD - 1])
 def test_a_byte_that_is_not_its_own_is_found(at: int) -> None:
     matrix = Matrix(SMALL, 0xA5, None)
     poke(matrix, 41)
-    assert matrix.trouble() == ""
+    assert matrix.out_of_bounds_writes() == ""
     poke(matrix, at)
-    assert matrix.trouble() == f"byte {at} was written"
+    assert matrix.out_of_bounds_writes() == f"byte {at} was written"
 
 
 @pytest.mark.parametrize("at", [-1, 5, (1 << 33) - 1, SPARSE.extent])
 def test_a_byte_near_a_line_of_a_large_matrix_is_found(at: int) -> None:
     matrix = Matrix(SPARSE, 0xA5, None)
-    assert Matrix(SPARSE, 0xA5, None).trouble() == ""
+    assert Matrix(SPARSE, 0xA5, None).out_of_bounds_writes() == ""
     poke(matrix, at)
-    assert matrix.trouble() == "a byte near a line was written"
+    assert matrix.out_of_bounds_writes() == "a byte near a line was written"
 
 
 def test_a_written_operand_is_found() -> None:
     matrix = Matrix(SMALL, 0xFF, np.zeros((2, 3, 5), np.uint8))
     poke(matrix, 48)
-    assert matrix.trouble() == "its elements were written"
+    assert matrix.out_of_bounds_writes() == "its elements were written"
 
 
 def test_a_workspace_of_nothing_has_an_address() -> None:

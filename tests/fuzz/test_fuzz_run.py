@@ -23,7 +23,7 @@ from ckgen.fuzz import run as running
 from ckgen.fuzz.case import Case, Route, parse_case
 from ckgen.fuzz.check import Checker
 from ckgen.fuzz.child import Child
-from ckgen.fuzz.outcome import FailureKind, Fate
+from ckgen.fuzz.outcome import CaseStatus, FailureKind
 from ckgen.fuzz.run import Subject, fuzz, run_case
 from ckgen.fuzz.shrink import shrink
 from ckgen.model.groups import GroupSize
@@ -83,7 +83,7 @@ def test_a_rule_that_only_one_language_has_is_found(subject: Subject, monkeypatc
 
 
 def test_a_wrong_result_is_found(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert checker.check(FP16).fate is Fate.RAN
+    assert checker.check(FP16).status is CaseStatus.RAN
     exact = gemms.expected_of
 
     def wrong_behind_64(operands, case, k_batch):  # type: ignore[no-untyped-def]
@@ -123,56 +123,56 @@ def test_a_byte_that_a_kernel_must_not_write_is_found(
 
 
 @pytest.mark.parametrize(
-    ("changes", "fate"),
+    ("changes", "status"),
     [
-        ({}, Fate.RAN),
-        ({"data": "special"}, Fate.RAN),
-        ({"gap_a": 2**31, "m": 2}, Fate.RAN),
-        ({"gap_c": -1}, Fate.REFUSED),
-        ({"k": 0}, Fate.REFUSED),
-        ({"signature": "gemm_fp64_fp16_rcr"}, Fate.REFUSED),
-        ({"signature": "gemm_fp64_rcr"}, Fate.REFUSED),
-        ({"m": 2**31 - 1, "n": 2**31 - 1, "k": 2**31 - 1}, Fate.REFUSED),
-        ({"m": 20_000, "n": 20_000}, Fate.PLANNED),
+        ({}, CaseStatus.RAN),
+        ({"data": "special"}, CaseStatus.RAN),
+        ({"gap_a": 2**31, "m": 2}, CaseStatus.RAN),
+        ({"gap_c": -1}, CaseStatus.REFUSED),
+        ({"k": 0}, CaseStatus.REFUSED),
+        ({"signature": "gemm_fp64_fp16_rcr"}, CaseStatus.REFUSED),
+        ({"signature": "gemm_fp64_rcr"}, CaseStatus.REFUSED),
+        ({"m": 2**31 - 1, "n": 2**31 - 1, "k": 2**31 - 1}, CaseStatus.REFUSED),
+        ({"m": 20_000, "n": 20_000}, CaseStatus.PLANNED),
     ],
 )
-def test_each_fate(checker: Checker, changes: dict[str, object], fate: Fate) -> None:
+def test_each_status(checker: Checker, changes: dict[str, object], status: CaseStatus) -> None:
     words = FP16.text() + "".join(f" {name}={value}" for name, value in changes.items())
     outcome = checker.check(parse_case(words))
-    assert outcome.fate is fate and outcome.kind is None, outcome
+    assert outcome.status is status and outcome.kind is None, outcome
 
 
 @pytest.mark.parametrize(
-    ("case", "changes", "fate"),
+    ("case", "changes", "status"),
     [
-        (GROUPED, {}, Fate.RAN),
-        (GROUPED, {"data": "special"}, Fate.RAN),
-        (GROUPED, {"on_device": 1, "m": 40, "n": 20, "k": 130}, Fate.RAN),
-        (GROUPED, {"on_device": 1, "m": 40, "n": 20, "k": 0, "target": "gfx950:256"}, Fate.REFUSED),
-        (GROUPED, {"groups": f"2x0x{2**41},1x2x2"}, Fate.RAN),
-        (GROUPED, {"groups": "0x8x8"}, Fate.REFUSED),
-        (GROUPED, {"groups": ""}, Fate.REFUSED),
-        (GROUPED, {"groups": "-1x8x8,3x3x3"}, Fate.REFUSED),
-        (GROUPED, {"gap_b": -2}, Fate.REFUSED),
-        (GROUPED, {"signature": "grouped_gemm_bf16_rcr", "target": "gfx942:304"}, Fate.RAN),
-        (LAYER, {}, Fate.RAN),
-        (LAYER, {"is_sorted": 1, "block_m": 16, "route": "one"}, Fate.RAN),
-        (LAYER, {"top_k": 5, "gap_a": 3, "gap_c": 1}, Fate.RAN),
-        (LAYER, {"signature": "moe_fp32_rcr_down"}, Fate.RAN),
-        (LAYER, {"block_m": 48}, Fate.REFUSED),
-        (LAYER, {"gap_c": -1}, Fate.REFUSED),
-        (LAYER, {"top_k": 6}, Fate.REFUSED),
-        (LAYER, {"m": 0}, Fate.REFUSED),
-        (LAYER, {"n": 2**61, "experts": 8}, Fate.REFUSED),
-        (MX_ROWS, {}, Fate.RAN),
-        (MX_ROWS, {"m": 16, "k": 256}, Fate.RAN),
-        (MX_ROWS, {"k": 161}, Fate.REFUSED),
+        (GROUPED, {}, CaseStatus.RAN),
+        (GROUPED, {"data": "special"}, CaseStatus.RAN),
+        (GROUPED, {"on_device": 1, "m": 40, "n": 20, "k": 130}, CaseStatus.RAN),
+        (GROUPED, {"on_device": 1, "m": 40, "n": 20, "k": 0, "target": "gfx950:256"}, CaseStatus.REFUSED),
+        (GROUPED, {"groups": f"2x0x{2**41},1x2x2"}, CaseStatus.RAN),
+        (GROUPED, {"groups": "0x8x8"}, CaseStatus.REFUSED),
+        (GROUPED, {"groups": ""}, CaseStatus.REFUSED),
+        (GROUPED, {"groups": "-1x8x8,3x3x3"}, CaseStatus.REFUSED),
+        (GROUPED, {"gap_b": -2}, CaseStatus.REFUSED),
+        (GROUPED, {"signature": "grouped_gemm_bf16_rcr", "target": "gfx942:304"}, CaseStatus.RAN),
+        (LAYER, {}, CaseStatus.RAN),
+        (LAYER, {"is_sorted": 1, "block_m": 16, "route": "one"}, CaseStatus.RAN),
+        (LAYER, {"top_k": 5, "gap_a": 3, "gap_c": 1}, CaseStatus.RAN),
+        (LAYER, {"signature": "moe_fp32_rcr_down"}, CaseStatus.RAN),
+        (LAYER, {"block_m": 48}, CaseStatus.REFUSED),
+        (LAYER, {"gap_c": -1}, CaseStatus.REFUSED),
+        (LAYER, {"top_k": 6}, CaseStatus.REFUSED),
+        (LAYER, {"m": 0}, CaseStatus.REFUSED),
+        (LAYER, {"n": 2**61, "experts": 8}, CaseStatus.REFUSED),
+        (MX_ROWS, {}, CaseStatus.RAN),
+        (MX_ROWS, {"m": 16, "k": 256}, CaseStatus.RAN),
+        (MX_ROWS, {"k": 161}, CaseStatus.REFUSED),
     ],
 )
-def test_each_fate_of_other_ops(checker: Checker, case: Case, changes: dict[str, object], fate: Fate) -> None:
+def test_each_status_of_other_ops(checker: Checker, case: Case, changes: dict[str, object], status: CaseStatus) -> None:
     words = case.text() + "".join(f" {name}={value}" for name, value in changes.items())
     outcome = checker.check(parse_case(words))
-    assert outcome.fate is fate and outcome.kind is None, outcome
+    assert outcome.status is status and outcome.kind is None, outcome
 
 
 def test_few_rows_have_kernels_of_their_own(checker: Checker) -> None:
@@ -228,7 +228,7 @@ for line in sys.stdin:
     m = dict(word.split("=", 1) for word in line.split()).get("m", "1")
     if int(m) > 8:
         {act}
-    answer = {{"fate": "ran", "tier": "", "instance": "", "kind": None, "what": "", "about": "", "seen": {{}}}}
+    answer = {{"status": "ran", "tier": "", "instance": "", "kind": None, "what": "", "about": "", "seen": {{}}}}
     print(json.dumps(answer), flush=True)
 """
 

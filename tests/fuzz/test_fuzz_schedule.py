@@ -1,4 +1,4 @@
-"""Schedules of splits that run: their fates, and what is found where one is not kept."""
+"""Schedules of splits that run: their statuses, and what is found where one is not kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ckgen.fuzz.check import Checker
 from ckgen.fuzz.decide import decide
 from ckgen.fuzz.decide_fmha import FmhaDecision
 from ckgen.fuzz.fmha_schedule import FmhaSchedule
-from ckgen.fuzz.outcome import FailureKind, Fate
+from ckgen.fuzz.outcome import CaseStatus, FailureKind
 from ckgen.fuzz.run import Subject
 from ckgen.fuzz.shrink import shrink
 from ckgen.model.fmha_shape import FmhaShape
@@ -40,28 +40,28 @@ TWIN = {
 
 
 @pytest.mark.parametrize(
-    ("changes", "fate"),
+    ("changes", "status"),
     [
-        ({}, Fate.RAN),
-        ({"split_bound": 1, "split_spare": 3}, Fate.RAN),
-        ({"schedule": "fixed", "fixed_split_size": 100, "window_left": 250, "sink_tokens": 5}, Fate.RAN),
-        ({"schedule": "no_split", "split_n0": 192}, Fate.RAN),
-        ({"max_splits": 2, "k": 40, "split_cu_num": 0, "corner": "topleft"}, Fate.RAN),
-        (PAGED, Fate.RAN),
-        ({**PAGED, "signature": "fmha_bf16_varlen_masked_pagelist_vectorized", "split_bound": 1}, Fate.RAN),
-        ({"signature": "fmha_bf16_varlen_masked_lse", "spare": 4, "m": 20}, Fate.RAN),
-        ({"m": 0, "split_spare": 2}, Fate.RAN),
-        ({"n": 0}, Fate.RAN),
-        ({**TWIN, "page_size": 12, "split_cu_num": 0}, Fate.RAN),
-        ({"n": 200_000_000}, Fate.PLANNED),
-        ({"split_n0": 65}, Fate.REFUSED),
-        ({"k_batch": 2, "instance": "fmha_fp32_masked_lse_host_16x64_t0"}, Fate.REFUSED),
-        ({"signature": "fmha_bf16_masked_lse", "target": "gfx942:304"}, Fate.REFUSED),
+        ({}, CaseStatus.RAN),
+        ({"split_bound": 1, "split_spare": 3}, CaseStatus.RAN),
+        ({"schedule": "fixed", "fixed_split_size": 100, "window_left": 250, "sink_tokens": 5}, CaseStatus.RAN),
+        ({"schedule": "no_split", "split_n0": 192}, CaseStatus.RAN),
+        ({"max_splits": 2, "k": 40, "split_cu_num": 0, "corner": "topleft"}, CaseStatus.RAN),
+        (PAGED, CaseStatus.RAN),
+        ({**PAGED, "signature": "fmha_bf16_varlen_masked_pagelist_vectorized", "split_bound": 1}, CaseStatus.RAN),
+        ({"signature": "fmha_bf16_varlen_masked_lse", "spare": 4, "m": 20}, CaseStatus.RAN),
+        ({"m": 0, "split_spare": 2}, CaseStatus.RAN),
+        ({"n": 0}, CaseStatus.RAN),
+        ({**TWIN, "page_size": 12, "split_cu_num": 0}, CaseStatus.RAN),
+        ({"n": 200_000_000}, CaseStatus.PLANNED),
+        ({"split_n0": 65}, CaseStatus.REFUSED),
+        ({"k_batch": 2, "instance": "fmha_fp32_masked_lse_host_16x64_t0"}, CaseStatus.REFUSED),
+        ({"signature": "fmha_bf16_masked_lse", "target": "gfx942:304"}, CaseStatus.REFUSED),
     ],
 )
-def test_each_fate(checker: Checker, changes: dict[str, object], fate: Fate) -> None:
+def test_each_status(checker: Checker, changes: dict[str, object], status: CaseStatus) -> None:
     outcome = checker.check(changed(STEP, changes))
-    assert outcome.fate is fate and outcome.kind is None, outcome
+    assert outcome.status is status and outcome.kind is None, outcome
 
 
 def test_what_runs_is_split_and_padded(checker: Checker) -> None:
@@ -76,7 +76,7 @@ def test_what_runs_is_split_and_padded(checker: Checker) -> None:
 
 def test_a_batch_too_large_for_a_plan_has_no_schedule(checker: Checker) -> None:
     large = replace(STEP, signature="fmha_fp32", batch=257, m=2**31 - 1, n=2**31 - 1, gap_c=8)
-    assert checker.check(large).fate is Fate.PLANNED and decided(checker, large).schedule is None
+    assert checker.check(large).status is CaseStatus.PLANNED and decided(checker, large).schedule is None
     assert decided(checker, replace(large, m=1)).schedule is not None
 
 
@@ -127,7 +127,7 @@ def test_a_schedule_is_made_small(subject: Subject, checker: Checker, monkeypatc
     assert small.schedule is not Schedule.NONE and small.n > small.page_size
     assert not small.split_bound and (small.split_spare, small.gap_a, small.batch) == (0, 0, 1)
     again = parse_case(subject.command(small).partition("'")[2].removesuffix("'"))
-    assert again == small and checker.check(again).fate is Fate.RAN
+    assert again == small and checker.check(again).status is CaseStatus.RAN
 
 
 def decided(checker: Checker, case: Case) -> FmhaDecision:

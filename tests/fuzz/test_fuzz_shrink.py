@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckgen.fuzz.case import Case, Data
-from ckgen.fuzz.outcome import FailureKind, Fate, Outcome
+from ckgen.fuzz.outcome import CaseStatus, FailureKind, Outcome
 from ckgen.fuzz.shrink import candidates, shrink
 from ckgen.model.groups import GroupSize
 
@@ -20,7 +20,9 @@ LARGE = Case(
 
 
 def failing(wrong: Callable[[Case], bool], kind: FailureKind = FailureKind.RESULT) -> Callable[[Case], Outcome]:
-    return lambda case: Outcome(Fate.FAILED, kind=kind, what=case.text()) if wrong(case) else Outcome(Fate.RAN)
+    return lambda case: (
+        Outcome(CaseStatus.FAILED, kind=kind, what=case.text()) if wrong(case) else Outcome(CaseStatus.RAN)
+    )
 
 
 def test_only_what_matters_is_left() -> None:

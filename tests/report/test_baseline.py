@@ -13,11 +13,11 @@ from test_amd_check_report import ALL, checked, ran
 import amd_baseline
 from amd_support import amd_toolchain, production_wheel
 from ckgen import paths
+from ckgen.build.kernel_set_jobs import set_kernels
 from ckgen.build.named import named_kernels
-from ckgen.build.of_set import set_kernels
 from ckgen.cli import cli
 from ckgen.cli.options import tuning_or_shipped
-from ckgen.families.gemm.kernel_set import kernel_set_files, read_kernel_set
+from ckgen.families.kernel_sets import kernel_set_files, read_kernel_set
 from ckgen.model.errors import UsageError
 from ckgen.plan.options import PlanOptions
 from ckgen.report.amd_check import summarize

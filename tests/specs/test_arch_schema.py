@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from ckgen import paths
 from ckgen.specs import load_archs
 from ckgen.specs.build import build_arch
-from ckgen.specs.reader import Problem, Reader
+from ckgen.specs.reader import Reader, SpecError
 
 Path = tuple[str | int, ...]
 
@@ -35,9 +35,9 @@ def short(value: Any) -> Any:
 
 
 def loads(value: Any, name: str) -> bool:
-    problems: list[Problem] = []
-    build_arch(Reader(value, (), problems), name)
-    return not [problem for problem in problems if problem.code != "A006"]
+    errors: list[SpecError] = []
+    build_arch(Reader(value, (), errors), name)
+    return not [error for error in errors if error.code != "A006"]
 
 
 def keys(value: Any, path: Path = ()) -> Iterator[Path]:

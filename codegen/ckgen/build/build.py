@@ -12,12 +12,12 @@ from ckgen.build.build_run import build_planned
 from ckgen.build.cache import Cache
 from ckgen.build.compile import CODE_OBJECT, host_job
 from ckgen.build.entry import Entry
+from ckgen.build.failure_text import failed_command, failure_text
 from ckgen.build.judge import first_error
 from ckgen.build.library import DeviceInstance, emit_library
 from ckgen.build.planned import Planned, PlannedHost
 from ckgen.build.pool import Limits, Outcome, Progress
 from ckgen.build.result import Result, ResultFinding
-from ckgen.build.trouble import failed_command, trouble
 from ckgen.build.wanted import Wanted
 from ckgen.model.arch import ArchSpec
 
@@ -59,7 +59,7 @@ def build(
         if outcome is not None and outcome.entry.ok:
             entries[planned.kernel, planned.arch] = outcome.entry
             out.keep_device(planned, outcome.entry, request.emit)
-        text = trouble(result, outcome)
+        text = failure_text(result, outcome)
         if text:
             say(text)
 

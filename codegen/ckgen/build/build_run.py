@@ -14,7 +14,7 @@ from ckgen.build.pool import Limits, Outcome, Progress, run_jobs
 from ckgen.build.result import Result
 from ckgen.model.arch import ArchSpec
 
-Heard = Callable[[Planned, Result, Outcome | None], None]
+OnResult = Callable[[Planned, Result, Outcome | None], None]
 
 
 def build_planned(
@@ -23,13 +23,13 @@ def build_planned(
     archs: Mapping[str, ArchSpec],
     cache: Cache,
     limits: Limits,
-    heard: Heard,
+    on_result: OnResult,
     progress: Progress,
     *,
     also: Iterable[Job] = (),
     also_done: Callable[[Outcome], None] = lambda outcome: None,
 ) -> None:
-    """`heard` gets every kernel once: those that are unavailable first, the others as they end.
+    """`on_result` is called for every kernel once: those that are unavailable first, the others as they end.
 
     Jobs of `also` run among them; `also_done` hears of those.
     """
@@ -38,7 +38,7 @@ def build_planned(
     jobs: dict[str, Job] = {}
     for planned in kernels:
         if planned.unavailable:
-            heard(planned, judge.result(planned, None), None)
+            on_result(planned, judge.result(planned, None), None)
         else:
             job = device_job(planned.unit, toolchain)
             key = job.key
@@ -51,6 +51,6 @@ def build_planned(
         if key in further:
             also_done(outcome)
         for planned in wanted.get(key, ()):
-            heard(planned, judge.result(planned, outcome), outcome)
+            on_result(planned, judge.result(planned, outcome), outcome)
 
     run_jobs([*jobs.values(), *further.values()], cache, limits, done, progress)

@@ -39,7 +39,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class KernelFilter:
     """Of the plan's instances: those whose name or table name fits a glob (none: all), the first `limit` by name."""
 
     globs: tuple[str, ...]
@@ -51,34 +51,36 @@ class Choice:
         return bool(self.globs) or self.limit is not None
 
 
-def wanted_kernels(options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], cache: Path) -> Wanted:
+def wanted_kernels(
+    options: PlanOptions, kernel_filter: KernelFilter, archs: Mapping[str, ArchSpec], cache: Path
+) -> Wanted:
     """The kernels of tables, kernel sets and defaults, and where a glob names them of the search spaces.
 
     InputError for tables or sets that are wrong; UsageError where nothing is left.
     """
-    options, spaces = with_spaces(options, choice)
-    place = cache / "plans" / f"{plan_digest(options, choice)}.json"
+    options, spaces = with_spaces(options, kernel_filter)
+    place = cache / "plans" / f"{plan_digest(options, kernel_filter)}.json"
     found = _read(place)
     if found is None:
-        found = _plan(options, choice, archs, spaces)
+        found = _plan(options, kernel_filter, archs, spaces)
         _write(place, found)
     if not found.kernels:
         raise UsageError("no AMD kernel is asked for: see `ckgen list instances`, --kernels, --backend and --targets")
     return found
 
 
-def with_spaces(options: PlanOptions, choice: Choice) -> tuple[PlanOptions, frozenset[str]]:
+def with_spaces(options: PlanOptions, kernel_filter: KernelFilter) -> tuple[PlanOptions, frozenset[str]]:
     """The options with the search spaces where globs may name kernels of them, and the files that this adds."""
     named = (file for name in SHIPPED for file in kernel_set_files(Path(name), options.ops))
-    shipped: frozenset[Path] = frozenset(named) if choice.globs else frozenset()
+    shipped: frozenset[Path] = frozenset(named) if kernel_filter.globs else frozenset()
     spaces = shipped - set(options.kernel_sets)
     return replace(options, kernel_sets=(*options.kernel_sets, *sorted(spaces))), frozenset(map(str, spaces))
 
 
 def chosen_instances(
-    options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], spaces: Container[str]
+    options: PlanOptions, kernel_filter: KernelFilter, archs: Mapping[str, ArchSpec], spaces: Container[str]
 ) -> tuple[GenerationPlan, tuple[AnyInstance, ...]]:
-    """The plan, and of its instances those that the choice takes, by name; of a layer in parts, its parts.
+    """The plan, and of its instances those that the filter takes, by name; of a layer in parts, its parts.
 
     `spaces` are files that nobody named: one of which nothing is valid here is no error. InputError for tables or sets
     that are wrong.
@@ -93,13 +95,15 @@ def chosen_instances(
     if errors:
         raise InputError(errors)
     named = {i.name: i for i in plan.instances}
-    fitting = (i for i in plan.instances if i.backend in BACKENDS and _fits(i, choice.globs))
+    fitting = (i for i in plan.instances if i.backend in BACKENDS and _fits(i, kernel_filter.globs))
     chosen = {part.name for instance in fitting for part in instance.parts or (instance,)}
-    return plan, tuple(named[name] for name in sorted(chosen))[: choice.limit]
+    return plan, tuple(named[name] for name in sorted(chosen))[: kernel_filter.limit]
 
 
-def _plan(options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], spaces: Container[str]) -> Wanted:
-    plan, chosen = chosen_instances(options, choice, archs, spaces)
+def _plan(
+    options: PlanOptions, kernel_filter: KernelFilter, archs: Mapping[str, ArchSpec], spaces: Container[str]
+) -> Wanted:
+    plan, chosen = chosen_instances(options, kernel_filter, archs, spaces)
     targets = sorted({target.gfx for target in options.targets or plan.targets})
     all_uses = uses_of(plan)
     kernels: list[Planned] = []
@@ -108,7 +112,7 @@ def _plan(options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], s
         uses = all_uses.get(instance, {})
         available: dict[str, frozenset[Use]] = {}
         for arch in targets:
-            if arch not in instance.archs and not (choice.explicit and is_legal(instance, archs[arch])):
+            if arch not in instance.archs and not (kernel_filter.explicit and is_legal(instance, archs[arch])):
                 continue
             of_arch = uses.get(arch) or frozenset().union(*uses.values())
             planned = plan_kernel(instance, arch, of_arch)
@@ -131,7 +135,7 @@ def is_legal(instance: AnyInstance, arch: ArchSpec) -> bool:
     return of_flavour(instance.signature, arch.fp8_flavour) and not list(findings)
 
 
-def plan_digest(options: PlanOptions, choice: Choice) -> str:
+def plan_digest(options: PlanOptions, kernel_filter: KernelFilter) -> str:
     """One number for everything that decides the plan: this package, the options, the bytes of tables and sets."""
     total = hashlib.sha256()
     files = [table.source for table in find_tables(options.tuning)]
@@ -143,7 +147,7 @@ def plan_digest(options: PlanOptions, choice: Choice) -> str:
         options.signatures,
         options.kernels,
     ]
-    asked += [sorted(options.assume_gfx.items()), options.every_count, options.m_policy.value, choice]
+    asked += [sorted(options.assume_gfx.items()), options.every_count, options.m_policy.value, kernel_filter]
     asked.append(len(options.profiles))
     for part in (_SCHEMA, generator_digest(), repr(asked)):
         total.update(f"{part}\0".encode())

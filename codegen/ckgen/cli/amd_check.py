@@ -96,7 +96,7 @@ def _named(params: dict[str, Any]) -> tuple[NamedKernel, ...]:
 
     archs = load_archs()
     if params["kernel_set"] is not None:
-        return _chosen(_of_set(params, archs), params["kernels"], params["limit"])
+        return _chosen(_set_kernels(params, archs), params["kernels"], params["limit"])
     options = PlanOptions(
         targets=targets_of(params["targets"], archs, {}) if params["targets"] else None,
         tuning=tuning_or_shipped(params["tuning"]),
@@ -109,9 +109,9 @@ def _named(params: dict[str, Any]) -> tuple[NamedKernel, ...]:
     return _chosen(kernels if whole else sample(kernels), params["kernels"], params["limit"])
 
 
-def _of_set(params: dict[str, Any], archs: Mapping[str, ArchSpec]) -> tuple[NamedKernel, ...]:
+def _set_kernels(params: dict[str, Any], archs: Mapping[str, ArchSpec]) -> tuple[NamedKernel, ...]:
     from ckgen.build.inspect.formats import ISAS
-    from ckgen.build.of_set import set_kernels
+    from ckgen.build.kernel_set_jobs import set_kernels
     from ckgen.families.kernel_sets import kernel_set_files, read_kernel_set
 
     if params["full"] or params["tuning"] or params["module"]:
@@ -136,7 +136,7 @@ def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Jour
     line = ProgressLine()
 
     def heard(checked: Checked, outcome: Outcome | None) -> None:
-        text = _trouble(checked, outcome)
+        text = _failure_text(checked, outcome)
         if text:
             line.clear()
             say(text)
@@ -184,11 +184,11 @@ def _chosen(kernels: tuple[NamedKernel, ...], globs: tuple[str, ...], limit: int
     return tuple(kernel for kernel in kept if kernel.name in set(names))
 
 
-def _trouble(checked: Checked, outcome: Outcome | None) -> str:
+def _failure_text(checked: Checked, outcome: Outcome | None) -> str:
     """What to say of a kernel at once: a failed command with all its output, findings that are errors."""
-    from ckgen.build.trouble import trouble
+    from ckgen.build.failure_text import failure_text
 
-    return trouble(checked.result, outcome)
+    return failure_text(checked.result, outcome)
 
 
 def _compare(place: Path, document: dict[str, Any]) -> None:

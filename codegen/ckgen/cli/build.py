@@ -79,7 +79,7 @@ def command(**params: Any) -> int:
     from ckgen.build.launcher import launcher_for
     from ckgen.build.pool import default_limits
     from ckgen.build.progress import ProgressLine
-    from ckgen.build.wanted import Choice, wanted_kernels
+    from ckgen.build.wanted import KernelFilter, wanted_kernels
     from ckgen.specs.archs import load_archs
 
     archs = load_archs()
@@ -106,11 +106,11 @@ def command(**params: Any) -> int:
     cache = Cache(default_cache())
     launcher = launcher_for(toolchain.compiler, cache.folder, params["compiler_launcher"])
     with progress("reading tables"):
-        choice = Choice(() if params["as_generated"] else globs, params["limit"])
-        wanted = wanted_kernels(options, choice, archs, cache.folder)
+        kernel_filter = KernelFilter(() if params["as_generated"] else globs, params["limit"])
+        wanted = wanted_kernels(options, kernel_filter, archs, cache.folder)
     line = ProgressLine()
 
-    def trouble(text: str) -> None:
+    def say_failure(text: str) -> None:
         line.clear()
         say(text)
 
@@ -123,7 +123,7 @@ def command(**params: Any) -> int:
             archs,
             cache,
             default_limits(params["jobs"], launcher, retry=params["retry"]),
-            trouble,
+            say_failure,
             line,
         )
     finally:

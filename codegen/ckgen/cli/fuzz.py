@@ -75,7 +75,7 @@ def _text(report: Report) -> str:
     for failure in report.failures:
         lines += [f"FAILED {failure.kind.value}: {failure.what}", f"  {failure.command}"]
     tiers = ", ".join(f"{tier} {count:,}" for tier, count in document["tiers"].items())
-    counts = ", ".join(f"{document[fate]:,} {fate}" for fate in ("ran", "planned", "refused"))
+    counts = ", ".join(f"{document[status]:,} {status}" for status in ("ran", "planned", "refused"))
     emulated = ", ".join(f"{op} {ran:,}" for op, ran in report.emulated.items())
     problems, instances = plural(report.cases, "problem"), plural(document["instances"], "instance")
     lines += [

@@ -31,11 +31,12 @@ from ckgen.cli.output import (
     show,
     show_json,
 )
-from ckgen.cli.why_not import RowFate, matching
+from ckgen.cli.why_not import json_of, matching, text_of
 from ckgen.model.errors import InputError
 from ckgen.model.fate import FateKind
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
+from ckgen.report.rows import RowFate
 
 
 @click.command(cls=Command, name="validate", short_help="Check tuning tables and say what becomes of every row.")
@@ -70,11 +71,11 @@ def command(**params: Any) -> int:
     found = matching(plan, asked) if asked is not None else []
     if params["as_json"]:
         document: dict[str, Any] = {"files": _files_json(plan)}
-        show_json(document if asked is None else document | {"why_not": [one.to_json() for one in found]})
+        show_json(document if asked is None else document | {"why_not": [json_of(one) for one in found]})
     elif asked is None:
         show(_text(plan))
     elif found:
-        show("\n".join(one.text() for one in found))
+        show("\n".join(text_of(one) for one in found))
     _say(plan, found, asked)
     return InputError.exit_code if has_errors(plan) else 0
 

@@ -35,10 +35,10 @@ class Arguments:
         found: Storage = np.ascontiguousarray(self.c.lines).view(self.c_storage.dtype)
         return found
 
-    def trouble(self) -> str:
+    def out_of_bounds_writes(self) -> str:
         """What was written that is not C; ends the contents."""
         for name, matrix in (("C", self.c), *self.inputs.items()):
-            text = matrix.trouble()
+            text = matrix.out_of_bounds_writes()
             if text:
                 return f"{name}: {text}"
         return ""

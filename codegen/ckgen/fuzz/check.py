@@ -26,7 +26,7 @@ from ckgen.fuzz.decide import (
 )
 from ckgen.fuzz.decide_fmha import FmhaDecision
 from ckgen.fuzz.memory import Region
-from ckgen.fuzz.outcome import CaseFailure, FailureKind, Fate, Outcome
+from ckgen.fuzz.outcome import CaseFailure, CaseStatus, FailureKind, Outcome
 from ckgen.fuzz.space import Space
 from ckgen.fuzz.work import Given, Work, runs_of, work_of
 from ckgen.model.arch import CPU_LEVELS
@@ -77,7 +77,7 @@ class Checker:
         signature = signature_of(self.space, case)
         number = self._signature(case, signature)
         if isinstance(signature, str) or number is None:
-            return Outcome(Fate.REFUSED, tier="illegal signature")
+            return Outcome(CaseStatus.REFUSED, tier="illegal signature")
         decision = decide(self.space, case, signature, self.library.fmha_split)
         work = work_of(case, decision)
         problem = work.problem(self.library)
@@ -92,15 +92,15 @@ class Checker:
         tier = str(decision.selection.tier) if not case.instance else str(Tier.FORCED)
         plan = self._plan(case, work, decision, problem, device)
         if plan is None:
-            return Outcome(Fate.REFUSED, tier=tier)
+            return Outcome(CaseStatus.REFUSED, tier=tier)
         instance = decision.chosen.instance
         if not self._runs_here(case, work, instance):
-            return Outcome(Fate.PLANNED, tier=tier, instance=instance)
+            return Outcome(CaseStatus.PLANNED, tier=tier, instance=instance)
         if self._refuses_arguments(work, plan):
-            return Outcome(Fate.REFUSED, tier=tier, instance=instance)
+            return Outcome(CaseStatus.REFUSED, tier=tier, instance=instance)
         seen = {one.data.value: self._run(one, decision, plan) for one in runs_of(case, decision)}
         told = {data: sensitivity for data, sensitivity in seen.items() if sensitivity is not None}
-        return Outcome(Fate.RAN, tier=tier, instance=instance, seen=told)
+        return Outcome(CaseStatus.RAN, tier=tier, instance=instance, seen=told)
 
     def _signature(self, case: Case, signature: AnySignature | str) -> int | None:
         try:
@@ -198,7 +198,7 @@ class Checker:
             return False
         one = ctypes.create_string_buffer(64)
         try:
-            self.dispatcher.run(plan, work.unread(ctypes.addressof(one)))
+            self.dispatcher.run(plan, work.null_args(ctypes.addressof(one)))
         except RuntimeFailure as failure:
             _same_text("the run", wanted, str(failure))
             return True
@@ -214,7 +214,7 @@ class Checker:
             text = given.wrong()
         if text:
             raise CaseFailure(FailureKind.RESULT, f"{text}, by {by}", about)
-        text = given.trouble()
+        text = given.out_of_bounds_writes()
         if text:
             raise CaseFailure(FailureKind.MEMORY, f"{text}, by {by}", about)
         return given.sensitivity() if self.verbose else None

@@ -59,7 +59,7 @@ class FmhaGiven:
         """See Given; of O."""
         return self.expected().o.sensitivity
 
-    def trouble(self) -> str:
+    def out_of_bounds_writes(self) -> str:
         """See Given; a row that does not count is not the result's."""
         written = [("O", self.o, self._o())]
         if self.lse is not None:
@@ -68,7 +68,7 @@ class FmhaGiven:
             if not self._is_left(stored, of.matrix.region.fill):
                 return f"{name}: a row that does not count was written"
         matrices = [(name, of.matrix) for name, of, _ in written] + list(self.inputs.items())
-        return next((f"{name}: {text}" for name, one in matrices if (text := one.trouble())), "")
+        return next((f"{name}: {text}" for name, one in matrices if (text := one.out_of_bounds_writes())), "")
 
     def _o(self) -> Storage:
         shape = self.operands.shape
@@ -126,7 +126,7 @@ class FmhaWork:
         """See Work."""
         return ""
 
-    def unread(self, address: int) -> FmhaArgsStruct:
+    def null_args(self, address: int) -> FmhaArgsStruct:
         """See Work."""
         return FmhaArgsStruct(q=address, k=address, v=address, o=address)
 

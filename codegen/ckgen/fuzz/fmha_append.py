@@ -56,14 +56,14 @@ class Cache:
             "C[", f"{name}[", 1
         )
 
-    def trouble(self, name: str) -> str:
+    def out_of_bounds_writes(self, name: str) -> str:
         """What was written beside the new rows; ends the contents."""
         old = self.places == NOT_NEW
         size = self.held.itemsize
         before, now = (raw(np.ascontiguousarray(one)).reshape(*old.shape, size) for one in (self.held, self.now()))
         if (before[old] != now[old]).any():
             return f"{name}: a row that is not new was written"
-        text = self.tensor.matrix.trouble()
+        text = self.tensor.matrix.out_of_bounds_writes()
         return f"{name}: {text}" if text else ""
 
 
@@ -97,7 +97,7 @@ class AppendGiven:
         expected = appended(self.operands)
         return Sensitivity.worst_of(one.sensitivity for one in (expected.k, expected.v))
 
-    def trouble(self) -> str:
+    def out_of_bounds_writes(self) -> str:
         """See Given; rows of O that do not count must be as they were."""
         if self.o is not None:
             stored = read(self.o, self.like_o, head_first=self.case.head_first)
@@ -106,8 +106,10 @@ class AppendGiven:
             if not np.array_equal(raw(stored)[free], raw(was).reshape(raw(stored).shape)[free]):
                 return "O: a row that does not count was written"
         matrices = dict(self.inputs) | ({"O": self.o.matrix} if self.o is not None else {})
-        text = self.k.trouble("K") or self.v.trouble("V")
-        return text or next((f"{name}: {text}" for name, one in matrices.items() if (text := one.trouble())), "")
+        text = self.k.out_of_bounds_writes("K") or self.v.out_of_bounds_writes("V")
+        return text or next(
+            (f"{name}: {text}" for name, one in matrices.items() if (text := one.out_of_bounds_writes())), ""
+        )
 
 
 def append_given(case: Case, signature: FmhaSignature, shape: FmhaShape) -> AppendGiven:

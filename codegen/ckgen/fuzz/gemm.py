@@ -41,9 +41,9 @@ class GemmGiven:
         """See Given."""
         return self._expected().sensitivity
 
-    def trouble(self) -> str:
+    def out_of_bounds_writes(self) -> str:
         """See Given."""
-        return self.placed.trouble()
+        return self.placed.out_of_bounds_writes()
 
     def _expected(self) -> Expected:
         return expected_of(self.operands, self.case, self.parts)
@@ -77,9 +77,9 @@ class GemmWork:
         """See Work."""
         return first_refusal(placed(self.decision.signature, self.case))
 
-    def unread(self, address: int) -> GemmArgsStruct:
+    def null_args(self, address: int) -> GemmArgsStruct:
         """See Work."""
-        return unread(self.decision.signature, self.case, address)
+        return null_args(self.decision.signature, self.case, address)
 
     def given(self, library: RuntimeLibrary, block_m: int, parts: int) -> GemmGiven:
         """See Work."""
@@ -98,7 +98,7 @@ def first_refusal(matrices: tuple[Placed, ...]) -> str:
     return next((text for one in matrices if (text := one.refusal())), "")
 
 
-def unread(signature: GemmSignature, case: Case, address: int) -> GemmArgsStruct:
+def null_args(signature: GemmSignature, case: Case, address: int) -> GemmArgsStruct:
     """Arguments of the case's strides that all point to one place."""
     names = ("a", "b", "c", "a_scale", "b_scale", "bias", "a1", "b1")
     d_tensors = (c_void_p * MAX_D)(*[address] * MAX_D)

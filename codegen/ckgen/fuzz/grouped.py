@@ -13,7 +13,7 @@ from ckgen.fuzz.arguments import arguments
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.data import operands_of
 from ckgen.fuzz.decide import Decision, groups_of
-from ckgen.fuzz.gemm import GemmGiven, GemmWork, first_refusal, fit, unread
+from ckgen.fuzz.gemm import GemmGiven, GemmWork, first_refusal, fit, null_args
 from ckgen.fuzz.layout import Placed, dense_refusal, placed
 from ckgen.model.groups import GroupSize
 from ckgen.model.tuned_row import Shape
@@ -40,11 +40,13 @@ class GroupedGiven:
         """See Given; of the group where it is worst."""
         return Sensitivity.worst_of(one.sensitivity() for one in self.groups.values())
 
-    def trouble(self) -> str:
+    def out_of_bounds_writes(self) -> str:
         """See Given."""
         if tuple(map(bytes, self.arrays)) != self.before:
             return "the arrays of groups were written"
-        return next((f"group {at}: {text}" for at, one in self.groups.items() if (text := one.trouble())), "")
+        return next(
+            (f"group {at}: {text}" for at, one in self.groups.items() if (text := one.out_of_bounds_writes())), ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,9 @@ class GroupedWork:
         found = ((at, first_refusal(self._placed(at))) for at in self._busy())
         return next((f"{text} (group {at})" for at, text in found if text), "")
 
-    def unread(self, address: int) -> GroupedArgsStruct:
+    def null_args(self, address: int) -> GroupedArgsStruct:
         """See Work."""
-        each = {at: unread(self._alone, case, address) for at, case in self.each().items()}
+        each = {at: null_args(self._alone, case, address) for at, case in self.each().items()}
         args, _ = self._args(each, 1.0)
         return args
 

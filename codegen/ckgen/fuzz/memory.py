@@ -83,7 +83,7 @@ class Matrix:
         """Of the first element."""
         return self.region.address
 
-    def trouble(self) -> str:
+    def out_of_bounds_writes(self) -> str:
         """What a kernel did to bytes that are not its own: those of an operand, of gaps and of guards; else empty.
 
         Ends the content; a large region is looked at only near its lines.

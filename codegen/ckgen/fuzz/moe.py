@@ -53,10 +53,10 @@ class MoeGiven:
         """See Given."""
         return self.expected().sensitivity
 
-    def trouble(self) -> str:
+    def out_of_bounds_writes(self) -> str:
         """See Given."""
         matrices = (("C", self.c), *self.inputs.items())
-        return next((f"{name}: {text}" for name, one in matrices if (text := one.trouble())), "")
+        return next((f"{name}: {text}" for name, one in matrices if (text := one.out_of_bounds_writes())), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class MoeWork:
         """See Work."""
         return first_refusal(_placed_all(self.decision.signature, self.case))
 
-    def unread(self, address: int) -> MoeArgsStruct:
+    def null_args(self, address: int) -> MoeArgsStruct:
         """See Work."""
         names = ("a", "w1", "w2", "c", "a_scale", "w1_scale", "w2_scale", "topk_ids", "topk_weights")
         of_a, of_c, *_ = _placed_all(self.decision.signature, self.case)

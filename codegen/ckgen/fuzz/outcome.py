@@ -10,7 +10,7 @@ from typing import Any
 from ckgen.families.common.sensitivity import Sensitivity
 
 
-class Fate(Enum):
+class CaseStatus(Enum):
     """REFUSED: both languages said why not. PLANNED: selected and planned, too large to run. RAN: compared."""
 
     REFUSED = "refused"
@@ -43,7 +43,7 @@ class Outcome:
     where that was asked for.
     """
 
-    fate: Fate
+    status: CaseStatus
     tier: str = ""
     instance: str = ""
     kind: FailureKind | None = None
@@ -53,14 +53,19 @@ class Outcome:
 
     def to_json(self) -> dict[str, Any]:
         """All fields; `from_json` reads them."""
-        return {**asdict(self), "fate": self.fate.value, "kind": self.kind.value if self.kind else None}
+        return {**asdict(self), "status": self.status.value, "kind": self.kind.value if self.kind else None}
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Outcome:
         """The inverse of `to_json`."""
         kind = document["kind"]
         seen = {data: Sensitivity(**fields) for data, fields in document["seen"].items()}
-        values = {**document, "fate": Fate(document["fate"]), "kind": FailureKind(kind) if kind else None, "seen": seen}
+        values = {
+            **document,
+            "status": CaseStatus(document["status"]),
+            "kind": FailureKind(kind) if kind else None,
+            "seen": seen,
+        }
         return cls(**values)
 
 
@@ -76,7 +81,7 @@ class CaseFailure(Exception):
     @property
     def outcome(self) -> Outcome:
         """As a case's outcome."""
-        return Outcome(Fate.FAILED, kind=self.kind, what=str(self), about=self.about)
+        return Outcome(CaseStatus.FAILED, kind=self.kind, what=str(self), about=self.about)
 
 
 @dataclass(frozen=True, slots=True)

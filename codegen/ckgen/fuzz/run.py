@@ -14,7 +14,7 @@ from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.child import Child
 from ckgen.fuzz.draw import case_of
-from ckgen.fuzz.outcome import Failure, Fate, Outcome
+from ckgen.fuzz.outcome import CaseStatus, Failure, Outcome
 from ckgen.fuzz.prepare import Inputs
 from ckgen.fuzz.shrink import shrink
 from ckgen.fuzz.space import Space
@@ -29,7 +29,7 @@ class Report:
     seed: int
     seconds: float = 0.0
     cases: int = 0
-    fates: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[str] = field(default_factory=Counter)
     tiers: Counter[str] = field(default_factory=Counter)
     instances: set[str] = field(default_factory=set)
     emulated: dict[str, int] = field(default_factory=dict)
@@ -42,9 +42,9 @@ class Report:
             "seed": self.seed,
             "seconds": round(self.seconds, 3),
             "cases": self.cases,
-            "refused": self.fates[Fate.REFUSED.value],
-            "planned": self.fates[Fate.PLANNED.value],
-            "ran": self.fates[Fate.RAN.value],
+            "refused": self.statuses[CaseStatus.REFUSED.value],
+            "planned": self.statuses[CaseStatus.PLANNED.value],
+            "ran": self.statuses[CaseStatus.RAN.value],
             "tiers": dict(sorted(self.tiers.items())),
             "instances": len(self.instances),
             "emulated": self.emulated,
@@ -120,10 +120,10 @@ def run_case(subject: Subject, case: Case) -> Report:
 
 def _note(report: Report, outcome: Outcome) -> None:
     report.cases += 1
-    report.fates[outcome.fate.value] += 1
+    report.statuses[outcome.status.value] += 1
     if outcome.tier:
         report.tiers[outcome.tier] += 1
-    if outcome.fate is Fate.RAN:
+    if outcome.status is CaseStatus.RAN:
         report.instances.add(outcome.instance)
     for data, sensitivity in outcome.seen.items():
         report.seen.setdefault(data, []).append(sensitivity)

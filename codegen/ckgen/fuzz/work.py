@@ -34,7 +34,7 @@ class Given(Protocol):
         """How small an error is seen; as much work as `wrong`."""
         ...
 
-    def trouble(self) -> str:
+    def out_of_bounds_writes(self) -> str:
         """What was written that is not the result's; ends the contents."""
         ...
 
@@ -58,7 +58,7 @@ class Work(Protocol):
         """Why the runtime refuses the strides; empty where it does not."""
         ...
 
-    def unread(self, address: int) -> Args:
+    def null_args(self, address: int) -> Args:
         """Arguments of the case's strides that all point to one place."""
         ...
 

@@ -1,1 +1,1 @@
-"""Reports of what was checked: figures derived from results alone, as JSON, text and HTML."""
+"""Reports of what was checked and planned, derived from results alone: JSON, text, HTML, DataFrames."""

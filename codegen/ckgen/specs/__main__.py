@@ -1,4 +1,4 @@
-"""`python -m ckgen.specs [folder]`: check every arch spec and show all problems at once."""
+"""`python -m ckgen.specs [folder]`: check every arch spec and show all errors at once."""
 
 from __future__ import annotations
 

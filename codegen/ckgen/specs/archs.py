@@ -16,11 +16,11 @@ from ckgen.model.json_positions import scan
 from ckgen.model.suggestion import did_you_mean
 from ckgen.specs.build import build_arch
 from ckgen.specs.kinds import SCHEMA_FILE
-from ckgen.specs.reader import Problem, Reader
+from ckgen.specs.reader import Reader, SpecError
 
 
 def load_archs(directory: Path | None = None) -> dict[str, ArchSpec]:
-    """Every spec of a folder (the project's own when None) by name, sorted; InputError carries all problems of all."""
+    """Every spec of a folder (the project's own when None) by name, sorted; InputError carries all errors of all."""
     return dict(_shipped()) if directory is None else _load(directory)
 
 
@@ -52,10 +52,10 @@ def _load(directory: Path) -> dict[str, ArchSpec]:
             continue
         shown = _shown(file)
         try:
-            arch, problems = _parse(read_text(file, JSON), shown, file.stem)
+            arch, errors = _parse(read_text(file, JSON), shown, file.stem)
         except DocumentError as error:
-            arch, problems = None, [error.diagnostic("A001", shown)]
-        diagnostics += problems
+            arch, errors = None, [error.diagnostic("A001", shown)]
+        diagnostics += errors
         if arch is not None:
             found[arch.name] = arch
     if not found and not diagnostics:
@@ -72,17 +72,17 @@ def _shown(file: Path) -> str:
 
 def _parse(text: str, shown: str, stem: str) -> tuple[ArchSpec | None, list[Diagnostic]]:
     document = parse_json(text)
-    problems: list[Problem] = []
-    reader = Reader(document.value, (), problems)
+    errors: list[SpecError] = []
+    reader = Reader(document.value, (), errors)
     arch = build_arch(reader, stem)
-    if not problems and not document.repeats:
+    if not errors and not document.repeats:
         return arch, []
-    return None, _located(text, shown, problems)
+    return None, _located(text, shown, errors)
 
 
-def _located(text: str, shown: str, problems: list[Problem]) -> list[Diagnostic]:
+def _located(text: str, shown: str, errors: list[SpecError]) -> list[Diagnostic]:
     positions = scan(text)
-    found = [Diagnostic(p.code, p.message, Location(shown, positions.line_of(p.path)), hint=p.hint) for p in problems]
+    found = [Diagnostic(p.code, p.message, Location(shown, positions.line_of(p.path)), hint=p.hint) for p in errors]
     for path, line, first in positions.duplicates:
         message = f"key '{path[-1]}' is given twice"
         found.append(Diagnostic("A002", message, Location(shown, line), related=(Location(shown, first),)))

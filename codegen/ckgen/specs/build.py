@@ -1,4 +1,4 @@
-"""One arch's JSON object to `ArchSpec`, through a `Reader` that keeps every problem."""
+"""One arch's JSON object to `ArchSpec`, through a `Reader` that keeps every error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TILE_BACKENDS = (Backend.CK_TILE, Backend.CK)
 
 
 def build_arch(reader: Reader, stem: str) -> ArchSpec:
-    """The arch, and its problems in the reader; with problems the result is not to be used."""
+    """The arch, and its errors in the reader; with errors the result is not to be used."""
     notes = _Provenance(reader)
     kind = reader.choice("kind", ArchKind)
     gpu = kind is ArchKind.GPU

@@ -1,4 +1,4 @@
-"""What must hold between the values of one arch; each breach is a located problem."""
+"""What must hold between the values of one arch; each breach is a located error."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ckgen.specs.reader import Reader
 
 
 def check_arch(arch: ArchSpec, reader: Reader) -> None:
-    """Report breaches; does nothing when the object already has problems of its own."""
-    if reader.problems:
+    """Report breaches; does nothing when the object already has errors of its own."""
+    if reader.errors:
         return
     _check_skus(arch, reader)
     _check_unique(

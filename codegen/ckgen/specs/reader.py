@@ -1,4 +1,4 @@
-"""A strict view of one JSON object: typed reads, each problem kept with its path, unknown keys named.
+"""A strict view of one JSON object: typed reads, each error kept with its path, unknown keys named.
 
 The `kind` of a read is a definition of arch_specs/schema.json.
 """
@@ -23,7 +23,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SpecError:
     """Something wrong at a path; `code` is the diagnostic's."""
 
     code: str
@@ -35,8 +35,8 @@ class Problem:
 class Reader:
     """Reads the members of one object; `done` reports those that nothing has read."""
 
-    def __init__(self, value: object, path: Path, problems: list[Problem]) -> None:
-        self.path, self.problems = path, problems
+    def __init__(self, value: object, path: Path, errors: list[SpecError]) -> None:
+        self.path, self.errors = path, errors
         self.value: Mapping[str, Any] = value if isinstance(value, dict) else {}
         self.expected: set[str] = set()
         self.readable = isinstance(value, dict)
@@ -44,8 +44,8 @@ class Reader:
             self.fail(path, f"expected an object, got {_name(value)}")
 
     def fail(self, path: Path, message: str, *, code: str = "A005", hint: str | None = None) -> None:
-        """Keep a problem."""
-        self.problems.append(Problem(code, path, message, hint))
+        """Keep an error."""
+        self.errors.append(SpecError(code, path, message, hint))
 
     def _get(self, key: str, required: bool) -> Any:
         self.expected.add(key)
@@ -152,13 +152,13 @@ class Reader:
     def child(self, key: str) -> Reader:
         """A nested object."""
         got = self._get(key, True)
-        return Reader(got if key in self.value else _ABSENT, (*self.path, key), self.problems)
+        return Reader(got if key in self.value else _ABSENT, (*self.path, key), self.errors)
 
     def children(self, key: str, read: Callable[[Reader], T], *, least: int = 0) -> tuple[T, ...]:
         """A list of objects, each read by `read` and then closed."""
         found = []
         for path, item in self._list(key, least=least):
-            reader = Reader(item, path, self.problems)
+            reader = Reader(item, path, self.errors)
             found.append(read(reader))
             reader.done()
         return tuple(found)

@@ -15,6 +15,8 @@ BOM = b"\xef\xbb\xbf"
 _MARKERS = (b"<<<<<<< ", b"=======", b">>>>>>> ")
 _CONFLICT = re.compile(rb"^(?:<{7} |={7}|>{7} )[^\r\n]*", re.MULTILINE)
 _LONGEST_QUOTE = 100
+NO_TABLE = frozenset({"T001", "T002", "T003"})
+"""The codes of files that hold no table: `parse_bytes` has nothing of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ def read_bytes(source: Path) -> bytes:
 
 
 def parse_bytes(data: bytes, display: str) -> tuple[RawTable | None, list[Diagnostic]]:
-    """The table in `data`, or None and the reasons (T001, T002, T003)."""
+    """The table in `data`, or None and the reasons (NO_TABLE)."""
     problems = list(_not_text(data, display))
     if not problems:
         problems = list(_conflicts(data, display))

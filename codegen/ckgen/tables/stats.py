@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ckgen.model.tuned_row import TunedRow
@@ -48,31 +47,38 @@ class TableStats:
 
 def table_stats(tables: LoadedTables) -> TableStats:
     """The statistics, groups sorted by module, target and library."""
-    files = Counter(file.kind for file in tables.files)
-    rows: Counter[str] = Counter()
-    for file in tables.files:
-        rows[file.kind] += file.row_count
-    groups: dict[tuple[str, str, int, str], list[TunedRow]] = defaultdict(list)
-    for row in tables.of(TunedRow):
-        gfx, cu_num = (row.target.gfx, row.target.cu_num) if row.target else ("", 0)
-        groups[row.module, gfx, cu_num, row.library].append(row)
+    import pandas as pd
+
+    of_files = pd.DataFrame([(file.kind, file.row_count) for file in tables.files], columns=["kind", "rows"])
+    kinds = of_files.groupby("kind")["rows"].agg(["size", "sum"]).reindex(tables.kinds).dropna().astype(int)
     return TableStats(
-        tuple(KindStats(kind, files[kind], rows[kind]) for kind in tables.kinds if files[kind]),
-        tuple(_group(groups[key]) for key in sorted(groups)),
+        tuple(KindStats(str(kind), files, rows) for kind, files, rows in kinds.itertuples()),
+        tuple(_groups(tables.of(TunedRow))),
         sum(len(file.fates) for file in tables.files),
     )
 
 
-def _group(rows: Iterable[TunedRow]) -> GroupStats:
-    rows = list(rows)
-    times = [row.us for row in rows if row.us is not None and has_valid_time(row)]
-    return GroupStats(
-        rows[0].module,
-        str(rows[0].target or ""),
-        rows[0].library,
-        len(rows),
-        len({row.kernel for row in rows}),
-        len({(row.shape, row.discriminators) for row in rows}),
-        len(times),
-        (min(times), max(times)) if times else None,
+def _groups(rows: Iterable[TunedRow]) -> Iterator[GroupStats]:
+    import pandas as pd
+
+    keys = ["module", "gfx", "cu_num", "target", "library"]
+    frame = pd.DataFrame([_cells(row) for row in rows], columns=[*keys, "kernel", "problem", "us"])
+    groups = frame.astype({"us": float}).groupby(keys)
+    figures = groups.agg(
+        rows=("kernel", "size"),
+        kernels=("kernel", "nunique"),
+        problems=("problem", "nunique"),
+        timed=("us", "count"),
+        least=("us", "min"),
+        most=("us", "max"),
     )
+    for (module, _, _, target, library), count, kernels, problems, timed, least, most in figures.itertuples():
+        yield GroupStats(module, target, library, count, kernels, problems, timed, (least, most) if timed else None)
+
+
+def _cells(row: TunedRow) -> tuple[object, ...]:
+    """Of the columns that are grouped and counted; a time that is not valid is none."""
+    gfx, cu_num = (row.target.gfx, row.target.cu_num) if row.target else ("", 0)
+    problem = (row.shape, row.discriminators)
+    us = row.us if has_valid_time(row) else None
+    return (row.module, gfx, cu_num, str(row.target or ""), row.library, row.kernel, problem, us)

@@ -37,7 +37,7 @@ inline constexpr std::uint64_t kFmhaLoad = 64;
 /// Rows times columns that a compute unit computes while the kernel starts that combines partial results.
 inline constexpr std::uint64_t kFmhaCombine = 1 << 14;
 /// The same where a CPU's threads meet (benchmarks/fmha_batch.py; two threads of a Zen 4).
-inline constexpr std::uint64_t kFmhaMeet = 1 << 18;
+inline constexpr std::uint64_t kFmhaThreadBarrierCost = 1 << 18;
 
 /// Whether a workgroup takes all heads of a sequence's few rows.
 constexpr bool takes_all_heads(const FmhaConfig& c, const FmhaShape& x) noexcept {
@@ -76,7 +76,7 @@ class FmhaWork {
     const std::uint64_t whole_columns = ceil_div(std::min(seen_, part), n0()) * n0();
     const int pads = int{c_.pad_q} + int{c_.pad_k} + int{c_.d_multiple != 0} + int{c_.dv_multiple != 0};
     const Wide column = Wide{static_cast<std::uint64_t>(c_.m0) + kFmhaLoad} * hdims_ * 8;
-    const std::uint64_t meeting = together_ ? kFmhaMeet : kFmhaCombine;
+    const std::uint64_t meeting = together_ ? kFmhaThreadBarrierCost : kFmhaCombine;
     const Wide rest = Wide{combines ? meeting : 0} * hdims_ * 8 + static_cast<unsigned>(pads);
     const Wide working = rounds(busy), writing = !combines ? 0 : busy == splits ? working : rounds(splits);
     Wide all = 0, parts = 0;

@@ -147,8 +147,8 @@ inline std::uint64_t rounded(const Rounding& rounding, std::uint64_t m, std::uin
 }
 
 /// The first candidate size that either kind of rung was measured at; own rungs win ties.
-inline Hit peer_winner(const Ladder& own, const Ladder& external, const Rounding* roundings, std::uint32_t count,
-                       std::uint64_t m, std::uint64_t n) noexcept {
+inline Hit aiter_winner(const Ladder& own, const Ladder& external, const Rounding* roundings, std::uint32_t count,
+                        std::uint64_t m, std::uint64_t n) noexcept {
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t size = rounded(roundings[i], m, n);
     if (size == 0) continue;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "src/fmha/cost.hpp"
-#include "src/select/declined.hpp"
+#include "src/select/caller_owns.hpp"
 #include "src/select/tiling.hpp"
 #include "src/select/walk_state.hpp"
 
@@ -23,7 +23,7 @@ inline std::uint32_t next_default(const WalkState& w, std::uint32_t last, FmhaSp
   FmhaSplits best_cost;
   for (std::uint32_t i = w.entry->default_begin; i < none; ++i) {
     const InstanceDesc& instance = w.instance(w.q.index.default_instance(i));
-    if (!undeclined(w, instance, 1).ok()) continue;
+    if (!verdict_unless_caller_owns(w, instance, 1).ok()) continue;
     const FmhaSplits own = default_splits(w.q, instance, sizes);
     const bool behind = own.cost > of_last.cost || (own.cost == of_last.cost && i > last);
     if (behind && (best == none || own.cost < best_cost.cost)) {
@@ -44,7 +44,7 @@ template <class Sink>
   for (std::uint32_t i = w.entry->default_begin; i < none; ++i) {
     const std::uint32_t index = w.q.index.default_instance(i);
     const InstanceDesc& instance = w.instance(index);
-    const Verdict verdict = undeclined(w, instance, 1);
+    const Verdict verdict = verdict_unless_caller_owns(w, instance, 1);
     if (!verdict.ok()) {
       if (w.sink.offer({Tier::default_, index, 1, 0}, verdict)) return true;
       continue;

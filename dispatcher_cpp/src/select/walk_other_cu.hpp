@@ -1,7 +1,7 @@
 // The step other_cu: tables of the same signature and arch at other CU counts.
 #pragma once
 
-#include "src/select/declined.hpp"
+#include "src/select/caller_owns.hpp"
 #include "src/select/tiling.hpp"
 #include "src/select/walk_state.hpp"
 
@@ -13,8 +13,8 @@ bool offer_other_rung(const Walk<Sink>& w, const TableRef& ref, const Hit& hit) 
   const std::uint32_t index = ref.instance_base + ref.table->choices[hit.choice].instance;
   const InstanceDesc& instance = w.instance(index);
   std::uint32_t k_batch = recomputed_k_batch(instance, w.q.cost_sizes(), w.q.cu_num);
-  Verdict verdict = undeclined(w, instance, k_batch);
-  for (; !verdict.ok() && k_batch > 1; verdict = undeclined(w, instance, k_batch)) k_batch /= 2;
+  Verdict verdict = verdict_unless_caller_owns(w, instance, k_batch);
+  for (; !verdict.ok() && k_batch > 1; verdict = verdict_unless_caller_owns(w, instance, k_batch)) k_batch /= 2;
   return w.sink.offer({Tier::other_cu, index, k_batch, hit.m, ref.cu_num}, verdict);
 }
 

@@ -19,20 +19,20 @@ bool offer_provided(const Walk<Sink>& w, const TableRef& ref, const Hit& winner)
 }
 
 /// What the policy's own roundings find, if it has any.
-inline Hit peer_of(const WalkState& w, const LookupTable& table, const Group& group) noexcept {
+inline Hit aiter_hit_of(const WalkState& w, const LookupTable& table, const Group& group) noexcept {
   if (table.policy->kernel_m_count == 0) return {};
-  return peer_winner(own_ladder(table, group), external_ladder(table, group), table.policy->kernel_m,
-                     table.policy->kernel_m_count, w.m(), static_cast<std::uint64_t>(w.q.sizes.n));
+  return aiter_winner(own_ladder(table, group), external_ladder(table, group), table.policy->kernel_m,
+                      table.policy->kernel_m_count, w.m(), static_cast<std::uint64_t>(w.q.sizes.n));
 }
 
 /// The table's winner if it is external; told to the sink.
 template <class Sink>
 Hit external_winner(const Walk<Sink>& w, const TableRef& ref, const Group& group,
-                    const Hit& peer) noexcept(kNoThrow<Sink>) {
+                    const Hit& by_aiter) noexcept(kNoThrow<Sink>) {
   if (group.external_count == 0) return {};
   const LookupTable& table = *ref.table;
   const Hit winner =
-      peer ? peer : table_winner(own_ladder(table, group), external_ladder(table, group), w.m(), gap_of(table));
+      by_aiter ? by_aiter : table_winner(own_ladder(table, group), external_ladder(table, group), w.m(), gap_of(table));
   if (!winner.external) return {};
   w.sink.external(ref.externals[winner.choice], winner);
   return winner;
@@ -40,22 +40,23 @@ Hit external_winner(const Walk<Sink>& w, const TableRef& ref, const Group& group
 
 /// The peer takes k_batch from the row that a rounding of its own finds, if that row can run.
 template <class Sink>
-bool offer_peer(const Walk<Sink>& w, const TableRef& ref, const Group& group, const Hit& hit) noexcept(kNoThrow<Sink>) {
+bool offer_as_aiter(const Walk<Sink>& w, const TableRef& ref, const Group& group,
+                    const Hit& hit) noexcept(kNoThrow<Sink>) {
   const LookupTable& table = *ref.table;
   const Choice& choice = table.choices[hit.choice];
-  const Hit split = peer_winner(own_ladder(table, group), external_ladder(table, group), table.policy->split_k_m,
-                                table.policy->split_k_m_count, w.m(), static_cast<std::uint64_t>(w.q.sizes.n));
+  const Hit split = aiter_winner(own_ladder(table, group), external_ladder(table, group), table.policy->split_k_m,
+                                 table.policy->split_k_m_count, w.m(), static_cast<std::uint64_t>(w.q.sizes.n));
   const std::uint32_t k_batch = split && !split.external ? table.choices[split.choice].k_batch : choice.k_batch;
   return w.offer(hit.tier, ref.instance_base + choice.instance, k_batch, hit.m);
 }
 
 template <class Sink>
-[[gnu::noinline]] bool from_peer_policy(const Walk<Sink>& w, const TableRef& ref,
-                                        const Group& group) noexcept(kNoThrow<Sink>) {
-  const Hit peer = peer_of(w, *ref.table, group);
-  const Hit winner = external_winner(w, ref, group, peer);
+[[gnu::noinline]] bool from_aiter_policy(const Walk<Sink>& w, const TableRef& ref,
+                                         const Group& group) noexcept(kNoThrow<Sink>) {
+  const Hit by_aiter = aiter_hit_of(w, *ref.table, group);
+  const Hit winner = external_winner(w, ref, group, by_aiter);
   if (winner && winner.tier != Tier::far_ && offer_provided(w, ref, winner)) return true;
-  return peer && !peer.external && offer_peer(w, ref, group, peer);
+  return by_aiter && !by_aiter.external && offer_as_aiter(w, ref, group, by_aiter);
 }
 
 /// exact and near.
@@ -67,7 +68,7 @@ bool from_tables(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
     const Group* group = w.group_of(table);
     if (group == nullptr) continue;
     if (table.policy->kernel_m_count != 0) {
-      if (from_peer_policy(w, ref, *group)) return true;
+      if (from_aiter_policy(w, ref, *group)) return true;
       continue;
     }
     const Hit hit = rounded_up(own_ladder(table, *group), w.m(), gap_of(table));
@@ -87,7 +88,7 @@ template <class Sink>
     const Group* group = w.group_of(*ref.table);
     if (group == nullptr) continue;
     if (group->external_count != 0) {
-      const Hit winner = external_winner(w, ref, *group, peer_of(w, *ref.table, *group));
+      const Hit winner = external_winner(w, ref, *group, aiter_hit_of(w, *ref.table, *group));
       if (winner && winner.tier == Tier::far_ && offer_provided(w, ref, winner)) return true;
     }
     const FarHits hits = far_rungs(own_ladder(*ref.table, *group), w.m(), gap_of(*ref.table));

@@ -76,7 +76,7 @@ def _gemm(params: dict[str, Any], archs: Any) -> GemmResult:
     from ckgen.build.cache import default_cache
     from ckgen.build.progress import ProgressLine
     from ckgen.model.tuned_row import Shape
-    from ckgen_emulator.gemm.build import default_room
+    from ckgen_emulator.gemm.build import default_context
     from ckgen_emulator.gemm.choose import choose_kernel
     from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
     from ckgen_emulator.gemm.problem import Data, GemmProblem, data_of
@@ -107,15 +107,15 @@ def _gemm(params: dict[str, Any], archs: Any) -> GemmResult:
         params["trace"].write_bytes(b"")
     line = ProgressLine()
 
-    def trouble(text: str) -> None:
+    def say_failure(text: str) -> None:
         line.clear()
         say(text)
 
-    room = default_room(toolchain, archs, trouble, line)
+    context = default_context(toolchain, archs, say_failure, line)
     options = RunOptions(checked=not params["unchecked"], threads=params["threads"], trace=params["trace"])
     try:
         request = Request(kernel, target.cu_num, (problem,))
-        (result,) = emulate([request], build_runtime(say), room, options)
+        (result,) = emulate([request], build_runtime(say), context, options)
     finally:
         line.clear()
     return result
@@ -131,10 +131,10 @@ def _target(text: str, archs: Any) -> Target:
 
 
 def _code_object(params: dict[str, Any]) -> int:
+    from ckgen_emulator.bindings import Options
     from ckgen_emulator.cli.emulate_text import kernel_text
     from ckgen_emulator.code_object.arguments import read_arguments
     from ckgen_emulator.code_object.run import run_kernel
-    from ckgen_emulator.core import Options
 
     if params["args"] is None:
         raise UsageError("--args is missing")

@@ -20,9 +20,9 @@ from ckgen.model.errors import InputError, UsageError
 from ckgen.specs.archs import load_archs
 from ckgen.specs.native import native_target
 from ckgen.specs.targets import parse_targets
+from ckgen_emulator.bindings import Chip, Emulator, Options, Run
 from ckgen_emulator.chip import pinned_chip
 from ckgen_emulator.code_object.arguments import Argument, Arguments, Array, Scalar
-from ckgen_emulator.core import Chip, Emulator, Options, Run
 from ckgen_emulator.isa import ARCHS
 
 _POINTER = 8

@@ -26,7 +26,7 @@ from ckgen.families.fmha.pages import block_table, page_list
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.core import Options
+from ckgen_emulator.bindings import Options
 from ckgen_emulator.fmha.call import prepare
 from ckgen_emulator.fmha.pages import page_count
 from ckgen_emulator.fmha.run import FmhaKernel

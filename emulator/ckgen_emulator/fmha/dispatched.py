@@ -23,7 +23,7 @@ from ckgen.plan.model import GenerationPlan
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.core_library import core_library
 from ckgen_emulator.fmha.append import AppendProblem
-from ckgen_emulator.gemm.build import BuildRoom, build_kernels
+from ckgen_emulator.gemm.build import BuildContext, build_kernels
 from ckgen_emulator.gemm.drive import RunOptions, table_file, worker_environment
 from ckgen_emulator.gemm.kernel import KernelUnits, registry_source
 from ckgen_emulator.gemm.problem import Data
@@ -74,12 +74,12 @@ class Dispatched:
 
 
 def append_dispatched(
-    instance: FmhaInstance, arch: str, problem: AppendProblem, runtime: Runtime, room: BuildRoom, *, seed: int = 0
+    instance: FmhaInstance, arch: str, problem: AppendProblem, runtime: Runtime, context: BuildContext, *, seed: int = 0
 ) -> Dispatched:
     """One plan and one run with the only instance there is; UsageError where it does not compile or the run fails."""
-    (built,) = build_kernels([_units_of(instance, arch)], room)
+    (built,) = build_kernels([_units_of(instance, arch)], context)
     if built.library is None:
-        raise UsageError(f"{instance.name}: {built.trouble}")
+        raise UsageError(f"{instance.name}: {built.failure_text}")
     with tempfile.TemporaryDirectory(prefix="ckgen-emulate-") as name:
         folder = Path(name)
         signature, report = instance.signature.canonical(), folder / "report"
@@ -89,7 +89,7 @@ def append_dispatched(
         file = folder / "work.json"
         file.write_text(json.dumps(work.to_json()), encoding="utf-8")
         target = Target(arch, load_archs()[arch].default_cu_num)
-        told = (table_file(room.toolchain, arch, folder), target, work.report, RunOptions(), seed)
+        told = (table_file(context.toolchain, arch, folder), target, work.report, RunOptions(), seed)
         environment = {**os.environ, **worker_environment(runtime, core_library(), *told)}
         command = [sys.executable, "-m", "ckgen_emulator.fmha.append_worker", str(file)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)

@@ -11,7 +11,7 @@ from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.runtime.fmha_split import FmhaSplitPlan
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.core import Options
+from ckgen_emulator.bindings import Options
 from ckgen_emulator.fmha.call import SplitOf, partial_bytes, prepare
 from ckgen_emulator.fmha.problem import FmhaProblem, fmha_data
 from ckgen_emulator.production.model import Outcome

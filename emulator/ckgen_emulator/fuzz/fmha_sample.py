@@ -25,12 +25,12 @@ from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaCorner
 from ckgen.plan.planner import make_plan
 from ckgen.runtime.fmha_split import FmhaSplitPlan, FmhaSplitPlanner
-from ckgen_emulator.core import Options
+from ckgen_emulator.bindings import Options
 from ckgen_emulator.fmha.build import build_kernel
 from ckgen_emulator.fmha.problem import FmhaProblem
 from ckgen_emulator.fmha.run import FmhaKernel, run_fmha
 from ckgen_emulator.fuzz.gemm_sample import SECONDS, command_of, is_in_cache, sample_options, shortfall
-from ckgen_emulator.gemm.build import BuildRoom
+from ckgen_emulator.gemm.build import BuildContext
 from ckgen_emulator.isa import ARCHS
 
 _HEADS = ((1, 1), (2, 1), (4, 2), (8, 2), (6, 2))
@@ -48,17 +48,17 @@ class Step:
 
 
 def run_fmha_sample(
-    seed: int, count: int, planner: FmhaSplitPlanner, room: BuildRoom, heard: Callable[[str], None]
+    seed: int, count: int, planner: FmhaSplitPlanner, context: BuildContext, heard: Callable[[str], None]
 ) -> Sampled:
     """`count` cases on as many kernels as are compiled, at least one; those that fail to build or to run are told."""
     random, ran, failures = Random(f"{seed}:emulated {FMHA}"), 0, []
     again = command_of(FMHA, seed, count)
-    chosen = _kernels(random, count, room)
+    chosen = _kernels(random, count, context)
     if not chosen:
         failures.append(shortfall(FMHA, 0, count, "there is no kernel that reads schedules", again))
     for index in range(count if chosen else 0):
         instance, arch = chosen[index % len(chosen)]
-        case = emulated_case(random, instance, f"{arch}:{room.archs[arch].default_cu_num}")
+        case = emulated_case(random, instance, f"{arch}:{context.archs[arch].default_cu_num}")
         try:
             what = run_step(step_of(case, instance, planner))
             ran += 1
@@ -103,9 +103,9 @@ def step_of(case: Case, instance: FmhaInstance, planner: FmhaSplitPlanner) -> St
 
 def run_step(step: Step) -> str:
     """What is wrong with a run in a process of its own; empty if nothing is."""
-    context = get_context("spawn")
-    here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_run, args=(step, there))
+    spawn = get_context("spawn")
+    here, there = spawn.Pipe(duplex=False)
+    process = spawn.Process(target=_run, args=(step, there))
     process.start()
     there.close()
     try:
@@ -134,10 +134,10 @@ def kernels(archs: Mapping[str, ArchSpec]) -> list[tuple[FmhaInstance, str]]:
     return [(one, arch) for one in decoding for arch in one.archs if arch in ARCHS]
 
 
-def _kernels(random: Random, count: int, room: BuildRoom) -> list[tuple[FmhaInstance, str]]:
+def _kernels(random: Random, count: int, context: BuildContext) -> list[tuple[FmhaInstance, str]]:
     """In a random order, up to `count` whose code is in the cache; one that is to be compiled where there is none."""
-    pairs = kernels(room.archs)
+    pairs = kernels(context.archs)
     random.shuffle(pairs)
-    compiled = (pair for pair in pairs if is_in_cache(plan_kernel(*pair, []), room))
+    compiled = (pair for pair in pairs if is_in_cache(plan_kernel(*pair, []), context))
     available = (pair for pair in pairs if not plan_kernel(*pair, []).unavailable)
     return list(islice(compiled, count)) or list(islice(available, 1))

@@ -23,7 +23,7 @@ from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.plan.uses import uses_of
 from ckgen_emulator.fuzz.gemm_problems import TRIES, problem_of
-from ckgen_emulator.gemm.build import BuildRoom
+from ckgen_emulator.gemm.build import BuildContext
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen_emulator.gemm.kernel import GemmKernel, units_of
 from ckgen_emulator.gemm.problem import GemmProblem
@@ -37,12 +37,12 @@ _FEW_UNITS = (1, 2, 3, 4)
 
 
 def run_sample(
-    op: str, seed: int, count: int, runtime: Runtime, room: BuildRoom, heard: Callable[[GemmResult], None]
+    op: str, seed: int, count: int, runtime: Runtime, context: BuildContext, heard: Callable[[GemmResult], None]
 ) -> Sampled:
     """`count` problems of an op of GEMMs, on as many kernels as are compiled; fewer are a failure that says why."""
-    requests = sample(op, seed, count, room)
+    requests = sample(op, seed, count, context)
     again = command_of(op, seed, count)
-    results = emulate(requests, runtime, room, RunOptions(seconds=SECONDS), heard)
+    results = emulate(requests, runtime, context, RunOptions(seconds=SECONDS), heard)
     failures = [_failure(result, again) for result in results if not result.ok]
     if len(results) < count:
         why = f"the others of {TRIES} draws each are none that its kernels run ({len(requests)} drawn for)"
@@ -50,14 +50,14 @@ def run_sample(
     return Sampled(sum(result.answer is not None for result in results), failures)
 
 
-def sample(op: str, seed: int, count: int, room: BuildRoom) -> list[Request]:
+def sample(op: str, seed: int, count: int, context: BuildContext) -> list[Request]:
     """Problems of kernels of the shipped tables and defaults: of those whose code is in the cache, at least of one."""
     random = Random(f"{seed}:emulated {op}")
-    plan = make_plan(sample_options(frozenset({op}), room.archs), room.archs)
+    plan = make_plan(sample_options(frozenset({op}), context.archs), context.archs)
     kernels = _by_turns(random, plan, uses_of(plan))
-    first = list(islice(_drawn(random, (one for one in kernels if _is_compiled(one, room)), room), count))
+    first = list(islice(_drawn(random, (one for one in kernels if _is_compiled(one, context)), context), count))
     if not first:
-        first = list(islice(_drawn(random, (one for one in kernels if _is_available(one)), room), 1))
+        first = list(islice(_drawn(random, (one for one in kernels if _is_available(one)), context), 1))
     return _filled(random, first, count)
 
 
@@ -71,11 +71,11 @@ def shortfall(op: str, drawn: int, count: int, why: str, again: str) -> Failure:
     return Failure(FailureKind.EMULATED, f"{op}: {drawn} of {count} problems could be emulated: {why}", again)
 
 
-def _drawn(random: Random, kernels: Iterable[GemmKernel], room: BuildRoom) -> Iterator[Request]:
+def _drawn(random: Random, kernels: Iterable[GemmKernel], context: BuildContext) -> Iterator[Request]:
     """One problem of each kernel that can run one, on a chip on which it is small."""
     for kernel in kernels:
         is_stream_k = strategy_of(kernel.instance.config).is_stream_k  # asks for more tiles than compute units
-        cu_num = random.choice(_FEW_UNITS) if is_stream_k else room.archs[kernel.arch].default_cu_num
+        cu_num = random.choice(_FEW_UNITS) if is_stream_k else context.archs[kernel.arch].default_cu_num
         problem = problem_of(random, kernel, cu_num)
         if problem is not None:
             yield Request(kernel, cu_num, (problem,))
@@ -107,19 +107,19 @@ def _by_turns(
     return [kernel for kernels in turns for kernel in kernels if kernel is not None]
 
 
-def _is_compiled(kernel: GemmKernel, room: BuildRoom) -> bool:
-    return all(is_in_cache(one.device, room) for one in units_of(kernel, kernel.uses).pieces)
+def _is_compiled(kernel: GemmKernel, context: BuildContext) -> bool:
+    return all(is_in_cache(one.device, context) for one in units_of(kernel, kernel.uses).pieces)
 
 
 def _is_available(kernel: GemmKernel) -> bool:
     return not any(one.device.unavailable for one in units_of(kernel, kernel.uses).pieces)
 
 
-def is_in_cache(planned: Planned, room: BuildRoom) -> bool:
+def is_in_cache(planned: Planned, context: BuildContext) -> bool:
     """Whether the kernel was compiled."""
     if planned.unavailable:
         return False
-    entry = room.cache.find(device_job(planned.unit, room.toolchain))
+    entry = context.cache.find(device_job(planned.unit, context.toolchain))
     return entry is not None and entry.ok
 
 

@@ -12,7 +12,7 @@ from ckgen.runtime import RuntimeLibrary
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.fuzz.fmha_sample import run_fmha_sample
 from ckgen_emulator.fuzz.gemm_sample import run_sample
-from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.build import default_context
 from ckgen_emulator.gemm.runtime import build_runtime
 
 
@@ -29,14 +29,14 @@ def run_samples(
     def heard(kernel: str) -> None:
         step(f"emulated {kernel}")
 
-    room = default_room(load(), load_archs(), say, lambda standing: None)
+    context = default_context(load(), load_archs(), say, lambda standing: None)
     runtime = build_runtime(step) if ops - {FMHA} else None
     step("emulating")
     found = {}
     for op in sorted(ops):
         if op == FMHA:
-            found[op] = run_fmha_sample(seed, count, RuntimeLibrary(library).fmha_split, room, heard)
+            found[op] = run_fmha_sample(seed, count, RuntimeLibrary(library).fmha_split, context, heard)
         else:
             assert runtime is not None
-            found[op] = run_sample(op, seed, count, runtime, room, lambda result: heard(result.kernel))
+            found[op] = run_sample(op, seed, count, runtime, context, lambda result: heard(result.kernel))
     return found

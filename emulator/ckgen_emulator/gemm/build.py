@@ -1,4 +1,4 @@
-"""Kernels to emulate as shared libraries, one each, that the dispatcher loads; the build room compiles them."""
+"""Kernels to emulate as shared libraries, one each, that the dispatcher loads; the build context compiles them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ckgen.build.build_run import build_planned
 from ckgen.build.cache import Cache, default_cache
 from ckgen.build.compile import CODE_OBJECT, OBJECT, Unit, host_job
 from ckgen.build.entry import Entry
+from ckgen.build.failure_text import failed_command, failure_text
 from ckgen.build.judge import first_error
 from ckgen.build.launcher import launcher_for
 from ckgen.build.library import DeviceInstance, emit_library
 from ckgen.build.planned import Planned
 from ckgen.build.pool import Limits, Outcome, Progress, default_limits
 from ckgen.build.result import Result
-from ckgen.build.trouble import failed_command, trouble
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import InputError, UsageError
 from ckgen_emulator.gemm.kernel import DEVICE_LIBRARY, KernelUnits
 
 
 @dataclass(frozen=True, slots=True)
-class BuildRoom:
+class BuildContext:
     """With what kernels are compiled, and where results are kept; `say` hears at once what fails."""
 
     toolchain: AmdToolchain
@@ -42,17 +42,17 @@ class BuildRoom:
     progress: Progress
 
 
-def default_room(
+def default_context(
     toolchain: AmdToolchain,
     archs: Mapping[str, ArchSpec],
     say: Callable[[str], None],
     progress: Progress,
     jobs: int | None = None,
-) -> BuildRoom:
+) -> BuildContext:
     """ckgen's own cache, the environment's launcher, and `jobs` compiles at once (None: one per core)."""
     cache = Cache(default_cache())
     limits = default_limits(jobs, launcher_for(toolchain.compiler, cache.folder))
-    return BuildRoom(toolchain, archs, cache, limits, say, progress)
+    return BuildContext(toolchain, archs, cache, limits, say, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ class Built:
     """A kernel's shared library, or in a sentence why there is none."""
 
     library: Path | None
-    trouble: str = ""
+    failure_text: str = ""
 
 
-def build_kernels(units: Iterable[KernelUnits], room: BuildRoom) -> tuple[Built, ...]:
+def build_kernels(units: Iterable[KernelUnits], context: BuildContext) -> tuple[Built, ...]:
     """Every kernel in the order given. What the gate says of one does not matter here: it is run all the same."""
     wanted = tuple(units)
     devices: dict[tuple[str, str, str], tuple[Result, Entry | None]] = {}
@@ -72,30 +72,30 @@ def build_kernels(units: Iterable[KernelUnits], room: BuildRoom) -> tuple[Built,
     def heard(planned: Planned, result: Result, outcome: Outcome | None) -> None:
         entry = outcome.entry if outcome is not None and outcome.entry.ok else None
         devices[planned.kernel, planned.arch, planned.text] = (result, entry)
-        if entry is None and not planned.unavailable and (text := trouble(result, outcome)):
-            room.say(text)
+        if entry is None and not planned.unavailable and (text := failure_text(result, outcome)):
+            context.say(text)
 
     def host_done(outcome: Outcome) -> None:
         entries[outcome.job.key] = outcome.entry
         if not outcome.entry.ok:
-            room.say(failed_command(outcome))
+            context.say(failed_command(outcome))
 
     pieces = [piece for one in wanted for piece in one.pieces]
     available = [one for one in wanted if not any(piece.device.unavailable for piece in one.pieces)]
-    also = [host_job(_registry_unit(one), room.toolchain) for one in available]
-    also += [host_job(piece.host.unit, room.toolchain) for one in available for piece in one.pieces]
+    also = [host_job(_registry_unit(one), context.toolchain) for one in available]
+    also += [host_job(piece.host.unit, context.toolchain) for one in available for piece in one.pieces]
     build_planned(
         [one.device for one in pieces],
-        room.toolchain,
-        room.archs,
-        room.cache,
-        room.limits,
+        context.toolchain,
+        context.archs,
+        context.cache,
+        context.limits,
         heard,
-        room.progress,
+        context.progress,
         also=also,
         also_done=host_done,
     )
-    return tuple(_linked(one, devices, entries, room) for one in wanted)
+    return tuple(_linked(one, devices, entries, context) for one in wanted)
 
 
 def _registry_unit(units: KernelUnits) -> Unit:
@@ -106,7 +106,7 @@ def _linked(
     units: KernelUnits,
     devices: Mapping[tuple[str, str, str], tuple[Result, Entry | None]],
     entries: Mapping[str, Entry],
-    room: BuildRoom,
+    context: BuildContext,
 ) -> Built:
     pieces: list[_Piece] = []
     for one in units.pieces:
@@ -117,13 +117,13 @@ def _linked(
         if device is None:
             errors = [finding.reason for finding in result.errors]
             return Built(None, f"does not compile: {errors[0] if errors else result.status.value}")
-        pieces.append(_Piece(one, device, entries[host_job(one.host.unit, room.toolchain).key]))
-    registry = entries[host_job(_registry_unit(units), room.toolchain).key]
+        pieces.append(_Piece(one, device, entries[host_job(one.host.unit, context.toolchain).key]))
+    registry = entries[host_job(_registry_unit(units), context.toolchain).key]
     for entry in (*(piece.host for piece in pieces), registry):
         if not entry.ok:
             return Built(None, f"does not compile: {first_error(entry.log)}")
     try:
-        return Built(_link(pieces, registry, room))
+        return Built(_link(pieces, registry, context))
     except InputError as error:
         return Built(None, str(error))
 
@@ -144,7 +144,7 @@ class _Piece:
         return DeviceInstance(planned.kernel, planned.id, self.host, code, self.units.host.symbols)
 
 
-def _link(pieces: Sequence[_Piece], registry: Entry, room: BuildRoom) -> Path:
+def _link(pieces: Sequence[_Piece], registry: Entry, context: BuildContext) -> Path:
     """The library, from the cache where its parts are the same."""
     entry = registry.output(OBJECT)
     parts = [part for one in pieces for part in (one.device.output(CODE_OBJECT), one.host.output(OBJECT))]
@@ -152,7 +152,7 @@ def _link(pieces: Sequence[_Piece], registry: Entry, room: BuildRoom) -> Path:
     for part in (*parts, entry):
         digest.update(hashlib.sha256(part.read_bytes()).digest())
     name = digest.hexdigest()
-    folder = room.cache.folder / "emulated" / name[:2] / name
+    folder = context.cache.folder / "emulated" / name[:2] / name
     library = folder / "kernel.so"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
@@ -164,10 +164,10 @@ def _link(pieces: Sequence[_Piece], registry: Entry, room: BuildRoom) -> Path:
             DEVICE_LIBRARY,
             tuple(one.instance for one in pieces),
             work,
-            room.toolchain,
-            room.cache,
-            room.limits,
-            lambda outcome: room.say(failed_command(outcome)),
+            context.toolchain,
+            context.cache,
+            context.limits,
+            lambda outcome: context.say(failed_command(outcome)),
         )
         made = work.path / library.name
         _run([*shlex.split(os.environ.get("CXX") or "g++"), "-shared", "-o", str(made), str(entry), str(archive)])

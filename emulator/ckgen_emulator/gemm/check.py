@@ -24,7 +24,7 @@ from ckgen.families.gemm.problem_rules import supports
 from ckgen.model.arch import ArchSpec
 from ckgen.model.groups import Groups, GroupSize
 from ckgen.model.tuned_row import Shape
-from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.build import default_context
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen_emulator.gemm.kernel import GemmKernel
 from ckgen_emulator.gemm.problem import GemmProblem
@@ -50,7 +50,7 @@ def execute(
     progress: Progress,
 ) -> None:
     """See `ckgen.extension.Execute`; in the kernels' order."""
-    room = default_room(toolchain, archs, say, progress, jobs)
+    context = default_context(toolchain, archs, say, progress, jobs)
     options = RunOptions(processes=jobs or os.cpu_count() or 1, seconds=_MOST_SECONDS)
     known = {place for place, run in journal.runs().items() if not run.trouble}
     wanted = [one for one in kernels if one.arch in ARCHS and _place(one) not in known]
@@ -69,7 +69,7 @@ def execute(
     def done(result: GemmResult) -> None:
         heard(_note(journal, asked[result.kernel, result.target.partition(":")[0]], result))
 
-    emulate(requests, build_runtime(say), room, options, done)
+    emulate(requests, build_runtime(say), context, options, done)
 
 
 def own_problem(kernel: NamedKernel) -> GemmProblem | None:

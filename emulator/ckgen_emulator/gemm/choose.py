@@ -9,7 +9,7 @@ from typing import Any
 
 from ckgen.build.device_code import BACKENDS
 from ckgen.build.kept import keep, kept
-from ckgen.build.wanted import Choice, chosen_instances, is_legal, plan_digest, with_spaces
+from ckgen.build.wanted import KernelFilter, chosen_instances, is_legal, plan_digest, with_spaces
 from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.registry import FAMILIES, make_instance
@@ -46,7 +46,7 @@ def choose_kernel(
 
     UsageError unless it is exactly one; InputError for tables that are wrong.
     """
-    choice = Choice((glob,), None)
+    kernel_filter = KernelFilter((glob,), None)
     options = PlanOptions(
         targets=(target,),
         ops=frozenset(FAMILIES),
@@ -54,11 +54,11 @@ def choose_kernel(
         backends=frozenset(str(backend) for backend in BACKENDS),
         every_count=True,
     )
-    options, spaces = with_spaces(options, choice)
-    place = cache / "plans" / f"{plan_digest(options, choice)}.kernel"
+    options, spaces = with_spaces(options, kernel_filter)
+    place = cache / "plans" / f"{plan_digest(options, kernel_filter)}.kernel"
     found = _kept(place)
     if found is None:
-        found = _choose(glob, target.gfx, options, choice, archs, spaces)
+        found = _choose(glob, target.gfx, options, kernel_filter, archs, spaces)
         one = found.instance
         named = _Named(one.signature, one.archs, one.module, one.table_kernel, found.arch, found.uses)
         keep(place, _SCHEMA, {"named": encode(_Named, named), "config": encode(_configs(), one.config)})
@@ -84,9 +84,14 @@ def _configs() -> Any:
 
 
 def _choose(
-    glob: str, arch: str, options: PlanOptions, choice: Choice, archs: Mapping[str, ArchSpec], spaces: frozenset[str]
+    glob: str,
+    arch: str,
+    options: PlanOptions,
+    kernel_filter: KernelFilter,
+    archs: Mapping[str, ArchSpec],
+    spaces: frozenset[str],
 ) -> GemmKernel:
-    plan, named = chosen_instances(options, choice, archs, spaces)
+    plan, named = chosen_instances(options, kernel_filter, archs, spaces)
     gemms = [one for one in named if isinstance(one.signature, GemmSignature)]
     legal = [one for one in gemms if arch in one.archs or is_legal(one, archs[arch])]
     if not legal:

@@ -18,7 +18,7 @@ from ckgen.build.amd.model import AmdToolchain
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen_emulator.core_library import core_library
-from ckgen_emulator.gemm.build import BuildRoom, Built, build_kernels
+from ckgen_emulator.gemm.build import BuildContext, Built, build_kernels
 from ckgen_emulator.gemm.job import Answer, Work
 from ckgen_emulator.gemm.kernel import DEVICE_LIBRARY, LIBRARY, GemmKernel, units_of
 from ckgen_emulator.gemm.problem import GemmProblem
@@ -59,18 +59,20 @@ class RunOptions:
 def emulate(
     requests: Iterable[Request],
     runtime: Runtime,
-    room: BuildRoom,
+    context: BuildContext,
     options: RunOptions,
     heard: Callable[[GemmResult], None] = lambda result: None,
 ) -> tuple[GemmResult, ...]:
     """Every problem's result, in the order of the requests; `heard` hears of each as soon as its process ends."""
     asked = tuple(requests)
     units = [units_of(one.kernel, [problem.use for problem in one.problems]) for one in asked]
-    built = build_kernels(units, room)
+    built = build_kernels(units, context)
     found: dict[int, tuple[GemmResult, ...]] = {}
     core = core_library()
     with tempfile.TemporaryDirectory(prefix="ckgen-emulate-") as folder:
-        tables = {arch: table_file(room.toolchain, arch, Path(folder)) for arch in {one.kernel.arch for one in asked}}
+        tables = {
+            arch: table_file(context.toolchain, arch, Path(folder)) for arch in {one.kernel.arch for one in asked}
+        }
         machine = _Machine(runtime, options, core, tables, Path(folder))
         with ThreadPoolExecutor(max(options.processes, 1)) as pool:
             waiting = {
@@ -96,7 +98,7 @@ class _Machine:
         """The request's results, in its order; problems with one schedule share a process."""
         found: dict[int, GemmResult] = {}
         if built.library is None:
-            return tuple(self._result(request, one, None, (built.trouble,)) for one in request.problems)
+            return tuple(self._result(request, one, None, (built.failure_text,)) for one in request.problems)
         seeds = dict.fromkeys(problem.seed for problem in request.problems)
         for seed in seeds:
             left = [index for index, problem in enumerate(request.problems) if problem.seed == seed]

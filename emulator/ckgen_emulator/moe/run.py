@@ -8,7 +8,7 @@ from pathlib import Path
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.core import Options
+from ckgen_emulator.bindings import Options
 from ckgen_emulator.moe.call import prepare
 from ckgen_emulator.moe.problem import PartProblem, part_data
 from ckgen_emulator.production.model import Outcome

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.inspect.elf import Source, read_elf
-from ckgen_emulator.core import Emulator
+from ckgen_emulator.bindings import Emulator
 from ckgen_emulator.mutate.change import Change
 from ckgen_emulator.mutate.code import Code
 from ckgen_emulator.mutate.lines import assembled

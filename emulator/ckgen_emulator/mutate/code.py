@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ckgen.build.inspect.elf import STT_FUNC, Section, Source, read_elf
-from ckgen_emulator.core import Emulator
+from ckgen_emulator.bindings import Emulator
 
 _BRANCH = re.compile(r"s_c?branch\w* (-?\d+)$")
 

@@ -18,10 +18,10 @@ from ckgen.families.gemm.reference import Operands, scaled_operands
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
+from ckgen_emulator.bindings import Chip
 from ckgen_emulator.chip import chip_of
-from ckgen_emulator.core import Chip
 from ckgen_emulator.core_library import core_library
-from ckgen_emulator.gemm.build import BuildRoom, build_kernels
+from ckgen_emulator.gemm.build import BuildContext, build_kernels
 from ckgen_emulator.gemm.call import Call, GemmCall, call_of
 from ckgen_emulator.gemm.choose import choose_kernel
 from ckgen_emulator.gemm.job import Work
@@ -81,18 +81,18 @@ class GemmSubject:
     """The kernel, compiled where it was not. One per process: kernels' libraries have the same symbols."""
 
     def __init__(
-        self, choice: GemmChoice, tuning: tuple[Path, ...], folder: Path, room: BuildRoom, runtime: Runtime
+        self, choice: GemmChoice, tuning: tuple[Path, ...], folder: Path, context: BuildContext, runtime: Runtime
     ) -> None:
-        if room.toolchain.decoder is None:
+        if context.toolchain.decoder is None:
             raise UsageError("a ROCm has no instruction tables: `ckgen toolchain amd` prepares them")
         arch, problems = choice.target.gfx, (*choice.problems, *choice.rounded)
-        kernel = choose_kernel(choice.kernel, choice.target, tuning, room.archs, room.cache.folder)
-        (built,) = build_kernels([units_of(kernel, [one.use for one in problems])], room)
+        kernel = choose_kernel(choice.kernel, choice.target, tuning, context.archs, context.cache.folder)
+        (built,) = build_kernels([units_of(kernel, [one.use for one in problems])], context)
         if built.library is None:
-            raise UsageError(built.trouble)
+            raise UsageError(built.failure_text)
         self.name = kernel.instance.name
-        self.chip: Chip = chip_of(room.archs[arch], choice.target.cu_num)
-        self.table = isa_text(room.toolchain.decoder, arch)
+        self.chip: Chip = chip_of(context.archs[arch], choice.target.cu_num)
+        self.table = isa_text(context.toolchain.decoder, arch)
         self.problems = len(problems)
         (folder / "isa").write_text(self.table, encoding="utf-8")
         os.environ |= {

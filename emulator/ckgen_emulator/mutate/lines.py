@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ckgen.build.amd.model import AmdToolchain
 from ckgen_emulator.assemble import assemble
-from ckgen_emulator.core import Emulator
+from ckgen_emulator.bindings import Emulator
 
 
 def assembled(lines: Sequence[str], emulator: Emulator, toolchain: AmdToolchain) -> list[bytes | None]:

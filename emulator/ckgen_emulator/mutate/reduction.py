@@ -12,7 +12,7 @@ import numpy as np
 
 from ckgen.build.amd.model import AmdToolchain
 from ckgen_emulator.assemble import link
-from ckgen_emulator.core import Chip, Emulator, Module, Options
+from ckgen_emulator.bindings import Chip, Emulator, Module, Options
 from ckgen_emulator.mutate.subject import Seen
 
 SOURCE = Path(__file__).with_name("reduction.s")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.build.amd.model import AmdToolchain
-from ckgen_emulator.core import Emulator
+from ckgen_emulator.bindings import Emulator
 from ckgen_emulator.mutate.child import ChildFailure, in_child
 from ckgen_emulator.mutate.choose import Mutant, mutants
 from ckgen_emulator.mutate.code import Code

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from ckgen_emulator.core import Chip
+from ckgen_emulator.bindings import Chip
 
 
 @dataclass(frozen=True, slots=True)

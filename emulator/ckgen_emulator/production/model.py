@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckgen_emulator.core import Finding
+from ckgen_emulator.bindings import Finding
 from ckgen_emulator.production.wheel import KernelFile, Wheel
 
 Values = NDArray[Any]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ckgen.model.errors import UsageError
+from ckgen_emulator.bindings import Emulator, Options
 from ckgen_emulator.chip import pinned_chip
-from ckgen_emulator.core import Emulator, Options
 from ckgen_emulator.production.model import Kind, Launch, Outcome, compare
 from ckgen_emulator.production.wheel import KernelFile, Wheel, production_wheel
 

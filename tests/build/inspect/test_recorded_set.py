@@ -15,7 +15,7 @@ from ckgen.build.planned import Planned
 from ckgen.build.pool import Outcome, default_limits
 from ckgen.build.progress import ProgressLine
 from ckgen.build.result import Result
-from ckgen.build.wanted import Choice, wanted_kernels
+from ckgen.build.wanted import KernelFilter, wanted_kernels
 from ckgen.cli.options import tuning_or_shipped
 from ckgen.families.registry import FAMILIES
 from ckgen.model.target import Target
@@ -34,7 +34,7 @@ def built() -> list[Result]:
     cache = Cache(default_cache())
     targets = tuple(Target(gfx, archs[gfx].default_cu_num) for gfx in sorted(set().union(*KERNELS.values())))
     options = PlanOptions(targets=targets, ops=frozenset(FAMILIES), tuning=tuning_or_shipped(()), every_count=True)
-    wanted = wanted_kernels(options, Choice(tuple(KERNELS), None), archs, cache.folder)
+    wanted = wanted_kernels(options, KernelFilter(tuple(KERNELS), None), archs, cache.folder)
     planned = tuple(one for one in wanted.kernels if one.arch in KERNELS[one.kernel])
     assert sorted((one.kernel, one.arch) for one in planned) == sorted((k, a) for k in KERNELS for a in KERNELS[k])
     found: list[Result] = []

@@ -28,7 +28,7 @@ from ckgen.runtime.fmha_split import FmhaSplitPlanner
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.fuzz import fmha_sample
 from ckgen_emulator.fuzz.fmha_sample import Step, emulated_case, run_fmha_sample, run_step, step_of
-from ckgen_emulator.gemm.build import default_room
+from ckgen_emulator.gemm.build import default_context
 
 NAME = "fmha_bf16_fp8_fnuz_bf16_varlen_masked_sink_lse_kvblockscale_blocktable"
 KERNEL = make_instance(parse_canonical(NAME), HipFmhaConfig(16, 256, 64, 128), ("gfx942",))
@@ -91,17 +91,17 @@ def test_what_is_wrong_on_the_emulator_is_told(planner: FmhaSplitPlanner, monkey
 def test_a_sample_is_of_kernels_that_are_compiled(planner: FmhaSplitPlanner, monkeypatch: pytest.MonkeyPatch) -> None:
     others = [pair for pair in fmha_sample.kernels(load_archs()) if pair[0] != KERNEL][:3]
     monkeypatch.setattr(fmha_sample, "kernels", lambda archs: [*others, (KERNEL, "gfx942")])
-    monkeypatch.setattr(fmha_sample, "is_in_cache", lambda planned, room: planned.kernel == KERNEL.name)
-    room = default_room(amd_toolchain(), load_archs(), print, lambda standing: None)
+    monkeypatch.setattr(fmha_sample, "is_in_cache", lambda planned, context: planned.kernel == KERNEL.name)
+    context = default_context(amd_toolchain(), load_archs(), print, lambda standing: None)
     names: list[str] = []
-    assert run_fmha_sample(5, 3, planner, room, names.append) == Sampled(3, []) and names == [KERNEL.name] * 3
+    assert run_fmha_sample(5, 3, planner, context, names.append) == Sampled(3, []) and names == [KERNEL.name] * 3
     monkeypatch.setattr(fmha_sample, "run_step", lambda step: "o: 3 elements are wrong")
-    failure, *_ = run_fmha_sample(5, 3, planner, room, names.append).failures
+    failure, *_ = run_fmha_sample(5, 3, planner, context, names.append).failures
     case = parse_case(failure.what.partition("wrong: ")[2])
     assert case.instance == KERNEL.name and case.schedule is not Schedule.NONE
     assert failure.command == "ckgen fuzz --ops fmha --seconds 0.1 --seed 5 --emulate 3"
     monkeypatch.setattr(FmhaSplitPlanner, "_struct", lambda planner, *asked: planner._defaults())
-    refused = run_fmha_sample(5, 3, planner, room, names.append)
+    refused = run_fmha_sample(5, 3, planner, context, names.append)
     assert refused.failures[0].what.startswith("the planner refuses a legal batch: seqlen_q is null")
     assert refused.ran == 0 and len(refused.failures) == 3
 
@@ -118,8 +118,8 @@ def test_where_no_kernel_is_compiled_one_is(
         raise UsageError("does not compile")
 
     monkeypatch.setattr(fmha_sample, "step_of", fails)
-    room = default_room(amd_toolchain(), load_archs(), print, lambda standing: None)
-    empty = replace(room, cache=Cache(tmp_path))
+    context = default_context(amd_toolchain(), load_archs(), print, lambda standing: None)
+    empty = replace(context, cache=Cache(tmp_path))
     sampled = run_fmha_sample(5, 3, planner, empty, lambda name: None)
     assert sampled.ran == 0 and len(tried) == 3 and len(set(tried)) == 1
     assert [failure.what.partition(":")[0] for failure in sampled.failures] == ["does not compile"] * 3

@@ -25,7 +25,7 @@ from ckgen.specs.archs import load_archs
 from ckgen_emulator.fuzz import gemm_sample
 from ckgen_emulator.fuzz.gemm_problems import problem_of
 from ckgen_emulator.fuzz.gemm_sample import _failure, run_sample, sample
-from ckgen_emulator.gemm.build import BuildRoom, default_room
+from ckgen_emulator.gemm.build import BuildContext, default_context
 from ckgen_emulator.gemm.kernel import GemmKernel
 from ckgen_emulator.gemm.problem import Data, GemmProblem
 from ckgen_emulator.gemm.result import GemmResult
@@ -89,16 +89,16 @@ def test_a_failure_of_groups_tells_them_and_the_sample() -> None:
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> BuildRoom:
+def context(tmp_path: Path) -> BuildContext:
     """In which nothing is compiled."""
-    found = default_room(amd_toolchain(), load_archs(), print, lambda standing: None)
+    found = default_context(amd_toolchain(), load_archs(), print, lambda standing: None)
     return replace(found, cache=Cache(tmp_path))
 
 
 @pytest.mark.amd
 @pytest.mark.parametrize("op", ["stream_k", "grouped_gemm", "moe"])
-def test_where_no_kernel_is_compiled_one_runs_all_problems(room: BuildRoom, op: str) -> None:
-    (request,) = sample(op, 1, 5, room)
+def test_where_no_kernel_is_compiled_one_runs_all_problems(context: BuildContext, op: str) -> None:
+    (request,) = sample(op, 1, 5, context)
     assert len(request.problems) == 5
     if op == "stream_k":
         grid = request.cu_num
@@ -106,21 +106,21 @@ def test_where_no_kernel_is_compiled_one_runs_all_problems(room: BuildRoom, op: 
 
 
 @pytest.mark.amd
-def test_compiled_kernels_share_the_problems(room: BuildRoom, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gemm_sample, "_is_compiled", lambda kernel, room: "persistent" in kernel.instance.name)
-    requests = sample("grouped_gemm", 1, 200, room)
+def test_compiled_kernels_share_the_problems(context: BuildContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gemm_sample, "_is_compiled", lambda kernel, context: "persistent" in kernel.instance.name)
+    requests = sample("grouped_gemm", 1, 200, context)
     assert len(requests) > 10 and sum(len(one.problems) for one in requests) == 200
     assert all("persistent" in one.kernel.instance.name for one in requests)
-    assert len(sample("grouped_gemm", 1, 3, room)) == 3
+    assert len(sample("grouped_gemm", 1, 3, context)) == 3
 
 
 @pytest.mark.amd
-def test_too_few_problems_are_a_failure(room: BuildRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_few_problems_are_a_failure(context: BuildContext, monkeypatch: pytest.MonkeyPatch) -> None:
     problems = iter([*[GemmProblem(Shape(0, 1, 1, 1))] * 2])
     result = GemmResult("a_kernel", "", "gfx942:304", GemmProblem(Shape(0, 1, 1, 1)), None, ("it hung",))
     monkeypatch.setattr(gemm_sample, "problem_of", lambda *asked: next(problems, None))
     monkeypatch.setattr(gemm_sample, "emulate", lambda requests, *_: [result for one in requests for _ in one.problems])
-    sampled = run_sample("moe", 1, 3, None, room, print)  # type: ignore[arg-type]
+    sampled = run_sample("moe", 1, 3, None, context, print)  # type: ignore[arg-type]
     assert sampled.ran == 0
     assert [failure.what for failure in sampled.failures[:2]] == ["it hung"] * 2
     assert sampled.failures[2].what.startswith("moe: 2 of 3 problems could be emulated: the others of 200 draws each")

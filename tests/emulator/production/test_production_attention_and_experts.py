@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from test_production_runs import run, wheel
 
-from ckgen_emulator.core import Options
+from ckgen_emulator.bindings import Options
 from ckgen_emulator.production.kinds import KINDS
 from ckgen_emulator.production.run import SIDE_BY_SIDE, run_production
 from ckgen_emulator.production.wheel import KernelFile

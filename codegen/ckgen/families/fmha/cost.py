@@ -16,7 +16,7 @@ _LOAD = 64
 """Rows that a compute unit computes while it brings their keys: of MI300X 32 as L2 gives them, 246 as memory does."""
 _COMBINE = 1 << 14
 """Rows times columns that a compute unit computes while the kernel starts that combines partial results."""
-_MEET = 1 << 18
+_THREAD_BARRIER_COST = 1 << 18
 """The same where a CPU's threads meet (benchmarks/fmha_batch.py; two threads of a Zen 4)."""
 _PART = 4
 """Columns that a row of a split costs beside its own: item_row and partial_row of FmhaSplitCost."""
@@ -75,7 +75,7 @@ def cost(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_
     busy = splits if asked.takes_items else min(splits, -(-seen // part) + (traits.masked and shape.window_left >= 0))
     columns = _rounds(asked, shape, cu_num, busy) * -(-min(seen, part) // asked.n0) * asked.n0
     columns += _rounds(asked, shape, cu_num, splits) * _PART if combines else 0
-    meeting = (_MEET if takes_all_heads(asked, shape) else _COMBINE) if combines else 0
+    meeting = (_THREAD_BARRIER_COST if takes_all_heads(asked, shape) else _COMBINE) if combines else 0
     hdims = asked.hdim_q + _parts_of_v(asked) * asked.n1
     pads = asked.pad_q + asked.pad_k + (asked.d_multiple != 0) + (asked.dv_multiple != 0)
     found = (columns * (asked.m0 + _LOAD) + meeting) * hdims * _PADS + pads

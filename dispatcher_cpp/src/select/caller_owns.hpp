@@ -8,7 +8,7 @@
 namespace ckgen::inline v1::detail {
 
 /// Whether a row of exactly this M does.
-inline bool is_declined(const WalkState& w) noexcept {
+inline bool caller_owns_row(const WalkState& w) noexcept {
   for (std::uint32_t i = w.own_begin; i < w.own_end; ++i) {
     const LookupTable& table = *w.q.index.table(i).table;
     const Group* group = w.group_of(table);
@@ -52,11 +52,12 @@ inline Verdict product_verdict(const Query& q, const Signature& signature, std::
 }
 
 /// The query's verdict, but no for a kernel of ckgen's own where a row leaves its work to the caller's.
-inline Verdict undeclined(const WalkState& w, const InstanceDesc& instance, std::uint32_t k_batch) noexcept {
+inline Verdict verdict_unless_caller_owns(const WalkState& w, const InstanceDesc& instance,
+                                          std::uint32_t k_batch) noexcept {
   const Verdict verdict = w.q.verdict(instance, k_batch);
   if (!verdict.ok() || instance.backend != Backend::hip) return verdict;
   if (w.q.signature.op == Op::moe) return products_verdict(w.q, instance);
-  return is_declined(w) ? broken(ProblemRule::gemm_instance_declined, w.q.sizes.m, 0) : verdict;
+  return caller_owns_row(w) ? broken(ProblemRule::gemm_instance_declined, w.q.sizes.m, 0) : verdict;
 }
 
 }  // namespace ckgen::inline v1::detail

@@ -8,7 +8,7 @@ from ckgen.build.pool import Outcome
 from ckgen.build.result import Result
 
 
-def trouble(result: Result, outcome: Outcome | None) -> str:
+def failure_text(result: Result, outcome: Outcome | None) -> str:
     """Lines for stderr; empty for a kernel without errors."""
     if outcome is not None and not outcome.entry.ok:
         return failed_command(outcome)
