@@ -1,4 +1,4 @@
-"""Record the names that C++ finds in its global namespace into codegen/ckgen/emit/global_names.txt.
+"""Record the names that C++ finds in its global namespace into codegen/ckgen/families/common/global_names.txt.
 
 usage: record_global_names.py
 
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ckgen import paths
-from ckgen.emit import cpp_words
+from ckgen.families.common import cpp_words
 
 C_HEADERS = (
     "assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "limits", "locale", "math", "setjmp", "signal",

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckgen import paths
-from ckgen.emit import arch_header, cpp
+from ckgen.emit import arch_header
+from ckgen.families.common import cpp
 from ckgen.specs import load_arch, load_archs
 from ckgen.specs.kinds import numbers, texts
 

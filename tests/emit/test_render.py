@@ -7,9 +7,10 @@ from functools import cache
 
 import pytest
 
-from ckgen.emit.lookup_view import policy_view, table_view
+from ckgen.emit.policy_view import policy_view
 from ckgen.emit.render import RUNTIME_ABI, render
 from ckgen.families.common.policy import MPolicy
+from ckgen.families.gemm.lookup import table_view
 from ckgen.families.kernel_sets import OPS
 from ckgen.model.target import Target
 from ckgen.plan.model import GenerationPlan

@@ -18,8 +18,8 @@ from ckgen.build.entry import Entry
 from ckgen.build.job import Job
 from ckgen.build.packed_code import pack_code
 from ckgen.build.pool import Limits, Outcome, run_jobs
-from ckgen.emit.cpp import identifier
 from ckgen.emit.environment import environment
+from ckgen.families.common.cpp import identifier
 from ckgen.families.common.device.unit import COMPANIONS, prepare_symbol
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError

@@ -176,7 +176,7 @@ def profiles_of(given: Iterable[Path]) -> tuple[Path, ...]:
 
 def check_name(name: str) -> None:
     """UsageError for a --name that cannot be a C++ namespace."""
-    from ckgen.emit.cpp import identifier
+    from ckgen.families.common.cpp import identifier
 
     try:
         identifier(name)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ckgen import paths
-from ckgen.emit import cpp
 from ckgen.emit.checked_in import keep
+from ckgen.families.common import cpp
 from ckgen.model.arch import ArchKind, ArchSpec, Vendor
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.specs import load_archs

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from ckgen import paths
 from ckgen.emit.checked_in import keep
-from ckgen.emit.cpp import DTYPE_ORDER, QUANT_ORDER
+from ckgen.families.common.cpp import DTYPE_ORDER
 from ckgen.families.common.problem_finding import messages
+from ckgen.families.gemm.cpp import QUANT_ORDER
 from ckgen.families.gemm.problem_rules import SignatureRule, signature_rules
 from ckgen.version import __version__
 

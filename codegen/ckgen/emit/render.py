@@ -6,23 +6,13 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ckgen.emit import cpp, cpp_fmha
 from ckgen.emit.environment import environment
-from ckgen.emit.lookup_view import policy_view, table_view
+from ckgen.emit.policy_view import policy_view
+from ckgen.families.common import cpp
 from ckgen.families.common.policy import near_gap
 from ckgen.families.common.unit import HeuristicPlan
-from ckgen.families.fmha.host_config import HostFmhaConfig
-from ckgen.families.fmha.instance import FmhaInstance
-from ckgen.families.fmha.measured import FmhaUnit
-from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.config import HostConfig
-from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.measured import GemmUnit
-from ckgen.families.gemm.problem_rules import Constraints
-from ckgen.families.gemm.signature import GemmSignature
-from ckgen.model.arch import CPU_LEVELS
-from ckgen.model.backend import Backend
-from ckgen.plan.model import GenerationPlan
+from ckgen.families.registry import family_of
+from ckgen.plan.model import AnyUnit, GenerationPlan
 from ckgen.version import __version__
 
 RUNTIME_ABI = 8
@@ -35,10 +25,8 @@ def render(plan: GenerationPlan, name: str) -> dict[str, str]:
     """Every file of the tree; `name` is the library's C++ namespace and CMake target."""
     library = cpp.identifier(name)
     texts = {"policy.hpp": _policy(plan, library)}
-    for unit in plan.units_of(GemmSignature):
+    for unit in plan.units:
         texts |= _unit(plan, unit, library)
-    for attention in plan.units_of(FmhaSignature):
-        texts |= _fmha_unit(attention, library)
     units = [cpp.identifier(unit.name) for unit in plan.units]
     build_id = cpp.hex64(_digest([library, __version__, *units]))
     texts[f"include/{library}/register.hpp"] = _render("registry/register.hpp.j2", library=library)
@@ -49,61 +37,36 @@ def render(plan: GenerationPlan, name: str) -> dict[str, str]:
     return dict(sorted(texts.items()))
 
 
-def _unit(plan: GenerationPlan, unit: GemmUnit, library: str) -> dict[str, str]:
-    signature = cpp.identifier(unit.name)
-    namespace = f"{library}::{signature}"
-    key = cpp.hex64(cpp.pack(unit.signature))
-    texts: dict[str, str] = {}
-    tables = []
-    for table in unit.tables:
-        view = table_view(unit, table)
-        header = f"lookup_{table.target.gfx}_{table.target.cu_num}.hpp"
-        tables.append({"symbol": view["symbol"], "header": header})
-        texts[f"{signature}/{header}"] = _render(
+def _unit(plan: GenerationPlan, unit: AnyUnit, library: str) -> dict[str, str]:
+    view = family_of(unit.signature).unit_view(unit)
+    signature, key = cpp.identifier(unit.name), cpp.hex64(view.key)
+    of_unit = {"signature": signature, "signature_key": key, "namespace": f"{library}::{signature}"}
+    headers = {f"lookup_{one.target.gfx}_{one.target.cu_num}.hpp": one for one in view.lookups}
+    texts = {
+        f"{signature}/{header}": _render(
             "lookup/lookup.hpp.j2",
-            signature=signature,
-            signature_key=key,
-            namespace=namespace,
+            **of_unit,
             library=library,
-            target=str(table.target),
+            target=str(one.target),
             policy=f"{plan.m_policy.value}_{unit.module}" if plan.m_policy.value != "ladder" else "ladder",
-            row_count=sum(len(group.rows) for group in table.groups.values()),
-            table=view,
+            row_count=one.rows,
+            table=one.table,
         )
+        for header, one in headers.items()
+    }
     texts[f"{signature}/unit.cpp"] = _render(
         "instance/unit.cpp.j2",
+        **of_unit,
         abi=RUNTIME_ABI,
-        signature=signature,
-        signature_key=key,
-        namespace=namespace,
-        fields=cpp.signature_fields(unit.signature),
-        tables=tables,
-        attention=[],
+        fields=view.fields,
+        tables=[{"symbol": one.table["symbol"], "header": header} for header, one in headers.items()],
+        inline_tables=view.inline_tables,
         archs=sorted({cpp.identifier(arch) for instance in unit.instances for arch in instance.archs}),
-        instances=[_instance_view(instance) for instance in unit.instances],
+        instances=view.instances,
         heuristics=[_heuristic_view(unit, heuristic) for heuristic in unit.heuristics],
         defaults=_defaults_view(unit.defaults),
     )
     return texts
-
-
-def _fmha_unit(unit: FmhaUnit, library: str) -> dict[str, str]:
-    signature = cpp.identifier(unit.name)
-    text = _render(
-        "instance/unit.cpp.j2",
-        abi=RUNTIME_ABI,
-        signature=signature,
-        signature_key=cpp.hex64(cpp_fmha.pack(unit.signature)),
-        namespace=f"{library}::{signature}",
-        fields=cpp_fmha.signature_fields(unit.signature),
-        tables=[],
-        attention=[cpp_fmha.table(table) for table in unit.tables],
-        archs=sorted({cpp.identifier(arch) for instance in unit.instances for arch in instance.archs}),
-        instances=[_fmha_view(instance) for instance in unit.instances],
-        heuristics=[],
-        defaults=_defaults_view(unit.defaults),
-    )
-    return {f"{signature}/unit.cpp": text}
 
 
 def _defaults_view(defaults: Mapping[str, tuple[int, ...]]) -> list[dict[str, Any]]:
@@ -114,47 +77,7 @@ def _defaults_view(defaults: Mapping[str, tuple[int, ...]]) -> list[dict[str, An
     ]
 
 
-def _fmha_view(instance: FmhaInstance) -> dict[str, Any]:
-    config, on_cpu = instance.config, instance.backend is Backend.HOST
-    isa = min(instance.archs, key=CPU_LEVELS.index) if on_cpu else "x86_64_v3"
-    threads = config.threads if isinstance(config, HostFmhaConfig) else 0
-    return {
-        "name": cpp.identifier(instance.name),
-        "id": cpp.hex64(instance.id),
-        "backend": cpp.backend(instance.backend),
-        "archs": [cpp.identifier(arch) for arch in instance.archs],
-        "table_kernel": "",
-        "tile": cpp.tile(config.macro_tile),
-        "constraints": cpp.constraints(Constraints()),
-        "twin": "{0, 0, 0, 0, false, false, false}",
-        "host": f"{{ckgen::Isa::{cpp.identifier(isa)}, 0, 0, 0, 0, 0, {threads}}}",
-        "workspace": "ckgen::fmha_workspace_of",
-        "launch": "ckgen::launch_fmha",
-        "more": f", {{}}, {{0, 0}},\n     {cpp_fmha.numbers(instance.constraints)}",
-    }
-
-
-def _instance_view(instance: Instance) -> dict[str, Any]:
-    host = isinstance(instance.config, HostConfig)
-    kernel = f"{instance.signature.op}_{'host' if host else 'twin'}"
-    isa = min(instance.archs, key=CPU_LEVELS.index) if host else None
-    return {
-        "name": cpp.identifier(instance.name),
-        "id": cpp.hex64(instance.id),
-        "backend": cpp.backend(instance.backend),
-        "archs": [cpp.identifier(arch) for arch in instance.archs],
-        "table_kernel": cpp.quotable(instance.table_kernel),
-        "tile": cpp.tile(instance.config.macro_tile),
-        "constraints": cpp.constraints(instance.constraints),
-        "twin": cpp.twin_config(instance.config, instance.constraints),
-        "host": cpp.host_config(instance.config, isa),
-        "workspace": f"ckgen::{kernel}_workspace_of",
-        "launch": f"ckgen::launch_{kernel}",
-        "more": cpp.descriptor_tail(instance),
-    }
-
-
-def _heuristic_view(unit: GemmUnit, heuristic: HeuristicPlan) -> dict[str, Any]:
+def _heuristic_view(unit: AnyUnit, heuristic: HeuristicPlan) -> dict[str, Any]:
     arms = [
         {
             "index": index,

@@ -1,6 +1,6 @@
 // How many bits each member of a signature takes in its key: Signature::pack() and FmhaTraits::pack().
 //
-// ckgen/emit/key_bits.py has the same numbers. That every enum fits is asserted in src/signature/key.cpp.
+// ckgen/families/common/key_bits.py has the same numbers. That every enum fits is asserted in src/signature/key.cpp.
 #pragma once
 
 namespace ckgen {

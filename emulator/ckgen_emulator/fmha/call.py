@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckgen.emit.cpp import DTYPE_ORDER
+from ckgen.families.common.cpp import DTYPE_ORDER
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from amd_support import amd_toolchain
 from ckgen.build.flags import Trait, flags_of
-from ckgen.emit import cpp
 from ckgen.emit.device import render_device_unit
+from ckgen.families.gemm import cpp as cpp_gemm
 from ckgen.families.gemm.device.ck_host import host_unit
 from ckgen.families.gemm.device.ck_variants import CkVariant, all_variants
 from ckgen.families.gemm.grammar import identify
@@ -73,8 +73,8 @@ def unit_text(kind: Kind) -> str:
 
 def probe_text(kind: Kind) -> str:
     """The same with functions that ask it about many problems."""
-    signature = ", ".join(filter(None, cpp.signature_fields(kind.instance.signature).values()))
-    probe = PROBE.replace("@constraints@", cpp.constraints(kind.instance.constraints))
+    signature = ", ".join(filter(None, cpp_gemm.signature_fields(kind.instance.signature).values()))
+    probe = PROBE.replace("@constraints@", cpp_gemm.constraints(kind.instance.constraints))
     return unit_text(kind) + probe.replace("@signature@", signature)
 
 

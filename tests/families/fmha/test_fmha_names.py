@@ -4,7 +4,7 @@ import pytest
 from fmha_strategies import ANY_CONFIGS, ANY_SIGNATURES
 from hypothesis import given
 
-from ckgen.emit.cpp import identifier
+from ckgen.families.common.cpp import identifier
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig
 from ckgen.families.fmha.grammar import AnyFmhaConfig, describe_config, parse_config, parse_instance_name

@@ -8,7 +8,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckgen.emit import cpp
+from ckgen.families.common import cpp
 from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.enums import MoePart

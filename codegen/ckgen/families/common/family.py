@@ -13,7 +13,8 @@ from ckgen.families.common.m_policy import Rounded, Rounding
 from ckgen.families.common.rows import Identified, RowMeanings
 from ckgen.families.common.set_document import SetReader
 from ckgen.families.common.signature import Signature
-from ckgen.families.common.unit import Table
+from ckgen.families.common.unit import Table, UnitPlan
+from ckgen.families.common.unit_view import UnitView
 from ckgen.model.arch import ArchSpec
 from ckgen.model.config import Config
 from ckgen.model.diagnostic import Diagnostic
@@ -165,3 +166,7 @@ class Family(Generic[S]):
     def dialects(self) -> tuple[Dialect, ...]:
         """The kinds of its tables."""
         return ()
+
+    def unit_view(self, unit: UnitPlan[S, Any, Any, Any]) -> UnitView:
+        """What the templates say of a unit; ValueError for what C++ cannot hold."""
+        raise NotImplementedError

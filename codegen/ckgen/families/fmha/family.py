@@ -8,11 +8,12 @@ from typing import Any
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.family import Family
 from ckgen.families.common.set_document import SetReader
+from ckgen.families.common.unit_view import UnitView
 from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.kernel_set import FmhaSetReader
-from ckgen.families.fmha.measured import FmhaTable, table_of
+from ckgen.families.fmha.measured import FmhaTable, FmhaUnit, table_of
 from ckgen.families.fmha.profile import OF_CONFIG, config_word, covering, profile_words, signature_word
 from ckgen.families.fmha.rows import FmhaRows
 from ckgen.families.fmha.signature import OP, FmhaSignature, parse_signature
@@ -86,6 +87,15 @@ class FmhaFamily(Family[FmhaSignature]):
     def covering(self, signature: FmhaSignature, configs: Sequence[Config]) -> tuple[int, ...]:
         """By what they ask of a problem."""
         return covering([self.constraints_of(signature, config) for config in configs])
+
+    def unit_view(self, unit: FmhaUnit) -> UnitView:
+        """Its tables stand in the unit."""
+        from ckgen.families.fmha import cpp
+
+        signature = unit.signature
+        instances = [cpp.instance_view(instance) for instance in unit.instances]
+        tables = [cpp.table_view(table) for table in unit.tables]
+        return UnitView(cpp.pack(signature), cpp.signature_fields(signature), instances, inline_tables=tables)
 
     def device_code(self, instance: FmhaInstance) -> DeviceCode:
         """An instance of attention as device code."""

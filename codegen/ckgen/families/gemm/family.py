@@ -12,6 +12,7 @@ from ckgen.families.common.m_policy import Rounded, Rounding
 from ckgen.families.common.profile_words import word_of
 from ckgen.families.common.rows import Identified
 from ckgen.families.common.set_document import SetReader
+from ckgen.families.common.unit_view import LookupView, UnitView
 from ckgen.families.gemm.config import GemmConfig, strategy_of
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import Op
@@ -19,7 +20,7 @@ from ckgen.families.gemm.grammar import describe_grammar, fits, grammars, identi
 from ckgen.families.gemm.heuristic import heuristic_for
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.kernel_set import GemmSetReader
-from ckgen.families.gemm.measured import TablePlan, table_of
+from ckgen.families.gemm.measured import GemmUnit, TablePlan, table_of
 from ckgen.families.gemm.modules import modules, roundings, templates
 from ckgen.families.gemm.mxfp8_tables import FORM, LIBRARY
 from ckgen.families.gemm.mxfp8_tables import MODULE as MXFP8
@@ -118,6 +119,19 @@ class FamilyOfGemms(Family[GemmSignature]):
     def takes_alike(self, one: Config, other: Config) -> bool:
         """Whether problems are the same to both, beside what Constraints ask."""
         return True
+
+    def unit_view(self, unit: GemmUnit) -> UnitView:
+        """With a header for each table."""
+        from ckgen.families.gemm import cpp
+        from ckgen.families.gemm.lookup import table_view
+
+        lookups = [
+            LookupView(table.target, sum(len(group.rows) for group in table.groups.values()), table_view(unit, table))
+            for table in unit.tables
+        ]
+        signature = unit.signature
+        instances = [cpp.instance_view(instance) for instance in unit.instances]
+        return UnitView(cpp.pack(signature), cpp.signature_fields(signature), instances, lookups)
 
     def device_code(self, instance: Instance) -> DeviceCode:
         """An instance of this operation as device code."""

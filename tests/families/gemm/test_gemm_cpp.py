@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from ckgen.emit import cpp, cpp_fmha
+from ckgen.families.common import cpp
+from ckgen.families.fmha import cpp as cpp_fmha
 from ckgen.families.fmha.constraints import FmhaConstraints
+from ckgen.families.gemm import cpp as cpp_gemm
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.problem_rules import NOT_ROUTED, Constraints, RoutedConstraints
 from ckgen.families.gemm.signature import parse_canonical
@@ -30,8 +32,8 @@ def test_members_and_keys_of_signatures(golden: Callable[[str, str], None]) -> N
     lines = []
     for name in SIGNATURES:
         signature = parse_canonical(name)
-        members = " ".join(f"{key}={value}" for key, value in cpp.signature_fields(signature).items())
-        lines.append(f"{name} {cpp.hex64(cpp.pack(signature))}\n    {members}\n")
+        members = " ".join(f"{key}={value}" for key, value in cpp_gemm.signature_fields(signature).items())
+        lines.append(f"{name} {cpp.hex64(cpp_gemm.pack(signature))}\n    {members}\n")
     golden("emit/signatures.txt", "".join(lines))
 
 
@@ -73,13 +75,13 @@ def test_small_values() -> None:
 
 def test_constraints_end_with_the_last_that_is_not_a_default() -> None:
     plain = Constraints(2, 3, 4, 5, 6, 7)
-    assert cpp.constraints(plain) == "{2, 3, 4, 5, 6, 7, false}"
+    assert cpp_gemm.constraints(plain) == "{2, 3, 4, 5, 6, 7, false}"
     names = ("split_grain", "max_ab", "max_c", "split_turn", "split_lead", "max_m")
     for at, name in enumerate(names):
-        text = cpp.constraints(Constraints(2, 3, 4, 5, 6, 7, atomic_split=True, **{name: 9}))
+        text = cpp_gemm.constraints(Constraints(2, 3, 4, 5, 6, 7, atomic_split=True, **{name: 9}))
         assert text == f"{{2, 3, 4, 5, 6, 7, true, {'0, ' * at}9}}"
     routed = Constraints(2, 3, 4, 5, 6, 7, routed=RoutedConstraints(*range(1, 6), presorted=True, max_weights=8))
-    assert cpp.constraints(routed) == "{2, 3, 4, 5, 6, 7, false, 0, 0, 0, 0, 0, 0, {1, 2, 3, 4, 5, true, 8}}"
+    assert cpp_gemm.constraints(routed) == "{2, 3, 4, 5, 6, 7, false, 0, 0, 0, 0, 0, 0, {1, 2, 3, 4, 5, true, 8}}"
     assert routed.routed != NOT_ROUTED
 
 
@@ -98,6 +100,6 @@ def test_numbers_of_attention_end_with_the_last_that_is_not_a_default() -> None:
 
 def test_a_host_config_is_all_zero_for_a_gpu() -> None:
     config = HostConfig(1, 2, 3, 4, 5, 6)
-    assert cpp.host_config(config, "x86_64_v4") == "{ckgen::Isa::x86_64_v4, 1, 2, 3, 4, 5, 6}"
-    assert cpp.host_config(config, None) == "{ckgen::Isa::x86_64_v3, 0, 0, 0, 0, 0, 0}"
-    assert cpp.twin_config(config, Constraints(1, 1, 1, 1, 1, 1)) == "{0, 0, 0, 0, false, false, false}"
+    assert cpp_gemm.host_config(config, "x86_64_v4") == "{ckgen::Isa::x86_64_v4, 1, 2, 3, 4, 5, 6}"
+    assert cpp_gemm.host_config(config, None) == "{ckgen::Isa::x86_64_v3, 0, 0, 0, 0, 0, 0}"
+    assert cpp_gemm.twin_config(config, Constraints(1, 1, 1, 1, 1, 1)) == "{0, 0, 0, 0, false, false, false}"

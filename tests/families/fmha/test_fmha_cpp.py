@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ckgen.emit import cpp, cpp_fmha
 from ckgen.emit.render import render
+from ckgen.families.common import cpp
+from ckgen.families.fmha import cpp as cpp_fmha
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.signature import FmhaSignature

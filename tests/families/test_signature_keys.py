@@ -15,9 +15,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from ckgen import paths
-from ckgen.emit import cpp, cpp_fmha, key_bits
+from ckgen.families.common import cpp, key_bits
+from ckgen.families.fmha import cpp as cpp_fmha
 from ckgen.families.fmha import enums as fmha
 from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.families.gemm import cpp as cpp_gemm
 from ckgen.families.gemm.enums import (
     MAX_EPILOGUE_OPS,
     NO_MOE,
@@ -42,12 +44,12 @@ HEADERS = paths.dispatcher_dir() / "include"
 ORDERS = {
     "Op": (cpp.OP_ORDER, key_bits.OP),
     "DType": (cpp.DTYPE_ORDER, key_bits.DTYPE),
-    "Layout": (cpp.LAYOUT_ORDER, key_bits.LAYOUT),
-    "Quant": (cpp.QUANT_ORDER, key_bits.QUANT),
-    "EpilogueOp": (cpp.EPILOGUE_ORDER, key_bits.EPILOGUE_OP),
-    "OperandOp": (cpp.OPERAND_OP_ORDER, key_bits.OPERAND_OP),
-    "MoePart": (cpp.MOE_PART_ORDER, key_bits.MOE_PART),
-    "ScaleSides": (cpp.SIDES_ORDER, key_bits.SCALE_SIDES),
+    "Layout": (cpp_gemm.LAYOUT_ORDER, key_bits.LAYOUT),
+    "Quant": (cpp_gemm.QUANT_ORDER, key_bits.QUANT),
+    "EpilogueOp": (cpp_gemm.EPILOGUE_ORDER, key_bits.EPILOGUE_OP),
+    "OperandOp": (cpp_gemm.OPERAND_OP_ORDER, key_bits.OPERAND_OP),
+    "MoePart": (cpp_gemm.MOE_PART_ORDER, key_bits.MOE_PART),
+    "ScaleSides": (cpp_gemm.SIDES_ORDER, key_bits.SCALE_SIDES),
 } | {
     kind.__name__: (tuple(member.name.lower() for member in kind), bits)
     for kind, bits in (
@@ -143,8 +145,8 @@ def near(value: Signature, values: Mapping[str, tuple[Any, ...]]) -> Iterator[Si
 @settings(max_examples=4, phases=[Phase.generate])  # a smaller signature says no more
 def test_gemms_that_differ_have_keys_that_differ(signature: GemmSignature) -> None:
     others = {of_its_op(other) for other in near(signature, GEMM_VALUES)}
-    assert len({cpp.pack(other) for other in others}) == len(others) > 1000
-    assert max(map(cpp.pack, others)) < 1 << key_bits.SIGNATURE
+    assert len({cpp_gemm.pack(other) for other in others}) == len(others) > 1000
+    assert max(map(cpp_gemm.pack, others)) < 1 << key_bits.SIGNATURE
 
 
 @given(TRAITS)
@@ -157,7 +159,7 @@ def test_attentions_that_differ_have_keys_that_differ(traits: fmha.FmhaTraits) -
 
 @given(GEMMS, TRAITS, st.sampled_from(DTYPES))
 def test_a_gemm_and_attention_never_share_a_key(gemm: GemmSignature, traits: fmha.FmhaTraits, dtype: DType) -> None:
-    assert cpp.pack(gemm) != cpp_fmha.pack(FmhaSignature.of(dtype, **asdict(traits)))
+    assert cpp_gemm.pack(gemm) != cpp_fmha.pack(FmhaSignature.of(dtype, **asdict(traits)))
 
 
 def drawn(count: int) -> list[GemmSignature]:
@@ -177,10 +179,10 @@ def drawn(count: int) -> list[GemmSignature]:
 def test_the_real_header_computes_the_same_keys(tmp_path: Path) -> None:
     lines = ["#include <ckgen/signature.hpp>"]
     for signature in drawn(200):
-        members = cpp.signature_fields(signature)
+        members = cpp_gemm.signature_fields(signature)
         extras = members.pop("extras")
         text = f"ckgen::Signature{{{', '.join(members.values())}{extras}}}"
-        lines.append(f"static_assert({text}.pack() == {cpp.hex64(cpp.pack(signature))});")
+        lines.append(f"static_assert({text}.pack() == {cpp.hex64(cpp_gemm.pack(signature))});")
     source = tmp_path / "keys.cpp"
     source.write_text("\n".join(lines) + "\n", encoding="utf-8")
     command = ["g++", "-std=c++17", "-fsyntax-only", f"-I{HEADERS}", str(source)]

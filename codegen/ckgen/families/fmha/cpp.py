@@ -1,18 +1,24 @@
-"""Attention's signatures and instances as C++ text."""
+"""Attention's signatures, instances and tables as C++ text."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ckgen.emit import key_bits
-from ckgen.emit.cpp import boolean, dtype, identifier, with_types
+from ckgen.families.common import key_bits
+from ckgen.families.common.cpp import backend, boolean, dtype, hex64, identifier, tile, with_types
 from ckgen.families.common.policy import near_gap
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry, FmhaKv, FmhaKvLayout, FmhaQuant, FmhaRope
+from ckgen.families.fmha.host_config import HostFmhaConfig
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.measured import FmhaRung, FmhaTable
 from ckgen.families.fmha.signature import OP, FmhaSignature, FmhaTraits
+from ckgen.model.arch import CPU_LEVELS
+from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType
 
+_NO_CONSTRAINTS = "{0, 0, 0, 0, 0, 1, false}"
+"""A ckgen::Constraints that asks nothing."""
 _ENTRY = {FmhaEntry.FORWARD: "forward", FmhaEntry.APPEND: "append"}
 _DROPOUT = {FmhaDropout.NONE: "none", FmhaDropout.PHILOX: "philox", FmhaDropout.RANDVAL: "randval"}
 _QUANT = {
@@ -101,7 +107,28 @@ def numbers(value: FmhaConstraints) -> str:
     return f"{{{', '.join(members)}}}"
 
 
-def table(value: FmhaTable) -> dict[str, Any]:
+def instance_view(instance: FmhaInstance) -> dict[str, Any]:
+    """A ckgen::InstanceDesc as its template reads it; what GEMMs ask is at its defaults."""
+    config, on_cpu = instance.config, instance.backend is Backend.HOST
+    isa = min(instance.archs, key=CPU_LEVELS.index) if on_cpu else "x86_64_v3"
+    threads = config.threads if isinstance(config, HostFmhaConfig) else 0
+    return {
+        "name": identifier(instance.name),
+        "id": hex64(instance.id),
+        "backend": backend(instance.backend),
+        "archs": [identifier(arch) for arch in instance.archs],
+        "table_kernel": "",
+        "tile": tile(config.macro_tile),
+        "constraints": _NO_CONSTRAINTS,
+        "twin": "{0, 0, 0, 0, false, false, false}",
+        "host": f"{{ckgen::Isa::{identifier(isa)}, 0, 0, 0, 0, 0, {threads}}}",
+        "workspace": "ckgen::fmha_workspace_of",
+        "launch": "ckgen::launch_fmha",
+        "more": f", {{}}, {{0, 0}},\n     {numbers(instance.constraints)}",
+    }
+
+
+def table_view(value: FmhaTable) -> dict[str, Any]:
     """A ckgen::FmhaTable as its template reads it."""
     gap = near_gap()
     return {

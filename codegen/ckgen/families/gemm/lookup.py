@@ -1,18 +1,13 @@
-"""A TablePlan as its template reads it: arrays laid out, titles for people."""
+"""A table of GEMMs as its template reads it: arrays laid out, titles for people."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from ckgen.emit import cpp
+from ckgen.families.common.cpp import identifier, quotable
 from ckgen.families.common.ladder import layout_directory, layout_slots
-from ckgen.families.common.m_policy import Rounding, RoundingBand
-from ckgen.families.common.policy import MPolicy
 from ckgen.families.gemm.measured import GemmUnit, TablePlan
-from ckgen.families.tables import all_roundings, rounded_module
 
-_NO_BOUND = 0xFFFFFFFF
 _MAX_INDEX = 0xFFFF
 
 
@@ -39,8 +34,8 @@ def table_view(unit: GemmUnit, table: TablePlan) -> dict[str, Any]:
     if max(len(groups), len(unit.instances), longest) > _MAX_INDEX:
         raise ValueError(f"{unit.name} on {table.target}: more than {_MAX_INDEX} groups, instances or rungs")
     return {
-        "symbol": cpp.identifier(f"{table.target.gfx}_{table.target.cu_num}"),
-        "gfx": cpp.identifier(table.target.gfx),
+        "symbol": identifier(f"{table.target.gfx}_{table.target.cu_num}"),
+        "gfx": identifier(table.target.gfx),
         "cu_num": table.target.cu_num,
         "groups": groups,
         "rung_count": rungs,
@@ -55,40 +50,6 @@ def table_view(unit: GemmUnit, table: TablePlan) -> dict[str, Any]:
             for choice in table.choices
         ],
         "externals": [
-            {"library": cpp.quotable(kernel.library), "name": cpp.quotable(kernel.name)} for kernel in table.externals
+            {"library": quotable(kernel.library), "name": quotable(kernel.name)} for kernel in table.externals
         ],
-    }
-
-
-def policy_view(policy: MPolicy, used: Sequence[str]) -> dict[str, Any]:
-    """The LadderPolicy constants that tables refer to: one for all, or the peer's own per module."""
-    if policy is MPolicy.LADDER:
-        return {"roundings": [], "policies": [{"name": "ladder", "kernel_m": [], "split_k_m": []}]}
-
-    def refer(roundings: Sequence[Rounding]) -> list[dict[str, Any]]:
-        return [{"name": rounding.name, "count": len(rounding.bands)} for rounding in roundings]
-
-    return {
-        "roundings": [
-            {"name": cpp.identifier(name), "bands": [_band(band) for band in rounding.bands]}
-            for name, rounding in all_roundings().items()
-        ],
-        "policies": [
-            {
-                "name": cpp.identifier(f"aiter_{module}"),
-                "kernel_m": refer(rounded_module(module).kernel_m),
-                "split_k_m": refer(rounded_module(module).split_k_m),
-            }
-            for module in used
-        ],
-    }
-
-
-def _band(band: RoundingBand) -> dict[str, Any]:
-    return {
-        "to": cpp.identifier(band.to),
-        "of": band.of,
-        "m_over": band.m_over,
-        "m_up_to": _NO_BOUND if band.m_up_to is None else band.m_up_to,
-        "n_over": band.n_over,
     }

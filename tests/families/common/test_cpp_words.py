@@ -11,8 +11,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import record_global_names as names
-from ckgen.emit import cpp
-from ckgen.emit.cpp_words import why_not_a_name
+from ckgen.families.common import cpp
+from ckgen.families.common.cpp_words import why_not_a_name
 
 KEYWORD, MACRO = "a keyword of C++", "a macro that compilers predefine"
 LIBRARY, KEPT = "a macro of the C library", "a name that the C++ standard keeps"

@@ -1,76 +1,26 @@
-"""Python values as C++ text; every name is checked before it may stand in code."""
+"""Signatures and instances of GEMMs, and of what is made of them, as C++ text."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from typing import Any
 
-from ckgen.emit import key_bits
-from ckgen.emit.cpp_words import why_not_a_name
+from ckgen.families.common import key_bits
+from ckgen.families.common.cpp import backend, boolean, dtype, hex64, identifier, quotable, tile, with_types
 from ckgen.families.gemm.config import CkTileConfig, HostConfig, strategy_of
 from ckgen.families.gemm.enums import MAX_EPILOGUE_OPS, NO_MOE, SCALE_BLOCK_K, SCALE_BLOCK_N, Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.partition import blocks_per_cu
 from ckgen.families.gemm.problem_rules import NOT_ROUTED, Constraints, RoutedConstraints
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.model.backend import Backend
-from ckgen.model.config import Config, Tile
-from ckgen.model.dtype import DType
+from ckgen.model.arch import CPU_LEVELS
+from ckgen.model.config import Config
 
-_PLAIN = re.compile(r"[ -!#-\[\]-~]*")
-
-DTYPE_ORDER = (
-    "fp32", "fp16", "bf16", "fp64", "int8", "int32", "int4", "fp4", "e8m0",
-    "fp8_fnuz", "fp8_ocp", "bf8_fnuz", "bf8_ocp", "fp8", "bf8", "none",
-)  # fmt: skip
-"""ckgen::DType's enumerators, in order."""
 LAYOUT_ORDER = ("rcr", "rrr", "ccr", "crr")
 QUANT_ORDER = ("none", "per_tensor", "rowwise", "blockscale", "mx")
 EPILOGUE_ORDER = ("none", "add", "mul", "relu", "gelu", "silu", "scale")
 OPERAND_OP_ORDER = ("none", "add", "mul")
 SIDES_ORDER = ("both", "a", "b")
-OP_ORDER = ("gemm", "grouped_gemm", "moe", "fmha")
 MOE_PART_ORDER = ("layer", "gate_up", "down")
-
-
-def identifier(name: str) -> str:
-    """The name itself; ValueError, with the reason, where it could not be a C++ identifier that anybody may choose."""
-    reason = why_not_a_name(name)
-    if reason is not None:
-        raise ValueError(f"not usable as a C++ identifier: {name!r} ({reason})")
-    return name
-
-
-def quotable(text: str) -> str:
-    """The text itself; ValueError where it could not stand between double quotes unchanged."""
-    if not _PLAIN.fullmatch(text):
-        raise ValueError(f"not usable in a C++ string: {text!r}")
-    return text
-
-
-def boolean(value: bool) -> str:
-    """`true` or `false`."""
-    return "true" if value else "false"
-
-
-def hex64(value: int) -> str:
-    """An unsigned 64-bit literal."""
-    return f"0x{value:016x}ULL"
-
-
-def dtype(value: DType | None) -> str:
-    """A ckgen::DType; None is `none`."""
-    return f"ckgen::DType::{value.value if value is not None else 'none'}"
-
-
-def backend(value: Backend) -> str:
-    """A ckgen::Backend: `asm` is a keyword there."""
-    return f"ckgen::Backend::{'asm_' if value is Backend.ASM else value.value}"
-
-
-def tile(value: Tile) -> str:
-    """A ckgen::Tile."""
-    return f"{{{value.m}, {value.n}, {value.k}}}"
 
 
 def constraints(value: Constraints) -> str:
@@ -145,14 +95,6 @@ def pack(value: GemmSignature) -> int:
     return key
 
 
-def with_types(key: int, op: str, types: Iterable[DType | None]) -> int:
-    """ckgen::Signature::with_types(): the key with the op and the types behind it."""
-    key = key << key_bits.OP | OP_ORDER.index(op)
-    for member in types:
-        key = key << key_bits.DTYPE | DTYPE_ORDER.index(member.value if member is not None else "none")
-    return key
-
-
 def _operand_op_bits(value: GemmSignature) -> int:
     a, b = (OPERAND_OP_ORDER.index(op.value) for op in (value.a_op, value.b_op))
     return a << key_bits.OPERAND_OP | b
@@ -202,3 +144,24 @@ def _pads(config: Config) -> tuple[bool, bool, bool]:
     if isinstance(config, CkTileConfig):
         return (config.pad_m, config.pad_n, config.pad_k)
     return (True, True, True)
+
+
+def instance_view(instance: Instance) -> dict[str, Any]:
+    """A ckgen::InstanceDesc as its template reads it."""
+    host = isinstance(instance.config, HostConfig)
+    kernel = f"{instance.signature.op}_{'host' if host else 'twin'}"
+    isa = min(instance.archs, key=CPU_LEVELS.index) if host else None
+    return {
+        "name": identifier(instance.name),
+        "id": hex64(instance.id),
+        "backend": backend(instance.backend),
+        "archs": [identifier(arch) for arch in instance.archs],
+        "table_kernel": quotable(instance.table_kernel),
+        "tile": tile(instance.config.macro_tile),
+        "constraints": constraints(instance.constraints),
+        "twin": twin_config(instance.config, instance.constraints),
+        "host": host_config(instance.config, isa),
+        "workspace": f"ckgen::{kernel}_workspace_of",
+        "launch": f"ckgen::launch_{kernel}",
+        "more": descriptor_tail(instance),
+    }

@@ -1,0 +1,69 @@
+"""Python values as C++ text; every name is checked before it may stand in code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ckgen.families.common import key_bits
+from ckgen.families.common.cpp_words import why_not_a_name
+from ckgen.model.backend import Backend
+from ckgen.model.config import Tile
+from ckgen.model.dtype import DType
+
+_PLAIN = re.compile(r"[ -!#-\[\]-~]*")
+
+DTYPE_ORDER = (
+    "fp32", "fp16", "bf16", "fp64", "int8", "int32", "int4", "fp4", "e8m0",
+    "fp8_fnuz", "fp8_ocp", "bf8_fnuz", "bf8_ocp", "fp8", "bf8", "none",
+)  # fmt: skip
+"""ckgen::DType's enumerators, in order."""
+OP_ORDER = ("gemm", "grouped_gemm", "moe", "fmha")
+
+
+def identifier(name: str) -> str:
+    """The name itself; ValueError, with the reason, where it could not be a C++ identifier that anybody may choose."""
+    reason = why_not_a_name(name)
+    if reason is not None:
+        raise ValueError(f"not usable as a C++ identifier: {name!r} ({reason})")
+    return name
+
+
+def quotable(text: str) -> str:
+    """The text itself; ValueError where it could not stand between double quotes unchanged."""
+    if not _PLAIN.fullmatch(text):
+        raise ValueError(f"not usable in a C++ string: {text!r}")
+    return text
+
+
+def boolean(value: bool) -> str:
+    """`true` or `false`."""
+    return "true" if value else "false"
+
+
+def hex64(value: int) -> str:
+    """An unsigned 64-bit literal."""
+    return f"0x{value:016x}ULL"
+
+
+def dtype(value: DType | None) -> str:
+    """A ckgen::DType; None is `none`."""
+    return f"ckgen::DType::{value.value if value is not None else 'none'}"
+
+
+def backend(value: Backend) -> str:
+    """A ckgen::Backend: `asm` is a keyword there."""
+    return f"ckgen::Backend::{'asm_' if value is Backend.ASM else value.value}"
+
+
+def tile(value: Tile) -> str:
+    """A ckgen::Tile."""
+    return f"{{{value.m}, {value.n}, {value.k}}}"
+
+
+def with_types(key: int, op: str, types: Iterable[DType | None]) -> int:
+    """ckgen::Signature::with_types(): the key with the op and the types behind it."""
+    key = key << key_bits.OP | OP_ORDER.index(op)
+    for member in types:
+        key = key << key_bits.DTYPE | DTYPE_ORDER.index(member.value if member is not None else "none")
+    return key
