@@ -7,7 +7,8 @@
 
 namespace ckgen::inline v1::detail {
 
-/// "no row for M=100 (ladder 16, 128 of 2)" and its like: the same sentences as codegen/ckgen/plan/trail.py and its families' explain.py.
+/// "no row for M=100 (ladder 16, 128 of 2)" and its like: the same sentences as codegen/ckgen/plan/trail.py and its
+/// families' explain.py.
 std::string why_absent(const Query& query, Tier tier);
 
 }  // namespace ckgen::inline v1::detail
