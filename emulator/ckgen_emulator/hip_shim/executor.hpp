@@ -48,8 +48,8 @@ struct LaunchOutcome {
   std::string error;  // why it did not
   std::uint64_t instructions = 0, groups = 0, waves = 0;
   std::uint32_t occupancy = 0;
-  std::vector<std::pair<const char*, std::uint64_t>> by_class,
-      counts;  // named as in emulator/ckgen_emulator/bindings.py
+  // Named as in emulator/ckgen_emulator/bindings.py.
+  std::vector<std::pair<const char*, std::uint64_t>> by_class, counts;
   std::vector<LaunchFinding> findings;
 };
 
