@@ -59,6 +59,8 @@ TEST(HostCpu, CoresAreThoseOfTheProcess) {
   EXPECT_EQ(host::core_count(), static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // under which a process takes seconds to start
+
 // Both are read once: each is asked in a process of its own.
 class HostCpuEnvironment : public testing::Test {
  protected:
@@ -88,5 +90,7 @@ TEST_F(HostCpuEnvironment, LimitsTheLevel) {
                                    std::pair{"x86_64_amx", 3}, std::pair{"x86_64", 3}, std::pair{"", 3}})
     EXPECT_EXIT(exit_with("CKGEN_HOST_ISA", text, is, most), testing::ExitedWithCode(0), "") << text;
 }
+
+#endif
 
 }  // namespace

@@ -96,7 +96,8 @@ TEST(HostCuts, AnInstanceOfTheCpuHasItsConfig) {
     EXPECT_EQ(b.split_mode, 0);
     EXPECT_EQ(b.threads, threads);
     EXPECT_TRUE(b.dots);
-    const Cutting cutting(traits_of(DType::fp32, DType::fp32), config);
+    const GemmTraits plain = traits_of(DType::fp32, DType::fp32);  // which a Cutting refers to
+    const Cutting cutting(plain, config);
     EXPECT_EQ(cutting.blocking(70).threads, threads);
     EXPECT_EQ(cutting.part_blocking(70).threads, 1);
   }
