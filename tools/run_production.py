@@ -131,7 +131,7 @@ def _write(folder: Path, ran: dict[str, Any]) -> None:
     before = read(place).get("kinds", {})
     kinds = {name: (before | ran)[name] for name in KINDS if name in before or name in ran}
     document: dict[str, Any] = {"schema": SCHEMA, "kinds": kinds, "not_run": _not_run(kinds)}
-    write(place, document, wrapped(page(document)), depth=4)
+    write(place, document, page(document), depth=4)
 
 
 def _not_run(kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -154,7 +154,7 @@ def _not_run(kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def page(document: Mapping[str, Any]) -> str:
     """The page of the document."""
-    return "\n".join(_page(document))
+    return wrapped("\n".join(_page(document)))
 
 
 def _page(document: Mapping[str, Any]) -> Iterable[str]:

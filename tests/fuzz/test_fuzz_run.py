@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from ckgen.cli import cli
 from ckgen.families.common.comparison import Expected
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.reference import MoeOperands
 from ckgen.fuzz import gemm as gemms
 from ckgen.fuzz import moe as layers
@@ -27,6 +28,7 @@ from ckgen.fuzz.outcome import CaseStatus, FailureKind
 from ckgen.fuzz.run import Subject, fuzz, run_case
 from ckgen.fuzz.shrink import shrink
 from ckgen.model.groups import GroupSize
+from ckgen.plan.model import AnyUnit
 from ckgen.runtime import Dispatcher, GemmArgsStruct, Plan, RuntimeLibrary
 from ckgen.runtime.grouped import GroupOperandsStruct, GroupSizeStruct
 
@@ -59,18 +61,14 @@ def test_nothing_is_found_in_this_checkout(subject: Subject, monkeypatch: pytest
 
 def test_a_rule_that_only_one_language_has_is_found(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = subject.space.plan
-    stricter = replace(
-        plan,
-        units=tuple(
-            replace(
-                unit,
-                instances=tuple(
-                    replace(one, constraints=replace(one.constraints, n_multiple=48)) for one in unit.instances
-                ),
-            )
-            for unit in plan.units
-        ),
-    )
+
+    def strict(unit: AnyUnit) -> AnyUnit:
+        if not isinstance(unit.signature, GemmSignature):
+            return unit
+        asked = (replace(one, constraints=replace(one.constraints, n_multiple=48)) for one in unit.instances)
+        return replace(unit, instances=tuple(asked))
+
+    stricter = replace(plan, units=tuple(map(strict, plan.units)))
     here = Checker(replace(subject.space, plan=stricter), RuntimeLibrary(subject.library), subject.name)
     monkeypatch.setattr(Child, "ask", lambda child, case: here.check(case))
     asked = replace(FP16, signature="gemm_fp32_rcr", n=50, gap_a=7, deterministic=True)

@@ -17,9 +17,10 @@ from ckgen.fuzz.chosen import Chosen, choose
 from ckgen.fuzz.decide_fmha import FmhaDecision, decide_fmha
 from ckgen.fuzz.space import Space
 from ckgen.model.errors import UsageError
+from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.groups import Groups, Routing
 from ckgen.model.target import Target
-from ckgen.model.tuned_row import Shape
+from ckgen.model.tuned_row import Shape, TunedRow
 from ckgen.plan.select import Selection, select
 from ckgen.plan.trail import Trail, trail
 from ckgen.runtime.fmha_split import FmhaSplitPlanner
@@ -93,30 +94,26 @@ def decide(space: Space, case: Case, signature: AnySignature, planner: FmhaSplit
     return Decision(signature, query, selection, choose(space, case, query, selection))
 
 
-def answer(selection: Selection | Selection) -> dict[str, object]:
+def answer(selection: Selection) -> dict[str, object]:
     """What both languages must say alike."""
-    found = selection.instance is not None
-    said: dict[str, object] = {
+    found, external = selection.instance is not None, selection.external
+    return {
         "tier": str(selection.tier),
         "instance": selection.instance.name if selection.instance is not None else None,
         "k_batch": selection.k_batch if found else 1,
-        "table_m": 0,
-        "external": None,
+        "table_m": measured_size(selection.row) if selection.row is not None and found else 0,
+        "external": (external.library, external.name) if external is not None else None,
         "reason": selection.reason,
     }
-    if isinstance(selection, Selection):
-        said["table_m"] = selection.row.shape.seqlen_k if selection.row is not None else 0
-    if isinstance(selection, Selection):
-        external = selection.external
-        said["table_m"] = selection.row.shape.m if selection.row is not None and found else 0
-        said["external"] = (external.library, external.name) if external is not None else None
-    return said
+
+
+def measured_size(row: TunedRow | FmhaRow) -> int:
+    """The size by which a row's table rounds up: of attention the number of keys."""
+    return row.shape.seqlen_k if isinstance(row, FmhaRow) else row.shape.m
 
 
 def trail_of(query: GemmQuery | FmhaQuery) -> Trail:
     """With one place for every row."""
-    if isinstance(query, FmhaQuery):
-        return trail(query, lambda row: PLACE)
     return trail(query, lambda row: PLACE)
 
 

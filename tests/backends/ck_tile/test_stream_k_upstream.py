@@ -40,7 +40,8 @@ def emulated(launch: Path, folder: Path, seed: int) -> tuple[list[str], np.ndarr
     words = ["emulate", "--code-object", code_object(), "--kernel", "stream_k", "--args", launch, "--json"]
     done = CliRunner().invoke(cli, [*map(str, words), "--seed", str(seed), "--outputs", str(folder)])
     assert done.exit_code == 1, done.output
-    assert {one["rule"] for one in json.loads(done.stdout)["findings"]} <= {"global_race", "out_of_bounds"}
+    found = {one["rule"] for one in json.loads(done.stdout)["findings"]}
+    assert found <= {"global_race", "out_of_bounds", "uninitialised"}  # as it lies, another array is behind A
     said = [one["what"] for one in json.loads(done.stdout)["findings"]]
     return said, np.load(folder / "c.npy")
 

@@ -67,7 +67,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
     folder = tmp_path_factory.mktemp("mxfp8_host")
     (folder / "ask.cpp").write_text(PROGRAM, encoding="utf-8")
     folders = [f"-I{paths.dispatcher_dir() / name}" for name in ("include", ".")]
-    sources = ["ask.cpp", str(paths.dispatcher_dir() / "src" / "moe_sort.cpp")]
+    sources = ["ask.cpp", str(paths.dispatcher_dir() / "src" / "moe" / "sort.cpp")]
     command = ["g++", "-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", *folders, "-o", "ask", *sources]
     subprocess.run(command, cwd=folder, check=True)
 
