@@ -52,7 +52,6 @@ def plan_inputs(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> PlanInpu
     loaded = load_tables(options.tuning, load_options(options, archs))
     wanted = _wanted(options, loaded)
     keep = _filter(options)
-
     targets = wanted if wanted is not None else _targets_of(loaded, archs)
     offers = Offers([archs[name] for name in sorted({target.gfx for target in targets})], keep)
     found = []

@@ -152,7 +152,7 @@ Status DeviceProgram::load(const InstanceDesc& instance, const Device& device, M
   if (out != nullptr) return Status::success();
   std::unique_ptr<Module> module(new (std::nothrow) Module);
   if (!module) return Status::error(StatusCode::internal, "out of memory");
-  module->runtime = runtime_of(device.arch());
+  module->runtime = runtime_of(device);
   Status status = unpack(*object, module->image);
   if (status.ok()) status = module->runtime->load_module(module->image.get(), &module->handle);
   if (!status.ok()) return about(status, instance.name, device.arch());
@@ -211,7 +211,7 @@ Status DeviceProgram::launch(const Launch& launch, const Device& device, const R
   Status failure;
   void* function = function_of(call, *launch.instance, device, failure);
   if (function == nullptr) return failure;
-  const GpuRuntime& runtime = *runtime_of(arch);  // there is code for it, so a vendor's
+  const GpuRuntime& runtime = *runtime_of(device);  // there is code for it, so a vendor's
   if (call.clear.rows != 0) {
     if (const Status status = runtime.zero(call.clear, launch.stream); !status.ok())
       return about(status, call.symbol, arch);
@@ -236,7 +236,7 @@ Status DeviceProgram::submit(const KernelCall& call, const InstanceDesc& instanc
   Status failure;
   void* function = function_of(call, instance, device, failure);
   if (function == nullptr) return failure;
-  const Status status = runtime_of(arch)->launch(function, call, stream);
+  const Status status = runtime_of(device)->launch(function, call, stream);
   return status.ok() ? status : about(status, call.symbol, arch);
 }
 

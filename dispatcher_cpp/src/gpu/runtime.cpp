@@ -11,9 +11,10 @@ std::span<const GpuRuntime* const> gpu_runtimes() noexcept {
   return known;
 }
 
-const GpuRuntime* runtime_of(Arch arch) noexcept {
+const GpuRuntime* runtime_of(const Device& device) noexcept {
+  if (device.kind() != DeviceKind::gpu) return nullptr;
   for (const GpuRuntime* runtime : gpu_runtimes())
-    if (runtime->vendor() == arch_info(arch).vendor) return runtime;
+    if (runtime->vendor() == arch_info(device.arch()).vendor) return runtime;
   return nullptr;
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 
 #include <ckgen/arch_data.hpp>
+#include <ckgen/device.hpp>
 #include <ckgen/device_code.hpp>
 #include <ckgen/status.hpp>
 
@@ -53,7 +54,7 @@ class GpuRuntime {
 /// Every vendor's, in the order in which a process is asked for its current device.
 std::span<const GpuRuntime* const> gpu_runtimes() noexcept;
 
-/// The runtime that runs an arch's code; null for a CPU and for an arch that is not known.
-const GpuRuntime* runtime_of(Arch arch) noexcept;
+/// The runtime of a GPU; null for every other kind of device, for which none is looked for.
+const GpuRuntime* runtime_of(const Device& device) noexcept;
 
 }  // namespace ckgen::inline v1::detail

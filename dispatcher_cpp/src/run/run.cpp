@@ -16,13 +16,13 @@ Status check(const Plan& plan) noexcept {
   if (plan.stage_count == 0 || plan.stage_count > kMaxStages)
     return Status::error(StatusCode::invalid_argument, "the plan is empty");
   if (!plan.launchable.ok()) return plan.launchable;
-  if (plan.device.kind() != DeviceKind::gpu) return Status::success();
+  const detail::GpuRuntime* runtime = detail::runtime_of(plan.device);
+  if (runtime == nullptr) return Status::success();
   int current = -1;
-  const detail::GpuRuntime& runtime = *detail::runtime_of(plan.device.arch());
-  if (const Status status = runtime.current_device(current); !status.ok()) return status;
+  if (const Status status = runtime->current_device(current); !status.ok()) return status;
   if (current == plan.device.id()) return Status::success();
   return Status::error(StatusCode::invalid_argument, "the plan is for %s device %d, the current one is %d",
-                       runtime.name(), plan.device.id(), current);
+                       runtime->name(), plan.device.id(), current);
 }
 
 /// Whether every stage that the arguments ask for is there.
@@ -96,8 +96,7 @@ Result<BenchResult> timed(const Dispatcher& dispatcher, const Plan& plan, const 
   using Clock = std::chrono::steady_clock;
   if (options.runs < 1 || options.warmup < 0)
     return Status::error(StatusCode::invalid_argument, "bench needs at least one run");
-  const bool on_gpu = plan.device.kind() == DeviceKind::gpu;
-  const detail::GpuRuntime* runtime = on_gpu ? detail::runtime_of(plan.device.arch()) : nullptr;
+  const detail::GpuRuntime* runtime = detail::runtime_of(plan.device);
   try {
     std::vector<double> times;
     for (int i = -options.warmup; i < options.runs; ++i) {

@@ -21,7 +21,7 @@ Status WorkspacePool::acquire(const Device& device, Stream stream, std::uint64_t
   try {
     {
       const std::lock_guard lock(mutex_);
-      const GpuRuntime* runtime = device.kind() == DeviceKind::gpu ? runtime_of(device.arch()) : nullptr;
+      const GpuRuntime* runtime = runtime_of(device);
       const Key key{runtime, device.id(), stream};
       lease.entry_ = &entries_.try_emplace(key, runtime).first->second;
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -27,10 +28,11 @@ from ckgen.tables.dialect import Dialect
 S = TypeVar("S", bound=Signature)
 
 
-class Family(Generic[S]):
+class Family(ABC, Generic[S]):
     """One operation. `name` is the word for `--ops`, `aliases` are what `parse_signature` takes beside canonical names.
 
-    `modules` are the table families of this operation that files' names tell, by name.
+    `modules` are the table families of this operation that files' names tell, by name. What raises NotImplementedError
+    is asked only where another member says that there is something to ask about.
     """
 
     name: str
@@ -65,9 +67,9 @@ class Family(Generic[S]):
         """None, unless told."""
         return ()
 
+    @abstractmethod
     def parse_signature(self, text: str, flavour: Fp8Flavour | None) -> S:
         """The signature of a canonical name or alias; UsageError says what is known."""
-        raise NotImplementedError
 
     @property
     def roundings(self) -> Mapping[str, Rounding]:
@@ -75,7 +77,7 @@ class Family(Generic[S]):
         return {}
 
     def rounded(self, module: str) -> Rounded:
-        """How the peer rounds M for a module that has tables."""
+        """How the peer rounds M for one of `table_modules`."""
         raise NotImplementedError
 
     def config_problem(self, config: Config) -> str | None:
@@ -94,30 +96,30 @@ class Family(Generic[S]):
         """Library and form of the names of a module's kernels."""
         yield from ()
 
+    @abstractmethod
     def constraints_of(self, signature: S, config: Config) -> object:
         """The numbers that a problem of `signature` must satisfy for `config`."""
-        raise NotImplementedError
 
     def parts(self, signature: S, config: Config) -> Sequence[tuple[S, Config]]:
         """The signatures and Configs of the instances that one is made of; none where one kernel computes it all."""
         return ()
 
+    @abstractmethod
     def set_reader(self, errors: list[Diagnostic]) -> SetReader:
         """Reads the operation's documents of a kernel set; what is wrong is added to `errors`."""
-        raise NotImplementedError
 
     def row_meanings(self, archs: Mapping[str, ArchSpec]) -> RowMeanings[Any, S]:
-        """What rows mean whose `op` is the family's name, for one run."""
+        """What rows mean whose `op` is the family's name, for one run: rows that its `dialects` read."""
         raise NotImplementedError
 
+    @abstractmethod
     def table_of(
         self, target: Target, signature: S, selected: Iterable[tuple[Any, int]], external: Iterable[Any]
     ) -> Table:
         """The table of rows, those that instances of these numbers answer and those of other libraries' kernels."""
-        raise NotImplementedError
 
     def part_use(self, signature: S, use: Use) -> Use:
-        """What a problem of an instance is to the part of it that computes `signature`."""
+        """What a problem of an instance is to the one of its `parts` that computes `signature`."""
         raise NotImplementedError
 
     def module_of(self, signature: S) -> str:
@@ -133,29 +135,29 @@ class Family(Generic[S]):
         return None
 
     def leaf(self, rule: DecisionRule, kernel: str, signature: S) -> Identified | None:
-        """What the name of an arm's kernel means; None where it does not parse."""
+        """What the name of a kernel of an arm of its `rule` means; None where it does not parse."""
         raise NotImplementedError
 
     @property
+    @abstractmethod
     def profile_words(self) -> Mapping[str, Sequence[str] | None]:
         """What a profile's clause may name, each with the words that it may have; None where they are not a list."""
-        raise NotImplementedError
 
+    @abstractmethod
     def signature_word(self, signature: S, name: str) -> str:
         """The word that profiles have for one of a signature's."""
-        raise NotImplementedError
 
     def config_word(self, signature: S, config: Config, name: str) -> str | None:
         """The same of one of `config_words`; None where the kernel takes all."""
         raise NotImplementedError
 
+    @abstractmethod
     def covering(self, signature: S, configs: Sequence[Config]) -> tuple[int, ...]:
         """Of these kernels, in order of preference, those that no other one replaces."""
-        raise NotImplementedError
 
+    @abstractmethod
     def device_code(self, instance: Instance[S, Any, Any]) -> DeviceCode:
         """An instance as device code; its backend must make some."""
-        raise NotImplementedError
 
     @property
     def judges(self) -> tuple[Judge, ...]:
@@ -167,6 +169,6 @@ class Family(Generic[S]):
         """The kinds of its tables."""
         return ()
 
+    @abstractmethod
     def unit_view(self, unit: UnitPlan[S, Any, Any, Any]) -> UnitView:
         """What the templates say of a unit; ValueError for what C++ cannot hold."""
-        raise NotImplementedError

@@ -45,8 +45,9 @@ class HeuristicPlan:
 
 @dataclass(frozen=True, slots=True)
 class UnitPlan(Generic[S, C, K, T]):
-    """Everything about one signature: what is emitted into one folder. C are its Configs, K
-    its constraints, T its tables.
+    """Everything about one signature: what is emitted into one folder.
+
+    C are its Configs, K its constraints, T its tables.
 
     `module` is that of its tables, empty where none speaks of it. `defaults` are, per arch, the instances that answer
     where no table does, by number.

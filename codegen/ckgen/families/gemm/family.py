@@ -146,11 +146,6 @@ class FamilyOfGemms(Family[GemmSignature]):
 
         return JUDGES
 
-    @property
-    def dialects(self) -> tuple[Dialect, ...]:
-        """None: GEMM's tables are its own."""
-        return ()
-
 
 class GemmFamily(FamilyOfGemms):
     """Dense, quantised and batched GEMMs."""
