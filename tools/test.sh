@@ -36,11 +36,13 @@ unset CKGEN_TEST_BUILD
 export PATH="/usr/lib/ccache:$PATH" CCACHE_DIR="$PWD/build/ccache" CCACHE_BASEDIR="$PWD"
 
 failed=()
-check() {
-  local name=$1
+times=("$(printf '%6d s  %s' "$SECONDS" "set up")")
+check() {  # name, command
+  local name=$1 began=$SECONDS
   shift
   echo "== $name"
   "$@" || failed+=("$name")
+  times+=("$(printf '%6d s  %s' "$((SECONDS - began))" "$name")")
 }
 texts() (  # beside the build, which leaves a processor to mypy's one thread
   check "ruff check" ruff check .
@@ -81,6 +83,7 @@ export CKGEN_REQUIRE_AMD=1
 check "emulator under address and undefined-behaviour sanitizers" python tools/sanitize_emulator.py
 check "pytest" pytest -q -n "$(nproc)" --dist loadfile --no-loadscope-reorder
 
+printf '%s\n' "${times[@]}" "$(printf '%6d s  in all' "$SECONDS")"
 if [ "${#failed[@]}" -gt 0 ]; then
   echo "FAILED: ${failed[*]}"
   exit 1
