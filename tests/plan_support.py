@@ -73,7 +73,7 @@ def query(
     """A problem on a device, the signature given as an alias."""
     archs = load_archs()
     parsed = parse_signature(signature, archs[target.gfx].fp8_flavour)
-    return GemmQuery(plan, archs, target, parsed, Shape(batch, m, n, k), wishes)
+    return GemmQuery(plan, target, parsed, Shape(batch, m, n, k), wishes)
 
 
 def reasons(plan: GenerationPlan) -> list[str]:

@@ -17,22 +17,23 @@ from ckgen.emit.render import render
 from ckgen.families.common import cpp
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.naming import instance_id, instance_name
+from ckgen.families.common.query import Query
 from ckgen.families.common.unit import UnitPlan
 from ckgen.families.gemm import cpp as cpp_gemm
 from ckgen.families.gemm.asm_kernels import asm_kernel_of, asm_kernels
 from ckgen.families.gemm.config import GemmConfig, HostConfig
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.families.kernel_sets import SHIPPED, kernel_set_files
+from ckgen.families.moe.asked import RoutedSizes
 from ckgen.families.moe.config import MoePairConfig
 from ckgen.families.moe.family import FAMILY as MOE
-from ckgen.families.registry import FAMILIES, make_instance
+from ckgen.families.registry import FAMILIES, family_of, make_instance
 from ckgen.model.backend import Backend
 from ckgen.model.fields import hints_of
-from ckgen.model.groups import NO_ROUTING, Groups, GroupSize, Routing
-from ckgen.model.selection import Tier
+from ckgen.model.groups import Groups, GroupSize, Routing
+from ckgen.model.selection import NO_WISHES, Tier
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
@@ -222,12 +223,14 @@ def test_a_problem_is_not_answered_by_an_instance_of_another_signature() -> None
             assert own.tier is Tier.DEFAULT and own.instance is not None, pair
 
 
-def query_of(plan: GenerationPlan, signature: GemmSignature) -> GemmQuery:
+def query_of(plan: GenerationPlan, signature: GemmSignature) -> Query:
     """A legal problem of the signature."""
     shape = Shape(2 if signature.batched else 0, 256, 256, 256)
-    groups = Groups.of([GroupSize(256, 256, 256)] * 2) if signature.op is Op.GROUPED_GEMM else None
-    routing = Routing(4, 2) if signature.op is Op.MOE else NO_ROUTING
-    return GemmQuery(plan, load_archs(), X86, signature, shape, groups=groups, routing=routing)
+    problems: dict[Op, Any] = {
+        Op.GROUPED_GEMM: Groups.of([GroupSize(256, 256, 256)] * 2),
+        Op.MOE: RoutedSizes(shape, Routing(4, 2)),
+    }
+    return family_of(signature).query(plan, X86, signature, problems.get(signature.op, shape), NO_WISHES)
 
 
 def unit_of(signature: GemmSignature) -> UnitPlan:

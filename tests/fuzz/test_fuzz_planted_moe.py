@@ -14,7 +14,7 @@ import pytest
 from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.common.storage import Storage, Values, encode
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.op_rules import check_routing
+from ckgen.families.moe.problem_rules import check_routing
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.reference import MoeOperands, Weights, expect
 from ckgen.fuzz.case import Data

@@ -38,7 +38,7 @@ class Parity:
         number = self.library.signature(unit.name)
         records = self.dispatcher.select_many(number, [(s.batch, s.m, s.n, s.k) for s in shapes], device, wishes)
         for shape, record in zip(shapes, records, strict=True):
-            found = select(GemmQuery(self.plan, self.archs, target, unit.signature, shape, wishes))
+            found = select(GemmQuery(self.plan, target, unit.signature, shape, wishes))
             there = int(record["instance"])
             mine = (
                 found.instance.name if found.instance else None,

@@ -27,7 +27,7 @@ def test_both_write_the_same_trail(parity: Parity) -> None:
         unit = parity.plan.units[index % len(parity.plan.units)]
         target = random.choice(TARGETS)
         shape = _shape(unit, index)
-        query = GemmQuery(parity.plan, parity.archs, target, unit.signature, shape)
+        query = GemmQuery(parity.plan, target, unit.signature, shape)
         mine = _without_measurements(trail(query, lambda row: PLACE).text())
         theirs = _of_cpp(parity, unit, target, shape)
         assert mine == theirs, (unit.name, str(target), shape)

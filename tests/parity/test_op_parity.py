@@ -13,6 +13,8 @@ from parity_support import Parity
 from ckgen.families.common.unit import UnitPlan
 from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.query import GemmQuery
+from ckgen.families.grouped_gemm.query import NO_SHAPE, GroupedGemmQuery
+from ckgen.families.moe.query import MoeQuery
 from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.selection import Wishes
 from ckgen.model.target import Target
@@ -71,17 +73,17 @@ def some_groups(generator: random.Random) -> Groups:
     return Groups.of(sizes + [GroupSize(-1, 8, 8)] * (generator.random() < 0.05))
 
 
-def grouped_queries(parity: Parity) -> Iterator[GemmQuery]:
+def grouped_queries(parity: Parity) -> Iterator[GroupedGemmQuery]:
     generator = random.Random(5)
     units = [unit for unit in parity.plan.units if unit.signature.op is Op.GROUPED_GEMM]
     for index in range(PROBLEMS):
         unit, target = units[index % len(units)], generator.choice([GFX942, GFX950, X86])
         wishes = Wishes(deterministic=generator.random() < 0.2)
         groups = some_groups(generator)
-        yield GemmQuery(parity.plan, parity.archs, target, unit.signature, Shape(0, 0, 0, 0), wishes, groups)
+        yield GroupedGemmQuery(parity.plan, target, unit.signature, NO_SHAPE, wishes, groups)
 
 
-def routed_queries(parity: Parity) -> Iterator[GemmQuery]:
+def routed_queries(parity: Parity) -> Iterator[MoeQuery]:
     generator = random.Random(6)
     units = [unit for unit in parity.plan.units if unit.signature.op is Op.MOE]
     for index in range(PROBLEMS):
@@ -89,10 +91,10 @@ def routed_queries(parity: Parity) -> Iterator[GemmQuery]:
         shape, routing = some_routing(unit, generator)
         wishes = Wishes(deterministic=generator.random() < 0.3)
         block_m = generator.choice([0, 0, 16, 32, 64, 48])
-        yield GemmQuery(parity.plan, parity.archs, target, unit.signature, shape, wishes, None, routing, block_m)
+        yield MoeQuery(parity.plan, target, unit.signature, shape, wishes, routing, block_m)
 
 
-def few_token_queries(parity: Parity) -> Iterator[GemmQuery]:
+def few_token_queries(parity: Parity) -> Iterator[MoeQuery]:
     """MX-FP8 experts on both sides of every number of the envelope."""
     generator = random.Random(8)
     units = [unit for unit in parity.plan.units if "fp8_ocp_bf16_rcr_mx" in unit.name]
@@ -104,9 +106,7 @@ def few_token_queries(parity: Parity) -> Iterator[GemmQuery]:
         routing = Routing(generator.choice([8, 127, 128, 227, 228, 256]), generator.choice([1, 8]))
         block_m = generator.choice([0, 16, 32, 64, 48])
         unit = units[index % len(units)]
-        yield GemmQuery(
-            parity.plan, parity.archs, GFX950, unit.signature, Shape(0, m, n, k), Wishes(), None, routing, block_m
-        )
+        yield MoeQuery(parity.plan, GFX950, unit.signature, Shape(0, m, n, k), Wishes(), routing, block_m)
 
 
 def some_routing(unit: UnitPlan, generator: random.Random) -> tuple[Shape, Routing]:

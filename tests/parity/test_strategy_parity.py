@@ -61,7 +61,7 @@ def test_selections_are_equal_whatever_is_asked_for(both: Parity) -> None:
                 shapes = [a_shape(rng) for _ in range(60)]
                 both.compare(unit, target, shapes, wishes)
                 for shape in shapes if strategy is Strategy.ANY else ():
-                    found = select(GemmQuery(both.plan, both.archs, target, unit.signature, shape, wishes))
+                    found = select(GemmQuery(both.plan, target, unit.signature, shape, wishes))
                     if found.instance is not None:
                         chosen[getattr(found.instance.config, "strategy", Strategy.DATA_PARALLEL)] += 1
     assert chosen[Strategy.DATA_PARALLEL] > 50 and chosen[Strategy.LINEAR] > 50 and chosen[Strategy.TREE] > 5, chosen
@@ -74,7 +74,7 @@ def test_trails_are_equal(both: Parity) -> None:
         unit, target = rng.choice(both.plan.units), rng.choice(TARGETS)
         wishes = Wishes(index % 5 == 0, rng.choice(list(Strategy)))
         shape = a_shape(rng)
-        mine = trail(GemmQuery(both.plan, both.archs, target, unit.signature, shape, wishes), lambda row: "").text()
+        mine = trail(GemmQuery(both.plan, target, unit.signature, shape, wishes), lambda row: "").text()
         problem = both.library.problem(
             unit.name, shape.m, shape.n, shape.k, deterministic=wishes.deterministic, strategy=wishes.strategy
         )

@@ -15,6 +15,8 @@ from ckgen.families.fmha.explain import sizes_text
 from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import parse_canonical as parse_fmha
 from ckgen.families.gemm.query import GemmQuery
+from ckgen.families.grouped_gemm.query import NO_SHAPE, GroupedGemmQuery
+from ckgen.families.moe.query import MoeQuery
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 from ckgen.model.groups import Groups, GroupSize, Routing
@@ -90,19 +92,19 @@ def stream_k() -> GenerationPlan:
 
 
 def test_trails_of_other_operations(golden: Callable[[str, str], None]) -> None:
-    plan, archs = stream_k(), load_archs()
-    queries = [
+    plan = stream_k()
+    queries: list[GemmQuery] = [
         GemmQuery(
-            plan, archs, TARGETS[at], parse_canonical("gemm_fp16_rcr"), Shape(0, m, 512, 8192), Wishes(strategy=wish)
+            plan, TARGETS[at], parse_canonical("gemm_fp16_rcr"), Shape(0, m, 512, 8192), Wishes(strategy=wish)
         )
         for at, m, wish in ((0, 64, Strategy.LINEAR), (3, 128, Strategy.TREE), (5, 7, Strategy.ANY))
     ]
     groups = [Groups.of([GroupSize(64, 128, 256), GroupSize(0, 128, 256)]), Groups.on_device(8, 64, 128, 256)]
     grouped = parse_canonical("grouped_gemm_bf16_rcr")
-    queries += [GemmQuery(plan, archs, TARGETS[0], grouped, Shape(0, 0, 0, 0), groups=one) for one in groups]
+    queries += [GroupedGemmQuery(plan, TARGETS[0], grouped, NO_SHAPE, groups=one) for one in groups]
     layer = parse_canonical("moe_fp8_ocp_bf16_rcr_mx_layer_gated_epi_silu")
     queries += [
-        GemmQuery(plan, archs, TARGETS[3], layer, Shape(0, 16, 1024, 2048), routing=Routing(8, 2), block_m=block_m)
+        MoeQuery(plan, TARGETS[3], layer, Shape(0, 16, 1024, 2048), routing=Routing(8, 2), block_m=block_m)
         for block_m in (0, 32)
     ]
     golden("plan/explain_other_operations.txt", said(queries))

@@ -178,7 +178,7 @@ def test_minimal_answers_wherever_a_default_does(tables: Path) -> None:
                 )
                 if check(unit.signature, shape) is not None or not before:
                     continue
-                found = select(GemmQuery(minimal, archs, target, unit.signature, shape))
+                found = select(GemmQuery(minimal, target, unit.signature, shape))
                 assert found.tier is Tier.DEFAULT, (unit.name, target, shape)
                 asked += 1
     assert asked > 500

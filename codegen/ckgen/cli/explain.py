@@ -7,10 +7,8 @@ from typing import Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.fmha_problem import absent_text, fmha_document
 from ckgen.cli.output import show, show_json
 from ckgen.cli.problem import NOT_ANSWERED, asked_query, lookup_document, problem_options
-from ckgen.families.fmha.query import FmhaQuery
 from ckgen.model.selection import Tier
 from ckgen.plan.select import select
 from ckgen.plan.trail import trail
@@ -23,17 +21,10 @@ from ckgen.plan.trail import trail
 def command(**params: Any) -> int:
     """Show the whole trail of a lookup, with what was rejected and why. Exit 1: unsupported."""
     query = asked_query(params)
-
-    if isinstance(query, FmhaQuery):
-        chosen = select(query)
-        tier, found, document = chosen.tier, trail(query, query.plan.place), fmha_document(query, chosen)
-        absent = absent_text(query)
-    else:
-        selection = select(query)
-        found = trail(query, query.plan.place)
-        tier, document, absent = selection.tier, lookup_document(query, selection), ""
+    selection, found = select(query), trail(query, query.plan.place)
     if params["as_json"]:
-        show_json(document | {"trail": [step.to_json() for step in found.steps]})
+        show_json(lookup_document(query, selection) | {"trail": [step.to_json() for step in found.steps]})
     else:
+        absent = query.absent()
         show(found.text() + (f"\n  absent       {absent}" if absent else ""))
-    return NOT_ANSWERED if tier is Tier.UNSUPPORTED else 0
+    return NOT_ANSWERED if selection.tier is Tier.UNSUPPORTED else 0

@@ -7,12 +7,9 @@ from typing import Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.fmha_problem import absent_text, fmha_document
 from ckgen.cli.output import columns, show, show_json
 from ckgen.cli.problem import NOT_ANSWERED, asked_query, lookup_document, problem_options
 from ckgen.families.common.query import Query
-from ckgen.families.fmha.query import FmhaQuery
-from ckgen.families.gemm.query import GemmQuery
 from ckgen.model.row import Row
 from ckgen.model.selection import Tier
 from ckgen.plan.select import Selection, select
@@ -27,8 +24,6 @@ def command(**params: Any) -> int:
     The library is taken to be built for every target of that arch that the tables name. Exit 1: unsupported.
     """
     query = asked_query(params)
-    if isinstance(query, FmhaQuery):
-        return _attention(query, params["as_json"])
     selection = select(query)
     if params["as_json"]:
         show_json(lookup_document(query, selection))
@@ -37,24 +32,11 @@ def command(**params: Any) -> int:
     return NOT_ANSWERED if selection.tier is Tier.UNSUPPORTED else 0
 
 
-def _attention(query: FmhaQuery, as_json: bool) -> int:
-    selection = select(query)
-    if as_json:
-        show_json(fmha_document(query, selection))
-    else:
-        absent = absent_text(query)
-        rows = [("  unsupported", selection.reason), *([("  absent", absent)] if absent else [])]
-        if selection.instance is not None:
-            rows = [(f"  {selection.tier}", selection.instance.name), ("  k_batch", str(selection.k_batch))]
-            rows += [_row(query, selection.row)] if selection.row is not None else []
-        show(f"{title(query)}\n{columns(rows)}")
-    return NOT_ANSWERED if selection.tier is Tier.UNSUPPORTED else 0
-
-
-def _text(query: GemmQuery, selection: Selection) -> str:
+def _text(query: Query, selection: Selection) -> str:
     rows: list[tuple[str, str]] = []
     if selection.instance is None:
-        rows.append(("  unsupported", selection.reason))
+        absent = query.absent()
+        rows += [("  unsupported", selection.reason), *([("  absent", absent)] if absent else [])]
     else:
         k_batch = str(selection.k_batch) if selection.k_batch else "as the kernel decides"
         rows += [(f"  {selection.tier}", selection.instance.name), ("  k_batch", k_batch)]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ckgen.cli.fmha_problem import asked_shape, asked_signature, signature_in
 from ckgen.cli.options import (
     assume_option,
     assumptions,
@@ -22,12 +21,9 @@ from ckgen.cli.options import (
     tuning_or_shipped,
 )
 from ckgen.cli.output import progress, say_diagnostics
-from ckgen.cli.problem_sizes import AskedSizes, asked_sizes, sizes_document
+from ckgen.families.common.asked import Asked
 from ckgen.families.common.policy import MPolicy
-from ckgen.families.fmha.query import FmhaQuery
-from ckgen.families.fmha.signature import OP as FMHA
-from ckgen.families.gemm.query import GemmQuery
-from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.common.query import Query
 from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError, UsageError
@@ -38,6 +34,9 @@ from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.select import Selection
 
+if TYPE_CHECKING:
+    from ckgen.families.registry import AnyFamily
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 NOT_ANSWERED = 1
@@ -46,8 +45,6 @@ _GROUPS = "Sizes of the groups of a grouped GEMM, as in 128x256x512,3*64x256x512
 _ON_DEVICE = "Groups whose rows only the device knows, at most M each, as in 16:256x4096x7168."
 _SHAPE = "The sizes; of a batched signature also B,M,N,K; of an MoE signature tokens, and N and K of its first product."
 _BLOCK_M = "The rows that sorted tokens are padded to; any where left out."
-_GEMM_OPS = frozenset({"gemm", "stream_k"})
-"""Their kernels answer the same problems."""
 _MOST = 2**16 - 1
 
 
@@ -79,29 +76,27 @@ def problem_options(function: F) -> F:
     return function
 
 
-def asked_query(params: Mapping[str, Any]) -> GemmQuery | FmhaQuery:
+def asked_query(params: Mapping[str, Any]) -> Query:
     """The problem on its device against a plan of the tables; UsageError for words that mean nothing."""
     from ckgen.specs.archs import load_archs
 
-    archs = load_archs()
-    if params["op"] == FMHA or signature_in(params["op"]) is not None:
-        target = _target(params, archs)
-        attention = asked_signature(params, archs[target.gfx].fp8_flavour)
-        shape = asked_shape(attention, params["sizes"])
-        return FmhaQuery(_plan(params, archs, target, frozenset({FMHA})), target, attention, shape, _wishes(params))
-    ops = ops_of((params["op"],))
-    if len(ops) != 1:
-        raise UsageError(f"a problem has one op, got '{params['op']}'")
-    if params["sizes"]:
-        raise UsageError(f"'{params['sizes'][0]}': sizes as KEY=VALUE are those of {FMHA}")
-    if params["signature"] is None:
-        raise UsageError(f"{params['op']} needs --signature")
+    archs, asked = load_archs(), Asked.of(params)
+    family = _family(asked.op)
     target = _target(params, archs)
-    signature = _signature(params["signature"], archs[target.gfx].fp8_flavour, next(iter(ops)))
-    sizes = asked_sizes(signature, params)
-    plan = _plan(params, archs, target, _GEMM_OPS if "gemm" in ops else ops)
-    asked = (sizes.groups, sizes.routing, sizes.block_m)
-    return GemmQuery(plan, archs, target, signature, sizes.shape, _wishes(params), *asked)
+    signature = family.asked_signature(asked, archs[target.gfx].fp8_flavour)
+    problem = family.asked_problem(signature, asked)
+    return family.query(_plan(params, archs, target, family), target, signature, problem, _wishes(params))
+
+
+def _family(op: str) -> AnyFamily:
+    """The one that OP names, alone or before a signature."""
+    from ckgen.families.registry import FAMILIES
+
+    named = [family for family in FAMILIES.values() if family.signature_in(op) is not None]
+    found = named or [FAMILIES[name] for name in ops_of((op,))]
+    if len(found) != 1:
+        raise UsageError(f"a problem has one op, got '{op}'")
+    return found[0]
 
 
 def _target(params: Mapping[str, Any], archs: Mapping[str, ArchSpec]) -> Target:
@@ -116,16 +111,17 @@ def _wishes(params: Mapping[str, Any]) -> Wishes:
 
 
 def _plan(
-    params: Mapping[str, Any], archs: Mapping[str, ArchSpec], target: Target, ops: frozenset[str]
+    params: Mapping[str, Any], archs: Mapping[str, ArchSpec], target: Target, family: AnyFamily
 ) -> GenerationPlan:
     """The plan of a library for the device and those beside it; its warnings are said."""
     from ckgen.plan.planner import has_errors, make_plan
 
+    ops = family.planned_with
     built = targets_of(params["targets"], archs, {}) if params["targets"] else ()
     options = PlanOptions(
         targets=tuple(sorted({target, *built})),
         ops=ops,
-        tuning=params["tuning"] if ops == {FMHA} else tuning_or_shipped(params["tuning"]),
+        tuning=tuning_or_shipped(params["tuning"]) if family.has_shipped_tables else params["tuning"],
         module=params["module"],
         kernel_sets=kernel_sets_of(params["kernel_sets"], ops),
         m_policy=MPolicy(params["m_policy"]),
@@ -140,10 +136,9 @@ def _plan(
     return plan
 
 
-def lookup_document(query: GemmQuery, selection: Selection) -> dict[str, Any]:
+def lookup_document(query: Query, selection: Selection) -> dict[str, Any]:
     """A selection as JSON; null for what there is none of."""
     row, instance = selection.row, selection.instance
-    asked = AskedSizes(query.shape, query.groups, query.routing, query.block_m)
     external = None
     if selection.external is not None and selection.winner is not None:
         source = query.plan.place(selection.winner)
@@ -152,7 +147,7 @@ def lookup_document(query: GemmQuery, selection: Selection) -> dict[str, Any]:
     return {
         "target": str(query.target),
         "signature": query.signature.canonical(),
-        "shape": sizes_document(query.signature, asked),
+        "shape": query.sizes_document(),
         "tier": selection.tier.value,
         "instance": instance.name if instance is not None else None,
         "table_kernel": kernel or None,
@@ -160,12 +155,5 @@ def lookup_document(query: GemmQuery, selection: Selection) -> dict[str, Any]:
         "source": query.plan.place(row) if row is not None else None,
         "external": external,
         "reason": selection.reason or None,
+        "absent": query.absent() or None,
     }
-
-
-def _signature(text: str, flavour: Any, op: str) -> GemmSignature:
-    from ckgen.families.registry import FAMILIES
-
-    signature = FAMILIES[op].parse_signature(text.strip(), flavour)
-    assert isinstance(signature, GemmSignature)
-    return signature

@@ -13,7 +13,7 @@ from ckgen.build.cache import Cache
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.partition import runs
-from ckgen.families.gemm.query import GemmQuery
+from ckgen.families.moe.query import MoeQuery
 from ckgen.families.registry import FAMILIES
 from ckgen.fuzz.prepare import inputs_of
 from ckgen.fuzz.space import Space
@@ -66,10 +66,9 @@ def test_experts_are_routed_and_taken(space: Space) -> None:
         problems = drawn(instance)
         assert problems, instance.name
         for one in problems:
-            query = GemmQuery(
-                space.plan, space.archs, space.targets[0], instance.signature, one.shape, NO_WISHES, None, one.routing,
-                one.block_m,
-            )  # fmt: skip
+            query = MoeQuery(
+                space.plan, space.targets[0], instance.signature, one.shape, NO_WISHES, one.routing, one.block_m
+            )
             assert query.illegal() is None and query.refusal(instance, 1) is None
             assert one.block_m or instance.signature.moe.part is MoePart.LAYER
             assert one.data is Data.SMALL_INTEGERS

@@ -8,7 +8,7 @@ import pytest
 
 from ckgen.families.gemm.config import GemmConfig, HipConfig, HipKind
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.op_rules import supports_routing
+from ckgen.families.moe.problem_rules import supports_routing
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.families.moe.config import MoePairConfig

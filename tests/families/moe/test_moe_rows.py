@@ -15,7 +15,7 @@ import pytest
 
 from ckgen.families.common.policy import MPolicy
 from ckgen.families.gemm.enums import MoePart
-from ckgen.families.gemm.query import GemmQuery
+from ckgen.families.moe.query import MoeQuery
 from ckgen.families.moe.asm_kernels import asm_moe_kernels
 from ckgen.families.moe.config import MoePairConfig
 from ckgen.model.arch import ArchSpec
@@ -157,7 +157,7 @@ def test_a_selected_row_answers_its_problem() -> None:
         assert row.target is not None and row.top_k is not None
         signature = next(unit.signature for unit in shipped().units if _answers(unit.tables, row))
         shape = Shape(0, row.shape.m, row.shape.n, row.shape.k)
-        query = GemmQuery(shipped(), archs(), row.target, signature, shape, routing=Routing(row.experts, row.top_k))
+        query = MoeQuery(shipped(), row.target, signature, shape, routing=Routing(row.experts, row.top_k))
         answer = select(query)
         assert (answer.tier, answer.row) == (Tier.EXACT, row)
         assert answer.instance is not None and answer.instance.table_kernel == row.kernel
@@ -300,6 +300,6 @@ def test_tokens_are_rounded_as_the_peer_does(tmp_path: Path) -> None:
     planned(tmp_path, {"token": "8", "us": "40"}, {"token": "16", "us": "41"})
     plan = plan_of(tmp_path, targets=(GFX942_80,), ops=MOE, m_policy=MPolicy.AITER)
     unit = next(unit for unit in plan.units if unit.name == LAYER)
-    query = GemmQuery(plan, archs(), GFX942_80, unit.signature, Shape(0, 5, 1536, 2304), routing=Routing(8, 2))
+    query = MoeQuery(plan, GFX942_80, unit.signature, Shape(0, 5, 1536, 2304), routing=Routing(8, 2))
     answer = select(query)
     assert (answer.tier, answer.row and answer.row.shape.m) == (Tier.NEAR, 8)

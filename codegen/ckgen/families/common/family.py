@@ -6,11 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from ckgen.families.common.asked import Asked
 from ckgen.families.common.decision_rule import DecisionRule
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.device.unit import Use
 from ckgen.families.common.instance import Instance
 from ckgen.families.common.m_policy import Rounded, Rounding
+from ckgen.families.common.query import PlanView, Query
 from ckgen.families.common.rows import Identified, RowMeanings
 from ckgen.families.common.set_document import SetReader
 from ckgen.families.common.signature import Signature
@@ -21,6 +23,7 @@ from ckgen.model.config import Config
 from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.module import Module
+from ckgen.model.selection import Wishes
 from ckgen.model.target import Target
 from ckgen.rules.rule_set import Judge
 from ckgen.tables.dialect import Dialect
@@ -46,6 +49,8 @@ class Family(ABC, Generic[S]):
     """Those of `profile_words` that are asked of Configs."""
     reads_named_sets = False
     """Whether a clause that names a shipped kernel set has it read, or only filters it."""
+    has_shipped_tables = True
+    """Whether some of the tables that come with ckgen are of it."""
 
     @property
     def op(self) -> str:
@@ -70,6 +75,28 @@ class Family(ABC, Generic[S]):
     @abstractmethod
     def parse_signature(self, text: str, flavour: Fp8Flavour | None) -> S:
         """The signature of a canonical name or alias; UsageError says what is known."""
+
+    @property
+    def planned_with(self) -> frozenset[str]:
+        """The words of `--ops` whose kernels answer the same problems."""
+        return frozenset({self.name})
+
+    def signature_in(self, op: str) -> str | None:
+        """What an argument OP says of a signature beside the family's name; None where it says none, or of another."""
+        return None
+
+    def asked_signature(self, asked: Asked, flavour: Fp8Flavour | None) -> S:
+        """The signature that a command line says; UsageError where it says none."""
+        asked.demand(asked.op, "signature")
+        return self.parse_signature((asked.signature or "").strip(), flavour)
+
+    @abstractmethod
+    def asked_problem(self, signature: S, asked: Asked) -> Any:
+        """The problem of a signature that a command line says, as `query` takes it; UsageError where it says none."""
+
+    @abstractmethod
+    def query(self, plan: PlanView, target: Target, signature: S, problem: Any, wishes: Wishes) -> Query:
+        """The problem on a device. The signature holds no plain fp8 or bf8."""
 
     @property
     def roundings(self) -> Mapping[str, Rounding]:

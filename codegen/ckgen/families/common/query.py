@@ -148,6 +148,14 @@ class Query(ABC):
         """The sizes as people read them."""
 
     @abstractmethod
+    def sizes_document(self) -> dict[str, Any]:
+        """The sizes of a legal problem as JSON."""
+
+    def absent(self) -> str:
+        """Why nothing is built for the signature on the device; empty where something is, or nobody knows."""
+        return ""
+
+    @abstractmethod
     def measured_at(self, row: Any) -> str:
         """The size that tells a measured row from its neighbours, as in `M=16`."""
 

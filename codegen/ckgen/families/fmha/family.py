@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ckgen.families.common.asked import Asked
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.family import Family
+from ckgen.families.common.query import PlanView
 from ckgen.families.common.set_document import SetReader
 from ckgen.families.common.unit_view import UnitView
+from ckgen.families.fmha.asked import asked_shape, asked_signature, signature_in
 from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.kernel_set import FmhaSetReader
 from ckgen.families.fmha.measured import FmhaTable, FmhaUnit, table_of
 from ckgen.families.fmha.profile import OF_CONFIG, config_word, covering, profile_words, signature_word
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.rows import FmhaRows
 from ckgen.families.fmha.signature import OP, FmhaSignature, parse_signature
 from ckgen.model.arch import ArchSpec
@@ -22,6 +26,8 @@ from ckgen.model.config import Config
 from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.fmha_row import FmhaRow
+from ckgen.model.fmha_shape import FmhaShape
+from ckgen.model.selection import Wishes
 from ckgen.model.target import Target
 from ckgen.rules.rule_set import Judge
 from ckgen.tables.dialect import Dialect
@@ -37,6 +43,7 @@ class FmhaFamily(Family[FmhaSignature]):
     profile_key = OP
     config_words = OF_CONFIG
     reads_named_sets = True
+    has_shipped_tables = False
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -46,6 +53,24 @@ class FmhaFamily(Family[FmhaSignature]):
     def parse_signature(self, text: str, flavour: Fp8Flavour | None) -> FmhaSignature:
         """The signature of a canonical name, or of what follows `fmha_` in one."""
         return parse_signature(text, flavour)
+
+    def signature_in(self, op: str) -> str | None:
+        """Behind `fmha:` or `fmha_`."""
+        return signature_in(op)
+
+    def asked_signature(self, asked: Asked, flavour: Fp8Flavour | None) -> FmhaSignature:
+        """Of OP or --signature."""
+        return asked_signature(asked, flavour)
+
+    def asked_problem(self, signature: FmhaSignature, asked: Asked) -> FmhaShape:
+        """Sizes as KEY=VALUE."""
+        return asked_shape(signature, asked.sizes)
+
+    def query(
+        self, plan: PlanView, target: Target, signature: FmhaSignature, problem: FmhaShape, wishes: Wishes
+    ) -> FmhaQuery:
+        """Attention on a device."""
+        return FmhaQuery(plan, target, signature, problem, wishes)
 
     def constraints_of(self, signature: FmhaSignature, config: Config) -> FmhaConstraints:
         """The numbers that a problem of `signature` must satisfy for `config`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.common.query import Candidate, PlanView, Query, Weighed
@@ -70,6 +71,19 @@ class FmhaQuery(Query):
     def sizes_text(self) -> str:
         """The sizes that the traits have a use for."""
         return explain.sizes_text(self.signature.traits, self.shape)
+
+    def sizes_document(self) -> dict[str, Any]:
+        """The same by key."""
+        from ckgen.families.fmha.asked import sizes_document
+
+        return sizes_document(self.signature.traits, self.shape)
+
+    def absent(self) -> str:
+        """The rule that forbids every kernel, or that no set asks for any."""
+        from ckgen.families.fmha.absent import why_absent
+        from ckgen.specs.archs import load_archs
+
+        return "" if self.illegal() is not None else why_absent(self, load_archs()[self.target.gfx]) or ""
 
     def measured_at(self, row: FmhaRow) -> str:
         """Its keys."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ckgen.families.common.asked import Asked
 from ckgen.families.common.decision_rule import DecisionRule
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.family import Family
 from ckgen.families.common.m_policy import Rounded, Rounding
 from ckgen.families.common.profile_words import word_of
+from ckgen.families.common.query import PlanView
 from ckgen.families.common.rows import Identified
 from ckgen.families.common.set_document import SetReader
 from ckgen.families.common.unit_view import LookupView, UnitView
+from ckgen.families.gemm.asked import asked_shape
 from ckgen.families.gemm.config import GemmConfig, strategy_of
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import Op
@@ -26,6 +29,7 @@ from ckgen.families.gemm.mxfp8_tables import FORM, LIBRARY
 from ckgen.families.gemm.mxfp8_tables import MODULE as MXFP8
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.profile import FIELDS, covering, words
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.gemm.rows import GemmRows
 from ckgen.families.gemm.signature import GemmSignature, module_of, parse_of_op
 from ckgen.model.arch import ArchSpec
@@ -33,6 +37,7 @@ from ckgen.model.config import Config
 from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.module import Module
+from ckgen.model.selection import Wishes
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
@@ -64,6 +69,16 @@ class FamilyOfGemms(Family[GemmSignature]):
     def parse_signature(self, text: str, flavour: Fp8Flavour | None) -> GemmSignature:
         """The signature of a canonical name or alias; UsageError says what is known."""
         return parse_of_op(self.kind, text, flavour)
+
+    def asked_problem(self, signature: GemmSignature, asked: Asked) -> Any:
+        """M, N and K, and the batch of a batched signature."""
+        return asked_shape(signature, asked)
+
+    def query(
+        self, plan: PlanView, target: Target, signature: GemmSignature, problem: Any, wishes: Wishes
+    ) -> GemmQuery:
+        """A GEMM on a device."""
+        return GemmQuery(plan, target, signature, problem, wishes)
 
     def constraints_of(self, signature: GemmSignature, config: Config) -> Constraints:
         """The numbers that a problem of `signature` must satisfy for `config`."""
@@ -149,6 +164,11 @@ class FamilyOfGemms(Family[GemmSignature]):
 
 class GemmFamily(FamilyOfGemms):
     """Dense, quantised and batched GEMMs."""
+
+    @property
+    def planned_with(self) -> frozenset[str]:
+        """Kernels of stream-K compute GEMMs."""
+        return frozenset({self.name, "stream_k"})
 
     @property
     def modules(self) -> Mapping[str, Module]:

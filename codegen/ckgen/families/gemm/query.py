@@ -1,9 +1,10 @@
-"""A GEMM, groups of them or a layer of experts on a device: what the walk asks of it."""
+"""A GEMM on a device: what the walk asks of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ckgen.families.common.policy import MPolicy, near_gap
 from ckgen.families.common.problem_finding import ProblemFinding
@@ -22,23 +23,12 @@ from ckgen.families.gemm.candidates import (
 )
 from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.decode_dialect import CALLER
-from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.measured import GemmUnit, GroupPlan, TablePlan
-from ckgen.families.gemm.op_rules import (
-    alike_experts,
-    alike_groups,
-    check_groups,
-    check_routing,
-    supports_groups,
-    supports_routing,
-)
 from ckgen.families.gemm.partition import describe, strategy_finding
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
-from ckgen.model.groups import NO_ROUTING, Groups, Routing
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape, TunedRow
@@ -46,60 +36,41 @@ from ckgen.model.tuned_row import Shape, TunedRow
 
 @dataclass(frozen=True, slots=True)
 class GemmQuery(Query):
-    """A problem on a device, against a plan. The signature holds no plain fp8 or bf8.
+    """A GEMM on a device, against a plan, and what groups and experts share with it.
 
-    `groups` are those of a grouped GEMM, `routing` is an MoE problem's, whose tokens are sorted with `block_m`, or any
-    where that is 0. `shape` is as in keys: a batch of a signature that is not batched becomes 0, groups become their
-    largest sizes, and a routing the batch.
+    The signature holds no plain fp8 or bf8. `shape` is as in keys: the batch of a signature that is not batched is 0.
     """
 
     plan: PlanView
-    archs: Mapping[str, ArchSpec]
     target: Target
     signature: GemmSignature
     shape: Shape
     wishes: Wishes = NO_WISHES
-    groups: Groups | None = None
-    routing: Routing = NO_ROUTING
-    block_m: int = 0
 
     def __post_init__(self) -> None:
-        shape = self.shape
-        if self.groups is not None:
-            largest = self.groups.largest
-            shape = Shape(0, largest.m, largest.n, largest.k)
-        elif self.signature.op is Op.MOE:
-            shape = replace(shape, batch=self.routing.key)
-        elif not self.signature.batched and shape.batch <= 1:
-            shape = replace(shape, batch=0)
-        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "shape", self.key_shape())
+
+    def key_shape(self) -> Shape:
+        """The sizes as keys of tables have them."""
+        is_one = not self.signature.batched and self.shape.batch <= 1
+        return replace(self.shape, batch=0) if is_one else self.shape
 
     def illegal(self) -> ProblemFinding | None:
         """The first rule that makes the problem illegal."""
-        if self.signature.op is Op.GROUPED_GEMM:
-            return check_groups(self.signature, self.groups)
-        if self.signature.op is Op.MOE:
-            return check_routing(self.signature, self.shape, self.routing)
         return check(self.signature, self.shape)
+
+    def supported(self, instance: Instance, k_batch: int) -> ProblemFinding | None:
+        """The first demand of the instance on the legal problem's sizes that fails."""
+        return supports(instance.constraints, self.shape, k_batch, self.wishes)
 
     def refusal(self, instance: Instance, k_batch: int) -> ProblemFinding | None:
         """The first demand of the instance that the legal problem fails on its device."""
         finding = strategy_finding(instance.config, self.shape, self.target.cu_num, self.wishes)
-        if finding is not None:
-            return finding
-        if self.groups is not None:
-            return supports_groups(instance.constraints, self.groups, k_batch, self.wishes)
-        if self.signature.op is Op.MOE:
-            return supports_routing(instance, self.shape, self.routing, self.block_m, k_batch, self.wishes)
-        return supports(instance.constraints, self.shape, k_batch, self.wishes)
+        return finding or self.supported(instance, k_batch)
 
     @property
     def cost_shape(self) -> Shape:
-        """What costs are counted with: of groups and experts a batch that is alike."""
-        if self.groups is not None:
-            return alike_groups(self.groups)
-        if self.signature.op is Op.MOE:
-            return alike_experts(self.signature, self.shape, self.routing)
+        """What costs are counted with."""
         return self.shape
 
     def weighed(self, instance: Instance) -> Weighed:
@@ -172,17 +143,18 @@ class GemmQuery(Query):
                 yield replace(found, finding=found.finding or self._declined(instance))
 
     def subject(self) -> str:
-        """With the op where no other word tells it."""
-        return f"{'gemm ' if self.signature.op is Op.GEMM else ''}{self.signature.describe()}"
+        """With the op, which no other word tells."""
+        return f"gemm {self.signature.describe()}"
 
     def sizes_text(self) -> str:
-        """Sizes, groups or routing."""
-        if self.groups is not None:
-            return str(self.groups)
-        if self.signature.op is Op.MOE:
-            blocks = f" block_m={self.block_m}" if self.block_m else ""
-            return f"{replace(self.shape, batch=0)} {self.routing}{blocks}"
+        """As in `M=128 N=1024 K=2048`."""
         return str(self.shape)
+
+    def sizes_document(self) -> dict[str, Any]:
+        """M, N and K; of a batched signature also B."""
+        shape = self.shape
+        found = {"M": shape.m, "N": shape.n, "K": shape.k}
+        return {"B": shape.batch, **found} if self.signature.batched else found
 
     def measured_at(self, row: TunedRow) -> str:
         """Its M."""
@@ -221,32 +193,18 @@ class GemmQuery(Query):
         """Whether a row leaves the work of a kernel of ckgen's own to the caller's."""
         if instance.backend is not Backend.HIP:
             return None
-        declined = self._declined_product if self.signature.op is Op.MOE else self._declined_rows
-        return declined(instance)
+        return self.declined(instance)
 
-    def _declined_rows(self, instance: Instance) -> ProblemFinding | None:
-        """By the row of exactly this M."""
-        table = self._own_table(instance.signature)
+    def declined(self, instance: Instance) -> ProblemFinding | None:
+        """Of a kernel of ckgen's own: by the row of exactly this M."""
+        table = self.own_table(instance.signature)
         group = group_of(table, self.shape)
         found = group.external.at_or_above(self.shape.m) if group is not None else None
         if table is None or found is None or found[0] != self.shape.m or table.externals[found[1]].library != CALLER:
             return None
         return ProblemFinding("gemm.instance.declined", self.shape.m, 0)
 
-    def _declined_product(self, instance: Instance) -> ProblemFinding | None:
-        """Of experts: by the row of a product's rows of B and K, whatever M and the routing; of a layer by either."""
-        shape = self.shape
-        for part in instance.parts or (instance,):
-            moe, is_turned = part.signature.moe, bool(instance.parts) and part.signature.moe.part is MoePart.DOWN
-            n, k = (shape.k, shape.n) if is_turned else (shape.n, shape.k)
-            rows = n * (2 if moe.gated else 1)
-            table = self._own_table(part.signature)
-            group = group_of(table, Shape(0, 1, rows, k))
-            found = group.external.at_or_above(1) if group is not None else None
-            if table is not None and found is not None and table.externals[found[1]].library == CALLER:
-                return ProblemFinding("moe.declined", rows, k)
-        return None
-
-    def _own_table(self, signature: GemmSignature) -> TablePlan | None:
+    def own_table(self, signature: GemmSignature) -> TablePlan | None:
+        """The target's own table of a signature."""
         unit: GemmUnit | None = self.plan.unit(signature)
         return unit.table(self.target) if unit is not None else None

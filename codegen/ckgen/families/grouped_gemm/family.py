@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from ckgen.families.common.asked import Asked
 from ckgen.families.common.decision_rule import DecisionRule
 from ckgen.families.common.device.kind import DeviceCode
+from ckgen.families.common.query import PlanView
 from ckgen.families.common.rows import Identified
 from ckgen.families.common.set_document import SetReader
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.family import FamilyOfGemms
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.grouped_gemm.asked import asked_groups
 from ckgen.families.grouped_gemm.deepgemm import MODULE, config_of, is_deepgemm
 from ckgen.families.grouped_gemm.kernel_set import GroupedSetReader
+from ckgen.families.grouped_gemm.query import NO_SHAPE, GroupedGemmQuery
 from ckgen.model.diagnostic import Diagnostic
+from ckgen.model.groups import Groups
+from ckgen.model.selection import Wishes
+from ckgen.model.target import Target
 
 
 class GroupedFamily(FamilyOfGemms):
     """Many products, each of its own sizes."""
+
+    def asked_problem(self, signature: GemmSignature, asked: Asked) -> Groups:
+        """Groups of sizes, or as many as a device knows."""
+        return asked_groups(self.name, asked)
+
+    def query(
+        self, plan: PlanView, target: Target, signature: GemmSignature, problem: Groups | None, wishes: Wishes
+    ) -> GroupedGemmQuery:
+        """Groups on a device; None: without any, which is illegal."""
+        return GroupedGemmQuery(plan, target, signature, NO_SHAPE, wishes, problem)
 
     def set_reader(self, errors: list[Diagnostic]) -> SetReader:
         """Reads documents that may name kernels of `deepgemm`."""

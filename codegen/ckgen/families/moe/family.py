@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ckgen.families.common.asked import Asked
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.device.unit import Use
 from ckgen.families.common.m_policy import Rounded, Rounding
+from ckgen.families.common.query import PlanView
 from ckgen.families.common.set_document import SetReader
 from ckgen.families.gemm.config import GemmConfig
 from ckgen.families.gemm.enums import MoePart, Op
@@ -15,6 +17,7 @@ from ckgen.families.gemm.family import FamilyOfGemms
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.moe.asked import RoutedSizes, asked_sizes
 from ckgen.families.moe.ck_config import CkMoeConfig
 from ckgen.families.moe.config import MoePairConfig
 from ckgen.families.moe.constraints import constraints_of
@@ -22,11 +25,14 @@ from ckgen.families.moe.grammar import hints
 from ckgen.families.moe.kernel_set import MoeSetReader
 from ckgen.families.moe.module import moe_module
 from ckgen.families.moe.parts import part_signatures
+from ckgen.families.moe.query import MoeQuery
 from ckgen.families.moe.rows import MoeRows
 from ckgen.model.arch import ArchSpec
 from ckgen.model.config import Config
 from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.module import Module
+from ckgen.model.selection import Wishes
+from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.rules.rule_set import Judge
 from ckgen.tables.dialect import Dialect
@@ -51,6 +57,16 @@ class MoeFamily(FamilyOfGemms):
     def rounded(self, module: str) -> Rounded:
         """How the peer rounds tokens."""
         return moe_module() if module in self.table_modules else super().rounded(module)
+
+    def asked_problem(self, signature: GemmSignature, asked: Asked) -> RoutedSizes:
+        """Tokens, sizes of the first product, and the routing."""
+        return asked_sizes(signature, asked)
+
+    def query(
+        self, plan: PlanView, target: Target, signature: GemmSignature, problem: RoutedSizes, wishes: Wishes
+    ) -> MoeQuery:
+        """Routed tokens on a device."""
+        return MoeQuery(plan, target, signature, problem.shape, wishes, problem.routing, problem.block_m)
 
     def constraints_of(self, signature: GemmSignature, config: Config) -> Constraints:
         """The numbers that a problem of `signature` must satisfy for `config`."""
