@@ -71,9 +71,13 @@ class FmhaQuery(Query):
         """The sizes that the traits have a use for."""
         return explain.sizes_text(self.signature.traits, self.shape)
 
+    def measured_size(self, row: FmhaRow) -> int:
+        """Its keys."""
+        return row.shape.seqlen_k
+
     def measured_at(self, row: FmhaRow) -> str:
         """Its keys."""
-        return f"seqlen_k={row.shape.seqlen_k}"
+        return f"seqlen_k={self.measured_size(row)}"
 
     def notes(self, candidate: Candidate) -> tuple[str, ...]:
         """The splits that were weighed."""

@@ -184,9 +184,13 @@ class GemmQuery(Query):
             return f"{replace(self.shape, batch=0)} {self.routing}{blocks}"
         return str(self.shape)
 
+    def measured_size(self, row: TunedRow) -> int:
+        """Its M."""
+        return row.shape.m
+
     def measured_at(self, row: TunedRow) -> str:
         """Its M."""
-        return f"M={row.shape.m}"
+        return f"M={self.measured_size(row)}"
 
     def notes(self, candidate: Candidate) -> tuple[str, ...]:
         """How stream-K shares the work."""
