@@ -218,6 +218,11 @@ def test_strict_layers_refuses_overrides(tiny: Path) -> None:
         ),
         (("--targets", "gfx942", "--name", "posix"), "'posix' (a name that the C++ standard keeps)"),
         (("--targets", "gfx942", "--name", "_kernels"), "'_kernels' (an underscore in front, or two together"),
+        (
+            ("--targets", "gfx942", "--name", "test"),
+            "--name: not usable as a CMake target: 'test' (a target of CMake's own); test_kernels would do",
+        ),
+        (("--targets", "gfx942", "--name", "ckgen_headers"), "'ckgen_headers' (a target of ckgen's own)"),
         (("--targets", "gfx942", "--m-policy", "best"), "'best' is not one of"),
         (("--targets", "gfx942", "--check", "--diff"), "exclude each other"),
         (("--targets", "gfx942", "--check", "--stamp", "s"), "need a run that writes"),

@@ -20,12 +20,12 @@ from ckgen.families.moe.query import MoeQuery
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 from ckgen.model.groups import Groups, GroupSize, Routing
-from ckgen.model.selection import NO_WISHES, Wishes
+from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape, TunedRow
 from ckgen.plan.model import GenerationPlan
-from ckgen.plan.trail import trail
+from ckgen.plan.trail import Status, trail
 from ckgen.specs.archs import load_archs
 from plan_support import LARGE, MIDDLE, SMALL_M, plan_of, query, row, write_table
 
@@ -49,6 +49,14 @@ def place(measured: object) -> str:
 
 def said(queries: Iterable[GemmQuery]) -> str:
     return "".join(f"{trail(one, place).text()}\n\n" for one in queries)
+
+
+def test_what_follows_an_answer_is_not_tried_though_an_earlier_tier_was_refused(tmp_path: Path) -> None:
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [row(64, LARGE, splitK=1)]), targets=TARGETS)
+    asked = query(plan, TARGETS[0], "a8w8_blockscale", 64, 512, 1024, wishes=Wishes(deterministic=True))
+    states = {step.tier: step.status for step in trail(asked, place).steps}
+    assert (states[Tier.EXACT], states[Tier.HEURISTIC]) == (Status.REJECTED, Status.TAKEN)
+    assert {states[tier] for tier in (Tier.FAR, Tier.OTHER_CU, Tier.DEFAULT)} == {Status.NOT_TRIED}
 
 
 @pytest.mark.parametrize("policy", list(MPolicy))

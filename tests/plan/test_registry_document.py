@@ -131,6 +131,7 @@ WRONG: list[tuple[Edit, str, str]] = [
     (lambda d: d["units"].append(d["units"][0]), "R006", "stands twice"),
     (lambda d: unit(d).update(op="fmah"), "R005", "unknown value \"fmah\""),
     (lambda d: unit(d).update(op="fmha"), "R003", "unknown key 'module'"),
+    (lambda d: unit(d).update(op="grouped_gemm"), "R006", "its signature is of op gemm, not grouped_gemm"),
     (lambda d: unit(d).update(module="a9w9"), "R005", "unknown module"),
     (lambda d: unit(d)["signature"].update(layuot="rcr"), "R003", "unknown key 'layuot'"),
     (lambda d: unit(d)["signature"].pop("a"), "R004", "key 'a' is missing"),

@@ -16,7 +16,7 @@ from ckgen.cli.options import (
     assume_option,
     assumptions,
     backends_of,
-    check_name,
+    check_target_name,
     json_option,
     kernel_sets_of,
     module_option,
@@ -104,7 +104,7 @@ def command(**params: Any) -> int:
         tuple(params["profiles"]),
         mode,
     )
-    check_name(request.name)
+    check_target_name(request.name)
     out = _usable_out(request.out)
     if mode is Mode.WRITE:
         _keep_working_directory(request.out)

@@ -184,6 +184,15 @@ def check_name(name: str) -> None:
         raise UsageError(f"--name: {error}") from None
 
 
+def check_target_name(name: str) -> None:
+    """UsageError for a --name that cannot be a C++ namespace and a CMake target."""
+    from ckgen.emit.target_names import why_not_a_target
+
+    check_name(name)
+    if (reason := why_not_a_target(name)) is not None:
+        raise UsageError(f"--name: not usable as a CMake target: {name!r} ({reason}); {name}_kernels would do")
+
+
 def tuning_or_shipped(given: Sequence[Path]) -> tuple[Path, ...]:
     """The tables asked for, else those that come with ckgen."""
     if given:

@@ -131,7 +131,7 @@ class Checker:
             "external": chosen.external,
             "reason": chosen.reason,
         }
-        _same(FailureKind.SELECTION, answer(decision.selection), theirs)
+        _same(FailureKind.SELECTION, answer(decision), theirs)
 
     def _compare_explanation(self, decision: AnyDecision, problem: ProblemStruct, device: Device) -> None:
         found = trail_of(decision.query)

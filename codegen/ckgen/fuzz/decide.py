@@ -17,10 +17,9 @@ from ckgen.fuzz.chosen import Chosen, choose
 from ckgen.fuzz.decide_fmha import FmhaDecision, decide_fmha
 from ckgen.fuzz.space import Space
 from ckgen.model.errors import UsageError
-from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.groups import Groups, Routing
 from ckgen.model.target import Target
-from ckgen.model.tuned_row import Shape, TunedRow
+from ckgen.model.tuned_row import Shape
 from ckgen.plan.select import Selection, select
 from ckgen.plan.trail import Trail, trail
 from ckgen.runtime.fmha_split import FmhaSplitPlanner
@@ -94,22 +93,18 @@ def decide(space: Space, case: Case, signature: AnySignature, planner: FmhaSplit
     return Decision(signature, query, selection, choose(space, case, query, selection))
 
 
-def answer(selection: Selection) -> dict[str, object]:
+def answer(decision: AnyDecision) -> dict[str, object]:
     """What both languages must say alike."""
+    selection = decision.selection
     found, external = selection.instance is not None, selection.external
     return {
         "tier": str(selection.tier),
         "instance": selection.instance.name if selection.instance is not None else None,
         "k_batch": selection.k_batch if found else 1,
-        "table_m": measured_size(selection.row) if selection.row is not None and found else 0,
+        "table_m": decision.query.measured_size(selection.row) if selection.row is not None and found else 0,
         "external": (external.library, external.name) if external is not None else None,
         "reason": selection.reason,
     }
-
-
-def measured_size(row: TunedRow | FmhaRow) -> int:
-    """The size by which a row's table rounds up: of attention the number of keys."""
-    return row.shape.seqlen_k if isinstance(row, FmhaRow) else row.shape.m
 
 
 def trail_of(query: GemmQuery | FmhaQuery) -> Trail:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ckgen.families.common.comparison import compare
+from ckgen.families.common.comparison import Expected, compare
 from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.common.storage import encode
-from ckgen.families.gemm.reference import Operands, expect, store_a, store_b
+from ckgen.families.gemm.reference import Operands, expect, expect_of_integers, store_a, store_b
 from ckgen.families.gemm.reference_data import make_integers, make_operands
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.tuned_row import Shape
@@ -57,7 +57,7 @@ def run_checked(
     start = time.perf_counter()
     dispatcher.run(plan, buffers.args)
     milliseconds = 1000 * (time.perf_counter() - start)
-    expected = expect(operands)
+    expected = expected_of(operands, choice.k_batch)
     found = compare(expected, buffers.c)
     return Outcome(choice, milliseconds, found.max_abs_err, found.excess, expected.sensitivity)
 
@@ -65,6 +65,11 @@ def run_checked(
 def operands_of(signature: GemmSignature, shape: Shape, k_batch: int) -> Operands:
     """Data of which one result is right, or one rounding of it; integers where C may be added up in parts."""
     return (make_integers if k_batch > 1 else make_operands)(signature, shape, SEED)
+
+
+def expected_of(operands: Operands, k_batch: int) -> Expected:
+    """The exact result and its bound: 0 where C is added up in parts, whose every sum its type holds."""
+    return (expect_of_integers if k_batch > 1 else expect)(operands)
 
 
 @dataclass(frozen=True, slots=True)

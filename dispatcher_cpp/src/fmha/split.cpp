@@ -63,7 +63,7 @@ class Planner {
     count();
     // what holds for classes' means may not quite hold for their tiles
     while (searched && sizes_.items - tiles_.tiles() > most) {
-      rule_.length += rule_.length / 8 + 1;
+      rule_ = rule_.longer();
       count();
     }
     if (g_.fixed_units != 0) status = check_fixed_splits(p_, sizes_.max_splits);
@@ -157,8 +157,7 @@ class Planner {
   /// Of every item's keys, in units.
   std::int64_t most_units() const noexcept {
     if (g_.fixed_units != 0) return std::min(tiles_.longest(), g_.fixed_units);
-    return std::min(tiles_.longest(),
-                    std::max(rule_.length + rule_.slack, ceil_div(tiles_.longest(), rule_.max_splits)));
+    return std::min(tiles_.longest(), std::max(rule_.longest(), ceil_div(tiles_.longest(), rule_.max_splits)));
   }
 
   void count() noexcept {

@@ -10,6 +10,8 @@ namespace {
 constexpr std::int64_t kLeast = 64;
 /// Of so few classes, lengths are tried more closely: it takes less time, and their makespans jump more.
 constexpr std::ptrdiff_t kFewClasses = 40;
+/// Nothing more is tried where the makespan is above the mean of all slots by less than one in so many.
+constexpr std::int64_t kNear = 32;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 /// Items by cost on a scale of kLevels to a lower bound of the makespan, and their longest-first schedule.
@@ -69,21 +71,22 @@ class Search {
         workgroups_(workgroups),
         slots_(slots),
         max_splits_(max_splits),
-        most_extra_(most_extra) {}
+        most_extra_(most_extra),
+        longest_(std::max<std::int64_t>(tiles.longest(), 1)) {}
 
   SplitRule run() noexcept {
-    const std::int64_t longest = std::max<std::int64_t>(tiles_.longest(), 1);
-    consider({longest, 0, max_splits_});
-    const std::int64_t start = balanced_length(longest);
+    consider({longest_, 0, max_splits_});
+    const std::int64_t start = balanced_length();
     consider(rule(start, 0));
     if (tiles_.end() - tiles_.begin() <= kFewClasses)
       walk(start, 8, 2, 12);
     else
       walk(start, 4, 1, 6);
-    for (const std::int64_t waves : {1, 2, 3}) fill(waves, longest);
+    for (const std::int64_t waves : {1, 2, 3}) fill(waves);
     walk(best_.length, 10, 1, 1);
     const std::int64_t found = best_.length;
     for (const int percent : {25, 50}) consider(rule(found, percent));
+    share();
     return best_;
   }
 
@@ -97,11 +100,11 @@ class Search {
   }
 
   /// The shortest parts of which all are done in so many waves: a part more would take a wave more.
-  void fill(std::int64_t waves, std::int64_t longest) noexcept {
+  void fill(std::int64_t waves) noexcept {
     const std::int64_t most = std::min(slots_ * waves / workgroups_ - tiles_.tiles(), most_extra_);
     if (most < 0) return;
     std::int64_t low = 1;
-    std::int64_t high = longest;
+    std::int64_t high = longest_;
     while (low < high) {
       const std::int64_t middle = low + (high - low) / 2;
       if (extra({middle, 0, max_splits_}) > most)
@@ -112,8 +115,46 @@ class Search {
     consider(rule(low, 0));
   }
 
+  /// The first times at which all may be done where a slot may do several parts.
+  void share() noexcept {
+    const std::int64_t least = totals({longest_, 0, 1}).cost / slots_;
+    if (makespan_ - least <= least / kNear) return;
+    std::int64_t below = least;
+    std::int64_t time = makespan_;
+    while (time - below > least / 128 + 1) {
+      const std::int64_t middle = below + (time - below) / 2;
+      (have_room(middle) ? time : below) = middle;
+    }
+    for (int i = 0; i < 6 && time < makespan_; ++i, time += time / 64 + 1) consider(sharing(time));
+  }
+
+  /// Parts that are done by a time, one or several after each other.
+  SplitRule sharing(std::int64_t time) const noexcept {
+    const auto units = [&](std::int64_t share, std::int64_t partial) {
+      return std::clamp<std::int64_t>((time / share - costs_.item - partial) / costs_.unit, 0, longest_);
+    };
+    SplitRule found{std::max<std::int64_t>(units(1, costs_.partial), 1), 0, max_splits_, units(1, 0), {}};
+    for (std::int64_t share = 2; share <= SplitRule::kMostShare; ++share)
+      found.several[static_cast<std::size_t>(share - 2)] = units(share, costs_.partial);
+    return found;
+  }
+
+  /// Whether slots have room for the parts, were those of all tiles to fit together.
+  bool have_room(std::int64_t time) const noexcept {
+    const SplitRule rule = sharing(time);
+    if (rule.length * costs_.unit + costs_.item + costs_.partial > time) return false;
+    std::int64_t twelfths = 0;
+    for (const TileClasses::Class& c : tiles_) {
+      const auto [count, share] = rule.parts(c.units);
+      const std::int64_t of_each =
+          c.units > rule.whole ? 12 / share : (costs_.item + c.units * costs_.unit) * 12 / time;
+      twelfths += count * of_each * c.count;
+    }
+    return twelfths * workgroups_ <= 12 * slots_;
+  }
+
   SplitRule rule(std::int64_t length, int slack_percent) const noexcept {
-    length = std::clamp<std::int64_t>(length, 1, std::max<std::int64_t>(tiles_.longest(), 1));
+    length = std::clamp<std::int64_t>(length, 1, longest_);
     return {length, length * slack_percent / 100, max_splits_};
   }
 
@@ -148,16 +189,16 @@ class Search {
   }
 
   /// The length of parts at which one item takes about as long as all items shared among all slots.
-  std::int64_t balanced_length(std::int64_t longest) noexcept {
-    std::int64_t length = longest;
+  std::int64_t balanced_length() noexcept {
+    std::int64_t length = longest_;
     for (int i = 0; i < 4; ++i) {
       const Totals all = totals({length, 0, max_splits_});
       if (all.cost == kNever) break;
       const std::int64_t share = all.cost / slots_;
-      length = std::clamp<std::int64_t>((share - costs_.item - costs_.partial) / costs_.unit, 1, longest);
+      length = std::clamp<std::int64_t>((share - costs_.item - costs_.partial) / costs_.unit, 1, longest_);
     }
-    while (length < longest && extra({length, 0, max_splits_}) > most_extra_) length += length / 4 + 1;
-    return std::min(length, longest);
+    while (length < longest_ && extra({length, 0, max_splits_}) > most_extra_) length += length / 4 + 1;
+    return std::min(length, longest_);
   }
 
   void consider(const SplitRule& candidate) noexcept {
@@ -186,7 +227,7 @@ class Search {
 
   const TileClasses& tiles_;
   ItemCosts costs_;
-  std::int64_t workgroups_, slots_, max_splits_, most_extra_;
+  std::int64_t workgroups_, slots_, max_splits_, most_extra_, longest_;
   std::array<Cut, TileClasses::kMost> cuts_;  // of the rule that totals() saw last
   SplitRule best_;
   std::int64_t makespan_ = kNever;
@@ -195,6 +236,11 @@ class Search {
 }  // namespace
 
 void TileClasses::finish() noexcept {
+  if (differing_ <= kFew) {
+    std::copy_n(few_.begin(), differing_, classes_.begin());
+    used_ = differing_;
+    return;
+  }
   std::size_t to = 0;
   for (const Class& c : classes_)
     if (c.count > 0) classes_[to++] = {(c.units + c.count - 1) / c.count, c.count};

@@ -11,15 +11,42 @@
 namespace ckgen::inline v1::detail {
 
 /// Into how many splits a tile of so many units goes: as many as give parts of at most `length`, where a rest of at
-/// most `slack` makes no split of its own.
+/// most `slack` makes no split of its own. Or as many as give parts of which a slot does several in the time of one of
+/// `length`, where all parts then take less of the slots.
 struct SplitRule {
+  static constexpr std::int64_t kMostShare = 4;
+  struct Parts {
+    std::int64_t count, share;  // so many, each a share-th of what a slot does
+  };
+
   std::int64_t length = 1;  // units
   std::int64_t slack = 0;
   std::int64_t max_splits = 1;
+  std::int64_t whole = length + slack;                    // units of a tile that is not split
+  std::array<std::int64_t, kMostShare - 1> several = {};  // units of parts of which a slot does 2, 3, 4; 0: none
 
-  std::int64_t splits(std::int64_t units) const noexcept {
-    if (max_splits == 1 || units <= length + slack) return 1;
-    return std::min(narrow_ceil_div(units - slack, length), max_splits);
+  std::int64_t splits(std::int64_t units) const noexcept { return max_splits == 1 ? 1 : parts(units).count; }
+
+  Parts parts(std::int64_t units) const noexcept {
+    if (units <= whole) return {1, 1};
+    Parts best{narrow_ceil_div(units - slack, length), 1};
+    for (std::int64_t share = 2; share <= kMostShare; ++share) {
+      const std::int64_t most = several[static_cast<std::size_t>(share - 2)];
+      if (most == 0) break;
+      const std::int64_t count = narrow_ceil_div(units, most);
+      if (count * best.share < best.count * share) best = {count, share};
+    }
+    best.count = std::min(best.count, max_splits);
+    return best;
+  }
+
+  /// Of every part, where max_splits allows it.
+  std::int64_t longest() const noexcept { return std::max(length + slack, whole); }
+
+  /// A rule of fewer splits.
+  SplitRule longer() const noexcept {
+    const std::int64_t next = length + length / 8 + 1;
+    return {next, slack, max_splits, std::max(whole, next + slack), {}};
   }
 };
 
@@ -30,9 +57,11 @@ struct ItemCosts {
   std::int64_t unit;     // per unit of keys
 };
 
-/// The tiles of a batch by their units: exact below 32 units, 16 classes per octave above, each with its mean.
+/// The tiles of a batch by their units. A class each where few differ; of more, exact below 32 units, 16 classes per
+/// octave above, each with its mean.
 class TileClasses {
  public:
+  static constexpr std::size_t kFew = 24;
   static constexpr std::size_t kStep = 16;          // classes of an octave
   static constexpr std::size_t kMost = kStep * 28;  // up to 2^31 - 1 units
 
@@ -40,6 +69,7 @@ class TileClasses {
     Class& found = classes_[index(units)];
     found.count += count;
     found.units += units * count;
+    if (differing_ <= kFew) note(units, count);
     tiles_ += count;
     units_ += units * count;
     if (units > longest_) longest_ = units;
@@ -63,7 +93,16 @@ class TileClasses {
     const int shift = 59 - __builtin_clzll(static_cast<unsigned long long>(units));
     return kStep * static_cast<std::size_t>(shift) + static_cast<std::size_t>(units >> shift);
   }
+  void note(std::int64_t units, std::int64_t count) noexcept {
+    std::size_t at = 0;
+    while (at < differing_ && few_[at].units != units) ++at;
+    if (at == differing_ && differing_++ == kFew) return;
+    few_[at].units = units;
+    few_[at].count += count;
+  }
   std::array<Class, kMost> classes_;
+  std::array<Class, kFew> few_;  // while no more differ
+  std::size_t differing_ = 0;
   std::size_t used_ = kMost;
   std::int64_t tiles_ = 0;
   std::int64_t units_ = 0;

@@ -156,8 +156,12 @@ class Query(ABC):
         return ""
 
     @abstractmethod
+    def measured_size(self, row: Any) -> int:
+        """The size by which the row's table rounds up; it tells a measured row from its neighbours."""
+
+    @abstractmethod
     def measured_at(self, row: Any) -> str:
-        """The size that tells a measured row from its neighbours, as in `M=16`."""
+        """That size as people read it, as in `M=16`."""
 
     def notes(self, candidate: Candidate) -> tuple[str, ...]:
         """What is said of a candidate beside its demands."""

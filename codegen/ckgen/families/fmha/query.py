@@ -85,9 +85,13 @@ class FmhaQuery(Query):
 
         return "" if self.illegal() is not None else why_absent(self, load_archs()[self.target.gfx]) or ""
 
+    def measured_size(self, row: FmhaRow) -> int:
+        """Its keys."""
+        return row.shape.seqlen_k
+
     def measured_at(self, row: FmhaRow) -> str:
         """Its keys."""
-        return f"seqlen_k={row.shape.seqlen_k}"
+        return f"seqlen_k={self.measured_size(row)}"
 
     def notes(self, candidate: Candidate) -> tuple[str, ...]:
         """The splits that were weighed."""

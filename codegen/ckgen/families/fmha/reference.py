@@ -33,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ckgen.families.common.comparison import Expected
+from ckgen.families.common.rounding import rounded
 from ckgen.families.common.storage import Storage, Values
 from ckgen.families.fmha.mask import FmhaMask
 from ckgen.families.fmha.operands import FmhaOperands
@@ -148,10 +149,11 @@ def _of_head(operands: FmhaOperands, scores: Scores, values: Values, kept: Value
         bound = (numerator + np.abs(o) * lost[:, None]) / (1 - lost[:, None])
         lse_bound = -np.log1p(-np.minimum(lost, 1.0)) + 4 * u * (reach + np.abs(base) + 16)
     bound = np.where(lost[:, None] < 1, bound, np.inf)
-    stored = _stored(o, bound, _rounding(operands.signature.c, truncates))
+    c = operands.signature.c
+    stored = rounded(o, bound, c, truncates=truncates and c.bits == 16)
     sees = scores.visible.any(axis=1, keepdims=True)
     return Attention(
-        Expected(o, np.where(sees, stored, _EXACT)),
+        Expected(np.where(sees, stored.c, 0.0), np.where(sees, stored.bound, _EXACT)),
         Expected(lse, np.where(seeing, lse_bound, _EXACT)),
     )
 
@@ -162,10 +164,3 @@ def _rounding(dtype: DType, truncates: bool) -> Precision:
     if truncates and dtype.bits == 16:
         return Precision(2 * one.roundoff, 2 * one.least, one.largest)
     return one
-
-
-def _stored(exact: Values, bound: Values, to: Precision) -> Values:
-    """The bound after one rounding; where the type may not hold the value, any is right."""
-    reach = np.abs(exact) + bound
-    found: npt.NDArray[np.float64] = np.maximum(bound + reach * to.roundoff * 1.001 + to.least, _EXACT)
-    return np.where(reach >= to.largest, np.inf, found)

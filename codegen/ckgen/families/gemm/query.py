@@ -156,9 +156,13 @@ class GemmQuery(Query):
         found = {"M": shape.m, "N": shape.n, "K": shape.k}
         return {"B": shape.batch, **found} if self.signature.batched else found
 
+    def measured_size(self, row: TunedRow) -> int:
+        """Its M."""
+        return row.shape.m
+
     def measured_at(self, row: TunedRow) -> str:
         """Its M."""
-        return f"M={row.shape.m}"
+        return f"M={self.measured_size(row)}"
 
     def notes(self, candidate: Candidate) -> tuple[str, ...]:
         """How stream-K shares the work."""
