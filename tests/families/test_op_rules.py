@@ -12,10 +12,16 @@ from ckgen.families.common.problem_finding import ProblemFinding, messages
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.grouped_gemm.problem_rules import alike_groups, check_groups, supports_groups
-from ckgen.families.moe.problem_rules import alike_experts, check_routing, sorted_capacity, supports_routed, supports_routing
 from ckgen.families.gemm.problem_rules import Constraints, RoutedConstraints, check, supports
 from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.grouped_gemm.problem_rules import alike_groups, check_groups, supports_groups
+from ckgen.families.moe.problem_rules import (
+    alike_experts,
+    check_routing,
+    sorted_capacity,
+    supports_routed,
+    supports_routing,
+)
 from ckgen.families.registry import make_instance
 from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.selection import Wishes

@@ -12,12 +12,12 @@ from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.data import expected_of, operands_of, wrong
-from ckgen.fuzz.decide import decide, parts_of, signature_of
+from ckgen.fuzz.decide import decide, signature_of
 from ckgen.fuzz.draw import case_of
 from ckgen.fuzz.grouped import GroupedWork
+from ckgen.fuzz.operations import operation_of
 from ckgen.fuzz.prepare import inputs_of
 from ckgen.fuzz.space import Space
-from ckgen.fuzz.work import work_of
 from ckgen.model.tuned_row import Shape
 from planted_errors import unreported
 
@@ -40,11 +40,11 @@ def drawn(space: Space, index: int) -> Iterator[tuple[Case, GemmSignature, int]]
     if not isinstance(signature, GemmSignature) or case.data not in JUDGED:
         return
     decision = decide(space, case, signature, None)  # type: ignore[arg-type]
-    work = work_of(case, decision)
+    work = operation_of(signature).work(case, decision)
     small = work.is_small(1 << 22, 1 << 18, 1 << 30)
     if decision.chosen.finding is not None or not decision.chosen.instance or not small:
         return
-    alone, parts = replace(signature, op=Op.GEMM), parts_of(space, decision)
+    alone, parts = replace(signature, op=Op.GEMM), operation_of(signature).parts(space, decision)
     each = work.each() if isinstance(work, GroupedWork) else {0: case}
     yield from ((one, alone, parts) for one in each.values() if one.k)
 

@@ -14,13 +14,13 @@ import pytest
 from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.common.storage import Storage, Values, encode
 from ckgen.families.gemm.enums import Op
-from ckgen.families.moe.problem_rules import check_routing
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.moe.problem_rules import check_routing
 from ckgen.families.moe.reference import MoeOperands, Weights, expect
 from ckgen.fuzz.case import Data
-from ckgen.fuzz.decide import routing_of, signature_of
+from ckgen.fuzz.decide import signature_of
 from ckgen.fuzz.draw import case_of
-from ckgen.fuzz.moe import MoeWork, operands_of, wrong_layer
+from ckgen.fuzz.moe import MoeWork, operands_of, routing_of, wrong_layer
 from ckgen.fuzz.prepare import inputs_of
 from ckgen.fuzz.space import Space
 from ckgen.model.tuned_row import Shape

@@ -16,7 +16,7 @@ from ckgen.families.fmha.signature import parse_canonical
 from ckgen.fuzz.case import Case, Schedule, parse_case
 from ckgen.fuzz.check import Checker
 from ckgen.fuzz.decide import decide
-from ckgen.fuzz.decide_fmha import FmhaDecision
+from ckgen.fuzz.decision import Decision
 from ckgen.fuzz.fmha_schedule import FmhaSchedule
 from ckgen.fuzz.outcome import CaseStatus, FailureKind
 from ckgen.fuzz.run import Subject
@@ -130,10 +130,8 @@ def test_a_schedule_is_made_small(subject: Subject, checker: Checker, monkeypatc
     assert again == small and checker.check(again).status is CaseStatus.RAN
 
 
-def decided(checker: Checker, case: Case) -> FmhaDecision:
-    found = decide(checker.space, case, parse_canonical(case.signature), checker.library.fmha_split)
-    assert isinstance(found, FmhaDecision)
-    return found
+def decided(checker: Checker, case: Case) -> Decision:
+    return decide(checker.space, case, parse_canonical(case.signature), checker.library.fmha_split)
 
 
 def items_of(args: Any, shape: FmhaShape) -> npt.NDArray[np.void]:

@@ -15,9 +15,9 @@ from ckgen.families.fmha.explain import sizes_text
 from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import parse_canonical as parse_fmha
 from ckgen.families.gemm.query import GemmQuery
+from ckgen.families.gemm.signature import parse_canonical
 from ckgen.families.grouped_gemm.query import NO_SHAPE, GroupedGemmQuery
 from ckgen.families.moe.query import MoeQuery
-from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
@@ -26,7 +26,6 @@ from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape, TunedRow
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.trail import Status, trail
-from ckgen.specs.archs import load_archs
 from plan_support import LARGE, MIDDLE, SMALL_M, plan_of, query, row, write_table
 
 ARCHS = ("gfx942:304", "gfx942:80", "gfx942:64", "gfx950:256", "gfx1201:64", "x86_64_v4:8")
@@ -102,9 +101,7 @@ def stream_k() -> GenerationPlan:
 def test_trails_of_other_operations(golden: Callable[[str, str], None]) -> None:
     plan = stream_k()
     queries: list[GemmQuery] = [
-        GemmQuery(
-            plan, TARGETS[at], parse_canonical("gemm_fp16_rcr"), Shape(0, m, 512, 8192), Wishes(strategy=wish)
-        )
+        GemmQuery(plan, TARGETS[at], parse_canonical("gemm_fp16_rcr"), Shape(0, m, 512, 8192), Wishes(strategy=wish))
         for at, m, wish in ((0, 64, Strategy.LINEAR), (3, 128, Strategy.TREE), (5, 7, Strategy.ANY))
     ]
     groups = [Groups.of([GroupSize(64, 128, 256), GroupSize(0, 128, 256)]), Groups.on_device(8, 64, 128, 256)]

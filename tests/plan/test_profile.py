@@ -28,7 +28,6 @@ from ckgen.plan.model import GenerationPlan
 from ckgen.plan.planner import has_errors
 from ckgen.plan.profile_file import load_profile, profile_file, read_profile, shipped_names, shipped_profile
 from ckgen.plan.select import select
-from ckgen.specs.archs import load_archs
 from plan_support import GFX942, LARGE, SMALL_M, fate_words, plan_of, row, write_table
 
 ATTENTION = ("aiter", "ck_default", "flash", "fp32", "pytorch")
@@ -163,7 +162,7 @@ def test_what_a_tier_can_return_is_compiled_in(tables: Path, profiles: list[str]
 def test_minimal_answers_wherever_a_default_does(tables: Path) -> None:
     """Random problems of every signature: the smaller library refuses none that the defaults of the larger one take."""
     everything, minimal = plan_with(tables), plan_with(tables, "minimal")
-    archs, draw = load_archs(), random.Random(5)
+    draw = random.Random(5)
     asked = 0
     for unit in everything.units:
         small = minimal.unit(unit.signature)

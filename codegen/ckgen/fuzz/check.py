@@ -5,30 +5,22 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 import numpy as np
 
 from ckgen.families.common.sensitivity import Sensitivity
-from ckgen.fuzz.case import Case
+from ckgen.families.common.signature import Signature
+from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.chosen import supporting
-from ckgen.fuzz.decide import (
-    PLACE,
-    AnyDecision,
-    AnySignature,
-    answer,
-    decide,
-    parts_of,
-    signature_of,
-    target_of,
-    trail_of,
-)
-from ckgen.fuzz.decide_fmha import FmhaDecision
+from ckgen.fuzz.decide import PLACE, answer, decide, signature_of, trail_of
+from ckgen.fuzz.decision import Decision, target_of
 from ckgen.fuzz.memory import Region
+from ckgen.fuzz.operation import Given, Work
+from ckgen.fuzz.operations import operation_of
 from ckgen.fuzz.outcome import CaseFailure, CaseStatus, FailureKind, Outcome
 from ckgen.fuzz.space import Space
-from ckgen.fuzz.work import Given, Work, runs_of, work_of
 from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.backend import Backend
 from ckgen.model.selection import Tier
@@ -79,7 +71,7 @@ class Checker:
         if isinstance(signature, str) or number is None:
             return Outcome(CaseStatus.REFUSED, tier="illegal signature")
         decision = decide(self.space, case, signature, self.library.fmha_split)
-        work = work_of(case, decision)
+        work = operation_of(decision.signature).work(case, decision)
         problem = work.problem(self.library)
         device = self._device(case.target)
         self._compare_selection(decision, problem, device)
@@ -98,11 +90,11 @@ class Checker:
             return Outcome(CaseStatus.PLANNED, tier=tier, instance=instance)
         if self._refuses_arguments(work, plan):
             return Outcome(CaseStatus.REFUSED, tier=tier, instance=instance)
-        seen = {one.data.value: self._run(one, decision, plan) for one in runs_of(case, decision)}
+        seen = {one.data.value: self._run(one, decision, plan) for one in _runs_of(case, decision)}
         told = {data: sensitivity for data, sensitivity in seen.items() if sensitivity is not None}
         return Outcome(CaseStatus.RAN, tier=tier, instance=instance, seen=told)
 
-    def _signature(self, case: Case, signature: AnySignature | str) -> int | None:
+    def _signature(self, case: Case, signature: Signature | str) -> int | None:
         try:
             number = self.library.signature(case.signature)
         except RuntimeFailure as failure:
@@ -121,7 +113,7 @@ class Checker:
             self.devices[target] = self.library.simulated(target)
         return self.devices[target]
 
-    def _compare_selection(self, decision: AnyDecision, problem: ProblemStruct, device: Device) -> None:
+    def _compare_selection(self, decision: Decision, problem: ProblemStruct, device: Device) -> None:
         chosen = self.dispatcher.select(problem, device)
         theirs = {
             "tier": str(chosen.tier),
@@ -133,7 +125,7 @@ class Checker:
         }
         _same(FailureKind.SELECTION, answer(decision), theirs)
 
-    def _compare_explanation(self, decision: AnyDecision, problem: ProblemStruct, device: Device) -> None:
+    def _compare_explanation(self, decision: Decision, problem: ProblemStruct, device: Device) -> None:
         found = trail_of(decision.query)
         if found.reason != decision.selection.reason:
             raise CaseFailure(
@@ -146,7 +138,7 @@ class Checker:
                 what = f"Python explains '{here}', C++ '{there}'"
                 raise CaseFailure(FailureKind.EXPLANATION, what, " ".join({*here.split()} ^ {*there.split()}))
 
-    def _compare_enumeration(self, decision: AnyDecision, problem: ProblemStruct, device: Device) -> None:
+    def _compare_enumeration(self, decision: Decision, problem: ProblemStruct, device: Device) -> None:
         mine, theirs = supporting(decision.query), {*self.dispatcher.enumerate(problem, device)}
         for side, other, more in (("Python", "C++", mine - theirs), ("C++", "Python", theirs - mine)):
             if more:
@@ -154,7 +146,7 @@ class Checker:
                     FailureKind.ENUMERATION, f"{side} lists {len(more)} instances that {other} does not: {min(more)}"
                 )
 
-    def _compare_forced(self, decision: AnyDecision, problem: ProblemStruct, device: Device) -> None:
+    def _compare_forced(self, decision: Decision, problem: ProblemStruct, device: Device) -> None:
         forced = self.library.dispatcher([self.name], Options(force=decision.chosen.instance))
         chosen, finding = forced.select(problem, device), decision.finding_of_force
         mine = {
@@ -165,9 +157,7 @@ class Checker:
         theirs = {"tier": str(chosen.tier), "instance": chosen.instance, "reason": chosen.reason}
         _same(FailureKind.SELECTION, mine, theirs)
 
-    def _plan(
-        self, case: Case, work: Work, decision: AnyDecision, problem: ProblemStruct, device: Device
-    ) -> Plan | None:
+    def _plan(self, case: Case, work: Work, decision: Decision, problem: ProblemStruct, device: Device) -> Plan | None:
         """The plan; None where there is rightly none."""
         finding = decision.chosen.finding
         wanted = finding.text if finding is not None else work.dense_refusal()
@@ -175,7 +165,7 @@ class Checker:
             plan = self.dispatcher.plan(problem, device, case.instance or None, case.k_batch)
         except RuntimeFailure as failure:
             text = str(failure)
-            _same_text("the plan", wanted, decision.refusal_of(text) if isinstance(decision, FmhaDecision) else text)
+            _same_text("the plan", wanted, decision.refusal_of(text))
             return None
         _same_text("the plan", wanted, "")
         if plan.refusal:
@@ -204,12 +194,12 @@ class Checker:
             return True
         raise CaseFailure(FailureKind.REFUSAL, f"the run is not refused, though {wanted}")
 
-    def _run(self, case: Case, decision: AnyDecision, plan: Plan) -> Sensitivity | None:
+    def _run(self, case: Case, decision: Decision, plan: Plan) -> Sensitivity | None:
         """How small an error would have been seen, where that is asked for."""
-        work = work_of(case, decision)
+        work = operation_of(decision.signature).work(case, decision)
         about, by = decision.signature.canonical(), f"{decision.chosen.instance} on data of {case.data.value}"
         with np.errstate(invalid="ignore", over="ignore"):
-            given = work.given(self.library, plan.block_m, parts_of(self.space, decision))
+            given = work.given(self.library, plan.block_m, operation_of(decision.signature).parts(self.space, decision))
             self._launch(plan, given)
             text = given.wrong()
         if text:
@@ -228,6 +218,12 @@ class Checker:
             raise CaseFailure(FailureKind.REFUSAL, f"a legal run is refused: {failure}") from failure
         if not workspace.has_clean_bands():
             raise CaseFailure(FailureKind.MEMORY, f"a byte beside the workspace of {plan.workspace_size} was written")
+
+
+def _runs_of(case: Case, decision: Decision) -> tuple[Case, ...]:
+    """The case, and where other data have wide bounds the same on exact data."""
+    exact = (replace(case, data=Data.INTEGERS),) if operation_of(decision.signature).has_exact_data else ()
+    return tuple(dict.fromkeys((case, *exact)))
 
 
 def _same(kind: FailureKind, mine: Mapping[str, object], theirs: Mapping[str, object]) -> None:

@@ -1,99 +1,58 @@
-"""What Python says of a case before anything runs: its signature, its selection, and why it is refused."""
+"""What Python says of a case: whether its signature means something, and the walk of docs/selection.md."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any
 
-from ckgen.families.common.problem_finding import ProblemFinding
-from ckgen.families.fmha import signature as fmha
-from ckgen.families.fmha.query import FmhaQuery
-from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm import partition
-from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.query import GemmQuery
-from ckgen.families.gemm.signature import GemmSignature, parse_signature
+from ckgen.families.common.query import Query
+from ckgen.families.common.signature import Signature
+from ckgen.families.registry import FAMILIES, family_of
 from ckgen.fuzz.case import Case
-from ckgen.fuzz.chosen import Chosen, choose
-from ckgen.fuzz.decide_fmha import FmhaDecision, decide_fmha
+from ckgen.fuzz.chosen import choose
+from ckgen.fuzz.decision import Decision, target_of
+from ckgen.fuzz.operations import operation_of
 from ckgen.fuzz.space import Space
 from ckgen.model.errors import UsageError
-from ckgen.model.groups import Groups, Routing
-from ckgen.model.target import Target
-from ckgen.model.tuned_row import Shape
-from ckgen.plan.select import Selection, select
+from ckgen.plan.select import select
 from ckgen.plan.trail import Trail, trail
 from ckgen.runtime.fmha_split import FmhaSplitPlanner
 
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """`signature` holds no plain fp8; `chosen` is the forced instance or the selection's."""
-
-    signature: GemmSignature
-    query: GemmQuery
-    selection: Selection
-    chosen: Chosen
-
-    @property
-    def finding_of_force(self) -> ProblemFinding | None:
-        """Why a dispatcher that forces the instance has none."""
-        return self.chosen.finding
-
-
-AnySignature = GemmSignature | FmhaSignature
-AnyDecision = Decision | FmhaDecision
 PLACE = "a table"
 
 
-def target_of(case: Case) -> Target:
-    """The case's target; UsageError for a text that is none."""
-    gfx, _, count = case.target.partition(":")
-    if not count.isdecimal() or int(count) < 1:
-        raise UsageError(f"target={case.target}: a target is GFX:CU_NUM")
-    return Target(gfx, int(count))
-
-
-def signature_of(space: Space, case: Case) -> AnySignature | str:
+def signature_of(space: Space, case: Case) -> Signature | str:
     """The signature in the target's own fp8, or why it means nothing."""
     target = target_of(case)
     if target.gfx not in space.archs:
         raise UsageError(f"target={case.target}: unknown arch (known: {', '.join(space.archs)})")
+    first, *others = FAMILIES.values()
+    family = next((one for one in others if case.signature.startswith(one.op)), first)
     try:
-        parse = fmha.parse_signature if case.signature.startswith(fmha.OP) else parse_signature
-        return parse(case.signature, None).resolved(space.archs[target.gfx].fp8_flavour)
+        signature: Signature = family.parse_signature(case.signature, None)
+        return signature.resolved(space.archs[target.gfx].fp8_flavour)
     except UsageError as error:
         return str(error)
 
 
-def groups_of(case: Case) -> Groups | None:
-    """What the host knows of a grouped GEMM's groups; None where the problem has none."""
-    if case.groups is None:
-        return None
-    if not case.on_device:
-        return Groups.of(case.groups)
-    return Groups.on_device(len(case.groups), case.m, case.n, case.k)
+def decide(space: Space, case: Case, signature: Signature, planner: FmhaSplitPlanner) -> Decision:
+    """The selection, and the verdict about what is forced; `planner`: of schedules of attention."""
+    operation = operation_of(signature)
+    problem = operation.problem(case, signature)
+    found = _decided(space, case, signature, problem)
+    schedule = operation.schedule(space, case, found, planner)
+    if schedule is None:
+        return found
+    return replace(_decided(space, case, signature, schedule.applied(problem)), schedule=schedule)
 
 
-def routing_of(case: Case) -> Routing:
-    """Of an MoE problem."""
-    return Routing(case.experts, case.top_k)
-
-
-def decide(space: Space, case: Case, signature: AnySignature, planner: FmhaSplitPlanner) -> AnyDecision:
-    """The walk of docs/selection.md, and the verdict about what is forced; `planner`: of schedules of attention."""
-    target = target_of(case)
-    if isinstance(signature, FmhaSignature):
-        return decide_fmha(space, case, signature, target, planner)
-    shape = Shape(case.batch, case.m, case.n, case.k)
-    query = GemmQuery(
-        space.plan, space.archs, target, signature, shape, case.wishes,
-        groups_of(case) if signature.op is Op.GROUPED_GEMM else None, routing_of(case), case.block_m,
-    )  # fmt: skip
+def _decided(space: Space, case: Case, signature: Signature, problem: Any) -> Decision:
+    query = family_of(signature).query(space.plan, target_of(case), signature, problem, case.wishes)
     selection = select(query)
     return Decision(signature, query, selection, choose(space, case, query, selection))
 
 
-def answer(decision: AnyDecision) -> dict[str, object]:
+def answer(decision: Decision) -> dict[str, object]:
     """What both languages must say alike."""
     selection = decision.selection
     found, external = selection.instance is not None, selection.external
@@ -107,14 +66,6 @@ def answer(decision: AnyDecision) -> dict[str, object]:
     }
 
 
-def trail_of(query: GemmQuery | FmhaQuery) -> Trail:
+def trail_of(query: Query) -> Trail:
     """With one place for every row."""
     return trail(query, lambda row: PLACE)
-
-
-def parts_of(space: Space, decision: AnyDecision) -> int:
-    """How many parts an element of C is added up from in C's own type, at most."""
-    if isinstance(decision, FmhaDecision):
-        return 1
-    config, query = space.instances[decision.chosen.instance].config, decision.query
-    return partition.parts_of(config, query.shape, decision.chosen.k_batch, query.target.cu_num)

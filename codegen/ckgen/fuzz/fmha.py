@@ -15,18 +15,24 @@ from ckgen.families.fmha.enums import FmhaBias, FmhaKvLayout
 from ckgen.families.fmha.exact_operands import exact_operands
 from ckgen.families.fmha.operands import FmhaOperands, make_operands
 from ckgen.families.fmha.pages import PageForm, cache_sizes, store_pages
+from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.reference import Attention, expect
 from ckgen.fuzz.arguments import UNREAD, raw
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.data import wrong
-from ckgen.fuzz.decide_fmha import FmhaDecision
+from ckgen.fuzz.decision import Decision
 from ckgen.fuzz.fmha_append import AppendGiven, append_given
 from ckgen.fuzz.fmha_arrays import numbers, schedule_arrays, small_arrays
 from ckgen.fuzz.fmha_memory import Tensor, gathered, read, scattered, tensor
-from ckgen.fuzz.fmha_sizes import Rows, dense_refusal, lengths_of, rows_of
+from ckgen.fuzz.fmha_schedule import FmhaSchedule, schedule_of
+from ckgen.fuzz.fmha_sizes import Rows, dense_refusal, lengths_of, rows_of, shape_of
 from ckgen.fuzz.memory import Matrix
+from ckgen.fuzz.operation import FuzzedOperation
+from ckgen.fuzz.space import Space
+from ckgen.model.fmha_shape import FmhaShape
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
 from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct
+from ckgen.runtime.fmha_split import FmhaSplitPlanner
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,7 @@ class FmhaWork:
     """See Work. Strides are never refused: none is drawn that is."""
 
     case: Case
-    decision: FmhaDecision
+    decision: Decision
 
     def problem(self, library: RuntimeLibrary) -> ProblemStruct:
         """See Work."""
@@ -114,7 +120,7 @@ class FmhaWork:
 
     def is_small(self, work: int, elements: int, extent: int) -> bool:
         """See Work."""
-        shape = self.decision.query.shape
+        shape: FmhaShape = self.decision.query.shape
         planes = shape.batch * shape.heads_q
         queries, keys, hdims = max(shape.seqlen_q, 1), max(shape.seqlen_k, 1), shape.hdim_q + shape.hdim_v
         most = planes * max(queries, keys) * hdims
@@ -187,7 +193,7 @@ class FmhaWork:
             found[f"{name}_strides"] = FmhaStridesStruct(one.row, head, batch)
 
 
-def operands_of(case: Case, decision: FmhaDecision) -> FmhaOperands:
+def operands_of(case: Case, decision: Decision) -> FmhaOperands:
     """The case's data, those of `exact_operands` for integers; special values are random ones."""
     signature, shape = decision.signature, decision.query.shape
     make = exact_operands if case.data is Data.INTEGERS else make_operands
@@ -236,3 +242,21 @@ def _empty(operands: FmhaOperands, rows: Rows, sizes: tuple[int, int]) -> Storag
 
 def _strides(of: Tensor) -> FmhaStridesStruct:
     return FmhaStridesStruct(of.row, of.head, of.batch)
+
+
+def scheduled(space: Space, case: Case, decision: Decision, planner: FmhaSplitPlanner) -> FmhaSchedule | None:
+    """For the tile of the instance that answers without one."""
+    query, tiles = decision.query, space.all_instances.get(decision.chosen.instance)
+    assert isinstance(query, FmhaQuery)
+    if tiles is None or query.illegal() is not None or appends(query.signature.traits):
+        return None
+    return schedule_of(case, query.signature, query.shape, query.target, tiles.constraints, planner)
+
+
+OPERATION = FuzzedOperation(
+    lambda case, signature: shape_of(signature, case),
+    FmhaWork,
+    parts=lambda space, decision: 1,
+    has_exact_data=True,
+    schedule=scheduled,
+)

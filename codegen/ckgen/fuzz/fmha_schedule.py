@@ -31,11 +31,11 @@ class FmhaSchedule:
     lengths: Lengths
     room: FmhaSplitSizes
 
-    def shape(self, of: FmhaShape) -> FmhaShape:
+    def applied(self, problem: FmhaShape) -> FmhaShape:
         """The same problem with this schedule."""
         asked, room = self.problem, self.room
         return replace(
-            of, split_items=room.items, split_combines=room.combine_items, split_rows=room.partial_rows,
+            problem, split_items=room.items, split_combines=room.combine_items, split_rows=room.partial_rows,
             split_m0=asked.m0, split_n0=asked.n0, split_merged=asked.merge_heads,
         )  # fmt: skip
 

@@ -7,15 +7,20 @@ from dataclasses import dataclass, fields
 
 from ckgen.families.common.comparison import Expected
 from ckgen.families.common.sensitivity import Sensitivity
+from ckgen.families.gemm import partition
 from ckgen.families.gemm.enums import MAX_D
+from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.gemm.reference import Operands
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.arguments import Arguments, arguments, sizes_of
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.data import expected_of, operands_of, wrong
-from ckgen.fuzz.decide import Decision
+from ckgen.fuzz.decision import Decision
 from ckgen.fuzz.layout import Placed, dense_refusal, placed
+from ckgen.fuzz.operation import FuzzedOperation
+from ckgen.fuzz.space import Space
 from ckgen.model.selection import Wishes
+from ckgen.model.tuned_row import Shape
 from ckgen.runtime import GemmArgsStruct, ProblemStruct, RuntimeLibrary
 
 
@@ -103,3 +108,18 @@ def null_args(signature: GemmSignature, case: Case, address: int) -> GemmArgsStr
     names = ("a", "b", "c", "a_scale", "b_scale", "bias", "a1", "b1")
     d_tensors = (c_void_p * MAX_D)(*[address] * MAX_D)
     return GemmArgsStruct(**dict.fromkeys(names, address), d=d_tensors, **sizes_of(signature, case))
+
+
+def parts_of(space: Space, decision: Decision) -> int:
+    """Those of split K and of stream-K."""
+    config, query = space.instances[decision.chosen.instance].config, decision.query
+    assert isinstance(query, GemmQuery)
+    return partition.parts_of(config, query.shape, decision.chosen.k_batch, query.target.cu_num)
+
+
+def shape_of(case: Case, signature: GemmSignature) -> Shape:
+    """Batch, M, N and K."""
+    return Shape(case.batch, case.m, case.n, case.k)
+
+
+OPERATION = FuzzedOperation(shape_of, GemmWork, parts_of)

@@ -12,10 +12,11 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.arguments import arguments
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.data import operands_of
-from ckgen.fuzz.decide import Decision, groups_of
-from ckgen.fuzz.gemm import GemmGiven, GemmWork, first_refusal, fit, null_args
+from ckgen.fuzz.decision import Decision
+from ckgen.fuzz.gemm import GemmGiven, GemmWork, first_refusal, fit, null_args, parts_of
 from ckgen.fuzz.layout import Placed, dense_refusal, placed
-from ckgen.model.groups import GroupSize
+from ckgen.fuzz.operation import FuzzedOperation
+from ckgen.model.groups import Groups, GroupSize
 from ckgen.model.tuned_row import Shape
 from ckgen.runtime import GemmArgsStruct, ProblemStruct, RuntimeLibrary
 from ckgen.runtime.grouped import GroupedArgsStruct, GroupOperandsStruct, GroupSizeStruct
@@ -104,7 +105,8 @@ class GroupedWork:
 
     @property
     def _alone(self) -> GemmSignature:
-        return replace(self.decision.signature, op=Op.GEMM)
+        signature: GemmSignature = self.decision.signature
+        return replace(signature, op=Op.GEMM)
 
     def _busy(self) -> list[int]:
         return [at for at, size in enumerate(_real_sizes(self.case)) if size.is_busy]
@@ -151,3 +153,15 @@ def _real_sizes(case: Case) -> tuple[GroupSize, ...]:
     if not case.on_device:
         return sizes
     return tuple(GroupSize(max(min(size.m, case.m), 0), case.n, case.k) for size in sizes)
+
+
+def groups_of(case: Case) -> Groups | None:
+    """What the host knows of a grouped GEMM's groups; None where the problem has none."""
+    if case.groups is None:
+        return None
+    if not case.on_device:
+        return Groups.of(case.groups)
+    return Groups.on_device(len(case.groups), case.m, case.n, case.k)
+
+
+OPERATION = FuzzedOperation(lambda case, signature: groups_of(case), GroupedWork, parts_of)

@@ -12,18 +12,22 @@ from ckgen.families.common.storage import Storage, Values, encode
 from ckgen.families.gemm.enums import MoePart, Quant
 from ckgen.families.gemm.reference import shuffle_mx_scale
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.families.moe.asked import RoutedSizes
 from ckgen.families.moe.exact_operands import exact_operands
 from ckgen.families.moe.reference import MoeOperands, MoeSize, expect, make_operands
 from ckgen.fuzz.arguments import UNREAD, UNWRITTEN, matrix, raw, strides_of
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.data import wrong
-from ckgen.fuzz.decide import Decision, routing_of
-from ckgen.fuzz.gemm import first_refusal, fit
+from ckgen.fuzz.decision import Decision
+from ckgen.fuzz.gemm import first_refusal, fit, parts_of
 from ckgen.fuzz.layout import Placed
 from ckgen.fuzz.memory import Bytes, Matrix, plain
+from ckgen.fuzz.operation import FuzzedOperation
 from ckgen.fuzz.outcome import CaseFailure, FailureKind
 from ckgen.fuzz.routing import ids_of, sorted_tokens
 from ckgen.model.dtype import DType
+from ckgen.model.groups import Routing
+from ckgen.model.tuned_row import Shape
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
 from ckgen.runtime.moe import MoeArgsStruct, SortedTokensStruct
 
@@ -211,3 +215,16 @@ def _placed_all(signature: GemmSignature, case: Case) -> tuple[Placed, ...]:
 
 def _placed(name: str, dtype: DType, lines: int, length: int, gap: int) -> Placed:
     return Placed(name, dtype, lines, length, length + gap, 1, 0)
+
+
+def routing_of(case: Case) -> Routing:
+    """Experts and top_k."""
+    return Routing(case.experts, case.top_k)
+
+
+def sizes_of(case: Case, signature: GemmSignature) -> RoutedSizes:
+    """Tokens, sizes of the first product, routing and order."""
+    return RoutedSizes(Shape(0, case.m, case.n, case.k), routing_of(case), case.block_m)
+
+
+OPERATION = FuzzedOperation(sizes_of, MoeWork, parts_of, has_exact_data=True)

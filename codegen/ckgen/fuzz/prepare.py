@@ -10,7 +10,6 @@ from pathlib import Path
 from ckgen import paths
 from ckgen.build.amd.place import cache_room
 from ckgen.build.runtime_library import RuntimeProject, build_runtime
-from ckgen.families.fmha.signature import OP as FMHA
 from ckgen.families.kernel_sets import kernel_set_files
 from ckgen.fuzz.space import Space
 from ckgen.fuzz.tables import write_small_tables
@@ -22,7 +21,6 @@ from ckgen.version import __version__
 
 NAME = "ckgen_fuzzed"
 _KERNEL_SETS = (Path("ci"),)
-_FMHA_OPTIONS = Path(__file__).with_name("fmha_options.yaml")
 _MORE = (Target("gfx942", 80),)
 
 
@@ -53,10 +51,11 @@ class Prepared:
 
 
 def plan_options(ops: Collection[str], tables: Path) -> PlanOptions:
-    """Every arch, the default kernels, the set `ci`, options of attention that neither has, that folder's tables."""
+    """Every arch, the default kernels, the set `ci`, options of an op that neither has, that folder's tables."""
     archs = load_archs()
     sets = [file for path in _KERNEL_SETS for file in kernel_set_files(path, ops)]
-    sets += [_FMHA_OPTIONS] if FMHA in ops else []
+    more = (Path(__file__).with_name(f"{op}_options.yaml") for op in sorted(ops))
+    sets += [file for file in more if file.exists()]
     targets = {*_MORE, *(Target(name, arch.default_cu_num) for name, arch in archs.items())}
     return PlanOptions(
         targets=tuple(sorted(targets)),

@@ -14,7 +14,7 @@ from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.problem import page_vector
 from ckgen.families.fmha.signature import OP as FMHA
 from ckgen.fuzz.case import Case
-from ckgen.fuzz.decide import target_of
+from ckgen.fuzz.decision import target_of
 from ckgen.fuzz.draw_schedule import scheduled
 from ckgen.fuzz.fmha_schedule import schedule_of
 from ckgen.fuzz.fmha_sizes import lengths_of, shape_of

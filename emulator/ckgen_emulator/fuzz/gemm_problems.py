@@ -9,10 +9,10 @@ from ckgen.build.device_code import variants_of
 from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.grouped_gemm.problem_rules import check_groups, supports_groups
-from ckgen.families.moe.problem_rules import check_routing, supports_routing
 from ckgen.families.gemm.partition import runs
 from ckgen.families.gemm.problem_rules import check
+from ckgen.families.grouped_gemm.problem_rules import check_groups, supports_groups
+from ckgen.families.moe.problem_rules import check_routing, supports_routing
 from ckgen.fuzz.sizes import edge, rounded_up
 from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.tuned_row import Shape

@@ -18,9 +18,9 @@ from ckgen.build.pool import Progress
 from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.enums import Op, Quant
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.grouped_gemm.problem_rules import check_groups, supports_groups
 from ckgen.families.gemm.problem_rules import check as breaks_a_rule
 from ckgen.families.gemm.problem_rules import supports
+from ckgen.families.grouped_gemm.problem_rules import check_groups, supports_groups
 from ckgen.model.arch import ArchSpec
 from ckgen.model.groups import Groups, GroupSize
 from ckgen.model.tuned_row import Shape

@@ -19,7 +19,7 @@ from ckgen.families.fmha.problem import check_problem, supports
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.families.registry import make_instance
 from ckgen.fuzz.case import Case, Schedule, parse_case
-from ckgen.fuzz.decide import target_of
+from ckgen.fuzz.decision import target_of
 from ckgen.fuzz.fmha_schedule import FmhaSchedule, schedule_of
 from ckgen.fuzz.fmha_sizes import lengths_of, shape_of
 from ckgen.fuzz.outcome import Sampled

@@ -8,10 +8,10 @@ import pytest
 
 from ckgen.families.gemm.config import GemmConfig, HipConfig, HipKind
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.moe.problem_rules import supports_routing
 from ckgen.families.gemm.problem_rules import supports
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.families.moe.config import MoePairConfig
+from ckgen.families.moe.problem_rules import supports_routing
 from ckgen.families.registry import make_instance
 from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ckgen.families.common.query import ExternalKernel
-from ckgen.families.gemm.query import GemmQuery
+from ckgen.families.gemm.signature import parse_canonical
+from ckgen.families.moe.query import MoeQuery
 from ckgen.model.fate import FateKind
 from ckgen.model.groups import Routing
-from ckgen.model.selection import Tier
+from ckgen.model.selection import NO_WISHES, Tier
+from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.select import select, walk
 from plan_support import GFX950, plan_of, query, write_table
@@ -64,17 +65,18 @@ def experts(folder: Path, *lines: str) -> GenerationPlan:
 
 def asked(
     plan: GenerationPlan, part: str, n: int, k: int, tokens: int = 8, experts: int = 64, block_m: int = 0
-) -> GemmQuery:
-    return replace(query(plan, GFX950, PREFIX + part, tokens, n, k), routing=Routing(experts, 8), block_m=block_m)
+) -> MoeQuery:
+    signature, shape = parse_canonical(PREFIX + part), Shape(0, tokens, n, k)
+    return MoeQuery(plan, GFX950, signature, shape, NO_WISHES, Routing(experts, 8), block_m)
 
 
-def answer(one: GemmQuery) -> str:
+def answer(one: MoeQuery) -> str:
     """The Config that is chosen; empty where none is."""
     found = select(one)
     return found.instance.config.text() if found.instance is not None else ""
 
 
-def rules(one: GemmQuery) -> set[str]:
+def rules(one: MoeQuery) -> set[str]:
     """What rejects those that are not."""
     return {candidate.finding.rule for candidate in walk(one) if candidate.finding is not None}
 

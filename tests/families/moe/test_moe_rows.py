@@ -15,9 +15,9 @@ import pytest
 
 from ckgen.families.common.policy import MPolicy
 from ckgen.families.gemm.enums import MoePart
-from ckgen.families.moe.query import MoeQuery
 from ckgen.families.moe.asm_kernels import asm_moe_kernels
 from ckgen.families.moe.config import MoePairConfig
+from ckgen.families.moe.query import MoeQuery
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.fate import Fate

@@ -87,6 +87,7 @@ class Query(ABC):
     plan: PlanView
     target: Target
     signature: Any
+    shape: Any
     wishes: Wishes
 
     @property

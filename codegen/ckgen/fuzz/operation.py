@@ -1,21 +1,18 @@
-"""What a case of any op is to the checker: what it asks for, what a run is given, what must come out."""
+"""What the checker asks of an operation: problems of its cases, what a run is given, what must come out."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from ckgen.families.common.sensitivity import Sensitivity
-from ckgen.families.gemm.enums import Op
-from ckgen.fuzz.case import Case, Data
-from ckgen.fuzz.decide import AnyDecision
-from ckgen.fuzz.decide_fmha import FmhaDecision
-from ckgen.fuzz.fmha import FmhaWork
-from ckgen.fuzz.gemm import GemmWork
-from ckgen.fuzz.grouped import GroupedWork
-from ckgen.fuzz.moe import MoeWork
+from ckgen.fuzz.case import Case
+from ckgen.fuzz.decision import Decision
+from ckgen.fuzz.space import Space
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
 from ckgen.runtime.dispatcher import Args
+from ckgen.runtime.fmha_split import FmhaSplitPlanner
 
 
 class Given(Protocol):
@@ -67,18 +64,25 @@ class Work(Protocol):
         ...
 
 
-def runs_of(case: Case, decision: AnyDecision) -> tuple[Case, ...]:
-    """The case, and of experts and attention the same on exact data: the bounds of any other are wide."""
-    has_own = isinstance(decision, FmhaDecision) or decision.signature.op is Op.MOE
-    return tuple(dict.fromkeys((case, replace(case, data=Data.INTEGERS)))) if has_own else (case,)
+class Schedule(Protocol):
+    """What is planned for a problem before it is decided."""
+
+    def applied(self, problem: Any) -> Any:
+        """The problem with the schedule."""
+        ...
 
 
-def work_of(case: Case, decision: AnyDecision) -> Work:
-    """By the signature's op."""
-    if isinstance(decision, FmhaDecision):
-        return FmhaWork(case, decision)
-    kinds: dict[Op, type[GemmWork] | type[GroupedWork] | type[MoeWork]] = {
-        Op.GROUPED_GEMM: GroupedWork,
-        Op.MOE: MoeWork,
-    }
-    return kinds.get(decision.signature.op, GemmWork)(case, decision)
+@dataclass(frozen=True, slots=True)
+class FuzzedOperation:
+    """One operation. `problem` is what its Family's `query` takes; `work` the case with what was decided.
+
+    `parts`: in how many parts an element of C is added up in C's own type, at most. `has_exact_data`: each case is also
+    run on integers, as the bounds of other data are wide. `schedule`: made for the answer without one; None where the
+    case has none.
+    """
+
+    problem: Callable[[Case, Any], Any]
+    work: Callable[[Case, Decision], Work]
+    parts: Callable[[Space, Decision], int]
+    has_exact_data: bool = False
+    schedule: Callable[[Space, Case, Decision, FmhaSplitPlanner], Schedule | None] = lambda *_: None
