@@ -34,5 +34,5 @@ def test_forms_of_a_hint_are_cut_and_joined() -> None:
 @pytest.mark.parametrize("batched", [False, True])
 def test_modules_that_are_offered_are_those_with_the_tables_columns(batched: bool) -> None:
     found = ambiguous_module("t.csv", batched, None, table_modules())
-    told = f"{found.message} {found.hint}"
+    told = str(found)
     assert ("batched_bf16" in told, "a8w8_bpreshuffle" in told) == (batched, not batched)
