@@ -39,6 +39,30 @@ TEST_F(CApi, SelectsAsTheLibraryDoes) {
   EXPECT_EQ(info.has_device, 0);
 }
 
+class CApiTableKernel : public tiny::CApiFixture {};
+
+TEST_F(CApiTableKernel, IsATextWhetherAnInstanceHasOneOrNot) {
+  static ckgen::InstanceDesc instances[] = {tiny::fnuz_instances[0], tiny::fnuz_instances[0], tiny::fnuz_instances[0]};
+  const char* names[] = {"named", "unnamed", "without"};
+  const char* kernels[] = {"a8w8_1x2", "", nullptr};
+  for (std::size_t i = 0; i < 3; ++i) {
+    instances[i].name = names[i];
+    instances[i].id = 100 + i;
+    instances[i].table_kernel = kernels[i];
+  }
+  static ckgen::SignatureUnit unit = tiny::fnuz_unit;
+  unit.instances = instances;
+  unit.instance_count = 3;
+  static const ckgen::SignatureUnit* units[] = {&unit};  // all outlive the fixture's dispatcher
+  ASSERT_NO_FATAL_FAILURE(open({"named", CKGEN_RUNTIME_ABI, 1, units, 1}));
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    ckgen_instance_info info{};
+    info.size = sizeof info;
+    ASSERT_EQ(ckgen_instance(dispatcher, i, &info, message()), CKGEN_OK);
+    EXPECT_STREQ(info.table_kernel, kernels[i] == nullptr ? "" : kernels[i]) << info.name;
+  }
+}
+
 TEST_F(CApi, SelectsManyAtOnce) {
   std::vector<ckgen_problem> problems;
   for (int m = 1; m <= 300; ++m) problems.push_back(problem(m, 1024, 2048));

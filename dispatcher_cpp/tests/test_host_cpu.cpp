@@ -1,4 +1,5 @@
 // Which CPU this is, against what the kernel says of it, and what the environment may change.
+#include "backends/host/cpu_features.hpp"
 #include "backends/host/gemm.hpp"
 
 #include <gtest/gtest.h>
@@ -23,6 +24,33 @@ std::string of_cpu(const std::string& key) {
   for (std::string line; std::getline(file, line);)
     if (line.compare(0, key.size(), key) == 0) return line.erase(0, line.find(':') + 2);
   return {};
+}
+
+struct FakeCpu {
+  static inline unsigned features, osxsave, state;
+  static host::CpuidRegisters cpuid(unsigned leaf, unsigned subleaf) {
+    if (leaf == 7 && subleaf == 0) return {0, 0, 0, features};
+    if (leaf == 1) return {0, 0, osxsave, 0};
+    return {};
+  }
+  static unsigned saved() {
+    EXPECT_NE(osxsave, 0U) << "xgetbv would trap";
+    return state;
+  }
+  static bool has_amx(unsigned with, unsigned xsave, unsigned saves) {
+    features = with, osxsave = xsave, state = saves;
+    return host::has_amx(cpuid, saved);
+  }
+};
+
+TEST(HostCpu, HasTilesThatTheSystemSaves) {
+  const unsigned all = 1U << 22 | 1U << 24 | 1U << 25, xsave = 1U << 27, state = 3U << 17;
+  EXPECT_TRUE(FakeCpu::has_amx(all, xsave, state));
+  EXPECT_TRUE(FakeCpu::has_amx(~0U, ~0U, ~0U));
+  for (const int bit : {22, 24, 25}) EXPECT_FALSE(FakeCpu::has_amx(~(1U << bit), ~0U, ~0U)) << bit;
+  EXPECT_FALSE(FakeCpu::has_amx(all, 0, ~0U));
+  EXPECT_FALSE(FakeCpu::has_amx(all, ~xsave, ~0U));
+  for (const int bit : {17, 18}) EXPECT_FALSE(FakeCpu::has_amx(~0U, ~0U, ~(1U << bit))) << bit;
 }
 
 TEST(HostCpu, HasWhatTheKernelSays) {

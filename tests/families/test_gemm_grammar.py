@@ -190,3 +190,11 @@ def test_a_name_reads_signature_then_backend_then_config() -> None:
     )
     name = instance_name(parse_signature("fp16", None), Backend.CK_TILE, config)
     assert name == "gemm_fp16_rcr_ck_tile_compv3_intrawave_cshuffle_pad100_128x128x64_2x2x1_32x32x16"
+
+
+def test_numbers_that_are_not_as_usual_have_words_of_their_own() -> None:
+    config = CkTileConfig(
+        Tile(16, 64, 64), (1, 1, 1), Tile(16, 16, 16), TilePipeline.COMPV3, partitioner_group_num=2,
+        partitioner_m01=1, num_wave_groups=2, vector=8, block_per_cu=3,
+    )  # fmt: skip
+    assert config.text().endswith("_16x16x16_group2_m01n1_wg2_vec8_bpc3")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ckgen.families.gemm.modules import modules
+from ckgen.families.gemm.table_module import ambiguous_module
 from ckgen.families.tables import describe_names, name_forms, table_modules
 
 
@@ -26,3 +29,10 @@ def test_forms_of_a_hint_are_cut_and_joined() -> None:
         assert len(parts) == len(list(name_forms(name))) > 1
         assert all("…" in part for part in parts)
     assert describe_names("nothing") == "" and list(name_forms("nothing")) == []
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_modules_that_are_offered_are_those_with_the_tables_columns(batched: bool) -> None:
+    found = ambiguous_module("t.csv", batched, None, table_modules())
+    told = str(found)
+    assert ("batched_bf16" in told, "a8w8_bpreshuffle" in told) == (batched, not batched)

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "backends/host/cpu_features.hpp"
+
 namespace ckgen {
 inline namespace v1 {
 namespace host {
@@ -15,15 +17,15 @@ namespace {
 constexpr const char* kIsaNames[] = {"x86_64_v3", "x86_64_v4", "x86_64_v4_bf16", "x86_64_amx"};
 constexpr int kIsaCount = 4;
 
-bool cpu_has_amx() noexcept {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
-  const unsigned wanted = (1u << 22) | (1u << 24) | (1u << 25);  // amx-bf16, amx-tile, amx-int8
-  if ((d & wanted) != wanted) return false;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & (1u << 27)) == 0) return false;  // osxsave
+CpuidRegisters ask_cpuid(unsigned leaf, unsigned subleaf) {
+  CpuidRegisters found;
+  return __get_cpuid_count(leaf, subleaf, &found.a, &found.b, &found.c, &found.d) != 0 ? found : CpuidRegisters{};
+}
+
+unsigned saved_state() {
   unsigned low = 0, high = 0;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (low & 0x60000u) == 0x60000u;  // the OS saves tile configuration and data
+  return low;
 }
 
 bool cpu_has(Isa isa) noexcept {
@@ -37,7 +39,7 @@ bool cpu_has(Isa isa) noexcept {
     case Isa::x86_64_v4_bf16:
       return cpu_has(Isa::x86_64_v4) && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") &&
              __builtin_cpu_supports("avx512vbmi");
-    case Isa::x86_64_amx: return cpu_has(Isa::x86_64_v4_bf16) && cpu_has_amx();
+    case Isa::x86_64_amx: return cpu_has(Isa::x86_64_v4_bf16) && has_amx(ask_cpuid, saved_state);
   }
   return false;
 }

@@ -33,3 +33,9 @@ def test_groups_have_different_data_and_one_factor() -> None:
     groups = make_operands(parse_canonical("grouped_gemm_bf16_rcr_epi_scale"), [SIZES[0]] * 2, seed=5)
     assert (groups[0].a != groups[1].a).any()
     assert groups[0].alpha == groups[1].alpha
+
+
+def test_every_seed_from_0_on_gives_groups_the_data_of_seeds_that_follow_it() -> None:
+    signature = parse_canonical("grouped_gemm_bf16_rcr")
+    first, second = (make_operands(signature, [SIZES[0]] * 3, seed) for seed in (0, 1))
+    assert all((of_first.a == of_second.a).all() for of_first, of_second in zip(first[1:], second, strict=False))
