@@ -130,7 +130,7 @@ def test_a_problem_that_appends_is_asked_by_its_new_rows() -> None:
         (("fmha:bf16", "--signature", "bf16", *SIZES), "fmha needs one signature"),
         (("fmha:bf16", "--shape", "1,2,3", *SIZES), "--shape is not an option of fmha"),
         (("fmha:bf17", *SIZES), "not a canonical signature: 'fmha_bf17'"),
-        (("gemm", "--signature", "bf16", "batch=2"), "'batch=2': sizes as KEY=VALUE are those of fmha"),
+        (("gemm", "--signature", "bf16", "batch=2"), "'batch=2': the sizes of gemm are options, not KEY=VALUE"),
         (("gemm", "--shape", "1,2,3"), "gemm needs --signature"),
     ],
 )

@@ -9,7 +9,19 @@ from typing import Any
 import pytest
 from cli_support import SMALL, as_json, ok, row, run, table, write
 
-FIELDS = ["target", "signature", "shape", "tier", "instance", "table_kernel", "k_batch", "source", "external", "reason"]
+FIELDS = [
+    "target",
+    "signature",
+    "shape",
+    "tier",
+    "instance",
+    "table_kernel",
+    "k_batch",
+    "source",
+    "external",
+    "reason",
+    "absent",
+]
 
 
 def asked(shape: str, *more: str, target: str = "gfx942", signature: str = "a8w8_blockscale") -> tuple[str, ...]:
@@ -34,6 +46,7 @@ def test_an_exact_row_answers_with_its_kernel_and_place(tiny: Path) -> None:
         "source": "t/a8w8_blockscale.csv:2",
         "external": None,
         "reason": None,
+        "absent": None,
     }
 
 

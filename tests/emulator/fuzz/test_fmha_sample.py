@@ -55,7 +55,7 @@ def test_cases_are_legal_and_reach_every_option(planner: FmhaSplitPlanner) -> No
         for _ in range(3):
             case = emulated_case(random, instance, f"{arch}:304")
             signature, found = instance.signature, scheduled(case, instance, planner)
-            shape = found.shape(shape_of(signature, case))
+            shape = found.applied(shape_of(signature, case))
             assert check_problem(signature, shape) is None
             assert supports(instance.constraints, signature.traits, shape) is None, case.text()
             most.append(found.plan(planner).sizes.max_splits)

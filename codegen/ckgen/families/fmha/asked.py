@@ -11,7 +11,6 @@ from ckgen.families.common.asked import Asked, is_integer
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaRope, FmhaTraits
 from ckgen.families.fmha.explain import mask_text
-from ckgen.families.fmha.mask import parse_mask
 from ckgen.families.fmha.problem import has_lengths
 from ckgen.families.fmha.signature import OP, FmhaSignature, parse_signature
 from ckgen.model.dtype import Fp8Flavour
@@ -112,6 +111,8 @@ def _integer(key: str, text: str) -> int:
 
 def _masked(shape: FmhaShape, text: str) -> FmhaShape:
     """The sizes with a mask; `window:LEFT,RIGHT` is one at the bottom right."""
+    from ckgen.families.fmha.mask import parse_mask
+
     mask = parse_mask(f"b:{text.removeprefix('window:')}" if text.startswith("window:") else text)
     return replace(
         shape,
