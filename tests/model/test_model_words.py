@@ -91,7 +91,7 @@ def test_a_module_says_how_its_libraries_spell_splits() -> None:
 
 
 def test_strategies_have_the_numbers_of_the_enum_in_cpp() -> None:
-    assert [strategy.number for strategy in Strategy] == [0, 1, 2, 3, 4]
+    assert [strategy.code for strategy in Strategy] == [0, 1, 2, 3, 4]
     assert [strategy.value for strategy in Strategy if strategy.is_stream_k] == ["atomic", "linear", "tree"]
 
 

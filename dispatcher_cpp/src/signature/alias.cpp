@@ -1,65 +1,30 @@
-// Aliases of signatures, such as "a8w8:int8:fp16"; a test holds them equal to families/gemm/modules.json.
+// Aliases of signatures, such as "a8w8:int8:fp16".
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <optional>
-#include <utility>
 
 #include <ckgen/signature_text.hpp>
 
+#include "src/signature/alias_tables.hpp"
 #include "src/signature/rules.hpp"
 
 namespace ckgen {
 inline namespace v1 {
 namespace {
 
-/// What an alias fixes of a signature; `operand` is none where the alias leaves it open.
-struct Template {
-  std::string_view alias;
-  std::array<DType, 2> operands;
-  DType operand;
-  DType out;
-  Quant quant;
-  bool preshuffle_b;
-  bool batched;
-};
-
 using D = DType;
-constexpr Template kTemplates[] = {
-    {"a8w8", {D::int8, D::fp8}, D::none, D::bf16, Quant::rowwise, false, false},
-    {"a8w8_bpreshuffle", {D::fp8, D::int8}, D::fp8, D::bf16, Quant::rowwise, true, false},
-    {"a8w8_blockscale", {D::fp8, D::fp8}, D::fp8, D::bf16, Quant::blockscale, false, false},
-    {"a8w8_blockscale_bpreshuffle", {D::fp8, D::fp8}, D::fp8, D::bf16, Quant::blockscale, true, false},
-    {"a4w4_blockscale", {D::fp4, D::fp4}, D::fp4, D::bf16, Quant::mx, true, false},
-    {"batched_a8w8", {D::int8, D::fp8}, D::int8, D::bf16, Quant::rowwise, false, true},
-    {"batched_bf16", {D::bf16, D::bf16}, D::bf16, D::bf16, Quant::none, false, true},
-    {"bf16", {D::bf16, D::bf16}, D::bf16, D::bf16, Quant::none, false, false},
-    {"fp32", {D::fp32, D::fp32}, D::fp32, D::fp32, Quant::none, false, false},
-    {"fp16", {D::fp16, D::fp16}, D::fp16, D::fp16, Quant::none, false, false},
-    {"fp64", {D::fp64, D::fp64}, D::fp64, D::fp64, Quant::none, false, false},
-    {"int8", {D::int8, D::int8}, D::int8, D::int32, Quant::none, false, false},
-    {"fp8", {D::fp8, D::fp8}, D::fp8, D::bf16, Quant::none, false, false},
-    {"bf8", {D::bf8, D::bf8}, D::bf8, D::bf16, Quant::none, false, false},
-    {"fp8_fnuz", {D::fp8_fnuz, D::fp8_fnuz}, D::fp8_fnuz, D::bf16, Quant::none, false, false},
-    {"fp8_ocp", {D::fp8_ocp, D::fp8_ocp}, D::fp8_ocp, D::bf16, Quant::none, false, false},
-    {"bf8_fnuz", {D::bf8_fnuz, D::bf8_fnuz}, D::bf8_fnuz, D::bf16, Quant::none, false, false},
-    {"bf8_ocp", {D::bf8_ocp, D::bf8_ocp}, D::bf8_ocp, D::bf16, Quant::none, false, false},
-    {"mxfp8", {D::fp8_ocp, D::bf8_ocp}, D::fp8_ocp, D::bf16, Quant::mx, false, false},
-};
-
-constexpr bool is_flavour_of(DType dtype, DType plain) noexcept {
-  return (plain == D::fp8 && (dtype == D::fp8_fnuz || dtype == D::fp8_ocp)) ||
-         (plain == D::bf8 && (dtype == D::bf8_fnuz || dtype == D::bf8_ocp));
-}
+using Template = detail::AliasTemplate;
 
 bool admits(const Template& known, DType dtype) noexcept {
   for (const DType operand : known.operands) {
-    if (dtype == operand || is_flavour_of(dtype, operand)) return true;
+    if (dtype == operand || dtype == resolve(operand, Fp8Flavour::fnuz) || dtype == resolve(operand, Fp8Flavour::ocp))
+      return true;
   }
   return false;
 }
 
-constexpr bool is_out(DType d) noexcept {
-  return d == D::bf16 || d == D::fp16 || d == D::fp32 || d == D::int32 || d == D::fp64;
+bool is_out(DType dtype) noexcept {
+  return std::find(std::begin(detail::kOuts), std::end(detail::kOuts), dtype) != std::end(detail::kOuts);
 }
 
 std::optional<DType> dtype_of(std::string_view text) noexcept {
@@ -69,19 +34,17 @@ std::optional<DType> dtype_of(std::string_view text) noexcept {
 }
 
 std::optional<Layout> layout_of(std::string_view text) noexcept {
-  for (const Layout layout : {Layout::rcr, Layout::rrr, Layout::ccr, Layout::crr}) {
-    if (text == name(layout)) return layout;
-  }
-  return std::nullopt;
+  Layout layout{};
+  return parse(text, layout) ? std::optional(layout) : std::nullopt;
 }
 
 /// What stands before an alias: "grouped:" or "moe:".
-Op take_op(std::string_view& alias) noexcept {
-  constexpr std::string_view grouped = "grouped:";
-  constexpr std::string_view moe = "moe:";
-  for (const auto& [prefix, op] : {std::pair(grouped, Op::grouped_gemm), std::pair(moe, Op::moe)}) {
-    if (alias.substr(0, prefix.size()) != prefix) continue;
-    alias.remove_prefix(prefix.size());
+Op take_op(std::string_view& text) noexcept {
+  const std::string_view first = text.substr(0, text.find(':'));
+  for (int i = 0; i < kOpCount; ++i) {
+    const auto op = static_cast<Op>(i);
+    if (!is_gemm(op) || alias(op).empty() || alias(op) != first || first.size() == text.size()) continue;
+    text.remove_prefix(first.size() + 1);
     return op;
   }
   return Op::gemm;
@@ -91,12 +54,8 @@ Op take_op(std::string_view& alias) noexcept {
 class MoeWords {
  public:
   bool take(std::string_view word) noexcept {
-    for (int i = 0; i < kMoePartCount && !has_part_; ++i) {
-      if (word != name(static_cast<MoePart>(i))) continue;
-      traits.part = static_cast<MoePart>(i);
-      return has_part_ = true;
-    }
-    for (const EpilogueOp op : {EpilogueOp::silu, EpilogueOp::gelu, EpilogueOp::relu}) {
+    if (!has_part_ && parse(word, traits.part)) return has_part_ = true;
+    for (const EpilogueOp op : detail::kActivations) {
       if (word != name(op) || activation != EpilogueOp::none) continue;
       activation = op;
       return true;
@@ -113,6 +72,11 @@ class MoeWords {
   bool has_part_ = false;
 };
 
+/// What an alias can say: the same with no more than types, layout, quantisation and the form of B.
+Signature plain_of(const Signature& s) noexcept {
+  return {Op::gemm, s.a, s.b, s.c, s.acc, s.scale, s.layout, s.quant, s.preshuffle_b, s.batched, s.bias};
+}
+
 }  // namespace
 
 Result<Signature> detail::parse_alias(const std::string_view whole) noexcept {
@@ -120,8 +84,8 @@ Result<Signature> detail::parse_alias(const std::string_view whole) noexcept {
   const Op op = take_op(text);
   const std::string_view head = text.substr(0, text.find(':'));
   const Template* known = nullptr;
-  for (const Template& candidate : kTemplates) {
-    if (candidate.alias == head) known = &candidate;
+  for (const Template& candidate : detail::kAliases) {
+    if (candidate.name == head) known = &candidate;
   }
   if (known == nullptr) return detail::unknown("signature", whole);
   std::optional<DType> operand;
@@ -167,10 +131,10 @@ Result<Signature> detail::parse_alias(const std::string_view whole) noexcept {
 }
 
 std::string_view detail::alias_of(const Signature& s) noexcept {
-  if (s.op != Op::gemm || s.extras() != 0) return {};
-  for (const Template& known : kTemplates) {
+  if (s.pack() != plain_of(s).pack()) return {};
+  for (const Template& known : detail::kAliases) {
     const bool fills = s.quant == known.quant && s.preshuffle_b == known.preshuffle_b && s.batched == known.batched;
-    if (fills && s.a == s.b && admits(known, s.a)) return known.alias;
+    if (fills && s.a == s.b && admits(known, s.a)) return known.name;
   }
   return {};
 }

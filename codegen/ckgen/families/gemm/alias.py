@@ -9,14 +9,14 @@ from ckgen.families.gemm.enums import ACTIVATIONS, NO_MOE, EpilogueOp, Layout, M
 from ckgen.families.gemm.modules import SignatureTemplate, templates
 from ckgen.model.dtype import DType
 from ckgen.model.errors import UsageError
+from ckgen.model.op_words import OUTS
 
 _DTYPES = {dtype.value: dtype for dtype in DType}
 _LAYOUTS = {layout.value: layout for layout in Layout}
 _PARTS = {part.value: part for part in MoePart}
 _ACTIVATIONS = {op.value: op for op in ACTIVATIONS}
-OP_WORDS = {"grouped": Op.GROUPED_GEMM, "moe": Op.MOE}
+OP_WORDS = {op.alias: op for op in Op if op.alias}
 """What stands before an alias of another op than gemm, with a colon."""
-OUTS = frozenset({DType.BF16, DType.FP16, DType.FP32, DType.INT32, DType.FP64})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,43 @@
+"""The words of canonical names that say one field each, in the order in which ckgen/src/signature writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ckgen.families.common.key import KEY_FIELDS, text_of
+from ckgen.families.common.key_fields import NAME_WORDS
+from ckgen.model.op_words import WORDS
+
+_FLAG = "flag"
+
+
+def name_words(signature: object) -> list[str]:
+    """What a name says behind the types: flags that are set, and members that are not the usual ones."""
+    op = str(KEY_FIELDS["op"].value(signature))
+    found = []
+    for of, name, word, prefix, always in NAME_WORDS:
+        field = KEY_FIELDS[name]
+        if op not in of:
+            continue
+        if field.kind == _FLAG:
+            found += [word] * bool(field.value(signature))
+        elif always or field.code(signature):
+            found.append(prefix + text_of(field.value(signature)))
+    return found
+
+
+def fields_said(op: str, words: Iterable[str]) -> dict[str, Any]:
+    """The fields that the words say, by name, in any order; whoever parses checks that the name comes back."""
+    text = f"_{'_'.join(words)}_"
+    found: dict[str, Any] = {}
+    for of, name, word, prefix, _ in NAME_WORDS:
+        field = KEY_FIELDS[name]
+        if op not in of:
+            continue
+        if field.kind == _FLAG:
+            found[name] = f"_{word}_" in text
+        else:
+            first, *rest = WORDS[field.kind]
+            found[name] = next((member for member in rest if f"_{prefix}{member}_" in text), first)
+    return found
