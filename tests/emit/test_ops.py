@@ -209,6 +209,18 @@ WRONG: dict[str, tuple[str, str, str, str]] = {
         "W003|'{rows}' of a sentence is neither {measured} nor {limit}",
         "{rows} rows of Q",
     ),
+    "unknown member in a doc": (
+        "{alibi} has fp32 slopes",
+        "{alibis} has fp32 slopes",
+        "W003|'{alibis}' in a doc is no member of FmhaBias",
+        "  FmhaBias:",
+    ),
+    "unknown member of another": (
+        "resolve: {fnuz: fp8_fnuz, ocp: fp8_ocp}",
+        "resolve: {fnuz: fp8_fnuz, ocd: fp8_ocp}",
+        "W003|fp8: 'ocd' is no member of Fp8Flavour",
+        "  DType:",
+    ),
     "unknown key": (
         "    must: {batched: false}",
         "    musst: {batched: false}",

@@ -216,6 +216,40 @@ class Strategy(Word):
         return self in (Strategy.ATOMIC, Strategy.LINEAR, Strategy.TREE,)
 
 
+class Backend(Word):
+    """Who turns a Config into code; CK_TILE and CK are Composable Kernel's two APIs, HOST is the CPU as a target."""
+
+    CK_TILE = "ck_tile"
+    CK = "ck"
+    HIP = "hip"
+    ASM = "asm"
+    HOST = "host"
+
+    @property
+    def code(self) -> int:
+        """Its number in C++, in keys and in tables."""
+        return CODES["Backend"][self._value_]
+
+
+class Tier(Word):
+    """Where a choice came from, in the order in which the dispatcher tries them."""
+
+    FORCED = "forced"
+    OVERRIDE = "override"
+    EXACT = "exact"
+    NEAR = "near"
+    HEURISTIC = "heuristic"
+    FAR = "far"
+    OTHER_CU = "other_cu"
+    DEFAULT = "default"
+    UNSUPPORTED = "unsupported"
+
+    @property
+    def code(self) -> int:
+        """Its number in C++, in keys and in tables."""
+        return CODES["Tier"][self._value_]
+
+
 class FmhaEntry(Word):
     """FORWARD: attention, whatever kernels it takes. APPEND: new keys and values go into the cache, rotated where
 
@@ -419,6 +453,8 @@ WORDS: Mapping[str, type[Word]] = {
     "ScaleSides": ScaleSides,
     "MoePart": MoePart,
     "Strategy": Strategy,
+    "Backend": Backend,
+    "Tier": Tier,
     "FmhaEntry": FmhaEntry,
     "FmhaBias": FmhaBias,
     "FmhaDropout": FmhaDropout,
@@ -440,6 +476,8 @@ CODES: Mapping[str, Mapping[str, int]] = {
     "ScaleSides": {"both": 0, "a": 1, "b": 2},
     "MoePart": {"layer": 0, "gate_up": 1, "down": 2},
     "Strategy": {"any": 0, "data_parallel": 1, "atomic": 2, "linear": 3, "tree": 4},
+    "Backend": {"ck_tile": 0, "ck": 1, "hip": 2, "asm": 3, "host": 4},
+    "Tier": {"forced": 0, "override": 1, "exact": 2, "near": 3, "heuristic": 4, "far": 5, "other_cu": 6, "default": 7, "unsupported": 8},
     "FmhaEntry": {"forward": 0, "append": 1},
     "FmhaBias": {"none": 0, "elementwise": 1, "alibi": 2},
     "FmhaDropout": {"none": 0, "dropout": 1, "randval": 2},

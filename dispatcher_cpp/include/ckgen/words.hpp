@@ -284,6 +284,52 @@ constexpr bool is_stream_k(Strategy value) noexcept {
   return value == Strategy::atomic || value == Strategy::linear || value == Strategy::tree;
 }
 
+/// Who turns a Config into code; ck_tile and ck are Composable Kernel's two APIs, host is the CPU as a target.
+enum class Backend : std::uint8_t {
+  ck_tile,
+  ck,
+  hip,
+  asm_,
+  host,
+};
+inline constexpr int kBackendCount = 5;
+template <>
+inline constexpr int word_count<Backend> = kBackendCount;
+
+constexpr std::string_view name(Backend value) noexcept {
+  constexpr std::string_view names[] = {"ck_tile", "ck", "hip", "asm", "host"};
+  return static_cast<int>(value) < kBackendCount ? names[static_cast<int>(value)] : std::string_view("unknown");
+}
+constexpr bool parse(std::string_view text, Backend& out) noexcept {
+  return detail::parse_word(text, kBackendCount, out);
+}
+
+/// Where a choice came from, in the order in which the dispatcher tries them.
+enum class Tier : std::uint8_t {
+  forced,
+  override_,
+  exact,
+  near_,
+  heuristic,
+  far_,
+  other_cu,
+  default_,
+  unsupported,
+};
+inline constexpr int kTierCount = 9;
+template <>
+inline constexpr int word_count<Tier> = kTierCount;
+
+constexpr std::string_view name(Tier value) noexcept {
+  constexpr std::string_view names[] = {
+      "forced", "override", "exact", "near", "heuristic", "far", "other_cu", "default", "unsupported"
+  };
+  return static_cast<int>(value) < kTierCount ? names[static_cast<int>(value)] : std::string_view("unknown");
+}
+constexpr bool parse(std::string_view text, Tier& out) noexcept {
+  return detail::parse_word(text, kTierCount, out);
+}
+
 /// Steps of an epilogue.
 inline constexpr int kMaxEpilogueOps = 3;
 /// D tensors of an epilogue.

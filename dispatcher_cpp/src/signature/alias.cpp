@@ -33,11 +33,6 @@ std::optional<DType> dtype_of(std::string_view text) noexcept {
   return dtype;
 }
 
-std::optional<Layout> layout_of(std::string_view text) noexcept {
-  Layout layout{};
-  return parse(text, layout) ? std::optional(layout) : std::nullopt;
-}
-
 /// What stands before an alias: "grouped:" or "moe:".
 Op take_op(std::string_view& text) noexcept {
   const std::string_view first = text.substr(0, text.find(':'));
@@ -50,26 +45,44 @@ Op take_op(std::string_view& text) noexcept {
   return Op::gemm;
 }
 
-/// Takes a word that only MoE signatures have, each kind once.
-class MoeWords {
+bool reads(std::string_view word, std::string_view flag, bool& out) noexcept {
+  return word == flag && (out = true);
+}
+template <class Word>
+bool reads(std::string_view word, std::string_view /*none*/, Word& out) noexcept {
+  return parse(word, out);
+}
+
+/// Takes words that say one field each, and each field once.
+class FieldWords {
  public:
+  explicit FieldWords(Op op) noexcept { said.op = op; }
+
   bool take(std::string_view word) noexcept {
-    if (!has_part_ && parse(word, traits.part)) return has_part_ = true;
-    for (const EpilogueOp op : detail::kActivations) {
-      if (word != name(op) || activation != EpilogueOp::none) continue;
-      activation = op;
-      return true;
-    }
-    if (word == "gated" && !traits.gated) return traits.gated = true;
-    if (word == "weightfirst" && !traits.weight_first) return traits.weight_first = true;
-    return false;
+    bool is_taken = false;
+    unsigned field = 1;
+    detail::visit_alias_words(said, [&](auto& member, std::string_view flag) {
+      if (!is_taken && (known_ & field) == 0 && reads(word, flag, member)) {
+        is_taken = true;
+        known_ |= field;
+      }
+      field <<= 1;
+    });
+    return is_taken || (said.op == Op::moe && take_activation(word));
   }
 
-  MoeTraits traits;
-  EpilogueOp activation = EpilogueOp::none;
+  Signature said;
 
  private:
-  bool has_part_ = false;
+  bool take_activation(std::string_view word) noexcept {
+    for (const EpilogueOp op : detail::kActivations) {
+      if (word != name(op) || !said.epilogue.empty()) continue;
+      said.epilogue.ops[0] = op;
+      return true;
+    }
+    return false;
+  }
+  unsigned known_ = 0;
 };
 
 /// What an alias can say: the same with no more than types, layout, quantisation and the form of B.
@@ -90,9 +103,7 @@ Result<Signature> detail::parse_alias(const std::string_view whole) noexcept {
   if (known == nullptr) return detail::unknown("signature", whole);
   std::optional<DType> operand;
   std::optional<DType> out;
-  std::optional<Layout> layout;
-  bool bias = false;
-  MoeWords moe;
+  FieldWords fields(op);
   for (std::size_t at = head.size(); at < text.size();) {
     const std::size_t end = std::min(text.find(':', at + 1), text.size());
     const std::string_view word = text.substr(at + 1, end - at - 1);
@@ -102,11 +113,7 @@ Result<Signature> detail::parse_alias(const std::string_view whole) noexcept {
       operand = dtype;
     } else if (dtype && !out && is_out(*dtype)) {
       out = dtype;
-    } else if (!layout && layout_of(word)) {
-      layout = layout_of(word);
-    } else if (word == "bias" && !bias) {
-      bias = true;
-    } else if (op != Op::moe || !moe.take(word)) {
+    } else if (!fields.take(word)) {
       return detail::unknown("word in a signature", whole);
     }
   }
@@ -114,19 +121,14 @@ Result<Signature> detail::parse_alias(const std::string_view whole) noexcept {
   if (type == D::none)
     return Status::error(StatusCode::invalid_argument, "'%.*s' does not say the type of its operands: int8 or fp8",
                          static_cast<int>(head.size()), head.data());
-  Signature s{op,
-              type,
-              type,
-              out.value_or(known->out),
-              detail::default_acc(type, type),
-              detail::default_scale(known->quant),
-              layout.value_or(Layout::rcr),
-              known->quant,
-              known->preshuffle_b,
-              known->batched,
-              bias};
-  s.moe = moe.traits;
-  s.epilogue.ops[0] = moe.activation;
+  Signature s = fields.said;
+  s.a = s.b = type;
+  s.c = out.value_or(known->out);
+  s.acc = detail::default_acc(type, type);
+  s.scale = detail::default_scale(known->quant);
+  s.quant = known->quant;
+  s.preshuffle_b = known->preshuffle_b;
+  s.batched = known->batched;
   return s;
 }
 

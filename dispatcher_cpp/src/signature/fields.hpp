@@ -204,4 +204,18 @@ void visit_words(S& s, Visit visit) {
   }
 }
 
+/// Calls visit(flag, its word) or visit(enum, nothing) for each field that an alias of its op may say.
+template <class S, class Visit>
+void visit_alias_words(S& s, Visit visit) {
+  if (s.op == Op::gemm || s.op == Op::grouped_gemm || s.op == Op::moe) {
+    visit(s.layout, "");
+    visit(s.bias, "bias");
+  }
+  if (s.op == Op::moe) {
+    visit(s.moe.part, "");
+    visit(s.moe.gated, "gated");
+    visit(s.moe.weight_first, "weightfirst");
+  }
+}
+
 }  // namespace ckgen::inline v1::detail

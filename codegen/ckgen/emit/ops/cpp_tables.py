@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from ckgen.emit.ops.description import FLAG, Condition, Conditions, Description, Rule, UsualCase
+from ckgen.emit.ops.description import FLAG, Condition, Conditions, Description, NameWord, Rule, UsualCase
 from ckgen.emit.ops.text import HEAD, camel, comment
 
 _RULE_TYPES = """\
@@ -241,8 +241,20 @@ def _names(description: Description) -> list[str]:
         "template <class S, class Visit>",
         "void visit_words(S& s, Visit visit) {",
     ]
-    for of, words in groupby(description.names, key=lambda one: one.of):
-        lines.append(f"  if ({' || '.join(f's.op == Op::{op}' for op in of)}) {{")
-        lines += [f'    visit(s.{one.field}, "{one.word or one.prefix}", {str(one.always).lower()});' for one in words]
-        lines.append("  }")
+    lines += _visits(description.names, lambda one: f'"{one.word or one.prefix}", {str(one.always).lower()}')
+    lines += [
+        "}",
+        "",
+        "/// Calls visit(flag, its word) or visit(enum, nothing) for each field that an alias of its op may say.",
+        "template <class S, class Visit>",
+        "void visit_alias_words(S& s, Visit visit) {",
+    ]
+    lines += _visits([one for one in description.names if one.in_alias], lambda one: f'"{one.word}"')
     return [*lines, "}"]
+
+
+def _visits(words: Iterable[NameWord], how: Callable[[NameWord], str]) -> Iterator[str]:
+    for of, some in groupby(words, key=lambda one: one.of):
+        yield f"  if ({' || '.join(f's.op == Op::{op}' for op in of)}) {{"
+        yield from (f"    visit(s.{one.field}, {how(one)});" for one in some)
+        yield "  }"

@@ -25,7 +25,7 @@ class Member:
     @property
     def python(self) -> str:
         """Its name in Python."""
-        return self.name.upper()
+        return self.name.rstrip("_").upper()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +95,17 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class NameWord:
-    """Where canonical names of the ops `of` say a field: a flag's `word`, or an enum's text behind a `prefix`."""
+    """Where canonical names of the ops `of` say a field: a flag's `word`, or an enum's text behind a `prefix`.
+
+    `in_alias`: aliases say it too.
+    """
 
     of: tuple[str, ...]
     field: str
     word: str
     prefix: str
     always: bool
+    in_alias: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,14 +33,14 @@ def python_key(description: Description) -> str:
         ")",
         '"""A member of ckgen::Signature, its type, its lowest bit, how many it has, and the ops of the keys."""',
     ]
-    lines += ["NAME_WORDS: tuple[tuple[tuple[str, ...], str, str, str, bool], ...] = ("]
+    lines += ["NAME_WORDS: tuple[tuple[tuple[str, ...], str, str, str, bool, bool], ...] = ("]
     lines += [
-        f'    ({_words(one.of)}, "{one.field}", "{one.word}", "{one.prefix}", {one.always}),'
+        f'    ({_words(one.of)}, "{one.field}", "{one.word}", "{one.prefix}", {one.always}, {one.in_alias}),'
         for one in description.names
     ]
     lines += [")"]
     lines += [
-        '"""Ops, and a field that their names say: a flag\'s word, what stands before an enum\'s text, if always."""'
+        '"""Ops, a field that names say: a flag\'s word, what is before an enum\'s text, if always, if in aliases."""'
     ]
     return "\n".join([*lines, ""])
 

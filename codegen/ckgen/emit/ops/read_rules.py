@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from ckgen.emit.ops.description import (
@@ -22,13 +21,13 @@ from ckgen.emit.ops.description import (
 )
 from ckgen.emit.ops.read_words import OpsReader
 from ckgen.emit.ops.reader import Broken, Reader
+from ckgen.emit.ops.text import PLACE
 from ckgen.model.located_yaml import Located
 from ckgen.model.suggestion import nearest_or_all
 
 PROBLEM_SIZES = ("m", "n", "k", "batch")
 DEMANDS = ("at_least", "at_most", "multiple_of", "multiple_of_bits", "multiple_of_scale_k")
 PROBLEM_FIELDS = ("batched", "preshuffle_b", "quant", "b")
-_PLACE = re.compile(r"\{(.*?)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ class RuleReader:
     def _sentence(self, node: Located, cases: list[Case]) -> str:
         """The sentence with what is known by now in its places: sets, sizes and numbers."""
         text = self.reader.text(node)
-        for place in _PLACE.findall(text):
+        for place in PLACE.findall(text):
             if place in self.fields or place in self.counted:
                 continue
             if place == "allowed":
@@ -203,7 +202,7 @@ class RuleReader:
     def _problem_rule(self, name: str, node: Located) -> ProblemRule:
         entry = self.reader.mapping(node, ("sentence", "size", "must", "value", "when"), ("sentence",))
         sentence = self.reader.text(entry["sentence"])
-        for place in _PLACE.findall(sentence):
+        for place in PLACE.findall(sentence):
             if place not in ("measured", "limit"):
                 raise self.reader.fail(
                     "W003", node, f"'{{{place}}}' of a sentence is neither {{measured}} nor {{limit}}"

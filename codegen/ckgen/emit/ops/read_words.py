@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from ckgen.emit.ops.description import FLAG, EnumWords, Field, Member, NameWord, Number, Sizes, Trait
 from ckgen.emit.ops.reader import Broken, Reader
+from ckgen.emit.ops.text import PLACE
 from ckgen.model.located_yaml import Located
+from ckgen.model.suggestion import nearest_or_all
 
 OpsReader = Callable[[Located], tuple[str, ...]]
 """Reads ops, which may be a set's."""
@@ -24,7 +26,29 @@ def read_enums(reader: Reader, node: Located) -> dict[str, EnumWords]:
             found[name] = _enum(reader, name, entry, tuple(entries))
         except Broken:
             continue
+    for name, enum in found.items():
+        _check_words(reader, entries[name], enum, found)
     return found
+
+
+def _check_words(reader: Reader, node: Located, enum: EnumWords, enums: dict[str, EnumWords]) -> None:
+    """Members that docs and other members name."""
+    own = [member.name for member in enum.members]
+    texts = (enum.doc, enum.more, *(trait.doc for trait in enum.traits))
+    for word in (word for text in texts for word in PLACE.findall(text)):
+        if word not in own:
+            reader.say("W003", node, f"'{{{word}}}' in a doc is no member of {enum.name}", nearest_or_all(word, own))
+    for trait in enum.traits:
+        others = [member.name for member in enums[trait.kind].members] if trait.kind in enums else []
+        for member in enum.members:
+            given = member.traits.get(trait.name, {})
+            if isinstance(given, str):
+                continue
+            named = [(word, trait.kind, others) for word in given] + [(word, enum.name, own) for word in given.values()]
+            for word, of, known in named:
+                if word not in known:
+                    message = f"{member.name}: '{word}' is no member of {of}"
+                    reader.say("W003", node, message, nearest_or_all(word, known))
 
 
 def _enum(reader: Reader, name: str, node: Located, enums: tuple[str, ...]) -> EnumWords:
@@ -173,9 +197,10 @@ def read_names(reader: Reader, node: Located, fields: dict[str, Field], ops: Ops
 
 
 def _name_word(reader: Reader, node: Located, fields: dict[str, Field], of: tuple[str, ...]) -> NameWord:
-    entry = reader.mapping(node, ("field", "word", "prefix", "always"), ("field",))
+    entry = reader.mapping(node, ("field", "word", "prefix", "always", "in_alias"), ("field",))
     field = reader.one_of(entry["field"], fields, "field")
     if (fields[field].type == FLAG) != ("word" in entry):
         raise reader.fail("W003", node, "flags have a word, and enums their own texts")
     word, prefix = (reader.text(entry[key]) if key in entry else "" for key in ("word", "prefix"))
-    return NameWord(of, field, word, prefix, reader.flag(entry.get("always")))
+    always, in_alias = (reader.flag(entry.get(key)) for key in ("always", "in_alias"))
+    return NameWord(of, field, word, prefix, always, in_alias)

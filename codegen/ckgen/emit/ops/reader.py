@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ckgen.model.located_yaml import DocumentReader, Located
 from ckgen.model.suggestion import nearest_or_all
 
-Mapping = dict[str, Located]
+Entries = dict[str, Located]
 
 
 class Broken(Exception):
@@ -22,7 +22,7 @@ class Reader(DocumentReader):
         self.say(code, node, message, hint)
         return Broken()
 
-    def mapping(self, node: Located, known: Sequence[str] = (), required: Sequence[str] = ()) -> Mapping:
+    def mapping(self, node: Located, known: Sequence[str] = (), required: Sequence[str] = ()) -> Entries:
         """A mapping; of `known` keys where there are any."""
         if not isinstance(node.value, dict):
             raise self.fail("W003", node, "a mapping is needed here")

@@ -12,13 +12,16 @@ from ckgen.model.op_words import WORDS
 _FLAG = "flag"
 
 
-def name_words(signature: object) -> list[str]:
-    """What a name says behind the types: flags that are set, and members that are not the usual ones."""
+def name_words(signature: object, beginning: str = "") -> list[str]:
+    """What a name says behind the types: flags that are set, and members that are not the usual ones.
+
+    Only of fields whose names begin so.
+    """
     op = str(KEY_FIELDS["op"].value(signature))
     found = []
-    for of, name, word, prefix, always in NAME_WORDS:
+    for of, name, word, prefix, always, _ in NAME_WORDS:
         field = KEY_FIELDS[name]
-        if op not in of:
+        if op not in of or not name.startswith(beginning):
             continue
         if field.kind == _FLAG:
             found += [word] * bool(field.value(signature))
@@ -27,11 +30,21 @@ def name_words(signature: object) -> list[str]:
     return found
 
 
+def alias_words(op: str) -> dict[str, tuple[str, object]]:
+    """What an alias of the op may say: the field and its value by word, in order."""
+    found: dict[str, tuple[str, object]] = {}
+    for of, name, word, _, _, in_alias in NAME_WORDS:
+        if op in of and in_alias:
+            kind = KEY_FIELDS[name].kind
+            found |= {word: (name, True)} if kind == _FLAG else {one.value: (name, one) for one in WORDS[kind]}
+    return found
+
+
 def fields_said(op: str, words: Iterable[str]) -> dict[str, Any]:
     """The fields that the words say, by name, in any order; whoever parses checks that the name comes back."""
     text = f"_{'_'.join(words)}_"
     found: dict[str, Any] = {}
-    for of, name, word, prefix, _ in NAME_WORDS:
+    for of, name, word, prefix, _, _ in NAME_WORDS:
         field = KEY_FIELDS[name]
         if op not in of:
             continue

@@ -31,10 +31,6 @@ class MoeTraits:
     gated: bool = False
     weight_first: bool = False
 
-    def __str__(self) -> str:
-        flags = (("gated", self.gated), ("weightfirst", self.weight_first))
-        return " ".join([str(self.part), *(word for word, present in flags if present)])
-
 
 @dataclass(frozen=True, slots=True)
 class ScaleBlock:

@@ -95,8 +95,7 @@ class GemmSignature(GemmFields):
         words = [_head_of(self), f"{self.a}·{self.b}→{self.c}", str(self.layout)]
         if self.bias:
             words.append("bias")
-        if self.op is Op.MOE:
-            words += str(self.moe).split()
+        words += name_words(self, _MOE)
         words += [f"{side} {op}" for side, op in (("a", self.a_op), ("b", self.b_op)) if op is not OperandOp.NONE]
         if self.epilogue:
             words += ["epi", *map(str, self.epilogue)]
