@@ -37,7 +37,9 @@ class KeyField:
             return ABSENT[self.kind]
         if self.kind in SIZES:
             return SIZES[self.kind].index(value) if value in SIZES[self.kind] else (1 << self.bits) - 1
-        return CODES[self.kind][str(value)] if self.kind in CODES else int(value)
+        if self.kind not in CODES:
+            return int(value)
+        return CODES[self.kind][value._value_ if isinstance(value, Word) else value]
 
 
 KEY_FIELDS = {field[0]: KeyField(*field) for field in FIELDS}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
-from ckgen.families.common.key import KEY_FIELDS, text_of
+from ckgen.families.common.key import KEY_FIELDS, KeyField, text_of
 from ckgen.families.common.key_fields import NAME_WORDS
 from ckgen.model.op_words import WORDS
+from ckgen.model.word import Word
 
 _FLAG = "flag"
 
@@ -17,20 +19,28 @@ def name_words(signature: object, beginning: str = "") -> list[str]:
 
     Only of fields whose names begin so.
     """
-    op = str(KEY_FIELDS["op"].value(signature))
     found = []
-    for of, name, word, prefix, always, _ in NAME_WORDS:
-        field = KEY_FIELDS[name]
-        if op not in of or not name.startswith(beginning):
-            continue
-        if field.kind == _FLAG:
-            found += [word] * bool(field.value(signature))
-        elif always or field.code(signature):
-            found.append(prefix + text_of(field.value(signature)))
+    for field, word, prefix, usual in _said_of(str(KEY_FIELDS["op"].value(signature)), beginning):
+        value = field.value(signature)
+        if value is True:
+            found.append(word)
+        elif value is not False and value is not usual:
+            found.append(prefix + text_of(value))
     return found
 
 
-def alias_words(op: str) -> dict[str, tuple[str, object]]:
+@cache
+def _said_of(op: str, beginning: str) -> tuple[tuple[KeyField, str, str, Word | None], ...]:
+    """Each field with its word or prefix, and the member that is not said."""
+    return tuple(
+        (KEY_FIELDS[name], word, prefix, None if always or word else next(iter(WORDS[KEY_FIELDS[name].kind])))
+        for of, name, word, prefix, always, _ in NAME_WORDS
+        if op in of and name.startswith(beginning)
+    )
+
+
+@cache
+def alias_words(op: str) -> Mapping[str, tuple[str, object]]:
     """What an alias of the op may say: the field and its value by word, in order."""
     found: dict[str, tuple[str, object]] = {}
     for of, name, word, _, _, in_alias in NAME_WORDS:

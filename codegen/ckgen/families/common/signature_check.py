@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 
 from ckgen.families.common.key import KEY_FIELDS, text_of
 from ckgen.families.common.signature_tables import RULES, Case, Conditions
@@ -17,13 +18,15 @@ _LARGEST_CODE = 31
 def problems(signature: object, counts: Counts) -> Iterator[str]:
     """One sentence for each rule that the fields break, in order; none for a signature that means something."""
     facts = _Facts(signature, counts)
-    op = str(KEY_FIELDS["op"].value(signature))
-    for _, of, sentence, cases in RULES:
-        if op not in of:
-            continue
+    for sentence, cases in _rules_of(str(KEY_FIELDS["op"].value(signature))):
         broken = facts.broken(cases)
         if broken is not None:
             yield _PLACE.sub(lambda place, case=broken: facts.text(place[1], case), sentence)  # type: ignore[misc]
+
+
+@cache
+def _rules_of(op: str) -> tuple[tuple[str, tuple[Case, ...]], ...]:
+    return tuple((sentence, cases) for _, of, sentence, cases in RULES if op in of)
 
 
 class _Facts:
