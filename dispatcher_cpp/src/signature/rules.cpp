@@ -72,7 +72,7 @@ Status say(std::string_view sentence, const Signature& s, const Case& one) noexc
 
 Status signature_status(const Signature& s) noexcept {
   const Codes codes = detail::codes_of(s);
-  for (int i = 0; i < detail::kFieldCount; ++i) {
+  for (std::size_t i = 0; i < codes.size(); ++i) {
     if (codes[i] >= detail::kFieldValues[i])
       return Status::error(StatusCode::invalid_argument, "%u is no value of the signature's %s",
                            static_cast<unsigned>(codes[i]), detail::kFieldNames[i].data());
