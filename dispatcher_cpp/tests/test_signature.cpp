@@ -90,6 +90,29 @@ TEST(SignatureText, AnythingElseIsRefused) {
   }
 }
 
+TEST(SignatureRules, WhatOnlyFieldsCanBreakIsSaidToo) {
+  const auto says = [](const char* text, auto change) {
+    Signature s = *parse_signature(text);
+    change(s);
+    return std::string(signature_status(s).message);
+  };
+  EXPECT_EQ(says("fp16", [](Signature&) {}), "");
+  EXPECT_EQ(says("fp16", [](Signature& s) { s.moe.gated = true; }),
+            "only an MoE signature has a part, a gate or a routing weight");
+  EXPECT_EQ(says("fp16", [](Signature& s) { s.fmha.lse = true; }),
+            "only an attention signature has attention's traits");
+  EXPECT_EQ(says("fp16", [](Signature& s) { s.epilogue.ops[1] = EpilogueOp::relu; }), "an epilogue with a gap");
+  EXPECT_EQ(says("fmha:bf16", [](Signature& s) { s.bias = true; }),
+            "an attention signature accumulates in fp32 and has no fields of a GEMM");
+  EXPECT_EQ(says("fmha:bf16", [](Signature& s) { s.moe.part = MoePart::down; }),
+            "an attention signature accumulates in fp32 and has no fields of a GEMM");
+  EXPECT_EQ(says("a8w8_blockscale", [](Signature& s) { s.scale_block = {ScaleSides::b, 3, 128}; }),
+            "no scale block of b 3x128: rows of B are 128, 64, 32, 16, 8, 1, elements along K 128, 64, 32, 16");
+  EXPECT_EQ(says("fp16", [](Signature& s) { s.layout = static_cast<Layout>(4); }),
+            "4 is no value of the signature's layout");
+  EXPECT_EQ(says("fp16", [](Signature& s) { s.op = static_cast<Op>(0xff); }), "255 is no value of the signature's op");
+}
+
 /// Every member, and no more than that: operator== compares keys.
 auto members(const Signature& s) {
   const FmhaTraits& f = s.fmha;

@@ -131,6 +131,13 @@ class TestSchema:
         for path in specs():
             jsonschema.validate(json.loads(path.read_text(encoding="utf-8")), schema)
 
+    def test_words_are_those_of_signatures_and_stand_apart_from_documents(self) -> None:
+        words = json.loads(ok("schema", "words"))["$defs"]
+        jsonschema.validate("rowwise", words["Quant"])
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate("row_wise", words["Quant"])
+        assert "words" not in json.loads(ok("schema"))["$defs"]
+
     def test_shipped_kernel_sets_keep_theirs(self) -> None:
         schema = json.loads(ok("schema", "kernel-set"))
         folder = Path(kernel_set.__file__).parents[1]

@@ -16,6 +16,7 @@ from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.emit.render import render
 from ckgen.families.common import cpp
 from ckgen.families.common.asm_config import AsmConfig
+from ckgen.families.common.key import pack
 from ckgen.families.common.naming import instance_id, instance_name
 from ckgen.families.common.query import Query
 from ckgen.families.common.unit import UnitPlan
@@ -208,7 +209,7 @@ def test_every_field_of_a_signature_is_in_the_names_and_in_the_key() -> None:
         one, other = (make_instance(s, HOST, archs=[X86.gfx]) for s in (pair.one, pair.other))
         assert one.name != other.name and one.id != other.id, pair
         assert parse_canonical(pair.other.canonical()) == pair.other
-        assert cpp_gemm.pack(pair.one) != cpp_gemm.pack(pair.other), pair
+        assert pack(pair.one) != pack(pair.other), pair
         assert cpp_gemm.signature_fields(pair.one) != cpp_gemm.signature_fields(pair.other), pair
 
 
@@ -240,7 +241,7 @@ def unit_of(signature: GemmSignature) -> UnitPlan:
 
 def test_keys_and_equality_agree_over_all_pairs_of_built_signatures() -> None:
     built = [unit.signature for unit in every_plan().units_of(GemmSignature)]
-    assert len({cpp_gemm.pack(signature) for signature in built}) == len(set(built)) == len(built)
+    assert len({pack(signature) for signature in built}) == len(set(built)) == len(built)
 
 
 def cpp_signature(signature: GemmSignature) -> str:
@@ -273,7 +274,7 @@ def test_every_field_of_a_signature_takes_part_in_the_cpp_key(tmp_path: Path) ->
         for pair in of_field[:: max(1, len(of_field) // 8)]:
             for side, signature in (("one", pair.one), ("other", pair.other)):
                 lines.append(f"constexpr Signature {side}{count}{cpp_signature(signature)};")
-                lines.append(f"static_assert({side}{count}.pack() == {cpp.hex64(cpp_gemm.pack(signature))});")
+                lines.append(f"static_assert({side}{count}.pack() == {cpp.hex64(pack(signature))});")
             lines.append(
                 f'static_assert(one{count}.pack() != other{count}.pack(), "{field.name}");'
                 f'static_assert(one{count} != other{count}, "{field.name}");'

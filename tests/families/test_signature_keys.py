@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, replace
@@ -15,8 +14,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from ckgen import paths
-from ckgen.families.common import cpp, key_bits
-from ckgen.families.fmha import cpp as cpp_fmha
+from ckgen.families.common import cpp
+from ckgen.families.common.key import pack
+from ckgen.families.common.key_fields import KEY_BITS
 from ckgen.families.fmha import enums as fmha
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm import cpp as cpp_gemm
@@ -41,57 +41,11 @@ from ckgen.model.dtype import DType
 Signature = TypeVar("Signature", GemmSignature, fmha.FmhaTraits)
 
 HEADERS = paths.dispatcher_dir() / "include"
-ORDERS = {
-    "Op": (cpp.OP_ORDER, key_bits.OP),
-    "DType": (cpp.DTYPE_ORDER, key_bits.DTYPE),
-    "Layout": (cpp_gemm.LAYOUT_ORDER, key_bits.LAYOUT),
-    "Quant": (cpp_gemm.QUANT_ORDER, key_bits.QUANT),
-    "EpilogueOp": (cpp_gemm.EPILOGUE_ORDER, key_bits.EPILOGUE_OP),
-    "OperandOp": (cpp_gemm.OPERAND_OP_ORDER, key_bits.OPERAND_OP),
-    "MoePart": (cpp_gemm.MOE_PART_ORDER, key_bits.MOE_PART),
-    "ScaleSides": (cpp_gemm.SIDES_ORDER, key_bits.SCALE_SIDES),
-} | {
-    kind.__name__: (tuple(member.name.lower() for member in kind), bits)
-    for kind, bits in (
-        (fmha.FmhaEntry, key_bits.FMHA_ENTRY),
-        (fmha.FmhaBias, key_bits.FMHA_BIAS),
-        (fmha.FmhaDropout, key_bits.FMHA_DROPOUT),
-        (fmha.FmhaQuant, key_bits.FMHA_QUANT),
-        (fmha.FmhaKv, key_bits.FMHA_KV),
-        (fmha.FmhaKvLayout, key_bits.FMHA_KV_LAYOUT),
-        (fmha.FmhaRope, key_bits.FMHA_ROPE),
-    )
-}
-"""Of each C++ enum that a key holds: Python's words in order, and their bits."""
-
-
-def enumerators() -> dict[str, tuple[str, ...]]:
-    """Of each enum of the public headers, as they stand there."""
-    text = "\n".join(file.read_text(encoding="utf-8") for file in sorted((HEADERS / "ckgen").glob("*.hpp")))
-    found = re.findall(r"enum class (\w+) : std::uint8_t \{(.*?)\};", re.sub(r"//.*", "", text), re.DOTALL)
-    return {name: tuple(re.findall(r"\w+", body)) for name, body in found}
-
-
-def test_members_have_the_bits_that_the_header_says() -> None:
-    text = (HEADERS / "ckgen" / "key_bits.hpp").read_text(encoding="utf-8")
-    header = {name: int(bits) for name, bits in re.findall(r"^inline constexpr int (\w+) = (\d+);", text, re.MULTILINE)}
-    assert header == {name.lower(): bits for name, bits in vars(key_bits).items() if name.isupper()}
-
-
-@pytest.mark.parametrize("name", sorted(ORDERS))
-def test_words_are_numbered_as_enumerators_are_and_fit_their_bits(name: str) -> None:
-    order, bits = ORDERS[name]
-    assert order == enumerators()[name]
-    assert len(order) <= 1 << bits
 
 
 def test_every_member_is_drawn() -> None:
     assert set(GEMM_VALUES) == {field.name for field in fields(GemmSignature)}
     assert set(TRAIT_VALUES) == {field.name for field in fields(fmha.FmhaTraits)}
-
-
-def test_codes_of_scale_blocks_leave_one_for_none() -> None:
-    assert max(len(SCALE_BLOCK_K), len(SCALE_BLOCK_N)) < 1 << key_bits.SCALE_BLOCK
 
 
 def of_its_op(signature: GemmSignature) -> GemmSignature:
@@ -145,21 +99,21 @@ def near(value: Signature, values: Mapping[str, tuple[Any, ...]]) -> Iterator[Si
 @settings(max_examples=4, phases=[Phase.generate])  # a smaller signature says no more
 def test_gemms_that_differ_have_keys_that_differ(signature: GemmSignature) -> None:
     others = {of_its_op(other) for other in near(signature, GEMM_VALUES)}
-    assert len({cpp_gemm.pack(other) for other in others}) == len(others) > 1000
-    assert max(map(cpp_gemm.pack, others)) < 1 << key_bits.SIGNATURE
+    assert len({pack(other) for other in others}) == len(others) > 1000
+    assert max(map(pack, others)) < 1 << KEY_BITS
 
 
 @given(TRAITS)
 @settings(max_examples=20, phases=[Phase.generate])
 def test_attentions_that_differ_have_keys_that_differ(traits: fmha.FmhaTraits) -> None:
     others = {FmhaSignature.of(DType.BF16, **asdict(other)) for other in near(traits, TRAIT_VALUES)}
-    assert len({cpp_fmha.pack(other) for other in others}) == len(others) > 30
-    assert max(map(cpp_fmha.pack, others)) < 1 << key_bits.SIGNATURE
+    assert len({pack(other) for other in others}) == len(others) > 30
+    assert max(map(pack, others)) < 1 << KEY_BITS
 
 
 @given(GEMMS, TRAITS, st.sampled_from(DTYPES))
 def test_a_gemm_and_attention_never_share_a_key(gemm: GemmSignature, traits: fmha.FmhaTraits, dtype: DType) -> None:
-    assert cpp_gemm.pack(gemm) != cpp_fmha.pack(FmhaSignature.of(dtype, **asdict(traits)))
+    assert pack(gemm) != pack(FmhaSignature.of(dtype, **asdict(traits)))
 
 
 def drawn(count: int) -> list[GemmSignature]:
@@ -182,7 +136,7 @@ def test_the_real_header_computes_the_same_keys(tmp_path: Path) -> None:
         members = cpp_gemm.signature_fields(signature)
         extras = members.pop("extras")
         text = f"ckgen::Signature{{{', '.join(members.values())}{extras}}}"
-        lines.append(f"static_assert({text}.pack() == {cpp.hex64(cpp_gemm.pack(signature))});")
+        lines.append(f"static_assert({text}.pack() == {cpp.hex64(pack(signature))});")
     source = tmp_path / "keys.cpp"
     source.write_text("\n".join(lines) + "\n", encoding="utf-8")
     command = ["g++", "-std=c++17", "-fsyntax-only", f"-I{HEADERS}", str(source)]

@@ -17,6 +17,7 @@ from ckgen.model.expectation import Expectation
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.finding import Finding
 from ckgen.model.module import LibrarySplitK, Module, SplitK
+from ckgen.model.op_words import OperandOp, Quant
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.strategy import Strategy
 from surface import changeable, words_and_defaults
@@ -36,6 +37,11 @@ def test_a_word_prints_as_it_is_and_is_one_object() -> None:
     assert f"{DType.FP8_FNUZ} {Tier.OTHER_CU} {Strategy.DATA_PARALLEL}" == "fp8_fnuz other_cu data_parallel"
     assert copy.deepcopy(DType.FP4) is pickle.loads(pickle.dumps(DType.FP4)) is DType.FP4
     assert {DType.FP4: 1}[DType("fp4")] == 1
+
+
+def test_words_of_different_enums_are_different_whatever_their_text() -> None:
+    assert Quant.NONE.value == OperandOp.NONE.value == "none"
+    assert len({Quant.NONE, OperandOp.NONE}) == 2 and {Quant.NONE: 1}.get(OperandOp.NONE) is None  # type: ignore[call-overload]
 
 
 def test_bits_are_what_the_name_of_a_type_says() -> None:
@@ -91,7 +97,7 @@ def test_a_module_says_how_its_libraries_spell_splits() -> None:
 
 
 def test_strategies_have_the_numbers_of_the_enum_in_cpp() -> None:
-    assert [strategy.number for strategy in Strategy] == [0, 1, 2, 3, 4]
+    assert [strategy.code for strategy in Strategy] == [0, 1, 2, 3, 4]
     assert [strategy.value for strategy in Strategy if strategy.is_stream_k] == ["atomic", "linear", "tree"]
 
 

@@ -7,16 +7,25 @@ import click
 from ckgen.cli.errors import Command
 from ckgen.cli.output import show_json
 
+_KINDS = ("arch", "kernel-set", "profile", "manifest", "registry", "words")
+
 
 @click.command(cls=Command, name="schema", short_help="Print the JSON Schema of an input or output file.")
-@click.argument("kind", type=click.Choice(["arch", "kernel-set", "profile", "manifest", "registry"]), required=False)
+@click.argument(
+    "kind", type=click.Choice(["arch", "kernel-set", "profile", "manifest", "registry", "words"]), required=False
+)
 def command(kind: str | None) -> int:
     """Print the JSON Schema of an arch spec, a kernel set (one YAML document of it), a profile, a tree's manifest or a
     registry document.
 
-    Without a word: one schema that holds them all.
+    Without a word: one schema that holds them all. `words`: the words that stand for types, layouts and other fields of
+    signatures, as definitions for schemas of one's own.
     """
-    from ckgen.emit.schema import bundle, schema
+    from ckgen.emit.schema import bundle, schema, words_schema
+    from ckgen.model.op_words import WORDS
 
-    show_json(bundle() if kind is None else schema(kind))
+    if kind == "words":
+        show_json(words_schema(WORDS))
+    else:
+        show_json(bundle() if kind is None else schema(kind))
     return 0

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ckgen import paths
 from ckgen.emit.manifest import SCHEMA
 from ckgen.families.common.policy import MPolicy
 from ckgen.families.kernel_sets import OPS
 from ckgen.model.backend import Backend
+from ckgen.model.dtype import DType
+from ckgen.model.word import Word
 from ckgen.plan.profile_file import profile_schema
 from ckgen.plan.registry_document import registry_schema
 from ckgen.specs.kinds import SCHEMA_FILE
@@ -25,6 +27,24 @@ _COUNTS: Schema = {"type": "object", "additionalProperties": {"type": "integer",
 def schema(kind: str) -> Schema:
     """The schema of `arch`, `kernel-set`, `profile`, `manifest` or `registry`."""
     return _SCHEMAS[kind]()
+
+
+def words_schema(words: Mapping[str, type[Word]]) -> Schema:
+    """The words of each enum, as signatures, kernel sets and registries have them, and of types in tables' columns.
+
+    `$defs` alone, no document.
+    """
+    spelt = [dtype.torch for dtype in cast("type[DType]", words["DType"]) if dtype.torch]
+    return {
+        "$schema": DRAFT,
+        "$id": "https://ckgen.invalid/words.json",
+        "title": "The words of signatures, by the names of their enums in Python and C++",
+        "$defs": {
+            name: {"description": " ".join((kind.__doc__ or "").split()), "enum": [member.value for member in kind]}
+            for name, kind in words.items()
+        }
+        | {"TableDType": {"description": "An element type, as columns of tuning tables spell it.", "enum": spelt}},
+    }
 
 
 def bundle() -> Schema:

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ckgen.model.word import Word
+from ckgen.model.op_words import FmhaCorner as FmhaCorner
 
 SIZES = ("batch", "heads_q", "heads_k", "seqlen_q", "seqlen_k", "hdim_q", "hdim_v")
 """The fields of FmhaShape that every problem says, in the order in which people read them."""
-
-
-class FmhaCorner(Word):
-    """Where the diagonal of a mask starts: at the first key, or so that it ends at the last one."""
-
-    TOP_LEFT = "topleft"
-    BOTTOM_RIGHT = "bottomright"
 
 
 @dataclass(frozen=True, slots=True)

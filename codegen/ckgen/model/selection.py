@@ -4,23 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ckgen.model.op_words import Tier as Tier
 from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import Shape
-from ckgen.model.word import Word
-
-
-class Tier(Word):
-    """In the order in which the dispatcher tries them."""
-
-    FORCED = "forced"
-    OVERRIDE = "override"
-    EXACT = "exact"
-    NEAR = "near"
-    HEURISTIC = "heuristic"
-    FAR = "far"
-    OTHER_CU = "other_cu"
-    DEFAULT = "default"
-    UNSUPPORTED = "unsupported"
 
 
 @dataclass(frozen=True, slots=True)

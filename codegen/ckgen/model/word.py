@@ -6,7 +6,11 @@ from enum import Enum
 
 
 class Word(Enum):
-    """An enum of texts that print as they are."""
+    """An enum of texts that print as they are.
+
+    It is no str: members of different enums with one text, such as Quant.NONE and OperandOp.NONE, would be one key of a
+    dict and one argument of a cached function, and a text that was never read as a member would compare like one.
+    """
 
     _value_: str
 

@@ -89,7 +89,7 @@ class Dispatcher(Handle):
         rows = np.asarray(shapes, dtype=np.int64).reshape(-1, 4)
         problems = np.zeros(len(rows), dtype=np.dtype(ProblemStruct))
         problems["size"], problems["signature"] = ctypes.sizeof(ProblemStruct), signature
-        problems["deterministic"], problems["strategy"] = wishes.deterministic, wishes.strategy.number
+        problems["deterministic"], problems["strategy"] = wishes.deterministic, wishes.strategy.code
         problems["batch"] = np.where(rows[:, 0] == 0, 1, rows[:, 0])
         for column, field in enumerate("mnk", start=1):
             problems[field] = rows[:, column]

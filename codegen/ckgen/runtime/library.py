@@ -116,7 +116,7 @@ class RuntimeLibrary:
     ) -> ProblemStruct:
         """A problem from a signature's text; `routing` and `block_m` of op moe."""
         number = self.signature(signature)
-        wishes = {"deterministic": int(deterministic), "strategy": strategy.number}
+        wishes = {"deterministic": int(deterministic), "strategy": strategy.code}
         moe = {"experts": routing.experts, "top_k": routing.top_k, "block_m": block_m}
         return ProblemStruct(signature=number, m=m, n=n, k=k, batch=batch, **wishes, **moe)
 
@@ -131,7 +131,7 @@ class RuntimeLibrary:
             sizes = [GroupSizeStruct(size.m, size.n, size.k) for size in groups.sizes]
             made = self._abi.create("groups_create", (GroupSizeStruct * len(sizes))(*sizes), len(sizes))
         handle = GroupsHandle(self._abi, made)
-        wishes = {"deterministic": int(deterministic), "strategy": strategy.number}
+        wishes = {"deterministic": int(deterministic), "strategy": strategy.code}
         problem = ProblemStruct(signature=self.signature(signature), batch=1, groups=handle.handle, **wishes)
         problem.kept_groups = handle
         return problem
@@ -141,7 +141,7 @@ class RuntimeLibrary:
     ) -> ProblemStruct:
         """A problem of op fmha, which keeps its sizes."""
         sizes = FmhaProblemStruct.of(shape)
-        wishes = {"deterministic": int(deterministic), "strategy": strategy.number}
+        wishes = {"deterministic": int(deterministic), "strategy": strategy.code}
         problem = ProblemStruct(signature=self.signature(signature), fmha=ctypes.addressof(sizes), **wishes)
         problem.kept_fmha = sizes
         return problem

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include <ckgen/words.hpp>
+
 namespace ckgen {
 inline namespace v1 {
 
@@ -29,9 +31,6 @@ enum class ArchKind : std::uint8_t { gpu, cpu };
 
 /// Whose GPU runtime loads and launches an arch's code; none on a CPU.
 enum class Vendor : std::uint8_t { none, amd };
-
-/// Which 8-bit float encodings an arch computes with.
-enum class Fp8Flavour : std::uint8_t { none, fnuz, ocp };
 
 /// What is fixed for an arch. Wave, thread and LDS numbers are 0 on a CPU.
 struct ArchInfo {

@@ -20,34 +20,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
-#include <ckgen/key_bits.hpp>
+#include <ckgen/fmha_words.hpp>
 
 namespace ckgen {
 inline namespace v1 {
-
-/// forward: attention, whatever kernels it takes. append: new keys and values go into the cache, rotated where asked.
-enum class FmhaEntry : std::uint8_t { forward, append };
-/// alibi: slopes per query head, fp32, [heads_q] or [batch][heads_q].
-enum class FmhaBias : std::uint8_t { none, elementwise, alibi };
-/// Each element draws a byte, and is kept where byte <= floor((1 - p_drop) * 255), in fp32. randval: given bytes.
-/// philox: Philox4x32 of 7 rounds, key = (seed low, seed high), counter = (n low, n high, i / 32, j / 32) with 64-bit
-/// n = offset + 64 * (b * heads_q + h) + 32 * (i / 8 % 2) + j % 32; of its 16 bytes, each word's low one first, i and j
-/// (within sequence b) draw byte 8 * (i / 16 % 2) + i % 8. This is what ck_tile's kernels draw.
-enum class FmhaDropout : std::uint8_t { none, philox, randval };
-/// per_tensor: one descale each of Q, K, V. blockscale: one per 128 rows and head. kv_blockscale: one of K and one of V
-/// per page and KV head, of paged KV only.
-enum class FmhaQuant : std::uint8_t { none, per_tensor, blockscale, kv_blockscale };
-/// contiguous: strides find a row. block_table: a row of page numbers per sequence. page_list: one list of pages, cut
-/// by kv_indptr, with the length of each sequence's last page.
-enum class FmhaKv : std::uint8_t { contiguous, block_table, page_list };
-/// A page. linear: [page_size][heads_k][D]. vectorized, with vectors of 16 bytes: K [heads_k][D / vec][page_size][vec],
-/// V [heads_k][page_size / vec][D][vec].
-enum class FmhaKvLayout : std::uint8_t { linear, vectorized };
-enum class FmhaRope : std::uint8_t { none, interleaved, half };
-/// Where the diagonal of a mask starts: at the first key, or so that it ends at the last one.
-enum class FmhaCorner : std::uint8_t { top_left, bottom_right };
 
 /// What a signature of op fmha says beside its types (a: Q; b: K and V; c: O); all at their defaults for any other op.
 struct FmhaTraits {
@@ -64,45 +41,7 @@ struct FmhaTraits {
   FmhaKv kv = FmhaKv::contiguous;
   FmhaKvLayout kv_layout = FmhaKvLayout::linear;
   FmhaRope rope = FmhaRope::none;  // of append
-
-  /// All fields in one integer: equal exactly when the traits are.
-  constexpr std::uint64_t pack() const noexcept {
-    std::uint64_t key = static_cast<std::uint64_t>(entry);
-    for (const bool flag : {varlen, v_column, masked, softcap, sink, lse})
-      key = key << key_bits::flag | static_cast<std::uint64_t>(flag);
-    key = key << key_bits::fmha_bias | static_cast<std::uint64_t>(bias);
-    key = key << key_bits::fmha_dropout | static_cast<std::uint64_t>(dropout);
-    key = key << key_bits::fmha_quant | static_cast<std::uint64_t>(quant);
-    key = key << key_bits::fmha_kv | static_cast<std::uint64_t>(kv);
-    key = key << key_bits::fmha_kv_layout | static_cast<std::uint64_t>(kv_layout);
-    return key << key_bits::fmha_rope | static_cast<std::uint64_t>(rope);
-  }
 };
-
-constexpr std::string_view name(FmhaBias bias) noexcept {
-  return bias == FmhaBias::elementwise ? "elementwise" : bias == FmhaBias::alibi ? "alibi" : "none";
-}
-constexpr std::string_view name(FmhaDropout dropout) noexcept {
-  return dropout == FmhaDropout::philox ? "dropout" : dropout == FmhaDropout::randval ? "randval" : "none";
-}
-constexpr std::string_view name(FmhaQuant quant) noexcept {
-  switch (quant) {
-    case FmhaQuant::none: return "none";
-    case FmhaQuant::per_tensor: return "pertensor";
-    case FmhaQuant::blockscale: return "blockscale";
-    case FmhaQuant::kv_blockscale: return "kvblockscale";
-  }
-  return "none";
-}
-constexpr std::string_view name(FmhaKv kv) noexcept {
-  return kv == FmhaKv::block_table ? "blocktable" : kv == FmhaKv::page_list ? "pagelist" : "contiguous";
-}
-constexpr std::string_view name(FmhaRope rope) noexcept {
-  return rope == FmhaRope::interleaved ? "interleaved" : rope == FmhaRope::half ? "half" : "none";
-}
-constexpr std::string_view name(FmhaCorner corner) noexcept {
-  return corner == FmhaCorner::top_left ? "topleft" : "bottomright";
-}
 
 /// The sizes of a problem of op fmha. Lengths are the largest of a sequence where they differ.
 struct FmhaShape {

@@ -17,41 +17,9 @@
 #include "ckgen/epilogue.hpp"
 
 #include <cstdint>
-#include <string_view>
 
 namespace ckgen {
 inline namespace v1 {
-
-enum class Quant : std::uint8_t { none, per_tensor, rowwise, blockscale, mx };
-enum class Layout : std::uint8_t { rcr, rrr, ccr, crr };
-
-constexpr bool a_is_row_major(Layout l) noexcept {
-  return l == Layout::rcr || l == Layout::rrr;
-}
-constexpr bool b_is_row_major(Layout l) noexcept {
-  return l == Layout::rrr || l == Layout::crr;
-}
-
-constexpr std::string_view name(Quant q) noexcept {
-  switch (q) {
-    case Quant::none: return "none";
-    case Quant::per_tensor: return "per_tensor";
-    case Quant::rowwise: return "rowwise";
-    case Quant::blockscale: return "blockscale";
-    case Quant::mx: return "mx";
-  }
-  return "none";
-}
-
-constexpr std::string_view name(Layout l) noexcept {
-  switch (l) {
-    case Layout::rcr: return "rcr";
-    case Layout::rrr: return "rrr";
-    case Layout::ccr: return "ccr";
-    case Layout::crr: return "crr";
-  }
-  return "rcr";
-}
 
 struct GemmTraits {
   DType a, b, c, acc;  // acc: fp32, or int32 when a and b are int8

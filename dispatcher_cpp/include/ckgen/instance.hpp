@@ -17,8 +17,6 @@
 namespace ckgen {
 inline namespace v1 {
 
-enum class Backend : std::uint8_t { ck_tile, ck, hip, asm_, host };
-
 /// An opaque stream of the device (hipStream_t on AMD GPUs); null is the default stream.
 using Stream = void*;
 

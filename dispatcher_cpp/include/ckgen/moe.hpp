@@ -11,22 +11,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+
+#include <ckgen/words.hpp>
 
 namespace ckgen {
 inline namespace v1 {
-
-enum class MoePart : std::uint8_t { layer, gate_up, down };
-inline constexpr int kMoePartCount = static_cast<int>(MoePart::down) + 1;
-
-constexpr std::string_view name(MoePart part) noexcept {
-  switch (part) {
-    case MoePart::layer: return "layer";
-    case MoePart::gate_up: return "gate_up";
-    case MoePart::down: return "down";
-  }
-  return "layer";
-}
 
 /// What a signature of op moe says beside types and quantisation; all at their defaults for any other op. The
 /// activation is the epilogue's one step.

@@ -3,17 +3,14 @@
 
 #include <cstdint>
 
+#include <ckgen/words.hpp>
+
 namespace ckgen {
 inline namespace v1 {
 
-/// In the order in which the dispatcher tries them.
-enum class Tier : std::uint8_t { forced, override_, exact, near_, heuristic, far_, other_cu, default_, unsupported };
-
-/// The tier's word, as in ARCHITECTURE and in Python: "forced", "override", "exact", "near", …
+/// The tier's word: "forced", "override", "exact", "near", …
 constexpr const char* tier_name(Tier tier) noexcept {
-  constexpr const char* names[] = {"forced", "override", "exact",   "near",       "heuristic",
-                                   "far",    "other_cu", "default", "unsupported"};
-  return names[static_cast<unsigned>(tier)];
+  return name(tier).data();
 }
 
 inline constexpr std::uint32_t no_index = 0xffffffffU;

@@ -1,7 +1,8 @@
 #include "src/fmha/absent.hpp"
 
 #include <algorithm>
-#include <string_view>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <ckgen/signature_text.hpp>
@@ -11,18 +12,18 @@
 namespace ckgen::inline v1::detail {
 namespace {
 
-using Words = std::vector<std::string_view>;
+using Words = std::vector<std::string>;
 
 Words words_of(const FmhaTraits& traits) {
   Words words;
-  write_traits(traits, [&words](std::string_view word) { words.push_back(word); });
+  write_traits(traits, [&words](std::string word) { words.push_back(std::move(word)); });
   return words;
 }
 
 /// Those of `words` that `others` have not.
 Words beyond(const Words& words, const Words& others) {
   Words found;
-  std::copy_if(words.begin(), words.end(), std::back_inserter(found), [&others](std::string_view word) {
+  std::copy_if(words.begin(), words.end(), std::back_inserter(found), [&others](const std::string& word) {
     return std::find(others.begin(), others.end(), word) == others.end();
   });
   return found;
@@ -30,7 +31,7 @@ Words beyond(const Words& words, const Words& others) {
 
 std::string listed(const char* before, const Words& words) {
   std::string text;
-  for (const std::string_view word : words) text += (text.empty() ? before : ", ") + std::string(word);
+  for (const std::string& word : words) text += (text.empty() ? before : ", ") + word;
   return text;
 }
 

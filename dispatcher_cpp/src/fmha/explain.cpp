@@ -33,7 +33,7 @@ std::string hdim_demand(const char* key, std::int32_t most, std::int32_t multipl
 
 std::string fmha_described(const Signature& s) {
   std::string text = "fmha " + std::string(name(s.a)) + "·" + std::string(name(s.b)) + "→" + std::string(name(s.c));
-  write_traits(s.fmha, [&text](std::string_view word) { text += ' ' + std::string(word); });
+  write_traits(s.fmha, [&text](const std::string& word) { text += ' ' + word; });
   return text;
 }
 

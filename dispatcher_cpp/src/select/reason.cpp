@@ -1,4 +1,4 @@
-// A broken rule as a sentence: the template of problem_rules.json with its numbers.
+// A broken rule as a sentence: its message with its numbers.
 #include <ckgen/dispatcher.hpp>
 
 #include <ckgen/problem_rules.hpp>

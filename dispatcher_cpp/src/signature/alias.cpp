@@ -1,65 +1,30 @@
-// Aliases of signatures, such as "a8w8:int8:fp16"; a test holds them equal to families/gemm/modules.json.
+// Aliases of signatures, such as "a8w8:int8:fp16".
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <optional>
-#include <utility>
 
 #include <ckgen/signature_text.hpp>
 
+#include "src/signature/alias_tables.hpp"
 #include "src/signature/rules.hpp"
 
 namespace ckgen {
 inline namespace v1 {
 namespace {
 
-/// What an alias fixes of a signature; `operand` is none where the alias leaves it open.
-struct Template {
-  std::string_view alias;
-  std::array<DType, 2> operands;
-  DType operand;
-  DType out;
-  Quant quant;
-  bool preshuffle_b;
-  bool batched;
-};
-
 using D = DType;
-constexpr Template kTemplates[] = {
-    {"a8w8", {D::int8, D::fp8}, D::none, D::bf16, Quant::rowwise, false, false},
-    {"a8w8_bpreshuffle", {D::fp8, D::int8}, D::fp8, D::bf16, Quant::rowwise, true, false},
-    {"a8w8_blockscale", {D::fp8, D::fp8}, D::fp8, D::bf16, Quant::blockscale, false, false},
-    {"a8w8_blockscale_bpreshuffle", {D::fp8, D::fp8}, D::fp8, D::bf16, Quant::blockscale, true, false},
-    {"a4w4_blockscale", {D::fp4, D::fp4}, D::fp4, D::bf16, Quant::mx, true, false},
-    {"batched_a8w8", {D::int8, D::fp8}, D::int8, D::bf16, Quant::rowwise, false, true},
-    {"batched_bf16", {D::bf16, D::bf16}, D::bf16, D::bf16, Quant::none, false, true},
-    {"bf16", {D::bf16, D::bf16}, D::bf16, D::bf16, Quant::none, false, false},
-    {"fp32", {D::fp32, D::fp32}, D::fp32, D::fp32, Quant::none, false, false},
-    {"fp16", {D::fp16, D::fp16}, D::fp16, D::fp16, Quant::none, false, false},
-    {"fp64", {D::fp64, D::fp64}, D::fp64, D::fp64, Quant::none, false, false},
-    {"int8", {D::int8, D::int8}, D::int8, D::int32, Quant::none, false, false},
-    {"fp8", {D::fp8, D::fp8}, D::fp8, D::bf16, Quant::none, false, false},
-    {"bf8", {D::bf8, D::bf8}, D::bf8, D::bf16, Quant::none, false, false},
-    {"fp8_fnuz", {D::fp8_fnuz, D::fp8_fnuz}, D::fp8_fnuz, D::bf16, Quant::none, false, false},
-    {"fp8_ocp", {D::fp8_ocp, D::fp8_ocp}, D::fp8_ocp, D::bf16, Quant::none, false, false},
-    {"bf8_fnuz", {D::bf8_fnuz, D::bf8_fnuz}, D::bf8_fnuz, D::bf16, Quant::none, false, false},
-    {"bf8_ocp", {D::bf8_ocp, D::bf8_ocp}, D::bf8_ocp, D::bf16, Quant::none, false, false},
-    {"mxfp8", {D::fp8_ocp, D::bf8_ocp}, D::fp8_ocp, D::bf16, Quant::mx, false, false},
-};
-
-constexpr bool is_flavour_of(DType dtype, DType plain) noexcept {
-  return (plain == D::fp8 && (dtype == D::fp8_fnuz || dtype == D::fp8_ocp)) ||
-         (plain == D::bf8 && (dtype == D::bf8_fnuz || dtype == D::bf8_ocp));
-}
+using Template = detail::AliasTemplate;
 
 bool admits(const Template& known, DType dtype) noexcept {
   for (const DType operand : known.operands) {
-    if (dtype == operand || is_flavour_of(dtype, operand)) return true;
+    if (dtype == operand || dtype == resolve(operand, Fp8Flavour::fnuz) || dtype == resolve(operand, Fp8Flavour::ocp))
+      return true;
   }
   return false;
 }
 
-constexpr bool is_out(DType d) noexcept {
-  return d == D::bf16 || d == D::fp16 || d == D::fp32 || d == D::int32 || d == D::fp64;
+bool is_out(DType dtype) noexcept {
+  return std::find(std::begin(detail::kOuts), std::end(detail::kOuts), dtype) != std::end(detail::kOuts);
 }
 
 std::optional<DType> dtype_of(std::string_view text) noexcept {
@@ -68,50 +33,62 @@ std::optional<DType> dtype_of(std::string_view text) noexcept {
   return dtype;
 }
 
-std::optional<Layout> layout_of(std::string_view text) noexcept {
-  for (const Layout layout : {Layout::rcr, Layout::rrr, Layout::ccr, Layout::crr}) {
-    if (text == name(layout)) return layout;
-  }
-  return std::nullopt;
-}
-
 /// What stands before an alias: "grouped:" or "moe:".
-Op take_op(std::string_view& alias) noexcept {
-  constexpr std::string_view grouped = "grouped:";
-  constexpr std::string_view moe = "moe:";
-  for (const auto& [prefix, op] : {std::pair(grouped, Op::grouped_gemm), std::pair(moe, Op::moe)}) {
-    if (alias.substr(0, prefix.size()) != prefix) continue;
-    alias.remove_prefix(prefix.size());
+Op take_op(std::string_view& text) noexcept {
+  const std::string_view first = text.substr(0, text.find(':'));
+  for (int i = 0; i < kOpCount; ++i) {
+    const auto op = static_cast<Op>(i);
+    if (!is_gemm(op) || alias(op).empty() || alias(op) != first || first.size() == text.size()) continue;
+    text.remove_prefix(first.size() + 1);
     return op;
   }
   return Op::gemm;
 }
 
-/// Takes a word that only MoE signatures have, each kind once.
-class MoeWords {
+bool reads(std::string_view word, std::string_view flag, bool& out) noexcept {
+  return word == flag && (out = true);
+}
+template <class Word>
+bool reads(std::string_view word, std::string_view /*none*/, Word& out) noexcept {
+  return parse(word, out);
+}
+
+/// Takes words that say one field each, and each field once.
+class FieldWords {
  public:
+  explicit FieldWords(Op op) noexcept { said.op = op; }
+
   bool take(std::string_view word) noexcept {
-    for (int i = 0; i < kMoePartCount && !has_part_; ++i) {
-      if (word != name(static_cast<MoePart>(i))) continue;
-      traits.part = static_cast<MoePart>(i);
-      return has_part_ = true;
-    }
-    for (const EpilogueOp op : {EpilogueOp::silu, EpilogueOp::gelu, EpilogueOp::relu}) {
-      if (word != name(op) || activation != EpilogueOp::none) continue;
-      activation = op;
-      return true;
-    }
-    if (word == "gated" && !traits.gated) return traits.gated = true;
-    if (word == "weightfirst" && !traits.weight_first) return traits.weight_first = true;
-    return false;
+    bool is_taken = false;
+    unsigned field = 1;
+    detail::visit_alias_words(said, [&](auto& member, std::string_view flag) {
+      if (!is_taken && (known_ & field) == 0 && reads(word, flag, member)) {
+        is_taken = true;
+        known_ |= field;
+      }
+      field <<= 1;
+    });
+    return is_taken || (said.op == Op::moe && take_activation(word));
   }
 
-  MoeTraits traits;
-  EpilogueOp activation = EpilogueOp::none;
+  Signature said;
 
  private:
-  bool has_part_ = false;
+  bool take_activation(std::string_view word) noexcept {
+    for (const EpilogueOp op : detail::kActivations) {
+      if (word != name(op) || !said.epilogue.empty()) continue;
+      said.epilogue.ops[0] = op;
+      return true;
+    }
+    return false;
+  }
+  unsigned known_ = 0;
 };
+
+/// What an alias can say: the same with no more than types, layout, quantisation and the form of B.
+Signature plain_of(const Signature& s) noexcept {
+  return {Op::gemm, s.a, s.b, s.c, s.acc, s.scale, s.layout, s.quant, s.preshuffle_b, s.batched, s.bias};
+}
 
 }  // namespace
 
@@ -120,15 +97,13 @@ Result<Signature> detail::parse_alias(const std::string_view whole) noexcept {
   const Op op = take_op(text);
   const std::string_view head = text.substr(0, text.find(':'));
   const Template* known = nullptr;
-  for (const Template& candidate : kTemplates) {
-    if (candidate.alias == head) known = &candidate;
+  for (const Template& candidate : detail::kAliases) {
+    if (candidate.name == head) known = &candidate;
   }
   if (known == nullptr) return detail::unknown("signature", whole);
   std::optional<DType> operand;
   std::optional<DType> out;
-  std::optional<Layout> layout;
-  bool bias = false;
-  MoeWords moe;
+  FieldWords fields(op);
   for (std::size_t at = head.size(); at < text.size();) {
     const std::size_t end = std::min(text.find(':', at + 1), text.size());
     const std::string_view word = text.substr(at + 1, end - at - 1);
@@ -138,11 +113,7 @@ Result<Signature> detail::parse_alias(const std::string_view whole) noexcept {
       operand = dtype;
     } else if (dtype && !out && is_out(*dtype)) {
       out = dtype;
-    } else if (!layout && layout_of(word)) {
-      layout = layout_of(word);
-    } else if (word == "bias" && !bias) {
-      bias = true;
-    } else if (op != Op::moe || !moe.take(word)) {
+    } else if (!fields.take(word)) {
       return detail::unknown("word in a signature", whole);
     }
   }
@@ -150,27 +121,22 @@ Result<Signature> detail::parse_alias(const std::string_view whole) noexcept {
   if (type == D::none)
     return Status::error(StatusCode::invalid_argument, "'%.*s' does not say the type of its operands: int8 or fp8",
                          static_cast<int>(head.size()), head.data());
-  Signature s{op,
-              type,
-              type,
-              out.value_or(known->out),
-              detail::default_acc(type, type),
-              detail::default_scale(known->quant),
-              layout.value_or(Layout::rcr),
-              known->quant,
-              known->preshuffle_b,
-              known->batched,
-              bias};
-  s.moe = moe.traits;
-  s.epilogue.ops[0] = moe.activation;
+  Signature s = fields.said;
+  s.a = s.b = type;
+  s.c = out.value_or(known->out);
+  s.acc = detail::default_acc(type, type);
+  s.scale = detail::default_scale(known->quant);
+  s.quant = known->quant;
+  s.preshuffle_b = known->preshuffle_b;
+  s.batched = known->batched;
   return s;
 }
 
 std::string_view detail::alias_of(const Signature& s) noexcept {
-  if (s.op != Op::gemm || s.extras() != 0) return {};
-  for (const Template& known : kTemplates) {
+  if (s.pack() != plain_of(s).pack()) return {};
+  for (const Template& known : detail::kAliases) {
     const bool fills = s.quant == known.quant && s.preshuffle_b == known.preshuffle_b && s.batched == known.batched;
-    if (fills && s.a == s.b && admits(known, s.a)) return known.alias;
+    if (fills && s.a == s.b && admits(known, s.a)) return known.name;
   }
   return {};
 }

@@ -8,7 +8,6 @@
 #include <ckgen/problem.hpp>
 #include <ckgen/signature_text.hpp>
 
-#include "src/fmha/text.hpp"
 #include "src/signature/rules.hpp"
 
 namespace ckgen {
@@ -28,6 +27,26 @@ class Reader {
     rest_.remove_prefix(std::min(rest_.size(), word.size() + 1));
     return true;
   }
+  /// A prefix and a word together.
+  bool take(std::string_view prefix, std::string_view word) noexcept {
+    Reader probe = *this;
+    if (probe.rest_.substr(0, prefix.size()) != prefix) return false;
+    probe.rest_.remove_prefix(prefix.size());
+    if (!probe.take(word)) return false;
+    *this = probe;
+    return true;
+  }
+  /// A field as visit_words() shows it. What says no member reads as the first: the text that is written again then
+  /// differs.
+  void take_field(bool& flag, std::string_view word, bool /*always*/) noexcept { flag = take(word); }
+  template <class Word>
+  void take_field(Word& out, std::string_view prefix, bool always) noexcept {
+    for (int i = always ? 0 : 1; i < word_count<Word>; ++i) {
+      if (!take(prefix, name(static_cast<Word>(i)))) continue;
+      out = static_cast<Word>(i);
+      return;
+    }
+  }
   /// The longest dtype: fp8_ocp before fp8.
   std::optional<DType> take_dtype() noexcept {
     std::optional<DType> best;
@@ -40,30 +59,19 @@ class Reader {
     if (best) take(name(*best));
     return best;
   }
-  /// What names no op reads as `none`: the text that is written again then differs.
   OperandOp take_operand_op() noexcept {
-    for (const OperandOp op : {OperandOp::add, OperandOp::mul}) {
-      if (take(name(op))) return op;
-    }
-    return OperandOp::none;
+    OperandOp op = OperandOp::none;
+    take_field(op, "", false);
+    return op;
   }
   Epilogue take_epilogue() noexcept {
     Epilogue epilogue;
-    for (EpilogueOp& step : epilogue.ops) {
-      for (int i = 1; i < kEpilogueOpCount && step == EpilogueOp::none; ++i) {
-        if (take(name(static_cast<EpilogueOp>(i)))) step = static_cast<EpilogueOp>(i);
-      }
-    }
+    for (EpilogueOp& step : epilogue.ops) take_field(step, "", false);
     return epilogue;
   }
   ScaleBlock take_scale_block() noexcept {
     ScaleBlock block;
-    for (const ScaleSides sides : {ScaleSides::both, ScaleSides::a, ScaleSides::b}) {
-      if (take(name(sides))) {
-        block.sides = sides;
-        break;
-      }
-    }
+    take_field(block.sides, "", true);
     const std::string_view sizes = rest_.substr(0, rest_.find('_'));
     const std::size_t cross = sizes.find('x');
     if (cross == std::string_view::npos) return block;
@@ -73,24 +81,10 @@ class Reader {
     return block;
   }
   std::optional<Op> take_op() noexcept {
-    if (take("gemm")) return Op::gemm;
-    if (take("grouped_gemm")) return Op::grouped_gemm;
-    if (take("moe")) return Op::moe;
-    if (take("fmha")) return Op::fmha;
-    return std::nullopt;
-  }
-  /// What names no part reads as a layer: the text that is written again then differs.
-  MoeTraits take_moe() noexcept {
-    MoeTraits traits;
-    for (int i = 0; i < kMoePartCount; ++i) {
-      const auto part = static_cast<MoePart>(i);
-      if (!take(name(part))) continue;
-      traits.part = part;
-      break;
+    for (int i = 0; i < kOpCount; ++i) {
+      if (take(name(static_cast<Op>(i)))) return static_cast<Op>(i);
     }
-    traits.gated = take("gated");
-    traits.weight_first = take("weightfirst");
-    return traits;
+    return std::nullopt;
   }
   bool done() const noexcept { return rest_.empty(); }
 
@@ -114,25 +108,9 @@ std::optional<Signature> read_canonical(std::string_view text) noexcept {
   s.a = types[0];
   s.b = count == 3 ? types[1] : types[0];
   s.c = types[count - 1];
-  if (s.op == Op::fmha) {
-    s.fmha = detail::take_traits([&reader](std::string_view word) { return reader.take(word); });
-    return reader.done() ? std::optional(s) : std::nullopt;
-  }
-  bool has_layout = false;
-  for (const Layout layout : {Layout::rcr, Layout::rrr, Layout::ccr, Layout::crr}) {
-    if (!has_layout && reader.take(name(layout))) {
-      s.layout = layout;
-      has_layout = true;
-    }
-  }
-  if (!has_layout) return std::nullopt;
-  for (const Quant quant : {Quant::per_tensor, Quant::rowwise, Quant::blockscale, Quant::mx}) {
-    if (s.quant == Quant::none && reader.take(name(quant))) s.quant = quant;
-  }
-  s.preshuffle_b = reader.take("preshuffle");
-  s.batched = reader.take("batched");
-  s.bias = reader.take("bias");
-  if (s.op == Op::moe) s.moe = reader.take_moe();
+  detail::visit_words(
+      s, [&reader](auto& member, std::string_view word, bool always) { reader.take_field(member, word, always); });
+  if (!is_gemm(s.op)) return reader.done() ? std::optional(s) : std::nullopt;
   s.acc = detail::default_acc(s.a, s.b);
   s.scale = detail::default_scale(s.quant);
   if (reader.take("acc")) s.acc = reader.take_dtype().value_or(D::none);
@@ -146,10 +124,11 @@ std::optional<Signature> read_canonical(std::string_view text) noexcept {
 
 /// The canonical name of what "fmha:" stands before, in `out`; `text` itself where it does not.
 std::string_view without_alias(std::string_view text, char (&out)[kSignatureTextSize]) noexcept {
-  constexpr std::string_view prefix = "fmha:";
-  if (text.substr(0, prefix.size()) != prefix || text.size() >= kSignatureTextSize) return text;
+  constexpr std::string_view prefix = alias(Op::fmha);
+  const bool has_alias = text.substr(0, prefix.size()) == prefix && text.substr(prefix.size(), 1) == ":";
+  if (!has_alias || text.size() >= kSignatureTextSize) return text;
   std::memcpy(out, text.data(), text.size());
-  out[prefix.size() - 1] = '_';
+  out[prefix.size()] = '_';
   return {out, text.size()};
 }
 

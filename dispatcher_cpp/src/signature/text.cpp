@@ -3,8 +3,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "src/fmha/text.hpp"
-#include "src/signature/rules.hpp"
+#include "src/signature/fields.hpp"
 
 namespace ckgen {
 inline namespace v1 {
@@ -19,6 +18,16 @@ class Words {
     if (length_ != 0) append("_");
     append(word);
     return *this;
+  }
+  /// A field as visit_words() shows it.
+  void operator()(bool flag, std::string_view word, bool /*always*/) noexcept {
+    if (flag) *this << word;
+  }
+  template <class Word>
+  void operator()(Word value, std::string_view prefix, bool always) noexcept {
+    if (value == Word{} && !always) return;
+    *this << prefix;
+    append(name(value));
   }
   std::size_t finish() noexcept {
     out_[length_] = '\0';
@@ -47,21 +56,11 @@ std::string_view block(const ScaleBlock& scales, char (&out)[8]) noexcept {
 std::size_t canonical_text(const Signature& s, char (&out)[kSignatureTextSize]) noexcept {
   char size[8];
   Words words(out);
-  words << detail::name_of(s.op) << name(s.a);
+  words << name(s.op) << name(s.a);
   if (s.a != s.b) words << name(s.b);
   if (s.a != s.b || s.a != s.c) words << name(s.c);
-  if (s.op == Op::fmha) {
-    detail::write_traits(s.fmha, [&words](std::string_view word) { words << word; });
-    return words.finish();
-  }
-  words << name(s.layout);
-  if (s.quant != Quant::none) words << name(s.quant);
-  if (s.preshuffle_b) words << "preshuffle";
-  if (s.batched) words << "batched";
-  if (s.bias) words << "bias";
-  if (s.op == Op::moe) words << name(s.moe.part);
-  if (s.moe.gated) words << "gated";
-  if (s.moe.weight_first) words << "weightfirst";
+  detail::visit_words(s, [&words](auto member, std::string_view word, bool always) { words(member, word, always); });
+  if (!is_gemm(s.op)) return words.finish();
   if (s.acc != detail::default_acc(s.a, s.b)) words << "acc" << name(s.acc);
   if (s.scale != detail::default_scale(s.quant)) words << "scale" << name(s.scale);
   if (!s.scale_block.is_usual()) words << "scales" << name(s.scale_block.sides) << block(s.scale_block, size);

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckgen.families.common.cpp import DTYPE_ORDER
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.model.errors import UsageError
-from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
+from ckgen.model.fmha_shape import FmhaShape
 from ckgen_emulator.host_unit import Call, address, answer_of, link_unit
 
 _SHIM = Path(__file__).with_name("prepare.cpp")
@@ -105,7 +104,7 @@ def _asked(
     if loaded.ckgen_prepare_fmha_sizes() != ctypes.sizeof(_Shape) << 32 | ctypes.sizeof(_Args):
         raise UsageError("ckgen/fmha.hpp has other structs than this module")
     sizes = {field.name: getattr(shape, field.name) for field in fields(shape)}
-    given_shape = _Shape(**{**sizes, "corner": list(FmhaCorner).index(shape.corner)})
+    given_shape = _Shape(**{**sizes, "corner": shape.corner.code})
     given = _Args(**{name: _value(value) for name, value in args.items()})
     asked = _Asked(ctypes.addressof(given_shape), ctypes.addressof(given), None, splits, cu_num)
     asked.keep = (given_shape, given)
@@ -114,7 +113,7 @@ def _asked(
         asked.splits, asked.workspace = of.splits, address(of.workspace)
         asked.m0, asked.merge_heads = constraints.m0, constraints.merge_heads
         asked.varlen, asked.lse = signature.traits.varlen, signature.traits.lse
-        asked.o_type = DTYPE_ORDER.index(signature.c.value)
+        asked.o_type = signature.c.code
     return loaded, asked
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from ckgen.emit.render import render
 from ckgen.families.common import cpp
+from ckgen.families.common.key import pack
 from ckgen.families.fmha import cpp as cpp_fmha
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaTraits
@@ -43,7 +44,7 @@ def text_of(signature: FmhaSignature) -> str:
 
 
 def test_keys_differ_wherever_a_field_does() -> None:
-    keys = [cpp_fmha.pack(signature) for signature in each_by_one_field()]
+    keys = [pack(signature) for signature in each_by_one_field()]
     assert len(set(keys)) == len(keys) > 50 and all(key < 2**64 for key in keys)
 
 
@@ -109,7 +110,7 @@ def test_the_real_header_has_these_fields_and_keys(tmp_path: Path) -> None:
         f"         ((void)0, {', '.join(f'(void){field.name}' for field in fields(FmhaTraits))}, true); }}",
         "static_assert(ok());",
         *(
-            f"static_assert({text_of(signature)}.pack() == {cpp.hex64(cpp_fmha.pack(signature))});"
+            f"static_assert({text_of(signature)}.pack() == {cpp.hex64(pack(signature))});"
             for signature in each_by_one_field()
         ),
     ]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ckgen.families.common import cpp
+from ckgen.families.common.key import pack
 from ckgen.families.fmha import cpp as cpp_fmha
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.gemm import cpp as cpp_gemm
@@ -33,7 +34,7 @@ def test_members_and_keys_of_signatures(golden: Callable[[str, str], None]) -> N
     for name in SIGNATURES:
         signature = parse_canonical(name)
         members = " ".join(f"{key}={value}" for key, value in cpp_gemm.signature_fields(signature).items())
-        lines.append(f"{name} {cpp.hex64(cpp_gemm.pack(signature))}\n    {members}\n")
+        lines.append(f"{name} {cpp.hex64(pack(signature))}\n    {members}\n")
     golden("emit/signatures.txt", "".join(lines))
 
 

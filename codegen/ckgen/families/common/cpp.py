@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from ckgen.families.common import key_bits
 from ckgen.families.common.cpp_words import why_not_a_name
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
+from ckgen.model.word import Word
 
 _PLAIN = re.compile(r"[ -!#-\[\]-~]*")
-
-DTYPE_ORDER = (
-    "fp32", "fp16", "bf16", "fp64", "int8", "int32", "int4", "fp4", "e8m0",
-    "fp8_fnuz", "fp8_ocp", "bf8_fnuz", "bf8_ocp", "fp8", "bf8", "none",
-)  # fmt: skip
-"""ckgen::DType's enumerators, in order."""
-OP_ORDER = ("gemm", "grouped_gemm", "moe", "fmha")
 
 
 def identifier(name: str) -> str:
@@ -61,9 +53,6 @@ def tile(value: Tile) -> str:
     return f"{{{value.m}, {value.n}, {value.k}}}"
 
 
-def with_types(key: int, op: str, types: Iterable[DType | None]) -> int:
-    """ckgen::Signature::with_types(): the key with the op and the types behind it."""
-    key = key << key_bits.OP | OP_ORDER.index(op)
-    for member in types:
-        key = key << key_bits.DTYPE | DTYPE_ORDER.index(member.value if member is not None else "none")
-    return key
+def word(value: Word) -> str:
+    """An enumerator of the enum that C++ and Python share."""
+    return f"ckgen::{type(value).__name__}::{value.name.lower()}"

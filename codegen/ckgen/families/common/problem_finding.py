@@ -1,15 +1,16 @@
-"""Why a problem is illegal, or no instance runs it: rules of problem_rules.json with the numbers that broke them."""
+"""Why a problem is illegal, or no instance runs it: rules of problem_tables.py with the numbers that broke them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any
+
+from ckgen.families.common.problem_tables import MESSAGES
 
 _OF_ANOTHER = frozenset({"gemm.stream_k.strategy", "moe.n-min", "moe.n-max", "moe.k-max", "moe.presorted"})
+
+
+_ORDER = tuple(MESSAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class ProblemFinding:
     @property
     def index(self) -> int:
         """The rule's number in generated headers; they count from 1."""
-        return 1 + list(messages()).index(self.rule)
+        return 1 + _ORDER.index(self.rule)
 
 
 def no_instance() -> ProblemFinding:
@@ -42,13 +43,6 @@ def outweighs(finding: ProblemFinding, before: ProblemFinding | None) -> bool:
     return finding.rule not in _OF_ANOTHER or before is None
 
 
-@cache
 def messages() -> Mapping[str, str]:
     """Every rule's message template by id, in the order of generated headers."""
-    return {entry["id"]: entry["template"] for part in rule_data().values() for entry in part}
-
-
-@cache
-def rule_data() -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(Path(__file__).with_name("problem_rules.json").read_text(encoding="utf-8"))
-    return data
+    return MESSAGES

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
-from ckgen.families.common import key_bits
-from ckgen.families.common.cpp import backend, boolean, dtype, hex64, identifier, tile, with_types
+from ckgen.families.common.cpp import backend, boolean, dtype, hex64, identifier, tile, word
 from ckgen.families.common.policy import near_gap
 from ckgen.families.fmha.constraints import FmhaConstraints
-from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry, FmhaKv, FmhaKvLayout, FmhaQuant, FmhaRope
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.measured import FmhaRung, FmhaTable
@@ -19,15 +18,6 @@ from ckgen.model.dtype import DType
 
 _NO_CONSTRAINTS = "{0, 0, 0, 0, 0, 1, false}"
 """A ckgen::Constraints that asks nothing."""
-_ENTRY = {FmhaEntry.FORWARD: "forward", FmhaEntry.APPEND: "append"}
-_DROPOUT = {FmhaDropout.NONE: "none", FmhaDropout.PHILOX: "philox", FmhaDropout.RANDVAL: "randval"}
-_QUANT = {
-    FmhaQuant.NONE: "none",
-    FmhaQuant.PER_TENSOR: "per_tensor",
-    FmhaQuant.BLOCKSCALE: "blockscale",
-    FmhaQuant.KV_BLOCKSCALE: "kv_blockscale",
-}
-_KV = {FmhaKv.CONTIGUOUS: "contiguous", FmhaKv.BLOCK_TABLE: "block_table", FmhaKv.PAGE_LIST: "page_list"}
 
 
 def signature_fields(value: FmhaSignature) -> dict[str, str]:
@@ -51,40 +41,8 @@ def signature_fields(value: FmhaSignature) -> dict[str, str]:
 
 def traits(value: FmhaTraits) -> str:
     """A ckgen::FmhaTraits."""
-    members = (
-        f"ckgen::FmhaEntry::{_ENTRY[value.entry]}",
-        *map(boolean, (value.varlen, value.v_column, value.masked)),
-        f"ckgen::FmhaBias::{value.bias}",
-        *map(boolean, (value.softcap, value.sink, value.lse)),
-        f"ckgen::FmhaDropout::{_DROPOUT[value.dropout]}",
-        f"ckgen::FmhaQuant::{_QUANT[value.quant]}",
-        f"ckgen::FmhaKv::{_KV[value.kv]}",
-        f"ckgen::FmhaKvLayout::{value.kv_layout}",
-        f"ckgen::FmhaRope::{value.rope}",
-    )
-    return f"{{{', '.join(members)}}}"
-
-
-def pack(value: FmhaSignature) -> int:
-    """ckgen::Signature::pack()."""
-    key = with_types(_pack_traits(value.traits), OP, (value.a, value.b, value.c, DType.FP32, None))
-    return key << key_bits.LAYOUT + key_bits.QUANT + 3 * key_bits.FLAG
-
-
-def _pack_traits(value: FmhaTraits) -> int:
-    key = list(FmhaEntry).index(value.entry)
-    for flag in (value.varlen, value.v_column, value.masked, value.softcap, value.sink, value.lse):
-        key = key << key_bits.FLAG | flag
-    for bits, index in (
-        (key_bits.FMHA_BIAS, list(FmhaBias).index(value.bias)),
-        (key_bits.FMHA_DROPOUT, list(FmhaDropout).index(value.dropout)),
-        (key_bits.FMHA_QUANT, list(FmhaQuant).index(value.quant)),
-        (key_bits.FMHA_KV, list(FmhaKv).index(value.kv)),
-        (key_bits.FMHA_KV_LAYOUT, list(FmhaKvLayout).index(value.kv_layout)),
-        (key_bits.FMHA_ROPE, list(FmhaRope).index(value.rope)),
-    ):
-        key = key << bits | index
-    return key
+    members = (getattr(value, field.name) for field in fields(value))
+    return f"{{{', '.join(boolean(one) if isinstance(one, bool) else word(one) for one in members)}}}"
 
 
 def numbers(value: FmhaConstraints) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from ckgen.families.common.asked import Asked
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.family import Family
+from ckgen.families.common.key import pack
 from ckgen.families.common.query import PlanView
 from ckgen.families.common.set_document import SetReader
 from ckgen.families.common.unit_view import UnitView
@@ -120,7 +121,7 @@ class FmhaFamily(Family[FmhaSignature]):
         signature = unit.signature
         instances = [cpp.instance_view(instance) for instance in unit.instances]
         tables = [cpp.table_view(table) for table in unit.tables]
-        return UnitView(cpp.pack(signature), cpp.signature_fields(signature), instances, inline_tables=tables)
+        return UnitView(pack(signature), cpp.signature_fields(signature), instances, inline_tables=tables)
 
     def device_code(self, instance: FmhaInstance) -> DeviceCode:
         """An instance of attention as device code."""

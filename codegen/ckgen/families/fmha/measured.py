@@ -13,7 +13,7 @@ from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.fmha_row import FmhaRow
-from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
+from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.target import Target
 
 FmhaKey = tuple[int, ...]
@@ -69,7 +69,7 @@ def fmha_context(traits: FmhaTraits, shape: FmhaShape) -> tuple[int, ...]:
     page = shape.page_size if traits.is_paged else 0
     if not traits.masked:
         return (*sizes, page, 0, 0, 0, 0)
-    corner = list(FmhaCorner).index(shape.corner)
+    corner = shape.corner.code
     return (*sizes, page, corner, shape.window_left, shape.window_right, shape.sink_tokens)
 
 

@@ -44,7 +44,7 @@ class FmhaQuery(Query):
         """The first demand that the legal problem in `k_batch` splits fails; the strategy is that of all attention."""
         wish = self.wishes.strategy
         if wish not in (Strategy.ANY, Strategy.DATA_PARALLEL):
-            return ProblemFinding("gemm.stream_k.strategy", Strategy.DATA_PARALLEL.number, wish.number)
+            return ProblemFinding("gemm.stream_k.strategy", Strategy.DATA_PARALLEL.code, wish.code)
         return supports(instance.constraints, self.signature.traits, self.shape, max(k_batch, 1))
 
     def best(self, instance: FmhaInstance) -> Split:

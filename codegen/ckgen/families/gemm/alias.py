@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
-from ckgen.families.gemm.enums import ACTIVATIONS, NO_MOE, EpilogueOp, Layout, MoePart, MoeTraits, Op
+from ckgen.families.common.name_words import alias_words
+from ckgen.families.gemm.enums import ACTIVATIONS, EpilogueOp, Layout, MoeTraits, Op
 from ckgen.families.gemm.modules import SignatureTemplate, templates
 from ckgen.model.dtype import DType
 from ckgen.model.errors import UsageError
+from ckgen.model.op_words import OUTS
 
 _DTYPES = {dtype.value: dtype for dtype in DType}
-_LAYOUTS = {layout.value: layout for layout in Layout}
-_PARTS = {part.value: part for part in MoePart}
 _ACTIVATIONS = {op.value: op for op in ACTIVATIONS}
-OP_WORDS = {"grouped": Op.GROUPED_GEMM, "moe": Op.MOE}
+_MOE = "moe."
+OP_WORDS = {op.alias: op for op in Op if op.alias}
 """What stands before an alias of another op than gemm, with a colon."""
-OUTS = frozenset({DType.BF16, DType.FP16, DType.FP32, DType.INT32, DType.FP64})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,7 @@ class _Words:
     op: Op
     operand: DType | None = None
     out: DType | None = None
-    layout: Layout | None = None
-    bias: bool = False
-    part: MoePart | None = None
-    moe: MoeTraits = NO_MOE
+    said: dict[str, Any] = field(default_factory=dict)
     activation: list[EpilogueOp] = field(default_factory=list)
 
     def take(self, token: str) -> bool:
@@ -54,32 +52,29 @@ class _Words:
             self.operand = dtype
         elif dtype and self.out is None and dtype in OUTS:
             self.out = dtype
-        elif token in _LAYOUTS and self.layout is None:
-            self.layout = _LAYOUTS[token]
-        elif token == "bias" and not self.bias:
-            self.bias = True
         else:
-            return self.op is Op.MOE and self._take_moe(token)
+            return self._take_field(token)
         return True
 
-    def _take_moe(self, token: str) -> bool:
-        if token in _PARTS and self.part is None:
-            self.part = _PARTS[token]
-            self.moe = replace(self.moe, part=self.part)
-        elif token in _ACTIVATIONS and not self.activation:
+    def _take_field(self, token: str) -> bool:
+        name, value = alias_words(self.op.value).get(token, ("", None))
+        if name and name not in self.said:
+            self.said[name] = value
+        elif self.op is Op.MOE and token in _ACTIVATIONS and not self.activation:
             self.activation.append(_ACTIVATIONS[token])
-        elif token == "gated" and not self.moe.gated:
-            self.moe = replace(self.moe, gated=True)
-        elif token == "weightfirst" and not self.moe.weight_first:
-            self.moe = replace(self.moe, weight_first=True)
         else:
             return False
         return True
 
+    @property
+    def moe(self) -> MoeTraits:
+        """What was said of an MoE layer."""
+        return MoeTraits(**{key.removeprefix(_MOE): value for key, value in self.said.items() if key.startswith(_MOE)})
+
     def known(self) -> list[str]:
         """Every word that may stand there."""
-        moe = [*_PARTS, "gated", "weightfirst", *_ACTIVATIONS] if self.op is Op.MOE else []
-        return [*map(str, self.template.operands), *sorted(map(str, OUTS)), *_LAYOUTS, "bias", *moe]
+        fields = [*alias_words(self.op.value), *(_ACTIVATIONS if self.op is Op.MOE else ())]
+        return [*map(str, self.template.operands), *sorted(map(str, OUTS)), *fields]
 
 
 def parse_alias(text: str) -> Said:
@@ -100,7 +95,8 @@ def parse_alias(text: str) -> Said:
         choices = " or ".join(f"{head}:{dtype}" for dtype in template.operands)
         raise UsageError(f"'{text}' does not say the type of its operands: {choices}")
     out = words.out or template.out
-    return Said(template, operand, out, words.layout, words.bias, op, words.moe, tuple(words.activation))
+    layout, bias = words.said.get("layout"), words.said.get("bias", False)
+    return Said(template, operand, out, layout, bias, op, words.moe, tuple(words.activation))
 
 
 def _unknown(what: str, got: str, known: Iterable[str], known_as: str) -> str:

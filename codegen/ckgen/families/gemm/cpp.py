@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ckgen.families.common import key_bits
-from ckgen.families.common.cpp import backend, boolean, dtype, hex64, identifier, quotable, tile, with_types
+from ckgen.families.common.cpp import backend, boolean, dtype, hex64, identifier, quotable, tile
 from ckgen.families.gemm.config import CkTileConfig, HostConfig, strategy_of
-from ckgen.families.gemm.enums import MAX_EPILOGUE_OPS, NO_MOE, SCALE_BLOCK_K, SCALE_BLOCK_N, Op
+from ckgen.families.gemm.enums import NO_MOE
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.partition import blocks_per_cu
 from ckgen.families.gemm.problem_rules import NOT_ROUTED, Constraints, RoutedConstraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.config import Config
-
-LAYOUT_ORDER = ("rcr", "rrr", "ccr", "crr")
-QUANT_ORDER = ("none", "per_tensor", "rowwise", "blockscale", "mx")
-EPILOGUE_ORDER = ("none", "add", "mul", "relu", "gelu", "silu", "scale")
-OPERAND_OP_ORDER = ("none", "add", "mul")
-SIDES_ORDER = ("both", "a", "b")
-MOE_PART_ORDER = ("layer", "gate_up", "down")
 
 
 def constraints(value: Constraints) -> str:
@@ -75,34 +67,6 @@ def _extras(value: GemmSignature) -> str:
         flags = ", ".join(boolean(flag) for flag in (value.moe.gated, value.moe.weight_first))
         members.append(f"{{ckgen::MoePart::{value.moe.part}, {flags}}}")
     return "" if members == usual else f", {', '.join(members)}"
-
-
-def pack(value: GemmSignature) -> int:
-    """ckgen::Signature::pack()."""
-    block = value.scale_block
-    key = SIDES_ORDER.index(block.sides.value)
-    for code in (SCALE_BLOCK_K.index(block.k), SCALE_BLOCK_N.index(block.n)):
-        key = key << key_bits.SCALE_BLOCK | code
-    key = key << 2 * key_bits.OPERAND_OP | (_moe_bits(value) if value.op is Op.MOE else _operand_op_bits(value))
-    for step in range(MAX_EPILOGUE_OPS):
-        op = value.epilogue[step].value if step < len(value.epilogue) else "none"
-        key = key << key_bits.EPILOGUE_OP | EPILOGUE_ORDER.index(op)
-    key = with_types(key, value.op.value, (value.a, value.b, value.c, value.acc, value.scale))
-    key = key << key_bits.LAYOUT | LAYOUT_ORDER.index(value.layout.value)
-    key = key << key_bits.QUANT | QUANT_ORDER.index(value.quant.value)
-    for flag in (value.preshuffle_b, value.batched, value.bias):
-        key = key << key_bits.FLAG | flag
-    return key
-
-
-def _operand_op_bits(value: GemmSignature) -> int:
-    a, b = (OPERAND_OP_ORDER.index(op.value) for op in (value.a_op, value.b_op))
-    return a << key_bits.OPERAND_OP | b
-
-
-def _moe_bits(value: GemmSignature) -> int:
-    part = MOE_PART_ORDER.index(value.moe.part.value)
-    return part << 2 * key_bits.FLAG | value.moe.gated << key_bits.FLAG | value.moe.weight_first
 
 
 def twin_config(config: Config, constraints: Constraints) -> str:

@@ -9,6 +9,7 @@ from ckgen.families.common.asked import Asked
 from ckgen.families.common.decision_rule import DecisionRule
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.family import Family
+from ckgen.families.common.key import pack
 from ckgen.families.common.m_policy import Rounded, Rounding
 from ckgen.families.common.profile_words import word_of
 from ckgen.families.common.query import PlanView
@@ -146,7 +147,7 @@ class FamilyOfGemms(Family[GemmSignature]):
         ]
         signature = unit.signature
         instances = [cpp.instance_view(instance) for instance in unit.instances]
-        return UnitView(cpp.pack(signature), cpp.signature_fields(signature), instances, lookups)
+        return UnitView(pack(signature), cpp.signature_fields(signature), instances, lookups)
 
     def device_code(self, instance: Instance) -> DeviceCode:
         """An instance of this operation as device code."""

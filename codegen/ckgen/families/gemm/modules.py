@@ -1,4 +1,4 @@
-"""The peer's table families, and the shorter names of dense GEMMs, read from modules.json."""
+"""The peer's table families, read from modules.json, and what aliases of signatures fix."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.families.common.m_policy import Rounding, read_roundings
+from ckgen.families.common.signature_tables import ALIASES
 from ckgen.families.gemm.enums import Layout, Quant
 from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.module import LibrarySplitK, Module, SplitK
@@ -64,8 +65,7 @@ def modules() -> Mapping[str, GemmModule]:
 @cache
 def templates() -> Mapping[str, SignatureTemplate]:
     """Every name that `parse_signature` takes: modules, dense types, mxfp8."""
-    dense = {name: _template(entry) for name, entry in _data()["dense"].items()}
-    return {name: module.template for name, module in modules().items()} | dense
+    return {name: _template(name) for name in ALIASES}
 
 
 @cache
@@ -84,21 +84,14 @@ def _flavours(dtype: DType) -> tuple[DType, ...]:
     return tuple(dtype.resolve(flavour) for flavour in Fp8Flavour)
 
 
-def _template(entry: Mapping[str, Any]) -> SignatureTemplate:
-    return SignatureTemplate(
-        operands=tuple(DType(name) for name in entry["operands"]),
-        operand=DType(entry["operand"]) if "operand" in entry else None,
-        out=DType(entry.get("out", "bf16")),
-        quant=Quant(entry.get("quant", "none")),
-        layout=Layout.RCR,
-        preshuffle_b=entry.get("preshuffle_b", False),
-        batched=entry.get("batched", False),
-    )
+def _template(name: str) -> SignatureTemplate:
+    operands, operand, out, quant, preshuffle_b, batched = ALIASES[name]
+    return SignatureTemplate(operands, operand, out, quant, Layout.RCR, preshuffle_b, batched)
 
 
 def _module(name: str, entry: Mapping[str, Any]) -> GemmModule:
     split_k = tuple(LibrarySplitK(library, SplitK(meaning)) for library, meaning in entry["split_k"].items())
-    template = _template(entry)
+    template = _template(name)
     return GemmModule(
         module=Module(name, template.batched, tuple(entry["generated"]), split_k),
         template=template,

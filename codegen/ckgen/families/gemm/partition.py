@@ -103,7 +103,7 @@ def strategy_finding(config: Config, shape: Shape, cu_num: int, wishes: Wishes) 
     """What the Config's strategy lacks. A wish comes first: who asks for one hears of the instances that have it."""
     own, wish = strategy_of(config), wishes.strategy
     if wish not in (Strategy.ANY, own):
-        return ProblemFinding("gemm.stream_k.strategy", own.number, wish.number)
+        return ProblemFinding("gemm.stream_k.strategy", own.code, wish.code)
     if not own.is_stream_k:
         return None
     if wishes.deterministic and own is Strategy.ATOMIC:

@@ -1,4 +1,4 @@
-"""Is a problem legal for its signature, and can an instance run it: the integers and texts of problem_rules.json."""
+"""Is a problem legal for its signature, and can an instance run it: the integers and texts of problem_tables.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from enum import Enum
 from functools import cache
 from operator import attrgetter
 
-from ckgen.families.common.problem_finding import ProblemFinding, rule_data
+from ckgen.families.common.problem_finding import ProblemFinding
+from ckgen.families.common.problem_tables import SIGNATURE_RULES
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.selection import NO_WISHES, Wishes
 from ckgen.model.tuned_row import Shape
@@ -168,8 +169,7 @@ def _first_split(constraints: Constraints, k: int, splits: int) -> int:
 def signature_rules() -> tuple[SignatureRule, ...]:
     """The rules that `check` walks, in order."""
     return tuple(
-        SignatureRule(entry["id"], entry["size"], Demand(entry["test"]), entry["value"], entry.get("when", {}))
-        for entry in rule_data()["signature_rules"]
+        SignatureRule(rule, size, Demand(demand), value, when) for rule, size, demand, value, when in SIGNATURE_RULES
     )
 
 

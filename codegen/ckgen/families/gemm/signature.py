@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 
+from ckgen.families.common.name_words import fields_said, name_words
 from ckgen.families.gemm.alias import OP_WORDS, parse_alias
 from ckgen.families.gemm.enums import (
     ACTIVATIONS,
@@ -24,8 +25,6 @@ from ckgen.families.gemm.signature_fields import GemmFields
 from ckgen.families.gemm.signature_rules import default_acc, default_scale, problems
 from ckgen.families.gemm.signature_words import (
     epilogue_of,
-    moe_of,
-    moe_words,
     op_of,
     operand_op_of,
     scale_block_of,
@@ -34,6 +33,7 @@ from ckgen.model.dtype import DType, Fp8Flavour, take_dtypes
 from ckgen.model.errors import UsageError
 from ckgen.model.tuned_row import Discriminators, ExpertProduct
 
+_MOE = "moe."
 _LAYOUTS = {layout.value: layout for layout in Layout}
 
 
@@ -77,13 +77,7 @@ class GemmSignature(GemmFields):
 
     def canonical(self) -> str:
         """The one identifier-safe name: injective over all field values, inverse of `parse_canonical`."""
-        parts = [self.op.value, self._dtypes(), self.layout.value]
-        if self.quant is not Quant.NONE:
-            parts.append(self.quant.value)
-        flags = (("preshuffle", self.preshuffle_b), ("batched", self.batched), ("bias", self.bias))
-        parts += [word for word, present in flags if present]
-        if self.op is Op.MOE:
-            parts += moe_words(self.moe)
+        parts = [self.op.value, self._dtypes(), *name_words(self)]
         if self.acc is not default_acc(self.a, self.b):
             parts.append(f"acc_{self.acc}")
         if self.scale is not default_scale(self.quant):
@@ -101,8 +95,7 @@ class GemmSignature(GemmFields):
         words = [_head_of(self), f"{self.a}·{self.b}→{self.c}", str(self.layout)]
         if self.bias:
             words.append("bias")
-        if self.op is Op.MOE:
-            words += moe_words(self.moe)
+        words += name_words(self, _MOE)
         words += [f"{side} {op}" for side, op in (("a", self.a_op), ("b", self.b_op)) if op is not OperandOp.NONE]
         if self.epilogue:
             words += ["epi", *map(str, self.epilogue)]
@@ -219,10 +212,10 @@ def _of_template(
 
 def _with_options(op: Op, a: DType, b: DType, c: DType, layout: Layout, words: list[str]) -> GemmSignature | None:
     """The signature with these trailing words; None if one is unknown. Order is the caller's round trip to check."""
-    text = f"_{'_'.join(words)}_" if words else "_"
-    quant = next((quant for quant in Quant if quant is not Quant.NONE and f"_{quant}_" in text), Quant.NONE)
-    acc, scale = default_acc(a, b), default_scale(quant)
     before = words[: words.index("epi")] if "epi" in words else words
+    said = fields_said(op.value, before)
+    quant, preshuffle_b, batched, bias = (said[name] for name in ("quant", "preshuffle_b", "batched", "bias"))
+    acc, scale = default_acc(a, b), default_scale(quant)
     for option in ("acc", "scale"):
         if option in before:
             dtypes, _ = take_dtypes(words[words.index(option) + 1 :])
@@ -230,10 +223,11 @@ def _with_options(op: Op, a: DType, b: DType, c: DType, layout: Layout, words: l
                 acc = dtypes[0]
             elif option == "scale":
                 scale = dtypes[0] if dtypes else None
-    flags = ("preshuffle" in words, "batched" in words, "bias" in words)
     a_op, b_op = operand_op_of(words, "a"), operand_op_of(words, "b")
     block = scale_block_of(words)
-    moe = moe_of(before) if op is Op.MOE else NO_MOE
+    traits = {name.removeprefix(_MOE): value for name, value in said.items() if name.startswith(_MOE)}
+    moe = MoeTraits(**traits) if traits else NO_MOE
+    flags = (preshuffle_b, batched, bias)
     return GemmSignature(a, b, c, acc, scale, layout, quant, *flags, epilogue_of(words), a_op, b_op, block, op, moe)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ckgen.families.gemm.enums import (
     USUAL_SCALE_BLOCK,
     EpilogueOp,
-    MoePart,
-    MoeTraits,
     Op,
     OperandOp,
     ScaleBlock,
@@ -25,17 +23,6 @@ def op_of(words: list[str]) -> tuple[Op | None, list[str]]:
         if words[: len(prefix)] == prefix:
             return op, words[len(prefix) :]
     return None, words
-
-
-def moe_words(moe: MoeTraits) -> list[str]:
-    """The words of an MoE signature's own fields."""
-    return str(moe).split()
-
-
-def moe_of(words: list[str]) -> MoeTraits:
-    """The fields that `moe_words` writes."""
-    part = next((part for part in MoePart if f"_{part}_" in f"_{'_'.join(words)}_"), MoePart.LAYER)
-    return MoeTraits(part, "gated" in words, "weightfirst" in words)
 
 
 def epilogue_of(words: list[str]) -> tuple[EpilogueOp, ...]:

@@ -1,0 +1,68 @@
+"""Why a signature means nothing: the rules of signature_tables.py, evaluated as src/signature/rules.cpp does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+
+from ckgen.families.common.key import KEY_FIELDS, text_of
+from ckgen.families.common.signature_tables import RULES, Case, Conditions
+
+Counts = Mapping[str, Callable[[object], int]]
+"""What rules count of a signature, by name."""
+_PLACE = re.compile(r"\{(.*?)\}")
+_LARGEST_CODE = 31
+
+
+def problems(signature: object, counts: Counts) -> Iterator[str]:
+    """One sentence for each rule that the fields break, in order; none for a signature that means something."""
+    facts = _Facts(signature, counts)
+    for sentence, cases in _rules_of(str(KEY_FIELDS["op"].value(signature))):
+        broken = facts.broken(cases)
+        if broken is not None:
+            yield _PLACE.sub(lambda place, case=broken: facts.text(place[1], case), sentence)  # type: ignore[misc]
+
+
+@cache
+def _rules_of(op: str) -> tuple[tuple[str, tuple[Case, ...]], ...]:
+    return tuple((sentence, cases) for _, of, sentence, cases in RULES if op in of)
+
+
+class _Facts:
+    """Codes and texts of a signature's fields, taken as they are asked for."""
+
+    def __init__(self, signature: object, counts: Counts) -> None:
+        self._signature = signature
+        self._counts = counts
+        self._codes: dict[str, int] = {}
+
+    def broken(self, cases: tuple[Case, ...]) -> Case | None:
+        """The first case that holds, if it is not met."""
+        for case in cases:
+            when, must, _ = case
+            if self._hold(when):
+                return case if must and not any(map(self._hold, must)) else None
+        return None
+
+    def text(self, place: str, case: Case) -> str:
+        """What stands in a place of a sentence."""
+        if place == "allowed":
+            return case[2]
+        if place in self._counts:
+            return str(self._counts[place](self._signature))
+        return text_of(KEY_FIELDS[place].value(self._signature))
+
+    def _hold(self, conditions: Conditions) -> bool:
+        return all(self._holds(field, like) for field, like in conditions)
+
+    def _holds(self, field: str, like: int | str) -> bool:
+        if isinstance(like, int):
+            return bool(like >> min(self._code(field), _LARGEST_CODE) & 1)
+        return (self._code(field) == self._code(like.lstrip("!="))) != like.startswith("!")
+
+    def _code(self, field: str) -> int:
+        if field not in self._codes:
+            count = self._counts.get(field)
+            self._codes[field] = KEY_FIELDS[field].code(self._signature) if count is None else count(self._signature)
+        return self._codes[field]
