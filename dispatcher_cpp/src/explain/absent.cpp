@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "src/select/ladder.hpp"
+#include "src/select/query.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
@@ -102,16 +103,6 @@ std::string no_rung(const Query& q, const Entry* entry, Tier tier) {
          " · M) = " + number(std::max(m_of(q) + gap.add, m_of(q) * gap.factor));
 }
 
-/// Of a signature of attention that has tables for the arch; only those of the device's CU count are asked.
-std::string no_fmha_rung(const Query& q, const Entry& entry, Tier tier) {
-  if (tier == Tier::far_ || tier == Tier::other_cu) return "not asked of attention";
-  for (std::uint32_t i = entry.fmha_begin; i < entry.fmha_end; ++i) {
-    if (q.index.fmha_table(i).table->cu_num == q.cu_num)
-      return tier == Tier::exact ? "no row for these sizes" : "no row for lengths near these";
-  }
-  return "no table for " + target_of(q);
-}
-
 std::string no_other_cu(const Query& q, const Entry* entry) {
   std::string counts;
   for (std::uint32_t i = entry != nullptr ? entry->table_begin : 0; entry != nullptr && i < entry->table_end; ++i) {
@@ -128,8 +119,9 @@ std::string why_absent(const Query& q, Tier tier) {
   if (tier == Tier::forced || tier == Tier::override_) return "–";
   if (!has_instances(q)) return "no instance of this signature";
   const Entry* entry = q.index.find(q.signature, q.arch);
-  if (entry != nullptr && entry->fmha_begin != entry->fmha_end && tier != Tier::heuristic && tier != Tier::default_)
-    return no_fmha_rung(q, *entry, tier);
+  const auto own = q.operation().explaining.absent;
+  if (const std::string why = entry != nullptr && own != nullptr ? own(q, *entry, tier) : std::string(); !why.empty())
+    return why;
   if (tier == Tier::other_cu) return no_other_cu(q, entry);
   if (tier == Tier::default_) return "none on " + std::string(arch_name(q.arch));
   if (tier != Tier::heuristic) return no_rung(q, entry, tier);

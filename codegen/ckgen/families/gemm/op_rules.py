@@ -1,5 +1,5 @@
 """What grouped GEMM and MoE add to problem_rules: a problem of many sizes is legal, and an instance can run it, where
-that holds for each of them. The integers of dispatcher_cpp/src/select/op_rules.hpp.
+that holds for each of them. The integers of dispatcher_cpp/src/grouped_gemm/rules.hpp and moe/rules.hpp.
 """
 
 from __future__ import annotations
