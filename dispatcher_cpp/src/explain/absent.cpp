@@ -25,8 +25,10 @@ std::string target_of(const Query& q) {
 }
 
 std::string group_text(const Query& q) {
-  const std::string batch = q.key_batch() != 0 ? "B=" + std::to_string(q.key_batch()) + ' ' : "";
-  return batch + "N=" + std::to_string(q.sizes.n) + " K=" + std::to_string(q.sizes.k);
+  const auto row_key = q.operation().explaining.row_key;
+  std::string key = row_key != nullptr ? row_key(q) + ' ' : std::string();
+  if (row_key == nullptr && q.key_batch() != 0) key = "B=" + std::to_string(q.key_batch()) + ' ';
+  return key + "N=" + std::to_string(q.sizes.n) + " K=" + std::to_string(q.sizes.k);
 }
 
 bool has_instances(const Query& q) noexcept {

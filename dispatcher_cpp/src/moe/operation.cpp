@@ -37,7 +37,7 @@ Verdict verdict(const Request& q, const InstanceDesc& instance, std::uint32_t k_
 }
 
 std::int64_t key_batch(const Request& q) noexcept {
-  return q.problem.routing().key();
+  return q.problem.routing().lookup_key();
 }
 
 Sizes cost_sizes(const Request& q) noexcept {
@@ -50,7 +50,14 @@ bool means_another(ProblemRule rule) noexcept {
 }
 
 std::string read_override(const OverrideRow& row, const Signature&, OverrideKey& key) {
-  return read_size(row, "B", key.batch);
+  std::int64_t counts[2] = {};
+  constexpr const char* columns[2] = {"experts", "top_k"};
+  for (int i = 0; i < 2; ++i) {
+    if (std::string wrong = read_size(row, columns[i], counts[i]); !wrong.empty()) return wrong;
+    if (counts[i] > 0xffff) return quoted(std::string(columns[i]) + " is above 65535:", row[columns[i]]);
+  }
+  key.batch = Routing{static_cast<std::uint16_t>(counts[0]), static_cast<std::uint16_t>(counts[1])}.lookup_key();
+  return {};
 }
 
 bool takes(const RunArgs& args) noexcept {
@@ -82,15 +89,14 @@ std::string in_words(const Signature& signature) {
                                   (moe.weight_first ? " weightfirst" : ""));
 }
 
-/// As in " E=256 top_k=8 block_m=64".
-std::string routing_text(const Problem& problem) {
-  const Routing routing = problem.routing();
-  return " E=" + std::to_string(routing.experts) + " top_k=" + std::to_string(routing.top_k) +
-         (problem.block_m() != 0 ? " block_m=" + std::to_string(problem.block_m()) : "");
+std::string row_key(const Request& q) {
+  const Routing routing = q.problem.routing();
+  return "experts=" + std::to_string(routing.experts) + " top_k=" + std::to_string(routing.top_k);
 }
 
 std::string sizes(const Request& q) {
-  return sizes_text(q) + routing_text(q.problem);
+  const std::int32_t block_m = q.problem.block_m();
+  return sizes_text(q) + ' ' + row_key(q) + (block_m != 0 ? " block_m=" + std::to_string(block_m) : "");
 }
 
 /// Behind the sizes, as in "e8t2s64".
@@ -98,7 +104,7 @@ std::string brief(const Problem& problem) {
   const Routing routing = problem.routing();
   const std::string experts = 'e' + std::to_string(routing.experts) + 't' + std::to_string(routing.top_k);
   const std::string blocks = problem.block_m() != 0 ? 's' + std::to_string(problem.block_m()) : "";
-  return brief_text(problem, (routing.key() != 0 ? experts : "") + blocks);
+  return brief_text(problem, (routing.lookup_key() != 0 ? experts : "") + blocks);
 }
 
 }  // namespace
@@ -125,7 +131,7 @@ constinit const Operation moe_operation = {
                 .fill_stages = fill_moe_stages,
                 .check_args = check_run,
                 .launch = launch_moe},
-    .explaining = {.signature = in_words, .sizes = sizes, .brief = brief, .demands = demands_text},
+    .explaining = {.signature = in_words, .sizes = sizes, .brief = brief, .demands = demands_text, .row_key = row_key},
 };
 
 }  // namespace ckgen::inline v1::detail

@@ -105,6 +105,8 @@ struct Explaining {
   std::string (*demands)(const InstanceDesc&, std::uint32_t k_batch);
   /// A line on what an instance makes of a problem that it supports or not; empty: there is nothing to say.
   std::string (*details)(const Request&, const InstanceDesc&, bool supported) = nullptr;
+  /// What rows of tables have in place of a batch, as in "experts=8 top_k=2". Null: they have a batch, or none.
+  std::string (*row_key)(const Request&) = nullptr;
   /// The name of the size that tables measured.
   const char* measured = "M";
   /// Why a tier of tables of the operation's own offered nothing; empty where it has none. Null: it never has.

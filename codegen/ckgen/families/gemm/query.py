@@ -69,7 +69,7 @@ class GemmQuery(Query):
             largest = self.groups.largest
             shape = Shape(0, largest.m, largest.n, largest.k)
         elif self.signature.op is Op.MOE:
-            shape = replace(shape, batch=self.routing.key)
+            shape = replace(shape, batch=self.routing.lookup_key)
         elif not self.signature.batched and shape.batch <= 1:
             shape = replace(shape, batch=0)
         object.__setattr__(self, "shape", shape)
