@@ -176,7 +176,7 @@ TEST_F(CApiOps, PartsOfALayerArePlannedAndRun) {
   EXPECT_FALSE(seen.moe.a_scale_row_major || seen.moe.mx_scale_shuffled);
   EXPECT_EQ(seen.moe.tokens, 10);
   EXPECT_EQ(seen.moe.sorted.valid, entries + 16);
-  EXPECT_EQ(seen.routing.key(), 0x80002U);
+  EXPECT_EQ(seen.routing.lookup_key(), 0x80002U);
   ckgen_bench_result timed{};
   timed.size = sizeof timed;
   EXPECT_EQ(ckgen_bench_moe(dispatcher, plan, &args, 0, 1, &timed, message()), CKGEN_OK);

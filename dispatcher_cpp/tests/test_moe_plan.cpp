@@ -171,8 +171,8 @@ TEST_F(MoePlan, TablesAreKeyedByTheRouting) {
                                        tiny::instance("second", 102, s, {64, 64, 32}, {0, 0, 0, 0, 0, 1, false})};
   static constexpr Choice choices[] = {{0, 1}, {1, 1}};
   static constexpr Rung rungs[] = {{64, 64, 1, 0}, {64, 64, 1, 1}};
-  static constexpr Group groups[] = {{1024, 2048, Routing{8, 2}.key(), 0, 1, 0, 0},
-                                     {1024, 2048, Routing{256, 8}.key(), 1, 1, 0, 0}};
+  static constexpr Group groups[] = {{1024, 2048, Routing{8, 2}.lookup_key(), 0, 1, 0, 0},
+                                     {1024, 2048, Routing{256, 8}.lookup_key(), 1, 1, 0, 0}};
   static constexpr auto slots = tiny::slots_of<4>(groups);
   static constexpr LookupTable table{s.pack(), Arch::gfx942, 304,     slots.data(), 3, groups,       2,
                                      rungs,    choices,      nullptr, nullptr,      0, &tiny::policy};
@@ -190,19 +190,36 @@ TEST_F(MoePlan, TablesAreKeyedByTheRouting) {
   EXPECT_EQ(select({8, 2}).instance, 0U);
   EXPECT_EQ(select({256, 8}).instance, 1U);
   EXPECT_FALSE(select({8, 3}));
+  const std::string trail = own.explain(Problem(s).shape(64, 1024, 2048).routing({8, 3}), device);
+  EXPECT_NE(trail.find("no rows for experts=8 top_k=3 N=1024 K=2048"), std::string::npos) << trail;
+  EXPECT_EQ(trail.find("B="), std::string::npos) << trail;
 }
 
 TEST_F(MoePlan, OverridesAreKeyedByTheRoutingToo) {
   const std::string path = ::testing::TempDir() + "ckgen_moe_override_" + std::to_string(getpid()) + ".csv";
-  std::ofstream(path) << "target,signature,B,M,N,K,instance,k_batch\n"
-                      << "gfx942:304,moe_fp16_rcr_gate_up_epi_silu," << (Routing{8, 2}.key())
-                      << ",40,64,128,gate_up32,1\n";
+  std::ofstream(path) << "target,signature,B,M,N,K,instance,k_batch,experts,top_k\n"
+                      << "gfx942:304,moe_fp16_rcr_gate_up_epi_silu,,40,64,128,gate_up32,1,8,2\n";
   const Status status = dispatcher.load_overrides(path.c_str());
   EXPECT_TRUE(status.ok()) << status.message;
   std::remove(path.c_str());
   EXPECT_EQ(dispatcher.select(problem(MoePart::gate_up), device).tier, Tier::override_);
   EXPECT_EQ(chosen(problem(MoePart::gate_up)), "gate_up32");
   EXPECT_EQ(dispatcher.select(problem(MoePart::gate_up).routing({8, 1}), device).tier, Tier::default_);
+}
+
+TEST_F(MoePlan, ARowOfAnOverrideFileNeedsARouting) {
+  const std::string path = ::testing::TempDir() + "ckgen_moe_override_" + std::to_string(getpid()) + ".csv";
+  const auto refusal = [&](const char* columns, const char* cells) {
+    std::ofstream(path) << "target,signature,B,M,N,K,instance,k_batch" << columns
+                        << "\ngfx942:304,moe_fp16_rcr_gate_up_epi_silu,524290,40,64,128,gate_up32,1" << cells << '\n';
+    const std::string message = dispatcher.load_overrides(path.c_str()).message;
+    std::remove(path.c_str());
+    return message.substr(message.rfind("2: ") + 3);
+  };
+  EXPECT_EQ(refusal("", ""), "experts is not a size: ''");
+  EXPECT_EQ(refusal(",top_k,experts", ",2"), "experts is not a size: ''");
+  EXPECT_EQ(refusal(",top_k,experts", ",0,8"), "top_k is not a size: '0'");
+  EXPECT_EQ(refusal(",experts,top_k", ",65536,2"), "experts is above 65535: '65536'");
 }
 
 TEST_F(MoePlan, SelectionAndPlansDoNotAllocate) {
@@ -285,8 +302,9 @@ TEST_F(MoePlan, WeightsThat64BitsDoNotCountAreRefused) {
 
 TEST_F(MoePlan, TheTrailNamesTheRouting) {
   const std::string text = dispatcher.explain(problem(MoePart::gate_up).block_m(32), device);
-  EXPECT_NE(text.find("moe fp16·fp16→fp16 rcr gate_up epi silu  M=40 N=64 K=128 E=8 top_k=2 block_m=32  on gfx942"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("moe fp16·fp16→fp16 rcr gate_up epi silu  M=40 N=64 K=128 experts=8 top_k=2 block_m=32  on gfx942"),
+      std::string::npos)
       << text;
 }
 

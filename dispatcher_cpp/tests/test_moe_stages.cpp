@@ -247,7 +247,7 @@ TEST_F(MoeLayerStages, ResultsArePassedFromStageToStage) {
   EXPECT_EQ(sort.weights, mine.topk_weights);
   EXPECT_EQ(sort.workspace, begin);
   EXPECT_EQ(sort.block_m, kBlockM);
-  EXPECT_EQ(sort.routing.key(), kRouting.key());
+  EXPECT_EQ(sort.routing.lookup_key(), kRouting.lookup_key());
   EXPECT_EQ(static_cast<void*>(sort.sorted.token_ids), begin + plan->stages[0].output_offset);
 
   const auto gate_up = arrived<KernelArgs>(first + 1, "gate_up");

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "src/select/operand.hpp"
+#include "src/operation/operand.hpp"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "src/select/shape_list.hpp"
+#include "src/gemm/shape_list.hpp"
 #include "tiny_library.hpp"
 
 namespace {

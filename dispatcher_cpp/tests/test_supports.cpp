@@ -9,7 +9,7 @@
 
 #include <ckgen/ckgen.hpp>
 
-#include "src/select/supports.hpp"
+#include "src/gemm/supports.hpp"
 
 namespace {
 

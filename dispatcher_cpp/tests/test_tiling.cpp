@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "src/select/tiling.hpp"
+#include "src/gemm/tiling.hpp"
 #include "tiny_library.hpp"
 
 namespace {

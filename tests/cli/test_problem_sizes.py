@@ -44,7 +44,7 @@ def test_routed_tokens_ask_for_a_kernel_of_their_blocks(tiny: Path, block_m: int
     found = as_json("lookup", *MOE, *ROUTED, "--block-m", str(block_m))
     assert found["shape"] == {"M": 9, "N": 256, "K": 128, "experts": 8, "top_k": 2, "block_m": block_m}
     assert f"_{block_m}x512x512_" in found["instance"]
-    assert f"M=9 N=256 K=128 E=8 top_k=2 block_m={block_m}  on x86_64_v3" in ok(
+    assert f"M=9 N=256 K=128 experts=8 top_k=2 block_m={block_m}  on x86_64_v3" in ok(
         "explain", *MOE, *ROUTED, "--block-m", str(block_m)
     )
 

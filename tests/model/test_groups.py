@@ -49,5 +49,5 @@ def test_sizes_that_are_negative_or_beyond_64_bits_are_not_valid() -> None:
 
 
 def test_a_routing_is_a_batch_of_its_own() -> None:
-    assert Routing(256, 8).key == 256 << 16 | 8
-    assert len({Routing(e, k).key for e in range(1, 60) for k in range(1, 60)}) == 59 * 59
+    assert Routing(256, 8).lookup_key == 256 << 16 | 8
+    assert len({Routing(e, k).lookup_key for e in range(1, 60) for k in range(1, 60)}) == 59 * 59

@@ -48,5 +48,5 @@ def test_a_row_of_attention_tells_its_page_size_if_keys_are_paged() -> None:
 
 def test_texts_of_groups_and_routings() -> None:
     assert str(Groups.of([GroupSize(1, 5, 3), GroupSize(4, 2, 6)])) == "2 groups of up to 4x5x6"
-    assert str(Routing(256, 8)) == "E=256 top_k=8"
-    assert Routing(experts=0, top_k=0) == NO_ROUTING and NO_ROUTING.key == 0
+    assert str(Routing(256, 8)) == "experts=256 top_k=8"
+    assert Routing(experts=0, top_k=0) == NO_ROUTING and NO_ROUTING.lookup_key == 0

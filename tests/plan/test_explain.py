@@ -113,7 +113,7 @@ def test_trails_of_other_operations(golden: Callable[[str, str], None]) -> None:
         for block_m in (0, 32)
     ]
     golden("plan/explain_other_operations.txt", said(queries))
-    assert queries[-1].sizes_text() == "M=16 N=1024 K=2048 E=8 top_k=2 block_m=32"
+    assert queries[-1].sizes_text() == "M=16 N=1024 K=2048 experts=8 top_k=2 block_m=32"
 
 
 FMHA_HEADER = "gfx,cu_num,batch,heads_q,heads_k,seqlen_q,seqlen_k,hdim_q,hdim_v,mask,page_size,splitK,us,kernelName"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from ckgen.model.diagnostic import Location
@@ -47,6 +47,11 @@ class FmhaRow:
         """What people read."""
         names = (*SIZES, "page_size") if self.shape.page_size else SIZES
         return " ".join(f"{name}={getattr(self.shape, name)}" for name in names)
+
+    @property
+    def named_sizes(self) -> dict[str, object]:
+        """All fields of the shape."""
+        return {one.name: getattr(self.shape, one.name) for one in fields(self.shape)}
 
     @property
     def answer(self) -> tuple[object, ...]:

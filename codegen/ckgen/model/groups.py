@@ -136,12 +136,17 @@ class Routing:
     top_k: int
 
     @property
-    def key(self) -> int:
-        """As the batch of a table key."""
+    def lookup_key(self) -> int:
+        """Both in one number, where keys of lookup tables have a batch; nothing that people read has it."""
         return self.experts << 16 | self.top_k
 
+    @classmethod
+    def of_lookup_key(cls, key: int) -> Routing:
+        """The inverse."""
+        return cls(key >> 16, key & 0xFFFF)
+
     def __str__(self) -> str:
-        return f"E={self.experts} top_k={self.top_k}"
+        return f"experts={self.experts} top_k={self.top_k}"
 
 
 NO_ROUTING = Routing(0, 0)

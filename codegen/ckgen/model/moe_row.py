@@ -69,9 +69,10 @@ class MoeStage:
 class MoeRow(TunedRow):
     """A row of a tuned MoE table, adapted; nothing that decides which kernel runs is lost.
 
-    `shape` is the lookup key: M tokens, N inter_dim, K model_dim, batch experts << 16 | top_k (0 where `top_k` is None:
-    the row does not tell it). `stages` is one kernel for the whole layer, or gate_up and down; `library` and `kernel`
-    join theirs. `us` is the layer's time, `error_ratio` its worst stage's. `block_m` None: the dialect does not tell.
+    `shape` is the lookup key: M tokens, N inter_dim, K model_dim, batch Routing.lookup_key, of top_k 0 where `top_k` is
+    None: the row does not tell it. `stages` is one kernel for the whole layer, or gate_up and down; `library` and
+    `kernel` join theirs. `us` is the layer's time, `error_ratio` its worst stage's. `block_m` None: the dialect does
+    not tell.
     """
 
     op: ClassVar[str] = "moe"
@@ -85,6 +86,11 @@ class MoeRow(TunedRow):
         """What people read."""
         top_k = "?" if self.top_k is None else self.top_k
         return f"tokens={self.shape.m} inter={self.shape.n} model={self.shape.k} experts={self.experts} top_k={top_k}"
+
+    @property
+    def named_sizes(self) -> dict[str, object]:
+        """The routing in place of its key."""
+        return {name: getattr(self.shape, name) for name in "mnk"} | {"experts": self.experts, "top_k": self.top_k}
 
     @property
     def answer(self) -> tuple[object, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import ClassVar, Protocol
 
 from ckgen.model.diagnostic import Location
@@ -77,6 +77,11 @@ class Row(Protocol):
     @property
     def sizes(self) -> str:
         """What people read."""
+        ...
+
+    @property
+    def named_sizes(self) -> Mapping[str, object]:
+        """The same by name; None where the row does not say."""
         ...
 
     @property

@@ -78,6 +78,11 @@ class TunedRow:
         return str(self.shape)
 
     @property
+    def named_sizes(self) -> dict[str, object]:
+        """A batch of 0 is none."""
+        return {"batch": self.shape.batch or None} | {name: getattr(self.shape, name) for name in "mnk"}
+
+    @property
     def about(self) -> Sequence[Hashable]:
         """What the row is about besides target and shape."""
         return ((self.module, self.discriminators),)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckgen.model.row import Row
@@ -53,21 +52,15 @@ _DTYPES = {bool: "boolean", int: "Int64"}
 
 
 def _sizes(rows: Sequence[Row | None]) -> dict[str, str]:
-    """The fields of all classes of shapes, and how a column of each is kept."""
-    shapes = {type(row.shape): row.shape for row in rows if row is not None}.values()
-    return {
-        one.name: _DTYPES.get(type(getattr(shape, one.name)), "category")
-        for shape in shapes
-        if is_dataclass(shape)
-        for one in fields(shape)
-    }
+    """The sizes that some row names, and how a column of each is kept."""
+    named = [(name, value) for row in rows if row is not None for name, value in row.named_sizes.items()]
+    dtypes = {name: "Int64" for name, _ in named}
+    return dtypes | {name: _DTYPES.get(type(value), "category") for name, value in named if value is not None}
 
 
 def _size(name: str, dtype: str) -> _Column:
     def of(row: Row) -> object:
-        value = getattr(row.shape, name, None)
-        if name == "batch" and value == 0:
-            return None
+        value = row.named_sizes.get(name)
         return str(value) if value is not None and dtype == "category" else value
 
     return _Column(name, dtype, of)

@@ -101,9 +101,9 @@ class Dispatcher {
   /// The whole trail as text: each tier, each rejected candidate with its rule. Empty only when memory is exhausted.
   std::string explain(const Problem& problem, const Device& device) const noexcept;
 
-  /// Reads an override file (columns target,signature,B,M,N,K,instance,k_batch in any order; `#` starts a comment; B of
-  /// op moe is Routing::key(), M, N and K of groups are the largest, those of op fmha seqlen_q, seqlen_k and hdim_q,
-  /// which also needs heads_q,heads_k,hdim_v,mask: `none`, or `b:LEFT:RIGHT[:SINK]` or `t:...` as the corner is) in
+  /// Reads an override file (columns target,signature,B,M,N,K,instance,k_batch in any order; `#` starts a comment; op
+  /// moe needs experts,top_k and no B; M, N and K of groups are the largest, those of op fmha seqlen_q, seqlen_k and
+  /// hdim_q, which needs heads_q,heads_k,hdim_v,mask: `none`, or `b:LEFT:RIGHT[:SINK]` or `t:...` as the corner is) in
   /// place of the one before. Not ok: rows that were left out, with line and reason; the others hold nevertheless. An
   /// unreadable file changes nothing; nor does one that is not regular, such as a folder, pipe or device, or has more
   /// than 64 MiB. Messages show bytes of the file that are not printable as `\xNN`. Safe beside concurrent const

@@ -30,8 +30,8 @@ struct Routing {
   std::uint16_t experts = 0;
   std::uint16_t top_k = 0;
 
-  /// As the batch of a lookup key.
-  constexpr std::uint32_t key() const noexcept { return static_cast<std::uint32_t>(experts) << 16 | top_k; }
+  /// Both in one number, where keys of lookup tables have a batch.
+  constexpr std::uint32_t lookup_key() const noexcept { return static_cast<std::uint32_t>(experts) << 16 | top_k; }
 };
 
 /// Rows of A in the order of their experts, each expert's rows padded to whole blocks of block_m.

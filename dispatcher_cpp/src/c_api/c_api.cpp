@@ -2,6 +2,7 @@
 #include <ckgen/version.hpp>
 
 #include "src/c_api/support.hpp"
+#include "src/operation/operation.hpp"
 
 using ckgen::v1::detail::answer;
 using ckgen::v1::detail::fill;
@@ -156,7 +157,7 @@ ckgen_status ckgen_instance(const ckgen_dispatcher* dispatcher, uint32_t index, 
           d.macro_tile.m,
           d.macro_tile.n,
           d.macro_tile.k,
-          d.signature.op == ckgen::Op::fmha ? d.fmha.max_splits : d.constraints.max_k_batch,
+          ckgen::detail::operation_of(d.signature.op).registering.most_splits(d),
           d.device != nullptr || dispatcher->value.registry().device_archs(index) != 0,
           d.twin != nullptr};
   return ok(message);

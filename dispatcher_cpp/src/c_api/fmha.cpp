@@ -9,11 +9,6 @@ using ckgen::v1::detail::sized;
 
 namespace ckgen::inline v1::detail {
 
-bool are_known(const FmhaTraits& traits) noexcept {
-  return traits.entry <= FmhaEntry::append && traits.bias <= FmhaBias::alibi &&
-         traits.dropout <= FmhaDropout::randval && traits.kv <= FmhaKv::page_list && traits.rope <= FmhaRope::half;
-}
-
 FmhaShape fmha_shape_of(const ckgen_problem_fmha& x) noexcept {
   FmhaShape shape;
   shape.batch = x.batch;

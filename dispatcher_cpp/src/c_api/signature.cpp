@@ -2,6 +2,7 @@
 #include <ckgen/signature_text.hpp>
 
 #include "src/c_api/support.hpp"
+#include "src/operation/operation.hpp"
 #include "src/signature/key.hpp"
 
 using ckgen::v1::detail::answer;
@@ -46,9 +47,7 @@ bool is_known(const Signature& s) noexcept {
   if (static_cast<int>(s.a_op) >= kOperandOpCount || static_cast<int>(s.b_op) >= kOperandOpCount) return false;
   if (static_cast<int>(s.scale_block.sides) >= kScaleSidesCount) return false;
   if (s.scale_block.n == 0 || s.scale_block.k == 0) return false;
-  if (s.op == Op::fmha) return are_known(s.fmha) && s.acc == DType::fp32 && s.scale == DType::none;
-  return s.op <= Op::moe && static_cast<int>(s.moe.part) < kMoePartCount && s.quant <= Quant::mx &&
-         s.layout <= Layout::crr;
+  return is_operation(s.op) && operation_of(s.op).registering.is_known(s);
 }
 
 }  // namespace

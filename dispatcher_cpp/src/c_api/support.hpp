@@ -128,7 +128,6 @@ ckgen_status bench_of(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan
   return answer(result.status(), message);
 }
 
-bool are_known(const FmhaTraits& traits) noexcept;
 FmhaShape fmha_shape_of(const ckgen_problem_fmha& problem) noexcept;
 Routing routing_of(std::uint32_t experts, std::uint32_t top_k) noexcept;
 Problem problem_of(const ckgen_problem& problem) noexcept;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "src/select/ladder.hpp"
+#include "src/select/query.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
@@ -24,8 +25,10 @@ std::string target_of(const Query& q) {
 }
 
 std::string group_text(const Query& q) {
-  const std::string batch = q.key_batch() != 0 ? "B=" + std::to_string(q.key_batch()) + ' ' : "";
-  return batch + "N=" + std::to_string(q.sizes.n) + " K=" + std::to_string(q.sizes.k);
+  const auto row_key = q.operation().explaining.row_key;
+  std::string key = row_key != nullptr ? row_key(q) + ' ' : std::string();
+  if (row_key == nullptr && q.key_batch() != 0) key = "B=" + std::to_string(q.key_batch()) + ' ';
+  return key + "N=" + std::to_string(q.sizes.n) + " K=" + std::to_string(q.sizes.k);
 }
 
 bool has_instances(const Query& q) noexcept {
@@ -102,16 +105,6 @@ std::string no_rung(const Query& q, const Entry* entry, Tier tier) {
          " · M) = " + number(std::max(m_of(q) + gap.add, m_of(q) * gap.factor));
 }
 
-/// Of a signature of attention that has tables for the arch; only those of the device's CU count are asked.
-std::string no_fmha_rung(const Query& q, const Entry& entry, Tier tier) {
-  if (tier == Tier::far_ || tier == Tier::other_cu) return "not asked of attention";
-  for (std::uint32_t i = entry.fmha_begin; i < entry.fmha_end; ++i) {
-    if (q.index.fmha_table(i).table->cu_num == q.cu_num)
-      return tier == Tier::exact ? "no row for these sizes" : "no row for lengths near these";
-  }
-  return "no table for " + target_of(q);
-}
-
 std::string no_other_cu(const Query& q, const Entry* entry) {
   std::string counts;
   for (std::uint32_t i = entry != nullptr ? entry->table_begin : 0; entry != nullptr && i < entry->table_end; ++i) {
@@ -128,8 +121,9 @@ std::string why_absent(const Query& q, Tier tier) {
   if (tier == Tier::forced || tier == Tier::override_) return "–";
   if (!has_instances(q)) return "no instance of this signature";
   const Entry* entry = q.index.find(q.signature, q.arch);
-  if (entry != nullptr && entry->fmha_begin != entry->fmha_end && tier != Tier::heuristic && tier != Tier::default_)
-    return no_fmha_rung(q, *entry, tier);
+  const auto own = q.operation().explaining.absent;
+  if (const std::string why = entry != nullptr && own != nullptr ? own(q, *entry, tier) : std::string(); !why.empty())
+    return why;
   if (tier == Tier::other_cu) return no_other_cu(q, entry);
   if (tier == Tier::default_) return "none on " + std::string(arch_name(q.arch));
   if (tier != Tier::heuristic) return no_rung(q, entry, tier);

@@ -8,6 +8,7 @@
 #include <ckgen/signature_text.hpp>
 
 #include "src/fmha/text.hpp"
+#include "src/registry/registry_state.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
@@ -42,13 +43,14 @@ std::string name_of(const Signature& signature) {
 
 }  // namespace
 
-std::string fmha_absent(const Query& q) {
+std::string fmha_absent(const Request& q) {
   const Words wanted = words_of(q.signature.fmha);
   const InstanceDesc* nearest = nullptr;
   std::size_t fewest = 0;
   for (const InstanceDesc* one : q.state.instances) {
     const Signature& s = one->signature;
-    const bool is_alike = s.op == Op::fmha && s.a == q.signature.a && s.b == q.signature.b && s.c == q.signature.c;
+    const bool is_alike =
+        s.op == q.signature.op && s.a == q.signature.a && s.b == q.signature.b && s.c == q.signature.c;
     if (!is_alike || (one->archs & q.archs) == 0) continue;
     const Words own = words_of(s.fmha);
     const std::size_t differs = beyond(wanted, own).size() + beyond(own, wanted).size();

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <ckgen/problem.hpp>
+#include <ckgen/dtype.hpp>
+#include <ckgen/fmha.hpp>
+#include <ckgen/instance.hpp>
 
-#include "src/select/strategy.hpp"
-#include "src/select/supports.hpp"
+#include "src/operation/cost.hpp"
+#include "src/operation/verdict.hpp"
 
 namespace ckgen::inline v1::detail {
 

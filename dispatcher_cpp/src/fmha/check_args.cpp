@@ -1,8 +1,9 @@
+#include "src/fmha/check_args.hpp"
+
 #include <cmath>
 
 #include "src/fmha/rules.hpp"
 #include "src/fmha/tensor.hpp"
-#include "src/run/check_args.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
@@ -187,7 +188,6 @@ Status check_in_place(const Problem& p, const FmhaArgs& args) noexcept {
 }  // namespace
 
 Status check_args(const Problem& problem, const FmhaArgs& args) noexcept {
-  if (problem.signature().op != Op::fmha) return invalid("the plan is not of attention: it takes other arguments");
   const FmhaTraits& traits = problem.signature().fmha;
   if (fmha_is_empty(traits, problem.fmha())) return Status::success();
   if (const Status status = check_pointers(problem, args); !status.ok()) return status;

@@ -1,8 +1,8 @@
 // The lengths of sequences of differing length, where they are in host memory.
 #include <algorithm>
 
+#include "src/fmha/check_args.hpp"
 #include "src/fmha/rules.hpp"
-#include "src/run/check_args.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {

@@ -8,7 +8,7 @@
 #include <ckgen/fmha_split.hpp>
 
 #include "src/fmha/append_rules.hpp"
-#include "src/select/strategy.hpp"
+#include "src/operation/cost.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -134,16 +134,11 @@ class FmhaWork {
   Wide workgroups_;
 };
 
-struct FmhaSplits {
-  Wide cost = 0;
-  std::uint32_t splits = 1;
-};
-
 /// The least cost; of equal ones the fewest splits.
-inline FmhaSplits best_splits(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x,
-                              std::uint32_t cu_num) noexcept {
+inline SplitCost best_splits(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x,
+                             std::uint32_t cu_num) noexcept {
   if (appends(traits)) return {fmha_append_cost(c, traits, x, cu_num), 1};
-  FmhaSplits best;
+  SplitCost best;
   FmhaWork(c, traits, x, cu_num).each_splits([&best](std::uint32_t splits, Wide cost) noexcept {
     if (splits == 1 || cost < best.cost) best = {cost, splits};
   });

@@ -9,7 +9,7 @@
 #include <ckgen/problem.hpp>
 
 #include "src/fmha/append_rules.hpp"
-#include "src/select/supports.hpp"
+#include "src/operation/verdict.hpp"
 
 namespace ckgen::inline v1::detail {
 

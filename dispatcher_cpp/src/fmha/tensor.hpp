@@ -7,7 +7,7 @@
 
 #include <ckgen/fmha.hpp>
 
-#include "src/select/operand.hpp"
+#include "src/operation/operand.hpp"
 
 namespace ckgen::inline v1::detail {
 

@@ -1,7 +1,9 @@
 // A MoE layer on a GPU in parts: sort, gate_up, quantize, down, each with a slice of the workspace.
+#include "src/gpu/device_program.hpp"
+#include "src/moe/rules.hpp"
 #include "src/moe/stages.hpp"
 #include "src/plan/plan_stages.hpp"
-#include "src/select/op_rules.hpp"
+#include "src/registry/registry_state.hpp"
 #include "src/select/reason.hpp"
 
 namespace ckgen::inline v1::detail {
@@ -31,8 +33,8 @@ std::uint32_t find_part(const RegistryState& state, const InstanceDesc& layer, M
   const auto found = state.by_id.find(layer.parts[which == MoePart::gate_up ? 0 : 1]);
   if (found == state.by_id.end()) return no_index;
   const InstanceDesc& part = *state.instances[found->second];
-  const bool fits =
-      part.signature.op == Op::moe && part.signature.moe.part == which && part.macro_tile.m == layer.macro_tile.m;
+  const bool fits = part.signature.op == layer.signature.op && part.signature.moe.part == which &&
+                    part.macro_tile.m == layer.macro_tile.m;
   return fits ? found->second : no_index;
 }
 
@@ -98,9 +100,14 @@ class Builder {
   Plan& plan_;
 };
 
-}  // namespace
+/// Whether a MoE layer is to run as its parts: on a GPU, where it has no code of its own.
+bool runs_in_parts(const Stage& kernel, const Device& device) noexcept {
+  return device.kind() == DeviceKind::gpu && kernel.program == nullptr && kernel.launch == nullptr &&
+         kernel.instance->parts[0] != 0;
+}
 
-Status fill_moe_stages(const RegistryState& state, const InstanceDesc& layer, bool sorts, Plan& plan) noexcept {
+/// `sorts`: the caller has not sorted the tokens.
+Status fill_parts(const RegistryState& state, const InstanceDesc& layer, bool sorts, Plan& plan) noexcept {
   const std::uint32_t indices[] = {find_part(state, layer, MoePart::gate_up), find_part(state, layer, MoePart::down)};
   for (const std::uint32_t index : indices) {
     if (index != no_index) continue;
@@ -116,9 +123,14 @@ Status fill_moe_stages(const RegistryState& state, const InstanceDesc& layer, bo
   builder.gate_up(gate_up);
   if (gate_up.problem.signature().c != down.problem.signature().a) builder.quantize(down);
   builder.down(down);
-  plan.workspace_size = builder.room.total();
-  if (builder.room.fits()) return Status::success();
-  return Status::error(StatusCode::invalid_argument, "the workspace has more bytes than 64-bit integers count");
+  return with_workspace(builder.room, plan);
+}
+
+}  // namespace
+
+Status fill_moe_stages(const RegistryState& state, const Problem& asked, const Stage& kernel, Plan& plan) noexcept {
+  if (!runs_in_parts(kernel, plan.device)) return fill_stages(kernel, plan);
+  return fill_parts(state, *kernel.instance, asked.block_m() == 0, plan);
 }
 
 }  // namespace ckgen::inline v1::detail

@@ -4,12 +4,19 @@
 #include <algorithm>
 
 #include <ckgen/instance.hpp>
+#include <ckgen/plan.hpp>
 #include <ckgen/preshuffle.hpp>
 #include <ckgen/scales.hpp>
 
 #include "src/plan/slices.hpp"
 
 namespace ckgen::inline v1::detail {
+
+struct RegistryState;
+
+/// fill_stages() of a MoE layer or a part of one: on a GPU a layer without code of its own runs by the instances of its
+/// parts.
+Status fill_moe_stages(const RegistryState& state, const Problem& asked, const Stage& kernel, Plan& plan) noexcept;
 
 /// The problem of a part of `layer`; its block_m is the layer's.
 inline Problem part_problem(const Problem& layer, const InstanceDesc& part) noexcept {

@@ -1,13 +1,11 @@
 #include "src/plan/plan_stages.hpp"
 
-#include "src/select/strategy.hpp"
+#include "src/gemm/strategy.hpp"
+#include "src/gpu/device_program.hpp"
+#include "src/operation/operation.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
-
-void add(Plan& plan, const Stage& stage) noexcept {
-  plan.stages[plan.stage_count++] = stage;
-}
 
 /// `bytes` of the workspace that `kernel` has, `offset` bytes into it.
 Stage workspace_reset(const Stage& kernel, std::uint64_t offset, std::uint64_t bytes) noexcept {
@@ -28,21 +26,11 @@ void add_stream_k_reset(const Stage& kernel, Plan& plan) noexcept {
                             static_cast<std::uint64_t>(room.flags_bytes)));
 }
 
-/// Ok, or why the table of groups cannot get to where a kernel of attached GPU code reads it.
-Status table_status(const Stage& kernel, const Groups& groups) noexcept {
-  const GroupTableCode& table = *kernel.program->code().groups;
-  const char* name = kernel.instance->name;
-  if (!groups.are_on_device() && table.fill == nullptr)
-    return Status::error(StatusCode::unsupported, "%s reads sizes of groups from the device only", name);
-  if (groups.are_on_device() && table.build == nullptr)
-    return Status::error(StatusCode::unsupported, "%s takes sizes of groups from the host only", name);
-  if (groups.are_on_device() && resets_output(kernel))
-    return Status::error(StatusCode::unsupported, "%s adds to C, and sizes on the device do not say what to reset",
-                         name);
-  return Status::success();
-}
-
 }  // namespace
+
+void add(Plan& plan, const Stage& stage) noexcept {
+  plan.stages[plan.stage_count++] = stage;
+}
 
 Stage kernel_stage(const InstanceDesc& instance, const DeviceProgram* program, std::uint32_t k_batch,
                    const Device& device) noexcept {
@@ -76,12 +64,7 @@ std::uint64_t workspace_of(const Stage& stage, const Problem& problem, const Dev
 }
 
 bool resets_output(const Stage& kernel) noexcept {
-  if (kernel.program == nullptr) return false;
-  const InstanceDesc& instance = *kernel.instance;
-  if (instance.signature.op == Op::fmha) return false;  // splits of KV are combined, not added to O
-  if (instance.signature.op == Op::moe && instance.signature.moe.part != MoePart::gate_up)
-    return instance.constraints.atomic_split;
-  return instance.constraints.max_k_batch > 1 && kernel.k_batch != 1;  // a k_batch of 0 may turn out not to need it
+  return kernel.program != nullptr && operation_of(kernel.instance->signature.op).running.resets_output(kernel);
 }
 
 void add_kernel(const Stage& kernel, const Problem& problem, Slices& room, Plan& plan) noexcept {
@@ -99,21 +82,17 @@ void add_kernel(const Stage& kernel, const Problem& problem, Slices& room, Plan&
   if (behind != StageKind::kernel && own != 0) add(plan, stage_of(stage, behind));
 }
 
-Status fill_stages(const Stage& kernel, Plan& plan) noexcept {
-  plan.launchable = launchable(kernel, plan.device);
-  Slices room;
-  const Groups* groups = kernel.program != nullptr ? plan.problem.groups() : nullptr;
-  if (groups != nullptr) {
-    if (plan.launchable.ok()) plan.launchable = table_status(kernel, *groups);
-    Stage upload = stage_of(kernel, StageKind::upload);
-    upload.output_offset =
-        room.take(kernel.program->code().groups->bytes(*kernel.instance, plan.problem, kernel.k_batch));
-    add(plan, upload);
-  }
-  add_kernel(kernel, plan.problem, room, plan);
+Status with_workspace(const Slices& room, Plan& plan) noexcept {
   plan.workspace_size = room.total();
   if (room.fits()) return Status::success();
   return Status::error(StatusCode::invalid_argument, "the workspace has more bytes than 64-bit integers count");
+}
+
+Status fill_stages(const Stage& kernel, Plan& plan) noexcept {
+  plan.launchable = launchable(kernel, plan.device);
+  Slices room;
+  add_kernel(kernel, plan.problem, room, plan);
+  return with_workspace(room, plan);
 }
 
 }  // namespace ckgen::inline v1::detail

@@ -4,7 +4,6 @@
 #include <ckgen/plan.hpp>
 
 #include "src/plan/slices.hpp"
-#include "src/registry/registry_state.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -23,15 +22,17 @@ std::uint64_t workspace_of(const Stage& kernel, const Problem& problem, const De
 /// Whether a kernel of attached GPU code may add to C, so that its plan resets it.
 bool resets_output(const Stage& kernel) noexcept;
 
+void add(Plan& plan, const Stage& stage) noexcept;
+
 /// The kernel with its slice of the workspace, what is zeroed before it, and the stage that reads its results behind
 /// it.
 void add_kernel(const Stage& kernel, const Problem& problem, Slices& room, Plan& plan) noexcept;
 
+/// Sets the workspace of a plan whose stages are all there. Not ok where 64 bits cannot count it.
+Status with_workspace(const Slices& room, Plan& plan) noexcept;
+
 /// Stages, workspace and launchability of plan.problem on plan.device by one instance. Not ok where 64 bits cannot
 /// count the workspace.
 Status fill_stages(const Stage& kernel, Plan& plan) noexcept;
-
-/// The same for a MoE layer by the instances of its parts, on a GPU. `sorts`: the caller has not sorted the tokens.
-Status fill_moe_stages(const RegistryState& state, const InstanceDesc& layer, bool sorts, Plan& plan) noexcept;
 
 }  // namespace ckgen::inline v1::detail

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "src/operation/operation.hpp"
 #include "src/registry/registry_state.hpp"
 #include "src/registry/validate.hpp"
 
@@ -74,9 +75,11 @@ Status attach_code(RegistryState& state, const char* library, const DeviceCode& 
   if (state.program(found->second) != nullptr || instance.device != nullptr)
     return Status::error(StatusCode::invalid_argument, "device library %s: %s has %s already", library, instance.name,
                          instance.device != nullptr ? "a device launcher" : "GPU code");
-  if (instance.signature.op == Op::grouped_gemm && code.groups == nullptr)
-    return Status::error(StatusCode::invalid_argument, "device library %s: the code of %s says no table of groups",
-                         library, instance.name);
+  const auto flaw_of = detail::operation_of(instance.signature.op).registering.code_flaw;
+  const char* flaw = flaw_of != nullptr ? flaw_of(code) : nullptr;
+  if (flaw != nullptr)
+    return Status::error(StatusCode::invalid_argument, "device library %s: the code of %s %s", library, instance.name,
+                         flaw);
   for (std::uint32_t i = 0; i < code.object_count; ++i) {
     if (!runs_on(instance, code.objects[i].arch))
       return Status::error(StatusCode::invalid_argument, "device library %s: %s does not run on %s", library,

@@ -1,6 +1,7 @@
 #include "src/registry/validate.hpp"
 
 #include "src/gpu/unpack.hpp"
+#include "src/operation/operation.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
@@ -41,12 +42,23 @@ const char* flaw(const SignatureUnit& unit, const LookupTable& table) noexcept {
   return nullptr;
 }
 
-const char* flaw(const SignatureUnit& unit, const FmhaTable& table) noexcept {
-  if (unit.signature.op != Op::fmha) return "only attention has tables of attention";
-  if (table.near_factor < 1) return "a table of attention has no gap";
-  for (std::uint32_t r = 0; r < table.rung_count; ++r) {
-    if (table.rungs[r].choice.instance >= unit.instance_count) return "a choice points outside the instances";
-    if (r > 0 && !(table.rungs[r - 1] < table.rungs[r])) return "rungs of attention do not ascend";
+/// What an instance's operation says of it, and any other of what it has of theirs.
+const char* op_flaw(const InstanceDesc& instance) noexcept {
+  for (const Operation* one : operations) {
+    const bool is_own = one->op == instance.signature.op;
+    const auto flaw_of = is_own ? one->registering.instance_flaw : one->registering.foreign_instance_flaw;
+    if (flaw_of == nullptr) continue;
+    if (const char* what = flaw_of(instance)) return what;
+  }
+  return nullptr;
+}
+
+const char* op_flaw(const SignatureUnit& unit) noexcept {
+  for (const Operation* one : operations) {
+    const bool is_own = one->op == unit.signature.op;
+    const auto flaw_of = is_own ? one->registering.unit_flaw : one->registering.foreign_unit_flaw;
+    if (flaw_of == nullptr) continue;
+    if (const char* what = flaw_of(unit)) return what;
   }
   return nullptr;
 }
@@ -61,9 +73,7 @@ const char* flaw(const SignatureUnit& unit) noexcept {
   for (std::uint32_t i = 0; i < unit.table_count; ++i) {
     if (const char* what = flaw(unit, *unit.tables[i])) return what;
   }
-  for (std::uint32_t i = 0; i < unit.fmha_table_count; ++i) {
-    if (const char* what = flaw(unit, unit.fmha_tables[i])) return what;
-  }
+  if (const char* what = op_flaw(unit)) return what;
   for (std::uint32_t i = 0; i < unit.heuristic_count; ++i) {
     for (std::uint32_t a = 0; a < unit.heuristics[i].arm_count; ++a) {
       if (unit.heuristics[i].arms[a].choice.instance >= unit.instance_count)
@@ -100,36 +110,6 @@ const char* flaw(const DeviceCode* code) noexcept {
     archs |= bit;
   }
   return nullptr;
-}
-
-/// Numbers that fmha_rules.hpp divides by and multiplies without overflow.
-Status validate_fmha(const InstanceDesc& instance) noexcept {
-  constexpr std::int32_t most_tile = 4096, most_hdim = 256, most_v_tiles = 16, most_splits = 1 << 16;
-  const FmhaConfig& c = instance.fmha;
-  if (instance.signature.op != Op::fmha) {
-    if (c.m0 == 0) return Status::success();
-    return Status::error(StatusCode::invalid_argument, "instance %s: only attention has attention's tiles",
-                         instance.name);
-  }
-  const auto within = [](std::int32_t size, std::int32_t least, std::int32_t most) {
-    return size >= least && size <= most;
-  };
-  if (!within(c.m0, 1, most_tile) || !within(c.n0, 1, most_tile) || !within(c.k0, 1, most_tile) ||
-      !within(c.n1, 1, most_hdim) || !within(c.k1, 1, most_tile) || c.hdim_v > most_v_tiles * c.n1)
-    return Status::error(StatusCode::invalid_argument, "instance %s: its attention tiles are out of range",
-                         instance.name);
-  if (!within(c.hdim_q, 1, most_hdim) || !within(c.hdim_v, 1, most_hdim) || !within(c.d_multiple, 0, most_hdim) ||
-      !within(c.dv_multiple, 0, most_hdim))
-    return Status::error(StatusCode::invalid_argument, "instance %s: its head dimensions are out of range",
-                         instance.name);
-  if (!within(c.max_splits, 1, most_splits) || c.page_multiple < 1 || !within(c.rotary_multiple, 1, most_hdim) ||
-      c.cache_limit < 0 || c.max_keys < 0)
-    return Status::error(StatusCode::invalid_argument, "instance %s: its splits, pages or rotation are out of range",
-                         instance.name);
-  if (c.max_page < 0 || c.max_rows < 0 || c.max_group < 0 || c.rows_together < 0)
-    return Status::error(StatusCode::invalid_argument, "instance %s: its limits of pages, rows or heads are below 0",
-                         instance.name);
-  return Status::success();
 }
 
 /// Whether constants of `kind` named `name` were made for this runtime.
@@ -182,13 +162,10 @@ Status validate(const InstanceDesc& instance) noexcept {
                          instance.name);
   if (instance.stream_k.is_used() && instance.constraints.max_k_batch != 1)
     return Status::error(StatusCode::invalid_argument, "instance %s: stream-K takes no k_batch", instance.name);
-  if (instance.signature.op != Op::gemm && instance.stream_k.is_used())
-    return Status::error(StatusCode::invalid_argument, "instance %s: stream-K shares one GEMM's tiles only",
-                         instance.name);
-  if (const Status status = validate_fmha(instance); !status.ok()) return status;
-  const bool is_layer = instance.signature.op == Op::moe && instance.signature.moe.part == MoePart::layer;
-  if ((instance.parts[0] == 0) != (instance.parts[1] == 0) || (instance.parts[0] != 0 && !is_layer))
-    return Status::error(StatusCode::invalid_argument, "instance %s: parts are two, and of a MoE layer", instance.name);
+  if (!is_operation(instance.signature.op))
+    return Status::error(StatusCode::invalid_argument, "instance %s: no such operation", instance.name);
+  if (const char* what = op_flaw(instance))
+    return Status::error(StatusCode::invalid_argument, "instance %s: %s", instance.name, what);
   if (instance.macro_tile.m < 1 || instance.macro_tile.n < 1 || instance.macro_tile.k < 1)
     return Status::error(StatusCode::invalid_argument, "instance %s: its macro tile is empty", instance.name);
   return Status::success();

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "src/gpu/runtime.hpp"
-#include "src/run/check_args.hpp"
+#include "src/operation/operation.hpp"
 #include "src/run/launch_stages.hpp"
 #include "src/select/dispatcher_impl.hpp"
 
@@ -25,31 +25,6 @@ Status check(const Plan& plan) noexcept {
                        runtime->name(), plan.device.id(), current);
 }
 
-/// Whether every stage that the arguments ask for is there.
-Status check_stages(const Plan&, const GemmArgs&) noexcept {
-  return Status::success();
-}
-Status check_stages(const Plan&, const GroupedArgs&) noexcept {
-  return Status::success();
-}
-Status check_stages(const Plan& plan, const MoeArgs& args) noexcept {
-  const bool sorts = plan.stages[0].kind == StageKind::sort;
-  if (!detail::is_in_parts(plan) || args.topk_ids == nullptr || sorts) return Status::success();
-  return Status::error(StatusCode::invalid_argument,
-                       "topk_ids were given, but the plan's problem says that the tokens are sorted in blocks of %d",
-                       plan.problem.block_m());
-}
-
-/// Lengths of a GPU's problem are in its memory: only the kernel sees them.
-Status check_stages(const Plan& plan, const FmhaArgs& args) noexcept {
-  const InstanceDesc& instance = *plan.stages[plan.stage_count - 1].instance;
-  if (args.seqlen_k != nullptr && !instance.fmha.pad_k)
-    return Status::error(StatusCode::invalid_argument, "seqlen_k is given, and %s takes whole tiles of %d keys only",
-                         instance.name, instance.fmha.n0);
-  if (plan.device.kind() == DeviceKind::gpu) return Status::success();
-  return detail::check_fmha_lengths(plan.problem, args);
-}
-
 detail::RunArgs any_of(const GemmArgs& args) noexcept {
   return {&args, nullptr, nullptr, nullptr};
 }
@@ -63,31 +38,38 @@ detail::RunArgs any_of(const FmhaArgs& args) noexcept {
   return {nullptr, nullptr, nullptr, &args};
 }
 
-template <class Args>
-Status check(const Plan& plan, const Args& args) noexcept {
-  if (const Status status = check(plan); !status.ok()) return status;
-  if (const Status status = detail::check_args(plan.problem, args); !status.ok()) return status;
-  return check_stages(plan, args);
+/// That a plan is not of the operation whose arguments were given.
+Status of_another(const detail::RunArgs& args) noexcept {
+  for (const detail::Operation* one : detail::operations) {
+    if (one->running.takes(args))
+      return Status::error(StatusCode::invalid_argument, "the plan is not of %s: it takes other arguments",
+                           one->running.what);
+  }
+  return Status::error(StatusCode::invalid_argument, "no arguments were given");
 }
 
-template <class Args>
-Status run_in(const Plan& plan, const Args& args, void* workspace, Stream stream) noexcept {
+Status check(const Plan& plan, const detail::RunArgs& args) noexcept {
+  if (const Status status = check(plan); !status.ok()) return status;
+  const detail::Running& running = detail::operation_of(plan.problem.signature().op).running;
+  return running.takes(args) ? running.check_args(plan, args) : of_another(args);
+}
+
+Status run_in(const Plan& plan, const detail::RunArgs& args, void* workspace, Stream stream) noexcept {
   if (const Status status = check(plan, args); !status.ok()) return status;
   if (plan.workspace_size != 0 && workspace == nullptr)
     return Status::error(StatusCode::invalid_argument, "workspace is null, the plan needs %llu bytes",
                          static_cast<unsigned long long>(plan.workspace_size));
   if (reinterpret_cast<std::uintptr_t>(workspace) % 64 != 0)
     return Status::error(StatusCode::invalid_argument, "workspace is not aligned to 64 bytes");
-  return detail::launch_stages(plan, any_of(args), workspace, stream);
+  return detail::launch_stages(plan, args, workspace, stream);
 }
 
-template <class Args>
-Status run_pooled(detail::WorkspacePool& pool, const Plan& plan, const Args& args, Stream stream) noexcept {
+Status run_pooled(detail::WorkspacePool& pool, const Plan& plan, const detail::RunArgs& args, Stream stream) noexcept {
   if (const Status status = check(plan, args); !status.ok()) return status;
-  if (plan.workspace_size == 0) return detail::launch_stages(plan, any_of(args), nullptr, stream);
+  if (plan.workspace_size == 0) return detail::launch_stages(plan, args, nullptr, stream);
   detail::WorkspacePool::Lease lease;
   if (const Status status = pool.acquire(plan.device, stream, plan.workspace_size, lease); !status.ok()) return status;
-  return detail::launch_stages(plan, any_of(args), lease.memory(), stream);
+  return detail::launch_stages(plan, args, lease.memory(), stream);
 }
 
 template <class Args>
@@ -128,11 +110,11 @@ Status Dispatcher::preload(const Plan& plan) const noexcept {
 }
 
 Status Dispatcher::run(const Plan& plan, const GemmArgs& args, void* workspace, Stream stream) const noexcept {
-  return run_in(plan, args, workspace, stream);
+  return run_in(plan, any_of(args), workspace, stream);
 }
 
 Status Dispatcher::run(const Plan& plan, const GemmArgs& args, Stream stream) const noexcept {
-  return impl_ ? run_pooled(impl_->pool, plan, args, stream) : status();
+  return impl_ ? run_pooled(impl_->pool, plan, any_of(args), stream) : status();
 }
 
 Result<BenchResult> Dispatcher::bench(const Plan& plan, const GemmArgs& args,
@@ -141,11 +123,11 @@ Result<BenchResult> Dispatcher::bench(const Plan& plan, const GemmArgs& args,
 }
 
 Status Dispatcher::run(const Plan& plan, const GroupedArgs& args, void* workspace, Stream stream) const noexcept {
-  return run_in(plan, args, workspace, stream);
+  return run_in(plan, any_of(args), workspace, stream);
 }
 
 Status Dispatcher::run(const Plan& plan, const GroupedArgs& args, Stream stream) const noexcept {
-  return impl_ ? run_pooled(impl_->pool, plan, args, stream) : status();
+  return impl_ ? run_pooled(impl_->pool, plan, any_of(args), stream) : status();
 }
 
 Result<BenchResult> Dispatcher::bench(const Plan& plan, const GroupedArgs& args,
@@ -154,11 +136,11 @@ Result<BenchResult> Dispatcher::bench(const Plan& plan, const GroupedArgs& args,
 }
 
 Status Dispatcher::run(const Plan& plan, const MoeArgs& args, void* workspace, Stream stream) const noexcept {
-  return run_in(plan, args, workspace, stream);
+  return run_in(plan, any_of(args), workspace, stream);
 }
 
 Status Dispatcher::run(const Plan& plan, const MoeArgs& args, Stream stream) const noexcept {
-  return impl_ ? run_pooled(impl_->pool, plan, args, stream) : status();
+  return impl_ ? run_pooled(impl_->pool, plan, any_of(args), stream) : status();
 }
 
 Result<BenchResult> Dispatcher::bench(const Plan& plan, const MoeArgs& args,
@@ -167,11 +149,11 @@ Result<BenchResult> Dispatcher::bench(const Plan& plan, const MoeArgs& args,
 }
 
 Status Dispatcher::run(const Plan& plan, const FmhaArgs& args, void* workspace, Stream stream) const noexcept {
-  return run_in(plan, args, workspace, stream);
+  return run_in(plan, any_of(args), workspace, stream);
 }
 
 Status Dispatcher::run(const Plan& plan, const FmhaArgs& args, Stream stream) const noexcept {
-  return impl_ ? run_pooled(impl_->pool, plan, args, stream) : status();
+  return impl_ ? run_pooled(impl_->pool, plan, any_of(args), stream) : status();
 }
 
 Result<BenchResult> Dispatcher::bench(const Plan& plan, const FmhaArgs& args,

@@ -34,10 +34,11 @@ Selection refused(const Verdict& verdict, std::uint32_t external = no_index) noe
 /// Ends the walk at the first candidate that supports the problem. Fields are set one by one in the caller's own
 /// result, for the same reason as in detail::resolved.
 struct First {
+  const Query& q;
   Selection& result;
 
   bool offer(const Candidate& candidate, const Verdict& verdict) noexcept {
-    if (!detail::outweighs(verdict, result.rule)) return false;
+    if (!verdict.ok() && !q.outweighs(verdict, result.rule)) return false;
     result.rule = verdict.rule;
     result.measured = verdict.measured;
     result.limit = verdict.limit;
@@ -97,12 +98,12 @@ Dispatcher::Impl::Impl(const Registry& source, std::shared_ptr<const detail::Reg
 
 Selection Dispatcher::Impl::select(const Problem& problem, const Device& device) const noexcept {
   Selection result;
-  First first{result};
   if (!problem.status().ok() || !device) {
     result.rule = detail::no_instance().rule;
     return result;
   }
   const Query q = query(problem, device);
+  First first{q, result};
   const Verdict illegal = q.illegal();
   if (!illegal.ok()) {
     first.offer({}, illegal);
@@ -110,7 +111,7 @@ Selection Dispatcher::Impl::select(const Problem& problem, const Device& device)
   }
   result.rule = detail::no_instance().rule;
   detail::walk(q, first);
-  if (result.rule == detail::no_instance().rule && q.signature.op == Op::fmha) [[unlikely]]
+  if (result.rule == detail::no_instance().rule) [[unlikely]]
     first.offer({}, q.untried());
   return result;
 }

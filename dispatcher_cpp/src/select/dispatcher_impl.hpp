@@ -3,7 +3,7 @@
 
 #include <ckgen/dispatcher.hpp>
 
-#include "src/run/workspace_pool.hpp"
+#include "src/gpu/workspace_pool.hpp"
 #include "src/select/hooks.hpp"
 #include "src/select/query.hpp"
 
@@ -14,19 +14,19 @@ struct Dispatcher::Impl {
   Impl(const Registry& source, std::shared_ptr<const detail::RegistryState> snapshot, const DispatcherOptions& options);
 
   detail::Query query(const Problem& problem, const Device& device) const noexcept {
-    return {*state,
-            index,
+    return {{*state,
+             index,
+             detail::resolved(problem.signature(), device.arch()),
+             {problem.m(), problem.n(), problem.k(), problem.batch()},
+             problem.deterministic(),
+             problem.strategy(),
+             device.arch(),
+             device.cu_num(),
+             detail::runnable_archs(device.arch()),
+             problem},
             overrides.current(),
             is_forced,
-            forced,
-            detail::resolved(problem.signature(), device.arch()),
-            {problem.m(), problem.n(), problem.k(), problem.batch()},
-            problem.deterministic(),
-            problem.strategy(),
-            device.arch(),
-            device.cu_num(),
-            detail::runnable_archs(device.arch()),
-            problem};
+            forced};
   }
 
   Selection select(const Problem& problem, const Device& device) const noexcept;

@@ -8,34 +8,11 @@
 
 #include <ckgen/signature_text.hpp>
 
-#include "src/fmha/explain.hpp"
+#include "src/operation/operation.hpp"
 #include "src/select/query.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
-
-/// As in "b0m1n2k3", each size behind its letter.
-std::string sizes_text(const Problem& problem) {
-  const long long batch = problem.signature().batched ? problem.batch() : 0;
-  std::string text = 'b' + std::to_string(batch) + 'm' + std::to_string(problem.m()) + 'n' +
-                     std::to_string(problem.n()) + 'k' + std::to_string(problem.k());
-  if (const Groups* groups = problem.groups())
-    text += (groups->are_on_device() ? 'G' : 'g') + std::to_string(groups->count());
-  if (problem.routing().key() != 0)
-    text += 'e' + std::to_string(problem.routing().experts) + 't' + std::to_string(problem.routing().top_k);
-  if (problem.block_m() != 0) text += 's' + std::to_string(problem.block_m());
-  if (problem.deterministic()) text += 'd';
-  if (problem.strategy() != Strategy::any) text += '/' + std::string(name(problem.strategy()));
-  return text;
-}
-
-std::string fmha_text(const Problem& problem) {
-  std::string text = fmha_sizes(problem.signature().fmha, problem.fmha());
-  std::replace(text.begin(), text.end(), ',', ';');
-  if (problem.deterministic()) text += " deterministic";
-  if (problem.strategy() != Strategy::any) text += " strategy=" + std::string(name(problem.strategy()));
-  return text;
-}
 
 void say(const Registry& registry, const Problem& problem, const Device& device, const Selection& selection) {
   char signature[kSignatureTextSize] = "-";
@@ -47,7 +24,7 @@ void say(const Registry& registry, const Problem& problem, const Device& device,
   line += ',';
   line += device.gfx();
   line += ':' + std::to_string(device.cu_num()) + ',';
-  line += problem.signature().op == Op::fmha ? fmha_text(problem) : sizes_text(problem);
+  line += operation_of(problem.signature().op).explaining.brief(problem);
   line += ',';
   line += tier_name(selection.tier);
   line += ',';
@@ -66,9 +43,10 @@ void Hooks::selected(const Registry& registry, const Problem& problem, const Dev
                      const Selection& selection) noexcept {
   try {
     if (verbose_) say(registry, problem, device, selection);
-    if (recorder_ && is_missed(selection.tier) && problem.signature().op == Op::gemm)
-      recorder_->record(resolved(problem.signature(), device.arch()), device.arch(), device.cu_num(),
-                        {problem.m(), problem.n(), problem.k(), problem.batch()});
+    const auto list_of = operation_of(problem.signature().op).listing.shape_list;
+    if (recorder_ && is_missed(selection.tier) && list_of != nullptr)
+      recorder_->record(list_of(resolved(problem.signature(), device.arch()), device.arch(), device.cu_num(),
+                                {problem.m(), problem.n(), problem.k(), problem.batch()}));
   } catch (...) {
     // Out of memory: the selection itself stands.
   }

@@ -1,19 +1,18 @@
 // The override file: rows that come before every table, exchangeable while select() runs.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include <ckgen/status.hpp>
 
+#include "src/operation/override_row.hpp"
+#include "src/operation/request.hpp"
 #include "src/registry/registry_state.hpp"
-#include "src/select/supports.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -24,35 +23,23 @@ struct Override {
 
 class OverrideTable {
  public:
-  /// `shape` is read where the signature is of op fmha.
-  const Override* find(const Signature& signature, Arch arch, std::uint32_t cu_num, std::int64_t batch,
-                       const Sizes& sizes, const FmhaShape& shape) const noexcept {
-    const auto found =
-        rows_.find({signature.pack(), arch, cu_num, batch, sizes.m, sizes.n, sizes.k, attention_of(signature, shape)});
+  const Override* find(const Request& q, const OverrideKey& more) const noexcept {
+    const auto found = rows_.find({q.signature.pack(), q.arch, q.cu_num, q.sizes.m, q.sizes.n, q.sizes.k, more});
     return found == rows_.end() ? nullptr : &found->second;
   }
 
   /// One line of the file, comments and header apart. An empty string, or why the row was left out.
-  std::string add(const RegistryState& state, const std::vector<std::string_view>& cells);
+  std::string add(const RegistryState& state, const OverrideRow& row);
 
   bool empty() const noexcept { return rows_.empty(); }
 
  private:
-  /// Heads, hdim_v and, where masked, the mask; zeros for any other op.
-  using Attention = std::array<std::int64_t, 7>;
-  static Attention attention_of(const Signature& signature, const FmhaShape& x) noexcept {
-    if (signature.op != Op::fmha) return {};
-    if (!signature.fmha.masked) return {x.heads_q, x.heads_k, x.hdim_v};
-    return {x.heads_q,     x.heads_k,      x.hdim_v,     static_cast<std::int64_t>(x.corner),
-            x.window_left, x.window_right, x.sink_tokens};
-  }
-
   struct Key {
     std::uint64_t signature;
     Arch arch;
     std::uint32_t cu_num;
-    std::int64_t batch, m, n, k;
-    Attention attention;
+    std::int64_t m, n, k;
+    OverrideKey more;
     bool operator==(const Key&) const noexcept = default;
   };
   struct Hash {

@@ -4,11 +4,11 @@
 #include <ckgen/device.hpp>
 #include <ckgen/problem.hpp>
 
-#include "src/fmha/rules.hpp"
+#include "src/gemm/request.hpp"
+#include "src/gemm/strategy.hpp"
+#include "src/operation/operation.hpp"
 #include "src/registry/index.hpp"
-#include "src/select/op_rules.hpp"
 #include "src/select/overrides.hpp"
-#include "src/select/strategy.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -43,46 +43,45 @@ constexpr Signature resolved(const Signature& s, Arch arch) noexcept {
           s.fmha};
 }
 
-struct Query {
-  const RegistryState& state;
-  const Index& index;
+/// A Request, and what a dispatcher's options add. Plain GEMMs are answered in line: the measured path then stays
+/// small.
+struct Query : Request {
   const OverrideTable* overrides;  // null where there are none
   bool is_forced;
   std::uint32_t forced;  // no_index where the forced name is unknown
-  Signature signature;
-  Sizes sizes;
-  bool deterministic;
-  Strategy strategy;
-  Arch arch;
-  std::uint32_t cu_num;
-  std::uint32_t archs;     // runnable_archs(arch)
-  const Problem& problem;  // the caller's
 
-  /// The batch of table keys: 0 where the signature is not batched; of op moe the routing. Of op fmha there are no
-  /// tables, and an override's key has the batch, both lengths and hdim_q.
+  bool is_gemm() const noexcept { return signature.op == Op::gemm; }
+  const Operation& operation() const noexcept { return operation_of(signature.op); }
+
+  /// The batch of table keys.
   std::int64_t key_batch() const noexcept {
-    if (signature.op != Op::gemm) [[unlikely]]
-      return key_batch_for_op();
-    return signature.batched ? sizes.batch : 0;
+    if (!is_gemm()) [[unlikely]]
+      return operation().selecting.key_batch(*this);
+    return gemm_key_batch(*this);
   }
 
-  /// The sizes that costs are counted with: of other ops than gemm a batch that is alike.
   Sizes cost_sizes() const noexcept {
-    return signature.op == Op::grouped_gemm || signature.op == Op::moe ? alike(problem) : sizes;
+    return is_gemm() ? gemm_cost_sizes(*this) : operation().selecting.cost_sizes(*this);
+  }
+
+  /// What an instance costs by those sizes, with the k_batch that suits it best.
+  SplitCost cost(const InstanceDesc& instance, const Sizes& of) const noexcept {
+    if (!is_gemm()) [[unlikely]]
+      return operation().selecting.cost(*this, instance, of);
+    return gemm_cost(*this, instance, of);
   }
 
   /// The first rule that makes the problem illegal.
   Verdict illegal() const noexcept {
-    if (signature.op != Op::gemm) [[unlikely]]
-      return illegal_for_op();
-    return check(signature, sizes);
+    if (!is_gemm()) [[unlikely]]
+      return operation().selecting.illegal(*this);
+    return gemm_illegal(*this);
   }
 
   /// Why a legal problem is refused of which no instance was tried.
   Verdict untried() const noexcept {
-    if (signature.op == Op::fmha) [[unlikely]]
-      return no_fmha_instance(signature.fmha, problem.fmha());
-    return no_instance();
+    const auto own = operation().selecting.untried;
+    return own != nullptr ? own(*this) : no_instance();
   }
 
   Verdict verdict(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
@@ -91,36 +90,23 @@ struct Query {
       const Verdict verdict = strategy_verdict(instance, sizes, strategy, deterministic, cu_num);
       if (!verdict.ok()) return verdict;
     }
-    if (signature.op != Op::gemm) [[unlikely]]
-      return verdict_for_op(instance, k_batch);
-    return supports(instance.constraints, sizes, k_batch, deterministic);
+    if (!is_gemm()) [[unlikely]]
+      return operation().selecting.verdict(*this, instance, k_batch);
+    return gemm_verdict(*this, instance, k_batch);
+  }
+
+  /// Whether a rejection is a better reason than the one before it (0: none): not if it only says that another kernel
+  /// is meant.
+  [[gnu::noinline]] bool outweighs(const Verdict& verdict, std::uint16_t before) const noexcept {
+    if (verdict.ok() || before == 0 || before == no_instance().rule) return true;
+    const auto rule = static_cast<ProblemRule>(verdict.rule);
+    const auto means_another = operation().selecting.means_another;
+    return rule != ProblemRule::gemm_stream_k_strategy && (means_another == nullptr || !means_another(rule));
   }
 
   /// For instances that come from outside the problem's own unit.
   Verdict foreign_verdict(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
     return instance.signature == signature ? verdict(instance, k_batch) : no_instance();
-  }
-
- private:
-  // What a plain GEMM does not need is kept out of line: the measured path then stays small enough to inline.
-  [[gnu::noinline]] std::int64_t key_batch_for_op() const noexcept {
-    if (signature.op == Op::moe) return problem.routing().key();
-    return signature.batched || signature.op == Op::fmha ? sizes.batch : 0;
-  }
-
-  [[gnu::noinline]] Verdict illegal_for_op() const noexcept {
-    if (signature.op == Op::grouped_gemm) return check_groups(signature, problem.groups());
-    if (signature.op == Op::moe) return check_routing(signature, sizes, problem.routing());
-    if (signature.op == Op::fmha) return check_fmha(signature, problem.fmha());
-    return check(signature, sizes);
-  }
-
-  [[gnu::noinline]] Verdict verdict_for_op(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
-    if (signature.op == Op::grouped_gemm)
-      return supports_groups(instance.constraints, *problem.groups(), k_batch, deterministic);
-    if (signature.op == Op::moe) return supports_routing(instance, sizes, problem, k_batch);
-    if (signature.op == Op::fmha) return supports_fmha(instance.fmha, signature.fmha, problem.fmha(), k_batch);
-    return supports(instance.constraints, sizes, k_batch, deterministic);
   }
 };
 

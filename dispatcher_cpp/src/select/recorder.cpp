@@ -60,8 +60,7 @@ std::string normalised(const std::string& line) {
 
 }  // namespace
 
-void Recorder::record(const Signature& signature, Arch arch, std::uint32_t cu_num, const Sizes& sizes) {
-  ShapeList list = shape_list(signature, arch, cu_num, sizes);
+void Recorder::record(const ShapeList& list) {
   const std::lock_guard lock(mutex_);
   if (seen_.size() >= kMaxShapes || !seen_.insert(list.file + ':' + list.line).second) return;
   File& file = files_[list.file];

@@ -1,4 +1,4 @@
-// Appends missed shapes to <folder>/<shape_list.hpp's file>, the tuner's input.
+// Appends missed shapes to <folder>/<the file of its list>, the tuner's input.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include <ckgen/arch_data.hpp>
-#include <ckgen/signature.hpp>
-
-#include "src/select/shape_list.hpp"
+#include "src/operation/shape_list.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -21,7 +18,7 @@ class Recorder {
   static constexpr std::size_t kMaxShapes = 10'000;
 
   explicit Recorder(std::string folder) : folder_(std::move(folder)) {}
-  void record(const Signature& signature, Arch arch, std::uint32_t cu_num, const Sizes& sizes);
+  void record(const ShapeList& list);
 
  private:
   struct File {

@@ -1,7 +1,6 @@
 // The walk of docs/selection.md, once, for everyone who follows it: select, next, explain.
 #pragma once
 
-#include "src/fmha/walk.hpp"
 #include "src/select/walk_defaults.hpp"
 #include "src/select/walk_heuristics.hpp"
 #include "src/select/walk_other_cu.hpp"
@@ -12,15 +11,31 @@ namespace ckgen::inline v1::detail {
 
 template <class Sink>
 void from_forced(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
-  const std::uint32_t index = w.q.forced;
-  if (index != no_index) w.offer_foreign(Tier::forced, index, splits_of(w.q, w.instance(index)), 0);
+  const Query& q = w.q;
+  if (q.forced == no_index) return;
+  const InstanceDesc& instance = w.instance(q.forced);
+  const bool is_own = instance.signature.op == q.signature.op;
+  w.offer_foreign(Tier::forced, q.forced, is_own ? q.cost(instance, q.cost_sizes()).splits : 1, 0);
 }
 
 template <class Sink>
 [[gnu::noinline]] bool from_overrides(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
   const Query& q = w.q;
-  const Override* row = q.overrides->find(q.signature, q.arch, q.cu_num, q.key_batch(), q.sizes, q.problem.fmha());
+  OverrideKey more{q.key_batch(), {}};
+  if (const auto own = q.operation().listing.override_key) own(q, more);
+  const Override* row = q.overrides->find(q, more);
   return row != nullptr && w.offer_foreign(Tier::override_, row->instance, row->k_batch, 0);
+}
+
+/// What tables of the operation's own kind measured.
+template <class Sink>
+[[gnu::noinline]] bool from_own_tables(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
+  const auto next = w.q.operation().selecting.next_measured;
+  std::uint32_t at = 0;
+  for (Candidate found{}; next(w.q, *w.entry, at, found);) {
+    if (w.offer(found.tier, found.instance, found.k_batch, found.table_m)) return true;
+  }
+  return false;
 }
 
 /// Offers every candidate in order until the sink ends the walk.
@@ -31,8 +46,8 @@ void walk(const Query& q, Sink& sink) noexcept(kNoThrow<Sink>) {
   if (q.overrides != nullptr && from_overrides(w)) return;
   w.entry = q.index.find(q.signature, q.arch);
   if (w.entry == nullptr) return;
-  if (q.signature.op == Op::fmha) [[unlikely]] {
-    static_cast<void>(from_fmha_tables(w) || from_defaults(w));
+  if (!q.is_gemm() && q.operation().selecting.next_measured != nullptr) [[unlikely]] {
+    static_cast<void>(from_own_tables(w) || from_defaults(w));
     return;
   }
   w.find_tables();

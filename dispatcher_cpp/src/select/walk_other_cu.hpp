@@ -1,8 +1,8 @@
 // The step other_cu: tables of the same signature and arch at other CU counts.
 #pragma once
 
+#include "src/gemm/tiling.hpp"
 #include "src/select/caller_owns.hpp"
-#include "src/select/tiling.hpp"
 #include "src/select/walk_state.hpp"
 
 namespace ckgen::inline v1::detail {

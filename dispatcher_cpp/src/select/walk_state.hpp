@@ -3,20 +3,11 @@
 
 #include <utility>
 
+#include "src/operation/candidate.hpp"
 #include "src/select/ladder.hpp"
 #include "src/select/query.hpp"
 
 namespace ckgen::inline v1::detail {
-
-/// One thing that the walk tries. `table_m`: the measured size that names it, 0 where no row did; `cu_num`: its
-/// table's.
-struct Candidate {
-  Tier tier;
-  std::uint32_t instance;
-  std::uint32_t k_batch;
-  std::uint64_t table_m;
-  std::uint32_t cu_num = 0;
-};
 
 /// The problem, and where its signature's data is: all of the arch, and of that the tables of the problem's CU count.
 struct WalkState {

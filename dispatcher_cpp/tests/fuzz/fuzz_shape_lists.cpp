@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "fuzz.hpp"
+#include "src/gemm/shape_list.hpp"
 #include "src/select/recorder.hpp"
 #include "tiny_library.hpp"
 
@@ -18,7 +19,8 @@ std::string content(const std::filesystem::path& path) {
 
 /// Of another process each time: a recorder knows what it wrote.
 void record(const std::string& folder, std::int64_t m) {
-  ckgen::detail::Recorder(folder).record(tiny::fp16, ckgen::Arch::gfx942, 304, {m, 16, 32, 0});
+  ckgen::detail::Recorder(folder).record(
+      ckgen::detail::shape_list(tiny::fp16, ckgen::Arch::gfx942, 304, {m, 16, 32, 0}));
 }
 
 void run(Bytes bytes) {

@@ -105,7 +105,7 @@ def compiled(name: str, text: str) -> Path:
 def _own_headers() -> list[Path]:
     folders = ("backends/ck", "backends/device", "include", "hip/include")
     found = [path for folder in folders for path in (DISPATCHER / folder).rglob("*") if path.is_file()]
-    return [*sorted(found), DISPATCHER / "src/select/supports.hpp"]
+    return [*sorted(found), DISPATCHER / "src/gemm/supports.hpp", DISPATCHER / "src/operation/verdict.hpp"]
 
 
 class Asked(ctypes.Structure):

@@ -15,6 +15,7 @@ import pytest
 
 from ckgen.families.common.policy import MPolicy
 from ckgen.families.gemm.enums import MoePart
+from ckgen.families.gemm.lookup import table_view
 from ckgen.families.moe.asm_kernels import asm_moe_kernels
 from ckgen.families.moe.config import MoePairConfig
 from ckgen.families.moe.query import MoeQuery
@@ -30,6 +31,7 @@ from ckgen.plan.model import GenerationPlan
 from ckgen.plan.registry_document import registry_text, without_tables
 from ckgen.plan.registry_read import read_registry
 from ckgen.plan.select import select
+from ckgen.plan.trail import trail
 from ckgen.plan.uses import uses_of
 from ckgen.specs.archs import load_archs
 from plan_support import (
@@ -145,8 +147,19 @@ def test_the_row_s_signature_and_pair(tmp_path: Path) -> None:
         LAYER.replace("layer", "gate_up"), "moe_fp8_fnuz_bf16_rcr_rowwise_preshuffle_down_weightfirst",
     ]  # fmt: skip
     ((key, group),) = unit.tables[0].groups.items()
-    assert key == (1536, 2304, 8 << 16 | 2)
+    assert key == (1536, 2304, Routing(8, 2).lookup_key)
     assert group.runnable.at_or_above(4) == (4, 0)
+
+
+def test_people_read_experts_and_top_k_not_their_key(tmp_path: Path) -> None:
+    plan = planned(tmp_path, {})
+    (unit,) = (unit for unit in plan.units if unit.name == LAYER)
+    assert table_view(unit, unit.tables[0])["groups"][0]["title"] == "experts=8 top_k=2 N=1536 K=2304"
+    other = MoeQuery(plan, GFX942_80, unit.signature, Shape(0, 4, 1536, 2304), routing=Routing(9, 3))
+    said = trail(other, str).text()
+    assert "no rows for experts=9 top_k=3 N=1536 K=2304\n" in said and "B=" not in said
+    ((row,),) = (file.rows for file in plan.files)
+    assert row is not None and row.named_sizes == {"m": 4, "n": 1536, "k": 2304, "experts": 8, "top_k": 2}
 
 
 def test_a_selected_row_answers_its_problem() -> None:

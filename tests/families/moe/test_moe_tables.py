@@ -19,6 +19,7 @@ from ckgen.families.moe.tables import (
 from ckgen.model.diagnostic import Location
 from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.errors import UsageError
+from ckgen.model.groups import Routing
 from ckgen.model.moe_row import GateMode, MoeActivation, MoeDiscriminators, MoeRow, MoeScales, MoeStage
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
@@ -37,8 +38,8 @@ WHOLE = SHIPPED["fmoe_bf16_pertokenFp8_g1u1_vs_silu_1tg_32x192"]
 def row(*kernels: str, key: MoeDiscriminators = KEY, block_m: int | None = 32, top_k: int | None = 2) -> MoeRow:
     stages = tuple(MoeStage("asm" if one in asm_moe_kernels() else "ck", one, None, None) for one in kernels)
     return MoeRow(
-        Location("t.csv", 2), 0, "fmoe", Target("gfx942", 304), 304, Shape(8 << 16 | 2, 5, 96, 128), key, "ck", "k",
-        None, 1.0, 0.0, 8, top_k, stages, block_m,
+        Location("t.csv", 2), 0, "fmoe", Target("gfx942", 304), 304,
+        Shape(Routing(8, 2).lookup_key, 5, 96, 128), key, "ck", "k", None, 1.0, 0.0, 8, top_k, stages, block_m,
     )  # fmt: skip
 
 

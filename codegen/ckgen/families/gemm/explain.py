@@ -9,8 +9,10 @@ from ckgen.families.common.m_policy import kernel_sizes
 from ckgen.families.common.policy import MPolicy, near_gap
 from ckgen.families.common.query import PlanView
 from ckgen.families.gemm.candidates import group_of
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.measured import GemmUnit, GroupPlan
 from ckgen.families.gemm.problem_rules import Constraints
+from ckgen.model.groups import Routing
 from ckgen.model.selection import Tier
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
@@ -41,7 +43,7 @@ def why_no_row(plan: PlanView, unit: GemmUnit, target: Target, shape: Shape, tie
         return f"no table for {target}"
     group = group_of(table, shape)
     if group is None:
-        return f"no rows for {_group_text(shape)}"
+        return f"no rows for {_group_text(unit, shape)}"
     if plan.m_policy is not MPolicy.AITER or tier is Tier.FAR:
         return _why_no_rung(group, shape.m, tier)
     if tier is Tier.EXACT:
@@ -55,7 +57,7 @@ def _why_no_other_cu(unit: GemmUnit, target: Target, shape: Shape) -> str:
     if not others:
         return f"no table of {target.gfx} at another CU count"
     counts = ", ".join(str(table.target.cu_num) for table in others)
-    return f"no rows that can run for {_group_text(shape)} at {counts} CUs"
+    return f"no rows that can run for {_group_text(unit, shape)} at {counts} CUs"
 
 
 def _why_no_rung(group: GroupPlan, m: int, tier: Tier) -> str:
@@ -89,6 +91,11 @@ def _sizes(ladder: Ladder) -> list[int]:
     return [size for rung in ladder.rungs for size in range(rung.first, rung.last + 1, rung.step)]
 
 
-def _group_text(shape: Shape) -> str:
-    batch = f"B={shape.batch} " if shape.batch else ""
-    return f"{batch}N={shape.n} K={shape.k}"
+def rows_text(n: int, k: int, batch: int, op: Op) -> str:
+    """What a ladder's rows share, as in `B=2 N=1024 K=2048` or, of experts, `experts=8 top_k=2 N=1024 K=2048`."""
+    first = f"{Routing.of_lookup_key(batch)} " if op is Op.MOE else f"B={batch} "
+    return f"{first if batch else ''}N={n} K={k}"
+
+
+def _group_text(unit: GemmUnit, shape: Shape) -> str:
+    return rows_text(shape.n, shape.k, shape.batch, unit.signature.op)

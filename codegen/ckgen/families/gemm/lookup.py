@@ -6,6 +6,7 @@ from typing import Any
 
 from ckgen.families.common.cpp import identifier, quotable
 from ckgen.families.common.ladder import layout_directory, layout_slots
+from ckgen.families.gemm.explain import rows_text
 from ckgen.families.gemm.measured import GemmUnit, TablePlan
 
 _MAX_INDEX = 0xFFFF
@@ -21,7 +22,7 @@ def table_view(unit: GemmUnit, table: TablePlan) -> dict[str, Any]:
                 "n": n,
                 "k": k,
                 "batch": batch,
-                "title": f"N={n} K={k}" + (f" B={batch}" if batch else ""),
+                "title": rows_text(n, k, batch, unit.signature.op),
                 "rungs": group.runnable.rungs,
                 "external_rungs": group.external.rungs,
                 "rung_begin": rungs,

@@ -26,6 +26,7 @@ from ckgen.families.moe.columns import (
 )
 from ckgen.families.moe.module import moe_module
 from ckgen.model.diagnostic import Location
+from ckgen.model.groups import Routing
 from ckgen.model.module import Module
 from ckgen.model.moe_row import MoeDiscriminators, MoeRow, MoeStage
 from ckgen.model.target import Target
@@ -134,7 +135,7 @@ def _row(
         module=module.name,
         target=target,
         cu_num=row["cu_num"],
-        shape=Shape(experts << 16 | (top_k or 0), row["token"], row["inter_dim"], row["model_dim"]),
+        shape=Shape(Routing(experts, top_k or 0).lookup_key, row["token"], row["inter_dim"], row["model_dim"]),
         discriminators=keys.of(row),
         library="+".join(dict.fromkeys(stage.library for stage in stages)),
         kernel=" + ".join(stage.kernel for stage in stages),

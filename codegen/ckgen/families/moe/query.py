@@ -28,7 +28,7 @@ class MoeQuery(GemmQuery):
 
     def key_shape(self) -> Shape:
         """With the routing."""
-        return replace(self.shape, batch=self.routing.key)
+        return replace(self.shape, batch=self.routing.lookup_key)
 
     def illegal(self) -> ProblemFinding | None:
         """The first rule that makes the sizes or the routing illegal."""

@@ -1,12 +1,6 @@
-// Which of the peer's untuned lists a signature's missed shapes belong to, and what a line of it says.
 #pragma once
 
 #include <string>
-
-#include <ckgen/arch_data.hpp>
-#include <ckgen/signature.hpp>
-
-#include "src/select/supports.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -16,7 +10,5 @@ struct ShapeList {
   std::string header;  // the columns that the module's tuner reads
   std::string line;    // the shape's own
 };
-
-ShapeList shape_list(const Signature& signature, Arch arch, std::uint32_t cu_num, const Sizes& sizes);
 
 }  // namespace ckgen::inline v1::detail

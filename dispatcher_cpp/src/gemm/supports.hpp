@@ -9,29 +9,9 @@
 #include <ckgen/instance.hpp>
 #include <ckgen/problem_rules.hpp>
 
+#include "src/operation/verdict.hpp"
+
 namespace ckgen::inline v1::detail {
-
-/// A rule that was broken, with the numbers of its message; rule 0 means that none was.
-struct Verdict {
-  std::uint16_t rule = 0;
-  std::int64_t measured = 0;
-  std::int64_t limit = 0;
-
-  bool ok() const noexcept { return rule == 0; }
-};
-
-/// The sizes as table keys and rules see them: batch is 0 where the signature is not batched and the caller said 1.
-struct Sizes {
-  std::int64_t m, n, k, batch;
-};
-
-inline Verdict broken(ProblemRule rule, std::int64_t measured, std::int64_t limit) noexcept {
-  return {static_cast<std::uint16_t>(rule), measured, limit};
-}
-
-inline Verdict no_instance() noexcept {
-  return broken(ProblemRule::gemm_no_instance, 0, 0);
-}
 
 template <std::size_t I>
 inline bool breaks(const Signature& signature, const Sizes& sizes, Verdict& verdict) noexcept {

@@ -1,4 +1,4 @@
-#include "src/run/workspace_pool.hpp"
+#include "src/gpu/workspace_pool.hpp"
 
 #include <new>
 

@@ -3,18 +3,13 @@
 
 #include <cstdint>
 
+#include <ckgen/instance.hpp>
 #include <ckgen/stream_k.hpp>
 
-#include "src/select/supports.hpp"
+#include "src/operation/cost.hpp"
+#include "src/operation/verdict.hpp"
 
 namespace ckgen::inline v1::detail {
-
-/// Sizes go up to 2^31 each, so a product of three needs more than 64 bits.
-__extension__ using Wide = unsigned __int128;
-
-inline std::uint64_t ceil_div(std::uint64_t x, std::uint64_t y) noexcept {
-  return (x + y - 1) / y;
-}
 
 inline Wide tiles(const Tile& tile, const Sizes& sizes) noexcept {
   const auto m = ceil_div(static_cast<std::uint64_t>(sizes.m), static_cast<std::uint64_t>(tile.m));
@@ -56,19 +51,6 @@ inline Verdict strategy_verdict(const InstanceDesc& instance, const Sizes& sizes
   if (!partition.feasible())
     return broken(ProblemRule::gemm_stream_k_too_few_tiles, partition.sk_iters(), partition.grid);
   return {};
-}
-
-/// Whether a rejection is a better reason than the one before it (0: none): not if it only says that another kernel is
-/// meant.
-inline bool outweighs(const Verdict& verdict, std::uint16_t before) noexcept {
-  switch (static_cast<ProblemRule>(verdict.rule)) {
-    case ProblemRule::gemm_stream_k_strategy:
-    case ProblemRule::moe_n_min:
-    case ProblemRule::moe_n_max:
-    case ProblemRule::moe_k_max:
-    case ProblemRule::moe_presorted: return before == 0 || before == no_instance().rule;
-    default: return true;
-  }
 }
 
 }  // namespace ckgen::inline v1::detail

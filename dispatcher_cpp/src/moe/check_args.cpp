@@ -1,11 +1,10 @@
-#include <ckgen/group_args.hpp>
 #include <ckgen/scales.hpp>
 
 #include <initializer_list>
 #include <limits>
 
-#include "src/run/check_args.hpp"
-#include "src/select/operand.hpp"
+#include "src/moe/check_args.hpp"
+#include "src/operation/operand.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
@@ -46,36 +45,8 @@ MoeOperands operands_of(const Problem& p, const MoeArgs& args) noexcept {
 
 }  // namespace
 
-Status check_args(const Problem& problem, const GroupedArgs& args) noexcept {
-  const Groups* groups = problem.groups();
-  if (problem.signature().op != Op::grouped_gemm || groups == nullptr)
-    return invalid("the plan is not of a grouped GEMM: it takes other arguments");
-  if (args.operands == nullptr) return invalid("operands is null");
-  if (args.sizes == nullptr) return invalid("sizes is null");
-  if (args.count != groups->count())
-    return Status::error(StatusCode::invalid_argument, "the arguments are of %lld groups, the plan of %lld",
-                         static_cast<long long>(args.count), static_cast<long long>(groups->count()));
-  if (groups->are_on_device()) return Status::success();
-  for (std::int64_t i = 0; i < args.count; ++i) {
-    const GroupSize& given = args.sizes[i];
-    const GroupSize& planned = groups->sizes()[i];
-    if (given.m != planned.m || given.n != planned.n || given.k != planned.k)
-      return Status::error(StatusCode::invalid_argument,
-                           "group %lld has M=%lld N=%lld K=%lld in the arguments, M=%lld N=%lld K=%lld in the plan",
-                           static_cast<long long>(i), static_cast<long long>(given.m), static_cast<long long>(given.n),
-                           static_cast<long long>(given.k), static_cast<long long>(planned.m),
-                           static_cast<long long>(planned.n), static_cast<long long>(planned.k));
-    if (given.m == 0 || given.n == 0) continue;
-    if (const Status status = check_operands(problem.signature(), args_of_group(args, args.operands[i], given));
-        !status.ok())
-      return Status::error(status.code, "%s (group %lld)", status.message, static_cast<long long>(i));
-  }
-  return Status::success();
-}
-
 Status check_args(const Problem& problem, const MoeArgs& args) noexcept {
   const Signature& s = problem.signature();
-  if (s.op != Op::moe) return invalid("the plan is not of a MoE layer or a part of one: it takes other arguments");
   if (args.tokens != problem.m())
     return Status::error(StatusCode::invalid_argument, "the arguments are of %lld tokens, the plan of %lld",
                          static_cast<long long>(args.tokens), static_cast<long long>(problem.m()));

@@ -1,10 +1,10 @@
-#include "src/run/check_args.hpp"
+#include "src/gemm/check_args.hpp"
 
 #include <ckgen/scales.hpp>
 
 #include <cstdint>
 
-#include "src/select/operand.hpp"
+#include "src/operation/operand.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
@@ -44,9 +44,7 @@ Status check_d(const Signature& s, const GemmArgs& args) noexcept {
 
 }  // namespace
 
-Status check_extents(const Problem& problem) noexcept {
-  if (problem.signature().op == Op::moe) return check_moe_extents(problem);
-  if (problem.signature().op == Op::fmha) return check_fmha_extents(problem);
+Status check_gemm_extents(const Problem& problem) noexcept {
   GemmArgs dense{};
   dense.m = problem.m();
   dense.n = problem.n();
@@ -62,8 +60,6 @@ Status check_extents(const Problem& problem) noexcept {
 }
 
 Status check_args(const Problem& problem, const GemmArgs& args) noexcept {
-  if (problem.signature().op != Op::gemm)
-    return Status::error(StatusCode::invalid_argument, "the plan is not of a GEMM: it takes other arguments");
   if (args.m != problem.m() || args.n != problem.n() || args.k != problem.k() || args.batch != problem.batch())
     return Status::error(
         StatusCode::invalid_argument,

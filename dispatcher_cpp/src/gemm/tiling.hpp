@@ -5,7 +5,7 @@
 
 #include <ckgen/instance.hpp>
 
-#include "src/select/strategy.hpp"
+#include "src/gemm/strategy.hpp"
 
 namespace ckgen::inline v1::detail {
 

@@ -1,4 +1,4 @@
-#include "src/select/shape_list.hpp"
+#include "src/gemm/shape_list.hpp"
 
 #include <ckgen/signature_text.hpp>
 
@@ -61,8 +61,8 @@ bool admits(const Module& module, const Signature& s) noexcept {
 
 /// Only the plain form of a signature has a list: the peer's shapes tell no layout, accumulator or scale type.
 const Module* module_of(const Signature& s) noexcept {
-  const bool is_plain = s.op == Op::gemm && s.a == s.b && s.layout == Layout::rcr && s.acc == default_acc(s.a, s.b) &&
-                        s.scale == default_scale(s.quant);
+  const bool is_plain =
+      s.a == s.b && s.layout == Layout::rcr && s.acc == default_acc(s.a, s.b) && s.scale == default_scale(s.quant);
   if (!is_plain) return nullptr;
   for (const Module& module : kModules) {
     if (admits(module, s)) return &module;

@@ -1,0 +1,23 @@
+// Constants of attention that come from outside: are they fit to be used without further checks, and as JSON.
+#pragma once
+
+#include <ckgen/library.hpp>
+
+namespace ckgen::inline v1::detail {
+
+class JsonWriter;
+
+/// What is wrong with an instance or the tables of a unit; null: nothing.
+const char* fmha_instance_flaw(const InstanceDesc& instance) noexcept;
+const char* fmha_unit_flaw(const SignatureUnit& unit) noexcept;
+/// That an instance or unit of another operation has what only attention has.
+const char* not_attention_flaw(const InstanceDesc& instance) noexcept;
+const char* not_attention_flaw(const SignatureUnit& unit) noexcept;
+
+/// Whether every trait is one of its enumerators, and what only GEMMs have is as attention's signatures leave it.
+bool is_known_fmha(const Signature& signature) noexcept;
+
+/// The member `fmha` of an instance: its FmhaConfig.
+void write_fmha(JsonWriter& to, const InstanceDesc& instance);
+
+}  // namespace ckgen::inline v1::detail

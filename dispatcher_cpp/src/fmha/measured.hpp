@@ -1,0 +1,21 @@
+// Tables of attention, whose rows are by both lengths.
+#pragma once
+
+#include <string>
+
+#include "src/operation/candidate.hpp"
+#include "src/operation/cost.hpp"
+#include "src/operation/request.hpp"
+
+namespace ckgen::inline v1::detail {
+
+struct Entry;
+
+/// Selecting::next_measured of the tables of the problem's CU count: the tiers exact and near. table_m is the number of
+/// keys.
+bool next_fmha_row(const Request& request, const Entry& entry, std::uint32_t& at, Candidate& found) noexcept;
+
+/// Why a tier of such tables offered nothing; empty where the arch has none, and of tiers that have no tables.
+std::string fmha_absent_row(const Request& request, const Entry& entry, Tier tier);
+
+}  // namespace ckgen::inline v1::detail

@@ -1,0 +1,133 @@
+#include "src/fmha/operation.hpp"
+
+#include <algorithm>
+
+#include "src/fmha/absent.hpp"
+#include "src/fmha/check_args.hpp"
+#include "src/fmha/constants.hpp"
+#include "src/fmha/cost.hpp"
+#include "src/fmha/explain.hpp"
+#include "src/fmha/measured.hpp"
+#include "src/fmha/overrides.hpp"
+#include "src/fmha/rules.hpp"
+#include "src/run/launch_stages.hpp"
+
+namespace ckgen::inline v1::detail {
+namespace {
+
+std::int32_t most_splits(const InstanceDesc& instance) noexcept {
+  return instance.fmha.max_splits;
+}
+
+Verdict illegal(const Request& q) noexcept {
+  return check_fmha(q.signature, q.problem.fmha());
+}
+
+Verdict verdict(const Request& q, const InstanceDesc& instance, std::uint32_t k_batch) noexcept {
+  return supports_fmha(instance.fmha, q.signature.fmha, q.problem.fmha(), k_batch);
+}
+
+Verdict untried(const Request& q) noexcept {
+  return no_fmha_instance(q.signature.fmha, q.problem.fmha());
+}
+
+std::int64_t key_batch(const Request& q) noexcept {
+  return q.sizes.batch;
+}
+
+Sizes cost_sizes(const Request& q) noexcept {
+  return q.sizes;
+}
+
+/// By the problem's own sizes.
+SplitCost cost(const Request& q, const InstanceDesc& instance, const Sizes&) noexcept {
+  return best_splits(instance.fmha, q.signature.fmha, q.problem.fmha(), q.cu_num);
+}
+
+bool takes(const RunArgs& args) noexcept {
+  return args.fmha != nullptr;
+}
+
+void settle(const Problem& asked, const InstanceDesc&, Problem& own) noexcept {
+  own.fmha(asked.fmha());
+}
+
+/// Splits of KV are combined, not added to O.
+bool resets_output(const Stage&) noexcept {
+  return false;
+}
+
+/// Lengths of a GPU's problem are in its memory: only the kernel sees them.
+Status check_run(const Plan& plan, const RunArgs& args) noexcept {
+  if (const Status status = check_args(plan.problem, *args.fmha); !status.ok()) return status;
+  const InstanceDesc& instance = *plan.stages[plan.stage_count - 1].instance;
+  if (args.fmha->seqlen_k != nullptr && !instance.fmha.pad_k)
+    return Status::error(StatusCode::invalid_argument, "seqlen_k is given, and %s takes whole tiles of %d keys only",
+                         instance.name, instance.fmha.n0);
+  if (plan.device.kind() == DeviceKind::gpu) return Status::success();
+  return check_fmha_lengths(plan.problem, *args.fmha);
+}
+
+Status launch(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) noexcept {
+  if (fmha_is_empty(plan.problem.signature().fmha, plan.problem.fmha())) return Status::success();
+  return launch_in_order(plan, args, workspace, stream);
+}
+
+std::string sizes(const Request& q) {
+  return fmha_sizes(q.signature.fmha, q.problem.fmha());
+}
+
+std::string brief(const Problem& problem) {
+  std::string text = fmha_sizes(problem.signature().fmha, problem.fmha());
+  std::replace(text.begin(), text.end(), ',', ';');
+  if (problem.deterministic()) text += " deterministic";
+  if (problem.strategy() != Strategy::any) text += " strategy=" + std::string(name(problem.strategy()));
+  return text;
+}
+
+std::string demands(const InstanceDesc& instance, std::uint32_t) {
+  return fmha_demands(instance.fmha);
+}
+
+std::string details(const Request& q, const InstanceDesc& instance, bool supported) {
+  if (instance.fmha.max_splits <= 1 || !supported) return {};
+  return fmha_splits(instance.fmha, q.signature.fmha, q.problem.fmha(), q.cu_num);
+}
+
+}  // namespace
+
+constinit const Operation fmha_operation = {
+    .op = Op::fmha,
+    .registering = {.is_known = is_known_fmha,
+                    .instance_flaw = fmha_instance_flaw,
+                    .unit_flaw = fmha_unit_flaw,
+                    .foreign_instance_flaw = not_attention_flaw,
+                    .foreign_unit_flaw = not_attention_flaw,
+                    .most_splits = most_splits,
+                    .write = write_fmha},
+    .selecting = {.illegal = illegal,
+                  .verdict = verdict,
+                  .untried = untried,
+                  .key_batch = key_batch,
+                  .cost_sizes = cost_sizes,
+                  .cost = cost,
+                  .next_measured = next_fmha_row},
+    .listing = {.read_override = read_fmha_override, .override_key = fmha_override_key},
+    .running = {.what = "attention",
+                .takes = takes,
+                .check_extents = check_fmha_extents,
+                .settle = settle,
+                .resets_output = resets_output,
+                .check_args = check_run,
+                .launch = launch},
+    .explaining = {.signature = fmha_described,
+                   .sizes = sizes,
+                   .brief = brief,
+                   .demands = demands,
+                   .details = details,
+                   .measured = "seqlen_k",
+                   .absent = fmha_absent_row,
+                   .nearest = fmha_absent},
+};
+
+}  // namespace ckgen::inline v1::detail

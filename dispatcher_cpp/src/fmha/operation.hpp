@@ -1,0 +1,9 @@
+#pragma once
+
+#include "src/operation/operation.hpp"
+
+namespace ckgen::inline v1::detail {
+
+extern const Operation fmha_operation;
+
+}  // namespace ckgen::inline v1::detail

@@ -1,0 +1,76 @@
+#include "src/gemm/operation.hpp"
+
+#include "src/gemm/check_args.hpp"
+#include "src/gemm/explain.hpp"
+#include "src/gemm/product.hpp"
+#include "src/gemm/request.hpp"
+#include "src/gemm/shape_list.hpp"
+
+namespace ckgen::inline v1::detail {
+
+bool is_known_product(const Signature& signature) noexcept {
+  return signature.quant <= Quant::mx && signature.layout <= Layout::crr;
+}
+
+std::int32_t most_k_splits(const InstanceDesc& instance) noexcept {
+  return instance.constraints.max_k_batch;
+}
+
+bool splits_add(const Stage& kernel) noexcept {
+  return kernel.instance->constraints.max_k_batch > 1 && kernel.k_batch != 1;  // a k_batch of 0 may turn out not to
+}
+
+std::string read_batch(const OverrideRow& row, const Signature& signature, OverrideKey& key) {
+  return signature.batched ? read_size(row, "B", key.batch) : std::string();
+}
+
+namespace {
+
+const char* foreign_instance_flaw(const InstanceDesc& instance) noexcept {
+  return instance.stream_k.is_used() ? "stream-K shares one GEMM's tiles only" : nullptr;
+}
+
+bool takes(const RunArgs& args) noexcept {
+  return args.gemm != nullptr;
+}
+
+void settle(const Problem& asked, const InstanceDesc&, Problem& own) noexcept {
+  own.shape(asked.m(), asked.n(), asked.k()).batch(own.signature().batched ? asked.batch() : 1);
+}
+
+Status check_run(const Plan& plan, const RunArgs& args) noexcept {
+  return check_args(plan.problem, *args.gemm);
+}
+
+std::string titled(const Signature& signature) {
+  return "gemm " + described(signature);
+}
+
+std::string brief(const Problem& problem) {
+  return brief_text(problem);
+}
+
+}  // namespace
+
+constinit const Operation gemm_operation = {
+    .op = Op::gemm,
+    .registering = {.is_known = is_known_product,
+                    .foreign_instance_flaw = foreign_instance_flaw,
+                    .most_splits = most_k_splits},
+    .selecting = {.illegal = gemm_illegal,
+                  .verdict = gemm_verdict,
+                  .key_batch = gemm_key_batch,
+                  .cost_sizes = gemm_cost_sizes,
+                  .cost = gemm_cost},
+    .listing = {.read_override = read_batch, .shape_list = shape_list},
+    .running = {.what = "a GEMM",
+                .takes = takes,
+                .check_extents = check_gemm_extents,
+                .settle = settle,
+                .resets_output = splits_add,
+                .check_args = check_run},
+    .explaining =
+        {.signature = titled, .sizes = sizes_text, .brief = brief, .demands = demands_text, .details = partition_text},
+};
+
+}  // namespace ckgen::inline v1::detail

@@ -1,0 +1,21 @@
+// What descriptors of GEMMs, groups of them and MoE layers have in common.
+#pragma once
+
+#include <string>
+
+#include "src/operation/operation.hpp"
+
+namespace ckgen::inline v1::detail {
+
+/// Whether the quantisation and layout are enumerators.
+bool is_known_product(const Signature& signature) noexcept;
+
+std::int32_t most_k_splits(const InstanceDesc& instance) noexcept;
+
+/// Whether splits of K of a kernel of attached GPU code add to C.
+bool splits_add(const Stage& kernel) noexcept;
+
+/// B of a batched signature's row.
+std::string read_batch(const OverrideRow& row, const Signature& signature, OverrideKey& key);
+
+}  // namespace ckgen::inline v1::detail

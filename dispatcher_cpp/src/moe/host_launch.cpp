@@ -1,0 +1,40 @@
+#include <ckgen/host_launch.hpp>
+
+#include "backends/host/moe.hpp"
+
+namespace ckgen {
+inline namespace v1 {
+namespace {
+
+host::MoeShape shape_of(const Problem& problem) noexcept {
+  return {problem.m(), problem.n(), problem.k(), problem.routing(), problem.block_m()};
+}
+
+}  // namespace
+
+Status launch_moe_twin(const Launch& launch) noexcept {
+  const InstanceDesc& instance = *launch.instance;
+  return host::run_moe_twin(traits_of(instance.signature), instance.signature.moe, instance.twin_config,
+                            shape_of(*launch.problem), *launch.moe, launch.workspace);
+}
+
+std::size_t moe_twin_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t,
+                                  std::uint32_t) noexcept {
+  return host::moe_twin_workspace(traits_of(instance.signature), instance.signature.moe, instance.twin_config,
+                                  shape_of(problem));
+}
+
+Status launch_moe_host(const Launch& launch) noexcept {
+  const InstanceDesc& instance = *launch.instance;
+  return host::run_moe_host(traits_of(instance.signature), instance.signature.moe, instance.host_config,
+                            shape_of(*launch.problem), *launch.moe, launch.workspace);
+}
+
+std::size_t moe_host_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t,
+                                  std::uint32_t) noexcept {
+  return host::moe_host_workspace(traits_of(instance.signature), instance.signature.moe, instance.host_config,
+                                  shape_of(problem));
+}
+
+}  // namespace v1
+}  // namespace ckgen
