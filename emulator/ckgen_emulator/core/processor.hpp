@@ -1,0 +1,24 @@
+// What code a chip executes, as the first line of an opcode table says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ckgen::emu {
+
+/// Which of AMD's ISA documents says how code behaves.
+enum class Isa : std::uint8_t { unknown, cdna2, cdna3, cdna4 };
+
+struct Processor {
+  std::string name;           // what code objects are for: the processor that the compiler was told
+  std::uint32_t machine = 0;  // the same as EF_AMDGPU_MACH, the low byte of e_flags
+  Isa isa = Isa::unknown;
+  bool fnuz = false;  // the flavour of fp8 and bf8
+  std::uint32_t lds_banks = 32;
+};
+
+/// Takes the line `chip name machine isa flavour banks` off the table's head. Empty `error` on success.
+Processor take_processor(std::string_view& table, std::string& error);
+
+}  // namespace ckgen::emu
