@@ -18,12 +18,14 @@ from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.specs.archs import load_archs
+from ckgen.specs.targets import target_of_product
 from ckgen.version import __version__
 
 NAME = "ckgen_fuzzed"
 _KERNEL_SETS = (Path("ci"),)
 _FMHA_OPTIONS = Path(__file__).with_name("fmha_options.yaml")
-_MORE = (Target("gfx942", 80),)
+_MORE = ("MI308X",)
+"""Products that are not their arch's default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def plan_options(ops: Collection[str], tables: Path) -> PlanOptions:
     archs = load_archs()
     sets = [file for path in _KERNEL_SETS for file in kernel_set_files(path, ops)]
     sets += [_FMHA_OPTIONS] if FMHA in ops else []
-    targets = {*_MORE, *(Target(name, arch.default_cu_num) for name, arch in archs.items())}
+    targets = {*map(target_of_product, _MORE), *(Target(name, arch.default_cu_num) for name, arch in archs.items())}
     return PlanOptions(
         targets=tuple(sorted(targets)),
         ops=frozenset(ops),
