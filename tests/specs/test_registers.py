@@ -10,6 +10,7 @@ import pytest
 from amd_support import amd_toolchain
 from ckgen.build.inspect.elf import Source, read_elf
 from ckgen.model.arch import ArchKind
+from ckgen.model.dtype import Fp8Flavour
 from ckgen.specs import load_archs
 
 GPUS = {name: arch for name, arch in load_archs().items() if arch.kind is ArchKind.GPU}
@@ -74,3 +75,13 @@ def test_instructions_that_code_is_chosen_by_are_those_that_the_compiler_knows(n
     assert max((width for width, line in copies if assembles(line)), default=0) == arch.lds_copy_bytes
     assert assembles("ds_read_b64_tr_b16 v[0:1], v2") == arch.transposing_lds_reads
     assert assembles("global_load_dword v0, v[2:3], off sc0 sc1") == arch.cache_scopes
+
+
+def test_mfma_archs_are_fnuz_unless_they_have_scaled_products() -> None:
+    """As CKGEN_HAS_FNUZ of dispatcher_cpp/backends/hip/instructions.hpp has it."""
+    flavours = {
+        arch.instruction("v_mfma_scale_f32_16x16x128_f8f6f4") is None: arch.fp8_flavour
+        for arch in GPUS.values()
+        if arch.instruction("v_mfma_f32_16x16x32_fp8_fp8") is not None
+    }
+    assert flavours == {True: Fp8Flavour.FNUZ, False: Fp8Flavour.OCP}
