@@ -77,7 +77,8 @@ def isa_text(folder: Path, arch: str) -> str:
 
 def _chip_line(arch: ArchSpec) -> str:
     flavour = str(arch.fp8_flavour or "none")
-    return f"chip {arch.processor} {arch.elf_machine} {arch.family} {flavour} {arch.lds_banks}"
+    numbers = (arch.lds_banks, arch.lds_granule, arch.vgprs_per_simd_lane, arch.vgpr_granule, arch.waves_per_simd)
+    return " ".join(map(str, ("chip", arch.processor, arch.elf_machine, arch.family, flavour, *numbers)))
 
 
 @cache

@@ -107,9 +107,11 @@ def test_the_registers_of_a_factor_follow_its_format() -> None:
     [
         "",
         "SOP1 0 s_mov_b32",
-        "chip gfx942 76 cdna3 fnuz",
-        "chip gfx942 76 cdna9 fnuz 32",
-        "chip gfx942 x cdna3 fnuz 32",
+        "chip gfx942 76 cdna3 fnuz 32 512 512 8",
+        "chip gfx942 76 cdna3 fnuz 32 512 512 8 0",
+        "chip gfx942 76 cdna3 fnuz 32 512 512 8 8 8",
+        "chip gfx942 76 cdna9 fnuz 32 512 512 8 8",
+        "chip gfx942 x cdna3 fnuz 32 512 512 8 8",
     ],
 )
 def test_a_table_begins_with_its_chip(line: str) -> None:

@@ -28,9 +28,11 @@ Processor take_processor(std::string_view& table, std::string& error) {
   const bool has_machine = number(cut(line, ' '), found.machine);
   found.isa = isa_named(cut(line, ' '));
   found.fnuz = cut(line, ' ') == "fnuz";
-  const bool has_banks = number(line, found.lds_banks);
-  if (!begins || found.name.empty() || !has_machine || found.isa == Isa::unknown || !has_banks)
-    error = "opcode table, line 1: " + whole;
+  bool good = begins && !found.name.empty() && has_machine && found.isa != Isa::unknown;
+  for (std::uint32_t* out :
+       {&found.lds_banks, &found.lds_granule, &found.simd_vgprs, &found.vgpr_granule, &found.simd_waves})
+    good = good && number(cut(line, ' '), *out) && *out != 0;
+  if (!good || !line.empty()) error = "opcode table, line 1: " + whole;
   return found;
 }
 

@@ -16,9 +16,14 @@ struct Processor {
   Isa isa = Isa::unknown;
   bool fnuz = false;  // the flavour of fp8 and bf8
   std::uint32_t lds_banks = 32;
+  std::uint32_t lds_granule = 512;  // bytes, of which a workgroup is given whole ones
+  std::uint32_t simd_vgprs = 512;   // per lane, of all waves of a SIMD
+  std::uint32_t vgpr_granule = 8;   // of which a wave is given whole ones
+  std::uint32_t simd_waves = 8;     // at most
 };
 
-/// Takes the line `chip name machine isa flavour banks` off the table's head. Empty `error` on success.
+/// Takes the line `chip name machine isa flavour` and the numbers behind it, in their order, off the table's head.
+/// Empty `error` on success.
 Processor take_processor(std::string_view& table, std::string& error);
 
 }  // namespace ckgen::emu
