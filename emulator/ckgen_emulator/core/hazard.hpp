@@ -67,7 +67,6 @@ struct Hazard {
   std::string text() const;
 };
 
-
 /// Whether `inst` comes too soon, and after what; it counts as executed. `state.isa` must be known.
 bool next_hazard(HazardState& state, const Inst& inst, const Footprint& footprint, Hazard& found) noexcept;
 
