@@ -25,7 +25,7 @@ from ckgen.build.inspect.elf import Source
 from ckgen.build.inspect.formats import load_formats
 from ckgen.model.errors import UsageError
 from ckgen_emulator.bindings import Chip, Emulator
-from ckgen_emulator.isa import ARCHS, isa_text
+from ckgen_emulator.isa import executed_archs, isa_text
 from ckgen_emulator.production.wheel import wheel_path
 from markdown_text import wrapped
 
@@ -43,7 +43,7 @@ AITER's wheel.
 def executed(toolchain: AmdToolchain) -> dict[str, dict[str, bool]]:
     """By arch: every mnemonic, and whether it is executed."""
     found = {}
-    for arch in ARCHS:
+    for arch in executed_archs():
         assert toolchain.decoder is not None
         with Emulator(Chip(arch, 1, 1, 65536), isa_text(toolchain.decoder, arch)) as emulator:
             found[arch] = emulator.opcodes()
@@ -59,7 +59,7 @@ def counted(toolchain: AmdToolchain) -> dict[str, Counter[str]]:
             if sys.stderr.isatty():
                 print(f"\r{index + 1} of {len(names)} code objects", end="", file=sys.stderr)
             code = read_code_object(Source(name, archive.read(name)))
-            if code.arch in ARCHS:
+            if code.arch in executed_archs():
                 assert toolchain.decoder is not None
                 formats = load_formats(toolchain.decoder, code.arch)
                 for kernel in code.kernels:

@@ -25,7 +25,7 @@ from ckgen.build.inspect.elf import Source
 from ckgen.build.inspect.formats import Formats, load_formats
 from ckgen_emulator.assemble import assemble
 from ckgen_emulator.bindings import Chip, Emulator
-from ckgen_emulator.isa import ARCHS, isa_text
+from ckgen_emulator.isa import executed_archs, isa_text
 from ckgen_emulator.production.wheel import wheel_path
 
 BATCH = 50_000
@@ -131,9 +131,9 @@ def _say(text: str, end: str = "\n") -> None:
 def main(places: Sequence[Path]) -> int:
     toolchain = load()
     assert toolchain.decoder is not None
-    chips = {arch: Emulator(Chip(arch, 1, 1, 65536), isa_text(toolchain.decoder, arch)) for arch in ARCHS}
-    known = {arch: load_formats(toolchain.decoder, arch) for arch in ARCHS}
-    found = {arch: Found() for arch in ARCHS}
+    chips = {arch: Emulator(Chip(arch, 1, 1, 65536), isa_text(toolchain.decoder, arch)) for arch in executed_archs()}
+    known = {arch: load_formats(toolchain.decoder, arch) for arch in executed_archs()}
+    found = {arch: Found() for arch in executed_archs()}
     others = 0
     for number, (name, data) in enumerate(_code_objects(places or [default_cache(), wheel_path(toolchain)])):
         code = read_code_object(Source(name, data))

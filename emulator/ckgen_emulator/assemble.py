@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.inspect.elf import Source, read_elf
+from ckgen.specs.archs import processor_of
 
 _PROGBITS = 1  # .text is an object's first
 _ERROR = re.compile(r"^k\.s:(\d+):\d+: error: (.*)$", re.MULTILINE)
@@ -20,7 +21,7 @@ def assemble(lines: Sequence[str], arch: str, toolchain: AmdToolchain) -> bytes 
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "k.s").write_text("\n".join([*lines, ""]), encoding="utf-8")
-        said = _said((*toolchain.assemble(arch), "-ferror-limit=0", "-o", "k.o", "k.s"), folder)
+        said = _said((*toolchain.assemble(processor_of(arch)), "-ferror-limit=0", "-o", "k.o", "k.s"), folder)
         if said is None:
             data = (folder / "k.o").read_bytes()
             text = next(one for one in read_elf(Source("k.o", data)).sections if one.kind == _PROGBITS)
@@ -36,7 +37,10 @@ def link(source: str, arch: str, toolchain: AmdToolchain) -> bytes:
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "k.s").write_text(source, encoding="utf-8")
-        for command in ((*toolchain.assemble(arch), "-o", "k.o", "k.s"), (*toolchain.link(), "-o", "k.co", "k.o")):
+        for command in (
+            (*toolchain.assemble(processor_of(arch)), "-o", "k.o", "k.s"),
+            (*toolchain.link(), "-o", "k.co", "k.o"),
+        ):
             if (said := _said(command, folder)) is not None:
                 raise ValueError(said)
         return (folder / "k.co").read_bytes()

@@ -22,7 +22,7 @@ LANES = 64
 VCC, M0, EXEC = 106, 124, 126
 
 _U32, _U64, _TEXT, _PTR = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_void_p
-_ABI = 4
+_ABI = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
-"""Opcodes of AMD's newest CDNA table that a chip lacks, and those that only an older chip has.
+"""Opcodes of AMD's newest CDNA table that an older family lacks, and those that only an older one has.
 
-What is absent: what clang 22.1.8 refuses to assemble with -mcpu= of that chip (tests/emulator/test_decode.py asks it).
+What is absent: what clang 22.1.8 refuses to assemble with -mcpu= of a chip of that family
+(tests/emulator/test_decode.py asks it).
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ _CDNA4: Mapping[str, Ranges] = {
 }
 
 _ABSENT: Mapping[str, tuple[Mapping[str, Ranges], ...]] = {
-    "gfx950": ({"SOPP": (31,)},),
-    "gfx942": (_CDNA4, {"VOP2": (22,), "VOP3": (278,), "VOP3P_MFMA": (84, 85)}),
-    "gfx90a": (
+    "cdna4": ({"SOPP": (31,)},),
+    "cdna3": (_CDNA4, {"VOP2": (22,), "VOP3": (278,), "VOP3P_MFMA": (84, 85)}),
+    "cdna2": (
         _CDNA4,
         {
             "VOP1": (56, (84, 87)),
@@ -39,7 +40,7 @@ _ABSENT: Mapping[str, tuple[Mapping[str, Ranges], ...]] = {
     ),
 }
 
-_OLDER: Mapping[str, Mapping[int, str]] = {"VOP3": {278: "v_mac_f32"}}
+_OLDER: Mapping[str, Mapping[str, Mapping[int, str]]] = {"cdna2": {"VOP3": {278: "v_mac_f32"}}}
 
 _OLDER_OPERANDS = {
     "v_mac_f32": ("src0", "src1", "vdst"),
@@ -48,20 +49,24 @@ _OLDER_OPERANDS = {
 }
 
 
+FAMILIES = tuple(sorted(_ABSENT))
+"""The families whose opcodes are known."""
+
+
 @cache
-def absent(arch: str, form: str) -> frozenset[int]:
-    """Numbers of a format's opcodes that the arch does not have."""
+def absent(family: str, form: str) -> frozenset[int]:
+    """Numbers of a format's opcodes that the family does not have."""
     found: set[int] = set()
-    for part in _ABSENT[arch]:
+    for part in _ABSENT[family]:
         for one in part.get(form, ()):
             first, last = one if isinstance(one, tuple) else (one, one)
             found.update(range(first, last + 1))
     return frozenset(found)
 
 
-def older_opcodes(arch: str, form: str) -> Mapping[int, str]:
-    """Mnemonics by number that only gfx90a has, beside its renamed ones."""
-    return _OLDER.get(form, {}) if arch == "gfx90a" else {}
+def older_opcodes(family: str, form: str) -> Mapping[int, str]:
+    """Mnemonics by number that only this family has, beside its renamed ones."""
+    return _OLDER.get(family, {}).get(form, {})
 
 
 def older_operands(mnemonic: str) -> list[str] | None:

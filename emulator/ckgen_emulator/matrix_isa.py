@@ -1,4 +1,4 @@
-"""Matrix opcodes that AMD's newest CDNA table lacks: gfx942's xf32, and gfx90a's where later chips have others.
+"""Matrix opcodes that AMD's newest CDNA table lacks: CDNA 3's xf32, and CDNA 2's where later chips have others.
 
 Numbers as clang 22.1.8 assembles them (opcode field of VOP3P); operand widths from their shapes, M * K * blocks / 64
 elements per lane of A and B, M * N * blocks / 64 results.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_XF32: Mapping[int, str] = {62: "v_mfma_f32_16x16x8_xf32", 63: "v_mfma_f32_32x32x4_xf32"}
+_OWN: Mapping[str, Mapping[int, str]] = {"cdna3": {62: "v_mfma_f32_16x16x8_xf32", 63: "v_mfma_f32_32x32x4_xf32"}}
 
 _INPUTS_RESULTS = {
     "v_mfma_f32_16x16x8_xf32": ("num_pk2_f32:64", "num_pk4_f32:128"),
@@ -28,9 +28,9 @@ _INPUTS_RESULTS = {
 }
 
 
-def matrix_opcodes(arch: str) -> Mapping[int, str]:
-    """Mnemonics by number that only this arch has, beside its renamed ones."""
-    return _XF32 if arch == "gfx942" else {}
+def matrix_opcodes(family: str) -> Mapping[int, str]:
+    """Mnemonics by number that only this family has, beside its renamed ones."""
+    return _OWN.get(family, {})
 
 
 def matrix_operands(mnemonic: str) -> list[str] | None:

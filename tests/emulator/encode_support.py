@@ -30,8 +30,8 @@ class Opcode:
 
 
 def opcodes(table: str) -> Iterator[Opcode]:
-    """The lines of an opcode table."""
-    for line in table.splitlines():
+    """The lines of an opcode table, behind that of the chip."""
+    for line in table.splitlines()[1:]:
         form, number, name, *operands = line.split()
         split = (operand.split(":") for operand in operands)
         yield Opcode(form, int(number), name, {field: int(bits) for field, _, bits in split})

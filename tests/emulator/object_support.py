@@ -35,7 +35,7 @@ class ReadObject:
     """What the core read; `error` is empty where it read all of it."""
 
     error: str
-    arch: str
+    machine: int
     image: bytes
     kernels: tuple[ReadKernel, ...]
 
@@ -61,7 +61,7 @@ def _core() -> Any:
         "read": (_PTR, [_TEXT, _U64]),
         "free": (None, [_PTR]),
         "error": (_TEXT, [_PTR]),
-        "arch": (_TEXT, [_PTR]),
+        "machine": (_U32, [_PTR]),
         "image": (_PTR, [_PTR, ctypes.POINTER(_U64)]),
         "kernel_count": (_U32, [_PTR]),
         "kernel": (ctypes.c_int, [_PTR, _U32, ctypes.POINTER(_KernelC)]),
@@ -83,7 +83,7 @@ def read_object(data: bytes) -> ReadObject:
         image = ctypes.string_at(address, size.value) if size.value else b""
         kernels = [_kernel(core, handle, index) for index in range(core.ckgen_emu_object_kernel_count(handle))]
         error = core.ckgen_emu_object_error(handle).decode("utf-8", "backslashreplace")
-        return ReadObject(error, core.ckgen_emu_object_arch(handle).decode(), image, tuple(kernels))
+        return ReadObject(error, core.ckgen_emu_object_machine(handle), image, tuple(kernels))
     finally:
         core.ckgen_emu_object_free(handle)
 

@@ -10,9 +10,12 @@ import pytest
 from encode_support import SKIPPED, Opcode, encode, opcodes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from step_support import assemble, emulator, table
+from step_support import CHIPS, assemble, emulator, table
 
 from amd_support import amd_toolchain
+from ckgen.model.errors import UsageError
+from ckgen.specs.archs import load_arch
+from ckgen_emulator.bindings import Emulator
 from ckgen_emulator.chip_isa import absent
 from examples import examples
 
@@ -40,7 +43,7 @@ def test_opcodes_of_later_chips_are_no_instructions_and_the_assembler_agrees(arc
     lacking = [op for key, op in newest().items() if key not in here]
     assert len(lacking) > 90
     assert {(op.form, op.number) for op in lacking} <= {
-        (form, number) for form in {op.form for op in lacking} for number in absent(arch, form)
+        (form, number) for form in {op.form for op in lacking} for number in absent(load_arch(arch).family, form)
     }
     texts = []
     for op in lacking:
@@ -97,3 +100,20 @@ def test_the_registers_of_a_factor_follow_its_format() -> None:
     ]
     code = assemble("\n".join(lines), "gfx950")
     assert [text for _, _, text in emulator("gfx950").disassemble(code)] == lines
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "SOP1 0 s_mov_b32",
+        "chip gfx942 76 cdna3 fnuz 32 512 512 8",
+        "chip gfx942 76 cdna3 fnuz 32 512 512 8 0",
+        "chip gfx942 76 cdna3 fnuz 32 512 512 8 8 8",
+        "chip gfx942 76 cdna9 fnuz 32 512 512 8 8",
+        "chip gfx942 x cdna3 fnuz 32 512 512 8 8",
+    ],
+)
+def test_a_table_begins_with_its_chip(line: str) -> None:
+    with pytest.raises(UsageError, match="opcode table, line 1"):
+        Emulator(CHIPS["gfx942"], f"{line}\n{table('gfx942').partition(chr(10))[2]}")

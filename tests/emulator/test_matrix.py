@@ -36,7 +36,7 @@ ACC = 256
 
 def mnemonics(arch: str) -> list[str]:
     """The matrix instructions of the chip's table."""
-    names = {line.split()[2] for line in table(arch).splitlines()}
+    names = {line.split()[2] for line in table(arch).splitlines()[1:]}
     return sorted(name for name in names if name.startswith("v_mfma"))
 
 

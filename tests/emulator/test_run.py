@@ -184,7 +184,9 @@ def test_a_workgroup_as_large_as_the_kernel_allows_runs(most: int, block: tuple[
     chip.unload(module)
 
 
-@pytest.mark.parametrize(("vgprs", "lds", "groups"), [(128, 0, 4), (512, 0, 1), (64, 16384, 4), (64, 40000, 1)])
+@pytest.mark.parametrize(
+    ("vgprs", "lds", "groups"), [(128, 0, 4), (512, 0, 1), (64, 16384, 4), (64, 21800, 2), (64, 40000, 1)]
+)
 def test_occupancy_is_bounded_by_registers_and_lds(vgprs: int, lds: int, groups: int) -> None:
     run = launch(kernel("", ARCH, lds=lds, vgprs=vgprs), ARCH, [1], 256, b"")
     assert run.occupancy == groups

@@ -58,9 +58,7 @@ def test_every_leaf_is_a_kernel_measured_on_that_arch(rows: Rows) -> None:
 
 
 def test_a_rule_without_a_last_arm_may_not_answer() -> None:
-    rule = parse_rule(
-        {"arch": "x", "module": "m", "library": "ck", "arms": [{"when": ["M == 4", "N < 2"], "kernel": "k"}]}
-    )
+    rule = parse_rule({"module": "m", "library": "ck", "arms": [{"when": ["M == 4", "N < 2"], "kernel": "k"}]}, "x")
     assert [rule.evaluate(4, 1, 9), rule.evaluate(4, 2, 9), rule.evaluate(5, 1, 9)] == [0, None, None]
     assert [str(condition) for condition in rule.arms[0].conditions] == ["M == 4", "N < 2"]
     assert heuristic_for("a8w8", "gfx942") is None
@@ -69,4 +67,4 @@ def test_a_rule_without_a_last_arm_may_not_answer() -> None:
 @pytest.mark.parametrize("text", ["M > 4", "Q <= 4", "M <= -4", "M<=4", "M <= 4 ", "MNK <= 4"])
 def test_a_condition_of_another_form_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a condition"):
-        parse_rule({"arch": "x", "module": "m", "library": "ck", "arms": [{"when": [text], "kernel": "k"}]})
+        parse_rule({"module": "m", "library": "ck", "arms": [{"when": [text], "kernel": "k"}]}, "x")

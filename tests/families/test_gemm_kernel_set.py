@@ -162,8 +162,8 @@ WRONG = [
     (TILE_SET.replace("ck_tile", "cktile"), "did you mean 'ck_tile'?"),
     (TILE_SET.replace("ck_tile", "opencl"), "unknown backend: 'opencl'"),
     (TILE_SET.replace("[gfx942]", "[]"), "error[K005] set.yaml:5: targets must be"),
-    (TILE_SET.replace("[gfx942]", '["gfx942:80"]'), "unknown arch: 'gfx942:80'"),
-    (TILE_SET.replace("gfx942", "gfx942, gfx943"), "error[K005] set.yaml:5: unknown arch: 'gfx943'"),
+    (TILE_SET.replace("[gfx942]", '["gfx942:80"]'), "unknown arch or family: 'gfx942:80'"),
+    (TILE_SET.replace("gfx942", "gfx942, gfx943"), "error[K005] set.yaml:5: unknown arch or family: 'gfx943'"),
     (TILE_SET.replace("[fp16]", "[]"), "signatures must name at least one"),
     (
         TILE_SET.replace("[fp16]", "[fp17]"),

@@ -90,8 +90,11 @@ def tiny(**changes: object) -> ArchSpec:
         for dtype in (DType.FP8_OCP, DType.BF8_OCP)
     )
     fields = {
-        "name": "tiny", "kind": ArchKind.GPU, "vendor": None, "family": "cdna", "isa": "x", "wave_size": 64,
-        "max_threads_per_block": 1024, "waves_per_block": (), "vgprs_per_lane": 512, "vgpr_granule": 8,
+        "name": "tiny", "kind": ArchKind.GPU, "vendor": None, "family": "cdna", "processor": "tiny", "elf_machine": 1,
+        "cache_scopes": False, "transposing_lds_reads": False, "wave_size": 64,
+        "max_threads_per_block": 1024, "waves_per_block": (), "vgprs_per_simd_lane": 512,
+        "vgprs_per_wave": 512, "agprs_per_wave": 0, "vgpr_granule": 8, "waves_per_simd": 8,
+        "lds_banks": 32, "lds_copy_bytes": 4,
         "lds_bytes": 65537, "lds_granule": 512, "xcds": 1, "l2_bytes_per_xcd": 0, "last_level_cache_bytes": 0,
         "fp8_flavour": Fp8Flavour.OCP, "ops_per_clock": {DType.FP16: 100, DType.FP8: 200}, "skus": (whole, halved),
         "matrix_instructions": instructions, "warp_tiles": {Backend.CK: tiles}, "pipelines": pipelines, "cpu": None,

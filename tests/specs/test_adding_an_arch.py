@@ -1,54 +1,114 @@
-"""ADDING_AN_ARCH.md works when it is followed."""
+"""ADDING_AN_ARCH.md works when it is followed: an arch that copies another has all that the other has."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import cpp_build
+from amd_support import amd_toolchain
 from ckgen import paths
-from ckgen.emit.arch_header import render_arch_header
-from ckgen.model.errors import InputError
-from ckgen.model.target import Target
-from ckgen.specs import load_archs, parse_targets
+
+ARCH, ORIGINAL = "gfx9f0", "gfx942"
+DOCUMENT = paths.arch_specs_dir() / "ADDING_AN_ARCH.md"
+COUNTING = Path(__file__).with_name("another_arch.py")
+KERNEL = "gemm_fp16_rcr_ck_tile_compv3_intrawave_cshuffle_pad111_64x64x64_2x2x1_32x32x16_vec1"
 
 
-def commands() -> list[str]:
-    text = (paths.arch_specs_dir() / "ADDING_AN_ARCH.md").read_text(encoding="utf-8")
-    return [
-        line.strip() for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()[:1]
-    ]
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder in which all commands of the document have run, and what they printed."""
+    folder = tmp_path_factory.mktemp("checkout")
+    (folder / "arch_specs").symlink_to(paths.arch_specs_dir())
+    (folder / "bin").mkdir()
+    for name, module in (("python", ""), ("ckgen", "-m ckgen")):
+        script = folder / "bin" / name
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n', encoding="utf-8")
+        script.chmod(0o755)
+    blocks = re.findall(r"^ *```sh\n(.*?)^ *```$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return folder, run(folder, "bash", "-ec", "".join(blocks))
+
+
+def run(folder: Path, *command: str) -> str:
+    """What a command prints there, with the arch known."""
+    python_path = os.pathsep.join(map(str, (paths.package_dir().parent, Path(cpp_build.__file__).parent)))
+    environment = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": python_path}
+    if (folder / "my_archs").is_dir():
+        environment["CKGEN_ARCH_SPECS"] = str(folder / "my_archs")
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def test_steps_are_numbered_in_order() -> None:
-    text = (paths.arch_specs_dir() / "ADDING_AN_ARCH.md").read_text(encoding="utf-8")
-    assert [int(number) for number in re.findall(r"^(\d+)\. ", text, re.MULTILINE)] == list(range(1, 10))
+    steps = re.findall(r"^(\d+)\. ", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [int(number) for number in steps] == list(range(1, len(steps) + 1))
 
 
-def test_following_the_steps_adds_an_arch(tmp_path: Path) -> None:
-    copy, check, header = commands()
-    verb, source, added = copy.split()
-    assert verb == "cp"
-    shutil.copytree(paths.arch_specs_dir(), tmp_path / "arch_specs")
-    shutil.copy(tmp_path / source, tmp_path / added)
-    old, new = Path(source).stem, Path(added).stem
-    with pytest.raises(InputError, match=rf"'name' is '{old}' but the file is called '{new}\.json'"):
-        load_archs(tmp_path / "arch_specs")
+def test_following_the_steps_adds_an_arch(followed: tuple[Path, str]) -> None:
+    folder, said = followed
+    assert f"{ARCH}: cdna3, default 304" in said
+    assert f"gemm fp16·fp16→fp16 rcr  M=100 N=5120 K=2048  on {ARCH}:304" in said.replace("fp16 fp16·", "fp16·")
+    assert (folder / "my_kernels" / "gemm_fp16_rcr" / "unit.cpp").is_file()
 
-    text = (tmp_path / added).read_text(encoding="utf-8")
-    (tmp_path / added).write_text(text.replace(f'"name": "{old}"', f'"name": "{new}"'), encoding="utf-8")
-    archs = load_archs(tmp_path / "arch_specs")
-    assert archs[new].lds_bytes == archs[old].lds_bytes
-    assert parse_targets(f"{new}:80", env={}, archs=archs, native=lambda: Target(old, 1)) == (Target(new, 80),)
-    assert f"Arch::{new}" in render_arch_header(archs)
 
-    assert check.split()[:3] == [*header.split()[:2], "ckgen.specs"]
-    done = subprocess.run(
-        [sys.executable, "-m", "ckgen.specs", str(tmp_path / "arch_specs")], capture_output=True, text=True, check=False
+def test_it_has_as_many_instances_of_each_kind(followed: tuple[Path, str]) -> None:
+    counts = json.loads(run(followed[0], "python", str(COUNTING), ARCH, str(paths.tuning_dir() / "aiter")))
+    assert counts[ARCH] == counts[ORIGINAL]
+    assert counts[ARCH].keys() >= {
+        "gemm ck", "gemm ck_tile", "stream_k ck_tile", "grouped_gemm ck_tile", "moe ck", "fmha ck_tile", "fmha hip",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        ("gemm", "--signature", "gemm_fp16_rcr", "--shape", "100,5120,2048"),
+        ("stream_k", "--signature", "gemm_fp16_rcr", "--shape", "100,5120,2048"),
+        ("grouped_gemm", "--signature", "grouped_gemm_bf16_rcr", "--groups", "100x5120x2048,7x5120x2048"),
+        ("fmha:bf16_masked", "heads_q=32", "heads_k=8", "seqlen_q=512", "seqlen_k=512", "hdim_q=128", "hdim_v=128"),
+    ],
+)
+def test_a_problem_is_answered_as_on_the_original(followed: tuple[Path, str], problem: tuple[str, ...]) -> None:
+    name, *words = problem
+    here, there = (
+        run(followed[0], "ckgen", "explain", name, "--target", f"{arch}:304", *words) for arch in (ARCH, ORIGINAL)
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert f"{new}: cdna3" in done.stdout
+    assert here.replace(ARCH, ORIGINAL) == there and "✔" in there
+
+
+def test_heuristics_of_its_family_answer(followed: tuple[Path, str]) -> None:
+    problem = ("--signature", "a8w8_blockscale", "--shape", "100,5120,2048")
+    assert "  heuristic  " in run(followed[0], "ckgen", "lookup", "gemm", "--target", ARCH, *problem)
+
+
+def test_its_generated_library_compiles_with_its_header(followed: tuple[Path, str]) -> None:
+    folder, _ = followed
+    check = folder / "check.cpp"
+    check.write_text(
+        "#include <ckgen/arch_data.hpp>\n"
+        f'static_assert(ckgen::find_arch("{ARCH}:sramecc+") == ckgen::Arch::{ARCH});\n'
+        f"static_assert(ckgen::arch_info(ckgen::Arch::{ARCH}).lds_bytes == 65536);\n",
+        encoding="utf-8",
+    )
+    headers = ("my_archs/include", "my_kernels/include", str(paths.dispatcher_dir() / "include"))
+    command = ("g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", *(f"-I{one}" for one in headers))
+    units = sorted((folder / "my_kernels").rglob("*.cpp"))
+    assert len(units) == 2
+    for unit in (check, *units):
+        run(folder, *command, str(unit))
+
+
+@pytest.mark.amd
+def test_a_gpu_kernel_of_it_is_compiled_as_its_processor(followed: tuple[Path, str]) -> None:
+    amd_toolchain()
+    run(followed[0], "ckgen", "build", "--targets", ARCH, "--kernels", KERNEL, "--emit", "asm", "--out", "objects")
+    (assembly,) = (followed[0] / "objects").rglob("*.s")
+    assert f'.amdgcn_target "amdgcn-amd-amdhsa--{ORIGINAL}"' in assembly.read_text(encoding="utf-8")
+    assert assembly.parent.name == ARCH

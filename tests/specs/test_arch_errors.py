@@ -130,6 +130,7 @@ def test_a_syntax_error_has_its_line(tmp_path: Path) -> None:
          "'v_mfma_f32_32x32x8_bf16' does not compute fp16·fp16·fp32"),
         (('"source": "mi308"', '"source": "mi309"'), "source 'mi309' is not in the file's 'sources'"),
         (('"sources": {', '"sources": {\n    "idle": "nothing",'), "source 'idle' backs no value"),
+        (('"vgprs_per_wave": 512', '"vgprs_per_wave": 513'), "a wave is given 513 VGPRs, of 512 that its SIMD has"),
         (("[1, 4, 1]", "[32, 4, 1]"), "32x4x1 waves are 8192 threads, more than 1024"),
     ],
 )  # fmt: skip
@@ -154,3 +155,37 @@ def test_the_schema_is_no_spec(tmp_path: Path) -> None:
     for file in ("schema.json", "gfx942.json"):
         shutil.copy(paths.arch_specs_dir() / file, tmp_path)
     assert list(load_archs(tmp_path)) == ["gfx942"]
+
+
+def with_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *edits: tuple[str, str], name: str) -> str:
+    """What is said of a copy of gfx942's spec, with the edits, that lies in the folder of CKGEN_ARCH_SPECS."""
+    text = (paths.arch_specs_dir() / "gfx942.json").read_text(encoding="utf-8")
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new, 1)
+    tmp_path.mkdir()
+    (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("CKGEN_ARCH_SPECS", str(tmp_path))
+    with pytest.raises(InputError) as caught:
+        load_archs()
+    return str(caught.value)
+
+
+def test_specs_contradict_no_other_spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    renamed = ('"name": "gfx942"', '"name": "gfx9f0"')
+    said = with_another(tmp_path / "a", monkeypatch, name="gfx942")
+    assert "arch 'gfx942' has a spec already" in said and "arch_specs/gfx942.json; choose another name" in said
+    said = with_another(tmp_path / "b", monkeypatch, renamed, ('"elf_machine": 76', '"elf_machine": 77'), name="gfx9f0")
+    assert "'gfx942' with elf_machine 77 contradicts arch_specs/gfx942.json" in said
+    said = with_another(
+        tmp_path / "c", monkeypatch, renamed, ('"processor": "gfx942"', '"processor": "gfx9f0"'), name="gfx9f0"
+    )
+    assert "'gfx9f0' with elf_machine 76 contradicts arch_specs/gfx942.json" in said
+    said = with_another(tmp_path / "d", monkeypatch, renamed, ('"cdna3"', '"cdna4"'), name="gfx9f0")
+    assert "'gfx942' of family cdna4 contradicts arch_specs/gfx942.json" in said
+
+
+def test_a_named_folder_must_hold_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CKGEN_ARCH_SPECS", str(tmp_path))
+    with pytest.raises(UsageError, match=f"no arch specs in {tmp_path}"):
+        load_archs()

@@ -137,4 +137,4 @@ def test_loading_all_specs_costs_little_more_than_reading_their_json() -> None:
         return min(once() for _ in range(7))
 
     plain = least(lambda: [json.loads(file.read_text(encoding="utf-8")) for file in files])
-    assert least(lambda: archs._load(paths.arch_specs_dir())) < 60 * plain
+    assert least(lambda: archs._load((paths.arch_specs_dir(),))) < 60 * plain

@@ -13,6 +13,7 @@ from ckgen.build.amd.pins import Role, pins
 from ckgen.build.flags import Flags, Trait, flags_of
 from ckgen.build.job import Job, Root
 from ckgen.model.backend import Backend
+from ckgen.specs.archs import processor_of
 
 ASSEMBLY = "unit.s"
 CODE_OBJECT = "unit.hsaco"
@@ -55,9 +56,10 @@ def device_job(unit: Unit, toolchain: AmdToolchain) -> Job:
     """Assembly from one compile, and the code object that is made from it; or the code object that is shipped."""
     if not is_compiled(unit.backend):
         return _taking_job(unit, toolchain)
+    processor = processor_of(unit.arch)
     steps = (
-        (*toolchain.device(unit.arch), *_options(unit, toolchain), "-S", "-o", ASSEMBLY, _SOURCE),
-        (*toolchain.assemble(unit.arch), "-o", OBJECT, ASSEMBLY),
+        (*toolchain.device(processor), *_options(unit, toolchain), "-S", "-o", ASSEMBLY, _SOURCE),
+        (*toolchain.assemble(processor), "-o", OBJECT, ASSEMBLY),
         (*toolchain.link(), "-o", CODE_OBJECT, OBJECT),
     )
     return _job(unit, toolchain, f"device/{unit.backend}/{unit.module or 'dense'}/{unit.arch}", steps,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,16 +110,22 @@ def _named(params: dict[str, Any]) -> tuple[NamedKernel, ...]:
 
 
 def _set_kernels(params: dict[str, Any], archs: Mapping[str, ArchSpec]) -> tuple[NamedKernel, ...]:
-    from ckgen.build.inspect.formats import ISAS
     from ckgen.build.kernel_set_jobs import set_kernels
     from ckgen.families.kernel_sets import kernel_set_files, read_kernel_set
 
     if params["full"] or params["tuning"] or params["module"]:
         raise UsageError("--kernel-set takes a set's kernels, all of them: not with --full, --tuning or --module")
     targets = targets_of(params["targets"], archs, {}) if params["targets"] else ()
-    wanted = sorted({target.gfx for target in targets} or (arch for arch, isa in ISAS.items() if isa == _DEFAULT_ISA))
+    wanted = sorted({target.gfx for target in targets} or _usual_archs(archs))
     candidates = [one for file in kernel_set_files(params["kernel_set"]) for one in read_kernel_set(file)]
     return set_kernels(candidates, archs, wanted)
+
+
+def _usual_archs(archs: Mapping[str, ArchSpec]) -> Iterator[str]:
+    """Those of CDNA whose code can be decoded."""
+    from ckgen.build.inspect.formats import ISAS
+
+    return (arch.name for arch in archs.values() if ISAS.get(arch.family) == _DEFAULT_ISA)
 
 
 def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Journal) -> tuple[Checked, ...]:

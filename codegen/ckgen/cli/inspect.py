@@ -53,15 +53,14 @@ def command(
     """
     from ckgen.build.amd.toolchain import load
     from ckgen.build.inspect.report import reports_of
-    from ckgen.specs.archs import load_archs
+    from ckgen.specs.archs import arch_of_processor
 
     steps = _steps(matrix_ops)
     codes = _read(files)
     decoder = load().decoder
-    archs = load_archs()
     reports = []
     for code in codes:
-        arch = archs.get(code.arch)
+        arch = arch_of_processor(code.arch)
         for report in reports_of(code, decoder):
             reports.append(report.with_findings(_findings(report, arch, steps, max_spills, max_scratch, waves)))
     if as_json:

@@ -142,8 +142,13 @@ def _counts(arch: ArchSpec) -> list[tuple[int, int]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """With --write, bring the checked-in header up to date; without, exit 1 if it is not."""
-    return keep(render_arch_header(load_archs()), header_path(), "arch_specs/", COMMAND, arguments)
+    """With --write, bring the checked-in header, or the file named behind it, up to date; without, exit 1 if it is not.
+
+    It holds every arch that is known, those of CKGEN_ARCH_SPECS too.
+    """
+    files = [Path(word) for word in arguments if word != "--write"]
+    place = files[0] if files else header_path()
+    return keep(render_arch_header(load_archs()), place, "arch_specs/", COMMAND, arguments)
 
 
 if __name__ == "__main__":

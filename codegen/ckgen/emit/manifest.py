@@ -14,6 +14,7 @@ from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.document import JSON, DocumentError, read_text
 from ckgen.model.errors import InputError
 from ckgen.model.json_document import parse_json
+from ckgen.specs.archs import spec_dirs
 
 MANIFEST = "manifest.json"
 SCHEMA = "ckgen.manifest/1"
@@ -85,7 +86,7 @@ def generator_digest() -> str:
 
 def generator_files() -> tuple[Path, ...]:
     """Every file of the generator itself, sorted: what a build rule must depend on besides its tables."""
-    folders = (paths.package_dir(), paths.templates_dir(), paths.arch_specs_dir())
+    folders = (paths.package_dir(), paths.templates_dir(), *spec_dirs())
     found: Iterable[Path] = (path for folder in folders for path in folder.rglob("*") if _is_generator(path))
     return tuple(sorted(set(found)))
 

@@ -83,7 +83,7 @@ def _kernel_set() -> Schema:
             "oneOf": [text, product, {"type": "array", "items": {"oneOf": [text, product]}, "minItems": 1}],
         },
         "backend": {"enum": sorted(str(backend) for backend in Backend)},
-        "targets": {"description": 'Arch names, or "*" for all', **texts},
+        "targets": {"description": 'Archs or families of archs, or "*" for all', **texts},
         "kernels": {"description": "Kernel names of the module's tables; of op fmha Configs, or tree", **texts},
         "configs": {
             "description": 'Values that multiply out; "*" stands for all of the search space',

@@ -17,11 +17,13 @@ from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.specs.archs import load_archs
+from ckgen.specs.targets import target_of_product
 from ckgen.version import __version__
 
 NAME = "ckgen_fuzzed"
 _KERNEL_SETS = (Path("ci"),)
-_MORE = (Target("gfx942", 80),)
+_MORE = ("MI308X",)
+"""Products that are not their arch's default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def plan_options(ops: Collection[str], tables: Path) -> PlanOptions:
     sets = [file for path in _KERNEL_SETS for file in kernel_set_files(path, ops)]
     more = (Path(__file__).with_name(f"{op}_options.yaml") for op in sorted(ops))
     sets += [file for file in more if file.exists()]
-    targets = {*_MORE, *(Target(name, arch.default_cu_num) for name, arch in archs.items())}
+    targets = {*map(target_of_product, _MORE), *(Target(name, arch.default_cu_num) for name, arch in archs.items())}
     return PlanOptions(
         targets=tuple(sorted(targets)),
         ops=frozenset(ops),

@@ -7,13 +7,17 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from ckgen.specs.targets import target_of_product
+
 _MOST_ROWS = 64
 _M = (1, 8, 16, 40, 64, 100, 128, 200)
 _NK = ((256, 512), (512, 256), (96, 1024), (128, 1024), (384, 128))
 _BATCH = 2
 _MOST_LAYERS = 16
-_GFX = {"80": "gfx942", "304": "gfx942", "256": "gfx950"}
-"""Of tables that tell only how many CUs there are."""
+_PRODUCTS = ("MI308X", "MI300X", "MI355X")
+"""Those of tables that tell only how many CUs there are."""
+_DECODING = "MI355X"
+"""What the kernels for few rows are for."""
 _OWN_LAYERS = ("moe_ck2stages_", "_Z")
 _LAYER_NK = ((512, 512), (256, 512), (512, 256))
 _TOKENS = (1, 2, 7, 16, 33, 64)
@@ -24,14 +28,14 @@ _KEY_OF_LAYER = (
     "cu_num", "token", "model_dim", "inter_dim", "expert", "topk", "act_type", "dtype", "q_dtype_a", "q_dtype_w",
     "q_type", "use_g1u1", "doweight_stage1",
 )  # fmt: skip
-_DECODE = """K,N,M,n_sub,k_splits,use_hip,gfx,cu_num
-256,512,1,4,4,1,gfx950,256
-256,512,8,1,8,1,gfx950,256
-256,512,16,0,0,0,gfx950,256
-256,512,32,1,8,1,gfx950,256
-1024,96,4,4,4,1,gfx950,256
-1024,96,64,2,4,1,gfx950,256
-1024,96,8,0,0,0,gfx950,256
+_DECODE = """K,N,M,n_sub,k_splits,use_hip
+256,512,1,4,4,1
+256,512,8,1,8,1
+256,512,16,0,0,0
+256,512,32,1,8,1
+1024,96,4,4,4,1
+1024,96,64,2,4,1
+1024,96,8,0,0,0
 """
 """Rows that choose configs of the kernels for few rows, and rows that decline them."""
 
@@ -40,7 +44,7 @@ def write_small_tables(shipped: Path, folder: Path) -> None:
     """A file beneath `folder` for each tuned GEMM or MoE table of `shipped`, of each key one row, every target among
     them; and one of the kernels for few rows."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "mxfp8.csv").write_text(_DECODE, encoding="utf-8")
+    (folder / "mxfp8.csv").write_text(_decode_table(), encoding="utf-8")
     told: set[tuple[str, ...]] = set()
     for path in sorted({*shipped.rglob("*_tuned_fmoe*.csv"), shipped / "tuned_fmoe.csv"}):
         (folder / path.name).write_text(_shrunk_layers(path.read_text(encoding="utf-8"), told), encoding="utf-8")
@@ -50,6 +54,16 @@ def write_small_tables(shipped: Path, folder: Path) -> None:
             (folder / path.name).write_text(text, encoding="utf-8")
 
 
+def _decode_table() -> str:
+    target = target_of_product(_DECODING)
+    head, *rows = _DECODE.splitlines()
+    return "\n".join([f"{head},gfx,cu_num", *(f"{row},{target.gfx},{target.cu_num}" for row in rows)]) + "\n"
+
+
+def _gfx_of(cu_num: str) -> str:
+    return next(target.gfx for target in map(target_of_product, _PRODUCTS) if str(target.cu_num) == cu_num)
+
+
 def _shrunk_layers(text: str, told: set[tuple[str, ...]]) -> str:
     """The MoE table with at most _MOST_LAYERS rows of each target, of as many pairs of kernels as there are, those of
     ckgen before other libraries'; without the keys that are `told`."""
@@ -57,7 +71,7 @@ def _shrunk_layers(text: str, told: set[tuple[str, ...]]) -> str:
     columns = tuple(dict.fromkeys((*(reader.fieldnames or ()), "gfx")))
     by_target: dict[str, dict[tuple[str, str], dict[str, str]]] = {}
     for row in reader:
-        row["gfx"] = row.get("gfx") or _GFX[row["cu_num"]]
+        row["gfx"] = row.get("gfx") or _gfx_of(row["cu_num"])
         pairs = by_target.setdefault(row["cu_num"], {})
         pairs.setdefault((row["kernelName1"], row["kernelName2"]), row)
     found = []

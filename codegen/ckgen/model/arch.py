@@ -136,20 +136,36 @@ class CpuFeatures:
 
 @dataclass(frozen=True, slots=True)
 class ArchSpec:
-    """Everything that is known of one arch. LDS, wave and register numbers are 0 on a CPU, which has no vendor."""
+    """Everything that is known of one arch. LDS, wave and register numbers are 0 on a CPU, which has no vendor.
+
+    processor: what the compiler is told, and a code object says; elf_machine: the same as EF_AMDGPU_MACH.
+    cache_scopes: memory operations say how far they reach (sc0, sc1). transposing_lds_reads: ds_read_*_tr.
+    vgprs_per_simd_lane: 32-bit registers that all waves of a SIMD share, per lane of a wave (LLVM: getTotalNumVGPRs).
+    vgprs_per_wave: the most of them that one wave is given (getAddressableNumVGPRs), accumulators included where they
+    are of the same file; agprs_per_wave: accumulators of a file of their own. vgpr_granule: registers given at a time.
+    waves_per_simd: the most that a SIMD holds. lds_copy_bytes: a lane's widest load straight to LDS, 0 for none.
+    """
 
     name: str
     kind: ArchKind
     vendor: Vendor | None
     family: str
-    isa: str
+    processor: str
+    elf_machine: int
+    cache_scopes: bool
+    transposing_lds_reads: bool
     wave_size: int
     max_threads_per_block: int
     waves_per_block: tuple[tuple[int, int, int], ...]
-    vgprs_per_lane: int
+    vgprs_per_simd_lane: int
+    vgprs_per_wave: int
+    agprs_per_wave: int
     vgpr_granule: int
+    waves_per_simd: int
     lds_bytes: int
     lds_granule: int
+    lds_banks: int
+    lds_copy_bytes: int
     xcds: int
     l2_bytes_per_xcd: int
     last_level_cache_bytes: int
@@ -179,6 +195,16 @@ class ArchSpec:
     def source_of(self, section: str) -> str:
         """Where a section's values come from, for example of "lds", "skus.0" or "warp_tiles.ck_tile"."""
         return self.sources[self.provenance[section]]
+
+    @property
+    def registers_per_wave(self) -> int:
+        """The most 32-bit registers of a lane that one wave is given, accumulators included."""
+        return self.vgprs_per_wave + self.agprs_per_wave
+
+    def waves_with(self, vgprs: int) -> int:
+        """How many waves with so many VGPRs a SIMD holds; accumulators count where they are of the same file."""
+        taken = max(1, -(-vgprs // self.vgpr_granule)) * self.vgpr_granule
+        return min(self.waves_per_simd, self.vgprs_per_simd_lane // taken)
 
     @property
     def default_sku(self) -> Sku:

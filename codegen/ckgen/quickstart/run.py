@@ -10,7 +10,7 @@ from ckgen.build.runtime_library import RuntimeProject, build_runtime
 from ckgen.families.gemm.signature import GemmSignature, parse_signature
 from ckgen.model.arch import ArchKind
 from ckgen.model.target import Target
-from ckgen.quickstart.problems import GPU_TARGETS, QuickProblem, problems_of
+from ckgen.quickstart.problems import QuickProblem, gpu_targets, problems_of
 from ckgen.quickstart.verify import Outcome, run_checked
 from ckgen.runtime import Device, Options, RuntimeLibrary
 from ckgen.specs import load_archs
@@ -62,7 +62,7 @@ class Session:
 def prepare(folder: Path, say: Callable[[str], None]) -> Session:
     """Generates and builds what is not up to date, then loads it; errors as build_runtime's."""
     archs = load_archs()
-    targets = (*GPU_TARGETS, own_cpu())
+    targets = (*gpu_targets(), own_cpu())
     names = {
         parse_signature(problem.signature, archs[target.gfx].fp8_flavour).canonical()
         for target in targets

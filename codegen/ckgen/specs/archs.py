@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -18,15 +19,23 @@ from ckgen.specs.build import build_arch
 from ckgen.specs.kinds import SCHEMA_FILE
 from ckgen.specs.reader import Reader, SpecError
 
+ENVIRONMENT = "CKGEN_ARCH_SPECS"
+"""Names a folder whose specs are known beside the project's own."""
+
 
 def load_archs(directory: Path | None = None) -> dict[str, ArchSpec]:
-    """Every spec of a folder (the project's own when None) by name, sorted; InputError carries all errors of all."""
-    return dict(_shipped()) if directory is None else _load(directory)
+    """Every spec of a folder by name, sorted; when None those of `spec_dirs`. InputError carries all errors of all."""
+    return dict(_known(spec_dirs())) if directory is None else _load((directory,))
+
+
+def spec_dirs() -> tuple[Path, ...]:
+    """The folders of all specs that are known: the project's own, and that of CKGEN_ARCH_SPECS."""
+    return _dirs(os.environ.get(ENVIRONMENT, ""))
 
 
 def load_arch(name: str) -> ArchSpec:
-    """One of the project's own specs; UsageError names those that exist."""
-    found = _shipped()
+    """One of the known specs; UsageError names those that exist."""
+    found = _known(spec_dirs())
     if name in found:
         return found[name]
     hint = did_you_mean(name, found)
@@ -39,29 +48,74 @@ def arch_of_cu_num(archs: Mapping[str, ArchSpec], cu_num: int) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def arch_of_processor(processor: str) -> ArchSpec | None:
+    """The arch that a processor's code is for: the one of that name, else the first that is compiled as it."""
+    found = _known(spec_dirs())
+    same = [arch for arch in found.values() if arch.processor == processor]
+    return next((arch for arch in same if arch.name == processor), same[0] if same else None)
+
+
+def processor_of(name: str) -> str:
+    """What the compiler is told for an arch; the name itself where there is no spec of it."""
+    found = _known(spec_dirs()).get(name)
+    return found.processor if found is not None else name
+
+
 @cache
-def _shipped() -> dict[str, ArchSpec]:
-    return _load(paths.arch_specs_dir())
+def _dirs(more: str) -> tuple[Path, ...]:
+    return (paths.arch_specs_dir(), *((Path(more).absolute(),) if more else ()))
 
 
-def _load(directory: Path) -> dict[str, ArchSpec]:
+@cache
+def _known(directories: tuple[Path, ...]) -> dict[str, ArchSpec]:
+    return _load(directories)
+
+
+def _load(directories: tuple[Path, ...]) -> dict[str, ArchSpec]:
     found: dict[str, ArchSpec] = {}
+    files: dict[str, str] = {}
     diagnostics: list[Diagnostic] = []
-    for file in sorted(directory.glob("*.json")):
-        if file.name == SCHEMA_FILE:
-            continue
+    for file in _spec_files(directories):
         shown = _shown(file)
         try:
             arch, errors = _parse(read_text(file, JSON), shown, file.stem)
         except DocumentError as error:
             arch, errors = None, [error.diagnostic("A001", shown)]
         diagnostics += errors
-        if arch is not None:
-            found[arch.name] = arch
-    if not found and not diagnostics:
-        raise UsageError(f"no arch specs in {directory}")
+        if arch is None:
+            continue
+        diagnostics += _against(arch, shown, found.values(), files)
+        found[arch.name], files[arch.name] = arch, shown
     if diagnostics:
         raise InputError(diagnostics)
+    return {name: found[name] for name in sorted(found)}
+
+
+def _spec_files(directories: tuple[Path, ...]) -> list[Path]:
+    found = []
+    for directory in directories:
+        of_folder = [file for file in sorted(directory.glob("*.json")) if file.name != SCHEMA_FILE]
+        if not of_folder:
+            raise UsageError(f"no arch specs in {directory}")
+        found += of_folder
+    return found
+
+
+def _against(arch: ArchSpec, file: str, others: Iterable[ArchSpec], files: Mapping[str, str]) -> list[Diagnostic]:
+    """What a spec contradicts in others: a name is given once; one processor has one machine number and family."""
+    found = []
+    for other in others:
+        if other.name == arch.name:
+            message, hint = f"arch '{arch.name}' has a spec already", f"see {files[other.name]}; choose another name"
+        elif arch.processor and (other.processor == arch.processor) != (other.elf_machine == arch.elf_machine):
+            message = f"'{arch.processor}' with elf_machine {arch.elf_machine} contradicts {files[other.name]}"
+            hint = f"there, '{other.processor}' has {other.elf_machine}"
+        elif arch.processor and other.processor == arch.processor and other.family != arch.family:
+            message = f"'{arch.processor}' of family {arch.family} contradicts {files[other.name]}"
+            hint = f"there it is of {other.family}"
+        else:
+            continue
+        found.append(Diagnostic("A006", message, Location(file), hint=hint))
     return found
 
 

@@ -33,9 +33,11 @@ def build_arch(reader: Reader, stem: str) -> ArchSpec:
     if name and name != stem:
         reader.fail(("name",), f"'name' is '{name}' but the file is called '{stem}.json'")
     notes.take(reader, "identity")
+    code = notes.child("code") if gpu else None
     execution = notes.child("execution") if gpu else None
     registers = notes.child("registers") if gpu else None
     lds = notes.child("lds") if gpu else None
+    access = notes.child("lds_access") if gpu else None
     memory = notes.child("memory")
     numerics = notes.child("numerics")
     flavour = numerics.nullable_choice("fp8_flavour", Fp8Flavour)
@@ -45,14 +47,22 @@ def build_arch(reader: Reader, stem: str) -> ArchSpec:
         kind=kind,
         vendor=reader.choice("vendor", Vendor) if gpu else None,
         family=reader.text("family", "word"),
-        isa=reader.text("isa", "word"),
+        processor=code.text("processor", "processor") if code else "",
+        elf_machine=code.integer("elf_machine", "elf_machine") if code else 0,
+        cache_scopes=code.flag("cache_scopes") if code else False,
+        transposing_lds_reads=code.flag("transposing_lds_reads") if code else False,
         wave_size=execution.integer("wave_size", "count") if execution else 0,
         max_threads_per_block=execution.integer("max_threads_per_block", "count") if execution else 0,
         waves_per_block=_waves(execution, notes) if execution else (),
-        vgprs_per_lane=registers.integer("vgprs_per_lane", "count") if registers else 0,
+        vgprs_per_simd_lane=registers.integer("vgprs_per_simd_lane", "count") if registers else 0,
+        vgprs_per_wave=registers.integer("vgprs_per_wave", "count") if registers else 0,
+        agprs_per_wave=registers.integer("agprs_per_wave", "count_or_none", default=0) if registers else 0,
         vgpr_granule=registers.integer("vgpr_granule", "count") if registers else 0,
+        waves_per_simd=registers.integer("waves_per_simd", "count") if registers else 0,
         lds_bytes=lds.integer("bytes_per_workgroup", "lds_bytes") if lds else 0,
         lds_granule=lds.integer("granule", "count") if lds else 0,
+        lds_banks=access.integer("banks", "count") if access else 0,
+        lds_copy_bytes=access.integer("copy_bytes", "count_or_none") if access else 0,
         xcds=memory.integer("xcds", "count"),
         l2_bytes_per_xcd=memory.integer("l2_bytes_per_xcd", "cache_bytes"),
         last_level_cache_bytes=memory.integer("last_level_cache_bytes", "cache_bytes_or_none"),

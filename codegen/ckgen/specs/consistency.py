@@ -27,6 +27,9 @@ def check_arch(arch: ArchSpec, reader: Reader) -> None:
             _check_warp_tile(arch, tile, (*rows, index), reader)
     _check_unique([(row.backend, row.name) for row in arch.pipelines], ("pipelines", "rows"), reader)
     if arch.kind is ArchKind.GPU:
+        if arch.vgprs_per_wave > arch.vgprs_per_simd_lane:
+            message = f"a wave is given {arch.vgprs_per_wave} VGPRs, of {arch.vgprs_per_simd_lane} that its SIMD has"
+            reader.fail(("registers", "vgprs_per_wave"), message, code="A006")
         for waves in arch.waves_per_block:
             threads = waves[0] * waves[1] * waves[2] * arch.wave_size
             if threads > arch.max_threads_per_block:

@@ -10,6 +10,7 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import UsageError
 from ckgen.model.suggestion import did_you_mean
 from ckgen.model.target import Target
+from ckgen.specs.archs import load_archs
 
 ENVIRONMENT = ("CKGEN_TARGETS", "GPU_ARCHS")
 
@@ -55,6 +56,17 @@ def resolve_targets(
         raise TargetError("; ".join([*errors, f"known: {', '.join(sorted(archs))}, native"]))
     targets = tuple(sorted(found))
     return TargetList(targets, tuple(note for target in targets for note in _notes(target, archs[target.gfx])))
+
+
+def target_of_product(name: str) -> Target:
+    """The target that a whole product of that name is, such as MI300X; UsageError for one that no spec lists."""
+    archs = load_archs()
+    for arch in archs.values():
+        for sku in arch.skus:
+            if sku.name == name:
+                return Target(arch.name, sku.cu_num)
+    products = [sku.name for arch in archs.values() for sku in arch.skus]
+    raise UsageError(f"no arch spec lists a product '{name}' (known: {', '.join(products)})")
 
 
 def _given(text: str | None, env: Mapping[str, str]) -> tuple[str, str]:

@@ -50,7 +50,7 @@ struct BlockScale {
   static_assert(kLoadsOfB * kThreads == kConfig.n * kChunksPerRow, "every lane reads as many chunks of B");
   static_assert(kConfig.k % kScaleGroup == 0, "tiles of K are whole groups");
 
-#if defined(__gfx942__) || defined(__gfx950__)
+#if CKGEN_HAS_FLOAT8_PRODUCTS
   using Sums = Floats4[kRowTiles][kColumnTiles];
 
   /// A lane's chunks of one operand's tile: `kCount` of them, kThreads apart.
@@ -110,7 +110,7 @@ struct BlockScale {
   /// of A and stores what lies together.
   __device__ static Floats4 multiply(const Dwords8& b, const Dwords8& a) {
     Floats4 sum = {};
-#if defined(__gfx950__)
+#if CKGEN_HAS_SCALED_PRODUCTS
     if constexpr (kConfig.warp_k == kScaleGroup) {
       constexpr int kE4m3 = 0, kNone = 0;
       return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(b, a, sum, kE4m3, kE4m3, kNone, kNone, kNone, kNone);

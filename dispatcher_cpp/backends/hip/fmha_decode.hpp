@@ -15,7 +15,7 @@ template <FmhaDecodeConfig kConfig>
 struct FmhaDecode : FmhaDecodeLanes<kConfig> {
   using Lanes = FmhaDecodeLanes<kConfig>;
 
-#if defined(__gfx942__) || defined(__gfx950__)
+#if CKGEN_HAS_FLOAT8_PRODUCTS
   using Lanes::find, Lanes::key_of_run, Lanes::load_keys, Lanes::load_values, Lanes::load_q;
   using Lanes::kBytes, Lanes::kHalves, Lanes::kKeys, Lanes::kLoads, Lanes::kPageDescales, Lanes::kParts, Lanes::kRun;
   using Lanes::kTiles, Lanes::kTraits, Lanes::kVarlen, Lanes::kVectorized;

@@ -12,7 +12,7 @@
 
 namespace ckgen::hip {
 
-#if defined(__gfx942__) || defined(__gfx950__)
+#if CKGEN_HAS_FLOAT8_PRODUCTS
 
 /// One item, the same for all lanes of a workgroup.
 struct DecodeTile {

@@ -10,7 +10,7 @@
 
 namespace ckgen::hip {
 
-#if defined(__gfx942__) || defined(__gfx950__)
+#if CKGEN_HAS_FLOAT8_PRODUCTS
 
 enum class Half : int { bf16, fp16 };
 
@@ -30,7 +30,7 @@ struct HalfMath {
 
   /// sums + A * B^T: rows 4 * (lane / 16) + i of A by row lane % 16 of B.
   __device__ static Floats4 multiply(Dwords4 a, Dwords4 b, Floats4 sums) {
-#if defined(__gfx950__)
+#if CKGEN_HAS_DEEP_PRODUCTS
     const auto of_a = __builtin_bit_cast(Elements8, a), of_b = __builtin_bit_cast(Elements8, b);
     if constexpr (kType == Half::bf16)
       return __builtin_amdgcn_mfma_f32_16x16x32_bf16(of_a, of_b, sums, 0, 0, 0);
@@ -65,7 +65,7 @@ struct HalfMath {
   }
 
  private:
-#if !defined(__gfx950__)
+#if !CKGEN_HAS_DEEP_PRODUCTS
   using Dwords2 = std::uint32_t __attribute__((ext_vector_type(2)));
   __device__ static Floats4 step(Dwords2 a, Dwords2 b, Floats4 sums) {
     if constexpr (kType == Half::bf16)

@@ -34,7 +34,7 @@ struct FmhaDecodeLanes {
   static constexpr int kWavesPerSimd = kConfig.hdim_q + kConfig.hdim_v > 256 ? 1 : 2;
   static_assert(kConfig.hdim_q % 64 == 0 && kConfig.hdim_v % 64 == 0, "whole loads of all lanes");
 
-#if defined(__gfx942__) || defined(__gfx950__)
+#if CKGEN_HAS_FLOAT8_PRODUCTS
   using Math = HalfMath<kConfig.bf16 ? Half::bf16 : Half::fp16>;
   using Values = DecodeValues<Math, kBytes, kConfig.hdim_v, kVectorized>;
 

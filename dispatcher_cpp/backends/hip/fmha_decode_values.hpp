@@ -8,7 +8,7 @@
 
 namespace ckgen::hip {
 
-#if defined(__gfx942__) || defined(__gfx950__)
+#if CKGEN_HAS_FLOAT8_PRODUCTS
 
 template <class Math, int kBytes, int kHdim, bool kVectorized>
 struct DecodeValues {

@@ -19,7 +19,7 @@ struct MxGemv {
   static constexpr int kThreads = kSplits * kWave;
   static_assert(kSums % 4 == 0 && kSums <= kWave, "the lanes of a wave hold all sums in the end, four to a register");
 
-#if defined(__gfx950__)
+#if CKGEN_HAS_SCALED_PRODUCTS
   static constexpr int kPairs = kLoadBytes / 2;
 
   /// 16 elements and their scale's byte, as they are loaded.

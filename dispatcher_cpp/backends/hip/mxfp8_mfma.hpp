@@ -19,7 +19,7 @@ template <int kTiles, int kSubs, int kSplits>
 struct MxMfma {
   static constexpr int kThreads = kSplits * kWave;
 
-#if defined(__gfx950__)
+#if CKGEN_HAS_SCALED_PRODUCTS
   using Sums = Floats4[kTiles][kSubs];
 
   /// A lane's part of one tile's rows.
@@ -121,7 +121,7 @@ struct MxMfmaGemm {
   static constexpr int kThreads = kSplits * kWave;
   static_assert(kRows == kMfmaTile / 2 || kRows % kMfmaTile == 0, "rows of A: half a tile, or whole ones");
 
-#if defined(__gfx950__)
+#if CKGEN_HAS_SCALED_PRODUCTS
   using Core = MxMfma<kTiles, kSubs, kSplits>;
 
   __device__ static void run(const MxGemmArgs& args) {

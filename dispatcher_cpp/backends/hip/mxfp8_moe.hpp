@@ -24,7 +24,7 @@ struct MxMoe {
   static_assert(kColumns == kMfmaTile || kColumns == kMfmaTile / 2, "rows of B: a tile, or half of one");
   static_assert(!kGated || !kDown, "down has no gate");
 
-#if defined(__gfx950__)
+#if CKGEN_HAS_SCALED_PRODUCTS
   using Core = MxMfma<kTiles, 1, kSplits>;
 
   static constexpr std::int32_t kNone = -1;

@@ -10,7 +10,7 @@
 
 namespace ckgen::hip {
 
-#if defined(__gfx950__)
+#if CKGEN_HAS_SCALED_PRODUCTS
 
 /// The scale's byte, zero-extended.
 __device__ inline std::uint32_t load_scale(Buffer from, std::uint32_t lane_offset, std::uint32_t wave_offset) {

@@ -15,6 +15,7 @@
 #include <ckgen/preshuffle.hpp>
 
 #include "../device/moe_stage_args.hpp"
+#include "instructions.hpp"
 
 namespace ckgen::hip {
 
@@ -45,13 +46,13 @@ struct ToInt8 {
   }
 };
 struct ToFp8 {
-#if defined(__gfx942__)
+#if CKGEN_HAS_FNUZ
   static constexpr float largest = 240.0F;
 #else
   static constexpr float largest = 448.0F;
 #endif
   static __device__ std::uint32_t pack(float a, float b, float c, float d) {
-#if defined(__gfx942__) || defined(__gfx950__)
+#if CKGEN_HAS_FLOAT8_PRODUCTS
     return static_cast<std::uint32_t>(
         __builtin_amdgcn_cvt_pk_fp8_f32(c, d, __builtin_amdgcn_cvt_pk_fp8_f32(a, b, 0, false), true));
 #else

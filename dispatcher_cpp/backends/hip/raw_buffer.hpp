@@ -8,12 +8,14 @@
 
 #include <hip/hip_runtime.h>
 
+#include "instructions.hpp"
+
 namespace ckgen::hip {
 
 inline constexpr int kWave = 64;
 inline constexpr int kLoadBytes = 16;  // of a lane's widest load
 
-#if defined(__gfx942__) || defined(__gfx950__)
+#if CKGEN_HAS_FLOAT8_PRODUCTS
 
 using Dwords4 = std::uint32_t __attribute__((ext_vector_type(4)));
 using Dwords8 = std::int32_t __attribute__((ext_vector_type(8)));

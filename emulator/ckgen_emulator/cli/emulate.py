@@ -122,11 +122,13 @@ def _gemm(params: dict[str, Any], archs: Any) -> GemmResult:
 
 
 def _target(text: str, archs: Any) -> Target:
-    from ckgen_emulator.isa import ARCHS
+    from ckgen_emulator.isa import executed_archs
 
     found = targets_of([text], archs, os.environ)
-    if len(found) != 1 or found[0].gfx not in ARCHS:
-        raise UsageError(f"--target takes one of {', '.join(ARCHS)}, with its CU count or without; got '{text}'")
+    if len(found) != 1 or found[0].gfx not in executed_archs():
+        raise UsageError(
+            f"--target takes one of {', '.join(executed_archs())}, with its CU count or without; got '{text}'"
+        )
     return found[0]
 
 

@@ -23,7 +23,7 @@ from ckgen.specs.targets import parse_targets
 from ckgen_emulator.bindings import Chip, Emulator, Options, Run
 from ckgen_emulator.chip import pinned_chip
 from ckgen_emulator.code_object.arguments import Argument, Arguments, Array, Scalar
-from ckgen_emulator.isa import ARCHS
+from ckgen_emulator.isa import executed_archs
 
 _POINTER = 8
 _GRANULE = 4  # bytes: compilers load arguments as whole words
@@ -91,8 +91,10 @@ def run_kernel(file: Path, kernel: str, asked: Arguments, options: Options, outp
     archs = load_archs()
     targets = parse_targets(asked.target, env={}, archs=archs, native=native_target)
     target = targets[0]
-    if len(targets) != 1 or target.gfx not in ARCHS:
-        message = f"target takes one of {', '.join(ARCHS)}, with its CU count or without; got '{asked.target}'"
+    if len(targets) != 1 or target.gfx not in executed_archs():
+        message = (
+            f"target takes one of {', '.join(executed_archs())}, with its CU count or without; got '{asked.target}'"
+        )
         raise InputError([Diagnostic("E004", message, asked.location)])
     code = read_file(file)
     found = next((one for one in code.kernels if one.name == kernel), None)

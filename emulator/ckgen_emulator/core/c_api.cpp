@@ -148,6 +148,17 @@ std::uint64_t give(const std::string& text, char* out, std::uint64_t room) {
   return text.size() + 1;
 }
 
+/// Why code does not run on a chip; empty where it does.
+std::string why_not_for(const CodeObject& object, const Chip& chip) {
+  const Processor& processor = chip.processor;
+  const std::string& said = object.processor;
+  if (object.machine == processor.machine && (said.empty() || said == processor.name)) return {};
+  if (said.empty() || said == processor.name)
+    return "code with e_flags " + std::to_string(object.machine) + " on a " + chip.arch + ", which has " +
+           std::to_string(processor.machine);
+  return "code for " + said + " on a " + chip.arch;
+}
+
 }  // namespace
 
 const char* ckgen_emu_error(void) {
@@ -163,10 +174,13 @@ ckgen_emu* ckgen_emu_create(const ckgen_emu_chip* chip) {
   const int status = guarded([&] {
     made = std::make_unique<ckgen_emu>();
     std::string error;
-    made->table = OpTable::parse(chip->opcode_table, error);
+    std::string_view text = chip->opcode_table;
+    Processor processor = take_processor(text, error);
+    if (!error.empty()) return failed(error);
+    made->table = OpTable::parse(text, error);
     if (!error.empty()) return failed(error);
     if (chip->compute_units == 0 || chip->xcds == 0 || chip->lds_bytes == 0) return failed("a chip without units");
-    made->chip = {chip->arch, chip->compute_units, chip->xcds, chip->lds_bytes, std::strcmp(chip->arch, "gfx942") == 0};
+    made->chip = {chip->arch, chip->compute_units, chip->xcds, chip->lds_bytes, std::move(processor)};
     return 0;
   });
   return status == 0 ? made.release() : nullptr;
@@ -200,8 +214,8 @@ int ckgen_emu_load(ckgen_emu* emu, const void* bytes, uint64_t size, ckgen_emu_m
     std::string error;
     module->object = read_code_object({static_cast<const std::uint8_t*>(bytes), size}, error);
     if (!error.empty()) return failed(error);
-    if (module->object.arch != emu->chip.arch)
-      return failed("code for " + module->object.arch + " on a " + emu->chip.arch);
+    const std::string mismatch = why_not_for(module->object, emu->chip);
+    if (!mismatch.empty()) return failed(mismatch, CKGEN_EMU_NO_BINARY);
     module->programs.resize(2 * module->object.kernels.size());
     *out = module.release();
     return 0;

@@ -9,13 +9,14 @@
 extern "C" {
 #endif
 
-#define CKGEN_EMU_ABI 4
+#define CKGEN_EMU_ABI 5
 
 /* Every function that answers with an int gives 0, or a status with ckgen_emu_error() of the same thread set. */
 enum {
   CKGEN_EMU_FAILED = 1,
-  CKGEN_EMU_BAD_GEOMETRY = 2,    /* of ckgen_emu_takes and _launch: a grid or workgroup that the kernel cannot have */
-  CKGEN_EMU_OUT_OF_RESOURCES = 3 /* of the same: more LDS or registers than a compute unit has */
+  CKGEN_EMU_BAD_GEOMETRY = 2,     /* of ckgen_emu_takes and _launch: a grid or workgroup that the kernel cannot have */
+  CKGEN_EMU_OUT_OF_RESOURCES = 3, /* of the same: more LDS or registers than a compute unit has */
+  CKGEN_EMU_NO_BINARY = 4         /* of ckgen_emu_load: code of another processor */
 };
 const char* ckgen_emu_error(void);
 uint32_t ckgen_emu_abi(void);
@@ -25,7 +26,7 @@ typedef struct ckgen_emu_module ckgen_emu_module; /* one loaded code object; bel
 
 typedef struct {
   const char* arch;         /* gfx942 */
-  const char* opcode_table; /* lines FORMAT number mnemonic field:type:bits… */
+  const char* opcode_table; /* its first line is take_processor's, the others OpTable::parse's */
   uint32_t compute_units;
   uint32_t xcds;
   uint32_t lds_bytes; /* per compute unit */

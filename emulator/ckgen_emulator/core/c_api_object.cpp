@@ -33,8 +33,8 @@ const char* ckgen_emu_object_error(const ckgen_emu_object* object) {
   return object->error.c_str();
 }
 
-const char* ckgen_emu_object_arch(const ckgen_emu_object* object) {
-  return object->read.arch.c_str();
+uint32_t ckgen_emu_object_machine(const ckgen_emu_object* object) {
+  return object->read.machine;
 }
 
 const uint8_t* ckgen_emu_object_image(const ckgen_emu_object* object, uint64_t* size) {

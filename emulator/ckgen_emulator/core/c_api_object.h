@@ -14,7 +14,7 @@ typedef struct ckgen_emu_object ckgen_emu_object; /* immutable, with copies of w
 ckgen_emu_object* ckgen_emu_object_read(const void* bytes, uint64_t size);
 void ckgen_emu_object_free(ckgen_emu_object* object);
 const char* ckgen_emu_object_error(const ckgen_emu_object* object);
-const char* ckgen_emu_object_arch(const ckgen_emu_object* object); /* gfx942 */
+uint32_t ckgen_emu_object_machine(const ckgen_emu_object* object); /* EF_AMDGPU_MACH of the e_flags */
 /* The loaded segments by virtual address, from 0. */
 const uint8_t* ckgen_emu_object_image(const ckgen_emu_object* object, uint64_t* size);
 

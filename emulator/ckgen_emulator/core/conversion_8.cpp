@@ -64,12 +64,12 @@ struct NarrowStochastic {
 
 template <template <FloatFormat> class Op>
 void fp8(Wave& wave, const Inst& inst) {
-  wave.launch->chip.fnuz ? Op<kFp8Fnuz>::run(wave, inst) : Op<kFp8>::run(wave, inst);
+  wave.launch->chip.processor.fnuz ? Op<kFp8Fnuz>::run(wave, inst) : Op<kFp8>::run(wave, inst);
 }
 
 template <template <FloatFormat> class Op>
 void bf8(Wave& wave, const Inst& inst) {
-  wave.launch->chip.fnuz ? Op<kBf8Fnuz>::run(wave, inst) : Op<kBf8>::run(wave, inst);
+  wave.launch->chip.processor.fnuz ? Op<kBf8Fnuz>::run(wave, inst) : Op<kBf8>::run(wave, inst);
 }
 
 constexpr Semantics entry(std::string_view name, Handler handler) {

@@ -71,7 +71,7 @@ bool Clock::knows(std::uint32_t group) const noexcept {
 }
 
 void GlobalOrder::begin(const Launch& launch) {
-  enabled_ = launch.options.checked && launch.chip.arch != "gfx90a";
+  enabled_ = launch.options.checked && launch.chip.processor.isa != Isa::cdna2;
   synchronises_ = std::any_of(launch.program.insts.begin(), launch.program.insts.end(), picks_up);
   epoch_.store(launch.memory.next_epoch(kEpochs), std::memory_order_release);
 }

@@ -47,8 +47,8 @@ class VectorRules {
         kinds_(inst.op->hazard),
         reads_(footprint.reads.data(), footprint.read_count),
         writes_(footprint.writes.data(), footprint.write_count),
-        newer_(state.chip != HazardChip::gfx90a),
-        newest_(state.chip == HazardChip::gfx950) {}
+        newer_(state.isa != Isa::cdna2),
+        newest_(state.isa == Isa::cdna4) {}
 
   bool after(const HazardState::Vector& made, unsigned passed, Hazard& found) {
     made_ = &made;
@@ -178,7 +178,7 @@ bool reads_late(const Inst& inst) {
 }
 
 bool store_hazard(const HazardState& state, const Footprint& footprint, Hazard& found) {
-  const unsigned required = state.chip == HazardChip::gfx90a ? 1 : 2;
+  const unsigned required = state.isa == Isa::cdna2 ? 1 : 2;
   for (const HazardState::Store& one : state.stores) {
     const unsigned passed = state.now - one.time - 1;
     if (passed >= required || one.inst == nullptr) continue;
@@ -227,8 +227,8 @@ void note(HazardState& state, const Inst& inst) {
   const HazardClass& kinds = inst.op->hazard;
   if (kinds.is(Kind::mfma)) {
     HazardState::Matrix& made = state.matrices[state.matrices_at++ % HazardState::kMatrices];
-    made = {&inst, state.now, rows_of(inst.dst), accumulator_of(inst), matrix_passes(inst, state.chip)};
-    state.matrix_free = state.now + matrix_busy(inst, state.chip);
+    made = {&inst, state.now, rows_of(inst.dst), accumulator_of(inst), matrix_passes(inst, state.isa)};
+    state.matrix_free = state.now + matrix_busy(inst, state.isa);
   } else if (kinds.is(Kind::valu)) {
     const RegisterRange scalars = scalars_of(inst.dst.present() && inst.dst.scalar() ? inst.dst : inst.sdst);
     const bool writes_exec = kinds.is(Kind::writes_exec) || scalars.overlaps({kExecLo, 2});
@@ -262,11 +262,6 @@ std::string Hazard::text() const {
   return text;
 }
 
-HazardChip hazard_chip(const std::string& arch) noexcept {
-  if (arch == "gfx90a") return HazardChip::gfx90a;
-  return arch == "gfx950" ? HazardChip::gfx950 : HazardChip::gfx942;
-}
-
 bool next_hazard(HazardState& state, const Inst& inst, const Footprint& footprint, Hazard& found) noexcept {
   const HazardClass& kinds = inst.op->hazard;
   bool early = false;
@@ -283,7 +278,7 @@ bool next_hazard(HazardState& state, const Inst& inst, const Footprint& footprin
 
 void check_hazards(Wave& wave, const Inst& inst, const Footprint& footprint, std::uint16_t) noexcept {
   HazardState& state = wave.hazards;
-  if (state.chip == HazardChip::unknown) state.chip = hazard_chip(wave.launch->chip.arch);
+  state.isa = wave.launch->chip.processor.isa;
   Hazard found;
   const bool indexed = wave.gpr_index_mode != 0;  // registers are others than the instruction names
   if (next_hazard(state, inst, footprint, found) && !indexed)

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "inst.hpp"
+#include "processor.hpp"
 #include "program.hpp"
 
 namespace ckgen::emu {
@@ -21,8 +22,6 @@ struct RegisterRange {
   }
   bool operator==(const RegisterRange&) const = default;
 };
-
-enum class HazardChip : std::uint8_t { unknown, gfx90a, gfx942, gfx950 };
 
 /// What a wave executed in the last wait states. Time is counted in wait states: one per instruction, N + 1 for
 /// `s_nop N`; an MFMA issues when the one before it has gone through its passes. Source of all rules: CDNA3 and CDNA4
@@ -57,7 +56,7 @@ struct HazardState {
   std::uint32_t m0_written = 0;   // by the scalar unit
   std::uint32_t special = 0;      // the last vector instruction that more than MFMAs, DPP and lane access must heed
   std::array<std::uint32_t, 64> register_set{};  // s_setreg, by hardware register
-  HazardChip chip = HazardChip::unknown;
+  Isa isa = Isa::unknown;
 };
 
 struct Hazard {
@@ -68,9 +67,7 @@ struct Hazard {
   std::string text() const;
 };
 
-HazardChip hazard_chip(const std::string& arch) noexcept;
-
-/// Whether `inst` comes too soon, and after what; it counts as executed. `state.chip` must be known.
+/// Whether `inst` comes too soon, and after what; it counts as executed. `state.isa` must be known.
 bool next_hazard(HazardState& state, const Inst& inst, const Footprint& footprint, Hazard& found) noexcept;
 
 /// Before every instruction of a checked run: a finding of Rule::hazard where one is certain.
@@ -79,9 +76,9 @@ void check_hazards(Wave& wave, const Inst& inst, const Footprint& footprint, std
 // Of hazard_matrix.cpp.
 
 /// Passes of an MFMA on this chip.
-std::uint8_t matrix_passes(const Inst& inst, HazardChip chip) noexcept;
+std::uint8_t matrix_passes(const Inst& inst, Isa isa) noexcept;
 /// Passes for which it keeps the matrix unit from the next one; at least those above.
-std::uint8_t matrix_busy(const Inst& inst, HazardChip chip) noexcept;
+std::uint8_t matrix_busy(const Inst& inst, Isa isa) noexcept;
 /// Rules about the registers of MFMAs before it.
 bool matrix_hazard(const HazardState& state, const Inst& inst, const Footprint& footprint, Hazard& found) noexcept;
 /// Where an MFMA accumulates; empty for a constant.

@@ -16,9 +16,9 @@ const HazardClass& class_of(const Inst& inst) {
 }
 
 /// Takes the fast path of gfx942; gfx90a makes no difference but for f64.
-bool fast(const Inst& inst, HazardChip chip) {
+bool fast(const Inst& inst, Isa isa) {
   const HazardClass& one = class_of(inst);
-  return !one.is(Kind::dgemm) && (chip == HazardChip::gfx90a || !one.is(Kind::sgemm));
+  return !one.is(Kind::dgemm) && (isa == Isa::cdna2 || !one.is(Kind::sgemm));
 }
 
 bool has_8_bits(const Inst& inst) {
@@ -26,51 +26,51 @@ bool has_8_bits(const Inst& inst) {
 }
 
 /// States until a result can be read as A or B, or by anything that is no MFMA, or be overwritten.
-unsigned until_committed(const HazardState::Matrix& made, HazardChip chip) {
-  if (!fast(*made.inst, chip)) return made.passes + 2u;
-  return std::min(kMostStates, made.passes + 3u + (chip == HazardChip::gfx950 && made.passes != 2 ? 1u : 0u));
+unsigned until_committed(const HazardState::Matrix& made, Isa isa) {
+  if (!fast(*made.inst, isa)) return made.passes + 2u;
+  return std::min(kMostStates, made.passes + 3u + (isa == Isa::cdna4 && made.passes != 2 ? 1u : 0u));
 }
 
 /// States until a result can be accumulated upon, by one that does not start where the result does.
-unsigned until_overlapped(const HazardState::Matrix& made, const Inst& next, HazardChip chip) {
-  const bool from_fast = fast(*made.inst, chip), to_fast = fast(next, chip);
-  if (chip == HazardChip::gfx90a) return made.passes + (class_of(next).is(Kind::dgemm) ? 1u : 0u);
+unsigned until_overlapped(const HazardState::Matrix& made, const Inst& next, Isa isa) {
+  const bool from_fast = fast(*made.inst, isa), to_fast = fast(next, isa);
+  if (isa == Isa::cdna2) return made.passes + (class_of(next).is(Kind::dgemm) ? 1u : 0u);
   if (!from_fast) return to_fast ? 0 : made.passes;
-  const bool later = chip == HazardChip::gfx950 && (to_fast || made.passes != 2);
+  const bool later = isa == Isa::cdna4 && (to_fast || made.passes != 2);
   return made.passes + 1u + (later ? 1u : 0u);
 }
 
-unsigned accumulated(const HazardState::Matrix& made, const Inst& next, bool same, HazardChip chip) {
+unsigned accumulated(const HazardState::Matrix& made, const Inst& next, bool same, Isa isa) {
   const bool small = made.passes == 4;
   if (class_of(*made.inst).is(Kind::dgemm)) {
-    if (fast(next, chip)) return 0;
+    if (fast(next, isa)) return 0;
     if (same) return small && class_of(next).is(Kind::dgemm) ? 4 : 0;
-    return small ? 4 : chip == HazardChip::gfx950 ? 17 : 9;
+    return small ? 4 : isa == Isa::cdna4 ? 17 : 9;
   }
-  if (same) return chip != HazardChip::gfx90a && made.passes == 2 ? 2 : 0;
-  return until_overlapped(made, next, chip);
+  if (same) return isa != Isa::cdna2 && made.passes == 2 ? 2 : 0;
+  return until_overlapped(made, next, isa);
 }
 
-unsigned multiplied(const HazardState::Matrix& made, HazardChip chip) {
-  if (!class_of(*made.inst).is(Kind::dgemm)) return until_committed(made, chip);
-  return made.passes == 4 ? 6 : chip == HazardChip::gfx950 ? 19 : 11;
+unsigned multiplied(const HazardState::Matrix& made, Isa isa) {
+  if (!class_of(*made.inst).is(Kind::dgemm)) return until_committed(made, isa);
+  return made.passes == 4 ? 6 : isa == Isa::cdna4 ? 19 : 11;
 }
 
-unsigned used(const HazardState::Matrix& made, bool memory, HazardChip chip) {
-  if (!class_of(*made.inst).is(Kind::dgemm)) return until_committed(made, chip);
+unsigned used(const HazardState::Matrix& made, bool memory, Isa isa) {
+  if (!class_of(*made.inst).is(Kind::dgemm)) return until_committed(made, isa);
   if (memory) return made.passes == 4 ? 9 : 18;
-  return multiplied(made, chip);
+  return multiplied(made, isa);
 }
 
-unsigned overwritten(const HazardState::Matrix& made, HazardChip chip) {
-  if (!class_of(*made.inst).is(Kind::dgemm)) return until_committed(made, chip);
+unsigned overwritten(const HazardState::Matrix& made, Isa isa) {
+  if (!class_of(*made.inst).is(Kind::dgemm)) return until_committed(made, isa);
   return made.passes == 4 ? 6 : 11;
 }
 
 class Rules {
  public:
   Rules(const HazardState& state, const Inst& inst, Hazard& found)
-      : state_(state), inst_(inst), chip_(state.chip), found_(found) {}
+      : state_(state), inst_(inst), isa_(state.isa), found_(found) {}
 
   /// The youngest MFMA that wrote any of `rows`; null if none did in the last states.
   const HazardState::Matrix* writer(const RegisterRange& rows) const {
@@ -80,7 +80,7 @@ class Rules {
   const HazardState::Matrix* reader(const RegisterRange& rows) const {
     if (rows.count == 0) return nullptr;
     return find(
-        [&](const HazardState::Matrix& one) { return one.accumulator.overlaps(rows) && fast(*one.inst, chip_); });
+        [&](const HazardState::Matrix& one) { return one.accumulator.overlaps(rows) && fast(*one.inst, isa_); });
   }
 
   bool broken(const HazardState::Matrix& made, unsigned required, const char* rule) {
@@ -94,14 +94,14 @@ class Rules {
     const RegisterRange accumulator = accumulator_of(inst_);
     if (const auto* made = writer(accumulator)) {
       const bool same = made->result == accumulator;
-      if (broken(*made, accumulated(*made, inst_, same, chip_), "an MFMA accumulates upon another's result"))
+      if (broken(*made, accumulated(*made, inst_, same, isa_), "an MFMA accumulates upon another's result"))
         return true;
     }
     const bool indexed = class_of(inst_).is(Kind::smfmac);
     for (const Operand* one : {&inst_.src[0], &inst_.src[1], &inst_.src[2], &inst_.scale[0], &inst_.scale[1]}) {
       if (one == &inst_.src[2] && !indexed) continue;
       const auto* made = writer(rows_of(*one));
-      if (made != nullptr && broken(*made, multiplied(*made, chip_), "an MFMA's result is a factor of another"))
+      if (made != nullptr && broken(*made, multiplied(*made, isa_), "an MFMA's result is a factor of another"))
         return true;
     }
     return false;
@@ -110,13 +110,13 @@ class Rules {
   bool use(const Footprint& footprint, bool memory) {
     for (unsigned i = 0; i < footprint.read_count; ++i) {
       const auto* made = writer(rows_of(footprint.reads[i]));
-      if (made != nullptr && broken(*made, used(*made, memory, chip_), "an MFMA's result is read")) return true;
+      if (made != nullptr && broken(*made, used(*made, memory, isa_), "an MFMA's result is read")) return true;
     }
     if (memory) return false;
     for (unsigned i = 0; i < footprint.write_count; ++i) {
       const RegisterRange rows = rows_of(footprint.writes[i]);
       const auto* made = writer(rows);
-      if (made != nullptr && broken(*made, overwritten(*made, chip_), "an MFMA's result is overwritten")) return true;
+      if (made != nullptr && broken(*made, overwritten(*made, isa_), "an MFMA's result is overwritten")) return true;
       const auto* read = reader(rows);
       if (read != nullptr && broken(*read, read->passes - 1u, "what an MFMA accumulates upon is overwritten"))
         return true;
@@ -137,22 +137,22 @@ class Rules {
 
   const HazardState& state_;
   const Inst& inst_;
-  HazardChip chip_;
+  Isa isa_;
   Hazard& found_;
 };
 
 }  // namespace
 
-std::uint8_t matrix_passes(const Inst& inst, HazardChip chip) noexcept {
+std::uint8_t matrix_passes(const Inst& inst, Isa isa) noexcept {
   const HazardClass& one = class_of(inst);
-  if (chip == HazardChip::gfx90a) return one.older_passes;
-  if (chip == HazardChip::gfx950 && one.is(Kind::dgemm) && one.passes == 8) return 16;
+  if (isa == Isa::cdna2) return one.older_passes;
+  if (isa == Isa::cdna4 && one.is(Kind::dgemm) && one.passes == 8) return 16;
   if (one.is(Kind::f8f6f4) && one.passes == 8) return has_8_bits(inst) ? 16 : 8;
   return one.passes;
 }
 
-std::uint8_t matrix_busy(const Inst& inst, HazardChip chip) noexcept {
-  const std::uint8_t passes = matrix_passes(inst, chip);
+std::uint8_t matrix_busy(const Inst& inst, Isa isa) noexcept {
+  const std::uint8_t passes = matrix_passes(inst, isa);
   const bool doubled = class_of(inst).is(Kind::f8f6f4) && passes == 4 && has_8_bits(inst);
   return doubled ? 8 : passes;
 }

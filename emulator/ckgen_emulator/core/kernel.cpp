@@ -16,8 +16,7 @@ constexpr std::uint32_t kMetadataNote = 32;
 constexpr std::string_view kSuffix = ".kd";
 constexpr std::uint64_t kLargestImage = 1 << 26;  // production objects have some 100 KB
 
-/// EF_AMDGPU_MACH_AMDGCN_*: the low byte of e_flags.
-constexpr std::pair<std::uint32_t, const char*> kProcessors[] = {{0x3f, "gfx90a"}, {0x4c, "gfx942"}, {0x4f, "gfx950"}};
+constexpr std::uint32_t kMachine = 0xff;  // EF_AMDGPU_MACH of e_flags
 
 struct Descriptor {
   std::uint32_t lds, scratch, kernarg, reserved;
@@ -29,15 +28,10 @@ struct Descriptor {
 };
 static_assert(sizeof(Descriptor) == 64);
 
-std::string processor(const Elf& elf, std::string_view target) {
-  for (const auto& [mach, name] : kProcessors) {
-    if ((elf.flags & 0xff) != mach) continue;
-    const std::string_view said = target.substr(target.rfind('-') + 1);
-    if (!target.empty() && said.substr(0, said.find(':')) != name)
-      throw Malformed(std::string("e_flags say ") + name + ", the metadata " + std::string(target));
-    return name;
-  }
-  throw Malformed("code of a processor that is not executed (e_flags " + std::to_string(elf.flags) + ")");
+/// The last part of a target such as amdgcn-amd-amdhsa--gfx942:xnack-.
+std::string processor_of(std::string_view target) {
+  const std::string_view said = target.substr(target.rfind('-', target.find(':')) + 1);
+  return std::string(said.substr(0, said.find(':')));
 }
 
 std::vector<std::uint8_t> image_of(const Elf& elf) {
@@ -102,7 +96,8 @@ CodeObject read(Bytes bytes) {
   if (note.empty()) throw Malformed("no AMDGPU metadata note: code object v2 and older are not read");
   const Metadata metadata = read_metadata(note);
   CodeObject object;
-  object.arch = processor(elf, metadata.target);
+  object.processor = processor_of(metadata.target);
+  object.machine = elf.flags & kMachine;
   object.image = image_of(elf);
   std::map<std::string_view, Symbol> descriptors;
   for (const Symbol& symbol : elf.symbols()) {

@@ -38,7 +38,8 @@ struct Kernel {
 /// program counter is there, once the image has an address and `counter` = that address + the instruction's own.
 /// No object has relocations; one that does is refused.
 struct CodeObject {
-  std::string arch;  // gfx942
+  std::string processor;      // gfx942, as the metadata says; empty where they do not
+  std::uint32_t machine = 0;  // EF_AMDGPU_MACH
   std::vector<Kernel> kernels;
   std::vector<std::uint8_t> image;
 };

@@ -12,6 +12,7 @@
 #include "kernel.hpp"
 #include "lds.hpp"
 #include "memory.hpp"
+#include "processor.hpp"
 #include "program.hpp"
 #include "stats.hpp"
 #include "trace.hpp"
@@ -21,11 +22,11 @@ namespace ckgen::emu {
 
 /// The chip that is simulated.
 struct Chip {
-  std::string arch = "gfx942";
+  std::string arch;
   std::uint32_t compute_units = 304;
   std::uint32_t xcds = 8;           // dies with an L2 of their own; workgroups go to them in turn
   std::uint32_t lds_bytes = 65536;  // per compute unit
-  bool fnuz = true;                 // fp8 and bf8 of gfx942
+  Processor processor;              // whose code it executes
 };
 
 struct Options {

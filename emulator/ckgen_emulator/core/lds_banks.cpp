@@ -78,7 +78,7 @@ BankCycles bank_cycles(const std::uint32_t* at, LaneMask lanes, unsigned bytes, 
 
 void count_cycles(Wave& wave, const std::uint32_t* at, LaneMask lanes, unsigned bytes, bool reads) noexcept {
   if (lanes == 0) return;
-  const bool banks64 = wave.launch->chip.arch == "gfx950";
+  const bool banks64 = wave.launch->chip.processor.lds_banks == 64;
   const std::uint32_t shape =
       bytes << 4 | static_cast<std::uint32_t>(banks64) << 1 | static_cast<std::uint32_t>(reads) | (at[0] & 3) << 2;
   alignas(64) std::array<std::uint32_t, kLanes> distance;

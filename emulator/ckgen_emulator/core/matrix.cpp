@@ -16,7 +16,7 @@ struct Shape {
   Element a, b;
 
   constexpr bool integer() const noexcept { return a == Element::i8; }
-  constexpr bool flushed_on_gfx90a() const noexcept { return a == Element::f16 || a == Element::bf16; }
+  constexpr bool flushed_on_cdna2() const noexcept { return a == Element::f16 || a == Element::bf16; }
   constexpr KOrder order() const noexcept {
     KOrder order{{}, 64u / (m * blocks), per_lane};
     for (unsigned group = 0; group < order.count; ++group) {
@@ -59,7 +59,7 @@ void permute_lanes(LaneElements& b, unsigned count, unsigned blgp) noexcept {
 }
 
 Element on_chip(Element type, const Wave& wave) noexcept {
-  if (!wave.launch->chip.fnuz) return type;
+  if (!wave.launch->chip.processor.fnuz) return type;
   return type == Element::fp8 ? Element::fp8_fnuz : type == Element::bf8 ? Element::bf8_fnuz : type;
 }
 
@@ -73,7 +73,7 @@ void execute(Wave& wave, const Inst& inst, const Shape& shape, const KOrder& ord
                   "cbsz:" + std::to_string(inst.cbsz) + " abid:" + std::to_string(inst.abid) + " with " +
                       std::to_string(shape.blocks) + " blocks");
   }
-  const bool flush = shape.flushed_on_gfx90a() && wave.launch->chip.arch == "gfx90a";
+  const bool flush = shape.flushed_on_cdna2() && wave.launch->chip.processor.isa == Isa::cdna2;
   const FloatScope scope(flush ? kNearestFlushed : kNearest);
   LaneElements a, b;
   unpack(on_chip(shape.a, wave), operands.a(), shape.per_lane, a);

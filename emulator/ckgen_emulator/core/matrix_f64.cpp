@@ -44,7 +44,7 @@ LaneDoubles accumulators(const Wave& wave, const Inst& inst, Accumulators c, uns
 
 /// blgp is neg here, from gfx940 on (LLVM, AMDGPU: "BLGP argument is replaced by NEG bitfield in the DGEMM MFMA").
 bool negatable(Wave& wave, const Inst& inst) noexcept {
-  if (inst.blgp == 0 || wave.launch->chip.arch != "gfx90a") return true;
+  if (inst.blgp == 0 || wave.launch->chip.processor.isa != Isa::cdna2) return true;
   wave.launch->findings.add(Rule::unsupported, wave, inst, -1, "blgp of a double-precision matrix instruction");
   wave.status = WaveStatus::ended;
   return false;

@@ -1,7 +1,8 @@
 #include "op_table.hpp"
 
-#include <charconv>
 #include <optional>
+
+#include "words.hpp"
 
 namespace ckgen::emu {
 namespace {
@@ -58,18 +59,6 @@ std::optional<Value> named(const Names<Value> (&names)[N], std::string_view name
   return std::nullopt;
 }
 
-std::string_view cut(std::string_view& text, char separator) {
-  const std::size_t end = text.find(separator);
-  const std::string_view first = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  return first;
-}
-
-bool number(std::string_view text, std::uint16_t& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
 bool operand(std::string_view word, OpInfo& op) {
   const std::optional<Field> field = named(kFieldNames, cut(word, ':'));
   const std::string_view type = cut(word, ':');
@@ -97,7 +86,7 @@ std::string_view format_name(Format format) noexcept {
 
 OpTable OpTable::parse(std::string_view text, std::string& error) {
   OpTable table;
-  for (std::size_t line_number = 1; !text.empty(); ++line_number) {
+  for (std::size_t line_number = 2; !text.empty(); ++line_number) {
     std::string_view line = cut(text, '\n');
     if (line.empty()) continue;
     const std::string_view whole = line;

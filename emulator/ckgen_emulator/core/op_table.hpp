@@ -86,7 +86,8 @@ bool has_two_offsets(const OpInfo& op) noexcept;
 /// Immutable once read. Thread-safe.
 class OpTable {
  public:
-  /// Lines `FORMAT number mnemonic field:type:bits…`; empty `error` on success, else what is wrong with which line.
+  /// Lines, from a table's second on, `FORMAT number mnemonic field:type:bits…`; empty `error` on success, else what is
+  /// wrong with which line.
   static OpTable parse(std::string_view text, std::string& error);
 
   /// Null for an opcode that the arch does not have.

@@ -20,7 +20,7 @@ inline bool in_scratch_pool(std::uint64_t address) noexcept {
 
 /// Whether the hardware sets FLAT_SCRATCH by itself (the target properties in LLVM's AMDGPU usage guide).
 inline bool architected_flat_scratch(const Chip& chip) noexcept {
-  return chip.arch != "gfx90a";
+  return chip.processor.isa != Isa::cdna2;
 }
 
 /// Bytes of the pool from one wave's scratch to the next: whole KiB, as COMPUTE_TMPRING_SIZE counts them.

@@ -31,7 +31,7 @@ from ckgen_emulator.fmha.problem import FmhaProblem
 from ckgen_emulator.fmha.run import FmhaKernel, run_fmha
 from ckgen_emulator.fuzz.gemm_sample import SECONDS, command_of, is_in_cache, sample_options, shortfall
 from ckgen_emulator.gemm.build import BuildContext
-from ckgen_emulator.isa import ARCHS
+from ckgen_emulator.isa import executed_archs
 
 _HEADS = ((1, 1), (2, 1), (4, 2), (8, 2), (6, 2))
 _MOST_TILES = 5
@@ -131,7 +131,7 @@ def kernels(archs: Mapping[str, ArchSpec]) -> list[tuple[FmhaInstance, str]]:
     plan = make_plan(sample_options(frozenset({FMHA}), archs), archs)
     instances = (one for unit in plan.units for one in unit.instances)
     decoding = [one for one in instances if one.backend is Backend.HIP and one.constraints.takes_items]
-    return [(one, arch) for one in decoding for arch in one.archs if arch in ARCHS]
+    return [(one, arch) for one in decoding for arch in one.archs if arch in executed_archs()]
 
 
 def _kernels(random: Random, count: int, context: BuildContext) -> list[tuple[FmhaInstance, str]]:

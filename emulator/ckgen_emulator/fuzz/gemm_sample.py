@@ -29,7 +29,7 @@ from ckgen_emulator.gemm.kernel import GemmKernel, units_of
 from ckgen_emulator.gemm.problem import GemmProblem
 from ckgen_emulator.gemm.result import GemmResult
 from ckgen_emulator.gemm.runtime import Runtime
-from ckgen_emulator.isa import ARCHS
+from ckgen_emulator.isa import executed_archs
 
 SECONDS = 300.0
 """For the problems of one kernel."""
@@ -96,7 +96,7 @@ def _by_turns(
     random: Random, plan: GenerationPlan, uses: Mapping[Instance, Mapping[str, frozenset[Use]]]
 ) -> list[GemmKernel]:
     """All that the emulator executes, in a random order; those of ckgen's own sources are every other one."""
-    pairs = [(one, arch) for one in plan.instances for arch in one.archs if arch in ARCHS]
+    pairs = [(one, arch) for one in plan.instances for arch in one.archs if arch in executed_archs()]
     random.shuffle(pairs)
     kinds: dict[bool, list[GemmKernel]] = {}
     for instance, arch in pairs:
@@ -126,7 +126,7 @@ def is_in_cache(planned: Planned, context: BuildContext) -> bool:
 def sample_options(ops: frozenset[str], archs: Mapping[str, ArchSpec]) -> PlanOptions:
     """Of the shipped tables and defaults that the emulator executes."""
     return PlanOptions(
-        targets=tuple(Target(arch, archs[arch].default_cu_num) for arch in ARCHS),
+        targets=tuple(Target(arch, archs[arch].default_cu_num) for arch in executed_archs()),
         ops=ops,
         tuning=(paths.tuning_dir() / "aiter",),
         backends=frozenset(str(backend) for backend in BACKENDS),

@@ -30,7 +30,7 @@ from ckgen_emulator.gemm.kernel import GemmKernel
 from ckgen_emulator.gemm.problem import GemmProblem
 from ckgen_emulator.gemm.result import GemmResult
 from ckgen_emulator.gemm.runtime import build_runtime
-from ckgen_emulator.isa import ARCHS
+from ckgen_emulator.isa import executed_archs
 
 _MOST_SECONDS = 300.0
 """For one kernel."""
@@ -53,7 +53,7 @@ def execute(
     context = default_context(toolchain, archs, say, progress, jobs)
     options = RunOptions(processes=jobs or os.cpu_count() or 1, seconds=_MOST_SECONDS)
     known = {place for place, run in journal.runs().items() if not run.trouble}
-    wanted = [one for one in kernels if one.arch in ARCHS and _place(one) not in known]
+    wanted = [one for one in kernels if one.arch in executed_archs() and _place(one) not in known]
     wanted = [one for one in wanted if not plan_kernel(one.instance, one.arch, one.uses).unavailable]
     asked: dict[tuple[str, str], NamedKernel] = {}
     requests = []

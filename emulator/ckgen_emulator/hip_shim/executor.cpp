@@ -31,7 +31,6 @@ struct CoreFunctions {
   decltype(&ckgen_emu_object_read) object_read = nullptr;
   decltype(&ckgen_emu_object_free) object_free = nullptr;
   decltype(&ckgen_emu_object_error) object_error = nullptr;
-  decltype(&ckgen_emu_object_arch) object_arch = nullptr;
   decltype(&ckgen_emu_object_kernel_count) object_kernel_count = nullptr;
   decltype(&ckgen_emu_object_kernel) object_kernel = nullptr;
   decltype(&ckgen_emu_object_argument) object_argument = nullptr;
@@ -67,7 +66,6 @@ std::unique_ptr<CoreFunctions> open(const std::string& path) {
   resolve(library, "ckgen_emu_object_read", core->object_read);
   resolve(library, "ckgen_emu_object_free", core->object_free);
   resolve(library, "ckgen_emu_object_error", core->object_error);
-  resolve(library, "ckgen_emu_object_arch", core->object_arch);
   resolve(library, "ckgen_emu_object_kernel_count", core->object_kernel_count);
   resolve(library, "ckgen_emu_object_kernel", core->object_kernel);
   resolve(library, "ckgen_emu_object_argument", core->object_argument);
@@ -165,20 +163,14 @@ int Executor::load(const void* bytes, std::size_t size, std::shared_ptr<LoadedMo
                                                                                core_->object_free);
   if (object == nullptr) return kOutOfMemory;
   const std::string error = core_->object_error(object.get());
-  const std::string arch = core_->object_arch(object.get());
   if (!error.empty()) {
     std::fprintf(stderr, "ckgen emulator: %s\n", error.c_str());
     return kInvalidImage;
   }
-  if (arch != settings_.target.arch) {
-    std::fprintf(stderr, "ckgen emulator: code for %s, the device is %s\n", arch.c_str(),
-                 settings_.target.arch.c_str());
-    return kNoBinaryForGpu;
-  }
   ckgen_emu_module* handle = nullptr;
-  if (core_->load(chip_, bytes, size, &handle) != 0) {
+  if (const int status = core_->load(chip_, bytes, size, &handle); status != 0) {
     std::fprintf(stderr, "ckgen emulator: %s\n", core_->error());
-    return kInvalidImage;
+    return status == CKGEN_EMU_NO_BINARY ? kNoBinaryForGpu : kInvalidImage;
   }
   out = std::make_shared<LoadedModule>(*this, handle, kernels_of(*core_, object.get()));
   return kSuccess;

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
+from ckgen.specs.targets import target_of_product
 from ckgen_emulator.gemm.problem import Data, GemmProblem
 from ckgen_emulator.mutate.gemm import GemmChoice
 
-_MI300X, _MI355X = Target("gfx942", 304), Target("gfx950", 256)
+_MI300X, _MI355X = target_of_product("MI300X"), target_of_product("MI355X")
 
 
 def _exact(m: int, n: int, k: int, k_batch: int = 1) -> GemmProblem:

@@ -72,7 +72,7 @@ WRONG = [
     (("kernels: tree", "kernels: [tree, qr_128]"), "error[K007] s:7: not a kernel of op fmha for backend"),
     (("ck_tile", "ck"), "error[K005] s:5: op fmha has no backend 'ck'"),
     (("ck_tile", "host"), "error[K007] s:7: not a kernel of op fmha for backend host: 'tree'"),
-    (("gfx942", "gfx9"), "error[K005] s:6: unknown arch: 'gfx9'"),
+    (("gfx942", "gfx9"), "error[K005] s:6: unknown arch or family: 'gfx9'"),
     (("fmha_bf16", "fmha_bf17"), "error[K006] s:4: not a canonical signature"),
     (("name: mine", "nmae: mine"), "error[K003] s:3: unknown key 'nmae'"),
     (("name: mine\n", ""), "error[K004] s:2: key 'name' is missing"),

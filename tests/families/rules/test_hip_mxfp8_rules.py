@@ -51,7 +51,7 @@ def test_broken(rule: str, config: HipConfig, measured: object, limit: object) -
 
 def test_other_archs_and_products_are_refused() -> None:
     config = HipConfig.gemv(1, 4, 4)
-    assert broken(config, "gfx942") == {"arch": ("gfx942", "gfx950")}
+    assert broken(config, "gfx942") == {"arch": ("gfx942", "v_mfma_scale_f32_16x16x128_f8f6f4")}
     for other in ("gemm_bf8_ocp_bf16_rcr_mx", "gemm_fp8_ocp_bf16_rcr_mx_bias", "gemm_fp8_ocp_fp16_rcr_mx"):
         assert broken(config, signature=other) == {"signature": (other, MXFP8)}
 

@@ -17,10 +17,13 @@ from ckgen.build.amd.model import AmdToolchain, digest_of_parts
 from ckgen.build.amd.probe_list import BASES, FOLDER, Probe, probes, probes_id
 from ckgen.model.document import JSON, DocumentError, read_text
 from ckgen.model.json_document import parse_json
+from ckgen.specs.archs import processor_of
+from ckgen.specs.targets import target_of_product
 
 UNJUDGED = "unjudged"
 _NOTHING = ("no", "none", UNJUDGED)
-_ARCH = "gfx950"
+_PRODUCT = "MI355X"
+"""What the probes are compiled for."""
 _FLAGS = ("-std=c++20", "-O3", "-DNDEBUG", "-fbracket-depth=512", "-w", "-fsyntax-only")
 _SEARCH = (f"-I{FOLDER}", f"-I{FOLDER / 'shim'}")
 _SECONDS = 300
@@ -130,7 +133,7 @@ class _Compiler:
         return self.folder / f"{base}.pch"
 
     def _run(self, arguments: list[str]) -> str | None:
-        command = [*self.toolchain.device(_ARCH), *_FLAGS, *arguments]
+        command = [*self.toolchain.device(_processor()), *_FLAGS, *arguments]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False)
         if done.returncode == 0:
             return None
@@ -139,6 +142,10 @@ class _Compiler:
             lines = [*done.stderr.splitlines()[-10:], f"the command was: {' '.join(command)}"]
             raise toolchain_error("X008", f"a probe ended with exit code {done.returncode}", detail=lines)
         return errors[0].partition("error:")[2].strip()[:_ERROR]
+
+
+def _processor() -> str:
+    return processor_of(target_of_product(_PRODUCT).gfx)
 
 
 def _file(toolchain: AmdToolchain) -> Path:

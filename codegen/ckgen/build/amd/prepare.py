@@ -20,8 +20,11 @@ from ckgen.build.amd.pins import Pin, Role, wanted
 from ckgen.build.amd.rocm import rocm_toolchain
 from ckgen.build.amd.toolchain import Record, load, write_record
 from ckgen.model.errors import UsageError
+from ckgen.specs.archs import processor_of
+from ckgen.specs.targets import target_of_product
 
 _DOWNLOADS = "downloads"
+_PRODUCT = "MI300X"
 _FIRST_UNIT = """\
 #include <hip/hip_runtime.h>
 #include <cstdint>
@@ -89,9 +92,9 @@ def _try(toolchain: AmdToolchain) -> None:
     try:
         source, assembly, code, linked = (str(folder / f"first.{end}") for end in ("hip", "s", "o", "hsaco"))
         Path(source).write_text(_FIRST_UNIT, encoding="utf-8")
-        arch = "gfx942"
-        _run(toolchain, [*toolchain.device(arch), "-O1", "-S", "-o", assembly, source])
-        _run(toolchain, [*toolchain.assemble(arch), "-o", code, assembly])
+        processor = processor_of(target_of_product(_PRODUCT).gfx)
+        _run(toolchain, [*toolchain.device(processor), "-O1", "-S", "-o", assembly, source])
+        _run(toolchain, [*toolchain.assemble(processor), "-o", code, assembly])
         _run(toolchain, [*toolchain.link(), "-o", linked, code])
         _run(toolchain, [*toolchain.host(), "-fsyntax-only", source])
     finally:

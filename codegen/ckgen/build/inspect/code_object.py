@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from ckgen.build.inspect import msgpack
 from ckgen.build.inspect.elf import STT_FUNC, Elf, Source, Symbol, read_elf
 from ckgen.model.errors import InputError
+from ckgen.specs.archs import load_archs
 
 __all__ = ["Argument", "CodeObject", "Kernel", "Resources", "Source", "read_code_object", "read_file"]
 
@@ -37,7 +37,7 @@ class Argument:
 class Resources:
     """What a kernel's metadata says it takes; registers per lane or wave, segments in bytes.
 
-    `vgprs` counts AGPRs too where the register file is one (gfx90a and later).
+    `vgprs` counts AGPRs too where the register file is one (CDNA 2 and later).
     """
 
     vgprs: int
@@ -110,7 +110,7 @@ def _metadata(elf: Elf) -> Mapping[str, msgpack.Value]:
 
 
 def _arch(elf: Elf, target: str) -> str:
-    """The processor by e_flags, or by the metadata for one that the table lacks."""
+    """The processor by e_flags, or by the metadata for one that no arch spec has."""
     by_flags = _processors().get(elf.flags & _MACH)
     by_target = target.rpartition("-")[2].partition(":")[0]
     if by_flags is None and not by_target.startswith("gfx"):
@@ -122,8 +122,7 @@ def _arch(elf: Elf, target: str) -> str:
 
 @cache
 def _processors() -> Mapping[int, str]:
-    data = json.loads((Path(__file__).parent / "processors.json").read_text(encoding="utf-8"))
-    return {int(number, 16): name for name, number in data["processors"].items()}
+    return {arch.elf_machine: arch.processor for arch in load_archs().values() if arch.processor}
 
 
 class _Fields:

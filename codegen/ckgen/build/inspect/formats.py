@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.model.errors import UsageError
+from ckgen.specs.archs import arch_of_processor
 
-ISAS = {
-    "gfx90a": "cdna", "gfx942": "cdna", "gfx950": "cdna",
-    "gfx1100": "rdna3", "gfx1101": "rdna3", "gfx1102": "rdna3", "gfx1200": "rdna4", "gfx1201": "rdna4",
-}  # fmt: skip
-"""The processors that can be decoded, and tinygrad's name of their ISA."""
+ISAS = {"cdna2": "cdna", "cdna3": "cdna", "cdna4": "cdna", "rdna3": "rdna3", "rdna4": "rdna4"}
+"""The families whose code can be decoded, and tinygrad's name of their ISA."""
 
 _WIDTH = re.compile(r"_e(?:32|64)$")
 _VARIANT = re.compile(r"_(?:LIT|DPP8|DPP16|SDWA|SDWA_SDST|SDST|MFMA|SDST_LIT)$")
@@ -89,18 +87,25 @@ class Formats:
         return None
 
 
+def is_decoded(processor: str) -> bool:
+    """Whether there are formats of a processor."""
+    arch = arch_of_processor(processor)
+    return arch is not None and arch.family in ISAS
+
+
 @cache
-def load_formats(folder: Path, arch: str) -> Formats:
+def load_formats(folder: Path, processor: str) -> Formats:
     """The formats of a processor, read by a Python of its own from the tinygrad package in `folder`.
 
     UsageError if the processor has none or the package is not there.
     """
-    isa = ISAS.get(arch)
-    if isa is None:
-        raise UsageError(f"instructions of {arch} cannot be decoded (known: {', '.join(ISAS)})")
+    arch = arch_of_processor(processor)
+    if arch is None or arch.family not in ISAS:
+        raise UsageError(f"instructions of {processor} cannot be decoded (known families: {', '.join(ISAS)})")
+    isa = ISAS[arch.family]
     if not (folder / "tinygrad" / "runtime" / "autogen" / "amd").is_dir():
         raise UsageError(f"no instruction decoder in {folder}: `ckgen toolchain amd` prepares one")
-    return build_formats(_described(folder.resolve(), isa), isa, own_names(isa, arch))
+    return build_formats(_described(folder.resolve(), isa), isa, own_names(isa, arch.family))
 
 
 @cache
@@ -119,11 +124,11 @@ def _described(folder: Path, isa: str) -> tuple[Mapping[str, Any], ...]:
 
 
 @cache
-def own_names(isa: str, arch: str) -> Mapping[str, Mapping[str, str]]:
-    """Mnemonics by format and opcode number, where a processor's differ from tinygrad's."""
+def own_names(isa: str, family: str) -> Mapping[str, Mapping[str, str]]:
+    """Mnemonics by format and opcode number, where a family's differ from tinygrad's."""
     data = json.loads(Path(__file__).with_name("mnemonics.json").read_text(encoding="utf-8"))
     found: dict[str, dict[str, str]] = {}
-    for names in (data["isas"].get(isa, {}), data["processors"].get(arch, {})):
+    for names in (data["isas"].get(isa, {}), data["families"].get(family, {})):
         for form, opcodes in names.items():
             found[form] = found.get(form, {}) | opcodes
     return found
@@ -132,7 +137,7 @@ def own_names(isa: str, arch: str) -> Mapping[str, Mapping[str, str]]:
 def build_formats(
     described: Iterable[Mapping[str, Any]], isa: str, own_names: Mapping[str, Mapping[str, str]]
 ) -> Formats:
-    """Formats from the worker's description; `own_names` are a processor's own mnemonics by format and number."""
+    """Formats from the worker's description; `own_names` are a family's own mnemonics by format and number."""
     found: dict[tuple[int, int, int], Format] = {}
     scaled: dict[int, str] = {}
     bases_first = sorted(described, key=lambda entry: bool(_VARIANT.search(entry["name"])))

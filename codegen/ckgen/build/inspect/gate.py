@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import cache
-from pathlib import Path
 
 from ckgen.build.inspect.finding import CodeFinding
 from ckgen.build.inspect.report import KernelReport
@@ -90,23 +87,7 @@ def occupancy_findings(
     report: KernelReport, arch: ArchSpec, waves: int, severity: Severity = Severity.WARNING
 ) -> Iterator[CodeFinding]:
     """Registers that leave fewer waves per SIMD than wanted."""
-    held = waves_per_simd(report.vgpr, arch)
-    if held is not None and held < waves:
+    held = arch.waves_with(report.vgpr)
+    if held < waves:
         reason = f"{report.vgpr} VGPRs leave {held} waves per SIMD"
         yield CodeFinding("occupancy", reason, held, waves, severity)
-
-
-def waves_per_simd(vgprs: int, arch: ArchSpec) -> int | None:
-    """How many waves with so many VGPRs a SIMD holds; None for an arch whose register file is not recorded."""
-    found = _register_files().get(arch.name)
-    if found is None:
-        return None
-    taken = max(1, -(-vgprs // arch.vgpr_granule)) * arch.vgpr_granule
-    return min(found["waves"], found["vgprs"] // taken)
-
-
-@cache
-def _register_files() -> Mapping[str, Mapping[str, int]]:
-    data = json.loads(Path(__file__).with_name("occupancy.json").read_text(encoding="utf-8"))
-    archs: Mapping[str, Mapping[str, int]] = data["archs"]
-    return archs

@@ -9,7 +9,7 @@ from pathlib import Path
 from ckgen.build.inspect.code_object import CodeObject, Kernel
 from ckgen.build.inspect.decode import Instructions, count_instructions
 from ckgen.build.inspect.finding import CodeFinding, fails
-from ckgen.build.inspect.formats import ISAS, Formats, load_formats
+from ckgen.build.inspect.formats import Formats, is_decoded, load_formats
 from ckgen.model.diagnostic import Severity
 
 
@@ -77,7 +77,7 @@ def reports_of(code: CodeObject, decoder: Path | None) -> tuple[KernelReport, ..
 
     Instructions that cannot be decoded become the finding `undecoded`. UsageError if `decoder` holds no tinygrad.
     """
-    formats = load_formats(decoder, code.arch) if decoder is not None and code.arch in ISAS else None
+    formats = load_formats(decoder, code.arch) if decoder is not None and is_decoded(code.arch) else None
     return tuple(_report(code, kernel, formats) for kernel in code.kernels)
 
 
@@ -106,7 +106,7 @@ def _undecoded(
 ) -> tuple[CodeFinding, ...]:
     size = len(kernel.text)
     if formats is None:
-        why = f"for {code.arch}" if code.arch not in ISAS else "in this toolchain"
+        why = "in this toolchain" if is_decoded(code.arch) else f"for {code.arch}"
         reason = f"instructions are not counted: there is no decoder {why}"
         return (CodeFinding("undecoded", reason, 0, size, Severity.WARNING),)
     if found.undecoded is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -76,10 +77,13 @@ class DecisionRule:
         return None if arm is None else self.arms[arm].kernel
 
 
-def parse_rule(data: dict[str, Any]) -> DecisionRule:
-    """A rule from its JSON; ValueError names a condition that is not `<feature> <=|<|== <integer>`."""
+def parse_rule(data: Mapping[str, Any], arch: str) -> DecisionRule:
+    """A rule from its JSON, for one arch of its family.
+
+    ValueError names a condition that is not `<feature> <=|<|== <integer>`.
+    """
     arms = tuple(Arm(tuple(_condition(text) for text in arm["when"]), arm["kernel"]) for arm in data["arms"])
-    return DecisionRule(data["arch"], data["module"], data["library"], arms)
+    return DecisionRule(arch, data["module"], data["library"], arms)
 
 
 def _condition(text: str) -> Condition:

@@ -85,13 +85,18 @@ class SetReader(DocumentReader):
         return found
 
     def targets(self, node: Located) -> frozenset[str] | None:
-        """The archs; None is all of them."""
+        """The archs, also named by their family; None is all of them."""
         if node.value == "*":
             return None
         names = [item for item in node.items() if isinstance(item.value, str)]
         if not names or len(names) != len(node.items()):
-            self.say("K005", node, 'targets must be arch names or "*"')
-        for item in names:
-            if item.value not in load_archs():
-                self.say("K005", item, f"unknown arch: {item.value!r}", nearest_or_all(str(item.value), load_archs()))
-        return frozenset(str(item.value) for item in names)
+            self.say("K005", node, 'targets must be archs, families of archs or "*"')
+        return frozenset(arch for item in names for arch in self._archs(item))
+
+    def _archs(self, item: Located) -> Iterable[str]:
+        word, archs = str(item.value), load_archs()
+        of_family = [arch.name for arch in archs.values() if arch.family == word]
+        if word not in archs and not of_family:
+            known = dict.fromkeys([*archs, *(arch.family for arch in archs.values())])
+            self.say("K005", item, f"unknown arch or family: {word!r}", nearest_or_all(word, known))
+        return [word] if word in archs else of_family

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -15,7 +16,9 @@ from ckgen.families.fmha.hip_config import LOAD_BYTES, MOST_SPLITS, HipFmhaConfi
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.lds import lds_bytes
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.specs.archs import load_arch
+from ckgen.families.fmha.tree import why_no_tiles
+from ckgen.model.arch import ArchSpec
+from ckgen.specs.archs import load_archs
 
 MAX_HDIM = 256
 _LOAD_BITS = 128
@@ -24,7 +27,6 @@ _SHIPPED_CACHE = 2**30
 _ROTATED_VECTOR = 8
 _MOST_BYTES = 2**31 - 1
 _MOST_DISTANCE = 1 << 16
-_GATHERING = ("gfx90a", "gfx942", "gfx950")
 _NOTE_BYTES = 4
 _ROWS_IN_PLACE = 32  # kRowsInPlace of backends/host/fmha_geometry.cpp
 
@@ -69,6 +71,11 @@ class FmhaConstraints:
     sink_tokens: bool = True
     takes_gaps_q: bool = True
     topleft_slopes: bool = True
+
+
+def _gathering() -> Iterator[ArchSpec]:
+    """The archs of kernels that gather: those of waves of 64 that the CK tree has tiles for."""
+    return (arch for arch in load_archs().values() if arch.wave_size == 64 and why_no_tiles(arch.name) is None)
 
 
 @cache
@@ -198,7 +205,7 @@ def _multiple(signature: FmhaSignature, config: CkTileFmhaConfig) -> int:
 def _max_keys(signature: FmhaSignature, config: CkTileFmhaConfig) -> int:
     """Slopes count 16 bits of distance; of a gathering kernel rows of all keys are noted in LDS beside its tiles."""
     if config.pipeline is FmhaPipeline.QR_ASYNC_GATHER:
-        smallest = min(map(load_arch, _GATHERING), key=lambda arch: arch.lds_bytes - lds_bytes(signature, config, arch))
+        smallest = min(_gathering(), key=lambda arch: arch.lds_bytes - lds_bytes(signature, config, arch))
         entries = (smallest.lds_bytes - lds_bytes(signature, config, smallest)) // _NOTE_BYTES
         return max((entries - config.k1) // max(config.n0, 1) - 1, 1) * config.n0
     return _MOST_DISTANCE if signature.traits.bias is FmhaBias.ALIBI else 0

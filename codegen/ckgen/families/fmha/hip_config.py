@@ -13,6 +13,8 @@ WAVES = 4
 WAVE_SIZE = 64
 LOAD_BYTES = 16
 MOST_SPLITS = 128
+FLOAT8_PRODUCT = "v_mfma_f32_16x16x32_fp8_fp8"
+"""An instruction of every arch that the kernel is not empty on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from ckgen.model.arch import ArchSpec
 
 ASYNC_BUFFERS = 3
 _LOAD_BYTES = 16
+_DWORD = 4
 
 
 def lds_bytes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> int:
@@ -17,7 +18,7 @@ def lds_bytes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec
     if config.pipeline is FmhaPipeline.QR_ASYNC_TRLOAD:
         return max(config.m0 * config.k0_max, 2 * config.n0 * (config.k0_max + config.n1)) * size
     pack = _LOAD_BYTES // size
-    row = _banks(arch) * 4 // size
+    row = arch.lds_banks * _DWORD // size
     of_v = (config.k1 // pack) * (config.n1 * pack // row) * (row + pack)
     drops = signature.traits.dropout is not FmhaDropout.NONE
     part = config.warp_tile
@@ -32,9 +33,5 @@ def lds_bytes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec
 
 
 def async_vector(signature: FmhaSignature, arch: ArchSpec) -> int:
-    """Elements that a lane copies at once: 16 bytes on gfx950, 4 before."""
-    return (_LOAD_BYTES if arch.name == "gfx950" else 4) * 8 // signature.a.bits
-
-
-def _banks(arch: ArchSpec) -> int:
-    return 64 if arch.name == "gfx950" else 32
+    """Elements that a lane copies to LDS at once; ck_tile takes a dword where an arch has no such copies."""
+    return max(arch.lds_copy_bytes, _DWORD) * 8 // signature.a.bits

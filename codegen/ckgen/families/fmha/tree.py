@@ -15,16 +15,17 @@ from ckgen.families.fmha.enums import FmhaKv, FmhaRope
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
+from ckgen.specs.archs import processor_of
 
 _PLAIN = {DType.FP8_FNUZ: DType.FP8, DType.FP8_OCP: DType.FP8, DType.BF8_FNUZ: DType.BF8, DType.BF8_OCP: DType.BF8}
 
 
 def why_no_tiles(arch: str) -> str | None:
     """Why there are none for the arch; None where there are."""
-    data = _data()
-    if arch in data["archs"]:
+    data, processor = _data(), processor_of(arch)
+    if processor in data["processors"]:
         return None
-    found: str = data["absent"].get(arch, f"no attention tiles of the pinned CK tree are known for {arch}")
+    found: str = data["absent"].get(processor, f"no attention tiles of the pinned CK tree are known for {arch}")
     return found
 
 
@@ -116,7 +117,7 @@ def _goes_with(kind: Mapping[str, Any], tiles: Mapping[str, Any], wanted: _Wante
 
 def _of_arch(part: str, arch: str) -> list[dict[str, Any]]:
     data = _data()
-    family = data["archs"].get(arch)
+    family = data["processors"].get(processor_of(arch))
     inherited = data["inherits"].get(family)
     return [*data[part].get(inherited, []), *data[part].get(family, [])]
 

@@ -12,34 +12,34 @@ from typing import Any
 from ckgen.families.gemm.ck_tile_geometry import rows_of_a, rows_of_b
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.specs.archs import load_arch, processor_of
 
-_TRANSPOSING_ARCH = "gfx950"
 _ACCESS_BITS = 64
 _ACCESSES = {1: "single", 2: "double", 4: "quad"}
 
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """What is missing: empty fields fit everything; `archs_other_than` fits every arch but those."""
+    """What is missing: empty fields fit everything; `processors_other_than` fits every processor but those."""
 
     reason: str
     pipelines: tuple[str, ...] = ()
     layouts: tuple[str, ...] = ()
     epilogues: tuple[str, ...] = ()
-    archs: tuple[str, ...] = ()
-    archs_other_than: tuple[str, ...] = ()
+    processors: tuple[str, ...] = ()
+    processors_other_than: tuple[str, ...] = ()
     transpose_c: bool | None = None
     vector: bool | None = None
     mixed: bool | None = None
 
-    def fits(self, signature: GemmSignature, config: CkTileConfig, arch: str) -> bool:
-        """Whether the instance is one of those that are missing on the arch."""
+    def fits(self, signature: GemmSignature, config: CkTileConfig, processor: str) -> bool:
+        """Whether the instance is one of those that are missing for the processor."""
         return (
             _in(config.pipeline.value, self.pipelines)
             and _in(signature.layout.value, self.layouts)
             and _in(config.epilogue.value, self.epilogues)
-            and _in(arch, self.archs)
-            and arch not in self.archs_other_than
+            and _in(processor, self.processors)
+            and processor not in self.processors_other_than
             and self.transpose_c in (None, config.transpose_c)
             and self.vector in (None, config.vector != 0)
             and self.mixed in (None, signature.a is not signature.b)
@@ -48,7 +48,8 @@ class Lack:
 
 def tree_lacks(signature: GemmSignature, config: CkTileConfig, arch: str) -> str | None:
     """Why the tree cannot make this instance for the arch; None if it can."""
-    lack = next((lack for lack in _lacks() if lack.fits(signature, config, arch)), None)
+    processor = processor_of(arch)
+    lack = next((lack for lack in _lacks() if lack.fits(signature, config, processor)), None)
     if lack is not None:
         return lack.reason
     form = warp_gemm_form(signature, config, arch)
@@ -60,16 +61,16 @@ def tree_lacks(signature: GemmSignature, config: CkTileConfig, arch: str) -> str
     return f"no warp GEMM {config.warp_tile} of {'·'.join(types)} in the form {form or 'of other accesses'}: {has}"
 
 
-def unknown_archs() -> tuple[str, ...]:
-    """Archs of arch_specs/ that the tree has no code for."""
-    return tuple(_data()["unknown_archs"])
+def is_unknown(arch: str) -> bool:
+    """Whether the tree has no code for an arch of arch_specs/."""
+    return processor_of(arch) in _data()["unknown_processors"]
 
 
 def warp_gemm_form(signature: GemmSignature, config: CkTileConfig, arch: str) -> str:
     """How a wave's operands come out of LDS, and whether C is transposed, as in `double_transposed`; "" for no form."""
     accesses = 1
     transposes = not rows_of_a(signature) or rows_of_b(signature)
-    if transposes and arch == _TRANSPOSING_ARCH and config.pipeline is not TilePipeline.COMPV5:
+    if transposes and load_arch(arch).transposing_lds_reads and config.pipeline is not TilePipeline.COMPV5:
         per_lane, rest = divmod(config.warp_tile.n * config.warp_tile.k, 64)
         accesses, uneven = divmod(per_lane, _ACCESS_BITS // signature.a.bits)
         if rest or uneven or accesses not in _ACCESSES:
@@ -79,7 +80,7 @@ def warp_gemm_form(signature: GemmSignature, config: CkTileConfig, arch: str) ->
 
 @cache
 def _lacks() -> tuple[Lack, ...]:
-    lists = ("pipelines", "layouts", "epilogues", "archs", "archs_other_than")
+    lists = ("pipelines", "layouts", "epilogues", "processors", "processors_other_than")
     return tuple(Lack(**row | {name: tuple(row.get(name, ())) for name in lists}) for row in _data()["lacks"])
 
 

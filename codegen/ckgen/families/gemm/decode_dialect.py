@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ckgen.families.gemm.mxfp8_envelope import envelope
 from ckgen.families.gemm.mxfp8_tables import LIBRARY, MODULE
 from ckgen.model.diagnostic import Location
 from ckgen.model.module import Module
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Discriminators, ExpertProduct, Shape, TunedRow
+from ckgen.specs.targets import target_of_product
 from ckgen.tables.cell_readers import LARGEST, CellError, Reader, arch, one_of, positive
 from ckgen.tables.cells import Cells
 from ckgen.tables.dialect import Dialect, ModuleReader
@@ -24,8 +26,6 @@ CALLER, OWN = "caller", "own"
 """Library and kernel of a row that declines."""
 USUAL_LIBRARY, USUAL = "ckgen", "usual"
 """Those of a row of experts that does not: kernels answer as without it."""
-USUAL_TARGET = Target("gfx950", 256)
-"""Of tables that tell none: the chip that these kernels are for."""
 _USE = "use_hip"
 _FLAG = one_of({"0": False, "1": True})
 _NO_DISCRIMINATORS = Discriminators()
@@ -69,6 +69,11 @@ def adapt_experts(
     return _adapted(cells, module, place, gfx_of_cu, EXPERT_COLUMNS, _of_experts)
 
 
+def _usual_target() -> Target:
+    """Of tables that tell none: the chip that these kernels are for."""
+    return target_of_product(envelope().usual_product)
+
+
 @dataclass(frozen=True, slots=True)
 class _Meaning:
     shape: Shape
@@ -99,9 +104,9 @@ def _adapted(
     read = {name: reading.column(name, how, required=True) for name, how in {**columns, **TARGET}.items()}
     targets = targets_of(read["gfx"], read["cu_num"], gfx_of_cu, len(cells.numbers))
     if read["gfx"] is None and read["cu_num"] is None:
-        targets = [USUAL_TARGET] * len(cells.numbers)
+        targets = [_usual_target()] * len(cells.numbers)
     values = zip(*(read[name] or () for name in columns), strict=True)
-    counts = read["cu_num"] or [USUAL_TARGET.cu_num] * len(cells.numbers)
+    counts = read["cu_num"] or [_usual_target().cu_num] * len(cells.numbers)
     rows = tuple(
         _row(Location(place.path, line), place.layer, module, target, cu_num, meaning(*cells_of_row))
         for line, target, cu_num, cells_of_row in zip(cells.numbers, targets, counts, values, strict=True)

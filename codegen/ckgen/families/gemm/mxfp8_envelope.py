@@ -38,9 +38,13 @@ class ExpertEnvelope:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """All of it. `max_bytes` of each tensor; `narrow_rows`: the most rows of an expert's B for a narrow block_n."""
+    """All of it. `instruction`: of the archs that the kernels are for; `usual_product`: of tables that tell no target.
 
-    arch: str
+    `max_bytes` of each tensor; `narrow_rows`: the most rows of an expert's B for a narrow block_n.
+    """
+
+    instruction: str
+    usual_product: str
     max_bytes: int
     kinds: Mapping[HipKind, KindEnvelope]
     experts: Mapping[HipKind, ExpertEnvelope]
@@ -52,7 +56,8 @@ def envelope() -> Envelope:
     """The data."""
     data: dict[str, Any] = json.loads(Path(__file__).with_name("mxfp8_envelope.json").read_text(encoding="utf-8"))
     return Envelope(
-        arch=data["arch"],
+        instruction=data["instruction"],
+        usual_product=data["usual_product"],
         max_bytes=data["max_bytes"],
         kinds={HipKind(kind): KindEnvelope(**_tuples(values)) for kind, values in data["kinds"].items()},
         experts={kind: ExpertEnvelope(**data["experts"][kind.value]) for kind in HipKind if kind.is_moe},

@@ -19,12 +19,13 @@ from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.dtype import DType
 from ckgen.model.expectation import Expectation
+from ckgen.specs.archs import load_arch
 
 _FLOAT_BYTES = 4
 _FRAGMENT = 8
 """Elements of a lane that one product of 16 x 16 takes."""
-_PRODUCTS = {"gfx942": ("v_mfma_f32_16x16x16", 2), "gfx950": ("v_mfma_f32_16x16x32", 1)}
-"""The instruction without its type, and how many of them multiply two fragments."""
+_PRODUCTS = {"v_mfma_f32_16x16x32": 1, "v_mfma_f32_16x16x16": 2}
+"""Instructions without their type, the largest first, and how many of them multiply two fragments."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -75,11 +76,14 @@ def expected(instance: FmhaInstance, arch: str, variant: AnyVariant) -> Expectat
 
 def matrix_step(signature: FmhaSignature, config: HipFmhaConfig, arch: str) -> tuple[str, int]:
     """The matrix instruction, and how many of them a wave needs for both products of a block of keys."""
-    name, issues = _PRODUCTS[arch]
+    of_type = "bf16" if signature.a is DType.BF16 else "f16"
+    spec = load_arch(arch)
+    products = ((f"{name}_{of_type}", issues) for name, issues in _PRODUCTS.items())
+    name, issues = next(found for found in products if spec.instruction(found[0]) is not None)
     keys = config.n0 // WAVES
     scores = keys // ROWS * config.hdim_q // (_FRAGMENT * WAVE_SIZE // ROWS)
     values = keys // (_FRAGMENT * WAVE_SIZE // ROWS) * config.hdim_v // ROWS
-    return f"{name}_{'bf16' if signature.a is DType.BF16 else 'f16'}", (scores + values) * issues
+    return name, (scores + values) * issues
 
 
 def lds_bytes() -> int:

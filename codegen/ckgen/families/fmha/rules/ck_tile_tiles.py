@@ -72,7 +72,7 @@ def warp_tile_exists(signature: FmhaSignature, config: CkTileFmhaConfig, arch: A
 
 @RULES.rule("ck_tile.fmha.pipeline", source=_LOOP)
 def pipeline_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
-    """qr_async: waves of 64, padded but for K. qr_async_trload: gfx950, batches without bias, softcap and dropout."""
+    """qr_async: waves of 64, padded but for K. qr_async_trload: transposing reads of LDS, batches without options."""
     if config.pipeline.passes_registers:
         steps = config.k0_max // config.k0
         return broken(f"{config.pipeline} needs two steps of k0 in a head dim", steps, 2) if steps < 2 else None
@@ -90,10 +90,15 @@ def pipeline_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Arch
     options[str(traits.dropout)] = traits.dropout is not FmhaDropout.NONE
     word = next((word for word, present in options.items() if present), "plain")
     return first(
-        not_among(arch.name, ("gfx950",), "only gfx950 reads LDS transposed"),
+        _reads_transposed(arch),
         not_among(f"{config.k0_max}x{config.n1}", ("64x64", "128x128"), "qr_async_trload has these head dims alone"),
         not_among(word, ("plain",), "qr_async_trload has no such option"),
     )
+
+
+def _reads_transposed(arch: ArchSpec) -> Finding | None:
+    has = arch.transposing_lds_reads
+    return None if has else broken("the arch does not read LDS transposed", arch.name, "one that does")
 
 
 @RULES.rule("ck_tile.fmha.tile", source=_FACTORY)

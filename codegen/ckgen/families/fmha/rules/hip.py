@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry, FmhaQuant
-from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
+from ckgen.families.fmha.hip_config import FLOAT8_PRODUCT, ROWS, HipFmhaConfig, step_of
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
@@ -13,7 +13,6 @@ from ckgen.rules.checks import broken, exceeds, first, no_multiple, not_among
 from ckgen.rules.rule_set import RuleSet
 
 _HEADERS = "dispatcher_cpp/backends/hip/fmha_decode*.hpp"
-ARCHS = ("gfx942", "gfx950")
 _HEAD_DIM_GRAIN = 64
 _MAX_HEAD_DIM = 256
 
@@ -23,7 +22,8 @@ RULES = RuleSet(Backend.HIP, FmhaSignature, HipFmhaConfig)
 @RULES.rule("hip.fmha.arch", source=_HEADERS)
 def has_the_instructions(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchSpec) -> Finding | None:
     """The arch is one that the kernel is not empty on."""
-    return not_among(arch.name, ARCHS, "the kernel is written for the matrix instructions of these archs")
+    has = arch.instruction(FLOAT8_PRODUCT) is not None
+    return None if has else broken("the kernel is for archs with this instruction", arch.name, FLOAT8_PRODUCT)
 
 
 @RULES.rule("hip.fmha.types", source=_HEADERS)

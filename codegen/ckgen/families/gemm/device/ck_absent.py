@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ckgen.families.gemm.config import CkConfig
 from ckgen.families.gemm.device.absent import Absent, Fact, absent_rules, first_fit
 from ckgen.families.gemm.instance import Instance
+from ckgen.specs.archs import processor_of
 
 _FILE = "ck_absent.json"
 
@@ -38,7 +39,7 @@ def _facts(instance: Instance, arch: str) -> Mapping[str, Fact]:
     assert isinstance(config, CkConfig), f"{instance.name} is no classic ck instance"
     return {
         "module": instance.module,
-        "arch": arch,
+        "processor": processor_of(arch),
         "pipeline": config.pipeline,
         "bias": instance.signature.bias,
     }

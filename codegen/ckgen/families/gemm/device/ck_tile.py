@@ -22,7 +22,7 @@ from ckgen.families.gemm.ck_tile_geometry import (
     least_k,
     stages,
 )
-from ckgen.families.gemm.ck_tile_tree import tree_lacks, unknown_archs
+from ckgen.families.gemm.ck_tile_tree import is_unknown, tree_lacks
 from ckgen.families.gemm.config import Epilogue, Scheduler, TilePipeline
 from ckgen.families.gemm.device.tile_parts import matrix_steps, shuffles_odd_tiles, tile_config
 from ckgen.families.gemm.instance import Instance
@@ -67,7 +67,7 @@ def unavailable(instance: Instance, arch: str) -> str | None:
 def lacking(instance: Instance, arch: str) -> str | None:
     """Why the CK tree cannot make the tiles and the pipeline for the arch, whatever is done beside the product."""
     config = tile_config(instance)
-    if arch in unknown_archs():
+    if is_unknown(arch):
         return f"the CK tree does not know {arch}"
     if shuffles_odd_tiles(instance):
         return "CShuffleEpilogue writes wrong rows for odd tiles along M: docs/upstream/ck_tile_cshuffle_odd.md"

@@ -19,12 +19,11 @@ from ckgen.families.gemm.instance import Instance
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
 from ckgen.model.expectation import Expectation
+from ckgen.specs.archs import load_arch
 
 _EDGE, _GROUP, _WAVE, _CHUNK = 16, 128, 64, 16
 _SMALL, _LARGE = "v_mfma_f32_16x16x32_fp8_fp8", "v_mfma_f32_16x16x128_f8f6f4"
 _MFMA_OF_SMALL = 32
-_ARCHS = ("gfx942", "gfx950")
-_LARGE_ARCH = "gfx950"
 _MANY_SUMS, _MOST_WAVES = 8, 2
 """As BlockScale::kMostWaves: with more tiles of C per wave, registers are for two waves."""
 
@@ -115,13 +114,14 @@ def _tiles_of_a_wave(config: CkTileConfig) -> tuple[int, int]:
 def _lacks(instance: Instance, config: CkTileConfig, arch: str) -> Iterator[str]:
     """What keeps our kernel from computing the instance, each in a sentence."""
     signature, tile, warps, warp_tile = instance.signature, config.tile, config.warps, config.warp_tile
-    if arch not in _ARCHS:
-        yield f"the block-scale kernels are for {' and '.join(_ARCHS)}, not {arch}"
+    spec = load_arch(arch)
+    if spec.instruction(_SMALL) is None:
+        yield f"the block-scale kernels are for archs with {_SMALL}, not {arch}"
     if signature.scale_block != USUAL_SCALE_BLOCK or signature.bias or signature.epilogue:
         yield "the block-scale kernels have scales of 1x128 and 128x128, no bias and no epilogue"
     if (warp_tile.m, warp_tile.n) != (_EDGE, _EDGE) or warps[2] != 1 or _GROUP % warp_tile.k:
         yield f"the block-scale kernels have warp tiles of 16x16 and one wave along K, not {warp_tile} by {warps[2]}"
-    if warp_tile.k == _GROUP and arch != _LARGE_ARCH:
+    if warp_tile.k == _GROUP and spec.instruction(_LARGE) is None:
         yield f"{arch} has no matrix instruction for {_GROUP} of K"
     if not config.transpose_c:
         yield "the block-scale kernels compute C transposed"

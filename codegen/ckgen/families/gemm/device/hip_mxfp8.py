@@ -12,6 +12,7 @@ from ckgen.families.gemm.hip_config import HipConfig, HipKind
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.mxfp8_envelope import envelope
 from ckgen.model.expectation import Expectation
+from ckgen.specs.archs import load_arch
 
 SCALED_MFMA = "v_mfma_scale_f32_16x16x128_f8f6f4"
 _COPIES = 3
@@ -27,7 +28,9 @@ class MxVariant:
 
 def unavailable(instance: Instance, arch: str) -> str | None:
     """Why there is no code for an arch; None where there is."""
-    return None if arch == envelope().arch else f"the MX-FP8 kernels are for {envelope().arch} only"
+    needed = envelope().instruction
+    has = load_arch(arch).instruction(needed) is not None
+    return None if has else f"the MX-FP8 kernels are for archs with {needed} only"
 
 
 def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[MxVariant, ...]:

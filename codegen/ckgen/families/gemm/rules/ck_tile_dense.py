@@ -104,7 +104,7 @@ def registers_hold_c(signature: GemmSignature, config: CkTileConfig, arch: ArchS
         return None
     accumulators = config.tile.m * config.tile.n // (config.warps[0] * config.warps[1] * arch.wave_size)
     accumulators *= config.num_wave_groups
-    limit = arch.vgprs_per_lane // (2 if arch.wave_size == 64 else 4)
+    limit = arch.registers_per_wave // (2 if arch.wave_size == 64 else 4)
     return exceeds(accumulators, limit, "accumulators per lane")
 
 

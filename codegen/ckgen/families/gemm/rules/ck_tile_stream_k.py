@@ -12,17 +12,16 @@ from ckgen.model.finding import Finding
 from ckgen.model.strategy import Strategy
 from ckgen.rules.checks import broken, exceeds, not_among
 
-_ARCHS = ("gfx942", "gfx950")
 _PIPELINES = tuple(str(pipeline) for pipeline in (TilePipeline.MEM, TilePipeline.COMPV3, TilePipeline.COMPV4))
 _SOURCE = "ckgen backends/ck_tile/stream_k.hpp"
 
 
 @RULES.rule("ck_tile.stream_k.arch", source=_SOURCE)
 def hand_over(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
-    """Partial tiles are handed over by the cache control of gfx942 and gfx950."""
-    if not config.strategy.is_stream_k:
+    """Partial tiles are handed over by memory operations that say how far they reach."""
+    if not config.strategy.is_stream_k or arch.cache_scopes:
         return None
-    return not_among(arch.name, _ARCHS, "partial tiles are handed over by the cache control of these archs")
+    return broken("partial tiles are handed over by scopes of memory operations", arch.name, "an arch that has them")
 
 
 @RULES.rule("ck_tile.stream_k.plain", source=_SOURCE)

@@ -32,8 +32,10 @@ RULES = RuleSet(Backend.HIP, GemmSignature, HipConfig)
 
 @RULES.rule("hip.mxfp8.arch", source=_HEADERS)
 def has_scaled_instructions(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
-    """The arch is the one that the kernels are not empty on."""
-    return not_among(arch.name, (envelope().arch,), "other archs have no scaled 8-bit instructions")
+    """The arch is one that the kernels are not empty on."""
+    needed = envelope().instruction
+    has = arch.instruction(needed) is not None
+    return None if has else broken("the arch has no scaled 8-bit instructions", arch.name, needed)
 
 
 @RULES.rule("hip.mxfp8.signature", source=_HEADERS)
