@@ -13,8 +13,9 @@ inline bool caller_owns_row(const WalkState& w) noexcept {
     const LookupTable& table = *w.q.index.table(i).table;
     const Group* group = w.group_of(table);
     if (group == nullptr) continue;
-    const Hit hit = rounded_up(external_ladder(table, *group), w.m(), gap_of(table));
-    if (hit && hit.tier == Tier::exact && std::string_view(table.externals[hit.choice].library) == callers_own)
+    const Hit hit = rounded_up(external_ladder(*group), w.m(), gap_of(table));
+    if (hit && hit.tier == Tier::exact &&
+        std::string_view(table.externals[hit.external_kernel()].library) == callers_own)
       return true;
   }
   return false;
@@ -30,7 +31,7 @@ inline Verdict product_verdict(const Query& q, const Signature& signature, std::
     if (table.cu_num != q.cu_num) continue;
     const Group* group = find_group(table, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(k), 0);
     if (group == nullptr || group->external_count == 0) continue;
-    const ExternalKernel& kernel = table.externals[table.external_rungs[group->external_begin].choice];
+    const ExternalKernel& kernel = table.externals[group->external_rungs->choice.instance];
     if (std::string_view(kernel.library) == callers_own) return broken(ProblemRule::moe_declined, rows, k);
   }
   return {};
