@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from ckgen.families.gemm.lookup import table_view
 from ckgen.families.kernel_sets import OPS
 from ckgen.model.target import Target
 from ckgen.plan.model import GenerationPlan
+from cpp_build import ROOT, attempt
 from plan_support import MIDDLE, plan_of, row, write_table
 
 KERNELS = (
@@ -90,3 +92,22 @@ def test_a_table_with_more_than_16_bits_of_groups_is_refused(tmp_path_factory: p
 
 def fields_of(value: object) -> dict[str, object]:
     return {name: getattr(value, name) for name in value.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
+@pytest.mark.cpp
+@pytest.mark.parametrize("name", ["host", "attention", "rung", "band"])
+def test_a_library_may_have_the_name_of_a_word(name: str, tmp_path: Path) -> None:
+    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16), row(64, MIDDLE, splitK=2)])
+    signatures, kernels = ("gemm_fp8_fnuz_*_rcr_blockscale", "fmha_bf16"), ("a8w8_*", "16x64_t0")
+    both = (Target("gfx942", 304), Target("x86_64_v3", 1))
+    plan = plan_of(table, targets=both, ops=frozenset({"gemm", "fmha"}), signatures=signatures, kernels=kernels)
+    units = []
+    for path, text in render(plan, name).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+        units += [path] if path.endswith("unit.cpp") else []
+    assert units == ["fmha_bf16/unit.cpp", "gemm_fp8_fnuz_bf16_rcr_blockscale/unit.cpp"]
+    (tmp_path / "all.cpp").write_text(f"namespace {name} {{}}\n" + "".join(f'#include "{path}"\n' for path in units))
+    flags = ("-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'dispatcher_cpp/include'}")
+    done = attempt("g++", *flags, tmp_path / "all.cpp")
+    assert done.returncode == 0, done.stdout

@@ -7,7 +7,7 @@
 namespace my_kernels {
 namespace policy {
 
-using namespace ckgen::describe;
+using ckgen::describe::band, ckgen::describe::rounding, ckgen::describe::ladder_policy;
 
 inline constexpr ckgen::LadderPolicy ladder = ladder_policy().near_add(16).near_factor(2);
 

@@ -10,7 +10,11 @@
 namespace my_kernels::fmha_fp16_masked {
 namespace {
 
-using namespace ckgen::describe;
+// One by one: whatever the library is called, these are meant.
+using ckgen::describe::computes, ckgen::describe::attention, ckgen::describe::instance, ckgen::describe::constraints;
+using ckgen::describe::twin, ckgen::describe::host, ckgen::describe::fmha_config, ckgen::describe::unit_of;
+using ckgen::describe::arm, ckgen::describe::otherwise, ckgen::describe::heuristic, ckgen::describe::defaults_on;
+using ckgen::describe::fmha_rung, ckgen::describe::fmha_table, ckgen::describe::k_batch;
 
 /// Numbers of the instances, by this order alone; all else names them.
 enum Instance : std::uint16_t {

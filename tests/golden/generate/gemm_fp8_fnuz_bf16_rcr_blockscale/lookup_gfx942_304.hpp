@@ -10,7 +10,8 @@
 namespace my_kernels::gemm_fp8_fnuz_bf16_rcr_blockscale {
 namespace gfx942_304 {
 
-using namespace ckgen::describe;
+using ckgen::describe::rung, ckgen::describe::k_batch, ckgen::describe::ladder, ckgen::describe::group;
+using ckgen::describe::with_external, ckgen::describe::slots_of, ckgen::describe::lookup_table;
 
 // Kernels of libraries that are not generated here: library, name.
 enum External : std::uint16_t {

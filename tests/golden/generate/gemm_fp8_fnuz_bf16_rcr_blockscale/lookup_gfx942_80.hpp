@@ -10,7 +10,8 @@
 namespace my_kernels::gemm_fp8_fnuz_bf16_rcr_blockscale {
 namespace gfx942_80 {
 
-using namespace ckgen::describe;
+using ckgen::describe::rung, ckgen::describe::k_batch, ckgen::describe::ladder, ckgen::describe::group;
+using ckgen::describe::with_external, ckgen::describe::slots_of, ckgen::describe::lookup_table;
 
 // Measured M and who won: rung(M, …), or rung(first M, last M, step, …); one split of K where no k_batch is said.
 

@@ -13,7 +13,11 @@
 namespace my_kernels::gemm_fp8_fnuz_bf16_rcr_blockscale {
 namespace {
 
-using namespace ckgen::describe;
+// One by one: whatever the library is called, these are meant.
+using ckgen::describe::computes, ckgen::describe::attention, ckgen::describe::instance, ckgen::describe::constraints;
+using ckgen::describe::twin, ckgen::describe::host, ckgen::describe::fmha_config, ckgen::describe::unit_of;
+using ckgen::describe::arm, ckgen::describe::otherwise, ckgen::describe::heuristic, ckgen::describe::defaults_on;
+using ckgen::describe::fmha_rung, ckgen::describe::fmha_table, ckgen::describe::k_batch;
 
 constexpr std::uint32_t gfx942 = 1U << static_cast<unsigned>(ckgen::Arch::gfx942);
 
@@ -142,8 +146,7 @@ const ckgen::SignatureUnit unit = unit_of("gemm_fp8_fnuz_bf16_rcr_blockscale", s
 namespace my_kernels::gemm_fp8_fnuz_fp16_rcr_blockscale {
 namespace {
 
-using namespace ckgen::describe;
-using namespace my_kernels::gemm_fp8_fnuz_bf16_rcr_blockscale;  // numbers, archs and tables
+using namespace my_kernels::gemm_fp8_fnuz_bf16_rcr_blockscale;  // words, numbers, archs and tables
 
 constexpr ckgen::Signature signature = computes(ckgen::Op::gemm)
     .a(ckgen::DType::fp8_fnuz)
