@@ -62,10 +62,10 @@ std::uint32_t find(const Query& q) {
   const ckgen::Group* group =
       ckgen::find_group(*table, static_cast<std::uint64_t>(q.n), static_cast<std::uint64_t>(q.k), 0);
   if (group == nullptr) return 0;
-  const std::uint32_t at = ckgen::rung_at_or_above(*table, *group, m);
+  const std::uint32_t at = ckgen::rung_at_or_above(*group, m);
   if (at == group->rung_count) return 0;
-  const ckgen::Rung& rung = table->rungs[group->rung_begin + at];
-  return table->choices[rung.choice].instance + static_cast<std::uint32_t>(ckgen::measured_at_or_above(rung, m));
+  const ckgen::Rung& rung = group->rungs[at];
+  return rung.choice.instance + static_cast<std::uint32_t>(ckgen::measured_at_or_above(rung, m));
 }
 
 template <class F>

@@ -73,7 +73,7 @@ Module read(const SignatureUnit& unit) {
     for (std::uint32_t g = 0; g < table.group_count && device != nullptr; ++g) {
       const Group& group = table.groups[g];
       for (std::uint32_t r = 0; r < group.rung_count; ++r) {
-        const Rung& rung = table.rungs[group.rung_begin + r];
+        const Rung& rung = group.rungs[r];
         for (std::uint64_t m = rung.first; m <= rung.last; m += rung.step)
           module.rows.push_back({&table, device, static_cast<std::int32_t>(group.batch), static_cast<std::int32_t>(m),
                                  static_cast<std::int32_t>(group.n), static_cast<std::int32_t>(group.k)});

@@ -9,6 +9,7 @@
 namespace {
 
 using namespace ckgen;
+using namespace ckgen::describe;
 
 // Kernels of ckgen's own (backend hip), one of them in large tiles, and one of ck_tile; rows of 304 CUs leave M = 8
 // and 16 to the caller's kernel, and those of 80 CUs choose one.
@@ -22,17 +23,14 @@ constexpr InstanceDesc instances[] = {of_hip("own", 11, 8),
                                       tiny::instance("next", 12, tiny::fp16, {64, 64, 32}, {16, 0, 0, 0, 0, 1, false}),
                                       of_hip("large", 13, 256)};
 constexpr ExternalKernel externals[] = {{callers_own, "own"}};
-constexpr Choice choices[] = {{0, 1}};
-constexpr Rung rungs[] = {{8, 8, 1, 0}};
-constexpr Rung declined[] = {{8, 16, 8, 0}};
-constexpr Group groups304[] = {{1024, 2048, 0, 0, 0, 1, 0}};
-constexpr Group groups80[] = {{1024, 2048, 0, 0, 1, 0, 0}};
-constexpr auto slots304 = tiny::slots_of<2>(groups304);
-constexpr auto slots80 = tiny::slots_of<2>(groups80);
-constexpr LookupTable table304{tiny::fp16.pack(), Arch::gfx942, 304, slots304.data(), 1, groups304, 1, rungs, choices,
-                               declined,          externals,    1,   &tiny::policy};
-constexpr LookupTable table80{tiny::fp16.pack(), Arch::gfx942, 80, slots80.data(), 1, groups80, 1, rungs, choices,
-                              nullptr,           nullptr,      0,  &tiny::policy};
+constexpr Rung rungs[] = {rung(8, 0)};
+constexpr Rung declined[] = {rung(8, 16, 8, 0)};
+constexpr Group groups304[] = {with_external<declined>(group(1024, 2048))};
+constexpr Group groups80[] = {ladder<rungs>(1024, 2048)};
+constexpr auto slots304 = slots_of(groups304);
+constexpr auto slots80 = slots_of(groups80);
+constexpr LookupTable table304 = lookup_table(Arch::gfx942, 304, tiny::policy, groups304, slots304, externals);
+constexpr LookupTable table80 = lookup_table(Arch::gfx942, 80, tiny::policy, groups80, slots80);
 constexpr const LookupTable* tables[] = {&table80, &table304};
 constexpr std::uint16_t in_order[] = {0, 2, 1};
 constexpr Defaults defaults[] = {{Arch::gfx942, in_order, 3}};
@@ -95,17 +93,14 @@ constexpr InstanceDesc gate_up[] = {of("gate_up", 61, MoePart::gate_up)};
 constexpr InstanceDesc down[] = {of("down", 62, MoePart::down)};
 constexpr InstanceDesc layer[] = {of("layer", 63, MoePart::layer)};
 constexpr ExternalKernel externals[] = {{callers_own, "theirs"}};
-constexpr Rung rungs[] = {{1, 1, 1, 0}};
-constexpr Group of_gate_up[] = {{256, 128, 0, 0, 0, 1, 0}};
-constexpr Group of_down[] = {{128, 64, 0, 0, 0, 1, 0}};
-constexpr auto gate_up_slots = tiny::slots_of<2>(of_gate_up);
-constexpr auto down_slots = tiny::slots_of<2>(of_down);
-constexpr LookupTable table(MoePart part, const std::uint16_t* slots, const Group* groups) {
-  return {of_part(part).pack(), Arch::gfx942, 304, slots, 1, groups, 1, nullptr, nullptr, rungs, externals, 1,
-          &tiny::policy};
-}
-constexpr LookupTable gate_up_table = table(MoePart::gate_up, gate_up_slots.data(), of_gate_up);
-constexpr LookupTable down_table = table(MoePart::down, down_slots.data(), of_down);
+constexpr Rung rungs[] = {rung(1, 0)};
+constexpr Group of_gate_up[] = {with_external<rungs>(group(256, 128))};
+constexpr Group of_down[] = {with_external<rungs>(group(128, 64))};
+constexpr auto gate_up_slots = slots_of(of_gate_up);
+constexpr auto down_slots = slots_of(of_down);
+constexpr LookupTable gate_up_table =
+    lookup_table(Arch::gfx942, 304, tiny::policy, of_gate_up, gate_up_slots, externals);
+constexpr LookupTable down_table = lookup_table(Arch::gfx942, 304, tiny::policy, of_down, down_slots, externals);
 constexpr const LookupTable* gate_up_tables[] = {&gate_up_table};
 constexpr const LookupTable* down_tables[] = {&down_table};
 constexpr Defaults defaults[] = {{Arch::gfx942, tiny::first, 1}};

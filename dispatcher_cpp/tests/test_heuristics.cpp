@@ -9,6 +9,7 @@
 namespace {
 
 using namespace ckgen;
+using namespace ckgen::describe;
 
 constexpr InstanceDesc of(const char* name, std::uint64_t id, std::int32_t n_multiple = 0) {
   return tiny::instance(name, id, tiny::fp16, {16, 16, 16}, {0, n_multiple, 0, 0, 0, 8, false});
@@ -21,11 +22,10 @@ constexpr Arm arms[] = {{first_if, 2, {0, 4}}, {even_if, 1, {1, 4}}, {third_if, 
 constexpr Arm always[] = {{nullptr, 0, {3, 4}}};
 constexpr Heuristic heuristics[] = {{"sizes", Arch::gfx942, arms, 3}, {"always", Arch::gfx942, always, 1}};
 // At N = K = 1 another library's kernel won M = 4096.
-constexpr Rung external_rungs[] = {{4096, 4096, 1, 0}};
-constexpr Group groups[] = {{1, 1, 0, 0, 0, 1, 0}};
-constexpr auto slots = tiny::slots_of<2>(groups);
-constexpr LookupTable table{tiny::fp16.pack(), Arch::gfx942,    304, slots.data(), 1, groups, 1, nullptr, nullptr,
-                            external_rungs,    tiny::externals, 1,   &tiny::policy};
+constexpr Rung external_rungs[] = {rung(4096, tiny::kExtA)};
+constexpr Group groups[] = {with_external<external_rungs>(group(1, 1))};
+constexpr auto slots = slots_of(groups);
+constexpr LookupTable table = lookup_table(Arch::gfx942, 304, tiny::policy, groups, slots, tiny::externals);
 constexpr const LookupTable* tables[] = {&table};
 constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 4, tables, 1, heuristics, 2, nullptr, 0};
 constexpr const SignatureUnit* units[] = {&unit};

@@ -14,6 +14,7 @@
 namespace {
 
 using namespace ckgen;
+using namespace ckgen::describe;
 using detail::Hit;
 
 constexpr detail::NearGap kGap{16, 2};
@@ -30,10 +31,10 @@ struct Drawn {
   Drawn(std::mt19937& random, std::uint32_t most, std::uint32_t apart = 60) {
     const auto below = [&random](std::uint32_t end) { return static_cast<std::uint32_t>(random() % end); };
     std::uint32_t at = 0;
-    for (std::uint32_t choice = 0, count = below(most + 1); choice < count; ++choice) {
+    for (std::uint16_t choice = 0, count = static_cast<std::uint16_t>(below(most + 1)); choice < count; ++choice) {
       const std::uint32_t first = at + 1 + below(apart), step = 1U << below(6);
       const std::uint32_t last = first + below(5) * step;
-      rungs.push_back({first, last, first == last ? 1 : step, choice});
+      rungs.push_back({first, last, first == last ? 1 : step, {choice, 1}});
       for (std::uint32_t m = first; m <= last; m += step) sizes[m] = choice;
       at = last;
     }
@@ -46,7 +47,7 @@ struct Drawn {
 void expect_hit(const Hit& hit, std::uint64_t m, const std::map<std::uint64_t, std::uint32_t>& sizes, Tier tier) {
   ASSERT_EQ(hit.m, m);
   if (m == 0) return;
-  EXPECT_EQ(hit.choice, sizes.at(m));
+  EXPECT_EQ(hit.choice.instance, sizes.at(m));
   EXPECT_EQ(hit.tier, tier);
 }
 
@@ -96,7 +97,7 @@ TEST(Ladder, TheTablesWinnerIsThatOfBothKindsTogetherAndItsOwnKernelWinsTies) {
       const auto expected = up ? at : std::prev(at);
       ASSERT_EQ(hit.m, expected->first) << "M = " << m << ", round " << round;
       ASSERT_EQ(hit.external, expected->second) << "M = " << m << ", round " << round;
-      ASSERT_EQ(hit.choice, (hit.external ? other : own).sizes.at(hit.m));
+      ASSERT_EQ(hit.choice.instance, (hit.external ? other : own).sizes.at(hit.m));
       ASSERT_EQ(hit.tier, !is_close ? Tier::far_ : hit.m == m ? Tier::exact : Tier::near_);
       external += hit.external ? 1 : 0;
     }
@@ -134,23 +135,22 @@ constexpr InstanceDesc own(const char* name, std::uint64_t id) {
   return tiny::instance(name, id, tiny::fp16, {16, 16, 16}, {0, 0, 0, 0, 0, 16, false});
 }
 constexpr InstanceDesc instances[] = {own("48", 21), own("64", 22), own("112", 23), own("256", 24)};
-constexpr RoundingBand itself[] = {{To::m, 0, 0, 0xffffffff, 0}};
-constexpr RoundingBand by_16[] = {{To::multiple, 16, 0, 0xffffffff, 0}};
-constexpr RoundingBand to_256[] = {{To::value, 256, 1500, 0xffffffff, 0}};
-constexpr RoundingBand by_power[] = {{To::power_of_2, 0, 0, 0xffffffff, 0}};
-constexpr Rounding kernel_m[] = {{itself, 1}, {by_16, 1}, {to_256, 1}};
-constexpr Rounding split_k_m[] = {{by_power, 1}};
-constexpr LadderPolicy policy{16, 2, kernel_m, 3, split_k_m, 1};
-constexpr Choice choices[] = {{0, 2}, {1, 3}, {2, 4}, {3, 5}};
-constexpr Rung rungs[] = {{48, 48, 1, 0}, {64, 64, 1, 1}, {92, 92, 1, 1}, {112, 112, 1, 2}, {256, 256, 1, 3}};
-constexpr Rung external_rungs[] = {{96, 96, 1, 0}, {128, 128, 1, 1}, {4096, 4096, 1, 1}};
-constexpr Group groups[] = {{64, 64, 0, 0, 5, 3, 0}};
+constexpr RoundingBand itself[] = {band(To::m)};
+constexpr RoundingBand by_16[] = {band(To::multiple, 16)};
+constexpr RoundingBand to_256[] = {band(To::value, 256).m_over(1500)};
+constexpr RoundingBand by_power[] = {band(To::power_of_2)};
+constexpr Rounding kernel_m[] = {rounding(itself), rounding(by_16), rounding(to_256)};
+constexpr Rounding split_k_m[] = {rounding(by_power)};
+constexpr LadderPolicy policy = ladder_policy().near_add(16).near_factor(2).kernel_m(kernel_m).split_k_m(split_k_m);
+constexpr Rung rungs[] = {rung(48, 0, k_batch(2)), rung(64, 1, k_batch(3)), rung(92, 1, k_batch(3)),
+                          rung(112, 2, k_batch(4)), rung(256, 3, k_batch(5))};
+constexpr Rung external_rungs[] = {rung(96, tiny::kExtA), rung(128, tiny::kExtB), rung(4096, tiny::kExtB)};
+constexpr Group groups[] = {with_external<external_rungs>(ladder<rungs>(64, 64))};
 constexpr Condition not_64[] = {{Feature::m, Compare::ne, 64}};
 constexpr Arm arms[] = {{not_64, 1, {0, 7}}};
 constexpr Heuristic heuristics[] = {{"peer", Arch::gfx942, arms, 1}};
-constexpr auto slots = tiny::slots_of<2>(groups);
-constexpr LookupTable table{tiny::fp16.pack(), Arch::gfx942,    304, slots.data(), 1, groups, 1, rungs, choices,
-                            external_rungs,    tiny::externals, 2,   &policy};
+constexpr auto slots = slots_of(groups);
+constexpr LookupTable table = lookup_table(Arch::gfx942, 304, policy, groups, slots, tiny::externals);
 constexpr const LookupTable* tables[] = {&table};
 constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 4, tables, 1, nullptr, 0, nullptr, 0};
 constexpr SignatureUnit with_heuristic{"gemm_fp16_rcr", tiny::fp16, instances, 4, tables, 1, heuristics, 1, nullptr, 0};

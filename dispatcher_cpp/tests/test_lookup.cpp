@@ -1,23 +1,17 @@
-// The hash and the ladder of ckgen/lookup.hpp against plain lists.
-#include <ckgen/lookup.hpp>
+// The hash and the ladder of ckgen/lookup.hpp against plain lists, as ckgen/describe_table.hpp lays them out.
+#include <ckgen/describe_table.hpp>
 
 #include <cstdint>
-#include <vector>
 
 #include <gtest/gtest.h>
 
 namespace {
 
-TEST(GroupSlot, IsTheOneOfThePythonGenerator) {
-  // The same four numbers are asserted of group_slot in tests/families/common/test_ladder.py.
-  EXPECT_EQ(ckgen::group_slot(1, 1, 0, (1U << 20) - 1), 0x1d81fU);
-  EXPECT_EQ(ckgen::group_slot(7168, 2048, 0, (1U << 20) - 1), 0xe1601U);
-  EXPECT_EQ(ckgen::group_slot(2048, 7168, 0, (1U << 20) - 1), 0x6530fU);
-  EXPECT_EQ(ckgen::group_slot(8192, 8192, 16, (1U << 20) - 1), 0x06f5aU);
-}
+using namespace ckgen;
+using namespace ckgen::describe;
 
 TEST(Rungs, AnswerTheNextMeasuredSizeAtOrAbove) {
-  constexpr ckgen::Rung rungs[] = {{1, 1, 1, 0}, {16, 64, 16, 1}, {96, 96, 1, 0}};
+  constexpr Rung rungs[] = {rung(1, 0), rung(16, 64, 16, 1), rung(96, 0)};
   const std::uint64_t measured[] = {1, 16, 32, 48, 64, 96};
   for (std::uint64_t m = 1; m <= 96; ++m) {
     std::uint64_t expected = 0;
@@ -27,36 +21,74 @@ TEST(Rungs, AnswerTheNextMeasuredSizeAtOrAbove) {
         break;
       }
     }
-    const std::uint32_t index = ckgen::rung_at_or_above(rungs, 3, m);
+    const std::uint32_t index = rung_at_or_above(rungs, 3, m);
     ASSERT_LT(index, 3U) << m;
-    EXPECT_EQ(ckgen::measured_at_or_above(rungs[index], m), expected) << m;
+    EXPECT_EQ(measured_at_or_above(rungs[index], m), expected) << m;
   }
-  EXPECT_EQ(ckgen::rung_at_or_above(rungs, 3, 97), 3U);
+  EXPECT_EQ(rung_at_or_above(rungs, 3, 97), 3U);
+}
+
+constexpr Rung dense[] = {rung(1, 0),           rung(16, 64, 16, 1),       rung(96, 0),  rung(100, 104, 4, 2),
+                          rung(105, 106, 1, 2), rung(1024, 4096, 1024, 1), rung(5000, 0)};
+constexpr Rung one_row[] = {rung(1, 0)};
+constexpr Rung last_of_a_bucket[] = {rung(31, 0), rung(63, 0), rung(127, 0), rung(0xffffffffU, 0)};
+
+template <const auto& rungs>
+void expect_the_same_rung_as_searching_all() {
+  constexpr Group group = ladder<rungs>(512, 1024);
+  constexpr std::uint16_t count = sizeof(rungs) / sizeof(Rung);
+  static_assert(group.rung_count == count && group.directory_size % 32 == 1);
+  for (std::uint64_t m = 0; m < 9000; ++m)
+    ASSERT_EQ(rung_at_or_above(group, m), rung_at_or_above(rungs, count, m)) << m;
+  for (const std::uint64_t m : {std::uint64_t{0xfffffffeU}, std::uint64_t{0xffffffffU}, std::uint64_t{1} << 33})
+    EXPECT_EQ(rung_at_or_above(group, m), rung_at_or_above(rungs, count, m)) << m;
+  Group plain = group;
+  plain.directory = nullptr;
+  EXPECT_EQ(rung_at_or_above(plain, 97), rung_at_or_above(rungs, count, 97));
 }
 
 TEST(Directory, GivesTheSameRungAsSearchingTheWholeLadder) {
-  constexpr ckgen::Rung rungs[] = {{1, 1, 1, 0},     {16, 64, 16, 1},       {96, 96, 1, 0},
-                                   {100, 110, 5, 2}, {1024, 4096, 1024, 1}, {5000, 5000, 1, 0}};
-  constexpr std::uint16_t count = 6;
-  constexpr ckgen::Group group{512, 1024, 0, 0, count, 0, 0};
-  std::vector<std::uint16_t> directory;
-  for (std::uint32_t m = 0; m <= rungs[count - 1].last; ++m) {
-    if (ckgen::ladder_bucket(m) == directory.size()) {
-      directory.push_back(static_cast<std::uint16_t>(ckgen::rung_at_or_above(rungs, count, m)));
-    }
-  }
-  directory.push_back(count);
-  ckgen::LookupTable table{};
-  table.groups = &group;
-  table.rungs = rungs;
-  table.directory = directory.data();
-  table.directory_stride = static_cast<std::uint32_t>(directory.size());
-  for (std::uint64_t m = 0; m < 9000; ++m) {
-    ASSERT_EQ(ckgen::rung_at_or_above(table, group, m), ckgen::rung_at_or_above(rungs, count, m)) << m;
-  }
-  EXPECT_EQ(ckgen::rung_at_or_above(table, group, std::uint64_t{1} << 33), count);
-  table.directory = nullptr;
-  EXPECT_EQ(ckgen::rung_at_or_above(table, group, 97), 3U);
+  expect_the_same_rung_as_searching_all<dense>();
+  expect_the_same_rung_as_searching_all<one_row>();
+  expect_the_same_rung_as_searching_all<last_of_a_bucket>();
+  EXPECT_EQ(rung_at_or_above(group(512, 1024), 1), 0U) << "no rungs";
+}
+
+struct ManyGroups {
+  Group at[500];
+};
+constexpr ManyGroups many_groups() {
+  ManyGroups made{};
+  for (std::uint32_t i = 0; i < 500; ++i) made.at[i] = group(i % 10 * 128, i / 50 * 512, i / 10 % 5);
+  return made;
+}
+constexpr ManyGroups many = many_groups();
+constexpr auto slots = slots_of(many.at);
+constexpr LadderPolicy any = ladder_policy();
+
+TEST(Slots, FindEveryGroupAndNoOther) {
+  constexpr LookupTable table = lookup_table(Arch::gfx942, 304, any, many.at, slots);
+  static_assert(table.slot_mask == 2047, "at most a quarter of them are taken");
+  for (const Group& one : many.at) EXPECT_EQ(find_group(table, one.n, one.k, one.batch), &one);
+  EXPECT_EQ(find_group(table, 1, 512, 0), nullptr);
+  EXPECT_EQ(find_group(table, 128, 512, 5), nullptr);
+  EXPECT_EQ(find_group(table, (std::uint64_t{1} << 32) + 128, 512, 0), nullptr);
+}
+
+TEST(Words, SayWhatTheyNameAndLeaveTheRest) {
+  constexpr Rung said[] = {rung(16, 48, 16, 3, k_batch(8)), rung(64, 5)};
+  EXPECT_EQ(said[0].first, 16U);
+  EXPECT_EQ(said[0].last, 48U);
+  EXPECT_EQ(said[0].step, 16U);
+  EXPECT_EQ(said[0].choice.instance, 3U);
+  EXPECT_EQ(said[0].choice.k_batch, 8U);
+  EXPECT_EQ(said[1].last, 64U);
+  EXPECT_EQ(said[1].step, 1U);
+  EXPECT_EQ(said[1].choice.k_batch, 1U);
+  constexpr RoundingBand plain = band(RoundingBand::To::m), limited = band(RoundingBand::To::value, 8).m_up_to(9);
+  EXPECT_EQ(plain.m_up_to, 0xffffffffU);
+  EXPECT_EQ(limited.of, 8U);
+  EXPECT_EQ(limited.m_up_to, 9U);
 }
 
 }  // namespace

@@ -149,9 +149,11 @@ TEST_F(Misuse, TablesWithoutAPolicyOrWithOddStepsAreRefused) {
   LookupTable table = tiny::table80;
   table.policy = nullptr;
   EXPECT_NE(refusal(table).find("no policy"), std::string::npos);
-  const Rung odd[] = {{16, 22, 6, 0}};
+  const Rung odd[] = {{16, 22, 6, {0, 1}}};
+  Group group = tiny::groups80[0];
+  group.rungs = odd;
   table = tiny::table80;
-  table.rungs = odd;
+  table.groups = &group;
   EXPECT_NE(refusal(table).find("no power of two"), std::string::npos);
 }
 

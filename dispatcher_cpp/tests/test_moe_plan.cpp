@@ -169,13 +169,12 @@ TEST_F(MoePlan, TablesAreKeyedByTheRouting) {
   static constexpr Signature s = of_part(MoePart::gate_up);
   static const InstanceDesc built[] = {tiny::instance("first", 101, s, {32, 64, 32}, {0, 0, 0, 0, 0, 1, false}),
                                        tiny::instance("second", 102, s, {64, 64, 32}, {0, 0, 0, 0, 0, 1, false})};
-  static constexpr Choice choices[] = {{0, 1}, {1, 1}};
-  static constexpr Rung rungs[] = {{64, 64, 1, 0}, {64, 64, 1, 1}};
-  static constexpr Group groups[] = {{1024, 2048, Routing{8, 2}.lookup_key(), 0, 1, 0, 0},
-                                     {1024, 2048, Routing{256, 8}.lookup_key(), 1, 1, 0, 0}};
-  static constexpr auto slots = tiny::slots_of<4>(groups);
-  static constexpr LookupTable table{s.pack(), Arch::gfx942, 304,     slots.data(), 3, groups,       2,
-                                     rungs,    choices,      nullptr, nullptr,      0, &tiny::policy};
+  static constexpr Rung first[] = {describe::rung(64, 0)};
+  static constexpr Rung second[] = {describe::rung(64, 1)};
+  static constexpr Group groups[] = {describe::ladder<first>(1024, 2048, Routing{8, 2}.lookup_key()),
+                                     describe::ladder<second>(1024, 2048, Routing{256, 8}.lookup_key())};
+  static constexpr auto slots = describe::slots_of(groups);
+  static constexpr LookupTable table = describe::lookup_table(Arch::gfx942, 304, tiny::policy, groups, slots);
   static constexpr const LookupTable* tables[] = {&table};
   static const SignatureUnit unit{"moe", s, built, 2, tables, 1, nullptr, 0, nullptr, 0};
   static const SignatureUnit* const units[] = {&unit};

@@ -11,6 +11,7 @@
 namespace {
 
 using namespace ckgen;
+using namespace ckgen::describe;
 
 constexpr InstanceDesc of(const char* name, std::uint64_t id, std::int32_t k_per_split = 0) {
   return tiny::instance(name, id, tiny::fp16, {64, 128, 128}, {0, 0, 0, k_per_split, 257, 128, false});
@@ -20,27 +21,29 @@ constexpr InstanceDesc of(const char* name, std::uint64_t id, std::int32_t k_per
 // That of 192 CUs splits K in whole groups of 128.
 constexpr InstanceDesc instances[] = {of("64", 1),       of("96", 2),  of("128", 3), of("160", 4),
                                       of("192", 5, 128), of("m16", 6), of("m64", 7), of("m4096", 8)};
-constexpr Choice choices[] = {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 7}, {5, 1}, {6, 1}, {7, 1}};
-constexpr Rung rungs[] = {{64, 64, 1, 0}, {64, 64, 1, 1}, {64, 64, 1, 2}, {64, 64, 1, 3},
-                          {64, 64, 1, 4}, {16, 16, 1, 5}, {64, 64, 1, 6}, {4096, 4096, 1, 7}};
+template <std::uint16_t winner>
+constexpr Rung at_64[] = {rung(64, winner)};
+constexpr Rung at_192[] = {rung(64, 4, k_batch(7))};
+constexpr Rung at_950[] = {rung(16, 5), rung(64, 6), rung(4096, 7)};
 // K = 8192 is in each table, three others only in that of 192 CUs.
-constexpr Group groups[] = {{512, 8192, 0, 0, 1, 0, 0}};
-constexpr Group groups192[] = {
-    {512, 8192, 0, 0, 1, 0, 0}, {512, 1152, 0, 0, 1, 0, 0}, {512, 1280, 0, 0, 1, 0, 0}, {512, 2048, 0, 0, 1, 0, 0}};
-constexpr Group groups950[] = {{512, 8192, 0, 0, 3, 0, 0}};
-constexpr auto slots = tiny::slots_of<2>(groups);
-constexpr auto slots192 = tiny::slots_of<8>(groups192);
+template <std::uint16_t winner>
+constexpr Group groups[] = {ladder<at_64<winner>>(512, 8192)};
+constexpr Group groups192[] = {ladder<at_192>(512, 8192), ladder<at_192>(512, 1152), ladder<at_192>(512, 1280),
+                               ladder<at_192>(512, 2048)};
+constexpr Group groups950[] = {ladder<at_950>(512, 8192)};
+template <std::uint16_t winner>
+constexpr auto slots = slots_of(groups<winner>);
+constexpr auto slots192 = slots_of(groups192);
+constexpr auto slots950 = slots_of(groups950);
 
-constexpr LookupTable table(Arch arch, std::uint32_t cu_num, const Rung* first) {
-  return {tiny::fp16.pack(), arch,    cu_num, slots.data(), 1, groups, 1, first, choices,
-          nullptr,           nullptr, 0,      &tiny::policy};
+template <std::uint16_t winner>
+constexpr LookupTable table(std::uint32_t cu_num) {
+  return lookup_table(Arch::gfx942, cu_num, tiny::policy, groups<winner>, slots<winner>);
 }
-constexpr LookupTable table64 = table(Arch::gfx942, 64, rungs), table96 = table(Arch::gfx942, 96, rungs + 1),
-                      table128 = table(Arch::gfx942, 128, rungs + 2), table160 = table(Arch::gfx942, 160, rungs + 3);
-constexpr LookupTable table192{tiny::fp16.pack(), Arch::gfx942, 192,     slots192.data(), 7, groups192,    4,
-                               rungs + 4,         choices,      nullptr, nullptr,         0, &tiny::policy};
-constexpr LookupTable table950{tiny::fp16.pack(), Arch::gfx950, 128,     slots.data(), 1, groups950,    1,
-                               rungs + 5,         choices,      nullptr, nullptr,      0, &tiny::policy};
+constexpr LookupTable table64 = table<0>(64), table96 = table<1>(96), table128 = table<2>(128),
+                      table160 = table<3>(160);
+constexpr LookupTable table192 = lookup_table(Arch::gfx942, 192, tiny::policy, groups192, slots192);
+constexpr LookupTable table950 = lookup_table(Arch::gfx950, 128, tiny::policy, groups950, slots950);
 constexpr const LookupTable* tables[] = {&table192, &table64, &table950, &table160, &table96, &table128};
 constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 8, tables, 6, nullptr, 0, nullptr, 0};
 constexpr const SignatureUnit* units[] = {&unit};
@@ -108,10 +111,7 @@ TEST(OtherCuOfGroups, SplitsAreCountedForAllGroups) {
   Signature signature = tiny::fp16;
   signature.op = Op::grouped_gemm;
   const InstanceDesc built[] = {tiny::instance("grouped", 1, signature, {64, 128, 128}, {0, 0, 0, 0, 0, 128, false})};
-  LookupTable other = table96;
-  other.signature = signature.pack();
-  const Rung first[] = {{64, 64, 1, 0}};
-  other.rungs = first;
+  static constexpr LookupTable other = table<0>(96);
   const LookupTable* others[] = {&other};
   const SignatureUnit grouped{"grouped", signature, built, 1, others, 1, nullptr, 0, nullptr, 0};
   const SignatureUnit* all[] = {&grouped};

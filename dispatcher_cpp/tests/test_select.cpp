@@ -200,12 +200,10 @@ TEST_F(Select, NextOfWhatTheWalkDoesNotOfferIsNothing) {
 // One instance, measured in two splits at M = 64 and in one at M = 128; it is the default as well.
 namespace alone {
 constexpr InstanceDesc instances[] = {tiny::instance("only", 37, tiny::fp16, {64, 64, 32}, {0, 0, 0, 0, 0, 2, false})};
-constexpr Choice choices[] = {{0, 2}, {0, 1}};
-constexpr Rung rungs[] = {{64, 64, 1, 0}, {128, 128, 1, 1}};
-constexpr Group groups[] = {{512, 1024, 0, 0, 2, 0, 0}};
-constexpr auto slots = tiny::slots_of<2>(groups);
-constexpr LookupTable table{tiny::fp16.pack(), Arch::gfx942, 304, slots.data(), 1, groups, 1, rungs, choices,
-                            nullptr,           nullptr,      0,   &tiny::policy};
+constexpr Rung rungs[] = {describe::rung(64, 0, describe::k_batch(2)), describe::rung(128, 0)};
+constexpr Group groups[] = {describe::ladder<rungs>(512, 1024)};
+constexpr auto slots = describe::slots_of(groups);
+constexpr LookupTable table = describe::lookup_table(Arch::gfx942, 304, tiny::policy, groups, slots);
 constexpr const LookupTable* tables[] = {&table};
 constexpr Defaults defaults[] = {{Arch::gfx942, tiny::first, 1}};
 constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 1, tables, 1, nullptr, 0, defaults, 1};

@@ -1,7 +1,6 @@
 // A library as the generator would emit it, small enough to read: one table of each kind, a heuristic, defaults.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 
@@ -10,6 +9,7 @@
 namespace tiny {
 
 using namespace ckgen;
+using namespace ckgen::describe;
 
 constexpr std::uint32_t bit(Arch arch) {
   return 1U << static_cast<unsigned>(arch);
@@ -36,19 +36,6 @@ constexpr InstanceDesc instance(const char* name, std::uint64_t id, Signature si
           nullptr};
 }
 
-/// The generator's slots for groups: open addressing at a load of at most one half.
-template <std::size_t Size, std::size_t Count>
-constexpr std::array<std::uint16_t, Size> slots_of(const Group (&groups)[Count]) {
-  static_assert(Size >= 2 * Count && (Size & (Size - 1)) == 0);
-  std::array<std::uint16_t, Size> slots{};
-  for (std::size_t i = 0; i < Count; ++i) {
-    std::size_t slot = group_slot(groups[i].n, groups[i].k, groups[i].batch, Size - 1);
-    while (slots[slot] != 0) slot = (slot + 1) & (Size - 1);
-    slots[slot] = static_cast<std::uint16_t>(i + 1);
-  }
-  return slots;
-}
-
 enum : std::uint16_t { kSmall, kMedium, kAtomic };
 
 inline constexpr InstanceDesc instances[] = {
@@ -57,28 +44,30 @@ inline constexpr InstanceDesc instances[] = {
     instance("tiny_atomic", 3, fp16, {256, 256, 64}, {0, 256, 64, 64, 0, 16, true}, kArchs, 2),
 };
 
-inline constexpr LadderPolicy policy{16, 2, nullptr, 0, nullptr, 0};
+inline constexpr LadderPolicy policy = ladder_policy().near_add(16).near_factor(2);
+enum External : std::uint16_t { kExtA, kExtB };
 inline constexpr ExternalKernel externals[] = {{"asm", "ext_a"}, {"flydsl", "ext_b"}};
-inline constexpr Choice choices[] = {{kSmall, 1}, {kMedium, 2}, {kAtomic, 4}, {kMedium, 0}};
 
 // gfx942:304, N=1024 K=2048: 16, 32, 48, 64 small; 128 medium; 2048 atomic; external at 96 and 4096.
 // N=1000 K=2048: the atomic instance's N is wrong there.
-inline constexpr Rung rungs304[] = {{16, 64, 16, 0}, {128, 128, 1, 1}, {2048, 2048, 1, 2}, {64, 64, 1, 2}};
-inline constexpr Rung external304[] = {{96, 96, 1, 0}, {4096, 4096, 1, 1}};
-inline constexpr Group groups304[] = {{1024, 2048, 0, 0, 3, 2, 0}, {1000, 2048, 0, 3, 1, 0, 0}};
-inline constexpr auto slots304 = slots_of<4>(groups304);
-inline constexpr LookupTable table304{fp16.pack(), Arch::gfx942, 304,         slots304.data(), 3, groups304, 2,
-                                      rungs304,    choices,      external304, externals,       2, &policy};
+inline constexpr Rung n1024[] = {rung(16, 64, 16, kSmall), rung(128, kMedium, k_batch(2)),
+                                 rung(2048, kAtomic, k_batch(4))};
+inline constexpr Rung n1024_external[] = {rung(96, kExtA), rung(4096, kExtB)};
+inline constexpr Rung n1000[] = {rung(64, kAtomic, k_batch(4))};
+inline constexpr Group groups304[] = {with_external<n1024_external>(ladder<n1024>(1024, 2048)),
+                                      ladder<n1000>(1000, 2048)};
+inline constexpr auto slots304 = slots_of(groups304);
+inline constexpr LookupTable table304 = lookup_table(Arch::gfx942, 304, policy, groups304, slots304, externals);
 
 // gfx942:80 and gfx942:228, N=512 K=8192: at M=16 the kernel decides about its splits.
-inline constexpr Rung rungs80[] = {{16, 16, 1, 3}};
-inline constexpr Rung rungs228[] = {{64, 64, 1, 0}};
-inline constexpr Group groups512[] = {{512, 8192, 0, 0, 1, 0, 0}};
-inline constexpr auto slots512 = slots_of<2>(groups512);
-inline constexpr LookupTable table80{fp16.pack(), Arch::gfx942, 80,      slots512.data(), 1, groups512, 1,
-                                     rungs80,     choices,      nullptr, nullptr,         0, &policy};
-inline constexpr LookupTable table228{fp16.pack(), Arch::gfx942, 228,     slots512.data(), 1, groups512, 1,
-                                      rungs228,    choices,      nullptr, nullptr,         0, &policy};
+inline constexpr Rung rungs80[] = {rung(16, kMedium, k_batch(0))};
+inline constexpr Rung rungs228[] = {rung(64, kSmall)};
+inline constexpr Group groups80[] = {ladder<rungs80>(512, 8192)};
+inline constexpr Group groups228[] = {ladder<rungs228>(512, 8192)};
+inline constexpr auto slots80 = slots_of(groups80);
+inline constexpr auto slots228 = slots_of(groups228);
+inline constexpr LookupTable table80 = lookup_table(Arch::gfx942, 80, policy, groups80, slots80);
+inline constexpr LookupTable table228 = lookup_table(Arch::gfx942, 228, policy, groups228, slots228);
 inline constexpr const LookupTable* tables[] = {&table304, &table80, &table228};
 
 inline constexpr Condition few_rows[] = {{Feature::m, Compare::le, 32}, {Feature::mn, Compare::lt, 8192}};

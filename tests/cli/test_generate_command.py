@@ -171,6 +171,39 @@ def test_errors_are_all_shown_and_nothing_is_written(tiny: Path, golden: Callabl
     assert sorted(d["code"] for d in document["diagnostics"]) == ["T001", "T005", "T007", "T012"]
 
 
+def test_a_check_passes_where_a_table_changed_and_nothing_generated_did(tiny: Path) -> None:
+    ok(*GENERATE)
+    before = tree(tiny / "ckgen_generated")
+    file = tiny / "t/a8w8_blockscale.csv"
+    text = file.read_text(encoding="utf-8")
+    assert "nothing generated" not in run(*GENERATE, "--check").stderr
+    file.write_text(text.replace(",4.5,", ",5.5,"), encoding="utf-8")
+    assert file.read_text(encoding="utf-8") != text
+    passed = run(*GENERATE, "--check")
+    assert passed.exit_code == 0 and "ckgen_generated: up to date; " in passed.stdout
+    note = "note: tuning/0/a8w8_blockscale.csv changed since ckgen_generated was written, nothing generated did\n"
+    assert passed.stderr.endswith(note)
+    document = as_json(*GENERATE, "--check")
+    assert (document["status"], document["manifest"]) == ("up_to_date", "stale")
+    assert document["changed_inputs"] == ["tuning/0/a8w8_blockscale.csv"] and document["diff"] == ""
+    strict = run(*GENERATE, "--check", "--strict")
+    assert strict.exit_code == 1 and "1 file of ckgen_generated is out of date" in strict.stdout
+    assert "+++ b/manifest.json\n" in strict.stdout and "note:" not in strict.stderr
+    assert as_json(*GENERATE, "--check", "--strict", code=1)["changed"] == ["manifest.json"]
+    assert tree(tiny / "ckgen_generated") == before
+    assert as_json(*GENERATE)["changed"] == ["manifest.json"]
+    document = as_json(*GENERATE, "--check", "--strict")
+    assert (document["status"], document["manifest"], document["changed_inputs"]) == ("up_to_date", "up_to_date", [])
+
+
+def test_a_check_holds_all_but_the_manifest(tiny: Path) -> None:
+    ok(*GENERATE)
+    (tiny / "t/a8w8_blockscale.csv").write_text(table(row(m=48, kernel=LARGE)), encoding="utf-8")
+    document = as_json(*GENERATE, "--check", code=1)
+    assert document["changed"] == ["gemm_fp8_fnuz_bf16_rcr_blockscale/lookup_gfx942_304.hpp"]
+    assert document["manifest"] == "stale" and document["changed_inputs"] == ["tuning/0/a8w8_blockscale.csv"]
+
+
 def test_strict_refuses_rows_that_cannot_be_built(tiny: Path) -> None:
     impossible = LARGE.replace("256x16x64x256", "256x512x512x256")
     write(tiny, {"t/a8w8_blockscale.csv": table(row(kernel=impossible))})

@@ -90,7 +90,7 @@ OURS = with_manifest(OLD)[MANIFEST]
         "{",
         "[" * 100_000,
         '{"name": "a web app"}',
-        OURS.replace("manifest/1", "manifest/9"),
+        OURS.replace("manifest/2", "manifest/9"),
         OURS.replace('"options": {}', '"options": []'),
         OURS.replace("a/keep.hpp", "../keep.hpp"),
         OURS.replace("a/keep.hpp", "/keep.hpp"),

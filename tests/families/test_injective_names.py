@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pytest
 
 from ckgen.build.planned import plan_host, plan_kernel
-from ckgen.emit.render import render
+from ckgen.emit.render import render, sharing_tables
 from ckgen.families.common import cpp
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.key import pack
@@ -86,17 +86,16 @@ def test_a_name_is_spelt_from_signature_backend_and_config_and_hashed_into_the_i
 
 def test_the_descriptors_carry_the_same_names_and_ids_in_the_same_order() -> None:
     texts = render(every_plan(), "lib")
-    assert [path for path in texts if path.endswith("unit.cpp")] == [
-        f"{unit.name}/unit.cpp" for unit in every_plan().units
-    ]
+    together = sharing_tables(every_plan().units)
+    assert [path for path in texts if path.endswith("unit.cpp")] == [f"{units[0].name}/unit.cpp" for units in together]
     found = [
         match
-        for unit in every_plan().units
+        for units in together
         for match in re.findall(
-            r'^    \{"(\w+)",\n     0x([0-9a-f]{16})ULL, signature,', texts[f"{unit.name}/unit.cpp"], re.M
+            r'^    instance\("(\w+)", 0x([0-9a-f]{16})ULL, signature,', texts[f"{units[0].name}/unit.cpp"], re.M
         )
     ]
-    everything = every_plan().instances
+    everything = [one for units in together for unit in units for one in unit.instances]
     assert found == [(one.name, f"{one.id:016x}") for one in everything]
     assert len({one.id for one in everything}) == len(everything) > len(instances())
 
@@ -210,7 +209,7 @@ def test_every_field_of_a_signature_is_in_the_names_and_in_the_key() -> None:
         assert one.name != other.name and one.id != other.id, pair
         assert parse_canonical(pair.other.canonical()) == pair.other
         assert pack(pair.one) != pack(pair.other), pair
-        assert cpp_gemm.signature_fields(pair.one) != cpp_gemm.signature_fields(pair.other), pair
+        assert cpp_gemm.signature_words(pair.one) != cpp_gemm.signature_words(pair.other), pair
 
 
 def test_a_problem_is_not_answered_by_an_instance_of_another_signature() -> None:
@@ -247,7 +246,7 @@ def test_keys_and_equality_agree_over_all_pairs_of_built_signatures() -> None:
 def cpp_signature(signature: GemmSignature) -> str:
     """A ckgen::Signature as the units' template writes it."""
     text = re.search(
-        r"constexpr ckgen::Signature signature(\{.*?\});",
+        r"constexpr ckgen::Signature signature = (.*?);",
         render(plan_of_units((X86,), (unit_of(signature),)), "lib")[f"{signature.canonical()}/unit.cpp"],
         re.S,
     )
@@ -261,7 +260,7 @@ def test_every_field_of_a_signature_takes_part_in_the_cpp_key(tmp_path: Path) ->
     signatures that differ in one field have different keys and are not equal."""
     members = ["op", *(field.name for field in fields(GemmSignature) if field.name != "op"), "fmha"]
     lines = [
-        "#include <ckgen/signature.hpp>",
+        "#include <ckgen/describe_unit.hpp>",
         "using ckgen::Signature;",
         "constexpr bool members(const Signature& s) {",
     ]
@@ -273,7 +272,7 @@ def test_every_field_of_a_signature_takes_part_in_the_cpp_key(tmp_path: Path) ->
         of_field = [pair for pair in pairs() if pair.field == field.name]
         for pair in of_field[:: max(1, len(of_field) // 8)]:
             for side, signature in (("one", pair.one), ("other", pair.other)):
-                lines.append(f"constexpr Signature {side}{count}{cpp_signature(signature)};")
+                lines.append(f"constexpr Signature {side}{count} = ckgen::describe::{cpp_signature(signature)};")
                 lines.append(f"static_assert({side}{count}.pack() == {cpp.hex64(pack(signature))});")
             lines.append(
                 f'static_assert(one{count}.pack() != other{count}.pack(), "{field.name}");'

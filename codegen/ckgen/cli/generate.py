@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command, error_document
-from ckgen.cli.generate_report import Mode, Request, report_json, report_text
+from ckgen.cli.generate_report import Mode, Request, report_json, report_text, reported, stale_note
 from ckgen.cli.options import (
     PATH,
     assume_option,
@@ -55,6 +55,7 @@ _CHOOSING = {
     "strict_layers": "--strict-layers",
 }
 """The options that say which instances there are, by parameter."""
+STRICT_HELP = "A row whose kernel cannot be built is an error; with --check, so is another table that changes nothing."
 KERNEL_SET_HELP = "Further kernels to build: a file, or a shipped set (ci, full)."
 
 
@@ -71,11 +72,11 @@ KERNEL_SET_HELP = "Further kernels to build: a file, or a shipped set (ci, full)
 @profile_option
 @click.option("--registry", type=PATH, metavar="JSON", help="Exactly the instances that `ckgen export` printed there.")
 @policy_option
-@click.option("--strict", is_flag=True, help="A row whose kernel cannot be built is an error.")
+@click.option("--strict", is_flag=True, help=STRICT_HELP)
 @click.option("--strict-layers", is_flag=True, help="A row that a later --tuning overrides is an error.")
 @click.option("--out", type=PATH, default="ckgen_generated", show_default=True, help="The folder to write.")
 @click.option("--name", default="ckgen_generated", show_default=True, help="C++ namespace and CMake target.")
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 with a diff if the folder is out of date.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 with a diff if a generated file is out of date.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change as a diff.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; list what would be added, changed and removed.")
 @click.option("--list-outputs", is_flag=True, help="Write nothing; list every file of the folder.")
@@ -121,8 +122,10 @@ def command(**params: Any) -> int:
     if params["as_json"]:
         show_json(report_json(request, made, out, phases=params["time_phases"]))
     else:
+        if (note := stale_note(request, made)) is not None:
+            say(note)
         report_text(request, made, out)
-    return DRIFT if mode is Mode.CHECK and made.changes else 0
+    return DRIFT if mode is Mode.CHECK and reported(request, made) else 0
 
 
 def _options(params: Mapping[str, Any], archs: Mapping[str, ArchSpec]) -> PlanOptions:

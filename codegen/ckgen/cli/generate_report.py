@@ -18,6 +18,7 @@ from ckgen.plan.options import PlanOptions
 
 if TYPE_CHECKING:
     from ckgen.emit.generate import Generation
+    from ckgen.emit.writer import Changes
 
 
 class Mode(Enum):
@@ -67,9 +68,28 @@ class Request:
         return shlex.join([*parts, *name, "--out", str(self.out)])
 
 
+def reported(request: Request, made: Generation) -> Changes:
+    """The changes that the mode is about: a check that is not strict leaves the manifest out."""
+    if request.mode is Mode.CHECK and not request.options.strict:
+        return made.changes.but_for_the_manifest()
+    return made.changes
+
+
+def stale_note(request: Request, made: Generation) -> str | None:
+    """That a check passes although the manifest is of other inputs; None where that is not so."""
+    if not _is_stale(request, made):
+        return None
+    changed = ", ".join(made.changed_inputs) or "ckgen or its options"
+    return f"note: {changed} changed since {request.out.as_posix()} was written, nothing generated did"
+
+
+def _is_stale(request: Request, made: Generation) -> bool:
+    return request.mode is Mode.CHECK and bool(made.changes) and not reported(request, made)
+
+
 def report_text(request: Request, made: Generation, out: Path) -> None:
     """Prints the result of the mode."""
-    changes = made.changes
+    changes = reported(request, made)
     match request.mode:
         case Mode.LIST:
             show("\n".join(outputs(request, made)))
@@ -79,7 +99,7 @@ def report_text(request: Request, made: Generation, out: Path) -> None:
             show(columns(rows) if rows else f"{request.out.as_posix()}: up to date")
         case Mode.DIFF:
             if changes:
-                show_verbatim(diff_text(made, out).removesuffix("\n"))
+                show_verbatim(diff_text(made, changes, out).removesuffix("\n"))
         case Mode.CHECK if changes:
             show_verbatim(_drift(request, made, out))
         case _:
@@ -90,7 +110,7 @@ def report_json(request: Request, made: Generation, out: Path, *, phases: bool) 
     """The document of the mode: an array of paths for --list-outputs, else an object."""
     if request.mode is Mode.LIST:
         return outputs(request, made)
-    changes = made.changes
+    changes = reported(request, made)
     document: dict[str, Any] = {
         "out": request.out.as_posix(),
         "name": request.name,
@@ -103,7 +123,10 @@ def report_json(request: Request, made: Generation, out: Path, *, phases: bool) 
         "selected": _selected(request, made),
     }
     if request.mode in (Mode.CHECK, Mode.DIFF):
-        document["diff"] = diff_text(made, out)
+        document["diff"] = diff_text(made, changes, out)
+    if request.mode is Mode.CHECK:
+        document["manifest"] = "stale" if made.changes else "up_to_date"
+        document["changed_inputs"] = list(made.changed_inputs)
     if request.mode is Mode.CHECK and changes:
         document["command"] = request.command_line()
     if phases:
@@ -116,9 +139,8 @@ def outputs(request: Request, made: Generation) -> list[str]:
     return [f"{request.out.as_posix()}/{path}" for path in sorted({*made.manifest.files, MANIFEST})]
 
 
-def diff_text(made: Generation, out: Path) -> str:
-    """A unified diff from the tree at `out` to what would be written, as `patch -p1` takes it."""
-    changes = made.changes
+def diff_text(made: Generation, changes: Changes, out: Path) -> str:
+    """A unified diff of the changes, from the tree at `out` to what would be written, as `patch -p1` takes it."""
     return "".join(
         line
         for path in sorted((*changes.added, *changes.changed, *changes.removed))
@@ -143,19 +165,21 @@ def _lines(text: str) -> list[str]:
 
 
 def _drift(request: Request, made: Generation, out: Path) -> str:
-    changes = made.changes
+    changes = reported(request, made)
     out_text = request.out.as_posix()
     if (out / MANIFEST).is_file():
         count = len(changes.added) + len(changes.changed) + len(changes.removed)
         verb = "is" if count == 1 else "are"
-        found = f"{diff_text(made, out)}{plural(count, 'file')} of {out_text} {verb} out of date; this mends it:"
+        found = (
+            f"{diff_text(made, changes, out)}{plural(count, 'file')} of {out_text} {verb} out of date; this mends it:"
+        )
     else:
         found = f"{out_text} holds no generated files, {len(changes.added)} are missing; this writes them:"
     return f"{found}\n{request.command_line()}"
 
 
 def _summary(request: Request, made: Generation) -> str:
-    summary, changes = made.manifest.summary, made.changes
+    summary, changes = made.manifest.summary, reported(request, made)
     done = f"{len(changes.added)} added, {len(changes.changed)} changed, {len(changes.removed)} removed"
     counts = (
         plural(len(made.manifest.files) + 1, "file"),

@@ -24,13 +24,17 @@ _UNREADABLE = "unreadable"
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What a run found: the whole tree as text (empty when nothing had to be parsed), and what it would change."""
+    """What a run found: the whole tree as text (empty when nothing had to be parsed), and what it would change.
+
+    `changed_inputs` names what has changed since the tree was written; empty where there is none.
+    """
 
     manifest: Manifest
     texts: Mapping[str, str]
     changes: Changes
     plan: GenerationPlan | None
     phases: tuple[tuple[str, float], ...]
+    changed_inputs: tuple[str, ...] = ()
 
     @property
     def up_to_date(self) -> bool:
@@ -57,7 +61,8 @@ def generate(options: PlanOptions, archs: Mapping[str, ArchSpec], name: str, out
     known = read_manifest(out)
     wanted = Manifest(generator_digest(), _described(options, name), _inputs(options), {}, {})
     phases.end("digest")
-    if known is not None and known.same_source(wanted) and intact(out, known):
+    unjudged = options.strict or options.strict_layers  # rows that were let pass when the tree was written
+    if known is not None and not unjudged and known.same_source(wanted) and intact(out, known):
         phases.end("compare")
         return Generation(known, {}, Changes((), (), ()), None, tuple(phases.done))
     plan, texts = _rendered(options, archs, name, phases)
@@ -73,7 +78,8 @@ def generate(options: PlanOptions, archs: Mapping[str, ArchSpec], name: str, out
             phases.end("compare")
             publish(out, texts, changes)
         phases.end("write")
-    return Generation(manifest, texts, changes, plan, tuple(phases.done))
+    changed_inputs = known.changed_inputs(manifest) if known is not None else ()
+    return Generation(manifest, texts, changes, plan, tuple(phases.done), changed_inputs)
 
 
 def summary(plan: GenerationPlan) -> dict[str, Any]:
@@ -112,7 +118,7 @@ def _rendered(
 
 
 def _described(options: PlanOptions, name: str) -> dict[str, Any]:
-    """The options as they stand in the manifest: no paths, for those are told by the inputs."""
+    """The options that decide files, as they stand in the manifest: no paths, for those are told by the inputs."""
     return {
         "name": name,
         "targets": [str(target) for target in options.targets or ()],
@@ -123,8 +129,6 @@ def _described(options: PlanOptions, name: str) -> dict[str, Any]:
         "backends": sorted(options.backends),
         "m_policy": options.m_policy.value,
         "assume_gfx": {str(cu_num): gfx for cu_num, gfx in sorted(options.assume_gfx.items())},
-        "strict": options.strict,
-        "strict_layers": options.strict_layers,
     }
 
 

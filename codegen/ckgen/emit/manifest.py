@@ -17,7 +17,9 @@ from ckgen.model.json_document import parse_json
 from ckgen.specs.archs import spec_dirs
 
 MANIFEST = "manifest.json"
-SCHEMA = "ckgen.manifest/1"
+SCHEMA = "ckgen.manifest/2"
+_READABLE = (SCHEMA, "ckgen.manifest/1")
+"""Of an older tree the files are known, so that it can be renewed."""
 
 _MEMBERS = {"generator": str, "options": dict, "inputs": dict, "files": dict, "summary": dict}
 _GENERATOR_SUFFIXES = (".py", ".json", ".yaml", ".j2")
@@ -45,6 +47,11 @@ class Manifest:
         }
         document["digest"] = digest(_dumped(document).encode())
         return _dumped(document)
+
+    def changed_inputs(self, other: Manifest) -> tuple[str, ...]:
+        """The inputs that only one of both was made from, or that had other bytes; sorted."""
+        names = self.inputs.keys() | other.inputs.keys()
+        return tuple(sorted(name for name in names if self.inputs.get(name) != other.inputs.get(name)))
 
     def same_source(self, other: Manifest) -> bool:
         """Whether both were made by one generator, from equal options and inputs."""
@@ -106,7 +113,7 @@ def _dumped(document: Mapping[str, Any]) -> str:
 
 def _parsed(data: Any) -> Manifest:
     """DocumentError for anything but a manifest of this schema whose files lie inside its folder."""
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+    if not isinstance(data, dict) or data.get("schema") not in _READABLE:
         raise DocumentError(f"its schema is not {SCHEMA}")
     for key in _MEMBERS:
         if not isinstance(data.get(key), _MEMBERS[key]):

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ckgen.families.common.cpp import identifier
+from ckgen.families.common.cpp import identifier, said
 from ckgen.families.common.m_policy import Rounding, RoundingBand
 from ckgen.families.common.policy import MPolicy
 from ckgen.families.tables import all_roundings, rounded_module
-
-_NO_BOUND = 0xFFFFFFFF
 
 
 def policy_view(policy: MPolicy, used: Sequence[str]) -> dict[str, Any]:
@@ -18,8 +16,8 @@ def policy_view(policy: MPolicy, used: Sequence[str]) -> dict[str, Any]:
     if policy is MPolicy.LADDER:
         return {"roundings": [], "policies": [{"name": "ladder", "kernel_m": [], "split_k_m": []}]}
 
-    def refer(roundings: Sequence[Rounding]) -> list[dict[str, Any]]:
-        return [{"name": rounding.name, "count": len(rounding.bands)} for rounding in roundings]
+    def refer(roundings: Sequence[Rounding]) -> list[str]:
+        return [identifier(rounding.name) for rounding in roundings]
 
     return {
         "roundings": [
@@ -37,11 +35,9 @@ def policy_view(policy: MPolicy, used: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _band(band: RoundingBand) -> dict[str, Any]:
-    return {
-        "to": identifier(band.to),
-        "of": band.of,
-        "m_over": band.m_over,
-        "m_up_to": _NO_BOUND if band.m_up_to is None else band.m_up_to,
-        "n_over": band.n_over,
-    }
+def _band(value: RoundingBand) -> str:
+    """The words of a ckgen::RoundingBand; limits that it has none of are not said."""
+    limits = {"m_over": value.m_over, "m_up_to": value.m_up_to or 0, "n_over": value.n_over}
+    of = [str(value.of)] if value.of else []
+    to = f"ckgen::RoundingBand::To::{identifier(value.to)}"
+    return f"band({', '.join((to, *of))}){''.join(said(limits, dict.fromkeys(limits, 0)))}"

@@ -31,6 +31,12 @@ class Changes:
     def __bool__(self) -> bool:
         return bool(self.added or self.changed or self.removed)
 
+    def but_for_the_manifest(self) -> Changes:
+        """What is generated; the manifest also changes with inputs that decide nothing of it."""
+        return Changes(
+            *(tuple(path for path in paths if path != MANIFEST) for paths in (self.added, self.changed, self.removed))
+        )
+
 
 def compare(out: Path, texts: Mapping[str, str]) -> Changes:
     """`texts` (the manifest among them) against the tree at `out`; only files that its manifest lists can be removed.

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <ckgen/arch_data.hpp>
+#include <ckgen/describe_fmha.hpp>
+#include <ckgen/describe_table.hpp>
+#include <ckgen/describe_unit.hpp>
 #include <ckgen/device.hpp>
 #include <ckgen/device_code.hpp>
 #include <ckgen/dispatcher.hpp>

@@ -8,7 +8,7 @@
 #include <ckgen/lookup.hpp>
 
 /// Raised whenever the layout of generated constants changes.
-#define CKGEN_RUNTIME_ABI 8
+#define CKGEN_RUNTIME_ABI 9
 
 namespace ckgen {
 inline namespace v1 {
@@ -45,7 +45,7 @@ struct Defaults {
   std::uint32_t count;
 };
 
-/// Everything about one signature. Tables, heuristics and defaults index `instances`.
+/// Everything about one signature. Tables, heuristics and defaults index `instances`; several units may have one table.
 struct SignatureUnit {
   const char* name;  // the canonical string
   Signature signature;

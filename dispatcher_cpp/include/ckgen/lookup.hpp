@@ -16,23 +16,27 @@ struct Choice {
 };
 
 /// Measured sizes first, first + step, …, last (M, in rows) that one choice won. `step` is a power of two, so that
-/// rounding to a measured size needs no division.
+/// rounding to a measured size needs no division. Of an external rung choice.instance is an external of the table.
 struct Rung {
   std::uint32_t first;
   std::uint32_t last;
   std::uint32_t step;
-  std::uint32_t choice;
+  Choice choice;
 };
 
-/// The ladder of one (N, K, batch): rungs ascending in M. `external` rungs name kernels of other libraries.
+/// The ladder of one (N, K, batch): rungs ascending in M. External rungs name kernels of other libraries.
 struct Group {
   std::uint32_t n;
   std::uint32_t k;
   std::uint32_t batch;
-  std::uint32_t rung_begin;
   std::uint16_t rung_count;
   std::uint16_t external_count;
-  std::uint32_t external_begin;
+  const Rung* rungs;
+  const Rung* external_rungs;
+  /// The first rung at or above the least M of each ladder_bucket, then rung_count. Null: rungs are searched from end
+  /// to end.
+  const std::uint16_t* directory;
+  std::uint32_t directory_size;
 };
 
 /// A kernel of a library that ckgen does not generate, under the name that the library gives it.
@@ -73,28 +77,21 @@ struct LadderPolicy {
 /// The library of an external kernel that is the caller's own: an exact row of it declines instances of backend hip.
 inline constexpr const char* callers_own = "caller";
 
-/// All rows of one (signature, target). `slots` is an open-addressing table over groups: 0 is empty, else index + 1.
+/// All rows of one target, of a signature or of several that no row tells apart. `slots` is an open-addressing table
+/// over groups: 0 is empty, else index + 1.
 struct LookupTable {
-  std::uint64_t signature;
   Arch arch;
   std::uint32_t cu_num;
   const std::uint16_t* slots;
   std::uint32_t slot_mask;
   const Group* groups;
   std::uint32_t group_count;
-  const Rung* rungs;
-  const Choice* choices;
-  const Rung* external_rungs;
   const ExternalKernel* externals;
   std::uint32_t external_count;
   const LadderPolicy* policy;
-  /// Per group, directory_stride entries: the first rung at or above the least M of each ladder_bucket, within the
-  /// group. The last entry is the group's rung_count. Null: ladders are searched from end to end.
-  const std::uint16_t* directory = nullptr;
-  std::uint32_t directory_stride = 0;
 };
 
-/// The slot where the search for a group's key begins, as the generator lays it out: multiplicative (Fibonacci)
+/// The slot where the search for a group's key begins: multiplicative (Fibonacci)
 /// hashing, whose high bits depend on every bit of the key. slot_mask + 1 is a power of two, at least 2.
 constexpr std::uint32_t group_slot(std::uint32_t n, std::uint32_t k, std::uint32_t batch,
                                    std::uint32_t slot_mask) noexcept {
@@ -141,18 +138,16 @@ constexpr std::uint32_t ladder_bucket(std::uint32_t m) noexcept {
 
 /// The same for a group's runnable rungs: its directory leaves, as a rule, one comparison, whatever the ladder's
 /// length.
-constexpr std::uint32_t rung_at_or_above(const LookupTable& table, const Group& group, std::uint64_t m) noexcept {
-  const Rung* rungs = table.rungs + group.rung_begin;
-  if (table.directory == nullptr) return rung_at_or_above(rungs, group.rung_count, m);
+constexpr std::uint32_t rung_at_or_above(const Group& group, std::uint64_t m) noexcept {
+  if (group.directory == nullptr) return rung_at_or_above(group.rungs, group.rung_count, m);
   if (m >> 32 != 0) return group.rung_count;
   const std::uint32_t bucket = ladder_bucket(static_cast<std::uint32_t>(m));
-  if (bucket + 1 >= table.directory_stride) return group.rung_count;
-  const std::uint16_t* entry =
-      table.directory + static_cast<std::size_t>(&group - table.groups) * table.directory_stride + bucket;
+  if (bucket + 1 >= group.directory_size) return group.rung_count;
+  const std::uint16_t* entry = group.directory + bucket;
   const std::uint32_t begin = entry[0];
   const std::uint32_t between = entry[1] - begin;
-  if (between > 1) return begin + rung_at_or_above(rungs + begin, between, m);
-  return begin + (between & static_cast<std::uint32_t>(rungs[begin].last < m));
+  if (between > 1) return begin + rung_at_or_above(group.rungs + begin, between, m);
+  return begin + (between & static_cast<std::uint32_t>(group.rungs[begin].last < m));
 }
 
 /// The smallest measured size of `rung` that is at least m (m must not exceed rung.last).

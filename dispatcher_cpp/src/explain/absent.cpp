@@ -60,11 +60,10 @@ std::string around(const Ladder& ladder, const char* kind, std::uint64_t m) {
   return text + " of " + number(sizes.size());
 }
 
-std::string measured(const LookupTable& table, const Group& group, std::uint64_t m) {
+std::string measured(const Group& group, std::uint64_t m) {
   std::string text;
-  if (group.rung_count != 0) text = around(own_ladder(table, group), "ladder", m);
-  if (group.external_count != 0)
-    text += (text.empty() ? "" : "; ") + around(external_ladder(table, group), "external", m);
+  if (group.rung_count != 0) text = around(own_ladder(group), "ladder", m);
+  if (group.external_count != 0) text += (text.empty() ? "" : "; ") + around(external_ladder(group), "external", m);
   return text.empty() ? text : " (" + text + ')';
 }
 
@@ -95,9 +94,9 @@ std::string no_rung(const Query& q, const Entry* entry, Tier tier) {
   const std::string m = number(m_of(q));
   if (table->policy->kernel_m_count != 0 && tier != Tier::far_)
     return tier == Tier::exact ? "no row that can run at M=" + m : roundings(q, *table->policy);
-  if (tier == Tier::exact) return "no row for M=" + m + measured(*table, *group, m_of(q));
+  if (tier == Tier::exact) return "no row for M=" + m + measured(*group, m_of(q));
   if (tier == Tier::far_) return "no other measured size";
-  const Hit above = at_or_above(own_ladder(*table, *group), m_of(q));
+  const Hit above = at_or_above(own_ladder(*group), m_of(q));
   if (!above) return "no measured size above M=" + m;
   if (above.m == m_of(q)) return "M itself was measured";
   const NearGap gap = gap_of(*table);

@@ -19,7 +19,7 @@ Verdict product_verdict(const Request& q, const Signature& signature, std::int64
     if (table.cu_num != q.cu_num) continue;
     const Group* group = find_group(table, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(k), 0);
     if (group == nullptr || group->external_count == 0) continue;
-    const ExternalKernel& kernel = table.externals[table.external_rungs[group->external_begin].choice];
+    const ExternalKernel& kernel = table.externals[group->external_rungs->choice.instance];
     if (std::string_view(kernel.library) == callers_own) return broken(ProblemRule::moe_declined, rows, k);
   }
   return {};

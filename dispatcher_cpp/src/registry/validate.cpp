@@ -16,7 +16,6 @@ constexpr bool is_power_of_two(std::uint32_t x) noexcept {
 }
 
 const char* flaw(const SignatureUnit& unit, const LookupTable& table) noexcept {
-  if (table.signature != unit.signature.pack()) return "a table is of another signature";
   if (table.policy == nullptr) return "a table has no policy";
   if (table.slots == nullptr || (table.slot_mask & (table.slot_mask + 1)) != 0)
     return "a table's slots are no power of two";
@@ -29,14 +28,14 @@ const char* flaw(const SignatureUnit& unit, const LookupTable& table) noexcept {
   for (std::uint32_t g = 0; g < table.group_count; ++g) {
     const Group& group = table.groups[g];
     for (std::uint32_t r = 0; r < group.rung_count; ++r) {
-      const Rung& rung = table.rungs[group.rung_begin + r];
+      const Rung& rung = group.rungs[r];
       if (!is_power_of_two(rung.step)) return "a rung's step is no power of two";
-      if (table.choices[rung.choice].instance >= unit.instance_count) return "a choice points outside the instances";
+      if (rung.choice.instance >= unit.instance_count) return "a choice points outside the instances";
     }
     for (std::uint32_t r = 0; r < group.external_count; ++r) {
-      const Rung& rung = table.external_rungs[group.external_begin + r];
+      const Rung& rung = group.external_rungs[r];
       if (!is_power_of_two(rung.step)) return "an external rung's step is no power of two";
-      if (rung.choice >= table.external_count) return "an external rung points outside the externals";
+      if (rung.choice.instance >= table.external_count) return "an external rung points outside the externals";
     }
   }
   return nullptr;

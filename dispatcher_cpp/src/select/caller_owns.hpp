@@ -13,8 +13,9 @@ inline bool caller_owns_row(const WalkState& w) noexcept {
     const LookupTable& table = *w.q.index.table(i).table;
     const Group* group = w.group_of(table);
     if (group == nullptr) continue;
-    const Hit hit = rounded_up(external_ladder(table, *group), w.m(), gap_of(table));
-    if (hit && hit.tier == Tier::exact && std::string_view(table.externals[hit.choice].library) == callers_own)
+    const Hit hit = rounded_up(external_ladder(*group), w.m(), gap_of(table));
+    if (hit && hit.tier == Tier::exact &&
+        std::string_view(table.externals[hit.external_kernel()].library) == callers_own)
       return true;
   }
   return false;

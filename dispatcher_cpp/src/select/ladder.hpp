@@ -9,35 +9,36 @@
 
 namespace ckgen::inline v1::detail {
 
-/// A measured size that answers, and the choice (or external kernel) that won it. `m` 0: nothing.
+/// A measured size that answers, and the choice that won it. `m` 0: nothing.
 struct Hit {
   std::uint64_t m = 0;
-  std::uint32_t choice = 0;
+  Choice choice = {};
   Tier tier = Tier::unsupported;
   bool external = false;
 
   explicit operator bool() const noexcept { return m != 0; }
+  /// The external of the table, where `external`.
+  std::uint32_t external_kernel() const noexcept { return choice.instance; }
 };
 
-/// `table` and `group` are set where the group's directory can shorten the search.
+/// `group` is set where its directory can shorten the search.
 struct Ladder {
   const Rung* rungs;
   std::uint32_t count;
   bool external;
-  const LookupTable* table = nullptr;
   const Group* group = nullptr;
 
   std::uint32_t find(std::uint64_t m) const noexcept {
-    return table != nullptr ? rung_at_or_above(*table, *group, m) : rung_at_or_above(rungs, count, m);
+    return group != nullptr ? rung_at_or_above(*group, m) : rung_at_or_above(rungs, count, m);
   }
 };
 
-inline Ladder own_ladder(const LookupTable& table, const Group& group) noexcept {
-  return {table.rungs + group.rung_begin, group.rung_count, false, &table, &group};
+inline Ladder own_ladder(const Group& group) noexcept {
+  return {group.rungs, group.rung_count, false, &group};
 }
 
-inline Ladder external_ladder(const LookupTable& table, const Group& group) noexcept {
-  return {table.external_rungs + group.external_begin, group.external_count, true};
+inline Ladder external_ladder(const Group& group) noexcept {
+  return {group.external_rungs, group.external_count, true};
 }
 
 struct NearGap {

@@ -10,7 +10,7 @@ namespace ckgen::inline v1::detail {
 /// The tile with k_batch recomputed, halved until the instance supports it.
 template <class Sink>
 bool offer_other_rung(const Walk<Sink>& w, const TableRef& ref, const Hit& hit) noexcept(kNoThrow<Sink>) {
-  const std::uint32_t index = ref.instance_base + ref.table->choices[hit.choice].instance;
+  const std::uint32_t index = ref.instance_base + hit.choice.instance;
   const InstanceDesc& instance = w.instance(index);
   std::uint32_t k_batch = recomputed_k_batch(instance, w.q.cost_sizes(), w.q.cu_num);
   Verdict verdict = verdict_unless_caller_owns(w, instance, k_batch);
@@ -22,7 +22,7 @@ template <class Sink>
 bool from_other(const Walk<Sink>& w, const TableRef& ref) noexcept(kNoThrow<Sink>) {
   const Group* group = w.group_of(*ref.table);
   if (group == nullptr) return false;
-  const Ladder ladder = own_ladder(*ref.table, *group);
+  const Ladder ladder = own_ladder(*group);
   const NearGap gap = gap_of(*ref.table);
   const Hit up = rounded_up(ladder, w.m(), gap);
   const FarHits far = far_rungs(ladder, w.m(), gap);

@@ -7,22 +7,21 @@ namespace ckgen::inline v1::detail {
 
 template <class Sink>
 bool offer_rung(const Walk<Sink>& w, const TableRef& ref, const Hit& hit) noexcept(kNoThrow<Sink>) {
-  const Choice& choice = ref.table->choices[hit.choice];
-  return w.offer(hit.tier, ref.instance_base + choice.instance, choice.k_batch, hit.m);
+  return w.offer(hit.tier, ref.instance_base + hit.choice.instance, hit.choice.k_batch, hit.m);
 }
 
 /// The user's instance for an external winner, where the user gave one. The kernel decides about K splits.
 template <class Sink>
 bool offer_provided(const Walk<Sink>& w, const TableRef& ref, const Hit& winner) noexcept(kNoThrow<Sink>) {
-  const std::uint32_t instance = w.q.state.providers[ref.externals[winner.choice]];
+  const std::uint32_t instance = w.q.state.providers[ref.externals[winner.external_kernel()]];
   return instance != no_index && w.offer_foreign(winner.tier, instance, 0, winner.m);
 }
 
 /// What the policy's own roundings find, if it has any.
 inline Hit aiter_hit_of(const WalkState& w, const LookupTable& table, const Group& group) noexcept {
   if (table.policy->kernel_m_count == 0) return {};
-  return aiter_winner(own_ladder(table, group), external_ladder(table, group), table.policy->kernel_m,
-                      table.policy->kernel_m_count, w.m(), static_cast<std::uint64_t>(w.q.sizes.n));
+  return aiter_winner(own_ladder(group), external_ladder(group), table.policy->kernel_m, table.policy->kernel_m_count,
+                      w.m(), static_cast<std::uint64_t>(w.q.sizes.n));
 }
 
 /// The table's winner if it is external; told to the sink.
@@ -32,9 +31,9 @@ Hit external_winner(const Walk<Sink>& w, const TableRef& ref, const Group& group
   if (group.external_count == 0) return {};
   const LookupTable& table = *ref.table;
   const Hit winner =
-      by_aiter ? by_aiter : table_winner(own_ladder(table, group), external_ladder(table, group), w.m(), gap_of(table));
+      by_aiter ? by_aiter : table_winner(own_ladder(group), external_ladder(group), w.m(), gap_of(table));
   if (!winner.external) return {};
-  w.sink.external(ref.externals[winner.choice], winner);
+  w.sink.external(ref.externals[winner.external_kernel()], winner);
   return winner;
 }
 
@@ -43,11 +42,10 @@ template <class Sink>
 bool offer_as_aiter(const Walk<Sink>& w, const TableRef& ref, const Group& group,
                     const Hit& hit) noexcept(kNoThrow<Sink>) {
   const LookupTable& table = *ref.table;
-  const Choice& choice = table.choices[hit.choice];
-  const Hit split = aiter_winner(own_ladder(table, group), external_ladder(table, group), table.policy->split_k_m,
+  const Hit split = aiter_winner(own_ladder(group), external_ladder(group), table.policy->split_k_m,
                                  table.policy->split_k_m_count, w.m(), static_cast<std::uint64_t>(w.q.sizes.n));
-  const std::uint32_t k_batch = split && !split.external ? table.choices[split.choice].k_batch : choice.k_batch;
-  return w.offer(hit.tier, ref.instance_base + choice.instance, k_batch, hit.m);
+  const std::uint32_t k_batch = split && !split.external ? split.choice.k_batch : hit.choice.k_batch;
+  return w.offer(hit.tier, ref.instance_base + hit.choice.instance, k_batch, hit.m);
 }
 
 template <class Sink>
@@ -71,7 +69,7 @@ bool from_tables(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
       if (from_aiter_policy(w, ref, *group)) return true;
       continue;
     }
-    const Hit hit = rounded_up(own_ladder(table, *group), w.m(), gap_of(table));
+    const Hit hit = rounded_up(own_ladder(*group), w.m(), gap_of(table));
     if (hit.tier != Tier::exact) {  // an exact rung of its own is the winner
       const Hit winner = external_winner(w, ref, *group, {});
       if (winner && winner.tier != Tier::far_ && offer_provided(w, ref, winner)) return true;
@@ -91,7 +89,7 @@ template <class Sink>
       const Hit winner = external_winner(w, ref, *group, aiter_hit_of(w, *ref.table, *group));
       if (winner && winner.tier == Tier::far_ && offer_provided(w, ref, winner)) return true;
     }
-    const FarHits hits = far_rungs(own_ladder(*ref.table, *group), w.m(), gap_of(*ref.table));
+    const FarHits hits = far_rungs(own_ladder(*group), w.m(), gap_of(*ref.table));
     if (hits.first && offer_rung(w, ref, hits.first)) return true;
     if (hits.second && offer_rung(w, ref, hits.second)) return true;
   }

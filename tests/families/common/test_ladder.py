@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckgen.families.common.ladder import Ladder, bucket_floor, group_slot, ladder_bucket, layout_directory, layout_slots
+from ckgen.families.common.ladder import Ladder
 
 measured = st.dictionaries(st.integers(1, 4000), st.integers(0, 3), min_size=1, max_size=60)
 grids = st.builds(
@@ -36,40 +36,24 @@ def test_one_more_grid_point_of_one_kernel_makes_no_new_rung(rows: dict[int, int
     assert len(Ladder.from_measured(grid).rungs) == 1
 
 
-def test_group_slot_is_the_one_in_lookup_hpp() -> None:
-    """The same four numbers are asserted of ckgen::group_slot in dispatcher_cpp/tests/test_lookup.cpp."""
-    keys = ((1, 1, 0), (7168, 2048, 0), (2048, 7168, 0), (8192, 8192, 16))
-    assert [group_slot(*key, 1 << 20) for key in keys] == [0x1D81F, 0xE1601, 0x6530F, 0x06F5A]
+@given(measured | grids, st.data())
+def test_a_size_that_goes_or_changes_leaves_rungs_that_are_not_beside_it(
+    rows: dict[int, int], data: st.DataObject
+) -> None:
+    """Where sizes double, and pairs of them were rungs, all rungs behind the size would be others."""
+    doubling = {4096 << at: 0 for at in range(12)}
+    before = {*Ladder.from_measured((rows | doubling).items()).rungs}
+    m = data.draw(st.sampled_from(sorted(rows | doubling)))
+    for edited in (rows | doubling | {m: 4}, {size: won for size, won in (rows | doubling).items() if size != m}):
+        assert len(before ^ {*Ladder.from_measured(edited.items()).rungs}) <= 9
 
 
-@given(st.sets(st.tuples(st.integers(1, 2**31), st.integers(1, 2**31), st.integers(0, 64)), min_size=1, max_size=80))
-def test_every_group_is_found_by_probing(keys: set[tuple[int, int, int]]) -> None:
-    order = sorted(keys)
-    slots = layout_slots(order)
-    assert len(slots) & (len(slots) - 1) == 0 and slots.count(0) >= len(slots) // 2
-    for index, key in enumerate(order):
-        slot = group_slot(*key, len(slots))
-        while slots[slot] != index + 1:
-            assert slots[slot] != 0
-            slot = (slot + 1) & (len(slots) - 1)
+def test_two_sizes_are_no_run_and_a_shared_end_is_of_the_first() -> None:
+    def rungs(*sizes: int) -> list[tuple[int, int, int]]:
+        return [(one.first, one.last, one.step) for one in Ladder.from_measured((m, 0) for m in sizes).rungs]
 
-
-@given(st.integers(0, 2**32 - 1))
-def test_buckets_are_consecutive_and_begin_at_their_floor(m: int) -> None:
-    bucket = ladder_bucket(m)
-    assert bucket_floor(bucket) <= m < bucket_floor(bucket + 1)
-    assert ladder_bucket(bucket_floor(bucket)) == bucket
-
-
-@given(st.lists(measured, min_size=1, max_size=4), st.integers(1, 5000))
-def test_a_directory_leaves_the_answer_between_two_entries(groups: list[dict[int, int]], m: int) -> None:
-    ladders = [Ladder.from_measured(rows.items()) for rows in groups]
-    rows = layout_directory(ladders)
-    assert len({len(row) for row in rows}) == 1
-    for ladder, row in zip(ladders, rows, strict=True):
-        expected = next((i for i, rung in enumerate(ladder.rungs) if rung.last >= m), len(ladder.rungs))
-        bucket = ladder_bucket(m)
-        if bucket + 1 >= len(row):
-            assert expected == len(ladder.rungs)
-        else:
-            assert row[bucket] <= expected <= row[bucket + 1]
+    assert rungs(1, 2) == [(1, 1, 1), (2, 2, 1)]
+    assert rungs(1, 2, 4, 8) == [(1, 1, 1), (2, 2, 1), (4, 4, 1), (8, 8, 1)]
+    assert rungs(1, 2, 3) == [(1, 3, 1)]
+    assert rungs(1, 2, 3, 5, 7) == [(1, 3, 1), (5, 7, 2)]
+    assert rungs(3, 6, 9) == [(3, 3, 1), (6, 6, 1), (9, 9, 1)]

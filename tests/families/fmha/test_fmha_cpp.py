@@ -38,9 +38,7 @@ def each_by_one_field() -> Iterator[FmhaSignature]:
 
 def text_of(signature: FmhaSignature) -> str:
     """A ckgen::Signature as the units' template writes it."""
-    members = cpp_fmha.signature_fields(signature)
-    extras = members.pop("extras")
-    return f"ckgen::Signature{{{', '.join(members.values())}{extras}}}"
+    return f"ckgen::Signature({''.join(cpp_fmha.signature_words(signature))})"
 
 
 def test_keys_differ_wherever_a_field_does() -> None:
@@ -99,8 +97,10 @@ def test_the_real_header_has_these_fields_and_keys(tmp_path: Path) -> None:
         takes_gaps_q=False,
     )
     lines = [
-        "#include <ckgen/instance.hpp>",
-        f"constexpr ckgen::FmhaConfig tile{cpp_fmha.numbers(tile)};",
+        "#include <ckgen/describe_fmha.hpp>",
+        "#include <ckgen/describe_unit.hpp>",
+        "using namespace ckgen::describe;",
+        f"constexpr ckgen::FmhaConfig tile = {cpp_fmha.numbers(tile)};",
         f"constexpr bool ok() {{ const auto& [{numbers}] = tile; const auto [{traits}] = ckgen::FmhaTraits{{}};",
         "  return m0 == 128 && n0 == 64 && k0 == 32 && n1 == 96 && k1 == 16 && hdim_q == 192 && hdim_v == 80 &&",
         "         pad_q && !pad_k && d_multiple == 8 && dv_multiple == 4 && max_splits == 2 && page_multiple == 3 &&",

@@ -223,7 +223,8 @@ def test_the_text_of_a_unit_holds_its_instances_and_traits() -> None:
         "lib",
     )
     unit = texts["fmha_bf16_varlen_masked_lse_dropout/unit.cpp"]
-    assert "ckgen::FmhaBias::none, false, false, true, ckgen::FmhaDropout::philox" in unit
-    assert unit.count("ckgen::fmha_workspace_of, nullptr, ckgen::launch_fmha") == unit.count("ckgen::Backend::")
-    assert "{16, 64, 1, 256, 1, 256, 256, true, true, 1, 1, 128, 1, true, true, false, 2, 32}}" in unit
+    assert "attention().varlen().masked().lse().dropout(ckgen::FmhaDropout::philox))" in unit
+    assert unit.count(".launch(ckgen::launch_fmha, ckgen::fmha_workspace_of)") == unit.count("ckgen::Backend::")
+    tile = "tile_qk(16, 64, 1).tile_v(256, 1).hdims(256, 256).pads(true, true).d_multiple(1).dv_multiple(1)"
+    assert f"{tile}.max_splits(128).takes_items().merge_heads().rows_together(32)" in unit
     assert "fmha_bf16_varlen_masked_lse_dropout" in texts["register.cpp"]

@@ -97,8 +97,11 @@ def test_a_row_brings_its_kernel_which_is_no_default(tmp_path: Path) -> None:
     assert unit is not None and RARE in [instance.name for instance in unit.instances]
     assert chosen(plan, "fmha_bf16_masked", seqlen_q=4096, seqlen_k=4096).tier is Tier.EXACT
     (text,) = (text for path, text in render(plan, "k").items() if path == "fmha_bf16_masked/unit.cpp")
-    assert "{ckgen::Arch::gfx942, 304, 16, 2, gfx942_304_rungs, 1}" in text
-    assert "{{1, 32, 8, 128, 128, 0, ckgen::FmhaCorner::bottom_right, -1, 0, 0}, 4096, 4096, {0, 0}}," in text
+    assert "fmha_table(ckgen::Arch::gfx942, 304, 16, 2, gfx942_304_rungs)" in text
+    number = RARE.removeprefix("fmha_bf16_masked_")
+    mask = "mask(ckgen::FmhaCorner::bottom_right, -1, 0, 0)"
+    problem = f"batch(1).heads(32, 8).hdims(128, 128).{mask}"
+    assert f"    fmha_rung(4096, 4096, {number}, k_batch(0)).{problem},\n" in text
     assert "rungs" not in registry_text(plan) and all(not unit.tables for unit in without_tables(plan).units)
 
 

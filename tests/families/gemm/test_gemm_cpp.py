@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +14,12 @@ from ckgen.families.common.key import pack
 from ckgen.families.fmha import cpp as cpp_fmha
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.gemm import cpp as cpp_gemm
-from ckgen.families.gemm.config import HostConfig
-from ckgen.families.gemm.problem_rules import NOT_ROUTED, Constraints, RoutedConstraints
+from ckgen.families.gemm.problem_rules import Constraints, RoutedConstraints
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
+from cpp_build import ROOT, attempt
 
 SIGNATURES = (
     "gemm_fp16_rcr", "gemm_bf16_fp16_rcr_batched", "gemm_fp8_fnuz_bf16_rcr_blockscale", "gemm_int8_bf16_rcr_rowwise",
@@ -33,8 +35,8 @@ def test_members_and_keys_of_signatures(golden: Callable[[str, str], None]) -> N
     lines = []
     for name in SIGNATURES:
         signature = parse_canonical(name)
-        members = " ".join(f"{key}={value}" for key, value in cpp_gemm.signature_fields(signature).items())
-        lines.append(f"{name} {cpp.hex64(pack(signature))}\n    {members}\n")
+        words = "".join(cpp_gemm.signature_words(signature))
+        lines.append(f"{name} {cpp.hex64(pack(signature))}\n    {words}\n")
     golden("emit/signatures.txt", "".join(lines))
 
 
@@ -70,37 +72,47 @@ def test_small_values() -> None:
     assert (cpp.boolean(True), cpp.boolean(False)) == ("true", "false")
     assert cpp.hex64(255) == "0x00000000000000ffULL"
     assert (cpp.dtype(DType.FP4), cpp.dtype(None)) == ("ckgen::DType::fp4", "ckgen::DType::none")
-    assert cpp.tile(Tile(1, 2, 3)) == "{1, 2, 3}"
+    assert cpp.macro_tile(Tile(1, 2, 3)) == ".macro_tile(1, 2, 3)"
     assert [cpp.backend(one) for one in (Backend.ASM, Backend.CK)] == ["ckgen::Backend::asm_", "ckgen::Backend::ck"]
 
 
-def test_constraints_end_with_the_last_that_is_not_a_default() -> None:
-    plain = Constraints(2, 3, 4, 5, 6, 7)
-    assert cpp_gemm.constraints(plain) == "{2, 3, 4, 5, 6, 7, false}"
-    names = ("split_grain", "max_ab", "max_c", "split_turn", "split_lead", "max_m")
-    for at, name in enumerate(names):
-        text = cpp_gemm.constraints(Constraints(2, 3, 4, 5, 6, 7, atomic_split=True, **{name: 9}))
-        assert text == f"{{2, 3, 4, 5, 6, 7, true, {'0, ' * at}9}}"
-    routed = Constraints(2, 3, 4, 5, 6, 7, routed=RoutedConstraints(*range(1, 6), presorted=True, max_weights=8))
-    assert cpp_gemm.constraints(routed) == "{2, 3, 4, 5, 6, 7, false, 0, 0, 0, 0, 0, 0, {1, 2, 3, 4, 5, true, 8}}"
-    assert routed.routed != NOT_ROUTED
+def test_only_what_is_asked_is_said() -> None:
+    assert cpp_gemm.constraints(Constraints()) == "constraints()"
+    assert (
+        cpp_gemm.constraints(Constraints(m_multiple=2, max_k_batch=7)) == "constraints().m_multiple(2).max_k_batch(7)"
+    )
+    assert cpp_gemm.constraints(Constraints(atomic_split=True, max_m=9)) == "constraints().atomic_split().max_m(9)"
+    routed = Constraints(routed=RoutedConstraints(min_n=1, presorted=True, max_weights=8))
+    assert cpp_gemm.constraints(routed) == "constraints().min_n(1).presorted().max_weights(8)"
 
 
-def test_numbers_of_attention_end_with_the_last_that_is_not_a_default() -> None:
+def test_only_what_differs_is_said_of_attention() -> None:
     names = ("m0", "n0", "k0", "n1", "k1", "hdim_q", "hdim_v", "pad_q", "pad_k", "d_multiple", "dv_multiple")
-    sizes: dict[str, Any] = dict(zip(names, (*range(1, 8), True, False, 8, 9), strict=True))
+    sizes: dict[str, Any] = dict(zip(names, (*range(1, 8), True, False, 0, 9), strict=True))
     usual = cpp_fmha.numbers(FmhaConstraints(**sizes))
-    assert usual == "{1, 2, 3, 4, 5, 6, 7, true, false, 8, 9, 1, 1, false, false, false, 2}"
-    changes = {"rows_together": 3, "max_page": 3, "max_rows": 3, "max_group": 3, "causal_only": True, "max_keys": 3,
-               "needs_keys": True, "needs_finite": True, "cache_limit": 3, "sink_tokens": False, "takes_gaps_q": False,
-               "topleft_slopes": False}  # fmt: skip
-    texts = {name: cpp_fmha.numbers(FmhaConstraints(**sizes, **{name: value})) for name, value in changes.items()}
-    assert len({usual, *texts.values()}) == 1 + len(changes)
-    assert all(len(text.split(",")) > len(usual.split(",")) for text in texts.values())
+    words = "tile_qk(1, 2, 3).tile_v(4, 5).hdims(6, 7).pads(true, false)"
+    assert usual == f"fmha_config().{words}.dv_multiple(9)"
+    changes = {"rows_together": (3, "3"), "max_page": (3, "3"), "causal_only": (True, ""), "max_keys": (3, "3"),
+               "cache_limit": (3, "3"), "sink_tokens": (False, "false"), "max_splits": (128, "128")}  # fmt: skip
+    for name, (value, said) in changes.items():
+        text = cpp_fmha.numbers(FmhaConstraints(**sizes, **{name: value}))
+        assert text == f"{usual}.{name}({said})", name
 
 
-def test_a_host_config_is_all_zero_for_a_gpu() -> None:
-    config = HostConfig(1, 2, 3, 4, 5, 6)
-    assert cpp_gemm.host_config(config, "x86_64_v4") == "{ckgen::Isa::x86_64_v4, 1, 2, 3, 4, 5, 6}"
-    assert cpp_gemm.host_config(config, None) == "{ckgen::Isa::x86_64_v3, 0, 0, 0, 0, 0, 0}"
-    assert cpp_gemm.twin_config(config, Constraints(1, 1, 1, 1, 1, 1)) == "{0, 0, 0, 0, false, false, false}"
+@pytest.mark.cpp
+def test_the_words_of_the_headers_make_these_constraints(tmp_path: Path) -> None:
+    """Every number of its own: what Python says, the members of the real struct have."""
+    asked = Constraints(*range(1, 7), atomic_split=True, split_grain=7, max_ab=2**33, max_c=2**34, split_turn=8,
+                        split_lead=9, max_m=10, routed=RoutedConstraints(*range(11, 16), True, 2**35))  # fmt: skip
+    members = [name.name for name in fields(Constraints) if name.name != "routed"]
+    holds = [f"x.{name} == {int(getattr(asked, name))}" for name in members]
+    holds += [f"x.routed.{one.name} == {int(getattr(asked.routed, one.name))}" for one in fields(RoutedConstraints)]
+    source = tmp_path / "words.cpp"
+    source.write_text(
+        "#include <ckgen/describe_unit.hpp>\nusing namespace ckgen::describe;\n"
+        f"constexpr ckgen::Constraints x = {cpp_gemm.constraints(asked)};\nstatic_assert({' && '.join(holds)});\n"
+        f"constexpr ckgen::Constraints none = {cpp_gemm.constraints(Constraints())};\n"
+        "static_assert(none.max_k_batch == 1 && !none.atomic_split && none.k_multiple == 0 && none.max_ab == 0);\n"
+    )
+    done = attempt("g++", "-std=c++17", "-fsyntax-only", f"-I{ROOT / 'dispatcher_cpp/include'}", source)
+    assert done.returncode == 0, done.stdout

@@ -2,12 +2,14 @@
 // How M between and beyond the measured sizes is answered.
 #pragma once
 
-#include <ckgen/library.hpp>
+#include <ckgen/describe_table.hpp>
 
 namespace my_kernels {
 namespace policy {
 
-inline constexpr ckgen::LadderPolicy ladder{16, 2, nullptr, 0, nullptr, 0};
+using ckgen::describe::band, ckgen::describe::rounding, ckgen::describe::ladder_policy;
+
+inline constexpr ckgen::LadderPolicy ladder = ladder_policy().near_add(16).near_factor(2);
 
 }  // namespace policy
 }  // namespace my_kernels

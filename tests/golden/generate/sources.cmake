@@ -3,15 +3,13 @@
 set(CKGEN_SOURCES
   "gemm_fp8_fnuz_bf16_rcr_blockscale/unit.cpp"
   "gemm_fp8_fnuz_bf16_rcr_blockscale_preshuffle/unit.cpp"
-  "gemm_fp8_fnuz_fp16_rcr_blockscale/unit.cpp"
   "gemm_fp8_fnuz_fp16_rcr_blockscale_preshuffle/unit.cpp"
   "register.cpp"
 )
 set(CKGEN_HEADERS
+  "gemm_fp8_fnuz_bf16_rcr_blockscale/instances.hpp"
   "gemm_fp8_fnuz_bf16_rcr_blockscale/lookup_gfx942_304.hpp"
   "gemm_fp8_fnuz_bf16_rcr_blockscale/lookup_gfx942_80.hpp"
-  "gemm_fp8_fnuz_fp16_rcr_blockscale/lookup_gfx942_304.hpp"
-  "gemm_fp8_fnuz_fp16_rcr_blockscale/lookup_gfx942_80.hpp"
   "include/my_kernels/register.hpp"
   "policy.hpp"
 )

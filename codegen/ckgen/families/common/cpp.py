@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ckgen.families.common.cpp_words import why_not_a_name
+from ckgen.families.common.instance import Instance
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
@@ -48,11 +51,36 @@ def backend(value: Backend) -> str:
     return f"ckgen::Backend::{'asm_' if value is Backend.ASM else value.value}"
 
 
-def tile(value: Tile) -> str:
-    """A ckgen::Tile."""
-    return f"{{{value.m}, {value.n}, {value.k}}}"
+def word(name: str, *arguments: object) -> str:
+    """One word of ckgen::describe behind what it is said of: `.name(arguments)`."""
+    return f".{name}({', '.join(map(str, arguments))})"
 
 
-def word(value: Word) -> str:
+def said(values: Mapping[str, bool | int], unsaid: Mapping[str, bool | int]) -> list[str]:
+    """The words of all values but those that are as they are when nobody says them; a flag's word alone means true."""
+    return [
+        word(name) if value is True else word(name, boolean(value) if value is False else value)
+        for name, value in values.items()
+        if value != unsaid[name]
+    ]
+
+
+def macro_tile(value: Tile) -> str:
+    """The word of a ckgen::Tile."""
+    return word("macro_tile", value.m, value.n, value.k)
+
+
+def on_archs(archs: Iterable[str]) -> str:
+    """The word of an instance's archs, whose bits have their names in a unit."""
+    return word("archs", " | ".join(identifier(arch) for arch in archs))
+
+
+def described(instance: Instance[Any, Any, Any]) -> tuple[str, str]:
+    """An instance's enumerator and the arguments of ckgen::describe::instance."""
+    number = identifier(identifier(instance.name).removeprefix(f"{instance.signature.canonical()}_"))
+    return number, f'"{instance.name}", {hex64(instance.id)}, signature, {backend(instance.backend)}'
+
+
+def enumerator(value: Word) -> str:
     """An enumerator of the enum that C++ and Python share."""
     return f"ckgen::{type(value).__name__}::{value.name.lower()}"

@@ -1,12 +1,10 @@
-"""The M ladder of one (N, K, batch): measured sizes, run-length encoded, and the hash that finds the ladder."""
+"""The M ladder of one (N, K, batch): measured sizes, run-length encoded."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-_MASK64 = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +32,21 @@ class Ladder:
 
     @classmethod
     def from_measured(cls, measured: Iterable[tuple[int, int]]) -> Ladder:
-        """Merge (M, choice) pairs of distinct M: equal neighbours a power of two apart become one rung."""
+        """(M, choice) pairs of distinct M, as rungs.
+
+        Three sizes or more of one choice, equally far apart by a power of two, are one rung; a size that ends one such
+        run and begins the next is of the first. So a pair that changes or goes leaves rungs that are not beside it.
+        """
+        sizes = sorted(measured)
         rungs: list[Rung] = []
-        for m, choice in sorted(measured):
-            last = rungs[-1] if rungs else None
-            distance = m - last.last if last is not None else 0
-            if last is None or last.choice != choice or distance.bit_count() != 1:
-                rungs.append(Rung(m, m, 1, choice))
-            elif last.first == last.last or distance == last.step:
-                rungs[-1] = Rung(last.first, m, distance, choice)
-            else:
-                rungs.append(Rung(m, m, 1, choice))
+        at = 0
+        while at < len(sizes):
+            end, step = _run(sizes, at)
+            follows = at > 0 and _step(sizes, at - 1) == step  # its first size is of the run before
+            if end - at < 2 and not (end > at and follows):
+                end, step = at, 1
+            rungs.append(Rung(sizes[at][0], sizes[end][0], step, sizes[at][1]))
+            at = end + 1
         return cls(tuple(rungs), tuple(rung.last for rung in rungs))
 
     def at_or_above(self, m: int) -> tuple[int, int] | None:
@@ -66,50 +68,19 @@ class Ladder:
         return self.rungs[index - 1].last, self.rungs[index - 1].choice
 
 
+def _step(sizes: Sequence[tuple[int, int]], at: int) -> int:
+    """From a size to the next one, where both have one choice and are a power of two apart; else 0."""
+    (m, choice), (above, choice_above) = sizes[at], sizes[at + 1]
+    return above - m if choice == choice_above and (above - m).bit_count() == 1 else 0
+
+
+def _run(sizes: Sequence[tuple[int, int]], at: int) -> tuple[int, int]:
+    """Where the run of equal steps from a size ends, and the step; 0 where there is none."""
+    end = at
+    step = _step(sizes, at) if at + 1 < len(sizes) else 0
+    while step and end + 1 < len(sizes) and _step(sizes, end) == step:
+        end += 1
+    return end, step
+
+
 EMPTY_LADDER = Ladder((), ())
-
-
-def group_slot(n: int, k: int, batch: int, size: int) -> int:
-    """Where the search for a key begins among `size` slots (a power of two), as in ckgen/lookup.hpp."""
-    key = (n << 32 | k) ^ (batch * 0xBF58476D1CE4E5B9 & _MASK64)
-    return (key * 0x9E3779B97F4A7C15 & _MASK64) >> (64 - (size.bit_length() - 1))
-
-
-def layout_slots(keys: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
-    """Open addressing at a load of at most a quarter: slot → 1 + index into `keys` (n, k, batch), 0 where empty.
-
-    So empty, nearly every probe is the first: a second one is a mispredicted branch.
-    """
-    size = 4
-    while size < 4 * len(keys):
-        size *= 2
-    slots = [0] * size
-    for index, key in enumerate(keys):
-        slot = group_slot(*key, size)
-        while slots[slot]:
-            slot = (slot + 1) & (size - 1)
-        slots[slot] = index + 1
-    return tuple(slots)
-
-
-def ladder_bucket(m: int) -> int:
-    """Thirty-two buckets per octave of M, consecutive from 0, as in ckgen/lookup.hpp."""
-    if m < 32:
-        return m
-    octave = m.bit_length() - 1
-    return (octave - 4) * 32 + (m >> (octave - 5) & 31)
-
-
-def bucket_floor(bucket: int) -> int:
-    """The least M of a bucket."""
-    if bucket < 32:
-        return bucket
-    octave, part = divmod(bucket, 32)
-    return (32 + part) << (octave - 1)
-
-
-def layout_directory(ladders: Sequence[Ladder]) -> tuple[tuple[int, ...], ...]:
-    """Per ladder the first rung at or above each bucket's floor, then the rung count; all rows are equally long."""
-    top = max((ladder.lasts[-1] for ladder in ladders if ladder.lasts), default=0)
-    floors = [bucket_floor(bucket) for bucket in range(ladder_bucket(top) + 1)]
-    return tuple((*(bisect_left(ladder.lasts, floor) for floor in floors), len(ladder.rungs)) for ladder in ladders)

@@ -11,19 +11,27 @@ from ckgen.model.target import Target
 
 @dataclass(frozen=True, slots=True)
 class LookupView:
-    """A table that has a header of its own; `rows` are those that it was made of."""
+    """A table that has a header of its own."""
 
     target: Target
-    rows: int
     table: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class InstanceView:
+    """`number` is its enumerator, `of` the arguments of ckgen::describe::instance, `words` what is said of it then."""
+
+    number: str
+    of: str
+    words: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class UnitView:
-    """`key` is ckgen::Signature::pack(), `fields` are the signature's members; `inline_tables` stand in the unit."""
+    """`key` is ckgen::Signature::pack(), `words` say the signature; `inline_tables` stand in the unit."""
 
     key: int
-    fields: Mapping[str, str]
-    instances: Sequence[Mapping[str, Any]]
+    words: Sequence[str]
+    instances: Sequence[InstanceView]
     lookups: Sequence[LookupView] = ()
     inline_tables: Sequence[Mapping[str, Any]] = ()

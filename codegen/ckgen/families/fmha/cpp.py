@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import MISSING, fields
 from typing import Any
 
-from ckgen.families.common.cpp import backend, boolean, dtype, hex64, identifier, tile, word
+from ckgen.families.common.cpp import (
+    boolean,
+    described,
+    dtype,
+    enumerator,
+    identifier,
+    macro_tile,
+    on_archs,
+    said,
+    word,
+)
 from ckgen.families.common.policy import near_gap
+from ckgen.families.common.unit_view import InstanceView
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance
@@ -14,80 +26,56 @@ from ckgen.families.fmha.measured import FmhaRung, FmhaTable
 from ckgen.families.fmha.signature import OP, FmhaSignature, FmhaTraits
 from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.backend import Backend
-from ckgen.model.dtype import DType
 
-_NO_CONSTRAINTS = "{0, 0, 0, 0, 0, 1, false}"
-"""A ckgen::Constraints that asks nothing."""
+_PLAIN = FmhaTraits()
+_UNSAID: dict[str, bool | int] = {
+    "d_multiple": 0,
+    "dv_multiple": 0,
+    **{field.name: field.default for field in fields(FmhaConstraints) if field.default is not MISSING},
+}
+"""What a ckgen::FmhaConfig has where no word says it: the same as here."""
 
 
-def signature_fields(value: FmhaSignature) -> dict[str, str]:
-    """The members of a ckgen::Signature; all that a GEMM has are at their defaults."""
-    unused = "{}, ckgen::OperandOp::none, ckgen::OperandOp::none, {ckgen::ScaleSides::both, 128, 128}, {}"
-    return {
-        "op": f"ckgen::Op::{OP}",
-        "a": dtype(value.a),
-        "b": dtype(value.b),
-        "c": dtype(value.c),
-        "acc": dtype(DType.FP32),
-        "scale": dtype(None),
-        "layout": "ckgen::Layout::rcr",
-        "quant": "ckgen::Quant::none",
-        "preshuffle_b": "false",
-        "batched": "false",
-        "bias": "false",
-        "extras": f",\n    {unused},\n    {traits(value.traits)}",
-    }
+def signature_words(value: FmhaSignature) -> list[str]:
+    """The words of a ckgen::Signature."""
+    words = [f"computes(ckgen::Op::{OP})"]
+    words += [word(name, dtype(getattr(value, name))) for name in ("a", "b", "c")]
+    return [*words, word("fmha", traits(value.traits))]
 
 
 def traits(value: FmhaTraits) -> str:
-    """A ckgen::FmhaTraits."""
-    members = (getattr(value, field.name) for field in fields(value))
-    return f"{{{', '.join(boolean(one) if isinstance(one, bool) else word(one) for one in members)}}}"
+    """The words of a ckgen::FmhaTraits; nothing that is not asked is said."""
+    words = []
+    for name in (field.name for field in fields(value)):
+        one = getattr(value, name)
+        if one != getattr(_PLAIN, name):
+            words.append(word(name, *([] if isinstance(one, bool) else [enumerator(one)])))
+    return f"attention(){''.join(words)}"
 
 
 def numbers(value: FmhaConstraints) -> str:
-    """A ckgen::FmhaConfig."""
-    sizes = (value.m0, value.n0, value.k0, value.n1, value.k1, value.hdim_q, value.hdim_v)
-    rest = (value.d_multiple, value.dv_multiple, value.max_splits, value.page_multiple)
-    flags = map(boolean, (value.takes_items, value.merge_heads, value.always_combines))
-    members = [*map(str, sizes), boolean(value.pad_q), boolean(value.pad_k), *map(str, rest), *flags]
-    members.append(str(value.rotary_multiple))
-    most = (value.max_page, value.max_rows, value.max_group)
-    asked = (value.causal_only, value.needs_keys, value.needs_finite)
-    last = () if value.takes_gaps_q and value.topleft_slopes else (value.takes_gaps_q, value.topleft_slopes)
-    limits = any((*most, *asked, value.cache_limit, value.max_keys, not value.sink_tokens, last))
-    if limits or value.rows_together:
-        members.append(str(value.rows_together))
-    if limits:
-        members += [*map(str, most), *map(boolean, asked)]
-        members += [str(value.cache_limit), str(value.max_keys), boolean(value.sink_tokens)]
-        members += map(boolean, last)
-    return f"{{{', '.join(members)}}}"
+    """The words of a ckgen::FmhaConfig."""
+    words = [word("tile_qk", value.m0, value.n0, value.k0), word("tile_v", value.n1, value.k1)]
+    words.append(word("hdims", value.hdim_q, value.hdim_v))
+    words += [word("pads", boolean(value.pad_q), boolean(value.pad_k))] if value.pad_q or value.pad_k else []
+    return f"fmha_config(){''.join((*words, *said({name: getattr(value, name) for name in _UNSAID}, _UNSAID)))}"
 
 
-def instance_view(instance: FmhaInstance) -> dict[str, Any]:
-    """A ckgen::InstanceDesc as its template reads it; what GEMMs ask is at its defaults."""
-    config, on_cpu = instance.config, instance.backend is Backend.HOST
-    isa = min(instance.archs, key=CPU_LEVELS.index) if on_cpu else "x86_64_v3"
-    threads = config.threads if isinstance(config, HostFmhaConfig) else 0
-    return {
-        "name": identifier(instance.name),
-        "id": hex64(instance.id),
-        "backend": backend(instance.backend),
-        "archs": [identifier(arch) for arch in instance.archs],
-        "table_kernel": "",
-        "tile": tile(config.macro_tile),
-        "constraints": _NO_CONSTRAINTS,
-        "twin": "{0, 0, 0, 0, false, false, false}",
-        "host": f"{{ckgen::Isa::{identifier(isa)}, 0, 0, 0, 0, 0, {threads}}}",
-        "workspace": "ckgen::fmha_workspace_of",
-        "launch": "ckgen::launch_fmha",
-        "more": f", {{}}, {{0, 0}},\n     {numbers(instance.constraints)}",
-    }
+def instance_view(instance: FmhaInstance) -> InstanceView:
+    """A ckgen::InstanceDesc in words, a line for each."""
+    config = instance.config
+    lines = [on_archs(instance.archs), macro_tile(config.macro_tile)]
+    if instance.backend is Backend.HOST:
+        threads = config.threads if isinstance(config, HostFmhaConfig) else 0
+        isa = f"host(ckgen::Isa::{identifier(min(instance.archs, key=CPU_LEVELS.index))})"
+        lines.append(word("runs_as", f"{isa}{word('threads', threads) if threads else ''}"))
+    lines.append(word("fmha", numbers(instance.constraints)))
+    lines.append(word("launch", "ckgen::launch_fmha", "ckgen::fmha_workspace_of"))
+    return InstanceView(*described(instance), lines)
 
 
-def table_view(value: FmhaTable) -> dict[str, Any]:
-    """A ckgen::FmhaTable as its template reads it."""
+def table_view(value: FmhaTable, instances: Sequence[str]) -> dict[str, Any]:
+    """A ckgen::FmhaTable as its template reads it; `instances` are the unit's enumerators."""
     gap = near_gap()
     return {
         "symbol": identifier(f"{value.target.gfx}_{value.target.cu_num}"),
@@ -95,17 +83,17 @@ def table_view(value: FmhaTable) -> dict[str, Any]:
         "cu_num": value.target.cu_num,
         "near_add": gap.add,
         "near_factor": gap.factor,
-        "rungs": [_rung(rung) for rung in value.rungs],
+        "rungs": [_rung(rung, instances[rung.instance]) for rung in value.rungs],
     }
 
 
-def _rung(value: FmhaRung) -> dict[str, Any]:
-    *sizes, corner, left, right, sink, seqlen_q, seqlen_k = value.key
-    word = f"ckgen::FmhaCorner::{'bottom_right' if corner else 'top_left'}"
-    return {
-        "context": f"{{{', '.join(map(str, (*sizes, word, left, right, sink)))}}}",
-        "seqlen_q": seqlen_q,
-        "seqlen_k": seqlen_k,
-        "instance": value.instance,
-        "k_batch": value.k_batch or 0,
-    }
+def _rung(value: FmhaRung, winner: str) -> str:
+    batch, heads_q, heads_k, hdim_q, hdim_v, page_size, corner, left, right, sink, seqlen_q, seqlen_k = value.key
+    splits = [f"k_batch({value.k_batch or 0})"] if value.k_batch != 1 else []
+    words = [f"fmha_rung({', '.join((str(seqlen_q), str(seqlen_k), winner, *splits))})"]
+    words += [word("batch", batch), word("heads", heads_q, heads_k), word("hdims", hdim_q, hdim_v)]
+    words += [word("page_size", page_size)] if page_size else []
+    if any((corner, left, right, sink)):
+        place = f"ckgen::FmhaCorner::{'bottom_right' if corner else 'top_left'}"
+        words.append(word("mask", place, left, right, sink))
+    return "".join(words)

@@ -120,8 +120,9 @@ class FmhaFamily(Family[FmhaSignature]):
 
         signature = unit.signature
         instances = [cpp.instance_view(instance) for instance in unit.instances]
-        tables = [cpp.table_view(table) for table in unit.tables]
-        return UnitView(pack(signature), cpp.signature_fields(signature), instances, inline_tables=tables)
+        numbers = [instance.number for instance in instances]
+        tables = [cpp.table_view(table, numbers) for table in unit.tables]
+        return UnitView(pack(signature), cpp.signature_words(signature), instances, inline_tables=tables)
 
     def device_code(self, instance: FmhaInstance) -> DeviceCode:
         """An instance of attention as device code."""

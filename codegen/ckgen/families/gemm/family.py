@@ -141,13 +141,10 @@ class FamilyOfGemms(Family[GemmSignature]):
         from ckgen.families.gemm import cpp
         from ckgen.families.gemm.lookup import table_view
 
-        lookups = [
-            LookupView(table.target, sum(len(group.rows) for group in table.groups.values()), table_view(unit, table))
-            for table in unit.tables
-        ]
+        lookups = [LookupView(table.target, table_view(unit, table)) for table in unit.tables]
         signature = unit.signature
         instances = [cpp.instance_view(instance) for instance in unit.instances]
-        return UnitView(pack(signature), cpp.signature_fields(signature), instances, lookups)
+        return UnitView(pack(signature), cpp.signature_words(signature), instances, lookups)
 
     def device_code(self, instance: Instance) -> DeviceCode:
         """An instance of this operation as device code."""

@@ -1,56 +1,84 @@
-"""A table of GEMMs as its template reads it: arrays laid out, titles for people."""
+"""A table of GEMMs as its template reads it: every rung in words, named by what it is of."""
 
 from __future__ import annotations
 
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-from ckgen.families.common.cpp import identifier, quotable
-from ckgen.families.common.ladder import layout_directory, layout_slots
-from ckgen.families.gemm.explain import rows_text
-from ckgen.families.gemm.measured import GemmUnit, TablePlan
+from ckgen.families.common.cpp import described, identifier, quotable
+from ckgen.families.common.cpp_words import why_not_a_name
+from ckgen.families.common.ladder import Rung
+from ckgen.families.common.query import ExternalKernel
+from ckgen.families.gemm.measured import GemmUnit, GroupKey, TablePlan
+from ckgen.model.groups import Routing
 
 _MAX_INDEX = 0xFFFF
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 
 def table_view(unit: GemmUnit, table: TablePlan) -> dict[str, Any]:
-    """Groups, rungs, choices and slots of one lookup header; ValueError where a 16-bit index would overflow."""
-    groups: list[dict[str, Any]] = []
-    rungs = externals = 0
-    for (n, k, batch), group in table.groups.items():
-        groups.append(
-            {
-                "n": n,
-                "k": k,
-                "batch": batch,
-                "title": rows_text(n, k, batch, unit.signature.op),
-                "rungs": group.runnable.rungs,
-                "external_rungs": group.external.rungs,
-                "rung_begin": rungs,
-                "external_begin": externals,
-            }
-        )
-        rungs += len(group.runnable.rungs)
-        externals += len(group.external.rungs)
+    """Ladders and externals of one lookup header; ValueError where a 16-bit index would overflow."""
+    winners = [(described(unit.instances[one.instance])[0], one.k_batch) for one in table.choices]
+    externals = external_names(table.externals)
+    groups = [
+        {
+            **_of_key(key, unit.signature.op),
+            "rungs": [_rung(rung, *winners[rung.choice]) for rung in group.runnable.rungs],
+            "external_rungs": [_rung(rung, externals[rung.choice], 1) for rung in group.external.rungs],
+        }
+        for key, group in table.groups.items()
+    ]
     longest = max((len(group["rungs"]) for group in groups), default=0)
-    if max(len(groups), len(unit.instances), longest) > _MAX_INDEX:
+    if max(len(groups), len(unit.instances), len(externals), longest) > _MAX_INDEX:
         raise ValueError(f"{unit.name} on {table.target}: more than {_MAX_INDEX} groups, instances or rungs")
     return {
         "symbol": identifier(f"{table.target.gfx}_{table.target.cu_num}"),
         "gfx": identifier(table.target.gfx),
         "cu_num": table.target.cu_num,
         "groups": groups,
-        "rung_count": rungs,
-        "slots": layout_slots(list(table.groups)),
-        "directory": layout_directory([group.runnable for group in table.groups.values()]),
-        "choices": [
-            {
-                "instance": choice.instance,
-                "k_batch": choice.k_batch,
-                "name": unit.instances[choice.instance].table_kernel or unit.instances[choice.instance].name,
-            }
-            for choice in table.choices
-        ],
         "externals": [
-            {"library": quotable(kernel.library), "name": quotable(kernel.name)} for kernel in table.externals
+            {"number": number, "library": quotable(kernel.library), "name": quotable(kernel.name)}
+            for number, kernel in zip(externals, table.externals, strict=True)
         ],
     }
+
+
+def external_names(kernels: Sequence[ExternalKernel]) -> list[str]:
+    """An enumerator for each: library and name, and a digest of both where these alone would not do.
+
+    A name depends on its own kernel only, but for kernels whose letters and digits are alike.
+    """
+    plain = [_NOT_IN_A_NAME.sub("_", _with_library(kernel)).strip("_") for kernel in kernels]
+    count = Counter(plain)
+    return [
+        name if count[name] == 1 and why_not_a_name(name) is None else identifier(f"external_{name}_{_digest(kernel)}")
+        for name, kernel in zip(plain, kernels, strict=True)
+    ]
+
+
+def _with_library(kernel: ExternalKernel) -> str:
+    return kernel.name if kernel.name.startswith(f"{kernel.library}_") else f"{kernel.library}_{kernel.name}"
+
+
+def _digest(kernel: ExternalKernel) -> str:
+    return hashlib.sha256(f"{kernel.library}\0{kernel.name}".encode()).hexdigest()[:8]
+
+
+def _of_key(key: GroupKey, op: Op) -> dict[str, Any]:
+    """What tells a ladder from others of its table."""
+    n, k, batch = key
+    name, argument = (f"_b{batch}", f", {batch}") if batch else ("", "")
+    if batch and op is Op.MOE:
+        routing = Routing.of_lookup_key(batch)
+        name = f"_experts{routing.experts}_top_k{routing.top_k}"
+        argument = f", ckgen::Routing{{{routing.experts}, {routing.top_k}}}.lookup_key()"
+    return {"title": rows_text(n, k, batch, op), "name": f"n{n}_k{k}{name}", "arguments": f"{n}, {k}{argument}"}
+
+
+def _rung(rung: Rung, winner: str, k_batch: int) -> str:
+    sizes = (rung.first,) if rung.first == rung.last else (rung.first, rung.last, rung.step)
+    splits = [f"k_batch({k_batch})"] if k_batch != 1 else []
+    return f"rung({', '.join((*map(str, sizes), winner, *splits))})"
