@@ -194,6 +194,21 @@ TEST_F(MoePlan, TablesAreKeyedByTheRouting) {
   EXPECT_EQ(trail.find("B="), std::string::npos) << trail;
 }
 
+TEST_F(MoePlan, ARuleThatOnlyMeansAnotherKernelIsNotTheReason) {
+  const Signature s = of_part(MoePart::gate_up);
+  InstanceDesc whole = tiny::instance("whole", 201, s, {32, 64, 32}, {0, 0, 64, 0, 0, 1, false});
+  InstanceDesc wide = tiny::instance("wide", 202, s, {32, 64, 32}, {0, 0, 0, 0, 0, 1, false});
+  wide.constraints.routed.min_n = 4096;
+  Registry both, one;
+  ASSERT_TRUE(both.add(whole).ok() && both.add(wide).ok() && one.add(wide).ok());
+  const auto rule = [&](const Registry& given) {
+    const Dispatcher own(given, DispatcherOptions{});
+    return static_cast<ProblemRule>(own.select(Problem(s).shape(8, 64, 96).routing({8, 2}), device).rule);
+  };
+  EXPECT_EQ(rule(one), ProblemRule::moe_n_min);
+  EXPECT_EQ(rule(both), ProblemRule::gemm_instance_k_multiple);
+}
+
 TEST_F(MoePlan, OverridesAreKeyedByTheRoutingToo) {
   const std::string path = ::testing::TempDir() + "ckgen_moe_override_" + std::to_string(getpid()) + ".csv";
   std::ofstream(path) << "target,signature,B,M,N,K,instance,k_batch,experts,top_k\n"

@@ -76,4 +76,15 @@ TEST(Operations, APartOfOneIsNoOthers) {
   EXPECT_EQ(refusal(Op::moe, has_tiles), "instance one: only attention has attention's tiles");
 }
 
+TEST(Operations, TablesOfAttentionAreNoOthers) {
+  static const FmhaTable tables[1] = {};
+  SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, nullptr, 0, nullptr, 0, nullptr, 0, nullptr, 0};
+  unit.fmha_tables = tables;
+  unit.fmha_table_count = 1;
+  const SignatureUnit* const units[] = {&unit};
+  Registry registry;
+  EXPECT_STREQ(registry.add(Library{"one", CKGEN_RUNTIME_ABI, 1, units, 1}).message,
+               "library one, signature gemm_fp16_rcr: only attention has tables of attention");
+}
+
 }  // namespace
