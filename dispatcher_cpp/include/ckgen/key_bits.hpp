@@ -56,7 +56,7 @@ constexpr void visit(S& s, Visit visit) {
   visit(s.c, 20, 5);
   visit(s.acc, 15, 5);
   visit(s.scale, 10, 5);
-  if (s.op == Op::gemm || s.op == Op::grouped_gemm || s.op == Op::moe) {
+  if (is_gemm(s.op)) {
     visit(s.layout, 7, 3);
     visit(s.quant, 3, 4);
     visit(s.preshuffle_b, 2, 1);
@@ -75,7 +75,7 @@ constexpr void visit(S& s, Visit visit) {
     visit(s.moe.gated, 48, 1);
     visit(s.moe.weight_first, 47, 1);
   }
-  if (s.op == Op::gemm || s.op == Op::grouped_gemm || s.op == Op::moe) {
+  if (is_gemm(s.op)) {
     visit(s.scale_block.sides, 57, 2);
     visit(s.scale_block.k, 54, 3, kScaleBlockK);
     visit(s.scale_block.n, 51, 3, kScaleBlockN);

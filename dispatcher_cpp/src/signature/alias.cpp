@@ -42,7 +42,7 @@ Op take_op(std::string_view& text) noexcept {
     text.remove_prefix(first.size() + 1);
     return op;
   }
-  return Op::gemm;
+  return Signature{}.op;
 }
 
 bool reads(std::string_view word, std::string_view flag, bool& out) noexcept {

@@ -49,7 +49,6 @@ inline constexpr DType kPlain8[] = {DType::fp8, DType::bf8};
 inline constexpr DType kHalf[] = {DType::fp16, DType::bf16};
 inline constexpr DType kNarrow[] = {DType::fp32, DType::fp16, DType::bf16};
 inline constexpr DType kOuts[] = {DType::bf16, DType::fp16, DType::fp32, DType::int32, DType::fp64};
-inline constexpr Op kGemms[] = {Op::gemm, Op::grouped_gemm, Op::moe};
 inline constexpr EpilogueOp kActivations[] = {EpilogueOp::silu, EpilogueOp::gelu, EpilogueOp::relu};
 
 }  // namespace ckgen::inline v1::detail

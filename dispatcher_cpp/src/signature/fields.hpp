@@ -175,7 +175,7 @@ constexpr DType default_scale(Quant quant) noexcept {
 /// for each field of the signature's op that a name says behind the types, in order.
 template <class S, class Visit>
 void visit_words(S& s, Visit visit) {
-  if (s.op == Op::gemm || s.op == Op::grouped_gemm || s.op == Op::moe) {
+  if (is_gemm(s.op)) {
     visit(s.layout, "", true);
     visit(s.quant, "", false);
     visit(s.preshuffle_b, "preshuffle", false);
@@ -207,7 +207,7 @@ void visit_words(S& s, Visit visit) {
 /// Calls visit(flag, its word) or visit(enum, nothing) for each field that an alias of its op may say.
 template <class S, class Visit>
 void visit_alias_words(S& s, Visit visit) {
-  if (s.op == Op::gemm || s.op == Op::grouped_gemm || s.op == Op::moe) {
+  if (is_gemm(s.op)) {
     visit(s.layout, "");
     visit(s.bias, "bias");
   }

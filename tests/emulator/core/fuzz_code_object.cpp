@@ -11,7 +11,7 @@ namespace {
 void run(Bytes bytes) {
   std::string error;
   const ckgen::emu::CodeObject object = ckgen::emu::read_code_object(bytes, error);
-  expect(error.empty() == !object.arch.empty(), "a code object has an arch, or an error");
+  expect(error.empty() == !object.processor.empty(), "a code object has a processor, or an error");
   for (const ckgen::emu::Kernel& kernel : object.kernels) {
     expect(kernel.text.size() <= bytes.size(), "text lies in the file");
     const std::uint64_t at = kernel.entry - kernel.text_start;

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ckgen.emit.ops.description import FLAG, Condition, Conditions, Description, NameWord, Rule, UsualCase
-from ckgen.emit.ops.text import HEAD, camel, comment
+from ckgen.emit.ops.text import HEAD, camel, comment, is_op_of
 
 _RULE_TYPES = """\
 /// A field's code is in the mask; with `same` at or above 0, it is (with no mask: is not) the code of that field.
@@ -78,6 +78,7 @@ def cpp_aliases(description: Description) -> str:
     sets = [
         f"inline constexpr {of} {camel(name)}[] = {{{', '.join(f'{of}::{word}' for word in words)}}};"
         for name, (of, words) in description.sets.items()
+        if of != "Op"  # the rules alone name sets of ops
     ]
     body = [_ALIAS_TYPE, *_array("AliasTemplate", "kAliases", _aliases(description)), *sets]
     return _header("Aliases of signatures, and sets of words.", ["#include <ckgen/words.hpp>"], body)
@@ -241,7 +242,9 @@ def _names(description: Description) -> list[str]:
         "template <class S, class Visit>",
         "void visit_words(S& s, Visit visit) {",
     ]
-    lines += _visits(description.names, lambda one: f'"{one.word or one.prefix}", {str(one.always).lower()}')
+    lines += _visits(
+        description, description.names, lambda one: f'"{one.word or one.prefix}", {str(one.always).lower()}'
+    )
     lines += [
         "}",
         "",
@@ -249,12 +252,12 @@ def _names(description: Description) -> list[str]:
         "template <class S, class Visit>",
         "void visit_alias_words(S& s, Visit visit) {",
     ]
-    lines += _visits([one for one in description.names if one.in_alias], lambda one: f'"{one.word}"')
+    lines += _visits(description, [one for one in description.names if one.in_alias], lambda one: f'"{one.word}"')
     return [*lines, "}"]
 
 
-def _visits(words: Iterable[NameWord], how: Callable[[NameWord], str]) -> Iterator[str]:
+def _visits(description: Description, words: Iterable[NameWord], how: Callable[[NameWord], str]) -> Iterator[str]:
     for of, some in groupby(words, key=lambda one: one.of):
-        yield f"  if ({' || '.join(f's.op == Op::{op}' for op in of)}) {{"
+        yield f"  if ({is_op_of(description, of)}) {{"
         yield from (f"    visit(s.{one.field}, {how(one)});" for one in some)
         yield "  }"

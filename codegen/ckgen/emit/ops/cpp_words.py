@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import groupby
 
 from ckgen.emit.ops.description import FLAG, Description, EnumWords, Field, Sizes, Trait
-from ckgen.emit.ops.text import HEAD, camel, comment, ops_of, snake, with_members
+from ckgen.emit.ops.text import HEAD, camel, comment, is_op_of, ops_of, snake, with_members
 
 _OPEN = "namespace ckgen {\ninline namespace v1 {"
 _FMHA = "Fmha"
@@ -159,7 +159,7 @@ def cpp_key(description: Description) -> str:
             for field in sorted(description.fields.values(), key=lambda field: field.name != "op")
             if field.of == ops
         ),
-        *_visits(rest, ops, description.sizes),
+        *_visits(rest, description),
         "}",
         "",
         "}  // namespace key_bits",
@@ -172,9 +172,9 @@ def _visit(field: Field, sizes: Mapping[str, Sizes], indent: str = "  ") -> str:
     return f"{indent}visit(s.{field.name}, {field.at}, {field.bits}{known});"
 
 
-def _visits(fields: list[Field], ops: tuple[str, ...], sizes: Mapping[str, Sizes]) -> list[str]:
+def _visits(fields: list[Field], description: Description) -> list[str]:
     lines = []
     for of, some in groupby(fields, key=lambda field: field.of):
-        lines += [f"  if ({' || '.join(f's.op == Op::{op}' for op in ops if op in of)}) {{"]
-        lines += [*(_visit(field, sizes, "    ") for field in some), "  }"]
+        lines += [f"  if ({is_op_of(description, of)}) {{"]
+        lines += [*(_visit(field, description.sizes, "    ") for field in some), "  }"]
     return lines

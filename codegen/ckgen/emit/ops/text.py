@@ -50,3 +50,13 @@ def docstring(text: str, more: str, indent: str) -> str:
 def ops_of(description: Description) -> tuple[str, ...]:
     """Every op's name, in the order of their codes."""
     return tuple(member.name for member in description.enums["Op"].members)
+
+
+def is_op_of(description: Description, of: tuple[str, ...]) -> str:
+    """The C++ condition that a signature `s` is of these ops: a flag of theirs where no other op has it."""
+    enum = description.enums["Op"]
+    for trait in enum.traits:
+        having = {member.name for member in enum.members if member.traits[trait.name] == "true"}
+        if having == set(of):
+            return f"{trait.name}(s.op)"
+    return " || ".join(f"s.op == Op::{op}" for op in ops_of(description) if op in of)

@@ -12,6 +12,8 @@ from ckgen.families.common.cpp import described, identifier, quotable
 from ckgen.families.common.cpp_words import why_not_a_name
 from ckgen.families.common.ladder import Rung
 from ckgen.families.common.query import ExternalKernel
+from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.explain import rows_text
 from ckgen.families.gemm.measured import GemmUnit, GroupKey, TablePlan
 from ckgen.model.groups import Routing
 
