@@ -23,7 +23,7 @@ from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.gemm.choose import choose_kernel
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
-from ckgen_emulator.gemm.job import Answer, Work
+from ckgen_emulator.gemm.job import Answer, Job
 from ckgen_emulator.gemm.problem import Data, GemmProblem, expected_of, operands_of
 from ckgen_emulator.gemm.result import GemmResult
 from ckgen_emulator.gemm.runtime import Runtime
@@ -77,8 +77,8 @@ def test_shuffled_scales_lie_as_documented() -> None:
 
 def test_work_and_answers_survive_json() -> None:
     problem = GemmProblem(Shape(0, 1, 2, 3), 2, 5, Data.RANDOM)
-    work = Work("d", "h", "k", "l", "m", "i", "s", "gfx942:304", "r", "a", (problem,))
-    assert Work.from_json(json.loads(json.dumps(work.to_json()))) == work
+    work = Job("d", "h", "k", "l", "m", "i", "s", "gfx942:304", "r", "a", (problem,))
+    assert Job.from_json(json.loads(json.dumps(work.to_json()))) == work
     launch = {"kernel": "k", "instructions": 5, "findings": [{"rule": "hazard", "count": 2}]}
     wrong = Comparison(np.inf, 0.0, np.inf, 3, Wrong(0, 1, 2, 3.0, float("-inf")))
     answer = Answer(wrong, None, Sensitivity(0.25, np.inf), ("host twin: no",), 0.25, (launch,))

@@ -17,7 +17,7 @@ from ckgen.model.dtype import DType
 from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.gemm.job import Work
+from ckgen_emulator.gemm.job import Job
 from ckgen_emulator.gemm.kernel import GemmKernel, units_of
 from ckgen_emulator.gemm.memory import Buffers
 from ckgen_emulator.gemm.moe_call import MoeCall
@@ -32,8 +32,8 @@ DOWN = "moe_ck2stages_gemm2_256x32x64x128_1x4_MulABScaleExpertWeight_v1_Nswizzle
 def test_routing_survives_json() -> None:
     problem = GemmProblem(Shape(0, 40, 64, 256), data=Data.RANDOM, routing=Routing(4, 2), block_m=32)
     names = ("dispatcher", "hip", "kernel", "library", "device_library", "instance", "signature", "target", "report")
-    work = Work(**dict.fromkeys(names, "x"), answers="y", problems=(problem,))
-    assert Work.from_json(json.loads(json.dumps(work.to_json()))) == work
+    work = Job(**dict.fromkeys(names, "x"), answers="y", problems=(problem,))
+    assert Job.from_json(json.loads(json.dumps(work.to_json()))) == work
 
 
 @pytest.mark.parametrize("part", [MoePart.GATE_UP, MoePart.DOWN])

@@ -29,7 +29,7 @@ from ckgen.build.inspect.report import reports_of
 from ckgen.families.common.storage import encode
 from ckgen.families.gemm.config import HipConfig, HipKind
 from ckgen.families.gemm.device.hip_mxfp8 import expected_of
-from ckgen.families.gemm.device.hip_mxfp8_work import Work, least_work
+from ckgen.families.gemm.device.hip_mxfp8_work import LeastWork, least_work
 from ckgen.families.gemm.enums import EpilogueOp, MoePart, MoeTraits, Op, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.device.stages import ADD_SLOTS, expected_stage
@@ -186,7 +186,7 @@ def test_products_of_experts(symbol: str, tokens: int, n: int, k: int, top_k: in
     assert close(found, expected.c, expected.bound)
 
 
-def near(run: Run, least: Work) -> None:
+def near(run: Run, least: LeastWork) -> None:
     """Matrix instructions are as few as can be, the rest is within 15 %."""
     assert run.by_class["matrix"] == least.matrix
     pairs = [(run.counts["global_read"], least.read), (run.by_class["vector_memory"], least.loads)]

@@ -15,7 +15,7 @@ from ckgen.model.diagnostic import Location
 from ckgen.model.dtype import TORCH_NAMES, DType, Fp8Flavour, take_dtypes
 from ckgen.model.expectation import Expectation
 from ckgen.model.fate import Fate, FateKind
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.model.module import LibrarySplitK, Module, SplitK
 from ckgen.model.op_words import OperandOp, Quant
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
@@ -107,7 +107,7 @@ def test_no_wishes_ask_for_nothing() -> None:
 
 def test_texts_that_people_read() -> None:
     assert str(Tile(256, 128, 64)) == "256x128x64"
-    assert str(Finding("ck.lds", "too much LDS", 70000, 65536)) == "ck.lds: too much LDS (70000, limit 65536)"
+    assert str(RuleFinding("ck.lds", "too much LDS", 70000, 65536)) == "ck.lds: too much LDS (70000, limit 65536)"
     place = Location("a.csv", 3)
     assert str(Fate(FateKind.SELECTED, place)) == "selected"
     assert str(Fate(FateKind.EXTERNAL, place, "asm")) == "external(asm)"

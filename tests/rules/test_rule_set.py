@@ -6,7 +6,7 @@ import pytest
 
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import broken, exceeds
 from ckgen.rules.rule_set import Rule, RuleSet, first_judgement, listed
 from ckgen.specs.archs import load_arch
@@ -18,7 +18,7 @@ def small(limit: int, backend: Backend = Backend.CK) -> RuleSet[str, int]:
     rules: RuleSet[str, int] = RuleSet(backend, str, int)
 
     @rules.rule(f"{backend}.size.upper", source="a test")
-    def is_small(signature: str, config: int, arch: ArchSpec) -> Finding | None:
+    def is_small(signature: str, config: int, arch: ArchSpec) -> RuleFinding | None:
         """It is small.
 
         Not so small.
@@ -26,7 +26,7 @@ def small(limit: int, backend: Backend = Backend.CK) -> RuleSet[str, int]:
         return exceeds(config, limit, f"{signature} on {arch.name}")
 
     @rules.rule(f"{backend}.size.even", source="a test")
-    def is_even(signature: str, config: int, arch: ArchSpec) -> Finding | None:
+    def is_even(signature: str, config: int, arch: ArchSpec) -> RuleFinding | None:
         """It is even."""
         return broken("odd", config, "even") if config % 2 else None
 
@@ -35,8 +35,8 @@ def small(limit: int, backend: Backend = Backend.CK) -> RuleSet[str, int]:
 
 def test_findings_have_their_rules_ids_in_order() -> None:
     assert small(2).judge("gemm", 3, Backend.CK, ARCH) == (
-        Finding("ck.size.even", "odd", 3, "even"),
-        Finding("ck.size.upper", "gemm on gfx942", 3, 2),
+        RuleFinding("ck.size.even", "odd", 3, "even"),
+        RuleFinding("ck.size.upper", "gemm on gfx942", 3, 2),
     )
     assert small(2).judge("gemm", 2, Backend.CK, ARCH) == ()
 
@@ -70,7 +70,7 @@ def test_an_id_is_given_once_and_belongs_to_its_backend() -> None:
     other: RuleSet[str, int] = RuleSet(Backend.CK, str, int)
 
     @other.rule("ck.size.even", source="another")
-    def is_even(signature: str, config: int, arch: ArchSpec) -> Finding | None:
+    def is_even(signature: str, config: int, arch: ArchSpec) -> RuleFinding | None:
         """It is even."""
         return None
 

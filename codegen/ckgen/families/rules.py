@@ -7,11 +7,11 @@ from ckgen.families.registry import FAMILIES, family_of
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.config import Config
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.rule_set import Rule, first_judgement, listed
 
 
-def judge(signature: Signature, config: Config, backend: Backend, arch: ArchSpec) -> tuple[Finding, ...]:
+def judge(signature: Signature, config: Config, backend: Backend, arch: ArchSpec) -> tuple[RuleFinding, ...]:
     """What the backend's own rules have against the Config on this arch, by rule id; empty where it is valid.
 
     The signature's family judges, or where the Config is none of its the family that the Config is of.

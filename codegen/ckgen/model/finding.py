@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RuleFinding:
     """One rule broken: its id, the reason in words, the number found and the limit that it breaks."""
 
     rule: str

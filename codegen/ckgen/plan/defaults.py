@@ -18,7 +18,7 @@ from ckgen.model.backend import Backend
 from ckgen.model.config import Config
 from ckgen.model.diagnostic import Diagnostic, Severity
 from ckgen.model.errors import InputError
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.model.target import Target
 from ckgen.plan.legal import Keep, Offer, Offers
 from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, admitted_by, clauses_about, named_sources
@@ -143,12 +143,12 @@ class _Gathered:
     profiled: Profiled
     found: dict[Any, dict[str, _Kernels]] = field(default_factory=dict)
 
-    def add(self, offers: Iterable[Offer], *, asked: bool = True) -> list[Finding] | None:
+    def add(self, offers: Iterable[Offer], *, asked: bool = True) -> list[RuleFinding] | None:
         """Adds what is legal on the archs; the findings that refused all of it, None where anything was legal.
 
         Of a set that nobody `asked` for but profiles, what they leave out is not looked at.
         """
-        rejected: list[Finding] = []
+        rejected: list[RuleFinding] = []
         is_fruitful = False
         for offer in offers:
             clauses = clauses_about(self.profiled.profiles, offer.signature, offer.source)
@@ -190,7 +190,7 @@ class _Gathered:
         return tuple(kernel for kernel, kept in kernels.items() if kept.admission is Admission.IN or kernel in needed)
 
 
-def _yields_nothing(path: Path, candidates: Sequence[AnyCandidate], rejected: Iterable[Finding]) -> Diagnostic:
+def _yields_nothing(path: Path, candidates: Sequence[AnyCandidate], rejected: Iterable[RuleFinding]) -> Diagnostic:
     reasons = tuple(dict.fromkeys(str(finding) for finding in rejected))
     return Diagnostic(
         "K009",

@@ -13,7 +13,7 @@ from ckgen.families.rules import judge
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.config import Config
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 
 
 class Named(Protocol):
@@ -43,10 +43,10 @@ class LegalCandidate:
     arch: ArchSpec
     signature: Any
     config: Config
-    _findings: tuple[Finding, ...] | None = None
+    _findings: tuple[RuleFinding, ...] | None = None
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[RuleFinding, ...]:
         """What the rules have against it there."""
         if self._findings is None:
             self._findings = judge(self.signature, self.config, self.candidate.backend, self.arch)

@@ -18,7 +18,7 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Diagnostic, Location, Severity
 from ckgen.model.errors import UsageError
 from ckgen.model.fate import Fate
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.model.row import Row
 from ckgen.model.target import Target
 from ckgen.plan.legal import Keep
@@ -73,7 +73,7 @@ class RowContext:
     place: Callable[[Row], Location]
     findings: list[Diagnostic] = field(default_factory=list)
     _peaks: dict[tuple[Target, int], float | None] = field(default_factory=dict)
-    _judged: dict[tuple[int, str, str, str], tuple[Finding, ...]] = field(default_factory=dict)
+    _judged: dict[tuple[int, str, str, str], tuple[RuleFinding, ...]] = field(default_factory=dict)
 
     def peak(self, entry: Entry) -> float | None:
         """The dense peak rate of the row's target for its types, in operations per second; None where not known."""
@@ -87,7 +87,7 @@ class RowContext:
             self._peaks[key] = arch.peak_ops(signature.a, signature.b, target.cu_num)
         return self._peaks[key]
 
-    def rule_findings(self, entry: Entry) -> tuple[Finding, ...]:
+    def rule_findings(self, entry: Entry) -> tuple[RuleFinding, ...]:
         """The rules of the kernel's backend on the row's arch; none where either is not known."""
         row = entry.row
         arch = self.archs.get(row.target.gfx) if row.target is not None else None

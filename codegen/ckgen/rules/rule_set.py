@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -32,7 +32,9 @@ class Judge(Protocol):
         """What it may find broken, by id."""
         ...
 
-    def judge(self, signature: object, config: object, backend: Backend, arch: ArchSpec) -> tuple[Finding, ...] | None:
+    def judge(
+        self, signature: object, config: object, backend: Backend, arch: ArchSpec
+    ) -> tuple[RuleFinding, ...] | None:
         """What is against the Config on this arch, by rule id; None for a Config of another kind."""
         ...
 
@@ -44,14 +46,16 @@ class RuleSet(Generic[S, C]):
         self._backend = backend
         self._signature = signature
         self._configs = configs
-        self._checks: tuple[tuple[Rule, Callable[[S, C, ArchSpec], Finding | None]], ...] = ()
+        self._checks: tuple[tuple[Rule, Callable[[S, C, ArchSpec], RuleFinding | None]], ...] = ()
 
     def rule(
         self, rule_id: str, *, source: str
-    ) -> Callable[[Callable[[S, C, ArchSpec], Finding | None]], Callable[[S, C, ArchSpec], Finding | None]]:
+    ) -> Callable[[Callable[[S, C, ArchSpec], RuleFinding | None]], Callable[[S, C, ArchSpec], RuleFinding | None]]:
         """Register a check under an id of the form `<backend>.<subject>.<what>`; its docstring is the contract."""
 
-        def register(check: Callable[[S, C, ArchSpec], Finding | None]) -> Callable[[S, C, ArchSpec], Finding | None]:
+        def register(
+            check: Callable[[S, C, ArchSpec], RuleFinding | None],
+        ) -> Callable[[S, C, ArchSpec], RuleFinding | None]:
             if any(one.id == rule_id for one in self.rules) or not rule_id.startswith(f"{self._backend}."):
                 raise ValueError(f"rule id '{rule_id}' is taken or not of backend {self._backend}")
             one = Rule(rule_id, self._backend, source, (check.__doc__ or "").strip().splitlines()[0])
@@ -65,7 +69,9 @@ class RuleSet(Generic[S, C]):
         """Those that are registered, by id."""
         return tuple(one for one, _ in self._checks)
 
-    def judge(self, signature: object, config: object, backend: Backend, arch: ArchSpec) -> tuple[Finding, ...] | None:
+    def judge(
+        self, signature: object, config: object, backend: Backend, arch: ArchSpec
+    ) -> tuple[RuleFinding, ...] | None:
         """See Judge."""
         if backend is not self._backend or not isinstance(config, self._configs):
             return None
@@ -77,7 +83,7 @@ class RuleSet(Generic[S, C]):
 
 def first_judgement(
     judges: Iterable[Judge], signature: object, config: object, backend: Backend, arch: ArchSpec
-) -> tuple[Finding, ...]:
+) -> tuple[RuleFinding, ...]:
     """What the first judge of such a Config has against it; TypeError where none judges it."""
     for one in judges:
         if (found := one.judge(signature, config, backend, arch)) is not None:

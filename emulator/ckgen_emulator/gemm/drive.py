@@ -19,7 +19,7 @@ from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen_emulator.core_library import core_library
 from ckgen_emulator.gemm.build import BuildContext, Built, build_kernels
-from ckgen_emulator.gemm.job import Answer, Work
+from ckgen_emulator.gemm.job import Answer, Job
 from ckgen_emulator.gemm.kernel import DEVICE_LIBRARY, LIBRARY, GemmKernel, units_of
 from ckgen_emulator.gemm.problem import GemmProblem
 from ckgen_emulator.gemm.result import GemmResult
@@ -125,7 +125,7 @@ class _Machine:
         """The answers that a process gave, and why it gave no more."""
         place = self.folder / name
         instance = request.kernel.instance
-        work = Work(
+        work = Job(
             dispatcher=str(self.runtime.dispatcher),
             hip=str(self.runtime.hip),
             kernel=str(library),

@@ -14,7 +14,7 @@ from ckgen_emulator.gemm.problem import Data, GemmProblem
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Job:
     """Problems of one instance on one target (`gfx950:256`). Paths are of shared libraries and of the two files that a
     worker writes: `report` by the HIP runtime, `answers` a JSON line per problem that began or ended.
     """
@@ -38,7 +38,7 @@ class Work:
         return fields
 
     @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> Work:
+    def from_json(cls, fields: Mapping[str, Any]) -> Job:
         """The inverse of `to_json`."""
         problems = tuple(
             GemmProblem(

@@ -17,7 +17,7 @@ from ckgen.families.common.comparison import Comparison
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.runtime import Device, Dispatcher, Options, RuntimeFailure, RuntimeLibrary
 from ckgen_emulator.gemm.call import Call, call_of, scale_orders
-from ckgen_emulator.gemm.job import Answer, Work
+from ckgen_emulator.gemm.job import Answer, Job
 from ckgen_emulator.gemm.memory import Buffers, Hip, HipError
 from ckgen_emulator.gemm.problem import GemmProblem
 
@@ -28,7 +28,7 @@ _OTHER_ORDER = "kernel reads "  # the refusal of a scale order
 class Session:
     """The libraries of a worker, loaded."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Job) -> None:
         self.work = work
         self.signature = parse_canonical(work.signature)
         self.library = RuntimeLibrary(Path(work.dispatcher), everywhere=True)
@@ -105,8 +105,8 @@ class Session:
 
 
 def main(argv: list[str]) -> int:
-    """Works off a file of Work."""
-    work = Work.from_json(json.loads(Path(argv[0]).read_text(encoding="utf-8")))
+    """Works off a file of Job."""
+    work = Job.from_json(json.loads(Path(argv[0]).read_text(encoding="utf-8")))
     session = Session(work)
     with Path(work.answers).open("w", encoding="ascii") as answers:
         for problem in work.problems:

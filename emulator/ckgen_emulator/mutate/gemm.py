@@ -24,7 +24,7 @@ from ckgen_emulator.core_library import core_library
 from ckgen_emulator.gemm.build import BuildContext, build_kernels
 from ckgen_emulator.gemm.call import Call, GemmCall, call_of
 from ckgen_emulator.gemm.choose import choose_kernel
-from ckgen_emulator.gemm.job import Work
+from ckgen_emulator.gemm.job import Job
 from ckgen_emulator.gemm.kernel import DEVICE_LIBRARY, LIBRARY, units_of
 from ckgen_emulator.gemm.problem import GemmProblem, expected_of, operands_of
 from ckgen_emulator.gemm.runtime import Runtime
@@ -101,7 +101,7 @@ class GemmSubject:
             "CKGEN_EMULATOR_TABLE": str(folder / "isa"),
             "CKGEN_EMULATOR_TARGET": str(choice.target),
         }
-        work = Work(
+        work = Job(
             dispatcher=str(runtime.dispatcher), hip=str(runtime.hip), kernel=str(built.library), library=LIBRARY,
             device_library=DEVICE_LIBRARY, instance=self.name, signature=kernel.instance.signature.canonical(),
             target=str(choice.target), report=str(folder / "report"), answers="", problems=problems,

@@ -73,7 +73,7 @@ def unit_text(kind: Kind) -> str:
 
 def probe_text(kind: Kind) -> str:
     """The same with functions that ask it about many problems."""
-    signature = ", ".join(filter(None, cpp_gemm.signature_fields(kind.instance.signature).values()))
+    signature = "".join(cpp_gemm.signature_words(kind.instance.signature))
     probe = PROBE.replace("@constraints@", cpp_gemm.constraints(kind.instance.constraints))
     return unit_text(kind) + probe.replace("@signature@", signature)
 

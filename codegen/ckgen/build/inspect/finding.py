@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ckgen.model.diagnostic import Severity
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 
 
 @dataclass(frozen=True, slots=True)
-class CodeFinding(Finding):
+class CodeFinding(RuleFinding):
     """A finding about compiled code; an ERROR fails the gate (exit 1), WARNING and NOTE are said and nothing else."""
 
     severity: Severity = Severity.ERROR

@@ -9,7 +9,7 @@ from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.shipped_kernel import ShippedKernel
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import not_among
 from ckgen.rules.rule_set import RuleSet
 
@@ -34,12 +34,12 @@ def shipped_rules(
     rules: RuleSet[S, AsmConfig] = RuleSet(Backend.ASM, signature, AsmConfig)
 
     @rules.rule("asm.kernel.arch", source=_WHEEL)
-    def shipped_for_the_arch(signature: S, config: AsmConfig, arch: ArchSpec) -> Finding | None:
+    def shipped_for_the_arch(signature: S, config: AsmConfig, arch: ArchSpec) -> RuleFinding | None:
         """There is a code object of the kernel for the arch."""
         return not_among(arch.name, kernel_of(config).archs, f"{config.name} is shipped for these archs only")
 
     @rules.rule("asm.kernel.signature", source=_WHEEL)
-    def computes_the_signature(signature: S, config: AsmConfig, arch: ArchSpec) -> Finding | None:
+    def computes_the_signature(signature: S, config: AsmConfig, arch: ArchSpec) -> RuleFinding | None:
         """The kernel computes the signature: its types, layouts, scales and options, and no bias."""
         known = computed(kernel_of(config), arch)
         return not_among(signature.canonical(), known, f"{config.name} computes another {signature.op}")

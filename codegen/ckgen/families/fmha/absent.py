@@ -16,7 +16,7 @@ from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.fmha.tree import append_configs, tree_configs
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.config import Tile
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.rule_set import first_judgement
 
 _ANY_TILE = CkTileFmhaConfig(FmhaPipeline.QR, 64, 64, 32, 64, 32, 64, (4, 1, 1), Tile(16, 16, 16))
@@ -49,5 +49,5 @@ def refusal_of_all(signature: FmhaSignature, arch: ArchSpec) -> str | None:
     return next((str(finding) for finding in findings[0] if finding.rule in shared), None)
 
 
-def _judged(signature: FmhaSignature, config: AnyFmhaConfig, arch: ArchSpec) -> tuple[Finding, ...]:
+def _judged(signature: FmhaSignature, config: AnyFmhaConfig, arch: ArchSpec) -> tuple[RuleFinding, ...]:
     return first_judgement(JUDGES, signature, config, config.backend, arch)

@@ -10,7 +10,7 @@ from ckgen.families.fmha.tree import append_tiles, why_no_tiles
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import broken, first, not_among
 from ckgen.rules.rule_set import RuleSet
 
@@ -26,7 +26,7 @@ OURS = RuleSet(Backend.HIP, FmhaSignature, HipAppendConfig)
 
 
 @OF_CK_TILE.rule("ck_tile.append.arch", source=_FACTORY)
-def arch_has_tiles(signature: FmhaSignature, config: CkTileAppendConfig, arch: ArchSpec) -> Finding | None:
+def arch_has_tiles(signature: FmhaSignature, config: CkTileAppendConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch is one of waves of 64 that the emulator executes: the class is held against the definition there."""
     reason = why_no_tiles(arch.name)
     if reason is not None:
@@ -35,7 +35,7 @@ def arch_has_tiles(signature: FmhaSignature, config: CkTileAppendConfig, arch: A
 
 
 @OF_CK_TILE.rule("ck_tile.append.types", source=_FACTORY)
-def types_have_tiles(signature: FmhaSignature, config: CkTileAppendConfig, arch: ArchSpec) -> Finding | None:
+def types_have_tiles(signature: FmhaSignature, config: CkTileAppendConfig, arch: ArchSpec) -> RuleFinding | None:
     """All is bf16 or fp16: of 8 bits the kernel copies codes, whose descales it does not have."""
     return first(
         not_among(str(signature.a), (str(DType.BF16), str(DType.FP16)), "type of new rows"),
@@ -44,7 +44,7 @@ def types_have_tiles(signature: FmhaSignature, config: CkTileAppendConfig, arch:
 
 
 @OF_CK_TILE.rule("ck_tile.append.features", source="ck_tile's FmhaFwdAppendKVKernel")
-def features_exist(signature: FmhaSignature, config: CkTileAppendConfig, arch: ArchSpec) -> Finding | None:
+def features_exist(signature: FmhaSignature, config: CkTileAppendConfig, arch: ArchSpec) -> RuleFinding | None:
     """Batches, contiguous or by block tables, V by rows."""
     traits = signature.traits
     absent = {
@@ -59,7 +59,7 @@ def features_exist(signature: FmhaSignature, config: CkTileAppendConfig, arch: A
 
 
 @OF_CK_TILE.rule("ck_tile.append.tile", source=_FACTORY)
-def tile_is_the_factorys(signature: FmhaSignature, config: CkTileAppendConfig, arch: ArchSpec) -> Finding | None:
+def tile_is_the_factorys(signature: FmhaSignature, config: CkTileAppendConfig, arch: ArchSpec) -> RuleFinding | None:
     """A tile of the factory; with rope the head dim of Q is padded, with padded rows all is."""
     tile = f"{config.m0}x{config.n0}x{config.hdim}"
     pads = f"{int(config.pad_q)}{int(config.pad_hdim_q)}{int(config.pad_hdim_v)}"
@@ -70,13 +70,13 @@ def tile_is_the_factorys(signature: FmhaSignature, config: CkTileAppendConfig, a
 
 
 @OURS.rule("hip.append.arch", source=_HEADERS)
-def ours_was_executed(signature: FmhaSignature, config: HipAppendConfig, arch: ArchSpec) -> Finding | None:
+def ours_was_executed(signature: FmhaSignature, config: HipAppendConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch is one that the emulator executes."""
     return not_among(arch.family, EXECUTED, "the kernel was executed on archs of these families alone")
 
 
 @OURS.rule("hip.append.types", source=_HEADERS)
-def ours_takes_the_types(signature: FmhaSignature, config: HipAppendConfig, arch: ArchSpec) -> Finding | None:
+def ours_takes_the_types(signature: FmhaSignature, config: HipAppendConfig, arch: ArchSpec) -> RuleFinding | None:
     """Rows of wide types; 8-bit caches with one descale, or with those of pages."""
     return first(
         not_among(str(signature.a), tuple(map(str, sorted(WIDE, key=str))), "append takes rows of wide types"),
@@ -85,7 +85,7 @@ def ours_takes_the_types(signature: FmhaSignature, config: HipAppendConfig, arch
 
 
 @OURS.rule("hip.append.tile", source=_HEADERS)
-def ours_has_its_rows(signature: FmhaSignature, config: HipAppendConfig, arch: ArchSpec) -> Finding | None:
+def ours_has_its_rows(signature: FmhaSignature, config: HipAppendConfig, arch: ArchSpec) -> RuleFinding | None:
     """8 rows per workgroup, of a signature that appends."""
     return first(
         not_among(str(signature.traits.entry), ("append",), "the kernel appends"),

@@ -8,7 +8,7 @@ from ckgen.families.fmha.signature import FLOAT8, FmhaSignature
 from ckgen.families.fmha.tree import plain, types_of, why_no_tiles
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import broken, first, not_among
 from ckgen.rules.rule_set import RuleSet
 
@@ -21,14 +21,14 @@ RULES = RuleSet(Backend.CK_TILE, FmhaSignature, CkTileFmhaConfig)
 
 
 @RULES.rule("ck_tile.fmha.arch", source=_FACTORY)
-def arch_has_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def arch_has_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """The pinned tree has attention kernels for the arch."""
     reason = why_no_tiles(arch.name)
     return broken(reason, arch.name, "an arch with tiles") if reason else None
 
 
 @RULES.rule("ck_tile.fmha.types", source=_FACTORY)
-def types_have_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def types_have_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Q, K and V are of one type that the arch's matrix instructions take, and O of one that goes with it."""
     if signature.b is not signature.a:
         return broken("K and V of another type than Q", f"{signature.a} {signature.b}", "one type")
@@ -42,7 +42,7 @@ def types_have_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: A
 
 
 @RULES.rule("ck_tile.fmha.features", source="kernels and pipelines of the pinned CK tree")
-def features_exist(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def features_exist(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """The pinned tree has the feature: no sinks, scales of blocks, columns of V, random bytes or vectors in pages."""
     traits = signature.traits
     absent = {
@@ -58,7 +58,7 @@ def features_exist(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Arc
 
 
 @RULES.rule("ck_tile.fmha.pages", source=_PAGED_FACTORIES)
-def pages_go(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def pages_go(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Of whole keys, pipelines over pages, and they alone, read them, with padded keys; qr_pagedkv has no lse."""
     traits, pipeline = signature.traits, config.pipeline
     known = _KV.get(pipeline, ("contiguous",))
@@ -81,7 +81,7 @@ def pages_go(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec)
 
 
 @RULES.rule("ck_tile.fmha.splits", source=_SPLIT_FACTORY)
-def splits_go(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def splits_go(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Split keys: no dropout, O not in 8 bits, 8-bit K not in pages; pages and a matrix of bias need padded keys.
 
     Splits begin anywhere, so a matrix of bias is not read by vectors. Merged heads: of 128, without mask and bias.
@@ -110,7 +110,7 @@ def splits_go(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec
 
 
 @RULES.rule("ck_tile.fmha.fp8-features", source=_FACTORY)
-def fp8_features(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def fp8_features(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """8-bit attention has neither softcap, lse nor dropout, and its matrix of bias would be fp32, not of Q's type."""
     traits = signature.traits
     asked = {"softcap": traits.softcap, "lse": traits.lse, "dropout": traits.dropout is not FmhaDropout.NONE}
@@ -120,7 +120,7 @@ def fp8_features(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchS
 
 
 @RULES.rule("ck_tile.fmha.softcap-bias", source=_FACTORY)
-def softcap_has_no_bias(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def softcap_has_no_bias(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """softcap goes without a bias."""
     bias = signature.traits.bias
     wrong = signature.traits.softcap and bias is not FmhaBias.NONE
@@ -128,14 +128,14 @@ def softcap_has_no_bias(signature: FmhaSignature, config: CkTileFmhaConfig, arch
 
 
 @RULES.rule("ck_tile.fmha.varlen-pads", source=_FACTORY)
-def varlen_is_padded(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def varlen_is_padded(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Sequences that differ in length need padded rows of Q and of K."""
     pads = f"{int(config.pad_q)}{int(config.pad_k)}"
     return not_among(pads, ("11",), "varlen needs both lengths padded") if signature.traits.varlen else None
 
 
 @RULES.rule("ck_tile.fmha.narrow-v", source=_FACTORY)
-def narrow_v_is_plain(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def narrow_v_is_plain(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Where heads of Q are wider than 128 and than those of V (192 and 128), there is no bias and no dropout."""
     traits = signature.traits
     if config.k0_max <= max(config.n1, 128):

@@ -11,7 +11,7 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import broken, exceeds, first, no_multiple, not_among
 
 _TILE = Backend.CK_TILE
@@ -29,7 +29,7 @@ _ASYNC = (FmhaPipeline.QR_ASYNC, FmhaPipeline.QR_ASYNC_GATHER)
 
 
 @RULES.rule("ck_tile.fmha.head-dims", source=_SHAPE)
-def head_dims_fit(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def head_dims_fit(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Head dims are multiples of 8, at most 256, of whole steps k0 and k1; one that is computed wider is padded."""
     return first(
         no_multiple(config.k0_max, _HEAD_DIM_GRAIN, "head dim of Q must be a multiple of 8"),
@@ -44,7 +44,7 @@ def head_dims_fit(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Arch
 
 
 @RULES.rule("ck_tile.fmha.waves", source=_SHAPE)
-def waves_fit(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def waves_fit(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Waves stand along M alone; tiles are whole warp tiles of each wave; no more threads than a block has."""
     (waves, along_n, along_k), part = config.warps, config.warp_tile
     return first(
@@ -59,7 +59,7 @@ def waves_fit(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec
 
 
 @RULES.rule("ck_tile.fmha.warp-tile", source="ck_tile's warp GEMMs, as arch_specs lists them")
-def warp_tile_exists(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def warp_tile_exists(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch has the warp tile for the type of Q: WMMA archs have 16x16x16 alone, others of 8 bits 32x32x32."""
     tiles = {row.tile for row in arch.warp_tiles_for(_TILE, signature.a, signature.a, DType.FP32)}
     if signature.a in FLOAT8 and arch.wave_size == 64:
@@ -71,7 +71,7 @@ def warp_tile_exists(signature: FmhaSignature, config: CkTileFmhaConfig, arch: A
 
 
 @RULES.rule("ck_tile.fmha.pipeline", source=_LOOP)
-def pipeline_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def pipeline_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """qr_async: waves of 64, padded but for K. qr_async_trload: transposing reads of LDS, batches without options."""
     if config.pipeline.passes_registers:
         steps = config.k0_max // config.k0
@@ -96,13 +96,13 @@ def pipeline_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Arch
     )
 
 
-def _reads_transposed(arch: ArchSpec) -> Finding | None:
+def _reads_transposed(arch: ArchSpec) -> RuleFinding | None:
     has = arch.transposing_lds_reads
     return None if has else broken("the arch does not read LDS transposed", arch.name, "one that does")
 
 
 @RULES.rule("ck_tile.fmha.tile", source=_FACTORY)
-def tile_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def tile_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """On waves of 64, below fp32, keys whole: n0 = 128 for heads of 128, else m0 = 128; trload the other way round."""
     if arch.wave_size != 64 or signature.a is DType.FP32 or config.pipeline.splits:
         return None
@@ -116,7 +116,7 @@ def tile_goes(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec
 
 
 @RULES.rule("ck_tile.fmha.gather-spills", source="docs/upstream/ck_tile_fmha.md")
-def loads_have_registers(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def loads_have_registers(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """qr_async_gather: 128 rows of Q and no slopes, as else registers are spilled that its own loads are to fill."""
     if config.pipeline is not FmhaPipeline.QR_ASYNC_GATHER:
         return None
@@ -127,7 +127,7 @@ def loads_have_registers(signature: FmhaSignature, config: CkTileFmhaConfig, arc
 
 
 @RULES.rule("ck_tile.fmha.scheduling", source=_LOOP)
-def instructions_are_grouped(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def instructions_are_grouped(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """qr with heads of 256 on waves of 64 schedules matrix instructions in eights."""
     if config.pipeline is not FmhaPipeline.QR or config.k0_max != _MAX_HEAD_DIM or arch.wave_size != 64:
         return None
@@ -139,7 +139,7 @@ def instructions_are_grouped(signature: FmhaSignature, config: CkTileFmhaConfig,
 
 
 @RULES.rule("ck_tile.fmha.loads", source="ck_tile's async copies")
-def loads_are_whole(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def loads_are_whole(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Async copies of K: every lane loads as much."""
     if config.pipeline not in _ASYNC:
         return None
@@ -148,7 +148,7 @@ def loads_are_whole(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Ar
 
 
 @RULES.rule("ck_tile.fmha.lds-order", source="LdsBufferSequence; docs/upstream/ck_tile_fmha.md")
-def v_spares_k(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def v_spares_k(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """qr_async: the first part of V goes to another buffer of LDS than the last part of K is read from."""
     if config.pipeline not in _ASYNC:
         return None
@@ -166,6 +166,6 @@ def async_buffers(parts_k: int, parts_v: int) -> tuple[int, int]:
 
 
 @RULES.rule("ck_tile.fmha.lds", source="ck_tile's GetSmemSize of each pipeline")
-def tiles_fit_in_lds(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> Finding | None:
+def tiles_fit_in_lds(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """K's and V's tiles fit in the arch's LDS: one, three (qr_async), or two of each (qr_async_trload)."""
     return exceeds(lds_bytes(signature, config, arch), arch.lds_bytes, "bytes of LDS")

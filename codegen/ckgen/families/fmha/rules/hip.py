@@ -8,7 +8,7 @@ from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import broken, exceeds, first, no_multiple, not_among
 from ckgen.rules.rule_set import RuleSet
 
@@ -20,14 +20,14 @@ RULES = RuleSet(Backend.HIP, FmhaSignature, HipFmhaConfig)
 
 
 @RULES.rule("hip.fmha.arch", source=_HEADERS)
-def has_the_instructions(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchSpec) -> Finding | None:
+def has_the_instructions(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch is one that the kernel is not empty on."""
     has = arch.instruction(FLOAT8_PRODUCT) is not None
     return None if has else broken("the kernel is for archs with this instruction", arch.name, FLOAT8_PRODUCT)
 
 
 @RULES.rule("hip.fmha.types", source=_HEADERS)
-def types_are_taken(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchSpec) -> Finding | None:
+def types_are_taken(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Q and O are bf16 or fp16; K and V the same, or e4m3 of the arch's flavour."""
     wide = (str(DType.BF16), str(DType.FP16))
     narrow = str(DType.FP8.resolve(arch.fp8_flavour)) if arch.fp8_flavour is not None else str(signature.a)
@@ -39,7 +39,7 @@ def types_are_taken(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchS
 
 
 @RULES.rule("hip.fmha.features", source=_HEADERS)
-def features_are_there(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchSpec) -> Finding | None:
+def features_are_there(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Forward attention without bias, dropout, V by columns, and descales of blocks of rows."""
     traits = signature.traits
     absent = {
@@ -54,14 +54,14 @@ def features_are_there(signature: FmhaSignature, config: HipFmhaConfig, arch: Ar
 
 
 @RULES.rule("hip.fmha.tile", source=_HEADERS)
-def tile_is_the_kernels(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchSpec) -> Finding | None:
+def tile_is_the_kernels(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """16 rows, and a step of as many keys as four waves load 16 bytes of at a time."""
     step = step_of(signature.b.bits)
     return not_among(f"{config.m0}x{config.n0}", (f"{ROWS}x{step}",), f"rows and keys, of {signature.b}")
 
 
 @RULES.rule("hip.fmha.head-dims", source=_HEADERS)
-def head_dims_are_whole(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchSpec) -> Finding | None:
+def head_dims_are_whole(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Head dims are multiples of 64, at most 256."""
     return first(
         no_multiple(config.hdim_q, _HEAD_DIM_GRAIN, "head dim of Q must be a multiple of 64"),

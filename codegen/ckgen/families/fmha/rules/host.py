@@ -7,7 +7,7 @@ from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import WIDE, FmhaSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import exceeds, first, not_among
 from ckgen.rules.rule_set import RuleSet
 
@@ -18,7 +18,7 @@ RULES = RuleSet(Backend.HOST, FmhaSignature, HostFmhaConfig)
 
 
 @RULES.rule("host.fmha.tile", source="the host kernel")
-def host_tile_is_small(signature: FmhaSignature, config: HostFmhaConfig, arch: ArchSpec) -> Finding | None:
+def host_tile_is_small(signature: FmhaSignature, config: HostFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """A tile has at most 1,024 rows of Q and 256 keys."""
     return first(
         exceeds(config.m0, _MAX_HOST_TILE, "rows of Q in a tile"),
@@ -27,7 +27,7 @@ def host_tile_is_small(signature: FmhaSignature, config: HostFmhaConfig, arch: A
 
 
 @RULES.rule("host.fmha.append", source="the host kernel")
-def host_appends(signature: FmhaSignature, config: HostFmhaConfig, arch: ArchSpec) -> Finding | None:
+def host_appends(signature: FmhaSignature, config: HostFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """append: rows and O of one wide type; 8-bit caches with one descale, or with those of pages."""
     if signature.traits.entry is not FmhaEntry.APPEND:
         return None

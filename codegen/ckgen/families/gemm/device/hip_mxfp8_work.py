@@ -15,7 +15,7 @@ _FOLDED_HALVES = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class LeastWork:
     """Bytes that lanes load, and instructions of waves: matrix, vector (without address arithmetic), loads."""
 
     read: int
@@ -24,7 +24,7 @@ class Work:
     loads: int
 
 
-def least_work(config: HipConfig, n: int, k: int, blocks: int = 1, rows: int | None = None) -> Work:
+def least_work(config: HipConfig, n: int, k: int, blocks: int = 1, rows: int | None = None) -> LeastWork:
     """Of `blocks` tiles of config.m rows (of MOE: sorted blocks) with `rows` real rows of A, over whole steps of K.
 
     A workgroup reads its rows of A and of B once: A is read by each of the workgroups along N.
@@ -40,6 +40,6 @@ def least_work(config: HipConfig, n: int, k: int, blocks: int = 1, rows: int | N
         sums = config.m * config.columns
         step = pairs * (sums + lines) + lines  # products, conversions, exponents of scales
         vector = steps * step + config.k_splits * (sums * _FOLDED_HALVES // 2)
-        return Work(read, 0, groups * vector, groups * steps * 2 * lines)
+        return LeastWork(read, 0, groups * vector, groups * steps * 2 * lines)
     steps, lines = k // config.kind.k_step, config.tiles + config.n_sub
-    return Work(read, groups * steps * config.tiles * config.n_sub, 0, groups * steps * 3 * lines)
+    return LeastWork(read, groups * steps * config.tiles * config.n_sub, 0, groups * steps * 3 * lines)

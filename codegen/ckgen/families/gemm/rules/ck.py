@@ -6,7 +6,7 @@ from ckgen.families.gemm.config import CkBlockScaleConfig, CkConfig, CkPreshuffl
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec, PipelineSpec
 from ckgen.model.backend import Backend
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import broken, exceeds, first, no_multiple, not_among, tile_bytes
 from ckgen.rules.rule_set import RuleSet
 
@@ -21,13 +21,13 @@ RULES: RuleSet[GemmSignature, CkConfig] = RuleSet(
 
 
 @RULES.rule("ck.arch.xdl", source="CK XDL device operations: waves of 64")
-def arch_has_xdl(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def arch_has_xdl(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch has matrix instructions for waves of 64."""
     return None if arch.wave_size == _XDL_WAVE else broken(f"{arch.name} runs no XDL kernels", arch.wave_size, 64)
 
 
 @RULES.rule("ck.block.waves", source=_DEVICE)
-def block_is_whole_waves(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def block_is_whole_waves(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The block is whole waves, and no more threads than the arch takes."""
     return first(
         no_multiple(config.block, _XDL_WAVE, "threads per block must be whole waves"),
@@ -36,7 +36,7 @@ def block_is_whole_waves(signature: GemmSignature, config: CkConfig, arch: ArchS
 
 
 @RULES.rule("ck.tile.waves", source=_DEVICE)
-def tile_is_whole_waves(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def tile_is_whole_waves(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """M and N are whole waves' parts, and there are as many waves as the block has."""
     tile, per_wave = config.tile, config.xdl_per_wave
     if per_wave is None:
@@ -54,7 +54,7 @@ def tile_is_whole_waves(signature: GemmSignature, config: CkConfig, arch: ArchSp
 
 
 @RULES.rule("ck.xdl.exists", source="CK MfmaSelector, matrix instructions")
-def xdl_exists(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def xdl_exists(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch has a matrix instruction of this XDL tile for these types, whose K divides tile K."""
     types = (signature.a, signature.b, signature.acc)
     rows = arch.warp_tiles_for(_CK, *types)
@@ -68,7 +68,7 @@ def xdl_exists(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Fi
 
 
 @RULES.rule("ck.cluster.k", source=_NAMES)
-def clusters_split_k(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def clusters_split_k(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """Tile K over a cluster's K0 is a whole number: the AK1 and BK1 that a name may tell."""
     for side, cluster in (("A", config.a_cluster), ("B", config.b_cluster)):
         uneven = no_multiple(config.tile.k, cluster[0], f"tile K must be a multiple of K0 of the {side} cluster")
@@ -81,7 +81,7 @@ def clusters_split_k(signature: GemmSignature, config: CkConfig, arch: ArchSpec)
 
 
 @RULES.rule("ck.cluster.block", source=f"{_DEVICE}; measured kernels")
-def clusters_share_the_block(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def clusters_share_the_block(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The A and B clusters take all threads of the block, or an even share of them."""
     return first(*(
         no_multiple(config.block, _product(cluster), f"the block must be a multiple of the {side} cluster's threads")
@@ -90,7 +90,7 @@ def clusters_share_the_block(signature: GemmSignature, config: CkConfig, arch: A
 
 
 @RULES.rule("ck.cluster.rows", source=_DEVICE)
-def clusters_tile_rows(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def clusters_tile_rows(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """Tile M and N are multiples of what a cluster covers in them."""
     return first(
         no_multiple(config.tile.m, config.a_cluster[1], "tile M must be a multiple of M of the A cluster"),
@@ -99,14 +99,14 @@ def clusters_tile_rows(signature: GemmSignature, config: CkConfig, arch: ArchSpe
 
 
 @RULES.rule("ck.cluster.c", source=_NAMES)
-def c_cluster_is_the_block(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def c_cluster_is_the_block(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The C cluster has exactly the block's threads."""
     threads = _product(config.c_cluster)
     return None if threads == config.block else broken("threads of the C cluster", threads, config.block)
 
 
 @RULES.rule("ck.cshuffle.repeats", source=_DEVICE)
-def cshuffle_divides_repeats(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def cshuffle_divides_repeats(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The C shuffle takes whole groups of a wave's XDL tiles."""
     per_wave = config.xdl_per_wave or _repeats(config)
     if per_wave is None:
@@ -118,7 +118,7 @@ def cshuffle_divides_repeats(signature: GemmSignature, config: CkConfig, arch: A
 
 
 @RULES.rule("ck.cshuffle.stores", source=_DEVICE)
-def cshuffle_stores_whole_vectors(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def cshuffle_stores_whole_vectors(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """One C shuffle is whole vectors for every thread of the C cluster."""
     shuffle = _shuffle_tile(config)
     if shuffle is None:
@@ -132,7 +132,7 @@ def cshuffle_stores_whole_vectors(signature: GemmSignature, config: CkConfig, ar
 
 
 @RULES.rule("ck.lds.staging", source="CK gridwise GEMMs, LDS of compiled instances")
-def lds_staging(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def lds_staging(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """A and an unshuffled B, times the pipeline's buffers, fit in a workgroup's LDS."""
     tile = config.macro_tile
     used = tile_bytes(tile.m, tile.k, signature.a.bits)
@@ -142,7 +142,7 @@ def lds_staging(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> F
 
 
 @RULES.rule("ck.lds.cshuffle", source="CK gridwise GEMMs, C shuffle block descriptor")
-def lds_cshuffle(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def lds_cshuffle(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """One C shuffle fits in a workgroup's LDS."""
     shuffle = _shuffle_tile(config)
     if shuffle is None:
@@ -151,14 +151,14 @@ def lds_cshuffle(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> 
 
 
 @RULES.rule("ck.pipeline.exists", source="CK block GEMM pipelines")
-def pipeline_exists(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def pipeline_exists(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch has the pipeline version."""
     names = tuple(row.name for row in arch.pipelines if row.backend is _CK)
     return not_among(f"v{config.pipeline}", names, f"{arch.name} has no such ck pipeline")
 
 
 @RULES.rule("ck.pipeline.scheduler", source="CK block GEMM pipelines")
-def pipeline_schedules(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def pipeline_schedules(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The pipeline version has the scheduler."""
     pipeline = _pipeline(config, arch)
     if pipeline is None:
@@ -167,7 +167,7 @@ def pipeline_schedules(signature: GemmSignature, config: CkConfig, arch: ArchSpe
 
 
 @RULES.rule("ck.scale.k", source="CK block-scale device operations")
-def scale_blocks_are_whole(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Finding | None:
+def scale_blocks_are_whole(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """With block scales, tile K holds whole scale blocks."""
     block = config.scale_block if isinstance(config, CkBlockScaleConfig | CkPreshuffledConfig) else None
     return no_multiple(config.macro_tile.k, block[2], "tile K must hold whole scale blocks") if block else None

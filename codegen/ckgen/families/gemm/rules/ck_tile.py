@@ -9,7 +9,7 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchKind, ArchSpec, BOperand, PipelineSpec
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import broken, exceeds, first, no_multiple, not_among, tile_bytes
 from ckgen.rules.rule_set import RuleSet
 
@@ -24,13 +24,13 @@ RULES = RuleSet(Backend.CK_TILE, GemmSignature, CkTileConfig)
 
 
 @RULES.rule("ck_tile.arch.gpu", source="ck_tile compiles for AMD GPUs only")
-def arch_is_gpu(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def arch_is_gpu(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch is a GPU."""
     return not_among(arch.kind.value, (ArchKind.GPU.value,), f"{arch.name} cannot run ck_tile kernels")
 
 
 @RULES.rule("ck_tile.tile.minimum", source=_DISPATCHER)
-def tile_minimum(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def tile_minimum(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The block tile is a positive multiple of 16 x 16 x 8."""
     tile = config.tile
     pairs = zip("MNK", (tile.m, tile.n, tile.k), _MIN_TILE, strict=True)
@@ -40,7 +40,7 @@ def tile_minimum(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec)
 
 
 @RULES.rule("ck_tile.tile.waves", source=_DISPATCHER)
-def tile_is_whole_warp_tiles(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def tile_is_whole_warp_tiles(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The block tile is a multiple of waves times warp tile along M, N and K."""
     extents = (config.tile.m, config.tile.n, config.tile.k)
     parts = (config.warp_tile.m, config.warp_tile.n, config.warp_tile.k)
@@ -52,7 +52,7 @@ def tile_is_whole_warp_tiles(signature: GemmSignature, config: CkTileConfig, arc
 
 
 @RULES.rule("ck_tile.waves.supported", source=f"{_DISPATCHER}; measured kernels")
-def waves_are_supported(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def waves_are_supported(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """Waves per block are one of the combinations that the arch runs; compv5 has its own along K."""
     if config.pipeline is TilePipeline.COMPV5 or config.warps in arch.waves_per_block:
         return None
@@ -61,14 +61,14 @@ def waves_are_supported(signature: GemmSignature, config: CkTileConfig, arch: Ar
 
 
 @RULES.rule("ck_tile.waves.threads", source="HIP: threads per block")
-def threads_per_block(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def threads_per_block(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """Waves times wave size do not exceed the arch's threads per block."""
     threads = config.warps[0] * config.warps[1] * config.warps[2] * arch.wave_size
     return exceeds(threads, arch.max_threads_per_block, "threads per block")
 
 
 @RULES.rule("ck_tile.waves.pipeline", source="CK dispatcher, per-arch validity table")
-def waves_of_pipeline(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def waves_of_pipeline(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """A pipeline that is wrong above some number of waves on this arch stays below it."""
     pipeline = _pipeline(config, arch)
     if pipeline is None or not pipeline.max_waves:
@@ -78,7 +78,7 @@ def waves_of_pipeline(signature: GemmSignature, config: CkTileConfig, arch: Arch
 
 
 @RULES.rule("ck_tile.warp_tile.exists", source="ck_tile warp_gemm_dispatcher, matrix instructions")
-def warp_tile_exists(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def warp_tile_exists(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The warp tile is one that ck_tile makes of this arch's matrix instructions for these types."""
     types = (*multiplied(signature), signature.acc)
     tiles = arch.warp_tiles_for(_TILE, *types, preshuffle=_reads_past_lds(config, arch))
@@ -90,7 +90,7 @@ def warp_tile_exists(signature: GemmSignature, config: CkTileConfig, arch: ArchS
 
 
 @RULES.rule("ck_tile.warp_tile.sparse", source="ck_tile warp_gemm_dispatcher")
-def sparse_is_fp16(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def sparse_is_fp16(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """2:4 structured sparsity is there for fp16 only."""
     if not config.structured_sparsity or signature.a is DType.FP16:
         return None
@@ -98,7 +98,7 @@ def sparse_is_fp16(signature: GemmSignature, config: CkTileConfig, arch: ArchSpe
 
 
 @RULES.rule("ck_tile.pipeline.exists", source=_DISPATCHER)
-def pipeline_exists(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def pipeline_exists(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch has the pipeline."""
     if _pipeline(config, arch) is not None:
         return None
@@ -107,7 +107,7 @@ def pipeline_exists(signature: GemmSignature, config: CkTileConfig, arch: ArchSp
 
 
 @RULES.rule("ck_tile.pipeline.scheduler", source=_DISPATCHER)
-def pipeline_schedules(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def pipeline_schedules(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The pipeline has the scheduler; a name without one leaves it to the pipeline."""
     pipeline = _pipeline(config, arch)
     if pipeline is None or config.scheduler is None:
@@ -116,7 +116,7 @@ def pipeline_schedules(signature: GemmSignature, config: CkTileConfig, arch: Arc
 
 
 @RULES.rule("ck_tile.pipeline.b", source="ck_tile pipelines; measured kernels")
-def pipeline_reads_b(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def pipeline_reads_b(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """A preshuffled B goes with a pipeline that reads it, a plain B with one that stages it."""
     pipeline = _pipeline(config, arch)
     if pipeline is None or pipeline.b_operand is BOperand.EITHER:
@@ -126,7 +126,7 @@ def pipeline_reads_b(signature: GemmSignature, config: CkTileConfig, arch: ArchS
 
 
 @RULES.rule("ck_tile.pipeline.scale_k", source="ck_tile block-scale pipelines")
-def scale_blocks_are_whole(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def scale_blocks_are_whole(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """With block scales, tile K holds whole scale blocks of 128."""
     if signature.quant is not Quant.BLOCKSCALE or config.pipeline is not TilePipeline.ABQUANT:
         return None
@@ -134,7 +134,7 @@ def scale_blocks_are_whole(signature: GemmSignature, config: CkTileConfig, arch:
 
 
 @RULES.rule("ck_tile.lds.staging", source="ck_tile pipelines, GetSmemSize")
-def lds_staging(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def lds_staging(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """A and a staged B, in one buffer of the pipeline's, fit in its share of a workgroup's LDS."""
     pipeline = _pipeline(config, arch)
     if pipeline is None:
@@ -147,7 +147,7 @@ def lds_staging(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) 
 
 
 @RULES.rule("ck_tile.lds.epilogue", source="ck_tile cshuffle epilogue, GetSmemSize")
-def lds_epilogue(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def lds_epilogue(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The C-shuffle's tile, one warp tile per wave, fits in a workgroup's LDS."""
     if config.epilogue is not Epilogue.CSHUFFLE:
         return None
@@ -156,7 +156,7 @@ def lds_epilogue(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec)
 
 
 @RULES.rule("ck_tile.epilogue.repeat", source="CK dispatcher, cshuffle store gate")
-def epilogue_repeat(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def epilogue_repeat(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """With a C-shuffle, a 32-wide warp tile does not repeat an odd number of times above one: C would be wrong."""
     if config.epilogue is not Epilogue.CSHUFFLE:
         return None
@@ -172,7 +172,7 @@ def epilogue_repeat(signature: GemmSignature, config: CkTileConfig, arch: ArchSp
 
 
 @RULES.rule("ck_tile.preshuffle.loads", source="CK dispatcher, preshuffle validity")
-def preshuffle_loads(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def preshuffle_loads(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """Past-LDS pipelines load A in whole 16-byte vectors, and the waves' rows tile M evenly."""
     if not _reads_past_lds(config, arch) or config.warps[0] * config.warp_tile.m == 0:
         return None

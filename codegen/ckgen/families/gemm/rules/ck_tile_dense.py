@@ -9,21 +9,21 @@ from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.rules.ck_tile import RULES
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchKind, ArchSpec
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import broken, exceeds, first, no_multiple, not_among
 
 _LOADS = "ck_tile static_encoding_pattern.hpp, thread_raked"
 
 
 @RULES.rule("ck_tile.dense.tree", source="compiled with the pinned CK tree, ck_tile_tree.json")
-def tree_has_it(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def tree_has_it(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The CK tree can make the kernel on this arch."""
     lack = tree_lacks(signature, config, arch.name) if _is_dense(signature, config, arch) else None
     return broken(lack, f"{config.pipeline} on {arch.name}", "what the CK tree has") if lack else None
 
 
 @RULES.rule("ck_tile.dense.flags", source="ck_tile universal GEMM")
-def flags_mean_something(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def flags_mean_something(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """No flag of another kind of kernel: permuted N, row-major scales, a second LDS buffer, 2:4 sparse A."""
     if not _is_dense(signature, config, arch):
         return None
@@ -33,7 +33,7 @@ def flags_mean_something(signature: GemmSignature, config: CkTileConfig, arch: A
 
 
 @RULES.rule("ck_tile.dense.wave_groups", source="ck_tile gemm_pipeline_ag_bg_cr_comp_v5.hpp")
-def wave_groups(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def wave_groups(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """compv5 alternates two groups of one wave along K; the other pipelines know neither groups nor waves along K."""
     if not _is_dense(signature, config, arch):
         return None
@@ -47,7 +47,7 @@ def wave_groups(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) 
 
 
 @RULES.rule("ck_tile.dense.loads", source=_LOADS)
-def loads_cover_the_tile(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def loads_cover_the_tile(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """A wave loads whole rows of A's and of B's tile, and all waves together tile its other extent."""
     if not _is_dense(signature, config, arch):
         return None
@@ -59,7 +59,7 @@ def loads_cover_the_tile(signature: GemmSignature, config: CkTileConfig, arch: A
 
 
 @RULES.rule("ck_tile.dense.direct_loads", source="ck_tile amd_buffer_addressing_builtins.hpp")
-def direct_loads(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def direct_loads(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """comp_async loads 4 or 16 bytes per lane straight into LDS."""
     if not _is_dense(signature, config, arch) or config.pipeline is not TilePipeline.COMP_ASYNC:
         return None
@@ -69,7 +69,7 @@ def direct_loads(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec)
 
 
 @RULES.rule("ck_tile.dense.vectors", source="ck_tile GetGlobalVectorLoadSize")
-def vectors_on_every_arch(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def vectors_on_every_arch(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """Loads are as wide on 32-wide waves as on 64-wide ones: an instance asks the same of a problem on every arch."""
     if not _is_dense(signature, config, arch):
         return None
@@ -81,7 +81,7 @@ def vectors_on_every_arch(signature: GemmSignature, config: CkTileConfig, arch: 
 
 
 @RULES.rule("ck_tile.dense.stores", source=_LOADS)
-def stores_cover_the_tile(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def stores_cover_the_tile(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """Under cshuffle a wave stores whole rows of the shuffled part of C, and all waves together tile its rows."""
     if not _is_dense(signature, config, arch) or config.epilogue is not Epilogue.CSHUFFLE:
         return None
@@ -90,7 +90,7 @@ def stores_cover_the_tile(signature: GemmSignature, config: CkTileConfig, arch: 
 
 
 @RULES.rule("ck_tile.dense.lds", source="ck_tile kernels, GetSmemSize")
-def lds_of_the_kernel(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def lds_of_the_kernel(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The larger of staging and C-shuffle, once per LDS buffer, fits in a workgroup's LDS."""
     if not _is_dense(signature, config, arch):
         return None
@@ -98,7 +98,7 @@ def lds_of_the_kernel(signature: GemmSignature, config: CkTileConfig, arch: Arch
 
 
 @RULES.rule("ck_tile.dense.registers", source="compiled with clang 22: where kernels begin to spill")
-def registers_hold_c(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def registers_hold_c(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """C's accumulators leave registers for A and B: half of a lane's on 64-wide waves, a quarter on 32-wide ones."""
     if not _is_dense(signature, config, arch):
         return None
@@ -108,7 +108,7 @@ def registers_hold_c(signature: GemmSignature, config: CkTileConfig, arch: ArchS
     return exceeds(accumulators, limit, "accumulators per lane")
 
 
-def _cover(config: CkTileConfig, arch: ArchSpec, rows: int, run: int, vector: int, operand: str) -> Finding | None:
+def _cover(config: CkTileConfig, arch: ArchSpec, rows: int, run: int, vector: int, operand: str) -> RuleFinding | None:
     waves = config.warps[0] * config.warps[1] * config.warps[2] // max(config.num_wave_groups, 1)
     lanes = run // min(vector, max(rows * run // (waves * arch.wave_size), 1))
     if lanes == 0 or arch.wave_size % lanes:

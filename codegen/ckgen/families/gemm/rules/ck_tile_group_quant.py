@@ -8,14 +8,14 @@ from ckgen.families.gemm.rules.ck_tile import RULES
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.dtype import DType
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import broken, first, no_multiple, not_among
 
 _BRIDGE = "dispatcher_cpp/backends/ck_tile/group_quant.hpp"
 
 
 @RULES.rule("ck_tile.group_quant.pipeline", source="ck_tile ops/gemm_quant/pipeline")
-def pipeline_scales_groups(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def pipeline_scales_groups(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The pipeline is the one that scales groups of one side."""
     if not is_group_quant(signature):
         return None
@@ -23,7 +23,7 @@ def pipeline_scales_groups(signature: GemmSignature, config: CkTileConfig, arch:
 
 
 @RULES.rule("ck_tile.group_quant.group", source="ck_tile ops/gemm_quant, static_asserts of the block GEMMs")
-def groups_fit_the_tile(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def groups_fit_the_tile(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The tile holds whole groups, and a group whole warp tiles along K."""
     if not is_group_quant(signature):
         return None
@@ -36,7 +36,7 @@ def groups_fit_the_tile(signature: GemmSignature, config: CkTileConfig, arch: Ar
 
 
 @RULES.rule("ck_tile.group_quant.types", source="ck_tile ops/gemm_quant, the types of its block GEMMs")
-def operands_are_of_one_type(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def operands_are_of_one_type(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """B is like A, an 8-bit float, or int4 beside one: the product is of one type."""
     if not is_group_quant(signature):
         return None
@@ -46,7 +46,7 @@ def operands_are_of_one_type(signature: GemmSignature, config: CkTileConfig, arc
 
 
 @RULES.rule("ck_tile.group_quant.lane", source="ck_tile AQuantBlockUniversalGemmAsBsCr, AQPicker")
-def a_lane_holds_a_row(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def a_lane_holds_a_row(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """C is transposed for scales of A, whose lanes then hold one row each, and is not for scales of B."""
     if not is_group_quant(signature):
         return None
@@ -57,7 +57,7 @@ def a_lane_holds_a_row(signature: GemmSignature, config: CkTileConfig, arch: Arc
 
 
 @RULES.rule("ck_tile.group_quant.pad_k", source=_BRIDGE)
-def k_is_whole_tiles(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def k_is_whole_tiles(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """K is not padded: the scales of a shorter last tile would be those of the next row."""
     if not is_group_quant(signature):
         return None
@@ -65,7 +65,7 @@ def k_is_whole_tiles(signature: GemmSignature, config: CkTileConfig, arch: ArchS
 
 
 @RULES.rule("ck_tile.group_quant.plain", source=_BRIDGE)
-def nothing_else_is_done(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def nothing_else_is_done(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """Neither batch, bias nor preshuffled B; the C-shuffle; no option that the kernel does not take."""
     if not is_group_quant(signature):
         return None

@@ -8,12 +8,12 @@ from ckgen.families.gemm.enums import OperandOp, Quant
 from ckgen.families.gemm.rules.ck_tile import RULES
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import broken, not_among
 
 
 @RULES.rule("ck_tile.multi_abd.pipeline", source="ck_tile pipelines, load_tile_with_elementwise")
-def pipeline_combines(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def pipeline_combines(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The pipeline applies a function to what it loads of A and B."""
     if not is_multi_abd(signature):
         return None
@@ -22,7 +22,7 @@ def pipeline_combines(signature: GemmSignature, config: CkTileConfig, arch: Arch
 
 
 @RULES.rule("ck_tile.multi_abd.epilogue", source="dispatcher_cpp/backends/ck_tile/multi_abd.hpp")
-def epilogue_shuffles(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def epilogue_shuffles(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """C goes through the C-shuffle, behind which the ops are applied and D is read in whole vectors."""
     if not is_multi_abd(signature):
         return None
@@ -30,7 +30,7 @@ def epilogue_shuffles(signature: GemmSignature, config: CkTileConfig, arch: Arch
 
 
 @RULES.rule("ck_tile.multi_abd.grid", source="dispatcher_cpp/backends/ck_tile/multi_abd.hpp")
-def grid_is_fixed(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def grid_is_fixed(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """Each workgroup has one tile of one batch entry: the kernel is not persistent."""
     if not is_multi_abd(signature):
         return None
@@ -38,7 +38,7 @@ def grid_is_fixed(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec
 
 
 @RULES.rule("ck_tile.multi_abd.scales", source="ck_tile ops/gemm_quant, which takes no D tensors")
-def scaled_gemms_fuse_nothing(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def scaled_gemms_fuse_nothing(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The kernels with scales take neither an epilogue nor operands of two tensors."""
     plain = not signature.epilogue and (signature.a_op, signature.b_op) == (OperandOp.NONE, OperandOp.NONE)
     if signature.quant is Quant.NONE or plain:

@@ -8,7 +8,7 @@ from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.rules.ck_tile import RULES
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchKind, ArchSpec
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.model.strategy import Strategy
 from ckgen.rules.checks import broken, exceeds, not_among
 
@@ -17,7 +17,7 @@ _SOURCE = "ckgen backends/ck_tile/stream_k.hpp"
 
 
 @RULES.rule("ck_tile.stream_k.arch", source=_SOURCE)
-def hand_over(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def hand_over(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """Partial tiles are handed over by memory operations that say how far they reach."""
     if not config.strategy.is_stream_k or arch.cache_scopes:
         return None
@@ -25,7 +25,7 @@ def hand_over(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) ->
 
 
 @RULES.rule("ck_tile.stream_k.plain", source=_SOURCE)
-def plain_product(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def plain_product(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The signature is a plain product of one batch: no scales, bias, epilogue or operands of two tensors."""
     if not config.strategy.is_stream_k:
         return None
@@ -36,7 +36,7 @@ def plain_product(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec
 
 
 @RULES.rule("ck_tile.stream_k.pipeline", source=_SOURCE)
-def pipeline_takes_parts(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def pipeline_takes_parts(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The pipeline takes any number of K tiles with all waves: a part of a tile may be a single one."""
     if not config.strategy.is_stream_k:
         return None
@@ -44,7 +44,7 @@ def pipeline_takes_parts(signature: GemmSignature, config: CkTileConfig, arch: A
 
 
 @RULES.rule("ck_tile.stream_k.grid", source=_SOURCE)
-def grid_is_fixed_once(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def grid_is_fixed_once(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The kernel is not persistent too: its grid is fixed already."""
     if not (config.strategy.is_stream_k and config.persistent):
         return None
@@ -52,7 +52,7 @@ def grid_is_fixed_once(signature: GemmSignature, config: CkTileConfig, arch: Arc
 
 
 @RULES.rule("ck_tile.stream_k.undivided_k", source=_SOURCE)
-def waves_hold_whole_parts(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def waves_hold_whole_parts(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """Waves and wave groups do not share the K of one tile."""
     if not config.strategy.is_stream_k:
         return None
@@ -60,7 +60,7 @@ def waves_hold_whole_parts(signature: GemmSignature, config: CkTileConfig, arch:
 
 
 @RULES.rule("ck_tile.stream_k.atomic_c", source="packed 16-bit atomic additions, CDNA 3 ISA")
-def c_is_added_to(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def c_is_added_to(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """Atomic: 16-bit elements of C are added in pairs."""
     if config.strategy is not Strategy.ATOMIC or signature.c.bits != 16:
         return None
@@ -69,7 +69,7 @@ def c_is_added_to(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec
 
 
 @RULES.rule("ck_tile.stream_k.resident", source="stream-K's forward progress: every workgroup is resident")
-def workgroups_are_resident(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> Finding | None:
+def workgroups_are_resident(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """block_per_cu workgroups have their LDS on one compute unit, for they wait for each other."""
     if not config.strategy.is_stream_k or config.pipeline not in geometry.DENSE or arch.kind is not ArchKind.GPU:
         return None

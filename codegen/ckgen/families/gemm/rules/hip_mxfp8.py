@@ -10,7 +10,7 @@ from ckgen.families.gemm.mxfp8_envelope import envelope
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import broken, exceeds, first, not_among
 from ckgen.rules.rule_set import RuleSet
 
@@ -31,7 +31,7 @@ RULES = RuleSet(Backend.HIP, GemmSignature, HipConfig)
 
 
 @RULES.rule("hip.mxfp8.arch", source=_HEADERS)
-def has_scaled_instructions(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
+def has_scaled_instructions(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch is one that the kernels are not empty on."""
     needed = envelope().instruction
     has = arch.instruction(needed) is not None
@@ -39,7 +39,7 @@ def has_scaled_instructions(signature: GemmSignature, config: HipConfig, arch: A
 
 
 @RULES.rule("hip.mxfp8.signature", source=_HEADERS)
-def computes_the_signature(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
+def computes_the_signature(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
     """The kernel computes the signature: e4m3 operands, e8m0 scales of 32, bf16 C; of experts, a part of a layer."""
     product = signature
     if config.kind.is_moe and signature.op is Op.MOE and signature.moe.part is not MoePart.LAYER:
@@ -50,7 +50,7 @@ def computes_the_signature(signature: GemmSignature, config: HipConfig, arch: Ar
 
 
 @RULES.rule("hip.mxfp8.numbers", source=_HEADERS)
-def is_of_the_envelope(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
+def is_of_the_envelope(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
     """Rows, groups, splits and block_n are those that the kernels are written for."""
     found = envelope().kinds[config.kind]
     named = (
@@ -63,7 +63,7 @@ def is_of_the_envelope(signature: GemmSignature, config: HipConfig, arch: ArchSp
 
 
 @RULES.rule("hip.mxfp8.sums", source=_HEADERS)
-def sums_of_a_wave(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
+def sums_of_a_wave(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
     """A GEMV's sums fit the lanes of a wave, four to a register."""
     if config.kind is not HipKind.GEMV:
         return None
@@ -74,13 +74,13 @@ def sums_of_a_wave(signature: GemmSignature, config: HipConfig, arch: ArchSpec) 
 
 
 @RULES.rule("hip.mxfp8.lds", source=_HEADERS)
-def lds_of_the_splits(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
+def lds_of_the_splits(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
     """The sums of all splits fit the LDS of a workgroup."""
     return exceeds(config.lds_bytes, arch.lds_bytes, "bytes of the splits' sums")
 
 
 @RULES.rule("hip.mxfp8.registers", source=_HEADERS)
-def registers_of_a_wave(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> Finding | None:
+def registers_of_a_wave(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
     """Sums and operands leave registers for all waves: of a GEMV for two on a SIMD, else for those of the workgroup."""
     if config.kind is HipKind.GEMV:
         needed = 2 * config.m * config.columns + _CHUNK_REGISTERS * config.columns + _ROWS_UNDER_WAY

@@ -14,7 +14,7 @@ from ckgen.families.moe.parts import part_signatures
 from ckgen.families.moe.rules import ck
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.rule_set import Judge, Rule, first_judgement
 
 
@@ -24,12 +24,14 @@ class _Pairs:
 
     rules: tuple[Rule, ...] = ()
 
-    def judge(self, signature: object, config: object, backend: Backend, arch: ArchSpec) -> tuple[Finding, ...] | None:
+    def judge(
+        self, signature: object, config: object, backend: Backend, arch: ArchSpec
+    ) -> tuple[RuleFinding, ...] | None:
         """See Judge; the findings of gate_up before those of down."""
         if not isinstance(config, MoePairConfig) or not isinstance(signature, GemmSignature):
             return None
         if signature.op is not Op.MOE or signature.moe.part is not MoePart.LAYER:
-            return (Finding("moe.pair", "two kernels compute a whole layer", signature.canonical(), "a layer"),)
+            return (RuleFinding("moe.pair", "two kernels compute a whole layer", signature.canonical(), "a layer"),)
         parts = zip(part_signatures(signature), (config.gate_up, config.down), strict=True)
         return tuple(
             finding

@@ -7,7 +7,7 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.ck_config import CkMoeConfig, CkMoeOp
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
-from ckgen.model.finding import Finding
+from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import broken, exceeds, first, no_multiple, not_among, tile_bytes
 from ckgen.rules.rule_set import RuleSet
 
@@ -30,7 +30,7 @@ RULES = RuleSet(Backend.CK, GemmSignature, CkMoeConfig)
 
 
 @RULES.rule("ck.moe.part", source=_DEVICE)
-def computes_the_part(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> Finding | None:
+def computes_the_part(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> RuleFinding | None:
     """A part of an MoE layer with preshuffled weights; gate_up with a gate."""
     part = str(signature.moe.part) if signature.op is Op.MOE else str(signature.op)
     wanted = not_among(part, (MoePart.GATE_UP.value, MoePart.DOWN.value), "a kernel computes one part")
@@ -43,14 +43,14 @@ def computes_the_part(signature: GemmSignature, config: CkMoeConfig, arch: ArchS
 
 
 @RULES.rule("ck.moe.op", source="the peer's kernel names")
-def op_is_of_the_scales(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> Finding | None:
+def op_is_of_the_scales(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> RuleFinding | None:
     """The Config's op is one of the signature's scheme of scales."""
     allowed = tuple(sorted(map(str, _OPS[signature.quant])))
     return not_among(str(config.op), allowed, f"quantisation {signature.quant} has other ops")
 
 
 @RULES.rule("ck.moe.waves", source=_DEVICE)
-def block_is_the_wave_grid(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> Finding | None:
+def block_is_the_wave_grid(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> RuleFinding | None:
     """The block is the wave grid's waves of 64; M and N are whole XDL tiles of 16 in each wave."""
     waves_m, waves_n = config.wave_grid
     if arch.wave_size != _WAVE:
@@ -65,7 +65,7 @@ def block_is_the_wave_grid(signature: GemmSignature, config: CkMoeConfig, arch: 
 
 
 @RULES.rule("ck.moe.xdl", source="CK MfmaSelector, matrix instructions")
-def xdl_exists(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> Finding | None:
+def xdl_exists(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch has a matrix instruction of 16x16 for these types, whose K divides tile K."""
     types = (signature.a, signature.b, signature.acc)
     grains = [row.tile.k for row in arch.warp_tiles_for(_CK, *types) if (row.tile.m, row.tile.n) == (_XDL, _XDL)]
@@ -75,7 +75,7 @@ def xdl_exists(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) ->
 
 
 @RULES.rule("ck.moe.pipeline", source=_DEVICE)
-def pipeline_exists(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> Finding | None:
+def pipeline_exists(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> RuleFinding | None:
     """The pipeline is one that CK has over preshuffled weights; none of them splits K."""
     if config.op.splits_k:
         return broken("CK's MoE GEMMs do not split K", str(config.op), "no splits")
@@ -83,7 +83,7 @@ def pipeline_exists(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpe
 
 
 @RULES.rule("ck.moe.lds", source=_DEVICE)
-def a_fits_in_lds(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> Finding | None:
+def a_fits_in_lds(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> RuleFinding | None:
     """A's tiles fit in LDS, two of them but for pipeline 1; weights go straight to registers."""
     tile = config.macro_tile
     stages = 1 if config.pipeline == 1 else 2
