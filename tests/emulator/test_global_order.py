@@ -86,7 +86,9 @@ class Case:
         """One launch, the flag reset before it."""
         self.flag[:] = 0
         options = Options(seed=seed, threads=threads, most_instructions=2_000_000)
-        return launch(kernel(body, self.arch), self.arch, [groups], block, arguments(self.data, self.flag), options)
+        return launch(
+            kernel(body, self.arch, lds=256), self.arch, [groups], block, arguments(self.data, self.flag), options
+        )
 
 
 def races(result: Run) -> list[str]:
@@ -170,6 +172,21 @@ def test_release_and_acquire(name: str, consumer_first: bool) -> None:
 def test_what_lacks_a_part(name: str) -> None:
     bodies, missing = BROKEN[name]
     check(roles(*bodies), 2, missing)
+
+
+TO_LDS = """
+s_mov_b32 m0, 0
+s_nop 0
+global_load_lds_dword v2, s[10:11] sc1
+s_waitcnt vmcnt(0)
+ds_read_b32 v5, v2
+"""
+
+
+def test_a_load_to_lds_observes() -> None:
+    for scope, missing in (("sc1", None), ("sc0", "no release of that workgroup")):
+        observe = spin(TO_LDS.replace("sc1", scope), "s_waitcnt lgkmcnt(0)")
+        check(roles(*pair(observe=observe)), 2, missing)
 
 
 def test_the_consumer_gets_the_data() -> None:

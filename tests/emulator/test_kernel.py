@@ -47,6 +47,13 @@ __attribute__((device)) int* place = &value;
 extern "C" __attribute__((global)) void k(int* out) { *out = *place; }
 """
 
+LONG_NAME = "k" * 300
+"""More than one byte counts, and of other lengths by either byte."""
+OF_127_BYTES = f"""
+struct Bytes {{ char of[127]; }};
+extern "C" __attribute__((global)) void {LONG_NAME}(char* out, Bytes in) {{ *out = in.of[*out]; }}
+"""
+
 
 def object_of(arch: str) -> Compiled:
     return compiled(arch, SOURCE)
@@ -84,6 +91,15 @@ def test_kernels_are_those_of_the_compilers_metadata(arch: str) -> None:
     assert "hidden_block_count_y" in [kind for kind, *_ in by_name["knows_its_grid"].hidden]
     assert by_name["spills"].scratch_bytes > 0 and by_name["spills"].lds_bytes == 2048
     assert by_name["spills"].accum_offset % 4 == 0
+
+
+def test_long_names_and_the_largest_number_of_one_byte_are_read() -> None:
+    made = compiled("gfx942", OF_127_BYTES)
+    found = read_object(made.data)
+    assert_same(found, made.code())
+    [kernel] = found.kernels
+    assert kernel.name == LONG_NAME
+    assert kernel.arguments[1] == ("by_value", 8, 127)
 
 
 def test_the_image_has_constants_at_their_addresses() -> None:

@@ -99,6 +99,13 @@ def test_exchange_through_lds() -> None:
     clean(lines(EXCHANGE), NEIGHBOURS)
 
 
+def test_thread_addresses_are_of_whole_dwords() -> None:
+    write = "s_lshl_b32 s21, s20, 8\ns_mov_b32 m0, s21\ns_nop 4\nds_write_addtid_b32 v9"
+    clean(lines([write, "ds_read_b32 v10, v1"]), ITEMS * 3)
+    clean(lines([write, WAIT, BARRIER, "ds_read_b32 v10, v2"]), NEIGHBOURS)
+    reported(lines([write, WAIT, "ds_read_u8 v10, v2 offset:3"]), "lds_race")
+
+
 def test_exchange_without_barrier_or_wait() -> None:
     for found in reported(without(EXCHANGE, 2), "lds_race"):
         assert "no barrier is between" in found.what

@@ -72,3 +72,12 @@ def test_a_register_is_found_by_index() -> None:
     assert run.findings == ()
     found = {register: int(wave.vectors[register, 5]) for register in (10, 11, 12, 13, 19, 30)}
     assert found == {10: 500 + 200, 11: 700 + 200, 12: 100 + 800, 13: 1300, 19: 300, 30: 300}
+
+
+def test_a_hardware_register_that_is_not_modelled_is_read_as_zero() -> None:
+    wave = Wave()
+    wave.scalars[8] = 5
+    run = emulator(ARCH).step(assemble("s_getreg_b32 s8, hwreg(HW_REG_TRAPSTS)", ARCH), wave)
+    [found] = run.findings
+    assert (found.rule, found.what) == ("unsupported", "hardware register 3 is read as 0")
+    assert wave.scalars[8] == 0

@@ -44,3 +44,45 @@ def test_workgroups_side_by_side_see_each_other(turn: int, expected: list[int]) 
         chip.remove(seen)
     assert not run.findings
     assert seen.tolist() == expected
+
+
+# Each counts itself in, spends more instructions than a round has, looks how many there are, and counts itself out.
+_RESIDENT = """
+s_load_dwordx4 s[4:7], s[0:1], 0x0
+v_mov_b32_e32 v1, 1
+v_mov_b32_e32 v2, 0
+v_mov_b32_e32 v4, -1
+s_mov_b64 exec, 1
+s_waitcnt lgkmcnt(0)
+global_atomic_add v2, v1, s[4:5] sc1
+s_mov_b32 s10, 11000
+wait:
+s_sub_u32 s10, s10, 1
+s_cmp_lg_u32 s10, 0
+s_cbranch_scc1 wait
+global_load_dword v3, v2, s[4:5] sc1
+s_lshl_b32 s2, s2, 2
+v_mov_b32_e32 v5, s2
+s_waitcnt vmcnt(0)
+global_store_dword v5, v3, s[6:7]
+global_atomic_add v2, v4, s[4:5] sc1
+"""
+
+
+def test_a_seed_chooses_how_many_workgroups_run_at_once() -> None:
+    """Two at least, so that they can meet; seven at most, so that some come late."""
+    chip = emulator("gfx942")
+    code = kernel(_RESIDENT, "gfx942")
+    found = set()
+    for seed in range(1, 25):
+        counter, seen = np.zeros(1, np.uint32), np.zeros(9, np.uint32)
+        chip.add(counter)
+        chip.add(seen)
+        try:
+            run = launch(code, "gfx942", [9], 64, arguments(counter, seen), Options(seed=seed, checked=False))
+        finally:
+            chip.remove(counter)
+            chip.remove(seen)
+        assert not run.findings and counter[0] == 0
+        found.add(int(seen.max()))
+    assert found == {2, 3, 4, 5, 6, 7}

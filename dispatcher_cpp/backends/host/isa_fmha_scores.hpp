@@ -46,35 +46,34 @@ class Coming {
 
 // ---- scores ---------------------------------------------------------------------------------------------------------
 
-#if CKGEN_HOST_LEVEL >= 4
+// out[i] = op of `in`'s elements 2 i and 2 i + 1.
+template <int N, int I = 0, class Op>
+inline void pairwise(const VecF (&in)[2 * N], VecF (&out)[N], Op op) {
+  static_assert(I < N);
+  out[I] = op(in[2 * I], in[2 * I + 1]);
+  if constexpr (I + 1 < N) pairwise<N, I + 1>(in, out, op);
+}
+
 // Lane i is the sum of sums[i].
 inline VecF sums_of(const VecF (&sums)[kLanes]) {
+#if CKGEN_HOST_LEVEL >= 4
   VecF pairs[8], fours[4], halves[2];
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i)
-    pairs[i] =
-        add_f(_mm512_unpacklo_ps(sums[2 * i], sums[2 * i + 1]), _mm512_unpackhi_ps(sums[2 * i], sums[2 * i + 1]));
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    const __m512d a = _mm512_castps_pd(pairs[2 * i]), b = _mm512_castps_pd(pairs[2 * i + 1]);
-    fours[i] = add_f(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
-  }
-#pragma GCC unroll 2
-  for (int i = 0; i < 2; ++i)
-    halves[i] = add_f(_mm512_shuffle_f32x4(fours[2 * i], fours[2 * i + 1], 0x88),
-                      _mm512_shuffle_f32x4(fours[2 * i], fours[2 * i + 1], 0xdd));
+  pairwise<8>(sums, pairs, [](VecF a, VecF b) { return add_f(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b)); });
+  pairwise<4>(pairs, fours, [](VecF low, VecF high) {
+    const __m512d a = _mm512_castps_pd(low), b = _mm512_castps_pd(high);
+    return add_f(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+  });
+  pairwise<2>(fours, halves,
+              [](VecF a, VecF b) { return add_f(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd)); });
   return add_f(_mm512_shuffle_f32x4(halves[0], halves[1], 0x88), _mm512_shuffle_f32x4(halves[0], halves[1], 0xdd));
-}
 #else
-inline VecF sums_of(const VecF (&sums)[kLanes]) {
   VecF pairs[4], fours[2];
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) pairs[i] = _mm256_hadd_ps(sums[2 * i], sums[2 * i + 1]);
-#pragma GCC unroll 2
-  for (int i = 0; i < 2; ++i) fours[i] = _mm256_hadd_ps(pairs[2 * i], pairs[2 * i + 1]);
+  const auto add = [](VecF a, VecF b) { return _mm256_hadd_ps(a, b); };
+  pairwise<4>(sums, pairs, add);
+  pairwise<2>(pairs, fours, add);
   return add_f(_mm256_permute2f128_ps(fours[0], fours[1], 0x20), _mm256_permute2f128_ps(fours[0], fours[1], 0x31));
-}
 #endif
+}
 
 // Lanes are kLanes / MR columns of each row, row after row.
 template <int MR>

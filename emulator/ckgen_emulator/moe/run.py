@@ -29,7 +29,7 @@ class PartKernel:
 
 def run_part(kernel: PartKernel, problem: PartProblem, options: Options | None = None) -> Outcome:
     """One launch. UsageError where the host unit refuses the problem."""
-    data = part_data(kernel.signature, kernel.arch, kernel.block_m, problem)
+    data = part_data(kernel.signature, kernel.block_m, problem)
     cu_num = load_archs()[kernel.arch].default_cu_num
     call = prepare(kernel.library, kernel.signature, kernel.block_m, problem, data, cu_num)
     output = data.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,12 @@ def routed(generator: np.random.Generator, tokens: int, experts: int, choices: i
     """Tokens that choose different experts at random, in blocks of so many ids."""
     chosen = np.stack([generator.permutation(experts)[:choices] for _ in range(tokens)])
     weights = generator.uniform(0.1, 1, chosen.shape).astype(np.float32)
+    return by_expert(chosen, weights, experts, block)
+
+
+def by_expert(chosen: NDArray[np.integer[Any]], weights: NDArray[np.float32], experts: int, block: int) -> Routing:
+    """Tokens by the experts that they have `chosen`, [token, choice], in blocks of so many ids."""
+    tokens, choices = chosen.shape
     ids: list[int] = []
     id_weights: list[float] = []
     block_experts: list[int] = []
@@ -48,7 +55,7 @@ def routed(generator: np.random.Generator, tokens: int, experts: int, choices: i
         id_weights += [float(weights[token, choice]) for token, choice in hits] + [0.0] * padding
         block_experts += [expert] * ((len(hits) + padding) // block)
     return Routing(
-        chosen,
+        chosen.astype(np.int64),
         weights,
         np.array(ids, np.int32),
         np.array(id_weights, np.float32),

@@ -57,6 +57,8 @@ LAYERS = (
     Layer("fp8_ocp_fp4_bf16_rcr_mx_layer_gated_epi_silu", (128,), (64, 128, 192), (1, 2), 384, 0.3241),
     Layer("bf16_int4_bf16_rcr_blockscale_layer_gated_scales_b_1x128_epi_silu", (128,), (64, 128, 192), (1, 2),
           192 * 512, 0.4795),
+    Layer("fp16_int4_fp16_rcr_blockscale_layer_gated_scales_b_1x128_epi_silu", (96,), (32, 64, 96), (1,),
+          96 * 96, 1.0000),
     Layer("bf16_int4_bf16_rcr_blockscale_layer_scales_b_1x128_epi_silu", (128, 256, 384), (), (1, 2), 768, 0.4795),
 )  # fmt: skip
 DOWN = ("bf16_rcr_down", "fp8_ocp_bf16_rcr_rowwise_down", "int8_bf16_rcr_rowwise_down_weightfirst")
