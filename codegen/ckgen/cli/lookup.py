@@ -8,7 +8,7 @@ import click
 
 from ckgen.cli.errors import Command
 from ckgen.cli.output import columns, show, show_json
-from ckgen.cli.problem import NOT_ANSWERED, asked_query, lookup_document, problem_options
+from ckgen.cli.problem import NOT_ANSWERED, asked_query, lookup_document, problem_options, table_kernel
 from ckgen.families.common.query import Query
 from ckgen.model.row import Row
 from ckgen.model.selection import Tier
@@ -40,8 +40,7 @@ def _text(query: Query, selection: Selection) -> str:
     else:
         k_batch = str(selection.k_batch) if selection.k_batch else "as the kernel decides"
         rows += [(f"  {selection.tier}", selection.instance.name), ("  k_batch", k_batch)]
-        row = selection.row
-        kernel = row.kernel if row is not None else selection.instance.table_kernel
+        row, kernel = selection.row, table_kernel(selection)
         rows += [("  kernel", kernel)] if kernel else []
         rows += [_row(query, row)] if row is not None else []
     if selection.external is not None and selection.winner is not None:

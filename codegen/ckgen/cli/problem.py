@@ -143,17 +143,25 @@ def lookup_document(query: Query, selection: Selection) -> dict[str, Any]:
     if selection.external is not None and selection.winner is not None:
         source = query.plan.place(selection.winner)
         external = {"library": selection.external.library, "kernel": selection.external.name, "source": source}
-    kernel = row.kernel if row is not None else instance.table_kernel if instance is not None else ""
     return {
         "target": str(query.target),
         "signature": query.signature.canonical(),
         "shape": query.sizes_document(),
         "tier": selection.tier.value,
         "instance": instance.name if instance is not None else None,
-        "table_kernel": kernel or None,
+        "table_kernel": table_kernel(selection) or None,
         "k_batch": selection.k_batch if instance is not None else None,
         "source": query.plan.place(row) if row is not None else None,
         "external": external,
         "reason": selection.reason or None,
         "absent": query.absent() or None,
     }
+
+
+def table_kernel(selection: Selection) -> str:
+    """What a table calls the instance; empty where none does, or by the instance's own name."""
+    row, instance = selection.row, selection.instance
+    if instance is None:
+        return ""
+    kernel: str = row.kernel if row is not None else instance.table_kernel
+    return kernel if kernel != instance.name else ""
