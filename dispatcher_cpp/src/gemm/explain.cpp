@@ -25,7 +25,7 @@ std::string extras_of(const Signature& s) {
 std::string described(const Signature& s, const std::string& words) {
   std::string text(alias_of(s));
   if (text.empty()) {
-    text = name_of(s.op);
+    text = name(s.op);
     if (s.quant != Quant::none) text += '_' + std::string(name(s.quant));
     if (s.preshuffle_b) text += "_preshuffle";
     if (s.batched) text += "_batched";

@@ -14,8 +14,6 @@ namespace {
 
 using detail::JsonWriter;
 
-constexpr std::string_view kBackends[] = {"ck_tile", "ck", "hip", "asm", "host"};
-
 void write(JsonWriter& to, const Constraints& asked) {
   to.key("m_multiple").number(asked.m_multiple);
   to.key("n_multiple").number(asked.n_multiple);
@@ -45,11 +43,10 @@ void write(JsonWriter& to, const InstanceDesc& instance) {
   char id[17];
   std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(instance.id));
   char signature[kSignatureTextSize];
-  const auto backend = static_cast<std::size_t>(instance.backend);
   to.key("name").text(instance.name);
   to.key("id").text(id);
   to.key("signature").text({signature, canonical_text(instance.signature, signature)});
-  to.key("backend").text(backend < std::size(kBackends) ? kBackends[backend] : "unknown");
+  to.key("backend").text(name(instance.backend));
   to.key("archs").nested("[]", [&] {
     for (const ArchInfo& info : arch_table) {
       if (runs_on(instance, info.arch)) to.text(info.name);

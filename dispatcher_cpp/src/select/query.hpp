@@ -12,22 +12,14 @@
 
 namespace ckgen::inline v1::detail {
 
-constexpr DType resolved(DType dtype, Fp8Flavour flavour) noexcept {
-  if (flavour == Fp8Flavour::none) return dtype;
-  const bool fnuz = flavour == Fp8Flavour::fnuz;
-  if (dtype == DType::fp8) return fnuz ? DType::fp8_fnuz : DType::fp8_ocp;
-  if (dtype == DType::bf8) return fnuz ? DType::bf8_fnuz : DType::bf8_ocp;
-  return dtype;
-}
-
 /// Plain fp8 and bf8 of A, B and C in the arch's flavour. Built field by field: a copy that is changed afterwards costs
 /// select() a store-forwarding stall.
 constexpr Signature resolved(const Signature& s, Arch arch) noexcept {
   const Fp8Flavour flavour = arch_info(arch).fp8;
   return {s.op,
-          resolved(s.a, flavour),
-          resolved(s.b, flavour),
-          resolved(s.c, flavour),
+          resolve(s.a, flavour),
+          resolve(s.b, flavour),
+          resolve(s.c, flavour),
           s.acc,
           s.scale,
           s.layout,

@@ -10,11 +10,6 @@
 
 namespace ckgen::inline v1::detail {
 
-/// The first word of a canonical name.
-constexpr std::string_view name_of(Op op) noexcept {
-  return name(op);
-}
-
 /// The signature of an alias, legal or not; invalid_argument for a word that it does not know.
 Result<Signature> parse_alias(std::string_view text) noexcept;
 
