@@ -147,7 +147,8 @@ constexpr std::uint32_t rung_at_or_above(const Group& group, std::uint64_t m) no
   const std::uint32_t begin = entry[0];
   const std::uint32_t between = entry[1] - begin;
   if (between > 1) return begin + rung_at_or_above(group.rungs + begin, between, m);
-  return begin + (between & static_cast<std::uint32_t>(group.rungs[begin].last < m));
+  const std::uint32_t read = begin - static_cast<std::uint32_t>(begin == group.rung_count);  // beyond all: any rung
+  return begin + (between & static_cast<std::uint32_t>(group.rungs[read].last < m));
 }
 
 /// The smallest measured size of `rung` that is at least m (m must not exceed rung.last).
