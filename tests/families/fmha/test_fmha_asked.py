@@ -172,6 +172,13 @@ def test_none_and_two_are_refused(asked: Asked) -> None:
     assert str(told.value) == said
 
 
+@pytest.mark.parametrize("asked", [Asked("fmha:"), Asked("fmha", ""), Asked("fmha", " ")])
+def test_an_empty_one_is_no_signature(asked: Asked) -> None:
+    with pytest.raises(UsageError) as told:
+        asked_signature(asked, None)
+    assert str(told.value).startswith("not a canonical signature: 'fmha_' (expected fmha_<dtypes>")
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [("shape", "1,2,3"), ("batch", "1"), ("groups", "1x2x3"), ("groups_on_device", "1:1x2x3"), ("experts", 1),
