@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
 
+from .mutant import is_generated
+
 _PARSER = Parser(Language(tree_sitter_cpp.language()))
 
 _NEIGHBOUR = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
@@ -53,8 +55,8 @@ class Change:
 
 
 def changes(text: str, *, c_header: bool = False) -> list[Change]:
-    """All mutants of a source's text, in its order; none of a generated file ("Do not edit")."""
-    if "Do not edit" in text:
+    """All mutants of a source's text, in its order; none of a generated file."""
+    if is_generated(text):
         return []
     found = set(_walk(_PARSER.parse(text.encode()).root_node, c_header))
     return sorted(found, key=lambda one: (one.start, one.end, one.operator, one.after))

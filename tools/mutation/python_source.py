@@ -11,7 +11,7 @@ from typing import NamedTuple
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 
-from .mutant import Mutant, Site, changed_line, numbered
+from .mutant import Mutant, Site, changed_line, is_generated, numbered
 from .python_operators import operators
 
 
@@ -48,7 +48,9 @@ def _sites(file: str, source: str) -> list[Site]:
 
 @cache
 def _places(source: str) -> list[_Place]:
-    """In the order of the text; without what is for readers and type checkers only."""
+    """In the order of the text; without what is for readers and type checkers only. None of a generated file."""
+    if is_generated(source):
+        return []
     left_out = list(_left_out(ast.parse(source)))
     nodes = list(ast_nodes(get_ast(source)))
     found = [

@@ -119,6 +119,14 @@ def test_kernels_stay_within_the_bound(text: str, truncates: bool) -> None:
             assert 0 < found.o.excess(o) <= 1 and 0 < found.excess_of_lse(lse) < 1
 
 
+@pytest.mark.parametrize("text", ["fp16_masked_lse", "fp8_ocp_bf16_masked_lse_pertensor"])
+def test_values_that_no_row_sees_do_not_loosen_the_bound(text: str) -> None:
+    operands = made(text, 1)  # top left, 3 to the right: 23 rows see none of the keys behind the 26th
+    huge = np.where(np.arange(37)[None, :, None, None] < 26, operands.v, 200.0)
+    one, other = expect(operands).o, expect(replace(operands, v=huge)).o
+    assert np.array_equal(one.c, other.c) and np.array_equal(one.bound, other.bound)
+
+
 @pytest.mark.parametrize(
     ("text", "faults"),
     [

@@ -87,12 +87,15 @@ EXPERTS = "N,K,a_div,has_weight,use_hip"
 
 def test_a_row_of_experts_is_for_any_m_and_leaves_its_product_to_the_caller() -> None:
     assert kind_of(EXPERTS) == kind_of(f"{EXPERTS},M") == "decode_experts"
-    raw, _ = parse_bytes(f"{EXPERTS}\n1536,6144,8,0,0\n6144,768,1,1,1\n1536,6144,0,0,0\n".encode(), "t.csv")
+    raw, _ = parse_bytes(
+        f"{EXPERTS}\n1536,6144,8,0,0\n6144,768,1,1,1\n1536,6144,0,0,0\n1536,6144,2,1,1\n".encode(), "t.csv"
+    )
     assert raw is not None
     table = adapt_experts(split_columns(raw), MODULES["mxfp8"], Place("t.csv", "t.csv", 0), {256: "gfx950"}.get)
     assert [(row.shape, row.discriminators.experts, row.library, row.target) for row in table.rows] == [
         (Shape(0, 1, 1536, 6144), ExpertProduct(gate_up=True, weighted=False), "caller", GFX950),
         (Shape(0, 1, 6144, 768), ExpertProduct(gate_up=False, weighted=True), "ckgen", GFX950),
+        (Shape(0, 1, 1536, 6144), ExpertProduct(gate_up=True, weighted=True), "ckgen", GFX950),
     ]
     (wrong,) = table.problems
     assert (wrong.code, wrong.message) == ("T005", "a_div '0' is not an integer greater than 0")
