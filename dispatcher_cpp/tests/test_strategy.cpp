@@ -55,6 +55,14 @@ TEST_F(Strategies, AWishIsGrantedOrRefusedWithItsReason) {
   EXPECT_EQ(chosen(cube(257), big), "plain");
 }
 
+TEST_F(Strategies, WhatIsForcedHasNoCostWhereItIsRefused) {
+  const Dispatcher forced(registry, DispatcherOptions{false, "linear", "", ""});
+  EXPECT_EQ(reason(forced.select(cube(1), big)),
+            "too few tiles: their 1 iterations of K are fewer than the 304 workgroups (rule "
+            "gemm.stream_k.too-few-tiles)");
+  EXPECT_EQ(forced.select(cube(1024), big).tier, Tier::forced);
+}
+
 TEST_F(Strategies, ADeterministicResultIsNotAddedAtomically) {
   EXPECT_EQ(
       chosen(cube(1024).strategy(Strategy::atomic).deterministic(), big),

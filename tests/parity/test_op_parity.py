@@ -121,9 +121,10 @@ def some_routing(unit: UnitPlan, generator: random.Random) -> tuple[Shape, Routi
 
 def of_cpp(parity: Parity, query: GemmQuery) -> str:
     name, deterministic = query.signature.canonical(), query.wishes.deterministic
-    if query.groups is not None:
+    if isinstance(query, GroupedGemmQuery) and query.groups is not None:
         problem = parity.library.grouped_problem(name, query.groups, deterministic=deterministic)
     else:
+        assert isinstance(query, MoeQuery)
         shape, more = query.shape, {"routing": query.routing, "block_m": query.block_m}
         problem = parity.library.problem(name, shape.m, shape.n, shape.k, deterministic=deterministic, **more)
     text = parity.dispatcher.explain(problem, parity.library.simulated(str(query.target)))

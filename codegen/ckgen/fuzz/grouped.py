@@ -13,7 +13,7 @@ from ckgen.fuzz.arguments import arguments
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.data import operands_of
 from ckgen.fuzz.decision import Decision
-from ckgen.fuzz.gemm import GemmGiven, GemmWork, first_refusal, fit, null_args, parts_of
+from ckgen.fuzz.gemm import GemmGiven, GemmWork, first_refusal, fit, null_args, parts_of, shape_of
 from ckgen.fuzz.layout import Placed, dense_refusal, placed
 from ckgen.fuzz.operation import FuzzedOperation
 from ckgen.model.groups import Groups, GroupSize
@@ -164,4 +164,9 @@ def groups_of(case: Case) -> Groups | None:
     return Groups.on_device(len(case.groups), case.m, case.n, case.k)
 
 
-OPERATION = FuzzedOperation(lambda case, signature: groups_of(case), GroupedWork, parts_of)
+def problem_of(case: Case, signature: GemmSignature) -> Groups | Shape:
+    """Its groups, or one GEMM's sizes where it has none."""
+    return groups_of(case) or shape_of(case, signature)
+
+
+OPERATION = FuzzedOperation(problem_of, GroupedWork, parts_of)

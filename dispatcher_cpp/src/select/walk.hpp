@@ -14,8 +14,9 @@ void from_forced(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
   const Query& q = w.q;
   if (q.forced == no_index) return;
   const InstanceDesc& instance = w.instance(q.forced);
-  const bool is_own = instance.signature.op == q.signature.op;
-  w.offer_foreign(Tier::forced, q.forced, is_own ? q.cost(instance, q.cost_sizes()).splits : 1, 0);
+  // Costs are of problems that the instance supports.
+  const bool has_cost = q.foreign_verdict(instance, 1).ok();
+  w.offer_foreign(Tier::forced, q.forced, has_cost ? q.cost(instance, q.cost_sizes()).splits : 1, 0);
 }
 
 template <class Sink>

@@ -20,6 +20,7 @@ from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.groups import Groups
 from ckgen.model.selection import Wishes
 from ckgen.model.target import Target
+from ckgen.model.tuned_row import Shape
 
 
 class GroupedFamily(FamilyOfGemms):
@@ -30,9 +31,11 @@ class GroupedFamily(FamilyOfGemms):
         return asked_groups(self.name, asked)
 
     def query(
-        self, plan: PlanView, target: Target, signature: GemmSignature, problem: Groups | None, wishes: Wishes
+        self, plan: PlanView, target: Target, signature: GemmSignature, problem: Groups | Shape, wishes: Wishes
     ) -> GroupedGemmQuery:
-        """Groups on a device; None: without any, which is illegal."""
+        """Groups on a device; the sizes of one GEMM: without any, which is illegal."""
+        if isinstance(problem, Shape):
+            return GroupedGemmQuery(plan, target, signature, problem, wishes)
         return GroupedGemmQuery(plan, target, signature, NO_SHAPE, wishes, problem)
 
     def set_reader(self, errors: list[Diagnostic]) -> SetReader:

@@ -24,7 +24,7 @@ class GroupedGemmQuery(GemmQuery):
     def key_shape(self) -> Shape:
         """The largest sizes."""
         if self.groups is None:
-            return self.shape
+            return GemmQuery.key_shape(self)
         largest = self.groups.largest
         return Shape(0, largest.m, largest.n, largest.k)
 
@@ -48,8 +48,8 @@ class GroupedGemmQuery(GemmQuery):
         return self.signature.describe()
 
     def sizes_text(self) -> str:
-        """The groups."""
-        return str(self.groups)
+        """The groups, or what stands in their place."""
+        return str(self.groups or self.shape)
 
     def sizes_document(self) -> dict[str, Any]:
         """Each group's, or how many there are on the device and the most rows of one."""
