@@ -18,7 +18,9 @@ constexpr bool every_size_finds_its_rung() {
     if (rung_at_or_above(group, m) != (m <= 8 ? 0U : m <= 40 ? 1U : 2U)) return false;
   return true;
 }
+#ifndef __SANITIZE_ADDRESS__  // with which g++ takes no comparison of these pointers for a constant
 static_assert(every_size_finds_its_rung());
+#endif
 
 TEST(Rungs, AnswerTheNextMeasuredSizeAtOrAbove) {
   constexpr Rung rungs[] = {rung(1, 0), rung(16, 64, 16, 1), rung(96, 0)};
