@@ -126,18 +126,10 @@ def supports(constraints: Constraints, shape: Shape, k_batch: int, wishes: Wishe
     ):
         if multiple and size % multiple:
             return ProblemFinding(f"gemm.instance.{axis}-multiple", size, multiple)
-    if constraints.max_m and shape.m > constraints.max_m:
-        return ProblemFinding("gemm.instance.max-m", shape.m, constraints.max_m)
-    for elements, most in (
-        (max(shape.m, shape.n) * shape.k, constraints.max_ab),
-        (shape.m * shape.n, constraints.max_c),
-    ):
-        if most and elements > most:
-            return ProblemFinding("gemm.instance.matrix-size", elements, most)
-    if splits > constraints.max_k_batch:
-        return ProblemFinding("gemm.instance.max-k-batch", splits, constraints.max_k_batch)
-    if splits > 1 and constraints.atomic_split and wishes.deterministic:
-        return ProblemFinding("gemm.instance.atomic-split", splits, 1)
+    largest_ab, c = max(shape.m, shape.n) * shape.k, shape.m * shape.n
+    finding = beyond_limits(constraints, shape.m, largest_ab, c, splits, wishes)
+    if finding is not None:
+        return finding
     whole = splits * constraints.k_multiple_per_split
     if splits > 1 and whole and shape.k % whole and not _splits_alike(constraints, shape.k, splits):
         return ProblemFinding("gemm.instance.split-multiple", shape.k, whole)
@@ -148,6 +140,22 @@ def supports(constraints: Constraints, shape: Shape, k_batch: int, wishes: Wishe
             return ProblemFinding("gemm.instance.empty-split", shape.k, split_k * (splits - 1))
     if split_k < constraints.min_k:
         return ProblemFinding("gemm.instance.min-k", split_k, constraints.min_k)
+    return None
+
+
+def beyond_limits(
+    constraints: Constraints, m: int, largest_ab: int, c: int, splits: int, wishes: Wishes
+) -> ProblemFinding | None:
+    """The first limit of an instance that is exceeded: rows, elements of A or B and of C, splits of K."""
+    if constraints.max_m and m > constraints.max_m:
+        return ProblemFinding("gemm.instance.max-m", m, constraints.max_m)
+    for elements, most in ((largest_ab, constraints.max_ab), (c, constraints.max_c)):
+        if most and elements > most:
+            return ProblemFinding("gemm.instance.matrix-size", elements, most)
+    if splits > constraints.max_k_batch:
+        return ProblemFinding("gemm.instance.max-k-batch", splits, constraints.max_k_batch)
+    if splits > 1 and constraints.atomic_split and wishes.deterministic:
+        return ProblemFinding("gemm.instance.atomic-split", splits, 1)
     return None
 
 

@@ -6,7 +6,7 @@ The integers of dispatcher_cpp/src/grouped_gemm/rules.hpp.
 from __future__ import annotations
 
 from ckgen.families.common.problem_finding import ProblemFinding
-from ckgen.families.gemm.problem_rules import Constraints, check, signature_rules
+from ckgen.families.gemm.problem_rules import Constraints, beyond_limits, check, signature_rules
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.groups import Groups, GroupSize
 from ckgen.model.selection import NO_WISHES, Wishes
@@ -40,18 +40,10 @@ def supports_groups(
         if axis == "m" and groups.are_on_device:
             return ProblemFinding("grouped.m-unknown", groups.largest.m, multiple)
         return ProblemFinding(f"gemm.instance.{axis}-multiple", _first_off(groups, axis, multiple), multiple)
-    if constraints.max_m and groups.largest.m > constraints.max_m:
-        return ProblemFinding("gemm.instance.max-m", groups.largest.m, constraints.max_m)
-    for elements, most in (
-        (max(groups.largest_a, groups.largest_b), constraints.max_ab),
-        (groups.largest_c, constraints.max_c),
-    ):
-        if most and elements > most:
-            return ProblemFinding("gemm.instance.matrix-size", elements, most)
-    if splits > constraints.max_k_batch:
-        return ProblemFinding("gemm.instance.max-k-batch", splits, constraints.max_k_batch)
-    if splits > 1 and constraints.atomic_split and wishes.deterministic:
-        return ProblemFinding("gemm.instance.atomic-split", splits, 1)
+    largest_ab = max(groups.largest_a, groups.largest_b)
+    finding = beyond_limits(constraints, groups.largest.m, largest_ab, groups.largest_c, splits, wishes)
+    if finding is not None:
+        return finding
     whole = splits * max(constraints.k_multiple_per_split, constraints.split_grain) if splits > 1 else 0
     if whole > 1 and divisor.k % whole:
         return ProblemFinding("gemm.instance.split-multiple", _first_off(groups, "k", whole), whole)
