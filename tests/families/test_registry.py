@@ -10,7 +10,7 @@ from ckgen import paths
 from ckgen.families import registry
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.family import GemmFamily
-from ckgen.families.registry import FAMILIES, families_of
+from ckgen.families.registry import FAMILIES, families_of, family_of_name
 from ckgen.model.errors import UsageError
 
 
@@ -69,3 +69,19 @@ def test_importing_the_families_is_light() -> None:
     environment = os.environ | {"PYTHONPATH": str(paths.package_dir().parent)}
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("gemm_bf16_rcr", "gemm"),
+        ("grouped_gemm_bf16_rcr", "grouped_gemm"),
+        ("moe_bf16_rcr_layer_epi_silu", "moe"),
+        ("fmha_bf16_masked", "fmha"),
+        ("fmha", "fmha"),
+        ("fmhax_bf16", "gemm"),
+        ("nothing", "gemm"),
+    ],
+)
+def test_a_canonical_name_tells_its_family_by_whole_words(name: str, family: str) -> None:
+    assert family_of_name(name).name == family

@@ -93,7 +93,7 @@ def _family(op: str) -> AnyFamily:
     from ckgen.families.registry import FAMILIES
 
     named = [family for family in FAMILIES.values() if family.signature_in(op) is not None]
-    found = named or [FAMILIES[name] for name in ops_of((op,))]
+    found = named if named and op not in FAMILIES else [FAMILIES[name] for name in ops_of((op,))]
     if len(found) != 1:
         raise UsageError(f"a problem has one op, got '{op}'")
     return found[0]

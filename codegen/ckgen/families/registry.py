@@ -42,6 +42,13 @@ def family_of(signature: Signature) -> AnyFamily:
     return FAMILIES[str(signature.op)]
 
 
+def family_of_name(name: str) -> AnyFamily:
+    """The family of a canonical name, by the word that it begins with; the first of the registry where it is none's."""
+    named = [family for family in FAMILIES.values() if f"{name}_".startswith(f"{family.op}_")]
+    first = next(iter(FAMILIES.values()))
+    return max(named, key=lambda family: len(family.op), default=first)
+
+
 def make_instance(
     signature: S, config: C, archs: Iterable[str], *, module: str = "", table_kernel: str = ""
 ) -> Instance[S, C, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ckgen.families.common.query import Query
 from ckgen.families.common.signature import Signature
-from ckgen.families.registry import FAMILIES, family_of
+from ckgen.families.registry import family_of, family_of_name
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.chosen import choose
 from ckgen.fuzz.decision import Decision, target_of
@@ -26,10 +26,8 @@ def signature_of(space: Space, case: Case) -> Signature | str:
     target = target_of(case)
     if target.gfx not in space.archs:
         raise UsageError(f"target={case.target}: unknown arch (known: {', '.join(space.archs)})")
-    first, *others = FAMILIES.values()
-    family = next((one for one in others if case.signature.startswith(one.op)), first)
     try:
-        signature: Signature = family.parse_signature(case.signature, None)
+        signature: Signature = family_of_name(case.signature).parse_signature(case.signature, None)
         return signature.resolved(space.archs[target.gfx].fp8_flavour)
     except UsageError as error:
         return str(error)
