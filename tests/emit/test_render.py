@@ -12,6 +12,7 @@ from ckgen.emit.policy_view import policy_view
 from ckgen.emit.render import RUNTIME_ABI, render
 from ckgen.families.common.policy import MPolicy
 from ckgen.families.gemm.lookup import table_view
+from ckgen.families.gemm.row_key import batch_key
 from ckgen.families.kernel_sets import OPS
 from ckgen.model.target import Target
 from ckgen.plan.model import GenerationPlan
@@ -82,12 +83,12 @@ def test_a_table_with_more_than_16_bits_of_groups_is_refused(tmp_path_factory: p
     table = write_table(tmp_path_factory.mktemp("tables") / "a8w8_blockscale.csv", [row(16), row(64, MIDDLE)])
     plan = plan_of(table, kernels=("a8w8_blockscale_*",))
     unit = next(unit for unit in plan.units if unit.tables)
-    view = table_view(unit, unit.tables[0])
+    view = table_view(unit, unit.tables[0], batch_key)
     assert view["symbol"] == "gfx942_304" and [len(group["rungs"]) for group in view["groups"]] == [2]
     group = next(iter(unit.tables[0].groups.values()))
     groups = {(n, 64, 0): group for n in range(0xFFFF + 1)}
     with pytest.raises(ValueError, match=r"rcr_blockscale on gfx942:304: more than 65535 groups, instances or rungs$"):
-        table_view(unit, type(unit.tables[0])(**{**fields_of(unit.tables[0]), "groups": groups}))
+        table_view(unit, type(unit.tables[0])(**{**fields_of(unit.tables[0]), "groups": groups}), batch_key)
 
 
 def fields_of(value: object) -> dict[str, object]:

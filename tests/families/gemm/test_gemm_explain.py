@@ -8,6 +8,7 @@ import pytest
 
 from ckgen.families.gemm.explain import demands, why_no_row
 from ckgen.families.gemm.problem_rules import Constraints
+from ckgen.families.gemm.row_key import batch_key
 from ckgen.model.selection import Tier
 from ckgen.model.tuned_row import Shape
 from plan_support import GFX942, plan_of, query, row, write_table
@@ -48,4 +49,4 @@ def test_why_no_larger_size_is_near(tmp_path: Path, m: int, text: str) -> None:
     plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [row(64), row(4096)]))
     asked = query(plan, GFX942, "a8w8_blockscale", m, 512, 1024)
     unit = plan.unit(asked.signature)
-    assert why_no_row(plan, unit, GFX942, Shape(0, m, 512, 1024), Tier.NEAR) == text
+    assert why_no_row(plan, unit, GFX942, Shape(0, m, 512, 1024), batch_key(0), Tier.NEAR) == text

@@ -19,6 +19,7 @@ from ckgen.families.gemm.lookup import table_view
 from ckgen.families.moe.asm_kernels import asm_moe_kernels
 from ckgen.families.moe.config import MoePairConfig
 from ckgen.families.moe.query import MoeQuery
+from ckgen.families.moe.row_key import routing_key
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.fate import Fate
@@ -154,7 +155,7 @@ def test_the_row_s_signature_and_pair(tmp_path: Path) -> None:
 def test_people_read_experts_and_top_k_not_their_key(tmp_path: Path) -> None:
     plan = planned(tmp_path, {})
     (unit,) = (unit for unit in plan.units if unit.name == LAYER)
-    assert table_view(unit, unit.tables[0])["groups"][0]["title"] == "experts=8 top_k=2 N=1536 K=2304"
+    assert table_view(unit, unit.tables[0], routing_key)["groups"][0]["title"] == "experts=8 top_k=2 N=1536 K=2304"
     other = MoeQuery(plan, GFX942_80, unit.signature, Shape(0, 4, 1536, 2304), routing=Routing(9, 3))
     said = trail(other, str).text()
     assert "no rows for experts=9 top_k=3 N=1536 K=2304\n" in said and "B=" not in said

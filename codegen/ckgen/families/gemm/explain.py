@@ -9,10 +9,9 @@ from ckgen.families.common.m_policy import kernel_sizes
 from ckgen.families.common.policy import MPolicy, near_gap
 from ckgen.families.common.query import PlanView
 from ckgen.families.gemm.candidates import group_of
-from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.measured import GemmUnit, GroupPlan
 from ckgen.families.gemm.problem_rules import Constraints
-from ckgen.model.groups import Routing
+from ckgen.families.gemm.row_key import RowKey
 from ckgen.model.selection import Tier
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
@@ -34,16 +33,16 @@ def demands(constraints: Constraints, k_batch: int) -> str:
     return f" ({', '.join(texts)})" if texts else ""
 
 
-def why_no_row(plan: PlanView, unit: GemmUnit, target: Target, shape: Shape, tier: Tier) -> str:
-    """Why tables offer nothing at one of the tiers exact, near, far, other_cu."""
+def why_no_row(plan: PlanView, unit: GemmUnit, target: Target, shape: Shape, key: RowKey, tier: Tier) -> str:
+    """Why tables offer nothing at one of the tiers exact, near, far, other_cu; `key` is of the shape's batch."""
     if tier is Tier.OTHER_CU:
-        return _why_no_other_cu(unit, target, shape)
+        return _why_no_other_cu(unit, target, key.text(shape.n, shape.k))
     table = unit.table(target)
     if table is None:
         return f"no table for {target}"
     group = group_of(table, shape)
     if group is None:
-        return f"no rows for {_group_text(unit, shape)}"
+        return f"no rows for {key.text(shape.n, shape.k)}"
     if plan.m_policy is not MPolicy.AITER or tier is Tier.FAR:
         return _why_no_rung(group, shape.m, tier)
     if tier is Tier.EXACT:
@@ -52,12 +51,12 @@ def why_no_row(plan: PlanView, unit: GemmUnit, target: Target, shape: Shape, tie
     return f"no row that can run at AITER's roundings of M: {', '.join(map(str, sizes))}"
 
 
-def _why_no_other_cu(unit: GemmUnit, target: Target, shape: Shape) -> str:
+def _why_no_other_cu(unit: GemmUnit, target: Target, key: str) -> str:
     others = [table for table in unit.tables if table.target.gfx == target.gfx and table.target != target]
     if not others:
         return f"no table of {target.gfx} at another CU count"
     counts = ", ".join(str(table.target.cu_num) for table in others)
-    return f"no rows that can run for {_group_text(unit, shape)} at {counts} CUs"
+    return f"no rows that can run for {key} at {counts} CUs"
 
 
 def _why_no_rung(group: GroupPlan, m: int, tier: Tier) -> str:
@@ -89,13 +88,3 @@ def _measured(group: GroupPlan, m: int) -> str:
 
 def _sizes(ladder: Ladder) -> list[int]:
     return [size for rung in ladder.rungs for size in range(rung.first, rung.last + 1, rung.step)]
-
-
-def rows_text(n: int, k: int, batch: int, op: Op) -> str:
-    """What a ladder's rows share, as in `B=2 N=1024 K=2048` or, of experts, `experts=8 top_k=2 N=1024 K=2048`."""
-    first = f"{Routing.of_lookup_key(batch)} " if op is Op.MOE else f"B={batch} "
-    return f"{first if batch else ''}N={n} K={k}"
-
-
-def _group_text(unit: GemmUnit, shape: Shape) -> str:
-    return rows_text(shape.n, shape.k, shape.batch, unit.signature.op)

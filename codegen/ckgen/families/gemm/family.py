@@ -31,6 +31,7 @@ from ckgen.families.gemm.mxfp8_tables import MODULE as MXFP8
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.profile import FIELDS, covering, words
 from ckgen.families.gemm.query import GemmQuery
+from ckgen.families.gemm.row_key import RowKey, batch_key
 from ckgen.families.gemm.rows import GemmRows
 from ckgen.families.gemm.signature import GemmSignature, module_of, parse_of_op
 from ckgen.model.arch import ArchSpec
@@ -136,12 +137,16 @@ class FamilyOfGemms(Family[GemmSignature]):
         """Whether problems are the same to both, beside what Constraints ask."""
         return True
 
+    def row_key(self, batch: int) -> RowKey:
+        """What the batch in keys of its tables says."""
+        return batch_key(batch)
+
     def unit_view(self, unit: GemmUnit) -> UnitView:
         """With a header for each table."""
         from ckgen.families.gemm import cpp
         from ckgen.families.gemm.lookup import table_view
 
-        lookups = [LookupView(table.target, table_view(unit, table)) for table in unit.tables]
+        lookups = [LookupView(table.target, table_view(unit, table, self.row_key)) for table in unit.tables]
         signature = unit.signature
         instances = [cpp.instance_view(instance) for instance in unit.instances]
         return UnitView(pack(signature), cpp.signature_words(signature), instances, lookups)

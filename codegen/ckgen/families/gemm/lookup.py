@@ -5,29 +5,30 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ckgen.families.common.cpp import described, identifier, quotable
 from ckgen.families.common.cpp_words import why_not_a_name
 from ckgen.families.common.ladder import Rung
 from ckgen.families.common.query import ExternalKernel
-from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.explain import rows_text
 from ckgen.families.gemm.measured import GemmUnit, GroupKey, TablePlan
-from ckgen.model.groups import Routing
+from ckgen.families.gemm.row_key import RowKey
 
 _MAX_INDEX = 0xFFFF
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 
-def table_view(unit: GemmUnit, table: TablePlan) -> dict[str, Any]:
-    """Ladders and externals of one lookup header; ValueError where a 16-bit index would overflow."""
+def table_view(unit: GemmUnit, table: TablePlan, row_key: Callable[[int], RowKey]) -> dict[str, Any]:
+    """Ladders and externals of one lookup header; ValueError where a 16-bit index would overflow.
+
+    `row_key` says the batch of their keys.
+    """
     winners = [(described(unit.instances[one.instance])[0], one.k_batch) for one in table.choices]
     externals = external_names(table.externals)
     groups = [
         {
-            **_of_key(key, unit.signature.op),
+            **_of_key(key, row_key),
             "rungs": [_rung(rung, *winners[rung.choice]) for rung in group.runnable.rungs],
             "external_rungs": [_rung(rung, externals[rung.choice], 1) for rung in group.external.rungs],
         }
@@ -69,15 +70,12 @@ def _digest(kernel: ExternalKernel) -> str:
     return hashlib.sha256(f"{kernel.library}\0{kernel.name}".encode()).hexdigest()[:8]
 
 
-def _of_key(key: GroupKey, op: Op) -> dict[str, Any]:
+def _of_key(key: GroupKey, row_key: Callable[[int], RowKey]) -> dict[str, Any]:
     """What tells a ladder from others of its table."""
     n, k, batch = key
-    name, argument = (f"_b{batch}", f", {batch}") if batch else ("", "")
-    if batch and op is Op.MOE:
-        routing = Routing.of_lookup_key(batch)
-        name = f"_experts{routing.experts}_top_k{routing.top_k}"
-        argument = f", ckgen::Routing{{{routing.experts}, {routing.top_k}}}.lookup_key()"
-    return {"title": rows_text(n, k, batch, op), "name": f"n{n}_k{k}{name}", "arguments": f"{n}, {k}{argument}"}
+    words = row_key(batch)
+    arguments = ", ".join(filter(None, (str(n), str(k), words.cpp)))
+    return {"title": words.text(n, k), "name": words.name(n, k), "arguments": arguments}
 
 
 def _rung(rung: Rung, winner: str, k_batch: int) -> str:

@@ -27,6 +27,7 @@ from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.measured import GemmUnit, GroupPlan, TablePlan
 from ckgen.families.gemm.partition import describe, strategy_finding
 from ckgen.families.gemm.problem_rules import check, supports
+from ckgen.families.gemm.row_key import RowKey, batch_key
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
@@ -54,6 +55,11 @@ class GemmQuery(Query):
         """The sizes as keys of tables have them."""
         is_one = not self.signature.batched and self.shape.batch <= 1
         return replace(self.shape, batch=0) if is_one else self.shape
+
+    @property
+    def row_key(self) -> RowKey:
+        """What tells its ladder from others of N and K."""
+        return batch_key(self.shape.batch)
 
     def illegal(self) -> ProblemFinding | None:
         """The first rule that makes the problem illegal."""
@@ -175,7 +181,7 @@ class GemmQuery(Query):
 
     def why_no_row(self, unit: GemmUnit, tier: Tier) -> str:
         """By ladders of M."""
-        return explain.why_no_row(self.plan, unit, self.target, self.shape, tier)
+        return explain.why_no_row(self.plan, unit, self.target, self.shape, self.row_key, tier)
 
     def _as_aiter(self, unit: GemmUnit, table: TablePlan, group: GroupPlan) -> Iterator[Candidate]:
         module = self.plan.rounded(unit.module)

@@ -16,6 +16,7 @@ from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.family import FamilyOfGemms
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.problem_rules import Constraints
+from ckgen.families.gemm.row_key import RowKey
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.asked import RoutedSizes, asked_sizes
 from ckgen.families.moe.ck_config import CkMoeConfig
@@ -26,6 +27,7 @@ from ckgen.families.moe.kernel_set import MoeSetReader
 from ckgen.families.moe.module import moe_module
 from ckgen.families.moe.parts import part_signatures
 from ckgen.families.moe.query import MoeQuery
+from ckgen.families.moe.row_key import routing_key
 from ckgen.families.moe.rows import MoeRows
 from ckgen.model.arch import ArchSpec
 from ckgen.model.config import Config
@@ -81,6 +83,10 @@ class MoeFamily(FamilyOfGemms):
     def row_meanings(self, archs: Mapping[str, ArchSpec]) -> MoeRows:
         """What rows of MoE tables mean."""
         return MoeRows(archs)
+
+    def row_key(self, batch: int) -> RowKey:
+        """The routing."""
+        return routing_key(batch)
 
     def part_use(self, signature: GemmSignature, use: Use) -> Use:
         """The sizes of the part's own product: what is N of gate_up is K of down."""

@@ -11,7 +11,9 @@ from ckgen.families.gemm.decode_dialect import CALLER
 from ckgen.families.gemm.enums import MoePart
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.query import GemmQuery
+from ckgen.families.gemm.row_key import RowKey
 from ckgen.families.moe.problem_rules import alike_experts, check_routing, supports_routing
+from ckgen.families.moe.row_key import routing_key
 from ckgen.model.groups import NO_ROUTING, Routing
 from ckgen.model.tuned_row import Shape
 
@@ -29,6 +31,11 @@ class MoeQuery(GemmQuery):
     def key_shape(self) -> Shape:
         """With the routing."""
         return replace(self.shape, batch=self.routing.lookup_key)
+
+    @property
+    def row_key(self) -> RowKey:
+        """The routing."""
+        return routing_key(self.shape.batch)
 
     def illegal(self) -> ProblemFinding | None:
         """The first rule that makes the sizes or the routing illegal."""
