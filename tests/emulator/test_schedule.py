@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from step_support import arguments, emulator, kernel, launch
 
@@ -30,19 +31,25 @@ global_store_dword v2, v3, s[6:7]
 """
 
 
-@pytest.mark.parametrize(("turn", "expected"), [(0, [1, 2, 3, 4]), (1, [4] * 4), (8, [4] * 4)])
-def test_workgroups_side_by_side_see_each_other(turn: int, expected: list[int]) -> None:
-    """Each counts itself, then looks how many have come."""
+def counted(code: bytes, workgroups: int, options: Options) -> tuple[int, npt.NDArray[np.uint32]]:
+    """What a counter ends at that workgroups share, and what each of them saw of it; nothing may be found."""
     chip = emulator("gfx942")
-    counter, seen = np.zeros(1, np.uint32), np.zeros(4, np.uint32)
+    counter, seen = np.zeros(1, np.uint32), np.zeros(workgroups, np.uint32)
     chip.add(counter)
     chip.add(seen)
     try:
-        run = launch(kernel(_COUNT, "gfx942"), "gfx942", [4], 64, arguments(counter, seen), Options(turn=turn))
+        run = launch(code, "gfx942", [workgroups], 64, arguments(counter, seen), options)
     finally:
         chip.remove(counter)
         chip.remove(seen)
     assert not run.findings
+    return int(counter[0]), seen
+
+
+@pytest.mark.parametrize(("turn", "expected"), [(0, [1, 2, 3, 4]), (1, [4] * 4), (8, [4] * 4)])
+def test_workgroups_side_by_side_see_each_other(turn: int, expected: list[int]) -> None:
+    """Each counts itself, then looks how many have come."""
+    _, seen = counted(kernel(_COUNT, "gfx942"), 4, Options(turn=turn))
     assert seen.tolist() == expected
 
 
@@ -71,18 +78,10 @@ global_atomic_add v2, v4, s[4:5] sc1
 
 def test_a_seed_chooses_how_many_workgroups_run_at_once() -> None:
     """Two at least, so that they can meet; seven at most, so that some come late."""
-    chip = emulator("gfx942")
     code = kernel(_RESIDENT, "gfx942")
     found = set()
     for seed in range(1, 25):
-        counter, seen = np.zeros(1, np.uint32), np.zeros(9, np.uint32)
-        chip.add(counter)
-        chip.add(seen)
-        try:
-            run = launch(code, "gfx942", [9], 64, arguments(counter, seen), Options(seed=seed, checked=False))
-        finally:
-            chip.remove(counter)
-            chip.remove(seen)
-        assert not run.findings and counter[0] == 0
+        count, seen = counted(code, 9, Options(seed=seed, checked=False))
+        assert count == 0
         found.add(int(seen.max()))
     assert found == {2, 3, 4, 5, 6, 7}
