@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import click
@@ -125,17 +125,19 @@ def test_a_full_disk_is_invalid_output_not_an_internal_error(unbuffered: str) ->
 
 
 @pytest.mark.slow
-def test_version_starts_fast() -> None:
+def test_version_starts_as_fast_as_click() -> None:
+    """By the least processor time of interleaved runs: what else runs here can only add to one of them."""
     env = {**os.environ, "PYTHONPATH": str(REPOSITORY / "codegen")}
 
     def seconds(*arguments: str) -> float:
-        started = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, *arguments], check=True, env=env, stdout=subprocess.DEVNULL)
-        return time.perf_counter() - started
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    pairs = [(seconds("-m", "ckgen", "--version"), seconds("-c", "import click")) for _ in range(11)]
-    ours, bare = (sorted(times)[5] for times in zip(*pairs, strict=True))
-    assert ours < 2.5 * bare
+    pairs = [(seconds("-m", "ckgen", "--version"), seconds("-c", "import click")) for _ in range(25)]
+    ours, bare = (min(times) for times in zip(*pairs, strict=True))
+    assert ours < 1.2 * bare
 
 
 def test_the_same_run_prints_the_same_bytes_under_any_hash_seed() -> None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from ckgen.model.op_words import Tier as Tier
 from ckgen.model.strategy import Strategy
-from ckgen.model.tuned_row import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +20,3 @@ class Wishes:
 
 
 NO_WISHES = Wishes()
-
-
-@dataclass(frozen=True, slots=True)
-class ProblemShape:
-    """Sizes of a problem and the caller's wishes; `shape.batch` is 0 where the signature is not batched."""
-
-    shape: Shape
-    wishes: Wishes = NO_WISHES
