@@ -89,6 +89,14 @@ def test_what_is_appended_is_a_value_of_its_type(text: str) -> None:
         assert (of.bound[counts] == 0).all() and np.array_equal(decode(encode(of.c[counts], dtype)), of.c[counts])
 
 
+def test_a_row_that_sees_no_key_has_an_o_of_nothing() -> None:
+    shape = FmhaShape(2, 4, 2, 9, 5, 64, 8)  # causal at the bottom right: the first four rows see nothing
+    expected = expect(exact_operands(parse_canonical("fmha_bf16_masked_lse"), shape, 0))
+    blind = np.isneginf(expected.lse.c).swapaxes(1, 2) & np.isfinite(expected.o.bound).all(axis=-1)
+    assert blind.sum() == 2 * 4 * 4 and (expected.o.c[blind] == 0).all()
+    assert (expected.o.bound[blind] < 2.0**-133).all()  # half of the least that bf16 holds
+
+
 @pytest.mark.parametrize(("text", "step"), [("fp16_lse", 2.0**-10), ("bf16_lse", 2.0**-7)])
 def test_a_cut_weight_that_should_be_a_power_of_two_is_a_step_off(text: str, step: float) -> None:
     """Of 16 bits: what is less than a power of two by nothing at all is cut to the value below, and then O is cut."""

@@ -17,6 +17,8 @@ from ckgen.model.config import Tile
 from ckgen.specs.archs import load_archs
 
 EIGHT_WAVES = "a8w8_blockscale_cktile_192x256x128_4x2x1_16x16x128_intrawave_0x1x0_4_aqrm"
+EIGHT_SUMS = "a8w8_blockscale_cktile_64x128x128_2x2x1_16x16x128_intrawave_0x1x0_4"
+"""Of 16 x 16 in each wave: the most whose registers leave room for as many waves as are asked for."""
 DEEP = "a8w8_blockscale_cktile_16x128x256_1x4x1_16x16x64_intrawave_0x1x0_3"
 
 
@@ -43,6 +45,7 @@ def test_units_hold_the_config() -> None:
     ("kernel", "steps", "waves", "lds"),
     [
         (EIGHT_WAVES, ("v_mfma_f32_16x16x128_f8f6f4", 24), 2, 448 * 144),
+        (EIGHT_SUMS, ("v_mfma_f32_16x16x128_f8f6f4", 8), 4, 192 * 144),
         (DEEP, ("v_mfma_f32_16x16x32_fp8_fp8", 16), 3, 144 * 272),
     ],
 )
