@@ -6,7 +6,7 @@ import ctypes
 import fcntl
 import hashlib
 import json
-from concurrent.futures import ThreadPoolExecutor
+import shutil
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -15,7 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amd_support import amd_toolchain
-from ckgen.build.flags import Trait, flags_of
+from ckgen.build.cache import Cache, default_cache
+from ckgen.build.compile import OBJECT, Unit, host_job
+from ckgen.build.pool import Outcome, default_limits, run_jobs
+from ckgen.build.progress import ProgressLine
 from ckgen.emit.device import render_device_unit
 from ckgen.families.gemm import cpp as cpp_gemm
 from ckgen.families.gemm.device.ck_host import host_unit
@@ -25,7 +28,7 @@ from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import parse_signature
 from ckgen.families.registry import make_instance
 from ckgen.model.dtype import Fp8Flavour
-from cpp_build import BUILD, ROOT, run
+from cpp_build import BUILD, run
 
 Problems = NDArray[np.int32]
 """Rows of m, n, k, batch, k_batch."""
@@ -34,7 +37,6 @@ REFUSED, NOTHING, UNLISTED, UNKNOWN_PADDING, THREW = -1, -2, -3, -4, -5
 """Answers that are no index of a variant: IsSupportedArgument says no, the Invoker launches nothing, …"""
 
 PROBE = (Path(__file__).with_name("probe.cpp.in")).read_text(encoding="utf-8")
-DISPATCHER = ROOT / "dispatcher_cpp"
 
 
 @dataclass(frozen=True)
@@ -78,34 +80,34 @@ def probe_text(kind: Kind) -> str:
     return unit_text(kind) + probe.replace("@signature@", signature)
 
 
-def compiled(name: str, text: str) -> Path:
-    """The text compiled as a host unit into a shared object, the object beside it; kept while nothing of it changes."""
+@cache
+def compiled() -> dict[Kind, Path]:
+    """Every kind as an object of the build's cache, and beside it a shared object that is linked from it."""
     toolchain = amd_toolchain()
-    flags = flags_of(toolchain.kind.value, "ck", "", Trait.HOST)
-    includes = [f"-I{DISPATCHER / folder}" for folder in flags.includes]
-    command = (*toolchain.host(), *flags.words, "-fvisibility=default", f"-cuid={name}", *includes)
-    digest = hashlib.sha256("\0".join((text, *command, toolchain.identity)).encode())
-    for path in _own_headers():
-        digest.update(path.read_bytes())
-    folder = BUILD / "ck_host" / f"{name}-{digest.hexdigest()[:16]}"
+    jobs = {kind: host_job(Unit(f"probe of {kind.label}", "ck", "", "", probe_text(kind)), toolchain) for kind in KINDS}
+    found: dict[str, Outcome] = {}
+
+    def heard(outcome: Outcome) -> None:
+        found[outcome.job.key] = outcome
+
+    run_jobs([*jobs.values()], Cache(default_cache()), default_limits(None), heard, ProgressLine())
+    return {kind: _linked(found[job.key]) for kind, job in jobs.items()}
+
+
+def _linked(outcome: Outcome) -> Path:
+    assert outcome.entry.ok, outcome.entry.log
+    unit = outcome.entry.output(OBJECT)
+    digest = hashlib.sha256(unit.read_bytes()).hexdigest()[:16]
+    folder = BUILD / "ck_host" / digest
     target = folder / "unit.so"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
-            source, unit = folder / "unit.hip", folder / "unit.o"
-            source.write_text(text, encoding="utf-8")
-            run("nice", *command, "-c", "-o", f"{unit}.new", source)
-            Path(f"{unit}.new").replace(unit)
+            shutil.copyfile(unit, target.with_suffix(".o"))
             run("g++", "-shared", "-o", f"{target}.new", unit)
             Path(f"{target}.new").replace(target)
     return target
-
-
-def _own_headers() -> list[Path]:
-    folders = ("backends/ck", "backends/device", "include", "hip/include")
-    found = [path for folder in folders for path in (DISPATCHER / folder).rglob("*") if path.is_file()]
-    return [*sorted(found), DISPATCHER / "src/gemm/supports.hpp", DISPATCHER / "src/operation/verdict.hpp"]
 
 
 class Asked(ctypes.Structure):
@@ -142,7 +144,7 @@ class HostUnit:
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
-        shared = compiled(kind.label, probe_text(kind))
+        shared = compiled()[kind]
         self.object = shared.with_suffix(".o")
         self._library = ctypes.CDLL(str(shared))
         self._library.probe_prepare.restype = ctypes.c_int32
@@ -150,9 +152,7 @@ class HostUnit:
     @staticmethod
     @cache
     def of(kind: Kind) -> HostUnit:
-        """The unit, compiled together with those of all other kinds."""
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda each: compiled(each.label, probe_text(each)), KINDS))
+        """The unit, once for all tests of a process."""
         return HostUnit(kind)
 
     def ask(self, problems: Problems, arch: str | None = None) -> NDArray[np.int32]:
