@@ -66,10 +66,11 @@ build() {
   cmake --build --preset ci
 }
 
-sanitized() {  # preset: asan or tsan, each in its own build folder
+sanitized() (  # preset: asan or tsan, each in its own build folder
+  export CCACHE_DISABLE=1  # nothing else is compiled like this
   cmake --preset "$1" >"build/configure-$1.log" 2>&1 || { cat "build/configure-$1.log"; return 1; }
   cmake --build --preset "$1" && tools/in_shards.sh "build/$1/dispatcher_cpp/tests"
-}
+)
 
 mkdir -p build
 texts >build/texts.log 2>&1 &
