@@ -44,17 +44,22 @@ check() {  # name, command
   "$@" || failed+=("$name")
   times+=("$(printf '%6d s  %s' "$((SECONDS - began))" "$name")")
 }
-texts() (  # beside the build, which leaves a processor to mypy's one thread
+texts() (
   check "ruff check" ruff check .
   check "ruff format" ruff format --check .
   check "mypy" mypy
   check "clang-format" format_of_cpp
   [ "${#failed[@]}" -eq 0 ] || { echo "FAILED: ${failed[*]}"; exit 1; }
 )
-texts_are_good() {  # process id of `texts`
+declare -A begun=()
+begin() {  # log, command: runs beside what follows, which leaves a processor to its one thread
+  "${@:2}" >"build/$1.log" 2>&1 &
+  begun[$1]=$!
+}
+ended() {  # log
   local result=0
-  wait "$1" || result=1
-  cat build/texts.log
+  wait "${begun[$1]}" || result=1
+  cat "build/$1.log"
   return "$result"
 }
 format_of_cpp() {  # generated headers have their own form
@@ -73,13 +78,14 @@ sanitized() (  # preset: asan or tsan, each in its own build folder
 )
 
 mkdir -p build
-texts >build/texts.log 2>&1 &
+begin texts texts
 check "C++ build" build
-check "texts" texts_are_good "$!"
+check "texts" ended texts
+begin toolchain ckgen toolchain amd --also older-ck
 check "ctest" ctest --preset ci --parallel "$(nproc)"
 check "address and undefined-behaviour sanitizers" sanitized asan
 check "thread sanitizer" sanitized tsan
-check "AMD toolchain" ckgen toolchain amd --also older-ck
+check "AMD toolchain" ended toolchain
 export CKGEN_REQUIRE_AMD=1
 check "emulator under address and undefined-behaviour sanitizers" python tools/sanitize_emulator.py
 check "pytest" pytest -q -n "$(nproc)" --dist loadfile --no-loadscope-reorder
