@@ -31,6 +31,7 @@ fi
 [ -x .venv/bin/pip ] || python3 -m venv .venv || fail "cannot create .venv"
 .venv/bin/pip install -q -e '.[test]' || fail "cannot install the Python packages"
 export PATH="$PWD/.venv/bin:$PATH"
+export LC_ALL=C.UTF-8  # else Python sets a part of it for what it starts, and ccache takes that for another compile
 unset CKGEN_TEST_BUILD
 # Many of the builds below compile the same sources with the same flags, each in a folder of its own.
 export PATH="/usr/lib/ccache:$PATH" CCACHE_DIR="$PWD/build/ccache" CCACHE_BASEDIR="$PWD"

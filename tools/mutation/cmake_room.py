@@ -19,7 +19,7 @@ _BUILD = Path("build/mutation")
 _LIBRARY = ("ckgen_dispatcher", "ckgen_mock_hip")
 _OPTIONS = (
     "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG", "-DCKGEN_HOST_OPTIMISATION=-O1",
-    "-DCMAKE_CXX_FLAGS=-w", "-DCKGEN_WERROR=OFF", "-DCKGEN_BUILD_HIP_SHIM=OFF", "-DCKGEN_BUILD_TESTS=ON",
+    "-DCMAKE_CXX_FLAGS=-w", "-DCKGEN_WERROR=OFF", "-DCKGEN_UNITY_BUILD=OFF", "-DCKGEN_BUILD_HIP_SHIM=OFF", "-DCKGEN_BUILD_TESTS=ON",
     "-DCMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE=PRE_TEST",
 )  # fmt: skip
 """As the preset `ci`, but quick to compile."""

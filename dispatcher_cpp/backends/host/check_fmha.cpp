@@ -6,14 +6,12 @@
 #include "backends/host/refusal.hpp"
 
 #include <cmath>
-#include <limits>
 
 namespace ckgen {
 inline namespace v1 {
 namespace host {
 namespace {
 
-constexpr std::int64_t kMaxLength = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxBatch = std::int64_t{1} << 31;
 constexpr std::int32_t kMaxRows = 1 << 16;
 

@@ -5,9 +5,15 @@
 #include "backends/host/isa_table.hpp"
 #include "ckgen/instance.hpp"
 
+#include <cstdint>
+#include <limits>
+
 namespace ckgen {
 inline namespace v1 {
 namespace host {
+
+/// Tokens, rows and pages are counted in 32 bits.
+inline constexpr std::int64_t kMaxLength = std::numeric_limits<std::int32_t>::max();
 
 /// The ISA that an instance runs at: a host instance's own, or the best there is.
 Isa fmha_isa(const InstanceDesc& instance) noexcept;

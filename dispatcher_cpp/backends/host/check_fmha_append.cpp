@@ -7,16 +7,13 @@
 #include "backends/host/refusal.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace ckgen {
 inline namespace v1 {
 namespace host {
 namespace {
 
-constexpr std::int64_t kMaxLength = std::numeric_limits<std::int32_t>::max();
-
-Status check_sizes(const Signature& s, const FmhaShape& x) noexcept {
+Status check_append_sizes(const Signature& s, const FmhaShape& x) noexcept {
   const FmhaTraits& t = s.fmha;
   if (x.batch < 1 || x.batch > kMaxLength || x.heads_q < 1 || x.heads_k < 1 || x.hdim_q < 1 || x.hdim_v < 1 ||
       x.hdim_q > kAppendMaxHdim || x.hdim_v > kAppendMaxHdim)
@@ -115,7 +112,7 @@ Status check_fmha_append(const InstanceDesc& instance, const FmhaShape& shape) n
   const Isa isa = fmha_isa(instance);
   if (isa > Isa::x86_64_amx || !isa_available(isa))
     return Status::error(StatusCode::unsupported, "%s is not an %s CPU", cpu_brand(), isa_name(isa));
-  return check_sizes(s, shape);
+  return check_append_sizes(s, shape);
 }
 
 Status check_fmha_append_args(const Signature& signature, const FmhaShape& shape, const FmhaArgs& args) noexcept {

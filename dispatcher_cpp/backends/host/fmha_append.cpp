@@ -19,10 +19,6 @@ constexpr std::int64_t kRowsPerTask = 8;
 // Below so many elements, waking threads costs more than they bring.
 constexpr double kSerialElements = 1 << 15;
 
-const unsigned char* element(const void* base, DType type, std::int64_t at) noexcept {
-  return static_cast<const unsigned char*>(base) + bytes_of(type, at);
-}
-
 struct AppendRun {
   const Signature& signature;
   const FmhaShape& shape;

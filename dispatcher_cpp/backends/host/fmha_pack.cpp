@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::int64_t kMaxPanel = 32;
 
-const unsigned char* element(const void* base, DType type, std::int64_t at) noexcept {
-  return static_cast<const unsigned char*>(base) + bytes_of(type, at);
-}
-
 /// Whether all rows of K are known to have numbers of 31 bits.
 bool has_row_numbers(const FmhaGeometry& g, const FmhaStrides& s) noexcept {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();

@@ -15,7 +15,7 @@ namespace {
 
 // An item is this wide where there are threads enough: a row of A is packed once per item.
 constexpr std::int64_t kColumns = 256;
-constexpr std::int64_t kLeastColumns = 64;
+constexpr std::int64_t kLeastItemColumns = 64;
 constexpr std::int64_t kItemsPerThread = 4;
 constexpr std::int64_t kPartRows = 1024;
 // What the rows of an item of down take, of all experts.
@@ -23,7 +23,7 @@ constexpr std::int64_t kResultBytes = std::int64_t{64} << 20;
 
 // Columns of an item: whole register tiles, so many that `rows` fp32 rows of them stay below kResultBytes.
 std::int64_t item_columns(std::int64_t n, std::int64_t items, std::int64_t rows, std::int64_t nr) noexcept {
-  std::int64_t columns = std::max(kLeastColumns, std::min(kColumns, ceil_div(n, items)));
+  std::int64_t columns = std::max(kLeastItemColumns, std::min(kColumns, ceil_div(n, items)));
   columns = std::min(columns, kResultBytes / 4 / rows);
   return std::min(std::max<std::int64_t>(1, columns / nr) * nr, std::max<std::int64_t>(n, 1));
 }

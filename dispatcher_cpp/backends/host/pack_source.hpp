@@ -9,6 +9,11 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
+/// Where element `at` of a tensor is.
+inline const unsigned char* element(const void* base, DType type, std::int64_t at) noexcept {
+  return static_cast<const unsigned char*>(base) + bytes_of(type, at);
+}
+
 /// `base` is the operand's first element; `ld` of a preshuffled one is K.
 PackSource make_pack_source(PackKind kind, DType type, const void* base, std::int64_t ld, bool k_contiguous,
                             bool preshuffled) noexcept;

@@ -27,7 +27,7 @@ const ckgen::GroupSize* sizes_of(const ckgen_group_size* sizes) noexcept {
   return reinterpret_cast<const ckgen::GroupSize*>(sizes);
 }
 
-ckgen::GroupedArgs args_of(const ckgen_grouped_args& x) noexcept {
+ckgen::GroupedArgs grouped_args_of(const ckgen_grouped_args& x) noexcept {
   return {reinterpret_cast<const ckgen::GroupOperands*>(x.operands),
           sizes_of(x.sizes),
           x.count,
@@ -67,18 +67,18 @@ void ckgen_groups_destroy(ckgen_groups* groups) {
 
 ckgen_status ckgen_run_grouped(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
                                const ckgen_grouped_args* args, void* workspace, void* stream, ckgen_message message) {
-  return run_in(dispatcher, plan, args, args_of, workspace, stream, message);
+  return run_in(dispatcher, plan, args, grouped_args_of, workspace, stream, message);
 }
 
 ckgen_status ckgen_run_grouped_pooled(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
                                       const ckgen_grouped_args* args, void* stream, ckgen_message message) {
-  return run_pooled(dispatcher, plan, args, args_of, stream, message);
+  return run_pooled(dispatcher, plan, args, grouped_args_of, stream, message);
 }
 
 ckgen_status ckgen_bench_grouped(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
                                  const ckgen_grouped_args* args, int32_t warmup, int32_t runs, ckgen_bench_result* out,
                                  ckgen_message message) {
-  return bench_of(dispatcher, plan, args, args_of, {warmup, runs}, out, message);
+  return bench_of(dispatcher, plan, args, grouped_args_of, {warmup, runs}, out, message);
 }
 
 }  // extern "C"

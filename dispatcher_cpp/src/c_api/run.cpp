@@ -19,7 +19,7 @@ using ckgen::v1::detail::write;
 
 namespace {
 
-ckgen::GemmArgs args_of(const ckgen_gemm_args& x) noexcept {
+ckgen::GemmArgs gemm_args_of(const ckgen_gemm_args& x) noexcept {
   ckgen::GemmArgs out{x.a,
                       x.b,
                       x.c,
@@ -144,17 +144,17 @@ ckgen_status ckgen_preload(const ckgen_dispatcher* dispatcher, const ckgen_plan*
 
 ckgen_status ckgen_run(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_gemm_args* args,
                        void* workspace, void* stream, ckgen_message message) {
-  return run_in(dispatcher, plan, args, args_of, workspace, stream, message);
+  return run_in(dispatcher, plan, args, gemm_args_of, workspace, stream, message);
 }
 
 ckgen_status ckgen_run_pooled(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_gemm_args* args,
                               void* stream, ckgen_message message) {
-  return run_pooled(dispatcher, plan, args, args_of, stream, message);
+  return run_pooled(dispatcher, plan, args, gemm_args_of, stream, message);
 }
 
 ckgen_status ckgen_bench(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_gemm_args* args,
                          int32_t warmup, int32_t runs, ckgen_bench_result* out, ckgen_message message) {
-  return bench_of(dispatcher, plan, args, args_of, {warmup, runs}, out, message);
+  return bench_of(dispatcher, plan, args, gemm_args_of, {warmup, runs}, out, message);
 }
 
 }  // extern "C"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 #include "src/fmha/split_check.hpp"
@@ -10,8 +9,6 @@
 namespace ckgen::inline v1 {
 namespace detail {
 namespace {
-
-constexpr std::int64_t kMostInt = std::numeric_limits<std::int32_t>::max();
 
 /// Places for items in descending order of cost: some hundred classes, each in the order of its requests.
 class Order {

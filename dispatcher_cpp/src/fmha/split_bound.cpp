@@ -1,6 +1,5 @@
 // Upper bounds of split-KV plans, and their memory on a device.
 #include <algorithm>
-#include <limits>
 
 #include <ckgen/fmha_split.hpp>
 
@@ -9,8 +8,6 @@
 namespace ckgen::inline v1 {
 namespace detail {
 namespace {
-
-constexpr std::int64_t kMostInt = std::numeric_limits<std::int32_t>::max();
 
 /// Units that any tile sees, at most.
 std::int64_t most_units(const SplitGeometry& g, std::int64_t length_k, std::int64_t unit) noexcept {

@@ -1,13 +1,11 @@
 #include "src/fmha/split_check.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 namespace ckgen::inline v1::detail {
 namespace {
 
-constexpr std::int64_t kMostInt = std::numeric_limits<std::int32_t>::max();
 /// More items per resident workgroup hardly balance better, and a captured graph needs a bound.
 constexpr std::int64_t kMostWaves = 4;
 // Within these, 64 bits count every sum of costs.
@@ -65,7 +63,7 @@ SplitGeometry split_geometry(const FmhaSplitProblem& p) noexcept {
   const std::int64_t unit = unit_of(p);
   const std::int64_t group = p.merge_heads ? p.heads_q / p.heads_k : 1;
   const std::int32_t heads = p.merge_heads ? p.heads_k : p.heads_q;
-  const auto workgroups = static_cast<std::int32_t>(ceil_div(heads, p.workgroup_heads));
+  const auto workgroups = static_cast<std::int32_t>(ceil_div(std::int64_t{heads}, p.workgroup_heads));
   return {p.mask, p.m0, p.n0, group, unit, p.fixed_split_size / unit, heads, workgroups};
 }
 

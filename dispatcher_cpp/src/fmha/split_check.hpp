@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include <ckgen/fmha_split.hpp>
 
@@ -9,6 +10,9 @@
 #include "src/fmha/split_tiles.hpp"
 
 namespace ckgen::inline v1::detail {
+
+/// What the launch counts in 32 bits.
+inline constexpr std::int64_t kMostInt = std::numeric_limits<std::int32_t>::max();
 
 /// All fields but the lengths.
 Status check_split_problem(const FmhaSplitProblem& problem) noexcept;
