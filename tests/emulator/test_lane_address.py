@@ -124,7 +124,7 @@ def resources(dice: random.Random, one: Access) -> Iterator[tuple[Resource, int,
         stride = dice.choice((0, 1, 2, 4, 12, dice.randrange(1 << 14)))
         if add_thread and dice.random() < 0.5:
             stride |= dice.randrange(16) << 14
-        index, offset = dice.randrange(1 << 20), dice.choice((2056, dice.randrange(1 << 20)))
+        index, offset = dice.choice((FULL, dice.randrange(1 << 20))), dice.choice((2056, dice.randrange(1 << 20)))
         soffset = dice.choice((0, 4, dice.randrange(1 << 20), dice.randrange(1 << 31)))
         base = dice.randrange(1 << 47)
         base, stride, offset, soffset = (value // unit * unit for value in (base, stride, offset, soffset))

@@ -15,13 +15,11 @@ Lds::Lds(Lds&&) noexcept = default;
 Lds& Lds::operator=(Lds&&) noexcept = default;
 
 void Lds::barrier_passed() {
-  ++barriers;
   if (checks) checks->barrier_passed();
 }
 
 void start_lds(Lds& lds, std::uint32_t bytes) {
   lds.bytes.assign(bytes, 0);
-  lds.barriers = 0;
   lds.dma.reset();
   if (lds.checks) lds.checks->start(bytes);
 }

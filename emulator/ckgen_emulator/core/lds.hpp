@@ -14,7 +14,6 @@ class DmaQueue;
 
 struct Lds {
   std::vector<std::uint8_t> bytes;
-  std::uint32_t barriers = 0;         // that the whole workgroup has passed
   std::unique_ptr<LdsChecks> checks;  // of checked runs; made by the first access
   std::unique_ptr<DmaQueue> dma;      // made by the first direct-to-LDS load
 
@@ -30,8 +29,6 @@ struct Lds {
 /// For a workgroup that starts: so many bytes, none of them written.
 void start_lds(Lds& lds, std::uint32_t bytes);
 /// All of it counts as initialised: for single instructions that start from a given state.
-void mark_lds_written(Lds& lds);
-/// All of it counts as initialised.
 void mark_lds_written(Lds& lds);
 
 /// Writes of a direct-to-LDS load for one lane, at most 16 bytes; they land between now and the wait that covers
