@@ -194,6 +194,40 @@ def test_nothing_passes_from_workgroup_to_workgroup() -> None:
         assert found.tolist() == [[0] * 8 + [0x3C0]] * 8
 
 
+def test_what_one_workgroup_wrote_to_lds_another_has_not() -> None:
+    """Nor has it loads under way, registers that are filled, or anything that races."""
+    text = """
+    v_lshlrev_b32 v1, 2, v0
+    s_cmp_lg_u32 s2, 0
+    s_cbranch_scc1 later
+    ds_write_b32 v1, v0
+    ds_write_b8 v1, v0 offset:512
+    s_load_dwordx2 s[20:21], s[0:1], 0x0
+    s_mov_b32 m0, 0x400
+    s_waitcnt lgkmcnt(0)
+    global_load_lds_dword v1, s[20:21]
+    ds_read_b32 v2, v1
+    s_endpgm
+    later:
+    s_cmp_lg_u32 s2, 1
+    s_cbranch_scc1 last
+    ds_read_b32 v3, v1
+    ds_read_u8 v4, v1 offset:512
+    s_endpgm
+    last:
+    ds_write_b32 v1, v0
+    ds_write_b32 v1, v0 offset:1024
+    v_mov_b32 v2, 0
+    """
+    with area("gfx942", 256) as memory:
+        args = np.array([memory.address], np.uint64).tobytes()
+        result = launched(text, "gfx942", (3, 1, 1), args=args, lds=2048)
+        assert [(one.rule, one.group, one.what) for one in result.findings] == [
+            ("uninitialised", (1, 0, 0), "LDS byte 0x0 is read, and nothing has written it"),
+            ("uninitialised", (1, 0, 0), "LDS byte 0x200 is read, and nothing has written it"),
+        ]
+
+
 def test_a_finding_says_who_and_where() -> None:
     """Workgroup, wave and lane of the first that does it, the instruction with its address, and how often."""
     text = """
@@ -222,9 +256,10 @@ def test_a_finding_says_who_and_where() -> None:
 
 def test_so_many_findings_are_kept() -> None:
     """Then the launch ends. Each instruction counts by rule."""
-    text = "\n".join(f"s_mov_b32 s90, s{one}" for one in range(20, 40))
+    text = "\n".join(f"s_mov_b32 s90, s{one}" for one in range(20, 42))
     for most in (1, 5, 20):
         result = launched(text, "gfx942", args=bytes(8), options=Options(most_findings=most))
         assert [one.what for one in result.findings] == [f"s{one} was never written" for one in range(20, 20 + most)]
+    assert len(launched(text, "gfx942", args=bytes(8), options=Options(most_findings=0)).findings) == 20
     again = launched("s_mov_b32 s90, s20\ns_mov_b32 s90, s20\n", "gfx942", (3, 1, 1), args=bytes(8))
     assert [(one.what, one.count) for one in again.findings] == [("s20 was never written", 3)]
