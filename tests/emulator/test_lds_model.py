@@ -48,6 +48,9 @@ class Touch:
             if self.mask >> lane & 1:
                 yield lane, self.base + self.stride * (lane ^ self.twist)
 
+    def covers(self, at: int) -> bool:
+        return any(first <= at < first + self.size for _, first in self.places())
+
     def lines(self, number: int) -> str:
         to = 20 + 4 * number
         names = {f"to{part}": to + part for part in (1, 2, 3)}
@@ -63,7 +66,9 @@ class Touch:
         return lines + ("" if self.waits is None else f"s_waitcnt lgkmcnt({self.waits})\n")
 
 
-Wrong = tuple[str, int, int, set[int]]
+Culprit = tuple[int, bool] | None
+"""A wave, and whether its access is of an epoch before; None if it is not known any more."""
+Wrong = tuple[str, int, int, Culprit]
 """What, lane, byte, with whom."""
 Program = list[list[list[Touch]]]
 """By epoch and wave; barriers are between epochs."""
@@ -102,22 +107,42 @@ class Byte:
 
 
 @dataclass
+class Logged:
+    """An access; `carried` into a later epoch than its own, since nothing had waited for it."""
+
+    touch: Touch
+    epoch: int
+    carried: bool = False
+
+
+@dataclass
 class Model:
     epoch: int = 1
     bytes: list[Byte] = field(default_factory=lambda: [Byte()] * SIZE)
+    log: list[list[Logged]] = field(default_factory=lambda: [[] for _ in range(WAVES)])
 
-    def problems(self, one: Byte, kind: str, wave: int) -> dict[str, set[int]]:
+    def problems(self, at: int, kind: str, wave: int) -> dict[str, Culprit]:
         """By what is wrong; with whom."""
-        found: dict[str, set[int]] = {}
+        one = self.bytes[at]
+        found: dict[str, Culprit] = {}
         if kind != "write" and not one.written:
-            found["unwritten"] = set()
+            found["unwritten"] = None
         both_atomic = kind == "atomic" and one.atomic
         if one.write_epoch == self.epoch and one.writer != wave and not both_atomic:
-            found["writes"] = {one.writer}
+            writers = {one.writer} if one.writer != SEVERAL else set(range(WAVES)) - {wave}
+            found["writes"] = self.culprit(writers, at, reads=False)
         others = set(one.readers) - {wave} if one.read_epoch == self.epoch else set()
         if kind != "read" and others:
-            found["reads"] = others
+            found["reads"] = self.culprit(others, at, reads=True)
         return found
+
+    def culprit(self, waves: set[int], at: int, *, reads: bool) -> Culprit:
+        """The first wave's youngest access of this epoch."""
+        for wave in sorted(waves):
+            for one in reversed(self.log[wave]):
+                if one.epoch == self.epoch and (one.touch.kind == "read") == reads and one.touch.covers(at):
+                    return wave, one.carried
+        return None
 
     def stamped(self, one: Byte, kind: str, wave: int) -> Byte:
         if kind == "read":
@@ -130,10 +155,11 @@ class Model:
 
     def run(self, of: Touch, wave: int) -> list[Wrong]:
         """Each thing that is wrong once."""
+        self.log[wave].append(Logged(of, self.epoch))
         found: dict[str, Wrong] = {}
         for lane, first in of.places():
             for at in range(first, first + of.size):
-                for what, who in self.problems(self.bytes[at], of.kind, wave).items():
+                for what, who in self.problems(at, of.kind, wave).items():
                     found.setdefault(what, (what, lane, at, who))
                 self.bytes[at] = self.stamped(self.bytes[at], of.kind, wave)
         return list(found.values())
@@ -142,6 +168,8 @@ class Model:
         """What is under way happens in the next epoch, too."""
         self.epoch += 1
         for wave, touches in enumerate(outstanding):
+            for one in self.log[wave][len(self.log[wave]) - len(touches) :]:
+                one.epoch, one.carried = self.epoch, True
             for of in touches:
                 for _, first in of.places():
                     for at in range(first, first + of.size):
@@ -189,7 +217,8 @@ def text(programs: list[Program]) -> tuple[str, list[tuple[int, int, int, int]]]
 
 SAID = re.compile(
     r"LDS byte 0x([0-9a-f]+) is (read|written)"
-    r"(?:, and nothing has written it|; (?:another wave|wave (\d+)) (reads|writes) it.*)"
+    r"(?:, and nothing has written it|; (?:another wave|wave (\d+)) (reads|writes) it"
+    r"(?: by .*?)?, (and no barrier is between the two|which it had not waited for when it came to the barrier))"
 )
 
 
@@ -228,7 +257,6 @@ def compare(finding: Finding, these: list[Wrong], verb: str) -> None:
     """Lane, byte and the other wave are those of one of the things that are wrong."""
     matched = SAID.fullmatch(finding.what)
     assert matched and matched[2] == verb, finding
-    assert (finding.lane, int(matched[1], 16)) in {(lane, at) for _, lane, at, _ in these}
-    if matched[3] is not None:
-        culprits = next(who for what, *_, who in these if what == matched[4])
-        assert int(matched[3]) in culprits or SEVERAL in culprits
+    said: Culprit = (int(matched[3]), matched[5].startswith("which")) if matched[3] is not None else None
+    lane, at = finding.lane, int(matched[1], 16)
+    assert any((lane, at, said, matched[4] or what) == (one, byte, who, what) for what, one, byte, who in these), these
