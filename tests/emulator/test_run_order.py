@@ -64,7 +64,7 @@ def test_a_trace_has_a_line_for_each_instruction(tmp_path: Path) -> None:
     with Emulator(CHIPS[ARCH], table(ARCH)) as chip:
         for _ in range(2):
             chip.step(b"\0\0\x80\xbf", Wave(), Options(trace=str(tmp_path / "trace")))
-        with pytest.raises(UsageError, match="cannot write the trace .*: Is a directory"):
+        with pytest.raises(UsageError, match=r"cannot write the trace .*: Is a directory"):
             chip.step(b"", Wave(), Options(trace=str(tmp_path)))
     added = (tmp_path / "trace").read_text().splitlines()[len(lines) :]
     assert added == ["0,0,0 0 0 s_nop 0", "0,0,0 0 4 s_endpgm"] * 2

@@ -198,11 +198,11 @@ def test_what_one_workgroup_wrote_to_lds_another_has_not() -> None:
     """Nor has it loads under way, registers that are filled, or anything that races."""
     text = """
     v_lshlrev_b32 v1, 2, v0
+    s_load_dwordx2 s[20:21], s[0:1], 0x0
     s_cmp_lg_u32 s2, 0
     s_cbranch_scc1 later
     ds_write_b32 v1, v0
     ds_write_b8 v1, v0 offset:512
-    s_load_dwordx2 s[20:21], s[0:1], 0x0
     s_mov_b32 m0, 0x400
     s_waitcnt lgkmcnt(0)
     global_load_lds_dword v1, s[20:21]
@@ -213,6 +213,10 @@ def test_what_one_workgroup_wrote_to_lds_another_has_not() -> None:
     s_cbranch_scc1 last
     ds_read_b32 v3, v1
     ds_read_u8 v4, v1 offset:512
+    s_waitcnt lgkmcnt(0)
+    global_load_dword v5, v1, s[20:21]
+    s_waitcnt vmcnt(0)
+    ds_read_b32 v6, v1 offset:1024
     s_endpgm
     last:
     ds_write_b32 v1, v0
@@ -225,6 +229,7 @@ def test_what_one_workgroup_wrote_to_lds_another_has_not() -> None:
         assert [(one.rule, one.group, one.what) for one in result.findings] == [
             ("uninitialised", (1, 0, 0), "LDS byte 0x0 is read, and nothing has written it"),
             ("uninitialised", (1, 0, 0), "LDS byte 0x200 is read, and nothing has written it"),
+            ("uninitialised", (1, 0, 0), "LDS byte 0x400 is read, and nothing has written it"),
         ]
 
 
