@@ -8,20 +8,14 @@ import numpy as np
 import pytest
 from memory_support import area, rules
 from numpy.typing import NDArray
-from step_support import arguments, kernel, launch
+from private_segment_support import ARCH, BUFFER, OWN, WAIT, WITH_FLAT, run, said
+from step_support import kernel, launch
 
 from ckgen.model.errors import UsageError
-from ckgen_emulator.bindings import LANES, Options, Run
+from ckgen_emulator.bindings import LANES, Options
 
 pytestmark = pytest.mark.amd
 
-ARCH = "gfx90a"
-# s[0:3] the buffer, s[4:5] kernarg, s6, s7, s8 workgroup, s9 the wave's offset, as compilers ask for them.
-BUFFER = ("user_sgpr_private_segment_buffer 1", "system_sgpr_private_segment_wavefront_offset 1")
-# The same with s[6:7] for flat_scratch, then workgroup in s8, s9, s10 and the offset in s11.
-WITH_FLAT = (*BUFFER, "user_sgpr_flat_scratch_init 1")
-OWN = "s_add_u32 s0, s0, s9\ns_addc_u32 s1, s1, 0\n"
-WAIT = "s_waitcnt vmcnt(0) lgkmcnt(0)\n"
 # Writes v20 and v21 to out[work item of the launch], for workgroups of two waves.
 REPORT = """
 s_load_dwordx2 s[20:21], s[4:5], 0x0
@@ -31,21 +25,6 @@ v_lshlrev_b32 v1, 3, v1
 s_waitcnt vmcnt(0) lgkmcnt(0)
 global_store_dwordx2 v1, v[20:21], s[20:21]
 """
-
-
-def run(
-    text: str,
-    scratch: int,
-    *,
-    directives: tuple[str, ...] = BUFFER,
-    grid: int = 1,
-    block: int = 64,
-    out: int = 0,
-    options: Options | None = None,
-) -> Run:
-    """Runs the lines on gfx90a. `out`: the address in the kernel's arguments."""
-    made = kernel(text, ARCH, scratch=scratch, directives=directives, lds=1024, vgprs=64)
-    return launch(made, ARCH, [grid], block, arguments(out), options)
 
 
 def reported(
@@ -59,12 +38,6 @@ def reported(
         )
         assert not result.findings
         return memory.bytes.view(np.uint32).reshape(-1, 2).copy()
-
-
-def said(result: Run, rule: str) -> str:
-    """What the only finding says."""
-    assert rules(result) == [rule]
-    return result.findings[0].what
 
 
 # Every work item of the launch has its own number in v2; v3 is 1000 more.
@@ -193,47 +166,6 @@ def test_what_is_not_the_waves_own_is_out_of_bounds(text: str, what: str, checke
 def test_a_segment_need_not_fill_its_last_dword() -> None:
     text = f"{OWN}buffer_store_short v0, off, s[0:3], 0 offset:4\nbuffer_store_byte v0, off, s[0:3], 0 offset:6\n{WAIT}"
     assert "1 bytes at 6 of a private segment of 6 bytes" in said(run(text, 6), "out_of_bounds")
-
-
-@pytest.mark.parametrize(("scratch", "rows"), [(1, 1), (4, 1), (5, 2), (7, 2), (8, 2), (21, 6)])
-def test_whole_dwords_of_every_lane_belong_to_the_wave(scratch: int, rows: int) -> None:
-    """The segment's last byte is there; the next row is said to be beyond, once for all lanes."""
-    store = f"{OWN}buffer_store_byte v0, off, s[0:3], 0 offset:{{at}}\n{WAIT}"
-    assert not run(store.format(at=scratch - 1), scratch).findings
-    [found] = run(store.format(at=4 * rows), scratch).findings
-    assert found.what == f"1 bytes at {256 * rows} of this wave's {256 * rows} bytes of scratch"
-    assert (found.rule, found.lane, found.count) == ("out_of_bounds", 0, 1)
-
-
-def execute(mask: int) -> str:
-    """EXEC, as literals of 32 bits."""
-    return f"s_mov_b32 exec_lo, {mask & 0xFFFFFFFF:#x}\ns_mov_b32 exec_hi, {mask >> 32:#x}\n"
-
-
-@pytest.mark.parametrize("lane", [0, 1, 62, 63])
-def test_a_finding_names_the_first_lane_once(lane: int) -> None:
-    """Of those that read what nobody wrote, or go outside: by SCRATCH, where each lane has its own offset."""
-    lanes = execute(2**64 - (1 << lane)) + "v_mov_b32 v2, {at}\n"
-    for at, what in (
-        (8, "nothing has written byte 8 of this lane's private segment"),
-        (14, "4 bytes at 14 of a private segment of 16 bytes"),
-        (2**32 - 4, "4 bytes at -4 of a private segment of 16 bytes"),
-    ):
-        text = lanes.format(at=f"{at:#x}") + f"scratch_load_dword v3, v2, off\n{WAIT}"
-        made = kernel(text, "gfx942", scratch=16, directives=("enable_private_segment 1",))
-        [found] = launch(made, "gfx942", [1], 64, b"").findings
-        assert (found.what, found.lane, found.count) == (what, lane, 1)
-    text = f"{execute(1 << lane)}v_mov_b32 v2, 0xc\nscratch_store_dword v2, v0, off\n{WAIT}"
-    text += f"scratch_load_dword v3, v2, off\n{WAIT}"
-    made = kernel(text, "gfx942", scratch=16, directives=("enable_private_segment 1",))
-    assert not launch(made, "gfx942", [1], 64, b"").findings
-
-
-def test_the_largest_scratch_that_the_buffer_has() -> None:
-    """104 compute units hold 3328 waves; the pool, of almost 4 GiB, has 1259 KiB for each and for the one before."""
-    assert not run("", 20144).findings
-    with pytest.raises(UsageError, match="20148 bytes of scratch, in each of the 3328 waves that the chip holds"):
-        run("", 20148)
 
 
 def test_the_carry_of_the_waves_offset_counts() -> None:

@@ -39,8 +39,8 @@ void lds_dma_write(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t ld
 /// Lands the wave's writes that its waits now guarantee; all of them if the wave has ended.
 void land_dma(Wave& wave);
 
-/// A FLAT access of one lane that is in the shared aperture: checked like any other. False if it is outside of LDS:
-/// a load then reads 0. `lgkm_number`: the instruction's, 0 in plain runs.
+/// A FLAT access of one lane that is in the shared aperture: checked like any other. False, with nothing moved, if it
+/// is outside of LDS: a load then reads 0. `lgkm_number`: the instruction's, 0 in plain runs.
 bool lds_load(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t address, std::uint8_t* to, unsigned count,
               std::uint32_t lgkm_number);
 bool lds_store(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t address, const std::uint8_t* from,
