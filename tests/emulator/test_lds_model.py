@@ -15,7 +15,7 @@ from ckgen_emulator.bindings import LANES, Finding, Options
 pytestmark = pytest.mark.amd
 
 ARCH = "gfx942"
-PROGRAMS, WAVES, EPOCHS = 50, 4, 4
+PROGRAMS, WAVES, EPOCHS = 30, 4, 4
 SIZE = 2048
 SEVERAL = -1
 """The writer of a byte that several waves have touched with atomics."""
