@@ -32,8 +32,7 @@ void start_lds(Lds& lds, std::uint32_t bytes);
 void mark_lds_written(Lds& lds);
 
 /// Writes of a direct-to-LDS load for one lane, at most 16 bytes; they land between now and the wait that covers
-/// `vm_number`. Seed 0: now. Other seeds choose per instruction between now and the wait. A number of 0, which no wait
-/// covers, is now as well.
+/// `vm_number`. Seed 0: now. Other seeds choose per instruction between now and the wait.
 void lds_dma_write(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t lds_address, const std::uint8_t* bytes,
                    unsigned count, std::uint32_t vm_number);
 /// Lands the wave's writes that its waits now guarantee; all of them if the wave has ended.
