@@ -49,8 +49,6 @@ DmaWrites& DmaQueue::entry(const Wave& wave, const Inst& inst, unsigned lane, un
   made.access.lanes = 0;
   made.access.number = number;
   made.access.bytes = static_cast<std::uint8_t>(bytes);
-  made.access.touch = Touch::write;
-  made.access.carried = false;
   return made;
 }
 
