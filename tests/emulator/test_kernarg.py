@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
-from step_support import arguments, emulator, kernel
+from elf_support import ENDS, Object, descriptor, metadata, note
+from memory_support import area
+from step_support import arguments, assemble, emulator, kernel
 
 from ckgen_emulator.bindings import Finding, Options
 
@@ -80,3 +84,86 @@ def test_arguments_reach_as_far_as_the_caller_says() -> None:
     assert copied(8, 5, args=b"\1\2\3\4\5") == (b"\1\2\3\4\5", ())
     (finding,) = copied(8, 6, args=b"\1\2\3\4\5")[1]
     assert (finding.rule, finding.lane) == ("uninitialised", 5)
+
+
+def made(text: str, args: tuple[tuple[str, int, int], ...]) -> bytes:
+    """A kernel with a segment of 64 bytes in s[0:1], its metadata such as no assembler takes them."""
+    listed = [{".value_kind": kind, ".offset": at, ".size": size} for kind, at, size in args]
+    one = Object().with_section("text", assemble(text, ARCH) + ENDS)
+    one = one.with_section("rodata", descriptor(kernarg=64, rsrc1=3, rsrc2=2 << 1, rsrc3=7, properties=8))
+    return one.with_section("note", note(metadata({".symbol": "k.kd", ".args": listed}))).bytes()
+
+
+def seen(args: tuple[tuple[str, int, int], ...], grid: Sequence[int], block: Sequence[int]) -> dict[int, int]:
+    """Bytes of a segment of 64 that are written, by their place."""
+    chip = emulator(ARCH)
+    size = 64
+    with area(ARCH, 64) as memory:
+        text = f"""
+        s_mov_b32 s10, {memory.address & 0xFFFFFFFF:#x}
+        s_mov_b32 s11, {memory.address >> 32:#x}
+        v_readfirstlane_b32 s20, v0
+        s_cmp_lg_u32 s20, 0
+        s_cbranch_scc1 done
+        v_and_b32 v1, 0x3ff, v0
+        global_load_ubyte v5, v1, s[0:1]
+        s_waitcnt vmcnt(0)
+        global_store_byte v1, v5, s[10:11]
+        done:
+        """
+        load = "global_load_ubyte v5, v1, s[0:1]\ns_waitcnt vmcnt(0)\n"
+        many = ["v_readfirstlane_b32 s20, v0\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc1 done\nv_and_b32 v1, 0x3ff, v0\n"]
+        for byte in range(size):
+            low, high = ((1 << byte) >> 32 * half & 0xFFFFFFFF for half in (0, 1))
+            many.append(f"s_mov_b32 exec_lo, {low:#x}\ns_mov_b32 exec_hi, {high:#x}\n{load}")
+        many.append("done:\n")
+        module = chip.load(made(text, args))
+        chip.launch(module, "k", grid, block, b"", Options(checked=False), 300)
+        chip.unload(module)
+        module = chip.load(made("".join(many), args))
+        findings = chip.launch(module, "k", [1, *grid[1:]], block, b"", Options(most_findings=100), 300).findings
+        chip.unload(module)
+        missing = {one.lane for one in findings if "nothing has written" in one.what}
+        return {byte: int(memory.bytes[byte]) for byte in range(size) if byte not in missing}
+
+
+def placed(*values: tuple[int, int, int]) -> dict[int, int]:
+    """Bytes of little-endian numbers: place, size, value."""
+    return {at + byte: value >> 8 * byte & 0xFF for at, size, value in values for byte in range(size)}
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        ((("hidden_shared_base", 0, 4), ("hidden_private_base", 8, 4)), placed((0, 4, 0x10000), (8, 4, 0x20000))),
+        ((("hidden_dynamic_lds_size", 60, 4),), placed((60, 4, 300))),
+        ((("hidden_dynamic_lds_size", 61, 4), ("hidden_dynamic_lds_size", 64, 4)), {}),
+        ((("hidden_dynamic_lds_size", 8, 16),), placed((8, 8, 300))),
+        ((("hidden_dynamic_lds_size", 8, 1),), {8: 300 & 0xFF}),
+        ((("hidden_dynamic_lds_size", 8, 0),), {}),
+        ((("hidden_group_size_x", 0, 2), ("hidden_group_size_w", 8, 2), ("hidden_group_size_xx", 16, 2)),
+         placed((0, 2, 64))),
+        ((("hidden_group_size_", 0, 2), ("hidden_group_size_{", 8, 2), ("hidden_group_size_y", 16, 2)),
+         placed((16, 2, 2))),
+        ((("hidden_remainder_x", 0, 2), ("hidden_remainder_y", 2, 2), ("hidden_remainder_z", 4, 2),
+          ("hidden_remainder", 8, 2)), placed((0, 6, 0))),
+        ((("hidden_global_offset_x", 0, 8), ("hidden_global_offset_z", 16, 8), ("hidden_global_offset_w", 32, 8)),
+         placed((0, 8, 0), (16, 8, 0))),
+        ((("hidden_none", 0, 8), ("hidden_heap_v1", 8, 8), ("hidden_default_queue", 16, 8)), {}),
+    ],
+)  # fmt: skip
+def test_what_a_launch_writes_of_the_segment(args: tuple[tuple[str, int, int], ...], expected: dict[int, int]) -> None:
+    assert seen(args, (1, 1, 1), (64, 2, 1)) == expected
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "dimensions"),
+    [
+        ((1, 1, 1), (64, 1, 1), 1), ((5, 1, 1), (64, 1, 1), 1), ((1, 2, 1), (64, 1, 1), 2), ((1, 1, 1), (64, 2, 1), 2),
+        ((1, 1, 2), (64, 1, 1), 3), ((1, 1, 1), (64, 1, 2), 3), ((1, 2, 2), (64, 1, 1), 3), ((1, 1, 3), (64, 2, 1), 3),
+    ],
+)  # fmt: skip
+def test_dimensions_are_those_with_more_than_one_item(
+    grid: tuple[int, ...], block: tuple[int, ...], dimensions: int
+) -> None:
+    assert seen((("hidden_grid_dims", 4, 2),), grid, block) == placed((4, 2, dimensions))

@@ -8,20 +8,14 @@ import numpy as np
 import pytest
 from memory_support import area, rules
 from numpy.typing import NDArray
-from step_support import arguments, kernel, launch
+from private_segment_support import ARCH, BUFFER, OWN, WAIT, WITH_FLAT, run, said
+from step_support import kernel, launch
 
 from ckgen.model.errors import UsageError
-from ckgen_emulator.bindings import LANES, Options, Run
+from ckgen_emulator.bindings import LANES, Options
 
 pytestmark = pytest.mark.amd
 
-ARCH = "gfx90a"
-# s[0:3] the buffer, s[4:5] kernarg, s6, s7, s8 workgroup, s9 the wave's offset, as compilers ask for them.
-BUFFER = ("user_sgpr_private_segment_buffer 1", "system_sgpr_private_segment_wavefront_offset 1")
-# The same with s[6:7] for flat_scratch, then workgroup in s8, s9, s10 and the offset in s11.
-WITH_FLAT = (*BUFFER, "user_sgpr_flat_scratch_init 1")
-OWN = "s_add_u32 s0, s0, s9\ns_addc_u32 s1, s1, 0\n"
-WAIT = "s_waitcnt vmcnt(0) lgkmcnt(0)\n"
 # Writes v20 and v21 to out[work item of the launch], for workgroups of two waves.
 REPORT = """
 s_load_dwordx2 s[20:21], s[4:5], 0x0
@@ -31,21 +25,6 @@ v_lshlrev_b32 v1, 3, v1
 s_waitcnt vmcnt(0) lgkmcnt(0)
 global_store_dwordx2 v1, v[20:21], s[20:21]
 """
-
-
-def run(
-    text: str,
-    scratch: int,
-    *,
-    directives: tuple[str, ...] = BUFFER,
-    grid: int = 1,
-    block: int = 64,
-    out: int = 0,
-    options: Options | None = None,
-) -> Run:
-    """Runs the lines on gfx90a. `out`: the address in the kernel's arguments."""
-    made = kernel(text, ARCH, scratch=scratch, directives=directives, lds=1024, vgprs=64)
-    return launch(made, ARCH, [grid], block, arguments(out), options)
 
 
 def reported(
@@ -59,12 +38,6 @@ def reported(
         )
         assert not result.findings
         return memory.bytes.view(np.uint32).reshape(-1, 2).copy()
-
-
-def said(result: Run, rule: str) -> str:
-    """What the only finding says."""
-    assert rules(result) == [rule]
-    return result.findings[0].what
 
 
 # Every work item of the launch has its own number in v2; v3 is 1000 more.

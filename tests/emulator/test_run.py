@@ -161,6 +161,7 @@ def test_workgroups_go_to_the_dies_in_turn() -> None:
         ({"lds": 65536 + 4096}, (1, 1, 1), (64, 1, 1), 0, "69632 bytes of LDS (0 of them dynamic) of at most 65536"),
         ({"lds": 1024}, (1, 1, 1), (64, 1, 1), 64513, "65537 bytes of LDS (64513 of them dynamic) of at most 65536"),
         ({"lds": 1024}, (1, 1, 1), (64, 1, 1), 2**32 - 1, "bytes of LDS"),
+        ({"lds": 65540}, (16843009, 1, 1), (255, 1, 1), 0, "65540 bytes of LDS (0 of them dynamic) of at most 65536"),
         ({"vgprs": 512}, (1, 1, 1), (1024, 1, 1), 0, "with 512 vector registers each: no compute unit has so many"),
     ],
 )
@@ -185,8 +186,20 @@ def test_a_workgroup_as_large_as_the_kernel_allows_runs(most: int, block: tuple[
 
 
 @pytest.mark.parametrize(
-    ("vgprs", "lds", "groups"), [(128, 0, 4), (512, 0, 1), (64, 16384, 4), (64, 21800, 2), (64, 40000, 1)]
-)
-def test_occupancy_is_bounded_by_registers_and_lds(vgprs: int, lds: int, groups: int) -> None:
-    run = launch(kernel("", ARCH, lds=lds, vgprs=vgprs), ARCH, [1], 256, b"")
+    ("vgprs", "lds", "block", "groups"),
+    [
+        (128, 0, 256, 4), (512, 0, 256, 1), (64, 16384, 256, 4), (64, 21800, 256, 2), (64, 40000, 256, 1),
+        (8, 0, 64, 32), (8, 0, 65, 16), (8, 0, 128, 16), (8, 0, 192, 10), (8, 0, 1024, 2), (64, 0, 64, 32),
+        (72, 0, 64, 28), (168, 0, 64, 12), (176, 0, 64, 8), (256, 0, 64, 8), (264, 0, 64, 4), (504, 0, 64, 4),
+        (8, 65536, 64, 1), (8, 32768, 64, 2), (8, 32769, 64, 1), (8, 8192, 64, 8), (8, 8193, 64, 7), (8, 1, 64, 32),
+        (8, 2048, 64, 32), (8, 2049, 64, 25),
+    ],
+)  # fmt: skip
+def test_occupancy_is_bounded_by_registers_and_lds(vgprs: int, lds: int, block: int, groups: int) -> None:
+    run = launch(kernel("", ARCH, lds=lds, vgprs=vgprs), ARCH, [1], block, b"")
     assert run.occupancy == groups
+    chip = emulator(ARCH)
+    module = chip.load(kernel("", ARCH, vgprs=vgprs))
+    dynamic = chip.launch(module, "k", [1, 1, 1], [block, 1, 1], b"", Options(), lds)
+    chip.unload(module)
+    assert dynamic.occupancy == groups

@@ -55,7 +55,7 @@ int guarded(Work&& work) noexcept {
 }
 
 Options options_of(const ckgen_emu_options& from) {
-  Options to;
+  Options to{};
   to.checked = from.checked != 0;
   to.seed = from.seed;
   to.threads = from.threads == 0 ? 1 : from.threads;
@@ -203,9 +203,7 @@ int ckgen_emu_memory_remove(ckgen_emu* emu, void* memory) {
 
 int ckgen_emu_memory_written(ckgen_emu* emu, void* memory, uint64_t bytes) {
   const auto address = reinterpret_cast<std::uint64_t>(memory);
-  if (emu->memory.find(address, bytes) == nullptr) return failed("memory that is not known");
-  emu->memory.mark_written(address, bytes);
-  return 0;
+  return emu->memory.mark_written(address, bytes) ? 0 : failed("memory that is not known");
 }
 
 int ckgen_emu_load(ckgen_emu* emu, const void* bytes, uint64_t size, ckgen_emu_module** out) {

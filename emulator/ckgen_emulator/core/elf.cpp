@@ -50,12 +50,12 @@ std::uint64_t padded(std::uint64_t size) {
 }
 
 std::string_view text_at(Bytes strings, std::uint32_t offset) {
-  const auto end = offset < strings.size() ? std::find(strings.begin() + offset, strings.end(), 0) : strings.end();
-  if (end == strings.end()) throw Malformed("a symbol's name lies outside of its string table");
-  if (static_cast<std::uint64_t>(end - strings.begin()) - offset > kMostName)
-    throw Malformed("a symbol's name has more than " + std::to_string(kMostName) + " bytes");
-  return {reinterpret_cast<const char*>(strings.data()) + offset,
-          static_cast<std::size_t>(end - strings.begin()) - offset};
+  const Bytes rest = strings.subspan(std::min<std::size_t>(offset, strings.size()));
+  const auto end = std::find(rest.begin(), rest.end(), 0);
+  if (end == rest.end()) throw Malformed("a symbol's name lies outside of its string table");
+  const auto length = static_cast<std::size_t>(end - rest.begin());
+  if (length > kMostName) throw Malformed("a symbol's name has more than " + std::to_string(kMostName) + " bytes");
+  return {reinterpret_cast<const char*>(rest.data()), length};
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ std::vector<std::uint8_t> image_of(const Elf& elf) {
 }
 
 Kernel kernel_of(const Elf& elf, const Symbol& symbol, std::uint64_t image_bytes) {
-  Kernel kernel;
+  Kernel kernel{};
   kernel.name = symbol.name.substr(0, symbol.name.size() - kSuffix.size());
   const Section* place = elf.section_at(symbol.address, sizeof(Descriptor));
   if (place == nullptr) throw Malformed("kernel " + kernel.name + ": its descriptor is in no section");
@@ -70,9 +70,7 @@ Kernel kernel_of(const Elf& elf, const Symbol& symbol, std::uint64_t image_bytes
   kernel.entry = static_cast<std::uint32_t>(entry);
   kernel.rsrc1 = fields.rsrc1;
   kernel.rsrc2 = fields.rsrc2;
-  kernel.rsrc3 = fields.rsrc3;
   kernel.properties = fields.properties;
-  kernel.kernarg_preload = fields.preload;
   // GRANULATED_WORKITEM_VGPR_COUNT counts eights, ACCUM_OFFSET fours, each less one (gfx90a and later).
   kernel.vgprs = std::min(512U, 8 * ((fields.rsrc1 & 63) + 1));
   kernel.accum_offset = 4 * ((fields.rsrc3 & 63) + 1);

@@ -54,7 +54,7 @@ void buffer_addresses(const Wave& wave, const Inst& inst, const Resource& resour
   const std::uint32_t* indices = inst.idxen ? memory_row(wave, inst.src[0]) : nullptr;
   const std::uint32_t* offsets = inst.offen ? memory_row(wave, inst.src[0], inst.idxen ? 1 : 0) : nullptr;
   const std::uint32_t immediate = static_cast<std::uint32_t>(inst.offset);
-  const std::uint64_t room = resource.records > soffset ? resource.records - soffset : 0;
+  const std::uint64_t room = std::max(resource.records, soffset) - soffset;
   access.lanes = access.partial = 0;
 
   if (indices == nullptr && !resource.add_thread) {  // a range of bytes

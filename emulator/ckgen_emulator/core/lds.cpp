@@ -15,13 +15,11 @@ Lds::Lds(Lds&&) noexcept = default;
 Lds& Lds::operator=(Lds&&) noexcept = default;
 
 void Lds::barrier_passed() {
-  ++barriers;
   if (checks) checks->barrier_passed();
 }
 
 void start_lds(Lds& lds, std::uint32_t bytes) {
   lds.bytes.assign(bytes, 0);
-  lds.barriers = 0;
   lds.dma.reset();
   if (lds.checks) lds.checks->start(bytes);
 }
@@ -67,10 +65,7 @@ void lds_aligned(Wave& wave, const Inst& inst, const std::uint32_t* at, LaneMask
 
 bool lds_load(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t address, std::uint8_t* to, unsigned count,
               std::uint32_t lgkm_number) {
-  if (lds_inside(wave, inst, &address, 1, count, lane) == 0) {
-    std::memset(to, 0, count);
-    return false;
-  }
+  if (lds_inside(wave, inst, &address, 1, count, lane) == 0) return false;
   if (wave.launch->options.checked)
     lds_checks(wave).check_lane(wave, inst, Touch::read, lane, address, count, lgkm_number);
   std::memcpy(to, wave.group->lds.bytes.data() + address, count);

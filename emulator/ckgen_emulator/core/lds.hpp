@@ -14,7 +14,6 @@ class DmaQueue;
 
 struct Lds {
   std::vector<std::uint8_t> bytes;
-  std::uint32_t barriers = 0;         // that the whole workgroup has passed
   std::unique_ptr<LdsChecks> checks;  // of checked runs; made by the first access
   std::unique_ptr<DmaQueue> dma;      // made by the first direct-to-LDS load
 
@@ -31,19 +30,16 @@ struct Lds {
 void start_lds(Lds& lds, std::uint32_t bytes);
 /// All of it counts as initialised: for single instructions that start from a given state.
 void mark_lds_written(Lds& lds);
-/// All of it counts as initialised.
-void mark_lds_written(Lds& lds);
 
 /// Writes of a direct-to-LDS load for one lane, at most 16 bytes; they land between now and the wait that covers
-/// `vm_number`. Seed 0: now. Other seeds choose per instruction between now and the wait. A number of 0, which no wait
-/// covers, is now as well.
+/// `vm_number`. Seed 0: now. Other seeds choose per instruction between now and the wait.
 void lds_dma_write(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t lds_address, const std::uint8_t* bytes,
                    unsigned count, std::uint32_t vm_number);
 /// Lands the wave's writes that its waits now guarantee; all of them if the wave has ended.
 void land_dma(Wave& wave);
 
-/// A FLAT access of one lane that is in the shared aperture: checked like any other. False if it is outside of LDS:
-/// a load then reads 0. `lgkm_number`: the instruction's, 0 in plain runs.
+/// A FLAT access of one lane that is in the shared aperture: checked like any other. False, with nothing moved, if it
+/// is outside of LDS: a load then reads 0. `lgkm_number`: the instruction's, 0 in plain runs.
 bool lds_load(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t address, std::uint8_t* to, unsigned count,
               std::uint32_t lgkm_number);
 bool lds_store(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t address, const std::uint8_t* from,

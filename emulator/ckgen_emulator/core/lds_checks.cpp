@@ -24,8 +24,6 @@ void LdsChecks::start(std::size_t bytes) {
   epoch_ = 1;
   for (auto& log : logs_) {
     if (!log) continue;
-    log->count = 0;
-    log->wave = nullptr;
     for (LdsAccess& slot : log->ring) slot.number = slot.epoch = 0;
   }
 }
@@ -49,7 +47,7 @@ void LdsChecks::forget_epochs() noexcept {
 void LdsChecks::barrier_passed() {
   if (++epoch_ > 0xffff) forget_epochs();
   for (auto& log : logs_) {
-    if (log && log->wave != nullptr) carry(*log);
+    if (log) carry(*log);
   }
 }
 

@@ -12,7 +12,7 @@ namespace {
 /// Whether the adversary lets this instruction's data come as late as it may (splitmix64 over what identifies it).
 bool comes_late(const Wave& wave, const Inst& inst, std::uint32_t number) {
   const std::uint64_t seed = wave.launch->options.seed;
-  if (seed == 0 || number == 0) return false;
+  if (seed == 0) return false;
   std::uint64_t mixed = seed * 0x9e3779b97f4a7c15 + wave.group->linear;
   for (const std::uint64_t part : {std::uint64_t{wave.index}, std::uint64_t{number}, std::uint64_t{inst.address}}) {
     mixed = (mixed ^ part) * 0xbf58476d1ce4e5b9;
@@ -49,8 +49,6 @@ DmaWrites& DmaQueue::entry(const Wave& wave, const Inst& inst, unsigned lane, un
   made.access.lanes = 0;
   made.access.number = number;
   made.access.bytes = static_cast<std::uint8_t>(bytes);
-  made.access.touch = Touch::write;
-  made.access.carried = false;
   return made;
 }
 
@@ -94,7 +92,7 @@ void lds_dma_write(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t ld
   Lds& lds = wave.group->lds;
   if (lds_inside(wave, inst, &lds_address, 1, count, lane) == 0) return;
   wave.group->stats.lds_written += count;
-  const bool checked = wave.launch->options.checked && vm_number != 0;
+  const bool checked = wave.launch->options.checked;
   const bool late = comes_late(wave, inst, vm_number);
   if (checked) {
     if (!lds.dma) lds.dma = std::make_unique<DmaQueue>();

@@ -110,12 +110,10 @@ bool Memory::remove(std::uint64_t base) {
   return all_.erase(base) != 0;
 }
 
-void Memory::mark_written(std::uint64_t address, std::uint64_t bytes) noexcept {
-  const std::shared_lock lock(mutex_);
-  auto at = all_.upper_bound(address);
-  if (at == all_.begin()) return;
-  Allocation& one = *std::prev(at)->second;
-  if (address - one.base < one.bytes) one.mark_written(address, std::min(bytes, one.bytes - (address - one.base)));
+bool Memory::mark_written(std::uint64_t address, std::uint64_t bytes) noexcept {
+  Allocation* const one = find(address, bytes);
+  if (one != nullptr) one->mark_written(address, bytes);
+  return one != nullptr;
 }
 
 Allocation* Memory::find(std::uint64_t address, std::uint64_t bytes) noexcept {

@@ -21,9 +21,9 @@ Words zeroed_words(std::size_t count);
 
 /// One allocation. Thread-safe but for its end.
 struct Allocation {
-  std::uint64_t base = 0;
-  std::uint64_t bytes = 0;
-  bool writable = true;
+  std::uint64_t base;
+  std::uint64_t bytes;
+  bool writable;
   Words written;  // one bit per byte; null where everything counts as written
 
   Allocation(std::uint64_t where, std::uint64_t size, bool is_written, bool is_writable);
@@ -66,8 +66,8 @@ class Memory {
   /// `written`: whether its content counts as initialised. False if it overlaps another one or is empty.
   bool add(std::uint64_t base, std::uint64_t bytes, bool written, bool writable = true);
   bool remove(std::uint64_t base);
-  /// Marks bytes as initialised (a copy to the device, a memset).
-  void mark_written(std::uint64_t address, std::uint64_t bytes) noexcept;
+  /// Marks bytes as initialised (a copy to the device, a memset). False if no allocation holds all of them.
+  bool mark_written(std::uint64_t address, std::uint64_t bytes) noexcept;
   /// Null if no allocation holds all of the bytes. Cheap for the last few allocations that a thread asked for.
   Allocation* find(std::uint64_t address, std::uint64_t bytes) noexcept;
   /// Where `address` lies relative to the nearest allocation, for messages.

@@ -136,10 +136,10 @@ const std::vector<Value>& maps_of(const Value& map, std::string_view key) {
 }
 
 KernelMetadata kernel_of(const Value& fields) {
-  KernelMetadata kernel;
-  kernel.symbol = text_of(fields, ".symbol");
-  kernel.kernarg_bytes = count_of(fields, ".kernarg_segment_size");
-  kernel.max_workgroup = count_of(fields, ".max_flat_workgroup_size");
+  KernelMetadata kernel{text_of(fields, ".symbol"),
+                        count_of(fields, ".kernarg_segment_size"),
+                        count_of(fields, ".max_flat_workgroup_size"),
+                        {}};
   for (const Value& argument : maps_of(fields, ".args"))
     kernel.arguments.push_back(
         {text_of(argument, ".value_kind"), count_of(argument, ".offset"), count_of(argument, ".size")});
