@@ -8,6 +8,9 @@ set_target_properties(ckgen_dispatcher PROPERTIES EXPORT_NAME dispatcher)
 set_target_properties(ckgen_headers PROPERTIES EXPORT_NAME headers)
 install(TARGETS ckgen_dispatcher ckgen_headers EXPORT ckgenTargets)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/dispatcher_cpp/include/ckgen" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+if(CKGEN_ARCHS_INCLUDE)  # in place of the checked-in header
+  install(DIRECTORY "${CKGEN_ARCHS_INCLUDE}/ckgen" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
 install(EXPORT ckgenTargets NAMESPACE ckgen:: DESTINATION "${ckgen_package_dir}")
 
 configure_package_config_file(

@@ -18,6 +18,7 @@ from ckgen import paths
 ARCH, ORIGINAL = "gfx9f0", "gfx942"
 DOCUMENT = paths.arch_specs_dir() / "ADDING_AN_ARCH.md"
 COUNTING = Path(__file__).with_name("another_arch.py")
+TWINS = Path(__file__).with_name("run_twins.py")
 KERNEL = "gemm_fp16_rcr_ck_tile_compv3_intrawave_cshuffle_pad111_64x64x64_2x2x1_32x32x16_vec1"
 
 
@@ -103,6 +104,17 @@ def test_its_generated_library_compiles_with_its_header(followed: tuple[Path, st
     assert len(units) == 2
     for unit in (check, *units):
         run(folder, *command, str(unit))
+
+
+@pytest.mark.cpp
+@pytest.mark.slow
+def test_its_twins_are_right(followed: tuple[Path, str]) -> None:
+    """In a library that CMake compiles with the header of all specs; the build is kept, as quickstart's."""
+    environment = cpp_build.objects_of_a_checkout(cpp_build.ROOT)
+    words = [f"{name}={value}" for name, value in environment.items()]
+    place = cpp_build.ROOT / "ckgen_another_arch"
+    found = json.loads(run(followed[0], "env", *words, "python", str(TWINS), f"{ARCH}:304", str(place)))
+    assert None not in found["instances"] and found["excess"] == [0, 0, 0]
 
 
 @pytest.mark.amd
