@@ -117,3 +117,9 @@ def test_the_registers_of_a_factor_follow_its_format() -> None:
 def test_a_table_begins_with_its_chip(line: str) -> None:
     with pytest.raises(UsageError, match="opcode table, line 1"):
         Emulator(CHIPS["gfx942"], f"{line}\n{table('gfx942').partition(chr(10))[2]}")
+
+
+def test_the_first_opcode_that_vop3_alone_has_is_told_without_a_suffix() -> None:
+    """448; those below are other formats' own, of which `_e64` tells this one."""
+    lines = ["v_mad_legacy_f32 v1, v2, v3, v4", "v_mad_f32 v1, v2, v3, v4", "v_add_f32_e64 v1, v2, v3"]
+    assert [text for _, _, text in emulator("gfx90a").disassemble(assemble("\n".join(lines), "gfx90a"))] == lines

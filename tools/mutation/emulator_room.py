@@ -19,7 +19,7 @@ from .relevance import most_related_first, related
 _CORE = "emulator/ckgen_emulator/core"
 _TESTS = "tests/emulator"
 _CACHE = Path(".cache-of-mutants")
-_COMPILE = (sys.executable, "-c", "from ckgen_emulator.core_library import core_library; core_library()")
+_COMPILE = (sys.executable, "-c", "from ckgen_emulator.core_library import core_library; print(core_library())")
 _PYTEST = (
     sys.executable,
     "-m",
@@ -53,6 +53,8 @@ class EmulatorRoom:
     _seconds: dict[str, float] = field(default_factory=dict)
     """Of each test file."""
     _limit: Limit = field(default_factory=lambda: Limit(0, 0))
+    _unmutated: bytes = b""
+    """The core as it is compiled."""
 
     def sites(self, tree: Path) -> Sequence[Site]:
         return cpp_sites(tree, [_CORE])
@@ -65,6 +67,7 @@ class EmulatorRoom:
         compiled = run(_COMPILE, tree, _environment(tree))
         if compiled.status != 0:
             raise RuntimeError(compiled.output)
+        self._unmutated = Path(compiled.output.split()[-1]).read_bytes()
         with TemporaryDirectory() as folder:
             report = Path(folder, "tests.xml")
             left_out = [f"--ignore={_TESTS}/{name}.py" for name in _LEFT_OUT]
@@ -77,7 +80,8 @@ class EmulatorRoom:
         self._limit = Limit.of(done)
 
     def judge(self, tree: Path, mutant: Mutant) -> Outcome:
-        if run(_COMPILE, tree, _environment(tree)).status != 0:
+        compiled = run(_COMPILE, tree, _environment(tree))
+        if compiled.status != 0 or Path(compiled.output.split()[-1]).read_bytes() == self._unmutated:
             return Outcome(Fate.INVALID)
         for files in self._in_order(mutant.site.key.file):
             done = _pytest(tree, files, self._limit)

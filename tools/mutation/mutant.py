@@ -56,7 +56,7 @@ class Fate(Enum):
     EQUIVALENT = "equivalent"
     """Listed as such, and not run."""
     INVALID = "invalid"
-    """Does not compile, so that another one is drawn in its place."""
+    """Does not compile, or to the very code of the source: another one is drawn in its place."""
 
 
 @dataclass(frozen=True, slots=True)
