@@ -255,3 +255,22 @@ def test_parts_and_wholes_of_lds_by_turns(size: int) -> None:
                 [*parts[: left - 1], "\n".join(parts[left - 1 : left + 1]), *parts[left + 1 :]]
             )
             assert "lds_race" in lds_rules(lds_findings(before + racy + ends, 256 + 5, 0)), left
+
+
+@pytest.mark.parametrize("size", STORES)
+def test_a_lane_elsewhere_ends_the_lanes_side_by_side(size: int) -> None:
+    """It writes behind all others, the next lane behind the one before it: what follows is as unwritten as it was."""
+    store = f"global_store_{STORES[size]} v[2:3], v[20:{19 + max(size // 4, 1)}], off\ns_waitcnt vmcnt(0)"
+    for away in range(1, LANES - 1):
+        lane = np.arange(LANES, dtype=np.uint64)
+        at = (lane - (lane > away)) * np.uint64(size)
+        at[away] = (LANES - 1) * size
+        with area(ARCH, (LANES + 1) * size, written=False) as memory:
+            state = wave()
+            state.exec_mask = 7 << away - 1  # so few that they need few runs
+            set_addresses(state, 2, np.uint64(memory.address) + at)
+            assert run(ARCH, store, state).findings == ()
+            state.exec_mask = 1
+            set_addresses(state, 2, np.full(LANES, memory.address + LANES * size, np.uint64))
+            [found] = run(ARCH, "global_load_ubyte v20, v[2:3], off\ns_waitcnt vmcnt(0)", state).findings
+            assert found.rule == "uninitialised", away

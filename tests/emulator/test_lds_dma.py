@@ -150,3 +150,24 @@ def test_a_seed_says_for_good_which_loads_come_late() -> None:
             late[seed] = "".join("01"[int(made.vectors[10 + one][0]) == 0xEE] for one in range(LOADS))
     assert late[0] == "0" * LOADS
     assert " ".join(late.values()) == "0000 0000 0000 0000 0001 1111 0000 0001 0000"
+
+
+@pytest.mark.parametrize(("lanes", "early"), [("0xffffffff, 0", False), ("0, 0xffffffff", True)])
+def test_an_instruction_that_runs_twice_is_two_loads(lanes: str, early: bool) -> None:
+    """The lower half of the lanes, then the upper half of it: one load may be under way, which is the second."""
+    low, high = lanes.split(", ")
+    twice = f"""
+    s_mov_b32 s21, 0
+    s_mov_b64 exec, 0xffffffff
+    again:
+    {MINE}
+    s_not_b64 exec, exec
+    s_add_u32 s21, s21, 1
+    s_cmp_lt_u32 s21, 2
+    s_cbranch_scc1 again
+    s_waitcnt vmcnt(1)
+    s_mov_b32 exec_lo, {low}
+    s_mov_b32 exec_hi, {high}
+    {READ}s_waitcnt vmcnt(0) lgkmcnt(0)
+    """
+    assert [one.rule for one in waves(twice, "s_nop 0")] == ["before_wait"] * early
