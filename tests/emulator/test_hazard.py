@@ -41,6 +41,8 @@ VECTOR = (
     Case(ALL, 4, TO_SGPR, "v_writelane_b32 v5, 3, s4"),
     Case(ALL, 4, TO_VCC, "v_div_fmas_f32 v2, v3, v4, v5"),
     Case(ALL, 5, TO_VCC, "v_mov_b32_e32 v2, src_vccz"),
+    Case(ALL, 5, TO_VCC, "v_mad_u32_u24 v2, v3, src_vccz, v4"),
+    Case(ALL, 5, TO_VCC, "v_mad_u32_u24 v2, v3, v4, src_vccz"),
     Case(ALL, 5, TO_EXEC, "v_mov_b32_e32 v2, src_execz"),
     Case(ALL, 2, TO_VGPR, DPP),
     Case(ALL, 5, TO_EXEC, DPP),
