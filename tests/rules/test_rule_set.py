@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
+
 import pytest
 
 from ckgen.model.arch import ArchSpec
@@ -65,7 +67,7 @@ def test_rules_are_listed_by_id_with_contract_and_source() -> None:
 
 def test_an_id_is_given_once_and_belongs_to_its_backend() -> None:
     for rule_id in ("ck.size.even", "ck_tile.new", "new"):
-        with pytest.raises(ValueError, match=f"'{rule_id}' is taken or not of backend ck"):
+        with pytest.raises(ValueError, match=f"^rule id '{rule_id}' is taken or not of backend ck"):
             small(2).rule(rule_id, source="test")(lambda signature, config, arch: None)
     other: RuleSet[str, int] = RuleSet(Backend.CK, str, int)
 
@@ -76,3 +78,9 @@ def test_an_id_is_given_once_and_belongs_to_its_backend() -> None:
 
     with pytest.raises(ValueError, match=r"two rules have the id 'ck\.size\.even'"):
         listed((small(2), other))
+
+
+def test_a_rule_is_not_changed() -> None:
+    rule = Rule("ck.x", Backend.CK, "here", "what holds")
+    with pytest.raises(FrozenInstanceError):
+        rule.id = "ck.y"  # type: ignore[misc]
