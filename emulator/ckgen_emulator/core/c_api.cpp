@@ -55,7 +55,7 @@ int guarded(Work&& work) noexcept {
 }
 
 Options options_of(const ckgen_emu_options& from) {
-  Options to{};
+  Options to;
   to.checked = from.checked != 0;
   to.seed = from.seed;
   to.threads = from.threads == 0 ? 1 : from.threads;

@@ -38,9 +38,9 @@ Fields fields_at(Bytes bytes, std::uint64_t offset, std::string_view what) {
 }
 
 struct Section {
-  std::uint32_t type;
-  std::uint64_t flags, address, offset, size;
-  std::uint32_t link;
+  std::uint32_t type = 0;
+  std::uint64_t flags = 0, address = 0, offset = 0, size = 0;
+  std::uint32_t link = 0;
 
   bool executable() const noexcept { return (flags & 4) != 0; }
   /// Whether `count` bytes at that address are in the file, in this section.
@@ -51,21 +51,21 @@ struct Section {
 };
 
 struct Segment {
-  std::uint64_t offset, address, file_size, memory_size;
+  std::uint64_t offset = 0, address = 0, file_size = 0, memory_size = 0;
 };
 
 struct Symbol {
   std::string_view name;
-  std::uint8_t type;
-  std::uint64_t address, size;
+  std::uint8_t type = 0;
+  std::uint64_t address = 0, size = 0;
 };
 
 /// Views into `bytes`, which must outlive it.
 struct Elf {
   Bytes bytes;
-  std::uint8_t os_abi;
-  std::uint16_t type, machine;
-  std::uint32_t flags;
+  std::uint8_t os_abi = 0;
+  std::uint16_t type = 0, machine = 0;
+  std::uint32_t flags = 0;
   std::vector<Section> sections;
   std::vector<Segment> loaded;
 

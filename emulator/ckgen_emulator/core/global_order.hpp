@@ -35,8 +35,8 @@ struct Workgroup;
 /// What is known of other waves. Immutable once shared.
 struct Clock {
   struct Entry {
-    std::uint32_t wave;  // GlobalOrder's number of it
-    std::uint32_t flushed, completed;
+    std::uint32_t wave = 0;  // GlobalOrder's number of it
+    std::uint32_t flushed = 0, completed = 0;
   };
   std::vector<Entry> entries;  // by wave
 
@@ -51,7 +51,7 @@ constexpr unsigned kMostWaves = 16;  // of a workgroup
 /// What a wave has released and acquired.
 struct WaveOrder {
   struct Pending {
-    std::uint32_t number;  // of the load that saw it
+    std::uint32_t number = 0;  // of the load that saw it
     SharedClock clock;
   };
   SharedClock seen;   // acquired by loads that are complete
@@ -65,10 +65,10 @@ struct WaveOrder {
 /// A plain load of what another workgroup writes with atomics: no race if the same wave's compare-and-swap confirms
 /// the value before it is used for anything else, as loops that add in small types begin.
 struct Unconfirmed {
-  std::uint32_t wave;  // in its workgroup
-  std::uint64_t address;
-  unsigned lane;
-  const Inst* inst;
+  std::uint32_t wave = 0;  // in its workgroup
+  std::uint64_t address = 0;
+  unsigned lane = 0;
+  const Inst* inst = nullptr;
   std::string what;
 };
 

@@ -13,7 +13,7 @@ namespace ckgen::emu {
 /// The segment's bytes, and the ranges of them that something was written to; the rest counts as uninitialised.
 struct KernargSegment {
   struct Range {
-    std::size_t offset, bytes;
+    std::size_t offset = 0, bytes = 0;
   };
   std::vector<std::uint8_t> bytes;
   std::vector<Range> written;  // none is empty; they may overlap

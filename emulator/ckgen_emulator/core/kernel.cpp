@@ -51,7 +51,7 @@ std::vector<std::uint8_t> image_of(const Elf& elf) {
 }
 
 Kernel kernel_of(const Elf& elf, const Symbol& symbol, std::uint64_t image_bytes) {
-  Kernel kernel{};
+  Kernel kernel;
   kernel.name = symbol.name.substr(0, symbol.name.size() - kSuffix.size());
   const Section* place = elf.section_at(symbol.address, sizeof(Descriptor));
   if (place == nullptr) throw Malformed("kernel " + kernel.name + ": its descriptor is in no section");

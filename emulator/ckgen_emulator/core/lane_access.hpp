@@ -15,8 +15,8 @@ namespace ckgen::emu {
 /// so that reading all 64 is safe where `lanes` is not empty.
 struct LaneAccess {
   alignas(64) std::uint64_t address[kLanes];
-  LaneMask lanes;               // all of whose bytes are there
-  LaneMask partial;             // of which only the first `dwords` are in the buffer's range
+  LaneMask lanes = 0;           // all of whose bytes are there
+  LaneMask partial = 0;         // of which only the first `dwords` are in the buffer's range
   std::uint8_t dwords[kLanes];  // of partial lanes
 };
 
@@ -27,10 +27,10 @@ inline void for_each_lane(LaneMask lanes, Visit visit) {
 
 /// What an instruction does there. `rows`: registers that a store writes, by which the bytes of a lane are known.
 struct Touching {
-  Access access;
-  std::uint32_t number;    // of the operation, in Waits
-  const LaneValues* rows;  // of a store
-  unsigned shift;          // of a store's first byte in its register, bits
+  Access access = Access::load;
+  std::uint32_t number = 0;          // of the operation, in Waits
+  const LaneValues* rows = nullptr;  // of a store
+  unsigned shift = 0;                // of a store's first byte in its register, bits
 };
 
 /// Takes lanes out of `access` that touch what no allocation holds, or write what is read-only; each first one is a

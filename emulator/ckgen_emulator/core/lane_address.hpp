@@ -10,12 +10,12 @@ namespace ckgen::emu {
 /// The fields of a buffer resource that loads and stores without a format use. Source: CDNA3 ISA, 9.1.5 "Buffer
 /// resource"; index stride and thread numbers as Mesa's gfx9 descriptors have them.
 struct Resource {
-  std::uint64_t base;
-  std::uint32_t stride;
-  std::uint32_t records;
-  std::uint32_t index_stride;
-  bool swizzled;
-  bool add_thread;
+  std::uint64_t base = 0;
+  std::uint32_t stride = 0;
+  std::uint32_t records = 0;
+  std::uint32_t index_stride = 8;
+  bool swizzled = false;
+  bool add_thread = false;
 };
 
 Resource resource_of(const Wave& wave, const Inst& inst) noexcept;

@@ -8,7 +8,7 @@
 namespace ckgen::emu {
 
 struct LaneRun {
-  std::uint64_t address, bytes;
+  std::uint64_t address = 0, bytes = 0;
 };
 
 /// All lanes of an access, in runs; none where more than kMost would be needed.

@@ -23,20 +23,20 @@ namespace ckgen::emu {
 /// The chip that is simulated.
 struct Chip {
   std::string arch;
-  std::uint32_t compute_units;
-  std::uint32_t xcds;       // dies with an L2 of their own; workgroups go to them in turn
-  std::uint32_t lds_bytes;  // per compute unit
-  Processor processor;      // whose code it executes
+  std::uint32_t compute_units = 304;
+  std::uint32_t xcds = 8;           // dies with an L2 of their own; workgroups go to them in turn
+  std::uint32_t lds_bytes = 65536;  // per compute unit
+  Processor processor;              // whose code it executes
 };
 
 struct Options {
-  bool checked;
-  std::uint64_t seed;  // 0: waves in order, as far as they go; else an adversary's order
-  std::uint32_t threads;
-  std::uint64_t most_instructions;  // per launch; 0: no limit
+  bool checked = true;
+  std::uint64_t seed = 0;  // 0: waves in order, as far as they go; else an adversary's order
+  std::uint32_t threads = 1;
+  std::uint64_t most_instructions = 0;  // per launch; 0: no limit
   std::size_t most_findings = 20;
-  std::string trace;   // a file for every executed instruction; empty: none
-  std::uint32_t turn;  // with seed 0: all workgroups that fit side by side, a wave so many instructions; 0: not
+  std::string trace;       // a file for every executed instruction; empty: none
+  std::uint32_t turn = 0;  // with seed 0: all workgroups that fit side by side, a wave so many instructions; 0: not
 };
 
 struct Dispatch {
@@ -52,8 +52,8 @@ struct Launch {
   const Options& options;
   const Dispatch& dispatch;
   Memory& memory;
-  std::uint64_t kernarg;  // address of the kernarg segment, itself an allocation of `memory`
-  std::uint64_t image;    // address of the loaded code object: a PC is this plus an Inst's address
+  std::uint64_t kernarg = 0;  // address of the kernarg segment, itself an allocation of `memory`
+  std::uint64_t image = 0;    // address of the loaded code object: a PC is this plus an Inst's address
   Findings findings;
   GlobalOrder order;
   std::atomic<bool> stop{false};
@@ -63,8 +63,8 @@ struct Launch {
 struct Workgroup {
   Launch* launch = nullptr;
   std::uint32_t id[3] = {0, 0, 0};
-  std::uint32_t linear;
-  std::uint32_t xcd;
+  std::uint32_t linear = 0;
+  std::uint32_t xcd = 0;
   Lds lds;
   GroupOrder order;
   std::vector<std::unique_ptr<Wave>> waves;

@@ -12,8 +12,8 @@ namespace ckgen::emu {
 
 struct KernelMetadata {
   std::string symbol;  // of its descriptor: "name.kd"
-  std::uint32_t kernarg_bytes;
-  std::uint32_t max_workgroup;
+  std::uint32_t kernarg_bytes = 0;
+  std::uint32_t max_workgroup = 0;
   std::vector<Argument> arguments;  // hidden ones too, in their order
 };
 

@@ -22,7 +22,7 @@ Isa isa_named(std::string_view name) {
 Processor take_processor(std::string_view& table, std::string& error) {
   std::string_view line = cut(table, '\n');
   const std::string whole(line);
-  Processor found{};
+  Processor found;
   const bool begins = cut(line, ' ') == "chip";
   found.name = cut(line, ' ');
   const bool has_machine = number(cut(line, ' '), found.machine);

@@ -28,8 +28,8 @@ struct Program {
   std::vector<std::uint16_t> traits;   // of the same index
   std::vector<Class> classes;          // of the same index
   std::vector<std::int32_t> index_of;  // by (address - start) / 4: the instruction that begins there, or -1
-  std::uint32_t start;                 // address of the first instruction
-  std::size_t entry;                   // index of the kernel's first instruction
+  std::uint32_t start = 0;             // address of the first instruction
+  std::size_t entry = 0;               // index of the kernel's first instruction
 
   /// Decodes `text`, whose first byte has address `start`, and binds it for a checked or a plain run. Stops at what is
   /// no instruction, which a run then reports if it comes there. An opcode without semantics is reported likewise.

@@ -39,7 +39,7 @@ RunResult run_single(const Single& single, SingleState& state, std::vector<Findi
   std::vector<std::uint8_t> code(single.code.begin(), single.code.end());
   code.insert(code.end(), std::begin(kEndOfProgram), std::end(kEndOfProgram));
   const Program program = Program::bind(code, 0, 0, single.table, single.options.checked);
-  Kernel kernel{};
+  Kernel kernel;
   kernel.lds_bytes = state.lds_bytes;
   kernel.scratch_bytes = 256;
   const Dispatch dispatch;
@@ -55,7 +55,7 @@ RunResult run_single(const Single& single, SingleState& state, std::vector<Findi
                 GlobalOrder{},
                 {},
                 Trace::open(single.options.trace)};
-  GroupStorage storage{};
+  GroupStorage storage;
   start_group(storage, launch, 0);
   Wave& wave = *storage.group.waves.front();
   put(wave, state);

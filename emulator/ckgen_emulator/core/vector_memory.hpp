@@ -14,8 +14,8 @@ enum class Space : std::uint8_t { buffer, global, flat, scratch };
 
 /// The operation's number in vmcnt; FLAT counts in lgkmcnt too, as `lgkm` says.
 struct Issued {
-  std::uint32_t vm;
-  std::uint32_t lgkm;
+  std::uint32_t vm = 0;
+  std::uint32_t lgkm = 0;
 };
 
 template <Space S>
@@ -39,7 +39,7 @@ inline void note_load(Wave& wave, const Inst& inst, const Issued& issued) noexce
 
 /// Lanes of a FLAT access that are not in global memory, and their offsets into LDS or their private segment.
 struct Apertures {
-  LaneMask shared, privates;
+  LaneMask shared = 0, privates = 0;
   std::uint32_t offset[kLanes];
 
   bool any() const noexcept { return (shared | privates) != 0; }

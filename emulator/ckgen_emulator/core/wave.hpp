@@ -37,17 +37,17 @@ struct Wave {
   // s0…s101, VCC at 106, M0 at 124, EXEC at 126
   alignas(64) std::array<std::uint32_t, kConstants> s{};
   LaneValues* v = nullptr;  // kVectorRegisters rows
-  std::size_t next;         // index of the instruction to run; already the following one while one runs
+  std::size_t next = 0;     // index of the instruction to run; already the following one while one runs
   std::uint64_t executed = 0;
   bool scc = false;
   WaveStatus status = WaveStatus::ready;
   Mode mode;
-  std::uint32_t index;  // in its workgroup
+  std::uint32_t index = 0;  // in its workgroup
   Workgroup* group = nullptr;
   Launch* launch = nullptr;
   std::uint8_t gpr_index_mode = 0;  // s_set_gpr_idx_on: bit 0 src0, 1 src1, 2 src2, 3 dst; 0 off
   std::uint8_t* scratch = nullptr;  // the private segments of its lanes, one after the other
-  std::uint64_t scratch_base;       // their address as code sees it; 0 where flat scratch is architected
+  std::uint64_t scratch_base = 0;   // their address as code sees it; 0 where flat scratch is architected
 
   // Of checked runs.
   std::unique_ptr<std::uint8_t[]> scratch_written;  // one per byte of `scratch`, made when it is first touched

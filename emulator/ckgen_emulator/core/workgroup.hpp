@@ -16,7 +16,7 @@ struct WaveStorage {
 
 /// A workgroup's memory, which the next one uses again.
 struct GroupStorage {
-  std::uint32_t slot;  // its own among those of the launch
+  std::uint32_t slot = 0;  // its own among those of the launch
   Workgroup group;
   std::vector<WaveStorage> waves;
 };
