@@ -11,6 +11,12 @@ import pytest
 
 from ckgen.build.amd.place import default_prefix
 from ckgen.build.amd.toolchain import AmdToolchain, load
+from ckgen.build.cache import Cache, default_cache
+from ckgen.build.compile import CODE_OBJECT, Unit, device_job
+from ckgen.build.entry import Entry
+from ckgen.build.job import Job
+from ckgen.build.pool import Outcome, default_limits, run_jobs
+from ckgen.build.progress import ProgressLine
 from ckgen.model.errors import InputError, UsageError
 from ckgen_emulator.production.wheel import wheel_path
 
@@ -37,6 +43,24 @@ def production_wheel() -> Path:
         return wheel_path(amd_toolchain())
     except UsageError as error:
         return missing(str(error))
+
+
+def entries_of(*jobs: Job) -> list[Entry]:
+    """What the build makes of each, from its cache where it is there; AssertionError with the log of one that fails."""
+    found: dict[str, Entry] = {}
+
+    def done(outcome: Outcome) -> None:
+        assert outcome.entry.ok, outcome.entry.log
+        found[outcome.job.key] = outcome.entry
+
+    run_jobs(jobs, Cache(default_cache()), default_limits(None), done, ProgressLine())
+    return [found[job.key] for job in jobs]
+
+
+def code_object_of(label: str, backend: str, arch: str, text: str) -> Path:
+    """A device unit's code object, as `entries_of`."""
+    (entry,) = entries_of(device_job(Unit(label, backend, "", arch, text), amd_toolchain()))
+    return entry.output(CODE_OBJECT)
 
 
 @cache

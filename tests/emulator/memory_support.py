@@ -70,6 +70,15 @@ def set_resource(to: Wave, first: int, base: int, records: int, *, stride: int =
     to.scalars[first + 3] = word3
 
 
+def wave_at(memory: Area) -> Wave:
+    """A random wave, but that v[2:3] of all lanes and the resource s[8:11] are the area, and v0 and v4 are 0."""
+    made = wave()
+    made.vectors[0] = made.vectors[4] = 0
+    set_addresses(made, 2, np.full(LANES, memory.address, np.uint64))
+    set_resource(made, 8, memory.address, memory.bytes.size)
+    return made
+
+
 def run(arch: str, text: str, state: Wave, *, checked: bool = True, all_written: bool = True) -> Run:
     """Runs assembler lines."""
     return emulator(arch).step(assemble(text, arch), state, Options(checked=checked), all_written=all_written)

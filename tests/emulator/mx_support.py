@@ -11,11 +11,7 @@ from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 from step_support import CHIPS, table
 
-from amd_support import amd_toolchain
-from ckgen.build.cache import Cache, default_cache
-from ckgen.build.compile import CODE_OBJECT, Unit, device_job
-from ckgen.build.pool import Outcome, default_limits, run_jobs
-from ckgen.build.progress import ProgressLine
+from amd_support import code_object_of
 from ckgen_emulator.bindings import Emulator, Options, Run
 
 Bytes = NDArray[np.uint8]
@@ -82,12 +78,7 @@ def no_result(*shape: int) -> NDArray[Any]:
 @cache
 def code_object(text: str, arch: str = "gfx950") -> bytes:
     """A unit of these kernels, compiled."""
-    found: list[Outcome] = []
-    job = device_job(Unit("mxfp8", "hip", "", arch, text), amd_toolchain())
-    run_jobs([job], Cache(default_cache()), default_limits(None), found.append, ProgressLine())
-    (outcome,) = found
-    assert outcome.entry.ok, outcome.entry.log
-    return outcome.entry.output(CODE_OBJECT).read_bytes()
+    return code_object_of("mxfp8", "hip", arch, text).read_bytes()
 
 
 def launched(

@@ -11,11 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from step_support import CHIPS, table
 
-from amd_support import amd_toolchain
-from ckgen.build.cache import Cache, default_cache
-from ckgen.build.compile import CODE_OBJECT, Unit, device_job
-from ckgen.build.pool import Outcome, default_limits, run_jobs
-from ckgen.build.progress import ProgressLine
+from amd_support import code_object_of
 from ckgen.families.common.comparison import Comparison, compare
 from ckgen.families.common.storage import encode
 from ckgen.families.gemm.enums import Layout
@@ -33,12 +29,7 @@ _ACC_BYTES = 4
 @cache
 def code_object(text: str, arch: str) -> bytes:
     """The code object of a ck_tile device unit, from the build's cache where it is there."""
-    found: list[Outcome] = []
-    job = device_job(Unit("a stream-K kernel", "ck_tile", "", arch, text), amd_toolchain())
-    run_jobs([job], Cache(default_cache()), default_limits(None), found.append, ProgressLine())
-    (outcome,) = found
-    assert outcome.entry.ok, outcome.entry.log
-    return outcome.entry.output(CODE_OBJECT).read_bytes()
+    return code_object_of("a stream-K kernel", "ck_tile", arch, text).read_bytes()
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from spread import Spread, drawn_places
 from step_support import arguments, emulator, kernel
 
-from ckgen_emulator.bindings import LANES, Options
+from ckgen_emulator.bindings import Options
 
 pytestmark = pytest.mark.amd
 
@@ -32,16 +33,10 @@ OPS = {
 
 
 @dataclass(frozen=True)
-class Touch:
-    """Lane l goes to `base` + `stride` (l xor `twist`); `value` is each dword that a store writes."""
+class Touch(Spread):
+    """`value` is each dword that a store writes; `waits`: how many may be under way behind it, None for all."""
 
-    kind: str
-    size: int
     scoped: bool
-    base: int
-    stride: int
-    twist: int
-    mask: int
     value: int
     waits: int | None
 
@@ -54,26 +49,11 @@ class Touch:
         """Whether it goes past caches that are not coherent, and is no load."""
         return self.kind == "atomic" or (self.scoped and not self.reads)
 
-    def places(self) -> Iterator[tuple[int, int]]:
-        for lane in range(LANES):
-            if self.mask >> lane & 1:
-                yield lane, self.base + self.stride * (lane ^ self.twist)
-
     def lines(self, number: int) -> str:
         to = 20 + 4 * number
         text = OPS[self.kind, self.size].format(to=to, **{f"to{part}": to + part for part in (1, 2, 3)})
         values = "\n".join(f"v_mov_b32 v{row}, {self.value:#x}" for row in range(6, 10))
-        lines = f"""
-        v_xor_b32 v5, {self.twist}, v0
-        v_mul_u32_u24 v5, {self.stride}, v5
-        v_add_u32 v5, {self.base:#x}, v5
-        {values}
-        s_mov_b32 exec_lo, {self.mask & 0xFFFFFFFF:#x}
-        s_mov_b32 exec_hi, {self.mask >> 32:#x}
-        {text}{" sc1" if self.scoped else ""}
-        s_mov_b64 exec, -1
-        s_nop 1
-        """
+        lines = values + self.around(text + " sc1" * self.scoped) + "s_nop 1\n"
         return lines + ("" if self.waits is None else f"s_waitcnt vmcnt({self.waits})\n")
 
 
@@ -83,16 +63,10 @@ Program = list[list[list[list[Touch]]]]
 
 def touch(dice: random.Random, kinds: tuple[tuple[str, bool], ...]) -> Touch:
     kind, scoped = dice.choice(kinds)
-    size = dice.choice([size for one, size in OPS if one == kind])
-    stride = dice.choice((size, size, size, 4, 16, 20))
-    base = dice.choice((0, 0, 0, 16, 64, 256, 4 * dice.randrange(100), dice.randrange(400)))
-    if kind == "atomic":
-        base, stride = base // 8 * 8, (stride + 7) // 8 * 8
-    mask = dice.choice((2**64 - 1, 2**64 - 1, 1 << dice.randrange(64), dice.randrange(1, 2**64)))
+    size, base, stride, mask = drawn_places(dice, kind, [size for one, size in OPS if one == kind])
     value = dice.choice((0x01010101, 0x02020202, dice.randrange(2**32)))
-    return Touch(
-        kind, size, scoped, base, stride, dice.choice((0, 0, 0, 1, 63)), mask, value, dice.choice((0, 1, None))
-    )
+    twist = dice.choice((0, 0, 0, 1, 63))
+    return Touch(kind, size, base, stride, twist, mask, scoped, value, dice.choice((0, 1, None)))
 
 
 def program(dice: random.Random, kinds: tuple[tuple[str, bool], ...]) -> Program:

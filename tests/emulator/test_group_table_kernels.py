@@ -10,11 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from step_support import CHIPS, table
 
-from amd_support import amd_toolchain
-from ckgen.build.cache import Cache, default_cache
-from ckgen.build.compile import CODE_OBJECT, Unit, device_job
-from ckgen.build.pool import Outcome, default_limits, run_jobs
-from ckgen.build.progress import ProgressLine
+from amd_support import code_object_of
 from ckgen_emulator.bindings import Emulator, Options
 
 TEXT = """#include <backends/hip/describe_groups.hpp>
@@ -33,12 +29,7 @@ TILE = (64, 32)
 
 @cache
 def code_object(arch: str) -> bytes:
-    found: list[Outcome] = []
-    job = device_job(Unit("group table", "ck_tile", "", arch, TEXT), amd_toolchain())
-    run_jobs([job], Cache(default_cache()), default_limits(None), found.append, ProgressLine())
-    (outcome,) = found
-    assert outcome.entry.ok, outcome.entry.log
-    return outcome.entry.output(CODE_OBJECT).read_bytes()
+    return code_object_of("group table", "ck_tile", arch, TEXT).read_bytes()
 
 
 def expected(

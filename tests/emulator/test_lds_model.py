@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import pytest
+from spread import Spread, drawn_places
 from step_support import emulator, kernel
 
-from ckgen_emulator.bindings import LANES, Finding, Options
+from ckgen_emulator.bindings import Finding, Options
 
 pytestmark = pytest.mark.amd
 
@@ -31,22 +31,10 @@ OPS = {
 
 
 @dataclass(frozen=True)
-class Touch:
-    """Lane l goes to `base` + `stride` (l xor `twist`); `waits`: how many may be under way behind it, None for all."""
+class Touch(Spread):
+    """`waits`: how many may be under way behind it, None for all."""
 
-    kind: str
-    size: int
-    base: int
-    stride: int
-    twist: int
-    mask: int
     waits: int | None
-
-    def places(self) -> Iterator[tuple[int, int]]:
-        """Lanes and their first bytes."""
-        for lane in range(LANES):
-            if self.mask >> lane & 1:
-                yield lane, self.base + self.stride * (lane ^ self.twist)
 
     def covers(self, at: int) -> bool:
         return any(first <= at < first + self.size for _, first in self.places())
@@ -54,15 +42,7 @@ class Touch:
     def lines(self, number: int) -> str:
         to = 20 + 4 * number
         names = {f"to{part}": to + part for part in (1, 2, 3)}
-        lines = f"""
-        v_xor_b32 v5, {self.twist}, v0
-        v_mul_u32_u24 v5, {self.stride}, v5
-        v_add_u32 v5, {self.base:#x}, v5
-        s_mov_b32 exec_lo, {self.mask & 0xFFFFFFFF:#x}
-        s_mov_b32 exec_hi, {self.mask >> 32:#x}
-        {OPS[self.kind, self.size].format(to=to, **names)}
-        s_mov_b64 exec, -1
-        """
+        lines = self.around(OPS[self.kind, self.size].format(to=to, **names))
         return lines + ("" if self.waits is None else f"s_waitcnt lgkmcnt({self.waits})\n")
 
 
@@ -76,12 +56,7 @@ Program = list[list[list[Touch]]]
 
 def touch(dice: random.Random) -> Touch:
     kind = dice.choices(("read", "write", "atomic"), (5, 5, 2))[0]
-    size = dice.choice([size for one, size in OPS if one == kind])
-    stride = dice.choice((size, size, size, 4, 16, 20))
-    base = dice.choice((0, 0, 0, 16, 64, 256, 4 * dice.randrange(100), dice.randrange(400)))
-    if kind == "atomic":
-        base, stride = base // 8 * 8, (stride + 7) // 8 * 8
-    mask = dice.choice((2**64 - 1, 2**64 - 1, 1 << dice.randrange(64), dice.randrange(1, 2**64)))
+    size, base, stride, mask = drawn_places(dice, kind, [size for one, size in OPS if one == kind])
     waits = dice.choice((0, 0, 0, 1, 2, None))
     return Touch(kind, size, base, stride, dice.choice((0, 0, 0, 1, 5, 63)), mask, waits)
 

@@ -12,11 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from step_support import CHIPS, table
 
-from amd_support import amd_toolchain
-from ckgen.build.cache import Cache, default_cache
-from ckgen.build.compile import CODE_OBJECT, Unit, device_job
-from ckgen.build.pool import Outcome, default_limits, run_jobs
-from ckgen.build.progress import ProgressLine
+from amd_support import code_object_of
 from ckgen.families.gemm.reference import shuffle_mx_scale
 from ckgen_emulator.bindings import Emulator, Options
 from ckgen_emulator.production.routing import routed
@@ -39,12 +35,7 @@ NOT_WRITTEN = -12345
 
 @cache
 def code_object(arch: str) -> bytes:
-    found: list[Outcome] = []
-    job = device_job(Unit("MoE stages", "hip", "", arch, TEXT), amd_toolchain())
-    run_jobs([job], Cache(default_cache()), default_limits(None), found.append, ProgressLine())
-    (outcome,) = found
-    assert outcome.entry.ok, outcome.entry.log
-    return outcome.entry.output(CODE_OBJECT).read_bytes()
+    return code_object_of("MoE stages", "hip", arch, TEXT).read_bytes()
 
 
 def launch(arch: str, symbol: str, groups: int, lanes: int, args: bytes, *arrays: NDArray[Any], seed: int = 7) -> None:

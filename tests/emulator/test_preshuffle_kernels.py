@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 from step_support import CHIPS, table
 
-from amd_support import amd_toolchain
-from ckgen.build.cache import Cache, default_cache
-from ckgen.build.compile import CODE_OBJECT, Unit, device_job
-from ckgen.build.pool import Outcome, default_limits, run_jobs
-from ckgen.build.progress import ProgressLine
+from amd_support import code_object_of
 from ckgen.families.gemm.reference import preshuffle
 from ckgen_emulator.bindings import Emulator, Options
 
@@ -26,12 +22,7 @@ LANES = 256
 
 @cache
 def code_object(arch: str) -> bytes:
-    found: list[Outcome] = []
-    job = device_job(Unit("preshuffle", "ck_tile", "", arch, TEXT), amd_toolchain())
-    run_jobs([job], Cache(default_cache()), default_limits(None), found.append, ProgressLine())
-    (outcome,) = found
-    assert outcome.entry.ok, outcome.entry.log
-    return outcome.entry.output(CODE_OBJECT).read_bytes()
+    return code_object_of("preshuffle", "ck_tile", arch, TEXT).read_bytes()
 
 
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])

@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from memory_support import area, wave
+from memory_support import area, wave, wave_at
 from step_support import assemble, emulator
 
 from ckgen_emulator.bindings import LANES, Options, Wave
@@ -38,8 +38,7 @@ def test_every_limit_of_vmcnt() -> None:
     with area(ARCH, 64) as memory:
         loads = assemble("".join(f"global_load_dword v{10 + one}, v[2:3], off\n" for one in range(LOADS)), ARCH)
         for limit in range(64):
-            state = wave()
-            state.vectors[2], state.vectors[3] = memory.address % 2**32, memory.address >> 32
+            state = wave_at(memory)
             last = 10 + LOADS - limit  # the first that is not there
             code = loads + wait(vm=limit) + move(200, last - 1)
             assert found(code, state) == []
@@ -70,8 +69,7 @@ def test_every_limit_of_lgkmcnt() -> None:
 def test_each_counter_is_for_itself() -> None:
     both = assemble("ds_read_b32 v10, v0\nglobal_load_dword v11, v[2:3], off", ARCH)
     with area(ARCH, 64) as memory:
-        state = wave()
-        state.vectors[0], state.vectors[2], state.vectors[3] = 0, memory.address % 2**32, memory.address >> 32
+        state = wave_at(memory)
         uses = move(20, 10) + move(21, 11)
         assert [what for _, what, _ in found(both + wait(vm=0) + uses, state)] == [
             "v10 is read before s_waitcnt lgkmcnt(0)"
@@ -133,11 +131,7 @@ OVER = {
 def test_a_result_over_a_result(first: str, second: str) -> None:
     """Loads that one counter tells of are done in order, so that the second may follow at once; no others."""
     with area(ARCH, 64) as memory:
-        state = wave()
-        state.vectors[0] = state.vectors[4] = 0
-        state.vectors[2], state.vectors[3] = memory.address % 2**32, memory.address >> 32
-        state.set_pair(8, memory.address)
-        state.scalars[10], state.scalars[11] = 64, 0x20000
+        state = wave_at(memory)
         findings = found(assemble(f"{first}\n{second}", ARCH), state)
         counted = {
             ("vm",): {"vm": second.split()[0].split("_")[0] in ("global", "buffer", "scratch")},
@@ -199,11 +193,7 @@ BEYOND = (
 def test_registers_end_at_a255(code: bytes, loads: bool) -> None:
     """Nothing else counts as filled by what lies beyond, and memory stays as it is."""
     with area(ARCH, 64) as memory:
-        state = wave()
-        state.vectors[0] = 0
-        state.vectors[2], state.vectors[3] = memory.address % 2**32, memory.address >> 32
-        state.set_pair(8, memory.address)
-        state.scalars[10], state.scalars[11] = 64, 0x20000
+        state = wave_at(memory)
         before = memory.bytes.copy()
         rest = assemble("v_mov_b32 v50, v0\nv_mov_b32 v51, v1\ns_mov_b32 s50, s0\ns_mov_b32 s50, s1", ARCH)
         findings = found(code + rest + wait(0, 0), state)

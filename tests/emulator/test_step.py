@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from memory_support import area, wave
+from memory_support import area, wave, wave_at
 from step_support import assemble, emulator
 
 from ckgen_emulator.bindings import CLASSES, EXEC, M0, VCC, Finding, Options, Run, Wave
@@ -45,11 +45,7 @@ COUNTED = {
 def test_classes(kind: str, text: str) -> None:
     """Each instruction once, and the end."""
     with area(ARCH, 64) as memory:
-        state = wave()
-        state.vectors[0] = 0
-        state.vectors[2], state.vectors[3] = memory.address % 2**32, memory.address >> 32
-        state.set_pair(8, memory.address)
-        state.scalars[10], state.scalars[11] = 64, 0x20000
+        state = wave_at(memory)
         for times in (1, 3):
             found = run((text + "\ns_nop 15\ns_nop 15\n") * times, state, checked=times == 1)
             expected = dict.fromkeys(CLASSES, 0) | {"control": 1 + 2 * times}

@@ -14,11 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from amd_support import amd_toolchain
-from ckgen.build.cache import Cache, default_cache
+from amd_support import amd_toolchain, entries_of
 from ckgen.build.compile import OBJECT, Unit, host_job
-from ckgen.build.pool import Outcome, default_limits, run_jobs
-from ckgen.build.progress import ProgressLine
+from ckgen.build.entry import Entry
 from ckgen.emit.device import render_device_unit
 from ckgen.families.gemm import cpp as cpp_gemm
 from ckgen.families.gemm.device.ck_host import host_unit
@@ -84,19 +82,12 @@ def probe_text(kind: Kind) -> str:
 def compiled() -> dict[Kind, Path]:
     """Every kind as an object of the build's cache, and beside it a shared object that is linked from it."""
     toolchain = amd_toolchain()
-    jobs = {kind: host_job(Unit(f"probe of {kind.label}", "ck", "", "", probe_text(kind)), toolchain) for kind in KINDS}
-    found: dict[str, Outcome] = {}
-
-    def heard(outcome: Outcome) -> None:
-        found[outcome.job.key] = outcome
-
-    run_jobs([*jobs.values()], Cache(default_cache()), default_limits(None), heard, ProgressLine())
-    return {kind: _linked(found[job.key]) for kind, job in jobs.items()}
+    jobs = [host_job(Unit(f"probe of {kind.label}", "ck", "", "", probe_text(kind)), toolchain) for kind in KINDS]
+    return {kind: _linked(entry) for kind, entry in zip(KINDS, entries_of(*jobs), strict=True)}
 
 
-def _linked(outcome: Outcome) -> Path:
-    assert outcome.entry.ok, outcome.entry.log
-    unit = outcome.entry.output(OBJECT)
+def _linked(entry: Entry) -> Path:
+    unit = entry.output(OBJECT)
     digest = hashlib.sha256(unit.read_bytes()).hexdigest()[:16]
     folder = BUILD / "ck_host" / digest
     target = folder / "unit.so"

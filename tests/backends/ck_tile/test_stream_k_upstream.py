@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from amd_support import amd_toolchain
-from ckgen.build.cache import Cache, default_cache
-from ckgen.build.compile import CODE_OBJECT, Unit, device_job
-from ckgen.build.pool import Outcome, default_limits, run_jobs
-from ckgen.build.progress import ProgressLine
+from amd_support import code_object_of
 from ckgen.cli import cli
 from cpp_build import ROOT
 
@@ -27,12 +23,8 @@ LAUNCH = UPSTREAM / "ck_tile_stream_k.yaml"
 @cache
 def code_object() -> Path:
     """The reproducer, compiled for gfx942 as the build compiles units, and kept in its cache."""
-    found: list[Outcome] = []
     text = (UPSTREAM / "ck_tile_stream_k.hip").read_text("utf-8")
-    job = device_job(Unit("ck_tile's stream-K", "ck_tile", "", "gfx942", text), amd_toolchain())
-    run_jobs([job], Cache(default_cache()), default_limits(None), found.append, ProgressLine())
-    assert found[0].entry.ok, found[0].entry.log
-    return found[0].entry.output(CODE_OBJECT)
+    return code_object_of("ck_tile's stream-K", "ck_tile", "gfx942", text)
 
 
 def emulated(launch: Path, folder: Path, seed: int) -> tuple[list[str], np.ndarray]:
