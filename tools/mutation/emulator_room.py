@@ -67,7 +67,7 @@ class EmulatorRoom:
         compiled = run(_COMPILE, tree, _environment(tree))
         if compiled.status != 0:
             raise RuntimeError(compiled.output)
-        self._unmutated = Path(compiled.output.split()[-1]).read_bytes()
+        self._unmutated = _core(compiled)
         with TemporaryDirectory() as folder:
             report = Path(folder, "tests.xml")
             left_out = [f"--ignore={_TESTS}/{name}.py" for name in _LEFT_OUT]
@@ -81,7 +81,7 @@ class EmulatorRoom:
 
     def judge(self, tree: Path, mutant: Mutant) -> Outcome:
         compiled = run(_COMPILE, tree, _environment(tree))
-        if compiled.status != 0 or Path(compiled.output.split()[-1]).read_bytes() == self._unmutated:
+        if compiled.status != 0 or _core(compiled) == self._unmutated:
             return Outcome(Fate.INVALID)
         for files in self._in_order(mutant.site.key.file):
             done = _pytest(tree, files, self._limit)
@@ -96,6 +96,11 @@ class EmulatorRoom:
         order = most_related_first(changed, list(self._seconds), self._seconds)
         first = [file for file in order if related(changed, file)]
         return [group for group in (first, order[len(first) :]) if group]
+
+
+def _core(compiled: Ended) -> bytes:
+    """The library that `_COMPILE` names."""
+    return Path(compiled.output.split()[-1]).read_bytes()
 
 
 def _pytest(tree: Path, files: Sequence[str], limit: Limit | None, *options: str) -> Ended:
