@@ -29,7 +29,7 @@ from support import CXX, compiler, cpu_name  # noqa: E402
 
 from ckgen.runtime import RuntimeLibrary  # noqa: E402
 from ckgen.runtime.fmha_split import FmhaSplitPlanner, FmhaSplitProblem  # noqa: E402
-from cpp_build import SYSTEM_LIBRARIES, built  # noqa: E402
+from cpp_build import SYSTEM_LIBRARIES, dispatcher_archive  # noqa: E402
 
 CU_COUNTS = (80, 228, 256, 304)
 PAGE = 16
@@ -116,7 +116,7 @@ def geomean(values: list[float]) -> float:
 def load(folder: Path) -> FmhaSplitPlanner:
     """The planner of ckgen's own library."""
     place = folder / "libckgen.so"
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    archive = dispatcher_archive()
     whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
     subprocess.run([CXX, "-shared", "-o", str(place), *whole], check=True)
     return RuntimeLibrary(place).fmha_split
@@ -124,7 +124,7 @@ def load(folder: Path) -> FmhaSplitPlanner:
 
 def timed(folder: Path) -> str:
     """What the C++ program prints."""
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    archive = dispatcher_archive()
     source, program = ROOT / "benchmarks/fmha_split.cpp", folder / "bench"
     include = f"-I{ROOT / 'dispatcher_cpp/include'}"
     sources = [str(source), str(archive), *SYSTEM_LIBRARIES]

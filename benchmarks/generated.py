@@ -21,7 +21,7 @@ from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.specs.archs import load_archs
 from ckgen.specs.native import own_cpu
-from cpp_build import built
+from cpp_build import dispatcher_archive
 
 _JOBS = 2
 
@@ -64,7 +64,7 @@ def build_program(here: Path, tree: dict[str, str], main: str) -> Path:
 
     with ThreadPoolExecutor(_JOBS) as pool:
         objects = list(pool.map(compile_one, enumerate(sources)))
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    archive = dispatcher_archive()
     program = here / Path(main).stem
     subprocess.run([CXX, *objects, str(archive), "-ldl", "-lpthread", "-lz", "-o", str(program)], check=True)
     return program

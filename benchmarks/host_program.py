@@ -8,7 +8,7 @@ from pathlib import Path
 from support import CXX
 
 from ckgen import paths
-from cpp_build import SYSTEM_LIBRARIES, built
+from cpp_build import SYSTEM_LIBRARIES, dispatcher_archive
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def host_program(name: str, folder: Path, *, shared: bool = False) -> Path:
     """`benchmarks/NAME.cpp`, built into the folder for this CPU, or as a library to load; CalledProcessError where it
     does not compile."""
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    archive = dispatcher_archive()
     program = folder / (f"lib{name}.so" if shared else name)
     flags = ["-std=c++20", "-O2", "-march=native", "-Wno-psabi", *(["-shared", "-fPIC"] if shared else [])]
     include = [f"-I{paths.dispatcher_dir()}", f"-I{paths.dispatcher_dir() / 'include'}"]

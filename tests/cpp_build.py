@@ -72,6 +72,11 @@ def built(*targets: str) -> Path:
     return BUILD
 
 
+def dispatcher_archive() -> Path:
+    """The library itself, up to date."""
+    return built("ckgen_dispatcher") / "ckgen" / "dispatcher_cpp" / "libckgen_dispatcher.a"
+
+
 def installed(prefix: Path) -> Path:
     """ckgen's CMake package under `prefix`."""
     run(tool("cmake"), "--install", built("ckgen_dispatcher"), "--prefix", prefix)

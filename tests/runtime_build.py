@@ -8,7 +8,7 @@ from pathlib import Path
 from ckgen.emit.render import render
 from ckgen.plan.model import GenerationPlan
 from ckgen.runtime import RuntimeLibrary
-from cpp_build import ROOT, SYSTEM_LIBRARIES, built
+from cpp_build import ROOT, SYSTEM_LIBRARIES, dispatcher_archive
 
 
 def load_generated(plan: GenerationPlan, name: str, folder: Path) -> RuntimeLibrary:
@@ -24,7 +24,7 @@ def load_generated(plan: GenerationPlan, name: str, folder: Path) -> RuntimeLibr
     whole.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
     flags = ["-std=c++17", "-O1", "-fPIC", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     includes = [f"-I{ROOT / 'dispatcher_cpp/include'}", f"-I{folder / 'include'}"]
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    archive = dispatcher_archive()
     library = folder / f"lib{name}_runtime.so"
     linking = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
     subprocess.run(["g++", "-shared", *flags, *includes, str(whole), "-o", str(library), *linking], check=True)

@@ -142,7 +142,7 @@ def built(name: str) -> Path:
         if done.returncode != 0:
             print(f"{done.stdout}\n{name} does not build with {compiler}", file=sys.stderr)
             sys.exit(2)
-    return folder / "dispatcher_cpp" / "tests" / program
+    return folder / "ckgen" / "dispatcher_cpp" / "tests" / program
 
 
 def told(log: Path) -> str:

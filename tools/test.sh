@@ -75,7 +75,7 @@ build() {
 sanitized() (  # preset: asan or tsan, each in its own build folder
   export CCACHE_DISABLE=1  # nothing else is compiled like this
   cmake --preset "$1" >"build/configure-$1.log" 2>&1 || { cat "build/configure-$1.log"; return 1; }
-  cmake --build --preset "$1" && tools/in_shards.sh "build/$1/dispatcher_cpp/tests"
+  cmake --build --preset "$1" && tools/in_shards.sh "build/$1/ckgen/dispatcher_cpp/tests"
 )
 
 mkdir -p build

@@ -32,7 +32,7 @@ INT8_UNITS = ["gemm_int8_bf16_rcr_rowwise"]
 
 KERNEL_SET = """op: gemm
 name: small
-signatures: [fp16]
+signatures: [gemm_fp16_rcr]
 backend: ck_tile
 targets: "*"
 configs: {tile: 64x64x64, warps: 2x2x1, warp_tile: [32x32x16], pipeline: compv3, scheduler: intrawave,
@@ -174,7 +174,7 @@ def test_a_table_that_comes_or_goes_compiles_its_own_signatures(project: Project
 
 def test_a_signature_that_comes_or_goes_configures_and_compiles_in_the_same_build(project: Project) -> None:
     before = project.all_units
-    write_later(project.source / "set.yaml", KERNEL_SET.replace("[fp16]", "[fp16, gemm_fp16_bf16_rcr]"))
+    write_later(project.source / "set.yaml", KERNEL_SET.replace("[gemm_fp16_rcr]", "[gemm_fp16_rcr, gemm_fp16_bf16_rcr]"))
     work = project.build()
     assert work.ok, work.log
     assert work.configured

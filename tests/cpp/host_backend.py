@@ -7,7 +7,7 @@ import subprocess
 import ml_dtypes
 import numpy as np
 
-from cpp_build import SYSTEM_LIBRARIES, built
+from cpp_build import SYSTEM_LIBRARIES, dispatcher_archive
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CPP = ROOT / "dispatcher_cpp"
@@ -65,7 +65,7 @@ class Args(ctypes.Structure):
 
 def build(folder):
     """Link the C shim and ckgen's own library into folder/host.so."""
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp/libckgen_dispatcher.a"
+    archive = dispatcher_archive()
     library = pathlib.Path(folder) / "host.so"
     flags = ["-std=c++20", "-O2", "-fPIC", "-shared", f"-I{CPP / 'include'}", f"-I{CPP}"]
     whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]

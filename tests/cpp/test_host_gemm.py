@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from host_reference import Case, Problem, check, run_host, run_twin, shuffle_reference, shuffled_scale_reference
 
-from cpp_build import built
+from cpp_build import dispatcher_archive
 
 pytestmark = pytest.mark.cpp
 
@@ -394,7 +394,7 @@ def test_macro_tile_does_not_change_a_bit(lib):
 
 def test_isa_objects_define_nothing_that_the_linker_could_share():
     """An inline function compiled for AVX-512 must not become everybody's copy: it would crash an older CPU."""
-    objects = built("ckgen_dispatcher") / "dispatcher_cpp/backends/host/CMakeFiles/ckgen_host_backend.dir"
+    objects = dispatcher_archive().parent / "backends/host/CMakeFiles/ckgen_host_backend.dir"
     for isa in hb.ISAS[:3]:
         target = objects / f"isa_{isa.removeprefix('x86_64_')}.cpp.o"
         run = subprocess.run(["nm", "-g", "--defined-only", "-C", target], capture_output=True, text=True, check=True)

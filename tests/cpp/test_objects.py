@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ckgen.emit.render import render
-from cpp_build import ROOT, built
+from cpp_build import ROOT, dispatcher_archive
 from plan_support import LARGE, SMALL_M, plan_of, row, write_table
 
 pytestmark = pytest.mark.cpp
@@ -53,7 +53,7 @@ def test_the_c_header_is_c_and_cpp() -> None:
 
 
 def test_nothing_of_the_library_runs_before_main() -> None:
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    archive = dispatcher_archive()
     sections = _sections(archive)
     assert "unity_select_cxx.cxx.o" in sections
     assert [line for line in sections.splitlines() if any(name in line for name in RUN_BEFORE_MAIN)] == []

@@ -12,14 +12,14 @@ from amd_support import amd_toolchain
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.gemm.build import BuildContext, default_context
 from ckgen_emulator.gemm.runtime import Runtime
-from cpp_build import SYSTEM_LIBRARIES, built
+from cpp_build import SYSTEM_LIBRARIES, dispatcher_archive
 
 
 @cache
 def runtime(folder: Path) -> Runtime:
     """The dispatcher of the tests' own build as a shared library, and its HIP runtime."""
     library = folder / "libdispatcher.so"
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    archive = dispatcher_archive()
     whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
     subprocess.run(["g++", "-shared", "-o", str(library), *whole], check=True)
     return Runtime(library, shim())

@@ -17,7 +17,7 @@ from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.families.registry import make_instance
 from ckgen_emulator.fmha.build import compile_units
-from cpp_build import ROOT, SYSTEM_LIBRARIES, built
+from cpp_build import ROOT, SYSTEM_LIBRARIES, dispatcher_archive
 
 NAME = "my_kernels"
 """Of the registry and the library, as the programs name it."""
@@ -29,7 +29,7 @@ def shim_program(folder: Path, source: str, optimised: str) -> Path:
     includes = [ROOT / "dispatcher_cpp" / "include", folder / "registry" / "include", folder / "device"]
     archives = [
         folder / "device" / f"lib{NAME}.a",
-        built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a",
+        dispatcher_archive(),
     ]
     flags = ["-std=c++17", optimised, "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     words = [*flags, *(f"-I{place}" for place in includes), *map(str, [*sources, *archives]), *SYSTEM_LIBRARIES]

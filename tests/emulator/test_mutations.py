@@ -18,7 +18,7 @@ from amd_support import amd_toolchain
 from ckgen_emulator.mutate.child import ChildFailure, in_child
 from ckgen_emulator.mutate.code import Code, Instruction
 from ckgen_emulator.mutate.operators import OPERATORS
-from cpp_build import SYSTEM_LIBRARIES, built
+from cpp_build import SYSTEM_LIBRARIES, dispatcher_archive
 
 INT8 = "gemm_int8_bf16_rcr_rowwise_ck_256x64x64x128_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3"
 BLOCK = (
@@ -115,7 +115,7 @@ EXPECTED = {
 def dispatcher(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The dispatcher of the tests' own build as a shared library."""
     library = tmp_path_factory.mktemp("mutations") / "libdispatcher.so"
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    archive = dispatcher_archive()
     whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
     subprocess.run(["g++", "-shared", "-o", str(library), *whole], check=True)
     return library

@@ -11,7 +11,7 @@ from ckgen.families.common.storage import encode
 from ckgen.families.gemm.reference import preshuffle
 from ckgen.model.dtype import DType
 from ckgen.runtime import RuntimeFailure, RuntimeLibrary
-from cpp_build import SYSTEM_LIBRARIES, built
+from cpp_build import SYSTEM_LIBRARIES, dispatcher_archive
 
 pytestmark = pytest.mark.cpp
 
@@ -24,7 +24,7 @@ PRESHUFFLED = [
 def library(tmp_path_factory: pytest.TempPathFactory) -> RuntimeLibrary:
     """ckgen's own library without a generated one."""
     place = tmp_path_factory.mktemp("preshuffle") / "libckgen.so"
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    archive = dispatcher_archive()
     whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
     subprocess.run(["g++", "-shared", "-o", str(place), *whole], check=True)
     return RuntimeLibrary(place)

@@ -12,7 +12,7 @@ from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.table_module import resolve_module
 from ckgen.families.tables import table_dialects
 from ckgen.tables import LoadOptions, load_tables
-from cpp_build import ROOT, SYSTEM_LIBRARIES, built
+from cpp_build import ROOT, SYSTEM_LIBRARIES, dispatcher_archive
 from table_support import kind_of
 
 pytestmark = pytest.mark.cpp
@@ -25,7 +25,7 @@ PROCESSES, SHIFT, SHAPES = 3, 10, 20
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recorded")
     program = folder / "recording"
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    archive = dispatcher_archive()
     includes = [f"-I{CPP / 'include'}", f"-I{CPP / 'tests'}"]
     source = Path(__file__).with_name("recording.cpp")
     flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", *includes]

@@ -13,7 +13,7 @@ from ckgen.families.gemm.signature import parse_signature
 from ckgen.model.errors import UsageError
 from ckgen.model.selection import Tier
 from ckgen.runtime import GemmArgsStruct, Options, RuntimeFailure, RuntimeLibrary
-from cpp_build import ROOT, SYSTEM_LIBRARIES, built
+from cpp_build import ROOT, SYSTEM_LIBRARIES, dispatcher_archive
 
 pytestmark = pytest.mark.cpp
 CPP = ROOT / "dispatcher_cpp"
@@ -21,7 +21,7 @@ CPP = ROOT / "dispatcher_cpp"
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> RuntimeLibrary:
-    archive = built("ckgen_dispatcher") / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    archive = dispatcher_archive()
     out = tmp_path_factory.mktemp("tiny") / "libtiny_runtime.so"
     source = Path(__file__).with_name("tiny_runtime.cpp")
     includes = [f"-I{CPP / 'include'}", f"-I{CPP / 'tests'}"]

@@ -63,7 +63,7 @@ class CMakeRoom:
         _good(_run(tree, "cmake", "-S", tree, "-B", ".", "-G", "Ninja", *_OPTIONS))
         for target in self.programs:
             _good(_built(tree, target))
-            done = _good(_run(tree, f"dispatcher_cpp/tests/{target}", "--gtest_brief=1"))
+            done = _good(_run(tree, f"ckgen/dispatcher_cpp/tests/{target}", "--gtest_brief=1"))
             self._programs.append(_program(tree, target, Limit.of(done)))
         if self.python:
             self._python_limit = Limit.of(_good(_pytest(tree, self.python)))
@@ -99,7 +99,7 @@ def _program(tree: Path, target: str, limit: Limit) -> _Program:
 
 
 def _tested(tree: Path, program: _Program, tests: Sequence[str]) -> Ended:
-    made = "dispatcher_cpp/tests/of_a_mutant"
+    made = "ckgen/dispatcher_cpp/tests/of_a_mutant"
     words = [made if word == "OUTPUT" else word for word in program.link]
     output = words.index("-o")
     _good(_run(tree, *words[:output], *tests, *words[output:]))
