@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from ckgen import paths
 from ckgen.emit import arch_header
 from ckgen.families.common import cpp
+from ckgen.model.arch import Partition, Sku
 from ckgen.specs import load_arch, load_archs
 from ckgen.specs.kinds import numbers, texts
 
@@ -129,6 +131,43 @@ def test_a_count_has_the_fewest_chiplets_of_all_products_that_report_it() -> Non
     text = arch_header.render_arch_header(load_archs())
     assert "{Arch::gfx942, 38, 1}," in text and "{Arch::gfx942, 76, 2}," in text
     assert "{Arch::gfx942, 228, 6}," in text and "{Arch::gfx942, 304, 8}," in text
+
+
+def test_counts_that_products_and_partitions_share_have_the_fewest_chiplets() -> None:
+    arch = load_arch("gfx942")
+
+    def product(cu_num: int, xcds: int, *partitions: int) -> Sku:
+        parts = tuple(Partition("part", count) for count in partitions)
+        return replace(arch.default_sku, cu_num=cu_num, xcds=xcds, partitions=parts)
+
+    def written(*skus: Sku) -> list[str]:
+        text = arch_header.render_arch_header({arch.name: replace(arch, skus=skus)})
+        return re.findall(r"\{Arch::gfx942, (\d+, \d+)\},", text)
+
+    assert written(product(64, 8, 32, 8, 4)) == ["4, 1", "8, 1", "32, 4", "64, 8"]
+    few, many, whole = product(32, 2), product(32, 6), product(64, 8, 32)
+    for skus in ((few, many, whole), (whole, many, few), (many, whole, few)):
+        assert written(*skus) == ["32, 2", "64, 8"]
+    for skus in ((many, whole), (whole, many)):
+        assert written(*skus) == ["32, 4", "64, 8"]
+
+
+def test_the_program_writes_the_named_file_where_that_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "other.hpp"
+
+    def program(*arguments: str) -> object:
+        monkeypatch.setattr(sys, "argv", [*arguments])
+        monkeypatch.delitem(sys.modules, "ckgen.emit.arch_header", raising=False)
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_module("ckgen.emit.arch_header", run_name="__main__")
+        return ended.value.code
+
+    assert program("--write", str(place)) == 1  # the name of a program is no argument
+    assert capsys.readouterr().err == f"other.hpp is not what arch_specs/ says; run: {arch_header.COMMAND}\n"
+    assert program("arch_header", str(place), "--write") == 0
+    assert place.read_text(encoding="utf-8") == arch_header.header_path().read_text(encoding="utf-8")
 
 
 def test_run_as_a_program_each_command_says_that_its_files_are_up_to_date() -> None:

@@ -48,8 +48,23 @@ def test_a_second_run_parses_nothing_and_touches_nothing(table: Path, tmp_path: 
     run(out, table)
     before = {path: path.stat().st_mtime_ns for path in (out, *out.rglob("*"))}
     again = run(out, table)
-    assert again.plan is None and again.up_to_date
+    assert again.plan is None and again.up_to_date and again.changed_inputs == ()
     assert {path: path.stat().st_mtime_ns for path in (out, *out.rglob("*"))} == before
+
+
+@pytest.mark.parametrize("option", ["strict", "strict_layers"])
+def test_rows_that_were_let_pass_are_judged_again_where_that_is_asked(table: Path, tmp_path: Path, option: str) -> None:
+    run(tmp_path / "out", table)
+    again = run(tmp_path / "out", table, **{option: True})
+    assert again.plan is not None and again.up_to_date and again.texts
+
+
+def test_what_has_changed_since_is_told_by_name(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run(out, table).changed_inputs == ()
+    table.write_text(table.read_text() + row(512, MIDDLE) + "\n")
+    for dry_run in (True, False):
+        assert run(out, table, dry_run=dry_run).changed_inputs == ("tuning/0/a8w8_blockscale.csv",)
 
 
 def test_a_file_that_somebody_changed_is_mended(table: Path, tmp_path: Path) -> None:

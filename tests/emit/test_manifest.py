@@ -102,6 +102,16 @@ def test_a_document_that_is_no_manifest_is_refused(change: dict[str, object], sa
     )
 
 
+def test_a_manifest_that_is_no_json_says_where(tmp_path: Path) -> None:
+    (tmp_path / MANIFEST).write_text('{"schema":\n]')
+    with pytest.raises(InputError) as error:
+        read_manifest(tmp_path)
+    assert str(error.value) == (
+        f"error[G001] {tmp_path / MANIFEST}:2: not a ckgen manifest: not JSON: Expecting value\n"
+        "            move it away and generate again; no file that it lists will then be removed"
+    )
+
+
 def test_a_list_is_no_manifest(tmp_path: Path) -> None:
     (tmp_path / MANIFEST).write_text("[]")
     with pytest.raises(InputError, match="its schema is not"):
@@ -127,6 +137,18 @@ def test_the_generator_is_its_code_data_templates_and_archs() -> None:
         assert any(file.is_relative_to(folder) for file in files)
     every = hashlib.sha256(b"".join(file.read_bytes() + b"\0" for file in files)).hexdigest()
     assert generator_digest() == every
+
+
+def test_files_that_lie_in_a_wheel_s_data_itself_are_no_part_of_the_generator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("a.py", "b.txt", "_data/c.json", "_data/archs/d.json", "deep/e.yaml", "_data.py", "deep/_data/f.j2")
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(paths, "package_dir", lambda: tmp_path)
+    found = [path.relative_to(tmp_path).as_posix() for path in generator_files() if path.is_relative_to(tmp_path)]
+    assert found == ["_data/archs/d.json", "_data.py", "a.py", "deep/e.yaml"]
 
 
 def test_a_depfile_has_one_rule_with_escaped_sorted_paths() -> None:
@@ -195,6 +217,17 @@ def test_a_run_tells_its_options_inputs_counts_and_phases(tmp_path: Path) -> Non
     again = generate(options, load_archs(), "my_kernels", tmp_path / "out", dry_run=False)
     assert [name for name, _ in again.phases] == ["digest", "compare"] and again.texts == {}
     assert PlanOptions(targets=(GFX942_80,)) == PlanOptions(targets=(GFX942_80,), ops=frozenset({"gemm"}))
+
+
+def test_a_table_that_is_gone_by_now_is_told_as_unreadable(tmp_path: Path) -> None:
+    from ckgen.emit.generate import _of_table
+    from ckgen.tables.load import find_tables
+
+    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16)])
+    (source,) = find_tables((table,))
+    assert _of_table(source) == digest(table.read_bytes())
+    table.unlink()
+    assert _of_table(source) == "unreadable"
 
 
 def test_kernel_sets_profiles_and_documents_are_inputs_by_their_place_in_the_call(tmp_path: Path) -> None:

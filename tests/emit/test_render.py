@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -70,6 +71,15 @@ def test_constants_of_a_policy(policy: MPolicy, tmp_path_factory: pytest.TempPat
     golden(f"emit/policy_{policy.value}.txt", texts["policy.hpp"])
     (lookup,) = (text for path, text in texts.items() if "lookup_gfx942_304" in path)
     assert f"policy::{'aiter_a8w8_blockscale' if policy is MPolicy.AITER else 'ladder'}," in lookup
+
+
+def test_only_modules_with_tables_have_a_policy(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16), row(64, MIDDLE)])
+    plan = plan_of(table, m_policy=MPolicy.AITER, kernels=("a8w8_*",))
+    modules = {(unit.module, bool(unit.tables)) for unit in plan.units}
+    assert ("a8w8_blockscale", True) in modules and any(module and not tables for module, tables in modules)
+    policies = re.findall(r"\b(aiter_\w+)_kernel_m\[\]", render(plan, "my_kernels")["policy.hpp"])
+    assert policies == ["aiter_a8w8_blockscale"]
 
 
 def test_a_ladder_has_one_policy_and_no_roundings() -> None:

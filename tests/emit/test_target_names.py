@@ -17,6 +17,11 @@ install(FILES CMakeLists.txt DESTINATION .)
 set(CPACK_GENERATOR TGZ)
 include(CPack)
 """
+RESERVED = {
+    "all", "ALL_BUILD", "help", "install", "INSTALL", "preinstall", "clean", "edit_cache", "rebuild_cache", "test",
+    "ZERO_CHECK", "package", "package_source",
+}  # fmt: skip
+OF_OTHER_GENERATORS = {"RUN_TESTS", "PACKAGE"}
 FREE = ("kernels", "tests", "ckgen_generated", "installed")
 
 
@@ -39,6 +44,12 @@ def test_cmake_refuses_what_is_reserved_and_nothing_that_is_free(tmp_path: Path)
     done = cpp_build.attempt(cpp_build.tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build")
     assert done.returncode == 0, done.stdout
     assert all(why_not_a_target(name) is None for name in FREE)
+    lines = [f"add_custom_target({name})" for name in RESERVED]
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT + "\n".join(lines))
+    done = cpp_build.attempt(cpp_build.tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build")
+    said = " ".join(done.stdout.split())
+    assert {name for name in RESERVED if f'The target name "{name}" is reserved' in said} == RESERVED
+    assert {why_not_a_target(name) for name in RESERVED | OF_OTHER_GENERATORS} == {"a target of CMake's own"}
 
 
 def test_own_targets_are_those_of_the_cmake_files() -> None:

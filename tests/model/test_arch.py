@@ -160,3 +160,23 @@ def test_what_is_only_looked_up_neither_counts_nor_shows() -> None:
     assert not any(word in repr(tiny()) for word in ("the data sheet", " _pipelines=", " _tiles="))
     assert other != tiny(lds_bytes=1)
     assert tiny().source_of("lds") == "the data sheet" and other.source_of("lds") == "elsewhere"
+
+
+@pytest.mark.parametrize("separate", [0, 256])
+def test_waves_share_the_registers_of_a_simd_in_whole_granules(separate: int) -> None:
+    for total, granule, most in ((512, 8, 8), (96, 5, 10), (1536, 24, 16), (64, 16, 3)):
+        arch = tiny(vgprs_per_simd_lane=total, vgpr_granule=granule, waves_per_simd=most, agprs_per_wave=separate)
+        for vgprs in range(total + 1):
+            given = next(number for number in range(granule, total + 2 * granule, granule) if number >= vgprs)
+            held = [waves for waves in range(most + 1) if waves * given <= total]
+            assert arch.waves_with(vgprs) == max(held), (total, granule, most, vgprs)
+
+
+def test_a_wave_has_accumulators_beside_its_registers_where_they_are_a_file_of_their_own() -> None:
+    assert tiny(vgprs_per_wave=256, agprs_per_wave=192).registers_per_wave == 448
+    assert load_arch("gfx942").registers_per_wave == 512
+
+
+def test_a_budget_of_lds_is_whole_bytes() -> None:
+    half = tiny().pipelines[0]
+    assert [half.lds_budget(size) for size in (0, 1, 2, 3, 65536)] == [0, 0, 1, 1, 32768]

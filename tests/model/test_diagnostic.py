@@ -23,6 +23,11 @@ def test_a_line_of_0_means_the_whole_file() -> None:
     assert (str(Location("x.csv")), str(Location("x.csv", 1))) == ("x.csv", "x.csv:1")
 
 
+def test_places_come_by_file_then_by_line_as_numbers() -> None:
+    ordered = [Location("a.csv"), Location("a.csv", 9), Location("a.csv", 10), Location("b.csv", 1)]
+    assert [min(ordered[at:]) for at in range(len(ordered))] == ordered and max(ordered) == ordered[-1]
+
+
 def test_a_user_reads_code_places_message_details_and_what_to_do() -> None:
     assert WHOLE.render() == (
         "warning[T012] tables/x.csv:812 and tables/y.csv and tables/z.csv:4: two rows differ\n"
@@ -56,6 +61,7 @@ def test_a_program_reads_the_same() -> None:
 def test_diagnostics_come_by_place_then_code_then_message() -> None:
     ordered = [
         Diagnostic("Z9", "no place"),
+        Diagnostic("A1", "a", Location(" .csv")),
         Diagnostic("A1", "a", Location("a.csv", 9)),
         Diagnostic("A1", "a", Location("a.csv", 10)),
         Diagnostic("A1", "b", Location("a.csv", 10)),

@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckgen.model.fields import Unreadable, decode, encode, json_schema, tag
@@ -68,6 +68,37 @@ def test_what_was_written_reads_back(shape: Shape) -> None:
     document = json.loads(json.dumps(encode(Shape, shape)))
     assert read(Shape, document) == shape
     jsonschema.validate(document, json_schema(Shape))
+
+
+@dataclass(frozen=True)
+class Tuples:
+    one: tuple[Size]
+    pair: tuple[Size, Shape]
+    three: tuple[int, Colour, Shape | None]
+    some: tuple[Shape, ...] | None = None
+
+
+tuples = st.builds(
+    Tuples,
+    st.tuples(sizes),
+    st.tuples(sizes, shapes),
+    st.tuples(st.integers(), st.sampled_from(Colour), st.none() | shapes),
+    st.none() | st.lists(shapes, max_size=3).map(tuple),
+)
+
+
+OF_TUPLES = jsonschema.Draft202012Validator(json_schema(Tuples))
+
+
+@settings(max_examples=30)
+@given(tuples)
+def test_each_item_of_a_tuple_is_of_its_own_type(value: Tuples) -> None:
+    document = json.loads(json.dumps(encode(Tuples, value)))
+    assert read(Tuples, document) == value
+    assert list(document["pair"][1]) == [tag(type(value.pair[1]))]
+    assert OF_TUPLES.is_valid(document)
+    document["three"][1] = 1
+    assert not OF_TUPLES.is_valid(document)
 
 
 def test_a_union_member_stands_under_its_tag() -> None:
@@ -164,6 +195,9 @@ def test_the_schema_says_what_is_written() -> None:
         (Size, 3, "wrong", (), "expected an object, got 3", None),
         (Size, {"m": 1}, "missing", (), "key 'n' is missing", None),
         (Size, {"m": 1, "n": 2, "zz": 3}, "unknown", ("zz",), "unknown key 'zz'", "known: m, n"),
+        (Size, {"m": 1, "n": 2, "N": 3}, "unknown", ("N",), "unknown key 'N'", "did you mean 'n'?"),
+        (Colour, "RED", "wrong", (), 'unknown value "RED"', "did you mean 'red'?"),
+        (Colour, 1, "wrong", (), "unknown value 1", "known: red, blue"),
         (Colour, "puce", "wrong", (), 'unknown value "puce"', "known: red, blue"),
         (Shape, {"square": {}}, "wrong", (), "expected an object of one key: round, ck_square", None),
         (Shape, {"round": {"radius": "x"}}, "wrong", ("round", "radius"), 'expected an integer, got "x"', None),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +51,51 @@ def test_sizes_that_are_negative_or_beyond_64_bits_are_not_valid() -> None:
     assert not Groups.on_device(-1, 1, 1, 1).is_valid
 
 
+def test_the_greatest_size_is_that_of_a_signed_number_of_64_bits() -> None:
+    assert struct.unpack("<q", struct.pack("<q", MOST)) == (MOST,)
+    with pytest.raises(struct.error):
+        struct.pack("<q", MOST + 1)
+
+
+SEVENTH = MOST // 7
+REACHING = {
+    "rows": lambda less: [GroupSize(2**62, 1, 0), GroupSize(2**62 - 1 - less, 1, 0)],
+    "A": lambda less: [GroupSize(7, 1, SEVENTH - less)],
+    "B": lambda less: [GroupSize(1, 7, SEVENTH - less)],
+    "C": lambda less: [GroupSize(7, SEVENTH - less, 0)],
+}
+"""Sizes that only one sum or product makes the greatest number."""
+
+
+@pytest.mark.parametrize("of", REACHING)
+def test_sums_and_products_are_valid_below_the_greatest_number(of: str) -> None:
+    assert SEVENTH * 7 == MOST
+    groups = Groups.of(REACHING[of](0))
+    found = {"rows": groups.rows, "A": groups.largest_a, "B": groups.largest_b, "C": groups.largest_c}
+    assert [name for name, value in found.items() if value == MOST] == [of]
+    assert not groups.is_valid and Groups.of(REACHING[of](1)).is_valid
+
+
+def test_products_saturate_each_on_its_own() -> None:
+    groups = Groups.of([GroupSize(2**40, 2**10, 2**30)])
+    assert (groups.largest_a, groups.largest_b, groups.largest_c, groups.rows) == (MOST, 2**40, 2**50, 2**40)
+    assert (groups.tiles(1, 1), Groups.of([GroupSize(2**40, 2**40, 1)]).tiles(1, 1)) == (2**50, MOST)
+    assert (Groups.on_device(4, 2**61 - 1, 1, 1).rows, Groups.on_device(4, 2**61, 1, 1).rows) == (2**63 - 4, MOST)
+
+
+@pytest.mark.parametrize("size", [GroupSize(-1, 1, 1), GroupSize(1, -1, 1), GroupSize(1, 1, -1)])
+def test_a_group_with_a_negative_size_does_nothing(size: GroupSize) -> None:
+    groups = Groups.of([size, GroupSize(2, 3, 4)])
+    assert (groups.count, groups.busy, groups.largest, groups.is_valid) == (2, 1, GroupSize(2, 3, 4), False)
+    assert Groups.on_device(-1, 2, 3, 4).busy == 0
+
+
 def test_a_routing_is_a_batch_of_its_own() -> None:
     assert Routing(256, 8).lookup_key == 256 << 16 | 8
     assert len({Routing(e, k).lookup_key for e in range(1, 60) for k in range(1, 60)}) == 59 * 59
+
+
+@given(st.integers(0, 2**47 - 1), st.integers(0, 2**16 - 1))
+def test_a_routing_is_found_again_in_its_key(experts: int, top_k: int) -> None:
+    assert Routing.of_lookup_key(Routing(experts, top_k).lookup_key) == Routing(experts, top_k)
+    assert Routing.of_lookup_key(0xABCD0005 << 16 | 0xFFFF) == Routing(0xABCD0005, 0xFFFF)

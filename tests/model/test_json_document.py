@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from ckgen.model.document import DEEPEST, JSON, MOST_DIGITS, Bounds, DocumentError, read_text
+from ckgen.model.document import DEEPEST, JSON, MOST_DIGITS, Bounds, DocumentError
 from ckgen.model.json_document import parse_json
 
 SMALL = Bounds(1 << 10, 20)
@@ -46,24 +45,59 @@ def test_brackets_in_texts_are_no_levels_and_commas_in_texts_no_values() -> None
     parse_json(json.dumps(["[{" * 999, ',"' * 999]), SMALL)
 
 
+@pytest.mark.parametrize(
+    ("opening", "closing", "held"), [("[", "]", 1), ('{"k": ', "}", 1), ("[0, ", "]", 2), ('[{"k": ', "}]", 2)]
+)
+def test_as_many_values_as_the_bound_are_read_and_no_more(opening: str, closing: str, held: int) -> None:
+    def text(values: int) -> str:
+        """A number in brackets that hold `values` with it."""
+        return opening * (values // held) + "7" + closing * (values // held)
+
+    assert not parse_json(text(20 - held), Bounds(1, 21 - held)).repeats
+    assert refused(text(20), Bounds(1, 20)) == ("more than 20 values", 1)
+
+
 def test_values_are_counted_before_any_is_made() -> None:
-    parse_json(json.dumps([0] * 18), SMALL)
+    parse_json(json.dumps([0] * 19), SMALL)
+    assert refused(json.dumps([0] * 20), SMALL) == ("more than 20 values", 1)
     assert refused("[\n" + "0,\n" * 99 + "0]", SMALL) == ("more than 20 values", 20)
     assert refused("[" + "[],\n" * 99 + "0]", SMALL) == ("more than 20 values", 10)
 
 
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_digits_are_bounded(sign: str) -> None:
-    parse_json("1" * MOST_DIGITS)
+    for number in ("1" * MOST_DIGITS, f"1.{'2' * (MOST_DIGITS - 1)}", f"1.{'2' * (MOST_DIGITS - 3)}e+12"):
+        assert parse_json(sign + number).value == json.loads(sign + number)
+        assert refused(f"[\n{sign}{number}3]") == (f"a number of 65 digits: at most {MOST_DIGITS} are read", 2)
     for digits in (100, 5_001):  # Python's own bound is between
         found = refused(f'{{"a": "{"9" * 5001}",\n "b": [{sign}{"9" * digits}]}}')
         assert found == (f"a number of {digits:,} digits: at most {MOST_DIGITS} are read", 2)
     assert refused("0." + "1" * 5_000)[0].startswith("a number of 5,001 digits")
 
 
-@pytest.mark.parametrize("text", ["NaN", "[1,\n-Infinity]", "1e999"])
-def test_numbers_that_are_none_are_refused(text: str) -> None:
-    assert refused(text)[0].startswith("not JSON: ")
+@pytest.mark.parametrize(
+    ("text", "message", "line"),
+    [
+        ("NaN", "NaN is not JSON", 1),
+        ("[1,\n-Infinity]", "-Infinity is not JSON", 2),
+        ('{"NaN[": "\\"Infinity",\n"b": Infinity}', "Infinity is not JSON", 2),
+        ("[\n\n1e999]", "1e999 is out of range", 3),
+        ("[\nNaN, 1-2]", "NaN is not JSON", 2),
+        ("[1-2,\nNaN]", "Expecting ',' delimiter", 1),
+        (f"[{'[], ' * 70}\n-1e400]", "-1e400 is out of range", 2),
+    ],
+)
+def test_numbers_that_are_none_are_refused(text: str, message: str, line: int) -> None:
+    assert refused(text) == (f"not JSON: {message}", line)
+
+
+def test_a_stack_that_is_nearly_full_is_no_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise RecursionError("maximum recursion depth exceeded")
+
+    monkeypatch.setattr(json, "loads", full)
+    assert refused("[1]") == ("not JSON: maximum recursion depth exceeded", 0)
+    assert refused("[" * 65) == (f"nested deeper than {DEEPEST} levels", 1)
 
 
 @pytest.mark.parametrize(
@@ -72,24 +106,3 @@ def test_numbers_that_are_none_are_refused(text: str) -> None:
 def test_what_is_no_json_has_its_line(text: str, line: int) -> None:
     message, found = refused(text)
     assert message.startswith("not JSON: ") and found == line
-
-
-def test_a_file_is_read_no_further_than_it_may_be_large(tmp_path: Path) -> None:
-    place = tmp_path / "x"
-    place.write_bytes(b"a" * 1024)
-    assert read_text(place, SMALL) == "a" * 1024
-    with pytest.raises(DocumentError, match="larger than 0 MiB"):
-        read_text(Path("/dev/zero"), SMALL)
-    place.write_bytes(b"one\ntwo\n\xff")
-    with pytest.raises(DocumentError, match="can't decode") as caught:
-        read_text(place, SMALL)
-    assert caught.value.line == 3
-    for other, reason in ((tmp_path, "Is a directory"), (tmp_path / "none", "No such file")):
-        with pytest.raises(DocumentError, match=f"cannot read: {reason}"):
-            read_text(other, SMALL)
-
-
-def test_a_number_beyond_float64_is_refused_where_it_stands() -> None:
-    with pytest.raises(DocumentError, match="not JSON: -1e400 is out of range") as raised:
-        parse_json('{"a": 1,\n "b": [2, -1e400]}')
-    assert raised.value.line == 2

@@ -8,7 +8,7 @@ import yaml
 from ckgen.model import located_yaml
 from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.document import DEEPEST, MOST_DIGITS, Bounds
-from ckgen.model.located_yaml import Located, read_documents
+from ckgen.model.located_yaml import DocumentReader, Located, read_documents
 
 TEXT = """\
 # nothing
@@ -78,9 +78,43 @@ def test_a_key_that_stands_twice_names_both_lines() -> None:
 
 
 @pytest.mark.usefixtures("both")
-@pytest.mark.parametrize("text", ["a: [", "a: 'x", "a: 1\n b: 2", "\x00", "%YAML 9.9\n--- a", "@", "a: *b", "\x1b[31m"])
-def test_broken_syntax_is_said_once(text: str) -> None:
-    assert len(read(text)[1]) == 1
+@pytest.mark.parametrize(
+    ("text", "message", "line"),
+    [
+        ("a: [", "expected the node content, but found '<stream end>'", 1),
+        ("a: 'x", "found unexpected end of stream", 1),
+        ("a: 1\n b: 2", "mapping values are not allowed here", 2),
+        ("a:\n  - b\n c: d", "expected <block end>, but found '<block mapping start>'", 3),
+        ("\n%YAML 9.9\n--- a", "found incompatible YAML document (version 1.* is required)", 2),
+        ("a: 1\n\n@", "found character '@' that cannot start any token", 3),
+        ("\x00", "unacceptable character #x0000: special characters are not allowed", 0),
+        ("\x1b[31m", "unacceptable character #x001b: special characters are not allowed", 0),
+    ],
+)
+def test_broken_syntax_is_said_once_in_the_same_words(text: str, message: str, line: int) -> None:
+    assert refused(text) == (f"not YAML: {message}", line)
+
+
+@pytest.mark.usefixtures("both")
+def test_what_was_read_before_a_place_that_is_broken_counts() -> None:
+    documents, found = read("a: 1\na: 2\n---\n[")
+    assert [plain(one) for one in documents] == [({"a": ("1", 1)}, 1)]
+    assert [one.code for one in found] == ["K002", "K001"]
+    documents, found = read("a: 1\n---\n*a")
+    assert [plain(one) for one in documents] == [({"a": ("1", 1)}, 1)]
+    assert [(one.code, str(one.location)) for one in found] == [("K001", "x.yaml:3")]
+
+
+def test_libyaml_reads_where_pyyaml_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = []
+
+    class Noted(yaml.SafeLoader):
+        def __init__(self, text: str) -> None:
+            used.append(text)
+            super().__init__(text)
+
+    monkeypatch.setattr(yaml, "CSafeLoader", Noted, raising=False)
+    assert read("a: 1")[1] == [] and used == ["a: 1"]
 
 
 @pytest.mark.usefixtures("both")
@@ -104,6 +138,8 @@ def test_the_depth_is_bounded(opening: str, levels: int) -> None:
 def test_values_are_bounded_whatever_holds_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(located_yaml, "YAML", Bounds(1 << 20, 20))
     assert read("\n".join(["- 1"] * 19))[1] == []
+    assert len(read("---\n" * 20)[0]) == 20
+    assert refused("\n".join(["- 1"] * 20)) == ("more than 20 values", 20)
     for text in ("- 1\n" * 99, "---\n" * 99, "".join(f"k{i}: v\n" for i in range(99)), "- []\n" * 99):
         message, line = refused(text)
         assert message == "more than 20 values" and 10 <= line <= 22
@@ -113,4 +149,33 @@ def test_values_are_bounded_whatever_holds_them(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("number", ["9" * 5_001, "-" + "1" * 65, "0x" + "f" * 99, "1_" * 40, "'" + "7" * 65 + "'"])
 def test_digits_are_bounded(number: str) -> None:
     message, line = refused(f"a: {'8' * MOST_DIGITS}\nb: [{number}]")
-    assert message.startswith("a number of ") and message.endswith(f"at most {MOST_DIGITS} are read") and line == 2
+    length = len(number.strip("'"))
+    assert (message, line) == (f"a number of {length:,} digits: at most {MOST_DIGITS} are read", 2)
+
+
+@pytest.mark.usefixtures("both")
+@pytest.mark.parametrize("text", ["-" + "1" * 64, "0x" + "f" * 64, "g" + "1" * 99, "1" * 40 + "." + "1" * 40])
+def test_what_is_within_the_bound_or_no_integer_is_a_text(text: str) -> None:
+    assert plain(read(text)[0][0]) == (text, 1)
+
+
+def test_the_elements_of_what_is_no_list_are_itself() -> None:
+    (listed, single), _ = read("[a, b]\n--- {c: d}")
+    assert [plain(one) for one in listed.items()] == [("a", 1), ("b", 1)]
+    assert single.items() == [single]
+
+
+def test_a_reader_keeps_each_error_once_and_says_which_keys_are_wrong() -> None:
+    (document,), _ = read("name: x\nkernel: y\nzzz: w\n")
+    reader = DocumentReader()
+    assert reader.has_keys(document, ("name", "kernel", "zzz"), ("name", "zzz")) and reader.errors == []
+    for _ in range(2):
+        assert reader.has_keys(document, ("name", "kernels"), ("name",))
+        assert not reader.has_keys(document, ("name", "kernel", "zzz"), ("kernel", "backend"))
+    reader.say("K005", document, "no such thing", "choose another")
+    assert [one.render() for one in reader.errors] == [
+        "error[K003] x.yaml:2: unknown key 'kernel'\n            did you mean 'kernels'?",
+        "error[K003] x.yaml:3: unknown key 'zzz'\n            known: name, kernels",
+        "error[K004] x.yaml:1: key 'backend' is missing",
+        "error[K005] x.yaml:1: no such thing\n            choose another",
+    ]

@@ -8,6 +8,7 @@ def test_the_nearest_word_is_named() -> None:
     assert did_you_mean("lds_byte", known) == did_you_mean("LDS_BYTES", known) == "did you mean 'lds_bytes'?"
     assert did_you_mean("Sil", known) == "did you mean 'Silu'?"
     assert did_you_mean("cu", known) is None
+    assert did_you_mean("wave_siz", ("wave_sizes", "wave_size", "wave_sign")) == "did you mean 'wave_size'?"
 
 
 def test_all_words_are_named_where_none_is_near() -> None:

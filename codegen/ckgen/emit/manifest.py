@@ -126,4 +126,4 @@ def _parsed(data: Any) -> Manifest:
 
 
 def _is_generator(path: Path) -> bool:
-    return path.suffix in _GENERATOR_SUFFIXES and "_data" not in path.relative_to(path.anchor).parts[-2:-1]
+    return path.suffix in _GENERATOR_SUFFIXES and path.parent.name != "_data"

@@ -90,7 +90,7 @@ def publish(out: Path, texts: Mapping[str, str], changes: Changes) -> None:
         _sweep(out)
         if not changes:
             return
-        staging.mkdir(parents=True)
+        staging.mkdir()
         _fill(staging, out, texts, {*changes.added, *changes.changed})
         if not out.exists():
             staging.rename(out)
@@ -108,16 +108,13 @@ def publish(out: Path, texts: Mapping[str, str], changes: Changes) -> None:
 def _fill(staging: Path, out: Path, texts: Mapping[str, str], fresh: Iterable[str]) -> None:
     """New and changed files are written, all others linked, so that their times stay."""
     written = set(fresh)
-    folders = {staging}
+    for folder in {(staging / path).parent for path in texts}:
+        folder.mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
-        place = staging / path
-        if place.parent not in folders:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            folders.add(place.parent)
         if path in written:
-            place.write_bytes(text.encode())
+            (staging / path).write_bytes(text.encode())
         else:
-            _link(out / path, place)
+            _link(out / path, staging / path)
 
 
 def _link(source: Path, place: Path) -> None:
@@ -146,7 +143,7 @@ def _adopt_foreign(new: Path, old: Path, owned: set[str]) -> None:
 
 
 def _exchange(new: Path, old: Path) -> None:
-    """Swaps two folders; atomic where the kernel can (Linux), else two renames with the old tree kept until the end."""
+    """Swaps two folders; atomic where the kernel can (Linux), else by three renames."""
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if renameat2 is not None:
         done = renameat2(_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(old), _RENAME_EXCHANGE)
@@ -155,10 +152,10 @@ def _exchange(new: Path, old: Path) -> None:
         code = ctypes.get_errno()
         if code not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
             raise OSError(code, os.strerror(code), str(old))
-    aside = new.with_name(new.name + "-old")
+    aside = new.with_name(f"{new.name}-old")
     old.rename(aside)
     new.rename(old)
-    shutil.rmtree(aside)
+    aside.rename(new)
 
 
 def _sweep(out: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Protocol
 from ckgen.model.backend import Backend
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Tile:
     """M, N and K extents in elements."""
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from difflib import get_close_matches
 from enum import Enum
 from functools import cache, reduce
 from operator import or_
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
+
+from ckgen.model.suggestion import nearest_or_all
 
 Path = tuple[str | int, ...]
 Report = Callable[[str, Path, str, str | None], None]
@@ -108,9 +109,7 @@ def check_keys(value: Any, known: list[str], required: list[str], path: Path, re
     bad = False
     for key in value:
         if key not in known:
-            close = get_close_matches(key, known, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(known)}"
-            report(UNKNOWN, (*path, key), f"unknown key '{key}'", hint)
+            report(UNKNOWN, (*path, key), f"unknown key '{key}'", nearest_or_all(key, known))
             bad = True
     for key in required:
         if key not in value:
@@ -130,7 +129,7 @@ def shown(value: Any) -> str:
 _SCALARS: Mapping[Any, str] = {bool: "true or false", int: "an integer", str: "a text"}
 
 
-def _wrong(report: Report, path: Path, message: str, hint: str | None = None) -> None:
+def _wrong(report: Report, path: Path, message: str, hint: str | None = None) -> NoReturn:
     report(WRONG, path, message, hint)
     raise Unreadable
 
@@ -176,10 +175,7 @@ def _enum(kind: type[Enum], value: Any, path: Path, report: Report) -> Enum:
         if member.value == value and type(member.value) is type(value):
             return member
     known = [str(member.value) for member in kind]
-    close = get_close_matches(str(value), known, n=1)
-    hint = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(known)}"
-    _wrong(report, path, f"unknown value {shown(value)}", hint)
-    raise AssertionError
+    _wrong(report, path, f"unknown value {shown(value)}", nearest_or_all(str(value), known))
 
 
 def _dataclass(kind: type, value: Any, path: Path, report: Report) -> Any:

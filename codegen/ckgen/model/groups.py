@@ -10,7 +10,7 @@ MOST = 2**63 - 1
 """Where sums and products saturate."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class GroupSize:
     """One group's sizes in elements; a group without rows or columns does nothing."""
 

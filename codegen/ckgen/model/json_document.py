@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 from ckgen.model.document import DEEPEST, JSON, MOST_DIGITS, Bounds, DocumentError, too_deep, too_long, too_many
 
 _TOKEN = re.compile(
-    r'(?P<text>"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z))|(?P<open>[\[{])|(?P<close>[\]}])|(?P<comma>,)|(?P<number>-?\d[\d.eE+-]*)',
+    r'(?P<text>"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z))|(?P<open>[\[{])|(?P<close>[\]}])|(?P<comma>,)|(?P<number>-?\d[\d.eE+-]*)'
+    r"|(?P<word>NaN|-?Infinity)",
     re.DOTALL,
 )
 """An open text goes to the end: nothing is looked at twice."""
@@ -52,19 +53,23 @@ def parse_json(text: str, bounds: Bounds = JSON) -> JsonDocument:
 
 
 class _Unlikely(Exception):
-    """A number or a word that is no value here; it does not know where it stands."""
+    """A number or a word that is no value here; `_look` finds where it stands."""
+
+
+def _digits(number: str) -> int:
+    return sum(map(str.isdigit, number))
 
 
 def _whole(text: str) -> int:
-    if len(text) > MOST_DIGITS:
-        raise _Unlikely("a number is too long")
+    if _digits(text) > MOST_DIGITS:
+        raise _Unlikely
     return int(text)
 
 
 def _real(text: str) -> float:
     found = float(text)
-    if len(text) > MOST_DIGITS or math.isinf(found):
-        raise _Unlikely(f"{text[:MOST_DIGITS]} is out of range")
+    if _digits(text) > MOST_DIGITS or math.isinf(found):
+        raise _Unlikely
     return found
 
 
@@ -75,8 +80,8 @@ def _is_infinite(text: str) -> bool:
         return False
 
 
-def _constant(word: str) -> NoReturn:
-    raise _Unlikely(f"{word} is not JSON")
+def _constant(_: str) -> NoReturn:
+    raise _Unlikely
 
 
 def _is_deep(value: Any) -> bool:
@@ -101,10 +106,12 @@ def _look(text: str, bounds: Bounds) -> None:
                 depth -= 1
             case "comma":
                 values += 1
-            case "number" if token.end() - at > MOST_DIGITS:
-                raise too_long(sum(map(str.isdigit, token[0])), line)
+            case "number" if _digits(token[0]) > MOST_DIGITS:
+                raise too_long(_digits(token[0]), line)
             case "number" if _is_infinite(token[0]):
                 raise DocumentError(f"not JSON: {token[0]} is out of range", line)
+            case "word":
+                raise DocumentError(f"not JSON: {token[0]} is not JSON", line)
         if depth > DEEPEST:
             raise too_deep(line)
         if values > bounds.values:

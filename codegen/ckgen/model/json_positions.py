@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
+from bisect import bisect
 from dataclasses import dataclass, field
+from json import JSONDecoder
 
 Path = tuple[str | int, ...]
 
-_SPACE = re.compile(r"[ \t\r\n]*")
-_SCALAR = re.compile(r"[^\s,\]\}]+")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_BLANK = frozenset(" \t\r\n")
+_DECODER = JSONDecoder()
 
 
 @dataclass(slots=True)
 class Positions:
-    """Line of every path (an object's member stands where its key stands), and the keys given twice."""
+    """Line of every path (an object's member stands where its key stands), and the keys that an object gives twice."""
 
     lines: dict[Path, int] = field(default_factory=dict)
     duplicates: list[tuple[Path, int, int]] = field(default_factory=list)
@@ -36,54 +36,49 @@ def scan(text: str) -> Positions:
 
 
 def _skip(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
+    """Something always follows: a value, or what closes it."""
+    while text[at] in _BLANK:
+        at += 1
+    return at
 
 
 def _line(at: int, newlines: list[int]) -> int:
-    low, high = 0, len(newlines)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if newlines[middle] < at else (low, middle)
-    return low + 1
+    return bisect(newlines, at) + 1
 
 
 def _value(text: str, at: int, path: Path, found: Positions, newlines: list[int]) -> int:
+    """The end of the value that begins at `at`."""
     found.lines.setdefault(path, _line(at, newlines))
     if text[at] == "{":
         return _object(text, at + 1, path, found, newlines)
     if text[at] == "[":
         return _array(text, at + 1, path, found, newlines)
-    if text[at] == '"':
-        return _string_end(text, at)
-    match = _SCALAR.match(text, at)
-    return match.end() if match else at + 1
-
-
-def _string_end(text: str, at: int) -> int:
-    match = _STRING.match(text, at)
-    return match.end() if match else at + 1
+    return _DECODER.raw_decode(text, at)[1]
 
 
 def _object(text: str, at: int, path: Path, found: Positions, newlines: list[int]) -> int:
-    at = _skip(text, at)
+    at, own = _skip(text, at), dict[str, int]()
     while text[at] != "}":
-        end = _string_end(text, at)
-        member = (*path, str(json.loads(text[at:end])))
-        line = _line(at, newlines)
-        if member in found.lines:
-            found.duplicates.append((member, line, found.lines[member]))
+        key, end = _DECODER.raw_decode(text, at)
+        member, line = (*path, key), _line(at, newlines)
+        if key in own:
+            found.duplicates.append((member, line, own[key]))
+        own.setdefault(key, line)
         found.lines.setdefault(member, line)
-        at = _value(text, _skip(text, _skip(text, end) + 1), member, found, newlines)
-        at = _skip(text, at)
-        at = _skip(text, at + 1) if text[at] == "," else at
+        colon = _skip(text, end)
+        at = _past_comma(text, _value(text, _skip(text, colon + 1), member, found, newlines))
     return at + 1
 
 
 def _array(text: str, at: int, path: Path, found: Positions, newlines: list[int]) -> int:
     at, index = _skip(text, at), 0
     while text[at] != "]":
-        at = _skip(text, _value(text, at, (*path, index), found, newlines))
-        at = _skip(text, at + 1) if text[at] == "," else at
+        at = _past_comma(text, _value(text, at, (*path, index), found, newlines))
         index += 1
     return at + 1
+
+
+def _past_comma(text: str, at: int) -> int:
+    """Where the next member or item begins, or what closes them."""
+    at = _skip(text, at)
+    return _skip(text, at + 1) if text[at] == "," else at

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.document import DEEPEST, MOST_DIGITS, YAML, DocumentError, too_deep, too_long, too_many
@@ -65,24 +65,29 @@ def read_documents(text: str, file: str, report: Report) -> list[Located]:
     """
     import yaml
 
-    fast = getattr(yaml, "CSafeLoader", None)
-    loaders = [yaml.SafeLoader] if fast is None else [fast, yaml.SafeLoader]
-    builder = _Builder(file)
-    for loader in loaders:  # what is wrong is always said in PyYAML's own words, not in libyaml's
-        builder = _Builder(file)
-        try:
-            for event in yaml.parse(text, loader):
-                builder.take(event)
-        except DocumentError as error:
-            builder.found.append(error.diagnostic("K001", file))
-        except yaml.YAMLError as error:
-            if loader is fast:
-                continue
-            builder.found.append(_syntax(error, file))
-        break
+    builder, error = _built(text, file, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    if error is not None:  # what is wrong is always said in PyYAML's own words, not in libyaml's
+        builder, error = _built(text, file, yaml.SafeLoader)
     for diagnostic in builder.found:
         report(diagnostic)
+    if error is not None:
+        report(_syntax(error, file))
     return builder.documents
+
+
+def _built(text: str, file: str, loader: Any) -> tuple[_Builder, YAMLError | None]:
+    """What a loader's events make, and where its syntax is broken, the error."""
+    import yaml
+
+    builder = _Builder(file)
+    try:
+        for event in yaml.parse(text, loader):
+            builder.take(event)
+    except DocumentError as error:
+        builder.found.append(error.diagnostic("K001", file))
+    except yaml.YAMLError as error:
+        return builder, error
+    return builder, None
 
 
 def _syntax(error: YAMLError, file: str) -> Diagnostic:
@@ -90,8 +95,8 @@ def _syntax(error: YAMLError, file: str) -> Diagnostic:
 
     if not isinstance(error, MarkedYAMLError):
         return Diagnostic("K001", f"not YAML: {str(error).splitlines()[0]}", Location(file))
-    line = error.problem_mark.line + 1 if error.problem_mark else 0
-    return Diagnostic("K001", f"not YAML: {error.problem}", Location(file, line))
+    assert error.problem_mark is not None  # PyYAML's own parser always says where
+    return Diagnostic("K001", f"not YAML: {error.problem}", Location(file, error.problem_mark.line + 1))
 
 
 @dataclass(slots=True)
@@ -123,7 +128,8 @@ class _Builder:
             return
         if not isinstance(event, events.NodeEvent):
             return
-        line = event.start_mark.line + 1 if event.start_mark else 0
+        assert event.start_mark is not None  # what is parsed of a text has its place
+        line = event.start_mark.line + 1
         if isinstance(event, events.AliasEvent):
             raise DocumentError(f"aliases are not read: write out what *{event.anchor} stands for", line)
         self._values += 1

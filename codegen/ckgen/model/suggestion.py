@@ -9,7 +9,7 @@ from difflib import get_close_matches
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """Names the nearest known word, whatever the case of the given one; None where none is near."""
     names = list(known)
-    near = get_close_matches(word, names, n=1) or get_close_matches(word.lower(), names, n=1)
+    near = get_close_matches(word, names) or get_close_matches(word.lower(), names)
     return f"did you mean '{near[0]}'?" if near else None
 
 

@@ -92,8 +92,9 @@ def _trait(enum: EnumWords, trait: Trait) -> list[str]:
     count = f"k{enum.name}Count"
     if trait.kind == FLAG:
         having = [f"value == {enum.name}::{one.name}" for one in enum.members if one.traits[trait.name] == "true"]
-        body = [f"  return {' || '.join(having) or 'false'};"]
-        return [f"constexpr bool {trait.name}({enum.name} value) noexcept {{", *body, "}"]
+        if not having:
+            return [f"constexpr bool {trait.name}({enum.name}) noexcept {{ return false; }}"]
+        return [f"constexpr bool {trait.name}({enum.name} value) noexcept {{", f"  return {' || '.join(having)};", "}"]
     if trait.kind in ("int", "text"):
         kind, none = {"int": ("int", "0"), "text": ("std::string_view", "std::string_view()")}[trait.kind]
         values = ", ".join(

@@ -25,7 +25,7 @@ class Member:
     @property
     def python(self) -> str:
         """Its name in Python."""
-        return self.name.rstrip("_").upper()
+        return self.name.removesuffix("_").upper()
 
 
 @dataclass(frozen=True, slots=True)

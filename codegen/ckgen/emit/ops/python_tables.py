@@ -125,10 +125,8 @@ def _usual(description: Description, field: str, cases: tuple[UsualCase, ...]) -
 
 def _test(description: Description, one: Condition) -> str:
     kind = description.fields[one.field].type
-    words = [member for member in description.enums[kind].members if one.mask >> member.code & 1]
-    if len(words) == 1:
-        return f"{one.field} is {kind}.{words[0].python}"
-    return f"{one.field} in ({', '.join(f'{kind}.{word.python}' for word in words)})"
+    first, *others = (f"{kind}.{word.python}" for word in description.enums[kind].members if one.mask >> word.code & 1)
+    return f"{one.field} in ({', '.join([first, *others])})" if others else f"{one.field} is {first}"
 
 
 def python_problem_rules(description: Description) -> str:

@@ -52,7 +52,7 @@ def python_words(description: Description) -> str:
         "}",
         '"""The number of what Python has None for."""',
         "",
-    ]).replace("\n\n\n\n", "\n\n\n")  # fmt: skip
+    ])  # fmt: skip
 
 
 def _codes(enum: EnumWords) -> str:

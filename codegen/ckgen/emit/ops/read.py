@@ -25,8 +25,9 @@ def read_description(text: str, file: str) -> Description | list[Diagnostic]:
         reader.report(Diagnostic("W003", "one document is needed", Location(file)))
     description = None
     if not reader.errors:
+        (document,) = documents
         with suppress(Broken):
-            description = _description(reader, documents[0])
+            description = _description(reader, document)
     return description if description is not None and not reader.errors else reader.errors
 
 

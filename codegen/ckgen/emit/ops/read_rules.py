@@ -93,11 +93,12 @@ class RuleReader:
 
     def _allowed(self, must: tuple[Conditions, ...]) -> str:
         """The words of the one field that is asked about: members of types by name, others in their order."""
-        if len(must) != 1 or len(must[0]) != 1 or must[0][0].same or must[0][0].field in self.counted:
-            return ""
-        condition = must[0][0]
-        words = [word for word, code in self._codes(condition.field).items() if condition.mask >> code & 1]
-        return ", ".join(sorted(words) if self.fields[condition.field].type == "DType" else words)
+        match must:
+            case ((Condition(same="") as asked,),) if asked.field in self.fields:
+                words = [word for word, code in self._codes(asked.field).items() if asked.mask >> code & 1]
+                return ", ".join(sorted(words) if self.fields[asked.field].type == "DType" else words)
+            case _:
+                return ""
 
     def _sentence(self, node: Located, cases: list[Case]) -> str:
         """The sentence with what is known by now in its places: sets, sizes and numbers."""
@@ -138,7 +139,9 @@ class RuleReader:
             same = self._field(text.removeprefix("="), node)
             return Condition(field, same=same, negated=negated)
         if isinstance(text, str):
-            parts = [Located(word.strip(), node.location) for word in text.strip("[]").split(",")]
+            parts = [
+                Located(word.strip(), node.location) for word in text.removeprefix("[").removesuffix("]").split(",")
+            ]
         else:
             parts = node.items()
         mask = 0
@@ -149,7 +152,7 @@ class RuleReader:
 
     def _members(self, node: Located, field: str, codes: dict[str, int]) -> tuple[str, ...]:
         word = self.reader.text(node)
-        kind = self.fields[field].type if field in self.fields else ""
+        kind = self.fields[field].type if field in self.fields else None
         if word in self.sets and self.sets[word][0] == kind:
             return self.sets[word][1]
         if word in self.sizes and word == kind:

@@ -39,11 +39,12 @@ def _check_words(reader: Reader, node: Located, enum: EnumWords, enums: dict[str
         if word not in own:
             reader.say("W003", node, f"'{{{word}}}' in a doc is no member of {enum.name}", nearest_or_all(word, own))
     for trait in enum.traits:
-        others = [member.name for member in enums[trait.kind].members] if trait.kind in enums else []
+        if trait.kind not in enums:
+            continue
+        others = [member.name for member in enums[trait.kind].members]
         for member in enum.members:
             given = member.traits.get(trait.name, {})
-            if isinstance(given, str):
-                continue
+            assert isinstance(given, dict)
             named = [(word, trait.kind, others) for word in given] + [(word, enum.name, own) for word in given.values()]
             for word, of, known in named:
                 if word not in known:

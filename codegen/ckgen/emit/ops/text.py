@@ -38,12 +38,11 @@ def comment(text: str, mark: str = "/// ", indent: str = "") -> str:
 
 def docstring(text: str, more: str, indent: str) -> str:
     """A Python docstring; `more` is its second paragraph."""
-    first = textwrap.wrap(text, COLUMNS - len(indent) - 3)
-    rest = [*first[1:], *textwrap.wrap(more, COLUMNS - len(indent))]
-    rest = textwrap.wrap(" ".join(rest), COLUMNS - len(indent))
-    if not rest and len(indent) + len(first[0]) + 6 <= COLUMNS:
-        return f'{indent}"""{first[0]}"""'
-    lines = [f'{indent}"""{first[0]}', *([""] if rest else []), *(indent + line for line in rest), f'{indent}"""']
+    first, *too_long = textwrap.wrap(text, COLUMNS - len(indent) - 3)
+    rest = textwrap.wrap(" ".join([*too_long, more]), COLUMNS - len(indent))
+    if not rest and len(indent) + len(first) + 6 <= COLUMNS:
+        return f'{indent}"""{first}"""'
+    lines = [f'{indent}"""{first}', *([""] if rest else []), *(indent + line for line in rest), f'{indent}"""']
     return "\n".join(lines)
 
 
