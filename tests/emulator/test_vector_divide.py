@@ -49,7 +49,8 @@ def _exponent(form: Format, code: int) -> int:
 
 def _shifted(form: Format, code: int, by: int) -> int:
     """Times 2^by; denormals are kept."""
-    return form.nearest(form.value(code) * Fraction(2) ** by) if form.value(code) else code
+    changes = not (form.is_zero(code) or form.is_infinite(code))
+    return form.nearest(form.value(code) * Fraction(2) ** by) if changes else code
 
 
 def _scales(form: Format) -> list[Op]:

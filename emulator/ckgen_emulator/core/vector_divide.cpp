@@ -58,7 +58,7 @@ typename T::Float value(WordOf<T> bits) noexcept {
 }
 template <class T>
 bool denormal(typename T::Float x) noexcept {
-  return x != 0 && std::fabs(x) < std::numeric_limits<typename T::Float>::min();
+  return std::fpclassify(x) == FP_SUBNORMAL;
 }
 
 template <class T>
