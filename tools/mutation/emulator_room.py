@@ -20,7 +20,7 @@ _CORE = "emulator/ckgen_emulator/core"
 _TESTS = "tests/emulator"
 _CACHE = Path(".cache-of-mutants")
 _COMPILE = (sys.executable, "-c", "from ckgen_emulator.core_library import core_library; print(core_library())")
-_FLAGS = "-O1 -w -D_GLIBCXX_ASSERTIONS -fsanitize=bounds -fsanitize-undefined-trap-on-error"
+_FLAGS = "-O1 -w -D_GLIBCXX_ASSERTIONS -fsanitize=bounds-strict -fsanitize-undefined-trap-on-error"
 """An index beyond an array ends the process, where a plain build would read or write what lies beside it."""
 _PYTEST = (
     sys.executable,
