@@ -15,7 +15,8 @@ from pathlib import Path
 from ckgen_emulator.core_library import core_library
 
 FLAGS = (
-    "-O1 -g1 -fsanitize=address,undefined,bounds-strict -fno-sanitize-recover=undefined -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS"
+    "-O1 -g1 -fsanitize=address,undefined,bounds-strict -fno-sanitize-recover=undefined -fno-omit-frame-pointer "
+    "-D_GLIBCXX_ASSERTIONS"
 )
 SOURCES = (
     "decode elf kernarg kernel metadata memory lane_* global_order_lanes scalar_memory "
