@@ -415,3 +415,26 @@ def test_a_chip_whose_workgroups_share_their_cache() -> None:
     )
     with Case("gfx90a") as case:
         assert not case.run(roles(*bodies), 2).findings
+
+
+# v[12:13]: data in the first 32 lanes, the flag in the others
+IN_TWO_ALLOCATIONS = """
+v_mov_b32 v10, s10
+v_mov_b32 v11, s11
+v_mov_b32 v12, s8
+v_mov_b32 v13, s9
+v_cmp_gt_u32 vcc, 32, v0
+v_cndmask_b32 v12, v10, v12, vcc
+v_cndmask_b32 v13, v11, v13, vcc
+"""
+
+
+@pytest.mark.parametrize("access", ["global_load_dword v6, v[12:13], off", "global_store_dword v[12:13], v4, off"])
+@pytest.mark.parametrize("first", [True, False])
+def test_lanes_in_two_allocations_race_as_others_do(access: str, first: bool) -> None:
+    for offset, count in (("", 1), (" offset:32", 0)):
+        bodies = STORE + "\ns_waitcnt vmcnt(0)", both(IN_TWO_ALLOCATIONS, access + offset)
+        limited = "s_mov_b64 exec, 255\n" + bodies[0]  # what lies behind is not touched by it
+        with Case() as case:
+            found = races(case.run(roles(*((bodies[1], limited) if first else (limited, bodies[1]))), 2))
+        assert len(found) == count, (offset, found)

@@ -342,7 +342,7 @@ def test_bytes_conflict_by_the_dwords_that_hold_them(arch: str, banks: int) -> N
             found, expected = [], []
             for start in (0, 1, 2, 3):
                 wave = fresh(20, 3)
-                wave.vectors[0, :2] = start, start + distance
+                wave.vectors[0] = start + distance * np.arange(LANES)
                 found.append(emulator(arch).step(assemble(text, arch), wave, Options()).counts["lds_conflict_cycles"])
                 lanes = (range(at // 4, (at + size - 1) // 4 + 1) for at in (start, start + distance))
                 dwords = {dword for lane in lanes for dword in lane}

@@ -11,7 +11,7 @@ from exact_float import F16, F32, F64, Env, Format
 from step_support import assemble, emulator
 from vector_support import DEFAULT_MODE, Lane, Op, check, sources
 
-from ckgen_emulator.bindings import Wave
+from ckgen_emulator.bindings import VCC, Wave
 
 pytestmark = pytest.mark.amd
 
@@ -108,6 +108,20 @@ def test_division_sequence(form: Format, mode: int, env: Env) -> None:
             if got != want and not (form.is_nan(got) and form.is_nan(want)):
                 wrong.append(f"{a:x} / {b:x} = {got:x}, not {want:x}")
     assert not wrong, f"{len(wrong)}: " + "\n".join(wrong[:20])
+
+
+@pytest.mark.parametrize("form", LIMITS, ids=["f32", "f64"])
+@pytest.mark.parametrize("rounding", range(4))
+def test_a_sum_of_zero_has_the_sign_that_rounding_gives_it(form: Format, rounding: int) -> None:
+    kind, last = ("f32", 0) if form is F32 else ("f64", 1)
+    wave = Wave()
+    wave.mode = DEFAULT_MODE | rounding << 2 * last
+    for first, code in ((0, form.one), (4, form.one), (8, form.one | form.sign)):
+        wave.vectors[first : first + 2].T[:] = code & 0xFFFFFFFF, code >> 32
+    wave.set_pair(VCC, 0xFF)
+    operands = ", ".join(f"v[{first}:{first + 1}]" if last else f"v{first}" for first in (30, 0, 4, 8))
+    assert not emulator("gfx942").step(assemble(f"v_div_fmas_{kind} {operands}", "gfx942"), wave).findings
+    assert set(wave.vectors[30 + last].tolist()) == {0x80000000 if rounding == 2 else 0}
 
 
 SEQUENCES = {
