@@ -124,6 +124,33 @@ def test_a_sum_of_zero_has_the_sign_that_rounding_gives_it(form: Format, roundin
     assert set(wave.vectors[30 + last].tolist()) == {0x80000000 if rounding == 2 else 0}
 
 
+@pytest.mark.parametrize("form", LIMITS, ids=["f32", "f64"])
+def test_a_denormal_quotient_is_rounded_once(form: Format) -> None:
+    """Halves of its last place, plus or minus products that a sum of twice the bits holds in part or not at all."""
+    last, shift = Fraction(2) ** form.lowest, LIMITS[form][2]
+    width = 53 if form is F32 else 113
+    wave, lanes = Wave(), []
+    for halves in (5, 7, -5, -7):
+        c = halves * last / 2 * 2**shift
+        place = abs(c) * Fraction(2) ** (3 - width) / abs(halves)  # the wide sum's last
+        for part in (Fraction(255, 256), Fraction(257, 256), Fraction(1, 256), Fraction(511, 256)):
+            for sign in (1, -1):
+                half = Fraction(2) ** ((place.numerator.bit_length() - place.denominator.bit_length()) // 2)
+                lanes.append((sign * part * half, place / half, c))
+    for lane, values in enumerate(lanes):
+        for first, value in zip((0, 4, 8), values, strict=True):
+            code = form.nearest(value)
+            assert form.value(code) == value
+            wave.vectors[first : first + 2, lane] = code & 0xFFFFFFFF, code >> 32
+    wave.set_pair(VCC, 2**64 - 1)
+    kind, dwords = ("f32", 1) if form is F32 else ("f64", 2)
+    operands = ", ".join(f"v[{first}:{first + dwords - 1}]" for first in (30, 0, 4, 8))
+    assert not emulator("gfx942").step(assemble(f"v_div_fmas_{kind} {operands}", "gfx942"), wave).findings
+    for lane, (a, b, c) in enumerate(lanes):
+        got = sum(int(wave.vectors[30 + part, lane]) << 32 * part for part in range(dwords))
+        assert got == form.nearest((a * b + c) / 2**shift), (a, b, c)
+
+
 SEQUENCES = {
     F32: """
 v_div_scale_f32 v8, s[2:3], v4, v4, v0
