@@ -268,6 +268,18 @@ def test_one_wave_releases_for_all(wait: str, missing: str | None) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("release", "missing"), [(RELEASE, None), ("s_waitcnt vmcnt(0)", "no buffer_wbl2 sc1")], ids=["whole", "waits"]
+)
+@pytest.mark.parametrize("writer", [0, 1])
+def test_one_wave_writes_back_and_the_other_publishes(release: str, missing: str | None, writer: int) -> None:
+    parts = waves(*(release, "")[:: -1 if writer else 1], "back"), waves(*("", PUBLISH)[:: -1 if writer else 1], "pub")
+    stored = both(STORE, "s_waitcnt vmcnt(0)", "s_barrier")
+    acquire = waves(both(spin(), ACQUIRE), "", "acq")
+    consumer = both(acquire, "s_barrier", READ, RESULT)
+    check(roles(both(stored, parts[0], "s_barrier", parts[1]), consumer), 2, missing, block=128)
+
+
 def test_a_wave_that_did_not_acquire() -> None:
     acquire = waves(both(spin(), ACQUIRE), "", "acq")
     check(
