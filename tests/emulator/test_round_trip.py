@@ -103,8 +103,16 @@ scratch_store_dwordx2 v3, v[4:5], off
 """.splitlines()
 
 CACHE_BITS = {
-    "gfx90a": ["global_atomic_add v2, v3, v4, s[2:3] glc", "buffer_load_dword v3, off, s[8:11], 0 glc slc scc"],
-    "gfx942": ["global_atomic_add v2, v3, v4, s[2:3] sc0 sc1", "buffer_load_dword v3, off, s[8:11], 0 sc0 nt sc1"],
+    "gfx90a": [
+        "global_atomic_add v2, v3, v4, s[2:3] glc",
+        "buffer_load_dword v3, off, s[8:11], 0 glc slc scc",
+        *(f"tbuffer_load_format_x v4, off, s[8:11], 0 format:78 {bit}" for bit in ("glc", "slc", "scc")),
+    ],
+    "gfx942": [
+        "global_atomic_add v2, v3, v4, s[2:3] sc0 sc1",
+        "buffer_load_dword v3, off, s[8:11], 0 sc0 nt sc1",
+        *(f"tbuffer_load_format_x v4, off, s[8:11], 0 format:78 {bit}" for bit in ("sc0", "nt", "sc1")),
+    ],
 }
 
 MATRIX = {

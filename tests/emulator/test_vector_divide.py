@@ -125,6 +125,23 @@ def test_a_sum_of_zero_has_the_sign_that_rounding_gives_it(form: Format, roundin
 
 
 @pytest.mark.parametrize("form", LIMITS, ids=["f32", "f64"])
+def test_estimates_from_2_on_are_scaled_up_and_smaller_ones_down(form: Format) -> None:
+    """By their exponent, as the ISA's pseudocode has it."""
+    wave, shift = Wave(), LIMITS[form][2]
+    estimates = [Fraction(sign * value, 8) for value in (4, 7, 8, 15, 16, 17, 32) for sign in (1, -1)]
+    for lane, estimate in enumerate(estimates):
+        code = form.nearest(estimate)
+        wave.vectors[8:10, lane] = code & 0xFFFFFFFF, code >> 32
+    wave.set_pair(VCC, 2**64 - 1)
+    kind, dwords = ("f32", 1) if form is F32 else ("f64", 2)
+    operands = ", ".join(f"v[{first}:{first + dwords - 1}]" for first in (30, 0, 4, 8))
+    assert not emulator("gfx942").step(assemble(f"v_div_fmas_{kind} {operands}", "gfx942"), wave).findings
+    for lane, estimate in enumerate(estimates):
+        got = sum(int(wave.vectors[30 + part, lane]) << 32 * part for part in range(dwords))
+        assert got == form.nearest(estimate * Fraction(2) ** (shift if abs(estimate) >= 2 else -shift)), estimate
+
+
+@pytest.mark.parametrize("form", LIMITS, ids=["f32", "f64"])
 def test_a_denormal_quotient_is_rounded_once(form: Format) -> None:
     """Halves of its last place, plus or minus products that a sum of twice the bits holds in part or not at all."""
     last, shift = Fraction(2) ** form.lowest, LIMITS[form][2]
