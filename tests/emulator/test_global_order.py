@@ -205,6 +205,16 @@ def test_knowledge_is_passed_on() -> None:
     check(roles(pair()[0], silent, both(third, READ, RESULT)), 3, "no buffer_inv sc1")
 
 
+def test_a_second_release_tells_what_was_done_since_the_first() -> None:
+    acknowledge = "global_store_dword v2, v4, s[10:11] offset:32 sc1"
+    acknowledged = spin(OBSERVE.replace(" sc1", " offset:32 sc1"), name="acknowledged")
+    first = both(STORE + " offset:1536", "s_waitcnt vmcnt(0)", PUBLISH, acknowledged)
+    second = both(STORE + " sc1", "{}", "v_mov_b32 v4, 2", PUBLISH)
+    consumer = both(spin(), acknowledge, spin(limit=2, name="again"), ACQUIRE, READ, RESULT)
+    for wait, missing in (("s_waitcnt vmcnt(0)", None), ("", "before that access was complete")):
+        check(roles(both(first, second.format(wait)), consumer), 2, missing)
+
+
 def test_a_counter_collects_releases() -> None:
     """Whoever sees the last count has acquired all workgroups before; one that does not release is missing."""
     last = both(
