@@ -392,6 +392,15 @@ def test_a_read_that_nothing_confirms_is_one() -> None:
     check(roles(adds, both(READ, "s_waitcnt vmcnt(0)")), 2, "no release", seeds=(0,))
 
 
+def test_a_swap_confirms_the_read_of_its_own_dword_alone() -> None:
+    adds = both("global_atomic_add v1, v3, s[8:9]", "s_waitcnt vmcnt(0)")
+    swap = both("s_mov_b64 exec, 1", "global_atomic_cmpswap v18, v1, v[16:17], s[8:9] sc0", "s_waitcnt vmcnt(0)")
+    read = both("v_mov_b32 v16, 7", "v_mov_b32 v17, 7", READ, "s_waitcnt vmcnt(0)")
+    with Case() as case:
+        [found] = case.run(roles(adds, both(read, swap)), 2).findings
+    assert (found.rule, found.lane, found.count) == ("global_race", 1, 63)
+
+
 def test_launches_are_ordered() -> None:
     with Case() as case:
         for groups in (2, 3, 4):
