@@ -14,7 +14,10 @@ from pathlib import Path
 
 from ckgen_emulator.core_library import core_library
 
-FLAGS = "-O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+FLAGS = (
+    "-O1 -g1 -fsanitize=address,undefined,bounds-strict -fno-sanitize-recover=undefined -fno-omit-frame-pointer "
+    "-D_GLIBCXX_ASSERTIONS"
+)
 SOURCES = (
     "decode elf kernarg kernel metadata memory lane_* global_order_lanes scalar_memory "
     "vector_memory_load vector_memory_store lds lds_checks* lds_dma lds_ops"

@@ -85,6 +85,12 @@ def test_an_instruction_that_is_cut_short_is_none(line: str) -> None:
         assert emulator("gfx950").disassemble(code[:size]) == []
 
 
+@pytest.mark.parametrize(("line", "bit"), [("buffer_load_dword v3, v2, s[8:11], 0 offen", 25), ("buffer_wbl2 sc1", 25)])
+def test_a_bit_that_no_field_has_is_not_looked_at(line: str, bit: int) -> None:
+    code = int.from_bytes(assemble(line, "gfx942"), "little") | 1 << bit
+    assert [text for _, _, text in emulator("gfx942").disassemble(code.to_bytes(8, "little"))] == [line]
+
+
 def test_a_product_of_f8f6f4_is_not_scaled_by_what_lies_before_it() -> None:
     product = "v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3]"
     lines = ["v_fma_f32 v0, v1, v2, v3", product]

@@ -205,6 +205,16 @@ def test_knowledge_is_passed_on() -> None:
     check(roles(pair()[0], silent, both(third, READ, RESULT)), 3, "no buffer_inv sc1")
 
 
+def test_a_second_release_tells_what_was_done_since_the_first() -> None:
+    acknowledge = "global_store_dword v2, v4, s[10:11] offset:32 sc1"
+    acknowledged = spin(OBSERVE.replace(" sc1", " offset:32 sc1"), name="acknowledged")
+    first = both(STORE + " offset:1536", "s_waitcnt vmcnt(0)", PUBLISH, acknowledged)
+    second = both(STORE + " sc1", "{}", "v_mov_b32 v4, 2", PUBLISH)
+    consumer = both(spin(), acknowledge, spin(limit=2, name="again"), ACQUIRE, READ, RESULT)
+    for wait, missing in (("s_waitcnt vmcnt(0)", None), ("", "before that access was complete")):
+        check(roles(both(first, second.format(wait)), consumer), 2, missing)
+
+
 def test_a_counter_collects_releases() -> None:
     """Whoever sees the last count has acquired all workgroups before; one that does not release is missing."""
     last = both(
@@ -266,6 +276,18 @@ def test_one_wave_releases_for_all(wait: str, missing: str | None) -> None:
     check(
         roles(both(STORE, wait, "s_barrier", release), both(acquire, "s_barrier", READ, RESULT)), 2, missing, block=128
     )
+
+
+@pytest.mark.parametrize(
+    ("release", "missing"), [(RELEASE, None), ("s_waitcnt vmcnt(0)", "no buffer_wbl2 sc1")], ids=["whole", "waits"]
+)
+@pytest.mark.parametrize("writer", [0, 1])
+def test_one_wave_writes_back_and_the_other_publishes(release: str, missing: str | None, writer: int) -> None:
+    parts = waves(*(release, "")[:: -1 if writer else 1], "back"), waves(*("", PUBLISH)[:: -1 if writer else 1], "pub")
+    stored = both(STORE, "s_waitcnt vmcnt(0)", "s_barrier")
+    acquire = waves(both(spin(), ACQUIRE), "", "acq")
+    consumer = both(acquire, "s_barrier", READ, RESULT)
+    check(roles(both(stored, parts[0], "s_barrier", parts[1]), consumer), 2, missing, block=128)
 
 
 def test_a_wave_that_did_not_acquire() -> None:
@@ -370,6 +392,15 @@ def test_a_read_that_nothing_confirms_is_one() -> None:
     check(roles(adds, both(READ, "s_waitcnt vmcnt(0)")), 2, "no release", seeds=(0,))
 
 
+def test_a_swap_confirms_the_read_of_its_own_dword_alone() -> None:
+    adds = both("global_atomic_add v1, v3, s[8:9]", "s_waitcnt vmcnt(0)")
+    swap = both("s_mov_b64 exec, 1", "global_atomic_cmpswap v18, v1, v[16:17], s[8:9] sc0", "s_waitcnt vmcnt(0)")
+    read = both("v_mov_b32 v16, 7", "v_mov_b32 v17, 7", READ, "s_waitcnt vmcnt(0)")
+    with Case() as case:
+        [found] = case.run(roles(adds, both(read, swap)), 2).findings
+    assert (found.rule, found.lane, found.count) == ("global_race", 1, 63)
+
+
 def test_launches_are_ordered() -> None:
     with Case() as case:
         for groups in (2, 3, 4):
@@ -415,3 +446,26 @@ def test_a_chip_whose_workgroups_share_their_cache() -> None:
     )
     with Case("gfx90a") as case:
         assert not case.run(roles(*bodies), 2).findings
+
+
+# v[12:13]: data in the first 32 lanes, the flag in the others
+IN_TWO_ALLOCATIONS = """
+v_mov_b32 v10, s10
+v_mov_b32 v11, s11
+v_mov_b32 v12, s8
+v_mov_b32 v13, s9
+v_cmp_gt_u32 vcc, 32, v0
+v_cndmask_b32 v12, v10, v12, vcc
+v_cndmask_b32 v13, v11, v13, vcc
+"""
+
+
+@pytest.mark.parametrize("access", ["global_load_dword v6, v[12:13], off", "global_store_dword v[12:13], v4, off"])
+@pytest.mark.parametrize("first", [True, False])
+def test_lanes_in_two_allocations_race_as_others_do(access: str, first: bool) -> None:
+    for offset, count in (("", 1), (" offset:32", 0)):
+        bodies = STORE + "\ns_waitcnt vmcnt(0)", both(IN_TWO_ALLOCATIONS, access + offset)
+        limited = "s_mov_b64 exec, 255\n" + bodies[0]  # what lies behind is not touched by it
+        with Case() as case:
+            found = races(case.run(roles(*((bodies[1], limited) if first else (limited, bodies[1]))), 2))
+        assert len(found) == count, (offset, found)

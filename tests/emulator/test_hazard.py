@@ -212,6 +212,17 @@ def test_what_the_scalar_unit_wrote_since_needs_no_wait_states(between: str, cou
     assert len(found) == count
 
 
+@pytest.mark.parametrize(
+    ("between", "count"),
+    [("s_and_saveexec_b64 s[4:5], s[6:7]", 0), ("s_andn1_wrexec_b64 s[4:5], s[6:7]", 0), ("s_mov_b64 exec, s[6:7]", 0),
+     ("s_mov_b32 exec_lo, s6", 1), ("s_mov_b64 s[4:5], exec", 1)],
+)  # fmt: skip
+def test_a_mask_that_the_scalar_unit_wrote_since_needs_no_wait_states(between: str, count: int) -> None:
+    code = assemble(f"{TO_EXEC}\n{between}\n{DPP}\n", "gfx942")
+    found = [each for each in emulator("gfx942").step(code, Wave()).findings if each.rule == "hazard"]
+    assert len(found) == count
+
+
 def test_an_mfma_waits_for_the_one_before_it() -> None:
     """Four of eight passes each: by then the first one's result is there."""
     products = [f"v_mfma_f32_32x32x8_f16 v[{at}:{at + 15}], v[0:1], v[2:3], 0" for at in (8, 24, 40)]
@@ -219,6 +230,18 @@ def test_an_mfma_waits_for_the_one_before_it() -> None:
     found = [each for each in emulator("gfx942").step(code, Wave()).findings if each.rule == "hazard"]
     assert [each.instruction for each in found] == ["v_mov_b32_e32 v5, v40"]
     assert "11 wait states needed, 1 found since v_mfma_f32_32x32x8_f16" in found[0].what
+
+
+@pytest.mark.parametrize(("cbsz", "blgp", "count"), [(0, 0, 0), (0, 4, 0), (4, 1, 0), (4, 4, 1), (2, 2, 1)])
+def test_eight_bits_keep_the_matrix_unit_busy_for_twice_the_passes(cbsz: int, blgp: int, count: int) -> None:
+    """The second product issues when the unit is free: after eight states, which is what the result needs, or four."""
+    registers = (8, 8, 6, 6, 4)  # by format: fp8, bf8, fp6, bf6, fp4
+    factors = f"v[24:{23 + registers[cbsz]}], v[32:{31 + registers[blgp]}], 0 cbsz:{cbsz} blgp:{blgp}"
+    products = [f"v_mfma_f32_16x16x128_f8f6f4 v[{at}:{at + 3}], {factors}\n" for at in (8, 12)]
+    code = assemble("".join(products) + "v_mov_b32_e32 v4, v8\n", "gfx950")
+    found = [each.what for each in emulator("gfx950").step(code, Wave()).findings if each.rule == "hazard"]
+    assert len(found) == count
+    assert all("8 wait states needed, 4 found" in each for each in found)
 
 
 def test_a_finding_names_the_rule_and_both_instructions() -> None:

@@ -332,3 +332,19 @@ def test_bank_conflicts(stride: int) -> None:
         assert run.counts["lds_cycles"] == sum(cycles), text
         assert run.counts["lds_conflict_cycles"] == sum(cycles) - len(cycles), text
         assert run.counts["lds_read"] + run.counts["lds_written"] == 4 * dwords * LANES
+
+
+@pytest.mark.parametrize(("arch", "banks"), [("gfx942", 32), ("gfx950", 64)])
+def test_bytes_conflict_by_the_dwords_that_hold_them(arch: str, banks: int) -> None:
+    """Two lanes at the same distance lie in one bank or in two, as the first one's place in its dword says."""
+    for size, text in ((1, "ds_read_u8 v1, v0"), (2, "ds_read_u16 v1, v0")):
+        for distance in (4 * banks - 4, 4 * banks - 3, 4 * banks - 2, 4 * banks - 1, 4 * banks):
+            found, expected = [], []
+            for start in (0, 1, 2, 3):
+                wave = fresh(20, 3)
+                wave.vectors[0] = start + distance * np.arange(LANES)
+                found.append(emulator(arch).step(assemble(text, arch), wave, Options()).counts["lds_conflict_cycles"])
+                lanes = (range(at // 4, (at + size - 1) // 4 + 1) for at in (start, start + distance))
+                dwords = {dword for lane in lanes for dword in lane}
+                expected.append(int(max(np.bincount([dword % banks for dword in dwords]))) - 1)
+            assert found == expected, (text, distance)

@@ -281,6 +281,27 @@ def test_many_barriers() -> None:
     assert np.array_equal(out, NEIGHBOURS)
 
 
+@pytest.mark.parametrize(("between", "blamed"), [(31, "wave 0 writes it by ds_write_b32"), (32, "another wave writes")])
+def test_an_access_is_named_as_long_as_it_is_among_the_last_of_its_wave(between: int, blamed: str) -> None:
+    reads = ["ds_read_b32 v10, v1", WAIT] * between
+    parts = ["s_cmp_eq_u32 s20, 0", "s_cbranch_scc0 other", "ds_write_b32 v1, v9", WAIT, "v_add_u32 v1, 0x800, v1"]
+    parts += [*reads, "s_branch end", "other:", "s_cmp_eq_u32 s20, 3", "s_cbranch_scc0 end", "ds_read_b32 v10, v2"]
+    made, _ = run(lines([*parts, "end:", "v_mov_b32 v1, 0"]), 0)
+    [found] = [one for one in made.findings if one.rule == "lds_race"]
+    assert blamed in found.what
+
+
+def test_what_was_done_as_many_barriers_ago_is_not_blamed() -> None:
+    """Wave 1's addition lies in an epoch of the same number as those of waves 2 and 3; wave 0 leaves LDS alone."""
+    add = ["ds_add_u32 v4, v9", WAIT]
+    parts = ["v_mov_b32 v4, 0", "s_cmp_eq_u32 s20, 1", "s_cbranch_scc0 begin", *add, "begin:", "s_mov_b32 s21, 0xffff"]
+    parts += ["again:", BARRIER, "s_sub_u32 s21, s21, 1", "s_cmp_lg_u32 s21, 0", "s_cbranch_scc1 again"]
+    parts += ["s_cmp_lt_u32 s20, 2", "s_cbranch_scc1 end", *add, "s_cmp_eq_u32 s20, 3", "s_cbranch_scc0 end"]
+    made, _ = run(lines([*parts, "ds_read_b32 v10, v4", "end:"]), 0)
+    [found] = [one for one in made.findings if one.rule == "lds_race"]
+    assert "wave 2 writes it by ds_add_u32" in found.what
+
+
 # A direct-to-LDS load: 64 dwords a wave, wave w's to 256 w.
 DMA = """
   s_lshl_b32 s21, s20, 8

@@ -162,7 +162,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
-def mixed(text: str, sources: Callable[[Lane], tuple[int, int, int]], place: str) -> Op:
+def mixed(text: str, sources: Callable[[Lane], tuple[int, int, int]], place: str, mode: int = DEFAULT_MODE) -> Op:
     """The sources as f32 codes; rounded to f32, then where the result is f16 again."""
 
     def result(lane: Lane) -> int:
@@ -170,7 +170,7 @@ def mixed(text: str, sources: Callable[[Lane], tuple[int, int, int]], place: str
         half = ef.converted(F32, F16, code)
         return {"f32": code, "lo": lane.d & 0xFFFF0000 | half, "hi": lane.d & M16 | half << 16}[place]
 
-    return Op(text, result, "f16", nan=(F32,) if place == "f32" else (F16, F16))
+    return Op(text, result, "f16", nan=(F32,) if place == "f32" else (F16, F16), mode=mode)
 
 
 def wide(code: int) -> int:
@@ -186,6 +186,9 @@ MIXED = [
           lambda lane: (wide(lane.a), wide(lane.b >> 16), wide(lane.c) ^ F32.sign), "lo"),
     mixed("v_fma_mixhi_f16 {d}, {a}, {b}, {c} op_sel_hi:[1,0,1]",
           lambda lane: (wide(lane.a), lane.b, wide(lane.c)), "hi"),
+    mixed("v_fma_mix_f32 {d}, {a}, {b}, {c} op_sel_hi:[1,0,1]",
+          lambda lane: (wide(F16.flushed(lane.a & M16)), lane.b, wide(F16.flushed(lane.c & M16))), "f32",
+          DEFAULT_MODE & ~0x40),
 ]  # fmt: skip
 
 

@@ -45,6 +45,13 @@ def test_a_finding_names_the_first_lane_once(lane: int) -> None:
     assert not launch(made, "gfx942", [1], 64, b"").findings
 
 
+@pytest.mark.parametrize(("block", "waves"), [(1, 3328), (64, 3328), (65, 3328), (128, 3328), (129, 3120)])
+def test_waves_are_counted_by_whole_workgroups(block: int, waves: int) -> None:
+    """A compute unit holds 32 waves: ten workgroups of three."""
+    with pytest.raises(UsageError, match=f"bytes of scratch, in each of the {waves} waves that the chip holds"):
+        run("", 131072, block=block)
+
+
 def test_the_largest_scratch_that_the_buffer_has() -> None:
     """104 compute units hold 3328 waves; the pool, of almost 4 GiB, has 1259 KiB for each and for the one before."""
     assert not run("", 20144).findings

@@ -69,6 +69,7 @@ v_div_scale_f32 v3, vcc, v4, v5, v6
 v_readlane_b32 s3, v4, m0
 v_writelane_b32 v4, s3, 63
 v_mov_b32_dpp v3, v4 quad_perm:[3,2,1,0] row_mask:0xf bank_mask:0xa
+v_mov_b32_dpp v3, v4 quad_perm:[3,3,3,3] row_mask:0xf bank_mask:0xf
 v_add_f32_dpp v3, -v4, |v5| row_shr:3 row_mask:0x1 bank_mask:0xf bound_ctrl:0
 v_mov_b32_dpp v3, v4 row_newbcast:7 row_mask:0xf bank_mask:0xf
 v_mov_b32_dpp v3, v4 row_half_mirror row_mask:0xf bank_mask:0xf
@@ -102,8 +103,16 @@ scratch_store_dwordx2 v3, v[4:5], off
 """.splitlines()
 
 CACHE_BITS = {
-    "gfx90a": ["global_atomic_add v2, v3, v4, s[2:3] glc", "buffer_load_dword v3, off, s[8:11], 0 glc slc scc"],
-    "gfx942": ["global_atomic_add v2, v3, v4, s[2:3] sc0 sc1", "buffer_load_dword v3, off, s[8:11], 0 sc0 nt sc1"],
+    "gfx90a": [
+        "global_atomic_add v2, v3, v4, s[2:3] glc",
+        "buffer_load_dword v3, off, s[8:11], 0 glc slc scc",
+        *(f"tbuffer_load_format_x v4, off, s[8:11], 0 format:78 {bit}" for bit in ("glc", "slc", "scc")),
+    ],
+    "gfx942": [
+        "global_atomic_add v2, v3, v4, s[2:3] sc0 sc1",
+        "buffer_load_dword v3, off, s[8:11], 0 sc0 nt sc1",
+        *(f"tbuffer_load_format_x v4, off, s[8:11], 0 format:78 {bit}" for bit in ("sc0", "nt", "sc1")),
+    ],
 }
 
 MATRIX = {

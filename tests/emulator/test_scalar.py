@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from step_support import assemble, emulator
 
-from ckgen_emulator.bindings import EXEC, M0, Wave
+from ckgen_emulator.bindings import EXEC, M0, VCC, Wave
 
 pytestmark = pytest.mark.amd
 
@@ -342,6 +342,23 @@ def test_registers_by_m0() -> None:
     )
     emulator(ARCH).step(assemble(lines, ARCH), wave)
     assert [wave.scalars[index] for index in (40, 44, 50, 51, 63, 64)] == [105, 107, 105, 106, 108, 109]
+
+
+@pytest.mark.parametrize("text", ["s_movrels_b32 s40, s2", "s_movreld_b32 s2, s40", "s_movrels_b64 s[40:41], s[2:3]",
+                                  "s_movreld_b64 s[2:3], s[40:41]"])  # fmt: skip
+def test_m0_leads_as_far_as_the_register_before_vcc(text: str) -> None:
+    last = VCC - (2 if "b64" in text else 1)
+    for at in (last, last + 1):
+        wave = Wave()
+        wave.scalars[:VCC] = np.arange(VCC) + 100
+        wave.scalars[M0] = at - 2
+        run = emulator(ARCH).step(assemble(text, ARCH), wave)
+        expected = np.arange(VCC) + 100
+        if at == last:
+            source, destination = (at, 40) if "movrels" in text else (40, at)
+            expected[destination : destination + VCC - last] = expected[source : source + VCC - last]
+        assert [one.rule for one in run.findings] == ["bad_code"] * (at - last)
+        np.testing.assert_array_equal(wave.scalars[:VCC], expected)
 
 
 def test_the_program_counter_and_calls() -> None:

@@ -11,7 +11,7 @@ from exact_float import F16, F32, F64, Env, Format
 from step_support import assemble, emulator
 from vector_support import DEFAULT_MODE, Lane, Op, check, sources
 
-from ckgen_emulator.bindings import Wave
+from ckgen_emulator.bindings import VCC, Wave
 
 pytestmark = pytest.mark.amd
 
@@ -49,7 +49,8 @@ def _exponent(form: Format, code: int) -> int:
 
 def _shifted(form: Format, code: int, by: int) -> int:
     """Times 2^by; denormals are kept."""
-    return form.nearest(form.value(code) * Fraction(2) ** by) if form.value(code) else code
+    changes = not (form.is_zero(code) or form.is_infinite(code))
+    return form.nearest(form.value(code) * Fraction(2) ** by) if changes else code
 
 
 def _scales(form: Format) -> list[Op]:
@@ -107,6 +108,64 @@ def test_division_sequence(form: Format, mode: int, env: Env) -> None:
             if got != want and not (form.is_nan(got) and form.is_nan(want)):
                 wrong.append(f"{a:x} / {b:x} = {got:x}, not {want:x}")
     assert not wrong, f"{len(wrong)}: " + "\n".join(wrong[:20])
+
+
+@pytest.mark.parametrize("form", LIMITS, ids=["f32", "f64"])
+@pytest.mark.parametrize("rounding", range(4))
+def test_a_sum_of_zero_has_the_sign_that_rounding_gives_it(form: Format, rounding: int) -> None:
+    kind, last = ("f32", 0) if form is F32 else ("f64", 1)
+    wave = Wave()
+    wave.mode = DEFAULT_MODE | rounding << 2 * last
+    for first, code in ((0, form.one), (4, form.one), (8, form.one | form.sign)):
+        wave.vectors[first : first + 2].T[:] = code & 0xFFFFFFFF, code >> 32
+    wave.set_pair(VCC, 0xFF)
+    operands = ", ".join(f"v[{first}:{first + 1}]" if last else f"v{first}" for first in (30, 0, 4, 8))
+    assert not emulator("gfx942").step(assemble(f"v_div_fmas_{kind} {operands}", "gfx942"), wave).findings
+    assert set(wave.vectors[30 + last].tolist()) == {0x80000000 if rounding == 2 else 0}
+
+
+@pytest.mark.parametrize("form", LIMITS, ids=["f32", "f64"])
+def test_estimates_from_2_on_are_scaled_up_and_smaller_ones_down(form: Format) -> None:
+    """By their exponent, as the ISA's pseudocode has it."""
+    wave, shift = Wave(), LIMITS[form][2]
+    estimates = [Fraction(sign * value, 8) for value in (4, 7, 8, 15, 16, 17, 32) for sign in (1, -1)]
+    for lane, estimate in enumerate(estimates):
+        code = form.nearest(estimate)
+        wave.vectors[8:10, lane] = code & 0xFFFFFFFF, code >> 32
+    wave.set_pair(VCC, 2**64 - 1)
+    kind, dwords = ("f32", 1) if form is F32 else ("f64", 2)
+    operands = ", ".join(f"v[{first}:{first + dwords - 1}]" for first in (30, 0, 4, 8))
+    assert not emulator("gfx942").step(assemble(f"v_div_fmas_{kind} {operands}", "gfx942"), wave).findings
+    for lane, estimate in enumerate(estimates):
+        got = sum(int(wave.vectors[30 + part, lane]) << 32 * part for part in range(dwords))
+        assert got == form.nearest(estimate * Fraction(2) ** (shift if abs(estimate) >= 2 else -shift)), estimate
+
+
+@pytest.mark.parametrize("form", LIMITS, ids=["f32", "f64"])
+def test_a_denormal_quotient_is_rounded_once(form: Format) -> None:
+    """Halves of its last place, plus or minus products that a sum of twice the bits holds in part or not at all."""
+    last, shift = Fraction(2) ** form.lowest, LIMITS[form][2]
+    width = 53 if form is F32 else 113
+    wave, lanes = Wave(), []
+    for halves in (5, 7, -5, -7):
+        c = halves * last / 2 * 2**shift
+        place = abs(c) * Fraction(2) ** (3 - width) / abs(halves)  # the wide sum's last
+        for part in (Fraction(255, 256), Fraction(257, 256), Fraction(1, 256), Fraction(511, 256)):
+            for sign in (1, -1):
+                half = Fraction(2) ** ((place.numerator.bit_length() - place.denominator.bit_length()) // 2)
+                lanes.append((sign * part * half, place / half, c))
+    for lane, values in enumerate(lanes):
+        for first, value in zip((0, 4, 8), values, strict=True):
+            code = form.nearest(value)
+            assert form.value(code) == value
+            wave.vectors[first : first + 2, lane] = code & 0xFFFFFFFF, code >> 32
+    wave.set_pair(VCC, 2**64 - 1)
+    kind, dwords = ("f32", 1) if form is F32 else ("f64", 2)
+    operands = ", ".join(f"v[{first}:{first + dwords - 1}]" for first in (30, 0, 4, 8))
+    assert not emulator("gfx942").step(assemble(f"v_div_fmas_{kind} {operands}", "gfx942"), wave).findings
+    for lane, (a, b, c) in enumerate(lanes):
+        got = sum(int(wave.vectors[30 + part, lane]) << 32 * part for part in range(dwords))
+        assert got == form.nearest((a * b + c) / 2**shift), (a, b, c)
 
 
 SEQUENCES = {

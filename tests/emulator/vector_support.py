@@ -179,6 +179,7 @@ def _quotients(form: ef.Format, apart: int, tiny: int) -> Callable[[np.random.Ge
         fields = [(n, d) for d in places for n in {*places, *(d + step for step in steps)} if 0 <= n <= top]
         ends = ((0, 0), (0, 1), (1, 0), (one - 1, 0), (0, one - 1))
         pairs = [((n << form.mantissa_bits) + x, (d << form.mantissa_bits) + y) for n, d in fields for x, y in ends]
+        pairs += [pair for n in (1, *(n * one for n in places)) for pair in ((n, form.infinity), (form.infinity, n))]
         drawn = rng.integers(0, (top + 1) * one, (6 * LANES + -len(pairs) % LANES, 2), dtype=np.uint64)
         table = np.concatenate([np.array(pairs, np.uint64), drawn]).reshape(-1, LANES, 2).transpose(0, 2, 1)
         signs = rng.integers(0, 2, table.shape, dtype=np.uint64) << np.uint64(form.bits - 1)

@@ -20,6 +20,8 @@ _CORE = "emulator/ckgen_emulator/core"
 _TESTS = "tests/emulator"
 _CACHE = Path(".cache-of-mutants")
 _COMPILE = (sys.executable, "-c", "from ckgen_emulator.core_library import core_library; print(core_library())")
+_FLAGS = "-O1 -w -D_GLIBCXX_ASSERTIONS -fsanitize=bounds-strict -fsanitize-undefined-trap-on-error"
+"""An index beyond an array ends the process, where a plain build would read or write what lies beside it."""
 _PYTEST = (
     sys.executable,
     "-m",
@@ -113,7 +115,7 @@ def _pytest(tree: Path, files: Sequence[str], limit: Limit | None, *options: str
 def _environment(tree: Path) -> Mapping[str, str]:
     return {
         "CKGEN_CACHE": str(tree / _CACHE),
-        "CKGEN_EMULATOR_FLAGS": "-O1 -w",
+        "CKGEN_EMULATOR_FLAGS": _FLAGS,
         "CCACHE_BASEDIR": str(tree),
         "PYTHONPATH": f"{tree}/codegen:{tree}/emulator",
     }

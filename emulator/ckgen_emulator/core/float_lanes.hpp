@@ -2,6 +2,7 @@
 // and op_sel.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "float_env.hpp"
@@ -14,8 +15,14 @@ template <class T>
 struct alignas(64) Row {
   T v[kLanes];
 
-  T& operator[](unsigned lane) noexcept { return v[lane]; }
-  const T& operator[](unsigned lane) const noexcept { return v[lane]; }
+  T& operator[](unsigned lane) noexcept {
+    assert(lane < kLanes);  // costs nothing in a loop over lanes
+    return v[lane];
+  }
+  const T& operator[](unsigned lane) const noexcept {
+    assert(lane < kLanes);
+    return v[lane];
+  }
 };
 
 /// What a 16-bit result does to the upper half of its register. Most write zeros there; those that GFX9 brought with

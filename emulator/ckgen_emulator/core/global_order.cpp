@@ -319,7 +319,7 @@ void GlobalOrder::examine(Wave& wave, const Inst& inst, unsigned lane, std::uint
 
 void GlobalOrder::confirm(Wave& wave, std::uint64_t address) {
   std::erase_if(wave.group->order.unconfirmed,
-                [&](const Unconfirmed& one) { return one.wave == wave.index && (one.address ^ address) < 4; });
+                [&](const Unconfirmed& one) { return one.wave == wave.index && one.address == address; });
 }
 
 void GlobalOrder::ended(Wave& wave) {

@@ -248,6 +248,7 @@ void note(HazardState& state, const Inst& inst) {
     const RegisterRange written = scalars_of(inst.dst);
     if (written.overlaps({kM0, 1})) state.m0_written = state.now;
     forget_scalars(state, written);
+    if (kinds.is(Kind::writes_exec)) forget_scalars(state, {kExecLo, 2});
     if (kinds.is(Kind::sets_register)) state.register_set[static_cast<std::uint32_t>(inst.offset) & 63] = state.now;
   }
   state.now += kinds.is(Kind::nop) ? (static_cast<std::uint32_t>(inst.offset) & 15) + 1 : 1;

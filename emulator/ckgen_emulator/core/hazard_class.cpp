@@ -92,6 +92,7 @@ std::uint32_t scalar_kinds(std::string_view name) {
   if (name.starts_with("s_setreg")) kinds |= Kind::sets_register;
   if (name.starts_with("s_getreg")) kinds |= Kind::gets_register;
   if (name.starts_with("s_movrel") || name.starts_with("s_sendmsg")) kinds |= Kind::uses_m0;
+  if (contains(name, "saveexec") || contains(name, "wrexec")) kinds |= Kind::writes_exec;
   if (name == "s_nop") kinds |= Kind::nop;
   return kinds;
 }

@@ -28,8 +28,8 @@ struct HazardClass {
     permlane = 1 << 15,  // the swaps of gfx950
     sets_register = 1 << 16,
     gets_register = 1 << 17,
-    uses_m0 = 1 << 18,  // and is not guarded against an s_mov just before; buffer loads to LDS are
-    writes_exec = 1 << 19,
+    uses_m0 = 1 << 18,       // and is not guarded against an s_mov just before; buffer loads to LDS are
+    writes_exec = 1 << 19,   // without naming it
     byte_result = 1 << 20,   // op_sel[3:2] choose a byte of the destination
     keeps_result = 1 << 21,  // always leaves a part of its destination
     nop = 1 << 22,

@@ -1,6 +1,7 @@
 #include "lane_address.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "lanes.hpp"
 
@@ -58,7 +59,7 @@ void buffer_addresses(const Wave& wave, const Inst& inst, const Resource& resour
   access.lanes = access.partial = 0;
 
   if (indices == nullptr && !resource.add_thread) {  // a range of bytes
-    alignas(64) std::uint32_t offset[kLanes];
+    alignas(64) std::array<std::uint32_t, kLanes> offset;
     for (unsigned lane = 0; lane < kLanes; ++lane) offset[lane] = (offsets != nullptr ? offsets[lane] : 0) + immediate;
     for (unsigned lane = 0; lane < kLanes; ++lane) access.address[lane] = start + offset[lane] + 4 * part;
     const std::uint64_t end = size + 4 * part;

@@ -1,6 +1,7 @@
 // Operands as 64 lanes: reading sources with their modifiers, writing results under EXEC.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "wave.hpp"
@@ -26,7 +27,10 @@ class Lanes {
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 
-  std::uint32_t operator[](unsigned lane) const noexcept { return values_[lane]; }
+  std::uint32_t operator[](unsigned lane) const noexcept {
+    assert(lane < kLanes);  // costs nothing in a loop over lanes
+    return values_[lane];
+  }
   const std::uint32_t* data() const noexcept { return values_; }
 
  private:

@@ -28,7 +28,7 @@ std::string LdsChecks::culprit(unsigned wave, std::uint32_t byte, std::uint64_t 
     const auto& log = logs_[other];
     const bool meant = writes ? writer == other || writer == kLdsSeveral : (state >> (32 + other) & 1) != 0;
     if (other == wave || !log || !meant) continue;
-    for (std::uint32_t back = 1; back <= std::min(log->count, LdsLog::kKept); ++back) {
+    for (std::uint32_t back = 1; back <= LdsLog::kKept; ++back) {
       const LdsAccess& access = log->ring[(log->count - back) % LdsLog::kKept];
       if (access.epoch != epoch_ || (access.touch != Touch::read) != writes || !covers(access, byte)) continue;
       const std::string done =

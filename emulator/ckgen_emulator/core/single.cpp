@@ -60,8 +60,6 @@ RunResult run_single(const Single& single, SingleState& state, std::vector<Findi
   Wave& wave = *storage.group.waves.front();
   put(wave, state);
   step(wave, kMostInstructions, true);
-  wave.waits.wait(0, 0);
-  land_dma(wave);
   get(wave, state);
   RunResult result;
   result.instructions = wave.executed;

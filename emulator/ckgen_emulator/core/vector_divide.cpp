@@ -58,7 +58,7 @@ typename T::Float value(WordOf<T> bits) noexcept {
 }
 template <class T>
 bool denormal(typename T::Float x) noexcept {
-  return x != 0 && std::fabs(x) < std::numeric_limits<typename T::Float>::min();
+  return std::fpclassify(x) == FP_SUBNORMAL;
 }
 
 template <class T>
@@ -153,10 +153,10 @@ template <class T>
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     typename T::Float result = std::fma(value<T>(a[lane]), value<T>(b[lane]), value<T>(c[lane]));
     if ((later >> lane & 1) != 0) {
-      const bool ordinary = result != 0 && std::isfinite(result);
+      const bool zero = result == 0;
       result = std::scalbn(result, later_power<T>(c[lane]));
       const bool small = exponent<T>(std::bit_cast<WordOf<T>>(result)) <= 1;
-      denormal_ones |= LaneMask{ordinary && small} << lane;
+      denormal_ones |= LaneMask{small && !zero} << lane;
     }
     r[lane] = std::bit_cast<WordOf<T>>(result);
   }
