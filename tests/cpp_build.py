@@ -74,12 +74,12 @@ def built(*targets: str) -> Path:
 
 def dispatcher_archive() -> Path:
     """The library itself, up to date."""
-    return built("ckgen_dispatcher") / "ckgen" / "dispatcher_cpp" / "libckgen_dispatcher.a"
+    return built("ckgen_dispatcher_static") / "ckgen" / "dispatcher_cpp" / "libckgen_dispatcher.a"
 
 
 def installed(prefix: Path) -> Path:
     """ckgen's CMake package under `prefix`."""
-    run(tool("cmake"), "--install", built("ckgen_dispatcher"), "--prefix", prefix)
+    run(tool("cmake"), "--install", built("ckgen_dispatcher_static", "ckgen_dispatcher_shared"), "--prefix", prefix)
     return prefix
 
 

@@ -4,9 +4,8 @@ include(GNUInstallDirs)
 
 set(ckgen_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/ckgen")
 
-set_target_properties(ckgen_dispatcher PROPERTIES EXPORT_NAME dispatcher)
 set_target_properties(ckgen_headers PROPERTIES EXPORT_NAME headers)
-install(TARGETS ckgen_dispatcher ckgen_headers EXPORT ckgenTargets)
+install(TARGETS ckgen_dispatcher_static ckgen_dispatcher_shared ckgen_headers EXPORT ckgenTargets)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/dispatcher_cpp/include/ckgen" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 if(CKGEN_ARCHS_INCLUDE)  # in place of the checked-in header
   install(DIRECTORY "${CKGEN_ARCHS_INCLUDE}/ckgen" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")

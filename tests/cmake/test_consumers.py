@@ -39,8 +39,57 @@ def built_and_run(source: Path, folder: Path, *options: str) -> str:
 
 @pytest.mark.parametrize("shared", ["OFF", "ON"])
 def test_find_package_of_a_moved_install_tree(prefix: Path, tmp_path: Path, shared: str) -> None:
-    options = (f"-DCMAKE_PREFIX_PATH={prefix}", f"-DBUILD_SHARED_LIBS={shared}", *path_to_ckgen(tmp_path))
-    assert built_and_run(CONSUMERS / "find_package", tmp_path / "build", *options) == RUNS * 2
+    """The consumer has neither exceptions nor RTTI; a shared library of kernels brings no dispatcher of its own."""
+    folder = tmp_path / "build"
+    flags = ("-DCMAKE_CXX_FLAGS=-fno-exceptions -fno-rtti", f"-DBUILD_SHARED_LIBS={shared}")
+    found = (f"-DCMAKE_PREFIX_PATH={prefix}", *path_to_ckgen(tmp_path))
+    assert built_and_run(CONSUMERS / "find_package", folder, *found, *flags) == RUNS * 2
+    defining = {
+        file.name
+        for file in folder.iterdir()
+        if file.suffix == ".so" or file.name == "use"
+        if " T ckgen::v1::Dispatcher::select(" in cpp_build.run("nm", "-C", "--defined-only", file)
+    }
+    assert defining == ({"use"} if shared == "OFF" else set())
+
+
+def test_a_shared_dispatcher_exports_its_headers_and_nothing_else(prefix: Path) -> None:
+    library = prefix / "lib" / "libckgen_dispatcher.so"
+    symbols = cpp_build.run("nm", "-DC", "--defined-only", library).splitlines()
+    strong = {line.split(maxsplit=2)[2] for line in symbols if line.split(maxsplit=2)[1] in "TDBR"}
+    inner = ("ckgen::v1::detail::", "ckgen::v1::host::", "ckgen::v1::device::", "ckgen::v1::Dispatcher::Impl::")
+    api = {name for name in strong if name.startswith(("ckgen::v1::", "ckgen_")) and not name.startswith(inner)}
+    assert strong == api
+    assert "soname: [libckgen_dispatcher.so.0.1]" in cpp_build.run("readelf", "-d", library)
+
+
+def test_a_parent_without_exceptions_compiles_the_library(tmp_path: Path) -> None:
+    folder = tmp_path / "build"
+    flags = ("-DCMAKE_CXX_FLAGS=-fno-exceptions -O0", f"-DCKGEN_SOURCE_DIR={cpp_build.ROOT}")
+    done = cpp_build.configure(CONSUMERS / "add_subdirectory", folder, *flags)
+    assert done.returncode == 0, done.stdout
+    catches = "ckgen/dispatcher_cpp/CMakeFiles/ckgen_dispatcher_objects.dir/Unity/unity_registry_cxx.cxx.o"
+    done = cpp_build.build(folder, "--target", catches)
+    assert done.returncode == 0, done.stdout
+
+
+def test_only_the_levels_asked_for_are_compiled(tmp_path: Path) -> None:
+    source = ("-S", cpp_build.ROOT, "-DCKGEN_BUILD_TESTS=OFF", "-G", "Ninja")
+    make = f"-DCMAKE_MAKE_PROGRAM={cpp_build.tool('ninja')}"
+
+    def levels(asked: str) -> str:
+        return cpp_build.attempt(
+            cpp_build.tool("cmake"), *source, make, "-B", tmp_path, f"-DCKGEN_HOST_LEVELS={asked}"
+        ).stdout
+
+    levels("x86_64_v4")
+    targets = cpp_build.run(cpp_build.tool("ninja"), "-C", tmp_path, "-t", "targets", "all")
+    assert [one for one in ("isa_v3.cpp.o", "isa_v4.cpp.o", "isa_v4_bf16.cpp.o") if one in targets] == [
+        "isa_v3.cpp.o",
+        "isa_v4.cpp.o",
+    ]
+    said = " ".join(levels("avx2").split())
+    assert "unknown level 'avx2'. Known: x86_64_v3, x86_64_v4, x86_64_v4_bf16." in said
 
 
 def test_add_subdirectory_with_nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

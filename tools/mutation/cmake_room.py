@@ -16,7 +16,7 @@ from .mutant import Fate, Mutant, Outcome, Site
 from .relevance import most_related_first
 
 _BUILD = Path("build/mutation")
-_LIBRARY = ("ckgen_dispatcher", "ckgen_mock_hip")
+_LIBRARY = ("ckgen_dispatcher_static", "ckgen_mock_hip")
 _OPTIONS = (
     "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG", "-DCKGEN_HOST_OPTIMISATION=-O1",
     "-DCMAKE_CXX_FLAGS=-w", "-DCKGEN_WERROR=OFF", "-DCKGEN_UNITY_BUILD=OFF",

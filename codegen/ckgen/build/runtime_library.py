@@ -26,7 +26,7 @@ ckgen_generate({name}
 {lists}  OUT_DIR "{out}")
 file(WRITE "${{CMAKE_CURRENT_BINARY_DIR}}/empty.cpp" "")
 add_library({name}_runtime SHARED "${{CMAKE_CURRENT_BINARY_DIR}}/empty.cpp")
-target_link_libraries({name}_runtime PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,{name},ckgen_dispatcher>")
+target_link_libraries({name}_runtime PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,{name},ckgen::dispatcher_static>")
 """
 
 

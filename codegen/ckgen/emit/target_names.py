@@ -7,7 +7,16 @@ _RESERVED = frozenset({
     "list_install_components", "package", "package_source", "preinstall", "rebuild_cache", "test",
 })  # fmt: skip
 """cmGlobalGenerator::IsReservedTarget, what policy CMP0037 adds to it, and what generators name their own targets."""
-_OWN = frozenset({"ckgen_dispatcher", "ckgen_headers", "ckgen_hip_shim", "ckgen_host_backend"})
+_OWN = frozenset(
+    {
+        "ckgen_dispatcher_objects",
+        "ckgen_dispatcher_shared",
+        "ckgen_dispatcher_static",
+        "ckgen_headers",
+        "ckgen_hip_shim",
+        "ckgen_host_backend",
+    }
+)
 
 
 def why_not_a_target(name: str) -> str | None:

@@ -8,15 +8,18 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-// There are no AMX kernels yet: such a CPU runs the v4_bf16 ones.
 const IsaTable* table_for(Isa isa) noexcept {
   switch (isa) {
     case Isa::x86_64_v3: return &kIsaV3;
+#if CKGEN_HOST_X86_64_V4
     case Isa::x86_64_v4: return &kIsaV4;
+#endif
+#if CKGEN_HOST_X86_64_V4_BF16
     case Isa::x86_64_v4_bf16:
     case Isa::x86_64_amx: return &kIsaV4Bf16;
+#endif
+    default: return nullptr;  // not in this build
   }
-  return nullptr;
 }
 
 // bf16 and every 8-bit float are exact as bf16; scales per K group and operands of two tensors need fp32 panels.

@@ -175,8 +175,7 @@ Status check_fmha(const InstanceDesc& instance, const FmhaShape& shape) noexcept
     return Status::error(StatusCode::unsupported, "no host kernel for a tile of %d x %d: at most %d x %d", int{c.m0},
                          int{c.n0}, int{kMaxRows}, kFmhaMaxColumns);
   const Isa isa = fmha_isa(instance);
-  if (isa > Isa::x86_64_amx || !isa_available(isa))
-    return Status::error(StatusCode::unsupported, "%s is not an %s CPU", cpu_brand(), isa_name(isa));
+  if (const Status available = check_isa(isa); !available.ok()) return available;
   if (signature.fmha.kv_layout == FmhaKvLayout::vectorized && c.n0 % 2 != 0 &&
       fmha_kind(signature, isa) == PackKind::bf16)
     return unsupported("pages in vectors need an even n0");

@@ -109,9 +109,7 @@ Status check_fmha_append(const InstanceDesc& instance, const FmhaShape& shape) n
   const FmhaQuant quant = s.fmha.quant;
   if (narrows ? quant != FmhaQuant::per_tensor && quant != FmhaQuant::kv_blockscale : quant != FmhaQuant::none)
     return unsupported("append has no host kernel for such descales");
-  const Isa isa = fmha_isa(instance);
-  if (isa > Isa::x86_64_amx || !isa_available(isa))
-    return Status::error(StatusCode::unsupported, "%s is not an %s CPU", cpu_brand(), isa_name(isa));
+  if (const Status available = check_isa(fmha_isa(instance)); !available.ok()) return available;
   return check_append_sizes(s, shape);
 }
 

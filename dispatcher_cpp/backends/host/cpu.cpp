@@ -44,6 +44,17 @@ bool cpu_has(Isa isa) noexcept {
   return false;
 }
 
+// There are no AMX kernels yet: such a CPU runs the v4_bf16 ones.
+constexpr bool built(Isa isa) noexcept {
+  switch (isa) {
+    case Isa::x86_64_v3: return true;
+    case Isa::x86_64_v4: return CKGEN_HOST_X86_64_V4 != 0;
+    case Isa::x86_64_v4_bf16:
+    case Isa::x86_64_amx: return CKGEN_HOST_X86_64_V4_BF16 != 0;
+  }
+  return false;
+}
+
 struct Brand {
   char text[64];
   Brand() noexcept : text{} {
@@ -87,14 +98,22 @@ Isa find_isa() noexcept {
     for (int i = 0; i < kIsaCount; ++i)
       if (std::strcmp(text, kIsaNames[i]) == 0) cap = i;
   for (int i = cap; i > 0; --i)
-    if (cpu_has(static_cast<Isa>(i))) return static_cast<Isa>(i);
+    if (isa_available(static_cast<Isa>(i))) return static_cast<Isa>(i);
   return Isa::x86_64_v3;
 }
 
 }  // namespace
 
 bool isa_available(Isa isa) noexcept {
-  return cpu_has(isa);
+  return built(isa) && cpu_has(isa);
+}
+
+Status check_isa(Isa isa) noexcept {
+  if (!cpu_has(isa)) return Status::error(StatusCode::unsupported, "%s is not an %s CPU", cpu_brand(), isa_name(isa));
+  if (!built(isa))
+    return Status::error(StatusCode::unsupported, "ckgen was built without kernels for %s (CKGEN_HOST_LEVELS)",
+                         isa_name(isa));
+  return Status::success();
 }
 
 Isa detect_isa() noexcept {

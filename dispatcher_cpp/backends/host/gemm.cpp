@@ -72,10 +72,8 @@ Status gemm_twin_supports(const GemmTraits& traits, const TwinConfig& config) no
 
 Status gemm_host_supports(const GemmTraits& traits, const HostConfig& config) noexcept {
   if (const Status s = check_config(config); !s.ok()) return s;
-  if (!isa_available(config.isa))
-    return Status::error(StatusCode::unsupported, "%s is not an %s CPU", cpu_brand(), isa_name(config.isa));
-  const Status s = check_traits(traits);
-  if (!s.ok()) return s;
+  if (const Status s = check_isa(config.isa); !s.ok()) return s;
+  if (const Status s = check_traits(traits); !s.ok()) return s;
   RegisterTile tiles[32];
   const int n = host_register_tiles(traits, config.isa, tiles, 32);
   for (int i = 0; i < n; ++i)

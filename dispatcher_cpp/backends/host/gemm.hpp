@@ -23,7 +23,8 @@ using v1::TwinConfig;
 
 // The best ISA this CPU has, at most CKGEN_HOST_ISA (read once); x86_64_v3 if it has none (isa_available then says so).
 Isa detect_isa() noexcept;
-bool isa_available(Isa isa) noexcept;  // of the CPU itself, whatever CKGEN_HOST_ISA says
+bool isa_available(Isa isa) noexcept;  // of this build on this CPU, whatever CKGEN_HOST_ISA says
+Status check_isa(Isa isa) noexcept;    // unsupported, with what lacks it: the CPU or the build
 const char* isa_name(Isa isa) noexcept;
 const char* cpu_brand() noexcept;  // cpuid brand string, trimmed; static storage
 int core_count() noexcept;         // CPUs this process may run on

@@ -12,17 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <ckgen/export.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define CKGEN_C_API_VERSION 1
-
-#if defined(__GNUC__)
-#define CKGEN_API __attribute__((visibility("default")))
-#else
-#define CKGEN_API
-#endif
 
 typedef int32_t ckgen_status;
 enum { CKGEN_OK = 0, CKGEN_UNSUPPORTED = 1, CKGEN_INVALID_ARGUMENT = 2, CKGEN_NO_DEVICE = 3, CKGEN_INTERNAL = 4 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <ckgen/export.h>
 #include <ckgen/arch_data.hpp>
 #include <ckgen/status.hpp>
 
@@ -18,7 +19,7 @@ enum class DeviceKind : std::uint8_t {
 };
 
 /// A small value, copyable, trivially destructible. `cu_num` is what HIP reports as multiprocessors; cores on a CPU.
-class Device {
+class CKGEN_API Device {
  public:
   /// "gfx942" with its default count when `cu_num` is 0, or "gfx942:304". Any known arch, CPUs too.
   static Device simulated(std::string_view target, std::uint32_t cu_num = 0) noexcept;

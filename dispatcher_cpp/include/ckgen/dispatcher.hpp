@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include <ckgen/export.h>
 #include <ckgen/plan.hpp>
 #include <ckgen/registry.hpp>
 #include <ckgen/verbose.hpp>
@@ -29,7 +30,7 @@ struct BenchResult {
 
 /// Why nothing was chosen, e.g. "K = 2050 is not a multiple of 128 (rule gemm.blockscale.k-group)"; empty for a
 /// selection that holds an instance.
-std::string reason(const Selection& selection);
+CKGEN_API std::string reason(const Selection& selection);
 
 /// Called for each instance that supports a problem; false ends the enumeration.
 using EnumerateFn = bool (*)(void* context, const Selection& selection);
@@ -37,7 +38,7 @@ using EnumerateFn = bool (*)(void* context, const Selection& selection);
 /// Immutable after construction but for its override file, so one may serve any number of threads: every const member
 /// is thread-safe. select() neither allocates nor throws nor locks, unless recording or verbose output is on.
 /// The tiers and their order: docs/selection.md.
-class Dispatcher {
+class CKGEN_API Dispatcher {
  public:
   /// Takes a snapshot of the registry. Without options: DispatcherOptions::from_environment().
   explicit Dispatcher(const Registry& registry) noexcept;

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include <ckgen/export.h>
 #include <ckgen/fmha_mask.hpp>
 #include <ckgen/result.hpp>
 
@@ -118,18 +119,20 @@ struct FmhaSplitWorkspace {
 };
 
 /// What fmha_split_plan will need for this very batch: the same code without writing. Refusals name the field.
-Result<FmhaSplitSizes> fmha_split_sizes(const FmhaSplitProblem& problem) noexcept;
+CKGEN_API Result<FmhaSplitSizes> fmha_split_sizes(const FmhaSplitProblem& problem) noexcept;
 
 /// Sizes that hold every batch of problem.batch requests within the maxima; the problem's lengths are not read.
 /// Refused where some batch's plan could be.
-Result<FmhaSplitSizes> fmha_split_bound(const FmhaSplitProblem& problem, const FmhaSplitMaxima& maxima) noexcept;
+CKGEN_API Result<FmhaSplitSizes> fmha_split_bound(const FmhaSplitProblem& problem,
+                                                  const FmhaSplitMaxima& maxima) noexcept;
 
 /// Fills the arrays and returns the plan's own sizes. Refused before anything is written where the room is too small.
-Result<FmhaSplitSizes> fmha_split_plan(const FmhaSplitProblem& problem, const FmhaSplitArrays& arrays) noexcept;
+CKGEN_API Result<FmhaSplitSizes> fmha_split_plan(const FmhaSplitProblem& problem,
+                                                 const FmhaSplitArrays& arrays) noexcept;
 
 /// Of exact sizes, or of a bound's.
-Result<FmhaSplitWorkspace> fmha_split_workspace(const FmhaSplitSizes& sizes, std::int32_t batch,
-                                                std::int32_t hdim_v) noexcept;
+CKGEN_API Result<FmhaSplitWorkspace> fmha_split_workspace(const FmhaSplitSizes& sizes, std::int32_t batch,
+                                                          std::int32_t hdim_v) noexcept;
 
 }  // namespace v1
 }  // namespace ckgen

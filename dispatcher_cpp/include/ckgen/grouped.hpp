@@ -1,6 +1,7 @@
 // Many independent GEMMs of one signature in one launch: their sizes, and what is passed to run them.
 #pragma once
 
+#include <ckgen/export.h>
 #include <cstdint>
 
 #include <ckgen/epilogue.hpp>
@@ -19,7 +20,7 @@ struct GroupSize {
 /// The sizes of all groups, and what a selection asks of them in numbers. Made once, then shared by any number of
 /// Problems, which point at it: it must outlive them and their plans. Never throws or allocates; immutable, so
 /// thread-safe.
-class Groups {
+class CKGEN_API Groups {
  public:
   /// Sizes that the host knows. Points at `sizes`, which must live as long.
   Groups(const GroupSize* sizes, std::int64_t count) noexcept;

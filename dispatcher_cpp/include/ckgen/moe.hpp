@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include <ckgen/export.h>
 #include <ckgen/words.hpp>
 
 namespace ckgen {
@@ -45,17 +46,17 @@ struct SortedTokens {
 };
 
 /// Entries that SortedTokens needs room for, a multiple of block_m; -1 where the sizes are illegal or beyond 2^31 - 1.
-std::int64_t sorted_capacity(std::int64_t tokens, Routing routing, std::int64_t block_m) noexcept;
+CKGEN_API std::int64_t sorted_capacity(std::int64_t tokens, Routing routing, std::int64_t block_m) noexcept;
 
 /// Sorts by expert, then token, then slot. Host memory throughout. false where a size is illegal or an id is not an
 /// expert: nothing is written then. An expert without tokens takes no block.
-bool sort_tokens(const std::int32_t* topk_ids, const float* topk_weights, std::int64_t tokens, Routing routing,
-                 std::int64_t block_m, const SortedTokens& out) noexcept;
+CKGEN_API bool sort_tokens(const std::int32_t* topk_ids, const float* topk_weights, std::int64_t tokens,
+                           Routing routing, std::int64_t block_m, const SortedTokens& out) noexcept;
 
 /// The inverse: topk_ids and topk_weights, tokens * top_k each, from what sort_tokens() wrote. false where the sorted
 /// form is not one: an entry out of range, an expert twice for one slot, a slot left out.
-bool unsort_tokens(const SortedTokens& sorted, std::int64_t tokens, Routing routing, std::int64_t block_m,
-                   std::int32_t* topk_ids, float* topk_weights) noexcept;
+CKGEN_API bool unsort_tokens(const SortedTokens& sorted, std::int64_t tokens, Routing routing, std::int64_t block_m,
+                             std::int32_t* topk_ids, float* topk_weights) noexcept;
 
 /// What a caller passes to run a plan of op moe. Leading dimensions count elements. Host memory on a simulated device.
 struct MoeArgs {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <ckgen/export.h>
 #include <ckgen/fmha.hpp>
 #include <ckgen/grouped.hpp>
 #include <ckgen/moe.hpp>
@@ -108,13 +109,13 @@ class Problem {
 
 /// A GEMM problem from a signature's canonical string or alias, e.g. "a8w8_blockscale", "a8w8:int8:fp16",
 /// "gemm_fp16_rcr".
-Problem gemm(std::string_view signature) noexcept;
+CKGEN_API Problem gemm(std::string_view signature) noexcept;
 /// The same from a canonical string of that op, or the alias behind "grouped:" and "moe:", e.g. grouped_gemm("bf16"),
 /// moe("a8w8_blockscale:gated:silu").
-Problem grouped_gemm(std::string_view signature) noexcept;
-Problem moe(std::string_view signature) noexcept;
+CKGEN_API Problem grouped_gemm(std::string_view signature) noexcept;
+CKGEN_API Problem moe(std::string_view signature) noexcept;
 /// The same from a canonical string of op fmha, or what follows "fmha_" or "fmha:" in it, e.g. fmha("bf16_masked_lse").
-Problem fmha(std::string_view signature) noexcept;
+CKGEN_API Problem fmha(std::string_view signature) noexcept;
 
 }  // namespace v1
 }  // namespace ckgen

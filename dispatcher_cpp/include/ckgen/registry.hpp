@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include <ckgen/export.h>
 #include <ckgen/device_code.hpp>
 #include <ckgen/library.hpp>
 #include <ckgen/selection.hpp>
@@ -22,7 +23,7 @@ struct RegistryState;
 /// Selection refer to that snapshot (they stay valid here too, as nothing is ever removed). Several registries may live
 /// side by side. Errors: every `add`, `attach` and `provide` is all or nothing and says what it refused.
 /// Thread-safety: const members may be called concurrently; the others need exclusive access.
-class Registry {
+class CKGEN_API Registry {
  public:
   Registry() noexcept;
   ~Registry();

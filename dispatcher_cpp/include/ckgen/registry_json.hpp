@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include <ckgen/export.h>
 #include <ckgen/registry.hpp>
 
 namespace ckgen {
@@ -12,7 +13,7 @@ inline namespace v1 {
 /// digits), `signature` (its canonical name), `backend`, `archs`, `table_kernel`, `macro_tile`, `constraints` and
 /// `strategy`, of op fmha `fmha` (its FmhaConfig) too; a Config stands in the name. The document is ASCII. Throws
 /// std::bad_alloc only.
-std::string to_json(const Registry& registry);
+CKGEN_API std::string to_json(const Registry& registry);
 
 }  // namespace v1
 }  // namespace ckgen

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include <ckgen/export.h>
+
 namespace ckgen {
 inline namespace v1 {
 
@@ -28,7 +30,7 @@ struct DispatcherOptions {
   std::string override_file;  // a CSV, or empty; see Dispatcher::load_overrides
 
   /// CKGEN_VERBOSE=1, CKGEN_FORCE, CKGEN_RECORD, CKGEN_OVERRIDE.
-  static DispatcherOptions from_environment();
+  CKGEN_API static DispatcherOptions from_environment();
 };
 
 }  // namespace v1

@@ -6,11 +6,13 @@
 #define CKGEN_VERSION_PATCH 0
 #define CKGEN_VERSION_TEXT "0.1.0"
 
+#include <ckgen/export.h>
+
 namespace ckgen {
 inline namespace v1 {
 
 /// The version of the library that is linked, e.g. "0.1.0".
-const char* version() noexcept;
+CKGEN_API const char* version() noexcept;
 
 }  // namespace v1
 }  // namespace ckgen

@@ -48,7 +48,7 @@ Device Device::host() noexcept {
 }
 
 Device Device::current() noexcept {
-  Status why;
+  Status why = Status::success();
   for (const detail::GpuRuntime* runtime : detail::gpu_runtimes()) {
     int id = -1;
     detail::GpuProperties properties{};

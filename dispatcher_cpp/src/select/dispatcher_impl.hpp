@@ -10,7 +10,7 @@
 namespace ckgen {
 inline namespace v1 {
 
-struct Dispatcher::Impl {
+struct __attribute__((visibility("hidden"))) Dispatcher::Impl {
   Impl(const Registry& source, std::shared_ptr<const detail::RegistryState> snapshot, const DispatcherOptions& options);
 
   detail::Query query(const Problem& problem, const Device& device) const noexcept {

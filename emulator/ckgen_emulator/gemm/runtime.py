@@ -26,7 +26,7 @@ add_subdirectory("{root}" ckgen)
 add_subdirectory("{shim}" hip_shim)
 file(WRITE "${{CMAKE_CURRENT_BINARY_DIR}}/empty.cpp" "")
 add_library({name} SHARED "${{CMAKE_CURRENT_BINARY_DIR}}/empty.cpp")
-target_link_libraries({name} PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,ckgen_dispatcher>")
+target_link_libraries({name} PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,ckgen::dispatcher_static>")
 """
 
 
