@@ -23,8 +23,8 @@ from ckgen.build.progress import ProgressLine
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.choose import Place, choose_kernel
 from ckgen_emulator.gemm.build import default_context
-from ckgen_emulator.gemm.choose import choose_kernel
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen_emulator.gemm.problem import GemmProblem
 from ckgen_emulator.gemm.runtime import build_runtime
@@ -55,7 +55,7 @@ def main() -> None:
     runtime = build_runtime(print)
     print(f"emulator  {cpu_name()}, {os.cpu_count()} cores, median of {ROUNDS}, whole launch by wall clock")
     for name, shape in KERNELS:
-        kernel = choose_kernel(name, TARGET, (paths.tuning_dir() / "aiter",), archs, default_cache())
+        kernel = choose_kernel(name, TARGET, Place((paths.tuning_dir() / "aiter",)), archs, default_cache())
         seconds: dict[str, list[float]] = defaultdict(list)
         instructions = 0
         for _ in range(ROUNDS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -75,6 +76,17 @@ class Run:
     counts: dict[str, int]
     occupancy: int
     findings: tuple[Finding, ...]
+
+
+def stats_of(runs: Sequence[Run]) -> dict[str, Any]:
+    """Counts of all launches together; the least occupancy of them, in workgroups per compute unit."""
+    by_class: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    for run in runs:
+        by_class.update(run.by_class)
+        counts.update(run.counts)
+    occupancy = min((run.occupancy for run in runs), default=0)
+    return {"launches": len(runs), "by_class": dict(by_class), **counts, "occupancy": occupancy}
 
 
 class _ChipC(ctypes.Structure):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ckgen_emulator.bindings import Emulator, Options, Run
+from ckgen_emulator.bindings import Emulator, Options, Run, stats_of
 from ckgen_emulator.chip import pinned_chip
 from ckgen_emulator.host_unit import Call
 from ckgen_emulator.production.model import Outcome, Output, compare
@@ -47,4 +47,5 @@ def run_calls(
     compared = tuple(map(compare, outputs))
     findings = tuple(finding for run in runs for finding in run.findings)
     instructions = sum(run.instructions for run in runs)
-    return Outcome(kind, calls[0].symbol, arch, problem, options.seed, compared, findings, instructions, seconds)
+    stats = stats_of(runs)
+    return Outcome(kind, calls[0].symbol, arch, problem, options.seed, compared, findings, instructions, seconds, stats)

@@ -12,11 +12,17 @@ from cli_support import LARGE, SMALL, row, run
 
 from ckgen.families.common.comparison import Comparison, Wrong
 from ckgen.families.common.sensitivity import Sensitivity
+from ckgen.model.groups import GroupSize, Routing
 from ckgen.model.tuned_row import Shape
+from ckgen_emulator.bindings import Options
+from ckgen_emulator.fmha.append import AppendProblem
+from ckgen_emulator.fmha.emulate import FmhaResult
+from ckgen_emulator.fmha.problem import FmhaProblem
 from ckgen_emulator.gemm.drive import Request, RunOptions
 from ckgen_emulator.gemm.job import Answer
 from ckgen_emulator.gemm.problem import GemmProblem
 from ckgen_emulator.gemm.result import GemmResult
+from ckgen_emulator.production.model import Compared, Outcome
 from fake_compiler import FakeCompiler
 
 RIGHT = Comparison(0.0, 0.0, 0.0, 0, None)
@@ -25,7 +31,12 @@ FINDING = {
     "lane": -1, "count": 3, "what": "two wait states are missing",
 }  # fmt: skip
 NAME = "gemm_fp8_fnuz_bf16_rcr_blockscale_ck_" + SMALL.removeprefix("a8w8_blockscale_")
+SAY = "say `ckgen emulate OP`, one of gemm, grouped_gemm, moe, fmha, or --code-object"
 GEMM = ("emulate", "gemm", "--target", "gfx942", "--tuning", "t", "--shape", "16x512x1024")
+GROUPED = ("emulate", "grouped_gemm", "--target", "gfx942")
+MIXTURE = ("emulate", "moe", "--target", "gfx950", "--shape", "4x768x1536", "--experts", "4", "--top-k", "2")
+APPENDING = "fmha_bf16_append_blocktable_rope_half_hip_append_8"
+ATTENTION = ("emulate", "fmha", "--target", "gfx942")
 
 
 class Emulator:
@@ -80,6 +91,52 @@ def test_a_problem_is_what_the_options_say(emulator: Emulator) -> None:
     assert document["shape"] == {"m": 16, "n": 512, "k": 1024, "batch": 1}
 
 
+def test_groups_and_experts_are_problems_too(emulator: Emulator) -> None:
+    grouped = "grouped_gemm_fp16_rcr_ck_tile_compv3_intrawave_cshuffle_pad111_64x64x64_2x2x1_32x32x16"
+    result = run(*GROUPED, "--kernel", grouped, "--groups", "17x64x64,2*0x64x64", "--rows-on-device", "--seed", "3")
+    assert result.exit_code == 0, result.output
+    assert "17x64x64,0x64x64,0x64x64 k_batch 1, rows known to the device alone, small-integers, seed 3" in result.stdout
+    part = "moe_fp8_ocp_bf16_rcr_mx_gate_up_gated_epi_silu_hip_mxfp8_moe_shallow_m16_n1x16_k8"
+    result = run(*MIXTURE, "--kernel", part)
+    assert result.exit_code == 0, result.output
+    assert "M=4 N=768 K=1536, 4 experts, top 2, blocks of 16" in result.stdout
+    (groups,), (experts,) = (request.problems for request, _ in emulator.asked)
+    sizes = (GroupSize(17, 64, 64), GroupSize(0, 64, 64), GroupSize(0, 64, 64))
+    assert groups == GemmProblem.grouped(sizes, seed=3, on_device=True)
+    assert experts == GemmProblem(Shape(0, 4, 768, 1536), routing=Routing(4, 2), block_m=16)
+
+
+def test_attention_is_what_its_words_say(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def answer(instance: Any, arch: str, problem: FmhaProblem, options: Options) -> FmhaResult:
+        asked.append((instance.name, arch, problem, options))
+        compared = Compared("o", 0.25, 0.5, 2.0 if problem.seed else 0.5, problem.seed)
+        stats = {"launches": 1, "by_class": {"scalar": 7}, "occupancy": 3}
+        outcome = Outcome("fmha", "symbol", arch, str(problem), problem.seed, (compared,), (), 1200, 0.5, stats)
+        return FmhaResult(instance.name, arch, problem, outcome)
+
+    monkeypatch.setenv("CKGEN_CACHE", str(tiny / "cache"))
+    monkeypatch.setattr("ckgen_emulator.fmha.emulate.emulate_fmha", answer)
+    words = ("--kernel", APPENDING, "--lengths", "5+2,0+2", "heads_q=4", "heads_k=2", "hdim_q=80", "page_size=16")
+    right = run(*ATTENTION, *words, "rotary_dim=40", "--stats")
+    assert right.exit_code == 0, right.output
+    for line in (
+        f"{APPENDING} on gfx942",
+        "  problem    5+2,0+2 h4/2 d80/80 r40 p16, small-integers, seed 0",
+        "  o          largest error 0.25, 0.50 of its bound",
+        "  ran        1,200 instructions of waves in 0.50 s",
+        "  classes    scalar 7",
+        "ok",
+    ):
+        assert line in right.stdout.splitlines(), right.stdout
+    wrong = run(*ATTENTION, *words, "rotary_dim=40", "--seed", "5", "--json")
+    document = json.loads(wrong.stdout)
+    assert wrong.exit_code == 1 and not document["ok"] and document["outputs"][0]["wrong"] == 5
+    assert [(name, arch) for name, arch, *_ in asked] == [(APPENDING, "gfx942")] * 2
+    assert asked[1][2] == AppendProblem((5, 0), (2, 2), 4, 2, 80, 80, 16, 40, seed=5) and asked[1][3].seed == 5
+
+
 def test_a_table_name_means_its_kernel_and_is_remembered(emulator: Emulator, tiny: Path) -> None:
     full = run(*GEMM, "--kernel", NAME)
     assert full.exit_code == 0 and full.stdout.endswith("ok\n")
@@ -127,10 +184,13 @@ def test_a_refusal_is_said(emulator: Emulator) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("emulate", "--kernel", "k"), "say `ckgen emulate gemm`, or --code-object"),
-        (("emulate", "gemm", "--kernel", "k", "--code-object", "k.co"), "say `ckgen emulate gemm`, or --code-object"),
+        (("emulate", "--kernel", "k"), SAY),
+        (("emulate", "gemm", "--kernel", "k", "--code-object", "k.co"), SAY),
         (("emulate", "gemm", "--kernel", "k", "--args", "a.yaml"), "--args goes with --code-object"),
-        (("emulate", "--kernel", "k", "--code-object", "k.co", "--shape", "1x1x1"), "--shape goes with `ckgen emulate"),
+        (
+            ("emulate", "--kernel", "k", "--code-object", "k.co", "--shape", "1x1x1"),
+            "--shape goes with `ckgen emulate gemm`",
+        ),
         (("emulate", "--kernel", "k", "--code-object", "k.co"), "--args is missing"),
         (("emulate", "gemm", "--kernel", "k", "--shape", "1x2x3"), "--target is missing"),
         (("emulate", "gemm", "--kernel", "k", "--target", "gfx942", "--shape", "1x2"), "--shape takes MxNxK"),

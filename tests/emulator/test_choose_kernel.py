@@ -9,7 +9,7 @@ import pytest
 
 from ckgen.build.kept import keep
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.gemm import choose
+from ckgen_emulator import choose
 from ckgen_emulator.gemm.kernel import GemmKernel
 from plan_support import GFX942, LARGE, row, write_table
 
@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def choose_one(folder: Path) -> GemmKernel:
-    return choose.choose_kernel(NAME, GFX942, (folder / "tables",), load_archs(), folder / "cache")
+    return choose.choose_kernel(NAME, GFX942, choose.Place((folder / "tables",)), load_archs(), folder / "cache")
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_a_kernel_is_kept_with_all_that_it_is(first: GemmKernel, folder: Path, a
         lambda data: b"\x80\x04\x8c\x05posix\x8c\x06system\x93\x8c\x0ctouch PLANTED\x85R.",  # a pickle with a command
         lambda data: data[:-9],
         lambda data: data.replace(b"gfx942", b"gfx950"),
-        lambda data: data.replace(b"_kernel/2", b"_kernel/1"),
+        lambda data: data.replace(b"_kernel/3", b"_kernel/2"),
     ],
 )
 def test_a_damaged_file_is_passed_over_and_mended(
@@ -79,5 +79,5 @@ def test_a_damaged_file_is_passed_over_and_mended(
 
 
 def test_what_is_no_kernel_is_passed_over(place: Path, first: GemmKernel, folder: Path, anew: list[str]) -> None:
-    keep(place, "ckgen.emulated_kernel/1", {"arch": "gfx942"})
+    keep(place, "ckgen.emulated_kernel/2", {"arch": "gfx942"})
     assert choose_one(folder) == first and anew == [NAME]

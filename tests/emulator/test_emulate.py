@@ -21,7 +21,7 @@ from ckgen.model.dtype import DType
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
-from ckgen_emulator.gemm.choose import choose_kernel
+from ckgen_emulator.choose import Place, choose_kernel
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen_emulator.gemm.job import Answer, Job
 from ckgen_emulator.gemm.problem import Data, GemmProblem, expected_of, operands_of
@@ -118,7 +118,7 @@ def request(name: str, arch: str, *problems: GemmProblem) -> Request:
     """Problems of a kernel on the arch's usual device."""
     archs = load_archs()
     target = Target(arch, archs[arch].default_cu_num)
-    kernel = choose_kernel(name, target, tuning_or_shipped(()), archs, default_cache())
+    kernel = choose_kernel(name, target, Place(tuning_or_shipped(())), archs, default_cache())
     return Request(kernel, target.cu_num, problems)
 
 

@@ -3,36 +3,51 @@
 from __future__ import annotations
 
 import os
-import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import PATH, json_option, targets_of, tuning_option, tuning_or_shipped
-from ckgen.cli.output import progress, say, show, show_json
+from ckgen.cli.options import PATH, json_option, kernel_set_option, targets_of, tuning_option
+from ckgen.cli.output import show, show_json
+from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from ckgen.model.target import Target
-    from ckgen_emulator.gemm.result import GemmResult
+from ckgen.model.target import Target
 
 FINDINGS = 1
-_SHAPE = re.compile(r"([1-9][0-9]{0,8})x([1-9][0-9]{0,8})x([1-9][0-9]{0,8})")
-_OF_GEMM = ("target", "shape", "batch", "k_batch", "data", "tuning", "verbose")
+_OPERATIONS = {
+    "gemm": ("shape", "batch", "k_batch", "verbose"),
+    "grouped_gemm": ("groups", "rows_on_device", "k_batch", "verbose"),
+    "moe": ("shape", "experts", "top_k", "block_m", "verbose"),
+    "fmha": ("sizes", "lengths", "splits"),
+}
+"""What each has of its own."""
+_OF_ALL = ("target", "data", "tuning", "kernel_sets")
 _OF_OBJECT = ("args", "outputs")
+_GROUPS = "Groups of a grouped GEMM, as in 128x256x512,3*64x256x512."
+_LENGTHS = "Lengths of sequences: 5x66,3*1x128; of append rows before and new: 40+1,0+16."
 
 
 @click.command(cls=Command, name="emulate", short_help="Run GPU code on the CPU, and check it while it runs.")
-@click.argument("operation", required=False, type=click.Choice(["gemm"]), metavar="[gemm]")
-@click.option("--kernel", required=True, metavar="NAME", help="The kernel; of a GEMM also a glob that fits one.")
+@click.argument("operation", required=False, type=click.Choice([*_OPERATIONS]), metavar="[OP]")
+@click.argument("sizes", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--kernel", required=True, metavar="NAME", help="The kernel; of an OP also a glob that fits one.")
 @click.option("--target", metavar="TARGET", help="The simulated GPU, such as gfx950 or gfx942:304.")
-@click.option("--shape", metavar="MxNxK", help="The problem's sizes.")
+@click.option("--shape", metavar="MxNxK", help="The problem's sizes; of moe tokens, and N and K of its first product.")
 @click.option("--batch", type=click.IntRange(1, 65535), metavar="B", help="Matrices, where the kernel is batched.")
 @click.option("--k-batch", type=click.IntRange(1, 4096), metavar="K", help="Splits of K.  [default: 1]")
+@click.option("--groups", metavar="MxNxK,…", help=_GROUPS)
+@click.option("--rows-on-device", is_flag=True, help="Only the device knows how many rows each group has.")
+@click.option("--experts", type=click.IntRange(1, 65535), metavar="N", help="Experts of an MoE problem.")
+@click.option("--top-k", type=click.IntRange(1, 65535), metavar="N", help="Experts that each token goes to.")
+@click.option("--block-m", type=click.IntRange(1), metavar="M", help="The rows that sorted tokens are padded to.")
+@click.option("--lengths", metavar="QxK,…", help=_LENGTHS)
+@click.option("--splits", type=click.IntRange(1, 4096), metavar="N", help="Equal splits of the keys.  [default: 1]")
 @click.option("--data", type=click.Choice(["small-integers", "random"]), help="Operands.  [default: small-integers]")
 @tuning_option
+@kernel_set_option
 @click.option("--code-object", type=PATH, metavar="FILE", help="A linked code object that holds --kernel.")
 @click.option("--args", type=PATH, metavar="YAML", help="How to launch --code-object: see docs/emulator.md.")
 @click.option("--outputs", type=PATH, metavar="DIR", help="Where to write the arrays that --args calls outputs.")
@@ -46,82 +61,52 @@ _OF_OBJECT = ("args", "outputs")
 def command(**params: Any) -> int:
     """Run GPU code on the CPU, and check it while it runs.
 
-    `ckgen emulate gemm` builds what is missing of the kernel, runs the problem through ckgen's own dispatcher on a
-    simulated GPU and with the host twin, and compares both with the exact result. With --code-object any kernel runs
-    that --args says how to launch. Exit 1 for findings and wrong results.
+    OP is gemm, grouped_gemm, moe or fmha, whose sizes are KEY=VALUE as in `ckgen explain`. What is missing of the
+    kernel is built. A GEMM, groups or experts run through ckgen's own dispatcher on a simulated GPU and with the host
+    twin, attention as its own launches; all are held against the exact result. With --code-object any kernel runs that
+    --args says how to launch. Exit 1 for findings and wrong results.
     """
-    from ckgen.specs.archs import load_archs
-
     if (params["operation"] is None) == (params["code_object"] is None):
-        raise UsageError("say `ckgen emulate gemm`, or --code-object")
-    foreign = _OF_OBJECT if params["operation"] else _OF_GEMM
-    given = [name for name in foreign if params[name]]
-    if given:
-        other = "--code-object" if params["operation"] else "`ckgen emulate gemm`"
-        raise UsageError(f"--{given[0].replace('_', '-')} goes with {other}")
-    if params["code_object"] is not None:
-        return _code_object(params)
-    result = _gemm(params, load_archs())
+        raise UsageError(f"say `ckgen emulate OP`, one of {', '.join(_OPERATIONS)}, or --code-object")
+    _refuse_others(params)
+    result, text = _code_object(params) if params["code_object"] is not None else _operation(params)
     if params["as_json"]:
         show_json(result.to_json(stats=params["stats"]))
     else:
-        from ckgen_emulator.cli.emulate_text import gemm_text
-
-        show(gemm_text(result, stats=params["stats"], verbose=params["verbose"]))
+        show(text(result))
     return 0 if result.ok else FINDINGS
 
 
-def _gemm(params: dict[str, Any], archs: Any) -> GemmResult:
-    from ckgen.build.amd.toolchain import load
-    from ckgen.build.cache import default_cache
-    from ckgen.build.progress import ProgressLine
-    from ckgen.model.tuned_row import Shape
-    from ckgen_emulator.gemm.build import default_context
-    from ckgen_emulator.gemm.choose import choose_kernel
-    from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
-    from ckgen_emulator.gemm.problem import Data, GemmProblem, data_of
-    from ckgen_emulator.gemm.runtime import build_runtime
+def _refuse_others(params: Mapping[str, Any]) -> None:
+    """UsageError for what another operation has, or a code object."""
+    op = params["operation"]
+    own = {*_OPERATIONS[op], *_OF_ALL} if op else {*_OF_OBJECT}
+    for name in (*_OF_ALL, *(name for names in _OPERATIONS.values() for name in names), *_OF_OBJECT):
+        if not params[name] or name in own:
+            continue
+        said = {"sizes": f"'{next(iter(params['sizes']), '')}'", "kernel_sets": "--kernel-set"}
+        owners = [f"`ckgen emulate {one}`" for one, names in _OPERATIONS.items() if name in names]
+        owners = owners or ["--code-object" if name in _OF_OBJECT else "`ckgen emulate OP`"]
+        raise UsageError(f"{said.get(name, '--' + name.replace('_', '-'))} goes with {' or '.join(owners)}")
 
-    for name in ("target", "shape"):
-        if not params[name]:
-            raise UsageError(f"--{name} is missing")
-    sizes = _SHAPE.fullmatch(params["shape"])
-    if sizes is None:
-        raise UsageError(f"--shape takes MxNxK, as in 64x128x256; got '{params['shape']}'")
+
+def _operation(params: dict[str, Any]) -> tuple[Any, Any]:
+    """The run's result, and what writes it for people."""
+    from ckgen.specs.archs import load_archs
+    from ckgen_emulator.cli import emulate_fmha, emulate_gemm, emulate_text
+
+    if not params["target"]:
+        raise UsageError("--target is missing")
+    archs = load_archs()
     target = _target(params["target"], archs)
-    toolchain = load()
-    with progress("reading tables"):
-        kernel = choose_kernel(params["kernel"], target, tuning_or_shipped(params["tuning"]), archs, default_cache())
-    signature = kernel.instance.signature
-    if params["batch"] and not signature.batched:
-        raise UsageError(f"--batch: {signature} is not batched")
-    batch = (params["batch"] or 1) if signature.batched else 0
-    k_batch, data = params["k_batch"] or 1, Data(params["data"] or Data.SMALL_INTEGERS.value)
-    if data not in data_of(kernel.instance, k_batch):
-        raise UsageError(
-            f"--data {data.value}: this kernel rounds parts of C one by one and adds them in any order, so that many "
-            f"results are right; ask for {Data.SMALL_INTEGERS.value}, of which only one is"
-        )
-    problem = GemmProblem(Shape(batch, *map(int, sizes.groups())), k_batch, params["seed"], data)
-    if params["trace"] is not None:
-        params["trace"].write_bytes(b"")
-    line = ProgressLine()
-
-    def say_failure(text: str) -> None:
-        line.clear()
-        say(text)
-
-    context = default_context(toolchain, archs, say_failure, line)
-    options = RunOptions(checked=not params["unchecked"], threads=params["threads"], trace=params["trace"])
-    try:
-        request = Request(kernel, target.cu_num, (problem,))
-        (result,) = emulate([request], build_runtime(say), context, options)
-    finally:
-        line.clear()
-    return result
+    if params["operation"] == "fmha":
+        result: Any = emulate_fmha.emulated(params, target, archs)
+        return result, lambda one: emulate_text.fmha_text(one, stats=params["stats"])
+    result = emulate_gemm.emulated(params, target, archs)
+    return result, lambda one: emulate_text.gemm_text(one, stats=params["stats"], verbose=params["verbose"])
 
 
-def _target(text: str, archs: Any) -> Target:
+def _target(text: str, archs: Mapping[str, ArchSpec]) -> Target:
     from ckgen_emulator.isa import executed_archs
 
     found = targets_of([text], archs, os.environ)
@@ -132,7 +117,8 @@ def _target(text: str, archs: Any) -> Target:
     return found[0]
 
 
-def _code_object(params: dict[str, Any]) -> int:
+def _code_object(params: dict[str, Any]) -> tuple[Any, Any]:
+    """The run's result, and what writes it for people."""
     from ckgen_emulator.bindings import Options
     from ckgen_emulator.cli.emulate_text import kernel_text
     from ckgen_emulator.code_object.arguments import read_arguments
@@ -141,16 +127,11 @@ def _code_object(params: dict[str, Any]) -> int:
     if params["args"] is None:
         raise UsageError("--args is missing")
     options = Options(
-        checked=not params["unchecked"], seed=params["seed"], threads=params["threads"], trace=_text(params["trace"])
+        checked=not params["unchecked"],
+        seed=params["seed"],
+        threads=params["threads"],
+        trace=str(params["trace"] or ""),
     )
     file: Path = params["code_object"]
     result = run_kernel(file, params["kernel"], read_arguments(params["args"]), options, params["outputs"])
-    if params["as_json"]:
-        show_json(result.to_json(stats=params["stats"]))
-    else:
-        show(kernel_text(result, stats=params["stats"]))
-    return 0 if result.ok else FINDINGS
-
-
-def _text(path: Path | None) -> str:
-    return "" if path is None else str(path)
+    return result, lambda one: kernel_text(one, stats=params["stats"])

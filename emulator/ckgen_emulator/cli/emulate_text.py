@@ -11,6 +11,8 @@ from ckgen.cli.output import plural
 if TYPE_CHECKING:
     from ckgen.families.common.comparison import Comparison
     from ckgen_emulator.code_object.run import KernelResult
+    from ckgen_emulator.fmha.emulate import FmhaResult
+    from ckgen_emulator.gemm.problem import GemmProblem
     from ckgen_emulator.gemm.result import GemmResult
 
 _INDENT = 10
@@ -19,7 +21,7 @@ _INDENT = 10
 def gemm_text(result: GemmResult, *, stats: bool, verbose: bool) -> str:
     """A GEMM's result, its findings and, if wanted, its figures; verbose: how small an error would have been seen."""
     problem = result.problem
-    what = f"{problem.shape} k_batch {problem.k_batch}, {problem.data.value}, seed {problem.seed}"
+    what = f"{_sizes(problem)}, {problem.data.value}, seed {problem.seed}"
     lines = [f"{result.kernel} on {result.target}", _line("problem", what)]
     lines.append(_line("GPU code", _compared(result.gpu)))
     lines.append(_line("host twin", _compared(result.twin)))
@@ -32,6 +34,23 @@ def gemm_text(result: GemmResult, *, stats: bool, verbose: bool) -> str:
     return _ended(lines, result.findings, result.stats() if stats else None, ok=result.ok)
 
 
+def fmha_text(result: FmhaResult, *, stats: bool) -> str:
+    """An attention kernel's result, as `gemm_text`."""
+    problem, outcome = result.problem, result.outcome
+    lines = [f"{result.kernel} on {result.arch}"]
+    lines.append(_line("problem", f"{problem}, {problem.data.value}, seed {problem.seed}"))
+    if outcome is None:
+        return _ended([*lines, _line("trouble", result.trouble)], (), None, ok=False)
+    for one in outcome.compared:
+        state = f"largest error {one.max_error:.3g}, {one.excess:.2f} of its bound"
+        if one.excess == 0:
+            state = "equal to the exact result"
+        lines.append(_line(one.name, f"WRONG: {plural(one.wrong, 'element')}, {state}" if one.wrong else state))
+    lines.append(_line("ran", f"{plural(outcome.instructions, 'instruction')} of waves in {outcome.seconds:.2f} s"))
+    findings = (asdict(finding) for finding in outcome.findings)
+    return _ended(lines, findings, outcome.stats if stats else None, ok=result.ok)
+
+
 def kernel_text(result: KernelResult, *, stats: bool) -> str:
     """A kernel's result, as `gemm_text`."""
     lines = [f"{result.kernel} on {result.target}"]
@@ -42,6 +61,17 @@ def kernel_text(result: KernelResult, *, stats: bool) -> str:
     lines.append(_line("ran", f"{instructions} of waves in {result.seconds:.2f} s"))
     findings = (asdict(finding) for finding in result.run.findings)
     return _ended(lines, findings, result.stats() if stats else None, ok=result.ok)
+
+
+def _sizes(problem: GemmProblem) -> str:
+    if problem.groups:
+        where = ", rows known to the device alone" if problem.on_device else ""
+        sizes = ",".join(f"{one.m}x{one.n}x{one.k}" for one in problem.groups)
+        return f"{sizes} k_batch {problem.k_batch}{where}"
+    if problem.routing.experts:
+        block = f", blocks of {problem.block_m}" if problem.block_m else ""
+        return f"{problem.shape}, {problem.routing.experts} experts, top {problem.routing.top_k}{block}"
+    return f"{problem.shape} k_batch {problem.k_batch}"
 
 
 def _ended(

@@ -20,7 +20,7 @@ from ckgen.model.errors import InputError, UsageError
 from ckgen.specs.archs import load_archs
 from ckgen.specs.native import native_target
 from ckgen.specs.targets import parse_targets
-from ckgen_emulator.bindings import Chip, Emulator, Options, Run
+from ckgen_emulator.bindings import Chip, Emulator, Options, Run, stats_of
 from ckgen_emulator.chip import pinned_chip
 from ckgen_emulator.code_object.arguments import Argument, Arguments, Array, Scalar
 from ckgen_emulator.isa import executed_archs
@@ -80,7 +80,7 @@ class KernelResult:
 
     def stats(self) -> dict[str, Any]:
         """As GemmResult.stats."""
-        return {"launches": 1, "by_class": self.run.by_class, **self.run.counts, "occupancy": self.run.occupancy}
+        return stats_of((self.run,))
 
 
 def run_kernel(file: Path, kernel: str, asked: Arguments, options: Options, outputs: Path | None) -> KernelResult:

@@ -82,17 +82,7 @@ def append_data(
     signature: FmhaSignature, problem: AppendProblem
 ) -> tuple[FmhaShape, Mapping[str, Any], tuple[Storage, ...], tuple[Output, ...]]:
     """Sizes, arguments by names of FmhaArgs, arrays that are only read, and what must come out."""
-    traits = signature.traits
-    after = [old + new for old, new in zip(problem.before, problem.added, strict=True)]
-    rows = max(problem.added) if problem.rows_q < 0 else problem.rows_q
-    rows = rows if traits.rope is not FmhaRope.NONE else 0
-    room = max(*after, *(old + rows for old in problem.before)) + 3
-    shape = FmhaShape(
-        len(after), problem.heads_q, problem.heads_k, rows, room, problem.hdim_q, problem.hdim_v,
-        page_size=problem.page_size, pages=page_count(tuple(after), problem.page_size) if problem.page_size else 0,
-        total_q=sum(problem.added) if traits.varlen else 0, seqlen_new=max(problem.added),
-        rotary_dim=problem.rotary_dim,
-    )  # fmt: skip
+    shape = launched_shape(signature, problem)
     make = make_append_operands if problem.data is Data.RANDOM else exact_append_operands
     operands = make(signature, shape, problem.seed, problem.before, problem.added)
     exact = appended(operands)
@@ -105,7 +95,7 @@ def append_data(
         output, args[f"{name}_strides"] = _cache(operands, name, of, dims)
         args[f"{name}_cache"] = output.actual
         outputs.append(output)
-    if rows:
+    if shape.seqlen_q:
         q = _joined(operands, encode(operands.q, signature.a), operands.rotated)
         args["q_strides"] = args["o_strides"] = _strides(operands.q.shape)
         held = q if problem.in_place else None
@@ -116,6 +106,21 @@ def append_data(
     written = {id(one.actual) for one in outputs}
     inputs = tuple(one for one in args.values() if isinstance(one, np.ndarray) and id(one) not in written)
     return shape, args, inputs, tuple(outputs)
+
+
+def launched_shape(signature: FmhaSignature, problem: AppendProblem) -> FmhaShape:
+    """The sizes as a launch has them, with some room in the cache behind the longest sequence."""
+    traits = signature.traits
+    after = [old + new for old, new in zip(problem.before, problem.added, strict=True)]
+    rows = max(problem.added) if problem.rows_q < 0 else problem.rows_q
+    rows = rows if traits.rope is not FmhaRope.NONE else 0
+    room = max(*after, *(old + rows for old in problem.before)) + 3
+    return FmhaShape(
+        len(after), problem.heads_q, problem.heads_k, rows, room, problem.hdim_q, problem.hdim_v,
+        page_size=problem.page_size, pages=page_count(tuple(after), problem.page_size) if problem.page_size else 0,
+        total_q=sum(problem.added) if traits.varlen else 0, seqlen_new=max(problem.added),
+        rotary_dim=problem.rotary_dim,
+    )  # fmt: skip
 
 
 def _cases(signature: FmhaSignature, config: CkTileAppendConfig | HipAppendConfig) -> Iterator[AppendProblem]:

@@ -85,8 +85,7 @@ class FmhaData:
 def fmha_data(signature: FmhaSignature, problem: FmhaProblem) -> FmhaData:
     """A problem of the signature, whose 8-bit types have their flavour. P in fp16 may be cut, as ck_tile does it."""
     traits = signature.traits
-    rows_q = _rows(problem.lengths_q, problem.spare if traits.varlen else 0, traits.varlen)
-    rows_k = _rows(problem.lengths_k, problem.spare, traits.varlen)
+    rows_q, rows_k = _rows_of(signature, problem)
     shape = _shape(problem, rows_k)
     make = make_operands if problem.data is Data.RANDOM else exact_operands
     operands = make(signature, shape, problem.seed, Lengths(problem.lengths_q, problem.lengths_k))
@@ -118,9 +117,21 @@ def fmha_data(signature: FmhaSignature, problem: FmhaProblem) -> FmhaData:
         args = behind(args, problem.pages_before, descales)
     written = {id(one.actual) for one in outputs}
     inputs = tuple(one for one in args.values() if isinstance(one, np.ndarray) and id(one) not in written)
-    total_q = rows_q.total if traits.varlen else 0
-    shape = replace(shape, total_q=total_q, pages=shape.pages + problem.pages_before)
-    return FmhaData(shape, args, inputs, tuple(outputs))
+    return FmhaData(launched_shape(signature, problem), args, inputs, tuple(outputs))
+
+
+def launched_shape(signature: FmhaSignature, problem: FmhaProblem) -> FmhaShape:
+    """The sizes as a launch has them, spare rows and pages included."""
+    rows_q, rows_k = _rows_of(signature, problem)
+    shape = _shape(problem, rows_k)
+    total_q = rows_q.total if signature.traits.varlen else 0
+    return replace(shape, total_q=total_q, pages=shape.pages + problem.pages_before)
+
+
+def _rows_of(signature: FmhaSignature, problem: FmhaProblem) -> tuple[_Rows, _Rows]:
+    varlen = signature.traits.varlen
+    rows_q = _rows(problem.lengths_q, problem.spare if varlen else 0, varlen)
+    return rows_q, _rows(problem.lengths_k, problem.spare, varlen)
 
 
 def _kv(signature: FmhaSignature, problem: FmhaProblem, rows_k: _Rows, operands: FmhaOperands) -> Mapping[str, Any]:

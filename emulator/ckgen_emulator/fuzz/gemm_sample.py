@@ -13,6 +13,7 @@ from ckgen.build.device_code import BACKENDS
 from ckgen.build.planned import Planned
 from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.config import strategy_of
+from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.fuzz.outcome import Failure, FailureKind, Sampled
 from ckgen.model.arch import ArchSpec
@@ -26,7 +27,6 @@ from ckgen_emulator.fuzz.gemm_problems import TRIES, problem_of
 from ckgen_emulator.gemm.build import BuildContext
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen_emulator.gemm.kernel import GemmKernel, units_of
-from ckgen_emulator.gemm.problem import GemmProblem
 from ckgen_emulator.gemm.result import GemmResult
 from ckgen_emulator.gemm.runtime import Runtime
 from ckgen_emulator.isa import executed_archs
@@ -43,7 +43,7 @@ def run_sample(
     requests = sample(op, seed, count, context)
     again = command_of(op, seed, count)
     results = emulate(requests, runtime, context, RunOptions(seconds=SECONDS), heard)
-    failures = [_failure(result, again) for result in results if not result.ok]
+    failures = [_failure(result) for result in results if not result.ok]
     if len(results) < count:
         why = f"the others of {TRIES} draws each are none that its kernels run ({len(requests)} drawn for)"
         failures.append(shortfall(op, len(results), count, why, again))
@@ -134,28 +134,25 @@ def sample_options(ops: frozenset[str], archs: Mapping[str, ArchSpec]) -> PlanOp
     )
 
 
-def _failure(result: GemmResult, again: str) -> Failure:
-    """`again`: the line that draws the same sample, for ops that `ckgen emulate` takes no problems of."""
-    problem = result.problem
-    shape = problem.shape
-    words = [
-        f"ckgen emulate gemm --kernel {result.kernel} --target {result.target}",
-        f"--shape {shape.m}x{shape.n}x{shape.k} --k-batch {problem.k_batch}",
-        *([f"--batch {shape.batch}"] if shape.batch else []),
-        f"--data {problem.data.value} --seed {problem.seed}",
-    ]
-    is_plain = not problem.groups and not problem.routing.experts
+def _failure(result: GemmResult) -> Failure:
     found = sorted({str(finding["rule"]) for finding in result.findings})
     wrong = [side for side, one in (("GPU", result.gpu), ("host twin", result.twin)) if one is not None and not one.ok]
     what = "; ".join([*result.trouble, *(f"the {side}'s result is wrong" for side in wrong), *found])
-    if is_plain:
-        return Failure(FailureKind.EMULATED, what, " ".join(words))
-    return Failure(FailureKind.EMULATED, f"{what}: {result.kernel} on {result.target}, {_told(problem)}", again)
+    return Failure(FailureKind.EMULATED, what, _again(result))
 
 
-def _told(problem: GemmProblem) -> str:
-    shape = problem.shape
-    of_experts = f"{shape.m}x{shape.n}x{shape.k} {problem.routing} block_m {problem.block_m}"
-    where = " on the device" if problem.on_device else ""
-    of_groups = f"groups {','.join(map(str, problem.groups))}{where}, {problem.k_batch} splits"
-    return f"{of_groups if problem.groups else of_experts}, {problem.data.value}, seed {problem.seed}"
+def _again(result: GemmResult) -> str:
+    """The line that runs the same problem."""
+    problem = result.problem
+    shape, routing = problem.shape, problem.routing
+    sizes = f"--shape {shape.m}x{shape.n}x{shape.k}"
+    if problem.groups:
+        op, groups = Op.GROUPED_GEMM, ",".join(map(str, problem.groups))
+        words = [f"--groups {groups} --k-batch {problem.k_batch}", *["--rows-on-device"] * problem.on_device]
+    elif routing.experts:
+        op, words = Op.MOE, [sizes, f"--experts {routing.experts} --top-k {routing.top_k}"]
+        words += [f"--block-m {problem.block_m}"] * (problem.block_m > 0)
+    else:
+        op, words = Op.GEMM, [sizes, f"--k-batch {problem.k_batch}", *[f"--batch {shape.batch}"] * (shape.batch > 0)]
+    kernel = f"--kernel {result.kernel} --target {result.target}"
+    return " ".join([f"ckgen emulate {op}", kernel, *words, f"--data {problem.data.value} --seed {problem.seed}"])

@@ -20,10 +20,10 @@ from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen_emulator.bindings import Chip
 from ckgen_emulator.chip import chip_of
+from ckgen_emulator.choose import Place, choose_kernel
 from ckgen_emulator.core_library import core_library
 from ckgen_emulator.gemm.build import BuildContext, build_kernels
 from ckgen_emulator.gemm.call import Call, GemmCall, call_of
-from ckgen_emulator.gemm.choose import choose_kernel
 from ckgen_emulator.gemm.job import Job
 from ckgen_emulator.gemm.kernel import DEVICE_LIBRARY, LIBRARY, units_of
 from ckgen_emulator.gemm.problem import GemmProblem, expected_of, operands_of
@@ -86,7 +86,7 @@ class GemmSubject:
         if context.toolchain.decoder is None:
             raise UsageError("a ROCm has no instruction tables: `ckgen toolchain amd` prepares them")
         arch, problems = choice.target.gfx, (*choice.problems, *choice.rounded)
-        kernel = choose_kernel(choice.kernel, choice.target, tuning, context.archs, context.cache.folder)
+        kernel = choose_kernel(choice.kernel, choice.target, Place(tuning), context.archs, context.cache.folder)
         (built,) = build_kernels([units_of(kernel, [one.use for one in problems])], context)
         if built.library is None:
             raise UsageError(built.failure_text)

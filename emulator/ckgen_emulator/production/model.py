@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A run of one kernel: `seed` is the schedule's."""
+    """A run of one kernel: `seed` is the schedule's; `stats` as bindings.stats_of, where they were kept."""
 
     kind: str
     kernel: str
@@ -90,6 +90,7 @@ class Outcome:
     findings: tuple[Finding, ...]
     instructions: int
     seconds: float
+    stats: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def right(self) -> bool:

@@ -18,7 +18,7 @@ from ckgen.families.registry import FAMILIES
 from ckgen.fuzz.prepare import inputs_of
 from ckgen.fuzz.space import Space
 from ckgen.model.backend import Backend
-from ckgen.model.groups import GroupSize
+from ckgen.model.groups import GroupSize, Routing
 from ckgen.model.selection import NO_WISHES
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
@@ -80,11 +80,26 @@ def test_few_rows_stay_within_what_a_kernel_takes(space: Space) -> None:
         assert {one.shape.m for one in drawn(instance)} == {instance.constraints.max_m}
 
 
-def test_a_failure_of_groups_tells_them_and_the_sample() -> None:
-    problem = GemmProblem.grouped((GroupSize(3, 8, 16), GroupSize(0, 8, 8)), 2, 5, Data.RANDOM)
-    found = _failure(GemmResult("a_kernel", "", "gfx942:304", problem, None, ("it hung",)), "ckgen fuzz …")
-    assert found.what == "it hung: a_kernel on gfx942:304, groups 3x8x16,0x8x8, 2 splits, random, seed 5"
-    assert found.command == "ckgen fuzz …"
+GROUPS = GemmProblem.grouped((GroupSize(3, 8, 16), GroupSize(0, 8, 8)), 2, 5, Data.RANDOM)
+EXPERTS = GemmProblem(Shape(0, 4, 768, 64), routing=Routing(4, 2), block_m=16)
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (GROUPS, "grouped_gemm {} --groups 3x8x16,0x8x8 --k-batch 2 --data random --seed 5"),
+        (
+            replace(GROUPS, on_device=True),
+            "grouped_gemm {} --groups 3x8x16,0x8x8 --k-batch 2 --rows-on-device --data random --seed 5",
+        ),
+        (EXPERTS, "moe {} --shape 4x768x64 --experts 4 --top-k 2 --block-m 16 --data small-integers --seed 0"),
+        (GemmProblem(Shape(3, 1, 2, 4)), "gemm {} --shape 1x2x4 --k-batch 1 --batch 3 --data small-integers --seed 0"),
+    ],
+)
+def test_a_failure_says_the_line_that_runs_the_problem(problem: GemmProblem, words: str) -> None:
+    found = _failure(GemmResult("a_kernel", "", "gfx942:304", problem, None, ("it hung",)))
+    assert found.what == "it hung"
+    assert found.command == "ckgen emulate " + words.format("--kernel a_kernel --target gfx942:304")
 
 
 @pytest.fixture
