@@ -44,7 +44,7 @@ def drawn_places(dice: random.Random, kind: str, sizes: list[int]) -> tuple[int,
     size = dice.choice(sizes)
     stride = dice.choice((size, size, size, 4, 16, 20))
     base = dice.choice((0, 0, 0, 16, 64, 256, 4 * dice.randrange(100), dice.randrange(400)))
-    if kind == "atomic":
+    if kind in ("atomic", "sum"):
         base, stride = base // 8 * 8, (stride + 7) // 8 * 8
     mask = dice.choice((2**64 - 1, 2**64 - 1, 1 << dice.randrange(64), dice.randrange(1, 2**64)))
     return size, base, stride, mask

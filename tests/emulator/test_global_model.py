@@ -28,7 +28,7 @@ OPS = {
     ("store", 2): "global_store_short v5, v6, s[8:9]", ("store", 4): "global_store_dword v5, v6, s[8:9]",
     ("store", 8): "global_store_dwordx2 v5, v[6:7], s[8:9]", ("store", 12): "global_store_dwordx3 v5, v[6:8], s[8:9]",
     ("store", 16): "global_store_dwordx4 v5, v[6:9], s[8:9]", ("atomic", 4): "global_atomic_or v5, v10, s[8:9]",
-    ("atomic", 8): "global_atomic_or_x2 v5, v[10:11], s[8:9]",
+    ("atomic", 8): "global_atomic_or_x2 v5, v[10:11], s[8:9]", ("sum", 4): "global_atomic_add_f32 v5, v12, s[8:9]",
 }  # fmt: skip
 
 
@@ -45,9 +45,9 @@ class Touch(Spread):
         return self.kind == "load"
 
     @property
-    def through(self) -> bool:
-        """Whether it goes past caches that are not coherent, and is no load."""
-        return self.kind == "atomic" or (self.scoped and not self.reads)
+    def way(self) -> str:
+        """How what it writes leaves: plain stores stay in caches that are not coherent."""
+        return {"store": "replaced" if self.scoped else "plain", "load": "plain"}.get(self.kind, self.kind)
 
     def lines(self, number: int) -> str:
         to = 20 + 4 * number
@@ -64,7 +64,7 @@ Program = list[list[list[list[Touch]]]]
 def touch(dice: random.Random, kinds: tuple[tuple[str, bool], ...]) -> Touch:
     kind, scoped = dice.choice(kinds)
     size, base, stride, mask = drawn_places(dice, kind, [size for one, size in OPS if one == kind])
-    value = dice.choice((0x01010101, 0x02020202, dice.randrange(2**32)))
+    value = dice.choice((0x01010101, 0x02020202, dice.randrange(2**30)))
     twist = dice.choice((0, 0, 0, 1, 63))
     return Touch(kind, size, base, stride, twist, mask, scoped, value, dice.choice((0, 1, None)))
 
@@ -90,7 +90,12 @@ class Record:
     wave: int
     number: int
     mask: int
-    through: bool
+    way: str
+
+    @property
+    def through(self) -> bool:
+        """Whether it went past caches that are not coherent."""
+        return self.way != "plain"
 
 
 class Model:
@@ -137,7 +142,8 @@ class Model:
             for record, verb in ((writer, "wrote"), (reader, "reads")):
                 if record is None or not races(record, mask) or (verb == "reads" and of.kind != "store"):
                     continue
-                if verb == "wrote" and record.through and (of.scoped or of.kind == "atomic"):
+                past_caches = record.through and (of.scoped or of.kind in ("atomic", "sum"))
+                if verb == "wrote" and past_caches and {record.way, of.way} != {"sum", "replaced"}:
                     continue
                 same = record.group == group
                 if same and record.number <= arrived[record.wave]:
@@ -152,7 +158,7 @@ class Model:
                 else:
                     told.append((lane, *text))
         for _, at, mask in parts:
-            self.sign(of, at, mask, Record(group, wave, number, mask, of.through))
+            self.sign(of, at, mask, Record(group, wave, number, mask, of.way))
         for first in firsts.values():
             if of.kind == "store":
                 self.memory[first : first + of.size] = data
@@ -163,9 +169,9 @@ class Model:
         records = self.readers if of.reads else self.writers
         old = records.get(at)
         own = old is not None and (old.group, old.wave) == (new.group, new.wave)
-        if old is not None and own and (old.number == new.number if of.reads else old.through == new.through):
+        if old is not None and own and (old.number == new.number if of.reads else old.way == new.way):
             mask |= old.mask
-        records[at] = Record(new.group, new.wave, new.number, mask, new.through)
+        records[at] = Record(new.group, new.wave, new.number, mask, new.way)
 
 
 def dwords(first: int, size: int) -> Iterator[tuple[int, int]]:
@@ -177,7 +183,13 @@ def dwords(first: int, size: int) -> Iterator[tuple[int, int]]:
 def text(programs: list[Program]) -> tuple[str, list[tuple[int, int, int, int, int]]]:
     """Workgroups of program p are 3 p on; and the accesses in the order of their code."""
     lines = ["s_load_dwordx2 s[8:9], s[0:1], 0", "v_readfirstlane_b32 s20, v0", "s_lshr_b32 s20, s20, 6"]
-    lines += ["v_and_b32 v0, 63, v0", "v_mov_b32 v10, 0", "v_mov_b32 v11, 0", "s_waitcnt lgkmcnt(0)"]
+    lines += [
+        "v_and_b32 v0, 63, v0",
+        "v_mov_b32 v10, 0",
+        "v_mov_b32 v11, 0",
+        "v_bfrev_b32 v12, 1",
+        "s_waitcnt lgkmcnt(0)",
+    ]
     for index in range(GROUPS * len(programs)):
         lines += [f"s_cmp_lg_u32 s2, {index}", f"s_cbranch_scc1 not{index}", f"s_branch is{index}", f"not{index}:"]
     lines.append("s_endpgm")
@@ -199,7 +211,7 @@ def text(programs: list[Program]) -> tuple[str, list[tuple[int, int, int, int, i
 
 
 KINDS = (
-    (("load", False), ("store", False), ("store", True), ("atomic", False)),
+    (("load", False), ("store", False), ("store", True), ("atomic", False), ("sum", False)),
     (("load", False), ("store", False), ("load", True)),
 )
 """Never both loads past the caches and what publishes: then nothing is acquired."""
@@ -209,7 +221,9 @@ KINDS = (
 @pytest.mark.parametrize("skew", [0, 2])
 def test_races_are_those_of_the_records(kinds: tuple[tuple[str, bool], ...], skew: int) -> None:
     dice = random.Random(skew + len(kinds))
-    kinds = kinds if skew == 0 else tuple(one for one in kinds if one[0] != "atomic")  # which must be aligned
+    kinds = (
+        kinds if skew == 0 else tuple(one for one in kinds if one[0] not in ("atomic", "sum"))
+    )  # which must be aligned
     programs = [program(dice, kinds) for _ in range(PROGRAMS)]
     body, order = text(programs)
     memory = np.zeros(PROGRAMS * SIZE + 64, np.uint8)

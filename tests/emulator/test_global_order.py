@@ -358,6 +358,20 @@ def test_atomics_do_not_race() -> None:
     check(both(START, "global_atomic_add v1, v3, s[8:9]", "s_waitcnt vmcnt(0)", READ, RESULT), 4, "no release")
 
 
+SUM = both("v_mov_b32 v9, 1.0", "global_atomic_{} v1, v9, s[8:9]", "s_waitcnt vmcnt(0)")
+
+
+@pytest.mark.parametrize("sum_", ["add_f32", "pk_add_f16", "pk_add_bf16"])
+def test_a_store_past_the_caches_and_a_sum_race(sum_: str) -> None:
+    """Which is first decides what is there in the end. Atomics of integers may be flags, which give an order."""
+    clear, adds = both(STORE + " sc1", "s_waitcnt vmcnt(0)"), SUM.format(sum_)
+    check(roles(clear, adds), 2, "no release of that workgroup")
+    check(roles(clear, SUM.format("add")), 2, None)
+    check(both(START, adds), 4, None)
+    check(roles(both(clear, PUBLISH), both(spin(), adds)), 2, None)
+    check(roles(both(adds, PUBLISH), both(spin(), clear)), 2, None)
+
+
 ADD_BY_SWAPS = """
 v_mov_b32 v20, v1
 global_load_dword v11, v20, s[8:9]

@@ -83,9 +83,12 @@ std::uint64_t GlobalOrder::stamp(const Wave& wave, std::uint32_t number, Access 
     epoch = epoch_.load(std::memory_order_acquire);
   }
   if (!enabled_) return 0;
-  const bool past_caches = access == Access::scoped_store || access == Access::atomic;
+  Way way = kPlain;
+  if (access == Access::scoped_store) way = kReplaced;
+  if (access == Access::atomic) way = kAtomic;
+  if (access == Access::sum) way = kSum;
   return std::uint64_t{epoch} << kEpochAt | std::uint64_t{name_of(wave)} << kWaveAt |
-         std::uint64_t{std::min(number, kNumbers)} << kNumberAt | std::uint64_t{past_caches};
+         std::uint64_t{std::min(number, kNumbers)} << kNumberAt | way;
 }
 
 namespace {
@@ -107,7 +110,7 @@ void each_dword(Allocation& allocation, std::uint64_t address, unsigned bytes, V
 
 void GlobalOrder::check(Wave& wave, const Inst& inst, unsigned lane, Allocation& allocation, std::uint64_t address,
                         unsigned bytes, Access access, std::uint64_t stamp, const std::uint8_t* data) {
-  const bool overwrites = access == Access::store || access == Access::scoped_store;
+  const bool overwrites = is_store(access);
   const bool swaps = access == Access::atomic && inst.op->name.find("cmpswap") != std::string::npos;
   each_dword(allocation, address, bytes, [&](const std::uint64_t* word, std::uint64_t at, std::uint64_t mask) {
     const std::uint64_t writer = read(word[0]), reader = read(word[1]);
@@ -264,8 +267,10 @@ void GlobalOrder::scalar_load(Wave& wave, const Inst& inst, Allocation& allocati
 void GlobalOrder::examine(Wave& wave, const Inst& inst, unsigned lane, std::uint64_t address, std::uint64_t record,
                           Against against, Access access) {
   const bool wrote = against == Against::writer;
-  const bool scoped = access == Access::scoped_load || access == Access::scoped_store || access == Access::atomic;
-  if (wrote && scoped && through(record)) return;
+  const bool scoped = access == Access::scoped_load || access == Access::scoped_store || is_atomic(access);
+  const bool disturbs = (access == Access::sum && way_of(record) == kReplaced) ||
+                        (access == Access::scoped_store && way_of(record) == kSum);
+  if (wrote && scoped && through(record) && !disturbs) return;
   GroupOrder& group = order_of(*wave.group);
   const std::uint32_t name = wave_of(record), number = number_of(record);
   const bool same_group = name / kMostWaves == name_of(wave) / kMostWaves;
@@ -305,7 +310,7 @@ void GlobalOrder::examine(Wave& wave, const Inst& inst, unsigned lane, std::uint
   } else {
     missing = "no release of that workgroup at device scope is acquired here";
   }
-  const bool writes = access == Access::store || access == Access::scoped_store || access == Access::atomic;
+  const bool writes = is_store(access) || is_atomic(access);
   const std::string what = std::string(writes ? "writes " : "reads ") + wave.launch->memory.place(address, 4) +
                            ", which wave " + std::to_string(name % kMostWaves) + " of workgroup " +
                            std::to_string(name / kMostWaves) + (wrote ? " wrote: " : " reads: ") + missing;

@@ -9,7 +9,8 @@
 //
 // Approximations: of each dword the last writer and the last plain reader are kept, so a conflict with an earlier one
 // is missed; two writes of the same value are no race, nor is an atomic after a plain read (the read is one where it
-// comes later).
+// comes later). Accesses that all go past the caches do not race, but for a store and a sum: which comes first decides
+// the result.
 #pragma once
 
 #include <array>
@@ -80,8 +81,16 @@ struct GroupOrder {
   std::vector<Unconfirmed> unconfirmed;
 };
 
-/// How an instruction touches global memory; `scoped`: with sc1, so past the caches that are not coherent.
-enum class Access : std::uint8_t { load, scoped_load, store, scoped_store, atomic };
+/// How an instruction touches global memory; `scoped`: with sc1, so past the caches that are not coherent. A `sum` is
+/// an atomic of floats without return: data, where other atomics may be flags.
+enum class Access : std::uint8_t { load, scoped_load, store, scoped_store, atomic, sum };
+
+constexpr bool is_store(Access access) noexcept {
+  return access == Access::store || access == Access::scoped_store;
+}
+constexpr bool is_atomic(Access access) noexcept {
+  return access == Access::atomic || access == Access::sum;
+}
 
 /// One launch's; checked runs only. Thread-safe; publish and pick_up belong to instructions that run one at a time.
 class GlobalOrder {

@@ -6,7 +6,7 @@
 
 namespace ckgen::emu::order_record {
 
-// Epoch 10 bits, wave 26, operation 22, bytes of the dword 4, 1 unused, written through 1.
+// Epoch 10 bits, wave 26, operation 22, bytes of the dword 4, how it was written 2.
 constexpr unsigned kWaveAt = 28, kEpochAt = 54, kNumberAt = 6, kBytesAt = 2;
 constexpr std::uint32_t kEpochs = (1u << 10) - 1, kWaves = (1u << 26) - 1, kNumbers = (1u << 22) - 1;
 constexpr std::uint64_t kAllBytes = std::uint64_t{15} << kBytesAt;
@@ -20,8 +20,14 @@ inline std::uint32_t wave_of(std::uint64_t record) noexcept {
 inline std::uint32_t number_of(std::uint64_t record) noexcept {
   return static_cast<std::uint32_t>(record >> kNumberAt) & kNumbers;
 }
+/// Writes by how they leave: a plain store stays in the caches that are not coherent, all others go past them.
+enum Way : std::uint64_t { kPlain, kReplaced, kAtomic, kSum };
+
+inline Way way_of(std::uint64_t record) noexcept {
+  return static_cast<Way>(record & 3);
+}
 inline bool through(std::uint64_t record) noexcept {
-  return (record & 1) != 0;
+  return way_of(record) != kPlain;
 }
 inline std::uint64_t bytes_of(std::uint64_t record) noexcept {
   return record & kAllBytes;
@@ -37,7 +43,7 @@ inline bool foreign(std::uint64_t record, std::uint64_t stamp) noexcept {
 /// earlier operation may be complete where this one is not. Its writes: bytes of all that left in the same way.
 inline std::uint64_t bytes_before(std::uint64_t old, std::uint64_t stamp, bool reads) noexcept {
   const std::uint64_t differ = old ^ stamp;
-  const bool own = reads ? differ >> kNumberAt == 0 : differ >> kWaveAt == 0 && !through(differ);
+  const bool own = reads ? differ >> kNumberAt == 0 : differ >> kWaveAt == 0 && (differ & 3) == 0;
   return own ? bytes_of(old) : 0;
 }
 

@@ -11,10 +11,10 @@ namespace {
 constexpr unsigned kMostBytes = 16;
 
 bool writes(Access access) {
-  return access == Access::store || access == Access::scoped_store || access == Access::atomic;
+  return is_store(access) || is_atomic(access);
 }
 bool reads(Access access) {
-  return access != Access::store && access != Access::scoped_store;
+  return !is_store(access);
 }
 
 void outside(Wave& wave, const Inst& inst, unsigned lane, std::uint64_t address, unsigned bytes, Access access) {

@@ -212,11 +212,11 @@ void atomic(Wave& wave, const Inst& inst) {
     }
   }
   require_alignment(wave, inst, access, kSize);
-  admit<Checked>(wave, inst, access, kSize, {Access::atomic, issued.vm, nullptr, 0});
+  const bool sums = Kind::Operation::kFloat && !inst.dst.present();
+  admit<Checked>(wave, inst, access, kSize, {sums ? Access::sum : Access::atomic, issued.vm, nullptr, 0});
   if constexpr (Checked) {
-    // Sums of floats without return are data, not flags: publishing them would only cost.
-    if (!Kind::Operation::kFloat || inst.dst.present())
-      wave.launch->order.publish(wave, access.address, access.lanes, false);
+    // Sums are data, not flags: publishing them would only cost.
+    if (!sums) wave.launch->order.publish(wave, access.address, access.lanes, false);
   }
   std::uint64_t written = 0;  // only what changes: a wave that polls with atomics makes no progress
   {
