@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.build.amd.toolchain import load
+from ckgen_emulator.production.causes import Witness, cause_of, causes
 from ckgen_emulator.production.kinds import KINDS
 from ckgen_emulator.production.model import Kind, Outcome
 from ckgen_emulator.production.run import SIDE_BY_SIDE, run_production
@@ -27,7 +28,7 @@ from ckgen_emulator.production.wheel import KernelFile, Wheel, production_wheel,
 from kernel_records import found_in, read, write
 from markdown_text import wrapped
 
-SCHEMA = "ckgen.production/1"
+SCHEMA = "ckgen.production/2"
 WHY_NOT = {
     "all_reduce": "several GPUs that share memory",
     "allreduce": "several GPUs that share memory",
@@ -44,8 +45,32 @@ the operands random, the references NumPy's in `emulator/ckgen_emulator/producti
 eight instructions in turn), as a GPU that holds them all might run them. *Clean*: of these, where no check found
 anything, in any order. *In any order*: of the right ones, those that stay so under the adversary's {seeds} orders, in
 which waves run far ahead and direct-to-LDS loads come as late as they may. Findings: kernels with at least one, by
-rule. A finding says what the ISA does not guarantee, not that hardware fails: `docs/upstream/asm_*.md` has those that
-were looked at.
+rule; by cause they stand below. A finding says what the ISA does not guarantee, not that hardware fails.
+"""
+
+CAUSES = """
+## Findings by cause
+
+Every finding has a cause, or the tool stops. *Witnessed*: kernels with the cause of which an order of waves and
+arrivals is known that replays and makes a result wrong, or that write where they must not in any. Some of these have
+another cause too; the pages say which of them it was. *Suspected*: all others. No device has confirmed or refuted any
+of them. A second emulator, AMD's rocjitsu, gives the same wrong elements for two of the kernels that are wrong side by
+side (`fwd_hd128_bf16_causal_group` all 1,760 of them, `fwd_hd128_bf16_causal` the same 3,479 and more), and its race
+detector names the same pair of instructions in `layer_norm`.
+
+| cause | rule | kernels | places | witnessed | suspected | what documents say | read in |
+|---|---|---|---|---|---|---|---|
+"""
+
+EDGES = """
+## At the conditions of the host code
+
+Problems at, below and above each condition that the host code has, or lacks: a step of K is 64 for bf16gemm and 128 for
+i8gemm, and each is given as it is asked, side by side. What is wrong here the host code lets through, and ckgen's
+dispatcher refuses (`codegen/ckgen/families/gemm/asm_kinds.json`).
+
+| kind | problem | kernels | right | wrong |
+|---|---|---|---|---|
 """
 
 
@@ -93,7 +118,7 @@ def _kind(kind: Kind, files: list[KernelFile], asked: _Asked, wheel: Wheel) -> d
 
 
 def _kernel(kind: Kind, file: KernelFile, asked: _Asked, wheel: Wheel) -> dict[str, Any]:
-    """Problems wrong side by side, those wrong in some seed's order only, and at how many places a rule was found."""
+    """Problems wrong side by side; those wrong in some order only, with its seed; places of findings by their cause."""
     problems: dict[str, list[Outcome]] = {}
     for problem in kind.problems(file):
         if asked.problem not in ("", problem):
@@ -104,14 +129,16 @@ def _kernel(kind: Kind, file: KernelFile, asked: _Asked, wheel: Wheel) -> dict[s
         problems[problem] = runs
         if asked.show is not None:
             _show(runs, asked.show)
-    places = {(one.rule, one.address) for runs in problems.values() for run in runs for one in run.findings}
+    edges = [] if asked.problem else [run_production(kind, file, name, wheel=wheel) for name in kind.edges(file)]
+    found = (one for runs in problems.values() for run in runs for one in run.findings)
+    places = {(cause_of(one).name, one.address) for one in found}
+    wrong = {name: [one.seed for one in runs if not one.right] for name, runs in problems.items()}
     return {
         "problems": len(problems),
-        "wrong": [name for name, (first, *_) in problems.items() if not first.right],
-        "wrong_in_some_order": [
-            name for name, (first, *rest) in problems.items() if first.right and not all(one.right for one in rest)
-        ],
-        "findings": dict(sorted(Counter(rule for rule, _ in places).items())),
+        "wrong": [name for name, seeds in wrong.items() if 0 in seeds],
+        "wrong_in_some_order": {name: seeds[0] for name, seeds in wrong.items() if seeds and 0 not in seeds},
+        "findings": dict(sorted(Counter(cause for cause, _ in places).items())),
+        **({"edges": {one.problem: "right" if one.right else "wrong" for one in edges}} if edges else {}),
     }
 
 
@@ -163,6 +190,7 @@ def _page(document: Mapping[str, Any]) -> Iterable[str]:
     yield "| kind | what | arch | kernels | right | clean | in any order | findings |"
     yield "|---|---|---|---|---|---|---|---|"
     total = [0, 0, 0, 0]
+    rule_of = {cause.name: cause.rule for cause in causes()}
     for name, kind in kinds.items():
         for arch in sorted({kernel.partition("/")[0] for kernel in kind["kernels"]}):
             records = [one for kernel, one in kind["kernels"].items() if kernel.startswith(arch + "/")]
@@ -171,19 +199,49 @@ def _page(document: Mapping[str, Any]) -> Iterable[str]:
             ordered = sum(not one["wrong_in_some_order"] for one in right)
             figures = [len(records), len(right), clean, ordered]
             total = [a + b for a, b in zip(total, figures, strict=True)]
-            rules = Counter(rule for one in records for rule in one["findings"])
+            rules = Counter(rule for one in records for rule in {rule_of[cause] for cause in one["findings"]})
             findings = ", ".join(f"{rule} {count}" for rule, count in rules.most_common())
             yield "| " + " | ".join([name, kind["what"], arch, *map(str, figures), findings or "none"]) + " |"
     yield "| " + " | ".join(["all", "", "", *map(str, total), ""]) + " |"
+    yield from _causes(kinds)
     yield "\n## Wrong side by side\n"
     wrong = list(_wrong(kinds))
     yield from wrong or ["None."]
     yield "\n## Wrong in some order only\n"
+    yield "Each problem with the first seed whose order shows it: `--kernel`, `--problem` and `--seeds` replay it.\n"
     yield from list(_order(kinds)) or ["None."]
+    yield from _edges(kinds)
     yield "\n## Not run\n\n| arch | kernels | how many | why |\n|---|---|---|---|"
     for one in document["not_run"]:
         yield f"| {one['arch']} | {one['folder']} | {one['kernels']} | {one['why']} |"
     yield ""
+
+
+def _causes(kinds: Mapping[str, Any]) -> Iterable[str]:
+    yield CAUSES.removesuffix("\n")
+    records = [one for kind in kinds.values() for one in kind["kernels"].values()]
+    for cause in causes():
+        those = [one for one in records if cause.name in one["findings"]]
+        if not those:
+            continue
+        places = sum(one["findings"][cause.name] for one in those)
+        witnessed = {
+            Witness.ORDER: sum(bool(one["wrong"] or one["wrong_in_some_order"]) for one in those),
+            Witness.RUN: len(those),
+            Witness.NONE: 0,
+        }[cause.witness]
+        pages = ", ".join(f"[{page}](../upstream/{page}.md)" for page in cause.pages)
+        figures = (len(those), places, witnessed, len(those) - witnessed)
+        yield f"| {cause.name} | {cause.rule} | {' | '.join(map(str, figures))} | {cause.documents} | {pages} |"
+
+
+def _edges(kinds: Mapping[str, Any]) -> Iterable[str]:
+    yield EDGES.removesuffix("\n")
+    for name, kind in kinds.items():
+        asked = [one["edges"] for one in kind["kernels"].values() if "edges" in one]
+        for edge in dict.fromkeys(edge for one in asked for edge in one):
+            right = sum(one[edge] == "right" for one in asked)
+            yield f"| {name} | {edge} | {len(asked)} | {right} | {len(asked) - right} |"
 
 
 def _wrong(kinds: Mapping[str, Any]) -> Iterable[str]:
@@ -196,7 +254,7 @@ def _wrong(kinds: Mapping[str, Any]) -> Iterable[str]:
 def _order(kinds: Mapping[str, Any]) -> Iterable[str]:
     for name, kind in kinds.items():
         found = [
-            f"`{kernel}` ({', '.join(record['wrong_in_some_order'])})"
+            f"`{kernel}` ({', '.join(f'{problem} {seed}' for problem, seed in record['wrong_in_some_order'].items())})"
             for kernel, record in kind["kernels"].items()
             if record["wrong_in_some_order"]
         ]

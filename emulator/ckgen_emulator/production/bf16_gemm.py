@@ -18,6 +18,7 @@ from ckgen_emulator.production.slots import U32
 from ckgen_emulator.production.wheel import KernelFile, Wheel
 
 _TILE_N = 64
+_STEP_K = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,24 @@ def _problems(file: KernelFile) -> Mapping[str, GemmProblem]:
     }
 
 
+def _edges(file: KernelFile) -> Mapping[str, GemmProblem]:
+    """The host code asks for K in steps of 64, and for as many splits as the caller likes."""
+    tile = _tile_m(file)
+    return {
+        "K 3 steps": GemmProblem(1, _TILE_N, 3 * _STEP_K),
+        "K 2 steps": GemmProblem(1, _TILE_N, 2 * _STEP_K),
+        "K 4 steps": GemmProblem(1, _TILE_N, 4 * _STEP_K),
+        "K 5 steps less 8": GemmProblem(tile, _TILE_N, 5 * _STEP_K - 8),
+        "K 5 steps and 8": GemmProblem(tile, _TILE_N, 5 * _STEP_K + 8),
+        "8 steps, 8 splits": GemmProblem(tile, _TILE_N, 8 * _STEP_K, 8),
+        "8 steps, 7 splits": GemmProblem(tile, _TILE_N, 8 * _STEP_K, 7),
+        "8 steps, 9 splits": GemmProblem(tile, _TILE_N, 8 * _STEP_K, 9),
+        "M a tile": GemmProblem(tile, _TILE_N, 256),
+        "M a tile less 1": GemmProblem(tile - 1, _TILE_N, 256),
+        "M a tile and 1": GemmProblem(tile + 1, _TILE_N, 256),
+    }
+
+
 def _prepare(file: KernelFile, problem: GemmProblem, generator: np.random.Generator) -> Launch:
     m, n, k = problem.m, problem.n, problem.k
     a, b = normal(generator, (m, k), BF16), normal(generator, (n, k), BF16)
@@ -61,4 +80,4 @@ def _prepare(file: KernelFile, problem: GemmProblem, generator: np.random.Genera
     return Launch(grid, THREADS, arguments.pack(), (a, b), (Output("d", d, exact, bound, problem.splits > 1),))
 
 
-KIND = Kind("bf16gemm", "bf16 GEMM, fp32 result", _files, _problems, _prepare)
+KIND = Kind("bf16gemm", "bf16 GEMM, fp32 result", _files, _problems, _prepare, _edges)

@@ -58,6 +58,23 @@ def _problems(file: KernelFile) -> Mapping[str, GemmProblem]:
     }
 
 
+def _edges(file: KernelFile) -> Mapping[str, GemmProblem]:
+    """The host code has splits of whole steps of 128, and asks nothing of K."""
+    m, n = _tile(file)
+    return {
+        "K 3 steps": GemmProblem(m, n, 3 * _SPLIT_MULTIPLE),
+        "K 3 steps less 32": GemmProblem(m, n, 3 * _SPLIT_MULTIPLE - 32),
+        "K 3 steps and 32": GemmProblem(m, n, 3 * _SPLIT_MULTIPLE + 32),
+        "K 1 step": GemmProblem(m, n, _SPLIT_MULTIPLE),
+        "K 2 steps": GemmProblem(m, n, 2 * _SPLIT_MULTIPLE),
+        "4 steps, 4 splits": GemmProblem(m, n, 4 * _SPLIT_MULTIPLE, 4),
+        "4 steps, 3 splits": GemmProblem(m, n, 4 * _SPLIT_MULTIPLE, 3),
+        "4 steps, 5 splits": GemmProblem(m, n, 4 * _SPLIT_MULTIPLE, 5),
+        "M a tile less 1": GemmProblem(m - 1, n, 256),
+        "M a tile and 1": GemmProblem(m + 1, n, 256),
+    }
+
+
 def _older_problems(file: KernelFile) -> Mapping[str, GemmProblem]:
     problems = {"tile": GemmProblem(128, 128, 512), "edge": GemmProblem(140, 128, 768), "row": GemmProblem(1, 256, 512)}
     if file.stem.endswith("_splitK"):
@@ -120,4 +137,4 @@ def _older_files(wheel: Wheel) -> tuple[KernelFile, ...]:
 OLDER = Kind(
     "gemm_a8w8_m128", "int8 GEMM, a scale per row and column, bf16 result", _older_files, _older_problems, _prepare
 )
-KIND = Kind("i8gemm", "int8 GEMM, a scale per row and column, bf16 result", _files, _problems, _prepare)
+KIND = Kind("i8gemm", "int8 GEMM, a scale per row and column, bf16 result", _files, _problems, _prepare, _edges)

@@ -56,7 +56,8 @@ class Kind:
     """One kind of production kernel.
 
     `files`: the wheel's code objects of this kind. `problems`: small problems by name that together reach what the
-    kernel distinguishes. `prepare`: the launch of a problem on random data.
+    kernel distinguishes. `edges`: others by name, at, below and above each condition that the host code has or that the
+    kernel needs and the host code lacks. `prepare`: the launch of a problem on random data.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Kind:
     files: Callable[[Wheel], tuple[KernelFile, ...]]
     problems: Callable[[KernelFile], Mapping[str, Any]]
     prepare: Callable[[KernelFile, Any, np.random.Generator], Launch]
+    edges: Callable[[KernelFile], Mapping[str, Any]] = lambda file: {}
 
 
 @dataclass(frozen=True, slots=True)

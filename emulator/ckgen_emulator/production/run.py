@@ -27,8 +27,8 @@ def run_production(
     wheel: Wheel | None = None,
     data: int = 0,
 ) -> Outcome:
-    """Runs a kernel on one of its kind's problems; `data` seeds the operands. UsageError for an unknown problem."""
-    problems = kind.problems(file)
+    """Runs a kernel on one of its kind's problems or edges; `data` seeds the operands. UsageError for others."""
+    problems = {**kind.problems(file), **kind.edges(file)}
     if problem not in problems:
         raise UsageError(f"{kind.name} has no problem '{problem}' for {file} (known: {', '.join(problems)})")
     launch = kind.prepare(file, problems[problem], np.random.default_rng(data))

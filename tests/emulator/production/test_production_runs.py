@@ -23,7 +23,8 @@ RUNS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("bf16gemm", "gfx950", "bf16gemm/bf16gemm_outf32_tn_96x64_pf3", "tile", ()),
     ("i8gemm", "gfx942", "i8gemm/I8gemm_bf16_perTokenI8_BpreShuffle_128x128", "row", ("lds_race", "uninitialised")),
     (
-        "i8gemm", "gfx942", "i8gemm/I8gemm_bf16_perTokenI8_BpreShuffle_192x128", "split", ("before_wait", "lds_race"),
+        "i8gemm", "gfx942", "i8gemm/I8gemm_bf16_perTokenI8_BpreShuffle_192x128", "split",
+        ("before_wait", "global_race", "lds_race"),
     ),
     (
         "gemm_a8w8_m128", "gfx942", "gemm_a8w8_m128_noSplitK", "edge",
