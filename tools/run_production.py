@@ -199,7 +199,7 @@ def _page(document: Mapping[str, Any]) -> Iterable[str]:
             ordered = sum(not one["wrong_in_some_order"] for one in right)
             figures = [len(records), len(right), clean, ordered]
             total = [a + b for a, b in zip(total, figures, strict=True)]
-            rules = Counter(rule for one in records for rule in {rule_of[cause] for cause in one["findings"]})
+            rules = Counter(rule for one in records for rule in sorted({rule_of[cause] for cause in one["findings"]}))
             findings = ", ".join(f"{rule} {count}" for rule, count in rules.most_common())
             yield "| " + " | ".join([name, kind["what"], arch, *map(str, figures), findings or "none"]) + " |"
     yield "| " + " | ".join(["all", "", "", *map(str, total), ""]) + " |"
