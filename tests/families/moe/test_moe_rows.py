@@ -232,7 +232,7 @@ def test_rows_of_other_libraries_are_kept_by_both_names(tmp_path: Path) -> None:
         ({"ksplit": "2"}, "k_batch = 2 is above 1"),
         ({"kernelName1": GATE_UP.replace("256x32x64x", "512x32x64x")}, "ck.moe.waves"),
         ({"kernelName1": GATE_UP.replace("_v1", "_v2")}, "ck.moe.pipeline"),
-        ({"kernelName1": GATE_UP.replace("MulABScale", "TypeCast")}, "ck.moe.op"),
+        ({"kernelName1": GATE_UP.replace("MulABScale", "MulABScaleWint4")}, "ck.moe.op"),
         ({"_tag": "old"}, "no signature says _tag = old"),
         ({"act_type": "ActivationType.Swiglu"}, "no signature says activation Swiglu"),
         ({"topk": "-1"}, "no signature says topk is not told"),
@@ -242,6 +242,15 @@ def test_rows_of_other_libraries_are_kept_by_both_names(tmp_path: Path) -> None:
 def test_why_a_pair_is_unavailable(tmp_path: Path, cells: dict[str, str], reason: str) -> None:
     found = fate(tmp_path, **cells)
     assert found.startswith("unavailable(") and reason in found
+
+
+def test_names_with_a_cast_spell_kernels_of_scales_too(tmp_path: Path) -> None:
+    """As in tables of 2026: fp8 by token, TypeCast, Quant2."""
+    cast = {
+        "kernelName1": GATE_UP.replace("MulABScale", "TypeCast"),
+        "kernelName2": DOWN.replace("MulABScale", "TypeCast"),
+    }
+    assert fate(tmp_path, **cast) == "selected"
 
 
 def test_what_no_signature_says_is_external_all_the_same(tmp_path: Path) -> None:
