@@ -41,6 +41,12 @@ def test_a_row_that_could_not_answer_its_own_shape_is_unavailable(
     assert [d.code for d in plan.diagnostics] == ["P002"]
 
 
+def test_an_element_type_that_is_not_known_is_its_row_s_fate(tmp_path: Path) -> None:
+    rows = [row(16, q_dtype_w="torch.float4"), row(32, q_dtype_w="torch.float8_e4m3fnuz")]
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows, f"{HEADER},q_dtype_w"))
+    assert reasons(plan) == ["unavailable(unknown word torch.float4)", "selected"]
+
+
 def test_a_later_layer_overrides_and_is_listed(tmp_path: Path) -> None:
     first = write_table(tmp_path / "1" / "a8w8_blockscale.csv", [row(16, SMALL_M), row(32)])
     second = write_table(tmp_path / "2" / "a8w8_blockscale.csv", [row(16, MIDDLE)])

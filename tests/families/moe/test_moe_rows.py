@@ -22,6 +22,7 @@ from ckgen.families.moe.query import MoeQuery
 from ckgen.families.moe.row_key import routing_key
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
+from ckgen.model.diagnostic import Severity
 from ckgen.model.fate import Fate
 from ckgen.model.groups import Routing
 from ckgen.model.moe_row import MoeRow
@@ -64,6 +65,7 @@ CELLS = {
     "q_dtype_w": "torch.float8_e4m3fnuz", "q_type": "QuantType.per_Token", "use_g1u1": "1", "doweight_stage1": "1",
     "block_m": "32", "ksplit": "0", "us1": "17.5", "kernelName1": GATE_UP, "err1": "0.4%", "us2": "14.5",
     "kernelName2": DOWN, "err2": "1.2%", "us": "32.0", "run_1stage": "0", "_tag": "", "max_m": "",
+    "gate_mode": "GateMode.SEPARATED",
 }  # fmt: skip
 
 
@@ -242,6 +244,24 @@ def test_rows_of_other_libraries_are_kept_by_both_names(tmp_path: Path) -> None:
 def test_why_a_pair_is_unavailable(tmp_path: Path, cells: dict[str, str], reason: str) -> None:
     found = fate(tmp_path, **cells)
     assert found.startswith("unavailable(") and reason in found
+
+
+@pytest.mark.parametrize(("column", "word"), [
+    ("act_type", "ActivationType.Situv2"), ("q_type", "QuantType.per_1x64"), ("q_dtype_a", "torch.float6_e3m2fn"),
+    ("gate_mode", "GateMode.BLOCKED"),
+])  # fmt: skip
+def test_a_word_that_is_not_known_is_its_row_s_fate(tmp_path: Path, column: str, word: str) -> None:
+    """Whoever made its kernel; the other rows stay."""
+    rows = [{column: word}, {column: word, "kernelName1": "flydsl_a", "token": "8"}, {"token": "16", "gate_mode": ""}]
+    plan = planned(tmp_path, *rows, header=f"{HEADER},gate_mode")
+    unavailable = f"unavailable(unknown word {word})"
+    assert [str(found) for found in plan.fates] == [unavailable, unavailable, "selected"]
+    assert [(d.code, d.severity) for d in plan.diagnostics] == [("P002", Severity.WARNING)] * 2
+
+
+def test_words_that_are_not_known_are_all_named(tmp_path: Path) -> None:
+    said = fate(tmp_path, act_type="ActivationType.Situv2", q_type="QuantType.per_1x64")
+    assert said == "unavailable(unknown word ActivationType.Situv2, QuantType.per_1x64)"
 
 
 def test_names_with_a_cast_spell_kernels_of_scales_too(tmp_path: Path) -> None:

@@ -136,6 +136,10 @@ class RowMeanings(ABC, Generic[R, S]):
         """The share of wrong elements up to which a row is believed."""
         return 1.0
 
+    def unknown_words(self, row: R) -> str:
+        """Words of the row that name nothing here, so that there is no signature that says it; empty without any."""
+        return ""
+
     def why_unavailable(self, row: R, signatures: tuple[S, ...]) -> str | None:
         """Why ckgen's kernels do not compute what the row says, as far as it tells; None where they do."""
         return None

@@ -27,6 +27,7 @@ from ckgen.tables.cell_readers import (
     UNKNOWN_LIBRARY,
     CellError,
     number,
+    without_unknown,
 )
 from ckgen.tables.cells import Cells
 from ckgen.tables.dialect import Dialect, LoadOptions, Told
@@ -96,7 +97,7 @@ def _discriminators(keys: Mapping[str, list[Any] | None], count: int) -> Sequenc
     shared = {
         values: None
         if any(isinstance(value, CellError) for value in values)
-        else Discriminators(**dict(zip(present, values, strict=True)))
+        else Discriminators(**without_unknown(dict(zip(present, values, strict=True))))
         for values in set(tuples)
     }
     return [shared[values] for values in tuples]

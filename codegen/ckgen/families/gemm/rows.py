@@ -56,6 +56,10 @@ class RowsOfGemms(RowMeanings[R, GemmSignature]):
         shape = row.shape
         return shape.batch, shape.m, shape.n, shape.k
 
+    def unknown_words(self, row: R) -> str:
+        """Of its discriminators."""
+        return row.discriminators.unknown
+
     def about_types(self, row: R) -> Advice:
         """Of a row whose types make nothing that is defined."""
         hint = "mend the type columns, or name the table's module with --module"
@@ -93,6 +97,8 @@ class GemmRows(RowsOfGemms[TunedRow]):
 
     def meaning(self, row: TunedRow) -> Signatures:
         """A shipped kernel computes one signature: a row that names one stands for no other."""
+        if row.discriminators.unknown:
+            return ()
         only = self._shipped(row)
         return (only,) if only else signatures_of_row(row.module, row.discriminators, self.flavour(row.target))
 
@@ -122,7 +128,7 @@ class GemmRows(RowsOfGemms[TunedRow]):
 
     def _shipped(self, row: TunedRow) -> GemmSignature | None:
         """What the row's kernel computes if AMD ships it; None where not, or not for the row's arch and types."""
-        if row.library != ASM or row.target is None:
+        if row.library != ASM or row.target is None or row.discriminators.unknown:
             return None
         key = (row.module, row.kernel, row.discriminators, row.target.gfx)
         if key not in self._computed:
