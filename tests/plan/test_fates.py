@@ -47,6 +47,16 @@ def test_an_element_type_that_is_not_known_is_its_row_s_fate(tmp_path: Path) -> 
     assert reasons(plan) == ["unavailable(unknown word torch.float4)", "selected"]
 
 
+def test_rows_of_modules_that_no_signature_says_answer_nothing(tmp_path: Path) -> None:
+    lines = ["gfx950,2,1,1024,4096,opus,7.8,opus_bmm", "gfx942,2,1,1024,4096,asm,7.8,_ZN5aiter"]
+    table = write_table(tmp_path / "batched_a8w8_blockscale_mxscale.csv", lines, "gfx,b,m,n,k,libtype,us,kernelName")
+    plan = plan_of(table, targets=(GFX942, GFX950))
+    assert reasons(plan) == ["external(opus)", "external(asm)"] and plan.diagnostics == ()
+    plan = plan_of(write_table(tmp_path / "deepgemm.csv", [row(128, "deepgemm_256x32x64x256_16x16x64_1x4")]))
+    assert reasons(plan) == ["unavailable(kernels of deepgemm are chosen by a rule, not by rows)"]
+    assert [d.code for d in plan.diagnostics] == ["P002"] and not has_errors(plan)
+
+
 def test_a_later_layer_overrides_and_is_listed(tmp_path: Path) -> None:
     first = write_table(tmp_path / "1" / "a8w8_blockscale.csv", [row(16, SMALL_M), row(32)])
     second = write_table(tmp_path / "2" / "a8w8_blockscale.csv", [row(16, MIDDLE)])

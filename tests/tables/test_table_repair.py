@@ -156,6 +156,16 @@ class TestMerge:
         merged = merge(load_tables([tmp_path], options(gfx={304: "gfx942"})))
         assert merged.decode().splitlines()[1] == "gfx942,304,8,512,7168,asm,,0,4.5,_Z1,,,"
 
+    def test_a_count_that_no_cell_tells_is_filled(self, tmp_path: Path) -> None:
+        write(tmp_path, {NAME: "gfx,m,n,k,us,kernelName\ngfx942,8,512,7168,4.5,_Z1\n"})
+        merged = merge(load_tables([tmp_path], options()))
+        assert merged.decode() == "gfx,cu_num,m,n,k,us,kernelName\ngfx942,304,8,512,7168,4.5,_Z1\n"
+
+    def test_sizes_in_letters_of_both_kinds_cannot_be_one_table(self, tmp_path: Path) -> None:
+        write(tmp_path, {f"1_{NAME}": "gfx,m,n,k,us\n", f"2_{NAME}": "gfx,M,N,K,us\n"})
+        with pytest.raises(InputError, match="T014"):
+            merge(load_tables([tmp_path], options()))
+
     def test_a_merged_table_reads_as_its_parts(self, tmp_path: Path) -> None:
         parts = sorted(AITER.rglob("*a8w8_bpreshuffle_tuned_gemm*.csv"))
         before = load_tables(parts, options())

@@ -86,9 +86,8 @@ def _is_of_other_target(context: RowContext, entry: Entry) -> str | None:
     return str(entry.row.target) if other else None
 
 
-def _has_unknown_words(context: RowContext, entry: Entry) -> str | None:
-    words = "" if entry.signatures else context.meanings.unknown_words(entry.row)
-    return f"unknown word {words}" if words else None
+def _is_unsaid(context: RowContext, entry: Entry) -> str | None:
+    return None if entry.signatures else context.meanings.why_nothing(entry.row)
 
 
 def _is_refused(_: RowContext, entry: Entry) -> str | None:
@@ -130,7 +129,7 @@ EARLY: tuple[tuple[FateKind, Predicate], ...] = (
     (FateKind.INVALID, _is_invalid),
     (FateKind.UNAVAILABLE, _is_ambiguous),
     (FateKind.OTHER_TARGET, _is_of_other_target),
-    (FateKind.UNAVAILABLE, _has_unknown_words),
+    (FateKind.UNAVAILABLE, _is_unsaid),
     (FateKind.REFUSED_MEASUREMENT, _is_refused),
     (FateKind.OVERRIDDEN, _is_overridden),
     (FateKind.DUPLICATE_IDENTICAL, _is_duplicate),

@@ -136,9 +136,9 @@ class RowMeanings(ABC, Generic[R, S]):
         """The share of wrong elements up to which a row is believed."""
         return 1.0
 
-    def unknown_words(self, row: R) -> str:
-        """Words of the row that name nothing here, so that there is no signature that says it; empty without any."""
-        return ""
+    def why_nothing(self, row: R) -> str | None:
+        """Why the row, which no signature says, answers nothing, whoever makes its kernel; None where that decides."""
+        return None
 
     def why_unavailable(self, row: R, signatures: tuple[S, ...]) -> str | None:
         """Why ckgen's kernels do not compute what the row says, as far as it tells; None where they do."""

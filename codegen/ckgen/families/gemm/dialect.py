@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import compress, repeat
 from typing import Any
 
@@ -19,6 +20,7 @@ from ckgen.families.gemm.table_module import ambiguous_module, resolve_module
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.module import Module
 from ckgen.model.tuned_row import Discriminators, Shape, TunedRow
+from ckgen.specs.archs import load_archs
 from ckgen.tables.cell_readers import (
     LIBRARY_COLUMN,
     NAME_COLUMN,
@@ -34,6 +36,8 @@ from ckgen.tables.dialect import Dialect, LoadOptions, Told
 from ckgen.tables.reading import Adapted, Place, Reading, targets_of
 
 _SIZES = frozenset("MNK")
+_CAPITALS = {name: name.upper() for name in "bmnk"}
+"""Some tables have the sizes in small letters."""
 _TUNED = frozenset({TIME_COLUMN, NAME_COLUMN})
 
 
@@ -47,13 +51,14 @@ def adapt(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int],
     times = reading.column(TIME_COLUMN, number, empty=float("nan"))
     errors = next((reading.column(name, number) for name in ERROR_COLUMNS if name in cells.columns), None)
 
+    counts = keys["cu_num"] or _usual_counts(keys["gfx"])
     count = len(cells.numbers)
     every = map(
         TunedRow,
         map(Location, repeat(place.path), cells.numbers),
         repeat(place.layer),
         repeat(module.name),
-        targets_of(keys["gfx"], keys["cu_num"], gfx_of_cu, count),
+        targets_of(keys["gfx"], counts, gfx_of_cu, count),
         keys["cu_num"] or repeat(0),
         map(Shape, keys[BATCH_COLUMN] or repeat(0), keys["M"] or (), keys["N"] or (), keys["K"] or ()),
         _discriminators(keys, count),
@@ -65,6 +70,15 @@ def adapt(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int],
     )
     rows = tuple(compress(every, [line not in reading.invalid for line in cells.numbers]))
     return Adapted(rows, tuple(reading.problems), tuple(sorted(reading.invalid.items())))
+
+
+def _usual_counts(archs: Sequence[Any] | None) -> Sequence[Any] | None:
+    """Of a table that tells only the arch, the CU count of its usual product; None where there is no spec of it."""
+    if archs is None:
+        return None
+    known = load_archs()
+    usual = {gfx: known[gfx].default_cu_num for gfx in set(archs) if gfx in known}
+    return [usual.get(gfx) for gfx in archs]
 
 
 def _libraries(reading: Reading, module: Module, kernels: Sequence[Any] | None) -> list[Any]:
@@ -112,6 +126,9 @@ class _GemmTables:
         return options.module is None or options.modules[options.module].op == "gemm"
 
     def read(self, cells: Cells, place: Place, options: LoadOptions) -> Told | Diagnostic:
+        if _SIZES.isdisjoint(cells.columns):
+            named = {_CAPITALS.get(name, name): texts for name, texts in cells.columns.items()}
+            cells = replace(cells, columns=named)
         batched = BATCH_COLUMN in cells.columns
         kernels = {name.strip() for name in cells.columns.get(NAME_COLUMN, ())}
         modules = {name: module for name, module in options.modules.items() if module.op == "gemm"}
@@ -121,15 +138,19 @@ class _GemmTables:
         return Told(module.name, adapt(cells, module, place, options.gfx_of_cu))
 
 
+def _has_sizes(names: frozenset[str]) -> bool:
+    return names >= _SIZES or (names >= {"m", "n", "k"} and names.isdisjoint(_SIZES))
+
+
 TUNED = Dialect(
     kind="gemm_tuned",
     op="gemm",
-    recognises=lambda names: names >= _SIZES and not names.isdisjoint(_TUNED),
+    recognises=lambda names: _has_sizes(names) and not names.isdisjoint(_TUNED),
     told_by="M, N, K of a GEMM table",
-    keys=tuple(DISCRIMINATORS),
+    keys=(*DISCRIMINATORS, "m"),
     implied_gfx=True,
     reader=_GemmTables(),
 )
-SHAPES = Dialect("gemm_shapes", "gemm", lambda names: names >= _SIZES and names.isdisjoint(_TUNED))
+SHAPES = Dialect("gemm_shapes", "gemm", lambda names: _has_sizes(names) and names.isdisjoint(_TUNED))
 
 DIALECTS = (TUNED, SHAPES, DECODE)

@@ -25,7 +25,7 @@ from ckgen.families.gemm.heuristic import heuristic_for
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.kernel_set import GemmSetReader
 from ckgen.families.gemm.measured import GemmUnit, TablePlan, table_of
-from ckgen.families.gemm.modules import modules, roundings, templates
+from ckgen.families.gemm.modules import modules, roundings, templates, unsigned_modules
 from ckgen.families.gemm.mxfp8_tables import FORM, LIBRARY
 from ckgen.families.gemm.mxfp8_tables import MODULE as MXFP8
 from ckgen.families.gemm.problem_rules import Constraints
@@ -176,7 +176,7 @@ class GemmFamily(FamilyOfGemms):
     @property
     def modules(self) -> Mapping[str, Module]:
         """The table families of GEMM, by name."""
-        return {name: entry.module for name, entry in modules().items()}
+        return {name: entry.module for name, entry in {**modules(), **unsigned_modules()}.items()}
 
     def row_meanings(self, archs: Mapping[str, ArchSpec]) -> GemmRows:
         """What rows of GEMM tables mean."""
