@@ -176,7 +176,8 @@ class GemmFamily(FamilyOfGemms):
     @property
     def modules(self) -> Mapping[str, Module]:
         """The table families of GEMM, by name."""
-        return {name: entry.module for name, entry in {**modules(), **unsigned_modules()}.items()}
+        signed = {name: entry.module for name, entry in modules().items()}
+        return signed | {name: entry.module for name, entry in unsigned_modules().items()}
 
     def row_meanings(self, archs: Mapping[str, ArchSpec]) -> GemmRows:
         """What rows of GEMM tables mean."""
