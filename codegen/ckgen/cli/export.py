@@ -9,6 +9,7 @@ import click
 from ckgen.cli.errors import Command
 from ckgen.cli.options import (
     assume_option,
+    assumed_dtype,
     assumptions,
     backends_of,
     choosing_options,
@@ -50,6 +51,7 @@ def command(**params: Any) -> int:
         signatures=tuple(params["signatures"]),
         backends=backends_of(params["backends"]),
         assume_gfx=assumptions(params["assume_gfx"], archs),
+        assume_dtype=assumed_dtype(params["assume_dtype"]),
     )
     with progress("reading tables"):
         plan = make_plan(options, archs)

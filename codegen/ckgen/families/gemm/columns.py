@@ -64,6 +64,9 @@ DISCRIMINATORS: Mapping[str, tuple[str, Reader]] = {
 }
 """Column → field of `Discriminators`, and how its cells are read."""
 
+OPERAND_COLUMNS = ("q_dtype_w", "dtype")
+"""Either tells the type of operands."""
+
 KEY_COLUMNS: Mapping[str, Reader] = {
     "gfx": arch,
     **INTEGER_KEYS,

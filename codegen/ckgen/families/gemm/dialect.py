@@ -12,12 +12,15 @@ from ckgen.families.gemm.columns import (
     DISCRIMINATORS,
     ERROR_COLUMNS,
     KEY_COLUMNS,
+    OPERAND_COLUMNS,
     k_batch,
     library,
 )
 from ckgen.families.gemm.decode_dialect import DECODE
+from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.table_module import ambiguous_module, resolve_module
 from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.dtype import DType
 from ckgen.model.module import Module
 from ckgen.model.tuned_row import Discriminators, Shape, TunedRow
 from ckgen.specs.archs import load_archs
@@ -41,8 +44,17 @@ _CAPITALS = {name: name.upper() for name in "bmnk"}
 _TUNED = frozenset({TIME_COLUMN, NAME_COLUMN})
 
 
-def adapt(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]) -> Adapted[TunedRow]:
-    """Every row of a table of this module; a row with a bad cell becomes diagnostics and an `invalid` entry."""
+def adapt(
+    cells: Cells,
+    module: Module,
+    place: Place,
+    gfx_of_cu: Callable[[int], str | None],
+    operand: DType | None = None,
+) -> Adapted[TunedRow]:
+    """Every row of a table of this module; a row with a bad cell becomes diagnostics and an `invalid` entry.
+
+    `operand` is the type of operands that the table does not tell.
+    """
     reading = Reading(cells, place.display)
     keys = {name: reading.column(name, reader, required=True) for name, reader in KEY_COLUMNS.items()}
     kernels = reading.column(NAME_COLUMN, str, required=True)
@@ -61,7 +73,7 @@ def adapt(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int],
         targets_of(keys["gfx"], counts, gfx_of_cu, count),
         keys["cu_num"] or repeat(0),
         map(Shape, keys[BATCH_COLUMN] or repeat(0), keys["M"] or (), keys["N"] or (), keys["K"] or ()),
-        _discriminators(keys, count),
+        _discriminators(keys, count, operand),
         libraries,
         kernels or repeat(""),
         batches,
@@ -103,15 +115,18 @@ def _k_batches(reading: Reading, module: Module, libraries: Sequence[Any]) -> li
     return [values[pair] for pair in pairs]
 
 
-def _discriminators(keys: Mapping[str, list[Any] | None], count: int) -> Sequence[Discriminators | None]:
+def _discriminators(
+    keys: Mapping[str, list[Any] | None], count: int, operand: DType | None
+) -> Sequence[Discriminators | None]:
+    assumed: dict[str, Any] = {"weight_dtype": operand}
     present = {field: values for name, (field, _) in DISCRIMINATORS.items() if (values := keys[name]) is not None}
     if not present:
-        return [Discriminators()] * count
+        return [Discriminators(**assumed)] * count
     tuples = list(zip(*present.values(), strict=True))
     shared = {
         values: None
         if any(isinstance(value, CellError) for value in values)
-        else Discriminators(**without_unknown(dict(zip(present, values, strict=True))))
+        else Discriminators(**assumed | without_unknown(dict(zip(present, values, strict=True))))
         for values in set(tuples)
     }
     return [shared[values] for values in tuples]
@@ -126,16 +141,34 @@ class _GemmTables:
         return options.module is None or options.modules[options.module].op == "gemm"
 
     def read(self, cells: Cells, place: Place, options: LoadOptions) -> Told | Diagnostic:
-        if _SIZES.isdisjoint(cells.columns):
-            named = {_CAPITALS.get(name, name): texts for name, texts in cells.columns.items()}
-            cells = replace(cells, columns=named)
-        batched = BATCH_COLUMN in cells.columns
-        kernels = {name.strip() for name in cells.columns.get(NAME_COLUMN, ())}
-        modules = {name: module for name, module in options.modules.items() if module.op == "gemm"}
-        module = resolve_module(place.path, batched, options.module, kernels, modules, options.fits)
-        if module is None:
-            return ambiguous_module(place.display, batched, options.module, modules)
-        return Told(module.name, adapt(cells, module, place, options.gfx_of_cu))
+        cells = _in_capitals(cells)
+        module = _module(cells, place, options)
+        if isinstance(module, Diagnostic):
+            return module
+        operand = options.assume_dtype if _open_dtype(cells, place, options) else None
+        return Told(module.name, adapt(cells, module, place, options.gfx_of_cu, operand))
+
+
+def _in_capitals(cells: Cells) -> Cells:
+    if not _SIZES.isdisjoint(cells.columns):
+        return cells
+    return replace(cells, columns={_CAPITALS.get(name, name): texts for name, texts in cells.columns.items()})
+
+
+def _module(cells: Cells, place: Place, options: LoadOptions) -> Module | Diagnostic:
+    batched = BATCH_COLUMN in cells.columns
+    kernels = {name.strip() for name in cells.columns.get(NAME_COLUMN, ())}
+    modules = {name: module for name, module in options.modules.items() if module.op == "gemm"}
+    module = resolve_module(place.path, batched, options.module, kernels, modules, options.fits)
+    return module or ambiguous_module(place.display, batched, options.module, modules)
+
+
+def _open_dtype(cells: Cells, place: Place, options: LoadOptions) -> str | None:
+    """`q_dtype_w` where nothing tells the type of operands."""
+    module = _module(_in_capitals(cells), place, options)
+    known = modules().get(module.name) if isinstance(module, Module) else None
+    told = not cells.columns.keys().isdisjoint(OPERAND_COLUMNS)
+    return OPERAND_COLUMNS[0] if known is not None and known.template.operand is None and not told else None
 
 
 def _has_sizes(names: frozenset[str]) -> bool:
@@ -149,6 +182,7 @@ TUNED = Dialect(
     told_by="M, N, K of a GEMM table",
     keys=(*DISCRIMINATORS, "m"),
     implied_gfx=True,
+    open_dtype=_open_dtype,
     reader=_GemmTables(),
 )
 SHAPES = Dialect("gemm_shapes", "gemm", lambda names: _has_sizes(names) and names.isdisjoint(_TUNED))

@@ -62,8 +62,11 @@ class RowsOfGemms(RowMeanings[R, GemmSignature]):
         return f"unknown word {words}" if words else None
 
     def about_types(self, row: R) -> Advice:
-        """Of a row whose types make nothing that is defined."""
+        """Of a row whose types make nothing that is defined, or that tells none."""
+        key = row.discriminators
         hint = "mend the type columns, or name the table's module with --module"
+        if key.weight_dtype is None and key.in_dtype is None:
+            hint = "say which: --assume-dtype torch.int8, or add the column: ckgen tables upgrade --assume-dtype …"
         return Advice((f"{row.target} {row.module} {row.sizes}",), hint)
 
     def broken(self, row: R, number: int, signature: GemmSignature, kernel: Identified) -> ProblemFinding | None:
