@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.fate import FateKind
 from ckgen.tables import load_tables
@@ -125,6 +126,29 @@ def test_an_unknown_table_is_an_error_only_if_the_command_line_names_it(
     named = load_tables([Path("tables/chunk_gdn.csv")], options())
     golden("errors/tables/unknown_table.txt", "".join(f"{d.render()}\n" for d in named.diagnostics))
     assert [d.code for d in named.diagnostics] == ["T009"]
+
+
+@pytest.mark.parametrize(("separator", "word"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+def test_cells_that_no_comma_separates_are_warned_of_wherever_the_table_is(
+    tmp_path: Path, separator: str, word: str
+) -> None:
+    folder = write(tmp_path, {"t/x.csv": one().replace(",", separator), "t/y.csv": "gfx,dtype,K,V\n"})
+    (problem,) = load_tables([folder / "t"], options()).diagnostics
+    assert (problem.code, problem.severity) == ("T009", Severity.WARNING)
+    assert problem.message == f"cells are separated by {word}, so that no column is known"
+    (named,) = load_tables([folder / "t" / "x.csv"], options()).diagnostics
+    assert (named.code, named.severity, named.message) == ("T009", Severity.ERROR, problem.message)
+
+
+def test_a_library_that_is_spelt_nearly_as_a_known_one_is_warned_of_once(tmp_path: Path) -> None:
+    libraries = ("ck", "ckk", " ckk", "flydsl", "cktil", "opus", "triton", "torch", "skinny", "asmm")
+    loaded = load(tmp_path, {NAME: table(*(row(libtype=library) for library in libraries))})
+    assert [(d.code, d.severity, d.location and d.location.line, d.message, d.hint) for d in loaded.diagnostics] == [
+        ("T017", Severity.WARNING, 3, "libtype 'ckk' is taken as it is: 2 rows", "did you mean 'ck'?"),
+        ("T017", Severity.WARNING, 6, "libtype 'cktil' is taken as it is: 1 row", "did you mean 'cktile'?"),
+        ("T017", Severity.WARNING, 11, "libtype 'asmm' is taken as it is: 1 row", "did you mean 'asm'?"),
+    ]
+    assert len(tuple(loaded.rows)) == len(libraries)
 
 
 @pytest.mark.parametrize(

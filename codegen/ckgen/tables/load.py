@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ckgen.model.collector import collector_paused
-from ckgen.model.diagnostic import Diagnostic, Location, sort_key
+from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
 from ckgen.model.errors import UsageError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.row import Row
@@ -23,6 +23,8 @@ UNKNOWN = "unknown"
 """The kind of a table whose header no dialect recognises."""
 
 R = TypeVar("R")
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What spreadsheets put between cells in place of commas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +136,10 @@ def _load(table: TableSource, options: LoadOptions) -> tuple[TableFile, list[Dia
         return _whole(table, UNKNOWN, FateKind.INVALID, 0), problems
     dialect = classify(raw.header, options.dialects)
     if dialect is None:
-        found = [_unknown(raw, options.dialects)] if table.named else []
-        return _whole(table, UNKNOWN, FateKind.UNKNOWN_TABLE, len(raw.lines)), [*problems, *found]
+        missed = _other_separator(raw, options.dialects, table.named)
+        found = missed or (_unknown(raw, options.dialects) if table.named else None)
+        whole = _whole(table, UNKNOWN, FateKind.UNKNOWN_TABLE, len(raw.lines))
+        return whole, [*problems, *((found,) if found is not None else ())]
     if dialect.reader is None:
         return _whole(table, dialect.kind, FateKind.SHAPE_LIST, len(raw.lines)), problems
     if dialect.op in options.ops and dialect.reader.is_asked(options):
@@ -173,6 +177,22 @@ def _read(
 
 def _whole(table: TableSource, kind: str, fate: FateKind, rows: int) -> TableFile:
     return TableFile(table.path, table.display, table.source, table.layer, kind, None, fate, rows)
+
+
+def _other_separator(raw: RawTable, dialects: Sequence[Dialect], named: bool) -> Diagnostic | None:
+    """T009 for a header of a known kind but for the character between its names: an error where the file is named."""
+    header = ",".join(raw.header)
+    for separator, name in _SEPARATORS.items():
+        if classify((one.strip() for one in header.split(separator)), dialects) is not None:
+            return Diagnostic(
+                "T009",
+                f"cells are separated by {name}, so that no column is known",
+                Location(raw.display, raw.header_line),
+                ("expected commas between cells",),
+                "save the table with commas",
+                severity=Severity.ERROR if named else Severity.WARNING,
+            )
+    return None
 
 
 def _unknown(raw: RawTable, dialects: Iterable[Dialect]) -> Diagnostic:

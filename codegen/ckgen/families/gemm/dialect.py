@@ -96,6 +96,7 @@ def _usual_counts(archs: Sequence[Any] | None) -> Sequence[Any] | None:
 def _libraries(reading: Reading, module: Module, kernels: Sequence[Any] | None) -> list[Any]:
     named = reading.column(LIBRARY_COLUMN, library(module.generated), required=True)
     if named is not None:
+        reading.warn_of_near(LIBRARY_COLUMN, named, {"asm", *module.generated})
         return named
     if kernels is None:
         return [UNKNOWN_LIBRARY] * len(reading.cells.numbers)
