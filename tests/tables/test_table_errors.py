@@ -101,6 +101,39 @@ def test_all_mistakes_of_all_files_are_listed_together(
     golden("errors/tables/many.txt", f"{text}\n")
 
 
+def test_a_merge_conflict_hides_no_other_error(tmp_path: Path) -> None:
+    """What is within it contradicts itself, and that is not said; what is wrong in a cell is."""
+    theirs = row(kernelName="other")
+    lines = (
+        GOOD,
+        "<<<<<<< ours",
+        GOOD,
+        row(M="x"),
+        "||||||| base",
+        "=======",
+        theirs,
+        ">>>>>>> theirs",
+        row(us="y"),
+        GOOD,
+    )
+    loaded = load(tmp_path, {NAME: table(*lines)})
+    assert [(d.code, d.location and d.location.line) for d in loaded.diagnostics] == [
+        ("T003", 3), ("T005", 5), ("T003", 6), ("T003", 7), ("T003", 9), ("T008", 10),
+    ]  # fmt: skip
+    (file,) = loaded.files
+    assert [found.location.line for found in file.rows] == [2, 11]
+    assert [(fate.reason, fate.location.line) for fate in file.fates] == [
+        ("T003", 4), ("T005", 5), ("T003", 8), ("T008", 10),
+    ]  # fmt: skip
+    assert file.row_count == 6
+
+
+def test_conflicts_in_a_header_and_without_an_end_are_read_past(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {NAME: f"<<<<<<< ours\n{table(GOOD)}=======\n{GOOD}\n"})
+    assert [(d.code, d.location and d.location.line) for d in loaded.diagnostics] == [("T003", 1), ("T003", 4)]
+    assert [found.location.line for found in loaded.rows] == [3, 5]
+
+
 def test_a_bad_row_is_invalid_once_and_its_neighbours_stay(tmp_path: Path) -> None:
     loaded = load(tmp_path, {NAME: table(GOOD, row(M="x", N="y", us="z"), GOOD, f"{GOOD},1")})
     (file,) = loaded.files

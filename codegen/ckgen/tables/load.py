@@ -143,7 +143,8 @@ def _load(table: TableSource, options: LoadOptions) -> tuple[TableFile, list[Dia
     if dialect.reader is None:
         return _whole(table, dialect.kind, FateKind.SHAPE_LIST, len(raw.lines)), problems
     if dialect.op in options.ops and dialect.reader.is_asked(options):
-        return _read(table, raw, dialect, dialect.reader, options)
+        file, found = _read(table, raw, dialect, dialect.reader, options)
+        return file, [*problems, *found]
     return _whole(table, dialect.kind, FateKind.OTHER_OP, len(raw.lines)), problems
 
 
@@ -158,7 +159,10 @@ def _read(
     told = reader.read(cells, Place(table.path, table.display, table.layer), options)
     if isinstance(told, Diagnostic):
         return invalid, [*cells.problems, told]
-    codes = dict(told.adapted.invalid) | dict(cells.malformed)
+    rows, conflicted = told.adapted.rows, dict.fromkeys(raw.conflicted & {*raw.numbers}, "T003")
+    if conflicted:
+        rows = tuple(row for row in rows if row.location.line not in conflicted)
+    codes = conflicted | dict(told.adapted.invalid) | dict(cells.malformed)
     file = TableFile(
         path=table.path,
         display=table.display,
@@ -169,7 +173,7 @@ def _read(
         counted=None,
         row_count=len(raw.lines),
         keys=tuple(sorted({*dialect.keys} & {*raw.header})),
-        rows=told.adapted.rows,
+        rows=rows,
         fates=tuple(Fate(FateKind.INVALID, Location(table.path, line), code) for line, code in sorted(codes.items())),
     )
     return file, [*cells.problems, *told.adapted.problems]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,22 +12,26 @@ from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import UsageError
 
 BOM = b"\xef\xbb\xbf"
-_MARKERS = (b"<<<<<<< ", b"=======", b">>>>>>> ")
-_CONFLICT = re.compile(rb"^(?:<{7} |={7}|>{7} )[^\r\n]*", re.MULTILINE)
+_MARKERS = (b"<<<<<<< ", b"||||||| ", b"=======", b">>>>>>> ")
+_CONFLICT = re.compile(rb"<{7} |\|{7} |={7}|>{7} ")
 _LONGEST_QUOTE = 100
 NO_TABLE = frozenset({"T001", "T002", "T003"})
-"""The codes of files that hold no table: `parse_bytes` has nothing of them."""
+"""The codes of files that hold no table, or two in one."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawTable:
-    """Trimmed column names, and every line after them that is not blank, with its number in the file."""
+    """Trimmed column names, and every line after them that is not blank, with its number in the file.
+
+    `conflicted` are the numbers of those that stand within a merge conflict, on either side.
+    """
 
     display: str
     header: tuple[str, ...]
     header_line: int
     numbers: tuple[int, ...]
     lines: tuple[str, ...]
+    conflicted: frozenset[int] = frozenset()
 
 
 def read_bytes(source: Path) -> bytes:
@@ -39,22 +43,24 @@ def read_bytes(source: Path) -> bytes:
 
 
 def parse_bytes(data: bytes, display: str) -> tuple[RawTable | None, list[Diagnostic]]:
-    """The table in `data`, or None and the reasons (NO_TABLE)."""
+    """The table in `data`, or None and the reasons; lines that mark a merge conflict (T003) are no rows."""
     problems = list(_not_text(data, display))
-    if not problems:
-        problems = list(_conflicts(data, display))
     if problems:
         return None, problems
+    conflicts = _conflicts(data)
+    problems = [_marked(number, marker, display) for number, marker in conflicts.items()]
     text = data.removeprefix(BOM).decode()
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     filled = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line and not line.isspace()]
+    if conflicts:
+        filled = [(number, line) for number, line in filled if number not in conflicts]
     if not filled:
-        return None, [_empty(data, display)]
+        return None, problems or [_empty(data, display)]
     header_line, header = filled[0]
     numbers, lines = zip(*filled[1:], strict=True) if len(filled) > 1 else ((), ())
     names = tuple(name.strip() for name in split_line(header) or [header])
-    return RawTable(display, names, header_line, numbers, lines), []
+    return RawTable(display, names, header_line, numbers, lines, _within(conflicts)), problems
 
 
 def split_line(line: str) -> list[str] | None:
@@ -96,17 +102,35 @@ def _undecodable(data: bytes) -> int:
     return -1
 
 
-def _conflicts(data: bytes, display: str) -> Iterator[Diagnostic]:
+def _conflicts(data: bytes) -> dict[int, str]:
+    """The lines that mark merge conflicts, by number."""
     if not any(marker in data for marker in _MARKERS):  # most files: far faster than the expression
-        return
-    for match in _CONFLICT.finditer(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")):
-        yield Diagnostic(
-            "T003",
-            f"merge conflict marker {quoted(match[0].decode())}",
-            Location(display, match.string.count(b"\n", 0, match.start()) + 1),
-            ("expected a row of the table",),
-            "resolve the conflict: keep the rows of one side and remove the marker lines",
-        )
+        return {}
+    lines = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    return {number: line.decode() for number, line in enumerate(lines, 1) if _CONFLICT.match(line)}
+
+
+def _within(conflicts: Mapping[int, str]) -> frozenset[int]:
+    """The numbers of lines between the first and the last marker of each conflict."""
+    found: set[int] = set()
+    begin = None
+    for number, marker in conflicts.items():
+        if marker.startswith("<"):
+            begin = number
+        elif marker.startswith(">") and begin is not None:
+            found.update(range(begin, number))
+            begin = None
+    return frozenset(found)
+
+
+def _marked(number: int, marker: str, display: str) -> Diagnostic:
+    return Diagnostic(
+        "T003",
+        f"merge conflict marker {quoted(marker)}",
+        Location(display, number),
+        ("expected a row of the table",),
+        "resolve the conflict: keep the rows of one side and remove the marker lines",
+    )
 
 
 def _empty(data: bytes, display: str) -> Diagnostic:
