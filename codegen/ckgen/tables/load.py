@@ -137,9 +137,9 @@ def _load(table: TableSource, options: LoadOptions) -> tuple[TableFile, list[Dia
     dialect = classify(raw.header, options.dialects)
     if dialect is None:
         missed = _other_separator(raw, options.dialects, table.named)
-        found = missed or (_unknown(raw, options.dialects) if table.named else None)
+        unknown = missed or (_unknown(raw, options.dialects) if table.named else None)
         whole = _whole(table, UNKNOWN, FateKind.UNKNOWN_TABLE, len(raw.lines))
-        return whole, [*problems, *((found,) if found is not None else ())]
+        return whole, [*problems, *([unknown] if unknown is not None else [])]
     if dialect.reader is None:
         return _whole(table, dialect.kind, FateKind.SHAPE_LIST, len(raw.lines)), problems
     if dialect.op in options.ops and dialect.reader.is_asked(options):
