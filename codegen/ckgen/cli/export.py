@@ -31,7 +31,7 @@ from ckgen.model.errors import InputError
 def command(**params: Any) -> int:
     """Print every instance that `ckgen generate` would write for these options, as one JSON document.
 
-    `ckgen generate --registry FILE` makes the same instances of it, without any table; its form is that of
+    `ckgen generate --registry FILE` makes the same library of it, tables and all; its form is that of
     `ckgen schema registry`.
     """
     from ckgen.plan.options import PlanOptions
