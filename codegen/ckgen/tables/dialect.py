@@ -65,8 +65,8 @@ class Dialect:
 
     `recognises` takes a header's names. `told_by` is how a user knows such a header, empty where nothing is said of it.
     `keys` are the columns that tables of one module must have in common to be one; `implied_gfx`: where a table has no
-    column `gfx`, its `cu_num` implies it. `open_dtype`: the column that should tell the operands' type, where neither a
-    table nor its module does.
+    column `gfx`, its `cu_num` implies it. `unread`: columns that decide nothing. `open_dtype`:
+    the column that should tell the operands' type, where neither a table nor its module does.
     """
 
     kind: str
@@ -75,6 +75,7 @@ class Dialect:
     told_by: str = ""
     keys: tuple[str, ...] = ()
     implied_gfx: bool = False
+    unread: frozenset[str] = frozenset()
     open_dtype: Callable[[Cells, Place, LoadOptions], str | None] | None = None
     reader: TableReader | None = None
 

@@ -138,28 +138,28 @@ def _load(table: TableSource, options: LoadOptions) -> tuple[TableFile, list[Dia
     if dialect is None:
         missed = _other_separator(raw, options.dialects, table.named)
         unknown = missed or (_unknown(raw, options.dialects) if table.named else None)
-        whole = _whole(table, UNKNOWN, FateKind.UNKNOWN_TABLE, len(raw.lines))
+        whole = _whole(table, UNKNOWN, FateKind.UNKNOWN_TABLE, raw.row_count)
         return whole, [*problems, *([unknown] if unknown is not None else [])]
     if dialect.reader is None:
-        return _whole(table, dialect.kind, FateKind.SHAPE_LIST, len(raw.lines)), problems
+        return _whole(table, dialect.kind, FateKind.SHAPE_LIST, raw.row_count), problems
     if dialect.op in options.ops and dialect.reader.is_asked(options):
         file, found = _read(table, raw, dialect, dialect.reader, options)
         return file, [*problems, *found]
-    return _whole(table, dialect.kind, FateKind.OTHER_OP, len(raw.lines)), problems
+    return _whole(table, dialect.kind, FateKind.OTHER_OP, raw.row_count), problems
 
 
 def _read(
     table: TableSource, raw: RawTable, dialect: Dialect, reader: TableReader, options: LoadOptions
 ) -> tuple[TableFile, list[Diagnostic]]:
-    invalid = _whole(table, dialect.kind, FateKind.INVALID, len(raw.lines))
+    invalid = _whole(table, dialect.kind, FateKind.INVALID, raw.row_count)
     problems = list(missing_columns(reader.columns, raw.header, Location(raw.display, raw.header_line)))
     if problems:
         return invalid, problems
-    cells = split_columns(raw)
+    cells = split_columns(raw, dialect.unread)
     told = reader.read(cells, Place(table.path, table.display, table.layer), options)
     if isinstance(told, Diagnostic):
         return invalid, [*cells.problems, told]
-    rows, conflicted = told.adapted.rows, dict.fromkeys(raw.conflicted & {*raw.numbers}, "T003")
+    rows, conflicted = told.adapted.rows, dict.fromkeys(raw.conflicted, "T003")
     if conflicted:
         rows = tuple(row for row in rows if row.location.line not in conflicted)
     codes = conflicted | dict(told.adapted.invalid) | dict(cells.malformed)
@@ -171,7 +171,7 @@ def _read(
         kind=dialect.kind,
         module=told.module,
         counted=None,
-        row_count=len(raw.lines),
+        row_count=raw.row_count,
         keys=tuple(sorted({*dialect.keys} & {*raw.header})),
         rows=rows,
         fates=tuple(Fate(FateKind.INVALID, Location(table.path, line), code) for line, code in sorted(codes.items())),

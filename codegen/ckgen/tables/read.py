@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 from ckgen.model.diagnostic import Diagnostic, Location
@@ -21,17 +22,23 @@ NO_TABLE = frozenset({"T001", "T002", "T003"})
 
 @dataclass(frozen=True, slots=True)
 class RawTable:
-    """Trimmed column names, and every line after them that is not blank, with its number in the file.
+    """Trimmed column names, and the lines after them. Lines are made when they are asked for: tables are long.
 
-    `conflicted` are the numbers of those that stand within a merge conflict, on either side.
+    `row_count` are those that are rows. Of a merge conflict, `marked` are the numbers of the lines that mark it,
+    `conflicted` those of rows within it, on either side.
     """
 
     display: str
     header: tuple[str, ...]
     header_line: int
-    numbers: tuple[int, ...]
-    lines: tuple[str, ...]
+    row_count: int
+    text: bytes
+    marked: frozenset[int] = frozenset()
     conflicted: frozenset[int] = frozenset()
+
+    def rows(self) -> Iterator[tuple[int, str]]:
+        """Every line after the header that is not blank and marks no conflict, with its number in the file."""
+        return (one for one in _filled(self.text, self.marked) if one[0] > self.header_line)
 
 
 def read_bytes(source: Path) -> bytes:
@@ -49,18 +56,31 @@ def parse_bytes(data: bytes, display: str) -> tuple[RawTable | None, list[Diagno
         return None, problems
     conflicts = _conflicts(data)
     problems = [_marked(number, marker, display) for number, marker in conflicts.items()]
-    text = data.removeprefix(BOM).decode()
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    filled = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line and not line.isspace()]
-    if conflicts:
-        filled = [(number, line) for number, line in filled if number not in conflicts]
-    if not filled:
+    text, marked = _with_plain_ends(data.removeprefix(BOM)), frozenset(conflicts)
+    filled = _filled(text, marked)
+    header_line, header = next(filled, (0, ""))
+    if not header_line:
         return None, problems or [_empty(data, display)]
-    header_line, header = filled[0]
-    numbers, lines = zip(*filled[1:], strict=True) if len(filled) > 1 else ((), ())
+    rows, within = 0, set()
+    spans = _spans(conflicts)
+    for number, _ in filled:
+        rows += 1
+        if any(number in span for span in spans):
+            within.add(number)
     names = tuple(name.strip() for name in split_line(header) or [header])
-    return RawTable(display, names, header_line, numbers, lines, _within(conflicts)), problems
+    return RawTable(display, names, header_line, rows, text, marked, frozenset(within)), problems
+
+
+def _with_plain_ends(text: bytes) -> bytes:
+    return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
+
+
+def _filled(text: bytes, marked: frozenset[int]) -> Iterator[tuple[int, str]]:
+    """Number and text of every line that is not blank and not among `marked`."""
+    for number, data in enumerate(BytesIO(text), 1):
+        line = data.decode().removesuffix("\n")
+        if line and not line.isspace() and number not in marked:
+            yield number, line
 
 
 def split_line(line: str) -> list[str] | None:
@@ -95,6 +115,8 @@ def _not_text(data: bytes, display: str) -> Iterator[Diagnostic]:
 
 
 def _undecodable(data: bytes) -> int:
+    if data.isascii():
+        return -1
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -106,21 +128,21 @@ def _conflicts(data: bytes) -> dict[int, str]:
     """The lines that mark merge conflicts, by number."""
     if not any(marker in data for marker in _MARKERS):  # most files: far faster than the expression
         return {}
-    lines = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    lines = _with_plain_ends(data).split(b"\n")
     return {number: line.decode() for number, line in enumerate(lines, 1) if _CONFLICT.match(line)}
 
 
-def _within(conflicts: Mapping[int, str]) -> frozenset[int]:
-    """The numbers of lines between the first and the last marker of each conflict."""
-    found: set[int] = set()
+def _spans(conflicts: Mapping[int, str]) -> list[range]:
+    """The lines of each conflict, from its first marker to its last."""
+    found: list[range] = []
     begin = None
     for number, marker in conflicts.items():
         if marker.startswith("<"):
             begin = number
         elif marker.startswith(">") and begin is not None:
-            found.update(range(begin, number))
+            found.append(range(begin, number))
             begin = None
-    return frozenset(found)
+    return found
 
 
 def _marked(number: int, marker: str, display: str) -> Diagnostic:

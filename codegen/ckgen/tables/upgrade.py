@@ -68,19 +68,19 @@ def _missing(
     if options.assume_dtype is not None and dialect.open_dtype is not None:
         name = dialect.open_dtype(split_columns(raw), Place(table.path, table.display, table.layer), options)
         if name is not None:
-            columns[name] = dict.fromkeys(raw.numbers, str(options.assume_dtype.torch))
+            columns[name] = dict.fromkeys((line for line, _ in raw.rows()), str(options.assume_dtype.torch))
     return columns, problems
 
 
 def _archs(raw: RawTable, gfx_of_cu: Callable[[int], str | None]) -> tuple[dict[int, str], list[Diagnostic]]:
     if "cu_num" not in raw.header:
         message, expected = "the table has neither gfx nor cu_num", "expected at least the column cu_num"
-        return {}, [_unknown(raw, raw.header_line, message, len(raw.lines), expected, "add both columns by hand")]
+        return {}, [_unknown(raw, raw.header_line, message, raw.row_count, expected, "add both columns by hand")]
     position = raw.header.index("cu_num")
     archs: dict[int, str] = {}
     unknown: dict[int, list[int]] = {}
     problems: list[Diagnostic] = []
-    for line_number, line in zip(raw.numbers, raw.lines, strict=True):
+    for line_number, line in raw.rows():
         cells = split_line(line) or []
         text = cells[position].strip() if position < len(cells) else ""
         cu_num = positive(text)

@@ -67,6 +67,9 @@ DISCRIMINATORS: Mapping[str, tuple[str, Reader]] = {
 OPERAND_COLUMNS = ("q_dtype_w", "dtype")
 """Either tells the type of operands."""
 
+UNREAD = frozenset({"kernelId", "solidx", "tflops", "bw"})
+"""What tuners write beside: names tell kernels, and the rest follows from sizes and times."""
+
 KEY_COLUMNS: Mapping[str, Reader] = {
     "gfx": arch,
     **INTEGER_KEYS,

@@ -13,6 +13,7 @@ from ckgen.families.gemm.columns import (
     ERROR_COLUMNS,
     KEY_COLUMNS,
     OPERAND_COLUMNS,
+    UNREAD,
     k_batch,
     library,
 )
@@ -183,6 +184,7 @@ TUNED = Dialect(
     told_by="M, N, K of a GEMM table",
     keys=(*DISCRIMINATORS, "m"),
     implied_gfx=True,
+    unread=UNREAD,
     open_dtype=_open_dtype,
     reader=_GemmTables(),
 )
