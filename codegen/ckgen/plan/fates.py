@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from ckgen.families.common.rows import row_text
 from ckgen.model.diagnostic import Diagnostic, Location, Severity
@@ -18,6 +19,18 @@ LeftOut = Callable[[Entry], str | None]
 
 Outcome = tuple[Entry, Fate]
 
+
+class Outcomes(NamedTuple):
+    """Rows of one family with their fates, in the order of files and lines."""
+
+    entries: Sequence[Entry]
+    fates: Sequence[Fate]
+
+    def pairs(self) -> Iterator[Outcome]:
+        """Each row with its own."""
+        return zip(self.entries, self.fates, strict=True)
+
+
 _ANSWERING = (FateKind.OVERRIDDEN, FateKind.EXTERNAL, FateKind.UNAVAILABLE, FateKind.SELECTED)
 _SELECTING_NOTHING = (FateKind.UNAVAILABLE, FateKind.REFUSED_MEASUREMENT)
 
@@ -28,12 +41,12 @@ def settle(context: RowContext, entries: Iterable[Entry]) -> None:
         entry.early_outcome = _first(context, entry, EARLY)
 
 
-def resolve(context: RowContext, entries: Sequence[Entry], left_out: LeftOut) -> list[Outcome]:
+def resolve(context: RowContext, entries: Sequence[Entry], left_out: LeftOut) -> Outcomes:
     """Every row with its fate, in the order given; all must have been settled."""
-    return [(entry, _fate(context, entry, left_out)) for entry in entries]
+    return Outcomes(entries, [_fate(context, entry, left_out) for entry in entries])
 
 
-def fate_findings(options: PlanOptions, context: RowContext, resolved: Iterable[Outcome]) -> list[Diagnostic]:
+def fate_findings(options: PlanOptions, context: RowContext, outcomes: Outcomes) -> list[Diagnostic]:
     """Rows that a later layer overrides, then those that select nothing, then one note per file for open targets.
 
     In one walk, as there are many rows and few findings.
@@ -41,7 +54,7 @@ def fate_findings(options: PlanOptions, context: RowContext, resolved: Iterable[
     layers: list[Diagnostic] = []
     nothing: list[Diagnostic] = []
     open_targets: dict[tuple[str, int], list[Location]] = {}
-    for entry, fate in resolved:
+    for entry, fate in outcomes.pairs():
         if entry.overrider is not None and fate.kind in _ANSWERING:
             layers.append(_overridden(options, context, entry, entry.overrider, fate))
         if fate.kind not in _SELECTING_NOTHING:
