@@ -10,7 +10,7 @@ from ckgen.cli.options import assumed_dtype, assumptions
 from ckgen.cli.output import progress
 from ckgen.families.registry import FAMILIES
 from ckgen.families.tables import fits, table_dialects, table_modules
-from ckgen.model.diagnostic import Diagnostic, Location, sort_key
+from ckgen.model.diagnostic import Diagnostic, Location, in_order
 from ckgen.model.row import Row
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.inputs import by_family, gfx_of_cu
@@ -80,4 +80,4 @@ def problems_of(loaded: LoadedTables) -> tuple[Diagnostic, ...]:
     for context, rows in by_family(loaded, load_archs()):
         said = (wrong(context, row) for row in rows for wrong in (signature_finding, name_finding))
         found += (finding for finding in said if finding is not None)
-    return tuple(sorted(found, key=sort_key))
+    return in_order(found)

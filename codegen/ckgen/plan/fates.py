@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from ckgen.families.common.rows import row_text
 from ckgen.model.diagnostic import Diagnostic, Location, Severity
 from ckgen.model.fate import Fate, FateKind
+from ckgen.model.row import Row
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.rows import Entry, RowContext
 
@@ -59,11 +60,11 @@ def fate_findings(options: PlanOptions, context: RowContext, outcomes: Outcomes)
             layers.append(_overridden(options, context, entry, entry.overrider, fate))
         if fate.kind not in _SELECTING_NOTHING:
             continue
-        place = context.place(entry.row)
         if fate.reason == AMBIGUOUS:
+            place = context.place(entry.row)
             open_targets.setdefault((place.file, entry.row.cu_num), []).append(place)
         else:
-            nothing.append(_selects_nothing(options, entry, fate, place))
+            nothing.append(_selects_nothing(options, context, entry, fate))
     return [*layers, *nothing, *(_open_target(cu_num, places) for (_, cu_num), places in open_targets.items())]
 
 
@@ -82,7 +83,7 @@ def _first(context: RowContext, entry: Entry, predicates: Iterable[tuple[FateKin
     for kind, predicate in predicates:
         reason = predicate(context, entry)
         if reason is not None:
-            return Fate(kind, entry.row.location, reason)
+            return Fate(kind, entry.row.location, context.shared(reason))
     return None
 
 
@@ -170,17 +171,42 @@ def _overridden(options: PlanOptions, context: RowContext, entry: Entry, by: Ent
     )
 
 
-def _selects_nothing(options: PlanOptions, entry: Entry, fate: Fate, place: Location) -> Diagnostic:
+def _selects_nothing(options: PlanOptions, context: RowContext, entry: Entry, fate: Fate) -> Diagnostic:
     """P002 of a row that nothing can run, an error where rows are strict; P003 of one that is not believed."""
     unavailable = fate.kind is FateKind.UNAVAILABLE
     severity = Severity.ERROR if options.strict else Severity.WARNING
     return Diagnostic(
         code="P002" if unavailable else "P003",
-        message=f"row selects nothing: {fate}",
-        location=place,
-        detail=(f"{row_text(entry.row)}: {entry.row.kernel}",),
+        message=context.shared(f"row selects nothing: {fate}"),
+        location=context.place(entry.row),
+        detail=_RowText(entry.row),
         severity=severity if unavailable else Severity.NOTE,
     )
+
+
+class _RowText(Sequence[str]):
+    """What a row is, as one line: made when it is read, as there may be millions that nobody reads."""
+
+    __slots__ = ("_row",)
+
+    def __init__(self, row: Row) -> None:
+        self._row = row
+
+    def __len__(self) -> int:
+        return 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        return (f"{row_text(self._row)}: {self._row.kernel}",)[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
 
 
 def _open_target(cu_num: int, places: list[Location]) -> Diagnostic:

@@ -12,7 +12,7 @@ from ckgen.families.common.signature import Signature
 from ckgen.families.registry import family_of
 from ckgen.model.arch import ArchSpec
 from ckgen.model.collector import collector_paused
-from ckgen.model.diagnostic import Diagnostic, Severity, sort_key
+from ckgen.model.diagnostic import Diagnostic, Severity, in_order
 from ckgen.model.errors import InputError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.plan.defaults import Kernel, Profiled, heuristics_for, kernel_defaults
@@ -57,7 +57,7 @@ def plan_of(known: PlanInputs, profiles: Sequence[Path]) -> GenerationPlan:
         reports=tuple(_reports(known.loaded, resolved, diagnostics)),
         files=known.loaded.files,
         selected={target: selected[target] for target in known.targets},
-        diagnostics=tuple(sorted(diagnostics, key=sort_key)),
+        diagnostics=in_order(diagnostics),
         left_out={source: count for source, count in sorted(profiled.left_out.items()) if count},
     )
 

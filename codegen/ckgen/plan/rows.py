@@ -26,6 +26,7 @@ from ckgen.tables.read import quoted
 
 MOST_PAIRS = 100
 """Contradicting pairs of one key that are listed; every row is in one of the first pairs."""
+MOST_TEXTS = 10_000
 _PRINTABLE = re.compile(r"[ -!#-\[\]-~]*")
 
 Signatures = tuple[Any, ...]
@@ -73,7 +74,12 @@ class RowContext:
     place: Callable[[Row], Location]
     findings: list[Diagnostic] = field(default_factory=list)
     _peaks: dict[tuple[Target, int], float | None] = field(default_factory=dict)
+    _texts: dict[str, str] = field(default_factory=dict)
     _judged: dict[tuple[int, str, str, str], tuple[RuleFinding, ...]] = field(default_factory=dict)
+
+    def shared(self, text: str) -> str:
+        """The text, one object for equal ones while few differ: most reasons are those of many rows."""
+        return self._texts.setdefault(text, text) if len(self._texts) < MOST_TEXTS else self._texts.get(text, text)
 
     def peak(self, entry: Entry) -> float | None:
         """The dense peak rate of the row's target for its types, in operations per second; None where not known."""

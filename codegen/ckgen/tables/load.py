@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ckgen.model.collector import collector_paused
-from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
+from ckgen.model.diagnostic import Diagnostic, Location, Severity, in_order
 from ckgen.model.errors import UsageError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.row import Row
@@ -109,7 +109,7 @@ def load_tables(arguments: Sequence[Path], options: LoadOptions) -> LoadedTables
         loaded = [_load(source, options) for source in find_tables(arguments)]
     diagnostics = chain.from_iterable(problems for _, problems in loaded)
     kinds = (*(dialect.kind for dialect in options.dialects), UNKNOWN)
-    return LoadedTables(tuple(file for file, _ in loaded), tuple(sorted(diagnostics, key=sort_key)), kinds)
+    return LoadedTables(tuple(file for file, _ in loaded), in_order(diagnostics), kinds)
 
 
 def _find(argument: Path, layer: int) -> list[TableSource]:

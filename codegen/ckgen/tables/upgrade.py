@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
+from ckgen.model.diagnostic import Diagnostic, Location, Severity, in_order
 from ckgen.tables.cell_readers import CellError, positive
 from ckgen.tables.cells import split_columns
 from ckgen.tables.dialect import Dialect, LoadOptions, classify
@@ -54,7 +54,7 @@ def plan_upgrades(arguments: Sequence[Path], options: LoadOptions) -> Upgrades:
                 new = _with_columns(data, raw, columns)
                 upgrades.append(Upgrade(table.source, table.display, new, tuple(sorted(counts.items()))))
         diagnostics += problems
-    return Upgrades(tuple(upgrades), tuple(sorted(diagnostics, key=sort_key)))
+    return Upgrades(tuple(upgrades), in_order(diagnostics))
 
 
 def _missing(
