@@ -52,8 +52,8 @@ def test_check_shows_the_drift_and_the_line_that_mends_it(tiny: Path) -> None:
     write(tiny, {"more t/it's.csv": (tiny / "t/a8w8_blockscale.csv").read_text()})
     arguments = (
         "generate", "--targets", "gfx942", "--tuning", "more t/it's.csv", "--module", "a8w8_blockscale",
-        "--out", "my out", "--name", "lib", "--assume-gfx", "256=gfx950", "--assume-dtype", "torch.int8", "--backend", "ck;host", "--kernels", "*",
-        "--signatures", "gemm_fp8*", "--m-policy", "aiter", "--strict-layers",
+        "--out", "my out", "--name", "lib", "--assume-gfx", "256=gfx950", "--backend", "ck;host", "--kernels", "*",
+        "--assume-dtype", "torch.int8", "--signatures", "gemm_fp8*", "--m-policy", "aiter", "--strict-layers",
     )  # fmt: skip
     ok(*arguments)
     clean = ok(*arguments, "--check")
@@ -65,7 +65,7 @@ def test_check_shows_the_drift_and_the_line_that_mends_it(tiny: Path) -> None:
     assert "--- a/policy.hpp\n+++ b/policy.hpp\n" in result.stdout and "-// edited\n" in result.stdout
     assert policy.read_text(encoding="utf-8") == "// edited\n"
     program, *mend = shlex.split(result.stdout.splitlines()[-1])
-    assert program == "ckgen"
+    assert program == "ckgen" and mend[mend.index("--assume-dtype") + 1] == "torch.int8"
     ok(*mend)
     ok(*arguments, "--check")
 
