@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
+from ckgen.plan.registry_document import plan_of_units
 from ckgen.specs.archs import load_archs
 
 GFX942 = Target("gfx942", 304)
@@ -98,3 +100,15 @@ def aiter_kernel_m(module: str, m: int, n: int, k: int) -> tuple[int, ...]:
 def aiter_split_k_m(module: str, m: int, n: int, k: int) -> tuple[int, ...]:
     """The same for k_batch."""
     return split_sizes(rounded_module(module), m, n)
+
+
+def without_tables(plan: GenerationPlan) -> GenerationPlan:
+    """The plan of the same instances, decision rules and defaults, and no table."""
+    return plan_of_units(plan.targets, tuple(replace(unit, tables=()) for unit in plan.units if unit.instances))
+
+
+def told(plan: GenerationPlan) -> list[tuple[object, ...]]:
+    """All that a registry document tells of a plan: of each unit itself, and what its tables measured."""
+    return [
+        (replace(unit, tables=()), *((table.target, *table.measured()) for table in unit.tables)) for unit in plan.units
+    ]

@@ -24,7 +24,7 @@ def templates_dir() -> Path:
 
 
 def tuning_dir() -> Path:
-    """The shipped tuning tables; the wheel carries a subset."""
+    """The shipped tuning tables; the wheel carries them all."""
     return root() / "tuning"
 
 

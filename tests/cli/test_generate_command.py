@@ -53,7 +53,7 @@ def test_check_shows_the_drift_and_the_line_that_mends_it(tiny: Path) -> None:
     arguments = (
         "generate", "--targets", "gfx942", "--tuning", "more t/it's.csv", "--module", "a8w8_blockscale",
         "--out", "my out", "--name", "lib", "--assume-gfx", "256=gfx950", "--backend", "ck;host", "--kernels", "*",
-        "--signatures", "gemm_fp8*", "--m-policy", "aiter", "--strict-layers",
+        "--assume-dtype", "torch.int8", "--signatures", "gemm_fp8*", "--m-policy", "aiter", "--strict-layers",
     )  # fmt: skip
     ok(*arguments)
     clean = ok(*arguments, "--check")
@@ -65,7 +65,7 @@ def test_check_shows_the_drift_and_the_line_that_mends_it(tiny: Path) -> None:
     assert "--- a/policy.hpp\n+++ b/policy.hpp\n" in result.stdout and "-// edited\n" in result.stdout
     assert policy.read_text(encoding="utf-8") == "// edited\n"
     program, *mend = shlex.split(result.stdout.splitlines()[-1])
-    assert program == "ckgen"
+    assert program == "ckgen" and mend[mend.index("--assume-dtype") + 1] == "torch.int8"
     ok(*mend)
     ok(*arguments, "--check")
 
@@ -237,6 +237,10 @@ def test_strict_layers_refuses_overrides(tiny: Path) -> None:
         (("--targets", "gfx942", "--tuning", "empty"), "no *.csv beneath empty"),
         (("--targets", "gfx942", "--assume-gfx", "256"), "--assume-gfx takes CU=GFX"),
         (("--targets", "gfx942", "--assume-gfx", "256=gfx1"), "unknown arch 'gfx1'"),
+        (
+            ("--targets", "gfx942", "--assume-dtype", "int8"),
+            "--assume-dtype takes a type as tables spell it; got 'int8'",
+        ),
         (("--targets", "gfx942", "--name", "not a name"), "--name: not usable as a C++ identifier"),
         (
             ("--targets", "gfx942", "--name", "class"),

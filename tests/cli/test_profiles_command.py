@@ -61,10 +61,10 @@ def test_a_registry_goes_with_nothing_else_that_chooses(tiny: Path, extra: tuple
 
 
 def test_a_wrong_document_or_profile_is_exit_3_and_nothing_is_written(tiny: Path) -> None:
-    Path("r.json").write_text('{\n"schema": "ckgen.registry/1",\n"targets": ["gfx943:1"], "units": [{}]}')
+    Path("r.json").write_text('{\n"schema": "ckgen.registry/2",\n"targets": ["gfx943:1"], "units": [{}]}')
     result = run("generate", "--registry", "r.json", "--json")
     codes = [found["code"] for found in json.loads(result.stdout)["diagnostics"]]
-    assert result.exit_code == 3 and codes == ["R004"] * 7 + ["R005"] and not Path("ckgen_generated").exists()
+    assert result.exit_code == 3 and codes == ["R004"] * 8 + ["R005"] and not Path("ckgen_generated").exists()
     assert "error[R005] r.json:3: unknown arch 'gfx943'" in result.stderr
     Path("p.yaml").write_text("name: p\nabout: p\nkeep: [{signature: {a: fp9}}]\n")
     for command in ("generate", "export"):

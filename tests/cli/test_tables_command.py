@@ -98,6 +98,14 @@ class TestUpgrade:
         ok("tables", "upgrade", "old.csv", "--write", "--assume-gfx", "256=gfx950")
         assert (tiny / "old.csv").read_text() == table(row(gfx="gfx950", cu=256))
 
+    def test_a_type_that_nothing_tells_is_written_where_it_is_said(self, tiny: Path) -> None:
+        write(tiny, {"a8w8.csv": "gfx,cu_num,M,N,K,us,kernelName\ngfx942,80,1,1280,8192,20.5,_Z1\n"})
+        assert run("validate", "a8w8.csv").exit_code == 3
+        assert run("validate", "a8w8.csv", "--assume-dtype", "torch.int8").exit_code == 0
+        ok("tables", "upgrade", "a8w8.csv", "--write", "--assume-dtype", "torch.int8")
+        assert (tiny / "a8w8.csv").read_text().splitlines()[1].startswith("torch.int8,gfx942,80,")
+        assert run("validate", "a8w8.csv").exit_code == 0
+
     def test_errors_forbid_to_write(self, tiny: Path) -> None:
         write(tiny, {"u/old.csv": old(row()), "u/bad.csv": old(row(cu="many"))})
         before = tree(tiny)

@@ -17,6 +17,7 @@ from ckgen.emit.environment import environment
 from ckgen.emit.generate import generate, summary
 from ckgen.emit.manifest import MANIFEST, Manifest, digest, generator_digest, generator_files, intact, read_manifest
 from ckgen.emit.schema import schema
+from ckgen.model.dtype import DType
 from ckgen.model.errors import InputError
 from ckgen.plan.options import PlanOptions
 from ckgen.specs.archs import load_archs
@@ -185,6 +186,7 @@ def test_a_run_tells_its_options_inputs_counts_and_phases(tmp_path: Path) -> Non
         targets=(GFX942,), tuning=(table, tmp_path), kernels=("a8w8_blockscale_*", "a*"), backends=frozenset({"ck"}),
         signatures=("gemm_fp8_fnuz_bf16_rcr_blockscale",), module="a8w8_blockscale",
         assume_gfx={304: "gfx942", 80: "gfx942"},
+        assume_dtype=DType.INT8,
     )  # fmt: skip
     made = generate(options, load_archs(), "my_kernels", tmp_path / "out", dry_run=True)
     assert not (tmp_path / "out").exists() and not made.up_to_date
@@ -199,6 +201,7 @@ def test_a_run_tells_its_options_inputs_counts_and_phases(tmp_path: Path) -> Non
         "backends": ["ck"],
         "m_policy": "ladder",
         "assume_gfx": {"80": "gfx942", "304": "gfx942"},
+        "assume_dtype": "torch.int8",
     }
     assert manifest.inputs == {f"tuning/{layer}/a8w8_blockscale.csv": digest(table.read_bytes()) for layer in (0, 1)}
     assert made.plan is not None

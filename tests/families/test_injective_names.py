@@ -41,12 +41,12 @@ from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
-from ckgen.plan.registry_document import plan_of_units, without_tables
+from ckgen.plan.registry_document import plan_of_units
 from ckgen.plan.select import select
 from ckgen.specs.archs import load_archs
 from cpp_build import ROOT, attempt
 from field_values import others
-from plan_support import REAL_TABLES
+from plan_support import REAL_TABLES, without_tables
 
 CONFIGS: tuple[type, ...] = get_args(MOE.configs)
 X86 = Target("x86_64_v3", 2)

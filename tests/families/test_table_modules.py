@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ckgen.families.gemm.modules import modules
+from ckgen.families.gemm.modules import modules, unsigned_modules
 from ckgen.families.gemm.table_module import ambiguous_module
 from ckgen.families.tables import describe_names, name_forms, table_modules
 
 
 def test_modules_are_those_of_gemm_and_that_of_layers() -> None:
-    assert list(table_modules()) == [*modules(), "fmoe"]
+    assert list(table_modules()) == [*modules(), *unsigned_modules(), "fmoe"]
     assert all(name == module.name for name, module in table_modules().items())
 
 

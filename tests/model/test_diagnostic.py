@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
+from ckgen.model.diagnostic import Diagnostic, Location, Severity, in_order
 from ckgen.model.errors import CkgenError, InputError, UsageError
 
 PLACE = Location("tables/x.csv", 812)
@@ -68,7 +68,7 @@ def test_diagnostics_come_by_place_then_code_then_message() -> None:
         Diagnostic("B1", "a", Location("a.csv", 10)),
         Diagnostic("A1", "a", Location("b.csv", 1)),
     ]
-    assert sorted(set(ordered), key=sort_key) == ordered
+    assert list(in_order(set(ordered))) == ordered
     error = InputError(reversed(ordered))
     assert error.diagnostics == tuple(ordered)
     assert str(error) == "\n".join(one.render() for one in ordered)

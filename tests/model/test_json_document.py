@@ -61,7 +61,14 @@ def test_values_are_counted_before_any_is_made() -> None:
     parse_json(json.dumps([0] * 19), SMALL)
     assert refused(json.dumps([0] * 20), SMALL) == ("more than 20 values", 1)
     assert refused("[\n" + "0,\n" * 99 + "0]", SMALL) == ("more than 20 values", 20)
-    assert refused("[" + "[],\n" * 99 + "0]", SMALL) == ("more than 20 values", 10)
+    assert refused("[" + "[],\n" * 99 + "0]", SMALL) == ("more than 20 values", 19)
+
+
+@pytest.mark.parametrize("empty", ["[]", "{}", "[ ]", "{\n\t}"])
+def test_a_list_or_an_object_without_anything_is_one_value(empty: str) -> None:
+    parse_json(f"[{', '.join([empty] * 19)}]", SMALL)
+    parse_json(empty, Bounds(1, 1))
+    assert refused(f"[{', '.join([empty] * 20)}]", SMALL)[0] == "more than 20 values"
 
 
 @pytest.mark.parametrize("sign", ["", "-"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from ckgen.model.target import Target as Device
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
-from ckgen.plan.registry_document import registry_text, without_tables
+from ckgen.plan.registry_document import registry_text
 from ckgen.plan.registry_read import read_registry
 from ckgen.specs.archs import load_archs
 from parser_fuzz.target import Target, file_of, refusal
@@ -35,7 +35,7 @@ def _document(op: str) -> str:
     options = PlanOptions(
         targets=(Device("gfx942", 304),), ops=frozenset({op}), tuning=(), kernel_sets=(Path("ci"),), every_count=True
     )
-    return registry_text(without_tables(make_plan(options, load_archs())))
+    return registry_text(make_plan(options, load_archs()))
 
 
 TARGET = Target("registry", run, seeds, (b'"gfx942"', b'"signature"', b'"instances": []', b"{}", b"[]", b"1.5"))

@@ -6,6 +6,7 @@ import pytest
 
 from ckgen.families.gemm.signature import parse_signature
 from ckgen.model.backend import Backend
+from ckgen.model.dtype import DType
 from ckgen.model.fate import FateKind
 from ckgen.model.target import Target
 from ckgen.plan.planner import has_errors
@@ -39,6 +40,35 @@ def test_a_row_that_could_not_answer_its_own_shape_is_unavailable(
     (fate,) = reasons(plan)
     assert fate.startswith("unavailable(") and rule in fate
     assert [d.code for d in plan.diagnostics] == ["P002"]
+
+
+def test_an_element_type_that_is_not_known_is_its_row_s_fate(tmp_path: Path) -> None:
+    rows = [row(16, q_dtype_w="torch.float4"), row(32, q_dtype_w="torch.float8_e4m3fnuz")]
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows, f"{HEADER},q_dtype_w"))
+    assert reasons(plan) == ["unavailable(unknown word torch.float4)", "selected"]
+
+
+def test_rows_of_modules_that_no_signature_says_answer_nothing(tmp_path: Path) -> None:
+    lines = ["gfx950,2,1,1024,4096,opus,7.8,opus_bmm", "gfx942,2,1,1024,4096,asm,7.8,_ZN5aiter"]
+    table = write_table(tmp_path / "batched_a8w8_blockscale_mxscale.csv", lines, "gfx,b,m,n,k,libtype,us,kernelName")
+    plan = plan_of(table, targets=(GFX942, GFX950))
+    assert reasons(plan) == ["external(opus)", "external(asm)"] and plan.diagnostics == ()
+    plan = plan_of(write_table(tmp_path / "deepgemm.csv", [row(128, "deepgemm_256x32x64x256_16x16x64_1x4")]))
+    assert reasons(plan) == ["unavailable(kernels of deepgemm are chosen by a rule, not by rows)"]
+    assert [d.code for d in plan.diagnostics] == ["P002"] and not has_errors(plan)
+
+
+def test_the_type_of_operands_may_be_assumed_where_nothing_tells_it(tmp_path: Path) -> None:
+    kernel = "a8w8_rowwise_256x16x64x512_16x16_1x1_32x8x1_32x8x1_1x16x1x16_4x4x1_1x1_intrawave_v3"
+    table = write_table(tmp_path / "a8w8_tuned_gemm.csv", [row(16, kernel, K=8192)])
+    plan = plan_of(table)
+    assert [d.code for d in plan.diagnostics] == ["T015"] and "--assume-dtype" in str(plan.diagnostics[0].hint)
+    plan = plan_of(table, assume_dtype=DType.INT8)
+    assert reasons(plan) == ["selected"] and plan.diagnostics == ()
+    assert {unit.signature.a for unit in plan.units if unit.tables} == {DType.INT8}
+    lines = [row(16, kernel, K=8192, q_dtype_w="torch.int8")]
+    plan = plan_of(write_table(tmp_path / "b" / "a8w8.csv", lines, f"{HEADER},q_dtype_w"), assume_dtype=DType.FP8_FNUZ)
+    assert {unit.signature.a for unit in plan.units if unit.tables} == {DType.INT8}
 
 
 def test_a_later_layer_overrides_and_is_listed(tmp_path: Path) -> None:

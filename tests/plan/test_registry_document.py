@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,18 @@ import jsonschema
 import pytest
 
 from ckgen.emit.render import render
+from ckgen.families.gemm.query import GemmQuery
+from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.errors import InputError
+from ckgen.model.selection import Wishes
 from ckgen.model.target import Target
+from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan
-from ckgen.plan.registry_document import registry_document, registry_schema, registry_text, without_tables
+from ckgen.plan.registry_document import registry_document, registry_schema, registry_text
 from ckgen.plan.registry_read import read_registry
+from ckgen.plan.select import Selection, select
 from ckgen.specs.archs import load_archs
-from plan_support import GFX942, GFX942_80, LARGE, REAL_TABLES, SMALL_M, plan_of, real_plan, row, write_table
+from plan_support import GFX942, GFX942_80, LARGE, REAL_TABLES, SMALL_M, plan_of, real_plan, row, told, write_table
 
 
 def reread(text: str, folder: Path) -> GenerationPlan:
@@ -26,21 +31,44 @@ def reread(text: str, folder: Path) -> GenerationPlan:
     return read_registry(file, load_archs())
 
 
-def test_the_real_tables_instances_come_back_equal(tmp_path: Path) -> None:
+def test_the_real_tables_and_their_instances_come_back_equal(tmp_path: Path) -> None:
+    """So every row answers what it did: 41,801 that are selected, and external ones."""
     plan = real_plan()
-    again = reread(registry_text(plan), tmp_path)
-    assert again == without_tables(plan)
+    text = registry_text(plan)
+    again = reread(text, tmp_path)
+    assert told(again) == told(plan)
     assert [(i.name, i.id) for i in again.instances] == [(i.name, i.id) for i in plan.instances]
     assert again.instances == plan.instances and len(again.instances) > 700
-    assert registry_text(again) == registry_text(plan)
+    assert registry_text(again) == text
+    shared = [unit["tables"] for unit in json.loads(text)["units"] if isinstance(unit["tables"], str)]
+    assert len(shared) > 5 and sum(len(one) - 1 for unit in told(again) for one in unit[1:]) > 2 * 41_801
+
+
+def test_every_row_of_a_rebuilt_library_answers_as_before(tmp_path: Path) -> None:
+    """Selected and external rows, at and below measured sizes; and the library is the same byte by byte."""
+    lines = [row(16, SMALL_M, splitK=3), row(64, LARGE), row(4096, LARGE, splitK=1)]
+    lines += [row(m, "other", libtype="flydsl", splitK=splits) for m, splits in ((256, 0), (512, 4))]
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", lines), signatures=("*_blockscale",))
+    again = reread(registry_text(plan), tmp_path)
+    for m in (16, 15, 64, 300, 256, 257, 512, 4096, 4000, 5000):
+        before, after = answer(plan, m), answer(again, m)
+        assert (after.tier, after.instance, after.k_batch) == (before.tier, before.instance, before.k_batch)
+        assert after.external == before.external
+    assert answer(again, 16).k_batch == 8 and answer(again, 256).external is not None
+    assert render(again, "lib") == render(plan, "lib")
+
+
+def answer(plan: GenerationPlan, m: int) -> Selection:
+    signature = parse_canonical("gemm_fp8_fnuz_bf16_rcr_blockscale")
+    return select(GemmQuery(plan, GFX942, signature, Shape(0, m, 512, 1024), Wishes()))
 
 
 def test_a_rebuilt_library_is_the_same_text(tmp_path: Path) -> None:
-    """Every file of it, instance units among them, is that of the plan without its tables, byte by byte."""
+    """Every file of it, byte by byte."""
     table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16, SMALL_M), row(64, LARGE)])
     plan = plan_of(table, targets=(GFX942, GFX942_80, Target("x86_64_v4", 2)))
     again = reread(registry_text(plan), tmp_path)
-    assert render(again, "lib") == render(without_tables(plan), "lib")
+    assert render(again, "lib") == render(plan, "lib")
     untabled = plan_of(targets=(GFX942, Target("gfx950", 256), Target("x86_64_v3", 1)))
     assert render(reread(registry_text(untabled), tmp_path), "lib") == render(untabled, "lib")
 
@@ -64,19 +92,7 @@ def test_groups_and_experts_come_back_equal_with_the_kernels_of_pairs(tmp_path: 
     document = json.loads(registry_text(plan))
     jsonschema.validate(document, registry_schema())
     again = reread(registry_text(plan), tmp_path)
-    assert again == without_tables(plan) and render(again, "lib") == render(without_tables(plan), "lib")
-
-
-def test_instances_of_a_library_with_tables_are_the_same_text(tmp_path: Path) -> None:
-    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16, SMALL_M), row(64, LARGE)])
-    plan = plan_of(table)
-    again = render(reread(registry_text(plan), tmp_path), "lib")
-    assert instances_of(render(plan, "lib")) == instances_of(again) != []
-
-
-def instances_of(texts: Mapping[str, str]) -> list[str]:
-    units = "".join(text for path, text in texts.items() if path.endswith("unit.cpp"))
-    return sorted(part.partition("\n};\n")[0] for part in units.split("InstanceDesc instances[] = {")[1:])
+    assert told(again) == told(plan) and render(again, "lib") == render(plan, "lib")
 
 
 def test_the_document_is_the_text_and_keeps_its_schema() -> None:
@@ -101,6 +117,21 @@ def wrong(text: str, folder: Path) -> list[tuple[str, int, str]]:
     return [
         (found.code, found.location.line if found.location else -1, found.message) for found in error.value.diagnostics
     ]
+
+
+def measured(
+    target: str = "gfx942:304",
+    m: object = 16,
+    instance: int = 0,
+    k_batch: int = 1,
+    kernel: str = "",
+    external_m: int = 32,
+) -> dict[str, Any]:
+    """A table of a row, and of an external kernel where one is named."""
+    sizes = {"batch": 0, "n": 512, "k": 1024}
+    selected = {"shape": {**sizes, "m": m}, "instance": instance, "k_batch": k_batch}
+    external = {"shape": {**sizes, "m": external_m}, "library": "flydsl", "kernel": kernel}
+    return {"target": target, "selected": [selected], "external": [external] if kernel else []}
 
 
 UNSHIPPED = {"asm": {"kind": "x", "name": "y", "tile": {"m": 1, "n": 1, "k": 1}}}
@@ -159,6 +190,21 @@ WRONG: list[tuple[Edit, str, str]] = [
     (lambda d: unit(d).update(heuristics=[heuristic("a8w8_blockscale", 0)]), "R006", "arms, not 1"),
     (lambda d: unit(d).update(heuristics=[heuristic("a8w8_blockscale", 9)]), "R006", "there is no instance 9"),
     (lambda d: unit(d).update(heuristics=[heuristic("x")]), "R005", 'no decision rule for "x"'),
+    (lambda d: unit(d).pop("tables"), "R004", "key 'tables' is missing"),
+    (lambda d: unit(d).update(tables="gemm_fp16_rcr"), "R006", 'no unit above it is "gemm_fp16_rcr"'),
+    (lambda d: d["units"][1].update(tables=unit(d)["name"]), "R006", "has other kernels"),
+    (lambda d: unit(d).update(tables={}), "R005", "expected an array"),
+    (lambda d: unit(d).update(tables=[measured(target="gfx950:256")]), "R006", "is no target of the document"),
+    (lambda d: unit(d).update(tables=[measured(), measured()]), "R006", "has a table already"),
+    (lambda d: unit(d).update(tables=[measured(m=0)]), "R006", "its kernel does not take it: M = 0"),
+    (lambda d: unit(d).update(tables=[measured(m=2**31)]), "R005", "no problem has such a size: 2147483648"),
+    (lambda d: unit(d).update(tables=[measured(m="16")]), "R005", "expected an integer"),
+    (lambda d: unit(d).update(tables=[measured(instance=99)]), "R006", "there is no instance 99"),
+    (lambda d: unit(d).update(tables=[measured(k_batch=99)]), "R006", "does not take it: K = 1024 leaves nothing"),
+    (lambda d: unit(d).update(tables=[measured(k_batch=0)]), "R005", "not a number of splits: 0"),
+    (lambda d: unit(d).update(tables=[measured(kernel="a", external_m=-2)]), "R005", "no problem has such a size: -2"),
+    (lambda d: unit(d).update(tables=[measured(kernel='"')]), "R005", "not plain text"),
+    (lambda d: unit(d).update(tables=[measured(kernel="other", external_m=16)]), "R006", "its problem stands twice"),
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.fate import FateKind
 from ckgen.tables import load_tables
@@ -51,7 +52,7 @@ CASES: dict[str, tuple[str, str | bytes, list[tuple[str, int]]]] = {
     "word_cu_num": (NAME, one(cu_num="all"), [("T005", 2)]),
     "beyond_any_problem": (NAME, one(M=str(2**31)), [("T005", 2)]),
     "unknown_arch": (NAME, one(gfx="MI300X"), [("T006", 2)]),
-    "unknown_dtype": ("a8w8_bpreshuffle.csv", one(BPRESHUFFLE_HEADER, q_dtype_w="torch.float8"), [("T006", 2)]),
+    "unknown_dtype": ("a8w8_bpreshuffle.csv", one(BPRESHUFFLE_HEADER, q_dtype_w="float9"), [("T006", 2)]),
     "unknown_bias": ("bf16_tuned_gemm.csv", one(BF16_HEADER, bias="yes"), [("T006", 2)]),
     "other_spelling_of_library": (NAME, one(libtype="ck_tile"), [("T006", 2)]),
     "us_not_a_number": (NAME, one(us="fast"), [("T008", 2)]),
@@ -100,6 +101,39 @@ def test_all_mistakes_of_all_files_are_listed_together(
     golden("errors/tables/many.txt", f"{text}\n")
 
 
+def test_a_merge_conflict_hides_no_other_error(tmp_path: Path) -> None:
+    """What is within it contradicts itself, and that is not said; what is wrong in a cell is."""
+    theirs = row(kernelName="other")
+    lines = (
+        GOOD,
+        "<<<<<<< ours",
+        GOOD,
+        row(M="x"),
+        "||||||| base",
+        "=======",
+        theirs,
+        ">>>>>>> theirs",
+        row(us="y"),
+        GOOD,
+    )
+    loaded = load(tmp_path, {NAME: table(*lines)})
+    assert [(d.code, d.location and d.location.line) for d in loaded.diagnostics] == [
+        ("T003", 3), ("T005", 5), ("T003", 6), ("T003", 7), ("T003", 9), ("T008", 10),
+    ]  # fmt: skip
+    (file,) = loaded.files
+    assert [found.location.line for found in file.rows] == [2, 11]
+    assert [(fate.reason, fate.location.line) for fate in file.fates] == [
+        ("T003", 4), ("T005", 5), ("T003", 8), ("T008", 10),
+    ]  # fmt: skip
+    assert file.row_count == 6
+
+
+def test_conflicts_in_a_header_and_without_an_end_are_read_past(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {NAME: f"<<<<<<< ours\n{table(GOOD)}=======\n{GOOD}\n"})
+    assert [(d.code, d.location and d.location.line) for d in loaded.diagnostics] == [("T003", 1), ("T003", 4)]
+    assert [found.location.line for found in loaded.rows] == [3, 5]
+
+
 def test_a_bad_row_is_invalid_once_and_its_neighbours_stay(tmp_path: Path) -> None:
     loaded = load(tmp_path, {NAME: table(GOOD, row(M="x", N="y", us="z"), GOOD, f"{GOOD},1")})
     (file,) = loaded.files
@@ -125,6 +159,29 @@ def test_an_unknown_table_is_an_error_only_if_the_command_line_names_it(
     named = load_tables([Path("tables/chunk_gdn.csv")], options())
     golden("errors/tables/unknown_table.txt", "".join(f"{d.render()}\n" for d in named.diagnostics))
     assert [d.code for d in named.diagnostics] == ["T009"]
+
+
+@pytest.mark.parametrize(("separator", "word"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+def test_cells_that_no_comma_separates_are_warned_of_wherever_the_table_is(
+    tmp_path: Path, separator: str, word: str
+) -> None:
+    folder = write(tmp_path, {"t/x.csv": one().replace(",", separator), "t/y.csv": "gfx,dtype,K,V\n"})
+    (problem,) = load_tables([folder / "t"], options()).diagnostics
+    assert (problem.code, problem.severity) == ("T009", Severity.WARNING)
+    assert problem.message == f"cells are separated by {word}, so that no column is known"
+    (named,) = load_tables([folder / "t" / "x.csv"], options()).diagnostics
+    assert (named.code, named.severity, named.message) == ("T009", Severity.ERROR, problem.message)
+
+
+def test_a_library_that_is_spelt_nearly_as_a_known_one_is_warned_of_once(tmp_path: Path) -> None:
+    libraries = ("ck", "ckk", " ckk", "flydsl", "cktil", "opus", "triton", "torch", "skinny", "asmm")
+    loaded = load(tmp_path, {NAME: table(*(row(libtype=library) for library in libraries))})
+    assert [(d.code, d.severity, d.location and d.location.line, d.message, d.hint) for d in loaded.diagnostics] == [
+        ("T017", Severity.WARNING, 3, "libtype 'ckk' is taken as it is: 2 rows", "did you mean 'ck'?"),
+        ("T017", Severity.WARNING, 6, "libtype 'cktil' is taken as it is: 1 row", "did you mean 'cktile'?"),
+        ("T017", Severity.WARNING, 11, "libtype 'asmm' is taken as it is: 1 row", "did you mean 'asm'?"),
+    ]
+    assert len(tuple(loaded.rows)) == len(libraries)
 
 
 @pytest.mark.parametrize(

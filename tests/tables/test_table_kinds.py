@@ -26,7 +26,9 @@ BATCHED_HEADER = "gfx,cu_num,B,M,N,K,kernelId,splitK,us,kernelName,errRatio"
         ("token,topk,kernelName1,kernelName2", "moe_tuned"),
         ("token,M,N,K", "gemm_shapes"),
         ("dtype,K,V,BT,H,N,us", None),
-        ("m,n,k,us", None),
+        ("m,n,k,us", "gemm_tuned"),
+        ("m,n,k", "gemm_shapes"),
+        ("m,N,k,us", None),
     ],
 )
 def test_the_header_decides_the_kind(header: str, kind: str | None) -> None:
@@ -42,6 +44,8 @@ def test_the_header_decides_the_kind(header: str, kind: str | None) -> None:
         ("a8w8_tuned_batched_gemm.csv", BATCHED_HEADER, "batched_a8w8"),
         ("batched_a8w8.csv", BATCHED_HEADER, "batched_a8w8"),
         ("bf16_tuned_batched_gemm.csv", BATCHED_HEADER, "batched_bf16"),
+        ("dsv4_batched_gemm_a8w8_blockscale_mxscale_tuned.csv", BATCHED_HEADER, "batched_a8w8_blockscale_mxscale"),
+        ("deepgemm_tuned_gemm.csv", BLOCKSCALE_HEADER, "deepgemm"),
         ("bf16/a4w4_blockscale.csv", BLOCKSCALE_HEADER, "a4w4_blockscale"),
     ],
 )
@@ -50,6 +54,16 @@ def test_the_longest_module_name_in_the_base_name_is_the_module(
 ) -> None:
     (file,) = load(tmp_path, {name: one(header)}).files
     assert file.module == module
+
+
+def test_sizes_may_stand_in_small_letters_and_an_arch_without_its_count(tmp_path: Path) -> None:
+    """As in tables of batched products with scales that are powers of two."""
+    lines = "gfx,b,m,n,k,libtype,us\ngfx950,2,1,1024,4096,opus,7.8\ngfx99f,2,1,1024,4096,opus,7.8\n"
+    loaded = load(tmp_path, {"batched_gemm_a8w8_blockscale_mxscale_tuned.csv": lines})
+    assert loaded.diagnostics == ()
+    assert [(str(found.shape), str(found.target), found.cu_num) for found in loaded.rows] == [
+        ("B=2 M=1 N=1024 K=4096", "gfx950:256", 0), ("B=2 M=1 N=1024 K=4096", "None", 0),
+    ]  # fmt: skip
 
 
 def test_the_module_asked_for_comes_first(tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ckgen.families.tables import table_dialects
 from ckgen.model.diagnostic import Severity
+from ckgen.model.dtype import DType
 from ckgen.model.errors import InputError, UsageError
 from ckgen.tables import load_tables
 from ckgen.tables.files import write_files
@@ -156,6 +157,16 @@ class TestMerge:
         merged = merge(load_tables([tmp_path], options(gfx={304: "gfx942"})))
         assert merged.decode().splitlines()[1] == "gfx942,304,8,512,7168,asm,,0,4.5,_Z1,,,"
 
+    def test_a_count_that_no_cell_tells_is_filled(self, tmp_path: Path) -> None:
+        write(tmp_path, {NAME: "gfx,m,n,k,us,kernelName\ngfx942,8,512,7168,4.5,_Z1\n"})
+        merged = merge(load_tables([tmp_path], options()))
+        assert merged.decode() == "gfx,cu_num,m,n,k,us,kernelName\ngfx942,304,8,512,7168,4.5,_Z1\n"
+
+    def test_sizes_in_letters_of_both_kinds_cannot_be_one_table(self, tmp_path: Path) -> None:
+        write(tmp_path, {f"1_{NAME}": "gfx,m,n,k,us\n", f"2_{NAME}": "gfx,M,N,K,us\n"})
+        with pytest.raises(InputError, match="T014"):
+            merge(load_tables([tmp_path], options()))
+
     def test_a_merged_table_reads_as_its_parts(self, tmp_path: Path) -> None:
         parts = sorted(AITER.rglob("*a8w8_bpreshuffle_tuned_gemm*.csv"))
         before = load_tables(parts, options())
@@ -197,15 +208,28 @@ class TestUpgrade:
         old = "cu_num,token,topk,us"
         text = f"\ufeff{old}\r\n\r\n80,1,2,3.0 \r\n 304 ,1,2,3\n80,1"
         write(tmp_path, {"fmoe.csv": text, NAME: one(), "shapes.csv": "M,N,K\n1,2,3\n"})
-        plan = plan_upgrades([tmp_path], {80: "gfx942", 304: "gfx942"}.get, table_dialects())
+        plan = plan_upgrades([tmp_path], options(gfx={80: "gfx942", 304: "gfx942"}))
         assert plan.diagnostics == ()
-        assert [(upgrade.display, upgrade.archs) for upgrade in plan.tables] == [
+        assert [(upgrade.display, upgrade.cells) for upgrade in plan.tables] == [
             (f"{tmp_path.as_posix()}/fmoe.csv", (("gfx942", 3),))
         ]
         write_files({upgrade.source: upgrade.data for upgrade in plan.tables})
         expected = f"\ufeffgfx,{old}\r\n\r\ngfx942,80,1,2,3.0 \r\ngfx942, 304 ,1,2,3\ngfx942,80,1"
         assert (tmp_path / "fmoe.csv").read_bytes() == expected.encode()
-        assert plan_upgrades([tmp_path], lambda cu_num: None, table_dialects()).tables == ()
+        assert plan_upgrades([tmp_path], options()).tables == ()
+
+    def test_a_type_that_nothing_tells_is_put_first_where_it_is_assumed(self, tmp_path: Path) -> None:
+        header = "cu_num,M,N,K,us,kernelName"
+        write(tmp_path, {"a8w8.csv": one(header, cu_num="80"), "bf16.csv": one(), "a8w8_bpreshuffle.csv": one()})
+        write(tmp_path, {"a4w4_blockscale.csv": one(), "b_a8w8.csv": one(f"{header},q_dtype_w")})
+        write(tmp_path, {"c_a8w8.csv": "M,N,K\n1,2,3\n"})
+        asked = replace(options(gfx={80: "gfx942", 304: "gfx942"}), assume_dtype=DType.INT8)
+        found = {upgrade.source.name: upgrade for upgrade in plan_upgrades([tmp_path], asked).tables}
+        assert {name: upgrade.cells for name, upgrade in found.items()} == {
+            "a8w8.csv": (("gfx942", 1), ("torch.int8", 1)), "b_a8w8.csv": (("gfx942", 1),),
+        }  # fmt: skip
+        lines = found["a8w8.csv"].data.decode().splitlines()
+        assert lines == [f"gfx,q_dtype_w,{header}", "gfx942,torch.int8,80,16,512,7168,4.5,k"]
 
     def test_a_table_with_an_unknown_count_stays_whole(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Callable[[str, str], None]
@@ -216,7 +240,7 @@ class TestUpgrade:
         write(tmp_path, {"t/c_a8w8.csv": table(row(header, cu_num="x"), row(header, cu_num=""), header=header)})
         write(tmp_path, {"t/d_a8w8.csv": "M,N,K,us,cu_num\n1,2,3,4\n"})
         monkeypatch.chdir(tmp_path)
-        plan = plan_upgrades([Path("t")], {80: "gfx942"}.get, table_dialects())
+        plan = plan_upgrades([Path("t")], options(gfx={80: "gfx942"}))
         assert plan.tables == ()
         assert [d.severity for d in plan.diagnostics] == [Severity.WARNING] * 2 + [Severity.ERROR] * 3
         golden("errors/tables/upgrade.txt", "".join(f"{d.render()}\n" for d in plan.diagnostics))
@@ -224,7 +248,7 @@ class TestUpgrade:
     def test_real_moe_tables_upgrade_where_the_count_tells(self, tmp_path: Path) -> None:
         shutil.copytree(AITER, tmp_path / "t")
         before = tree(tmp_path)
-        plan = plan_upgrades([tmp_path / "t"], {80: "gfx942", 304: "gfx942", 256: "gfx950"}.get, table_dialects())
+        plan = plan_upgrades([tmp_path / "t"], options(gfx={80: "gfx942", 304: "gfx942", 256: "gfx950"}))
         assert len(plan.tables) == 13
         assert [d.location and d.location.file.rsplit("/", 1)[1] for d in plan.diagnostics] == ["asm_a8w8_gemm.csv"]
         write_files({upgrade.source: upgrade.data for upgrade in plan.tables})

@@ -131,8 +131,9 @@ class TestTargets:
         found = only_row(tmp_path, NAME, one(gfx="gfx1250", cu_num="256"), options(gfx={256: "gfx950"}))
         assert found.target == Target("gfx1250", 256)
 
-    def test_without_cu_num_there_is_no_target(self, tmp_path: Path) -> None:
-        assert only_row(tmp_path, "a8w8.csv", one("gfx,M,N,K,us,kernelName")).target is None
+    def test_without_cu_num_the_target_is_the_arch_s_usual_product(self, tmp_path: Path) -> None:
+        found = only_row(tmp_path, "a8w8.csv", one("gfx,M,N,K,us,kernelName"))
+        assert (str(found.target), found.cu_num) == ("gfx942:304", 0)
 
 
 class TestLegalOddities:

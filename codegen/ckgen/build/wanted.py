@@ -148,7 +148,7 @@ def plan_digest(options: PlanOptions, kernel_filter: KernelFilter) -> str:
         options.kernels,
     ]
     asked += [sorted(options.assume_gfx.items()), options.every_count, options.m_policy.value, kernel_filter]
-    asked.append(len(options.profiles))
+    asked += [options.assume_dtype, len(options.profiles)]
     for part in (_SCHEMA, generator_digest(), repr(asked)):
         total.update(f"{part}\0".encode())
     for path in files:

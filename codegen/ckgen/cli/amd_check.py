@@ -12,6 +12,7 @@ from ckgen.cli.errors import Command
 from ckgen.cli.options import (
     PATH,
     assume_option,
+    assumed_dtype,
     assumptions,
     json_option,
     module_option,
@@ -102,6 +103,7 @@ def _named(params: dict[str, Any]) -> tuple[NamedKernel, ...]:
         tuning=tuning_or_shipped(params["tuning"]),
         module=params["module"],
         assume_gfx=assumptions(params["assume_gfx"], archs),
+        assume_dtype=assumed_dtype(params["assume_dtype"]),
     )
     with progress("reading tables"):
         kernels = named_kernels(options, archs)

@@ -10,6 +10,7 @@ from ckgen.cli.errors import Command
 from ckgen.cli.options import (
     PATH,
     assume_option,
+    assumed_dtype,
     assumptions,
     backends_of,
     check_name,
@@ -101,6 +102,7 @@ def command(**params: Any) -> int:
         signatures=tuple(params["signatures"]),
         backends=backends,
         assume_gfx=assumptions(params["assume_gfx"], archs),
+        assume_dtype=assumed_dtype(params["assume_dtype"]),
         every_count=not params["as_generated"],
     )
     cache = Cache(default_cache())

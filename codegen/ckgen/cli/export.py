@@ -9,6 +9,7 @@ import click
 from ckgen.cli.errors import Command
 from ckgen.cli.options import (
     assume_option,
+    assumed_dtype,
     assumptions,
     backends_of,
     choosing_options,
@@ -30,7 +31,7 @@ from ckgen.model.errors import InputError
 def command(**params: Any) -> int:
     """Print every instance that `ckgen generate` would write for these options, as one JSON document.
 
-    `ckgen generate --registry FILE` makes the same instances of it, without any table; its form is that of
+    `ckgen generate --registry FILE` makes the same library of it, tables and all; its form is that of
     `ckgen schema registry`.
     """
     from ckgen.plan.options import PlanOptions
@@ -50,6 +51,7 @@ def command(**params: Any) -> int:
         signatures=tuple(params["signatures"]),
         backends=backends_of(params["backends"]),
         assume_gfx=assumptions(params["assume_gfx"], archs),
+        assume_dtype=assumed_dtype(params["assume_dtype"]),
     )
     with progress("reading tables"):
         plan = make_plan(options, archs)

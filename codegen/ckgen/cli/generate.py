@@ -14,6 +14,7 @@ from ckgen.cli.generate_report import Mode, Request, report_json, report_text, r
 from ckgen.cli.options import (
     PATH,
     assume_option,
+    assumed_dtype,
     assumptions,
     backends_of,
     check_target_name,
@@ -46,6 +47,7 @@ _CHOOSING = {
     "tuning": "--tuning",
     "module": "--module",
     "assume_gfx": "--assume-gfx",
+    "assume_dtype": "--assume-dtype",
     "kernel_sets": "--kernel-set",
     "kernels": "--kernels",
     "signatures": "--signatures",
@@ -141,6 +143,7 @@ def _options(params: Mapping[str, Any], archs: Mapping[str, ArchSpec]) -> PlanOp
         backends=backends_of(params["backends"]),
         m_policy=MPolicy(params["m_policy"]),
         assume_gfx=assumptions(params["assume_gfx"], archs),
+        assume_dtype=assumed_dtype(params["assume_dtype"]),
         strict=params["strict"],
         strict_layers=params["strict_layers"],
     )

@@ -53,6 +53,7 @@ class Request:
         parts += _repeated("--tuning", map(str, self.tuning))
         parts += ["--module", options.module] if options.module is not None else []
         parts += _repeated("--assume-gfx", (f"{cu}={gfx}" for cu, gfx in sorted(options.assume_gfx.items())))
+        parts += ["--assume-dtype", str(options.assume_dtype.torch)] if options.assume_dtype is not None else []
         parts += _repeated("--kernel-set", map(str, self.kernel_sets))
         parts += _repeated("--profile", map(str, self.profiles))
         parts += _repeated("--kernels", options.kernels)

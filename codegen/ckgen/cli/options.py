@@ -14,7 +14,9 @@ from ckgen import paths
 from ckgen.cli.output import say
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
+from ckgen.model.dtype import TORCH_NAMES, DType
 from ckgen.model.errors import UsageError
+from ckgen.model.suggestion import nearest_or_all
 from ckgen.model.target import Target
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,9 +49,11 @@ def module_option(function: F) -> F:
 
 
 def assume_option(function: F) -> F:
-    """--assume-gfx."""
+    """--assume-gfx and --assume-dtype."""
     text = "The arch of rows that only tell a CU count, as in 256=gfx950; may be repeated."
-    return click.option("--assume-gfx", "assume_gfx", multiple=True, metavar="CU=GFX", help=text)(function)
+    arch = click.option("--assume-gfx", "assume_gfx", multiple=True, metavar="CU=GFX", help=text)
+    text = "The type of operands that neither rows nor their module tell, as in torch.int8."
+    return arch(click.option("--assume-dtype", "assume_dtype", metavar="TYPE", help=text)(function))
 
 
 def policy_option(function: F) -> F:
@@ -157,6 +161,14 @@ def assumptions(texts: Iterable[str], archs: Mapping[str, ArchSpec]) -> dict[int
         if found.setdefault(int(match[1]), match[2]) != match[2]:
             raise UsageError(f"--assume-gfx names two archs for {match[1]} CUs")
     return found
+
+
+def assumed_dtype(text: str | None) -> DType | None:
+    """The type of the option, in the words of tables."""
+    if text is not None and text not in TORCH_NAMES:
+        hint = nearest_or_all(text, TORCH_NAMES)
+        raise UsageError(f"--assume-dtype takes a type as tables spell it; got '{text}' ({hint})")
+    return TORCH_NAMES[text] if text is not None else None
 
 
 def kernel_sets_of(given: Iterable[Path], ops: Iterable[str]) -> tuple[Path, ...]:

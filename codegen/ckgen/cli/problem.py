@@ -9,6 +9,7 @@ import click
 
 from ckgen.cli.options import (
     assume_option,
+    assumed_dtype,
     assumptions,
     json_option,
     kernel_set_option,
@@ -126,6 +127,7 @@ def _plan(
         kernel_sets=kernel_sets_of(params["kernel_sets"], ops),
         m_policy=MPolicy(params["m_policy"]),
         assume_gfx=assumptions(params["assume_gfx"], archs),
+        assume_dtype=assumed_dtype(params["assume_dtype"]),
         every_count=not built,
     )
     with progress("reading tables"):

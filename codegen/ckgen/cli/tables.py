@@ -9,7 +9,7 @@ from ckgen.cli.groups import Entry, LazyGroup
 COMMANDS = {
     "dedupe": Entry("ckgen.cli.tables_dedupe", "Keep one of the rows that answer the same question differently."),
     "merge": Entry("ckgen.cli.tables_merge", "Join tables of one module; later ones win."),
-    "upgrade": Entry("ckgen.cli.tables_upgrade", "Give old tables the gfx column that their cu_num implies."),
+    "upgrade": Entry("ckgen.cli.tables_upgrade", "Give old tables the columns that they lack."),
     "stats": Entry("ckgen.cli.tables_stats", "Count files, rows, kernels and times."),
 }
 

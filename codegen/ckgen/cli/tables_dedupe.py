@@ -20,7 +20,14 @@ UNDECIDED = 1
 @click.option("--write", is_flag=True, help="Change the files; without it, only show what would change.")
 @module_option
 @assume_option
-def command(tables: tuple[Path, ...], keep: str, write: bool, module: str | None, assume_gfx: tuple[str, ...]) -> int:
+def command(
+    tables: tuple[Path, ...],
+    keep: str,
+    write: bool,
+    module: str | None,
+    assume_gfx: tuple[str, ...],
+    assume_dtype: str | None,
+) -> int:
     """Keep one of the rows that answer the same question differently.
 
     The fastest row whose measurement is believed stays. Exit 1: of some rows none is believed, and none is kept.
@@ -29,7 +36,7 @@ def command(tables: tuple[Path, ...], keep: str, write: bool, module: str | None
     from ckgen.tables.files import write_files
     from ckgen.tables.repair import dedupe, find_conflicts
 
-    loaded = load(tables, module, assume_gfx)
+    loaded = load(tables, module, assume_gfx, assume_dtype)
     problems = problems_of(loaded)
     say_diagnostics(problems)
     judgement = judgement_of(loaded)

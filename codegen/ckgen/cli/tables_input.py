@@ -6,11 +6,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ckgen.cli.options import assumptions
+from ckgen.cli.options import assumed_dtype, assumptions
 from ckgen.cli.output import progress
 from ckgen.families.registry import FAMILIES
 from ckgen.families.tables import fits, table_dialects, table_modules
-from ckgen.model.diagnostic import Diagnostic, Location, sort_key
+from ckgen.model.diagnostic import Diagnostic, Location, in_order
 from ckgen.model.row import Row
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.inputs import by_family, gfx_of_cu
@@ -21,19 +21,27 @@ from ckgen.tables.load import LoadedTables, load_tables
 from ckgen.tables.repair import problems_of_cells
 
 
-def load(tables: Sequence[Path], module: str | None, assumed: Sequence[str]) -> LoadedTables:
+def load(
+    tables: Sequence[Path], module: str | None, assume_gfx: Sequence[str], assume_dtype: str | None
+) -> LoadedTables:
     """The tables, one layer per argument; what is wrong inside is in `diagnostics`."""
+    options = asked(module, assume_gfx, assume_dtype)
+    with progress("reading"):
+        return load_tables(tables, options)
+
+
+def asked(module: str | None, assume_gfx: Sequence[str], assume_dtype: str | None) -> LoadOptions:
+    """What a command asks of tables of all operations."""
     archs = load_archs()
-    options = LoadOptions(
+    return LoadOptions(
         ops=frozenset(FAMILIES),
         module=module,
         modules=table_modules(),
         fits=fits,
-        gfx_of_cu=gfx_of_cu(archs, (), assumptions(assumed, archs)),
+        gfx_of_cu=gfx_of_cu(archs, (), assumptions(assume_gfx, archs)),
         dialects=table_dialects(),
+        assume_dtype=assumed_dtype(assume_dtype),
     )
-    with progress("reading"):
-        return load_tables(tables, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +80,4 @@ def problems_of(loaded: LoadedTables) -> tuple[Diagnostic, ...]:
     for context, rows in by_family(loaded, load_archs()):
         said = (wrong(context, row) for row in rows for wrong in (signature_finding, name_finding))
         found += (finding for finding in said if finding is not None)
-    return tuple(sorted(found, key=sort_key))
+    return in_order(found)

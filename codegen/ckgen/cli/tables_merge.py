@@ -17,7 +17,13 @@ from ckgen.model.errors import InputError, UsageError
 @click.option("--out", type=PATH, help="The file to write.  [default: stdout]")
 @module_option
 @assume_option
-def command(tables: tuple[Path, ...], out: Path | None, module: str | None, assume_gfx: tuple[str, ...]) -> int:
+def command(
+    tables: tuple[Path, ...],
+    out: Path | None,
+    module: str | None,
+    assume_gfx: tuple[str, ...],
+    assume_dtype: str | None,
+) -> int:
     """Join tables of one module; later ones win."""
     from ckgen.cli.tables_input import load, problems_of
     from ckgen.tables.files import write_files
@@ -25,7 +31,7 @@ def command(tables: tuple[Path, ...], out: Path | None, module: str | None, assu
 
     if out is not None and out.is_dir():
         raise UsageError(f"--out {out} is a directory")
-    loaded = load(tables, module, assume_gfx)
+    loaded = load(tables, module, assume_gfx, assume_dtype)
     problems = problems_of(loaded)
     if errors_of(problems):
         raise InputError(problems)

@@ -24,12 +24,14 @@ _HEAD = ("module", "target", "library", "rows", "kernels", "problems", "us")
 @module_option
 @assume_option
 @json_option
-def command(tables: tuple[Path, ...], module: str | None, assume_gfx: tuple[str, ...], as_json: bool) -> int:
+def command(
+    tables: tuple[Path, ...], module: str | None, assume_gfx: tuple[str, ...], assume_dtype: str | None, as_json: bool
+) -> int:
     """Count files, rows, kernels and times."""
     from ckgen.cli.tables_input import load
     from ckgen.tables.stats import table_stats
 
-    loaded = load(tables, module, assume_gfx)
+    loaded = load(tables, module, assume_gfx, assume_dtype)
     stats = table_stats(loaded)
     if as_json:
         show_json(_document(stats))

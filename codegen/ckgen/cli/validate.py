@@ -12,6 +12,7 @@ from ckgen.cli.errors import Command
 from ckgen.cli.options import (
     PATH,
     assume_option,
+    assumed_dtype,
     assumptions,
     json_option,
     module_option,
@@ -63,6 +64,7 @@ def command(**params: Any) -> int:
         tuning=tables,
         module=params["module"],
         assume_gfx=assumptions(params["assume_gfx"], archs),
+        assume_dtype=assumed_dtype(params["assume_dtype"]),
         strict=params["strict"],
     )
     with progress("reading"):

@@ -129,6 +129,7 @@ def _described(options: PlanOptions, name: str) -> dict[str, Any]:
         "backends": sorted(options.backends),
         "m_policy": options.m_policy.value,
         "assume_gfx": {str(cu_num): gfx for cu_num, gfx in sorted(options.assume_gfx.items())},
+        "assume_dtype": str(options.assume_dtype.torch) if options.assume_dtype is not None else None,
     }
 
 

@@ -115,6 +115,7 @@ def _manifest() -> Schema:
         "backends": words,
         "m_policy": {"enum": [policy.value for policy in MPolicy]},
         "assume_gfx": {"type": "object", "additionalProperties": {"type": "string"}},
+        "assume_dtype": {"type": ["string", "null"]},
     }
     summary = {"rows": {"type": "integer", "minimum": 0}, "fates": _COUNTS, "selected": _COUNTS, "instances": _COUNTS}
     summary["left_out"] = _COUNTS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -42,13 +43,14 @@ class Location:
 class Diagnostic:
     """One finding about an input, with a stable code.
 
-    `message` is one line; `detail` lines follow it indented; `hint` says what to do next.
+    `message` is one line; `detail` lines follow it indented, and may be made when they are read; `hint` says what to do
+    next.
     """
 
     code: str
     message: str
     location: Location | None = None
-    detail: tuple[str, ...] = ()
+    detail: Sequence[str] = ()
     hint: str | None = None
     related: tuple[Location, ...] = ()
     severity: Severity = Severity.ERROR
@@ -78,7 +80,12 @@ class Diagnostic:
         }
 
 
-def sort_key(diagnostic: Diagnostic) -> tuple[str, int, str, str]:
-    """Order by place, then code: the same input always reads the same."""
-    place = diagnostic.location or Location("")
-    return (place.file, place.line, diagnostic.code, diagnostic.message)
+def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """By place, then code, then message: the same input always reads the same."""
+    # There may be one for each of a million rows: sorted by each key, which makes no tuples.
+    found = list(diagnostics)
+    found.sort(key=lambda one: one.message)
+    found.sort(key=lambda one: one.code)
+    found.sort(key=lambda one: one.location.line if one.location else 0)
+    found.sort(key=lambda one: one.location.file if one.location else "")
+    return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ckgen.model.diagnostic import Diagnostic, sort_key
+from ckgen.model.diagnostic import Diagnostic, in_order
 
 
 class CkgenError(Exception):
@@ -25,5 +25,5 @@ class InputError(CkgenError):
     exit_code = 3
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
-        self.diagnostics = tuple(sorted(diagnostics, key=sort_key))
+        self.diagnostics = in_order(diagnostics)
         super().__init__("\n".join(d.render() for d in self.diagnostics))

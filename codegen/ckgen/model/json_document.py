@@ -16,6 +16,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 """An open text goes to the end: nothing is looked at twice."""
+_NOTHING = re.compile(r"\s*[\]}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,8 @@ def _look(text: str, bounds: Bounds) -> None:
         line += text.count("\n", at, token.start())
         at = token.start()
         match token.lastgroup:
-            case "open":
-                depth, values = depth + 1, values + 1
+            case "open":  # the first of what it holds; commas are the others
+                depth, values = depth + 1, values + (_NOTHING.match(text, token.end()) is None)
             case "close":
                 depth -= 1
             case "comma":

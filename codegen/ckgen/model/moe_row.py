@@ -31,8 +31,8 @@ class MoeScales(Enum):
 class GateMode(Enum):
     """How W1's gate and up rows lie: all gate rows first, or in turns."""
 
-    SEPARATED = "GateMode.SEPARATED"
-    INTERLEAVE = "GateMode.INTERLEAVE"
+    SEPARATED = "SEPARATED"
+    INTERLEAVE = "INTERLEAVE"
 
 
 @dataclass(frozen=True, slots=True)

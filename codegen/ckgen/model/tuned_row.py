@@ -38,7 +38,10 @@ class ExpertProduct:
 
 @dataclass(frozen=True, slots=True)
 class Discriminators:
-    """The key columns of a dialect besides target and shape; None where the dialect has no such column."""
+    """The key columns of a dialect besides target and shape; None where the dialect has no such column.
+
+    `unknown` are words of the row that name nothing here, in place of which the fields say nothing.
+    """
 
     weight_dtype: DType | None = None
     in_dtype: DType | None = None
@@ -47,6 +50,7 @@ class Discriminators:
     scale_ab: bool | None = None
     preshuffle_b: bool | None = None
     experts: ExpertProduct | None = None
+    unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True)

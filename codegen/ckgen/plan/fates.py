@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, overload
 
 from ckgen.families.common.rows import row_text
 from ckgen.model.diagnostic import Diagnostic, Location, Severity
 from ckgen.model.fate import Fate, FateKind
+from ckgen.model.row import Row
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.rows import Entry, RowContext
 
@@ -18,6 +20,18 @@ LeftOut = Callable[[Entry], str | None]
 
 Outcome = tuple[Entry, Fate]
 
+
+class Outcomes(NamedTuple):
+    """Rows of one family with their fates, in the order of files and lines."""
+
+    entries: Sequence[Entry]
+    fates: Sequence[Fate]
+
+    def pairs(self) -> Iterator[Outcome]:
+        """Each row with its own."""
+        return zip(self.entries, self.fates, strict=True)
+
+
 _ANSWERING = (FateKind.OVERRIDDEN, FateKind.EXTERNAL, FateKind.UNAVAILABLE, FateKind.SELECTED)
 _SELECTING_NOTHING = (FateKind.UNAVAILABLE, FateKind.REFUSED_MEASUREMENT)
 
@@ -28,12 +42,12 @@ def settle(context: RowContext, entries: Iterable[Entry]) -> None:
         entry.early_outcome = _first(context, entry, EARLY)
 
 
-def resolve(context: RowContext, entries: Sequence[Entry], left_out: LeftOut) -> list[Outcome]:
+def resolve(context: RowContext, entries: Sequence[Entry], left_out: LeftOut) -> Outcomes:
     """Every row with its fate, in the order given; all must have been settled."""
-    return [(entry, _fate(context, entry, left_out)) for entry in entries]
+    return Outcomes(entries, [_fate(context, entry, left_out) for entry in entries])
 
 
-def fate_findings(options: PlanOptions, context: RowContext, resolved: Iterable[Outcome]) -> list[Diagnostic]:
+def fate_findings(options: PlanOptions, context: RowContext, outcomes: Outcomes) -> list[Diagnostic]:
     """Rows that a later layer overrides, then those that select nothing, then one note per file for open targets.
 
     In one walk, as there are many rows and few findings.
@@ -41,16 +55,16 @@ def fate_findings(options: PlanOptions, context: RowContext, resolved: Iterable[
     layers: list[Diagnostic] = []
     nothing: list[Diagnostic] = []
     open_targets: dict[tuple[str, int], list[Location]] = {}
-    for entry, fate in resolved:
+    for entry, fate in outcomes.pairs():
         if entry.overrider is not None and fate.kind in _ANSWERING:
             layers.append(_overridden(options, context, entry, entry.overrider, fate))
         if fate.kind not in _SELECTING_NOTHING:
             continue
-        place = context.place(entry.row)
         if fate.reason == AMBIGUOUS:
+            place = context.place(entry.row)
             open_targets.setdefault((place.file, entry.row.cu_num), []).append(place)
         else:
-            nothing.append(_selects_nothing(options, entry, fate, place))
+            nothing.append(_selects_nothing(options, context, entry, fate))
     return [*layers, *nothing, *(_open_target(cu_num, places) for (_, cu_num), places in open_targets.items())]
 
 
@@ -69,7 +83,7 @@ def _first(context: RowContext, entry: Entry, predicates: Iterable[tuple[FateKin
     for kind, predicate in predicates:
         reason = predicate(context, entry)
         if reason is not None:
-            return Fate(kind, entry.row.location, reason)
+            return Fate(kind, entry.row.location, context.shared(reason))
     return None
 
 
@@ -84,6 +98,10 @@ def _is_ambiguous(_: RowContext, entry: Entry) -> str | None:
 def _is_of_other_target(context: RowContext, entry: Entry) -> str | None:
     other = context.targets is not None and entry.row.target not in context.targets
     return str(entry.row.target) if other else None
+
+
+def _is_unsaid(context: RowContext, entry: Entry) -> str | None:
+    return None if entry.signatures else context.meanings.why_nothing(entry.row)
 
 
 def _is_refused(_: RowContext, entry: Entry) -> str | None:
@@ -125,6 +143,7 @@ EARLY: tuple[tuple[FateKind, Predicate], ...] = (
     (FateKind.INVALID, _is_invalid),
     (FateKind.UNAVAILABLE, _is_ambiguous),
     (FateKind.OTHER_TARGET, _is_of_other_target),
+    (FateKind.UNAVAILABLE, _is_unsaid),
     (FateKind.REFUSED_MEASUREMENT, _is_refused),
     (FateKind.OVERRIDDEN, _is_overridden),
     (FateKind.DUPLICATE_IDENTICAL, _is_duplicate),
@@ -152,17 +171,42 @@ def _overridden(options: PlanOptions, context: RowContext, entry: Entry, by: Ent
     )
 
 
-def _selects_nothing(options: PlanOptions, entry: Entry, fate: Fate, place: Location) -> Diagnostic:
+def _selects_nothing(options: PlanOptions, context: RowContext, entry: Entry, fate: Fate) -> Diagnostic:
     """P002 of a row that nothing can run, an error where rows are strict; P003 of one that is not believed."""
     unavailable = fate.kind is FateKind.UNAVAILABLE
     severity = Severity.ERROR if options.strict else Severity.WARNING
     return Diagnostic(
         code="P002" if unavailable else "P003",
-        message=f"row selects nothing: {fate}",
-        location=place,
-        detail=(f"{row_text(entry.row)}: {entry.row.kernel}",),
+        message=context.shared(f"row selects nothing: {fate}"),
+        location=context.place(entry.row),
+        detail=_RowText(entry.row),
         severity=severity if unavailable else Severity.NOTE,
     )
+
+
+class _RowText(Sequence[str]):
+    """What a row is, as one line: made when it is read, as there may be millions that nobody reads."""
+
+    __slots__ = ("_row",)
+
+    def __init__(self, row: Row) -> None:
+        self._row = row
+
+    def __len__(self) -> int:
+        return 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        return (f"{row_text(self._row)}: {self._row.kernel}",)[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
 
 
 def _open_target(cu_num: int, places: list[Location]) -> Diagnostic:

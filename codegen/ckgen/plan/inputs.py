@@ -83,6 +83,7 @@ def load_options(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> LoadOpt
         fits=fits,
         gfx_of_cu=gfx_of_cu(archs, options.targets or (), options.assume_gfx),
         dialects=table_dialects(),
+        assume_dtype=options.assume_dtype,
     )
 
 

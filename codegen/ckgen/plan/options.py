@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ckgen.families.common.policy import MPolicy
+from ckgen.model.dtype import DType
 from ckgen.model.target import Target
 
 
@@ -31,6 +32,7 @@ class PlanOptions:
     backends: frozenset[str] = frozenset()
     m_policy: MPolicy = MPolicy.LADDER
     assume_gfx: Mapping[int, str] = field(default_factory=dict)
+    assume_dtype: DType | None = None
     strict: bool = False
     strict_layers: bool = False
     every_count: bool = False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ from ckgen.families.common.signature import Signature
 from ckgen.families.registry import family_of
 from ckgen.model.arch import ArchSpec
 from ckgen.model.collector import collector_paused
-from ckgen.model.diagnostic import Diagnostic, Severity, sort_key
+from ckgen.model.diagnostic import Diagnostic, Severity, in_order
 from ckgen.model.errors import InputError
-from ckgen.model.fate import FateKind
+from ckgen.model.fate import Fate, FateKind
 from ckgen.plan.defaults import Kernel, Profiled, heuristics_for, kernel_defaults
-from ckgen.plan.fates import LeftOut, Outcome, fate_findings, resolve
+from ckgen.plan.fates import LeftOut, Outcome, Outcomes, fate_findings, resolve
 from ckgen.plan.inputs import PlanInputs, fits_globs, plan_inputs
 from ckgen.plan.model import AnyUnit, FileReport, GenerationPlan
 from ckgen.plan.options import PlanOptions
@@ -39,24 +40,24 @@ def plan_of(known: PlanInputs, profiles: Sequence[Path]) -> GenerationPlan:
     """The plan with these files of profiles in place of those of the inputs' options."""
     profiled, findings = _profiled(profiles)
     by_signature: dict[Any, SharedRows] = {}
-    resolved: list[Outcome] = []
+    resolved: list[Outcomes] = []
     for of_family in known.rows:
         outcomes = resolve(of_family.context, of_family.entries, _left_out(profiled.profiles))
         findings += [*of_family.context.findings, *fate_findings(known.options, of_family.context, outcomes)]
         by_signature |= gather(outcomes, profiled.profiles)
-        resolved += outcomes
+        resolved.append(outcomes)
     units, set_findings = _units(known, by_signature, profiled)
     diagnostics = (*known.loaded.diagnostics, *findings, *set_findings)
-    selected = Counter(entry.row.target for entry, fate in resolved if fate.kind is FateKind.SELECTED)
+    selected = Counter(entry.row.target for entry, fate in _pairs(resolved) if fate.kind is FateKind.SELECTED)
     return GenerationPlan(
         targets=known.targets,
         m_policy=known.options.m_policy,
         units=units,
-        fates=tuple(fate for _, fate in _in_file_order(known.loaded, resolved)),
+        fates=tuple(_in_file_order(known.loaded, resolved)),
         reports=tuple(_reports(known.loaded, resolved, diagnostics)),
         files=known.loaded.files,
         selected={target: selected[target] for target in known.targets},
-        diagnostics=tuple(sorted(diagnostics, key=sort_key)),
+        diagnostics=in_order(diagnostics),
         left_out={source: count for source, count in sorted(profiled.left_out.items()) if count},
     )
 
@@ -116,21 +117,25 @@ def _units(
     return tuple(sorted(units.values(), key=lambda unit: unit.name)), findings
 
 
-def _in_file_order(loaded: LoadedTables, resolved: Iterable[Outcome]) -> Iterable[Outcome]:
-    """The outcomes of all families in the order of their files and lines."""
-    by_row = {id(entry.row): (entry, fate) for entry, fate in resolved}
-    return (by_row[id(row)] for row in loaded.rows)
+def _pairs(resolved: Iterable[Outcomes]) -> Iterator[Outcome]:
+    return chain.from_iterable(outcomes.pairs() for outcomes in resolved)
+
+
+def _in_file_order(loaded: LoadedTables, resolved: Iterable[Outcomes]) -> Iterator[Fate]:
+    """The fates of all families in the order of their rows' files and lines, in which each family's are already."""
+    by_op = {outcomes.entries[0].row.op: iter(outcomes.fates) for outcomes in resolved if outcomes.entries}
+    return (next(by_op[row.op]) for row in loaded.rows)
 
 
 def _reports(
-    loaded: LoadedTables, resolved: Iterable[Outcome], diagnostics: Sequence[Diagnostic]
+    loaded: LoadedTables, resolved: Iterable[Outcomes], diagnostics: Sequence[Diagnostic]
 ) -> Iterable[FileReport]:
     findings: dict[str, list[Diagnostic]] = {}
     for diagnostic in diagnostics:
         if diagnostic.location is not None:
             findings.setdefault(diagnostic.location.file, []).append(diagnostic)
     of_file: dict[tuple[int, str], Counter[FateKind]] = {}
-    for entry, fate in resolved:
+    for entry, fate in _pairs(resolved):
         of_file.setdefault((entry.row.layer, entry.row.location.file), Counter())[fate.kind] += 1
     for file in loaded.files:
         fates = Counter(fate.kind for fate in file.fates)

@@ -1,10 +1,10 @@
-"""A plan's instances as one JSON document, from which `read_registry` makes an equal plan without any table."""
+"""A plan's units as one JSON document, from which `read_registry` makes a plan that selects the same."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, reduce
 from operator import or_
 from typing import Any, get_args
@@ -16,29 +16,33 @@ from ckgen.model.fields import encode, json_schema
 from ckgen.model.target import Target
 from ckgen.plan.model import AnyInstance, AnyUnit, GenerationPlan
 
-SCHEMA = "ckgen.registry/1"
+SCHEMA = "ckgen.registry/2"
 
 
 @dataclass(frozen=True, slots=True)
 class UnitForm:
-    """The form of units of operations that share a kind of signature; `has_tables`: tables may speak of them."""
+    """The form of units of operations that share a kind of signature, and of the problems of their tables.
+
+    `has_modules`: modules of tables speak of them.
+    """
 
     ops: tuple[str, ...]
     signature: type
     config: Any
     constraints: type
-    has_tables: bool
+    has_modules: bool
+    shape: type
 
     @property
     def unit_keys(self) -> tuple[str, ...]:
         """The members of a unit, in order."""
-        module, heuristics = (("module",), ("heuristics",)) if self.has_tables else ((), ())
-        return ("op", "name", *module, "signature", "instances", "defaults", *heuristics)
+        module, heuristics = (("module",), ("heuristics",)) if self.has_modules else ((), ())
+        return ("op", "name", *module, "signature", "instances", "defaults", *heuristics, "tables")
 
     @property
     def instance_keys(self) -> tuple[str, ...]:
         """The members of an instance, in order."""
-        named = ("table_kernel",) if self.has_tables else ()
+        named = ("table_kernel",) if self.has_modules else ()
         return ("name", "id", "backend", "archs", *named, "config", "constraints")
 
     @property
@@ -49,6 +53,9 @@ class UnitForm:
 
 
 HEURISTIC_KEYS = ("arch", "module", "leaves")
+TABLE_KEYS = ("target", "selected", "external")
+SELECTED_KEYS = ("shape", "instance", "k_batch")
+EXTERNAL_KEYS = ("shape", "library", "kernel")
 
 
 @cache
@@ -59,15 +66,10 @@ def unit_forms() -> Mapping[str, UnitForm]:
     for kind in kinds:
         alike = [family for family in FAMILIES.values() if family.signature_type is kind]
         ops = tuple(dict.fromkeys(family.op for family in alike))
-        config = reduce(or_, (family.configs for family in alike))
-        has_tables = any(family.table_modules for family in alike)
-        found |= dict.fromkeys(ops, UnitForm(ops, kind, config, alike[0].constraints_type, has_tables))
+        config, first = reduce(or_, (family.configs for family in alike)), alike[0]
+        has_modules = any(family.table_modules for family in alike)
+        found |= dict.fromkeys(ops, UnitForm(ops, kind, config, first.constraints_type, has_modules, first.shape_type))
     return found
-
-
-def without_tables(plan: GenerationPlan) -> GenerationPlan:
-    """The plan of the same instances, decision rules and defaults, and no table: what a document rebuilds."""
-    return plan_of_units(plan.targets, tuple(replace(unit, tables=()) for unit in plan.units if unit.instances))
 
 
 def plan_of_units(targets: tuple[Target, ...], units: tuple[AnyUnit, ...]) -> GenerationPlan:
@@ -76,11 +78,15 @@ def plan_of_units(targets: tuple[Target, ...], units: tuple[AnyUnit, ...]) -> Ge
 
 
 def registry_document(plan: GenerationPlan) -> dict[str, Any]:
-    """Every instance of the plan with all its fields, by unit, in the order of the generated library."""
+    """Every unit of the plan in the order of the generated library, with all fields of its instances and its tables.
+
+    Units that share tables name the first one that has them.
+    """
+    first: dict[tuple[int, ...], str] = {}
     return {
         "schema": SCHEMA,
         "targets": [str(target) for target in plan.targets],
-        "units": [_unit(unit) for unit in plan.units if unit.instances],
+        "units": [_unit(unit, first) for unit in plan.units if unit.instances or unit.tables],
     }
 
 
@@ -128,11 +134,20 @@ def _unit_schema(form: UnitForm) -> dict[str, Any]:
         "instances": {"type": "array", "items": _closed({key: instance[key] for key in form.instance_keys})},
         "defaults": {"type": "object", "additionalProperties": indices},
         "heuristics": {"type": "array", "items": _closed({"arch": text, "module": text, "leaves": indices})},
+        "tables": {"oneOf": [text, {"type": "array", "items": _table_schema(form)}]},
     }
     return {key: members[key] for key in form.unit_keys}
 
 
-def _unit(unit: AnyUnit) -> dict[str, Any]:
+def _table_schema(form: UnitForm) -> dict[str, Any]:
+    shape, text = json_schema(form.shape), {"type": "string"}
+    splits = {"oneOf": [{"type": "null"}, {"type": "integer"}]}
+    selected = {"shape": shape, "instance": {"type": "integer", "minimum": 0}, "k_batch": splits}
+    rows = {"selected": selected, "external": {"shape": shape, "library": text, "kernel": text}}
+    return _closed({"target": text} | {key: {"type": "array", "items": _closed(row)} for key, row in rows.items()})
+
+
+def _unit(unit: AnyUnit, first: dict[tuple[int, ...], str]) -> dict[str, Any]:
     form = unit_forms()[str(unit.signature.op)]
     members = {
         "op": str(unit.signature.op),
@@ -144,8 +159,32 @@ def _unit(unit: AnyUnit) -> dict[str, Any]:
         "heuristics": [
             {"arch": found.arch, "module": found.rule.module, "leaves": list(found.leaves)} for found in unit.heuristics
         ],
+        "tables": _tables(form, unit, first),
     }
     return {key: members[key] for key in form.unit_keys}
+
+
+def _tables(form: UnitForm, unit: AnyUnit, first: dict[tuple[int, ...], str]) -> list[dict[str, Any]] | str:
+    """The unit's tables, or the name of the first unit that has them too."""
+    holder = first.setdefault(tuple(map(id, unit.tables)), unit.name) if unit.tables else unit.name
+    if holder != unit.name:
+        return holder
+    return [
+        {
+            "target": str(table.target),
+            "selected": [
+                {"shape": encode(form.shape, one.shape), "instance": one.instance, "k_batch": one.k_batch}
+                for one in table.measured()
+                if one.instance is not None
+            ],
+            "external": [
+                {"shape": encode(form.shape, one.shape), "library": one.library, "kernel": one.kernel}
+                for one in table.measured()
+                if one.instance is None
+            ],
+        }
+        for table in unit.tables
+    ]
 
 
 def _instance(form: UnitForm, instance: AnyInstance) -> dict[str, Any]:
@@ -163,11 +202,21 @@ def _instance(form: UnitForm, instance: AnyInstance) -> dict[str, Any]:
 
 def _unit_text(unit: Mapping[str, Any]) -> str:
     instances = ",\n  ".join(json.dumps(instance) for instance in unit["instances"])
-    members = (
-        f'"{key}": [\n  {instances}]' if key == "instances" and instances else f'"{key}": {json.dumps(unit[key])}'
-        for key in unit
-    )
-    return "{" + ",\n ".join(members) + "}"
+    texts = {key: json.dumps(unit[key]) for key in unit if key not in ("instances", "tables")}
+    texts["instances"] = f"[\n  {instances}]" if instances else "[]"
+    tables = unit["tables"]
+    texts["tables"] = json.dumps(tables) if isinstance(tables, str) else f"[{', '.join(map(_table_text, tables))}]"
+    return "{" + ",\n ".join(f'"{key}": {texts[key]}' for key in unit) + "}"
+
+
+def _table_text(table: Mapping[str, Any]) -> str:
+    """One row a line."""
+    sides = (f'"{key}": [{_lines(table[key])}]' for key in ("selected", "external"))
+    return f'{{"target": {json.dumps(table["target"])}, {", ".join(sides)}}}'
+
+
+def _lines(rows: Sequence[Mapping[str, Any]]) -> str:
+    return ",".join(f"\n  {json.dumps(row)}" for row in rows)
 
 
 def _closed(properties: Mapping[str, Any]) -> dict[str, Any]:

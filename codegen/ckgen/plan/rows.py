@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, islice
+from itertools import combinations, compress, islice
 from typing import Any
 
 from ckgen.families.common.problem_finding import ProblemFinding
@@ -26,6 +26,7 @@ from ckgen.tables.read import quoted
 
 MOST_PAIRS = 100
 """Contradicting pairs of one key that are listed; every row is in one of the first pairs."""
+MOST_TEXTS = 10_000
 _PRINTABLE = re.compile(r"[ -!#-\[\]-~]*")
 
 Signatures = tuple[Any, ...]
@@ -37,9 +38,9 @@ FullKey = tuple[Hashable, ...]
 class Entry:
     """A row and what the predicates ask of it, each answered once.
 
-    `keys` has one for each of `groups`; the row answers for `answered_parts` of them. `best` is what answers instead,
-    or the row. `early_outcome` is the fate of a row that answers for nothing, `late_outcome` that of another once a
-    profile keeps it.
+    `keys` has one for each of `groups` until the best rows are found; the row answers for `answered_parts` of them.
+    `best` is what answers instead, or the row. `early_outcome` is the fate of a row that answers for nothing,
+    `late_outcome` that of another once a profile keeps it.
     """
 
     row: Row
@@ -73,7 +74,12 @@ class RowContext:
     place: Callable[[Row], Location]
     findings: list[Diagnostic] = field(default_factory=list)
     _peaks: dict[tuple[Target, int], float | None] = field(default_factory=dict)
+    _texts: dict[str, str] = field(default_factory=dict)
     _judged: dict[tuple[int, str, str, str], tuple[RuleFinding, ...]] = field(default_factory=dict)
+
+    def shared(self, text: str) -> str:
+        """The text, one object for equal ones while few differ: most reasons are those of many rows."""
+        return self._texts.setdefault(text, text) if len(self._texts) < MOST_TEXTS else self._texts.get(text, text)
 
     def peak(self, entry: Entry) -> float | None:
         """The dense peak rate of the row's target for its types, in operations per second; None where not known."""
@@ -107,8 +113,11 @@ def examined(context: RowContext, rows: Iterable[Row]) -> list[Entry]:
     """All that is known of the rows together, in the order given; errors are added to `context.findings`."""
     entries = [examine(context, row) for row in rows]
     set_keys(context, entries)
-    _find_invalid(context, entries)
-    _find_best(context, entries)
+    rivals = _Rivals(context, entries)
+    _find_invalid(context, rivals)
+    _find_best(context, entries, rivals)
+    for entry in entries:
+        entry.keys = ()  # they take as much room as the rest of an entry, and nothing asks for them again
     return entries
 
 
@@ -167,47 +176,73 @@ def is_plain(text: str) -> bool:
     return _PRINTABLE.fullmatch(text) is not None
 
 
-def _find_invalid(context: RowContext, entries: Sequence[Entry]) -> None:
-    """Names that do not parse or cannot be emitted, and rows of one layer that contradict each other."""
-    groups: dict[tuple[int, FullKey], list[Entry]] = defaultdict(list)
-    for entry in entries:
-        wrong = name_finding(context, entry.row)
-        if wrong is not None:
-            context.findings.append(wrong)
-            entry.invalid = wrong.code
-        else:
-            for key in entry.keys:
-                groups[entry.row.layer, key].append(entry)
+class _Rivals:
+    """Entries by key. Nearly all keys have one, which stands for itself and not in a list: there may be millions."""
+
+    def __init__(self, context: RowContext, entries: Iterable[Entry]) -> None:
+        self._first: dict[FullKey, Entry] = {}
+        self.several: dict[FullKey, list[Entry]] = {}
+        for entry in entries:
+            wrong = name_finding(context, entry.row)
+            if wrong is not None:
+                context.findings.append(wrong)
+                entry.invalid = wrong.code
+            else:
+                for key in entry.keys:
+                    self._add(key, entry)
+
+    def _add(self, key: FullKey, entry: Entry) -> None:
+        first = self._first.setdefault(key, entry)
+        if first is not entry:
+            self.several.setdefault(key, [first]).append(entry)
+
+    def best(self, rank: Callable[[Any], tuple[float, ...]]) -> Callable[[FullKey], Entry | None]:
+        """What answers a key: the entry that is least in rank, of equal ones the first."""
+        of_several = {
+            key: min(filter(_may_answer, entries), key=lambda one: rank(one.row), default=None)
+            for key, entries in self.several.items()
+        }
+
+        def answer(key: FullKey) -> Entry | None:
+            if key in of_several:
+                return of_several[key]
+            alone = self._first.get(key)
+            return alone if alone is not None and _may_answer(alone) else None
+
+        return answer
+
+
+def _find_invalid(context: RowContext, rivals: _Rivals) -> None:
+    """Rows of one layer that contradict each other."""
     listed: dict[tuple[int, int], Diagnostic] = {}
-    for group in groups.values():
-        if len(group) > 1 and len({entry.row.answer for entry in group}) > 1:
-            for entry in group:
-                entry.invalid = "T007"
-            pairs = (pair for pair in combinations(group, 2) if pair[0].row.answer != pair[1].row.answer)
-            for a, b in islice(pairs, MOST_PAIRS):
-                listed.setdefault((id(a), id(b)), _contradiction(context, a.row, b.row))
+    for entries in rivals.several.values():
+        layers: dict[int, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            layers[entry.row.layer].append(entry)
+        for group in layers.values():
+            if len(group) > 1 and len({entry.row.answer for entry in group}) > 1:
+                for entry in group:
+                    entry.invalid = "T007"
+                pairs = (pair for pair in combinations(group, 2) if pair[0].row.answer != pair[1].row.answer)
+                for a, b in islice(pairs, MOST_PAIRS):
+                    listed.setdefault((id(a), id(b)), _contradiction(context, a.row, b.row))
     context.findings += listed.values()
 
 
-def _find_best(context: RowContext, entries: Sequence[Entry]) -> None:
+def _find_best(context: RowContext, entries: Sequence[Entry], rivals: _Rivals) -> None:
     """Per key the row that answers: the least in rank, of equal ones the first."""
-    rank = context.meanings.rank
-    best: dict[FullKey, Entry] = {}
+    best = rivals.best(context.meanings.rank)
     for entry in entries:
-        if entry.invalid is not None or entry.refused is not None:
-            continue
-        for key in entry.keys:
-            known = best.get(key)
-            if known is None or rank(entry.row) < rank(known.row):
-                best[key] = entry
-    for entry in entries:
-        rivals = [best[key] for key in entry.keys if key in best]
-        entry.answered_parts = tuple(
-            group for group, key in zip(entry.groups, entry.keys, strict=True) if best.get(key) is entry
-        )
-        latest = max(rivals, key=lambda rival: rival.row.layer, default=None)
+        rows = [best(key) for key in entry.keys]
+        answered = [one is entry for one in rows]
+        entry.answered_parts = entry.groups if all(answered) else tuple(compress(entry.groups, answered))
+        latest = max((one for one in rows if one is not None), key=lambda one: one.row.layer, default=None)
         entry.best = entry if entry.answered_parts else latest
         entry.overrider = latest if latest is not None and latest.row.layer > entry.row.layer else None
+
+
+def _may_answer(entry: Entry) -> bool:
+    return entry.invalid is None and entry.refused is None
 
 
 def _refusal(context: RowContext, entry: Entry) -> str | None:

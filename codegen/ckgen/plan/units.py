@@ -14,7 +14,7 @@ from ckgen.model.config import Config
 from ckgen.model.fate import FateKind
 from ckgen.model.target import Target
 from ckgen.plan.defaults import Defaults, Kernel, SignatureHeuristic
-from ckgen.plan.fates import Outcome
+from ckgen.plan.fates import Outcomes
 from ckgen.plan.model import AnyInstance, AnyUnit
 from ckgen.plan.profile import TABLES, Profile, admitted_backends
 from ckgen.plan.rows import Entry
@@ -44,7 +44,7 @@ class SharedRows:
         return family_of(signature).table_of(target, signature, selected, external)
 
 
-def gather(resolved: Iterable[Outcome], profiles: Sequence[Profile] = ()) -> dict[Any, SharedRows]:
+def gather(outcomes: Outcomes, profiles: Sequence[Profile] = ()) -> dict[Any, SharedRows]:
     """Selected and external rows by signature; those of one group that the profiles treat alike share their rows.
 
     All rows are of one family.
@@ -52,7 +52,7 @@ def gather(resolved: Iterable[Outcome], profiles: Sequence[Profile] = ()) -> dic
     by_class: dict[tuple[int, frozenset[Backend]], SharedRows] = {}
     alike: dict[int, tuple[tuple[frozenset[Backend], list[Signature]], ...]] = {}
     found: dict[Any, SharedRows] = {}
-    for entry, fate in resolved:
+    for entry, fate in outcomes.pairs():
         if fate.kind not in (FateKind.SELECTED, FateKind.EXTERNAL) or entry.row.target is None:
             continue
         for group in entry.answered_parts:

@@ -58,7 +58,7 @@ def _counted(plan: GenerationPlan, file: TableFile) -> Iterator[Fate]:
     raw, _ = parse_bytes(read_bytes(file.source), file.display)
     assert raw is not None
     reason = _first_error(plan, file) if file.counted is FateKind.INVALID else ""
-    for line in raw.numbers:
+    for line, _ in raw.rows():
         yield Fate(file.counted, Location(file.path, line), reason)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 UNKNOWN_LIBRARY = "unknown"
 """The library of a row whose dialect names no kernel."""
@@ -25,8 +26,15 @@ class CellError:
     expected: str
 
 
+@dataclass(frozen=True, slots=True)
+class UnknownWord:
+    """A cell that has the form of an enum's member, and is none that is known: what its row is about cannot be said."""
+
+    text: str
+
+
 Reader = Callable[[str], object]
-"""Reads a trimmed, non-empty cell; returns its value or a CellError."""
+"""Reads a trimmed, non-empty cell; returns its value, a CellError, or an UnknownWord."""
 
 _DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
@@ -54,6 +62,24 @@ def arch(text: str) -> str | CellError:
     if _ARCH.fullmatch(text):
         return text
     return CellError("T006", "is not an arch name", "expected a name such as gfx942 or x86_64_v4")
+
+
+def member_of(enum: str, values: Mapping[str, object]) -> Reader:
+    """A reader of an open set of words `ENUM.Member`: those that are not among `values` are UnknownWords (T006)."""
+    form = re.compile(rf"{re.escape(enum)}\.[A-Za-z_][A-Za-z0-9_]*")
+    known = one_of(values)
+
+    def read(text: str) -> object:
+        return UnknownWord(text) if text not in values and form.fullmatch(text) else known(text)
+
+    return read
+
+
+def without_unknown(fields: Mapping[str, object]) -> dict[str, Any]:
+    """Fields of Discriminators: in place of those with an UnknownWord, what the words are as `unknown`."""
+    words = [value.text for value in fields.values() if isinstance(value, UnknownWord)]
+    known = {name: value for name, value in fields.items() if not isinstance(value, UnknownWord)}
+    return known | {"unknown": ", ".join(words)} if words else known
 
 
 def one_of(values: Mapping[str, object]) -> Reader:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ckgen.model.diagnostic import Diagnostic
+from ckgen.model.dtype import DType
 from ckgen.model.module import Module
 from ckgen.model.row import Row
 from ckgen.tables.cells import Cells
@@ -64,7 +65,8 @@ class Dialect:
 
     `recognises` takes a header's names. `told_by` is how a user knows such a header, empty where nothing is said of it.
     `keys` are the columns that tables of one module must have in common to be one; `implied_gfx`: where a table has no
-    column `gfx`, its `cu_num` implies it.
+    column `gfx`, its `cu_num` implies it. `unread`: columns that decide nothing. `open_dtype`:
+    the column that should tell the operands' type, where neither a table nor its module does.
     """
 
     kind: str
@@ -73,6 +75,8 @@ class Dialect:
     told_by: str = ""
     keys: tuple[str, ...] = ()
     implied_gfx: bool = False
+    unread: frozenset[str] = frozenset()
+    open_dtype: Callable[[Cells, Place, LoadOptions], str | None] | None = None
     reader: TableReader | None = None
 
 
@@ -80,6 +84,7 @@ class Dialect:
 class LoadOptions:
     """What is asked for, and what the families and specs know.
 
+    `assume_dtype` is the operands' type of rows that tell none where their module leaves it open.
     `fits` names the modules whose grammar a kernel name fits. A header that several of `dialects` recognise is the last
     one's.
     """
@@ -90,6 +95,7 @@ class LoadOptions:
     fits: Callable[[str], frozenset[str]]
     gfx_of_cu: GfxOfCu
     dialects: tuple[Dialect, ...]
+    assume_dtype: DType | None = None
 
 
 def classify(header: Iterable[str], dialects: Sequence[Dialect]) -> Dialect | None:

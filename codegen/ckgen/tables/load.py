@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ckgen.model.collector import collector_paused
-from ckgen.model.diagnostic import Diagnostic, Location, sort_key
+from ckgen.model.diagnostic import Diagnostic, Location, Severity, in_order
 from ckgen.model.errors import UsageError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.model.row import Row
@@ -23,6 +23,8 @@ UNKNOWN = "unknown"
 """The kind of a table whose header no dialect recognises."""
 
 R = TypeVar("R")
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What spreadsheets put between cells in place of commas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def load_tables(arguments: Sequence[Path], options: LoadOptions) -> LoadedTables
         loaded = [_load(source, options) for source in find_tables(arguments)]
     diagnostics = chain.from_iterable(problems for _, problems in loaded)
     kinds = (*(dialect.kind for dialect in options.dialects), UNKNOWN)
-    return LoadedTables(tuple(file for file, _ in loaded), tuple(sorted(diagnostics, key=sort_key)), kinds)
+    return LoadedTables(tuple(file for file, _ in loaded), in_order(diagnostics), kinds)
 
 
 def _find(argument: Path, layer: int) -> list[TableSource]:
@@ -134,27 +136,33 @@ def _load(table: TableSource, options: LoadOptions) -> tuple[TableFile, list[Dia
         return _whole(table, UNKNOWN, FateKind.INVALID, 0), problems
     dialect = classify(raw.header, options.dialects)
     if dialect is None:
-        found = [_unknown(raw, options.dialects)] if table.named else []
-        return _whole(table, UNKNOWN, FateKind.UNKNOWN_TABLE, len(raw.lines)), [*problems, *found]
+        missed = _other_separator(raw, options.dialects, table.named)
+        unknown = missed or (_unknown(raw, options.dialects) if table.named else None)
+        whole = _whole(table, UNKNOWN, FateKind.UNKNOWN_TABLE, raw.row_count)
+        return whole, [*problems, *([unknown] if unknown is not None else [])]
     if dialect.reader is None:
-        return _whole(table, dialect.kind, FateKind.SHAPE_LIST, len(raw.lines)), problems
+        return _whole(table, dialect.kind, FateKind.SHAPE_LIST, raw.row_count), problems
     if dialect.op in options.ops and dialect.reader.is_asked(options):
-        return _read(table, raw, dialect, dialect.reader, options)
-    return _whole(table, dialect.kind, FateKind.OTHER_OP, len(raw.lines)), problems
+        file, found = _read(table, raw, dialect, dialect.reader, options)
+        return file, [*problems, *found]
+    return _whole(table, dialect.kind, FateKind.OTHER_OP, raw.row_count), problems
 
 
 def _read(
     table: TableSource, raw: RawTable, dialect: Dialect, reader: TableReader, options: LoadOptions
 ) -> tuple[TableFile, list[Diagnostic]]:
-    invalid = _whole(table, dialect.kind, FateKind.INVALID, len(raw.lines))
+    invalid = _whole(table, dialect.kind, FateKind.INVALID, raw.row_count)
     problems = list(missing_columns(reader.columns, raw.header, Location(raw.display, raw.header_line)))
     if problems:
         return invalid, problems
-    cells = split_columns(raw)
+    cells = split_columns(raw, dialect.unread)
     told = reader.read(cells, Place(table.path, table.display, table.layer), options)
     if isinstance(told, Diagnostic):
         return invalid, [*cells.problems, told]
-    codes = dict(told.adapted.invalid) | dict(cells.malformed)
+    rows, conflicted = told.adapted.rows, dict.fromkeys(raw.conflicted, "T003")
+    if conflicted:
+        rows = tuple(row for row in rows if row.location.line not in conflicted)
+    codes = conflicted | dict(told.adapted.invalid) | dict(cells.malformed)
     file = TableFile(
         path=table.path,
         display=table.display,
@@ -163,9 +171,9 @@ def _read(
         kind=dialect.kind,
         module=told.module,
         counted=None,
-        row_count=len(raw.lines),
+        row_count=raw.row_count,
         keys=tuple(sorted({*dialect.keys} & {*raw.header})),
-        rows=told.adapted.rows,
+        rows=rows,
         fates=tuple(Fate(FateKind.INVALID, Location(table.path, line), code) for line, code in sorted(codes.items())),
     )
     return file, [*cells.problems, *told.adapted.problems]
@@ -173,6 +181,22 @@ def _read(
 
 def _whole(table: TableSource, kind: str, fate: FateKind, rows: int) -> TableFile:
     return TableFile(table.path, table.display, table.source, table.layer, kind, None, fate, rows)
+
+
+def _other_separator(raw: RawTable, dialects: Sequence[Dialect], named: bool) -> Diagnostic | None:
+    """T009 for a header of a known kind but for the character between its names: an error where the file is named."""
+    header = ",".join(raw.header)
+    for separator, name in _SEPARATORS.items():
+        if classify((one.strip() for one in header.split(separator)), dialects) is not None:
+            return Diagnostic(
+                "T009",
+                f"cells are separated by {name}, so that no column is known",
+                Location(raw.display, raw.header_line),
+                ("expected commas between cells",),
+                "save the table with commas",
+                severity=Severity.ERROR if named else Severity.WARNING,
+            )
+    return None
 
 
 def _unknown(raw: RawTable, dialects: Iterable[Dialect]) -> Diagnostic:

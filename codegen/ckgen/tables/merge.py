@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 
-from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.diagnostic import Diagnostic, Location, Severity
 from ckgen.model.errors import InputError
 from ckgen.model.tuned_row import TunedRow
 from ckgen.tables.cell_readers import LIBRARY_COLUMN, TARGET_COLUMNS
@@ -30,7 +30,8 @@ def merge(tables: LoadedTables) -> bytes:
     files = [file for file in tables.files if file.module]
     sources = {(file.layer, file.path): _source(file) for file in files}
     conflicts = find_conflicts(tables)
-    problems = [*tables.diagnostics, *_differences(files), *map(_contradiction, conflicts)]
+    problems = [one for one in tables.diagnostics if one.severity is Severity.ERROR]
+    problems += [*_differences(files), *map(_contradiction, conflicts)]
     problems += [_without_target(tables.place(row)) for row in tables.of(TunedRow) if row.target is None]
     if problems:
         raise InputError(problems)
@@ -62,6 +63,8 @@ def _order(row: TunedRow) -> tuple[str, ...]:
 def _cell(name: str, row: TunedRow, cells: Mapping[str, str]) -> str:
     if name == "gfx" and row.target is not None:
         return row.target.gfx
+    if name == "cu_num" and row.target is not None:
+        return str(row.target.cu_num)
     if name == LIBRARY_COLUMN:
         return row.library
     return cells.get(name, "")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.diagnostic import Diagnostic, Location, Severity
+from ckgen.model.suggestion import did_you_mean
 from ckgen.model.target import Target
 from ckgen.tables.cell_readers import CellError, Reader
 from ckgen.tables.cells import Cells
@@ -68,6 +70,16 @@ class Reading:
                 if isinstance(problem := values[text], CellError):
                     self.report(line, name, text, problem)
         return list(map(values.__getitem__, texts))
+
+    def warn_of_near(self, name: str, values: Sequence[Any], known: Collection[str]) -> None:
+        """T017 for each word of a column, as it was read, that is near a known one and none; rows stay as they are."""
+        words = Counter(value for value in values if isinstance(value, str) and value not in known)
+        for word, count in words.items():
+            hint = did_you_mean(word, known)
+            if hint is not None:
+                where = Location(self.display, self.cells.numbers[values.index(word)])
+                message = f"{name} {quoted(word)} is taken as it is: {count} row{'s' * (count > 1)}"
+                self.problems.append(Diagnostic("T017", message, where, (), hint, severity=Severity.WARNING))
 
     def report(self, line: int, name: str, text: str, problem: CellError) -> None:
         """Records a bad cell; the row's fate keeps its first code."""

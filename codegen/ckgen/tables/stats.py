@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 
 from ckgen.model.tuned_row import TunedRow
 from ckgen.tables.load import LoadedTables
@@ -47,38 +49,36 @@ class TableStats:
 
 def table_stats(tables: LoadedTables) -> TableStats:
     """The statistics, groups sorted by module, target and library."""
-    import pandas as pd
-
-    of_files = pd.DataFrame([(file.kind, file.row_count) for file in tables.files], columns=["kind", "rows"])
-    kinds = of_files.groupby("kind")["rows"].agg(["size", "sum"]).reindex(tables.kinds).dropna().astype(int)
+    files = Counter(file.kind for file in tables.files)
+    rows: Counter[str] = Counter()
+    for file in tables.files:
+        rows[file.kind] += file.row_count
     return TableStats(
-        tuple(KindStats(str(kind), files, rows) for kind, files, rows in kinds.itertuples()),
+        tuple(KindStats(kind, files[kind], rows[kind]) for kind in tables.kinds if files[kind]),
         tuple(_groups(tables.of(TunedRow))),
         sum(len(file.fates) for file in tables.files),
     )
 
 
+_Key = tuple[str, str, int, str]
+"""Module, arch, CU count, library."""
+
+
 def _groups(rows: Iterable[TunedRow]) -> Iterator[GroupStats]:
-    import pandas as pd
-
-    keys = ["module", "gfx", "cu_num", "target", "library"]
-    frame = pd.DataFrame([_cells(row) for row in rows], columns=[*keys, "kernel", "problem", "us"])
-    groups = frame.astype({"us": float}).groupby(keys)
-    figures = groups.agg(
-        rows=("kernel", "size"),
-        kernels=("kernel", "nunique"),
-        problems=("problem", "nunique"),
-        timed=("us", "count"),
-        least=("us", "min"),
-        most=("us", "max"),
-    )
-    for (module, _, _, target, library), count, kernels, problems, timed, least, most in figures.itertuples():
-        yield GroupStats(module, target, library, count, kernels, problems, timed, (least, most) if timed else None)
-
-
-def _cells(row: TunedRow) -> tuple[object, ...]:
-    """Of the columns that are grouped and counted; a time that is not valid is none."""
-    gfx, cu_num = (row.target.gfx, row.target.cu_num) if row.target else ("", 0)
-    problem = (row.shape, row.discriminators)
-    us = row.us if has_valid_time(row) else None
-    return (row.module, gfx, cu_num, str(row.target or ""), row.library, row.kernel, problem, us)
+    """Counted here: a DataFrame of these few groups takes several times as long as reading the tables."""
+    groups: dict[_Key, list[TunedRow]] = defaultdict(list)
+    for row in rows:
+        gfx, cu_num = (row.target.gfx, row.target.cu_num) if row.target else ("", 0)
+        groups[row.module, gfx, cu_num, row.library].append(row)
+    for (module, _, _, library), found in sorted(groups.items(), key=itemgetter(0)):
+        times = [row.us for row in found if row.us is not None and has_valid_time(row)]
+        yield GroupStats(
+            module=module,
+            target=str(found[0].target or ""),
+            library=library,
+            rows=len(found),
+            kernels=len({row.kernel for row in found}),
+            problems=len({(row.shape, row.discriminators) for row in found}),
+            timed=len(times),
+            us=(min(times), max(times)) if times else None,
+        )

@@ -1,27 +1,30 @@
-"""Old tuned tables get the `gfx` column that their `cu_num` implies."""
+"""Old tuned tables get the columns that they lack: `gfx`, which their `cu_num` implies, and an assumed type."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
-from ckgen.model.diagnostic import Diagnostic, Location, Severity, sort_key
+from ckgen.model.diagnostic import Diagnostic, Location, Severity, in_order
 from ckgen.tables.cell_readers import CellError, positive
-from ckgen.tables.dialect import Dialect, classify
-from ckgen.tables.load import find_tables
+from ckgen.tables.cells import split_columns
+from ckgen.tables.dialect import Dialect, LoadOptions, classify
+from ckgen.tables.load import TableSource, find_tables
 from ckgen.tables.read import BOM, RawTable, parse_bytes, quoted, read_bytes, split_line
+from ckgen.tables.reading import Place
 
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """A table that can be upgraded: its new bytes, and how many rows got which arch."""
+    """A table that can be upgraded: its new bytes, and how many rows got which arch and which type of operands."""
 
     source: Path
     display: str
     data: bytes
-    archs: tuple[tuple[str, int], ...]
+    cells: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +35,9 @@ class Upgrades:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def plan_upgrades(
-    arguments: Sequence[Path], gfx_of_cu: Callable[[int], str | None], dialects: Sequence[Dialect]
-) -> Upgrades:
-    """Every table without the `gfx` that its `cu_num` implies, with the column put first.
+def plan_upgrades(arguments: Sequence[Path], options: LoadOptions) -> Upgrades:
+    """Every table that lacks a column which is known, put first: the type of operands that is assumed where nothing
+    tells it, then the `gfx` that `cu_num` implies.
 
     A table is upgraded whole or not at all.
     """
@@ -44,25 +46,41 @@ def plan_upgrades(
     for table in find_tables(arguments):
         data = read_bytes(table.source)
         raw, problems = parse_bytes(data, table.display)
-        dialect = classify(raw.header, dialects) if raw is not None else None
-        if raw is not None and dialect is not None and dialect.implied_gfx and "gfx" not in raw.header:
-            archs, problems = _archs(raw, gfx_of_cu)
-            if not problems:
-                counts = tuple(sorted(Counter(archs.values()).items()))
-                upgrades.append(Upgrade(table.source, table.display, _with_column(data, raw, archs), counts))
+        dialect = classify(raw.header, options.dialects) if raw is not None else None
+        if raw is not None and dialect is not None and not problems:
+            columns, problems = _missing(table, raw, dialect, options)
+            if columns and not problems:
+                counts = Counter(chain.from_iterable(cells.values() for cells in columns.values()))
+                new = _with_columns(data, raw, columns)
+                upgrades.append(Upgrade(table.source, table.display, new, tuple(sorted(counts.items()))))
         diagnostics += problems
-    return Upgrades(tuple(upgrades), tuple(sorted(diagnostics, key=sort_key)))
+    return Upgrades(tuple(upgrades), in_order(diagnostics))
+
+
+def _missing(
+    table: TableSource, raw: RawTable, dialect: Dialect, options: LoadOptions
+) -> tuple[dict[str, dict[int, str]], list[Diagnostic]]:
+    """The cells of each new column by line, and why one cannot be filled."""
+    columns: dict[str, dict[int, str]] = {}
+    problems: list[Diagnostic] = []
+    if dialect.implied_gfx and "gfx" not in raw.header:
+        columns["gfx"], problems = _archs(raw, options.gfx_of_cu)
+    if options.assume_dtype is not None and dialect.open_dtype is not None:
+        name = dialect.open_dtype(split_columns(raw), Place(table.path, table.display, table.layer), options)
+        if name is not None:
+            columns[name] = dict.fromkeys((line for line, _ in raw.rows()), str(options.assume_dtype.torch))
+    return columns, problems
 
 
 def _archs(raw: RawTable, gfx_of_cu: Callable[[int], str | None]) -> tuple[dict[int, str], list[Diagnostic]]:
     if "cu_num" not in raw.header:
         message, expected = "the table has neither gfx nor cu_num", "expected at least the column cu_num"
-        return {}, [_unknown(raw, raw.header_line, message, len(raw.lines), expected, "add both columns by hand")]
+        return {}, [_unknown(raw, raw.header_line, message, raw.row_count, expected, "add both columns by hand")]
     position = raw.header.index("cu_num")
     archs: dict[int, str] = {}
     unknown: dict[int, list[int]] = {}
     problems: list[Diagnostic] = []
-    for line_number, line in zip(raw.numbers, raw.lines, strict=True):
+    for line_number, line in raw.rows():
         cells = split_line(line) or []
         text = cells[position].strip() if position < len(cells) else ""
         cu_num = positive(text)
@@ -82,11 +100,12 @@ def _archs(raw: RawTable, gfx_of_cu: Callable[[int], str | None]) -> tuple[dict[
     return archs, problems
 
 
-def _with_column(data: bytes, raw: RawTable, archs: dict[int, str]) -> bytes:
+def _with_columns(data: bytes, raw: RawTable, columns: Mapping[str, Mapping[int, str]]) -> bytes:
     body = data.removeprefix(BOM)
-    cells = {raw.header_line: "gfx", **archs}
+    new = [{raw.header_line: name, **cells} for name, cells in columns.items()]
+    added = {number: "".join(f"{cells[number]}," for cells in new).encode() for number in new[0]}
     lines = enumerate(body.splitlines(keepends=True), 1)
-    changed = (cells[number].encode() + b"," + line if number in cells else line for number, line in lines)
+    changed = (added.get(number, b"") + line for number, line in lines)
     return data[: len(data) - len(body)] + b"".join(changed)
 
 

@@ -12,6 +12,8 @@ from ckgen.emit.ops.read import read_description
 
 MORE_BITS = "give it more bits, and move what lies above it in the key: keys that were packed before change"
 CODES = "codes count from 0, in order and without gaps"
+SPOKEN_OF = "add it: rules and aliases speak of it"
+ALL_USUAL = TEXT[TEXT.index("  b:\n") : TEXT.index("aliases:")]
 KNOWN_FIELDS = "known: a, op, b, quant, batched, block, preshuffle_b, steps"
 
 WRONG: dict[str, tuple[str, str, str, str, str | None]] = {
@@ -71,6 +73,21 @@ WRONG: dict[str, tuple[str, str, str, str, str | None]] = {
                          "W003 'DTyp' is no enum", "did you mean 'DType'?"),
     "no member of a set": ("members: [x8, y8]", "members: [x8, y88]", "  eights:",
                            "W003 'y88' is no member of DType", "did you mean 'y8'?"),
+    "no enum of ops": ("  Op:\n", "  Ops:\n", "enums:", "K004 enum 'Op' is missing", SPOKEN_OF),
+    "no enum of types": ("  DType:\n", "  Type:\n", "enums:", "K004 enum 'DType' is missing", SPOKEN_OF),
+    "no field of ops": ("op: Op, b", "ops: Op, b", "key:", "W002 every op's key has the op, in their order", None),
+    "no field of A": ("{a: DType, op", "{aa: DType, op", "key:", "K004 field 'a' is missing", SPOKEN_OF),
+    "no field of quantisation": ("{quant: Quant, b", "{quants: Quant, b", "key:", "K004 field 'quant' is missing",
+                                 SPOKEN_OF),
+    "no demand of a problem": ("size: m, must: at_least, value", "size: m, value", "  one.m:",
+                               "K004 key 'must' is missing", None),
+    "no value of a problem": ("must: at_least, value: 1", "must: at_least", "  one.m:",
+                              "K004 key 'value' is missing", None),
+    "no usual case": (ALL_USUAL, "  b: []\n", "  b: []", "W003 the last case of b must hold for all", None),
+    "usual of a flag": ("{a: eights}, is: y8", "{batched: true}, is: y8", "    - {when: {batched",
+                        "W003 usual members depend on enums: batched is asked otherwise", None),
+    "usual like another": ("{a: eights}, is: y8", "{a: =b}, is: y8", "    - {when: {a: =b",
+                           "W003 usual members depend on enums: a is asked otherwise", None),
     "no last case": ("    - {is: none}\n", "", "  b:", "W003 the last case of b must hold for all", None),
     "no usual member": ("- {is: none}", "- {is: nine}", "    - {is",
                         "W003 'nine' is no member of b", "did you mean 'none'?"),

@@ -23,6 +23,7 @@ from ckgen.emit.ops.cpp_words import cpp_fmha_words, cpp_key, cpp_words
 from ckgen.emit.ops.description import Description
 from ckgen.emit.ops.python_tables import python_key, python_problem_rules, python_rules
 from ckgen.emit.ops.python_words import python_words
+from ckgen.emit.ops.read import read_description
 from ckgen.emit.ops.text import COMMAND, docstring
 
 
@@ -79,6 +80,26 @@ def test_rules_in_python() -> None:
         ("X16", "NONE"): None, ("X16", "ROWS"): x16, ("X16", "BLOCKS"): x16,
         **{(a, quant.name): y8 for a in ("X8", "Y8") for quant in (none, rows, blocks)},
     }  # fmt: skip
+
+
+def test_what_python_has_not_is_none_where_usual_members_ask_for_it() -> None:
+    words = run(python_words)
+    for asked, said in (
+        ("none", "    if a is None:"),
+        ("[none, y8]", "    if a in (DType.Y8, None):"),
+        ("not [y8, x8]", "    if a in (DType.X16, None):"),
+    ):
+        found = read_description(TEXT.replace("when: {a: eights}", f"when: {{a: {asked!r}}}"), "small.yaml")
+        assert isinstance(found, Description)
+        text = python_rules(found)
+        assert said in text.splitlines()
+        assert "def default_b(a: DType | None, quant: Quant) -> DType | None:" in text.splitlines()
+        module = ModuleType("written")
+        vars(module).update(DType=words.DType, Quant=words.Quant)
+        exec(
+            compile("\n".join(one for one in text.splitlines() if "import DType" not in one), "w", "exec"), vars(module)
+        )
+        assert module.default_b(None, words.Quant.NONE) is words.DType.Y8
 
 
 def test_rules_of_problems_in_both_languages() -> None:

@@ -25,7 +25,7 @@ from ckgen.model.target import Target
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.profile import admission
 from ckgen.plan.profile_file import load_profile, profile_file
-from ckgen.plan.registry_document import registry_schema, registry_text, without_tables
+from ckgen.plan.registry_document import registry_schema, registry_text
 from ckgen.plan.registry_read import read_registry
 from ckgen.plan.select import select
 from ckgen.specs.archs import load_archs
@@ -183,7 +183,7 @@ def test_a_registry_document_brings_the_plan_back(tmp_path: Path) -> None:
     document.write_text(registry_text(plan))
     jsonschema.validate(json.loads(document.read_text()), registry_schema())
     again = read_registry(document, load_archs())
-    assert again == without_tables(plan) and again.units == plan.units and len(again.units) > 10
+    assert again.units == plan.units and len(again.units) > 10
     assert render(again, "lib") == render(plan, "lib")
 
 

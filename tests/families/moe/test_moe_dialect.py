@@ -133,7 +133,7 @@ def test_ksplit_counts_parts(tmp_path: Path, cell: str, k_batch: int) -> None:
         ("expert", "65536", "T005", "expert '65536' is not a number of experts"),
         ("topk", "0", "T005", "topk '0' is not a number of experts"),
         ("topk", "-2", "T005", "topk '-2' is not a number of experts"),
-        ("act_type", "ActivationType.Tanh", "T006", "act_type 'ActivationType.Tanh' is not a known value"),
+        ("act_type", "Tanh", "T006", "act_type 'Tanh' is not a known value"),
         ("q_dtype_a", "fp8", "T006", "q_dtype_a 'fp8' is not a known value"),
         ("q_type", "per_Token", "T006", "q_type 'per_Token' is not a known value"),
         ("q_type", "", "T004", "q_type is missing"),

@@ -22,6 +22,7 @@ from ckgen.families.moe.query import MoeQuery
 from ckgen.families.moe.row_key import routing_key
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
+from ckgen.model.diagnostic import Severity
 from ckgen.model.fate import Fate
 from ckgen.model.groups import Routing
 from ckgen.model.moe_row import MoeRow
@@ -29,7 +30,7 @@ from ckgen.model.selection import Tier
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan
-from ckgen.plan.registry_document import registry_text, without_tables
+from ckgen.plan.registry_document import registry_text
 from ckgen.plan.registry_read import read_registry
 from ckgen.plan.select import select
 from ckgen.plan.trail import trail
@@ -43,6 +44,7 @@ from plan_support import (
     aiter_kernel_m,
     aiter_split_k_m,
     plan_of,
+    told,
     write_table,
 )
 
@@ -64,6 +66,7 @@ CELLS = {
     "q_dtype_w": "torch.float8_e4m3fnuz", "q_type": "QuantType.per_Token", "use_g1u1": "1", "doweight_stage1": "1",
     "block_m": "32", "ksplit": "0", "us1": "17.5", "kernelName1": GATE_UP, "err1": "0.4%", "us2": "14.5",
     "kernelName2": DOWN, "err2": "1.2%", "us": "32.0", "run_1stage": "0", "_tag": "", "max_m": "",
+    "gate_mode": "GateMode.SEPARATED",
 }  # fmt: skip
 
 
@@ -232,7 +235,7 @@ def test_rows_of_other_libraries_are_kept_by_both_names(tmp_path: Path) -> None:
         ({"ksplit": "2"}, "k_batch = 2 is above 1"),
         ({"kernelName1": GATE_UP.replace("256x32x64x", "512x32x64x")}, "ck.moe.waves"),
         ({"kernelName1": GATE_UP.replace("_v1", "_v2")}, "ck.moe.pipeline"),
-        ({"kernelName1": GATE_UP.replace("MulABScale", "TypeCast")}, "ck.moe.op"),
+        ({"kernelName1": GATE_UP.replace("MulABScale", "MulABScaleWint4")}, "ck.moe.op"),
         ({"_tag": "old"}, "no signature says _tag = old"),
         ({"act_type": "ActivationType.Swiglu"}, "no signature says activation Swiglu"),
         ({"topk": "-1"}, "no signature says topk is not told"),
@@ -242,6 +245,33 @@ def test_rows_of_other_libraries_are_kept_by_both_names(tmp_path: Path) -> None:
 def test_why_a_pair_is_unavailable(tmp_path: Path, cells: dict[str, str], reason: str) -> None:
     found = fate(tmp_path, **cells)
     assert found.startswith("unavailable(") and reason in found
+
+
+@pytest.mark.parametrize(("column", "word"), [
+    ("act_type", "ActivationType.Situv2"), ("q_type", "QuantType.per_1x64"), ("q_dtype_a", "torch.float6_e3m2fn"),
+    ("gate_mode", "GateMode.BLOCKED"),
+])  # fmt: skip
+def test_a_word_that_is_not_known_is_its_row_s_fate(tmp_path: Path, column: str, word: str) -> None:
+    """Whoever made its kernel; the other rows stay."""
+    rows = [{column: word}, {column: word, "kernelName1": "flydsl_a", "token": "8"}, {"token": "16", "gate_mode": ""}]
+    plan = planned(tmp_path, *rows, header=f"{HEADER},gate_mode")
+    unavailable = f"unavailable(unknown word {word})"
+    assert [str(found) for found in plan.fates] == [unavailable, unavailable, "selected"]
+    assert [(d.code, d.severity) for d in plan.diagnostics] == [("P002", Severity.WARNING)] * 2
+
+
+def test_words_that_are_not_known_are_all_named(tmp_path: Path) -> None:
+    said = fate(tmp_path, act_type="ActivationType.Situv2", q_type="QuantType.per_1x64")
+    assert said == "unavailable(unknown word ActivationType.Situv2, QuantType.per_1x64)"
+
+
+def test_names_with_a_cast_spell_kernels_of_scales_too(tmp_path: Path) -> None:
+    """As in tables of 2026: fp8 by token, TypeCast, Quant2."""
+    cast = {
+        "kernelName1": GATE_UP.replace("MulABScale", "TypeCast"),
+        "kernelName2": DOWN.replace("MulABScale", "TypeCast"),
+    }
+    assert fate(tmp_path, **cast) == "selected"
 
 
 def test_what_no_signature_says_is_external_all_the_same(tmp_path: Path) -> None:
@@ -298,11 +328,11 @@ def test_a_part_is_used_for_the_products_of_its_layers(tmp_path: Path) -> None:
 
 def test_a_registry_document_has_the_pairs(tmp_path: Path) -> None:
     """Instances of the tables come back equal, layers and parts, with the tables' module."""
-    plan = without_tables(shipped())
+    plan = shipped()
     file = tmp_path / "registry.json"
     file.write_text(registry_text(plan), encoding="utf-8")
     again = read_registry(file, archs())
-    assert again.instances == plan.instances
+    assert again.instances == plan.instances and told(again) == told(plan)
     assert sum(bool(instance.parts) for instance in again.instances) > 50
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckgen.families.gemm.enums import MoePart, MoeTraits, Op
+from ckgen.families.gemm.enums import MoePart, MoeTraits, Op, Quant
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.families.moe.ck_config import CkMoeConfig, CkMoeOp
 from ckgen.families.moe.config import MoePairConfig
@@ -26,7 +26,7 @@ CASES: tuple[tuple[str, GemmSignature, dict[str, Any], str], ...] = (
     ("ck.moe.part", replace(GATE_UP, preshuffle_b=False), {}, "gfx942"),
     ("ck.moe.part", replace(GATE_UP, moe=MoeTraits(MoePart.GATE_UP)), {}, "gfx942"),
     ("ck.moe.part", replace(DOWN, op=Op.GEMM, moe=MoeTraits()), {}, "gfx942"),
-    ("ck.moe.op", GATE_UP, {"op": CkMoeOp.CAST}, "gfx942"),
+    ("ck.moe.op", GATE_UP, {"op": CkMoeOp.BLOCK_SCALE}, "gfx942"),
     ("ck.moe.waves", GATE_UP, {"block": 128}, "gfx942"),
     ("ck.moe.waves", GATE_UP, {"tile": Tile(24, 64, 128)}, "gfx942"),
     ("ck.moe.waves", GATE_UP, {"tile": Tile(32, 48, 128)}, "gfx942"),
@@ -45,6 +45,12 @@ def rules_broken(signature: GemmSignature, config: CkMoeConfig, arch: str) -> se
 @pytest.mark.parametrize("signature", [GATE_UP, DOWN])
 def test_a_measured_kernel_keeps_all_rules(signature: GemmSignature) -> None:
     assert rules_broken(signature, CONFIG, "gfx942") == set()
+
+
+@pytest.mark.parametrize("quant", [Quant.PER_TENSOR, Quant.ROWWISE])
+@pytest.mark.parametrize("op", [CkMoeOp.CAST, CkMoeOp.CAST_WEIGHT])
+def test_a_cast_is_an_op_of_scales_per_tensor_and_row(quant: Quant, op: CkMoeOp) -> None:
+    assert rules_broken(replace(GATE_UP, quant=quant), replace(CONFIG, op=op), "gfx942") == set()
 
 
 @pytest.mark.parametrize(("rule", "signature", "change", "arch"), CASES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ckgen.emit.ops.description import Alias, Case, Condition, Conditions, Description, ProblemRule, Rule, UsualCase
 from ckgen.emit.ops.text import HEAD
 
@@ -113,7 +115,10 @@ def _usual(description: Description, field: str, cases: tuple[UsualCase, ...]) -
     asked = list(dict.fromkeys(one.field for case in cases for one in case.when))
     kind = description.fields[field].type
     absent = description.enums[kind].absent
-    parameters = ", ".join(f"{name}: {description.fields[name].type}" for name in asked)
+    conditions = [one for case in cases for one in case.when]
+    parameters = ", ".join(
+        f"{name}: {_annotation(description, [one for one in conditions if one.field == name])}" for name in asked
+    )
     optional = f"{kind} | None" if any(absent and absent.name == case.member for case in cases) else kind
     lines = [f"def default_{field}({parameters}) -> {optional}:", f'    """What {field} is where nothing says it."""']
     for case in cases:
@@ -124,9 +129,23 @@ def _usual(description: Description, field: str, cases: tuple[UsualCase, ...]) -
 
 
 def _test(description: Description, one: Condition) -> str:
-    kind = description.fields[one.field].type
-    first, *others = (f"{kind}.{word.python}" for word in description.enums[kind].members if one.mask >> word.code & 1)
-    return f"{one.field} in ({', '.join([first, *others])})" if others else f"{one.field} is {first}"
+    words = _asked(description, one)
+    return f"{one.field} in ({', '.join(words)})" if len(words) != 1 else f"{one.field} is {words[0]}"
+
+
+def _annotation(description: Description, conditions: Iterable[Condition]) -> str:
+    """The type of a field that these ask about: where one asks for what Python has not, it may be None."""
+    found = list(conditions)
+    kind = description.fields[found[0].field].type
+    return f"{kind} | None" if any("None" in _asked(description, one) for one in found) else kind
+
+
+def _asked(description: Description, one: Condition) -> list[str]:
+    """The members of the condition as Python has them."""
+    enum = description.enums[description.fields[one.field].type]
+    found = [word for word in enum.members if one.mask >> word.code & 1]
+    words = [f"{enum.name}.{word.python}" for word in found if not word.cpp_only]
+    return [*words, "None"] if enum.absent in found else words
 
 
 def python_problem_rules(description: Description) -> str:

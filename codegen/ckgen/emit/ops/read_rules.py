@@ -49,13 +49,16 @@ class RuleReader:
         for name, cases in self.reader.mapping(node).items():
             field = self._field(name, cases)
             found[field] = tuple(self._usual_case(field, one) for one in cases.items())
-            if found[field][-1].when:
+            if not found[field] or found[field][-1].when:
                 raise self.reader.fail("W003", cases, f"the last case of {name} must hold for all")
         return found
 
     def _usual_case(self, field: str, node: Located) -> UsualCase:
         entry = self.reader.mapping(node, ("when", "is"), ("is",))
         when = self._conditions(entry["when"]) if "when" in entry else ()
+        for one in when:
+            if one.same or one.field not in self.fields or self.fields[one.field].type not in self.enums:
+                raise self.reader.fail("W003", node, f"usual members depend on enums: {one.field} is asked otherwise")
         return UsualCase(when, self.reader.one_of(entry["is"], self._codes(field), f"member of {field}"))
 
     def rules(self, node: Located, usual: dict[str, tuple[UsualCase, ...]]) -> tuple[Rule, ...]:
@@ -203,14 +206,16 @@ class RuleReader:
         return tuple(self._problem_rule(name, one) for name, one in self.reader.mapping(node).items())
 
     def _problem_rule(self, name: str, node: Located) -> ProblemRule:
-        entry = self.reader.mapping(node, ("sentence", "size", "must", "value", "when"), ("sentence",))
+        keys = ("sentence", "size", "must", "value", "when")
+        has_size = "size" in self.reader.mapping(node)
+        entry = self.reader.mapping(node, keys, keys[:4] if has_size else keys[:1])
         sentence = self.reader.text(entry["sentence"])
         for place in PLACE.findall(sentence):
             if place not in ("measured", "limit"):
                 raise self.reader.fail(
                     "W003", node, f"'{{{place}}}' of a sentence is neither {{measured}} nor {{limit}}"
                 )
-        if "size" not in entry:
+        if not has_size:
             return ProblemRule(name, sentence)
         when = []
         for field, word in self.reader.mapping(entry["when"]).items() if "when" in entry else ():

@@ -181,7 +181,7 @@ def read_fields(
             at += widths[type_]
             if at > whole:
                 raise reader.fail("W002", kind, f"{name} ends at bit {at}, and a key has {whole}")
-    if found["op"].of != ops:
+    if "op" not in found or found["op"].of != ops:
         raise reader.fail("W002", node, "every op's key has the op, in their order")
     order = [name for part in entry["parts"].items() for name in reader.mapping(reader.mapping(part)["fields"])]
     return whole, {name: found[name] for name in order}

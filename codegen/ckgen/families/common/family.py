@@ -16,7 +16,7 @@ from ckgen.families.common.query import PlanView, Query
 from ckgen.families.common.rows import Identified, RowMeanings
 from ckgen.families.common.set_document import SetReader
 from ckgen.families.common.signature import Signature
-from ckgen.families.common.unit import Table, UnitPlan
+from ckgen.families.common.unit import Measured, Table, UnitPlan
 from ckgen.families.common.unit_view import UnitView
 from ckgen.model.arch import ArchSpec
 from ckgen.model.config import Config
@@ -49,6 +49,8 @@ class Family(ABC, Generic[S]):
     """Those of `profile_words` that are asked of Configs."""
     reads_named_sets = False
     """Whether a clause that names a shipped kernel set has it read, or only filters it."""
+    shape_type: type
+    """What the problems of its tables are."""
     has_shipped_tables = True
     """Whether some of the tables that come with ckgen are of it."""
 
@@ -144,6 +146,12 @@ class Family(ABC, Generic[S]):
         self, target: Target, signature: S, selected: Iterable[tuple[Any, int]], external: Iterable[Any]
     ) -> Table:
         """The table of rows, those that instances of these numbers answer and those of other libraries' kernels."""
+
+    @abstractmethod
+    def row_of(
+        self, target: Target, signature: S, module: str, measured: Measured, winner: Instance[Any, Any, Any] | None
+    ) -> Any:
+        """A row that says what a table does, measured nowhere that is known; `winner` is the instance, if any."""
 
     def part_use(self, signature: S, use: Use) -> Use:
         """What a problem of an instance is to the one of its `parts` that computes `signature`."""

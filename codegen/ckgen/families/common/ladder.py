@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -48,6 +48,12 @@ class Ladder:
             rungs.append(Rung(sizes[at][0], sizes[end][0], step, sizes[at][1]))
             at = end + 1
         return cls(tuple(rungs), tuple(rung.last for rung in rungs))
+
+    def sizes(self) -> Iterator[tuple[int, int]]:
+        """Every measured size with its choice, ascending."""
+        for rung in self.rungs:
+            for m in range(rung.first, rung.last + 1, rung.step):
+                yield m, rung.choice
 
     def at_or_above(self, m: int) -> tuple[int, int] | None:
         """The smallest measured size that is at least m and its choice, or None above the ladder."""

@@ -136,6 +136,10 @@ class RowMeanings(ABC, Generic[R, S]):
         """The share of wrong elements up to which a row is believed."""
         return 1.0
 
+    def why_nothing(self, row: R) -> str | None:
+        """Why the row, which no signature says, answers nothing, whoever makes its kernel; None where that decides."""
+        return None
+
     def why_unavailable(self, row: R, signatures: tuple[S, ...]) -> str | None:
         """Why ckgen's kernels do not compute what the row says, as far as it tells; None where they do."""
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from ckgen.families.common.decision_rule import DecisionRule
 from ckgen.families.common.device.unit import Use
@@ -12,7 +12,25 @@ from ckgen.families.common.instance import Instance
 from ckgen.families.common.naming import Canonical
 from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.config import Config
+from ckgen.model.diagnostic import Location
 from ckgen.model.target import Target
+
+NOWHERE = Location("registry document")
+"""Where rows stand that a document tells: it does not know who measured them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A problem of a table and what won it: an instance of the unit by number, or another library's kernel.
+
+    `shape` is what its operation calls one. `k_batch` None: the kernel decides; of an external one nothing is told.
+    """
+
+    shape: Any
+    instance: int | None
+    k_batch: int | None = None
+    library: str = ""
+    kernel: str = ""
 
 
 class Table(Protocol):
@@ -25,6 +43,10 @@ class Table(Protocol):
 
     def uses(self) -> Iterable[tuple[int, Use]]:
         """The measured problems that device kernels are chosen for, each with its instance of the unit, by number."""
+        ...
+
+    def measured(self) -> Iterable[Measured]:
+        """All measured problems, as many as there are rows."""
         ...
 
 

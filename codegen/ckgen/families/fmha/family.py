@@ -11,6 +11,7 @@ from ckgen.families.common.family import Family
 from ckgen.families.common.key import pack
 from ckgen.families.common.query import PlanView
 from ckgen.families.common.set_document import SetReader
+from ckgen.families.common.unit import NOWHERE, Measured
 from ckgen.families.common.unit_view import UnitView
 from ckgen.families.fmha.asked import asked_shape, asked_signature, signature_in
 from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
@@ -45,6 +46,7 @@ class FmhaFamily(Family[FmhaSignature]):
     config_words = OF_CONFIG
     reads_named_sets = True
     has_shipped_tables = False
+    shape_type = FmhaShape
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -95,6 +97,13 @@ class FmhaFamily(Family[FmhaSignature]):
     ) -> FmhaTable:
         """Rungs of problems; no row is of another library."""
         return table_of(target, ((row, signature.traits, number) for row, number in selected))
+
+    def row_of(
+        self, target: Target, signature: FmhaSignature, module: str, measured: Measured, winner: FmhaInstance | None
+    ) -> FmhaRow:
+        """Of attention."""
+        name = winner.name if winner is not None else measured.kernel
+        return FmhaRow(NOWHERE, 0, target, measured.shape, signature.traits.masked, name, measured.k_batch, None)
 
     @property
     def profile_words(self) -> Mapping[str, Sequence[str] | None]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ckgen.families.common.device.unit import Use
 from ckgen.families.common.policy import near_gap
-from ckgen.families.common.unit import UnitPlan
+from ckgen.families.common.unit import Measured, UnitPlan
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.grammar import AnyFmhaConfig
@@ -48,6 +48,10 @@ class FmhaTable:
             if gap.holds(shape.seqlen_q, seqlen_q) and gap.holds(shape.seqlen_k, seqlen_k):
                 return rung
         return None
+
+    def measured(self) -> Iterator[Measured]:
+        """Of every rung."""
+        return (Measured(rung.row.shape, rung.instance, rung.k_batch) for rung in self.rungs)
 
     def uses(self) -> Iterator[tuple[int, Use]]:
         """None: all variants of a kernel are built."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ckgen.model.dtype import TORCH_NAMES
 from ckgen.model.module import SplitK
-from ckgen.tables.cell_readers import LARGEST, CellError, Reader, arch, number, one_of, positive
+from ckgen.tables.cell_readers import LARGEST, CellError, Reader, arch, member_of, number, one_of, positive
 
 ERROR_COLUMNS = ("errRatio", "err_ratio")
 BATCH_COLUMN = "B"
@@ -50,7 +50,7 @@ def _plain(name: str) -> str:
 
 
 _BOOL = one_of({"True": True, "False": False})
-_DTYPE = one_of(TORCH_NAMES)
+_DTYPE = member_of("torch", TORCH_NAMES)
 
 INTEGER_KEYS: Mapping[str, Reader] = {"cu_num": positive, "B": positive, "M": positive, "N": positive, "K": positive}
 
@@ -63,6 +63,12 @@ DISCRIMINATORS: Mapping[str, tuple[str, Reader]] = {
     "bpreshuffle": ("preshuffle_b", _BOOL),
 }
 """Column → field of `Discriminators`, and how its cells are read."""
+
+OPERAND_COLUMNS = ("q_dtype_w", "dtype")
+"""Either tells the type of operands."""
+
+UNREAD = frozenset({"kernelId", "solidx", "tflops", "bw"})
+"""What tuners write beside: names tell kernels, and the rest follows from sizes and times."""
 
 KEY_COLUMNS: Mapping[str, Reader] = {
     "gfx": arch,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import compress, repeat
 from typing import Any
 
@@ -11,14 +12,19 @@ from ckgen.families.gemm.columns import (
     DISCRIMINATORS,
     ERROR_COLUMNS,
     KEY_COLUMNS,
+    OPERAND_COLUMNS,
+    UNREAD,
     k_batch,
     library,
 )
 from ckgen.families.gemm.decode_dialect import DECODE
+from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.table_module import ambiguous_module, resolve_module
 from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.dtype import DType
 from ckgen.model.module import Module
 from ckgen.model.tuned_row import Discriminators, Shape, TunedRow
+from ckgen.specs.archs import load_archs
 from ckgen.tables.cell_readers import (
     LIBRARY_COLUMN,
     NAME_COLUMN,
@@ -27,17 +33,29 @@ from ckgen.tables.cell_readers import (
     UNKNOWN_LIBRARY,
     CellError,
     number,
+    without_unknown,
 )
 from ckgen.tables.cells import Cells
 from ckgen.tables.dialect import Dialect, LoadOptions, Told
 from ckgen.tables.reading import Adapted, Place, Reading, targets_of
 
 _SIZES = frozenset("MNK")
+_CAPITALS = {name: name.upper() for name in "bmnk"}
+"""Some tables have the sizes in small letters."""
 _TUNED = frozenset({TIME_COLUMN, NAME_COLUMN})
 
 
-def adapt(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]) -> Adapted[TunedRow]:
-    """Every row of a table of this module; a row with a bad cell becomes diagnostics and an `invalid` entry."""
+def adapt(
+    cells: Cells,
+    module: Module,
+    place: Place,
+    gfx_of_cu: Callable[[int], str | None],
+    operand: DType | None = None,
+) -> Adapted[TunedRow]:
+    """Every row of a table of this module; a row with a bad cell becomes diagnostics and an `invalid` entry.
+
+    `operand` is the type of operands that the table does not tell.
+    """
     reading = Reading(cells, place.display)
     keys = {name: reading.column(name, reader, required=True) for name, reader in KEY_COLUMNS.items()}
     kernels = reading.column(NAME_COLUMN, str, required=True)
@@ -46,16 +64,17 @@ def adapt(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int],
     times = reading.column(TIME_COLUMN, number, empty=float("nan"))
     errors = next((reading.column(name, number) for name in ERROR_COLUMNS if name in cells.columns), None)
 
+    counts = keys["cu_num"] or _usual_counts(keys["gfx"])
     count = len(cells.numbers)
     every = map(
         TunedRow,
         map(Location, repeat(place.path), cells.numbers),
         repeat(place.layer),
         repeat(module.name),
-        targets_of(keys["gfx"], keys["cu_num"], gfx_of_cu, count),
+        targets_of(keys["gfx"], counts, gfx_of_cu, count),
         keys["cu_num"] or repeat(0),
         map(Shape, keys[BATCH_COLUMN] or repeat(0), keys["M"] or (), keys["N"] or (), keys["K"] or ()),
-        _discriminators(keys, count),
+        _discriminators(keys, count, operand),
         libraries,
         kernels or repeat(""),
         batches,
@@ -66,9 +85,19 @@ def adapt(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int],
     return Adapted(rows, tuple(reading.problems), tuple(sorted(reading.invalid.items())))
 
 
+def _usual_counts(archs: Sequence[Any] | None) -> Sequence[Any] | None:
+    """Of a table that tells only the arch, the CU count of its usual product; None where there is no spec of it."""
+    if archs is None:
+        return None
+    known = load_archs()
+    usual = {gfx: known[gfx].default_cu_num for gfx in set(archs) if gfx in known}
+    return [usual.get(gfx) for gfx in archs]
+
+
 def _libraries(reading: Reading, module: Module, kernels: Sequence[Any] | None) -> list[Any]:
     named = reading.column(LIBRARY_COLUMN, library(module.generated), required=True)
     if named is not None:
+        reading.warn_of_near(LIBRARY_COLUMN, named, {"asm", *module.generated})
         return named
     if kernels is None:
         return [UNKNOWN_LIBRARY] * len(reading.cells.numbers)
@@ -88,15 +117,18 @@ def _k_batches(reading: Reading, module: Module, libraries: Sequence[Any]) -> li
     return [values[pair] for pair in pairs]
 
 
-def _discriminators(keys: Mapping[str, list[Any] | None], count: int) -> Sequence[Discriminators | None]:
+def _discriminators(
+    keys: Mapping[str, list[Any] | None], count: int, operand: DType | None
+) -> Sequence[Discriminators | None]:
+    assumed: dict[str, Any] = {"weight_dtype": operand}
     present = {field: values for name, (field, _) in DISCRIMINATORS.items() if (values := keys[name]) is not None}
     if not present:
-        return [Discriminators()] * count
+        return [Discriminators(**assumed)] * count
     tuples = list(zip(*present.values(), strict=True))
     shared = {
         values: None
         if any(isinstance(value, CellError) for value in values)
-        else Discriminators(**dict(zip(present, values, strict=True)))
+        else Discriminators(**assumed | without_unknown(dict(zip(present, values, strict=True))))
         for values in set(tuples)
     }
     return [shared[values] for values in tuples]
@@ -111,24 +143,51 @@ class _GemmTables:
         return options.module is None or options.modules[options.module].op == "gemm"
 
     def read(self, cells: Cells, place: Place, options: LoadOptions) -> Told | Diagnostic:
-        batched = BATCH_COLUMN in cells.columns
-        kernels = {name.strip() for name in cells.columns.get(NAME_COLUMN, ())}
-        modules = {name: module for name, module in options.modules.items() if module.op == "gemm"}
-        module = resolve_module(place.path, batched, options.module, kernels, modules, options.fits)
-        if module is None:
-            return ambiguous_module(place.display, batched, options.module, modules)
-        return Told(module.name, adapt(cells, module, place, options.gfx_of_cu))
+        cells = _in_capitals(cells)
+        module = _module(cells, place, options)
+        if isinstance(module, Diagnostic):
+            return module
+        operand = options.assume_dtype if _open_dtype(cells, place, options) else None
+        return Told(module.name, adapt(cells, module, place, options.gfx_of_cu, operand))
+
+
+def _in_capitals(cells: Cells) -> Cells:
+    if not _SIZES.isdisjoint(cells.columns):
+        return cells
+    return replace(cells, columns={_CAPITALS.get(name, name): texts for name, texts in cells.columns.items()})
+
+
+def _module(cells: Cells, place: Place, options: LoadOptions) -> Module | Diagnostic:
+    batched = BATCH_COLUMN in cells.columns
+    kernels = {name.strip() for name in cells.columns.get(NAME_COLUMN, ())}
+    modules = {name: module for name, module in options.modules.items() if module.op == "gemm"}
+    module = resolve_module(place.path, batched, options.module, kernels, modules, options.fits)
+    return module or ambiguous_module(place.display, batched, options.module, modules)
+
+
+def _open_dtype(cells: Cells, place: Place, options: LoadOptions) -> str | None:
+    """`q_dtype_w` where nothing tells the type of operands."""
+    module = _module(_in_capitals(cells), place, options)
+    known = modules().get(module.name) if isinstance(module, Module) else None
+    told = not cells.columns.keys().isdisjoint(OPERAND_COLUMNS)
+    return OPERAND_COLUMNS[0] if known is not None and known.template.operand is None and not told else None
+
+
+def _has_sizes(names: frozenset[str]) -> bool:
+    return names >= _SIZES or (names >= {"m", "n", "k"} and names.isdisjoint(_SIZES))
 
 
 TUNED = Dialect(
     kind="gemm_tuned",
     op="gemm",
-    recognises=lambda names: names >= _SIZES and not names.isdisjoint(_TUNED),
+    recognises=lambda names: _has_sizes(names) and not names.isdisjoint(_TUNED),
     told_by="M, N, K of a GEMM table",
-    keys=tuple(DISCRIMINATORS),
+    keys=(*DISCRIMINATORS, "m"),
     implied_gfx=True,
+    unread=UNREAD,
+    open_dtype=_open_dtype,
     reader=_GemmTables(),
 )
-SHAPES = Dialect("gemm_shapes", "gemm", lambda names: names >= _SIZES and names.isdisjoint(_TUNED))
+SHAPES = Dialect("gemm_shapes", "gemm", lambda names: _has_sizes(names) and names.isdisjoint(_TUNED))
 
 DIALECTS = (TUNED, SHAPES, DECODE)

@@ -15,6 +15,7 @@ from ckgen.families.common.profile_words import word_of
 from ckgen.families.common.query import PlanView
 from ckgen.families.common.rows import Identified
 from ckgen.families.common.set_document import SetReader
+from ckgen.families.common.unit import NOWHERE, Measured
 from ckgen.families.common.unit_view import LookupView, UnitView
 from ckgen.families.gemm.asked import asked_shape
 from ckgen.families.gemm.config import GemmConfig, strategy_of
@@ -25,7 +26,7 @@ from ckgen.families.gemm.heuristic import heuristic_for
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.kernel_set import GemmSetReader
 from ckgen.families.gemm.measured import GemmUnit, TablePlan, table_of
-from ckgen.families.gemm.modules import modules, roundings, templates
+from ckgen.families.gemm.modules import modules, roundings, templates, unsigned_modules
 from ckgen.families.gemm.mxfp8_tables import FORM, LIBRARY
 from ckgen.families.gemm.mxfp8_tables import MODULE as MXFP8
 from ckgen.families.gemm.problem_rules import Constraints
@@ -42,7 +43,7 @@ from ckgen.model.module import Module
 from ckgen.model.selection import Wishes
 from ckgen.model.strategy import Strategy
 from ckgen.model.target import Target
-from ckgen.model.tuned_row import TunedRow
+from ckgen.model.tuned_row import Discriminators, Shape, TunedRow
 from ckgen.rules.rule_set import Judge
 from ckgen.tables.dialect import Dialect
 
@@ -51,6 +52,7 @@ class FamilyOfGemms(Family[GemmSignature]):
     """A word of `--ops` whose signatures are those of `op`; an alias may stand with or without the op's own word."""
 
     signature_type = GemmSignature
+    shape_type = Shape
     configs: Any = GemmConfig
     constraints_type = Constraints
 
@@ -107,6 +109,25 @@ class FamilyOfGemms(Family[GemmSignature]):
     ) -> TablePlan:
         """Ladders of M."""
         return table_of(target, selected, external)
+
+    def row_of(
+        self, target: Target, signature: GemmSignature, module: str, measured: Measured, winner: Instance | None
+    ) -> TunedRow:
+        """Of a GEMM or a layer."""
+        return TunedRow(
+            location=NOWHERE,
+            layer=0,
+            module=module,
+            target=target,
+            cu_num=target.cu_num,
+            shape=measured.shape,
+            discriminators=Discriminators(),
+            library=str(winner.backend) if winner is not None else measured.library,
+            kernel=winner.table_kernel if winner is not None else measured.kernel,
+            k_batch=measured.k_batch,
+            us=None,
+            error_ratio=None,
+        )
 
     def module_of(self, signature: GemmSignature) -> str:
         """The module whose tables speak of this signature; empty where there is none."""
@@ -176,7 +197,8 @@ class GemmFamily(FamilyOfGemms):
     @property
     def modules(self) -> Mapping[str, Module]:
         """The table families of GEMM, by name."""
-        return {name: entry.module for name, entry in modules().items()}
+        signed = {name: entry.module for name, entry in modules().items()}
+        return signed | {name: entry.module for name, entry in unsigned_modules().items()}
 
     def row_meanings(self, archs: Mapping[str, ArchSpec]) -> GemmRows:
         """What rows of GEMM tables mean."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ckgen.families.common.device.unit import Use
 from ckgen.families.common.ladder import EMPTY_LADDER, Ladder
 from ckgen.families.common.query import ExternalKernel
-from ckgen.families.common.unit import UnitPlan
+from ckgen.families.common.unit import Measured, UnitPlan
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.config import Config
@@ -45,13 +45,23 @@ class TablePlan:
     choices: tuple[Choice, ...]
     externals: tuple[ExternalKernel, ...]
 
+    def measured(self) -> Iterator[Measured]:
+        """What instances answer, then the rest, each by key and M."""
+        for (n, k, batch), group in self.groups.items():
+            for m, at in group.runnable.sizes():
+                choice = self.choices[at]
+                yield Measured(Shape(batch, m, n, k), choice.instance, choice.k_batch or None)
+        for (n, k, batch), group in self.groups.items():
+            for m, at in group.external.sizes():
+                one = self.externals[at]
+                yield Measured(Shape(batch, m, n, k), None, library=one.library, kernel=one.name)
+
     def uses(self) -> Iterator[tuple[int, Use]]:
         """The measured problems that can run, each with its instance."""
         for (n, k, batch), group in self.groups.items():
-            for rung in group.runnable.rungs:
-                choice = self.choices[rung.choice]
-                for m in range(rung.first, rung.last + 1, rung.step):
-                    yield choice.instance, Use(Shape(batch, m, n, k), max(choice.k_batch, 1))
+            for m, at in group.runnable.sizes():
+                choice = self.choices[at]
+                yield choice.instance, Use(Shape(batch, m, n, k), max(choice.k_batch, 1))
 
 
 GemmUnit = UnitPlan[GemmSignature, Config, Constraints, TablePlan]

@@ -62,6 +62,26 @@ def modules() -> Mapping[str, GemmModule]:
     return {name: _module(name, entry) for name, entry in _data()["modules"].items()}
 
 
+@dataclass(frozen=True, slots=True)
+class UnsignedModule:
+    """A table family that no signature says, so that its rows answer nothing: `why` is said of them.
+
+    Where it is empty, all are external: ckgen builds none of its kernels.
+    """
+
+    module: Module
+    why: str
+
+
+@cache
+def unsigned_modules() -> Mapping[str, UnsignedModule]:
+    """Those there are, by name."""
+    entries = _data()["unsigned"]
+    return {
+        name: UnsignedModule(Module(name, entry["batched"], (), ()), entry["why"]) for name, entry in entries.items()
+    }
+
+
 @cache
 def templates() -> Mapping[str, SignatureTemplate]:
     """Every name that `parse_signature` takes: modules, dense types, mxfp8."""

@@ -12,7 +12,7 @@ from ckgen.families.common.rows import Advice, Identified, RowMeanings
 from ckgen.families.gemm.asm_kernels import asm_kernel_of
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.grammar import describe_grammar, identify
-from ckgen.families.gemm.modules import modules
+from ckgen.families.gemm.modules import modules, unsigned_modules
 from ckgen.families.gemm.problem_rules import Constraints, Limits, first_broken, limits_of, supports
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical, signatures_of_row
 from ckgen.model.arch import ArchSpec
@@ -56,9 +56,17 @@ class RowsOfGemms(RowMeanings[R, GemmSignature]):
         shape = row.shape
         return shape.batch, shape.m, shape.n, shape.k
 
+    def why_nothing(self, row: R) -> str | None:
+        """Words of its discriminators that are not known."""
+        words = row.discriminators.unknown
+        return f"unknown word {words}" if words else None
+
     def about_types(self, row: R) -> Advice:
-        """Of a row whose types make nothing that is defined."""
+        """Of a row whose types make nothing that is defined, or that tells none."""
+        key = row.discriminators
         hint = "mend the type columns, or name the table's module with --module"
+        if key.weight_dtype is None and key.in_dtype is None:
+            hint = "say which: --assume-dtype torch.int8, or add the column: ckgen tables upgrade --assume-dtype …"
         return Advice((f"{row.target} {row.module} {row.sizes}",), hint)
 
     def broken(self, row: R, number: int, signature: GemmSignature, kernel: Identified) -> ProblemFinding | None:
@@ -73,6 +81,10 @@ class RowsOfGemms(RowMeanings[R, GemmSignature]):
     def judged_shape(self, row: R) -> Shape:
         """The sizes that rules and demands are about."""
         return row.shape
+
+
+def _is_said(row: TunedRow) -> bool:
+    return row.module in modules() and not row.discriminators.unknown
 
 
 class GemmRows(RowsOfGemms[TunedRow]):
@@ -93,12 +105,19 @@ class GemmRows(RowsOfGemms[TunedRow]):
 
     def meaning(self, row: TunedRow) -> Signatures:
         """A shipped kernel computes one signature: a row that names one stands for no other."""
+        if not _is_said(row):
+            return ()
         only = self._shipped(row)
         return (only,) if only else signatures_of_row(row.module, row.discriminators, self.flavour(row.target))
 
     def is_compiled(self, row: TunedRow) -> bool:
         """Whether ckgen compiles the kernels of the row's library."""
-        return row.library in modules()[row.module].module.generated
+        return row.module in modules() and row.library in modules()[row.module].module.generated
+
+    def why_nothing(self, row: TunedRow) -> str | None:
+        """The same, or what is said of its module."""
+        unsigned = unsigned_modules().get(row.module)
+        return super().why_nothing(row) or (unsigned.why or None if unsigned else None)
 
     def is_generated(self, row: TunedRow) -> bool:
         """Whether ckgen compiles the kernels of the row's library, or AMD ships the row's own kernel."""
@@ -122,7 +141,7 @@ class GemmRows(RowsOfGemms[TunedRow]):
 
     def _shipped(self, row: TunedRow) -> GemmSignature | None:
         """What the row's kernel computes if AMD ships it; None where not, or not for the row's arch and types."""
-        if row.library != ASM or row.target is None:
+        if row.library != ASM or row.target is None or not _is_said(row):
             return None
         key = (row.module, row.kernel, row.discriminators, row.target.gfx)
         if key not in self._computed:

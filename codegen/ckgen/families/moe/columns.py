@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from enum import Enum
 
 from ckgen.model.dtype import TORCH_NAMES, DType
 from ckgen.model.moe_row import GateMode, MoeActivation, MoeScales
-from ckgen.tables.cell_readers import CellError, Reader, arch, number, one_of, positive
+from ckgen.tables.cell_readers import CellError, Reader, arch, member_of, number, one_of, positive
 
 _LARGEST_COUNT = 2**16 - 1
 _COUNT = re.compile(r"[0-9]{1,9}")
@@ -47,8 +48,12 @@ def kernel(text: str) -> str:
     return "" if text in _NO_KERNEL else text
 
 
+def _member(enum: type[Enum], name: str) -> Reader:
+    return member_of(name, {f"{name}.{one.value}": one for one in enum})
+
+
 _BIT = one_of({"0": False, "1": True, "False": False, "True": True})
-_DTYPE = one_of({**TORCH_NAMES, "torch.int4": DType.INT4})
+_DTYPE = member_of("torch", {**TORCH_NAMES, "torch.int4": DType.INT4})
 
 KEYS: Mapping[str, Reader] = {
     "gfx": arch, "cu_num": positive, "token": positive, "model_dim": positive, "inter_dim": positive,
@@ -57,18 +62,18 @@ KEYS: Mapping[str, Reader] = {
 """Target, sizes and routing: none of those that a header has may be empty."""
 
 REQUIRED: Mapping[str, tuple[str, Reader]] = {
-    "act_type": ("activation", one_of({f"ActivationType.{one.value}": one for one in MoeActivation})),
+    "act_type": ("activation", _member(MoeActivation, "ActivationType")),
     "dtype": ("out_dtype", _DTYPE),
     "q_dtype_a": ("in_dtype", _DTYPE),
     "q_dtype_w": ("weight_dtype", _DTYPE),
-    "q_type": ("scales", one_of({f"QuantType.{one.value}": one for one in MoeScales})),
+    "q_type": ("scales", _member(MoeScales, "QuantType")),
     "use_g1u1": ("gated", _BIT),
     "doweight_stage1": ("weight_first", _BIT),
 }
 """Column → field of `MoeDiscriminators`, and how its cells are read; every row of every dialect says these."""
 
 OPTIONAL: Mapping[str, tuple[str, Reader, object]] = {
-    "gate_mode": ("gate_mode", one_of({one.value: one for one in GateMode}), GateMode.SEPARATED),
+    "gate_mode": ("gate_mode", _member(GateMode, "GateMode"), GateMode.SEPARATED),
     "max_m": ("max_m", positive, None),
     "shared_expert_id": ("shared_expert", count, None),
     "hidden_pad": ("hidden_pad", count, 0),

@@ -31,7 +31,15 @@ from ckgen.model.module import Module
 from ckgen.model.moe_row import MoeDiscriminators, MoeRow, MoeStage
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape, TunedRow
-from ckgen.tables.cell_readers import NAME_COLUMN, UNKNOWN_LIBRARY, CellError, Reader, number, positive
+from ckgen.tables.cell_readers import (
+    NAME_COLUMN,
+    UNKNOWN_LIBRARY,
+    CellError,
+    Reader,
+    number,
+    positive,
+    without_unknown,
+)
 from ckgen.tables.cells import Cells
 from ckgen.tables.dialect import Dialect, ModuleReader
 from ckgen.tables.reading import Adapted, Place, Reading, targets_of
@@ -78,7 +86,7 @@ class _Keys:
         values |= {field: row[name] for name, (field, _, _) in OPTIONAL.items() if name in row.columns}
         key = tuple(values.items())
         if key not in self._made:
-            self._made[key] = MoeDiscriminators(**values)
+            self._made[key] = MoeDiscriminators(**without_unknown(values))
         return self._made[key]
 
 

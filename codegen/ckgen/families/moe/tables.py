@@ -35,9 +35,10 @@ def why_no_signature(row: MoeRow) -> str | None:
     key = row.discriminators
     assert isinstance(key, MoeDiscriminators)
     said = (
+        (key.unknown, key.unknown),
         (row.top_k is None, "topk is not told"),
         (key.activation not in _ACTIVATIONS, f"activation {key.activation.value}"),
-        (key.gate_mode is not GateMode.SEPARATED, f"{key.gate_mode.value}"),
+        (key.gate_mode is not GateMode.SEPARATED, f"GateMode.{key.gate_mode.value}"),
         (key.max_m is not None, f"max_m = {key.max_m}"),
         (key.shared_expert is not None, f"shared_expert_id = {key.shared_expert}"),
         (key.hidden_pad or key.inter_pad, f"pads of {key.hidden_pad} and {key.inter_pad}"),

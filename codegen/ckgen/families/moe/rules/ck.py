@@ -18,10 +18,11 @@ _DEVICE = "DeviceMoeGemm and its kin in the pinned CK tree"
 _PIPELINES = ("1", "3")
 _CASTS = frozenset({CkMoeOp.CAST, CkMoeOp.CAST_WEIGHT})
 _SCALES = frozenset({CkMoeOp.SCALE, CkMoeOp.SCALE_WEIGHT})
+# The peer's ops of both kinds cast the sum, and CK's kernel multiplies by the scales: tables name either for 8 bits.
 _OPS = {
     Quant.NONE: _CASTS,
-    Quant.PER_TENSOR: _SCALES,
-    Quant.ROWWISE: _SCALES,
+    Quant.PER_TENSOR: _SCALES | _CASTS,
+    Quant.ROWWISE: _SCALES | _CASTS,
     Quant.BLOCKSCALE: frozenset({CkMoeOp.BLOCK_SCALE, CkMoeOp.BLOCK_SCALE_SPLITK}),
     Quant.MX: frozenset({CkMoeOp.SCALE_SHUFFLED, CkMoeOp.SCALE_WEIGHT_SHUFFLED}),
 }
