@@ -87,6 +87,7 @@ def profiles(params: Params) -> list[dict[str, Any]]:
                 "archs": _counted(arch for one in plan.instances for arch in one.archs),
             }
         )
+    known.offers.filters.demand_fits()
     return rows
 
 

@@ -30,7 +30,18 @@ class _Path(click.Path):
         return super().convert(value, param, ctx)
 
 
+class _Glob(click.types.StringParamType):
+    """A glob of names; an empty word fits none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The glob; a usage error for an empty one."""
+        if value == "":
+            self.fail("a glob is expected, got an empty word: leave the option out to keep all", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 PATH = _Path(path_type=Path)
+GLOB = _Glob()
 _SEPARATORS = re.compile(r"[;,\s]+")
 _ASSUMPTION = re.compile(r"([0-9]{1,9})=(\S+)")
 
@@ -77,6 +88,18 @@ def kernel_set_option(function: F) -> F:
     return option(function)
 
 
+def kernels_option(function: F) -> F:
+    """--kernels, of which any may fit."""
+    text = "Only kernels whose name fits one of the globs."
+    return click.option("--kernels", type=GLOB, multiple=True, metavar="GLOB", help=text)(function)
+
+
+def signatures_option(function: F) -> F:
+    """--signatures, of which any may fit."""
+    text = "Only signatures whose canonical name fits a glob."
+    return click.option("--signatures", type=GLOB, multiple=True, metavar="GLOB", help=text)(function)
+
+
 def profile_option(function: F) -> F:
     """--profile, of which several are their union."""
     text = "Only what a profile keeps: its name (`ckgen list profiles`) or a file; of several, what any of them keeps."
@@ -92,8 +115,8 @@ def choosing_options(function: F) -> F:
         click.option("--ops", multiple=True, metavar="LIST", help=ops),
         tuning_option,
         kernel_set_option,
-        click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits one of the globs."),
-        click.option("--signatures", multiple=True, metavar="GLOB", help="Only signatures whose canonical name fits."),
+        kernels_option,
+        signatures_option,
         click.option("--backend", "backends", multiple=True, metavar="LIST", help="Only kernels of these backends."),
         profile_option,
     )

@@ -55,14 +55,26 @@ class _Phases:
         self.started = now
 
 
-def generate(options: PlanOptions, archs: Mapping[str, ArchSpec], name: str, out: Path, *, dry_run: bool) -> Generation:
-    """Plans, renders and, unless `dry_run`, publishes. InputError carries every error; then nothing is written."""
+def generate(
+    options: PlanOptions,
+    archs: Mapping[str, ArchSpec],
+    name: str,
+    out: Path,
+    *,
+    dry_run: bool,
+    plans_anyway: bool = False,
+) -> Generation:
+    """Plans, renders and, unless `dry_run`, publishes. InputError carries every error; then nothing is written.
+
+    Nothing is planned where nothing has changed, unless `plans_anyway`.
+    """
     phases = _Phases()
     known = read_manifest(out)
     wanted = Manifest(generator_digest(), _described(options, name), _inputs(options), {}, {})
     phases.end("digest")
     unjudged = options.strict or options.strict_layers  # rows that were let pass when the tree was written
-    if known is not None and not unjudged and known.same_source(wanted) and intact(out, known):
+    plans = plans_anyway or unjudged
+    if known is not None and not plans and known.same_source(wanted) and intact(out, known):
         phases.end("compare")
         return Generation(known, {}, Changes((), (), ()), None, tuple(phases.done))
     plan, texts = _rendered(options, archs, name, phases)
