@@ -48,7 +48,7 @@ _ASSUMPTION = re.compile(r"([0-9]{1,9})=(\S+)")
 
 def tuning_option(function: F) -> F:
     """--tuning, one layer each."""
-    text = "Table or folder of tables; may be repeated, later ones win.  [default: the shipped tables]"
+    text = "Table or folder in place of the shipped tables, +PATH beside them; may be repeated, later ones win."
     return click.option("--tuning", "tuning", type=PATH, multiple=True, metavar="PATH", help=text)(function)
 
 
@@ -216,11 +216,34 @@ def check_target_name(name: str) -> None:
         raise UsageError(f"--name: not usable as a CMake target: {name!r} ({reason}); {name}_kernels would do")
 
 
-def tuning_or_shipped(given: Sequence[Path]) -> tuple[Path, ...]:
-    """The tables asked for, else those that come with ckgen."""
-    if given:
-        return tuple(given)
+def tuning_or_shipped(given: Sequence[Path], *, has_shipped: bool = True) -> tuple[Path, ...]:
+    """The layers of tables: those asked for, or the shipped ones, or both where each is given as +PATH.
+
+    A note says which where any is given. `has_shipped`: whether there are shipped tables of what is asked.
+    """
+    layers, adds = _layers(given)
+    if layers and has_shipped:
+        names = ", ".join(map(str, layers))
+        place = f"the shipped ones, then {names}; later rows win" if adds else f"{names} in place of the shipped ones"
+        say(f"note: tables: {place}")
+    shipped = (_shipped_tables(),) if has_shipped and (adds or not layers) else ()
+    return (*shipped, *layers)
+
+
+def _layers(given: Sequence[Path]) -> tuple[tuple[Path, ...], bool]:
+    """The paths of --tuning, and whether they add to the shipped tables."""
+    adding = [path for path in map(str, given) if path.startswith("+")]
+    if not adding:
+        return tuple(given), False
+    if len(adding) < len(given):
+        raise UsageError("--tuning +PATH adds to the shipped tables, PATH alone replaces them: give + to all or none")
+    if "+" in adding:
+        raise UsageError("--tuning +: a path is expected behind the +")
+    return tuple(Path(path[1:]) for path in adding), True
+
+
+def _shipped_tables() -> Path:
     shipped = paths.tuning_dir() / "aiter"
     if not shipped.is_dir():
         raise UsageError(f"no shipped tables in {shipped}: give --tuning")
-    return (shipped,)
+    return shipped

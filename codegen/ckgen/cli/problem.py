@@ -121,7 +121,7 @@ def _plan(
     options = PlanOptions(
         targets=tuple(sorted({target, *built})),
         ops=ops,
-        tuning=tuning_or_shipped(params["tuning"]) if family.has_shipped_tables else params["tuning"],
+        tuning=tuning_or_shipped(params["tuning"], has_shipped=family.has_shipped_tables),
         module=params["module"],
         kernel_sets=kernel_sets_of(params["kernel_sets"], ops),
         m_policy=MPolicy(params["m_policy"]),
