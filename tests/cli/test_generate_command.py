@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from cli_support import LARGE, REPOSITORY, SMALL, as_json, ok, row, run, spawn, table, tree, write
 
+from ckgen.emit.leftovers import staging_of
+
 GENERATE = ("generate", "--targets", "gfx942", "--tuning", "t")
 
 
@@ -228,6 +230,15 @@ def test_a_filter_that_fits_nothing_writes_nothing(tiny: Path) -> None:
     result = run(*GENERATE, "--signatures", "nonsense*")
     assert result.exit_code == 2 and "error: --signatures 'nonsense*' fits none of " in result.stderr
     assert not (tiny / "ckgen_generated").exists()
+
+
+def test_a_run_that_finds_nothing_new_removes_what_a_killed_one_left(tiny: Path) -> None:
+    ok(*GENERATE)
+    left = staging_of(tiny / "ckgen_generated")
+    left.mkdir()
+    ok(*GENERATE, "--check")
+    assert left.is_dir()
+    assert "up to date" in ok(*GENERATE) and not left.exists()
 
 
 def test_strict_layers_refuses_overrides(tiny: Path) -> None:
