@@ -77,7 +77,7 @@ def json_option(function: F) -> F:
 
 def targets_option(function: F) -> F:
     """--targets."""
-    text = "Targets such as 'gfx942;gfx942:80'; separated by ; , or spaces."
+    text = "Targets such as 'gfx942;gfx942:80;mi355x'; separated by ; , or spaces."
     return click.option("--targets", multiple=True, metavar="LIST", help=text)(function)
 
 

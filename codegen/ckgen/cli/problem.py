@@ -68,7 +68,7 @@ def problem_options(function: F) -> F:
         click.option("--groups", metavar="MxNxK,…", help=_GROUPS),
         click.option("--shape", metavar="M,N,K", help=_SHAPE),
         click.option("--signature", metavar="S", help="Such as a8w8_blockscale, gemm_bf16_rcr or fmha_bf16_masked."),
-        click.option("--target", required=True, metavar="T", help="The device, such as gfx942 or gfx942:80."),
+        click.option("--target", required=True, metavar="T", help="The device, such as gfx942:80 or mi308x."),
         click.argument("sizes", nargs=-1, metavar="[KEY=VALUE]..."),
         click.argument("op"),
     ):
