@@ -142,7 +142,12 @@ def lookup_document(query: Query, selection: Selection) -> dict[str, Any]:
     external = None
     if selection.external is not None and selection.winner is not None:
         source = query.plan.place(selection.winner)
-        external = {"library": selection.external.library, "kernel": selection.external.name, "source": source}
+        external = {
+            "library": selection.external.library,
+            "kernel": selection.external.name,
+            "source": source,
+            "us": selection.winner.us,
+        }
     return {
         "target": str(query.target),
         "signature": query.signature.canonical(),
@@ -152,6 +157,7 @@ def lookup_document(query: Query, selection: Selection) -> dict[str, Any]:
         "table_kernel": table_kernel(selection) or None,
         "k_batch": selection.k_batch if instance is not None else None,
         "source": query.plan.place(row) if row is not None else None,
+        "us": row.us if row is not None else None,
         "external": external,
         "reason": selection.reason or None,
         "absent": query.absent() or None,
