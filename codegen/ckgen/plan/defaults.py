@@ -22,7 +22,7 @@ from ckgen.model.finding import RuleFinding
 from ckgen.model.target import Target
 from ckgen.plan.filters import Filters
 from ckgen.plan.legal import Offer, Offers
-from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, admitted_by, clauses_about, named_sources
+from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, admitting, clauses_about, named_sources
 
 DEFAULT = SHIPPED[0]
 
@@ -156,8 +156,9 @@ class _Gathered:
             if not asked and not clauses:
                 continue
             kept: _Kernels | None = None
+            admitted_of = admitting(clauses, offer.signature)
             for one in offer.kernels:
-                admitted = admitted_by(clauses, offer.signature, one.config)
+                admitted = admitted_of(one.config)
                 if admitted is Admission.OUT and not asked:
                     continue
                 rejected += one.findings
