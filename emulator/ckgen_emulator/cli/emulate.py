@@ -107,15 +107,18 @@ def _gemm(params: dict[str, Any], archs: Any) -> GemmResult:
         params["trace"].write_bytes(b"")
     line = ProgressLine()
 
-    def say_failure(text: str) -> None:
+    def tell(text: str) -> None:
         line.clear()
         say(text)
 
-    context = default_context(toolchain, archs, say_failure, line)
+    context = default_context(toolchain, archs, tell, line)
     options = RunOptions(checked=not params["unchecked"], threads=params["threads"], trace=params["trace"])
     try:
         request = Request(kernel, target.cu_num, (problem,))
-        (result,) = emulate([request], build_runtime(say), context, options)
+        line.step("preparing the emulator")
+        runtime = build_runtime(tell, line.step)
+        line.step("emulating")
+        (result,) = emulate([request], runtime, context, options)
     finally:
         line.clear()
     return result
