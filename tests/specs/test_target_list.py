@@ -82,6 +82,18 @@ def test_environment_in_order() -> None:
     assert words("gfx90a", {"CKGEN_TARGETS": "gfx950"}) == ["gfx90a:104"]
 
 
+def test_cu_num_is_the_count_of_gpus_of_gpu_archs_that_name_none() -> None:
+    count = {"CU_NUM": " 80 "}
+    assert words(None, count | {"GPU_ARCHS": "gfx942;gfx950"}) == ["gfx942:80", "gfx950:80"]
+    assert words(None, count | {"GPU_ARCHS": "gfx942:304;gfx950:xnack-"}) == ["gfx942:304", "gfx950:80"]
+    assert words(None, count | {"GPU_ARCHS": "native;x86_64_v4"}) == ["x86_64_v3:2", "x86_64_v4:1"]
+    assert words(None, count | {"CKGEN_TARGETS": "gfx942", "GPU_ARCHS": "gfx950"}) == ["gfx942:304"]
+    assert words("gfx942", count | {"GPU_ARCHS": "gfx950"}) == ["gfx942:304"]
+    assert words(None, {"GPU_ARCHS": "gfx942", "CU_NUM": ""}) == ["gfx942:304"]
+    for wrong in ("0", "abc", "-80"):
+        assert f"'CU_NUM={wrong}': '{wrong}' is no CU count" in refusal(None, {"GPU_ARCHS": "gfx942", "CU_NUM": wrong})
+
+
 def test_an_unknown_count_of_a_known_gfx_is_said_and_used() -> None:
     found = resolve("gfx942:300;gfx950")
     assert found.targets == (Target("gfx942", 300), Target("gfx950", 256))

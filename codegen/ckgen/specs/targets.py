@@ -12,7 +12,9 @@ from ckgen.model.suggestion import did_you_mean
 from ckgen.model.target import Target
 from ckgen.specs.archs import load_archs
 
-ENVIRONMENT = ("CKGEN_TARGETS", "GPU_ARCHS")
+GPU_ARCHS = "GPU_ARCHS"
+CU_NUM = "CU_NUM"
+ENVIRONMENT = ("CKGEN_TARGETS", GPU_ARCHS)
 
 _SEPARATORS = re.compile(r"[;,\s]+")
 _FEATURE = re.compile(r"[a-z][a-z0-9_-]*[+-]")
@@ -44,13 +46,15 @@ def resolve_targets(
 ) -> TargetList:
     """Targets sorted and unique, from the text or else the environment; TargetError lists every bad element.
 
-    A product's name, of which only letters and digits count, stands for its arch with its CU count.
+    A product's name, of which only letters and digits count, stands for its arch with its CU count. CU_NUM is the count
+    of the GPUs that GPU_ARCHS names without one.
     """
     text, origin = _given(text, env)
+    usual_count = env.get(CU_NUM, "").strip() if origin.startswith(f"{GPU_ARCHS}=") else ""
     found: set[Target] = set()
     errors: list[str] = []
     for element in dict.fromkeys(part.lower() for part in _SEPARATORS.split(text) if part):
-        target = _element(element, archs, native, errors)
+        target = _element(element, usual_count, archs, native, errors)
         if target is not None:
             found.add(target)
     if not found and not errors:
@@ -83,7 +87,7 @@ def _given(text: str | None, env: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _element(
-    element: str, archs: Mapping[str, ArchSpec], native: Callable[[], Target], errors: list[str]
+    element: str, usual_count: str, archs: Mapping[str, ArchSpec], native: Callable[[], Target], errors: list[str]
 ) -> Target | None:
     name, *suffixes = element.split(":")
     if name == "native":
@@ -95,6 +99,8 @@ def _element(
     if named is None:
         return None
     counts = [suffix for suffix in suffixes if not _FEATURE.fullmatch(suffix)]
+    if not counts and usual_count and archs[named.gfx].kind is ArchKind.GPU:
+        element, counts = f"{CU_NUM}={usual_count}", [usual_count]
     if len(counts) > 1:
         errors.append(f"'{element}': more than one CU count")
         return None
