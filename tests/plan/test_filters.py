@@ -25,7 +25,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"kernels": ("a8w8_blokscale_1x128x128_256x16x64x256*",)}, f"the nearest are '{SMALL_M}', "),
         ({"kernels": ("*intrawav",)}, "_intrawave_"),
         ({"kernels": (SMALL_M,), "signatures": ("gemm_fp16_rcr",)}, "--kernels and --signatures leave no kernel of "),
-        ({"backends": frozenset({"asm"})}, "--backend leaves no kernel of "),
+        ({"backends": frozenset({"asm"}), "kernels": (SMALL_M,)}, "--backend and --kernels leave no kernel of "),
     ],
 )
 def test_a_filter_that_fits_or_leaves_nothing_is_an_error_that_names_what_is_near(

@@ -30,11 +30,12 @@ class Glob:
 
 @dataclass(slots=True)
 class Filters:
-    """The filters of one plan, and the names that they were asked about. Not thread-safe."""
+    """The filters of one plan, and the names that they were asked about; `has_kept`: any kernel. Not thread-safe."""
 
     backends: frozenset[str] = frozenset()
     signatures: tuple[Glob, ...] = ()
     kernels: tuple[Glob, ...] = ()
+    has_kept: bool = False
     _signature_names: dict[str, bool] = field(default_factory=dict)
     _kernel_names: set[str] = field(default_factory=set)
 
@@ -63,7 +64,10 @@ class Filters:
             return f"--backend leaves out {config.backend}"
         if not named:
             return "no --kernels glob fits"
-        return None if kept else "no --signatures glob fits"
+        if self.signatures and not kept:
+            return "no --signatures glob fits"
+        self.has_kept = True
+        return None
 
     def demand_fits(self) -> None:
         """UsageError for each glob that fits no name; all must have been asked about."""
@@ -73,10 +77,10 @@ class Filters:
             raise UsageError("\n".join([*wrong, "see `ckgen list instances` with the same --targets and --ops"]))
 
     def demand_any(self, *, found: bool) -> None:
-        """UsageError where the filters together leave nothing, though each of them fits something."""
+        """UsageError where nothing was `found` and globs leave no kernel together, though each fits something."""
         options = (("--backend", self.backends), ("--kernels", self.kernels), ("--signatures", self.signatures))
         given = [word for word, filters in options if filters]
-        if given and not found:
+        if (self.kernels or self.signatures) and not found and not self.has_kept:
             raise UsageError(
                 f"{' and '.join(given)} leave{'s' if len(given) == 1 else ''} no kernel of what is asked for; "
                 "see `ckgen list instances` with the same --targets and --ops"
