@@ -203,7 +203,7 @@ class RuleReader:
         return tuple(self._problem_rule(name, one) for name, one in self.reader.mapping(node).items())
 
     def _problem_rule(self, name: str, node: Located) -> ProblemRule:
-        entry = self.reader.mapping(node, ("sentence", "size", "must", "value", "when"), ("sentence",))
+        entry = self.reader.mapping(node, ("sentence", "near", "size", "must", "value", "when"), ("sentence",))
         sentence = self.reader.text(entry["sentence"])
         for place in PLACE.findall(sentence):
             if place not in ("measured", "limit"):
@@ -211,7 +211,7 @@ class RuleReader:
                     "W003", node, f"'{{{place}}}' of a sentence is neither {{measured}} nor {{limit}}"
                 )
         if "size" not in entry:
-            return ProblemRule(name, sentence)
+            return ProblemRule(name, sentence, near=self.reader.number(entry["near"]) if "near" in entry else 0)
         when = []
         for field, word in self.reader.mapping(entry["when"]).items() if "when" in entry else ():
             if field not in PROBLEM_FIELDS:
