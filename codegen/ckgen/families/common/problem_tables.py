@@ -106,7 +106,7 @@ NEAR: dict[str, int] = {
     "moe.weights": 5,
     "moe.presorted": 1,
     "moe.declined": 5,
-    "moe.atomic": 5,
+    "moe.atomic": 6,
     "fmha.instance.varlen": 2,
     "fmha.instance.hdim": 2,
     "fmha.instance.hdim-multiple": 4,
@@ -141,7 +141,7 @@ NEAR: dict[str, int] = {
     "gemm.instance.empty-split": 5,
     "gemm.instance.min-k": 5,
     "gemm.stream_k.strategy": 1,
-    "gemm.stream_k.atomic": 5,
+    "gemm.stream_k.atomic": 2,
     "gemm.stream_k.too-few-tiles": 2,
 }
 """How near an instance is that a problem breaks the rule of; none: no instance says so."""
