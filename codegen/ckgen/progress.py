@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 from typing import TextIO
 
+ENVIRONMENT = "CKGEN_PROGRESS_SECONDS"
+"""Says how many seconds there are between two lines where there is no terminal; 0: there are none."""
 SECONDS = 5.0
-"""Between two lines where there is no terminal; a run that ends before the first says nothing."""
+"""The same where nothing says so; a run that ends before the first line says nothing."""
 _EVERY = 0.25
 
 
@@ -22,7 +25,7 @@ class Progress:
     def __init__(self, stream: TextIO | None = None, seconds: float | None = None) -> None:
         self._stream = stream if stream is not None else sys.stderr
         self._is_terminal = self._stream.isatty()
-        self._seconds = SECONDS if seconds is None else seconds
+        self._seconds = _seconds() if seconds is None else seconds
         self._last = 0.0
         self._began = time.monotonic()
         self._now = "", True
@@ -53,7 +56,7 @@ class Progress:
             self._write(f"\r\x1b[K{text}{' …' if is_step else ''}")
             return
         self._now = text, is_step
-        if self._thread is None:
+        if self._thread is None and self._seconds > 0:
             self._ended = threading.Event()
             self._thread = threading.Thread(target=self._beat, args=(self._ended,), daemon=True)
             self._thread.start()
@@ -70,3 +73,10 @@ class Progress:
     def _write(self, text: str) -> None:
         self._stream.write(text)
         self._stream.flush()
+
+
+def _seconds() -> float:
+    try:
+        return float(os.environ.get(ENVIRONMENT, SECONDS))
+    except ValueError:
+        return SECONDS

@@ -19,7 +19,7 @@ NINJA = "print('[1/2] Building'); print('warning: x'); print('[2/2] Linking')"
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ckgen.progress.SECONDS", 0.02)
+    monkeypatch.setenv("CKGEN_PROGRESS_SECONDS", "0.02")
 
 
 def slow(*_: Any, **__: Any) -> None:
@@ -43,6 +43,14 @@ def test_a_command_that_waits_says_for_what(
     done = run(*command)
     assert done.exit_code == 2 and done.stdout == ""
     assert re.search(rf"^{said}, 0 s$", done.stderr, re.MULTILINE), done.stderr
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize(("seconds", "is_said"), [("0", False), ("3600", False), ("nonsense", False), ("0.02", True)])
+def test_the_environment_says_how_often(monkeypatch: pytest.MonkeyPatch, seconds: str, is_said: bool) -> None:
+    monkeypatch.setenv("CKGEN_PROGRESS_SECONDS", seconds)
+    monkeypatch.setattr("ckgen.plan.planner.make_plan", slow)
+    assert ("reading, 0 s" in run("validate", "t").stderr) is is_said
 
 
 def test_a_build_tells_how_many_of_its_edges_are_done(tmp_path: Path) -> None:
