@@ -190,7 +190,7 @@ def test_a_check_passes_where_a_table_changed_and_nothing_generated_did(tiny: Pa
     assert document["changed_inputs"] == ["tuning/0/a8w8_blockscale.csv"] and document["diff"] == ""
     strict = run(*GENERATE, "--check", "--strict")
     assert strict.exit_code == 1 and "1 file of ckgen_generated is out of date" in strict.stdout
-    assert "+++ b/manifest.json\n" in strict.stdout and "note:" not in strict.stderr
+    assert "+++ b/manifest.json\n" in strict.stdout and "changed since" not in strict.stderr
     assert as_json(*GENERATE, "--check", "--strict", code=1)["changed"] == ["manifest.json"]
     assert tree(tiny / "ckgen_generated") == before
     assert as_json(*GENERATE)["changed"] == ["manifest.json"]
