@@ -14,6 +14,8 @@ import examples  # noqa: F401  registers the profiles of Hypothesis and loads `r
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported: a process per CPU runs tests already
 
+os.environ.setdefault("CKGEN_PROGRESS_SECONDS", "0")  # what is said does not depend on how busy the machine is
+
 GOLDEN = Path(__file__).parent / "golden"
 
 

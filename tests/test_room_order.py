@@ -26,7 +26,7 @@ BELOW = {
         "model", "specs", "tables", "families", "plan", "emit", "build", "report", "quickstart", "fuzz", "extension",
     },
 }  # fmt: skip
-ANYWHERE = {"paths", "version"}
+ANYWHERE = {"paths", "progress", "version"}
 """Modules that belong to no room."""
 SURFACE = PACKAGE / "tables" / "__init__.py"
 """`ckgen.tables.frame`, for programs of users."""

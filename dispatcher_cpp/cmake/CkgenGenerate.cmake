@@ -1,7 +1,7 @@
 # ckgen_generate(<name>
 #   TARGETS     <target>...      what to build for: gfx942 gfx942:80 gfx950; "a;b" and a,b are lists too
 #   [OPS        <op>...]         default: all that exist
-#   [TUNING     <csv|dir>...]    later ones override earlier ones; default: the tables that come with ckgen
+#   [TUNING     <csv|dir>...]    in place of the shipped tables; as +<csv|dir> beside them; later ones win
 #   [KERNEL_SETS <yaml>...]      further kernels, for shapes that no table answers
 #   [KERNELS    <glob>...]       only kernels whose name fits, as the tables write it
 #   [SIGNATURES <glob>...]       only signatures whose canonical name fits
@@ -51,8 +51,10 @@ function(ckgen_generate name)
   endforeach()
   set(folders "")
   foreach(table IN LISTS arg_TUNING)
+    string(REGEX MATCH "^\\+" plus "${table}")
+    string(REGEX REPLACE "^\\+" "" table "${table}")
     cmake_path(ABSOLUTE_PATH table BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
-    list(APPEND what --tuning "${table}")
+    list(APPEND what --tuning "${plus}${table}")
     _ckgen_folders("${table}" folders)
   endforeach()
   foreach(set IN LISTS arg_KERNEL_SETS)

@@ -48,7 +48,7 @@ TEST(Declined, ByARowOfExactlyThisMTheNextTierOrNobodyAnswers) {
     return s ? std::string(dispatcher.registry().instance(s.instance).name) : reason(s);
   };
   EXPECT_EQ(answer(8, "gfx942:304"),
-            "M = 8 is not a multiple of 16 (rule gemm.instance.m-multiple)");  // not of 80 CUs, not the default
+            "a row of the table leaves M = 8 to the caller's own kernel (rule gemm.instance.declined)");
   EXPECT_EQ(answer(16, "gfx942:304"), "next");
   EXPECT_EQ(answer(12, "gfx942:304"), "own");
   EXPECT_EQ(answer(8, "gfx942:80"), "own");

@@ -38,9 +38,11 @@ TEST_F(FmhaInstanceRules, TilesAreWholeOrPadded) {
   add("whole_k", config);
   EXPECT_EQ(chosen(sizes(1, 1, 1, 100, 96, 64, 64)), "whole_k");
   EXPECT_EQ(chosen(sizes(1, 1, 1, 100, 97, 64, 64)),
+            "seqlen_q = 100 does not fill tiles of 64 (rule fmha.instance.q-tile)");
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 70, 97, 64, 64)),
             "seqlen_k = 97 does not fill tiles of 32 (rule fmha.instance.k-tile)");
   EXPECT_EQ(chosen(sizes(1, 1, 1, 100, 0, 64, 64)),
-            "seqlen_k = 0 does not fill tiles of 32 (rule fmha.instance.k-tile)");
+            "seqlen_q = 100 does not fill tiles of 64 (rule fmha.instance.q-tile)");
 }
 
 TEST_F(FmhaInstanceRules, DifferingLengthsNeedBothPads) {

@@ -141,7 +141,7 @@ TEST_F(MoePlan, ACallerThatHasSortedGetsItsBlocks) {
     EXPECT_EQ(chosen(problem(part).block_m(32)), word + "32");
     EXPECT_EQ(chosen(problem(part).block_m(64)), word + "64");
     EXPECT_EQ(chosen(problem(part).block_m(16)),
-              "tokens sorted in blocks of 16 rows were given, the instance takes blocks of 64 (rule moe.block-m)");
+              "tokens sorted in blocks of 16 rows were given, the instance takes blocks of 32 (rule moe.block-m)");
   }
   const auto plan = dispatcher.plan(problem(MoePart::gate_up), device);
   ASSERT_TRUE(plan) << plan.status().message;

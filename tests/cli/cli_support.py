@@ -68,7 +68,7 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
 
 def run(*arguments: str, env: Mapping[str, str] | None = None) -> Result:
     """`ckgen …` in this process, without the targets of the environment; never a traceback."""
-    without = {"CKGEN_TARGETS": None, "GPU_ARCHS": None, "CKGEN_TRACEBACK": None}
+    without = {"CKGEN_TARGETS": None, "GPU_ARCHS": None, "CU_NUM": None, "CKGEN_TRACEBACK": None}
     result = CliRunner().invoke(cli, arguments, env={**without, **(env or {})}, prog_name="ckgen")
     assert "Traceback" not in result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)

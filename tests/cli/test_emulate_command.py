@@ -67,7 +67,7 @@ def emulator(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Emulator:
     fake, compiler = Emulator(), FakeCompiler(tiny / "tools")
     monkeypatch.setenv("CKGEN_CACHE", str(tiny / "cache"))
     monkeypatch.setattr("ckgen.build.amd.toolchain.load", lambda prefix=None: compiler.toolchain())
-    monkeypatch.setattr("ckgen_emulator.gemm.runtime.build_runtime", lambda say: None)
+    monkeypatch.setattr("ckgen_emulator.gemm.runtime.build_runtime", lambda say, step: None)
     monkeypatch.setattr("ckgen_emulator.gemm.drive.emulate", fake.emulate)
     return fake
 

@@ -9,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from cli_support import LARGE, REPOSITORY, as_json, ok, row, run, spawn, table, tree, write
+from cli_support import LARGE, REPOSITORY, SMALL, as_json, ok, row, run, spawn, table, tree, write
+
+from ckgen.emit.leftovers import staging_of
 
 GENERATE = ("generate", "--targets", "gfx942", "--tuning", "t")
 
@@ -146,7 +148,7 @@ def test_kernel_sets_filters_and_ops_decide_what_is_built(tiny: Path) -> None:
     signature = "gemm_fp8_fnuz_bf16_rcr_blockscale"
     assert set(as_json(*GENERATE, "--dry-run", "--signatures", signature)["instances"]) == {signature}
     named = as_json(*GENERATE, "--dry-run", "--kernels", LARGE)
-    assert named["fates"]["unavailable"] == named["fates"]["selected"] == 1
+    assert named["fates"]["left_out"] == named["fates"]["selected"] == 1
     plain = as_json(*GENERATE, "--ops", "gemm", "--dry-run")["instances"]
     assert sum(plain.values()) < sum(everything.values())
     assert as_json(*GENERATE, "--ops", "gemm, gemm;gemm", "--dry-run")["instances"] == plain
@@ -188,7 +190,7 @@ def test_a_check_passes_where_a_table_changed_and_nothing_generated_did(tiny: Pa
     assert document["changed_inputs"] == ["tuning/0/a8w8_blockscale.csv"] and document["diff"] == ""
     strict = run(*GENERATE, "--check", "--strict")
     assert strict.exit_code == 1 and "1 file of ckgen_generated is out of date" in strict.stdout
-    assert "+++ b/manifest.json\n" in strict.stdout and "note:" not in strict.stderr
+    assert "+++ b/manifest.json\n" in strict.stdout and "changed since" not in strict.stderr
     assert as_json(*GENERATE, "--check", "--strict", code=1)["changed"] == ["manifest.json"]
     assert tree(tiny / "ckgen_generated") == before
     assert as_json(*GENERATE)["changed"] == ["manifest.json"]
@@ -213,6 +215,32 @@ def test_strict_refuses_rows_that_cannot_be_built(tiny: Path) -> None:
     assert strict.exit_code == 3 and "error[P002] t/a8w8_blockscale.csv:2" in strict.stderr
 
 
+def test_rows_that_a_filter_leaves_out_are_counted_and_listed_where_asked_for(tiny: Path) -> None:
+    filtered = (*GENERATE, "--kernels", "*256x16x64x256*")
+    result = run(*filtered)
+    assert result.exit_code == 0 and "left_out" not in result.stderr
+    assert "  left out of --kernels: 1 row\n" in result.stdout
+    listed = run(*filtered, "--verbose").stderr
+    place = "t/a8w8_blockscale.csv:2: left_out(no --kernels glob fits)"
+    assert f"{place}\n  gfx942:304 a8w8_blockscale M=16 N=512 K=7168: ck {SMALL}\n" in listed
+    assert listed.count("left_out(") == 1
+
+
+def test_a_filter_that_fits_nothing_writes_nothing(tiny: Path) -> None:
+    result = run(*GENERATE, "--signatures", "nonsense*")
+    assert result.exit_code == 2 and "error: --signatures 'nonsense*' fits none of " in result.stderr
+    assert not (tiny / "ckgen_generated").exists()
+
+
+def test_a_run_that_finds_nothing_new_removes_what_a_killed_one_left(tiny: Path) -> None:
+    ok(*GENERATE)
+    left = staging_of(tiny / "ckgen_generated")
+    left.mkdir()
+    ok(*GENERATE, "--check")
+    assert left.is_dir()
+    assert "up to date" in ok(*GENERATE) and not left.exists()
+
+
 def test_strict_layers_refuses_overrides(tiny: Path) -> None:
     layers = ("--tuning", "t", "--strict-layers")
     result = run(*GENERATE, *layers)
@@ -231,6 +259,8 @@ def test_strict_layers_refuses_overrides(tiny: Path) -> None:
         (("--targets", "gfx942", "--module", "nope"), "unknown module 'nope'"),
         (("--targets", "gfx942", "--tuning", "missing"), "no such file or directory: missing"),
         (("--targets", "gfx942", "--tuning", ""), "a path is expected, got an empty word"),
+        (("--targets", "gfx942", "--kernels", ""), "a glob is expected, got an empty word"),
+        (("--targets", "gfx942", "--signatures", ""), "a glob is expected, got an empty word"),
         (("--targets", "gfx942", "--out", ""), "a path is expected, got an empty word"),
         (("--targets", "gfx942", "--out", "."), "--out . is or holds the working directory"),
         (("--targets", "gfx942", "--out", ".."), "--out .. is or holds the working directory"),

@@ -18,6 +18,7 @@ FIELDS = [
     "table_kernel",
     "k_batch",
     "source",
+    "us",
     "external",
     "reason",
     "absent",
@@ -44,6 +45,7 @@ def test_an_exact_row_answers_with_its_kernel_and_place(tiny: Path) -> None:
         "table_kernel": SMALL,
         "k_batch": 1,
         "source": "t/a8w8_blockscale.csv:2",
+        "us": 4.5,
         "external": None,
         "reason": None,
         "absent": None,
@@ -76,7 +78,7 @@ def test_other_counts_of_the_arch_only_help_where_the_library_is_built_for_them(
 
 def test_an_external_winner_is_named_beside_what_can_run(tiny: Path) -> None:
     found = look("4096,512,7168")
-    external = {"library": "flydsl", "kernel": "fly_64x64", "source": "t/a8w8_blockscale.csv:4"}
+    external = {"library": "flydsl", "kernel": "fly_64x64", "source": "t/a8w8_blockscale.csv:4", "us": 300.0}
     assert found["external"] == external
     assert found["tier"] == "heuristic" and found["source"] is None
     assert "external   flydsl fly_64x64  t/a8w8_blockscale.csv:4" in ok("lookup", *asked("4096,512,7168"))

@@ -29,6 +29,13 @@ class TestDedupe:
         assert run("validate", "t").exit_code == 0
         assert ok("tables", "dedupe", "t") == "0 rows of 0 files to remove\n"
 
+    @pytest.mark.parametrize(("keep", "stays"), [("fastest", "FAST"), ("first", "SLOW"), ("last", "MIDDLING")])
+    def test_the_row_that_stays_is_the_one_that_is_asked_for(self, tiny: Path, keep: str, stays: str) -> None:
+        rows = {"SLOW": SLOW, "FAST": FAST, "MIDDLING": row(us="4.2")}
+        write(tiny, {"t/a8w8_blockscale.csv": table(*rows.values())})
+        assert "2 rows of 1 file removed" in ok("tables", "dedupe", "t", "--keep", keep, "--write")
+        assert (tiny / "t/a8w8_blockscale.csv").read_text() == table(rows[stays])
+
     def test_other_errors_forbid_to_write(self, tiny: Path) -> None:
         text = table(SLOW, FAST, row(m=64, kernel="nonsense"))
         write(tiny, {"t/a8w8_blockscale.csv": text})

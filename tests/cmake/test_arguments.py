@@ -115,6 +115,14 @@ def test_profiles_go_to_ckgen_by_name_or_as_files_of_the_caller(tmp_path: Path) 
     assert f"--profile minimal --profile {mine}" in message
 
 
+def test_tables_beside_the_shipped_ones_are_paths_of_the_caller(tmp_path: Path) -> None:
+    ckgen_command = copy_checkout(tmp_path / "checkout") / "ckgen"
+    call = "ckgen_generate(k TARGETS gfx942 TUNING +mine.csv)"
+    message = said(tmp_path, call, f"-DCKGEN_EXECUTABLE={ckgen_command}")
+    mine = tmp_path / "source" / "mine.csv"
+    assert f"the shipped ones, then {mine};" in message and f"--tuning +{mine}" in message
+
+
 def test_an_unknown_target_is_refused_by_name(tmp_path: Path) -> None:
     ckgen_command = copy_checkout(tmp_path / "checkout") / "ckgen"
     message = said(tmp_path, "ckgen_generate(k TARGETS gfx942 gfx9421)", f"-DCKGEN_EXECUTABLE={ckgen_command}")

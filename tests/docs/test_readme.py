@@ -95,25 +95,6 @@ def test_continuous_integration_runs_the_second_command() -> None:
     assert TESTS in (ROOT / ".ci" / "run").read_text()
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_no_link_of_a_document_points_nowhere(document: str) -> None:
-    path = ROOT / document
-    targets = re.findall(r"\]\(([^)#]+)\)", path.read_text())
-    local = [target for target in targets if "://" not in target]
-    assert [target for target in local if not (path.parent / target).exists()] == []
-
-
-def test_every_test_that_the_aiter_page_names_exists() -> None:
-    """A file as it stands, or a test function that some test file defines."""
-    text = (ROOT / "docs" / "aiter_test_coverage.md").read_text()
-    sources = {path.name: path.read_text() for path in (ROOT / "tests").rglob("test_*.py")}
-    sources |= {path.name: path.read_text() for path in (ROOT / "dispatcher_cpp" / "tests").glob("*.cpp")}
-    for name in set(re.findall(r"`(test_\w+\.(?:py|cpp))`", text)):
-        assert name in sources, name
-    for name in set(re.findall(r"`(test_\w+)`", text)):
-        assert any(f"def {name}(" in source for source in sources.values()), name
-
-
 def test_the_cmake_of_the_readme_names_only_real_keywords() -> None:
     words = set(re.findall(r"\b[A-Z_]{3,}\b", "".join(blocks((ROOT / "README.md").read_text(), "cmake"))))
     assert words <= {"REQUIRED", "TARGETS", "TUNING", "PRIVATE"}

@@ -210,8 +210,8 @@ WRONG: dict[str, tuple[str, str, str, str]] = {
         "{rows} rows of Q",
     ),
     "unknown member in a doc": (
-        "{alibi} has fp32 slopes",
-        "{alibis} has fp32 slopes",
+        "{alibi} takes off",
+        "{alibis} takes off",
         "W003|'{alibis}' in a doc is no member of FmhaBias",
         "  FmhaBias:",
     ),

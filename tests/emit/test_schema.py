@@ -9,15 +9,20 @@ import jsonschema
 import pytest
 
 from ckgen import paths
-from ckgen.emit.schema import DRAFT, bundle, schema
-
-KINDS = ("arch", "kernel-set", "profile", "manifest", "registry")
+from ckgen.cli import schema as command
+from ckgen.emit.schema import KINDS, bundle, schema
+from ckgen.emit.schema_words import DRAFT
 
 
 @pytest.mark.parametrize("kind", ["kernel-set", "manifest"])
 def test_the_schema_of_a_file(kind: str, golden: Callable[[str, str], None]) -> None:
     golden(f"emit/{kind}.schema.json", json.dumps(schema(kind), indent=1, ensure_ascii=False) + "\n")
     jsonschema.Draft202012Validator.check_schema(schema(kind))
+
+
+def test_the_command_offers_all_of_them_and_the_words() -> None:
+    (argument,) = command.command.params[:1]
+    assert argument.type.to_info_dict()["choices"] == (*KINDS, "words")
 
 
 def test_the_schema_of_archs_is_the_one_beside_them() -> None:
@@ -27,7 +32,7 @@ def test_the_schema_of_archs_is_the_one_beside_them() -> None:
 def test_one_schema_takes_each_of_them() -> None:
     assert bundle() == {
         "$schema": DRAFT,
-        "title": "A file that ckgen reads or writes",
+        "title": "A document that ckgen reads, writes or prints",
         "anyOf": [{"$ref": f"#/$defs/{kind}"} for kind in KINDS],
         "$defs": {kind: schema(kind) for kind in KINDS},
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ckgen.emit import writer
+from ckgen.emit.leftovers import staging_of
 from ckgen.emit.manifest import MANIFEST, Manifest, digest
 from ckgen.emit.writer import Changes, compare, exclusive, publish
 from ckgen.model.errors import InputError
@@ -186,6 +187,10 @@ def test_a_file_system_without_locks_goes_unguarded(tmp_path: Path, monkeypatch:
         raise OSError(errno.ENOTSUP, "no locks here")
 
     monkeypatch.setattr(writer, "flock", refuse)
+    staging_of(tmp_path / "out").mkdir()
+    with exclusive(tmp_path / "out"):
+        assert staging_of(tmp_path / "out").is_dir()
+    staging_of(tmp_path / "out").rmdir()
     with exclusive(tmp_path / "out"):
         write(tmp_path / "out", OLD)
     assert read(tmp_path / "out") == with_manifest(OLD)
@@ -287,36 +292,6 @@ def test_an_exchange_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(InputError, match=r"G003.*/out: cannot write the tree: Permission denied"):
         write(tmp_path / "out", NEW)
     assert read(tmp_path / "out") == with_manifest(OLD)
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_what_is_of_a_run_that_goes_on_or_of_nobody_is_not_swept(tmp_path: Path) -> None:
-    names = [".out.ckgen-1", ".out.ckgen-x1", ".out2.ckgen-999999999", "out.ckgen-999999999"]
-    for name in names:
-        (tmp_path / name).mkdir()
-    (tmp_path / ".out.ckgen-999999999").write_text("no folder")
-    write(tmp_path / "out", OLD)
-    assert {path.name for path in tmp_path.iterdir()} == {*names, "out", ".out.ckgen-999999999"}
-
-
-def test_what_a_killed_run_left_is_swept(tmp_path: Path) -> None:
-    leftover = tmp_path / ".out.ckgen-999999999"
-    (leftover / "a").mkdir(parents=True)
-    write(tmp_path / "out", OLD)
-    assert not leftover.exists()
-
-
-def test_what_a_killed_run_of_the_same_number_left_is_swept(tmp_path: Path) -> None:
-    leftover = tmp_path / f".out.ckgen-{os.getpid()}"
-    (leftover / "a").mkdir(parents=True)
-    write(tmp_path / "out", OLD)
-    assert read(tmp_path / "out") == with_manifest(OLD) and not leftover.exists()
-
-
-def test_what_a_killed_run_left_is_swept_even_when_nothing_changes(tmp_path: Path) -> None:
-    write(tmp_path / "out", OLD)
-    (tmp_path / ".out.ckgen-999999999").mkdir()
-    assert not write(tmp_path / "out", OLD)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

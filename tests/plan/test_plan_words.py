@@ -13,6 +13,6 @@ def test_the_words_and_defaults_are_those_of_the_files_that_hold_them(golden: Ca
 
 def test_values_of_the_room_cannot_be_changed_but_those_that_gather() -> None:
     assert sorted(changeable("ckgen.plan")) == [
-        "Entry", "LegalCandidate", "Offers", "Profiled", "RowContext", "SharedRows", "_Gathered", "_Kept", "_Kernels",
-        "_ProfileReader",
+        "Entry", "Filters", "Glob", "LegalCandidate", "Offers", "Profiled", "RowContext", "SharedRows", "_Gathered",
+        "_Kept", "_Kernels", "_ProfileReader", "_Rows",
     ]  # fmt: skip

@@ -57,6 +57,33 @@ def test_a_refusal_carries_its_reason(library: RuntimeLibrary) -> None:
         library.dispatcher(["tiny"], Options(force="nonsense"))
 
 
+def test_names_that_no_file_holds_are_refused_by_name(library: RuntimeLibrary) -> None:
+    for ask in (library.dispatcher, library.registry_json):
+        with pytest.raises(ValueError, match=r"no generated library named 'nope' in .*libtiny_runtime\.so: names are"):
+            ask(["tiny", "nope"])
+        for wrong in ("tiny", ["tiny", 3], [None]):
+            with pytest.raises(TypeError, match=r"names is a list of names, such as \['ckgen_generated'\], got "):
+                ask(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no GPU code named 'tiny' in "):
+        library.dispatcher(["tiny"], device_names=["tiny"])
+    with pytest.raises(TypeError, match="device_names is a list of names"):
+        library.dispatcher(["tiny"], device_names="tiny_gpu")
+
+
+def test_functions_of_the_abi_are_no_libraries(library: RuntimeLibrary) -> None:
+    for name in ("registry_add", "", "a b", "a\0b"):
+        with pytest.raises(ValueError, match="no generated library named"):
+            library.dispatcher([name])
+
+
+def test_arguments_of_no_op_are_refused(library: RuntimeLibrary) -> None:
+    dispatcher = library.dispatcher(["tiny"], Options())
+    plan = dispatcher.plan(library.problem("fp16", 5, 6, 64), library.simulated("gfx942"), instance="tiny_small")
+    for call in (dispatcher.run, dispatcher.bench):
+        with pytest.raises(TypeError, match=r"args is one of GemmArgsStruct, .*, got dict"):
+            call(plan, {"m": 5})  # type: ignore[arg-type]
+
+
 def test_a_hundred_thousand_shapes_are_one_call(library: RuntimeLibrary) -> None:
     dispatcher = library.dispatcher(["tiny"], Options())
     device = library.simulated("gfx942")

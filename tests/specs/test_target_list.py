@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckgen.model.arch import ArchKind
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen.specs import TargetError, TargetList, load_archs, resolve_targets
@@ -48,16 +50,48 @@ def refusal(text: str | None, env: Mapping[str, str] | None = None) -> str:
         ("NATIVE;gfx942", ["gfx942:304", "x86_64_v3:2"]),
         ("x86_64_v4", ["x86_64_v4:1"]),
         ("X86_64_AMX:56", ["x86_64_amx:56"]),
+        ("mi300x", ["gfx942:304"]),
+        ("MI308X;MI300A", ["gfx942:80", "gfx942:228"]),
+        ("mi300x:38", ["gfx942:38"]),
+        ("mi300x:sramecc+", ["gfx942:304"]),
+        ("mi350p,MI355X", ["gfx950:128", "gfx950:256"]),
+        ("RX-9070-XT rx9060_xt", ["gfx1200:16", "gfx1201:32"]),
     ],
 )
 def test_accepted(text: str, expected: list[str]) -> None:
     assert words(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("arch", "name", "cu_num"),
+    [(arch.name, sku.name, sku.cu_num) for arch in ARCHS.values() for sku in arch.skus if arch.kind is ArchKind.GPU],
+)
+def test_every_product_that_is_listed_is_a_target(arch: str, name: str, cu_num: int) -> None:
+    assert words(name.replace(" ", "-")) == [f"{arch}:{cu_num}"]
+
+
+def test_a_product_of_two_archs_is_refused() -> None:
+    copied = {**ARCHS, "gfx9999": replace(ARCHS["gfx942"], name="gfx9999")}
+    with pytest.raises(TargetError, match="'mi300x' is a product of several archs: gfx942:304, gfx9999:304"):
+        resolve_targets("MI300X", env={}, archs=copied, native=lambda: Target("gfx942", 304))
+
+
 def test_environment_in_order() -> None:
     assert words(None, {"CKGEN_TARGETS": "gfx950", "GPU_ARCHS": "gfx942"}) == ["gfx950:256"]
     assert words(None, {"CKGEN_TARGETS": " ", "GPU_ARCHS": "gfx942"}) == ["gfx942:304"]
     assert words("gfx90a", {"CKGEN_TARGETS": "gfx950"}) == ["gfx90a:104"]
+
+
+def test_cu_num_is_the_count_of_gpus_of_gpu_archs_that_name_none() -> None:
+    count = {"CU_NUM": " 80 "}
+    assert words(None, count | {"GPU_ARCHS": "gfx942;gfx950"}) == ["gfx942:80", "gfx950:80"]
+    assert words(None, count | {"GPU_ARCHS": "gfx942:304;gfx950:xnack-"}) == ["gfx942:304", "gfx950:80"]
+    assert words(None, count | {"GPU_ARCHS": "native;x86_64_v4"}) == ["x86_64_v3:2", "x86_64_v4:1"]
+    assert words(None, count | {"CKGEN_TARGETS": "gfx942", "GPU_ARCHS": "gfx950"}) == ["gfx942:304"]
+    assert words("gfx942", count | {"GPU_ARCHS": "gfx950"}) == ["gfx942:304"]
+    assert words(None, {"GPU_ARCHS": "gfx942", "CU_NUM": ""}) == ["gfx942:304"]
+    for wrong in ("0", "abc", "-80"):
+        assert f"'CU_NUM={wrong}': '{wrong}' is no CU count" in refusal(None, {"GPU_ARCHS": "gfx942", "CU_NUM": wrong})
 
 
 def test_an_unknown_count_of_a_known_gfx_is_said_and_used() -> None:
@@ -74,7 +108,10 @@ def test_an_unknown_count_of_a_known_gfx_is_said_and_used() -> None:
         ("", "the target list '' names no target"),
         (" ; ,", "the target list '; ,' names no target"),
         ("gfx94", "unknown arch 'gfx94', did you mean 'gfx942'?"),
-        ("mi300x", "unknown arch 'mi300x'; known: gfx1100,"),
+        ("nothing", "unknown arch 'nothing'; known: gfx1100,"),
+        ("mi300y", "unknown arch 'mi300y', did you mean 'mi300"),
+        ("mi300x:0", "'mi300x:0': '0' is no CU count (1 to 2147483647, as in gfx942:304)"),
+        ("one core", "unknown arch 'one'"),
         ("gfx942:0", "'gfx942:0': '0' is no CU count"),
         ("gfx942:-80", "'gfx942:-80': '-80' is no CU count"),
         ("gfx942:abc", "'gfx942:abc': 'abc' is no CU count"),

@@ -1,37 +1,17 @@
-"""One line on a terminal that says how far a run is; nothing anywhere else."""
+"""How far jobs are."""
 
 from __future__ import annotations
 
-import sys
-import time
-from typing import TextIO
-
 from ckgen.build.pool import Standing
+from ckgen.progress import Progress
 
-_EVERY = 0.25
 
-
-class ProgressLine:
-    """Rewrites one line of `stream`, standard error unless said, at most four times a second."""
-
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream if stream is not None else sys.stderr
-        self._shows = self._stream.isatty()
-        self._last = 0.0
+class ProgressLine(Progress):
+    """A Progress that hears of jobs."""
 
     def __call__(self, standing: Standing) -> None:
         """Shows the standing."""
-        now = time.monotonic()
-        if self._shows and now - self._last >= _EVERY:
-            self._last = now
-            self._stream.write(f"\r\x1b[K{text_of(standing)}")
-            self._stream.flush()
-
-    def clear(self) -> None:
-        """Empties the line, before something else is written and at the end."""
-        if self._shows and self._last:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+        self.show(text_of(standing))
 
 
 def text_of(standing: Standing) -> str:

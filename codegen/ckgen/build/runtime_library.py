@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,9 @@ from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.target import Target
 
+_LOG_LINES = 40
+_EDGES = re.compile(r"\[([0-9]+)/([0-9]+)\] ")
+"""How ninja begins what it says of an edge."""
 _PROJECT = """\
 # Written by ckgen. Edits are kept out: it is written again.
 cmake_minimum_required(VERSION 3.24)
@@ -75,7 +80,7 @@ def build_runtime(project: RuntimeProject, say: Callable[[str], None]) -> Path:
         say("configuring with CMake")
         configure(project.folder, build)
     say("compiling what changed")
-    run_step([tool("cmake"), "--build", str(build), "--target", f"{project.name}_runtime"], build)
+    run_step([tool("cmake"), "--build", str(build), "--target", f"{project.name}_runtime"], build, say)
     return project.library
 
 
@@ -115,19 +120,29 @@ def need_compiler() -> None:
         raise UsageError(f"no C++ compiler found ({', '.join(names)}): install g++ 12 or newer, or set CXX")
 
 
-def run_step(command: Sequence[str], build: Path) -> None:
-    """Runs a step of a CMake build; InputError (B001) with the end of its log where it fails."""
+def run_step(command: Sequence[str], build: Path, say: Callable[[str], None] | None = None) -> None:
+    """Runs a step of a CMake build; InputError (B001) with the end of its log where it fails.
+
+    `say` hears how many of the build's edges are done.
+    """
     environment = {**os.environ, "PYTHONPATH": _python_path()}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if done.returncode:
-        log = (done.stdout + done.stderr).splitlines()
+    log: deque[str] = deque(maxlen=_LOG_LINES)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
+    ) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            log.append(line.rstrip("\n"))
+            if say is not None and (done := _EDGES.match(line)) is not None:
+                say(f"compiling, {done[1]} of {done[2]} done")
+    if running.returncode:
         raise InputError(
             [
                 Diagnostic(
                     "B001",
-                    f"{Path(command[0]).name} failed with exit code {done.returncode}",
+                    f"{Path(command[0]).name} failed with exit code {running.returncode}",
                     Location(str(build)),
-                    detail=tuple(log[-40:]),
+                    detail=tuple(log),
                     hint=f"the command was: {' '.join(command)}",
                 )
             ]

@@ -26,7 +26,7 @@ COMMANDS = {
     "fmha": Entry("ckgen.cli.fmha", "Say what an attention problem means."),
     "fuzz": Entry("ckgen.cli.fuzz", "Run random problems and hold them against the definition."),
     "env": Entry("ckgen.cli.env", "Show versions, tools and what this machine is."),
-    "schema": Entry("ckgen.cli.schema", "Print the JSON Schema of an input or output file."),
+    "schema": Entry("ckgen.cli.schema", "Print the JSON Schema of an input or an output."),
 }
 
 

@@ -8,6 +8,7 @@ import click
 
 from ckgen.cli.errors import Command
 from ckgen.cli.options import (
+    GLOB,
     PATH,
     assume_option,
     assumed_dtype,
@@ -21,6 +22,7 @@ from ckgen.cli.options import (
     ops_of,
     profile_option,
     profiles_of,
+    signatures_option,
     targets_option,
     targets_or_env,
     tuning_option,
@@ -42,8 +44,10 @@ FINDINGS = 1
     "--backend", "backends", multiple=True, metavar="LIST", help="Only kernels of these backends: ck, ck_tile."
 )
 @click.option("--ops", multiple=True, metavar="LIST", help="Operations, separated by ; , or spaces.  [default: all]")
-@click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits, search spaces included.")
-@click.option("--signatures", multiple=True, metavar="GLOB", help="Only signatures whose canonical name fits a glob.")
+@click.option(
+    "--kernels", type=GLOB, multiple=True, metavar="GLOB", help="Only kernels whose name fits, search spaces included."
+)
+@signatures_option
 @click.option("--as-generated", is_flag=True, help="Only the instances that `ckgen generate` writes for these options.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N kernels by name.")
 @tuning_option

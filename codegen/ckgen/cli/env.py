@@ -19,7 +19,7 @@ from ckgen.cli.options import json_option
 from ckgen.cli.output import columns, show, show_json
 from ckgen.model.errors import InputError
 from ckgen.specs.archs import ENVIRONMENT as ARCH_SPECS
-from ckgen.specs.targets import ENVIRONMENT
+from ckgen.specs.targets import CU_NUM, ENVIRONMENT
 from ckgen.version import __version__
 
 _TOOLS = ("cmake", "ninja", "g++", "clang++", "hipcc", "amdclang++")
@@ -59,7 +59,7 @@ def _environment() -> dict[str, Any]:
             "tuning": str(paths.tuning_dir()),
             "dispatcher_cpp": str(paths.dispatcher_dir()),
         },
-        "environment": {name: os.environ.get(name) for name in (ARCH_SPECS, *ENVIRONMENT)},
+        "environment": {name: os.environ.get(name) for name in (ARCH_SPECS, *ENVIRONMENT, CU_NUM)},
     }
 
 

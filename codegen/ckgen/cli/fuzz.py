@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckgen.cli.errors import Command
 from ckgen.cli.options import json_option, ops_of, words
-from ckgen.cli.output import plural, say, show, show_json
+from ckgen.cli.output import plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
 
 if TYPE_CHECKING:
     from ckgen.extension import Emulate
+    from ckgen.fuzz.case import Case
     from ckgen.fuzz.run import Report
+    from ckgen.progress import Progress
 
 FINDINGS = 1
-_EVERY = 0.25
 
 
 @click.command(cls=Command, name="fuzz", short_help="Run random problems and hold them against the definition.")
@@ -38,8 +38,6 @@ def command(**params: Any) -> int:
     """
     from ckgen.extension import FUZZ, extension
     from ckgen.fuzz.case import parse_case
-    from ckgen.fuzz.prepare import NAME, prepare
-    from ckgen.fuzz.run import Subject, fuzz, run_case
 
     case = parse_case(params["problem"]) if params["problem"] else None
     if case is not None and params["emulate"]:
@@ -47,26 +45,34 @@ def command(**params: Any) -> int:
     emulate: Emulate | None = None
     if params["emulate"]:
         emulate = extension(FUZZ, "emulate", "`ckgen fuzz --emulate`")
-    line = _Line()
-    wanted = ops_of(params["ops"])
-    prepared = prepare(wanted, line.say)
-    ops = f"--ops {','.join(words(params['ops']))}" if params["ops"] else ""
-    subject = Subject(prepared.library, NAME, prepared.inputs, prepared.space, ops, params["verbose"])
-    if case is not None:
-        report = run_case(subject, case)
-    else:
-        report = fuzz(subject, params["seed"], params["seconds"], lambda report: line.show(report, params["seconds"]))
-    if emulate is not None:
-        sampled = emulate(wanted, params["seed"], params["emulate"], prepared.library, line.say, say)
-        for op, done in sampled.items():
-            report.emulated[op] = done.ran
-            report.failures += done.failures
-    line.clear()
+    with progress("planning") as line:
+        report = _run(params, case, emulate, line)
     if params["as_json"]:
         show_json(report.to_json())
     else:
         show(_text(report))
     return FINDINGS if report.failures else 0
+
+
+def _run(params: Mapping[str, Any], case: Case | None, emulate: Emulate | None, line: Progress) -> Report:
+    from ckgen.fuzz.prepare import NAME, prepare
+    from ckgen.fuzz.run import Subject, fuzz, run_case
+
+    wanted, seconds = ops_of(params["ops"]), params["seconds"]
+    prepared = prepare(wanted, line.step)
+    ops = f"--ops {','.join(words(params['ops']))}" if params["ops"] else ""
+    subject = Subject(prepared.library, NAME, prepared.inputs, prepared.space, ops, params["verbose"])
+    if case is not None:
+        line.step("running")
+        report = run_case(subject, case)
+    else:
+        report = fuzz(subject, params["seed"], seconds, lambda report: line.show(_standing(report, seconds)))
+    if emulate is not None:
+        sampled = emulate(wanted, params["seed"], params["emulate"], prepared.library, line.step, say)
+        for op, done in sampled.items():
+            report.emulated[op] = done.ran
+            report.failures += done.failures
+    return report
 
 
 def _text(report: Report) -> str:
@@ -88,26 +94,7 @@ def _text(report: Report) -> str:
     return "\n".join(lines)
 
 
-class _Line:
-    """One line that is written over, on a terminal only."""
-
-    def __init__(self) -> None:
-        self._shows, self._last = sys.stderr.isatty(), 0.0
-
-    def say(self, text: str) -> None:
-        """A step."""
-        if self._shows:
-            click.echo(f"\r\x1b[K{text} …", err=True, nl=False)
-
-    def show(self, report: Report, seconds: float) -> None:
-        """How far a run is."""
-        if self._shows and time.monotonic() - self._last >= _EVERY:
-            self._last = time.monotonic()
-            left = max(seconds - report.seconds, 0)
-            failed = plural(len(report.failures), "failure")
-            click.echo(f"\r\x1b[K{report.cases:,} problems, {failed}, {left:.0f} s left", err=True, nl=False)
-
-    def clear(self) -> None:
-        """Empties it."""
-        if self._shows:
-            click.echo("\r\x1b[K", err=True, nl=False)
+def _standing(report: Report, seconds: float) -> str:
+    """How far a run is."""
+    left = max(seconds - report.seconds, 0)
+    return f"{report.cases:,} problems, {plural(len(report.failures), 'failure')}, {left:.0f} s left"

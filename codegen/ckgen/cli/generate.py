@@ -20,25 +20,30 @@ from ckgen.cli.options import (
     check_target_name,
     json_option,
     kernel_sets_of,
+    kernels_option,
     module_option,
     ops_of,
     policy_option,
     profile_option,
     profiles_of,
+    signatures_option,
     targets_option,
     targets_or_env,
     tuning_option,
     tuning_or_shipped,
 )
 from ckgen.cli.output import error_summary, errors_of, plural, progress, say, say_diagnostics, show_json
+from ckgen.cli.why_not import text_of
 from ckgen.families.common.policy import MPolicy
 from ckgen.model.diagnostic import Diagnostic, Location, Severity
 from ckgen.model.errors import InputError, UsageError
+from ckgen.model.fate import FateKind
 from ckgen.plan.options import PlanOptions
 
 if TYPE_CHECKING:
     from ckgen.emit.generate import Generation
     from ckgen.model.arch import ArchSpec
+    from ckgen.plan.model import GenerationPlan
 
 DRIFT = 1
 _CHOOSING = {
@@ -58,6 +63,7 @@ _CHOOSING = {
 }
 """The options that say which instances there are, by parameter."""
 STRICT_HELP = "A row whose kernel cannot be built is an error; with --check, so is another table that changes nothing."
+VERBOSE_HELP = "List every row that a filter leaves out or that cannot be built."
 KERNEL_SET_HELP = "Further kernels to build: a file, or a shipped set (ci, full)."
 
 
@@ -68,8 +74,8 @@ KERNEL_SET_HELP = "Further kernels to build: a file, or a shipped set (ci, full)
 @module_option
 @assume_option
 @click.option("--kernel-set", "kernel_sets", type=PATH, multiple=True, metavar="YAML|NAME", help=KERNEL_SET_HELP)
-@click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits one of the globs.")
-@click.option("--signatures", multiple=True, metavar="GLOB", help="Only signatures whose canonical name fits a glob.")
+@kernels_option
+@signatures_option
 @click.option("--backend", "backends", multiple=True, metavar="LIST", help="Only kernels of these backends.")
 @profile_option
 @click.option("--registry", type=PATH, metavar="JSON", help="Exactly the instances that `ckgen export` printed there.")
@@ -84,6 +90,7 @@ KERNEL_SET_HELP = "Further kernels to build: a file, or a shipped set (ci, full)
 @click.option("--list-outputs", is_flag=True, help="Write nothing; list every file of the folder.")
 @click.option("--depfile", type=PATH, help="Write a Makefile rule of everything that was read.")
 @click.option("--stamp", type=PATH, help="Touch this file last; the target of the rule in --depfile.")
+@click.option("--verbose", is_flag=True, help=VERBOSE_HELP)
 @click.option("--time-phases", is_flag=True, help="Say how long each phase took.")
 @json_option
 def command(**params: Any) -> int:
@@ -113,10 +120,14 @@ def command(**params: Any) -> int:
         _keep_working_directory(request.out)
     try:
         with progress("generating"):
-            made = generate(options, archs, request.name, out, dry_run=mode is not Mode.WRITE)
+            made = generate(
+                options, archs, request.name, out, dry_run=mode is not Mode.WRITE, plans_anyway=params["verbose"]
+            )
     except InputError as error:
         return _refused(error, options, params["as_json"])
     _say_findings(made)
+    if params["verbose"] and made.plan is not None:
+        _say_rows(made.plan)
     if params["time_phases"]:
         _say_phases(made)
     if mode is Mode.WRITE:
@@ -212,6 +223,15 @@ def _say_findings(made: Generation) -> None:
     say_diagnostics(d for d in made.plan.diagnostics if d.severity is Severity.WARNING)
     if notes:
         say(f"{plural(len(notes), 'note')} on the tables: ckgen validate shows them")
+
+
+def _say_rows(plan: GenerationPlan) -> None:
+    """Every row whose kernel is left out or cannot be built."""
+    from ckgen.report.rows import row_fates
+
+    for one in row_fates(plan):
+        if one.fate.kind in (FateKind.LEFT_OUT, FateKind.UNAVAILABLE):
+            say(text_of(one))
 
 
 def _say_phases(made: Generation) -> None:

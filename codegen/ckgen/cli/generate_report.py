@@ -43,6 +43,12 @@ class Request:
     profiles: tuple[Path, ...]
     mode: Mode
 
+    def filters(self) -> list[str]:
+        """The profiles by name, and the other options that leave kernels out."""
+        options = self.options
+        given = {"--kernels": options.kernels, "--signatures": options.signatures, "--backend": options.backends}
+        return [path.stem for path in self.profiles] + [word for word, values in given.items() if values]
+
     def command_line(self) -> str:
         """The `ckgen generate …` that makes the same tree, quoted for a shell."""
         options = self.options
@@ -195,17 +201,16 @@ def _summary(request: Request, made: Generation) -> str:
     ]
     if request.options.registry is None:
         lines.append(f"  {plural(summary['rows'], 'row')}: {fates_text(summary['fates'])}")
-    if request.profiles:
-        lines.append(f"  {_left_out(request, summary)}")
+    if names := request.filters():
+        lines.append(f"  left out of {' + '.join(names)}: {_left_out(summary)}")
     return "\n".join(filter(None, lines))
 
 
-def _left_out(request: Request, summary: Mapping[str, Any]) -> str:
-    """What the profiles cost: rows that would have selected or named a kernel, and kernels by their source."""
-    names = " + ".join(path.stem for path in request.profiles)
+def _left_out(summary: Mapping[str, Any]) -> str:
+    """What profiles and filters cost: rows that would have selected or named a kernel, and kernels by their source."""
     counts = [plural(summary["fates"].get(FateKind.LEFT_OUT.value, 0), "row")]
     counts += [f"{plural(count, 'kernel')} of {source}" for source, count in summary["left_out"].items()]
-    return f"left out of {names}: {', '.join(counts)}"
+    return ", ".join(counts)
 
 
 def _selected(request: Request, made: Generation) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""`ckgen list instances` and `list profiles`: what a generation with these options would hold, counted."""
+"""`ckgen list instances`: what a generation with these options would hold, counted."""
 
 from __future__ import annotations
 
@@ -14,13 +14,10 @@ from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.naming import ops_word
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.kernel_sets import SHIPPED
-from ckgen.model.collector import collector_paused
 from ckgen.model.errors import InputError
 from ckgen.model.target import Target
-from ckgen.plan.inputs import plan_inputs
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
-from ckgen.plan.planner import plan_of as planned_with
 from ckgen.specs.archs import load_archs
 
 if TYPE_CHECKING:
@@ -37,10 +34,10 @@ def instances(params: Params) -> dict[str, Any]:
         "instances": [_row(instance) for instance in found],
         "counts": {
             "instances": len(found),
-            "ops": _counted(_op(one) for one in found),
-            "dtypes": _counted(_dtypes(one.signature) for one in found),
-            "archs": _counted(arch for one in found for arch in one.archs),
-            "backends": _counted(str(one.backend) for one in found),
+            "ops": counted(_op(one) for one in found),
+            "dtypes": counted(_dtypes(one.signature) for one in found),
+            "archs": counted(arch for one in found for arch in one.archs),
+            "backends": counted(str(one.backend) for one in found),
             "per": [
                 {"op": op, "dtypes": dtypes, "arch": arch, "instances": count}
                 for (op, dtypes, arch), count in sorted(per.items())
@@ -62,41 +59,6 @@ def instances_text(document: Mapping[str, Any]) -> str:
     table += [(op, dtypes, *(cells.get((op, dtypes, arch), "–") for arch in archs)) for op, dtypes in kinds]
     table += [("all", "", *(str(count) for count in counts["archs"].values()))]
     return "\n".join(filter(None, (columns(rows), columns(table), plural(counts["instances"], "instance"))))
-
-
-@collector_paused()
-def profiles(params: Params) -> list[dict[str, Any]]:
-    """Every shipped profile and those that --profile names, with what each keeps of the instances."""
-    from ckgen.plan.profile_file import profile_file, read_profile, shipped_names
-
-    options = options_of(params)
-    files = dict.fromkeys((*(profile_file(Path(name)) for name in shipped_names()), *options.profiles))
-    with progress("reading tables"):
-        known = plan_inputs(options, load_archs())
-    rows = []
-    for file in files:
-        profile = read_profile(file)
-        plan = _checked(planned_with(known, (file,)), options)
-        rows.append(
-            {
-                "name": profile.name,
-                "about": profile.about,
-                "instances": len(plan.instances),
-                "signatures": sum(bool(unit.instances) for unit in plan.units),
-                "rows": sum(plan.selected.values()),
-                "archs": _counted(arch for one in plan.instances for arch in one.archs),
-            }
-        )
-    return rows
-
-
-def profiles_text(rows: list[dict[str, Any]]) -> str:
-    """A line per profile."""
-    cells = [("profile", "instances", "signatures", "rows", "keeps")]
-    cells += [
-        (row["name"], *(f"{row[key]:,}" for key in ("instances", "signatures", "rows")), row["about"]) for row in rows
-    ]
-    return columns(cells)
 
 
 def options_of(params: Params) -> PlanOptions:
@@ -121,10 +83,11 @@ def plan_of(options: PlanOptions) -> GenerationPlan:
     """The plan; InputError for what is wrong, but for shipped sets of which nothing is left: nobody named them."""
     with progress("reading tables"):
         plan = make_plan(options, load_archs())
-    return _checked(plan, options)
+    return checked(plan, options)
 
 
-def _checked(plan: GenerationPlan, options: PlanOptions) -> GenerationPlan:
+def checked(plan: GenerationPlan, options: PlanOptions) -> GenerationPlan:
+    """The plan; InputError as of `plan_of`."""
     shipped = {str(path) for path in kernel_sets_of(map(Path, SHIPPED), options.ops)}
     errors = [
         found
@@ -158,5 +121,6 @@ def _dtypes(signature: GemmSignature | FmhaSignature) -> str:
     return str(signature.a) if signature.a is signature.b else f"{signature.a}·{signature.b}"
 
 
-def _counted(words: Any) -> dict[str, int]:
+def counted(words: Any) -> dict[str, int]:
+    """How often each word is there, by word."""
     return dict(sorted(Counter(words).items()))

@@ -126,13 +126,15 @@ def _planned(what: str, choosing: dict[str, Any]) -> tuple[Any, str]:
 
         rows = answered(choosing)
         return rows, answered_text(rows)
-    from ckgen.cli import list_instances as lists
-
     if what == "instances":
-        found = lists.instances(choosing)
-        return found, lists.instances_text(found)
-    profiles = lists.profiles(choosing)
-    return profiles, lists.profiles_text(profiles)
+        from ckgen.cli.list_instances import instances, instances_text
+
+        found = instances(choosing)
+        return found, instances_text(found)
+    from ckgen.cli.list_profiles import profiles, profiles_text
+
+    counts = profiles(choosing)
+    return counts, profiles_text(counts)
 
 
 _LISTS: dict[str, Callable[[], Rows]] = {"archs": _archs, "ops": _ops, "rules": _rules, "fmha-problems": _fmha_problems}

@@ -32,14 +32,25 @@ class _Path(click.Path):
         return super().convert(value, param, ctx)
 
 
+class _Glob(click.types.StringParamType):
+    """A glob of names; an empty word fits none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The glob; a usage error for an empty one."""
+        if value == "":
+            self.fail("a glob is expected, got an empty word: leave the option out to keep all", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 PATH = _Path(path_type=Path)
+GLOB = _Glob()
 _SEPARATORS = re.compile(r"[;,\s]+")
 _ASSUMPTION = re.compile(r"([0-9]{1,9})=(\S+)")
 
 
 def tuning_option(function: F) -> F:
     """--tuning, one layer each."""
-    text = "Table or folder of tables; may be repeated, later ones win.  [default: the shipped tables]"
+    text = "Table or folder in place of the shipped tables, +PATH beside them; may be repeated, later ones win."
     return click.option("--tuning", "tuning", type=PATH, multiple=True, metavar="PATH", help=text)(function)
 
 
@@ -70,7 +81,7 @@ def json_option(function: F) -> F:
 
 def targets_option(function: F) -> F:
     """--targets."""
-    text = "Targets such as 'gfx942;gfx942:80'; separated by ; , or spaces."
+    text = "Targets such as 'gfx942;gfx942:80;mi355x'; separated by ; , or spaces."
     return click.option("--targets", multiple=True, metavar="LIST", help=text)(function)
 
 
@@ -79,6 +90,18 @@ def kernel_set_option(function: F) -> F:
     text = "Further kernels."
     option = click.option("--kernel-set", "kernel_sets", type=PATH, multiple=True, metavar="YAML|NAME", help=text)
     return option(function)
+
+
+def kernels_option(function: F) -> F:
+    """--kernels, of which any may fit."""
+    text = "Only kernels whose name fits one of the globs."
+    return click.option("--kernels", type=GLOB, multiple=True, metavar="GLOB", help=text)(function)
+
+
+def signatures_option(function: F) -> F:
+    """--signatures, of which any may fit."""
+    text = "Only signatures whose canonical name fits a glob."
+    return click.option("--signatures", type=GLOB, multiple=True, metavar="GLOB", help=text)(function)
 
 
 def profile_option(function: F) -> F:
@@ -96,8 +119,8 @@ def choosing_options(function: F) -> F:
         click.option("--ops", multiple=True, metavar="LIST", help=ops),
         tuning_option,
         kernel_set_option,
-        click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits one of the globs."),
-        click.option("--signatures", multiple=True, metavar="GLOB", help="Only signatures whose canonical name fits."),
+        kernels_option,
+        signatures_option,
         click.option("--backend", "backends", multiple=True, metavar="LIST", help="Only kernels of these backends."),
         profile_option,
     )
@@ -205,11 +228,34 @@ def check_target_name(name: str) -> None:
         raise UsageError(f"--name: not usable as a CMake target: {name!r} ({reason}); {name}_kernels would do")
 
 
-def tuning_or_shipped(given: Sequence[Path]) -> tuple[Path, ...]:
-    """The tables asked for, else those that come with ckgen."""
-    if given:
-        return tuple(given)
+def tuning_or_shipped(given: Sequence[Path], *, has_shipped: bool = True) -> tuple[Path, ...]:
+    """The layers of tables: those asked for, or the shipped ones, or both where each is given as +PATH.
+
+    A note says which where any is given. `has_shipped`: whether there are shipped tables of what is asked.
+    """
+    layers, adds = _layers(given)
+    if layers and has_shipped:
+        names = ", ".join(map(str, layers))
+        place = f"the shipped ones, then {names}; later rows win" if adds else f"{names} in place of the shipped ones"
+        say(f"note: tables: {place}")
+    shipped = (_shipped_tables(),) if has_shipped and (adds or not layers) else ()
+    return (*shipped, *layers)
+
+
+def _layers(given: Sequence[Path]) -> tuple[tuple[Path, ...], bool]:
+    """The paths of --tuning, and whether they add to the shipped tables."""
+    adding = [path for path in map(str, given) if path.startswith("+")]
+    if not adding:
+        return tuple(given), False
+    if len(adding) < len(given):
+        raise UsageError("--tuning +PATH adds to the shipped tables, PATH alone replaces them: give + to all or none")
+    if "+" in adding:
+        raise UsageError("--tuning +: a path is expected behind the +")
+    return tuple(Path(path[1:]) for path in adding), True
+
+
+def _shipped_tables() -> Path:
     shipped = paths.tuning_dir() / "aiter"
     if not shipped.is_dir():
         raise UsageError(f"no shipped tables in {shipped}: give --tuning")
-    return (shipped,)
+    return shipped

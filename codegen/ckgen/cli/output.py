@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import click
 
 from ckgen.model.diagnostic import Diagnostic, Severity, printable
+from ckgen.progress import Progress
 
 
 def show(text: str) -> None:
@@ -72,13 +72,11 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
 
 
 @contextmanager
-def progress(what: str) -> Iterator[None]:
-    """A line on a terminal's stderr while something takes its time; nothing anywhere else."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    click.echo(f"{what} …", nl=False, err=True)
+def progress(what: str) -> Iterator[Progress]:
+    """Says on stderr that something takes its time: see Progress."""
+    line = Progress()
+    line.step(what)
     try:
-        yield
+        yield line
     finally:
-        click.echo("\r\x1b[K", nl=False, err=True)
+        line.clear()

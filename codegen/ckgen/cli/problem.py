@@ -69,7 +69,7 @@ def problem_options(function: F) -> F:
         click.option("--groups", metavar="MxNxK,…", help=_GROUPS),
         click.option("--shape", metavar="M,N,K", help=_SHAPE),
         click.option("--signature", metavar="S", help="Such as a8w8_blockscale, gemm_bf16_rcr or fmha_bf16_masked."),
-        click.option("--target", required=True, metavar="T", help="The device, such as gfx942 or gfx942:80."),
+        click.option("--target", required=True, metavar="T", help="The device, such as gfx942:80 or mi308x."),
         click.argument("sizes", nargs=-1, metavar="[KEY=VALUE]..."),
         click.argument("op"),
     ):
@@ -122,7 +122,7 @@ def _plan(
     options = PlanOptions(
         targets=tuple(sorted({target, *built})),
         ops=ops,
-        tuning=tuning_or_shipped(params["tuning"]) if family.has_shipped_tables else params["tuning"],
+        tuning=tuning_or_shipped(params["tuning"], has_shipped=family.has_shipped_tables),
         module=params["module"],
         kernel_sets=kernel_sets_of(params["kernel_sets"], ops),
         m_policy=MPolicy(params["m_policy"]),
@@ -144,7 +144,12 @@ def lookup_document(query: Query, selection: Selection) -> dict[str, Any]:
     external = None
     if selection.external is not None and selection.winner is not None:
         source = query.plan.place(selection.winner)
-        external = {"library": selection.external.library, "kernel": selection.external.name, "source": source}
+        external = {
+            "library": selection.external.library,
+            "kernel": selection.external.name,
+            "source": source,
+            "us": selection.winner.us,
+        }
     return {
         "target": str(query.target),
         "signature": query.signature.canonical(),
@@ -154,6 +159,7 @@ def lookup_document(query: Query, selection: Selection) -> dict[str, Any]:
         "table_kernel": table_kernel(selection) or None,
         "k_batch": selection.k_batch if instance is not None else None,
         "source": query.plan.place(row) if row is not None else None,
+        "us": row.us if row is not None else None,
         "external": external,
         "reason": selection.reason or None,
         "absent": query.absent() or None,

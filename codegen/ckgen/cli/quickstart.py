@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.output import columns, plural, show, show_json
+from ckgen.cli.output import columns, plural, progress, show, show_json
 
 _NEXT = """\
 what next
@@ -39,12 +38,12 @@ def command(folder: Path, verbose: bool, as_json: bool) -> int:
     """
     from ckgen.quickstart.run import prepare
 
-    session = prepare(folder, _progress)
-    lines = []
-    for line in session.lines():
-        _progress(f"{line.target}  {line.problem.what}")
-        lines.append(line)
-    _progress("")
+    with progress("planning") as told:
+        session = prepare(folder, told.step)
+        lines = []
+        for line in session.lines():
+            told.show(f"{line.target}  {line.problem.what}")
+            lines.append(line)
     explained = lines[4]
     trail = session.explain(explained.target, explained.problem)
     wrong = [line for line in lines if not line.outcome.ok]
@@ -110,9 +109,3 @@ def _document(line: Any) -> dict[str, Any]:
         "milliseconds": outcome.milliseconds,
         "ok": outcome.ok,
     }
-
-
-def _progress(text: str) -> None:
-    """One line that is written over, on a terminal only."""
-    if sys.stderr.isatty():
-        click.echo(f"\r\x1b[K{text}", err=True, nl=False)

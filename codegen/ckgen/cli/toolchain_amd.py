@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import click
 
 from ckgen.cli.errors import Command
 from ckgen.cli.options import json_option
-from ckgen.cli.output import columns, say, show, show_json
+from ckgen.cli.output import columns, progress, say, show, show_json
 from ckgen.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,13 +46,13 @@ def command(
     from ckgen.build.amd.toolchain import over_older_tree
 
     started = time.monotonic()
-    prepared = _prepare(prefix, rocm, pinned, ck, also)
-    toolchain = prepared.toolchain
-    document = describe(toolchain, capabilities(toolchain, _progress))
-    if also:
-        older = over_older_tree(toolchain)
-        document["older_ck"] = describe_tree(older.ck, capabilities(older, _progress))
-    _progress("")
+    with progress("preparing") as line:
+        prepared = _prepare(prefix, rocm, pinned, ck, also, line.step)
+        toolchain = prepared.toolchain
+        document = describe(toolchain, capabilities(toolchain, line.step))
+        if also:
+            older = over_older_tree(toolchain)
+            document["older_ck"] = describe_tree(older.ck, capabilities(older, line.step))
     document |= {"done": list(prepared.done), "seconds": round(time.monotonic() - started, 3)}
     for tree in (document[name] for name in ("ck", "older_ck") if name in document):
         for half, error in tree["unjudged"].items():
@@ -65,7 +64,14 @@ def command(
     return 0
 
 
-def _prepare(prefix: Path | None, rocm: Path | None, pinned: bool, ck: Path | None, also: tuple[str, ...]) -> Prepared:
+def _prepare(
+    prefix: Path | None,
+    rocm: Path | None,
+    pinned: bool,
+    ck: Path | None,
+    also: tuple[str, ...],
+    say_step: Callable[[str], None],
+) -> Prepared:
     from ckgen.build.amd.pins import Role
     from ckgen.build.amd.place import new_prefix
     from ckgen.build.amd.prepare import prepare_pinned, prepare_rocm
@@ -78,10 +84,10 @@ def _prepare(prefix: Path | None, rocm: Path | None, pinned: bool, ck: Path | No
     if rocm is None:
         if ck is not None:
             raise UsageError("--ck goes with --rocm: the pinned toolchain has its own CK tree")
-        return prepare_pinned(place, _progress, [Role(name) for name in also])
+        return prepare_pinned(place, say_step, [Role(name) for name in also])
     if also:
         raise UsageError("--also goes with the pinned toolchain, not with a ROCm")
-    return prepare_rocm(place, rocm, ck, _progress)
+    return prepare_rocm(place, rocm, ck, say_step)
 
 
 def _text(document: Mapping[str, Any]) -> str:
@@ -99,9 +105,3 @@ def _text(document: Mapping[str, Any]) -> str:
 
 def _tree(name: str, tree: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, f"{tree['include']}  {tree['id'][:16]}"), *tree["capabilities"].items()]
-
-
-def _progress(text: str) -> None:
-    """One line that is written over, on a terminal only."""
-    if sys.stderr.isatty():
-        click.echo(f"\r\x1b[K{text}{' …' if text else ''}", err=True, nl=False)

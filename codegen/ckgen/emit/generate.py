@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ckgen.emit.leftovers import leftovers
 from ckgen.emit.manifest import MANIFEST, Manifest, digest, generator_digest, intact, read_manifest
 from ckgen.emit.writer import Changes, compare, exclusive, publish
 from ckgen.model.document import JSON, YAML, Bounds, DocumentError, read_bytes
@@ -55,14 +56,29 @@ class _Phases:
         self.started = now
 
 
-def generate(options: PlanOptions, archs: Mapping[str, ArchSpec], name: str, out: Path, *, dry_run: bool) -> Generation:
-    """Plans, renders and, unless `dry_run`, publishes. InputError carries every error; then nothing is written."""
+def generate(
+    options: PlanOptions,
+    archs: Mapping[str, ArchSpec],
+    name: str,
+    out: Path,
+    *,
+    dry_run: bool,
+    plans_anyway: bool = False,
+) -> Generation:
+    """Plans, renders and, unless `dry_run`, publishes. InputError carries every error; then nothing is written.
+
+    Nothing is planned where nothing has changed, unless `plans_anyway`.
+    """
     phases = _Phases()
     known = read_manifest(out)
     wanted = Manifest(generator_digest(), _described(options, name), _inputs(options), {}, {})
     phases.end("digest")
     unjudged = options.strict or options.strict_layers  # rows that were let pass when the tree was written
-    if known is not None and not unjudged and known.same_source(wanted) and intact(out, known):
+    plans = plans_anyway or unjudged
+    if known is not None and not plans and known.same_source(wanted) and intact(out, known):
+        if not dry_run and leftovers(out):
+            with exclusive(out):
+                pass  # who publishes here sweeps, as who has nothing to publish does
         phases.end("compare")
         return Generation(known, {}, Changes((), (), ()), None, tuple(phases.done))
     plan, texts = _rendered(options, archs, name, phases)

@@ -1,13 +1,15 @@
-"""JSON Schemas of what ckgen reads and writes."""
+"""JSON Schemas of what ckgen reads, writes and prints."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import cast
 
 from ckgen import paths
 from ckgen.emit.manifest import SCHEMA
+from ckgen.emit.output_schema import explain_schema, lookup_schema, validate_schema
+from ckgen.emit.schema_words import COUNTS, DRAFT, Schema, closed
 from ckgen.families.common.policy import MPolicy
 from ckgen.families.kernel_sets import OPS
 from ckgen.model.backend import Backend
@@ -17,15 +19,11 @@ from ckgen.plan.profile_file import profile_schema
 from ckgen.plan.registry_document import registry_schema
 from ckgen.specs.kinds import SCHEMA_FILE
 
-Schema = dict[str, Any]
-
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _SHA256: Schema = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-_COUNTS: Schema = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}
 
 
 def schema(kind: str) -> Schema:
-    """The schema of `arch`, `kernel-set`, `profile`, `manifest` or `registry`."""
+    """The schema of one of `KINDS`."""
     return _SCHEMAS[kind]()
 
 
@@ -51,7 +49,7 @@ def bundle() -> Schema:
     """One schema that takes each of them."""
     return {
         "$schema": DRAFT,
-        "title": "A file that ckgen reads or writes",
+        "title": "A document that ckgen reads, writes or prints",
         "anyOf": [{"$ref": f"#/$defs/{kind}"} for kind in _SCHEMAS],
         "$defs": {kind: schema(kind) for kind in _SCHEMAS},
     }
@@ -72,7 +70,7 @@ def _kernel_set() -> Schema:
     part: Schema = {"oneOf": [single, {"type": "array", "items": single, "minItems": 1}]}
     block: Schema = {
         "if": {"required": ["gate_up", "down"]},
-        "then": _closed({"gate_up": part, "down": part}),
+        "then": closed({"gate_up": part, "down": part}),
         "else": single,
     }
     properties: Mapping[str, Schema] = {
@@ -117,8 +115,8 @@ def _manifest() -> Schema:
         "assume_gfx": {"type": "object", "additionalProperties": {"type": "string"}},
         "assume_dtype": {"type": ["string", "null"]},
     }
-    summary = {"rows": {"type": "integer", "minimum": 0}, "fates": _COUNTS, "selected": _COUNTS, "instances": _COUNTS}
-    summary["left_out"] = _COUNTS
+    summary = {"rows": {"type": "integer", "minimum": 0}, "fates": COUNTS, "selected": COUNTS, "instances": COUNTS}
+    summary["left_out"] = COUNTS
     return {
         "$schema": DRAFT,
         "$id": "https://ckgen.invalid/manifest.json",
@@ -127,22 +125,13 @@ def _manifest() -> Schema:
         "properties": {
             "schema": {"const": SCHEMA},
             "generator": _SHA256,
-            "options": _closed(options),
+            "options": closed(options),
             "inputs": digests,
             "files": digests,
-            "summary": _closed(summary),
+            "summary": closed(summary),
             "digest": _SHA256,
         },
         "required": ["schema", "generator", "options", "inputs", "files", "summary", "digest"],
-        "additionalProperties": False,
-    }
-
-
-def _closed(properties: Mapping[str, Schema]) -> Schema:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
         "additionalProperties": False,
     }
 
@@ -153,4 +142,10 @@ _SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "profile": profile_schema,
     "manifest": _manifest,
     "registry": registry_schema,
+    "lookup": lookup_schema,
+    "explain": explain_schema,
+    "validate": validate_schema,
 }
+
+KINDS = tuple(_SCHEMAS)
+"""What there is a schema of."""

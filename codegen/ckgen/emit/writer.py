@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 
+from ckgen.emit.leftovers import staging_of, sweep
 from ckgen.emit.manifest import MANIFEST, read_manifest
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError
@@ -64,7 +65,8 @@ def compare(out: Path, texts: Mapping[str, str]) -> Changes:
 def exclusive(out: Path) -> Iterator[None]:
     """Keeps other runs from publishing beside `out` meanwhile, and makes the folder above it.
 
-    InputError (G003) where that folder cannot be made. A file system without locks goes unguarded.
+    What killed runs left there is removed. InputError (G003) where that folder cannot be made. A file system without
+    locks goes unguarded, and nothing of it is removed.
     """
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -74,6 +76,7 @@ def exclusive(out: Path) -> Iterator[None]:
     try:
         with suppress(OSError):
             flock(folder, LOCK_EX)
+            sweep(out)
         yield
     finally:
         os.close(folder)
@@ -85,11 +88,10 @@ def publish(out: Path, texts: Mapping[str, str], changes: Changes) -> None:
     The new tree is built beside the old one and takes its place in one rename: an interruption leaves either.
     InputError (G003) where that is not possible, for example because the folder cannot be written.
     """
-    staging = out.parent / f".{out.name}.ckgen-{os.getpid()}"
+    if not changes:
+        return
+    staging = staging_of(out)
     try:
-        _sweep(out)
-        if not changes:
-            return
         staging.mkdir()
         _fill(staging, out, texts, {*changes.added, *changes.changed})
         if not out.exists():
@@ -156,15 +158,6 @@ def _exchange(new: Path, old: Path) -> None:
     old.rename(aside)
     new.rename(old)
     aside.rename(new)
-
-
-def _sweep(out: Path) -> None:
-    """Removes what a killed run left beside `out`, once its process is gone."""
-    prefix = f".{out.name}.ckgen-"
-    for leftover in [path for path in out.parent.iterdir() if path.name.startswith(prefix)]:
-        owner = leftover.name.removeprefix(prefix)
-        if owner.isdigit() and (int(owner) == os.getpid() or not Path(f"/proc/{owner}").exists()):
-            shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _occupied(path: Path) -> bool:

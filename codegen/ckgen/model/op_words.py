@@ -266,7 +266,10 @@ class FmhaEntry(Word):
 
 
 class FmhaBias(Word):
-    """What is added to the scores; ALIBI has fp32 slopes per query head, [heads_q] or [batch, heads_q]."""
+    """What is added to the scores; ALIBI takes off slope · |i + length_k - length_q - j| of row i and column j, from
+
+    whichever corner a mask starts, with fp32 slopes per query head, [heads_q] or [batch, heads_q].
+    """
 
     NONE = "none"
     ELEMENTWISE = "elementwise"

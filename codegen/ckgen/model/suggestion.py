@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
+from heapq import nsmallest
+
+_WILD = re.compile(r"\[[^]]*\]|[*?]")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
@@ -17,3 +21,15 @@ def nearest_or_all(word: str, known: Iterable[str]) -> str:
     """The same, or all known words where none is near."""
     names = list(known)
     return did_you_mean(word, names) or f"known: {', '.join(names)}"
+
+
+def nearest_names(glob: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """The names that look most like a glob, of equal ones the first in order; as much of each as the glob tells."""
+    told = "".join(part for part in _WILD.split(glob) if part)
+    matcher = SequenceMatcher(b=told, autojunk=False)
+
+    def likeness(name: str) -> float:
+        matcher.set_seq1(name if _WILD.match(glob) else name[: len(told)])
+        return matcher.ratio()
+
+    return tuple(nsmallest(most, known, key=lambda name: (-likeness(name), name))) if told else ()

@@ -20,8 +20,9 @@ from ckgen.model.diagnostic import Diagnostic, Severity
 from ckgen.model.errors import InputError
 from ckgen.model.finding import RuleFinding
 from ckgen.model.target import Target
-from ckgen.plan.legal import Keep, Offer, Offers
-from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, admitted_by, clauses_about, named_sources
+from ckgen.plan.filters import Filters
+from ckgen.plan.legal import Offer, Offers
+from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, admitting, clauses_about, named_sources
 
 DEFAULT = SHIPPED[0]
 
@@ -100,7 +101,7 @@ def heuristics_for(
     module: str,
     targets: Sequence[Target],
     archs: Mapping[str, ArchSpec],
-    keep: Keep,
+    filters: Filters,
     profiled: Profiled,
 ) -> tuple[SignatureHeuristic, ...]:
     """The decision rules of the signature's module on the requested archs, with the kernel of every arm."""
@@ -116,7 +117,7 @@ def heuristics_for(
             if kernel is None:
                 raise ValueError(f"heuristics/{arch}_{rule.module}.json: '{arm.kernel}' does not parse")
             leaves.append(Kernel(kernel.config, arm.kernel, (arch,)))
-        if any(keep((signature,), leaf.table_kernel, leaf.backend) is not None for leaf in leaves):
+        if any(filters.why_left_out((signature,), leaf.config, leaf.table_kernel) is not None for leaf in leaves):
             continue
         if all(admission(profiled.profiles, signature, leaf.config, HEURISTICS) for leaf in leaves):
             found.append(SignatureHeuristic(rule, tuple(leaves)))
@@ -155,8 +156,9 @@ class _Gathered:
             if not asked and not clauses:
                 continue
             kept: _Kernels | None = None
+            admitted_of = admitting(clauses, offer.signature)
             for one in offer.kernels:
-                admitted = admitted_by(clauses, offer.signature, one.config)
+                admitted = admitted_of(one.config)
                 if admitted is Admission.OUT and not asked:
                     continue
                 rejected += one.findings

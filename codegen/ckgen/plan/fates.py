@@ -1,15 +1,11 @@
-"""Which fate each row gets: small predicates in order, the first that answers wins; and what is said of fates."""
+"""Which fate each row gets: small predicates in order, the first that answers wins."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
-from ckgen.families.common.rows import row_text
-from ckgen.model.diagnostic import Diagnostic, Location, Severity
 from ckgen.model.fate import Fate, FateKind
-from ckgen.model.row import Row
-from ckgen.plan.options import PlanOptions
 from ckgen.plan.rows import Entry, RowContext
 
 AMBIGUOUS = "ambiguous_target"
@@ -32,10 +28,6 @@ class Outcomes(NamedTuple):
         return zip(self.entries, self.fates, strict=True)
 
 
-_ANSWERING = (FateKind.OVERRIDDEN, FateKind.EXTERNAL, FateKind.UNAVAILABLE, FateKind.SELECTED)
-_SELECTING_NOTHING = (FateKind.UNAVAILABLE, FateKind.REFUSED_MEASUREMENT)
-
-
 def settle(context: RowContext, entries: Iterable[Entry]) -> None:
     """Finds the rows that answer for nothing, whatever the profiles are."""
     for entry in entries:
@@ -45,27 +37,6 @@ def settle(context: RowContext, entries: Iterable[Entry]) -> None:
 def resolve(context: RowContext, entries: Sequence[Entry], left_out: LeftOut) -> Outcomes:
     """Every row with its fate, in the order given; all must have been settled."""
     return Outcomes(entries, [_fate(context, entry, left_out) for entry in entries])
-
-
-def fate_findings(options: PlanOptions, context: RowContext, outcomes: Outcomes) -> list[Diagnostic]:
-    """Rows that a later layer overrides, then those that select nothing, then one note per file for open targets.
-
-    In one walk, as there are many rows and few findings.
-    """
-    layers: list[Diagnostic] = []
-    nothing: list[Diagnostic] = []
-    open_targets: dict[tuple[str, int], list[Location]] = {}
-    for entry, fate in outcomes.pairs():
-        if entry.overrider is not None and fate.kind in _ANSWERING:
-            layers.append(_overridden(options, context, entry, entry.overrider, fate))
-        if fate.kind not in _SELECTING_NOTHING:
-            continue
-        if fate.reason == AMBIGUOUS:
-            place = context.place(entry.row)
-            open_targets.setdefault((place.file, entry.row.cu_num), []).append(place)
-        else:
-            nothing.append(_selects_nothing(options, context, entry, fate))
-    return [*layers, *nothing, *(_open_target(cu_num, places) for (_, cu_num), places in open_targets.items())]
 
 
 def _fate(context: RowContext, entry: Entry, left_out: LeftOut) -> Fate:
@@ -122,12 +93,15 @@ def _is_external(_: RowContext, entry: Entry) -> str | None:
     return None if entry.generated else entry.row.library
 
 
+def _is_left_out(context: RowContext, entry: Entry) -> str | None:
+    return context.why_left_out(entry) if entry.generated else None
+
+
 def _is_unavailable(context: RowContext, entry: Entry) -> str | None:
     assert entry.kernel is not None and entry.row.target is not None
     if entry.row.target.gfx not in context.archs:
         return f"no spec of {entry.row.target.gfx}"
     reason = context.meanings.why_unavailable(entry.row, entry.signatures)
-    reason = reason or context.keep(entry.signatures, entry.table_kernel or entry.kernel.config, entry.kernel.backend)
     if reason is not None:
         return reason
     findings = context.rule_findings(entry)
@@ -151,71 +125,8 @@ EARLY: tuple[tuple[FateKind, Predicate], ...] = (
 """Asked first: what makes a row answer for nothing. Whether profiles leave it out is asked next."""
 
 LATE: tuple[tuple[FateKind, Predicate], ...] = (
+    (FateKind.LEFT_OUT, _is_left_out),
     (FateKind.EXTERNAL, _is_external),
     (FateKind.UNAVAILABLE, _is_unavailable),
 )
 """Asked last, of rows that a profile keeps; where neither holds, the row is selected."""
-
-
-def _overridden(options: PlanOptions, context: RowContext, entry: Entry, by: Entry, fate: Fate) -> Diagnostic:
-    """P001: a later layer's row answers instead; an error where layers are strict."""
-    strict = options.strict_layers
-    return Diagnostic(
-        code="P001",
-        message="row is overridden by a later layer",
-        location=context.place(entry.row),
-        related=(context.place(by.row),),
-        detail=() if fate.kind is FateKind.OVERRIDDEN else ("for some of the output types that it stands for",),
-        hint="leave out --strict-layers to allow it" if strict else None,
-        severity=Severity.ERROR if strict else Severity.NOTE,
-    )
-
-
-def _selects_nothing(options: PlanOptions, context: RowContext, entry: Entry, fate: Fate) -> Diagnostic:
-    """P002 of a row that nothing can run, an error where rows are strict; P003 of one that is not believed."""
-    unavailable = fate.kind is FateKind.UNAVAILABLE
-    severity = Severity.ERROR if options.strict else Severity.WARNING
-    return Diagnostic(
-        code="P002" if unavailable else "P003",
-        message=context.shared(f"row selects nothing: {fate}"),
-        location=context.place(entry.row),
-        detail=_RowText(entry.row),
-        severity=severity if unavailable else Severity.NOTE,
-    )
-
-
-class _RowText(Sequence[str]):
-    """What a row is, as one line: made when it is read, as there may be millions that nobody reads."""
-
-    __slots__ = ("_row",)
-
-    def __init__(self, row: Row) -> None:
-        self._row = row
-
-    def __len__(self) -> int:
-        return 1
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
-        return (f"{row_text(self._row)}: {self._row.kernel}",)[index]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-
-def _open_target(cu_num: int, places: list[Location]) -> Diagnostic:
-    """One note for all rows of a file whose CU count, or the lack of one, leaves their arch open."""
-    return Diagnostic(
-        code="P004",
-        message=f"no target: {f'no single known arch has {cu_num} CUs' if cu_num else 'there is no CU count'}",
-        location=places[0],
-        detail=(f"{len(places)} row{'' if len(places) == 1 else 's'} of this kind select nothing",),
-        hint=f"say which: --assume-gfx {cu_num}=GFX" if cu_num else "add the columns gfx and cu_num",
-        severity=Severity.NOTE,
-    )

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
-from ckgen.families.common.signature import Signature
 from ckgen.families.registry import FAMILIES
 from ckgen.families.tables import fits, table_dialects, table_modules
 from ckgen.model.arch import ArchSpec
-from ckgen.model.backend import Backend
 from ckgen.model.collector import collector_paused
 from ckgen.model.row import Row
 from ckgen.model.target import Target
 from ckgen.plan.fates import settle
-from ckgen.plan.legal import Keep, Named, Offers, keep_all
+from ckgen.plan.filters import Filters
+from ckgen.plan.legal import Offers
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.rows import Entry, RowContext, examined
 from ckgen.specs.archs import arch_of_cu_num
@@ -51,11 +49,11 @@ def plan_inputs(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> PlanInpu
     """What plans of these options have in common, whatever their profiles; UsageError as of `make_plan`."""
     loaded = load_tables(options.tuning, load_options(options, archs))
     wanted = _wanted(options, loaded)
-    keep = _filter(options)
+    filters = Filters.of(options)
     targets = wanted if wanted is not None else _targets_of(loaded, archs)
-    offers = Offers([archs[name] for name in sorted({target.gfx for target in targets})], keep)
+    offers = Offers([archs[name] for name in sorted({target.gfx for target in targets})], filters)
     found = []
-    for context, rows in by_family(loaded, archs, frozenset(wanted) if wanted is not None else None, keep):
+    for context, rows in by_family(loaded, archs, frozenset(wanted) if wanted is not None else None, filters):
         entries = examined(context, rows)
         settle(context, entries)
         found.append(FamilyRows(context, entries))
@@ -63,7 +61,10 @@ def plan_inputs(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> PlanInpu
 
 
 def by_family(
-    loaded: LoadedTables, archs: Mapping[str, ArchSpec], targets: frozenset[Target] | None = None, keep: Keep = keep_all
+    loaded: LoadedTables,
+    archs: Mapping[str, ArchSpec],
+    targets: frozenset[Target] | None = None,
+    filters: Filters | None = None,
 ) -> Iterator[tuple[RowContext, list[Row]]]:
     """The rows of each family in file order, with what is asked of them."""
     by_op: dict[str, list[Row]] = {}
@@ -71,7 +72,7 @@ def by_family(
         by_op.setdefault(row.op, []).append(row)
     for op, family in FAMILIES.items():
         if op in by_op:
-            yield RowContext(family.row_meanings(archs), archs, targets, keep, loaded.place), by_op[op]
+            yield RowContext(family.row_meanings(archs), archs, targets, filters or Filters(), loaded.place), by_op[op]
 
 
 def load_options(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> LoadOptions:
@@ -101,28 +102,6 @@ def gfx_of_cu(
         return arch_of_cu_num(archs, cu_num)
 
     return answer
-
-
-def _filter(options: PlanOptions) -> Keep:
-    def keep(signatures: Iterable[Signature], kernel: str | Named, backend: Backend) -> str | None:
-        if options.backends and str(backend) not in options.backends:
-            return f"--backend leaves out {backend}"
-        if options.kernels and not _fits(kernel if isinstance(kernel, str) else kernel.text(), options.kernels):
-            return "no --kernels glob fits"
-        if options.signatures and not any(fits_globs(options, signature) for signature in signatures):
-            return "no --signatures glob fits"
-        return None
-
-    return keep
-
-
-def fits_globs(options: PlanOptions, signature: Signature) -> bool:
-    """Whether a signature is among those that `--signatures` asks for."""
-    return not options.signatures or _fits(signature.canonical(), options.signatures)
-
-
-def _fits(name: str, globs: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, glob) for glob in globs)
 
 
 def _wanted(options: PlanOptions, loaded: LoadedTables) -> tuple[Target, ...] | None:

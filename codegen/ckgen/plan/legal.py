@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
 from ckgen.families.common.set_document import AnyCandidate
 from ckgen.families.common.signature import Signature, of_flavour
@@ -14,22 +14,7 @@ from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.config import Config
 from ckgen.model.finding import RuleFinding
-
-
-class Named(Protocol):
-    """A Config, whose name is made when it is asked for."""
-
-    def text(self) -> str:
-        """The name."""
-        ...
-
-
-Keep = Callable[[Iterable[Signature], str | Named, Backend], str | None]
-"""Why a kernel, by its name or its Config, is filtered out for all of these signatures, or None."""
-
-
-def keep_all(signatures: Iterable[Signature], kernel: str | Named, backend: Backend) -> None:
-    """Filters nothing out."""
+from ckgen.plan.filters import Filters
 
 
 @dataclass(slots=True, eq=False)
@@ -65,13 +50,13 @@ class Offer:
 
 @dataclass(slots=True)
 class Offers:
-    """The offers of sets on `archs`, without what `keep` filters out, in the sets' order. Not thread-safe.
+    """The offers of sets on `archs`, without what `filters` leave out, in the sets' order. Not thread-safe.
 
     Asked for a tuple of candidates again, it answers with the same offers.
     """
 
     archs: Sequence[ArchSpec]
-    keep: Keep
+    filters: Filters
     _known: dict[int, tuple[Sequence[AnyCandidate], tuple[Offer, ...]]] = field(default_factory=dict)
 
     def of(self, candidates: tuple[AnyCandidate, ...]) -> tuple[Offer, ...]:
@@ -90,7 +75,7 @@ class Offers:
                 kernels = (
                     LegalCandidate(candidate, arch, signature, config)
                     for config in candidate.configs(arch.name)
-                    if self.keep((signature,), candidate.table_kernel or config, candidate.backend) is None
+                    if self.filters.why_left_out((signature,), config, candidate.table_kernel) is None
                 )
                 found.setdefault((signature, arch.name), []).extend(kernels)
         for (signature, name), legal in found.items():

@@ -16,8 +16,9 @@ from ckgen.model.diagnostic import Diagnostic, Severity, in_order
 from ckgen.model.errors import InputError
 from ckgen.model.fate import Fate, FateKind
 from ckgen.plan.defaults import Kernel, Profiled, heuristics_for, kernel_defaults
-from ckgen.plan.fates import LeftOut, Outcome, Outcomes, fate_findings, resolve
-from ckgen.plan.inputs import PlanInputs, fits_globs, plan_inputs
+from ckgen.plan.fate_findings import fate_findings
+from ckgen.plan.fates import LeftOut, Outcome, Outcomes, resolve
+from ckgen.plan.inputs import PlanInputs, plan_inputs
 from ckgen.plan.model import AnyUnit, FileReport, GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.profile import TABLES, Profile, admission, admitted_backends
@@ -30,9 +31,14 @@ from ckgen.tables.load import LoadedTables
 def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> GenerationPlan:
     """The whole plan; errors of the input are in `diagnostics`, nothing is raised for them.
 
-    UsageError for a path that is not there, a module or op that does not exist.
+    UsageError for a path that is not there, a module or op that does not exist, filters that fit or leave nothing.
     """
-    return plan_of(plan_inputs(options, archs), options.profiles)
+    known = plan_inputs(options, archs)
+    plan = plan_of(known, options.profiles)
+    if not has_errors(plan):
+        known.offers.filters.demand_fits()
+        known.offers.filters.demand_any(found=any(unit.instances or unit.tables for unit in plan.units))
+    return plan
 
 
 @collector_paused()
@@ -102,16 +108,16 @@ def _left_out(profiles: Sequence[Profile]) -> LeftOut:
 def _units(
     known: PlanInputs, by_signature: Mapping[Any, SharedRows], profiled: Profiled
 ) -> tuple[tuple[AnyUnit, ...], tuple[Diagnostic, ...]]:
-    options, keep = known.options, known.offers.keep
+    options, filters = known.options, known.offers.filters
     defaults, findings = kernel_defaults(known.offers, options.kernel_sets, profiled, options.ops)
 
     def built(signature: Signature, parts: Sequence[Kernel] = ()) -> AnyUnit:
         rows, default = by_signature.get(signature), defaults.get(signature)
         module = rows.module if rows else family_of(signature).module_of(signature) if default is not None else ""
-        heuristics = heuristics_for(signature, module, known.targets, known.archs, keep, profiled)
+        heuristics = heuristics_for(signature, module, known.targets, known.archs, filters, profiled)
         return build_unit(signature, module, rows, default or {}, heuristics, parts)
 
-    wanted = (signature for signature in by_signature.keys() | defaults.keys() if fits_globs(options, signature))
+    wanted = (signature for signature in by_signature.keys() | defaults.keys() if filters.keeps(signature))
     units = {signature: built(signature) for signature in wanted}
     units |= {signature: built(signature, kernels) for signature, kernels in parts_of(units.values()).items()}
     return tuple(sorted(units.values(), key=lambda unit: unit.name)), findings

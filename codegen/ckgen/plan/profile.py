@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -86,6 +86,22 @@ def clauses_about(profiles: Sequence[Profile], signature: Signature, source: str
     family = family_of(signature)
     clauses = (clause for profile in profiles for clause in profile.keep)
     return tuple(clause for clause in clauses if clause.is_about(family, signature, source))
+
+
+def admitting(clauses: Sequence[Clause], signature: Signature) -> Callable[[Config], Admission]:
+    """`admitted_by` for many kernels of a signature: asked once per backend where no clause asks more of a kernel."""
+    family = family_of(signature)
+    if any(name in family.config_words for clause in clauses for name, _ in clause.asked.get(family.profile_key, ())):
+        return lambda config: admitted_by(clauses, signature, config)
+    known: dict[Backend, Admission] = {}
+
+    def answer(config: Config) -> Admission:
+        backend = config.backend
+        if backend not in known:
+            known[backend] = admitted_by(clauses, signature, config)
+        return known[backend]
+
+    return answer
 
 
 def admitted_by(clauses: Iterable[Clause], signature: Signature, config: Config) -> Admission:

@@ -21,7 +21,7 @@ from ckgen.model.fate import Fate
 from ckgen.model.finding import RuleFinding
 from ckgen.model.row import Row
 from ckgen.model.target import Target
-from ckgen.plan.legal import Keep
+from ckgen.plan.filters import Filters
 from ckgen.tables.read import quoted
 
 MOST_PAIRS = 100
@@ -62,7 +62,7 @@ class Entry:
 
 @dataclass(slots=True)
 class RowContext:
-    """What a run asks of rows of one family. `keep` answers why a kernel is filtered out; `targets` None means all.
+    """What a run asks of rows of one family. `targets` None means all.
 
     `place` is where the user can find a row.
     """
@@ -70,12 +70,13 @@ class RowContext:
     meanings: RowMeanings[Any, Any]
     archs: Mapping[str, ArchSpec]
     targets: frozenset[Target] | None
-    keep: Keep
+    filters: Filters
     place: Callable[[Row], Location]
     findings: list[Diagnostic] = field(default_factory=list)
     _peaks: dict[tuple[Target, int], float | None] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
     _judged: dict[tuple[int, str, str, str], tuple[RuleFinding, ...]] = field(default_factory=dict)
+    _left_out: dict[tuple[int, str, str], str | None] = field(default_factory=dict)
 
     def shared(self, text: str) -> str:
         """The text, one object for equal ones while few differ: most reasons are those of many rows."""
@@ -103,6 +104,15 @@ class RowContext:
         if key not in self._judged:
             self._judged[key] = tuple(judge(entry.signatures[0], entry.kernel.config, entry.kernel.backend, arch))
         return self._judged[key]
+
+    def why_left_out(self, entry: Entry) -> str | None:
+        """Why the filters leave the row's kernel out, or None."""
+        assert entry.kernel is not None
+        key = (entry.number, entry.row.library, entry.row.kernel)
+        if key not in self._left_out:
+            config = entry.kernel.config
+            self._left_out[key] = self.filters.why_left_out(entry.signatures, config, entry.table_kernel)
+        return self._left_out[key]
 
     def broken(self, entry: Entry, kernel: Identified) -> ProblemFinding | None:
         """What the row's sizes fail of what its signature and its kernel ask."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ckgen.families.common.problem_finding import ProblemFinding, outweighs
+from ckgen.families.common.problem_finding import ProblemFinding, no_instance, outweighs
 from ckgen.families.common.query import AnyInstance, AnyUnit, Candidate, ExternalKernel, Query
 from ckgen.model.selection import Tier
 
@@ -42,7 +42,8 @@ def select(query: Query) -> Selection:
             return Selection(one.tier, one.instance, None, one.k_batch, one.row, row, external)
         if outweighs(one.finding, last):
             last = one.finding
-    return Selection(Tier.UNSUPPORTED, None, last or query.untried(), winner=row, external=external)
+    told = last if last is not None and last != no_instance() else query.untried()
+    return Selection(Tier.UNSUPPORTED, None, told, winner=row, external=external)
 
 
 def walk(query: Query) -> Iterator[Candidate]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ckgen.families.common.problem_finding import ProblemFinding, outweighs
+from ckgen.families.common.problem_finding import no_instance, outweighs
 from ckgen.families.common.query import AnyInstance, Candidate, Query
 from ckgen.model.selection import Tier, Wishes
 from ckgen.model.strategy import Strategy
@@ -57,12 +58,17 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """The problem, every step in order, the table's external winner, and why nothing was chosen; empty where not so."""
+    """The problem, every step in order, the table's external winner, and why nothing was chosen; empty where not so.
+
+    `nearest` is the instance that `reason` is of, `others` counts what the other candidates said.
+    """
 
     title: str
     steps: tuple[Step, ...]
     external: str
     reason: str
+    nearest: str = ""
+    others: str = ""
 
     def text(self) -> str:
         """The trail as people read it."""
@@ -77,6 +83,8 @@ class Trail:
         lines += [f"  not tried    {', '.join(left)}"] if left else []
         lines += [f"  external     {self.external}"] if self.external else []
         lines += [f"  unsupported  {self.reason}"] if self.reason else []
+        lines += [f"  nearest      {self.nearest}"] if self.nearest else []
+        lines += [f"  others       {self.others}"] if self.others else []
         return "\n".join(lines)
 
 
@@ -103,12 +111,32 @@ def trail(query: Query, place: Place) -> Trail:
             found += [_step(query, candidate, place) for candidate in of_tier]
         else:
             found.append(Step(tier, Status.ABSENT, _why_absent(query, tier)))
-    last: ProblemFinding | None = None
-    for candidate in tried:
-        if candidate.finding is None or outweighs(candidate.finding, last):
-            last = candidate.finding
-    last = last if tried else query.untried()
-    return Trail(head, tuple(found), _external(query, place), last.text if last is not None else "")
+    external = _external(query, place)
+    if taken is not None:
+        return Trail(head, tuple(found), external, "")
+    nearest = _nearest(tried)
+    if nearest is None:
+        return Trail(head, tuple(found), external, query.untried().text)
+    reason = nearest.finding if nearest.finding != no_instance() else query.untried()
+    assert reason is not None
+    return Trail(head, tuple(found), external, reason.text, nearest.instance.name, _others(tried, nearest))
+
+
+def _nearest(refusing: Sequence[Candidate]) -> Candidate | None:
+    """The candidate that the problem is nearest to."""
+    nearest: Candidate | None = None
+    for candidate in refusing:
+        assert candidate.finding is not None
+        if nearest is None or outweighs(candidate.finding, nearest.finding):
+            nearest = candidate
+    return nearest
+
+
+def _others(refusing: Sequence[Candidate], nearest: Candidate) -> str:
+    """How many other candidates said which rule, in the order in which they came."""
+    said = Counter(one.finding.rule for one in refusing if one is not nearest and one.finding is not None)
+    counts = ", ".join(f"{rule} {count}" for rule, count in said.items())
+    return f"{said.total()}: {counts}" if said else ""
 
 
 def title(query: Query) -> str:

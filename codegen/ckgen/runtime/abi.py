@@ -91,10 +91,19 @@ class Abi:
         """A further library in which `constants` are looked for."""
         self._generated.append(library)
 
-    def constants(self, name: str) -> int:
-        """The address that a library's function `ckgen_<name>()` returns; AttributeError where none has it."""
-        symbol = f"ckgen_{name}"
-        holder = next((library for library in self._generated if hasattr(library, symbol)), self._library)
+    def constants(self, name: str, kind: str) -> int:
+        """The address of a generated library of that name and kind, `library` or `device_library`.
+
+        ValueError where no loaded library holds one.
+        """
+        symbol = f"ckgen_{name}_{kind}"
+        is_name = name.isidentifier() and symbol.removeprefix("ckgen_") not in FUNCTIONS
+        holder = next((library for library in self._generated if is_name and hasattr(library, symbol)), None)
+        if holder is None:
+            files = ", ".join(str(library._name) for library in self._generated)
+            what = "GPU code" if kind == "device_library" else "generated library"
+            hint = "names are those of `ckgen generate --name`; add() loads further files"
+            raise ValueError(f"no {what} named {name!r} in {files}: {hint}")
         function = getattr(holder, symbol)
         function.restype = c_void_p
         return int(function())

@@ -155,7 +155,7 @@ class Dispatcher(Handle):
 
     def run(self, plan: Plan, args: Args, workspace: int | None = None) -> None:
         """Launches on the default stream with the caller's workspace, an address, or one of the dispatcher's pool."""
-        word = _RUNS[type(args)]
+        word = _run_word(args)
         if workspace is None:
             self._abi.call(f"run{word}_pooled", self.handle, plan.handle, byref(args), None)
         else:
@@ -164,7 +164,7 @@ class Dispatcher(Handle):
     def bench(self, plan: Plan, args: Args, warmup: int = 3, runs: int = 11) -> Timing:
         """The median of timed runs."""
         timed = BenchStruct()
-        self._abi.call(f"bench{_RUNS[type(args)]}", self.handle, plan.handle, byref(args), warmup, runs, byref(timed))
+        self._abi.call(f"bench{_run_word(args)}", self.handle, plan.handle, byref(args), warmup, runs, byref(timed))
         return Timing(timed.median_us, timed.min_us, timed.max_us, timed.runs)
 
     def _choice(self, chosen: SelectionStruct) -> Choice:
@@ -182,3 +182,12 @@ class Dispatcher(Handle):
         library, name = c_char_p(), c_char_p()
         self._abi.call("external", self.handle, index, byref(library), byref(name))
         return (library.value or b"").decode(), (name.value or b"").decode()
+
+
+def _run_word(args: Args) -> str:
+    """What the functions that take such arguments have in their names."""
+    word = _RUNS.get(type(args))
+    if word is None:
+        known = ", ".join(kind.__name__ for kind in _RUNS)
+        raise TypeError(f"args is one of {known}, got {type(args).__name__}")
+    return word

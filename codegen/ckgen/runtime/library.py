@@ -57,11 +57,12 @@ class RuntimeLibrary:
     ) -> Dispatcher:
         """A dispatcher over the generated libraries of these names; without options, those of the environment.
 
-        `device_names`: libraries of GPU code for their instances.
+        `device_names`: libraries of GPU code for their instances. ValueError for a name that no loaded file holds,
+        TypeError for names that are no list of texts.
         """
         registry = self._registry(names)
-        for name in device_names:
-            self._abi.call("registry_attach", registry.handle, self._abi.constants(f"{name}_device_library"))
+        for name in _listed(device_names, "device_names"):
+            self._abi.call("registry_attach", registry.handle, self._abi.constants(name, "device_library"))
         given = None
         if options is not None:
             texts = {field: getattr(options, field).encode() for field in ("force", "record", "override_file")}
@@ -75,8 +76,8 @@ class RuntimeLibrary:
 
     def _registry(self, names: Iterable[str]) -> Registry:
         registry = Registry(self._abi, self._abi.create("registry_create"))
-        for name in names:
-            self._abi.call("registry_add_library", registry.handle, self._abi.constants(f"{name}_library"))
+        for name in _listed(names, "names"):
+            self._abi.call("registry_add_library", registry.handle, self._abi.constants(name, "library"))
         return registry
 
     def simulated(self, target: str, cu_num: int = 0) -> Device:
@@ -182,3 +183,11 @@ class RuntimeLibrary:
     def unpreshuffle_b(self, shuffled: Buffer, n: int, *, layout: int = 1) -> bytearray:
         """The inverse of preshuffle_b, with its refusals."""
         return unpreshuffle_b(self._abi, shuffled, n, layout)
+
+
+def _listed(names: Iterable[str], what: str) -> tuple[str, ...]:
+    """The names; TypeError for one text in place of several, and for what is no text."""
+    found = tuple(names) if not isinstance(names, str) else None
+    if found is None or not all(isinstance(name, str) for name in found):
+        raise TypeError(f"{what} is a list of names, such as ['ckgen_generated'], got {names!r}")
+    return found

@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ckgen.model.arch import ArchSpec
+from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.errors import UsageError
 from ckgen.model.suggestion import did_you_mean
 from ckgen.model.target import Target
 from ckgen.specs.archs import load_archs
 
-ENVIRONMENT = ("CKGEN_TARGETS", "GPU_ARCHS")
+GPU_ARCHS = "GPU_ARCHS"
+CU_NUM = "CU_NUM"
+ENVIRONMENT = ("CKGEN_TARGETS", GPU_ARCHS)
 
 _SEPARATORS = re.compile(r"[;,\s]+")
 _FEATURE = re.compile(r"[a-z][a-z0-9_-]*[+-]")
@@ -42,18 +44,24 @@ def parse_targets(
 def resolve_targets(
     text: str | None, *, env: Mapping[str, str], archs: Mapping[str, ArchSpec], native: Callable[[], Target]
 ) -> TargetList:
-    """Targets sorted and unique, from the text or else the environment; TargetError lists every bad element."""
+    """Targets sorted and unique, from the text or else the environment; TargetError lists every bad element.
+
+    A product's name, of which only letters and digits count, stands for its arch with its CU count. CU_NUM is the count
+    of the GPUs that GPU_ARCHS names without one.
+    """
     text, origin = _given(text, env)
+    usual_count = env.get(CU_NUM, "").strip() if origin.startswith(f"{GPU_ARCHS}=") else ""
     found: set[Target] = set()
     errors: list[str] = []
     for element in dict.fromkeys(part.lower() for part in _SEPARATORS.split(text) if part):
-        target = _element(element, archs, native, errors)
+        target = _element(element, usual_count, archs, native, errors)
         if target is not None:
             found.add(target)
     if not found and not errors:
         errors.append(f"{origin} names no target")
     if errors:
-        raise TargetError("; ".join([*errors, f"known: {', '.join(sorted(archs))}, native"]))
+        known = ", ".join([*sorted(archs), "the products of `ckgen list archs`", "native"])
+        raise TargetError("; ".join([*errors, f"known: {known}"]))
     targets = tuple(sorted(found))
     return TargetList(targets, tuple(note for target in targets for note in _notes(target, archs[target.gfx])))
 
@@ -79,7 +87,7 @@ def _given(text: str | None, env: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _element(
-    element: str, archs: Mapping[str, ArchSpec], native: Callable[[], Target], errors: list[str]
+    element: str, usual_count: str, archs: Mapping[str, ArchSpec], native: Callable[[], Target], errors: list[str]
 ) -> Target | None:
     name, *suffixes = element.split(":")
     if name == "native":
@@ -87,22 +95,45 @@ def _element(
             errors.append(f"'{element}': native takes neither a count nor features")
             return None
         return _known(native(), archs, errors)
-    arch = archs.get(name)
-    if arch is None:
-        hint = did_you_mean(name, archs)
-        errors.append(f"unknown arch '{name}'{f', {hint}' if hint else ''}")
+    named = _named(name, archs, errors)
+    if named is None:
         return None
     counts = [suffix for suffix in suffixes if not _FEATURE.fullmatch(suffix)]
+    if not counts and usual_count and archs[named.gfx].kind is ArchKind.GPU:
+        element, counts = f"{CU_NUM}={usual_count}", [usual_count]
     if len(counts) > 1:
         errors.append(f"'{element}': more than one CU count")
         return None
     if not counts:
-        return Target(name, arch.default_cu_num)
+        return named
     if not _COUNT.fullmatch(counts[0]) or len(counts[0]) > 40 or not 0 < int(counts[0]) <= _LARGEST_COUNT:
-        example = f"{name}:{arch.default_cu_num}"
-        errors.append(f"'{element}': '{counts[0]}' is no CU count (1 to {_LARGEST_COUNT}, as in {example})")
+        errors.append(f"'{element}': '{counts[0]}' is no CU count (1 to {_LARGEST_COUNT}, as in {named})")
         return None
-    return Target(name, int(counts[0]))
+    return Target(named.gfx, int(counts[0]))
+
+
+def _named(name: str, archs: Mapping[str, ArchSpec], errors: list[str]) -> Target | None:
+    """The whole device that the name of an arch or of a product means."""
+    if name in archs:
+        return Target(name, archs[name].default_cu_num)
+    products: dict[str, set[Target]] = {}
+    for arch in archs.values():
+        for sku in arch.skus if arch.kind is ArchKind.GPU else ():
+            products.setdefault(_word(sku.name), set()).add(Target(arch.name, sku.cu_num))
+    found = sorted(products.get(_word(name), ()))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        errors.append(f"'{name}' is a product of several archs: {', '.join(map(str, found))}")
+    else:
+        hint = did_you_mean(name, [*archs, *products])
+        errors.append(f"unknown arch '{name}'{f', {hint}' if hint else ''}")
+    return None
+
+
+def _word(product: str) -> str:
+    """A product's name as it may stand in a list: without spaces and signs."""
+    return re.sub(r"[^a-z0-9]", "", product.lower())
 
 
 def _known(target: Target, archs: Mapping[str, ArchSpec], errors: list[str]) -> Target | None:

@@ -103,7 +103,8 @@ struct FmhaArgs {
   const void* v = nullptr;
   void* o = nullptr;
   float* lse = nullptr;                    // [batch][heads_q][seqlen_q], of varlen [heads_q][total_q]; by lse_strides
-  const void* bias = nullptr;              // elementwise: of Q's type; alibi: float slopes, strides of head and batch
+  const void* bias = nullptr;              // elementwise: of Q's type; alibi: float slopes, strides of head and batch,
+                                           // times distances to the diagonal that ends at the last key, with any mask
   const float* sink = nullptr;             // [heads_q]
   const std::uint8_t* rand_val = nullptr;  // given for randval
   const float* q_descale = nullptr;        // per_tensor: [1]; blockscale: [batch][heads][ceil(rows / 128)]; of 8-bit Q

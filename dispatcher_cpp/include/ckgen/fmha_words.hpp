@@ -23,7 +23,8 @@ constexpr bool parse(std::string_view text, FmhaEntry& out) noexcept {
   return detail::parse_word(text, kFmhaEntryCount, out);
 }
 
-/// What is added to the scores; alibi has fp32 slopes per query head, [heads_q] or [batch, heads_q].
+/// What is added to the scores; alibi takes off slope · |i + length_k - length_q - j| of row i and column j, from
+/// whichever corner a mask starts, with fp32 slopes per query head, [heads_q] or [batch, heads_q].
 enum class FmhaBias : std::uint8_t {
   none,
   elementwise,

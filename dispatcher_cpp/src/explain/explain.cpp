@@ -1,10 +1,13 @@
 // The trail of a selection as text: the same lines as codegen/ckgen/plan/trail.py writes, but for what only tables
 // know (their file, line and time) and what only a process knows (the kind of device, who provides an external kernel).
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "src/explain/absent.hpp"
 #include "src/operation/operation.hpp"
 #include "src/select/dispatcher_impl.hpp"
+#include "src/select/nearest.hpp"
 #include "src/select/reason.hpp"
 #include "src/select/walk.hpp"
 
@@ -100,6 +103,35 @@ std::string external_text(const Query& q, const Trail& trail) {
          (provider == no_index ? "" : std::string("  provided by ") + q.state.instances[provider]->name) + '\n';
 }
 
+/// The candidate that the problem is nearest to, and what the others said; null where no rule was said of any.
+const Step* nearest_of(const std::vector<Step>& steps) {
+  const Step* nearest = nullptr;
+  for (const Step& step : steps) {
+    if (nearest == nullptr || detail::outweighs(step.verdict, nearest->verdict)) nearest = &step;
+  }
+  return nearest;
+}
+
+std::string nearest_text(const Query& q, const Trail& trail, const Step& nearest) {
+  std::string text = std::string("  nearest      ") + q.state.instances[nearest.candidate.instance]->name;
+  std::vector<std::pair<std::uint16_t, std::size_t>> said;
+  for (const Step& step : trail.steps) {
+    if (&step == &nearest) continue;
+    const auto same = [&](const auto& one) { return one.first == step.verdict.rule; };
+    const auto known = std::find_if(said.begin(), said.end(), same);
+    if (known == said.end())
+      said.emplace_back(step.verdict.rule, 1);
+    else
+      ++known->second;
+  }
+  if (said.empty()) return text + '\n';
+  text += "\n  others       " + std::to_string(trail.steps.size() - 1) + ": ";
+  for (const auto& [rule, count] : said)
+    text +=
+        (&rule == &said.front().first ? "" : ", ") + std::string(problem_rules[rule].id) + ' ' + std::to_string(count);
+  return text + '\n';
+}
+
 std::string ending(const std::string& not_tried, const std::string& external, const Verdict* refusal) {
   std::string text;
   if (!not_tried.empty()) text += "  not tried    " + not_tried + '\n';
@@ -125,12 +157,12 @@ std::string trail_text(const Query& q, const Trail& trail) {
     if (!any && done) not_tried += (not_tried.empty() ? "" : ", ") + std::string(tier_name(tier));
     done = done || (taken && trail.steps.back().candidate.tier == tier) || (tier == Tier::forced && q.is_forced);
   }
-  Verdict last = detail::no_instance();
-  for (const Step& step : trail.steps) {
-    if (q.outweighs(step.verdict, last.rule)) last = step.verdict;
-  }
+  if (taken) return text + ending(not_tried, external_text(q, trail), nullptr);
+  const Step* const nearest = nearest_of(trail.steps);
+  Verdict last = nearest != nullptr ? nearest->verdict : detail::no_instance();
   if (last.rule == detail::no_instance().rule) last = q.untried();
-  return text + ending(not_tried, external_text(q, trail), taken ? nullptr : &last);
+  text += ending(not_tried, external_text(q, trail), &last);
+  return nearest != nullptr ? text + nearest_text(q, trail, *nearest) : text;
 }
 
 std::string illegal_text(const Verdict& verdict) {

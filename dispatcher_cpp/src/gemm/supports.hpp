@@ -82,9 +82,6 @@ inline Verdict supports(const Constraints& c, const Sizes& sizes, std::uint32_t 
     const auto dividend = static_cast<std::uint32_t>(size);
     return (divisor & (divisor - 1)) == 0 ? (dividend & (divisor - 1)) != 0 : dividend % divisor != 0;
   };
-  if (off(sizes.m, c.m_multiple)) return broken(ProblemRule::gemm_instance_m_multiple, sizes.m, c.m_multiple);
-  if (off(sizes.n, c.n_multiple)) return broken(ProblemRule::gemm_instance_n_multiple, sizes.n, c.n_multiple);
-  if (off(sizes.k, c.k_multiple)) return broken(ProblemRule::gemm_instance_k_multiple, sizes.k, c.k_multiple);
   if (c.max_m != 0 && sizes.m > c.max_m) return broken(ProblemRule::gemm_instance_max_m, sizes.m, c.max_m);
   if (c.max_ab != 0) {
     const std::int64_t elements = (sizes.m > sizes.n ? sizes.m : sizes.n) * sizes.k;
@@ -92,6 +89,9 @@ inline Verdict supports(const Constraints& c, const Sizes& sizes, std::uint32_t 
   }
   if (c.max_c != 0 && sizes.m * sizes.n > c.max_c)
     return broken(ProblemRule::gemm_instance_matrix_size, sizes.m * sizes.n, c.max_c);
+  if (off(sizes.m, c.m_multiple)) return broken(ProblemRule::gemm_instance_m_multiple, sizes.m, c.m_multiple);
+  if (off(sizes.n, c.n_multiple)) return broken(ProblemRule::gemm_instance_n_multiple, sizes.n, c.n_multiple);
+  if (off(sizes.k, c.k_multiple)) return broken(ProblemRule::gemm_instance_k_multiple, sizes.k, c.k_multiple);
   if (splits > c.max_k_batch) return broken(ProblemRule::gemm_instance_max_k_batch, splits, c.max_k_batch);
   if (splits > 1) {
     if (c.atomic_split && deterministic) return broken(ProblemRule::gemm_instance_atomic_split, splits, 1);

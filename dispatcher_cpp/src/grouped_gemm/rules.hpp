@@ -43,6 +43,12 @@ inline Verdict supports_groups(const Constraints& c, const Groups& groups, std::
   const std::int64_t splits = k_batch == 0 ? 1 : k_batch;
   const GroupSize& divisor = groups.divisor();
   const auto off = [](std::int64_t size, std::int64_t multiple) { return multiple > 1 && size % multiple != 0; };
+  if (c.max_m != 0 && groups.largest().m > c.max_m)
+    return broken(ProblemRule::gemm_instance_max_m, groups.largest().m, c.max_m);
+  const std::int64_t ab = std::max(groups.largest_a(), groups.largest_b());
+  if (c.max_ab != 0 && ab > c.max_ab) return broken(ProblemRule::gemm_instance_matrix_size, ab, c.max_ab);
+  if (c.max_c != 0 && groups.largest_c() > c.max_c)
+    return broken(ProblemRule::gemm_instance_matrix_size, groups.largest_c(), c.max_c);
   if (off(divisor.m, c.m_multiple))
     return groups.are_on_device() ? broken(ProblemRule::grouped_m_unknown, groups.largest().m, c.m_multiple)
                                   : broken(ProblemRule::gemm_instance_m_multiple,
@@ -51,12 +57,6 @@ inline Verdict supports_groups(const Constraints& c, const Groups& groups, std::
     return broken(ProblemRule::gemm_instance_n_multiple, first_off(groups, &GroupSize::n, c.n_multiple), c.n_multiple);
   if (off(divisor.k, c.k_multiple))
     return broken(ProblemRule::gemm_instance_k_multiple, first_off(groups, &GroupSize::k, c.k_multiple), c.k_multiple);
-  if (c.max_m != 0 && groups.largest().m > c.max_m)
-    return broken(ProblemRule::gemm_instance_max_m, groups.largest().m, c.max_m);
-  const std::int64_t ab = std::max(groups.largest_a(), groups.largest_b());
-  if (c.max_ab != 0 && ab > c.max_ab) return broken(ProblemRule::gemm_instance_matrix_size, ab, c.max_ab);
-  if (c.max_c != 0 && groups.largest_c() > c.max_c)
-    return broken(ProblemRule::gemm_instance_matrix_size, groups.largest_c(), c.max_c);
   if (splits > c.max_k_batch) return broken(ProblemRule::gemm_instance_max_k_batch, splits, c.max_k_batch);
   if (splits > 1) {
     if (c.atomic_split && deterministic) return broken(ProblemRule::gemm_instance_atomic_split, splits, 1);

@@ -44,11 +44,6 @@ Sizes cost_sizes(const Request& q) noexcept {
   return evenly_busy(q.problem);
 }
 
-bool means_another(ProblemRule rule) noexcept {
-  return rule == ProblemRule::moe_n_min || rule == ProblemRule::moe_n_max || rule == ProblemRule::moe_k_max ||
-         rule == ProblemRule::moe_presorted;
-}
-
 std::string read_override(const OverrideRow& row, const Signature&, OverrideKey& key) {
   std::int64_t counts[2] = {};
   constexpr const char* columns[2] = {"experts", "top_k"};
@@ -120,8 +115,7 @@ constinit const Operation moe_operation = {
                   .key_batch = key_batch,
                   .cost_sizes = cost_sizes,
                   .cost = gemm_cost,
-                  .declined = products_verdict,
-                  .means_another = means_another},
+                  .declined = products_verdict},
     .listing = {.read_override = read_override},
     .running = {.what = "a MoE layer or a part of one",
                 .takes = takes,

@@ -59,8 +59,6 @@ struct Selecting {
   /// The operation has tables of its own: the measured candidate at position `at` of them or the next behind it; `at`
   /// is then behind that one. False: no more. Null: ladders of M, decision rules and tables of other CU counts.
   bool (*next_measured)(const Request&, const Entry&, std::uint32_t& at, Candidate&) noexcept = nullptr;
-  /// Whether a rule only says that another kernel is meant: then any reason before it is the better one. Null: none.
-  bool (*means_another)(ProblemRule) noexcept = nullptr;
 };
 
 /// Override files and lists of missed shapes.

@@ -1,6 +1,7 @@
 #include <ckgen/dispatcher.hpp>
 
 #include "src/select/dispatcher_impl.hpp"
+#include "src/select/nearest.hpp"
 #include "src/select/walk.hpp"
 
 namespace ckgen {
@@ -34,11 +35,10 @@ Selection refused(const Verdict& verdict, std::uint32_t external = no_index) noe
 /// Ends the walk at the first candidate that supports the problem. Fields are set one by one in the caller's own
 /// result, for the same reason as in detail::resolved.
 struct First {
-  const Query& q;
   Selection& result;
 
   bool offer(const Candidate& candidate, const Verdict& verdict) noexcept {
-    if (!verdict.ok() && !q.outweighs(verdict, result.rule)) return false;
+    if (!verdict.ok() && !detail::outweighs(verdict, {result.rule, result.measured, result.limit})) return false;
     result.rule = verdict.rule;
     result.measured = verdict.measured;
     result.limit = verdict.limit;
@@ -103,7 +103,7 @@ Selection Dispatcher::Impl::select(const Problem& problem, const Device& device)
     return result;
   }
   const Query q = query(problem, device);
-  First first{q, result};
+  First first{result};
   const Verdict illegal = q.illegal();
   if (!illegal.ok()) {
     first.offer({}, illegal);

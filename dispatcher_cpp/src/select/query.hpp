@@ -87,15 +87,6 @@ struct Query : Request {
     return gemm_verdict(*this, instance, k_batch);
   }
 
-  /// Whether a rejection is a better reason than the one before it (0: none): not if it only says that another kernel
-  /// is meant.
-  [[gnu::noinline]] bool outweighs(const Verdict& verdict, std::uint16_t before) const noexcept {
-    if (verdict.ok() || before == 0 || before == no_instance().rule) return true;
-    const auto rule = static_cast<ProblemRule>(verdict.rule);
-    const auto means_another = operation().selecting.means_another;
-    return rule != ProblemRule::gemm_stream_k_strategy && (means_another == nullptr || !means_another(rule));
-  }
-
   /// For instances that come from outside the problem's own unit.
   Verdict foreign_verdict(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
     return instance.signature == signature ? verdict(instance, k_batch) : no_instance();

@@ -44,14 +44,17 @@ def emulated(params: Mapping[str, Any], target: Target, archs: Mapping[str, Arch
         params["trace"].write_bytes(b"")
     line = ProgressLine()
 
-    def say_failure(text: str) -> None:
+    def tell(text: str) -> None:
         line.clear()
         say(text)
 
-    context = default_context(toolchain, archs, say_failure, line)
+    context = default_context(toolchain, archs, tell, line)
     options = RunOptions(checked=not params["unchecked"], threads=params["threads"], trace=params["trace"])
     try:
-        (result,) = emulate([Request(kernel, target.cu_num, (problem,))], build_runtime(say), context, options)
+        line.step("preparing the emulator")
+        runtime = build_runtime(tell, line.step)
+        line.step("emulating")
+        (result,) = emulate([Request(kernel, target.cu_num, (problem,))], runtime, context, options)
     finally:
         line.clear()
     return result

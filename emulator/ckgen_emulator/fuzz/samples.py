@@ -30,7 +30,7 @@ def run_samples(
         step(f"emulated {kernel}")
 
     context = default_context(load(), load_archs(), say, lambda standing: None)
-    runtime = build_runtime(step) if ops - {FMHA} else None
+    runtime = build_runtime(step, step) if ops - {FMHA} else None
     step("emulating")
     found = {}
     for op in sorted(ops):

@@ -38,9 +38,10 @@ class Runtime:
     hip: Path
 
 
-def build_runtime(say: Callable[[str], None]) -> Runtime:
-    """Builds what is not up to date; one process at a time, the others wait.
+def build_runtime(say: Callable[[str], None], step: Callable[[str], None] | None = None) -> Runtime:
+    """Builds what is not up to date; one process at a time, the others wait. `say` hears of a build that takes long.
 
+    `step` hears how far it is.
     UsageError without a C++ compiler; InputError (B001) with the end of the log where a step fails.
     """
     root, shim = paths.root().as_posix(), (PACKAGE / "hip_shim").as_posix()
@@ -56,5 +57,5 @@ def build_runtime(say: Callable[[str], None]) -> Runtime:
             say("building the dispatcher for the emulator: once, a minute or two")
             lists.write_text(text, encoding="utf-8")
             configure(folder, build)
-        run_step([tool("cmake"), "--build", str(build), "--target", _NAME, "ckgen_hip_shim"], build)
+        run_step([tool("cmake"), "--build", str(build), "--target", _NAME, "ckgen_hip_shim"], build, step)
     return Runtime(build / f"lib{_NAME}.so", build / "hip_shim/libckgen_hip_shim.so")

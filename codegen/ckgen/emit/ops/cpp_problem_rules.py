@@ -26,13 +26,14 @@ enum class ProblemRule : std::uint16_t {{
 struct ProblemRuleText {{
   const char* id;
   const char* message;  // {{measured}} and {{limit}} stand for Selection::measured and Selection::limit
+  std::uint8_t near = 0;  // how near an instance is that says so; 0: none does
 }};
 
 inline constexpr std::size_t problem_rule_count = {count};
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {{
-    {{"", ""}},
+    {{"", "", 0}},
 {texts}
 }};
 
@@ -70,7 +71,7 @@ def cpp_problem_rules(description: Description) -> str:
         head=HEAD,
         enumerators="\n".join(f"  {rule.id.replace('.', '_').replace('-', '_')}," for rule in rules),
         count=len(rules),
-        texts="\n".join(f'    {{"{rule.id}",\n     "{rule.sentence}"}},' for rule in rules),
+        texts="\n".join(f'    {{"{rule.id}",\n     "{rule.sentence}", {rule.near}}},' for rule in rules),
         sizes=", ".join(PROBLEM_SIZES),
         demands=", ".join(DEMANDS),
         rules="\n".join(

@@ -164,7 +164,10 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class ProblemRule:
-    """A rule of problems. With a `size`, that size must satisfy `demand` of `value` where the signature has `when`."""
+    """A rule of problems. With a `size`, that size must satisfy `demand` of `value` where the signature has `when`.
+
+    `near` is how little an instance still asks for that says this: see the file.
+    """
 
     id: str
     sentence: str
@@ -172,6 +175,7 @@ class ProblemRule:
     demand: str = ""
     value: int = 0
     when: tuple[tuple[str, str], ...] = ()
+    near: int = 0
 
 
 @dataclass(frozen=True, slots=True)

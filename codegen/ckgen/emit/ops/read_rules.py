@@ -206,7 +206,7 @@ class RuleReader:
         return tuple(self._problem_rule(name, one) for name, one in self.reader.mapping(node).items())
 
     def _problem_rule(self, name: str, node: Located) -> ProblemRule:
-        keys = ("sentence", "size", "must", "value", "when")
+        keys = ("sentence", "size", "must", "value", "when", "near")
         has_size = "size" in self.reader.mapping(node)
         entry = self.reader.mapping(node, keys, keys[:4] if has_size else keys[:1])
         sentence = self.reader.text(entry["sentence"])
@@ -216,7 +216,7 @@ class RuleReader:
                     "W003", node, f"'{{{place}}}' of a sentence is neither {{measured}} nor {{limit}}"
                 )
         if not has_size:
-            return ProblemRule(name, sentence)
+            return ProblemRule(name, sentence, near=self.reader.number(entry["near"]) if "near" in entry else 0)
         when = []
         for field, word in self.reader.mapping(entry["when"]).items() if "when" in entry else ():
             if field not in PROBLEM_FIELDS:

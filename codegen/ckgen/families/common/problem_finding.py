@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ckgen.families.common.problem_tables import MESSAGES
+from ckgen.families.common.problem_tables import MESSAGES, NEAR
 
-_OF_ANOTHER = frozenset({"gemm.stream_k.strategy", "moe.n-min", "moe.n-max", "moe.k-max", "moe.presorted"})
-
-
+_MULTIPLE = 4
+"""The `near` of rules whose limit is a multiple: schema/ops.yaml."""
 _ORDER = tuple(MESSAGES)
 
 
@@ -39,8 +38,23 @@ def no_instance() -> ProblemFinding:
 
 
 def outweighs(finding: ProblemFinding, before: ProblemFinding | None) -> bool:
-    """Whether a rejection is a better reason than the one before: not if it only says that another kernel is meant."""
-    return finding.rule not in _OF_ANOTHER or before is None
+    """Whether a rejection is a better reason than the one before: its instance is nearer to the problem.
+
+    Nearer is who says a rule of a larger `near`, and of equal ones whose rule asks for the lesser change in proportion.
+    """
+    if before is None or before.rule == no_instance().rule:
+        return True
+    near, known = NEAR.get(finding.rule, 0), NEAR.get(before.rule, 0)
+    if near != known:
+        return near > known
+    return _change(finding) * max(before.measured, 1) < _change(before) * max(finding.measured, 1)
+
+
+def _change(finding: ProblemFinding) -> int:
+    """By how much the number must change that broke the rule."""
+    if NEAR.get(finding.rule) == _MULTIPLE and finding.limit > 0:
+        return finding.limit - finding.measured % finding.limit
+    return abs(finding.measured - finding.limit)
 
 
 def messages() -> Mapping[str, str]:

@@ -48,7 +48,8 @@ class FmhaOperands:
     """Q [batch, seqlen_q, heads_q, hdim_q], K and V [batch, seqlen_k, heads_k, hdim_q and hdim_v].
 
     Rows behind a sequence's length do not count. bias is [batch, heads_q, seqlen_q, seqlen_k], or slopes [batch,
-    heads_q], with 1 for batch or heads where one serves all; sink is [heads_q]. pages: page numbers of each sequence.
+    heads_q] of the distance to the diagonal that ends at the last key, under any mask, with 1 for batch or heads where
+    one serves all; sink is [heads_q]. pages: page numbers of each sequence.
     is_exact: the data are those of `exact_operands`, whose scores are integers of ln 2.
     """
 

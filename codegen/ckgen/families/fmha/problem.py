@@ -100,26 +100,25 @@ def supports(
     for hdim, most in ((shape.hdim_q, asked.hdim_q), (shape.hdim_v, asked.hdim_v)):
         if hdim > most:
             return ProblemFinding("fmha.instance.hdim", hdim, most)
-    for hdim, of in (
-        (shape.hdim_q, asked.d_multiple or asked.hdim_q),
-        (shape.hdim_v, asked.dv_multiple or asked.hdim_v),
-    ):
-        if hdim % of:
-            return ProblemFinding("fmha.instance.hdim-multiple", hdim, of)
-    if appends(traits):
-        if (finding := supports_append(asked, traits, shape)) is not None:
-            return finding
-    elif not asked.pad_q and shape.seqlen_q % asked.m0:
-        return ProblemFinding("fmha.instance.q-tile", shape.seqlen_q, asked.m0)
-    elif not asked.pad_k and (shape.seqlen_k == 0 or shape.seqlen_k % asked.n0):
-        return ProblemFinding("fmha.instance.k-tile", shape.seqlen_k, asked.n0)
+    beyond = _beyond_limits(asked, traits, shape) or _multiples(asked, traits, shape)
+    if beyond is not None:
+        return beyond
     most_splits = 1 if shape.split_items else asked.max_splits
     if splits > most_splits:
         return ProblemFinding("fmha.instance.splits", splits, most_splits)
-    if traits.is_paged and shape.page_size % asked.page_multiple:
-        return ProblemFinding("fmha.instance.page-multiple", shape.page_size, asked.page_multiple)
-    beyond = _beyond_most(asked, traits, shape)
-    return _supports_schedule(asked, shape) if beyond is None and shape.split_items else beyond
+    if traits.varlen and shape.gaps_q and not asked.takes_gaps_q:
+        return ProblemFinding("fmha.instance.gaps-q", 0, 0)
+    if traits.is_paged and asked.cache_limit:
+        rows = shape.pages * shape.page_size
+        most = asked.cache_limit // (shape.heads_k * max(shape.hdim_q, shape.hdim_v))
+        if not 1 <= rows <= most:
+            return ProblemFinding("fmha.instance.cache", rows, most)
+    least = shape.min_seqlen_k if has_lengths(traits) else shape.seqlen_k
+    if asked.needs_keys and least < 1:
+        return ProblemFinding("fmha.instance.keys", least, 1)
+    if asked.needs_finite and not shape.finite_kv:
+        return ProblemFinding("fmha.instance.finite", 0, 0)
+    return _supports_schedule(asked, shape) if shape.split_items else None
 
 
 def _supports_schedule(asked: FmhaConstraints, shape: FmhaShape) -> ProblemFinding | None:
@@ -135,34 +134,42 @@ def _supports_schedule(asked: FmhaConstraints, shape: FmhaShape) -> ProblemFindi
     return None
 
 
-def _beyond_most(asked: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None:
-    """What only few instances ask."""
+def _beyond_limits(asked: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None:
+    """What few instances take no more of, or nothing at all."""
     group = shape.heads_q // shape.heads_k
     if asked.max_keys and shape.seqlen_k > asked.max_keys:
         return ProblemFinding("fmha.instance.max-keys", shape.seqlen_k, asked.max_keys)
     if traits.masked and shape.sink_tokens and not asked.sink_tokens:
         return ProblemFinding("fmha.instance.sink-tokens", shape.sink_tokens, 0)
-    if traits.varlen and shape.gaps_q and not asked.takes_gaps_q:
-        return ProblemFinding("fmha.instance.gaps-q", 0, 0)
     if not asked.topleft_slopes and not ends_at_last_key(traits, shape):
         return ProblemFinding("fmha.instance.slopes", 0, 0)
-    if traits.is_paged and asked.cache_limit:
-        rows = shape.pages * shape.page_size
-        most = asked.cache_limit // (shape.heads_k * max(shape.hdim_q, shape.hdim_v))
-        if not 1 <= rows <= most:
-            return ProblemFinding("fmha.instance.cache", rows, most)
     if traits.is_paged and asked.max_page and shape.page_size > asked.max_page:
         return ProblemFinding("fmha.instance.page", shape.page_size, asked.max_page)
     if asked.max_rows and shape.seqlen_q > asked.max_rows:
         return ProblemFinding("fmha.instance.rows", shape.seqlen_q, asked.max_rows)
     if asked.max_group and group > asked.max_group:
         return ProblemFinding("fmha.instance.group", group, asked.max_group)
-    if asked.causal_only and not is_causal(traits, shape):
-        return ProblemFinding("fmha.instance.mask", 0, 0)
-    least = shape.min_seqlen_k if has_lengths(traits) else shape.seqlen_k
-    if asked.needs_keys and least < 1:
-        return ProblemFinding("fmha.instance.keys", least, 1)
-    return ProblemFinding("fmha.instance.finite", 0, 0) if asked.needs_finite and not shape.finite_kv else None
+    return ProblemFinding("fmha.instance.mask", 0, 0) if asked.causal_only and not is_causal(traits, shape) else None
+
+
+def _multiples(asked: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None:
+    """What must be whole vectors, tiles or steps."""
+    for hdim, of in (
+        (shape.hdim_q, asked.d_multiple or asked.hdim_q),
+        (shape.hdim_v, asked.dv_multiple or asked.hdim_v),
+    ):
+        if hdim % of:
+            return ProblemFinding("fmha.instance.hdim-multiple", hdim, of)
+    if appends(traits):
+        if (finding := supports_append(asked, traits, shape)) is not None:
+            return finding
+    elif not asked.pad_q and shape.seqlen_q % asked.m0:
+        return ProblemFinding("fmha.instance.q-tile", shape.seqlen_q, asked.m0)
+    elif not asked.pad_k and (shape.seqlen_k == 0 or shape.seqlen_k % asked.n0):
+        return ProblemFinding("fmha.instance.k-tile", shape.seqlen_k, asked.n0)
+    if traits.is_paged and shape.page_size % asked.page_multiple:
+        return ProblemFinding("fmha.instance.page-multiple", shape.page_size, asked.page_multiple)
+    return None
 
 
 def is_causal(traits: FmhaTraits, shape: FmhaShape) -> bool:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from ckgen.families.common import signature_check
 from ckgen.families.common.name_words import fields_said, name_words
+from ckgen.families.common.spelling import hint_of, respelt
 from ckgen.families.fmha.enums import FmhaTraits as FmhaTraits
 from ckgen.model import op_words
 from ckgen.model.dtype import DType, Fp8Flavour, take_dtypes
@@ -76,13 +77,20 @@ class FmhaSignature:
 def parse_canonical(text: str) -> FmhaSignature:
     """The signature that `canonical()` prints as `text`; UsageError for any other text."""
     op, *words = text.split("_")
+    signature = _read(words) if op == OP else None
+    if signature is not None and signature.canonical() == text:
+        return signature
+    right = respelt(text, words, (), _read) if op == OP else None
+    raise UsageError(f"not a canonical signature: '{text}'{hint_of(right)} (expected {FORM})")
+
+
+def _read(words: list[str]) -> FmhaSignature | None:
+    """What the words behind `fmha` say; None if they say no types. Order is the caller's round trip to check."""
     dtypes, rest = take_dtypes(words)
-    if op == OP and 1 <= len(dtypes) <= 3:
-        b = dtypes[1] if len(dtypes) == 3 else dtypes[0]
-        signature = FmhaSignature(dtypes[0], b, dtypes[-1], _traits_of(rest))
-        if signature.canonical() == text:
-            return signature
-    raise UsageError(f"not a canonical signature: '{text}' (expected {FORM})")
+    if not 1 <= len(dtypes) <= 3:
+        return None
+    b = dtypes[1] if len(dtypes) == 3 else dtypes[0]
+    return FmhaSignature(dtypes[0], b, dtypes[-1], _traits_of(rest))
 
 
 def parse_signature(text: str, flavour: Fp8Flavour | None) -> FmhaSignature:

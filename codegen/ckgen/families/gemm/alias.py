@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ckgen.families.common.name_words import alias_words
+from ckgen.families.common.spelling import hint_of, same_words
 from ckgen.families.gemm.enums import ACTIVATIONS, EpilogueOp, Layout, MoeTraits, Op
 from ckgen.families.gemm.modules import SignatureTemplate, templates
 from ckgen.model.dtype import DType
@@ -103,6 +104,5 @@ def _unknown(what: str, got: str, known: Iterable[str], known_as: str) -> str:
     from difflib import get_close_matches
 
     names = list(known)
-    close = get_close_matches(got, names, n=1)
-    hint = f"; did you mean '{close[0]}'?" if close else ""
-    return f"unknown {what}: '{got}'{hint} ({known_as} {', '.join(names)})"
+    near = same_words(got, names) or next(iter(get_close_matches(got, names, n=1)), None)
+    return f"unknown {what}: '{got}'{hint_of(near)} ({known_as} {', '.join(names)})"

@@ -119,6 +119,9 @@ def first_broken(limits: Limits, shape: Shape) -> ProblemFinding | None:
 def supports(constraints: Constraints, shape: Shape, k_batch: int, wishes: Wishes = NO_WISHES) -> ProblemFinding | None:
     """The first demand of an instance that a legal problem fails; None if it can run. `k_batch` 0 counts as 1."""
     splits = max(k_batch, 1)
+    largest_ab, c = max(shape.m, shape.n) * shape.k, shape.m * shape.n
+    if (finding := beyond_limits(constraints, shape.m, largest_ab, c)) is not None:
+        return finding
     for axis, size, multiple in (
         ("m", shape.m, constraints.m_multiple),
         ("n", shape.n, constraints.n_multiple),
@@ -126,9 +129,7 @@ def supports(constraints: Constraints, shape: Shape, k_batch: int, wishes: Wishe
     ):
         if multiple and size % multiple:
             return ProblemFinding(f"gemm.instance.{axis}-multiple", size, multiple)
-    largest_ab, c = max(shape.m, shape.n) * shape.k, shape.m * shape.n
-    finding = beyond_limits(constraints, shape.m, largest_ab, c, splits, wishes)
-    if finding is not None:
+    if (finding := beyond_splits(constraints, splits, wishes)) is not None:
         return finding
     whole = splits * constraints.k_multiple_per_split
     if splits > 1 and whole and shape.k % whole and not _splits_alike(constraints, shape.k, splits):
@@ -143,15 +144,18 @@ def supports(constraints: Constraints, shape: Shape, k_batch: int, wishes: Wishe
     return None
 
 
-def beyond_limits(
-    constraints: Constraints, m: int, largest_ab: int, c: int, splits: int, wishes: Wishes
-) -> ProblemFinding | None:
-    """The first limit of an instance that is exceeded: rows, elements of A or B and of C, splits of K."""
+def beyond_limits(constraints: Constraints, m: int, largest_ab: int, c: int) -> ProblemFinding | None:
+    """The first limit of an instance that is exceeded: rows, elements of A or B and of C."""
     if constraints.max_m and m > constraints.max_m:
         return ProblemFinding("gemm.instance.max-m", m, constraints.max_m)
     for elements, most in ((largest_ab, constraints.max_ab), (c, constraints.max_c)):
         if most and elements > most:
             return ProblemFinding("gemm.instance.matrix-size", elements, most)
+    return None
+
+
+def beyond_splits(constraints: Constraints, splits: int, wishes: Wishes) -> ProblemFinding | None:
+    """Whether K is split more often than the instance does, or otherwise than is asked for."""
     if splits > constraints.max_k_batch:
         return ProblemFinding("gemm.instance.max-k-batch", splits, constraints.max_k_batch)
     if splits > 1 and constraints.atomic_split and wishes.deterministic:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ckgen.families.common.name_words import fields_said, name_words
+from ckgen.families.common.spelling import hint_of, respelt
 from ckgen.families.gemm.alias import OP_WORDS, parse_alias
 from ckgen.families.gemm.enums import (
     ACTIVATIONS,
@@ -35,6 +36,11 @@ from ckgen.model.tuned_row import Discriminators, ExpertProduct
 
 _MOE = "moe."
 _LAYOUTS = {layout.value: layout for layout in Layout}
+_FORM = (
+    "<gemm|grouped_gemm|moe>_<dtypes>_<layout>[_<quant>][_preshuffle][_batched][_bias][_<layer|"
+    "gate_up|down>[_gated][_weightfirst]][_acc_<dtype>][_scale_<dtype>][_scales_<both|a|b>_<n>x"
+    "<k>][_a_<op>][_b_<op>][_epi_<op>…]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +125,20 @@ class GemmSignature(GemmFields):
 def parse_canonical(text: str) -> GemmSignature:
     """The signature that `canonical()` prints as `text`; UsageError for any other text."""
     op, words = op_of(text.split("_"))
+    signature = _read(op, words) if op is not None else None
+    if signature is not None and signature.canonical() == text:
+        return signature
+    right = respelt(text, words, _LAYOUTS, lambda words: _read(op, words)) if op is not None else None
+    raise UsageError(f"not a canonical signature: '{text}'{hint_of(right)} (expected {_FORM})")
+
+
+def _read(op: Op, words: list[str]) -> GemmSignature | None:
+    """What the words behind that of `op` say; None if they say nothing. Order is the caller's round trip to check."""
     dtypes, rest = take_dtypes(words)
-    if op is not None and 1 <= len(dtypes) <= 3 and rest and rest[0] in _LAYOUTS:
-        a, b, c = (dtypes[0], dtypes[-2] if len(dtypes) > 1 else dtypes[0], dtypes[-1])
-        signature = _with_options(op, a, b, c, _LAYOUTS[rest[0]], rest[1:])
-        if signature is not None and signature.canonical() == text:
-            return signature
-    raise UsageError(
-        f"not a canonical signature: '{text}' (expected <gemm|grouped_gemm|moe>_<dtypes>_<layout>[_<quant>]"
-        "[_preshuffle][_batched][_bias][_<layer|gate_up|down>[_gated][_weightfirst]][_acc_<dtype>][_scale_<dtype>][_scales_<both|a|b>_<n>x<k>][_a_<op>][_b_<op>][_epi_<op>…])"
-    )
+    if not 1 <= len(dtypes) <= 3 or not rest or rest[0] not in _LAYOUTS:
+        return None
+    a, b, c = (dtypes[0], dtypes[-2] if len(dtypes) > 1 else dtypes[0], dtypes[-1])
+    return _with_options(op, a, b, c, _LAYOUTS[rest[0]], rest[1:])
 
 
 def parse_signature(text: str, flavour: Fp8Flavour | None) -> GemmSignature:

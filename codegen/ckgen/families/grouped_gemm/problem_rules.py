@@ -6,7 +6,7 @@ The integers of dispatcher_cpp/src/grouped_gemm/rules.hpp.
 from __future__ import annotations
 
 from ckgen.families.common.problem_finding import ProblemFinding
-from ckgen.families.gemm.problem_rules import Constraints, beyond_limits, check, signature_rules
+from ckgen.families.gemm.problem_rules import Constraints, beyond_limits, beyond_splits, check, signature_rules
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.groups import Groups, GroupSize
 from ckgen.model.selection import NO_WISHES, Wishes
@@ -34,15 +34,16 @@ def supports_groups(
 ) -> ProblemFinding | None:
     """As `supports`, for each group. Splits of K must be even in every group."""
     splits, divisor = max(k_batch, 1), groups.divisor
+    largest_ab = max(groups.largest_a, groups.largest_b)
+    if (finding := beyond_limits(constraints, groups.largest.m, largest_ab, groups.largest_c)) is not None:
+        return finding
     for axis, multiple in (("m", constraints.m_multiple), ("n", constraints.n_multiple), ("k", constraints.k_multiple)):
         if multiple <= 1 or getattr(divisor, axis) % multiple == 0:
             continue
         if axis == "m" and groups.are_on_device:
             return ProblemFinding("grouped.m-unknown", groups.largest.m, multiple)
         return ProblemFinding(f"gemm.instance.{axis}-multiple", _first_off(groups, axis, multiple), multiple)
-    largest_ab = max(groups.largest_a, groups.largest_b)
-    finding = beyond_limits(constraints, groups.largest.m, largest_ab, groups.largest_c, splits, wishes)
-    if finding is not None:
+    if (finding := beyond_splits(constraints, splits, wishes)) is not None:
         return finding
     whole = splits * max(constraints.k_multiple_per_split, constraints.split_grain) if splits > 1 else 0
     if whole > 1 and divisor.k % whole:

@@ -1,0 +1,68 @@
+"""What takes its time says so on stderr, also where that is no terminal."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_support import run
+
+from ckgen.build.runtime_library import run_step
+from ckgen.model.errors import InputError, UsageError
+
+NINJA = "print('[1/2] Building'); print('warning: x'); print('[2/2] Linking')"
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CKGEN_PROGRESS_SECONDS", "0.02")
+
+
+def slow(*_: Any, **__: Any) -> None:
+    time.sleep(0.3)
+    raise UsageError("enough")
+
+
+@pytest.mark.parametrize(
+    ("place", "command", "said"),
+    [
+        ("ckgen.fuzz.prepare.prepare", ("fuzz", "--seconds", "1"), "planning"),
+        ("ckgen.quickstart.run.prepare", ("quickstart", "--dir", "q"), "planning"),
+        ("ckgen.plan.planner.make_plan", ("validate", "t"), "reading"),
+        ("ckgen.emit.generate.generate", ("generate", "--targets", "gfx942", "--tuning", "t"), "generating"),
+    ],
+)
+def test_a_command_that_waits_says_for_what(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, place: str, command: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.setattr(place, slow)
+    done = run(*command)
+    assert done.exit_code == 2 and done.stdout == ""
+    assert re.search(rf"^{said}, 0 s$", done.stderr, re.MULTILINE), done.stderr
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize(("seconds", "is_said"), [("0", False), ("3600", False), ("nonsense", False), ("0.02", True)])
+def test_the_environment_says_how_often(monkeypatch: pytest.MonkeyPatch, seconds: str, is_said: bool) -> None:
+    monkeypatch.setenv("CKGEN_PROGRESS_SECONDS", seconds)
+    monkeypatch.setattr("ckgen.plan.planner.make_plan", slow)
+    assert ("reading, 0 s" in run("validate", "t").stderr) is is_said
+
+
+def test_a_build_tells_how_many_of_its_edges_are_done(tmp_path: Path) -> None:
+    heard: list[str] = []
+    run_step([sys.executable, "-c", NINJA], tmp_path, heard.append)
+    assert heard == ["compiling, 1 of 2 done", "compiling, 2 of 2 done"]
+
+
+def test_a_build_that_fails_shows_the_end_of_its_log(tmp_path: Path) -> None:
+    script = "import sys\nfor i in range(99): print(i)\nsys.stdout.flush(); print('bad', file=sys.stderr); sys.exit(3)"
+    with pytest.raises(InputError) as error:
+        run_step([sys.executable, "-c", script], tmp_path)
+    (found,) = error.value.diagnostics
+    assert found.code == "B001" and "failed with exit code 3" in found.message
+    assert found.detail[-3:] == ("97", "98", "bad") and len(found.detail) == 40
