@@ -36,6 +36,7 @@ enum class ProblemRule : std::uint16_t {
   moe_n_min,
   moe_n_max,
   moe_k_max,
+  moe_routed_max,
   moe_few_experts,
   moe_weights,
   moe_presorted,
@@ -84,8 +85,10 @@ enum class ProblemRule : std::uint16_t {
   fmha_no_append,
   fmha_no_paged_kv,
   gemm_instance_m_multiple,
+  gemm_instance_min_m,
   gemm_instance_max_m,
   gemm_instance_declined,
+  gemm_instance_untuned,
   gemm_instance_n_multiple,
   gemm_instance_k_multiple,
   gemm_instance_matrix_size,
@@ -106,7 +109,7 @@ struct ProblemRuleText {
   const char* message;  // {measured} and {limit} stand for Selection::measured and Selection::limit
 };
 
-inline constexpr std::size_t problem_rule_count = 88;
+inline constexpr std::size_t problem_rule_count = 91;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -163,8 +166,10 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "N = {measured} is above {limit}"},
     {"moe.k-max",
      "K = {measured} is above {limit}"},
+    {"moe.routed-max",
+     "routed rows (tokens times top_k) = {measured} are above {limit}"},
     {"moe.few-experts",
-     "tokens = {measured} are above {limit}, the most with so few experts"},
+     "routed rows (tokens times top_k) = {measured} are above {limit}, the most with so few experts"},
     {"moe.weights",
      "weights of all experts of {measured} elements are above {limit}"},
     {"moe.presorted",
@@ -259,10 +264,14 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "no instance that reads keys and values in pages (of {measured} rows) was built for this signature"},
     {"gemm.instance.m-multiple",
      "M = {measured} is not a multiple of {limit}"},
+    {"gemm.instance.min-m",
+     "M = {measured} is below {limit}"},
     {"gemm.instance.max-m",
      "M = {measured} is above {limit}"},
     {"gemm.instance.declined",
      "a row of the table leaves M = {measured} to the caller's own kernel"},
+    {"gemm.instance.untuned",
+     "M = {measured} is left to rows of tables, and none measured it"},
     {"gemm.instance.n-multiple",
      "N = {measured} is not a multiple of {limit}"},
     {"gemm.instance.k-multiple",

@@ -85,6 +85,7 @@ inline Verdict supports(const Constraints& c, const Sizes& sizes, std::uint32_t 
   if (off(sizes.m, c.m_multiple)) return broken(ProblemRule::gemm_instance_m_multiple, sizes.m, c.m_multiple);
   if (off(sizes.n, c.n_multiple)) return broken(ProblemRule::gemm_instance_n_multiple, sizes.n, c.n_multiple);
   if (off(sizes.k, c.k_multiple)) return broken(ProblemRule::gemm_instance_k_multiple, sizes.k, c.k_multiple);
+  if (sizes.m < c.min_m) return broken(ProblemRule::gemm_instance_min_m, sizes.m, c.min_m);
   if (c.max_m != 0 && sizes.m > c.max_m) return broken(ProblemRule::gemm_instance_max_m, sizes.m, c.max_m);
   if (c.max_ab != 0) {
     const std::int64_t elements = (sizes.m > sizes.n ? sizes.m : sizes.n) * sizes.k;

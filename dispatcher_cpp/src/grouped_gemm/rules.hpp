@@ -51,6 +51,7 @@ inline Verdict supports_groups(const Constraints& c, const Groups& groups, std::
     return broken(ProblemRule::gemm_instance_n_multiple, first_off(groups, &GroupSize::n, c.n_multiple), c.n_multiple);
   if (off(divisor.k, c.k_multiple))
     return broken(ProblemRule::gemm_instance_k_multiple, first_off(groups, &GroupSize::k, c.k_multiple), c.k_multiple);
+  if (groups.smallest().m < c.min_m) return broken(ProblemRule::gemm_instance_min_m, groups.smallest().m, c.min_m);
   if (c.max_m != 0 && groups.largest().m > c.max_m)
     return broken(ProblemRule::gemm_instance_max_m, groups.largest().m, c.max_m);
   const std::int64_t ab = std::max(groups.largest_a(), groups.largest_b());

@@ -88,12 +88,16 @@ struct Query : Request {
   }
 
   /// Whether a rejection is a better reason than the one before it (0: none): not if it only says that another kernel
-  /// is meant.
+  /// is meant. That a table stands in the way of a kernel which could run is the best reason.
   [[gnu::noinline]] bool outweighs(const Verdict& verdict, std::uint16_t before) const noexcept {
     if (verdict.ok() || before == 0 || before == no_instance().rule) return true;
-    const auto rule = static_cast<ProblemRule>(verdict.rule);
+    const auto rule = static_cast<ProblemRule>(verdict.rule), known = static_cast<ProblemRule>(before);
+    if (known == ProblemRule::gemm_instance_declined || known == ProblemRule::gemm_instance_untuned ||
+        known == ProblemRule::moe_declined)
+      return false;
+    if (rule == ProblemRule::gemm_stream_k_strategy || rule == ProblemRule::gemm_instance_min_m) return false;
     const auto means_another = operation().selecting.means_another;
-    return rule != ProblemRule::gemm_stream_k_strategy && (means_another == nullptr || !means_another(rule));
+    return means_another == nullptr || !means_another(rule);
   }
 
   /// For instances that come from outside the problem's own unit.

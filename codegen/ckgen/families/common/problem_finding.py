@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from ckgen.families.common.problem_tables import MESSAGES
 
-_OF_ANOTHER = frozenset({"gemm.stream_k.strategy", "moe.n-min", "moe.n-max", "moe.k-max", "moe.presorted"})
+_OF_ANOTHER = frozenset(
+    {"gemm.stream_k.strategy", "gemm.instance.min-m", "moe.n-min", "moe.n-max", "moe.k-max", "moe.presorted"}
+)
+_OF_TABLES = frozenset({"gemm.instance.declined", "gemm.instance.untuned", "moe.declined"})
 
 
 _ORDER = tuple(MESSAGES)
@@ -39,8 +42,11 @@ def no_instance() -> ProblemFinding:
 
 
 def outweighs(finding: ProblemFinding, before: ProblemFinding | None) -> bool:
-    """Whether a rejection is a better reason than the one before: not if it only says that another kernel is meant."""
-    return finding.rule not in _OF_ANOTHER or before is None
+    """Whether a rejection is a better reason than the one before: not if it only says that another kernel is meant.
+
+    That a table stands in the way of a kernel which could run is the best reason.
+    """
+    return before is None or (finding.rule not in _OF_ANOTHER and before.rule not in _OF_TABLES)
 
 
 def messages() -> Mapping[str, str]:

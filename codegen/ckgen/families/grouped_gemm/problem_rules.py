@@ -41,7 +41,8 @@ def supports_groups(
             return ProblemFinding("grouped.m-unknown", groups.largest.m, multiple)
         return ProblemFinding(f"gemm.instance.{axis}-multiple", _first_off(groups, axis, multiple), multiple)
     largest_ab = max(groups.largest_a, groups.largest_b)
-    finding = beyond_limits(constraints, groups.largest.m, largest_ab, groups.largest_c, splits, wishes)
+    rows = groups.smallest.m, groups.largest.m
+    finding = beyond_limits(constraints, rows, largest_ab, groups.largest_c, splits, wishes)
     if finding is not None:
         return finding
     whole = splits * max(constraints.k_multiple_per_split, constraints.split_grain) if splits > 1 else 0
