@@ -31,6 +31,7 @@ class _Path(click.Path):
 
 
 PATH = _Path(path_type=Path)
+_SHIPPED_TABLES = ("aiter", "ckgen")
 _SEPARATORS = re.compile(r"[;,\s]+")
 _ASSUMPTION = re.compile(r"([0-9]{1,9})=(\S+)")
 
@@ -197,7 +198,8 @@ def tuning_or_shipped(given: Sequence[Path]) -> tuple[Path, ...]:
     """The tables asked for, else those that come with ckgen."""
     if given:
         return tuple(given)
-    shipped = paths.tuning_dir() / "aiter"
-    if not shipped.is_dir():
-        raise UsageError(f"no shipped tables in {shipped}: give --tuning")
-    return (shipped,)
+    shipped = tuple(paths.tuning_dir() / name for name in _SHIPPED_TABLES)
+    missing = next((folder for folder in shipped if not folder.is_dir()), None)
+    if missing is not None:
+        raise UsageError(f"no shipped tables in {missing}: give --tuning")
+    return shipped
