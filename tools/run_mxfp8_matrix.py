@@ -1,14 +1,14 @@
 """Runs the MX-FP8 kernels for few rows on the emulator, for the per-GPU shapes of MiniMax-M3 at TP1, 2, 4 and 8.
 
-usage: run_mxfp8_matrix.py [--m M,M...] [--columns N] [--experts] [--processes N] [--out FILE]
+usage: run_mxfp8_matrix.py [--m M,M...] [--columns N] [--experts N,N...] [--threads N] [--out FILE]
 
 Each problem goes to the kernel that the shipped tables and defaults choose for it on gfx950 with 256 CUs; where they
 decline it, the kernel with the usual numbers is forced, and the line says why it was declined. It runs through the
 dispatcher, under all checks, on data of which only one result is right, and the host twin with it. --columns: only so
 many columns of C are computed, by the kernel that is chosen for all of them: a workgroup does the same whatever N is,
-and K is whole. --experts: instead, gate_up and down of 32, 64, 128 and 256 experts (EP8, 4, 2 and none), at the most
-routed rows that they take and at a token. Prints a line for each; exit code 1 where a result is wrong or something was
-found.
+and K is whole. --experts: instead, gate_up, down and raw products of so many experts (32, 64, 128 and 256 are EP8, 4, 2
+and none), of one row of A and of as many as they take, 40 columns unless told. Prints a line for each; exit code 1
+where a result is wrong or something was found.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ from ckgen_emulator.gemm.runtime import build_runtime
 TARGET = Target("gfx950", 256)
 DENSE = "gemm_fp8_ocp_bf16_rcr_mx"
 GATE_UP, DOWN = "moe_fp8_ocp_bf16_rcr_mx_gate_up_gated_epi_silu", "moe_fp8_ocp_bf16_rcr_mx_down"
+RAW, WEIGHTED = "moe_fp8_ocp_bf16_rcr_mx_gate_up", "moe_fp8_ocp_bf16_rcr_mx_gate_up_weightfirst"
+"""Sums of a product in bf16, a row per slot: A's rows are those of tokens, or with a top_k of 1 those of slots."""
 ROWS = (1, 2, 4, 8, 16, 32, 64)
 HIDDEN = 6144
 TENSOR_PARALLEL = (1, 2, 4, 8)
@@ -111,24 +113,44 @@ def dense_cases(rows: Sequence[int], columns: int = 0) -> tuple[Case, ...]:
     return tuple(cases)
 
 
-def expert_cases(columns: int) -> tuple[Case, ...]:
-    """gate_up of TP4 and TP8 and down of TP4, of each share of 256 experts, at one token and at the most that go."""
-    of = plan(GATE_UP, DOWN)
-    products = ((GATE_UP, 768, HIDDEN, 16), (GATE_UP, 384, HIDDEN, 16), (DOWN, HIDDEN, 768, 8))
+@dataclass(frozen=True, slots=True)
+class Product:
+    """N and K, experts per row of A, and the most routed rows of few experts and of 128."""
+
+    signature: str
+    n: int
+    k: int
+    top_k: int
+    few: int
+    many: int
+
+
+PRODUCTS = (
+    Product(GATE_UP, 768, HIDDEN, TOP_K, 16, 64), Product(GATE_UP, 384, HIDDEN, TOP_K, 16, 64),
+    Product(DOWN, HIDDEN, 768, TOP_K, 8, 8),
+    Product(RAW, 1536, HIDDEN, TOP_K, 16, 64), Product(RAW, 768, HIDDEN, TOP_K, 16, 64),
+    Product(RAW, HIDDEN, 768, 1, 8, 8), Product(WEIGHTED, HIDDEN, 768, 1, 8, 8),
+)  # fmt: skip
+"""gate_up of TP4 and TP8 and down of TP4, with what is behind a product and without it."""
+
+
+def expert_cases(columns: int, shares: Sequence[int] = (32, 64, 128, 256)) -> tuple[Case, ...]:
+    """Every product of each share of 256 experts, of one row of A and of as many as it takes."""
+    of = plan(*{product.signature for product in PRODUCTS})
     cases = []
-    for experts in (32, 64, 128, 256):
-        for name, n, k, few in products:
-            most = 64 if name == GATE_UP and experts >= 128 else few
-            for tokens in (1, most // TOP_K):
-                routing, signature = Routing(experts, TOP_K), parse_canonical(name)
-                asked = MoeQuery(of, TARGET, signature, Shape(0, tokens, n, k), NO_WISHES, routing, BLOCK_M)
+    for experts in shares:
+        for one in PRODUCTS:
+            most = one.many if experts >= 128 else one.few
+            for tokens in (1, most // one.top_k):
+                routing, signature = Routing(experts, one.top_k), parse_canonical(one.signature)
+                asked = MoeQuery(of, TARGET, signature, Shape(0, tokens, one.n, one.k), NO_WISHES, routing, BLOCK_M)
                 found = select(asked)
                 if found.instance is None:
-                    print(f"declined  {name} {asked.sizes_text()}: {found.reason}")
+                    print(f"declined  {one.signature} {asked.sizes_text()}: {found.reason}")
                     continue
-                shape = Shape(0, tokens, min(n, columns), k)
+                shape = Shape(0, tokens, min(one.n, columns), one.k)
                 problem = GemmProblem(shape, seed=tokens + experts, routing=routing, block_m=BLOCK_M)
-                cases.append(Case(name, problem, n, found.instance, ""))
+                cases.append(Case(one.signature, problem, one.n, found.instance, ""))
     return tuple(cases)
 
 
@@ -148,19 +170,20 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(usage=(__doc__ or "").partition("usage: ")[2].partition("\n")[0])
     parser.add_argument("--m", default=",".join(map(str, ROWS)))
     parser.add_argument("--columns", type=int, default=0)
-    parser.add_argument("--experts", action="store_true")
-    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--experts", default="")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args(arguments)
     rows = tuple(map(int, chosen.m.split(",")))
-    cases = expert_cases(chosen.columns or 40) if chosen.experts else dense_cases(rows, chosen.columns)
+    shares = tuple(map(int, filter(None, chosen.experts.split(","))))
+    cases = expert_cases(chosen.columns or 40, shares) if shares else dense_cases(rows, chosen.columns)
     context = default_context(load(), load_archs(), print, ProgressLine())
     runtime = build_runtime(print)
     with ExitStack() as stack:
         out = stack.enter_context(chosen.out.open("a", encoding="utf-8")) if chosen.out else sys.stdout
         bad = 0
         for case in cases:
-            (result,) = emulate(requests([case]), runtime, context, RunOptions(threads=chosen.processes))
+            (result,) = emulate(requests([case]), runtime, context, RunOptions(threads=chosen.threads))
             bad += not result.ok
             print(line_of(case, result), file=out, flush=True)
     print(f"{len(cases)} cases, {sum(not case.declined for case in cases)} chosen, {bad} wrong")

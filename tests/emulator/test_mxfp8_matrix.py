@@ -13,7 +13,7 @@ from emulate_support import context, runtime
 
 from ckgen.families.gemm.hip_config import HipConfig
 from ckgen_emulator.gemm.drive import RunOptions, emulate
-from run_mxfp8_matrix import GATE_UP, Case, dense_cases, dense_shapes, expert_cases, requests
+from run_mxfp8_matrix import GATE_UP, RAW, WEIGHTED, Case, dense_cases, dense_shapes, expert_cases, requests
 
 COLUMNS = 40
 """Whole workgroups of every kernel and a part of one."""
@@ -41,11 +41,11 @@ def of_hip(case: Case) -> bool:
 
 
 def test_experts_of_ep_2_4_and_8(capsys: pytest.CaptureFixture[str]) -> None:
-    """All run but gate_up of TP4 with all 256 experts' weights."""
+    """All run but gate_up of TP4, gated or raw, with all 256 experts' weights."""
     cases = expert_cases(COLUMNS)
-    assert Counter(one.problem.routing.experts for one in cases) == {32: 6, 64: 6, 128: 6, 256: 4}
+    assert Counter(one.problem.routing.experts for one in cases) == {32: 14, 64: 14, 128: 14, 256: 10}
     told = capsys.readouterr().out.splitlines()
-    assert len(told) == 2 and all("experts=256" in line and line.endswith("(rule moe.weights)") for line in told)
+    assert len(told) == 4 and all("experts=256" in line and line.endswith("(rule moe.weights)") for line in told)
 
 
 @pytest.mark.amd
@@ -54,7 +54,9 @@ def test_sections_of_the_matrix_are_right(tmp_path: Path) -> None:
     """K is whole, of N so many columns: a workgroup does the same whatever N is."""
     dense = dense_cases((3, 8, 9, 64), COLUMNS)
     cases = [one for one in dense if (one.problem.shape.m, one.problem.shape.k, one.all_n) in EXECUTED]
-    cases += [one for one in expert_cases(20) if one.signature == GATE_UP and one.problem.routing.experts == 32][1:2]
-    assert len(cases) == 5 and not any(one.declined for one in cases)
+    experts = expert_cases(20, (32,))
+    cases += [experts[1], experts[7], experts[13]]
+    assert [one.signature for one in cases[4:]] == [GATE_UP, RAW, WEIGHTED]
+    assert all(one.problem.shape.m > 1 and not one.declined for one in cases)
     results = emulate(requests(cases), runtime(tmp_path), context(), RunOptions(processes=2))
     assert [result.to_json() for result in results if not result.ok] == []
