@@ -27,6 +27,7 @@ GFX942_80 = Target("gfx942", 80)
 GFX950 = Target("gfx950", 256)
 REAL_TARGETS = (GFX942_80, GFX942, GFX950)
 REAL_TABLES = paths.tuning_dir() / "aiter"
+OWN_TABLES = paths.tuning_dir() / "ckgen"
 
 HEADER = "gfx,cu_num,M,N,K,libtype,kernelId,splitK,us,kernelName,tflops,bw,errRatio"
 SMALL_M = "a8w8_blockscale_1x128x128_256x16x64x256_16x16_16x16_1x1_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1"

@@ -73,6 +73,55 @@ TEST(Declined, NextPassesThemToo) {
   EXPECT_EQ(tried(32), "own next large ");
 }
 
+// Kernels of ckgen's own that a near row, a decision rule, a far row and the defaults offer, M being a row that
+// declines. The default of at least 48 rows is for measured sizes only.
+namespace offered {
+constexpr InstanceDesc of_hip(const char* name, std::uint64_t id, std::int32_t most_m) {
+  InstanceDesc made = declining::of_hip(name, id, most_m);
+  made.constraints.max_m = most_m;
+  made.constraints.min_m = most_m == 64 ? 48 : 0;
+  made.constraints.measured_only = most_m == 64;
+  return made;
+}
+constexpr InstanceDesc instances[] = {of_hip("near", 21, 40), of_hip("ruled", 22, 41), of_hip("far", 23, 42),
+                                      of_hip("measured", 24, 64), of_hip("default", 25, 43)};
+constexpr Rung rungs[] = {rung(32, 0), rung(500, 2)};
+constexpr Rung declined[] = {rung(24, 0)};
+constexpr Group groups[] = {with_external<declined>(ladder<rungs>(1024, 2048))};
+constexpr auto slots = slots_of(groups);
+constexpr LookupTable table = lookup_table(Arch::gfx942, 304, tiny::policy, groups, slots, declining::externals);
+constexpr const LookupTable* tables[] = {&table};
+constexpr Condition always[] = {{Feature::m, Compare::le, 1000}};
+constexpr Arm arms[] = {{always, 1, {1, 1}}};
+constexpr Heuristic heuristics[] = {{"offered", Arch::gfx942, arms, 1}};
+constexpr std::uint16_t in_order[] = {3, 4};
+constexpr Defaults defaults[] = {{Arch::gfx942, in_order, 2}};
+constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 5, tables, 1, heuristics, 1, defaults, 1};
+constexpr const SignatureUnit* units[] = {&unit};
+constexpr Library library{"offered", CKGEN_RUNTIME_ABI, 0x78, units, 1};
+}  // namespace offered
+
+TEST(Declined, WhateverTierOffersIt) {
+  Registry registry;
+  ASSERT_TRUE(registry.add(offered::library).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const auto tried = [&](std::int64_t m) {
+    const Problem problem = tiny::problem(m, 1024, 2048);
+    const Device device = Device::simulated("gfx942:304");
+    Selection s = dispatcher.select(problem, device);
+    std::string found = s ? "" : reason(s);
+    for (; s; s = dispatcher.next(problem, device, s)) found += std::string(registry.instance(s.instance).name) + ' ';
+    return found;
+  };
+  EXPECT_EQ(tried(23), "near ruled default ") << "24 is the row that declines, 32 is near";
+  EXPECT_EQ(tried(32), "near ruled default ");
+  EXPECT_EQ(tried(24), "a row of the table leaves M = 24 to the caller's own kernel (rule gemm.instance.declined)");
+  EXPECT_EQ(tried(42), "far default ");
+  EXPECT_EQ(tried(43), "default ");
+  EXPECT_EQ(tried(48), "M = 48 is left to rows of tables, and none measured it (rule gemm.instance.untuned)");
+  EXPECT_EQ(tried(65), "M = 65 is above 43 (rule gemm.instance.max-m)");
+}
+
 // Experts, M, N and K of one kernel of ckgen's own for gate_up, down and a layer of both. At 304 CUs rows of 256 x 128
 // of a gated gate_up, and of 128 x 64 of down, are the caller's; at 80 CUs none is.
 namespace experts {

@@ -187,7 +187,8 @@ class Layer {
   float hidden(std::int64_t r, std::int64_t n) const {
     const std::int64_t t = r / sizes.routing.top_k;
     const double w = moe.weight_first ? static_cast<double>(weights[static_cast<std::size_t>(r)]) : 1.0;
-    double h = std::max(0.0, product(a, t, w1, expert(r), n) * w);
+    double h = product(a, t, w1, expert(r), n) * w;
+    if (!traits.epilogue.empty()) h = std::max(0.0, h);
     if (moe.gated) h *= product(a, t, w1, expert(r), sizes.inter + n) * w;
     const auto value = static_cast<float>(h);
     return traits.c == kFloat ? value : decode(traits.c, encode(traits.c, value));
@@ -295,6 +296,24 @@ TEST(HostMoe, EveryPartOfEveryKind) {
             expect_twin_right(layer);
             if (HasFatalFailure()) return;
           }
+}
+
+TEST(HostMoe, ARawProductIsAGateUpWithoutAGateAndAnActivation) {
+  for (const GemmTraits& kind : kKinds)
+    for (const bool first : {false, true}) {
+      GemmTraits raw = kind;
+      raw.epilogue = {};
+      Layer product(raw, {MoePart::gate_up, false, first}, {9, 192, 64, {4, 2}});
+      SCOPED_TRACE(words(product));
+      expect_twin_right(product);
+      if (HasFatalFailure()) return;
+      for (const MoeTraits& other :
+           {MoeTraits{MoePart::gate_up, true, first}, MoeTraits{MoePart::layer, false, first}}) {
+        Layer wrong(kind, other, {9, 192, 64, {4, 2}});
+        wrong.traits.epilogue = {};
+        EXPECT_EQ(run_twin(wrong, wrong.args()).code, StatusCode::unsupported);
+      }
+    }
 }
 
 TEST(HostMoe, SortedTokensAreAsGoodAsIds) {

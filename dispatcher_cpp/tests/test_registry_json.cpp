@@ -18,7 +18,7 @@ InstanceDesc gemm() {
   d.table_kernel = "the peer's";
   Constraints& c = d.constraints;
   c.split_grain = 8, c.max_ab = std::int64_t{1} << 40, c.max_c = 10, c.split_turn = 11, c.split_lead = 12, c.max_m = 13;
-  c.routed = {14, 15, 16, 17, 18, true, 19};
+  c.min_m = 20, c.measured_only = true, c.routed = {14, 15, 16, 21, 17, 18, true, 19};
   return d;
 }
 
@@ -36,8 +36,9 @@ TEST(RegistryJson, EveryFieldOfAGemmIsThere) {
       R"("archs": ["gfx942", "gfx950"], "table_kernel": "the peer's", "macro_tile": {"m": 16, "n": 32, "k": 64}, )"
       R"("constraints": {"m_multiple": 2, "n_multiple": 3, "k_multiple": 4, "k_multiple_per_split": 5, "min_k": 6, )"
       R"("max_k_batch": 7, "atomic_split": true, "split_grain": 8, "max_ab": 1099511627776, "max_c": 10, )"
-      R"("split_turn": 11, "split_lead": 12, "max_m": 13, "routed": {"min_n": 14, "max_n": 15, "max_k": 16, )"
-      R"("few_experts": 17, "max_m_few": 18, "presorted": true, "max_weights": 19}}, "strategy": "data_parallel"}]})"
+      R"("split_turn": 11, "split_lead": 12, "max_m": 13, "min_m": 20, "measured_only": true, )"
+      R"("routed": {"min_n": 14, "max_n": 15, "max_k": 16, "max_routed": 21, )"
+      R"("few_experts": 17, "max_routed_few": 18, "presorted": true, "max_weights": 19}}, "strategy": "data_parallel"}]})"
       "\n");
 }
 

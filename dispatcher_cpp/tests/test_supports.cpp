@@ -138,6 +138,11 @@ TEST(Supports, UnevenSplitsAndSizesHaveTheirBounds) {
            Case{{5, 13, 512, 0}, 1, false, ProblemRule::gemm_instance_matrix_size, 65, 64},
        })
     expect(uneven, x);
+  constexpr Constraints few{0, 0, 0, 0, 0, 1, false, 0, 0, 0, 0, 0, 4, 3};
+  expect(few, {{3, 1, 1, 0}, 1, false, kTaken, 0, 0});
+  expect(few, {{4, 1, 1, 0}, 1, false, kTaken, 0, 0});
+  expect(few, {{2, 1, 1, 0}, 1, false, ProblemRule::gemm_instance_min_m, 2, 3});
+  expect(few, {{5, 1, 1, 0}, 1, false, ProblemRule::gemm_instance_max_m, 5, 4});
   constexpr Constraints exact{0, 0, 0, 0, 0, 1, false, 0, 100, 64};
   expect(exact, {{10, 1, 10, 0}, 1, false, kTaken, 0, 0});
   expect(exact, {{64, 1, 1, 0}, 1, false, kTaken, 0, 0});

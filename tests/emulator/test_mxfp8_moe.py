@@ -34,7 +34,7 @@ def test_a_layer_and_its_parts(tmp_path: Path) -> None:
     tokens that the plan sorts, and such that the caller has sorted."""
     routing = Routing(5, 2)
     layer = GemmProblem(Shape(0, 3, 768, 768), seed=3, routing=routing)
-    part = GemmProblem(Shape(0, 8, 20, 768), seed=4, routing=routing, block_m=16)
+    part = GemmProblem(Shape(0, 4, 20, 768), seed=4, routing=routing, block_m=16)
     asked = (
         request("layer_gated_epi_silu", MoePairConfig(SHALLOW, SHALLOW), layer),
         request("gate_up_gated_epi_silu", SHALLOW, part),

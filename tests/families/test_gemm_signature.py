@@ -181,6 +181,7 @@ def test_legality_is_of_the_fields_alone(signature: GemmSignature) -> None:
         ("grouped:a8w8_blockscale", "grouped_gemm_fp8_bf16_rcr_blockscale"),
         ("grouped:fp16:crr:bias", "grouped_gemm_fp16_crr_bias"),
         ("moe:bf16:gated:silu", "moe_bf16_rcr_layer_gated_epi_silu"),
+        ("moe:mxfp8:gate_up:weightfirst", "moe_fp8_ocp_bf16_rcr_mx_gate_up_weightfirst"),
         ("moe:mxfp8:gate_up:gated:weightfirst:gelu", "moe_fp8_ocp_bf16_rcr_mx_gate_up_gated_weightfirst_epi_gelu"),
         ("moe:a8w8:int8:down", "moe_int8_bf16_rcr_rowwise_down"),
     ],
@@ -290,9 +291,9 @@ def test_a_row_of_expert_products_stands_for_every_part_that_has_them() -> None:
     for weighted, first in ((True, "_weightfirst"), (False, "")):
         found = signatures_of_row("mxfp8", Discriminators(experts=ExpertProduct(True, weighted)), Fp8Flavour.OCP)
         assert [one.canonical() for one in found] == [
-            f"moe_fp8_ocp_bf16_rcr_mx_gate_up{gated}{first}_epi_{act}"
-            for gated in ("_gated", "")
-            for act in ("gelu", "relu", "silu")
+            f"moe_fp8_ocp_bf16_rcr_mx_gate_up{gated}{first}{act}"
+            for gated, raw in (("_gated", ()), ("", ("",)))
+            for act in (*raw, "_epi_gelu", "_epi_relu", "_epi_silu")
         ]
     for weighted, first in ((True, ""), (False, "_weightfirst")):
         (down,) = signatures_of_row("mxfp8", Discriminators(experts=ExpertProduct(False, weighted)), Fp8Flavour.OCP)

@@ -103,6 +103,8 @@ def grouped(*sizes: tuple[int, int, int]) -> Groups:
         (Constraints(m_multiple=2), [(2, 1, 1), (5, 1, 1), (3, 1, 1)], 1, ("m-multiple", 5, 2)),
         (Constraints(n_multiple=2), [(1, 2, 1), (0, 3, 1)], 1, None),
         (Constraints(n_multiple=2), [(0, 3, 1), (1, 5, 1)], 1, ("n-multiple", 5, 2)),
+        (Constraints(min_m=3), [(3, 1, 1), (4, 1, 1)], 1, None),
+        (Constraints(min_m=3), [(3, 1, 1), (2, 1, 1)], 1, ("min-m", 2, 3)),
         (Constraints(max_m=8), [(8, 1, 1), (7, 9, 9)], 1, None),
         (Constraints(max_m=8), [(9, 1, 1), (1, 1, 1)], 1, ("max-m", 9, 8)),
         (Constraints(max_ab=64), [(8, 1, 8), (1, 8, 8)], 1, None),
@@ -143,25 +145,34 @@ def test_groups_on_the_device_show_the_size_that_all_have() -> None:
 
 
 ROUTED = [
-    # demand, (n, k, tokens, experts, gated) that fits, the same that does not, rule, measured, limit
-    (RoutedConstraints(min_n=8), (8, 1, 1, 1, False), (7, 1, 1, 1, False), "moe.n-min", 7, 8),
-    (RoutedConstraints(max_n=8), (8, 1, 1, 1, False), (9, 1, 1, 1, False), "moe.n-max", 9, 8),
-    (RoutedConstraints(max_k=8), (1, 8, 1, 1, False), (1, 9, 1, 1, False), "moe.k-max", 9, 8),
-    (RoutedConstraints(few_experts=4, max_m_few=2), (1, 1, 2, 3, False), (1, 1, 3, 3, False), "moe.few-experts", 3, 2),
-    (RoutedConstraints(few_experts=4, max_m_few=2), (1, 1, 3, 4, False), (1, 1, 3, 3, False), "moe.few-experts", 3, 2),
-    (RoutedConstraints(max_weights=64), (4, 4, 1, 4, False), (5, 5, 1, 3, False), "moe.weights", 75, 64),
-    (RoutedConstraints(max_weights=64), (4, 4, 1, 2, True), (4, 4, 1, 3, True), "moe.weights", 96, 64),
-]
+    # demand, (n, k, tokens, routing, gated) that fits, the same that does not, rule, measured, limit
+    (RoutedConstraints(min_n=8), (8, 1, 1, (1, 1), False), (7, 1, 1, (1, 1), False), "moe.n-min", 7, 8),
+    (RoutedConstraints(max_n=8), (8, 1, 1, (1, 1), False), (9, 1, 1, (1, 1), False), "moe.n-max", 9, 8),
+    (RoutedConstraints(max_k=8), (1, 8, 1, (1, 1), False), (1, 9, 1, (1, 1), False), "moe.k-max", 9, 8),
+    (RoutedConstraints(max_routed=6), (1, 1, 3, (3, 2), False), (1, 1, 4, (3, 2), False), "moe.routed-max", 8, 6),
+    (RoutedConstraints(max_routed=6), (1, 1, 2, (3, 3), False), (1, 1, 2, (4, 4), False), "moe.routed-max", 8, 6),
+    (RoutedConstraints(few_experts=4, max_routed_few=6), (1, 1, 3, (3, 2), False), (1, 1, 4, (3, 2), False),
+     "moe.few-experts", 8, 6),
+    (RoutedConstraints(few_experts=4, max_routed_few=2), (1, 1, 3, (4, 1), False), (1, 1, 3, (3, 1), False),
+     "moe.few-experts", 3, 2),
+    (RoutedConstraints(max_weights=64), (4, 4, 1, (4, 1), False), (5, 5, 1, (3, 1), False), "moe.weights", 75, 64),
+    (RoutedConstraints(max_weights=64), (4, 4, 1, (2, 1), True), (4, 4, 1, (3, 1), True), "moe.weights", 96, 64),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("asked", "fits", "beyond", "rule", "measured", "limit"), ROUTED)
 def test_every_demand_on_routed_sizes_from_both_sides(
-    asked: RoutedConstraints, fits: tuple[int, ...], beyond: tuple[int, ...], rule: str, measured: int, limit: int
+    asked: RoutedConstraints,
+    fits: tuple[int, int, int, tuple[int, int], bool],
+    beyond: tuple[int, int, int, tuple[int, int], bool],
+    rule: str,
+    measured: int,
+    limit: int,
 ) -> None:
-    def found(n: int, k: int, tokens: int, experts: int, gated: int) -> object:
-        return supports_routed(asked, Shape(0, tokens, n, k), experts, bool(gated))
+    def found(n: int, k: int, tokens: int, routing: tuple[int, int], gated: bool) -> object:
+        return supports_routed(asked, Shape(0, tokens, n, k), Routing(*routing), gated)
 
-    assert supports_routed(RoutedConstraints(), Shape(0, 99, 99, 99), 1, True) is None
+    assert supports_routed(RoutedConstraints(), Shape(0, 99, 99, 99), Routing(1, 1), True) is None
     assert found(*fits) is None
     assert found(*beyond) == ProblemFinding(rule, measured, limit)
 
@@ -303,6 +314,6 @@ def test_every_rule_of_groups_and_routing_has_a_message() -> None:
     assert ids == {
         "grouped.no-groups", "grouped.sizes", "grouped.m-unknown", "moe.experts", "moe.top-k", "moe.top-k-max",
         "moe.tokens-max", "moe.block-m", "moe.sorted-rows", "moe.atomic", "moe.n-min", "moe.n-max", "moe.k-max",
-        "moe.few-experts", "moe.weights", "moe.presorted", "moe.declined",
+        "moe.routed-max", "moe.few-experts", "moe.weights", "moe.presorted", "moe.declined",
     }  # fmt: skip
     assert LAYER.op is Op.MOE

@@ -4,12 +4,12 @@ import pytest
 from parity_support import BUILT, Parity
 
 from ckgen.families.common.policy import MPolicy
-from plan_support import REAL_TABLES, plan_of
+from plan_support import OWN_TABLES, REAL_TABLES, plan_of
 
 
 def _parity(policy: MPolicy, tmp_path_factory: pytest.TempPathFactory) -> Parity:
     name = f"parity_{policy.value}"
-    plan = plan_of(REAL_TABLES, targets=BUILT, m_policy=policy)
+    plan = plan_of(REAL_TABLES, OWN_TABLES, targets=BUILT, m_policy=policy)
     return Parity(plan, name, tmp_path_factory.mktemp(name))
 
 

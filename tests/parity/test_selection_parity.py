@@ -9,6 +9,7 @@ import pytest
 from parity_support import BUILT, Parity
 
 from ckgen.families.common.unit import UnitPlan
+from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
@@ -49,6 +50,15 @@ def test_random_shapes_on_all_targets(parity: Parity) -> None:
         for target in BUILT:
             compared += parity.compare(unit, target, list(_shapes(unit, known, each)))
     assert compared >= RANDOM_SHAPES
+
+
+def test_few_rows_of_mxfp8(parity: Parity) -> None:
+    """Every M to 17 and about what tables alone choose; shapes with and without rows, on CU counts of both kinds."""
+    (unit,) = (one for one in parity.plan.units if one.name == "gemm_fp8_ocp_bf16_rcr_mx")
+    sizes = ((6144, 2304), (2048, 6144), (6144, 9216), (512, 40), (96, 40), (48, 40), (4096, 2**19), (4096, 2**19 + 1))
+    shapes = [Shape(0, m, n, k) for k, n in sizes for m in (*range(1, 18), 31, 32, 33, 48, 63, 64, 65, 128)]
+    for target in (Target("gfx950", 256), Target("gfx950", 128)):
+        parity.compare(unit, target, shapes)
 
 
 def _shapes(unit: UnitPlan, known: Sequence[tuple[int, int, int]], count: int) -> Iterator[Shape]:

@@ -172,9 +172,8 @@ def test_minimal_answers_wherever_a_default_does(tables: Path) -> None:
             assert small is not None and small.defaults[target.gfx]
             for _ in range(12):
                 shape = random_shape(draw, batched=unit.signature.batched)
-                before = any(
-                    supports(unit.instances[index].constraints, shape, 1) is None for index in unit.defaults[target.gfx]
-                )
+                asked_of = [unit.instances[index].constraints for index in unit.defaults[target.gfx]]
+                before = any(supports(one, shape, 1) is None for one in asked_of if not one.measured_only)
                 if check(unit.signature, shape) is not None or not before:
                     continue
                 found = select(GemmQuery(minimal, target, unit.signature, shape))
@@ -205,7 +204,7 @@ def random_shape(draw: random.Random, *, batched: bool) -> Shape:
 small = st.integers(0, 12)
 constraints = st.builds(
     Constraints, m_multiple=small, n_multiple=small, k_multiple=small, min_k=small,
-    max_ab=st.integers(0, 60), max_c=st.integers(0, 60), max_m=small,
+    max_ab=st.integers(0, 60), max_c=st.integers(0, 60), min_m=small, max_m=small,
 )  # fmt: skip
 
 
@@ -221,7 +220,7 @@ def test_covers_means_that_every_problem_is_taken(wide: Constraints, narrow: Con
 
 
 def test_covers_knows_every_constraint_of_a_problem_without_splits() -> None:
-    unsplit = {"m_multiple", "n_multiple", "k_multiple", "min_k", "max_ab", "max_c", "max_m"}
+    unsplit = {"m_multiple", "n_multiple", "k_multiple", "min_k", "max_ab", "max_c", "min_m", "max_m", "measured_only"}
     of_splits = {
         "k_multiple_per_split", "max_k_batch", "atomic_split", "split_grain", "split_turn", "split_lead",
     }  # fmt: skip
@@ -232,7 +231,8 @@ def test_covers_knows_every_constraint_of_a_problem_without_splits() -> None:
     routed = replace(narrow, routed=RoutedConstraints(max_n=12))
     assert covers(narrow, routed) and covers(routed, routed) and not covers(routed, narrow)
     for name in unsplit:
-        assert not covers(replace(narrow, **{name: 5 if name.startswith("max") else 24}), narrow), name
+        value = True if name == "measured_only" else 5 if name.startswith("max") else 24
+        assert not covers(replace(narrow, **{name: value}), narrow), name
     for name in of_splits:
         assert covers(replace(narrow, **{name: 1}), narrow), name
 

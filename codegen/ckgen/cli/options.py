@@ -44,6 +44,7 @@ class _Glob(click.types.StringParamType):
 
 PATH = _Path(path_type=Path)
 GLOB = _Glob()
+_SHIPPED_TABLES = ("aiter", "ckgen")
 _SEPARATORS = re.compile(r"[;,\s]+")
 _ASSUMPTION = re.compile(r"([0-9]{1,9})=(\S+)")
 
@@ -238,7 +239,7 @@ def tuning_or_shipped(given: Sequence[Path], *, has_shipped: bool = True) -> tup
         names = ", ".join(map(str, layers))
         place = f"the shipped ones, then {names}; later rows win" if adds else f"{names} in place of the shipped ones"
         say(f"note: tables: {place}")
-    shipped = (_shipped_tables(),) if has_shipped and (adds or not layers) else ()
+    shipped = _shipped_tables() if has_shipped and (adds or not layers) else ()
     return (*shipped, *layers)
 
 
@@ -254,8 +255,9 @@ def _layers(given: Sequence[Path]) -> tuple[tuple[Path, ...], bool]:
     return tuple(Path(path[1:]) for path in adding), True
 
 
-def _shipped_tables() -> Path:
-    shipped = paths.tuning_dir() / "aiter"
-    if not shipped.is_dir():
-        raise UsageError(f"no shipped tables in {shipped}: give --tuning")
+def _shipped_tables() -> tuple[Path, ...]:
+    shipped = tuple(paths.tuning_dir() / name for name in _SHIPPED_TABLES)
+    missing = next((folder for folder in shipped if not folder.is_dir()), None)
+    if missing is not None:
+        raise UsageError(f"no shipped tables in {missing}: give --tuning")
     return shipped

@@ -22,6 +22,7 @@ class FateKind(Word):
     LEFT_OUT = "left_out"
     EXTERNAL = "external"
     UNAVAILABLE = "unavailable"
+    DEFAULT = "default"
     SELECTED = "selected"
 
 

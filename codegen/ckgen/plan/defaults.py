@@ -13,6 +13,7 @@ from ckgen.families.common.set_document import AnyCandidate
 from ckgen.families.common.signature import Signature, of_flavour
 from ckgen.families.kernel_sets import SHIPPED, read_kernel_set, shipped_name, shipped_set
 from ckgen.families.registry import FAMILIES, family_of
+from ckgen.families.rules import judge
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.config import Config
@@ -104,7 +105,10 @@ def heuristics_for(
     filters: Filters,
     profiled: Profiled,
 ) -> tuple[SignatureHeuristic, ...]:
-    """The decision rules of the signature's module on the requested archs, with the kernel of every arm."""
+    """The decision rules of the signature's module on the requested archs, with the kernel of every arm.
+
+    One serves a signature that all of these kernels can be built for.
+    """
     family = family_of(signature)
     found = []
     for arch in sorted({target.gfx for target in targets}):
@@ -117,6 +121,8 @@ def heuristics_for(
             if kernel is None:
                 raise ValueError(f"heuristics/{arch}_{rule.module}.json: '{arm.kernel}' does not parse")
             leaves.append(Kernel(kernel.config, arm.kernel, (arch,)))
+        if any(judge(signature, leaf.config, leaf.backend, archs[arch]) for leaf in leaves):
+            continue
         if any(filters.why_left_out((signature,), leaf.config, leaf.table_kernel) is not None for leaf in leaves):
             continue
         if all(admission(profiled.profiles, signature, leaf.config, HEURISTICS) for leaf in leaves):

@@ -90,7 +90,7 @@ def _is_duplicate(context: RowContext, entry: Entry) -> str | None:
 
 
 def _is_external(_: RowContext, entry: Entry) -> str | None:
-    return None if entry.generated else entry.row.library
+    return None if entry.generated or entry.by_default else entry.row.library
 
 
 def _is_left_out(context: RowContext, entry: Entry) -> str | None:
@@ -98,10 +98,13 @@ def _is_left_out(context: RowContext, entry: Entry) -> str | None:
 
 
 def _is_unavailable(context: RowContext, entry: Entry) -> str | None:
-    assert entry.kernel is not None and entry.row.target is not None
+    assert entry.row.target is not None
     if entry.row.target.gfx not in context.archs:
         return f"no spec of {entry.row.target.gfx}"
     reason = context.meanings.why_unavailable(entry.row, entry.signatures)
+    if entry.by_default:
+        return reason
+    assert entry.kernel is not None
     if reason is not None:
         return reason
     findings = context.rule_findings(entry)
@@ -109,6 +112,10 @@ def _is_unavailable(context: RowContext, entry: Entry) -> str | None:
         return str(findings[0])
     problem = context.broken(entry, entry.kernel)
     return problem.text if problem is not None else None
+
+
+def _is_by_default(_: RowContext, entry: Entry) -> str | None:
+    return "" if entry.by_default else None
 
 
 Predicate = Callable[[RowContext, Entry], str | None]
@@ -128,5 +135,6 @@ LATE: tuple[tuple[FateKind, Predicate], ...] = (
     (FateKind.LEFT_OUT, _is_left_out),
     (FateKind.EXTERNAL, _is_external),
     (FateKind.UNAVAILABLE, _is_unavailable),
+    (FateKind.DEFAULT, _is_by_default),
 )
 """Asked last, of rows that a profile keeps; where neither holds, the row is selected."""

@@ -38,9 +38,10 @@ FullKey = tuple[Hashable, ...]
 class Entry:
     """A row and what the predicates ask of it, each answered once.
 
-    `keys` has one for each of `groups` until the best rows are found; the row answers for `answered_parts` of them.
-    `best` is what answers instead, or the row. `early_outcome` is the fate of a row that answers for nothing,
-    `late_outcome` that of another once a profile keeps it.
+    `by_default`: the row says that kernels of ckgen's answer as they do without it. `keys` has one for each of
+    `groups` until the best rows are found; the row answers for `answered_parts` of them. `best` is what answers
+    instead, or the row. `early_outcome` is the fate of a row that answers for nothing, `late_outcome` that of another
+    once a profile keeps it.
     """
 
     row: Row
@@ -48,6 +49,7 @@ class Entry:
     number: int
     generated: bool
     kernel: Identified | None
+    by_default: bool = False
     table_kernel: str = ""
     refused: str | None = None
     invalid: str | None = None
@@ -143,7 +145,8 @@ def examine(context: RowContext, row: Row) -> Entry:
         context.findings.append(wrong)
         return Entry(row, (), -1, generated, kernel, invalid=wrong.code)
     number, signatures = meanings.signatures(row)
-    entry = Entry(row, signatures, number, generated, kernel, meanings.table_kernel(row))
+    by_default = meanings.is_by_default(row)
+    entry = Entry(row, signatures, number, generated, kernel, by_default, meanings.table_kernel(row))
     entry.refused = _refusal(context, entry)
     return entry
 

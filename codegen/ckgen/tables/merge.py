@@ -63,7 +63,7 @@ def _order(row: TunedRow) -> tuple[str, ...]:
 def _cell(name: str, row: TunedRow, cells: Mapping[str, str]) -> str:
     if name == "gfx" and row.target is not None:
         return row.target.gfx
-    if name == "cu_num" and row.target is not None:
+    if name == "cu_num" and row.target is not None and not cells.get(name):
         return str(row.target.cu_num)
     if name == LIBRARY_COLUMN:
         return row.library

@@ -11,8 +11,8 @@
 
 namespace ckgen::hip {
 
-/// What becomes of sums: none is down, whose rows stay fp32, the others are gate_up's activations.
-enum class MxActivation : int { none, silu, gelu, relu };
+/// What becomes of sums: none is down, whose rows stay fp32; of gate_up raw is no activation, the others are its own.
+enum class MxActivation : int { none, raw, silu, gelu, relu };
 
 template <int kRows, int kColumns, int kSplits, MxActivation kActivation, bool kGated>
 struct MxMoe {
@@ -22,7 +22,7 @@ struct MxMoe {
   static constexpr int kResults = kGated ? kColumns / 2 : kColumns;  // columns of C
   static_assert(kRows % kMfmaTile == 0, "a block of ids is whole tiles");
   static_assert(kColumns == kMfmaTile || kColumns == kMfmaTile / 2, "rows of B: a tile, or half of one");
-  static_assert(!kGated || !kDown, "down has no gate");
+  static_assert(!kGated || (!kDown && kActivation != MxActivation::raw), "down and raw products have no gate");
 
 #if CKGEN_HAS_SCALED_PRODUCTS
   using Core = MxMfma<kTiles, 1, kSplits>;
@@ -39,6 +39,7 @@ struct MxMoe {
 
   /// gelu is the tanh form, x / (1 + e^-2u).
   __device__ static float activated(float x) {
+    if constexpr (kActivation == MxActivation::raw) return x;
     if constexpr (kActivation == MxActivation::relu) return x < 0.0F ? 0.0F : x;
     constexpr float kTwoRoot = 1.5957691216057308F, kCubic = 0.044715F;  // 2 sqrt(2 / pi)
     const float v = kActivation == MxActivation::gelu ? kTwoRoot * (x + kCubic * x * x * x) : x;

@@ -19,9 +19,11 @@ Status check_moe_traits(const GemmTraits& t, const MoeTraits& moe) noexcept {
   const EpilogueOp act = t.epilogue.ops[0];
   const bool one = (act == EpilogueOp::relu || act == EpilogueOp::gelu || act == EpilogueOp::silu) &&
                    t.epilogue.ops[1] == EpilogueOp::none;
-  if (has_gate_up(moe.part) ? !one : !t.epilogue.empty() || moe.gated)
+  const bool none = t.epilogue.empty() && !moe.gated;
+  if (moe.part == MoePart::layer ? !one : moe.part == MoePart::gate_up ? !one && !none : !none)
     return Status::error(StatusCode::unsupported,
-                         "gate_up and a layer have one of relu, gelu and silu; down has none and no gate");
+                         "a layer has one of relu, gelu and silu, gate_up without a gate may have none; down has none "
+                         "and no gate");
   if (moe.part == MoePart::layer && t.a == DType::int8 && !scales_a(t.quant, t.scale_block))
     return Status::error(StatusCode::unsupported, "an int8 H needs scales");
   return Status::success();

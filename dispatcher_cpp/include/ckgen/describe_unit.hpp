@@ -60,11 +60,14 @@ struct ConstraintWords {
   constexpr ConstraintWords& split_turn(std::int32_t x) noexcept { return value.split_turn = x, *this; }
   constexpr ConstraintWords& split_lead(std::int32_t x) noexcept { return value.split_lead = x, *this; }
   constexpr ConstraintWords& max_m(std::int32_t x) noexcept { return value.max_m = x, *this; }
+  constexpr ConstraintWords& min_m(std::int32_t x) noexcept { return value.min_m = x, *this; }
+  constexpr ConstraintWords& measured_only(bool x = true) noexcept { return value.measured_only = x, *this; }
   constexpr ConstraintWords& min_n(std::int32_t x) noexcept { return value.routed.min_n = x, *this; }
   constexpr ConstraintWords& max_n(std::int32_t x) noexcept { return value.routed.max_n = x, *this; }
   constexpr ConstraintWords& max_k(std::int32_t x) noexcept { return value.routed.max_k = x, *this; }
+  constexpr ConstraintWords& max_routed(std::int32_t x) noexcept { return value.routed.max_routed = x, *this; }
   constexpr ConstraintWords& few_experts(std::int32_t x) noexcept { return value.routed.few_experts = x, *this; }
-  constexpr ConstraintWords& max_m_few(std::int32_t x) noexcept { return value.routed.max_m_few = x, *this; }
+  constexpr ConstraintWords& max_routed_few(std::int32_t x) noexcept { return value.routed.max_routed_few = x, *this; }
   constexpr ConstraintWords& presorted(bool x = true) noexcept { return value.routed.presorted = x, *this; }
   constexpr ConstraintWords& max_weights(std::int64_t x) noexcept { return value.routed.max_weights = x, *this; }
   constexpr operator Constraints() const noexcept { return value; }

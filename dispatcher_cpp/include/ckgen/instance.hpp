@@ -31,8 +31,9 @@ struct RoutedConstraints {
   std::int32_t min_n = 0;
   std::int32_t max_n = 0;
   std::int32_t max_k = 0;
-  std::int32_t few_experts = 0;  // with fewer than these the largest M is max_m_few
-  std::int32_t max_m_few = 0;
+  std::int32_t max_routed = 0;   // routed rows: tokens * top_k
+  std::int32_t few_experts = 0;  // with fewer than these the most routed rows are max_routed_few
+  std::int32_t max_routed_few = 0;
   bool presorted = false;        // only tokens that the caller sorted
   std::int64_t max_weights = 0;  // elements of one product's weights, of all experts; with it goes a max_ab
 };
@@ -54,7 +55,9 @@ struct Constraints {
   std::int64_t max_c = 0;   // elements of C
   std::int32_t split_turn = 0;
   std::int32_t split_lead = 0;
-  std::int32_t max_m = 0;  // the largest M
+  std::int32_t max_m = 0;      // the largest M
+  std::int32_t min_m = 0;      // the least M
+  bool measured_only = false;  // as a default the instance answers nothing
   RoutedConstraints routed = {};
 };
 

@@ -8,7 +8,7 @@
 #include <ckgen/lookup.hpp>
 
 /// Raised whenever the layout of generated constants changes.
-#define CKGEN_RUNTIME_ABI 9
+#define CKGEN_RUNTIME_ABI 10
 
 namespace ckgen {
 inline namespace v1 {

@@ -3,6 +3,7 @@
 //
 // For token t, slot s of its top_k experts, e = topk_ids[t][s], w = topk_weights[t][s]:
 //   gate_up  H[t][s] = act(X * W1[e].gate) (* X * W1[e].up where gated), X = w * A[t] where weight_first, else A[t]
+//            without a gate and an activation: the raw product, a row of C's type per slot
 //   down     C[t] = sum over s of (H[t][s] * W2[e], times w unless weight_first)
 //   layer    gate_up, then down; a quantised A means that H is quantised by the same scheme in between
 // W1[e] is (gated ? 2 : 1) * inter_dim rows of model_dim elements, gate rows first; W2[e] is model_dim rows of
@@ -19,7 +20,7 @@ namespace ckgen {
 inline namespace v1 {
 
 /// What a signature of op moe says beside types and quantisation; all at their defaults for any other op. The
-/// activation is the epilogue's one step.
+/// activation is the epilogue's one step; a gate_up that is not gated may have none.
 struct MoeTraits {
   MoePart part = MoePart::layer;
   bool gated = false;         // W1 has gate and up rows

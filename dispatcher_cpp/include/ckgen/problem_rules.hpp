@@ -36,6 +36,7 @@ enum class ProblemRule : std::uint16_t {
   moe_n_min,
   moe_n_max,
   moe_k_max,
+  moe_routed_max,
   moe_few_experts,
   moe_weights,
   moe_presorted,
@@ -84,8 +85,10 @@ enum class ProblemRule : std::uint16_t {
   fmha_no_append,
   fmha_no_paged_kv,
   gemm_instance_m_multiple,
+  gemm_instance_min_m,
   gemm_instance_max_m,
   gemm_instance_declined,
+  gemm_instance_untuned,
   gemm_instance_n_multiple,
   gemm_instance_k_multiple,
   gemm_instance_matrix_size,
@@ -107,7 +110,7 @@ struct ProblemRuleText {
   std::uint8_t near = 0;  // how near an instance is that says so; 0: none does
 };
 
-inline constexpr std::size_t problem_rule_count = 88;
+inline constexpr std::size_t problem_rule_count = 91;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -164,14 +167,16 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "N = {measured} is above {limit}", 1},
     {"moe.k-max",
      "K = {measured} is above {limit}", 1},
+    {"moe.routed-max",
+     "routed rows (tokens times top_k) = {measured} are above {limit}", 2},
     {"moe.few-experts",
-     "tokens = {measured} are above {limit}, the most with so few experts", 5},
+     "routed rows (tokens times top_k) = {measured} are above {limit}, the most with so few experts", 5},
     {"moe.weights",
      "weights of all experts of {measured} elements are above {limit}", 5},
     {"moe.presorted",
      "tokens that are not sorted yet were given, the instance takes those sorted in blocks of {limit} only", 1},
     {"moe.declined",
-     "a row of the table leaves the product of N = {measured}, K = {limit} to the caller's own kernel", 5},
+     "a row of the table leaves the product of N = {measured}, K = {limit} to the caller's own kernel", 7},
     {"moe.atomic",
      "{measured} experts add to a token's row in no fixed order, and a deterministic result was asked for", 6},
     {"fmha.shape.batch",
@@ -260,10 +265,14 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "no instance that reads keys and values in pages (of {measured} rows) was built for this signature", 0},
     {"gemm.instance.m-multiple",
      "M = {measured} is not a multiple of {limit}", 4},
+    {"gemm.instance.min-m",
+     "M = {measured} is below {limit}", 1},
     {"gemm.instance.max-m",
      "M = {measured} is above {limit}", 2},
     {"gemm.instance.declined",
-     "a row of the table leaves M = {measured} to the caller's own kernel", 5},
+     "a row of the table leaves M = {measured} to the caller's own kernel", 7},
+    {"gemm.instance.untuned",
+     "M = {measured} is left to rows of tables, and none measured it", 7},
     {"gemm.instance.n-multiple",
      "N = {measured} is not a multiple of {limit}", 4},
     {"gemm.instance.k-multiple",

@@ -82,6 +82,7 @@ inline Verdict supports(const Constraints& c, const Sizes& sizes, std::uint32_t 
     const auto dividend = static_cast<std::uint32_t>(size);
     return (divisor & (divisor - 1)) == 0 ? (dividend & (divisor - 1)) != 0 : dividend % divisor != 0;
   };
+  if (sizes.m < c.min_m) return broken(ProblemRule::gemm_instance_min_m, sizes.m, c.min_m);
   if (c.max_m != 0 && sizes.m > c.max_m) return broken(ProblemRule::gemm_instance_max_m, sizes.m, c.max_m);
   if (c.max_ab != 0) {
     const std::int64_t elements = (sizes.m > sizes.n ? sizes.m : sizes.n) * sizes.k;

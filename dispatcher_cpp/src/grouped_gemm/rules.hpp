@@ -43,6 +43,7 @@ inline Verdict supports_groups(const Constraints& c, const Groups& groups, std::
   const std::int64_t splits = k_batch == 0 ? 1 : k_batch;
   const GroupSize& divisor = groups.divisor();
   const auto off = [](std::int64_t size, std::int64_t multiple) { return multiple > 1 && size % multiple != 0; };
+  if (groups.smallest().m < c.min_m) return broken(ProblemRule::gemm_instance_min_m, groups.smallest().m, c.min_m);
   if (c.max_m != 0 && groups.largest().m > c.max_m)
     return broken(ProblemRule::gemm_instance_max_m, groups.largest().m, c.max_m);
   const std::int64_t ab = std::max(groups.largest_a(), groups.largest_b());

@@ -24,13 +24,14 @@ inline Verdict check_routing(const Signature& signature, const Sizes& sizes, Rou
 }
 
 /// What RoutedConstraints ask of sizes that Constraints take.
-inline Verdict supports_routed(const RoutedConstraints& c, const Sizes& sizes, std::int64_t experts,
-                               bool gated) noexcept {
+inline Verdict supports_routed(const RoutedConstraints& c, const Sizes& sizes, Routing routing, bool gated) noexcept {
   if (sizes.n < c.min_n) return broken(ProblemRule::moe_n_min, sizes.n, c.min_n);
   if (c.max_n != 0 && sizes.n > c.max_n) return broken(ProblemRule::moe_n_max, sizes.n, c.max_n);
   if (c.max_k != 0 && sizes.k > c.max_k) return broken(ProblemRule::moe_k_max, sizes.k, c.max_k);
-  if (experts < c.few_experts && sizes.m > c.max_m_few)
-    return broken(ProblemRule::moe_few_experts, sizes.m, c.max_m_few);
+  const std::int64_t experts = routing.experts, routed = sizes.m * routing.top_k;
+  if (c.max_routed != 0 && routed > c.max_routed) return broken(ProblemRule::moe_routed_max, routed, c.max_routed);
+  if (experts < c.few_experts && routed > c.max_routed_few)
+    return broken(ProblemRule::moe_few_experts, routed, c.max_routed_few);
   const std::int64_t weights = c.max_weights != 0 ? experts * (gated ? 2 : 1) * sizes.n * sizes.k : 0;
   return weights > c.max_weights ? broken(ProblemRule::moe_weights, weights, c.max_weights) : Verdict{};
 }
@@ -41,7 +42,7 @@ inline Verdict supports_routing(const InstanceDesc& instance, const Sizes& sizes
   const Constraints& c = instance.constraints;
   const MoeTraits& moe = instance.signature.moe;
   if (const Verdict verdict = supports(c, sizes, k_batch, problem.deterministic()); !verdict.ok()) return verdict;
-  const Verdict routed = supports_routed(c.routed, sizes, problem.routing().experts, moe.gated);
+  const Verdict routed = supports_routed(c.routed, sizes, problem.routing(), moe.gated);
   if (!routed.ok()) return routed;
   const std::int64_t slots = sizes.m * problem.routing().top_k;  // rows of A of down, of C of gate_up
   if (c.max_ab != 0 && moe.part == MoePart::down && slots * sizes.k > c.max_ab)

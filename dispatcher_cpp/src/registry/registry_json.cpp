@@ -28,12 +28,15 @@ void write(JsonWriter& to, const Constraints& asked) {
   to.key("split_turn").number(asked.split_turn);
   to.key("split_lead").number(asked.split_lead);
   to.key("max_m").number(asked.max_m);
+  to.key("min_m").number(asked.min_m);
+  to.key("measured_only").flag(asked.measured_only);
   to.key("routed").nested("{}", [&] {
     to.key("min_n").number(asked.routed.min_n);
     to.key("max_n").number(asked.routed.max_n);
     to.key("max_k").number(asked.routed.max_k);
+    to.key("max_routed").number(asked.routed.max_routed);
     to.key("few_experts").number(asked.routed.few_experts);
-    to.key("max_m_few").number(asked.routed.max_m_few);
+    to.key("max_routed_few").number(asked.routed.max_routed_few);
     to.key("presorted").flag(asked.routed.presorted);
     to.key("max_weights").number(asked.routed.max_weights);
   });

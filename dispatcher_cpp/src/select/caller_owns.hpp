@@ -21,10 +21,9 @@ inline bool caller_owns_row(const WalkState& w) noexcept {
   return false;
 }
 
-/// The query's verdict, but no for a kernel of ckgen's own where a row leaves its work to the caller's.
-inline Verdict verdict_unless_caller_owns(const WalkState& w, const InstanceDesc& instance,
-                                          std::uint32_t k_batch) noexcept {
-  const Verdict verdict = w.q.verdict(instance, k_batch);
+/// The verdict, but no for a kernel of ckgen's own where a row leaves its work to the caller's.
+[[gnu::noinline]] inline Verdict verdict_unless_caller_owns(const WalkState& w, const InstanceDesc& instance,
+                                                            const Verdict& verdict) noexcept {
   if (!verdict.ok() || instance.backend != Backend::hip) return verdict;
   if (!w.q.is_gemm()) {
     if (const auto declined = w.q.operation().selecting.declined) return declined(w.q, instance);

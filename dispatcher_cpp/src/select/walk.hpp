@@ -3,9 +3,9 @@
 
 #include "src/select/walk_defaults.hpp"
 #include "src/select/walk_heuristics.hpp"
+#include "src/select/walk_offer.hpp"
 #include "src/select/walk_other_cu.hpp"
 #include "src/select/walk_own_cu.hpp"
-#include "src/select/walk_state.hpp"
 
 namespace ckgen::inline v1::detail {
 

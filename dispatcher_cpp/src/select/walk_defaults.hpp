@@ -1,10 +1,16 @@
 // The step default: what is rejected, then what is left by cost, ties to the earlier.
 #pragma once
 
-#include "src/select/caller_owns.hpp"
-#include "src/select/walk_state.hpp"
+#include "src/select/walk_offer.hpp"
 
 namespace ckgen::inline v1::detail {
+
+/// Some kernels answer only where a row chose them.
+inline Verdict verdict_by_default(const WalkState& w, const InstanceDesc& instance) noexcept {
+  const Verdict verdict = verdict_unless_caller_owns(w, instance, w.q.verdict(instance, 1));
+  if (!verdict.ok() || !instance.constraints.measured_only) return verdict;
+  return broken(ProblemRule::gemm_instance_untuned, w.q.sizes.m, 0);
+}
 
 /// The default that follows position `last` of that cost in the order of (cost, position); updates the cost.
 inline std::uint32_t next_default(const WalkState& w, std::uint32_t last, SplitCost& of_last) noexcept {
@@ -14,7 +20,7 @@ inline std::uint32_t next_default(const WalkState& w, std::uint32_t last, SplitC
   SplitCost best_cost;
   for (std::uint32_t i = w.entry->default_begin; i < none; ++i) {
     const InstanceDesc& instance = w.instance(w.q.index.default_instance(i));
-    if (!verdict_unless_caller_owns(w, instance, 1).ok()) continue;
+    if (!verdict_by_default(w, instance).ok()) continue;
     const SplitCost own = w.q.cost(instance, sizes);
     const bool behind = own.cost > of_last.cost || (own.cost == of_last.cost && i > last);
     if (behind && (best == none || own.cost < best_cost.cost)) {
@@ -35,7 +41,7 @@ template <class Sink>
   for (std::uint32_t i = w.entry->default_begin; i < none; ++i) {
     const std::uint32_t index = w.q.index.default_instance(i);
     const InstanceDesc& instance = w.instance(index);
-    const Verdict verdict = verdict_unless_caller_owns(w, instance, 1);
+    const Verdict verdict = verdict_by_default(w, instance);
     if (!verdict.ok()) {
       if (w.sink.offer({Tier::default_, index, 1, 0}, verdict)) return true;
       continue;

@@ -1,7 +1,7 @@
 // The step heuristic: decision rules for a signature on an arch.
 #pragma once
 
-#include "src/select/walk_state.hpp"
+#include "src/select/walk_offer.hpp"
 
 namespace ckgen::inline v1::detail {
 

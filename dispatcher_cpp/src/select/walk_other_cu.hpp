@@ -2,8 +2,7 @@
 #pragma once
 
 #include "src/gemm/tiling.hpp"
-#include "src/select/caller_owns.hpp"
-#include "src/select/walk_state.hpp"
+#include "src/select/walk_offer.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -13,8 +12,11 @@ bool offer_other_rung(const Walk<Sink>& w, const TableRef& ref, const Hit& hit) 
   const std::uint32_t index = ref.instance_base + hit.choice.instance;
   const InstanceDesc& instance = w.instance(index);
   std::uint32_t k_batch = recomputed_k_batch(instance, w.q.cost_sizes(), w.q.cu_num);
-  Verdict verdict = verdict_unless_caller_owns(w, instance, k_batch);
-  for (; !verdict.ok() && k_batch > 1; verdict = verdict_unless_caller_owns(w, instance, k_batch)) k_batch /= 2;
+  const auto verdict_in = [&](std::uint32_t splits) {
+    return verdict_unless_caller_owns(w, instance, w.q.verdict(instance, splits));
+  };
+  Verdict verdict = verdict_in(k_batch);
+  for (; !verdict.ok() && k_batch > 1; verdict = verdict_in(k_batch)) k_batch /= 2;
   return w.sink.offer({Tier::other_cu, index, k_batch, hit.m, ref.cu_num}, verdict);
 }
 

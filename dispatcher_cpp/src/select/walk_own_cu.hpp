@@ -1,7 +1,7 @@
 // The steps exact, near and far: tables that were measured at the problem's own CU count.
 #pragma once
 
-#include "src/select/walk_state.hpp"
+#include "src/select/walk_offer.hpp"
 
 namespace ckgen::inline v1::detail {
 

@@ -1,9 +1,6 @@
 // What the steps of a walk share.
 #pragma once
 
-#include <utility>
-
-#include "src/operation/candidate.hpp"
 #include "src/select/ladder.hpp"
 #include "src/select/query.hpp"
 
@@ -32,33 +29,6 @@ struct WalkState {
 
   const InstanceDesc& instance(std::uint32_t index) const noexcept { return *q.state.instances[index]; }
   std::uint64_t m() const noexcept { return static_cast<std::uint64_t>(q.sizes.m); }
-};
-
-/// A sink that keeps a trail may run out of memory.
-template <class Sink>
-inline constexpr bool kNoThrow = noexcept(std::declval<Sink&>().offer(Candidate{}, Verdict{}));
-
-/// The state, and who is told: `Sink` has `bool offer(const Candidate&, const Verdict&)`, true ending the walk, and
-/// `void external(std::uint32_t, const Hit&)` for the kernel of another library that is the table's winner.
-///
-/// Steps are functions `bool from_…(const Walk<Sink>&)`, true where the sink ended the walk. Rare ones are kept out of
-/// line: the measured path then stays small enough to inline.
-template <class Sink>
-struct Walk : WalkState {
-  Sink& sink;
-
-  Walk(const Query& query, Sink& told) noexcept : WalkState{query}, sink(told) {}
-
-  bool offer(Tier tier, std::uint32_t index, std::uint32_t k_batch, std::uint64_t table_m) const
-      noexcept(kNoThrow<Sink>) {
-    return sink.offer({tier, index, k_batch, table_m, q.cu_num}, q.verdict(instance(index), k_batch));
-  }
-
-  /// An instance that comes from outside the problem's own unit.
-  bool offer_foreign(Tier tier, std::uint32_t index, std::uint32_t k_batch, std::uint64_t table_m) const
-      noexcept(kNoThrow<Sink>) {
-    return sink.offer({tier, index, k_batch, table_m, q.cu_num}, q.foreign_verdict(instance(index), k_batch));
-  }
 };
 
 }  // namespace ckgen::inline v1::detail

@@ -59,8 +59,16 @@ inline constexpr Condition kConditions[] = {
     {Field::moe_gated, 0x1},
     {Field::moe_part, 0x4},
     {Field::epilogue_ops_0, 0x1},
-    {Field::moe_part, 0xfffffffb},
+    {Field::moe_part, 0x1},
     {Field::epilogue_ops_0, 0x38},
+    {Field::epilogue_ops_1, 0x1},
+    {Field::moe_part, 0x2},
+    {Field::moe_gated, 0x2},
+    {Field::epilogue_ops_0, 0x38},
+    {Field::epilogue_ops_1, 0x1},
+    {Field::moe_part, 0x2},
+    {Field::moe_gated, 0x1},
+    {Field::epilogue_ops_0, 0x39},
     {Field::epilogue_ops_1, 0x1},
     {Field::preshuffle_b, 0x2},
     {Field::b, 0x7e96},
@@ -228,13 +236,13 @@ inline constexpr Condition kConditions[] = {
 };
 
 inline constexpr All kAlternatives[] = {
-    {0, 13}, {13, 3}, {16, 1}, {17, 2}, {19, 1}, {20, 1}, {22, 1}, {24, 1}, {26, 2}, {29, 1}, {31, 1}, {33, 1}, {35, 1},
-    {37, 1}, {41, 1}, {43, 1}, {45, 1}, {47, 1}, {50, 1}, {52, 1}, {55, 1}, {57, 1}, {59, 1}, {61, 1}, {63, 1}, {66, 1},
-    {67, 2}, {69, 2}, {71, 2}, {75, 1}, {76, 2}, {79, 1}, {82, 1}, {83, 1}, {85, 1}, {87, 1}, {90, 1}, {92, 1}, {94, 1},
-    {95, 1}, {97, 1}, {99, 1}, {101, 1}, {102, 1}, {104, 1}, {106, 1}, {109, 2}, {112, 3}, {116, 3}, {119, 2}, {122, 1},
-    {123, 1}, {124, 1}, {125, 1}, {127, 1}, {129, 1}, {131, 1}, {133, 1}, {135, 1}, {137, 1}, {138, 18}, {156, 1}, {158,
-    1}, {159, 2}, {161, 1}, {164, 1}, {167, 1}, {168, 1}, {170, 1}, {172, 1}, {174, 1}, {176, 1}, {178, 1}, {180, 1},
-    {182, 1}, {184, 1}, {186, 1}, {188, 1}, {190, 1}
+    {0, 13}, {13, 3}, {16, 1}, {17, 2}, {19, 1}, {20, 1}, {22, 1}, {24, 1}, {26, 2}, {30, 2}, {34, 2}, {37, 1}, {39, 1},
+    {41, 1}, {43, 1}, {45, 1}, {49, 1}, {51, 1}, {53, 1}, {55, 1}, {58, 1}, {60, 1}, {63, 1}, {65, 1}, {67, 1}, {69, 1},
+    {71, 1}, {74, 1}, {75, 2}, {77, 2}, {79, 2}, {83, 1}, {84, 2}, {87, 1}, {90, 1}, {91, 1}, {93, 1}, {95, 1}, {98, 1},
+    {100, 1}, {102, 1}, {103, 1}, {105, 1}, {107, 1}, {109, 1}, {110, 1}, {112, 1}, {114, 1}, {117, 2}, {120, 3}, {124,
+    3}, {127, 2}, {130, 1}, {131, 1}, {132, 1}, {133, 1}, {135, 1}, {137, 1}, {139, 1}, {141, 1}, {143, 1}, {145, 1},
+    {146, 18}, {164, 1}, {166, 1}, {167, 2}, {169, 1}, {172, 1}, {175, 1}, {176, 1}, {178, 1}, {180, 1}, {182, 1}, {184,
+    1}, {186, 1}, {188, 1}, {190, 1}, {192, 1}, {194, 1}, {196, 1}, {198, 1}
 };
 
 inline constexpr Case kCases[] = {
@@ -247,75 +255,77 @@ inline constexpr Case kCases[] = {
     {{21, 1}, 6, 1, ""},
     {{23, 1}, 7, 1, ""},
     {{25, 1}, 8, 1, ""},
-    {{28, 1}, 9, 1, "bf16, bf8, bf8_fnuz, bf8_ocp, fp16, fp4, fp8, fp8_fnuz, fp8_ocp, int8"},
-    {{30, 1}, 10, 1, "bf16, bf8, bf8_fnuz, bf8_ocp, fp16, fp8, fp8_fnuz, fp8_ocp"},
-    {{32, 1}, 11, 1, ""},
-    {{34, 1}, 12, 1, ""},
-    {{36, 1}, 13, 1, "bf16, bf8, bf8_fnuz, bf8_ocp, fp16, fp32, fp4, fp64, fp8, fp8_fnuz, fp8_ocp, int8"},
-    {{38, 1}, 14, 0, ""},
-    {{39, 1}, 14, 0, ""},
-    {{40, 1}, 14, 1, "bf16, bf8, bf8_fnuz, bf8_ocp, fp16, fp8, fp8_fnuz, fp8_ocp, int8"},
-    {{42, 1}, 15, 1, "bf8, bf8_fnuz, bf8_ocp, fp8, fp8_fnuz, fp8_ocp, int8"},
-    {{44, 1}, 16, 1, "bf8, bf8_fnuz, bf8_ocp, fp8, fp8_fnuz, fp8_ocp"},
-    {{46, 1}, 17, 1, "bf8_ocp, fp4, fp8_ocp"},
-    {{48, 2}, 18, 1, ""},
-    {{51, 1}, 19, 1, "bf16, bf8, bf8_fnuz, bf8_ocp, fp16, fp32, fp4, fp64, fp8, fp8_fnuz, fp8_ocp, int8"},
-    {{53, 1}, 20, 0, ""},
-    {{54, 1}, 20, 1, "bf16, bf8, bf8_fnuz, bf8_ocp, fp16, fp8, fp8_fnuz, fp8_ocp, int8"},
-    {{56, 1}, 21, 1, "bf8, bf8_fnuz, bf8_ocp, fp8, fp8_fnuz, fp8_ocp, int8"},
-    {{58, 1}, 22, 1, "bf8, bf8_fnuz, bf8_ocp, fp8, fp8_fnuz, fp8_ocp"},
-    {{60, 1}, 23, 1, "bf8_ocp, fp4, fp8_ocp"},
-    {{62, 1}, 24, 1, ""},
-    {{64, 1}, 25, 0, ""},
-    {{65, 1}, 25, 4, ""},
-    {{73, 2}, 29, 2, ""},
-    {{78, 1}, 31, 1, "fp64"},
-    {{80, 2}, 32, 1, "bf16, fp16, fp32, int32"},
-    {{83, 0}, 33, 1, "bf16, fp16, fp32"},
-    {{84, 1}, 34, 1, "fp16, fp32"},
-    {{86, 1}, 35, 1, "fp32, fp64"},
-    {{88, 2}, 36, 1, "int32"},
-    {{91, 1}, 37, 1, "fp64"},
-    {{93, 1}, 38, 1, "fp64"},
-    {{95, 0}, 39, 1, "fp32"},
-    {{96, 1}, 40, 1, "bf16, fp16, fp32"},
-    {{98, 1}, 41, 1, "none"},
-    {{100, 1}, 42, 1, "e8m0"},
-    {{102, 0}, 43, 1, "fp32"},
-    {{103, 1}, 44, 1, ""},
-    {{105, 1}, 45, 1, ""},
-    {{107, 2}, 46, 1, ""},
-    {{111, 1}, 47, 1, ""},
-    {{115, 1}, 48, 1, ""},
-    {{119, 0}, 49, 1, ""},
-    {{121, 1}, 50, 1, ""},
-    {{123, 0}, 51, 1, ""},
-    {{124, 0}, 52, 1, ""},
-    {{125, 0}, 53, 1, ""},
-    {{126, 1}, 54, 1, "bf16, fp16, fp32"},
-    {{128, 1}, 55, 1, "bf16, fp16, fp32"},
-    {{130, 1}, 56, 1, ""},
-    {{132, 1}, 57, 1, "bf16, fp16, fp32"},
-    {{134, 1}, 58, 1, ""},
-    {{136, 1}, 59, 1, ""},
-    {{138, 0}, 60, 1, ""},
-    {{156, 0}, 61, 1, ""},
-    {{157, 1}, 62, 2, ""},
-    {{161, 0}, 64, 1, ""},
-    {{162, 2}, 65, 1, ""},
-    {{165, 2}, 66, 1, ""},
-    {{168, 0}, 67, 1, ""},
-    {{169, 1}, 68, 1, ""},
-    {{171, 1}, 69, 1, ""},
-    {{173, 1}, 70, 1, ""},
-    {{175, 1}, 71, 1, ""},
-    {{177, 1}, 72, 1, ""},
-    {{179, 1}, 73, 1, ""},
-    {{181, 1}, 74, 1, ""},
-    {{183, 1}, 75, 1, ""},
-    {{185, 1}, 76, 1, ""},
-    {{187, 1}, 77, 1, ""},
-    {{189, 1}, 78, 1, ""},
+    {{28, 2}, 9, 1, ""},
+    {{32, 2}, 10, 1, ""},
+    {{36, 1}, 11, 1, "bf16, bf8, bf8_fnuz, bf8_ocp, fp16, fp4, fp8, fp8_fnuz, fp8_ocp, int8"},
+    {{38, 1}, 12, 1, "bf16, bf8, bf8_fnuz, bf8_ocp, fp16, fp8, fp8_fnuz, fp8_ocp"},
+    {{40, 1}, 13, 1, ""},
+    {{42, 1}, 14, 1, ""},
+    {{44, 1}, 15, 1, "bf16, bf8, bf8_fnuz, bf8_ocp, fp16, fp32, fp4, fp64, fp8, fp8_fnuz, fp8_ocp, int8"},
+    {{46, 1}, 16, 0, ""},
+    {{47, 1}, 16, 0, ""},
+    {{48, 1}, 16, 1, "bf16, bf8, bf8_fnuz, bf8_ocp, fp16, fp8, fp8_fnuz, fp8_ocp, int8"},
+    {{50, 1}, 17, 1, "bf8, bf8_fnuz, bf8_ocp, fp8, fp8_fnuz, fp8_ocp, int8"},
+    {{52, 1}, 18, 1, "bf8, bf8_fnuz, bf8_ocp, fp8, fp8_fnuz, fp8_ocp"},
+    {{54, 1}, 19, 1, "bf8_ocp, fp4, fp8_ocp"},
+    {{56, 2}, 20, 1, ""},
+    {{59, 1}, 21, 1, "bf16, bf8, bf8_fnuz, bf8_ocp, fp16, fp32, fp4, fp64, fp8, fp8_fnuz, fp8_ocp, int8"},
+    {{61, 1}, 22, 0, ""},
+    {{62, 1}, 22, 1, "bf16, bf8, bf8_fnuz, bf8_ocp, fp16, fp8, fp8_fnuz, fp8_ocp, int8"},
+    {{64, 1}, 23, 1, "bf8, bf8_fnuz, bf8_ocp, fp8, fp8_fnuz, fp8_ocp, int8"},
+    {{66, 1}, 24, 1, "bf8, bf8_fnuz, bf8_ocp, fp8, fp8_fnuz, fp8_ocp"},
+    {{68, 1}, 25, 1, "bf8_ocp, fp4, fp8_ocp"},
+    {{70, 1}, 26, 1, ""},
+    {{72, 1}, 27, 0, ""},
+    {{73, 1}, 27, 4, ""},
+    {{81, 2}, 31, 2, ""},
+    {{86, 1}, 33, 1, "fp64"},
+    {{88, 2}, 34, 1, "bf16, fp16, fp32, int32"},
+    {{91, 0}, 35, 1, "bf16, fp16, fp32"},
+    {{92, 1}, 36, 1, "fp16, fp32"},
+    {{94, 1}, 37, 1, "fp32, fp64"},
+    {{96, 2}, 38, 1, "int32"},
+    {{99, 1}, 39, 1, "fp64"},
+    {{101, 1}, 40, 1, "fp64"},
+    {{103, 0}, 41, 1, "fp32"},
+    {{104, 1}, 42, 1, "bf16, fp16, fp32"},
+    {{106, 1}, 43, 1, "none"},
+    {{108, 1}, 44, 1, "e8m0"},
+    {{110, 0}, 45, 1, "fp32"},
+    {{111, 1}, 46, 1, ""},
+    {{113, 1}, 47, 1, ""},
+    {{115, 2}, 48, 1, ""},
+    {{119, 1}, 49, 1, ""},
+    {{123, 1}, 50, 1, ""},
+    {{127, 0}, 51, 1, ""},
+    {{129, 1}, 52, 1, ""},
+    {{131, 0}, 53, 1, ""},
+    {{132, 0}, 54, 1, ""},
+    {{133, 0}, 55, 1, ""},
+    {{134, 1}, 56, 1, "bf16, fp16, fp32"},
+    {{136, 1}, 57, 1, "bf16, fp16, fp32"},
+    {{138, 1}, 58, 1, ""},
+    {{140, 1}, 59, 1, "bf16, fp16, fp32"},
+    {{142, 1}, 60, 1, ""},
+    {{144, 1}, 61, 1, ""},
+    {{146, 0}, 62, 1, ""},
+    {{164, 0}, 63, 1, ""},
+    {{165, 1}, 64, 2, ""},
+    {{169, 0}, 66, 1, ""},
+    {{170, 2}, 67, 1, ""},
+    {{173, 2}, 68, 1, ""},
+    {{176, 0}, 69, 1, ""},
+    {{177, 1}, 70, 1, ""},
+    {{179, 1}, 71, 1, ""},
+    {{181, 1}, 72, 1, ""},
+    {{183, 1}, 73, 1, ""},
+    {{185, 1}, 74, 1, ""},
+    {{187, 1}, 75, 1, ""},
+    {{189, 1}, 76, 1, ""},
+    {{191, 1}, 77, 1, ""},
+    {{193, 1}, 78, 1, ""},
+    {{195, 1}, 79, 1, ""},
+    {{197, 1}, 80, 1, ""},
 };
 
 inline constexpr Rule kRules[] = {
@@ -337,102 +347,106 @@ inline constexpr Rule kRules[] = {
     {0x4, 7, 1, "the down product of an MoE layer has no activation"},
     // moe.activation
     {0x4, 8, 1, "an MoE layer has one activation: silu, gelu, relu"},
+    // moe.gate-activation
+    {0x4, 9, 1, "gate and up products of an MoE layer have one activation: silu, gelu, relu"},
+    // moe.raw-activation
+    {0x4, 10, 1, "the first product of an MoE layer has one activation, or none: silu, gelu, relu"},
     // gemm.preshuffle.type
-    {0x7, 9, 1, "no preshuffled form of {b} is defined (is for {allowed})"},
+    {0x7, 11, 1, "no preshuffled form of {b} is defined (is for {allowed})"},
     // gemm.int4.a
-    {0x7, 10, 1, "an int4 B goes with A of {allowed}, not {a}"},
+    {0x7, 12, 1, "an int4 B goes with A of {allowed}, not {a}"},
     // gemm.int4.scales
-    {0x7, 11, 1, "an int4 B has no scales or block scales, not {quant}"},
+    {0x7, 13, 1, "an int4 B has no scales or block scales, not {quant}"},
     // gemm.int4.layout
-    {0x7, 12, 1, "an int4 B is packed along K: it needs layout rcr, not {layout}"},
+    {0x7, 14, 1, "an int4 B is packed along K: it needs layout rcr, not {layout}"},
     // gemm.a.type
-    {0x7, 13, 1, "A cannot be {a} (can be {allowed})"},
+    {0x7, 15, 1, "A cannot be {a} (can be {allowed})"},
     // gemm.a.quantised
-    {0x7, 14, 6, "quantisation {quant} takes {allowed}, not {a}"},
+    {0x7, 16, 6, "quantisation {quant} takes {allowed}, not {a}"},
     // gemm.a.fp4
-    {0x7, 20, 1, "fp4 needs quantisation mx"},
+    {0x7, 22, 1, "fp4 needs quantisation mx"},
     // gemm.b.type
-    {0x7, 21, 1, "B cannot be {b} (can be {allowed})"},
+    {0x7, 23, 1, "B cannot be {b} (can be {allowed})"},
     // gemm.b.quantised
-    {0x7, 22, 5, "quantisation {quant} takes {allowed}, not {b}"},
+    {0x7, 24, 5, "quantisation {quant} takes {allowed}, not {b}"},
     // gemm.b.fp4
-    {0x7, 27, 1, "fp4 needs quantisation mx"},
+    {0x7, 29, 1, "fp4 needs quantisation mx"},
     // gemm.mixed
-    {0x7, 28, 2, "A and B cannot be {a} and {b}: only 8-bit floats of one flavour mix"},
+    {0x7, 30, 2, "A and B cannot be {a} and {b}: only 8-bit floats of one flavour mix"},
     // gemm.mx.mixed
-    {0x7, 30, 1, "A and B cannot be {a} and {b}: only fp8_ocp with fp4 under mx mix"},
+    {0x7, 32, 1, "A and B cannot be {a} and {b}: only fp8_ocp with fp4 under mx mix"},
     // gemm.c.type
-    {0x7, 31, 3, "C cannot be {c} (can be {allowed})"},
+    {0x7, 33, 3, "C cannot be {c} (can be {allowed})"},
     // gemm.acc.type
-    {0x7, 34, 6, "{a} does not accumulate in {acc} (can: {allowed})"},
+    {0x7, 36, 6, "{a} does not accumulate in {acc} (can: {allowed})"},
     // gemm.scale.type
-    {0x7, 40, 4, "quantisation {quant} has scales of type {allowed}, not {scale}"},
+    {0x7, 42, 4, "quantisation {quant} has scales of type {allowed}, not {scale}"},
     // gemm.preshuffle.layout
-    {0x7, 44, 1, "a preshuffled B needs layout rcr, not {layout}"},
+    {0x7, 46, 1, "a preshuffled B needs layout rcr, not {layout}"},
     // gemm.quant.layout
-    {0x7, 45, 1, "quantisation {quant} needs layout rcr, not {layout}"},
+    {0x7, 47, 1, "quantisation {quant} needs layout rcr, not {layout}"},
     // gemm.int4.scale-block
-    {0x7, 46, 1, "block scales of an int4 B are B's alone, of one row each, not {scale_block.sides} {scale_block.n}x{scale_block.k}"},
+    {0x7, 48, 1, "block scales of an int4 B are B's alone, of one row each, not {scale_block.sides} {scale_block.n}x{scale_block.k}"},
     // gemm.scale-block.quant
-    {0x7, 47, 1, "a scale block of {scale_block.sides} {scale_block.n}x{scale_block.k} without block scales"},
+    {0x7, 49, 1, "a scale block of {scale_block.sides} {scale_block.n}x{scale_block.k} without block scales"},
     // gemm.scale-block.preshuffle
-    {0x7, 48, 1, "a preshuffled B has scale blocks of both 128x128, not {scale_block.sides} {scale_block.n}x{scale_block.k}"},
+    {0x7, 50, 1, "a preshuffled B has scale blocks of both 128x128, not {scale_block.sides} {scale_block.n}x{scale_block.k}"},
     // gemm.scale-block.size
-    {0x7, 49, 1, "no scale block of {scale_block.sides} {scale_block.n}x{scale_block.k}: rows of B are 128, 64, 32, 16, 8, 1, elements along K 128, 64, 32, 16"},
+    {0x7, 51, 1, "no scale block of {scale_block.sides} {scale_block.n}x{scale_block.k}: rows of B are 128, 64, 32, 16, 8, 1, elements along K 128, 64, 32, 16"},
     // gemm.scale-block.rows
-    {0x7, 50, 1, "rows of B in a scale block of {scale_block.sides} {scale_block.n}x{scale_block.k}, where B has no scales"},
+    {0x7, 52, 1, "rows of B in a scale block of {scale_block.sides} {scale_block.n}x{scale_block.k}, where B has no scales"},
     // gemm.epilogue.steps
-    {0x7, 51, 1, "an epilogue has at most 3 steps, not {epilogue.steps}"},
+    {0x7, 53, 1, "an epilogue has at most 3 steps, not {epilogue.steps}"},
     // gemm.epilogue.gap
-    {0x7, 52, 1, "an epilogue with a gap"},
+    {0x7, 54, 1, "an epilogue with a gap"},
     // gemm.epilogue.d
-    {0x7, 53, 1, "an epilogue takes at most 2 D tensors, not {epilogue.d_count}"},
+    {0x7, 55, 1, "an epilogue takes at most 2 D tensors, not {epilogue.d_count}"},
     // gemm.epilogue.type
-    {0x7, 54, 1, "no epilogue is defined for C of {c} (is for {allowed})"},
+    {0x7, 56, 1, "no epilogue is defined for C of {c} (is for {allowed})"},
     // gemm.a-op.type
-    {0x7, 55, 1, "A of two tensors cannot be {a} (can be {allowed})"},
+    {0x7, 57, 1, "A of two tensors cannot be {a} (can be {allowed})"},
     // gemm.a-op.quant
-    {0x7, 56, 1, "A of two tensors is not quantised"},
+    {0x7, 58, 1, "A of two tensors is not quantised"},
     // gemm.b-op.type
-    {0x7, 57, 1, "B of two tensors cannot be {b} (can be {allowed})"},
+    {0x7, 59, 1, "B of two tensors cannot be {b} (can be {allowed})"},
     // gemm.b-op.quant
-    {0x7, 58, 1, "B of two tensors is not quantised"},
+    {0x7, 60, 1, "B of two tensors is not quantised"},
     // gemm.b-op.preshuffle
-    {0x7, 59, 1, "a preshuffled B does not come from two tensors"},
+    {0x7, 61, 1, "a preshuffled B does not come from two tensors"},
     // fmha.plain
-    {0x8, 60, 1, "an attention signature accumulates in fp32 and has no fields of a GEMM"},
+    {0x8, 62, 1, "an attention signature accumulates in fp32 and has no fields of a GEMM"},
     // fmha.q.type
-    {0x8, 61, 1, "Q cannot be {a}"},
+    {0x8, 63, 1, "Q cannot be {a}"},
     // fmha.kv.type
-    {0x8, 62, 1, "K and V cannot be {b} beside Q of {a}"},
+    {0x8, 64, 1, "K and V cannot be {b} beside Q of {a}"},
     // fmha.o.type
-    {0x8, 63, 1, "O cannot be {c}"},
+    {0x8, 65, 1, "O cannot be {c}"},
     // fmha.o.like-q
-    {0x8, 64, 1, "O of Q in {a} is not {c}"},
+    {0x8, 66, 1, "O of Q in {a} is not {c}"},
     // fmha.descales
-    {0x8, 65, 2, "8-bit types have descales, and others none"},
+    {0x8, 67, 2, "8-bit types have descales, and others none"},
     // fmha.rope
-    {0x8, 67, 1, "only append rotates"},
+    {0x8, 69, 1, "only append rotates"},
     // fmha.append.mask
-    {0x8, 68, 1, "append has no use for a mask"},
+    {0x8, 70, 1, "append has no use for a mask"},
     // fmha.append.bias
-    {0x8, 69, 1, "append has no use for a bias"},
+    {0x8, 71, 1, "append has no use for a bias"},
     // fmha.append.softcap
-    {0x8, 70, 1, "append has no use for softcap"},
+    {0x8, 72, 1, "append has no use for softcap"},
     // fmha.append.sink
-    {0x8, 71, 1, "append has no use for a sink"},
+    {0x8, 73, 1, "append has no use for a sink"},
     // fmha.append.lse
-    {0x8, 72, 1, "append has no use for lse"},
+    {0x8, 74, 1, "append has no use for lse"},
     // fmha.append.dropout
-    {0x8, 73, 1, "append has no use for dropout"},
+    {0x8, 75, 1, "append has no use for dropout"},
     // fmha.vectorized
-    {0x8, 74, 1, "only pages are vectorized"},
+    {0x8, 76, 1, "only pages are vectorized"},
     // fmha.page-descales
-    {0x8, 75, 1, "only pages have descales of their own"},
+    {0x8, 77, 1, "only pages have descales of their own"},
     // fmha.pages.v-column
-    {0x8, 76, 1, "pages say where V lies"},
+    {0x8, 78, 1, "pages say where V lies"},
     // fmha.softcap-bias
-    {0x8, 77, 1, "softcap goes without a bias"},
+    {0x8, 79, 1, "softcap goes without a bias"},
 };
 
 }  // namespace ckgen::inline v1::detail

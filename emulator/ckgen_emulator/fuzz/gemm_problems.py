@@ -107,7 +107,7 @@ def _shape(random: Random, instance: Instance) -> Shape:
     m = rounded_up(edge(random, tile.m, 2 * tile.m), asked.m_multiple)
     return Shape(
         batch,
-        min(m, asked.max_m or m),
+        max(min(m, asked.max_m or m), asked.min_m),
         rounded_up(edge(random, tile.n, 2 * tile.n), asked.n_multiple or 16),
         rounded_up(edge(random, tile.k, 8 * tile.k), asked.k_multiple or grain),
     )

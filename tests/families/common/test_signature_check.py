@@ -26,6 +26,7 @@ GEMMS = (
     "gemm_fp16_rcr", "gemm_fp8_ocp_bf16_rcr_rowwise", "gemm_fp4_bf16_rcr_mx", "gemm_fp16_int4_fp16_rcr",
     "gemm_fp8_bf16_rcr_blockscale_scales_b_1x64", "gemm_int8_bf16_rcr_rowwise_preshuffle", "gemm_bf16_rcr_epi_add_mul",
     "gemm_fp32_rcr_a_add_b_mul", "grouped_gemm_bf16_rrr", "moe_bf16_rcr_layer_gated_epi_silu", "moe_bf16_rcr_down",
+    "moe_bf16_rcr_gate_up",
     "gemm_int8_int32_rcr", "gemm_bf16_rcr_per_tensor", "gemm_fp16_rcr_preshuffle",
     "gemm_fp8_ocp_int4_bf16_rcr_blockscale_scales_b_1x128",
 )  # fmt: skip

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckgen.families.gemm.config import HipConfig
 from ckgen.families.gemm.decode_dialect import COLUMNS, EXPERT_COLUMNS, adapt_decode, adapt_experts
-from ckgen.families.gemm.mxfp8_tables import config_named
 from ckgen.model.diagnostic import Location
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import ExpertProduct, Shape, TunedRow
@@ -34,7 +32,7 @@ def test_a_row_names_a_kernel_or_leaves_it_to_the_caller() -> None:
     table = read("4096,7168,32,2,4,1", "4096,7168,64,2,4,0", "4096,7168,16,0,0,0", "4096,7168,2,4,2,1")
     assert not table.problems
     named = [(row.library, row.kernel) for row in table.rows]
-    assert named == [("hip", "m32_n2_k4"), ("caller", "own"), ("caller", "own"), ("hip", "m2_n4_k2")]
+    assert named == [("hip", "mfma_m32_n2_k4"), ("caller", "own"), ("caller", "own"), ("hip", "gemv_m2_n4_k2")]
     first = table.rows[0]
     assert (first.module, str(first.shape), first.target, first.k_batch, first.us) == (
         "mxfp8",
@@ -45,25 +43,23 @@ def test_a_row_names_a_kernel_or_leaves_it_to_the_caller() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "config"),
-    [
-        ("m8_n1_k8", HipConfig.mfma(8, 1, 8)),
-        ("m4_n4_k4", HipConfig.gemv(4, 4, 4)),
-        ("m4_n3_k4", None),
-        ("m3_n4_k4", None),
-        ("m8_n1_k0", None),
-        ("m08_n1_k8", None),
-        ("m8_n1", None),
-    ],
-)
-def test_names(name: str, config: HipConfig | None) -> None:
-    assert config_named(name) == config
+def test_the_column_kernel_says_which_of_two_kernels_it_is() -> None:
+    header = "K,N,M,kernel,n_sub,k_splits,use_hip"
+    table = read("96,40,8,gemv,0,0,1", "96,40,16,mfma,1,8,1", "96,40,3,gemv,0,0,0", header=header)
+    assert [(row.library, row.kernel) for row in table.rows] == [
+        ("hip", "gemv_m8_n4_k4"),
+        ("hip", "mfma_m16_n1_k8"),
+        ("caller", "own"),
+    ]
+    some = read("96,40,8,triton,0,0,1", "96,40,8,,0,0,1", "96,40,4,,0,0,1", header=header)
+    assert [row.kernel for row in some.rows] == ["mfma_m8_n1_k8", "gemv_m4_n4_k4"]
+    assert [(one.code, one.message) for one in some.problems] == [("T006", "kernel 'triton' is not a known value")]
+    assert kind_of(header) == "decode_tuned"
 
 
 def test_targets_are_told_or_the_usual_one() -> None:
     table = read("256,4096,16,32,1,8,1", ",4096,16,32,2,8,1", header=f"cu_num,{PLAIN}")
-    assert [(row.target, row.kernel) for row in table.rows] == [(GFX950, "m32_n1_k8")]
+    assert [(row.target, row.kernel) for row in table.rows] == [(GFX950, "mfma_m32_n1_k8")]
     assert [(problem.code, problem.location.line) for problem in table.problems] == [("T004", 3)]
 
 

@@ -103,7 +103,8 @@ def test_only_what_differs_is_said_of_attention() -> None:
 def test_the_words_of_the_headers_make_these_constraints(tmp_path: Path) -> None:
     """Every number of its own: what Python says, the members of the real struct have."""
     asked = Constraints(*range(1, 7), atomic_split=True, split_grain=7, max_ab=2**33, max_c=2**34, split_turn=8,
-                        split_lead=9, max_m=10, routed=RoutedConstraints(*range(11, 16), True, 2**35))  # fmt: skip
+                        split_lead=9, min_m=10, max_m=11, measured_only=True,
+                        routed=RoutedConstraints(*range(12, 18), True, 2**35))  # fmt: skip
     members = [name.name for name in fields(Constraints) if name.name != "routed"]
     holds = [f"x.{name} == {int(getattr(asked, name))}" for name in members]
     holds += [f"x.routed.{one.name} == {int(getattr(asked.routed, one.name))}" for one in fields(RoutedConstraints)]

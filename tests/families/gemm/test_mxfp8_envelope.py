@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -31,9 +32,19 @@ def gemm(config: HipConfig, m: int, n: int, k: int) -> str:
     return found.text if found is not None else ""
 
 
-@pytest.mark.parametrize("config", [HipConfig.gemv(1, 4, 4), HipConfig.gemv(16, 4, 4), HipConfig.mfma(8, 1, 8)])
-def test_a_gemm_has_exactly_its_kernels_rows(config: HipConfig) -> None:
-    assert [m for m in range(1, 130) if not gemm(config, m, 4096, 4096)] == [config.m]
+@pytest.mark.parametrize("m", [1, 2, 4, 8, 16])
+def test_each_number_of_rows_up_to_16_has_one_gemv(m: int) -> None:
+    config, least = HipConfig.gemv(m, 4, 4), {1: 1, 2: 2, 4: 3, 8: 5, 16: 9}[m]
+    assert [rows for rows in range(1, 130) if not gemm(config, rows, 4096, 4096)] == [*range(least, m + 1)]
+    assert gemm(config, m + 1, 4096, 4096) == f"M = {m + 1} is above {m} (rule gemm.instance.max-m)"
+    assert m < 3 or gemm(config, least - 1, 4096, 4096) == (
+        f"M = {least - 1} is below {least} (rule gemm.instance.min-m)"
+    )
+
+
+@pytest.mark.parametrize("m", [8, 16, 32, 64])
+def test_matrix_instructions_have_exactly_their_kernels_rows(m: int) -> None:
+    assert [rows for rows in range(1, 130) if not gemm(HipConfig.mfma(m, 1, 8), rows, 4096, 4096)] == [m]
 
 
 @pytest.mark.parametrize(("config", "grain"), [(HipConfig.gemv(4, 4, 4), 32), (HipConfig.mfma(8, 1, 8), 128)])
@@ -54,7 +65,7 @@ def refusal(
     part: str,
     config: GemmConfig,
     *,
-    tokens: int = 8,
+    tokens: int = 1,
     n: int = 768,
     k: int = 6144,
     experts: int = 64,
@@ -80,10 +91,14 @@ def test_k_of_experts_is_a_multiple_of_1024_or_768() -> None:
         (GATE_UP, DEEP, 6144, 200, 64), (DOWN, SHALLOW, 768, 8, 8), (DOWN, SHALLOW, 768, 256, 8),
     ],
 )  # fmt: skip
-def test_tokens_are_bounded_by_depth_and_experts(part: str, config: HipConfig, k: int, experts: int, most: int) -> None:
-    assert not refusal(part, config, k=k, experts=experts, tokens=most)
-    says = refusal(part, config, k=k, experts=experts, tokens=most + 1)
-    assert says.startswith((f"M = {most + 1} is above {most}", f"tokens = {most + 1} are above {most}"))
+@pytest.mark.parametrize("top_k", [1, 2, 4, 8])
+def test_routed_rows_are_bounded_by_depth_and_experts(
+    part: str, config: HipConfig, k: int, experts: int, most: int, top_k: int
+) -> None:
+    """tokens * top_k, not tokens: 16 tokens that go to 4 of 32 experts each are 64 rows, of 16 at most."""
+    assert not refusal(part, config, k=k, experts=experts, tokens=most // top_k, top_k=top_k)
+    says = refusal(part, config, k=k, experts=experts, tokens=most // top_k + 1, top_k=top_k)
+    assert says.startswith(f"routed rows (tokens times top_k) = {most + top_k} are above {most}")
 
 
 @pytest.mark.parametrize(("experts", "taken"), [(227, True), (228, False), (256, False)])
@@ -99,10 +114,14 @@ def test_down_of_256_experts_is_within_two_gib() -> None:
 
 def test_rows_of_slots_are_within_two_gib() -> None:
     """A of down has a row per token and slot."""
-    at_most = 2**31 // (16 * 255) // 1024 * 1024
-    assert not refusal(DOWN, DEEP, tokens=16, n=1, k=at_most, experts=255, top_k=16)
-    assert not refusal(DOWN, DEEP, tokens=1, n=1, k=at_most, experts=255, top_k=255)
-    says = refusal(DOWN, DEEP, tokens=16, n=1, k=at_most + 1024, experts=255, top_k=255)
+    at_most = 2**31 // 64 // 1024 * 1024
+    assert not refusal(DOWN, DEEP, tokens=8, n=1, k=at_most // 4, experts=128, top_k=8)
+    most = replace(instance(f"moe_fp8_ocp_bf16_rcr_mx_{DOWN}", DEEP).constraints.routed, max_weights=0)
+    unbounded = replace(instance(f"moe_fp8_ocp_bf16_rcr_mx_{DOWN}", DEEP).constraints, routed=most)
+    one = replace(instance(f"moe_fp8_ocp_bf16_rcr_mx_{DOWN}", DEEP), constraints=unbounded)
+    assert supports_routing(one, Shape(0, 8, 1, at_most), Routing(128, 8), 16, 1) is None
+    found = supports_routing(one, Shape(0, 8, 1, at_most + 1024), Routing(128, 8), 16, 1)
+    says = found.text if found is not None else ""
     assert "(rule gemm.instance.matrix-size)" in says
 
 
@@ -127,15 +146,15 @@ def test_a_layer_takes_what_both_products_take() -> None:
     whole = MoePairConfig(DEEP, SHALLOW)
     assert not refusal(layer, whole, n=768, k=6144)
     for n, k, tokens, rule in (
-        (1536, 6144, 8, "moe.n-max"),
-        (768, 6144 + 512, 8, "gemm.instance.k-multiple"),
-        (384, 6144, 8, "gemm.instance.n-multiple"),
-        (768, 6144, 9, "gemm.instance.max-m"),
+        (1536, 6144, 1, "moe.n-max"),
+        (768, 6144 + 512, 1, "gemm.instance.k-multiple"),
+        (384, 6144, 1, "moe.n-min"),
+        (768, 6144, 2, "moe.routed-max"),
     ):
         assert f"(rule {rule})" in refusal(layer, whole, n=n, k=k, tokens=tokens)
     assert "(rule moe.weights)" in refusal(layer, whole, experts=228)
     deep = MoePairConfig(WIDE, WIDE)
-    assert not refusal(layer, deep, n=2048, k=4096, tokens=16, experts=8)
-    assert "(rule moe.few-experts)" in refusal(layer, deep, n=2048, k=4096, tokens=17, experts=8)
+    assert not refusal(layer, deep, n=2048, k=4096, tokens=2, experts=8)
+    assert "(rule moe.few-experts)" in refusal(layer, deep, n=2048, k=4096, tokens=3, experts=8)
     assert "(rule gemm.instance.min-k)" in refusal(layer, deep, n=2048, k=1024)
     assert "(rule moe.k-max)" in refusal(layer, MoePairConfig(WIDE, DEEP), n=2048, k=4096)

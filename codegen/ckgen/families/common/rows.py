@@ -102,6 +102,10 @@ class RowMeanings(ABC, Generic[R, S]):
     def is_generated(self, row: R) -> bool:
         """Whether ckgen makes the row's kernel, or takes it where AMD ships it; else it is of another library."""
 
+    def is_by_default(self, row: R) -> bool:
+        """Whether the row names no kernel, but says that ckgen's own answer as they do without it."""
+        return False
+
     @abstractmethod
     def kernel(self, row: R) -> Identified | None:
         """What the kernel's name spells, one object for equal names; None where it does not parse."""

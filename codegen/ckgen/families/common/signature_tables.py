@@ -34,7 +34,13 @@ RULES: tuple[tuple[str, tuple[str, ...], str, tuple[Case, ...]], ...] = (
         ((("moe.part", 0x4),), ((("epilogue.ops[0]", 0x1),),), ""),
     )),
     ("moe.activation", ("moe",), "an MoE layer has one activation: silu, gelu, relu", (
-        ((("moe.part", 0xfffffffb),), ((("epilogue.ops[0]", 0x38), ("epilogue.ops[1]", 0x1),),), ""),
+        ((("moe.part", 0x1),), ((("epilogue.ops[0]", 0x38), ("epilogue.ops[1]", 0x1),),), ""),
+    )),
+    ("moe.gate-activation", ("moe",), "gate and up products of an MoE layer have one activation: silu, gelu, relu", (
+        ((("moe.part", 0x2), ("moe.gated", 0x2),), ((("epilogue.ops[0]", 0x38), ("epilogue.ops[1]", 0x1),),), ""),
+    )),
+    ("moe.raw-activation", ("moe",), "the first product of an MoE layer has one activation, or none: silu, gelu, relu", (
+        ((("moe.part", 0x2), ("moe.gated", 0x1),), ((("epilogue.ops[0]", 0x39), ("epilogue.ops[1]", 0x1),),), ""),
     )),
     ("gemm.preshuffle.type", ("gemm", "grouped_gemm", "moe",), "no preshuffled form of {b} is defined (is for {allowed})", (
         ((("preshuffle_b", 0x2),), ((("b", 0x7e96),),), "bf16, bf8, bf8_fnuz, bf8_ocp, fp16, fp4, fp8, fp8_fnuz, fp8_ocp, int8"),

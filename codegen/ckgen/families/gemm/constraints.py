@@ -20,7 +20,7 @@ from ckgen.families.gemm.config import (
     strategy_of,
 )
 from ckgen.families.gemm.enums import Layout, OperandOp, Quant
-from ckgen.families.gemm.mxfp8_envelope import envelope
+from ckgen.families.gemm.mxfp8_envelope import envelope, least_rows
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.config import Config
@@ -118,11 +118,12 @@ def _asm(config: AsmConfig) -> Constraints:
 
 
 def _hip(signature: GemmSignature, config: HipConfig) -> Constraints:
-    """One tile of rows of A, K as the kernel steps, each matrix within what a raw buffer reaches."""
+    """Rows of A that one tile holds, K as the kernel steps, each matrix within what a raw buffer reaches."""
     most = envelope().max_bytes * 8
     return Constraints(
-        m_multiple=config.m,
+        min_m=least_rows(config.kind, config.m),
         max_m=config.m,
+        measured_only=config.m >= envelope().measured_only,
         k_multiple=config.k_grain,
         max_ab=most // signature.a.bits,
         max_c=most // signature.c.bits,

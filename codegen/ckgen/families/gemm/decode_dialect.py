@@ -1,7 +1,7 @@
 """Tables of the MX-FP8 kernels for few rows as TunedRows: K, N, M, n_sub, k_splits, use_hip; or, of expert products,
-N, K, a_div, has_weight, use_hip. gfx and cu_num are optional.
+N, K, a_div, has_weight, use_hip. gfx, cu_num and, of GEMMs, kernel are optional.
 
-A GEMM row's kernel is named `m<M>_n<n_sub>_k<k_splits>`. With use_hip 0 a row says "not this one": its winner is the
+A GEMM row's kernel is named as mxfp8_tables.FORM says. With use_hip 0 a row says "not this one": its winner is the
 caller's own kernel, an external one.
 """
 
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from ckgen.families.gemm.hip_config import HipKind
 from ckgen.families.gemm.mxfp8_envelope import envelope
-from ckgen.families.gemm.mxfp8_tables import LIBRARY, MODULE
+from ckgen.families.gemm.mxfp8_tables import LIBRARY, MODULE, name_of_row, usual_kind
 from ckgen.model.diagnostic import Location
 from ckgen.model.module import Module
 from ckgen.model.target import Target
@@ -32,7 +34,7 @@ _NO_DISCRIMINATORS = Discriminators()
 
 
 def count(text: str) -> int | CellError:
-    """An integer of at least 0: rows that decline need no config (T005)."""
+    """An integer of at least 0, which is the kernel's own (T005)."""
     found = 0 if text == "0" else positive(text)
     wrong = CellError("T005", "is not a count", f"expected an integer from 0 to {LARGEST}")
     return wrong if isinstance(found, CellError) else found
@@ -44,6 +46,8 @@ COLUMNS: Mapping[str, Reader] = {
 }  # fmt: skip
 """Those that a table must have, in any order."""
 TARGET: Mapping[str, Reader] = {"gfx": arch, "cu_num": positive}
+OPTIONAL: Mapping[str, Reader] = {"kernel": one_of({kind.value: kind for kind in (HipKind.GEMV, HipKind.MFMA)})}
+"""Of a table of GEMMs, beside its target."""
 
 
 EXPERT_COLUMNS: Mapping[str, Reader] = {
@@ -58,8 +62,11 @@ _OF_EXPERTS = frozenset({"N", "K", "a_div", _USE})
 def adapt_decode(
     cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[int], str | None]
 ) -> Adapted[TunedRow]:
-    """Every row of a table that has all COLUMNS; a row with a bad cell becomes diagnostics and an `invalid` entry."""
-    return _adapted(cells, module, place, gfx_of_cu, COLUMNS, _of_gemm)
+    """Every row of a table that has all COLUMNS; a row with a bad cell becomes diagnostics and an `invalid` entry.
+
+    A row that tells no `kernel` is of the usual kind for its M.
+    """
+    return _adapted(cells, module, place, gfx_of_cu, COLUMNS, _of_gemm, OPTIONAL)
 
 
 def adapt_experts(
@@ -82,8 +89,8 @@ class _Meaning:
     kernel: str
 
 
-def _of_gemm(k: int, n: int, m: int, n_sub: int, k_splits: int, use: bool) -> _Meaning:
-    answer = (LIBRARY, f"m{m}_n{n_sub}_k{k_splits}") if use else (CALLER, OWN)
+def _of_gemm(k: int, n: int, m: int, n_sub: int, k_splits: int, use: bool, kind: HipKind | None) -> _Meaning:
+    answer = (LIBRARY, name_of_row(kind or usual_kind(m), m, n_sub, k_splits)) if use else (CALLER, OWN)
     return _Meaning(Shape(0, m, n, k), _NO_DISCRIMINATORS, *answer)
 
 
@@ -99,13 +106,17 @@ def _adapted(
     gfx_of_cu: Callable[[int], str | None],
     columns: Mapping[str, Reader],
     meaning: Callable[..., _Meaning],
+    optional: Mapping[str, Reader] = MappingProxyType({}),
 ) -> Adapted[TunedRow]:
     reading = Reading(cells, place.display)
+    nothing = [None] * len(cells.numbers)
     read = {name: reading.column(name, how, required=True) for name, how in {**columns, **TARGET}.items()}
     targets = targets_of(read["gfx"], read["cu_num"], gfx_of_cu, len(cells.numbers))
     if read["gfx"] is None and read["cu_num"] is None:
         targets = [_usual_target()] * len(cells.numbers)
-    values = zip(*(read[name] or () for name in columns), strict=True)
+    told = [read[name] or () for name in columns]
+    told += [reading.column(name, how) or nothing for name, how in optional.items()]
+    values = zip(*told, strict=True)
     counts = read["cu_num"] or [_usual_target().cu_num] * len(cells.numbers)
     rows = tuple(
         _row(Location(place.path, line), place.layer, module, target, cu_num, meaning(*cells_of_row))

@@ -99,7 +99,7 @@ def table_name(module: str, config: NamedConfig | AsmConfig) -> str | None:
 def describe_grammar(module: str, *, full: bool = False) -> str:
     """The forms of a module's kernel names for an error hint, joined by `or`; empty for a module without any."""
     if module == hip_tables.MODULE:
-        return hip_tables.FORM
+        return hip_tables.describe_names()
     return " or ".join(grammar.hint(full=full) for grammar in grammars() if module in grammar.modules)
 
 

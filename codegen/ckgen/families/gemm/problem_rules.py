@@ -54,15 +54,17 @@ class SignatureRule:
 class RoutedConstraints:
     """What instances of op moe may ask beside Constraints; 0 asks nothing.
 
-    With fewer than `few_experts` experts the largest M is `max_m_few`. `max_weights` is the most elements of one
-    product's weights, of all experts; with it goes a max_ab. `presorted`: only tokens that the caller sorted.
+    `max_routed` is the most routed rows, tokens · top_k; with fewer than `few_experts` experts it is `max_routed_few`.
+    `max_weights` is the most elements of one product's weights, of all experts; with it goes a max_ab. `presorted`:
+    only tokens that the caller sorted.
     """
 
     min_n: int = 0
     max_n: int = 0
     max_k: int = 0
+    max_routed: int = 0
     few_experts: int = 0
-    max_m_few: int = 0
+    max_routed_few: int = 0
     presorted: bool = False
     max_weights: int = 0
 
@@ -79,7 +81,8 @@ class Constraints:
     main loop fits: beyond `split_lead` of its tiles of `k_multiple_per_split`, rounded up, a part takes whole turns of
     `split_turn` tiles, and the last part's rest is not the longer one. Without `k_multiple_per_split`, any parts do
     whose first has at least `min_k`. `max_ab` and `max_c` are the most elements that A and B, and that C may have;
-    `max_m` is the largest M. `routed` is empty but for some instances of op moe.
+    `max_m` and `min_m` are the largest and the least M. `measured_only`: as a default the instance answers nothing.
+    `routed` is empty but for some instances of op moe.
     """
 
     m_multiple: int = 0
@@ -95,6 +98,8 @@ class Constraints:
     split_turn: int = 0
     split_lead: int = 0
     max_m: int = 0
+    min_m: int = 0
+    measured_only: bool = False
     routed: RoutedConstraints = NOT_ROUTED
 
 
@@ -120,7 +125,7 @@ def supports(constraints: Constraints, shape: Shape, k_batch: int, wishes: Wishe
     """The first demand of an instance that a legal problem fails; None if it can run. `k_batch` 0 counts as 1."""
     splits = max(k_batch, 1)
     largest_ab, c = max(shape.m, shape.n) * shape.k, shape.m * shape.n
-    if (finding := beyond_limits(constraints, shape.m, largest_ab, c)) is not None:
+    if (finding := beyond_limits(constraints, (shape.m, shape.m), largest_ab, c)) is not None:
         return finding
     for axis, size, multiple in (
         ("m", shape.m, constraints.m_multiple),
@@ -144,10 +149,13 @@ def supports(constraints: Constraints, shape: Shape, k_batch: int, wishes: Wishe
     return None
 
 
-def beyond_limits(constraints: Constraints, m: int, largest_ab: int, c: int) -> ProblemFinding | None:
-    """The first limit of an instance that is exceeded: rows, elements of A or B and of C."""
-    if constraints.max_m and m > constraints.max_m:
-        return ProblemFinding("gemm.instance.max-m", m, constraints.max_m)
+def beyond_limits(constraints: Constraints, m: tuple[int, int], largest_ab: int, c: int) -> ProblemFinding | None:
+    """The first limit that is not kept: the least and the most rows, elements of A or B and of C."""
+    least_m, most_m = m
+    if least_m < constraints.min_m:
+        return ProblemFinding("gemm.instance.min-m", least_m, constraints.min_m)
+    if constraints.max_m and most_m > constraints.max_m:
+        return ProblemFinding("gemm.instance.max-m", most_m, constraints.max_m)
     for elements, most in ((largest_ab, constraints.max_ab), (c, constraints.max_c)):
         if most and elements > most:
             return ProblemFinding("gemm.instance.matrix-size", elements, most)

@@ -53,6 +53,8 @@ def covers(wide: Constraints, narrow: Constraints) -> bool:
     return (
         all(max(narrower, 1) % max(wider, 1) == 0 for wider, narrower in multiples)
         and wide.min_k <= narrow.min_k
+        and wide.min_m <= narrow.min_m
+        and wide.measured_only <= narrow.measured_only
         and wide.routed in (NOT_ROUTED, narrow.routed)
         and all(wider == 0 or 0 < narrower <= wider for wider, narrower in most)
     )

@@ -30,6 +30,7 @@ from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.row_key import RowKey, batch_key
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.backend import Backend
+from ckgen.model.row import Row
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape, TunedRow
@@ -84,8 +85,18 @@ class GemmQuery(Query):
         return Weighed(default_cost(instance, self.cost_shape, self.target.cu_num), 1)
 
     def refusal_by_default(self, instance: Instance) -> ProblemFinding | None:
+        """Some kernels answer only where a row chose them."""
+        found = self.candidate(Tier.DEFAULT, instance, 1).finding
+        if found is None and instance.constraints.measured_only:
+            return ProblemFinding("gemm.instance.untuned", self.shape.m, 0)
+        return found
+
+    def candidate(self, tier: Tier, instance: Instance, k_batch: int, row: Row | None = None) -> Candidate:
         """A kernel of ckgen's own is also rejected where a row leaves its work to the caller's."""
-        return self.refusal(instance, 1) or self._declined(instance)
+        finding = self.refusal(instance, k_batch)
+        if finding is None and tier is not Tier.EXACT and instance.backend is Backend.HIP:
+            finding = self.declined(instance)
+        return Candidate(tier, instance, k_batch, row, finding)
 
     def named_by_table(self) -> TableWinner | None:
         """The row of the target's own table that answers, were all its kernels at hand."""
@@ -146,7 +157,7 @@ class GemmQuery(Query):
                 found = self.candidate(Tier.OTHER_CU, instance, k_batch, group.rows[hit.m])
                 while found.finding is not None and found.k_batch > 1:
                     found = self.candidate(Tier.OTHER_CU, instance, found.k_batch // 2, group.rows[hit.m])
-                yield replace(found, finding=found.finding or self._declined(instance))
+                yield found
 
     def subject(self) -> str:
         """With the op, which no other word tells."""
@@ -198,12 +209,6 @@ class GemmQuery(Query):
     def _rung(self, unit: GemmUnit, table: TablePlan, group: GroupPlan, hit: RungHit) -> Candidate:
         choice = table.choices[hit.choice]
         return self.candidate(hit.tier, unit.instances[choice.instance], choice.k_batch, group.rows[hit.m])
-
-    def _declined(self, instance: Instance) -> ProblemFinding | None:
-        """Whether a row leaves the work of a kernel of ckgen's own to the caller's."""
-        if instance.backend is not Backend.HIP:
-            return None
-        return self.declined(instance)
 
     def declined(self, instance: Instance) -> ProblemFinding | None:
         """Of a kernel of ckgen's own: by the row of exactly this M."""

@@ -11,8 +11,10 @@ from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.common.rows import Advice, Identified, RowMeanings
 from ckgen.families.gemm.asm_kernels import asm_kernel_of
 from ckgen.families.gemm.constraints import constraints_of
+from ckgen.families.gemm.decode_dialect import USUAL_LIBRARY
 from ckgen.families.gemm.grammar import describe_grammar, identify
 from ckgen.families.gemm.modules import modules, unsigned_modules
+from ckgen.families.gemm.mxfp8_envelope import takes_experts
 from ckgen.families.gemm.problem_rules import Constraints, Limits, first_broken, limits_of, supports
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical, signatures_of_row
 from ckgen.model.arch import ArchSpec
@@ -122,6 +124,16 @@ class GemmRows(RowsOfGemms[TunedRow]):
     def is_generated(self, row: TunedRow) -> bool:
         """Whether ckgen compiles the kernels of the row's library, or AMD ships the row's own kernel."""
         return self.is_compiled(row) or self._shipped(row) is not None
+
+    def is_by_default(self, row: TunedRow) -> bool:
+        """A row of expert products that does not leave them to the caller."""
+        return row.library == USUAL_LIBRARY
+
+    def why_unavailable(self, row: TunedRow, signatures: Signatures) -> str | None:
+        """A row may say that kernels answer where there are none."""
+        if not self.is_by_default(row) or takes_experts(row.shape.k):
+            return None
+        return f"no kernel of experts takes K = {row.shape.k}"
 
     def identify(self, row: TunedRow) -> Identified | None:
         """By the grammars of the row's module and library."""

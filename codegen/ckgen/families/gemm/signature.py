@@ -192,10 +192,11 @@ def _of_experts(template: SignatureTemplate, product: ExpertProduct) -> tuple[Ge
     alone = _of_template(template, template.operand, template.out, bias=False)
     if not product.gate_up:
         return (replace(alone, op=Op.MOE, moe=MoeTraits(MoePart.DOWN, weight_first=not product.weighted)),)
+    activations = [(activation,) for activation in sorted(ACTIVATIONS, key=str)]
     return tuple(
-        replace(alone, op=Op.MOE, epilogue=(activation,), moe=MoeTraits(MoePart.GATE_UP, gated, product.weighted))
-        for gated in (True, False)
-        for activation in sorted(ACTIVATIONS, key=str)
+        replace(alone, op=Op.MOE, epilogue=epilogue, moe=MoeTraits(MoePart.GATE_UP, gated, product.weighted))
+        for gated, epilogues in ((True, activations), (False, [(), *activations]))
+        for epilogue in epilogues
     )
 
 

@@ -35,7 +35,8 @@ def supports_groups(
     """As `supports`, for each group. Splits of K must be even in every group."""
     splits, divisor = max(k_batch, 1), groups.divisor
     largest_ab = max(groups.largest_a, groups.largest_b)
-    if (finding := beyond_limits(constraints, groups.largest.m, largest_ab, groups.largest_c)) is not None:
+    rows = groups.smallest.m, groups.largest.m
+    if (finding := beyond_limits(constraints, rows, largest_ab, groups.largest_c)) is not None:
         return finding
     for axis, multiple in (("m", constraints.m_multiple), ("n", constraints.n_multiple), ("k", constraints.k_multiple)):
         if multiple <= 1 or getattr(divisor, axis) % multiple == 0:

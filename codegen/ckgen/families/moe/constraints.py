@@ -54,10 +54,10 @@ def shipped_constraints(config: AsmConfig) -> Constraints:
 
 
 def hip_constraints(signature: GemmSignature, config: HipConfig) -> Constraints:
-    """The envelope: which K, how many tokens, and each tensor within what a raw buffer reaches.
+    """The envelope: which K, how many routed rows, and each tensor within what a raw buffer reaches.
 
     Of two block_n each takes the N of its own; unsorted tokens are for the least block_m: so which kernel answers does
-    not depend on the number of experts, but for the bound on tokens.
+    not depend on the number of experts, but for the bound on routed rows.
     """
     known = envelope()
     kind, own, most = known.kinds[config.kind], known.experts[config.kind], known.max_bytes
@@ -67,12 +67,15 @@ def hip_constraints(signature: GemmSignature, config: HipConfig) -> Constraints:
         min_n=narrow_n + 1 if is_choice and not is_narrow else 0,
         max_n=narrow_n if is_choice and is_narrow else 0,
         max_k=own.max_k,
+        max_routed=own.most_routed,
         few_experts=own.few_experts,
-        max_m_few=own.most_tokens_few,
+        max_routed_few=own.most_routed_few,
         presorted=config.m != min(kind.m),
         max_weights=most,
     )
-    return Constraints(k_multiple=own.k_multiple, max_ab=most, max_c=most // 2, max_m=own.most_tokens, routed=routed)
+    is_one_k = own.k_multiple == own.max_k  # its other bound then says that another kernel is meant
+    k_multiple, min_k = (0, own.max_k) if is_one_k else (own.k_multiple, 0)
+    return Constraints(k_multiple=k_multiple, min_k=min_k, max_ab=most, max_c=most // 2, routed=routed)
 
 
 def layer_constraints(gate_up: Constraints, down: Constraints) -> Constraints:
@@ -90,14 +93,15 @@ def layer_constraints(gate_up: Constraints, down: Constraints) -> Constraints:
 
 
 def _layer_routed(gate_up: Constraints, down: Constraints) -> RoutedConstraints:
-    """gate_up's weights are at least down's; the bound on tokens with few experts is that of the one that has one."""
+    """gate_up's weights are at least down's; the bound with few experts is that of the part that has one."""
     first, second = gate_up.routed, down.routed
     few = max(first, second, key=lambda one: one.few_experts)
     return replace(
         few,
-        min_n=first.min_n,
+        min_n=max(first.min_n, down.min_k),
         max_n=_least(first.max_n, second.max_k),
         max_k=_least(first.max_k, second.max_n),
+        max_routed=_least(first.max_routed, second.max_routed),
         presorted=first.presorted or second.presorted,
         max_weights=_least(first.max_weights, second.max_weights),
     )

@@ -47,7 +47,7 @@ def supports_routing(
     if finding is not None:
         return finding
     constraints, moe = instance.constraints, instance.signature.moe
-    finding = supports_routed(constraints.routed, sizes, routing.experts, moe.gated)
+    finding = supports_routed(constraints.routed, sizes, routing, moe.gated)
     if finding is not None:
         return finding
     slots = shape.m * routing.top_k  # rows of A of down, of C of gate_up
@@ -66,7 +66,7 @@ def supports_routing(
     return ProblemFinding("moe.atomic", routing.top_k, 1) if atomic and wishes.deterministic else None
 
 
-def supports_routed(asked: RoutedConstraints, shape: Shape, experts: int, gated: bool) -> ProblemFinding | None:
+def supports_routed(asked: RoutedConstraints, shape: Shape, routing: Routing, gated: bool) -> ProblemFinding | None:
     """What RoutedConstraints ask of sizes that Constraints take."""
     if shape.n < asked.min_n:
         return ProblemFinding("moe.n-min", shape.n, asked.min_n)
@@ -74,9 +74,12 @@ def supports_routed(asked: RoutedConstraints, shape: Shape, experts: int, gated:
         return ProblemFinding("moe.n-max", shape.n, asked.max_n)
     if asked.max_k and shape.k > asked.max_k:
         return ProblemFinding("moe.k-max", shape.k, asked.max_k)
-    if experts < asked.few_experts and shape.m > asked.max_m_few:
-        return ProblemFinding("moe.few-experts", shape.m, asked.max_m_few)
-    weights = experts * (2 if gated else 1) * shape.n * shape.k if asked.max_weights else 0
+    routed = shape.m * routing.top_k
+    if asked.max_routed and routed > asked.max_routed:
+        return ProblemFinding("moe.routed-max", routed, asked.max_routed)
+    if routing.experts < asked.few_experts and routed > asked.max_routed_few:
+        return ProblemFinding("moe.few-experts", routed, asked.max_routed_few)
+    weights = routing.experts * (2 if gated else 1) * shape.n * shape.k if asked.max_weights else 0
     return ProblemFinding("moe.weights", weights, asked.max_weights) if weights > asked.max_weights else None
 
 

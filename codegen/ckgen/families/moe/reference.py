@@ -150,9 +150,9 @@ def hidden(operands: MoeOperands) -> Known:
 
 
 def _activated(operands: MoeOperands, x: Known) -> Known:
-    """Of exact data, silu and gelu give large numbers back, and next to nothing for those that are far below 0."""
+    """Of exact data, activations give large numbers back, and next to nothing for those that are far below 0."""
     found = Known(*after_epilogue(operands.signature.epilogue, (), 1.0, x.exact, x.bound))
-    if not operands.is_exact:
+    if not operands.is_exact or not operands.signature.epilogue:
         return found
     is_far = (x.bound == 0) & ((x.exact >= _LARGE) | (x.exact <= -_FAR) | (x.exact == 0))
     left = np.maximum(-x.exact, 0.0) * _NEXT_TO_NOTHING

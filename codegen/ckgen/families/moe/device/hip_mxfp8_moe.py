@@ -11,6 +11,7 @@ from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.device.hip_mxfp8 import MxVariant, expected_of, hip_config, host_values, unavailable
 from ckgen.families.gemm.enums import MoePart
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.device.stages import (
     ADD_SLOTS,
     StageVariant,
@@ -52,7 +53,7 @@ def device_unit(instance: Instance, variants: Sequence[AnyVariant]) -> DeviceUni
         "m": config.m,
         "columns": config.columns,
         "k_splits": config.k_splits,
-        "activation": signature.epilogue[0].value if signature.epilogue else "none",
+        "activation": _activation(signature),
         "gated": cpp_bool(signature.moe.gated),
         "stages": _stages(instance, symbols),
     }
@@ -70,6 +71,13 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[AnyVariant]]) 
         "stages": _stages(instance, symbols),
     }
     return DeviceUnit("device/hip_mxfp8_moe_host.cpp.j2", values, (prepare_symbol(instance.id), moe))
+
+
+def _activation(signature: GemmSignature) -> str:
+    """As ckgen::hip::MxActivation has it."""
+    if signature.epilogue:
+        return signature.epilogue[0].value
+    return "none" if signature.moe.part is MoePart.DOWN else "raw"
 
 
 def _stages(instance: Instance, symbols: Mapping[AnyVariant, str]) -> dict[str, Any]:

@@ -1,0 +1,43 @@
+// Who is told of a walk's candidates, and what rejects them beside the query.
+#pragma once
+
+#include <utility>
+
+#include "src/operation/candidate.hpp"
+#include "src/select/caller_owns.hpp"
+#include "src/select/walk_state.hpp"
+
+namespace ckgen::inline v1::detail {
+
+/// A sink that keeps a trail may run out of memory.
+template <class Sink>
+inline constexpr bool kNoThrow = noexcept(std::declval<Sink&>().offer(Candidate{}, Verdict{}));
+
+/// The state, and who is told: `Sink` has `bool offer(const Candidate&, const Verdict&)`, true ending the walk, and
+/// `void external(std::uint32_t, const Hit&)` for the kernel of another library that is the table's winner.
+///
+/// Steps are functions `bool from_…(const Walk<Sink>&)`, true where the sink ended the walk. Rare ones are kept out of
+/// line: the measured path then stays small enough to inline.
+template <class Sink>
+struct Walk : WalkState {
+  Sink& sink;
+
+  Walk(const Query& query, Sink& told) noexcept : WalkState{query}, sink(told) {}
+
+  bool offer(Tier tier, std::uint32_t index, std::uint32_t k_batch, std::uint64_t table_m) const
+      noexcept(kNoThrow<Sink>) {
+    const InstanceDesc& of = instance(index);
+    Verdict verdict = q.verdict(of, k_batch);
+    if (of.backend == Backend::hip && tier != Tier::exact) [[unlikely]]
+      verdict = verdict_unless_caller_owns(*this, of, verdict);
+    return sink.offer({tier, index, k_batch, table_m, q.cu_num}, verdict);
+  }
+
+  /// An instance that comes from outside the problem's own unit.
+  bool offer_foreign(Tier tier, std::uint32_t index, std::uint32_t k_batch, std::uint64_t table_m) const
+      noexcept(kNoThrow<Sink>) {
+    return sink.offer({tier, index, k_batch, table_m, q.cu_num}, q.foreign_verdict(instance(index), k_batch));
+  }
+};
+
+}  // namespace ckgen::inline v1::detail
