@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from ckgen.families.common.signature import Signature
-from ckgen.families.registry import FAMILIES
+from ckgen.families.registry import FAMILIES, family_of_name
 from ckgen.families.tables import fits, table_dialects, table_modules
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.collector import collector_paused
+from ckgen.model.errors import UsageError
 from ckgen.model.row import Row
 from ckgen.model.target import Target
 from ckgen.plan.fates import settle
@@ -118,6 +120,16 @@ def _filter(options: PlanOptions) -> Keep:
 def fits_globs(options: PlanOptions, signature: Signature) -> bool:
     """Whether a signature is among those that `--signatures` asks for."""
     return not options.signatures or _fits(signature.canonical(), options.signatures)
+
+
+def named_in(options: PlanOptions) -> tuple[Signature, ...]:
+    """The signatures that are asked for by their canonical names; what is no name of one is passed over."""
+    found: list[Signature] = []
+    for name in (*options.named, *options.signatures):
+        with suppress(UsageError):
+            signature = family_of_name(name).parse_signature(name, None)
+            found += [signature] if signature.canonical() == name else []
+    return tuple(dict.fromkeys(found))
 
 
 def _fits(name: str, globs: Iterable[str]) -> bool:

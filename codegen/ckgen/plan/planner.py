@@ -16,7 +16,7 @@ from ckgen.model.errors import InputError
 from ckgen.model.fate import FateKind
 from ckgen.plan.defaults import Kernel, Profiled, heuristics_for, kernel_defaults
 from ckgen.plan.fates import LeftOut, Outcome, fate_findings, resolve
-from ckgen.plan.inputs import PlanInputs, fits_globs, plan_inputs
+from ckgen.plan.inputs import PlanInputs, fits_globs, named_in, plan_inputs
 from ckgen.plan.model import AnyUnit, FileReport, GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.profile import TABLES, Profile, admission, admitted_backends
@@ -102,7 +102,7 @@ def _units(
     known: PlanInputs, by_signature: Mapping[Any, SharedRows], profiled: Profiled
 ) -> tuple[tuple[AnyUnit, ...], tuple[Diagnostic, ...]]:
     options, keep = known.options, known.offers.keep
-    defaults, findings = kernel_defaults(known.offers, options.kernel_sets, profiled, options.ops)
+    defaults, findings = kernel_defaults(known.offers, options.kernel_sets, profiled, options.ops, named_in(options))
 
     def built(signature: Signature, parts: Sequence[Kernel] = ()) -> AnyUnit:
         rows, default = by_signature.get(signature), defaults.get(signature)
