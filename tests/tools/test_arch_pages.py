@@ -115,6 +115,8 @@ def test_a_kernel_set_goes_before_the_robust_kernel() -> None:
     [
         ("gfx942", "gemm_fp16_int4_fp16_rcr", "the pipeline computes in A's type whatever B's is"),
         ("gfx942", "gemm_fp8_ocp_bf16_rcr", "8-bit floats of gfx942 are of the other flavour"),
+        ("gfx1100", "gemm_fp8_ocp_bf16_rcr", "8-bit floats of gfx1100 are none"),
+        ("gfx1100", "gemm_fp8_bf16_rcr", "gfx1100 has no such warp tile for fp8"),
         ("gfx1100", "gemm_fp32_rcr", "gfx1100 has no such warp tile for fp32"),
         ("gfx950", "gemm_fp32_rrr", "no warp GEMM 16x16x16 of fp32"),
         ("gfx942", "gemm_int8_int32_rcr_bias", "ck_tile.multi_abd.bias"),

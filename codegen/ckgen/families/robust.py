@@ -38,7 +38,8 @@ def robust(signature: Any, gfx: str) -> Robust:
     arch, family = load_arch(gfx), family_of(signature)
     resolved = signature.resolved(arch.fp8_flavour)
     if arch.kind is ArchKind.GPU and not of_flavour(resolved, arch.fp8_flavour):
-        return Robust((), f"8-bit floats of {gfx} are of the other flavour")
+        has = "are of the other flavour" if arch.fp8_flavour else "are none"
+        return Robust((), f"8-bit floats of {gfx} {has}")
     refused: list[tuple[RuleFinding, ...]] = []
     lacking: list[tuple[tuple[Config, ...], str]] = []
     for alternative in family.robust_configs(resolved, arch):
