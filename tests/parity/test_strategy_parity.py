@@ -88,14 +88,14 @@ def test_trails_are_equal(both: Parity) -> None:
 def test_too_few_tiles_are_refused_with_their_reason(both: Parity) -> None:
     device = both.library.simulated("gfx942:304")
     for strategy in STREAM_K:
-        problem = both.library.problem("fp16", 264, 264, 264, strategy=strategy)
+        problem = both.library.problem("fp16", 64, 64, 64, strategy=strategy)
         found = both.dispatcher.select(problem, device)
         assert found.instance is None
         assert found.reason == (
-            "too few tiles: their 45 iterations of K are fewer than the 304 workgroups "
+            "too few tiles: their 8 iterations of K are fewer than the 304 workgroups "
             "(rule gemm.stream_k.too-few-tiles)"
         )
-    plain = both.dispatcher.select(both.library.problem("fp16", 264, 264, 264), device)
+    plain = both.dispatcher.select(both.library.problem("fp16", 64, 64, 64), device)
     assert plain.instance is not None and "streamk" not in plain.instance and plain.tier is Tier.DEFAULT
 
 

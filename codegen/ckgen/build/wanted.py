@@ -145,6 +145,7 @@ def plan_digest(options: PlanOptions, kernel_filter: KernelFilter) -> str:
         options.module,
         sorted(options.backends),
         options.signatures,
+        options.named,
         options.kernels,
     ]
     asked += [sorted(options.assume_gfx.items()), options.every_count, options.m_policy.value, kernel_filter]

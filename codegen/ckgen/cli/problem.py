@@ -86,7 +86,8 @@ def asked_query(params: Mapping[str, Any]) -> Query:
     target = _target(params, archs)
     signature = family.asked_signature(asked, archs[target.gfx].fp8_flavour)
     problem = family.asked_problem(signature, asked)
-    return family.query(_plan(params, archs, target, family), target, signature, problem, _wishes(params))
+    plan = _plan(params, archs, target, family, signature.canonical())
+    return family.query(plan, target, signature, problem, _wishes(params))
 
 
 def _family(op: str) -> AnyFamily:
@@ -112,9 +113,9 @@ def _wishes(params: Mapping[str, Any]) -> Wishes:
 
 
 def _plan(
-    params: Mapping[str, Any], archs: Mapping[str, ArchSpec], target: Target, family: AnyFamily
+    params: Mapping[str, Any], archs: Mapping[str, ArchSpec], target: Target, family: AnyFamily, signature: str
 ) -> GenerationPlan:
-    """The plan of a library for the device and those beside it; its warnings are said."""
+    """The plan of a library that asks for the signature, for the device and those beside it; its warnings are said."""
     from ckgen.plan.planner import has_errors, make_plan
 
     ops = family.planned_with
@@ -122,6 +123,7 @@ def _plan(
     options = PlanOptions(
         targets=tuple(sorted({target, *built})),
         ops=ops,
+        named=(signature,),
         tuning=tuning_or_shipped(params["tuning"], has_shipped=family.has_shipped_tables),
         module=params["module"],
         kernel_sets=kernel_sets_of(params["kernel_sets"], ops),

@@ -9,23 +9,27 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.families.common.decision_rule import DecisionRule
-from ckgen.families.common.set_document import AnyCandidate
+from ckgen.families.common.set_document import AnyCandidate, SetCandidate
 from ckgen.families.common.signature import Signature, of_flavour
 from ckgen.families.kernel_sets import SHIPPED, read_kernel_set, shipped_name, shipped_set
 from ckgen.families.registry import FAMILIES, family_of
+from ckgen.families.robust import robust
 from ckgen.families.rules import judge
-from ckgen.model.arch import ArchSpec
+from ckgen.model.arch import CPU_LEVELS, ArchKind, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.config import Config
-from ckgen.model.diagnostic import Diagnostic, Severity
+from ckgen.model.diagnostic import Diagnostic, Location, Severity
+from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import InputError
 from ckgen.model.finding import RuleFinding
 from ckgen.model.target import Target
 from ckgen.plan.filters import Filters
-from ckgen.plan.legal import Offer, Offers
+from ckgen.plan.legal import LegalCandidate, Offer, Offers
 from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, admitting, clauses_about, named_sources
 
 DEFAULT = SHIPPED[0]
+_NOWHERE = Location("")
+"""Of a kernel that no set's file names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +67,12 @@ class Profiled:
 
 
 def kernel_defaults(
-    offers: Offers, sets: Sequence[Path], profiled: Profiled, ops: Iterable[str]
+    offers: Offers, sets: Sequence[Path], profiled: Profiled, ops: Iterable[str], by_name: Sequence[Signature] = ()
 ) -> tuple[dict[Any, Defaults], tuple[Diagnostic, ...]]:
     """By signature the shipped defaults of these ops and, after them, the users' own kernels; and what is wrong.
+
+    Signatures that every library answers, and those asked for `by_name`, have a robust kernel where no shipped set has
+    any.
 
     Sets that profiles name are read too, of the families that ask for it. Of a user's set counts what has signatures of
     the kinds that these ops have; one that gives nothing is an error. A shipped set of several ops is one set.
@@ -79,6 +86,9 @@ def kernel_defaults(
         for name in SHIPPED:
             if name == DEFAULT or name in named:
                 gathered.add(offers.of(shipped_set(name, family.name)), asked=name == DEFAULT)
+    for family in families:
+        of_family = [signature for signature in by_name if family_of(signature) is family]
+        gathered.add_robust(offers, (*family.answered, *of_family))
     fruitful: set[str] = set()
     empty: dict[str, Diagnostic] = {}
     for path in sets:
@@ -181,6 +191,18 @@ class _Gathered:
                 known.admission = max(known.admission, admitted)
         return None if is_fruitful else rejected
 
+    def add_robust(self, offers: Offers, signatures: Iterable[Signature]) -> None:
+        """Adds the robust kernel of each signature on each arch that has none so far and can have it."""
+        for signature in signatures:
+            for arch in offers.archs:
+                for resolved in _flavours(signature, arch):
+                    if not self._answers(resolved, arch.name):
+                        self.add([_offer(offers, resolved, arch)])
+
+    def _answers(self, signature: Signature, arch: str) -> bool:
+        levels = CPU_LEVELS[: CPU_LEVELS.index(arch) + 1] if arch in CPU_LEVELS else (arch,)
+        return any(self.found.get(signature, {}).get(level) for level in levels)
+
     def needed(self) -> dict[Any, Defaults]:
         """By signature and arch what is kept, in order of preference."""
         return {
@@ -196,6 +218,24 @@ class _Gathered:
         for kernel in giving:
             self.profiled.left_out[kernels[kernel].source] += kernel not in needed
         return tuple(kernel for kernel, kept in kernels.items() if kept.admission is Admission.IN or kernel in needed)
+
+
+def _offer(offers: Offers, signature: Signature, arch: ArchSpec) -> Offer:
+    """The robust kernels that are not filtered out."""
+    legal = (
+        LegalCandidate(
+            SetCandidate(DEFAULT, signature, config.backend, config, None, _NOWHERE), arch, signature, config
+        )
+        for config in robust(signature, arch.name).configs
+        if offers.filters.why_left_out((signature,), config) is None
+    )
+    return Offer(signature, DEFAULT, arch.name, tuple(legal))
+
+
+def _flavours(signature: Signature, arch: ArchSpec) -> tuple[Signature, ...]:
+    """The signature with plain 8-bit floats as the arch has them; a CPU has both flavours."""
+    flavours = (arch.fp8_flavour,) if arch.kind is ArchKind.GPU else tuple(Fp8Flavour)
+    return tuple(dict.fromkeys(signature.resolved(flavour) for flavour in flavours))
 
 
 def _yields_nothing(path: Path, candidates: Sequence[AnyCandidate], rejected: Iterable[RuleFinding]) -> Diagnostic:

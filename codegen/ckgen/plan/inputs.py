@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from ckgen.families.registry import FAMILIES
+from ckgen.families.common.signature import Signature
+from ckgen.families.registry import FAMILIES, family_of_name
 from ckgen.families.tables import fits, table_dialects, table_modules
 from ckgen.model.arch import ArchSpec
 from ckgen.model.collector import collector_paused
+from ckgen.model.errors import UsageError
 from ckgen.model.row import Row
 from ckgen.model.target import Target
 from ckgen.plan.fates import settle
@@ -102,6 +105,16 @@ def gfx_of_cu(
         return arch_of_cu_num(archs, cu_num)
 
     return answer
+
+
+def named_in(options: PlanOptions) -> tuple[Signature, ...]:
+    """The signatures that are asked for by their canonical names; what is no name of one is passed over."""
+    found: list[Signature] = []
+    for name in (*options.named, *options.signatures):
+        with suppress(UsageError):
+            signature = family_of_name(name).parse_signature(name, None)
+            found += [signature] if signature.canonical() == name else []
+    return tuple(dict.fromkeys(found))
 
 
 def _wanted(options: PlanOptions, loaded: LoadedTables) -> tuple[Target, ...] | None:

@@ -12,6 +12,7 @@ from ckgen.families.common.query import AnyInstance as AnyInstance
 from ckgen.families.common.query import AnyUnit as AnyUnit
 from ckgen.families.common.signature import Signature
 from ckgen.families.common.unit import UnitPlan
+from ckgen.families.robust import robust
 from ckgen.families.tables import rounded_module
 from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.fate import Fate, FateKind
@@ -58,6 +59,10 @@ class GenerationPlan:
     def units_of(self, kind: type[S]) -> tuple[UnitPlan[S, Any, Any, Any], ...]:
         """The units whose signatures are of that kind, by name."""
         return tuple(unit for unit in self.units if isinstance(unit.signature, kind))
+
+    def why_absent(self, signature: Signature, gfx: str) -> str:
+        """Why a library has no kernel of a signature on an arch, whoever asks for it; empty where one can be had."""
+        return robust(signature, gfx).why
 
     def place(self, row: Row) -> str:
         """`file:line` where the user finds a row."""

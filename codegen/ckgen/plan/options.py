@@ -16,6 +16,8 @@ class PlanOptions:
     """`targets` None means every target that the rows name (as `validate` does); empty globs keep everything.
 
     `profiles` are files of profiles; a kernel that fits any of them is kept, and all where there are none.
+    `named` are canonical names of signatures that are asked for beside the globs; each of them, and each glob that is a
+    name, is answered by the kernel of ckgen.families.robust on archs where nothing else answers.
     `registry` is a document that tells all instances; nothing else then chooses any.
     `every_count` adds the targets of the same archs at every CU count that the rows name.
     """
@@ -29,6 +31,7 @@ class PlanOptions:
     registry: Path | None = None
     kernels: tuple[str, ...] = ()
     signatures: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
     backends: frozenset[str] = frozenset()
     m_policy: MPolicy = MPolicy.LADDER
     assume_gfx: Mapping[int, str] = field(default_factory=dict)

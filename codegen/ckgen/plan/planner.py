@@ -18,7 +18,7 @@ from ckgen.model.fate import Fate, FateKind
 from ckgen.plan.defaults import Kernel, Profiled, heuristics_for, kernel_defaults
 from ckgen.plan.fate_findings import fate_findings
 from ckgen.plan.fates import LeftOut, Outcome, Outcomes, resolve
-from ckgen.plan.inputs import PlanInputs, plan_inputs
+from ckgen.plan.inputs import PlanInputs, named_in, plan_inputs
 from ckgen.plan.model import AnyUnit, FileReport, GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.profile import TABLES, Profile, admission, admitted_backends
@@ -109,7 +109,7 @@ def _units(
     known: PlanInputs, by_signature: Mapping[Any, SharedRows], profiled: Profiled
 ) -> tuple[tuple[AnyUnit, ...], tuple[Diagnostic, ...]]:
     options, filters = known.options, known.offers.filters
-    defaults, findings = kernel_defaults(known.offers, options.kernel_sets, profiled, options.ops)
+    defaults, findings = kernel_defaults(known.offers, options.kernel_sets, profiled, options.ops, named_in(options))
 
     def built(signature: Signature, parts: Sequence[Kernel] = ()) -> AnyUnit:
         rows, default = by_signature.get(signature), defaults.get(signature)

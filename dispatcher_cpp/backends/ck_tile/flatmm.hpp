@@ -1,8 +1,8 @@
 // ck_tile's GEMM over a preshuffled B (FlatmmKernel) as device kernels and as the host side of their launch.
 //
-// The only file that knows flatmm's API. C[m][n] = (sum_k A B) * a_scale[m] * b_scale[n] in fp32, A row-major, B as
-// ckgen/preshuffle.hpp lays it out, C row-major. Sizes count elements. C++20, compiled by clang as HIP: device units
-// call Flatmm::run, host units Flatmm::prepare; nothing here launches or registers a kernel.
+// The only file that knows flatmm's API. C[m][n] = (sum_k A B) * a_scale[m] * b_scale[n] in fp32, or without scales the
+// sum alone; A row-major, B as ckgen/preshuffle.hpp lays it out, C row-major. Sizes count elements. C++20, compiled by
+// clang as HIP: device units call Flatmm::run, host units Flatmm::prepare; nothing here launches or registers a kernel.
 #pragma once
 
 #include <algorithm>
@@ -51,6 +51,7 @@ namespace ckgen::tile {
 struct FlatmmConfig {
   DType operand;
   DType c;
+  bool scaled;
   Tile tile;
   std::int32_t warps[3];
   Tile warp_tile;
@@ -82,7 +83,7 @@ struct Flatmm {
   using C = Element<kConfig.c>;
   using RowMajor = ck_tile::tensor_layout::gemm::RowMajor;
   using ColumnMajor = ck_tile::tensor_layout::gemm::ColumnMajor;
-  using Scale = ck_tile::FlatmmScalePointer<1>;
+  using Scale = ck_tile::FlatmmScalePointer<kConfig.scaled ? 1 : -1>;
 
   using Shape =
       ck_tile::TileGemmShape<ck_tile::sequence<kConfig.tile.m, kConfig.tile.n, kConfig.tile.k>,

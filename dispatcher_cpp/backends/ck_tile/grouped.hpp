@@ -112,6 +112,7 @@ struct GroupedDense {
   using Out = typename Plain::Out;
   using Partitioner = typename Plain::Partitioner;
   static_assert(Fused::kA == 1 && Fused::kB == 1, "groups have one tensor for A and one for B");
+  static_assert(!C::bias, "the table of groups holds none");
   static_assert(C::warps_k == 1, "every wave has its part of the tile");
   static constexpr index_t kD = Fused::kD;
   static constexpr index_t kTileM = C::tile_m, kTileN = C::tile_n, kTileK = C::tile_k;

@@ -83,12 +83,12 @@ struct GroupedBlockQuant : GroupedQuantBase<GroupQuantGemm<kConfig>, kConfig> {
   }
 };
 
-template <FlatmmConfig kConfig, bool kScaled>
+template <FlatmmConfig kConfig>
 struct GroupedFlatmm {
   using Single = Flatmm<kConfig>;
   using Out = typename Single::C;
   using Partitioner = typename Single::Partitioner;
-  using Scale = ck_tile::FlatmmScalePointer<kScaled ? 1 : -1>;
+  using Scale = typename Single::Scale;
   static constexpr index_t kTileM = kConfig.tile.m, kTileN = kConfig.tile.n, kTileK = kConfig.tile.k;
   static constexpr int kBlockSize = Single::kBlockSize;
   static constexpr index_t kLdsBytes = Single::AnyKernel::GetSmemPingSize();

@@ -36,8 +36,8 @@ struct GroupCheck<GroupedBlockQuant<kConfig>> {
   }
 };
 
-template <FlatmmConfig kConfig, bool kScaled>
-struct GroupCheck<GroupedFlatmm<kConfig, kScaled>> {
+template <FlatmmConfig kConfig>
+struct GroupCheck<GroupedFlatmm<kConfig>> {
   static Status of(const GemmArgs& group, std::int64_t k_batch, Arch) {
     using Single = Flatmm<kConfig>;
     if (const Status status = check_extents(group, group.k, kConfig.operand, kConfig.c); !status.ok()) return status;

@@ -1,11 +1,11 @@
-// ck_tile's universal GEMM with what the dense kind has not: a batch, operands of two tensors, D tensors and an
+// ck_tile's universal GEMM with what the dense kind has not: a batch, operands of two tensors, a bias, D tensors and an
 // epilogue.
 //
 // One kernel kind for multi-D, multi-ABD and batched: ck_tile's own kernels of these names are the universal GEMM with
 // other pointers. Two things are ours. The epilogue: ck_tile's rounds to C before it applies D, takes no number at run
-// time and does nothing without a D; this one passes fp32 through LDS and rounds once. And the batch: entries lie along
-// x behind each other, at 64-bit offsets, so that a stride of 0 shares an operand. C++20, for a HIP compile of either
-// half.
+// time and does nothing without a D; this one passes fp32 through LDS and rounds once. A bias is its first D, of fp32
+// and with one row for all. And the batch: entries lie along x behind each other, at 64-bit offsets, so that a stride
+// of 0 shares an operand. C++20, for a HIP compile of either half.
 #pragma once
 
 #include "gemm.hpp"
@@ -18,7 +18,8 @@
 
 namespace ckgen::tile {
 
-/// What a kernel of so many A, B and D tensors takes: entry i of the batch is i strides behind `gemm`'s pointers.
+/// What a kernel of so many A, B and D tensors takes: entry i of the batch is i strides behind `gemm`'s pointers. The
+/// strides are those of an epilogue's D; all entries share a bias.
 template <index_t kA, index_t kB, index_t kD>
 struct MultiAbdArgs {
   ck_tile::UniversalGemmKernelArgs<kA, kB, kD> gemm;
@@ -36,10 +37,12 @@ struct FusedShuffle : Base {
   float alpha = 1.0f;
 
   CK_TILE_HOST_DEVICE static constexpr index_t GetSmemSize() { return kRows * kColumns * sizeof(Acc); }
-  /// D is read as C is written; Base would want whole 16 bytes of it also where C's vector is narrower.
+  /// D is read as C is written, a bias 16 bytes at once at most; Base would want whole 16 bytes of it also where C's
+  /// vector is narrower.
   template <index_t I>
   CK_TILE_HOST_DEVICE static constexpr index_t GetVectorSizeD(ck_tile::number<I>) {
-    return Base::GetVectorSizeC();
+    constexpr index_t widest = 16 / sizeof(std::tuple_element_t<I, typename Base::DsDataType>);
+    return ck_tile::min(Base::GetVectorSizeC(), widest);
   }
 
   template <class CWindow, class Accumulators, class DWindows>
@@ -73,8 +76,9 @@ struct FusedShuffle : Base {
   CK_TILE_DEVICE auto finished(const Sums& sums, const DTiles& ds) const {
     auto result = ck_tile::make_static_distributed_tensor<typename Base::ODataType>(Sums::get_tile_distribution());
     ck_tile::static_for<0, Sums::get_thread_buffer_size(), 1>{}([&](auto i) {
-      const auto x = ck_tile::type_convert<float>(sums.get_thread_buffer()[i]);
-      result.get_thread_buffer()(i) = rounded<typename Base::ODataType>(after<0, 0>(x, i, ds));
+      auto x = ck_tile::type_convert<float>(sums.get_thread_buffer()[i]);
+      if constexpr (C::bias) x += ds[ck_tile::number<0>{}].get_thread_buffer()[i];
+      result.get_thread_buffer()(i) = rounded<typename Base::ODataType>(after<0, C::bias ? 1 : 0>(x, i, ds));
     });
     return result;
   }
@@ -104,18 +108,28 @@ struct MultiAbd {
                 "the other pipelines apply no function to what they load");
   static_assert(C::store == Store::cshuffle && !C::persistent && C::num_wave_groups == 1);
 
-  static constexpr bool fused = !C::epilogue.empty();
+  static constexpr bool fused = C::bias || !C::epilogue.empty();
   static constexpr index_t kA = C::a_op == OperandOp::none ? 1 : 2;
   static constexpr index_t kB = C::b_op == OperandOp::none ? 1 : 2;
+  static constexpr index_t kBias = C::bias ? 1 : 0;
   static constexpr index_t kD = C::epilogue.d_count();
+  static constexpr index_t kDs = kBias + kD;
 
   template <class T, index_t kCount>
   using Times = std::conditional_t<kCount == 0, ck_tile::tuple<>,
                                    std::conditional_t<kCount == 1, ck_tile::tuple<T>, ck_tile::tuple<T, T>>>;
   using As = Times<A, kA>;
   using Bs = Times<B, kB>;
-  using Ds = Times<Out, kD>;
-  using DLayouts = Times<LayoutC, kD>;
+  template <bool, class First, class Others>
+  struct Behind {
+    using type = Others;
+  };
+  template <class First, class... Others>
+  struct Behind<true, First, ck_tile::tuple<Others...>> {
+    using type = ck_tile::tuple<First, Others...>;
+  };
+  using Ds = typename Behind<C::bias, float, Times<Out, kD>>::type;
+  using DLayouts = typename Behind<C::bias, LayoutC, Times<LayoutC, kD>>::type;
 
   template <OperandOp kOp>
   struct FunctionOf {
@@ -154,7 +168,7 @@ struct MultiAbd {
   /// ck_tile's kernel, whose arguments, acceptance and views these kernels take.
   template <bool Hot, Tail T, bool Atomic>
   using Kernel = ck_tile::UniversalGemmKernel<typename Plain::Partitioner, Pipeline<Hot, T>, Epilogue<Atomic>>;
-  using Args = MultiAbdArgs<kA, kB, kD>;
+  using Args = MultiAbdArgs<kA, kB, kDs>;
 
   template <bool Hot, Tail T, bool Atomic>
   CK_TILE_DEVICE static void run(const Args& args) {
@@ -177,9 +191,11 @@ struct MultiAbd {
     std::array<const B*, kB> bs;
     for (index_t i = 0; i < kB; ++i)
       bs[i] = static_cast<const B*>(gemm.bs_ptr[i]) + batch * args.batch_stride_b + split.bs_k_split_offset[i];
-    std::array<const void*, kD> ds;
+    std::array<const void*, kDs> ds;
+    if constexpr (C::bias) ds[0] = gemm.ds_ptr[0];
     if constexpr (kD > 0) {
-      for (index_t i = 0; i < kD; ++i) ds[i] = static_cast<const Out*>(gemm.ds_ptr[i]) + batch * args.batch_stride_d[i];
+      for (index_t i = 0; i < kD; ++i)
+        ds[kBias + i] = static_cast<const Out*>(gemm.ds_ptr[kBias + i]) + batch * args.batch_stride_d[i];
     }
     auto* c = static_cast<Out*>(gemm.e_ptr) + batch * args.batch_stride_c;
 

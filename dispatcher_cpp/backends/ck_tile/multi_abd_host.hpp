@@ -1,4 +1,4 @@
-// From a ckgen Launch to one launch of a ck_tile GEMM with a batch, D tensors or operands of two tensors.
+// From a ckgen Launch to one launch of a ck_tile GEMM with a batch, a bias, D tensors or operands of two tensors.
 //
 // For host units (`-x hip --cuda-host-only`) only. Nothing of HIP is left to be linked.
 #pragma once
@@ -21,7 +21,7 @@ using AnyMultiAbd = typename MultiAbd<C>::template Kernel<true, Tail::Full, fals
 template <class C>
 bool accepts_multi_abd(const decltype(MultiAbd<C>::Args::gemm)& args, Arch arch) {
   const PlanFor plan{arch};
-  if constexpr (MultiAbd<C>::kD > 0) {
+  if constexpr (MultiAbd<C>::kDs > 0) {
     using Kernel = ck_tile::GemmKernelMultiABD<typename MultiAbd<C>::Plain::Partitioner,
                                                typename MultiAbd<C>::template Pipeline<true, Tail::Full>,
                                                typename MultiAbd<C>::template Epilogue<false>>;
@@ -34,24 +34,25 @@ bool accepts_multi_abd(const decltype(MultiAbd<C>::Args::gemm)& args, Arch arch)
 /// The first entry's arguments by ck_tile's own code, and the strides to the others.
 template <class C>
 typename MultiAbd<C>::Args multi_abd_args(const GemmArgs& a, std::int64_t k_batch) {
-  constexpr index_t kA = MultiAbd<C>::kA, kB = MultiAbd<C>::kB, kD = MultiAbd<C>::kD;
+  constexpr index_t kA = MultiAbd<C>::kA, kB = MultiAbd<C>::kB, kDs = MultiAbd<C>::kDs, kBias = MultiAbd<C>::kBias;
   std::array<const void*, kA> as{a.a};
   std::array<const void*, kB> bs{a.b};
   if constexpr (kA == 2) as[1] = a.a1;
   if constexpr (kB == 2) bs[1] = a.b1;
-  std::array<const void*, kD> ds{};
+  std::array<const void*, kDs> ds{};
   std::array<index_t, kA> lda;
   std::array<index_t, kB> ldb;
-  std::array<index_t, kD> ldd{};
+  std::array<index_t, kDs> ldd{};
   lda.fill(static_cast<index_t>(a.lda));
   ldb.fill(static_cast<index_t>(a.ldb));
-  if constexpr (kD > 0) {
-    for (index_t i = 0; i < kD; ++i) {
-      ds[i] = a.d[i];
-      ldd[i] = static_cast<index_t>(a.ldd[i]);
+  if constexpr (kBias == 1) ds[0] = a.bias;
+  if constexpr (kDs > kBias) {
+    for (index_t i = 0; i < kDs - kBias; ++i) {
+      ds[kBias + i] = a.d[i];
+      ldd[kBias + i] = static_cast<index_t>(a.ldd[i]);
     }
   }
-  const auto gemm = AnyMultiAbd<C>::MakeKernelArgs(ck_tile::UniversalGemmHostArgs<kA, kB, kD>(
+  const auto gemm = AnyMultiAbd<C>::MakeKernelArgs(ck_tile::UniversalGemmHostArgs<kA, kB, kDs>(
       as, bs, ds, a.c, static_cast<index_t>(k_batch), static_cast<index_t>(a.m), static_cast<index_t>(a.n),
       static_cast<index_t>(a.k), lda, ldb, ldd, static_cast<index_t>(a.ldc)));
   return {gemm,   a.batch_stride_a, a.batch_stride_b, a.batch_stride_c, {a.batch_stride_d[0], a.batch_stride_d[1]},

@@ -100,7 +100,6 @@ def test_the_persistent_form_is_told_to_both_sides() -> None:
         ("grouped_gemm_fp8_fnuz_bf16_rcr_blockscale", BOTH, {"transpose_c": False}, "compute C transposed"),
         ("grouped_gemm_fp8_fnuz_bf16_rcr_per_tensor_preshuffle", FLATMM, {}, "ck_tile.absent.flatmm_per_tensor"),
         ("grouped_gemm_bf16_rcr_preshuffle", FLATMM, {"warp_tile": Tile(16, 16, 16)}, "ck_tile.absent.flatmm_chunks"),
-        ("gemm_bf16_rcr_preshuffle", FLATMM, {"warp_tile": Tile(16, 16, 32)}, "ck_tile.absent.flatmm_unscaled"),
     ],
 )
 def test_what_cannot_be_made_has_a_reason(

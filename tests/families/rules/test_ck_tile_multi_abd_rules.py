@@ -18,7 +18,13 @@ CONFIG = CkTileConfig(
     Tile(64, 64, 64), (2, 2, 1), Tile(32, 32, 16), TilePipeline.COMPV3, Scheduler.INTRAWAVE,
     pad_m=True, pad_n=True, pad_k=True,
 )  # fmt: skip
-FUSED = ("gemm_fp16_rcr_batched", "gemm_fp16_rcr_epi_add", "gemm_fp16_rcr_a_add", "gemm_bf16_rcr_b_mul")
+FUSED = (
+    "gemm_fp16_rcr_batched",
+    "gemm_fp16_rcr_epi_add",
+    "gemm_fp16_rcr_a_add",
+    "gemm_bf16_rcr_b_mul",
+    "gemm_fp16_rcr_bias",
+)
 BROKEN: list[tuple[str, dict[str, Any], object, object]] = [
     ("pipeline", {"pipeline": TilePipeline.COMPV6}, "compv6", "mem compv3 compv4"),
     ("epilogue", {"epilogue": Epilogue.DEFAULT}, "default", "cshuffle"),
@@ -44,6 +50,13 @@ def test_what_breaks_a_rule(name: str, rule: str, changes: dict[str, Any], measu
     config = replace(CONFIG, **changes)
     assert findings(parse_canonical(name), config)[f"ck_tile.multi_abd.{rule}"] == (measured, limit)
     assert not findings(parse_canonical("gemm_fp16_rcr"), config)
+
+
+def test_a_bias_is_added_to_floats_of_one_gemm() -> None:
+    wanted = {"gemm_int8_int32_rcr_bias": ("int32", "bf16 fp16 fp32"), "grouped_gemm_fp16_rcr_bias": ("True", "none")}
+    for name, numbers in wanted.items():
+        found = findings(parse_canonical(name), CONFIG)["ck_tile.multi_abd.bias"]
+        assert (str(found[0]), found[1]) == numbers
 
 
 def test_scaled_gemms_fuse_nothing() -> None:

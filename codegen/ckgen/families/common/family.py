@@ -137,6 +137,20 @@ class Family(ABC, Generic[S]):
     def set_reader(self, errors: list[Diagnostic]) -> SetReader:
         """Reads the operation's documents of a kernel set; what is wrong is added to `errors`."""
 
+    @property
+    def answered(self) -> tuple[S, ...]:
+        """The signatures that every library answers on every arch that can; a plain fp8 is of any flavour."""
+        return ()
+
+    def robust_configs(self, signature: S, arch: ArchSpec) -> Sequence[Sequence[Config]]:
+        """Kernels that take almost any problem of a signature, in order of preference: those of the first entry that is
+        legal answer where no kernel set names any."""
+        return ()
+
+    def makes_code_for(self, gfx: str) -> bool:
+        """Whether GPU code is made for the arch at all: what CK's tree does not know has host twins alone."""
+        return True
+
     def row_meanings(self, archs: Mapping[str, ArchSpec]) -> RowMeanings[Any, S]:
         """What rows mean whose `op` is the family's name, for one run: rows that its `dialects` read."""
         raise NotImplementedError

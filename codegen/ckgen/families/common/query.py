@@ -33,6 +33,10 @@ class PlanView(Protocol):
         """The unit of exactly that signature."""
         ...
 
+    def why_absent(self, signature: Signature, gfx: str) -> str:
+        """Why a library has no kernel of a signature on an arch, whoever asks for it; empty where one can be had."""
+        ...
+
     def place(self, row: Row) -> str:
         """`file:line` where the user finds a row."""
         ...

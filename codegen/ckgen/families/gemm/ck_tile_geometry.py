@@ -32,9 +32,11 @@ _LANE_RUN = 4
 
 
 def is_multi_abd(signature: GemmSignature) -> bool:
-    """Whether the unscaled GEMM is more than one product of two matrices: batched, with D tensors, or of A or B two."""
+    """Whether the unscaled GEMM is more than one product of two matrices: batched, with a bias or an epilogue, or of A
+    or B two."""
     ops = (signature.a_op, signature.b_op)
-    more = signature.batched or bool(signature.epilogue) or ops != (OperandOp.NONE, OperandOp.NONE)
+    behind = signature.bias or bool(signature.epilogue)
+    more = signature.batched or behind or ops != (OperandOp.NONE, OperandOp.NONE)
     return signature.quant is Quant.NONE and more
 
 

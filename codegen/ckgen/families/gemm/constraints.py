@@ -179,7 +179,7 @@ def _dense(signature: GemmSignature, config: CkTileConfig) -> Constraints:
         max_c=_INDEXED_BITS // signature.c.bits,
     )
     combines = (signature.a_op, signature.b_op) != (OperandOp.NONE, OperandOp.NONE)
-    if combines or (signature.c.bits == 16 and of_c % 2):
+    if combines or signature.bias or (signature.c.bits == 16 and of_c % 2):
         return found
     if not k_free:
         return _with_atomic_split(found, tile.k)

@@ -17,7 +17,9 @@ from ckgen.families.common.rows import Identified
 from ckgen.families.common.set_document import SetReader
 from ckgen.families.common.unit import NOWHERE, Measured
 from ckgen.families.common.unit_view import LookupView, UnitView
+from ckgen.families.gemm.answered import answered
 from ckgen.families.gemm.asked import asked_shape
+from ckgen.families.gemm.ck_tile_tree import is_unknown
 from ckgen.families.gemm.config import GemmConfig, strategy_of
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import Op
@@ -32,6 +34,7 @@ from ckgen.families.gemm.mxfp8_tables import MODULE as MXFP8
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.profile import FIELDS, covering, words
 from ckgen.families.gemm.query import GemmQuery
+from ckgen.families.gemm.robust import robust_configs
 from ckgen.families.gemm.row_key import RowKey, batch_key
 from ckgen.families.gemm.rows import GemmRows
 from ckgen.families.gemm.signature import GemmSignature, module_of, parse_of_op
@@ -99,6 +102,19 @@ class FamilyOfGemms(Family[GemmSignature]):
     def set_reader(self, errors: list[Diagnostic]) -> SetReader:
         """Reads the documents of its word."""
         return GemmSetReader(errors, self.name, self.kind)
+
+    @property
+    def answered(self) -> tuple[GemmSignature, ...]:
+        """Those that answered.json names for the word of `--ops`."""
+        return answered(self.name, self.parse_signature)
+
+    def robust_configs(self, signature: GemmSignature, arch: ArchSpec) -> Sequence[Sequence[Config]]:
+        """Those of robust.py."""
+        return robust_configs(signature, arch)
+
+    def makes_code_for(self, gfx: str) -> bool:
+        """Where CK's tree knows the arch."""
+        return not is_unknown(gfx)
 
     def table_of(
         self,

@@ -159,6 +159,13 @@ class GemmQuery(Query):
                     found = self.candidate(Tier.OTHER_CU, instance, found.k_batch // 2, group.rows[hit.m])
                 yield found
 
+    def absent(self) -> str:
+        """What the rules have against every kernel that takes almost any problem."""
+        is_there = self.unit is not None and bool(self.unit.default_indices(self.target.gfx))
+        if is_there or self.illegal() is not None:
+            return ""
+        return self.plan.why_absent(self.signature, self.target.gfx)
+
     def subject(self) -> str:
         """With the op, which no other word tells."""
         return f"gemm {self.signature.describe()}"

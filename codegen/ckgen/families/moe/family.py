@@ -27,6 +27,7 @@ from ckgen.families.moe.kernel_set import MoeSetReader
 from ckgen.families.moe.module import moe_module
 from ckgen.families.moe.parts import part_signatures
 from ckgen.families.moe.query import MoeQuery
+from ckgen.families.moe.robust import robust_configs
 from ckgen.families.moe.row_key import routing_key
 from ckgen.families.moe.rows import MoeRows
 from ckgen.model.arch import ArchSpec
@@ -101,6 +102,10 @@ class MoeFamily(FamilyOfGemms):
     def set_reader(self, errors: list[Diagnostic]) -> SetReader:
         """Reads documents whose Configs may be pairs."""
         return MoeSetReader(errors, self.name, self.kind)
+
+    def robust_configs(self, signature: GemmSignature, arch: ArchSpec) -> Sequence[Sequence[Config]]:
+        """Those of robust.py."""
+        return robust_configs(signature, arch)
 
     def describe_names(self, module: str) -> str:
         """The forms of the kernels' names for an error hint."""

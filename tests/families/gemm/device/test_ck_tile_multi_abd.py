@@ -32,6 +32,11 @@ def text_of(one: Instance) -> str:
     return render_device_unit(device_code(one).device_unit(variants_of(one, ())))
 
 
+@pytest.mark.parametrize(("signature", "bias"), [("gemm_fp16_rcr_bias", "true"), ("gemm_fp16_rcr_batched", "false")])
+def test_the_units_config_says_whether_there_is_a_bias(signature: str, bias: str) -> None:
+    assert f"  static constexpr bool bias = {bias};\n" in text_of(instance(signature))
+
+
 def test_the_units_config_says_what_is_fused() -> None:
     text = text_of(instance("gemm_fp16_rcr_a_add_b_mul_epi_mul_silu_add"))
     assert '#include "backends/ck_tile/multi_abd.hpp"' in text
@@ -49,7 +54,12 @@ def test_a_plain_gemms_unit_says_nothing_of_it() -> None:
 
 @pytest.mark.parametrize(
     ("signature", "splits"),
-    [("gemm_fp16_rcr_batched", True), ("gemm_fp16_rcr_epi_add", False), ("gemm_fp16_rcr_a_add", False)],
+    [
+        ("gemm_fp16_rcr_batched", True),
+        ("gemm_fp16_rcr_epi_add", False),
+        ("gemm_fp16_rcr_a_add", False),
+        ("gemm_fp16_rcr_bias", False),
+    ],
 )
 def test_only_whole_sums_of_one_tensor_each_are_split(signature: str, splits: bool) -> None:
     names = {variant.name for variant in variants_of(instance(signature), ())}
@@ -60,7 +70,6 @@ def test_only_whole_sums_of_one_tensor_each_are_split(signature: str, splits: bo
 @pytest.mark.parametrize(
     ("signature", "changes", "reason"),
     [
-        ("gemm_fp16_rcr_bias_epi_relu", {}, "ck_tile's GEMMs add no fp32 bias"),
         ("gemm_fp16_rcr_epi_relu", {"pipeline": TilePipeline.COMPV6}, "compv6 applies no function"),
         ("gemm_fp16_rcr_batched", {"epilogue": Epilogue.DEFAULT}, "epilogue must be cshuffle"),
         ("gemm_fp16_rcr_a_add", {"persistent": True}, "persistent must be false"),

@@ -59,7 +59,7 @@ def unavailable(instance: Instance, arch: str) -> str | None:
     config = tile_config(instance)
     if config.pipeline not in DENSE:
         return f"{config.pipeline} is no pipeline of a dense GEMM"
-    if instance.signature.bias or is_multi_abd(instance.signature):
+    if is_multi_abd(instance.signature):
         return "a dense ck_tile GEMM has no batch, bias, epilogue or operand of two tensors: other kernels have"
     return lacking(instance, arch)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ckgen.families.gemm.ck_tile_tree import is_unknown
 from ckgen.families.gemm.config import CkTileConfig
 from ckgen.families.gemm.device.absent import Absent, Fact, absent_rules, first_fit
 from ckgen.families.gemm.device.tile_parts import shuffles_odd_tiles, tile_config
@@ -29,6 +30,8 @@ def absent(instance: Instance) -> Absent | None:
 
 def unavailable(instance: Instance, arch: str) -> str | None:
     """The same, as one line for people."""
+    if is_unknown(arch):
+        return f"the CK tree does not know {arch}"
     found = absent(instance)
     return found.text if found is not None else None
 

@@ -1,4 +1,4 @@
-"""ck_tile's flatmm as device code: GEMMs with a scale per row and column over a preshuffled B.
+"""ck_tile's flatmm as device code: GEMMs over a preshuffled B, with a scale per row and column or none.
 
 Which kernels an instance has, its units' names and constants, and what the machine code must be. Source of the loop
 rule: BaseFlatmmPipelineAGmemBGmemCRegV1 (include/ck_tile/ops/flatmm/pipeline); the host side asks that class, and
@@ -18,6 +18,7 @@ from ckgen.families.gemm.ck_tile_geometry import epilogue_bytes
 from ckgen.families.gemm.device.ck_tile_absent import unavailable
 from ckgen.families.gemm.device.recorded import recorded_overflow
 from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
+from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.expectation import Expectation
 from ckgen.specs.archs import load_arch
@@ -110,6 +111,7 @@ def constants(instance: Instance) -> dict[str, Any]:
     return {
         "operand": signature.a.value,
         "c": signature.c.value,
+        "scaled": cpp_bool(signature.quant is Quant.ROWWISE),
         "tile": [config.tile.m, config.tile.n, config.tile.k],
         "warps": list(config.warps),
         "warp_tile": [config.warp_tile.m, config.warp_tile.n, config.warp_tile.k],

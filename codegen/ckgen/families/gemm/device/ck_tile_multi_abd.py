@@ -1,4 +1,4 @@
-"""ck_tile's GEMMs with a batch, D tensors or operands of two tensors as device code.
+"""ck_tile's GEMMs with a batch, a bias, D tensors or operands of two tensors as device code.
 
 Main loops, variants and demands are the dense kind's: only what the units say besides, and what cannot be made, differ.
 """
@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol, symbol_of
+from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.ck_tile_geometry import COMBINING
 from ckgen.families.gemm.config import Epilogue
 from ckgen.families.gemm.device import ck_tile as dense
@@ -19,8 +20,6 @@ from ckgen.families.gemm.instance import Instance
 def unavailable(instance: Instance, arch: str) -> str | None:
     """Why the CK tree cannot make the instance's code for the arch; None if it can."""
     config = tile_config(instance)
-    if instance.signature.bias:
-        return "ck_tile's GEMMs add no fp32 bias: a D tensor with a leading dimension of 0 is one, in C's type"
     if config.pipeline not in COMBINING:
         return f"{config.pipeline} applies no function to what it loads"
     if config.epilogue is not Epilogue.CSHUFFLE:
@@ -47,7 +46,8 @@ def fused(instance: Instance) -> Mapping[str, object]:
     """The fields of the unit's Config that a dense one has not."""
     signature = instance.signature
     epilogue = [op.value for op in signature.epilogue]
-    return {"epilogue": epilogue, "a_op": signature.a_op.value, "b_op": signature.b_op.value}
+    operands = {"a_op": signature.a_op.value, "b_op": signature.b_op.value}
+    return {"bias": cpp_bool(signature.bias), "epilogue": epilogue, **operands}
 
 
 KIND: DeviceKind[Instance, dense.TileVariant] = DeviceKind(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ckgen.families.common.shipped_rules import shipped_rules
 from ckgen.families.gemm.asm_kernels import asm_kernel_of
-from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.rules import (
     ck,
     ck_tile,
@@ -13,15 +12,13 @@ from ckgen.families.gemm.rules import (
     ck_tile_multi_abd,
     ck_tile_stream_k,
     hip_mxfp8,
+    host,
 )
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.model.backend import Backend
-from ckgen.rules.rule_set import Judge, RuleSet
+from ckgen.rules.rule_set import Judge
 
 _SHIPPED = shipped_rules(GemmSignature, asm_kernel_of, lambda kernel, arch: (kernel.signature,))
-_HOST = RuleSet(Backend.HOST, GemmSignature, HostConfig)
-"""A CPU kernel's blocks may be of any size."""
 _REGISTERED = (ck_tile_dense, ck_tile_group_quant, ck_tile_multi_abd, ck_tile_stream_k)
 """With ck_tile's rules."""
 
-JUDGES: tuple[Judge, ...] = (ck.RULES, ck_tile.RULES, hip_mxfp8.RULES, _SHIPPED, _HOST)
+JUDGES: tuple[Judge, ...] = (ck.RULES, ck_tile.RULES, hip_mxfp8.RULES, _SHIPPED, host.RULES)

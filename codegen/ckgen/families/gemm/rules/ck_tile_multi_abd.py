@@ -1,13 +1,14 @@
-"""What ck_tile's GEMMs with a batch, D tensors or operands of two tensors ask of a Config beyond the dense ones."""
+"""What ck_tile's GEMMs with a batch, a bias, D tensors or operands of two tensors ask beyond the dense ones."""
 
 from __future__ import annotations
 
 from ckgen.families.gemm.ck_tile_geometry import COMBINING, is_multi_abd
 from ckgen.families.gemm.config import CkTileConfig, Epilogue
-from ckgen.families.gemm.enums import OperandOp, Quant
+from ckgen.families.gemm.enums import Op, OperandOp, Quant
 from ckgen.families.gemm.rules.ck_tile import RULES
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
+from ckgen.model.dtype import DType
 from ckgen.model.finding import RuleFinding
 from ckgen.rules.checks import broken, not_among
 
@@ -18,7 +19,9 @@ def pipeline_combines(signature: GemmSignature, config: CkTileConfig, arch: Arch
     if not is_multi_abd(signature):
         return None
     names = tuple(pipeline.value for pipeline in COMBINING)
-    return not_among(config.pipeline.value, names, "a batch, an epilogue or operands of two tensors have pipelines")
+    return not_among(
+        config.pipeline.value, names, "a batch, a bias, an epilogue or operands of two tensors have pipelines"
+    )
 
 
 @RULES.rule("ck_tile.multi_abd.epilogue", source="dispatcher_cpp/backends/ck_tile/multi_abd.hpp")
@@ -35,6 +38,17 @@ def grid_is_fixed(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec
     if not is_multi_abd(signature):
         return None
     return not_among(str(config.persistent).lower(), ("false",), "a persistent kernel has neither batch nor epilogue")
+
+
+@RULES.rule("ck_tile.multi_abd.bias", source="dispatcher_cpp/backends/ck_tile/multi_abd.hpp")
+def bias_is_added_once(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
+    """An fp32 bias is added behind the C-shuffle, to a C of floats; the table of groups holds none."""
+    if not signature.bias or not is_multi_abd(signature):
+        return None
+    if signature.op is not Op.GEMM:
+        return broken("groups have no bias: a D tensor with a leading dimension of 0 is one, in C's type", True, "none")
+    outs = tuple(map(str, (DType.BF16, DType.FP16, DType.FP32)))
+    return not_among(str(signature.c), outs, "a bias is added to a C of")
 
 
 @RULES.rule("ck_tile.multi_abd.scales", source="ck_tile ops/gemm_quant, which takes no D tensors")

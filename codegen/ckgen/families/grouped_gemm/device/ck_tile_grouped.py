@@ -191,8 +191,7 @@ def _values(instance: Instance) -> dict[str, Any]:
                 "kind": "hip::GroupedBlockScale<kConfig>",
                 "config": hip_blockscale.constants(instance),
             }
-    scaled = cpp_bool(instance.signature.quant is Quant.ROWWISE)
-    return {**values, "kind": f"tile::GroupedFlatmm<kConfig, {scaled}>", "config": ck_tile_flatmm.constants(instance)}
+    return {**values, "kind": "tile::GroupedFlatmm<kConfig>", "config": ck_tile_flatmm.constants(instance)}
 
 
 def _splits(instance: Instance) -> bool:

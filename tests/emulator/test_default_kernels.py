@@ -1,0 +1,53 @@
+"""Kernels that only defaults name, on the emulator: an fp32 bias, and an unscaled product over a preshuffled B."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from emulate_support import context, runtime
+
+from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
+from ckgen.families.gemm.signature import parse_canonical
+from ckgen.families.registry import make_instance
+from ckgen.model.config import Tile
+from ckgen.model.tuned_row import Shape
+from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
+from ckgen_emulator.gemm.kernel import GemmKernel
+from ckgen_emulator.gemm.problem import GemmProblem
+
+pytestmark = [pytest.mark.amd, pytest.mark.cpp, pytest.mark.slow]
+
+PADDED = CkTileConfig(
+    Tile(64, 64, 64), (2, 2, 1), Tile(32, 32, 16), TilePipeline.COMPV3, Scheduler.INTRAWAVE,
+    pad_m=True, pad_n=True, pad_k=True, vector=1,
+)  # fmt: skip
+FLATMM = CkTileConfig(
+    Tile(32, 64, 64), (1, 4, 1), Tile(16, 16, 32), TilePipeline.FLATMM, pad_m=True, pad_n=True, pad_k=True
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "problems"),
+    [
+        (
+            "gemm_bf16_fp32_rcr_bias_epi_relu_add",
+            PADDED,
+            (GemmProblem(Shape(0, 70, 77, 133)), GemmProblem(Shape(0, 5, 130, 129), seed=4)),
+        ),
+        (
+            "gemm_bf16_rcr_preshuffle",
+            FLATMM,
+            (GemmProblem(Shape(0, 45, 80, 224)), GemmProblem(Shape(0, 33, 144, 224), seed=4)),
+        ),
+    ],
+    ids=["bias", "preshuffle"],
+)
+def test_every_element_is_the_one_that_is_right(
+    tmp_path: Path, name: str, config: CkTileConfig, problems: tuple[GemmProblem, ...]
+) -> None:
+    instance = make_instance(parse_canonical(name), config, archs=("gfx942",))
+    kernel = GemmKernel(instance, "gfx942", tuple(problem.use for problem in problems))
+    results = emulate([Request(kernel, 304, problems)], runtime(tmp_path), context(), RunOptions())
+    assert [result.to_json() for result in results if not result.ok] == []
+    assert [result.gpu.bound for result in results if result.gpu is not None] == [0] * len(problems)

@@ -1,0 +1,141 @@
+"""Every signature of GEMMs, groups and experts has a kernel on every arch, or its page says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from arch_pages import arch_page, words_of
+from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.signature import GemmSignature, parse_canonical
+from ckgen.families.registry import FAMILIES
+from ckgen.families.robust import robust
+from ckgen.model.arch import ArchKind
+from ckgen.model.backend import Backend
+from ckgen.model.dtype import DType, Fp8Flavour
+from ckgen.model.selection import Tier, Wishes
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import Shape
+from ckgen.plan.answers import Answer, answered
+from ckgen.plan.options import PlanOptions
+from ckgen.plan.planner import make_plan
+from ckgen.plan.select import select
+from ckgen.specs.archs import load_archs
+from name_patterns import patterns
+from signature_space import every_signature
+
+OPS = (Op.GEMM, Op.GROUPED_GEMM, Op.MOE)
+ARCHS = load_archs()
+
+
+@cache
+def space(op: Op) -> tuple[GemmSignature, ...]:
+    return tuple(every_signature(op))
+
+
+@pytest.mark.parametrize("name", sorted(ARCHS))
+def test_a_page_says_why_there_is_no_kernel(name: str, golden: Callable[[str, str], None]) -> None:
+    arch = ARCHS[name]
+    for op in OPS:
+        for signature in space(op):
+            found = answered(signature, arch)
+            assert (found.answer is Answer.NEVER) <= bool(found.why), signature
+            assert not (found.why and arch.kind is ArchKind.CPU) or found.answer is Answer.NEVER, signature
+    golden(f"../../docs/archs/{name}.md", arch_page(arch))
+
+
+@pytest.mark.parametrize("name", sorted(ARCHS))
+def test_a_type_with_matrix_instructions_for_ck_tile_has_plain_gemms(name: str) -> None:
+    """The rules and robust kernels, held against the arch's own file: no reason hides a type that the arch computes."""
+    arch = ARCHS[name]
+    if arch.kind is not ArchKind.GPU:
+        return
+    flavour = arch.fp8_flavour
+    for dtype in (DType.FP16, DType.BF16, DType.FP32, DType.FP8, DType.BF8, DType.INT8):
+        signature = GemmSignature.of(dtype, DType.BF16).resolved(flavour)
+        tiles = arch.warp_tiles_for(Backend.CK_TILE, signature.a, signature.b, signature.acc)
+        assert (answered(signature, arch).answer is not Answer.NEVER) == bool(tiles), signature
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_names_come_apart_into_their_words(op: Op) -> None:
+    for signature in space(op)[::7]:
+        assert "".join(sorted("".join(words_of(signature)))) == "".join(sorted(signature.canonical()))
+
+
+def test_patterns_stand_for_the_names_alone() -> None:
+    names = [("a", "_x", ""), ("a", "_y", ""), ("a", "_x", "_z"), ("a", "_y", "_z"), ("b", "_x", "")]
+    assert patterns(names) == ("a{_x,_y}[_z]", "b_x")
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("gfx942:304", "gemm_bf16_rcr_bias"),
+        ("gfx942:304", "gemm_fp16_fp32_crr_batched_bias_epi_mul_gelu_add"),
+        ("gfx90a:104", "gemm_fp16_rcr_preshuffle"),
+        ("gfx942:304", "gemm_bf8_fnuz_fp16_rrr"),
+        ("gfx1201:32", "gemm_int8_bf16_crr"),
+        ("gfx1100:48", "gemm_bf16_fp32_ccr_epi_relu"),
+        ("x86_64_v3:2", "gemm_bf16_rcr_preshuffle"),
+        ("x86_64_v4:2", "gemm_fp32_fp16_rrr_batched_epi_scale"),
+    ],
+)
+def test_a_signature_that_is_named_is_answered(target: str, name: str) -> None:
+    """Sizes of whole fragments: padding beyond them is the kernels' own, and refused with a rule where it is not."""
+    gfx, count = target.split(":")
+    on, signature = Target(gfx, int(count)), parse_canonical(name)
+    plan = make_plan(PlanOptions(targets=(on,), named=(name,)), ARCHS)
+    query = FAMILIES["gemm"].query(plan, on, signature, Shape(2 if signature.batched else 0, 48, 96, 160), Wishes())
+    selection = select(query)
+    assert selection.tier is Tier.DEFAULT, selection.reason
+    assert query.absent() == ""
+
+
+def test_a_signature_that_is_not_named_is_none_of_the_library() -> None:
+    on, name = Target("gfx942", 304), "gemm_fp16_fp32_crr_batched_bias_epi_mul_gelu_add"
+    plan = make_plan(PlanOptions(targets=(on,)), ARCHS)
+    assert plan.unit(parse_canonical(name)) is None
+    assert plan.unit(parse_canonical("gemm_bf16_rcr_bias")) is not None
+    assert make_plan(PlanOptions(targets=(on,), signatures=(name,)), ARCHS).unit(parse_canonical(name)) is not None
+    globbed = make_plan(PlanOptions(targets=(on,), signatures=(name[:-1] + "*",)), ARCHS)
+    assert globbed.unit(parse_canonical(name)) is None
+
+
+def test_a_kernel_set_goes_before_the_robust_kernel() -> None:
+    plan = make_plan(PlanOptions(targets=(Target("gfx942", 304),), named=("gemm_fp16_rcr",)), ARCHS)
+    unit = plan.unit(parse_canonical("gemm_fp16_rcr"))
+    assert unit is not None and len(unit.default_indices("gfx942")) > 1
+
+
+@pytest.mark.parametrize(
+    ("gfx", "name", "why"),
+    [
+        ("gfx942", "gemm_fp16_int4_fp16_rcr", "the pipeline computes in A's type whatever B's is"),
+        ("gfx942", "gemm_fp8_ocp_bf16_rcr", "8-bit floats of gfx942 are of the other flavour"),
+        ("gfx1100", "gemm_fp8_ocp_bf16_rcr", "8-bit floats of gfx1100 are none"),
+        ("gfx1100", "gemm_fp8_bf16_rcr", "gfx1100 has no such warp tile for fp8"),
+        ("gfx1100", "gemm_fp32_rcr", "gfx1100 has no such warp tile for fp32"),
+        ("gfx950", "gemm_fp32_rrr", "no warp GEMM 16x16x16 of fp32"),
+        ("gfx942", "gemm_int8_int32_rcr_bias", "ck_tile.multi_abd.bias"),
+        ("x86_64_v3", "gemm_fp64_rcr", "CPU kernels add products in"),
+        ("gfx942", "gemm_int8_bf16_rcr_rowwise_preshuffle", "cut to whole numbers"),
+    ],
+)
+def test_why_an_arch_has_none(gfx: str, name: str, why: str) -> None:
+    found = robust(parse_canonical(name), gfx)
+    assert found.configs == () and why in found.why
+
+
+def test_an_arch_that_no_code_is_made_for_has_twins() -> None:
+    found = robust(parse_canonical("gemm_fp16_rrr"), "gfx1250")
+    assert found.configs and "does not know gfx1250" in found.codeless
+
+
+def test_on_cpus_both_flavours_are_answered() -> None:
+    plan = make_plan(PlanOptions(targets=(Target("x86_64_v3", 2),)), ARCHS)
+    for flavour in Fp8Flavour:
+        signature = GemmSignature.of(DType.FP8, DType.BF16).resolved(flavour)
+        assert plan.unit(signature) is not None
