@@ -9,9 +9,12 @@ from fnmatch import fnmatchcase
 from ckgen.families.common.naming import instance_name
 from ckgen.families.common.signature import Signature
 from ckgen.model.config import Config
+from ckgen.model.diagnostic import Diagnostic, Severity
 from ckgen.model.errors import UsageError
 from ckgen.model.suggestion import nearest_names
 from ckgen.plan.options import PlanOptions
+
+_SEE = "see `ckgen list instances` with the same --targets and --ops"
 
 
 @dataclass(slots=True)
@@ -69,12 +72,25 @@ class Filters:
         self.has_kept = True
         return None
 
-    def demand_fits(self) -> None:
-        """UsageError for each glob that fits no name; all must have been asked about."""
-        wrong = [*_unfit("--signatures", "signature", self.signatures, self._signature_names)]
-        wrong += _unfit("--kernels", "kernel", self.kernels, self._kernel_names)
+    def demand_fits(self) -> tuple[Diagnostic, ...]:
+        """Warnings (P005) of globs that fit no name; UsageError where no glob of an option does.
+
+        All names must have been asked about.
+        """
+        found: list[Diagnostic] = []
+        wrong: list[str] = []
+        for option, noun, globs, names in (
+            ("--signatures", "signature", self.signatures, self._signature_names),
+            ("--kernels", "kernel", self.kernels, self._kernel_names),
+        ):
+            unfit = [*_unfit(option, noun, globs, names)]
+            if unfit and len(unfit) == len(globs):
+                wrong += unfit
+            else:
+                found += (Diagnostic("P005", text, hint=_SEE, severity=Severity.WARNING) for text in unfit)
         if wrong:
-            raise UsageError("\n".join([*wrong, "see `ckgen list instances` with the same --targets and --ops"]))
+            raise UsageError("\n".join([*wrong, _SEE]))
+        return tuple(found)
 
     def demand_any(self, *, found: bool) -> None:
         """UsageError where nothing was `found` and globs leave no kernel together, though each fits something."""
@@ -82,8 +98,7 @@ class Filters:
         given = [word for word, filters in options if filters]
         if (self.kernels or self.signatures) and not found and not self.has_kept:
             raise UsageError(
-                f"{' and '.join(given)} leave{'s' if len(given) == 1 else ''} no kernel of what is asked for; "
-                "see `ckgen list instances` with the same --targets and --ops"
+                f"{' and '.join(given)} leave{'s' if len(given) == 1 else ''} no kernel of what is asked for; {_SEE}"
             )
 
     def _names(self, signatures: Iterable[Signature], config: Config, table_kernel: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -35,10 +36,11 @@ def make_plan(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> Generation
     """
     known = plan_inputs(options, archs)
     plan = plan_of(known, options.profiles)
-    if not has_errors(plan):
-        known.offers.filters.demand_fits()
-        known.offers.filters.demand_any(found=any(unit.instances or unit.tables for unit in plan.units))
-    return plan
+    if has_errors(plan):
+        return plan
+    unfit = known.offers.filters.demand_fits()
+    known.offers.filters.demand_any(found=any(unit.instances or unit.tables for unit in plan.units))
+    return replace(plan, diagnostics=(*plan.diagnostics, *unfit)) if unfit else plan
 
 
 @collector_paused()
