@@ -21,7 +21,7 @@ ATTENTION = Path(__file__).parent.parent / "docs" / "attention.csv"
 LIGHT = (
     ["tables", "stats"],
     ["--version"],
-    ["generate", "--targets", "gfx942:304", "--signatures", "a8w8_blockscale", "--name", "k", "--out", "out"],
+    ["generate", "--targets", "gfx942:304", "--signatures", "*_blockscale", "--name", "k", "--out", "out"],
     ["lookup", "gemm", "--signature", "a8w8_blockscale", "--target", "gfx942:304", "--shape", "16,512,1024"],
 )
 

@@ -168,7 +168,7 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
     {"moe.k-max",
      "K = {measured} is above {limit}", 1},
     {"moe.routed-max",
-     "routed rows (tokens times top_k) = {measured} are above {limit}", 2},
+     "routed rows (tokens times top_k) = {measured} are above {limit}", 5},
     {"moe.few-experts",
      "routed rows (tokens times top_k) = {measured} are above {limit}, the most with so few experts", 5},
     {"moe.weights",

@@ -22,6 +22,7 @@ NEARER = [
     ProblemFinding("fmha.instance.cache", 0, 1048575),
     ProblemFinding("moe.block-m", 16, 32),
     ProblemFinding("moe.atomic", 2, 1),
+    ProblemFinding("gemm.instance.declined", 4, 0),  # a table stands in the way of a kernel that could run
 ]
 """Each is nearer than those before it."""
 
@@ -41,4 +42,4 @@ def test_every_rule_of_instances_says_how_near_they_are_and_no_other_does() -> N
     of_problems = {rule for rule, *_ in SIGNATURE_RULES}
     assert {rule for rule in MESSAGES if ".instance." in rule} <= NEAR.keys()
     assert not {rule for rule in MESSAGES if ".shape." in rule or ".no-" in rule} & NEAR.keys()
-    assert not of_problems & NEAR.keys() and {*NEAR.values()} == {1, 2, 3, 4, 5, 6}
+    assert not of_problems & NEAR.keys() and {*NEAR.values()} == {*range(1, 8)}

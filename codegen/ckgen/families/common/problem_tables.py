@@ -105,7 +105,7 @@ NEAR: dict[str, int] = {
     "moe.n-min": 1,
     "moe.n-max": 1,
     "moe.k-max": 1,
-    "moe.routed-max": 2,
+    "moe.routed-max": 5,
     "moe.few-experts": 5,
     "moe.weights": 5,
     "moe.presorted": 1,
