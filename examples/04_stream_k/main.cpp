@@ -79,8 +79,8 @@ int main() {
       if (run(dispatcher, device, strategy) != 0) return 1;
     }
   }
-  // 264 x 264 x 264 has 45 iterations of 128 x 128 x 64: too few for 304 workgroups
-  const auto small = ckgen::gemm("fp16").shape(264, 264, 264);
+  // 64 x 64 x 64 has 8 iterations of 32 x 32 x 32: too few for 304 workgroups
+  const auto small = ckgen::gemm("fp16").shape(64, 64, 64);
   const ckgen::Device big = ckgen::Device::simulated("gfx942:304");
   const ckgen::Selection refused = dispatcher.select(ckgen::Problem(small).strategy(Strategy::tree), big);
   if (refused) return 1;

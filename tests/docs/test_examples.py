@@ -66,7 +66,7 @@ def test_stream_k_grants_every_wish_and_says_why_not(tmp_path: Path) -> None:
     assert output.count(": correct\n") == 10
     for strategy in ("data_parallel", "atomic", "linear", "tree"):
         assert output.count(f"asked for {strategy:<13} got {strategy}") == 2
-    assert "refused: too few tiles: their 45 iterations of K are fewer than the 304 workgroups" in output
+    assert "refused: too few tiles: their 8 iterations of K are fewer than the 304 workgroups" in output
 
 
 def test_an_epilogue_gates_on_a_twin_and_on_this_cpu(tmp_path: Path) -> None:

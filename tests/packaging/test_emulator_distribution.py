@@ -49,7 +49,7 @@ def emulator_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_of_the_emulator_holds_all_that_it_compiles(emulator_wheel: Path) -> None:
     names = set(zipfile.ZipFile(emulator_wheel).namelist())
     sources = [path for path in (PROJECT / "ckgen_emulator").rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    assert {path.suffix for path in sources} == {".py", ".cpp", ".hpp", ".h", ".s", ".txt"}
+    assert {path.suffix for path in sources} == {".py", ".cpp", ".hpp", ".h", ".json", ".s", ".txt"}
     beside = {name for name in names if ".dist-info/" in name}
     assert names - beside == {path.relative_to(PROJECT).as_posix() for path in sources}
     wanted = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}

@@ -29,7 +29,7 @@ def small_shape(instance: Instance) -> Shape:
     """A shape with tails wherever the instance allows them, on both sides of its own tile where that is cheap."""
     asked = instance.constraints
     batch = 2 if instance.signature.batched else 0
-    m = min(_at_least(M, asked.m_multiple), asked.max_m or sys.maxsize)
+    m = min(_at_least(max(M, asked.min_m), asked.m_multiple), asked.max_m or sys.maxsize)
     for n in (LEAST_N, LEAST_N + 8, 48, 64, 128, 256, 512):
         for k in (LEAST_K, LEAST_K + 8, 96, 128, 256):
             shape = Shape(batch, m, _at_least(n, asked.n_multiple), _at_least(max(k, asked.min_k), asked.k_multiple))
