@@ -175,12 +175,12 @@ def test_a_table_that_comes_or_goes_compiles_its_own_signatures(project: Project
 def test_a_signature_that_comes_or_goes_configures_and_compiles_in_the_same_build(project: Project) -> None:
     before = project.all_units
     write_later(
-        project.source / "set.yaml", KERNEL_SET.replace("[gemm_fp16_rcr]", "[gemm_fp16_rcr, gemm_fp16_rcr_epi_relu]")
+        project.source / "set.yaml", KERNEL_SET.replace("[gemm_fp16_rcr]", "[gemm_fp16_rcr, gemm_fp16_rrr_epi_relu]")
     )
     work = project.build()
     assert work.ok, work.log
     assert work.configured
-    assert work.units == ["gemm_fp16_rcr_epi_relu", "register"]
+    assert work.units == ["gemm_fp16_rrr_epi_relu", "register"]
     assert project.build().compiled == []
     write_later(project.source / "set.yaml", KERNEL_SET)
     work = project.build()
