@@ -119,7 +119,7 @@ TEST(Declined, WhateverTierOffersIt) {
   EXPECT_EQ(tried(42), "far default ");
   EXPECT_EQ(tried(43), "default ");
   EXPECT_EQ(tried(48), "M = 48 is left to rows of tables, and none measured it (rule gemm.instance.untuned)");
-  EXPECT_EQ(tried(65), "M = 65 is above 43 (rule gemm.instance.max-m)");
+  EXPECT_EQ(tried(65), "M = 65 is above 64 (rule gemm.instance.max-m)");
 }
 
 // Experts, M, N and K of one kernel of ckgen's own for gate_up, down and a layer of both. At 304 CUs rows of 256 x 128
