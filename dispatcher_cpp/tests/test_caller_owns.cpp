@@ -57,20 +57,22 @@ TEST(Declined, ByARowOfExactlyThisMTheNextTierOrNobodyAnswers) {
   EXPECT_STREQ(dispatcher.registry().external(s.external).library, callers_own);
 }
 
-TEST(Declined, NextPassesThemToo) {
+/// Names of all instances that the library answers M of such problems with, in order; where there is none, why.
+std::string tried(const Library& library, std::int64_t m) {
   Registry registry;
-  ASSERT_TRUE(registry.add(declining::library).ok());
+  EXPECT_TRUE(registry.add(library).ok());
   const Dispatcher dispatcher{registry, DispatcherOptions{}};
-  const auto tried = [&](std::int64_t m) {
-    const Problem problem = tiny::problem(m, 1024, 2048);
-    const Device device = Device::simulated("gfx942:304");
-    std::string found;
-    for (Selection s = dispatcher.select(problem, device); s; s = dispatcher.next(problem, device, s))
-      found += std::string(registry.instance(s.instance).name) + ' ';
-    return found;
-  };
-  EXPECT_EQ(tried(16), "next ");
-  EXPECT_EQ(tried(32), "own next large ");
+  const Problem problem = tiny::problem(m, 1024, 2048);
+  const Device device = Device::simulated("gfx942:304");
+  Selection s = dispatcher.select(problem, device);
+  std::string found = s ? "" : reason(s);
+  for (; s; s = dispatcher.next(problem, device, s)) found += std::string(registry.instance(s.instance).name) + ' ';
+  return found;
+}
+
+TEST(Declined, NextPassesThemToo) {
+  EXPECT_EQ(tried(declining::library, 16), "next ");
+  EXPECT_EQ(tried(declining::library, 32), "own next large ");
 }
 
 // Kernels of ckgen's own that a near row, a decision rule, a far row and the defaults offer, M being a row that
@@ -102,24 +104,15 @@ constexpr Library library{"offered", CKGEN_RUNTIME_ABI, 0x78, units, 1};
 }  // namespace offered
 
 TEST(Declined, WhateverTierOffersIt) {
-  Registry registry;
-  ASSERT_TRUE(registry.add(offered::library).ok());
-  const Dispatcher dispatcher{registry, DispatcherOptions{}};
-  const auto tried = [&](std::int64_t m) {
-    const Problem problem = tiny::problem(m, 1024, 2048);
-    const Device device = Device::simulated("gfx942:304");
-    Selection s = dispatcher.select(problem, device);
-    std::string found = s ? "" : reason(s);
-    for (; s; s = dispatcher.next(problem, device, s)) found += std::string(registry.instance(s.instance).name) + ' ';
-    return found;
-  };
-  EXPECT_EQ(tried(23), "near ruled default ") << "24 is the row that declines, 32 is near";
-  EXPECT_EQ(tried(32), "near ruled default ");
-  EXPECT_EQ(tried(24), "a row of the table leaves M = 24 to the caller's own kernel (rule gemm.instance.declined)");
-  EXPECT_EQ(tried(42), "far default ");
-  EXPECT_EQ(tried(43), "default ");
-  EXPECT_EQ(tried(48), "M = 48 is left to rows of tables, and none measured it (rule gemm.instance.untuned)");
-  EXPECT_EQ(tried(65), "M = 65 is above 64 (rule gemm.instance.max-m)");
+  EXPECT_EQ(tried(offered::library, 23), "near ruled default ") << "24 is the row that declines, 32 is near";
+  EXPECT_EQ(tried(offered::library, 32), "near ruled default ");
+  EXPECT_EQ(tried(offered::library, 24),
+            "a row of the table leaves M = 24 to the caller's own kernel (rule gemm.instance.declined)");
+  EXPECT_EQ(tried(offered::library, 42), "far default ");
+  EXPECT_EQ(tried(offered::library, 43), "default ");
+  EXPECT_EQ(tried(offered::library, 48),
+            "M = 48 is left to rows of tables, and none measured it (rule gemm.instance.untuned)");
+  EXPECT_EQ(tried(offered::library, 65), "M = 65 is above 64 (rule gemm.instance.max-m)");
 }
 
 // Experts, M, N and K of one kernel of ckgen's own for gate_up, down and a layer of both. At 304 CUs rows of 256 x 128

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import TracebackType
@@ -77,16 +77,25 @@ class Run:
     occupancy: int
     findings: tuple[Finding, ...]
 
+    @property
+    def figures(self) -> Figures:
+        """As `stats_of` takes them."""
+        return self.by_class, self.counts, self.occupancy
 
-def stats_of(runs: Sequence[Run]) -> dict[str, Any]:
+
+Figures = tuple[Mapping[str, int], Mapping[str, int], int]
+"""Of a launch: instructions by class, other counts, and workgroups that a compute unit holds."""
+
+
+def stats_of(launches: Sequence[Figures]) -> dict[str, Any]:
     """Counts of all launches together; the least occupancy of them, in workgroups per compute unit."""
     by_class: Counter[str] = Counter()
     counts: Counter[str] = Counter()
-    for run in runs:
-        by_class.update(run.by_class)
-        counts.update(run.counts)
-    occupancy = min((run.occupancy for run in runs), default=0)
-    return {"launches": len(runs), "by_class": dict(by_class), **counts, "occupancy": occupancy}
+    for classes, others, _ in launches:
+        by_class.update(classes)
+        counts.update(others)
+    occupancy = min((held for *_, held in launches), default=0)
+    return {"launches": len(launches), "by_class": dict(by_class), **counts, "occupancy": occupancy}
 
 
 class _ChipC(ctypes.Structure):

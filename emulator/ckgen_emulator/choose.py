@@ -23,16 +23,11 @@ from ckgen.plan.uses import uses_of
 from ckgen_emulator.gemm.kernel import GemmKernel
 
 _SHOWN = 10
-_SCHEMA = "ckgen.emulated_kernel/3"
+_SCHEMA = "ckgen.emulated_kernel/4"
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """An instance on an arch; `uses` are the tables' problems that choose it, none where it answers by default."""
-
-    instance: AnyInstance
-    arch: str
-    uses: tuple[Use, ...]
+Chosen = tuple[AnyInstance, tuple[Use, ...]]
+"""An instance, and the tables' problems that choose it: none where it answers by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +37,6 @@ class _Told:
     archs: tuple[str, ...]
     module: str
     table_kernel: str
-    arch: str
     uses: tuple[Use, ...]
 
 
@@ -58,8 +52,8 @@ def choose_kernel(
     glob: str, target: Target, place: Place, archs: Mapping[str, ArchSpec], cache: Path, op: str = "gemm"
 ) -> GemmKernel:
     """As choose_instance, of an op whose problems are GEMMs."""
-    found = choose_instance(op, glob, target, place, archs, cache)
-    return GemmKernel(found.instance, found.arch, found.uses)
+    instance, uses = choose_instance(op, glob, target, place, archs, cache)
+    return GemmKernel(instance, target.gfx, uses)
 
 
 def choose_instance(
@@ -90,8 +84,8 @@ def choose_instance(
 
 
 def _keep(op: str, file: Path, found: Chosen) -> None:
-    one, form = found.instance, unit_forms()[op]
-    told = _Told(one.archs, one.module, one.table_kernel, found.arch, found.uses)
+    (one, uses), form = found, unit_forms()[op]
+    told = _Told(one.archs, one.module, one.table_kernel, uses)
     words = {"signature": (form.signature, one.signature), "config": (form.config, one.config), "told": (_Told, told)}
     keep(file, _SCHEMA, {name: encode(kind, value) for name, (kind, value) in words.items()})
 
@@ -108,7 +102,7 @@ def _kept(op: str, file: Path) -> Chosen | None:
     told: _Told = words["told"]
     said = {"module": told.module, "table_kernel": told.table_kernel}
     instance: AnyInstance = make_instance(words["signature"], words["config"], told.archs, **said)
-    return Chosen(instance, told.arch, told.uses)
+    return instance, told.uses
 
 
 def _choose(
@@ -132,4 +126,4 @@ def _choose(
     (instance,) = legal
     uses = uses_of(plan).get(instance, {})
     known = uses.get(arch) or frozenset().union(*uses.values())
-    return Chosen(instance, arch, tuple(sorted(known)))
+    return instance, tuple(sorted(known))

@@ -47,5 +47,5 @@ def run_calls(
     compared = tuple(map(compare, outputs))
     findings = tuple(finding for run in runs for finding in run.findings)
     instructions = sum(run.instructions for run in runs)
-    stats = stats_of(runs)
+    stats = stats_of([run.figures for run in runs])
     return Outcome(kind, calls[0].symbol, arch, problem, options.seed, compared, findings, instructions, seconds, stats)

@@ -44,9 +44,9 @@ def anew(first: GemmKernel, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Has the glob of each kernel that had to be looked for."""
     asked: list[str] = []
 
-    def answer(glob: str, *_: object) -> GemmKernel:
+    def answer(glob: str, *_: object) -> choose.Chosen:
         asked.append(glob)
-        return first
+        return first.instance, first.uses
 
     monkeypatch.setattr(choose, "_choose", answer)
     return asked
@@ -65,7 +65,7 @@ def test_a_kernel_is_kept_with_all_that_it_is(first: GemmKernel, folder: Path, a
         lambda data: b"\x80\x04\x8c\x05posix\x8c\x06system\x93\x8c\x0ctouch PLANTED\x85R.",  # a pickle with a command
         lambda data: data[:-9],
         lambda data: data.replace(b"gfx942", b"gfx950"),
-        lambda data: data.replace(b"_kernel/3", b"_kernel/2"),
+        lambda data: data.replace(b"_kernel/4", b"_kernel/3"),
     ],
 )
 def test_a_damaged_file_is_passed_over_and_mended(
@@ -79,5 +79,5 @@ def test_a_damaged_file_is_passed_over_and_mended(
 
 
 def test_what_is_no_kernel_is_passed_over(place: Path, first: GemmKernel, folder: Path, anew: list[str]) -> None:
-    keep(place, "ckgen.emulated_kernel/2", {"arch": "gfx942"})
+    keep(place, "ckgen.emulated_kernel/3", {"arch": "gfx942"})
     assert choose_one(folder) == first and anew == [NAME]

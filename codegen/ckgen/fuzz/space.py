@@ -11,7 +11,7 @@ from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.measured import GemmUnit, GroupKey
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.model.arch import CPU_LEVELS, ArchSpec
+from ckgen.model.arch import ArchSpec, levels_of
 from ckgen.model.backend import Backend
 from ckgen.model.target import Target
 from ckgen.plan.model import AnyInstance, GenerationPlan
@@ -91,6 +91,4 @@ class Space:
 
 def runs_on(instance: AnyInstance, gfx: str) -> bool:
     """Whether the instance is built for the arch; a CPU also runs what is built for a lower level."""
-    if gfx in CPU_LEVELS:
-        return bool({*CPU_LEVELS[: CPU_LEVELS.index(gfx) + 1]} & {*instance.archs})
-    return gfx in instance.archs
+    return not {*levels_of(gfx)}.isdisjoint(instance.archs)

@@ -29,6 +29,11 @@ CPU_LEVELS = ("x86_64_v3", "x86_64_v4", "x86_64_v4_bf16", "x86_64_amx")
 """The CPU archs, each of which contains the one before it."""
 
 
+def levels_of(gfx: str) -> tuple[str, ...]:
+    """The archs whose kernels run on one: of a CPU those up to its own level, lowest first."""
+    return CPU_LEVELS[: CPU_LEVELS.index(gfx) + 1] if gfx in CPU_LEVELS else (gfx,)
+
+
 class LdsBasis(Enum):
     """How a pipeline's LDS budget is stated: a share of the arch's LDS or a number of bytes."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ckgen.families.registry import FAMILIES
 from ckgen.families.robust import robust, why_codeless
-from ckgen.model.arch import CPU_LEVELS, ArchKind, ArchSpec
+from ckgen.model.arch import CPU_LEVELS, ArchKind, ArchSpec, levels_of
 from ckgen.model.config import Config
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.plan.defaults import Profiled, kernel_defaults
@@ -38,8 +38,7 @@ class Answered:
 def answered(signature: Any, arch: ArchSpec) -> Answered:
     """How a signature, a plain fp8 in which is the arch's own or on a CPU OCP's, is answered."""
     resolved = signature.resolved(Fp8Flavour.OCP if arch.kind is ArchKind.CPU else arch.fp8_flavour)
-    levels = CPU_LEVELS[: CPU_LEVELS.index(arch.name) + 1] if arch.name in CPU_LEVELS else (arch.name,)
-    for level in levels:
+    for level in levels_of(arch.name):
         if (resolved, level) in _defaults():
             return Answered(Answer.ALWAYS, _code_lacks(resolved, level))
     found = robust(resolved, arch.name)

@@ -15,7 +15,7 @@ from ckgen.families.kernel_sets import SHIPPED, read_kernel_set, shipped_name, s
 from ckgen.families.registry import FAMILIES, family_of
 from ckgen.families.robust import robust
 from ckgen.families.rules import judge
-from ckgen.model.arch import CPU_LEVELS, ArchKind, ArchSpec
+from ckgen.model.arch import ArchKind, ArchSpec, levels_of
 from ckgen.model.backend import Backend
 from ckgen.model.config import Config
 from ckgen.model.diagnostic import Diagnostic, Location, Severity
@@ -200,8 +200,7 @@ class _Gathered:
                         self.add([_offer(offers, resolved, arch)])
 
     def _answers(self, signature: Signature, arch: str) -> bool:
-        levels = CPU_LEVELS[: CPU_LEVELS.index(arch) + 1] if arch in CPU_LEVELS else (arch,)
-        return any(self.found.get(signature, {}).get(level) for level in levels)
+        return any(self.found.get(signature, {}).get(level) for level in levels_of(arch))
 
     def needed(self) -> dict[Any, Defaults]:
         """By signature and arch what is kept, in order of preference."""

@@ -8,6 +8,7 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
+// There are no AMX kernels yet: such a CPU runs the v4_bf16 ones.
 const IsaTable* table_for(Isa isa) noexcept {
   switch (isa) {
     case Isa::x86_64_v3: return &kIsaV3;

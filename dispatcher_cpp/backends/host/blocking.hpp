@@ -9,7 +9,7 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-/// The kernels of a level; null for a value that is none.
+/// The kernels of a level; null for one that is not in this build.
 const IsaTable* table_for(Isa isa) noexcept;
 /// What a host instance packs its operands as: bf16 where that is exact and the level has kernels for it.
 PackKind host_kind(const GemmTraits& traits, const IsaTable& isa) noexcept;

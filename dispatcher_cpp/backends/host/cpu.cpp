@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "backends/host/blocking.hpp"
 #include "backends/host/cpu_features.hpp"
 
 namespace ckgen {
@@ -40,17 +41,6 @@ bool cpu_has(Isa isa) noexcept {
       return cpu_has(Isa::x86_64_v4) && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") &&
              __builtin_cpu_supports("avx512vbmi");
     case Isa::x86_64_amx: return cpu_has(Isa::x86_64_v4_bf16) && has_amx(ask_cpuid, saved_state);
-  }
-  return false;
-}
-
-// There are no AMX kernels yet: such a CPU runs the v4_bf16 ones.
-constexpr bool built(Isa isa) noexcept {
-  switch (isa) {
-    case Isa::x86_64_v3: return true;
-    case Isa::x86_64_v4: return CKGEN_HOST_X86_64_V4 != 0;
-    case Isa::x86_64_v4_bf16:
-    case Isa::x86_64_amx: return CKGEN_HOST_X86_64_V4_BF16 != 0;
   }
   return false;
 }
@@ -105,12 +95,12 @@ Isa find_isa() noexcept {
 }  // namespace
 
 bool isa_available(Isa isa) noexcept {
-  return built(isa) && cpu_has(isa);
+  return cpu_has(isa) && table_for(isa) != nullptr;
 }
 
 Status check_isa(Isa isa) noexcept {
   if (!cpu_has(isa)) return Status::error(StatusCode::unsupported, "%s is not an %s CPU", cpu_brand(), isa_name(isa));
-  if (!built(isa))
+  if (table_for(isa) == nullptr)
     return Status::error(StatusCode::unsupported, "ckgen was built without kernels for %s (CKGEN_HOST_LEVELS)",
                          isa_name(isa));
   return Status::success();

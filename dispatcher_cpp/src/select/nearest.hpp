@@ -10,9 +10,9 @@
 
 namespace ckgen::inline v1::detail {
 
-/// By how much the number must change that broke the rule, where `near` 4 says that the limit is a multiple.
+/// By how much the number must change that broke the rule. Rules whose limit is a multiple have one `near`.
 inline Wide change_of(const Verdict& verdict) noexcept {
-  constexpr std::uint8_t multiple = 4;
+  constexpr std::uint8_t multiple = problem_rules[static_cast<int>(ProblemRule::gemm_instance_m_multiple)].near;
   if (problem_rules[verdict.rule].near == multiple && verdict.limit > 0)
     return static_cast<std::uint64_t>(verdict.limit - verdict.measured % verdict.limit);
   const auto measured = static_cast<std::uint64_t>(verdict.measured), limit = static_cast<std::uint64_t>(verdict.limit);

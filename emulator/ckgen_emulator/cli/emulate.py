@@ -10,7 +10,15 @@ from typing import Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import PATH, json_option, kernel_set_option, targets_of, tuning_option
+from ckgen.cli.options import (
+    PATH,
+    json_option,
+    kernel_set_option,
+    kernel_sets_of,
+    targets_of,
+    tuning_option,
+    tuning_or_shipped,
+)
 from ckgen.cli.output import show, show_json
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import UsageError
@@ -92,17 +100,21 @@ def _refuse_others(params: Mapping[str, Any]) -> None:
 
 def _operation(params: dict[str, Any]) -> tuple[Any, Any]:
     """The run's result, and what writes it for people."""
+    from ckgen.families.registry import FAMILIES
     from ckgen.specs.archs import load_archs
+    from ckgen_emulator.choose import Place
     from ckgen_emulator.cli import emulate_fmha, emulate_gemm, emulate_text
 
     if not params["target"]:
         raise UsageError("--target is missing")
-    archs = load_archs()
+    archs, op = load_archs(), params["operation"]
     target = _target(params["target"], archs)
-    if params["operation"] == "fmha":
-        result: Any = emulate_fmha.emulated(params, target, archs)
+    sets = kernel_sets_of(params["kernel_sets"], FAMILIES[op].planned_with)
+    place = Place(tuning_or_shipped(params["tuning"]), sets)
+    if op == "fmha":
+        result: Any = emulate_fmha.emulated(params, target, place, archs)
         return result, lambda one: emulate_text.fmha_text(one, stats=params["stats"])
-    result = emulate_gemm.emulated(params, target, archs)
+    result = emulate_gemm.emulated(params, target, place, archs)
     return result, lambda one: emulate_text.gemm_text(one, stats=params["stats"], verbose=params["verbose"])
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from ckgen.cli.output import progress
 from ckgen.model.arch import ArchSpec
 from ckgen.model.target import Target
-from ckgen_emulator.cli.emulate_place import place_of
 
 if TYPE_CHECKING:
+    from ckgen_emulator.choose import Place
     from ckgen_emulator.fmha.emulate import FmhaResult
 
 
-def emulated(params: Mapping[str, Any], target: Target, archs: Mapping[str, ArchSpec]) -> FmhaResult:
+def emulated(params: Mapping[str, Any], target: Target, place: Place, archs: Mapping[str, ArchSpec]) -> FmhaResult:
     """One run of the kernel that --kernel means; UsageError for words that mean nothing."""
     from ckgen.build.cache import default_cache
     from ckgen_emulator.bindings import Options
@@ -26,8 +26,8 @@ def emulated(params: Mapping[str, Any], target: Target, archs: Mapping[str, Arch
     data = Data(params["data"] or Data.SMALL_INTEGERS.value)
     asked = AskedFmha(params["sizes"], params["lengths"], params["splits"] or 1, params["seed"], data)
     with progress("reading kernel sets"):
-        chosen = choose_instance("fmha", params["kernel"], target, place_of(params, "fmha"), archs, default_cache())
-    problem = problem_of(chosen.instance.signature, asked)
+        instance, _ = choose_instance("fmha", params["kernel"], target, place, archs, default_cache())
+    problem = problem_of(instance.signature, asked)
     trace = str(params["trace"] or "")
     options = Options(checked=not params["unchecked"], seed=params["seed"], threads=params["threads"], trace=trace)
-    return emulate.emulate_fmha(chosen.instance, target.gfx, problem, options)
+    return emulate.emulate_fmha(instance, target.gfx, problem, options)

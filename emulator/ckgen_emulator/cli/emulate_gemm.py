@@ -10,9 +10,9 @@ from ckgen.cli.output import progress, say
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
-from ckgen_emulator.cli.emulate_place import place_of
 
 if TYPE_CHECKING:
+    from ckgen_emulator.choose import Place
     from ckgen_emulator.gemm.kernel import GemmKernel
     from ckgen_emulator.gemm.problem import GemmProblem
     from ckgen_emulator.gemm.result import GemmResult
@@ -21,7 +21,7 @@ _SHAPE = re.compile(r"([1-9][0-9]{0,8})x([1-9][0-9]{0,8})x([1-9][0-9]{0,8})")
 _NEEDED = {"gemm": ("shape",), "grouped_gemm": ("groups",), "moe": ("shape", "experts", "top_k")}
 
 
-def emulated(params: Mapping[str, Any], target: Target, archs: Mapping[str, ArchSpec]) -> GemmResult:
+def emulated(params: Mapping[str, Any], target: Target, place: Place, archs: Mapping[str, ArchSpec]) -> GemmResult:
     """One run of the kernel that --kernel means; UsageError for words that mean nothing."""
     from ckgen.build.amd.toolchain import load
     from ckgen.build.cache import default_cache
@@ -38,7 +38,7 @@ def emulated(params: Mapping[str, Any], target: Target, archs: Mapping[str, Arch
     sizes = _sizes(params)
     toolchain = load()
     with progress("reading tables"):
-        kernel = choose_kernel(params["kernel"], target, place_of(params, op), archs, default_cache(), op)
+        kernel = choose_kernel(params["kernel"], target, place, archs, default_cache(), op)
     problem = _problem(params, kernel, sizes)
     if params["trace"] is not None:
         params["trace"].write_bytes(b"")

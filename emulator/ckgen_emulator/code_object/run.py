@@ -80,7 +80,7 @@ class KernelResult:
 
     def stats(self) -> dict[str, Any]:
         """As GemmResult.stats."""
-        return stats_of((self.run,))
+        return stats_of((self.run.figures,))
 
 
 def run_kernel(file: Path, kernel: str, asked: Arguments, options: Options, outputs: Path | None) -> KernelResult:

@@ -41,9 +41,7 @@ def problem_of(signature: FmhaSignature, asked: AskedFmha) -> FmhaProblem | Appe
 
 
 def _forward(signature: FmhaSignature, asked: AskedFmha) -> FmhaProblem:
-    shape, pairs = _shape(signature, asked, ("seqlen_q", "seqlen_k"), "x")
-    pairs = pairs or [(shape.seqlen_q, shape.seqlen_k)] * shape.batch
-    lengths_q, lengths_k = zip(*pairs, strict=True)
+    shape, lengths_q, lengths_k = _sizes(signature, asked, ("seqlen_q", "seqlen_k"), "x")
     if not signature.traits.varlen and len(set(lengths_q)) > 1:
         raise UsageError(f"--lengths: sequences of {signature} have the same rows of Q, as it is not varlen")
     return FmhaProblem(
@@ -56,9 +54,7 @@ def _forward(signature: FmhaSignature, asked: AskedFmha) -> FmhaProblem:
 def _append(signature: FmhaSignature, asked: AskedFmha) -> AppendProblem:
     if asked.splits > 1:
         raise UsageError("--splits: a kernel that appends has none")
-    shape, pairs = _shape(signature, asked, ("seqlen_k", "seqlen_new"), "+")
-    pairs = pairs or [(shape.seqlen_k, shape.seqlen_new)] * shape.batch
-    before, added = zip(*pairs, strict=True)
+    shape, before, added = _sizes(signature, asked, ("seqlen_k", "seqlen_new"), "+")
     if not signature.traits.varlen and len(set(added)) > 1:
         raise UsageError(f"--lengths: sequences of {signature} get as many new rows each, as it is not varlen")
     return AppendProblem(
@@ -67,10 +63,10 @@ def _append(signature: FmhaSignature, asked: AskedFmha) -> AppendProblem:
     )  # fmt: skip
 
 
-def _shape(
+def _sizes(
     signature: FmhaSignature, asked: AskedFmha, names: tuple[str, str], sign: str
-) -> tuple[FmhaShape, list[tuple[int, int]]]:
-    """The sizes, and the lengths of --lengths, whose largest stand among the sizes then."""
+) -> tuple[FmhaShape, tuple[int, ...], tuple[int, ...]]:
+    """The sizes, and both lengths of each sequence: of --lengths, whose largest the sizes then have, or all alike."""
     pairs = _lengths(asked.lengths, sign)
     said = [word.partition("=")[0] for word in asked.sizes]
     words: Sequence[str] = asked.sizes
@@ -84,7 +80,9 @@ def _shape(
     shape = asked_shape(signature, words)
     if not 1 <= shape.batch <= _MOST_SEQUENCES:
         raise UsageError(f"batch={shape.batch}: from 1 to {_MOST_SEQUENCES} sequences")
-    return shape, pairs
+    alike = (getattr(shape, names[0]), getattr(shape, names[1]))
+    first, second = zip(*(pairs or [alike] * shape.batch), strict=True)
+    return shape, first, second
 
 
 def _lengths(text: str | None, sign: str) -> list[tuple[int, int]]:

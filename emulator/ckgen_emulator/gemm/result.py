@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ckgen.families.common.comparison import Comparison
 from ckgen.families.common.sensitivity import Sensitivity
+from ckgen_emulator.bindings import stats_of
 from ckgen_emulator.gemm.job import Answer
 from ckgen_emulator.gemm.problem import GemmProblem
 
@@ -85,15 +85,9 @@ class GemmResult:
         return document
 
     def stats(self) -> dict[str, Any]:
-        """Counts of all launches together; the least occupancy of them, in workgroups per compute unit."""
-        by_class: Counter[str] = Counter()
-        counts: Counter[str] = Counter()
+        """Of all launches together, as `stats_of`."""
         launches = self.answer.launches if self.answer else ()
-        for one in launches:
-            by_class.update(one["by_class"])
-            counts.update(one["counts"])
-        occupancy = min((one["occupancy"] for one in launches), default=0)
-        return {"launches": len(launches), "by_class": dict(by_class), **counts, "occupancy": occupancy}
+        return stats_of([(one["by_class"], one["counts"], one["occupancy"]) for one in launches])
 
 
 def _finite(number: float) -> float | None:

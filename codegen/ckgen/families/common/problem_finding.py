@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ckgen.families.common.problem_tables import MESSAGES, NEAR
 
-_MULTIPLE = 4
-"""The `near` of rules whose limit is a multiple: schema/ops.yaml."""
+_MULTIPLE = NEAR["gemm.instance.m-multiple"]
+"""The `near` of rules whose limit is a multiple."""
 _ORDER = tuple(MESSAGES)
 
 

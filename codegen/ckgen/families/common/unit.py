@@ -10,7 +10,7 @@ from ckgen.families.common.decision_rule import DecisionRule
 from ckgen.families.common.device.unit import Use
 from ckgen.families.common.instance import Instance
 from ckgen.families.common.naming import Canonical
-from ckgen.model.arch import CPU_LEVELS
+from ckgen.model.arch import levels_of
 from ckgen.model.config import Config
 from ckgen.model.diagnostic import Location
 from ckgen.model.target import Target
@@ -89,8 +89,7 @@ class UnitPlan(Generic[S, C, K, T]):
 
     def default_indices(self, gfx: str) -> tuple[int, ...]:
         """The arch's own defaults; on a CPU those of the highest level at or below it that has any."""
-        levels = CPU_LEVELS[: CPU_LEVELS.index(gfx) + 1] if gfx in CPU_LEVELS else (gfx,)
-        return next((self.defaults[arch] for arch in reversed(levels) if self.defaults.get(arch)), ())
+        return next((self.defaults[arch] for arch in reversed(levels_of(gfx)) if self.defaults.get(arch)), ())
 
     def table(self, target: Target) -> T | None:
         """The table of exactly that target."""

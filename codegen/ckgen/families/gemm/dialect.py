@@ -147,7 +147,7 @@ class _GemmTables:
         module = _module(cells, place, options)
         if isinstance(module, Diagnostic):
             return module
-        operand = options.assume_dtype if _open_dtype(cells, place, options) else None
+        operand = options.assume_dtype if _is_open(module, cells) else None
         return Told(module.name, adapt(cells, module, place, options.gfx_of_cu, operand))
 
 
@@ -168,9 +168,13 @@ def _module(cells: Cells, place: Place, options: LoadOptions) -> Module | Diagno
 def _open_dtype(cells: Cells, place: Place, options: LoadOptions) -> str | None:
     """`q_dtype_w` where nothing tells the type of operands."""
     module = _module(_in_capitals(cells), place, options)
-    known = modules().get(module.name) if isinstance(module, Module) else None
-    told = not cells.columns.keys().isdisjoint(OPERAND_COLUMNS)
-    return OPERAND_COLUMNS[0] if known is not None and known.template.operand is None and not told else None
+    return OPERAND_COLUMNS[0] if isinstance(module, Module) and _is_open(module, cells) else None
+
+
+def _is_open(module: Module, cells: Cells) -> bool:
+    """Whether neither the module nor a column tells the type of operands."""
+    known = modules().get(module.name)
+    return known is not None and known.template.operand is None and cells.columns.keys().isdisjoint(OPERAND_COLUMNS)
 
 
 def _has_sizes(names: frozenset[str]) -> bool:
