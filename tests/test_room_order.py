@@ -18,12 +18,14 @@ BELOW = {
     "plan": {"model", "specs", "tables", "families"},
     "emit": {"model", "specs", "tables", "families", "plan"},
     "build": {"model", "specs", "tables", "families", "plan", "emit"},
+    "workload": {"model", "families", "plan"},
     "runtime": {"model", "families"},
     "report": {"model", "tables", "plan", "emit", "build"},
     "quickstart": {"model", "specs", "families", "build", "runtime"},
     "fuzz": {"model", "specs", "families", "plan", "build", "runtime"},
     "cli": {
-        "model", "specs", "tables", "families", "plan", "emit", "build", "report", "quickstart", "fuzz", "extension",
+        "model", "specs", "tables", "families", "plan", "emit", "build", "report", "quickstart", "fuzz", "workload",
+        "extension",
     },
 }  # fmt: skip
 ANYWHERE = {"paths", "progress", "version"}

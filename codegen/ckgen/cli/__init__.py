@@ -17,6 +17,7 @@ COMMANDS = {
     "explain": Entry("ckgen.cli.explain", "Show the whole trail of a lookup, with what was rejected and why."),
     "list": Entry("ckgen.cli.listing", "List archs, ops, instances, profiles, rules, names …"),
     "export": Entry("ckgen.cli.export", "Print every instance as one JSON document."),
+    "shapes": Entry("ckgen.cli.shapes", "Say what a model asks of kernels, and what tables cover of it."),
     "tables": Entry("ckgen.cli.tables", "Mend, join and count tuning tables."),
     "toolchain": Entry("ckgen.cli.toolchain", "Prepare the compilers for devices."),
     "build": Entry("ckgen.cli.build", "Compile AMD kernels, and judge what is in them."),

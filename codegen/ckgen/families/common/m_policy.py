@@ -55,6 +55,11 @@ def split_sizes(module: Rounded, m: int, n: int) -> tuple[int, ...]:
     return _candidates(module.split_k_m, m, n)
 
 
+def rounded_m(rounding: Rounding, m: int, n: int = 1) -> int | None:
+    """What a rounding makes of M; None where no band of it fits."""
+    return _round(rounding.bands, m, n)
+
+
 def _candidates(roundings: Iterable[Rounding], m: int, n: int) -> tuple[int, ...]:
     rounded = (_round(rounding.bands, m, n) for rounding in roundings)
     return tuple(dict.fromkeys(size for size in rounded if size is not None))
