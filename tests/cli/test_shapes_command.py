@@ -20,6 +20,7 @@ def test_the_table_of_a_model_covers_its_products_at_every_m_that_it_measured(tm
     assert tiers[2, "attention"] is None
     assert tiers[2, "o"] == {"exact": 2} and "exact" not in tiers[4, "o"]
     assert found["tiers"]["exact"] == 6
+    assert sum(found["tiers"].values()) == 2 * 9  # the router of both is one problem
     assert found["m"] == [16, 1024] and found["architecture"] == "Qwen3VLMoeForConditionalGeneration"
 
 

@@ -73,10 +73,10 @@ def test_dense_layers_before_those_of_experts_are_counted_apart() -> None:
 
 def test_sparse_steps_and_dense_layers_by_number_are_counted(tmp_path: Path) -> None:
     config = json.loads((MODELS / "qwen3_235b_a22b_fp8.json").read_text()) | {
-        "num_hidden_layers": 10, "decoder_sparse_step": 2, "mlp_only_layers": [1, 2],
+        "num_hidden_layers": 10, "decoder_sparse_step": 2, "mlp_only_layers": [1, 3],
     }  # fmt: skip
     found = named(layers_of(read_model(written(tmp_path, json.dumps(config))), Parallel(1)))
-    assert (found["gate_up"].count, found["experts"].count) == (6, 4)
+    assert (found["gate_up"].count, found["experts"].count) == (7, 3)
 
 
 def test_types_of_layers_decide_before_the_interval(tmp_path: Path) -> None:
@@ -84,6 +84,12 @@ def test_types_of_layers_decide_before_the_interval(tmp_path: Path) -> None:
     config["layer_types"] = ["linear_attention"] * 40 + ["full_attention"] * 8
     found = named(layers_of(read_model(written(tmp_path, json.dumps(config))), Parallel(1)))
     assert (found["attention"].count, found["linear out"].count) == (8, 40)
+
+
+def test_a_vocabulary_is_padded_to_a_multiple_of_64(tmp_path: Path) -> None:
+    config = json.loads((MODELS / "mistral_7b.json").read_text()) | {"vocab_size": 32001}
+    found = named(layers_of(read_model(written(tmp_path, json.dumps(config))), Parallel(2)))
+    assert found["lm_head"].work == Product(32064 // 2, 4096)
 
 
 @pytest.mark.parametrize(
