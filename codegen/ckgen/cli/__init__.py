@@ -18,6 +18,7 @@ COMMANDS = {
     "list": Entry("ckgen.cli.listing", "List archs, ops, instances, profiles, rules, names …"),
     "export": Entry("ckgen.cli.export", "Print every instance as one JSON document."),
     "shapes": Entry("ckgen.cli.shapes", "Say what a model asks of kernels, and what tables cover of it."),
+    "record": Entry("ckgen.cli.record", "Collect the shapes that no table holds: from logs and lists."),
     "tables": Entry("ckgen.cli.tables", "Mend, join and count tuning tables."),
     "toolchain": Entry("ckgen.cli.toolchain", "Prepare the compilers for devices."),
     "build": Entry("ckgen.cli.build", "Compile AMD kernels, and judge what is in them."),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -50,7 +48,8 @@ def command(**params: Any) -> int:
     """
     from ckgen.workload.ladder import ladder
     from ckgen.workload.model_config import read_model
-    from ckgen.workload.report import COLUMNS, shape_list
+    from ckgen.workload.report import asked_shapes
+    from ckgen.workload.shape_list import write_shapes
 
     if params["untuned"] and not params["target"]:
         raise UsageError("--untuned needs --target: tables are of a target")
@@ -59,9 +58,9 @@ def command(**params: Any) -> int:
     if params["untuned"]:
         lines = [line for line in lines if line.coverage is not None and line.coverage.tuned < line.coverage.asked]
     if params["out"] is not None:
-        rows = shape_list(lines, sizes)
-        _write(params["out"], COLUMNS, rows)
-        say(f"{params['out']}: {plural(len(rows), 'shape')}")
+        counts = asked_shapes(lines, sizes)
+        write_shapes(params["out"], counts)
+        say(f"{params['out']}: {plural(len(counts), 'shape')}")
     if params["as_json"]:
         show_json(_document(model, sizes, lines))
     else:
@@ -143,14 +142,6 @@ def _plan(
     if has_errors(plan):
         raise InputError(errors_of(plan.diagnostics))
     return plan
-
-
-def _write(path: Path, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from ckgen.tables.files import write_files
-
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([head, *rows])
-    write_files({path: text.getvalue().encode()})
 
 
 def _document(model: ModelConfig, sizes: Sequence[int], lines: Sequence[Line]) -> dict[str, Any]:

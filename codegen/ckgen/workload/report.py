@@ -1,16 +1,15 @@
-"""The layers of a model on each number of ranks, with the tiers that answer them, as documents and shape lists."""
+"""The layers of a model on each number of ranks, with the tiers that answer them, as documents and problems."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ckgen.workload.coverage import Coverage
 from ckgen.workload.layer import Attention, Experts, Layer, Product
-
-COLUMNS = ("signature", "B", "M", "N", "K", "experts", "top_k")
-"""Of a shape list; experts and top_k are 0 but for MoE, whose N and K are those of its first product."""
+from ckgen.workload.shape_list import AskedShape
 
 _WORDS = {Product: "product", Experts: "experts", Attention: "attention"}
 
@@ -45,24 +44,22 @@ class Line:
         return (str(self.tp), self.layer.name, str(self.layer.count), self.signature, self.layer.work.text, told)
 
 
-def shape_list(lines: Iterable[Line], ladder: Sequence[int]) -> list[tuple[str, ...]]:
-    """Each distinct problem of the lines once, for every M, under COLUMNS; attention has none."""
-    rows = {
-        (line.signature, *_sizes(line.layer.work), m)
-        for line in lines
-        if line.signature and not isinstance(line.layer.work, Attention)
-        for m in ladder
-    }
-    return [
-        tuple(map(str, (signature, batch, m, n, k, experts, top_k)))
-        for signature, batch, n, k, experts, top_k, m in sorted(rows)
-    ]
+def asked_shapes(lines: Iterable[Line], ladder: Sequence[int]) -> Counter[AskedShape]:
+    """Each problem of the lines for every M, as often as layers of one step ask it; attention has none."""
+    found = Counter[AskedShape]()
+    for line in lines:
+        work = line.layer.work
+        if not line.signature or isinstance(work, Attention):
+            continue
+        for m in ladder:
+            found[_asked(line.signature, work, m)] += line.layer.count
+    return found
 
 
-def _sizes(work: Product | Experts) -> tuple[int, int, int, int, int]:
+def _asked(signature: str, work: Product | Experts, m: int) -> AskedShape:
     if isinstance(work, Experts):
-        return 0, work.inter, work.hidden, work.experts, work.top_k
-    return work.batch, work.n, work.k, 0, 0
+        return AskedShape(signature, 0, m, work.inter, work.hidden, work.experts, work.top_k)
+    return AskedShape(signature, work.batch, m, work.n, work.k)
 
 
 def totals(lines: Iterable[Line]) -> Mapping[str, int]:

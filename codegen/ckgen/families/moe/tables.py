@@ -34,9 +34,14 @@ def why_no_signature(row: MoeRow) -> str | None:
     """What a row says that no signature does, so that it answers no problem; None where one does."""
     key = row.discriminators
     assert isinstance(key, MoeDiscriminators)
+    return why_unsaid(key, is_routed=row.top_k is not None)
+
+
+def why_unsaid(key: MoeDiscriminators, *, is_routed: bool = True) -> str | None:
+    """The same of a row's key; `is_routed`: the row tells the experts of a token."""
     said = (
         (key.unknown, key.unknown),
-        (row.top_k is None, "topk is not told"),
+        (not is_routed, "topk is not told"),
         (key.activation not in _ACTIVATIONS, f"activation {key.activation.value}"),
         (key.gate_mode is not GateMode.SEPARATED, f"GateMode.{key.gate_mode.value}"),
         (key.max_m is not None, f"max_m = {key.max_m}"),
@@ -55,6 +60,11 @@ def moe_signature_of(row: MoeRow, flavour: Fp8Flavour | None) -> GemmSignature:
     """
     key = row.discriminators
     assert isinstance(key, MoeDiscriminators)
+    return layer_signature(key, flavour)
+
+
+def layer_signature(key: MoeDiscriminators, flavour: Fp8Flavour | None) -> GemmSignature:
+    """The same of a row's key."""
     a, w, out = key.in_dtype, key.weight_dtype, key.out_dtype
     assert a is not None and w is not None and out is not None
     traits = MoeTraits(MoePart.LAYER, key.gated, key.weight_first)

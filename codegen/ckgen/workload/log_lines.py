@@ -1,0 +1,119 @@
+"""Shapes that a server's log says no table holds: lines of AITER, and of CKGEN_VERBOSE."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ckgen.families.gemm.modules import modules
+from ckgen.families.gemm.signature import signatures_of_row
+from ckgen.families.gemm.table_module import resolve_module
+from ckgen.families.moe.columns import REQUIRED
+from ckgen.families.moe.tables import layer_signature, why_unsaid
+from ckgen.model.dtype import TORCH_NAMES, DType, Fp8Flavour
+from ckgen.model.errors import UsageError
+from ckgen.model.moe_row import MoeDiscriminators
+from ckgen.model.tuned_row import Discriminators
+from ckgen.tables.cell_readers import CellError, without_unknown
+from ckgen.workload.shape_list import AskedShape
+
+_GEMM = re.compile(
+    r"shape is (?:B:(?P<b>\d{1,9}), ?)?M:(?P<m>\d{1,9}), ?N:(?P<n>\d{1,9}), ?K:(?P<k>\d{1,9})"
+    r"(?P<about>.*?)not found tuned config in (?P<table>[^\s,]+)"
+)
+_FIELD = re.compile(r"(q_dtype_w|dtype|otype|bias|scaleAB|bpreshuffle)\s*[:=]\s*'?([\w.]+)'?")
+_MOE = re.compile(r"\[fused_moe\] using \S+ default for \(([^()]*)\)")
+_OWN = re.compile(r"ckgen_verbose,v1,select,(?P<signature>[^,]*),[^,]*,(?P<sizes>[^,]*),(?P<tier>[^,]*),")
+_SIZES = re.compile(r"b(\d+)m(\d+)n(\d+)k(\d+)(?:e(\d+)t(\d+))?(?:s\d+)?d?(?:/\w+)?")
+_MISSED = frozenset({"heuristic", "far", "other_cu", "default", "unsupported"})
+
+
+@dataclass(slots=True)
+class Heard:
+    """What a log says: `missed` shapes and how often; lines that tell of a miss and cannot be read, by reason."""
+
+    missed: Counter[AskedShape] = field(default_factory=Counter)
+    unread: Counter[str] = field(default_factory=Counter)
+
+
+def shapes_of_log(lines: Iterable[str], flavour: Fp8Flavour | None) -> Heard:
+    """The misses of a log; `flavour` is of the arch that wrote it. Of types that a line leaves open, the table's first.
+
+    Source of AITER's lines: its aiter/ops/gemm_op_*.py, aiter/tuned_gemm.py and aiter/fused_moe.py.
+    """
+    heard = Heard()
+    for line in lines:
+        try:
+            shape = _shape(line, flavour)
+        except (_Unread, UsageError) as error:
+            heard.unread[str(error)] += 1
+            continue
+        if shape is not None:
+            heard.missed[shape] += 1
+    return heard
+
+
+class _Unread(Exception):
+    """Why a line that tells of a miss is not understood."""
+
+
+def _shape(line: str, flavour: Fp8Flavour | None) -> AskedShape | None:
+    if (gemm := _GEMM.search(line)) is not None:
+        return _gemm(gemm, flavour)
+    if (moe := _MOE.search(line)) is not None:
+        return _moe(moe[1], flavour)
+    own = _OWN.search(line)
+    return _own(own) if own is not None and own["tier"] in _MISSED else None
+
+
+def _gemm(found: re.Match[str], flavour: Fp8Flavour | None) -> AskedShape:
+    known = {name: entry.module for name, entry in modules().items()}
+    batch = int(found["b"] or 0)
+    module = resolve_module(found["table"], batch > 0, None, (), known, lambda _: frozenset())
+    if module is None:
+        raise _Unread(f"the module of table '{found['table']}' is not known")
+    said = dict(_FIELD.findall(found["about"]))
+    discriminators = Discriminators(
+        weight_dtype=_type(said.get("q_dtype_w")),
+        in_dtype=_type(said.get("dtype")),
+        out_dtype=_type(said.get("otype")),
+        bias=said.get("bias") == "True",
+        scale_ab=said.get("scaleAB") == "True",
+        preshuffle_b=said.get("bpreshuffle") == "True",
+    )
+    signature = signatures_of_row(module.name, discriminators, flavour)[0]
+    return AskedShape(signature.canonical(), batch, *(int(found[name]) for name in "mnk"))
+
+
+def _type(text: str | None) -> DType | None:
+    if text is not None and text not in TORCH_NAMES:
+        raise _Unread(f"type '{text}' is not known")
+    return TORCH_NAMES[text] if text is not None else None
+
+
+def _moe(told: str, flavour: Fp8Flavour | None) -> AskedShape:
+    """A key of the peer's: CUs, tokens, model_dim, inter_dim, experts, top_k, then the columns of REQUIRED."""
+    cells = [cell.strip().strip("'\"") for cell in told.split(",")]
+    if len(cells) < 6 + len(REQUIRED) or not all(cell.isdecimal() and len(cell) < 10 for cell in cells[:6]):
+        raise _Unread("a [fused_moe] line of other columns")
+    values: dict[str, Any] = {}
+    for cell, (name, read) in zip(cells[6:], REQUIRED.values(), strict=False):
+        values[name] = read(cell)
+        if isinstance(values[name], CellError):
+            raise _Unread(f"'{cell}' of a [fused_moe] line is not known")
+    key = MoeDiscriminators(**without_unknown(values))
+    if (why := why_unsaid(key)) is not None:
+        raise _Unread(why)
+    _, tokens, hidden, inter, experts, top_k = map(int, cells[:6])
+    return AskedShape(layer_signature(key, flavour).canonical(), 0, tokens, inter, hidden, experts, top_k)
+
+
+def _own(found: re.Match[str]) -> AskedShape:
+    sizes = _SIZES.fullmatch(found["sizes"])
+    if sizes is None:
+        raise _Unread(f"lists of shapes have no problems of {found['signature'].partition('_')[0]}")
+    batch, m, n, k, experts, top_k = (int(size or 0) for size in sizes.groups())
+    return AskedShape(found["signature"], batch, m, n, k, experts, top_k)
