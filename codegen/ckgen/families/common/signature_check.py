@@ -42,7 +42,7 @@ class _Facts:
         for case in cases:
             when, must, _ = case
             if self._hold(when):
-                return case if must and not any(map(self._hold, must)) else None
+                return None if self._is_met(must) else case
         return None
 
     def text(self, place: str, case: Case) -> str:
@@ -54,15 +54,26 @@ class _Facts:
         return text_of(KEY_FIELDS[place].value(self._signature))
 
     def _hold(self, conditions: Conditions) -> bool:
-        return all(self._holds(field, like) for field, like in conditions)
+        """Whether all do: plain loops, since whole spaces of signatures are judged."""
+        for field, like in conditions:
+            code = self._code(field)
+            if isinstance(like, int):
+                if not like >> min(code, _LARGEST_CODE) & 1:
+                    return False
+            elif (code == self._code(like.lstrip("!="))) is like.startswith("!"):
+                return False
+        return True
 
-    def _holds(self, field: str, like: int | str) -> bool:
-        if isinstance(like, int):
-            return bool(like >> min(self._code(field), _LARGEST_CODE) & 1)
-        return (self._code(field) == self._code(like.lstrip("!="))) != like.startswith("!")
+    def _is_met(self, must: tuple[Conditions, ...]) -> bool:
+        for conditions in must:
+            if self._hold(conditions):
+                return True
+        return not must
 
     def _code(self, field: str) -> int:
-        if field not in self._codes:
+        code = self._codes.get(field)
+        if code is None:
             count = self._counts.get(field)
-            self._codes[field] = KEY_FIELDS[field].code(self._signature) if count is None else count(self._signature)
-        return self._codes[field]
+            code = KEY_FIELDS[field].code(self._signature) if count is None else count(self._signature)
+            self._codes[field] = code
+        return code
