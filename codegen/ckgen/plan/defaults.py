@@ -9,26 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.families.common.decision_rule import DecisionRule
-from ckgen.families.common.set_document import AnyCandidate, SetCandidate
+from ckgen.families.common.set_document import AnyCandidate
 from ckgen.families.common.signature import Signature, of_flavour
 from ckgen.families.kernel_sets import SHIPPED, read_kernel_set, shipped_name, shipped_set
 from ckgen.families.registry import FAMILIES, family_of
-from ckgen.families.robust import robust
 from ckgen.families.rules import judge
 from ckgen.model.arch import ArchKind, ArchSpec, levels_of
 from ckgen.model.backend import Backend
 from ckgen.model.config import Config
-from ckgen.model.diagnostic import Diagnostic, Location, Severity
+from ckgen.model.diagnostic import Diagnostic, Severity
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import InputError
 from ckgen.model.finding import RuleFinding
 from ckgen.model.target import Target
 from ckgen.plan.filters import Filters
-from ckgen.plan.legal import LegalCandidate, Offer, Offers
+from ckgen.plan.legal import Offer, Offers
 from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, admitting, clauses_about, named_sources
 
 DEFAULT = SHIPPED[0]
-_NOWHERE = Location("")
 """Of a kernel that no set's file names."""
 
 
@@ -197,7 +195,7 @@ class _Gathered:
             for arch in offers.archs:
                 for resolved in _flavours(signature, arch):
                     if not self._answers(resolved, arch.name):
-                        self.add([_offer(offers, resolved, arch)])
+                        self.add([offers.robust(resolved, arch, DEFAULT)])
 
     def _answers(self, signature: Signature, arch: str) -> bool:
         return any(self.found.get(signature, {}).get(level) for level in levels_of(arch))
@@ -217,18 +215,6 @@ class _Gathered:
         for kernel in giving:
             self.profiled.left_out[kernels[kernel].source] += kernel not in needed
         return tuple(kernel for kernel, kept in kernels.items() if kept.admission is Admission.IN or kernel in needed)
-
-
-def _offer(offers: Offers, signature: Signature, arch: ArchSpec) -> Offer:
-    """The robust kernels that are not filtered out."""
-    legal = (
-        LegalCandidate(
-            SetCandidate(DEFAULT, signature, config.backend, config, None, _NOWHERE), arch, signature, config
-        )
-        for config in robust(signature, arch.name).configs
-        if offers.filters.why_left_out((signature,), config) is None
-    )
-    return Offer(signature, DEFAULT, arch.name, tuple(legal))
 
 
 def _flavours(signature: Signature, arch: ArchSpec) -> tuple[Signature, ...]:

@@ -7,14 +7,18 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from ckgen.families.common.set_document import AnyCandidate
+from ckgen.families.common.set_document import AnyCandidate, SetCandidate
 from ckgen.families.common.signature import Signature, of_flavour
+from ckgen.families.robust import robust
 from ckgen.families.rules import judge
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.config import Config
+from ckgen.model.diagnostic import Location
 from ckgen.model.finding import RuleFinding
 from ckgen.plan.filters import Filters
+
+_NOWHERE = Location("")
 
 
 @dataclass(slots=True, eq=False)
@@ -52,18 +56,33 @@ class Offer:
 class Offers:
     """The offers of sets on `archs`, without what `filters` leave out, in the sets' order. Not thread-safe.
 
-    Asked for a tuple of candidates again, it answers with the same offers.
+    Asked for a tuple of candidates again, or for robust kernels, it answers with the same offers.
     """
 
     archs: Sequence[ArchSpec]
     filters: Filters
     _known: dict[int, tuple[Sequence[AnyCandidate], tuple[Offer, ...]]] = field(default_factory=dict)
+    _robust: dict[tuple[Any, str], Offer] = field(default_factory=dict)
 
     def of(self, candidates: tuple[AnyCandidate, ...]) -> tuple[Offer, ...]:
         """Those of a set."""
         if id(candidates) not in self._known:
             self._known[id(candidates)] = candidates, tuple(self._of(candidates))
         return self._known[id(candidates)][1]
+
+    def robust(self, signature: Signature, arch: ArchSpec, source: str) -> Offer:
+        """The kernels of ckgen.families.robust for a signature of the arch's flavour, as of a set named `source`."""
+        key = signature, arch.name
+        if key not in self._robust:
+            legal = (
+                LegalCandidate(
+                    SetCandidate(source, signature, config.backend, config, None, _NOWHERE), arch, signature, config
+                )
+                for config in robust(signature, arch.name).configs
+                if self.filters.why_left_out((signature,), config) is None
+            )
+            self._robust[key] = Offer(signature, source, arch.name, tuple(legal))
+        return self._robust[key]
 
     def _of(self, candidates: Iterable[AnyCandidate]) -> Iterator[Offer]:
         found: dict[tuple[Signature, str], list[LegalCandidate]] = {}
