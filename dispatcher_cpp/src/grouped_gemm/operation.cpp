@@ -20,7 +20,7 @@ Verdict illegal(const Request& q) noexcept {
 }
 
 Verdict verdict(const Request& q, const InstanceDesc& instance, std::uint32_t k_batch) noexcept {
-  return supports_groups(instance.constraints, *q.problem.groups(), k_batch, q.deterministic);
+  return supports(instance.constraints, AllGroups(*q.problem.groups()), k_batch, q.deterministic);
 }
 
 Sizes cost_sizes(const Request& q) noexcept {
