@@ -186,9 +186,9 @@ struct UnitWords {
   constexpr UnitWords& defaults(const Defaults (&all)[Count]) noexcept {
     return value.defaults = all, value.default_count = Count, *this;
   }
-  template <std::size_t Count>
-  constexpr UnitWords& fmha_tables(const FmhaTable (&all)[Count]) noexcept {
-    return value.fmha_tables = all, value.fmha_table_count = Count, *this;
+  template <class Table, std::size_t Count>
+  constexpr UnitWords& own_tables(const Table (&all)[Count]) noexcept {
+    return value.own_tables = all, value.own_table_count = Count, *this;
   }
   constexpr operator SignatureUnit() const noexcept { return value; }
 };
