@@ -57,6 +57,13 @@ struct Signature {
     return key;
   }
 
+  /// The same of other types of A, B and C. Built field by field: a copy that is changed afterwards costs select() a
+  /// store-forwarding stall.
+  constexpr Signature of_types(DType of_a, DType of_b, DType of_c) const noexcept {
+    return {op,      of_a, of_b,     of_c, acc,  scale,       layout, quant, preshuffle_b,
+            batched, bias, epilogue, a_op, b_op, scale_block, moe,    fmha};
+  }
+
   friend constexpr bool operator==(const Signature& x, const Signature& y) noexcept { return x.pack() == y.pack(); }
   friend constexpr bool operator!=(const Signature& x, const Signature& y) noexcept { return !(x == y); }
 };

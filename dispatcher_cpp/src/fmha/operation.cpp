@@ -10,6 +10,7 @@
 #include "src/fmha/measured.hpp"
 #include "src/fmha/overrides.hpp"
 #include "src/fmha/rules.hpp"
+#include "src/gpu/device_program.hpp"
 #include "src/run/launch_stages.hpp"
 
 namespace ckgen::inline v1::detail {

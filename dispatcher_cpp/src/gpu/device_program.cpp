@@ -53,10 +53,6 @@ Status check(const KernelCall& call, Arch arch) noexcept {
 
 }  // namespace
 
-Status clear_output(const GpuRuntime& runtime, const KernelCall& call, const Launch& launch) noexcept {
-  return call.clear.rows != 0 ? runtime.zero(call.clear, launch.stream) : Status::success();
-}
-
 std::shared_ptr<const DeviceProgram> DeviceProgram::of(const DeviceCode& code) {
   Programs& known = programs();
   const std::lock_guard lock(known.mutex);

@@ -15,11 +15,6 @@
 
 namespace ckgen::inline v1::detail {
 
-/// Zeroes C as a prepared call of a launch asks.
-using ClearFn = Status (*)(const GpuRuntime&, const KernelCall&, const Launch&) noexcept;
-/// KernelCall::clear.
-Status clear_output(const GpuRuntime& runtime, const KernelCall& call, const Launch& launch) noexcept;
-
 /// What the stages before a kernel zero.
 struct Resets {
   ClearFn output = nullptr;  // null: no stage resets C

@@ -13,7 +13,7 @@
 #include <ckgen/plan.hpp>
 #include <ckgen/run_args.hpp>
 
-#include "src/gpu/device_program.hpp"
+#include "src/gpu/runtime.hpp"
 #include "src/operation/candidate.hpp"
 #include "src/operation/cost.hpp"
 #include "src/operation/override_row.hpp"

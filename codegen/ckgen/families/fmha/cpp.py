@@ -48,7 +48,7 @@ def signature_words(value: FmhaSignature) -> list[str]:
     """The words of a ckgen::Signature."""
     words = [f"computes(ckgen::Op::{OP})"]
     words += [word(name, dtype(getattr(value, name))) for name in ("a", "b", "c")]
-    return [*words, word("fmha", traits(value.traits))]
+    return [*words, word("own", traits(value.traits))]
 
 
 def traits(value: FmhaTraits) -> str:
@@ -77,7 +77,7 @@ def instance_view(instance: FmhaInstance) -> InstanceView:
         threads = config.threads if isinstance(config, HostFmhaConfig) else 0
         isa = f"host(ckgen::Isa::{identifier(min(instance.archs, key=CPU_LEVELS.index))})"
         lines.append(word("runs_as", f"{isa}{word('threads', threads) if threads else ''}"))
-    lines.append(word("fmha", numbers(instance.constraints)))
+    lines.append(word("own", numbers(instance.constraints)))
     lines.append(word("launch", "ckgen::launch_fmha", "ckgen::fmha_workspace_of"))
     return InstanceView(*described(instance), lines)
 

@@ -29,20 +29,20 @@ constexpr ckgen::Signature signature = computes(ckgen::Op::fmha)
     .a(ckgen::DType::fp16)
     .b(ckgen::DType::fp16)
     .c(ckgen::DType::fp16)
-    .fmha(attention().masked());
+    .own(attention().masked());
 static_assert(signature.pack() == 0x0010001842103c00ULL);
 
 constexpr ckgen::InstanceDesc instances[] = {
     instance("fmha_fp16_masked_ck_tile_qr_async_pad1111_128x128x32x128x32x128_4x1x1_32x32x16", 0x23ad01e662ae586bULL, signature, ckgen::Backend::ck_tile)
         .archs(gfx942)
         .macro_tile(128, 128, 128)
-        .fmha(fmha_config().tile_qk(128, 128, 32).tile_v(128, 32).hdims(128, 128).pads(true, true).d_multiple(8).dv_multiple(8).sink_tokens(false))
+        .own(fmha_config().tile_qk(128, 128, 32).tile_v(128, 32).hdims(128, 128).pads(true, true).d_multiple(8).dv_multiple(8).sink_tokens(false))
         .launch(ckgen::launch_fmha, ckgen::fmha_workspace_of),
     instance("fmha_fp16_masked_host_16x64_t0", 0xb925b0763b470bbbULL, signature, ckgen::Backend::host)
         .archs(x86_64_v3)
         .macro_tile(16, 1, 64)
         .runs_as(host(ckgen::Isa::x86_64_v3))
-        .fmha(fmha_config().tile_qk(16, 64, 1).tile_v(256, 1).hdims(256, 256).pads(true, true).d_multiple(1).dv_multiple(1).max_splits(128).takes_items().merge_heads().rows_together(32))
+        .own(fmha_config().tile_qk(16, 64, 1).tile_v(256, 1).hdims(256, 256).pads(true, true).d_multiple(1).dv_multiple(1).max_splits(128).takes_items().merge_heads().rows_together(32))
         .launch(ckgen::launch_fmha, ckgen::fmha_workspace_of),
 };
 
