@@ -12,12 +12,6 @@
 
 namespace ckgen::inline v1::detail {
 
-/// Plain fp8 and bf8 of A, B and C in the arch's flavour.
-constexpr Signature resolved(const Signature& s, Arch arch) noexcept {
-  const Fp8Flavour flavour = arch_info(arch).fp8;
-  return s.of_types(resolve(s.a, flavour), resolve(s.b, flavour), resolve(s.c, flavour));
-}
-
 /// A Request, and what a dispatcher's options add. Plain GEMMs are answered in line: the measured path then stays
 /// small.
 struct Query : Request {
