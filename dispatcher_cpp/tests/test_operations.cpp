@@ -1,6 +1,8 @@
 // The list of operations: what generic code may call without a check.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "src/operation/operation.hpp"
 #include "tiny_library.hpp"
 
@@ -23,24 +25,27 @@ TEST(Operations, EachAnswersWhatEveryOneMust) {
     EXPECT_TRUE(selecting.illegal != nullptr && selecting.verdict != nullptr && selecting.key_batch != nullptr);
     EXPECT_TRUE(selecting.cost_sizes != nullptr && selecting.cost != nullptr);
     EXPECT_NE(listing.read_override, nullptr);
-    EXPECT_TRUE(running.what != nullptr && running.takes != nullptr && running.check_extents != nullptr);
+    EXPECT_TRUE(running.what != nullptr && running.give != nullptr && running.check_extents != nullptr);
     EXPECT_TRUE(running.settle != nullptr && running.resets_output != nullptr && running.check_args != nullptr);
     EXPECT_TRUE(explaining.signature != nullptr && explaining.sizes != nullptr && explaining.brief != nullptr);
     EXPECT_TRUE(explaining.demands != nullptr && explaining.measured != nullptr);
   }
 }
 
-TEST(Operations, ArgumentsAreTakenByOneAlone) {
+TEST(Operations, ArgumentsAreOfOneAndReachItsLaunches) {
   const GemmArgs gemm{};
   const GroupedArgs grouped{};
   const MoeArgs moe{};
   const FmhaArgs fmha{};
-  for (const detail::RunArgs& args : {detail::RunArgs{.gemm = &gemm}, detail::RunArgs{.grouped = &grouped},
-                                      detail::RunArgs{.moe = &moe}, detail::RunArgs{.fmha = &fmha}}) {
-    int takers = 0;
-    for (const detail::Operation* one : detail::operations) takers += one->running.takes(args) ? 1 : 0;
-    EXPECT_EQ(takers, 1);
-  }
+  const auto given = [](const RunArgs& args) {
+    Launch launch{};
+    detail::operation_of(args.op()).running.give(args, launch);
+    return std::array<const void*, 4>{launch.args, launch.grouped, launch.moe, launch.fmha};
+  };
+  EXPECT_EQ(given(gemm), (std::array<const void*, 4>{&gemm, nullptr, nullptr, nullptr}));
+  EXPECT_EQ(given(grouped), (std::array<const void*, 4>{nullptr, &grouped, nullptr, nullptr}));
+  EXPECT_EQ(given(moe), (std::array<const void*, 4>{nullptr, nullptr, &moe, nullptr}));
+  EXPECT_EQ(given(fmha), (std::array<const void*, 4>{nullptr, nullptr, nullptr, &fmha}));
 }
 
 TEST(Operations, AnInstanceOfNoneIsRefused) {
@@ -76,15 +81,15 @@ TEST(Operations, APartOfOneIsNoOthers) {
   EXPECT_EQ(refusal(Op::moe, has_tiles), "instance one: only attention has attention's tiles");
 }
 
-TEST(Operations, TablesOfAttentionAreNoOthers) {
+TEST(Operations, AUnitHasTablesOfItsOwnKindOnlyWhereItsOperationHas) {
   static const FmhaTable tables[1] = {};
   SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, nullptr, 0, nullptr, 0, nullptr, 0, nullptr, 0};
-  unit.fmha_tables = tables;
-  unit.fmha_table_count = 1;
+  unit.own_tables = tables;
+  unit.own_table_count = 1;
   const SignatureUnit* const units[] = {&unit};
   Registry registry;
   EXPECT_STREQ(registry.add(Library{"one", CKGEN_RUNTIME_ABI, 1, units, 1}).message,
-               "library one, signature gemm_fp16_rcr: only attention has tables of attention");
+               "library one, signature gemm_fp16_rcr: its operation has no tables of its own kind");
 }
 
 }  // namespace

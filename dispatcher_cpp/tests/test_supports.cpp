@@ -10,6 +10,7 @@
 #include <ckgen/ckgen.hpp>
 
 #include "src/gemm/supports.hpp"
+#include "src/grouped_gemm/rules.hpp"
 
 namespace {
 
@@ -196,6 +197,26 @@ TEST(Supports, SplitsAreTakenWhereOneKernelFitsAllParts) {
       }
     EXPECT_EQ(taken, x.taken) << x.step << ' ' << x.grain << ' ' << x.turn << ' ' << x.lead;
   }
+}
+
+TEST(Supports, GroupsAreHeldToTheLeastAndTheMostOfThem) {
+  const GroupSize sizes[] = {{8, 64, 128}, {40, 32, 256}};
+  const Groups groups(sizes, 2);
+  const auto refused = [&](auto member, auto limit, ProblemRule rule, std::int64_t measured) {
+    Constraints c{0, 0, 0, 0, 0, 1, false};
+    c.*member = limit;
+    const Verdict found = supports(c, detail::AllGroups(groups), 1, false);
+    EXPECT_TRUE(found.rule == static_cast<std::uint16_t>(rule) && found.measured == measured && found.limit == limit)
+        << "rule " << found.rule << " with " << found.measured << " and " << found.limit;
+  };
+  refused(&Constraints::min_m, 9, ProblemRule::gemm_instance_min_m, 8);
+  refused(&Constraints::max_m, 39, ProblemRule::gemm_instance_max_m, 40);
+  refused(&Constraints::max_ab, 40 * 256 - 1, ProblemRule::gemm_instance_matrix_size, 40 * 256);
+  refused(&Constraints::max_c, 40 * 32 - 1, ProblemRule::gemm_instance_matrix_size, 40 * 32);
+  refused(&Constraints::m_multiple, 16, ProblemRule::gemm_instance_m_multiple, 8);
+  refused(&Constraints::n_multiple, 64, ProblemRule::gemm_instance_n_multiple, 32);
+  refused(&Constraints::k_multiple, 256, ProblemRule::gemm_instance_k_multiple, 128);
+  refused(&Constraints::min_k, 129, ProblemRule::gemm_instance_min_k, 128);
 }
 
 }  // namespace

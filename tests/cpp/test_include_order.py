@@ -12,7 +12,7 @@ ROOT = paths.dispatcher_dir()
 SOURCES = ROOT / "src"
 BELOW: dict[str, set[str]] = {
     "gpu": set(),
-    "operation": set(),
+    "operation": {"gpu"},
     "signature": set(),
     "registry": {"gpu", "operation"},
     "gemm": {"operation", "signature"},
@@ -21,11 +21,15 @@ BELOW: dict[str, set[str]] = {
     "run": {"gpu", "operation", "select"},
     "explain": {"operation", "select"},
     "c_api": {"operation", "signature"},
-    "grouped_gemm": {"gpu", "operation", "gemm", "plan"},
-    "moe": {"gpu", "operation", "registry", "gemm", "select", "plan", "run"},
-    "fmha": {"operation", "signature", "registry", "run"},
 }
-OPERATIONS = {"gemm", "grouped_gemm", "moe", "fmha"}
+OPERATIONS = {file.parent.name for file in SOURCES.glob("*/operation.cpp")}
+PRODUCTS = {"grouped_gemm", "moe"}
+"""Operations that are made of GEMMs, and may include `gemm`."""
+GENERIC = BELOW.keys() - OPERATIONS
+BELOW |= {
+    operation: GENERIC - {"explain", "c_api"} | ({"gemm"} if operation in PRODUCTS else set())
+    for operation in OPERATIONS - {"gemm"}
+}
 HOST_KERNELS = {"gpu", *OPERATIONS}
 """Folders that may include backends/host: the CPU's own twins of their kernels, and what CPU this is."""
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -68,7 +72,8 @@ def test_folders_include_what_is_below_them() -> None:
 
 def test_every_folder_has_its_place() -> None:
     assert {folder.name for folder in SOURCES.iterdir() if folder.is_dir()} == BELOW.keys()
-    assert {folder.name for folder in SOURCES.iterdir() if (folder / "operation.cpp").exists()} == OPERATIONS
+    listed = re.findall(r'"src/(\w+)/operation.hpp"', (SOURCES / "operations.cpp").read_text(encoding="utf-8"))
+    assert set(listed) == OPERATIONS
 
 
 def test_neither_folders_nor_files_include_one_another_in_a_ring() -> None:
@@ -77,12 +82,6 @@ def test_neither_folders_nor_files_include_one_another_in_a_ring() -> None:
     public = (ROOT / "include").rglob("*.hpp")  # the C API is one header in parts, and each includes the whole
     named |= {str(file.relative_to(ROOT / "include")): file for file in public}
     assert without_what_is_free({name: {other for _, other in included(file)} for name, file in named.items()}) == set()
-
-
-def test_an_operation_includes_no_other_but_for_products() -> None:
-    for operation in OPERATIONS:
-        products = {"gemm"} if operation in {"grouped_gemm", "moe"} else set()
-        assert BELOW[operation] & OPERATIONS == products, operation
 
 
 def test_generic_folders_include_no_operation_but_the_plain_gemm() -> None:

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pytest
 
 from ckgen.build.planned import plan_host, plan_kernel
-from ckgen.emit.render import render, sharing_tables
+from ckgen.emit.render import render, written_together
 from ckgen.families.common import cpp
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.key import pack
@@ -86,16 +86,17 @@ def test_a_name_is_spelt_from_signature_backend_and_config_and_hashed_into_the_i
 
 def test_the_descriptors_carry_the_same_names_and_ids_in_the_same_order() -> None:
     texts = render(every_plan(), "lib")
-    together = sharing_tables(every_plan().units)
-    assert [path for path in texts if path.endswith("unit.cpp")] == [f"{units[0].name}/unit.cpp" for units in together]
+    files = {
+        f"{file[0][0].name}/unit.cpp": [unit for units in file for unit in units]
+        for file in written_together(every_plan().units)
+    }
+    assert [path for path in texts if path.endswith("unit.cpp")] == sorted(files)
     found = [
         match
-        for units in together
-        for match in re.findall(
-            r'^    instance\("(\w+)", 0x([0-9a-f]{16})ULL, signature,', texts[f"{units[0].name}/unit.cpp"], re.M
-        )
+        for path in files
+        for match in re.findall(r'^    instance\("(\w+)", 0x([0-9a-f]{16})ULL, signature,', texts[path], re.M)
     ]
-    everything = [one for units in together for unit in units for one in unit.instances]
+    everything = [one for units in files.values() for unit in units for one in unit.instances]
     assert found == [(one.name, f"{one.id:016x}") for one in everything]
     assert len({one.id for one in everything}) == len(everything) > len(instances())
 

@@ -11,7 +11,7 @@ from fuzz_fmha import CASE, PLAIN
 
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaDropout, FmhaKv, FmhaKvLayout, FmhaQuant
-from ckgen.families.fmha.signature import parse_canonical
+from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
 from ckgen.fuzz.case import Schedule, parse_case
 from ckgen.fuzz.draw import case_of
 from ckgen.fuzz.fmha_memory import gathered, read, scattered, tensor
@@ -23,14 +23,14 @@ from ckgen.model.fmha_shape import FmhaShape
 def test_every_option_and_edge_is_among_the_cases(attention: Space) -> None:
     cases = [case_of(attention, 3, index) for index in range(1500)]
     assert all(parse_case(case.text()) == case for case in cases)
-    assert {unit.name for unit in attention.fmha} <= {case.signature for case in cases}
+    assert {unit.name for unit in attention.units_of(FmhaSignature)} <= {case.signature for case in cases}
     assert {0, 1, 63, 64, 65, 127, 128, 129, 2**31 - 1, -1} <= {case.m for case in cases} | {case.n for case in cases}
     assert {0, 1, 32, 64, 128, 256, 257} <= {case.k for case in cases}
     assert {case.corner for case in cases} == {*FmhaCorner} and {0, 17} <= {case.spare for case in cases}
     assert any(case.heads_q % max(case.heads_k, 1) for case in cases) and any(case.own_lengths for case in cases)
     assert {0, 1, 3, 128} <= {case.page_size for case in cases}
     assert any(case.window_left > 0 <= case.window_right for case in cases) and any(c.sink_tokens for c in cases)
-    traits = [unit.signature.traits for unit in attention.fmha]
+    traits = [unit.signature.traits for unit in attention.units_of(FmhaSignature)]
     assert {one.bias for one in traits} == {*FmhaBias} and any(one.varlen and one.lse for one in traits)
     assert any(one.sink for one in traits) and any(one.softcap for one in traits)
     assert any(one.quant is FmhaQuant.PER_TENSOR for one in traits)

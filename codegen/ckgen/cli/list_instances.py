@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ckgen.cli.options import backends_of, kernel_sets_of, ops_of, profiles_of, targets_of, tuning_or_shipped
 from ckgen.cli.output import columns, errors_of, plural, progress
-from ckgen.families.fmha.signature import OP as FMHA
-from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.naming import ops_word
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.kernel_sets import SHIPPED
@@ -113,10 +111,11 @@ def _row(instance: AnyInstance) -> dict[str, Any]:
 
 def _op(instance: AnyInstance) -> str:
     """The `--ops` word that asks for it."""
-    return FMHA if isinstance(instance.signature, FmhaSignature) else ops_word(instance.signature, instance.config)
+    signature = instance.signature
+    return ops_word(signature, instance.config) if isinstance(signature, GemmSignature) else str(signature.op)
 
 
-def _dtypes(signature: GemmSignature | FmhaSignature) -> str:
+def _dtypes(signature: Any) -> str:
     """A's type, and B's where it is another."""
     return str(signature.a) if signature.a is signature.b else f"{signature.a}·{signature.b}"
 

@@ -11,12 +11,12 @@ from ckgen.emit.policy_view import policy_view
 from ckgen.families.common import cpp
 from ckgen.families.common.policy import near_gap
 from ckgen.families.common.unit import HeuristicPlan
-from ckgen.families.common.unit_view import UnitView
+from ckgen.families.common.unit_view import LookupView, UnitView
 from ckgen.families.registry import family_of
 from ckgen.plan.model import AnyUnit, GenerationPlan
 from ckgen.version import __version__
 
-RUNTIME_ABI = 10
+RUNTIME_ABI = 11
 """CKGEN_RUNTIME_ABI of ckgen/library.hpp that the templates are written for."""
 
 _COMPARISONS = {"<=": "le", "<": "lt", "==": "eq"}
@@ -26,8 +26,8 @@ def render(plan: GenerationPlan, name: str) -> dict[str, str]:
     """Every file of the tree; `name` is the library's C++ namespace and CMake target."""
     library = cpp.identifier(name)
     texts = {"policy.hpp": _policy(plan, library)}
-    for together in sharing_tables(plan.units):
-        texts |= _units(plan, together, library)
+    for file in written_together(plan.units):
+        texts |= _units(plan, file, library)
     units = [cpp.identifier(unit.name) for unit in plan.units]
     build_id = cpp.hex64(_digest([library, __version__, *units]))
     texts[f"include/{library}/register.hpp"] = _render("registry/register.hpp.j2", library=library)
@@ -50,38 +50,96 @@ def sharing_tables(units: Iterable[AnyUnit]) -> tuple[tuple[AnyUnit, ...], ...]:
     return tuple(tuple(of_tables) for of_tables in together.values())
 
 
-def _units(plan: GenerationPlan, units: Sequence[AnyUnit], library: str) -> dict[str, str]:
-    """The files of units that share tables, in the folder of the first."""
-    views = [family_of(unit.signature).unit_view(unit) for unit in units]
-    first, signatures = views[0], [cpp.identifier(unit.name) for unit in units]
+def written_together(units: Iterable[AnyUnit]) -> tuple[tuple[tuple[AnyUnit, ...], ...], ...]:
+    """Those whose instances are made of one another stand in one file: what comes or goes with an instance is there.
+
+    The first names its folder: one of the wholes, for parts have no tables. All levels are in the order of `units`.
+    """
+    sharing = sharing_tables(units)
+    whole_of: dict[object, int] = {}  # the first that the signature stands with
+    file_of = list(range(len(sharing)))
+
+    def file(at: int) -> int:
+        while file_of[at] != at:
+            at = file_of[at]
+        return at
+
+    for at, group in enumerate(sharing):
+        made_of = {part.signature for unit in group for one in unit.instances for part in one.parts}
+        for signature in {*made_of, *(unit.signature for unit in group)}:
+            other = file(whole_of.setdefault(signature, at))
+            file_of[max(other, file(at))] = min(other, file(at))
+    together: dict[int, list[tuple[AnyUnit, ...]]] = {}
+    for at, group in enumerate(sharing):
+        together.setdefault(file(at), []).append(group)
+    return tuple(tuple(sorted(groups, key=_is_of_parts)) for groups in together.values())
+
+
+def _is_of_parts(units: Sequence[AnyUnit]) -> bool:
+    return not any(one.parts for unit in units for one in unit.instances)
+
+
+def _units(plan: GenerationPlan, file: Sequence[Sequence[AnyUnit]], library: str) -> dict[str, str]:
+    """One unit.cpp, in the folder of its first signature, and the headers of each group that shares tables."""
+    texts: dict[str, str] = {}
+    groups: list[dict[str, Any]] = []
+    for units in file:
+        views = [family_of(unit.signature).unit_view(unit) for unit in units]
+        folder, headers = _headers(plan, units, views[0], library)
+        texts |= {f"{folder}/{path}": text for path, text in headers.items()}
+        groups.append(
+            {
+                "namespace": f"{library}::{folder}",
+                "numbers": [instance.number for instance in views[0].instances],
+                "tables": [
+                    {"symbol": one.table["symbol"], "header": f"{'' if not groups else f'../{folder}/'}{_header(one)}"}
+                    for one in views[0].lookups
+                ],
+                "units": [_unit(unit, view) for unit, view in zip(units, views, strict=True)],
+                "own": views[0].own,
+            }
+        )
+    text = _render(
+        "instance/unit.cpp.j2",
+        library=library,
+        abi=RUNTIME_ABI,
+        archs=sorted(
+            {cpp.identifier(arch) for units in file for unit in units for one in unit.instances for arch in one.archs}
+        ),
+        own=groups[0]["own"],
+        groups=groups,
+    )
+    return {f"{cpp.identifier(file[0][0].name)}/unit.cpp": text, **texts}
+
+
+def _header(lookup: LookupView) -> str:
+    return f"lookup_{lookup.target.gfx}_{lookup.target.cu_num}.hpp"
+
+
+def _headers(
+    plan: GenerationPlan, units: Sequence[AnyUnit], first: UnitView, library: str
+) -> tuple[str, dict[str, str]]:
+    """The folder of units that share tables, and the headers of these in it."""
+    signatures = [cpp.identifier(unit.name) for unit in units]
     shared = {
         "library": library,
         "signatures": signatures,
         "namespace": f"{library}::{signatures[0]}",
         "numbers": [instance.number for instance in first.instances],
     }
-    headers = {f"lookup_{one.target.gfx}_{one.target.cu_num}.hpp": one for one in first.lookups}
     texts = {
-        header: _render(
+        _header(one): _render(
             "lookup/lookup.hpp.j2",
             **shared,
             target=str(one.target),
             policy=f"{plan.m_policy.value}_{units[0].module}" if plan.m_policy.value != "ladder" else "ladder",
             table=one.table,
         )
-        for header, one in headers.items()
+        for one in first.lookups
     }
-    if headers:
+    if texts:
         texts["instances.hpp"] = _render("instance/instances.hpp.j2", **shared)
-    texts["unit.cpp"] = _render(
-        "instance/unit.cpp.j2",
-        **shared,
-        abi=RUNTIME_ABI,
-        tables=[{"symbol": one.table["symbol"], "header": header} for header, one in headers.items()],
-        archs=sorted({cpp.identifier(arch) for unit in units for one in unit.instances for arch in one.archs}),
-        units=[_unit(unit, view) for unit, view in zip(units, views, strict=True)],
-    )
-    return {f"{signatures[0]}/{path}": text for path, text in texts.items()}
+    return signatures[0], texts
 
 
 def _unit(unit: AnyUnit, view: UnitView) -> dict[str, Any]:
@@ -91,7 +149,7 @@ def _unit(unit: AnyUnit, view: UnitView) -> dict[str, Any]:
         "key": cpp.hex64(view.key),
         "words": view.words,
         "instances": view.instances,
-        "inline_tables": view.inline_tables,
+        "own_tables": view.own_tables,
         "heuristics": [_heuristic_view(heuristic, numbers) for heuristic in unit.heuristics],
         "defaults": _defaults_view(unit.defaults, numbers),
     }

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from random import Random
 from typing import Any
 
+from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.enums import Op, Quant
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.draw_fmha import fmha_case
@@ -21,7 +22,8 @@ from ckgen.model.dtype import DType
 from ckgen.model.strategy import Strategy
 
 _DECODING = 0.03
-_ATTENTION = 0.15
+_DRAWN_ALONE: Mapping[type, tuple[float, Callable[[Space, Random], Case]]] = {FmhaSignature: (0.15, fmha_case)}
+"""Operations whose cases are not those of GEMMs: their share, and what draws one."""
 _MOST = {"m": 160, "n": 192, "k": 384}
 _PLAIN = {DType.FP8_FNUZ: DType.FP8, DType.FP8_OCP: DType.FP8, DType.BF8_FNUZ: DType.BF8, DType.BF8_OCP: DType.BF8}
 
@@ -29,8 +31,9 @@ _PLAIN = {DType.FP8_FNUZ: DType.FP8, DType.FP8_OCP: DType.FP8, DType.BF8_FNUZ: D
 def case_of(space: Space, seed: int, index: int) -> Case:
     """Case `index` of `seed`; the same for the same library, however many others are drawn."""
     random = Random(f"{seed}:{index}")
-    if space.fmha and (not space.units or random.random() < _ATTENTION):
-        return fmha_case(space, random)
+    for signatures, (share, case) in _DRAWN_ALONE.items():
+        if space.units_of(signatures) and (not space.units or random.random() < share):
+            return case(space, random)
     draw = Draw(random, space)
     for one in fields(Case):
         draw.values[one.name] = FIELDS[one.name](draw)

@@ -42,7 +42,7 @@ class _Draw:
 
 def fmha_case(space: Space, random: Random) -> Case:
     """A case about one of the built instances."""
-    unit = random.choice(space.fmha)
+    unit = random.choice(space.units_of(FmhaSignature))
     draw = _Draw(random, random.choice(unit.instances), random.random() < 0.85)
     signature = unit.signature if draw.chance(0.96) else _mutated(random, unit.signature)
     sizes = _append_sizes(draw) if appends(draw.near.signature.traits) else _sizes(draw)

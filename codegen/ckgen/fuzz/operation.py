@@ -11,8 +11,8 @@ from ckgen.fuzz.case import Case
 from ckgen.fuzz.decision import Decision
 from ckgen.fuzz.space import Space
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
-from ckgen.runtime.dispatcher import Args
 from ckgen.runtime.fmha_split import FmhaSplitPlanner
+from ckgen.runtime.functions import Args
 
 
 class Given(Protocol):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
-from ckgen.families.fmha.measured import FmhaUnit
-from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.measured import GemmUnit, GroupKey
 from ckgen.families.gemm.signature import GemmSignature
@@ -35,20 +34,23 @@ class Space:
 
     plan: GenerationPlan
     archs: Mapping[str, ArchSpec]
+    _of_type: dict[type, tuple[Any, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def units(self) -> tuple[GemmUnit, ...]:
-        """Every signature that has an instance."""
-        return tuple(unit for unit in self.plan.units_of(GemmSignature) if unit.instances)
+        """Every signature of GEMMs, groups of them and experts that has an instance."""
+        return self.units_of(GemmSignature)
 
-    @cached_property
-    def fmha(self) -> tuple[FmhaUnit, ...]:
-        """Every signature of attention that has an instance."""
-        return tuple(unit for unit in self.plan.units_of(FmhaSignature) if unit.instances)
+    def units_of(self, signatures: type) -> tuple[Any, ...]:
+        """Every signature of a type that has an instance."""
+        if signatures not in self._of_type:
+            found: tuple[Any, ...] = self.plan.units_of(signatures)
+            self._of_type[signatures] = tuple(unit for unit in found if unit.instances)
+        return self._of_type[signatures]
 
     @cached_property
     def instances(self) -> Mapping[str, Instance]:
-        """By name; none of attention."""
+        """By name, of `units`."""
         return {instance.name: instance for unit in self.units for instance in unit.instances}
 
     @cached_property

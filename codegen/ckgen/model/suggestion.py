@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import SequenceMatcher, get_close_matches
 from heapq import nsmallest
 
 _WILD = re.compile(r"\[[^]]*\]|[*?]")
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """Names the nearest known word, whatever the case of the given one; None where none is near."""
+def meant(name: str) -> str:
+    """The sentence that names the right word."""
+    return f"did you mean '{name}'?"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The nearest known word, whatever the case of the given one; None where none is near."""
+    from difflib import get_close_matches
+
     names = list(known)
-    near = get_close_matches(word, names) or get_close_matches(word.lower(), names)
-    return f"did you mean '{near[0]}'?" if near else None
+    near = get_close_matches(word, names, n=1) or get_close_matches(word.lower(), names, n=1)
+    return near[0] if near else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """Names the nearest known word; None where none is near."""
+    near = nearest(word, known)
+    return meant(near) if near is not None else None
 
 
 def nearest_or_all(word: str, known: Iterable[str]) -> str:
@@ -25,6 +37,8 @@ def nearest_or_all(word: str, known: Iterable[str]) -> str:
 
 def nearest_names(glob: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
     """The names that look most like a glob, of equal ones the first in order; as much of each as the glob tells."""
+    from difflib import SequenceMatcher
+
     told = "".join(part for part in _WILD.split(glob) if part)
     matcher = SequenceMatcher(b=told, autojunk=False)
 

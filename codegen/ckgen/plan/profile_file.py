@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.document import YAML, DocumentError, read_text
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.located_yaml import DocumentReader, Located, read_documents
-from ckgen.model.suggestion import nearest_or_all
+from ckgen.model.suggestion import did_you_mean, nearest_or_all
 from ckgen.plan.profile import Asked, Clause, Profile, dtypes_of
 
 KEYS = ("name", "about", "keep")
@@ -31,9 +30,8 @@ def profile_file(given: Path) -> Path:
     if str(given) in shipped_names():
         return _FOLDER / f"{given}.yaml"
     if not given.exists():
-        close = get_close_matches(str(given), shipped_names(), n=1)
-        hint = f"did you mean '{close[0]}'? " if close else ""
-        raise UsageError(f"unknown profile: '{given}' ({hint}known: a file, or one of {', '.join(shipped_names())})")
+        hints = (did_you_mean(str(given), shipped_names()), f"known: a file, or one of {', '.join(shipped_names())}")
+        raise UsageError(f"unknown profile: '{given}' ({' '.join(filter(None, hints))})")
     return given
 
 

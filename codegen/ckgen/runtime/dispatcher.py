@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from ctypes import byref, c_char_p, c_size_t, c_uint32
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,23 +14,12 @@ import numpy.typing as npt
 
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.runtime.abi import NO_INDEX
-from ckgen.runtime.fmha import FmhaArgsStruct
-from ckgen.runtime.grouped import GroupedArgsStruct
+from ckgen.runtime.functions import RUNS, Args
 from ckgen.runtime.handles import Device, Handle, Plan
-from ckgen.runtime.moe import MoeArgsStruct
-from ckgen.runtime.structs import BenchStruct, GemmArgsStruct, InstanceStruct, ProblemStruct, SelectionStruct
-
-Args = GemmArgsStruct | GroupedArgsStruct | MoeArgsStruct | FmhaArgsStruct
-"""What runs of plans take, by their op."""
+from ckgen.runtime.structs import BenchStruct, InstanceStruct, ProblemStruct, SelectionStruct
 
 _TIERS = tuple(Tier)
 _BACKENDS = ("ck_tile", "ck", "hip", "asm", "host")
-_RUNS: Mapping[type[Args], str] = {
-    GemmArgsStruct: "",
-    GroupedArgsStruct: "_grouped",
-    MoeArgsStruct: "_moe",
-    FmhaArgsStruct: "_fmha",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +174,8 @@ class Dispatcher(Handle):
 
 
 def _run_word(args: Args) -> str:
-    """What the functions that take such arguments have in their names."""
-    word = _RUNS.get(type(args))
+    word = RUNS.get(type(args))
     if word is None:
-        known = ", ".join(kind.__name__ for kind in _RUNS)
+        known = ", ".join(kind.__name__ for kind in RUNS)
         raise TypeError(f"args is one of {known}, got {type(args).__name__}")
     return word

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
@@ -18,6 +19,17 @@ from ckgen.runtime.structs import (
     SelectionStruct,
     StreamKStruct,
 )
+
+Args = GemmArgsStruct | GroupedArgsStruct | MoeArgsStruct | FmhaArgsStruct
+"""What runs of plans take, by their op."""
+
+RUNS: Mapping[type[Args], str] = {
+    GemmArgsStruct: "",
+    GroupedArgsStruct: "_grouped",
+    MoeArgsStruct: "_moe",
+    FmhaArgsStruct: "_fmha",
+}
+"""What the functions that take such arguments have in their names."""
 
 _H = c_void_p
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
@@ -55,22 +67,13 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "plan_selection": (_H, POINTER(SelectionStruct)),
     "plan_workspace": (_H, POINTER(c_uint64)),
     "plan_launchable": (_H,),
-    "run": (_H, _H, POINTER(GemmArgsStruct), c_void_p, c_void_p),
-    "run_pooled": (_H, _H, POINTER(GemmArgsStruct), c_void_p),
-    "bench": (_H, _H, POINTER(GemmArgsStruct), c_int32, c_int32, POINTER(BenchStruct)),
     "groups_create": (POINTER(GroupSizeStruct), c_int64, POINTER(_H)),
     "groups_on_device": (c_int64, c_int64, c_int64, c_int64, POINTER(_H)),
-    "run_grouped": (_H, _H, POINTER(GroupedArgsStruct), c_void_p, c_void_p),
-    "run_grouped_pooled": (_H, _H, POINTER(GroupedArgsStruct), c_void_p),
-    "bench_grouped": (_H, _H, POINTER(GroupedArgsStruct), c_int32, c_int32, POINTER(BenchStruct)),
-    "run_moe": (_H, _H, POINTER(MoeArgsStruct), c_void_p, c_void_p),
-    "run_moe_pooled": (_H, _H, POINTER(MoeArgsStruct), c_void_p),
-    "bench_moe": (_H, _H, POINTER(MoeArgsStruct), c_int32, c_int32, POINTER(BenchStruct)),
-    "run_fmha": (_H, _H, POINTER(FmhaArgsStruct), c_void_p, c_void_p),
-    "run_fmha_pooled": (_H, _H, POINTER(FmhaArgsStruct), c_void_p),
-    "bench_fmha": (_H, _H, POINTER(FmhaArgsStruct), c_int32, c_int32, POINTER(BenchStruct)),
     "plan_block_m": (_H, POINTER(c_int32)),
     "sort_tokens": (c_void_p, c_void_p, c_int64, c_uint32, c_uint32, c_int64, POINTER(SortedTokensStruct)),
     "unsort_tokens": (POINTER(SortedTokensStruct), c_int64, c_uint32, c_uint32, c_int64, c_void_p, c_void_p),
+    **{f"run{word}": (_H, _H, POINTER(args), c_void_p, c_void_p) for args, word in RUNS.items()},
+    **{f"run{word}_pooled": (_H, _H, POINTER(args), c_void_p) for args, word in RUNS.items()},
+    **{f"bench{word}": (_H, _H, POINTER(args), c_int32, c_int32, POINTER(BenchStruct)) for args, word in RUNS.items()},
 }
 """Arguments before the message that ends every call's list."""

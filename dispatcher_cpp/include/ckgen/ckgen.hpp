@@ -13,6 +13,7 @@
 #include <ckgen/fmha_mask.hpp>
 #include <ckgen/fmha_schedule.hpp>
 #include <ckgen/fmha_split.hpp>
+#include <ckgen/fmha_table.hpp>
 #include <ckgen/gemm_types.hpp>
 #include <ckgen/grouped.hpp>
 #include <ckgen/host_launch.hpp>
@@ -26,6 +27,7 @@
 #include <ckgen/registry.hpp>
 #include <ckgen/registry_json.hpp>
 #include <ckgen/result.hpp>
+#include <ckgen/run_args.hpp>
 #include <ckgen/selection.hpp>
 #include <ckgen/signature.hpp>
 #include <ckgen/signature_text.hpp>

@@ -6,6 +6,7 @@
 
 #include <ckgen/describe_table.hpp>
 #include <ckgen/fmha_table.hpp>
+#include <ckgen/instance.hpp>
 
 namespace ckgen {
 inline namespace v1 {
@@ -31,6 +32,10 @@ struct FmhaTraitWords {
 };
 constexpr FmhaTraitWords attention() noexcept {
   return {};
+}
+
+constexpr void put(Signature& to, const FmhaTraitWords& words) noexcept {
+  to.fmha = words.value;
 }
 
 struct FmhaConfigWords {
@@ -71,6 +76,10 @@ struct FmhaConfigWords {
 };
 constexpr FmhaConfigWords fmha_config() noexcept {
   return {};
+}
+
+constexpr void put(InstanceDesc& to, const FmhaConfigWords& words) noexcept {
+  to.fmha = words.value;
 }
 
 /// Words of an FmhaRung. Of a problem without pages or mask these are not said.

@@ -34,7 +34,11 @@ struct SignatureWords {
   constexpr SignatureWords& moe(MoePart x) noexcept { return value.moe.part = x, *this; }
   constexpr SignatureWords& gated(bool x = true) noexcept { return value.moe.gated = x, *this; }
   constexpr SignatureWords& weight_first(bool x = true) noexcept { return value.moe.weight_first = x, *this; }
-  constexpr SignatureWords& fmha(FmhaTraits x) noexcept { return value.fmha = x, *this; }
+  /// Words of an operation's own, with a `put` beside them.
+  template <class Words>
+  constexpr SignatureWords& own(const Words& words) noexcept {
+    return put(value, words), *this;
+  }
   constexpr operator Signature() const noexcept { return value; }
 };
 constexpr SignatureWords computes(Op op) noexcept {
@@ -127,7 +131,11 @@ struct InstanceWords {
   constexpr InstanceWords& parts(std::uint64_t gate_up, std::uint64_t down) noexcept {
     return value.parts[0] = gate_up, value.parts[1] = down, *this;
   }
-  constexpr InstanceWords& fmha(const FmhaConfig& config) noexcept { return value.fmha = config, *this; }
+  /// Words of an operation's own, with a `put` beside them.
+  template <class Words>
+  constexpr InstanceWords& own(const Words& words) noexcept {
+    return put(value, words), *this;
+  }
   constexpr operator InstanceDesc() const noexcept { return value; }
 };
 /// `id` is the content id of the name.
@@ -186,9 +194,9 @@ struct UnitWords {
   constexpr UnitWords& defaults(const Defaults (&all)[Count]) noexcept {
     return value.defaults = all, value.default_count = Count, *this;
   }
-  template <std::size_t Count>
-  constexpr UnitWords& fmha_tables(const FmhaTable (&all)[Count]) noexcept {
-    return value.fmha_tables = all, value.fmha_table_count = Count, *this;
+  template <class Table, std::size_t Count>
+  constexpr UnitWords& own_tables(const Table (&all)[Count]) noexcept {
+    return value.own_tables = all, value.own_table_count = Count, *this;
   }
   constexpr operator SignatureUnit() const noexcept { return value; }
 };

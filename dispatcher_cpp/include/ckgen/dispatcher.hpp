@@ -10,6 +10,7 @@
 #include <ckgen/export.h>
 #include <ckgen/plan.hpp>
 #include <ckgen/registry.hpp>
+#include <ckgen/run_args.hpp>
 #include <ckgen/verbose.hpp>
 
 namespace ckgen {
@@ -75,29 +76,13 @@ class CKGEN_API Dispatcher {
   /// for loading attached GPU code the first time on a device. On a GPU the calling thread's current HIP device must be
   /// the plan's.
   /// `workspace`: plan.workspace_size bytes, 64-byte aligned, of the device (host memory on a simulated device).
-  Status run(const Plan& plan, const GemmArgs& args, void* workspace, Stream stream) const noexcept;
+  /// `args`: the struct of the plan's operation, which says what it asks of a run beside.
+  Status run(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) const noexcept;
   /// The same with workspace from the dispatcher's pool for (device, stream); allocates when it must grow.
-  Status run(const Plan& plan, const GemmArgs& args, Stream stream) const noexcept;
-
-  /// The same of plans of op grouped_gemm. On a GPU, sizes that the host knows travel with the launches: the arrays of
-  /// `args` are free again when it returns, whatever the stream does.
-  Status run(const Plan& plan, const GroupedArgs& args, void* workspace, Stream stream) const noexcept;
-  Status run(const Plan& plan, const GroupedArgs& args, Stream stream) const noexcept;
-
-  /// The same of plans of op moe. `args` says how the tokens are routed as the plan's problem asks: by their experts'
-  /// ids, or sorted in blocks of plan.problem.block_m().
-  Status run(const Plan& plan, const MoeArgs& args, void* workspace, Stream stream) const noexcept;
-  Status run(const Plan& plan, const MoeArgs& args, Stream stream) const noexcept;
-
-  /// The same of plans of op fmha. Where lengths are in host memory, as on a simulated device, they are checked too.
-  Status run(const Plan& plan, const FmhaArgs& args, void* workspace, Stream stream) const noexcept;
-  Status run(const Plan& plan, const FmhaArgs& args, Stream stream) const noexcept;
+  Status run(const Plan& plan, const RunArgs& args, Stream stream) const noexcept;
 
   /// The median of timed runs on the default stream, workspace from the pool. Overwrites C.
-  Result<BenchResult> bench(const Plan& plan, const GemmArgs& args, const BenchOptions& options = {}) const noexcept;
-  Result<BenchResult> bench(const Plan& plan, const GroupedArgs& args, const BenchOptions& options = {}) const noexcept;
-  Result<BenchResult> bench(const Plan& plan, const MoeArgs& args, const BenchOptions& options = {}) const noexcept;
-  Result<BenchResult> bench(const Plan& plan, const FmhaArgs& args, const BenchOptions& options = {}) const noexcept;
+  Result<BenchResult> bench(const Plan& plan, const RunArgs& args, const BenchOptions& options = {}) const noexcept;
 
   /// The whole trail as text: each tier, each rejected candidate with its rule. Empty only when memory is exhausted.
   std::string explain(const Problem& problem, const Device& device) const noexcept;

@@ -94,9 +94,10 @@ struct FmhaSchedule {
   const FmhaCombineItem* combine_items = nullptr;  // FmhaShape::split_combines
 };
 
-/// What a caller passes to run a plan of op fmha. Host memory on a simulated device. Null where the signature has no
-/// such thing. In a varlen problem, sequence b has rows seqstart[b] .. seqstart[b + 1] - 1, of which the first
-/// seqlen[b] count where seqlen is given; in a batch, seqlen_k[b] of the seqlen_k columns count where it is given.
+/// What a caller passes to run a plan of op fmha. Host memory on a simulated device, where lengths are checked. Null
+/// where the signature has no such thing. In a varlen problem, sequence b has rows seqstart[b] .. seqstart[b + 1] - 1,
+/// of which the first seqlen[b] count where seqlen is given; in a batch, seqlen_k[b] of the seqlen_k columns count
+/// where it is given.
 struct FmhaArgs {
   const void* q = nullptr;
   const void* k = nullptr;
@@ -141,6 +142,12 @@ struct FmhaArgs {
   const void* rotary_cos = nullptr;  // of rope: [seqlen_k][rotary_dim / 2], of Q's type
   const void* rotary_sin = nullptr;
 };
+constexpr Op op_of(const FmhaArgs&) noexcept {
+  return Op::fmha;
+}
+
+/// Stages of plans beside kernels. combine: partial results of splits of KV to O and lse.
+enum class FmhaStage : std::uint8_t { combine };
 
 /// HOW an instance of op fmha computes, and which sizes it takes.
 struct FmhaConfig {

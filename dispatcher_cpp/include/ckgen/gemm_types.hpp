@@ -62,6 +62,9 @@ struct GemmArgs {
   const void* a1 = nullptr;
   const void* b1 = nullptr;
 };
+constexpr Op op_of(const GemmArgs&) noexcept {
+  return Op::gemm;
+}
 
 // Levels of x86-64 that host kernels are compiled for; each contains the ones before it.
 enum class Isa : std::uint8_t { x86_64_v3, x86_64_v4, x86_64_v4_bf16, x86_64_amx };

@@ -91,6 +91,12 @@ struct GroupedArgs {
   bool mx_scale_shuffled;
   float alpha;
 };
+constexpr Op op_of(const GroupedArgs&) noexcept {
+  return Op::grouped_gemm;
+}
+
+/// Stages of plans beside kernels. upload: the table of groups, where kernels read it.
+enum class GroupedStage : std::uint8_t { upload };
 
 }  // namespace v1
 }  // namespace ckgen

@@ -3,12 +3,11 @@
 
 #include <cstdint>
 
-#include <ckgen/fmha_table.hpp>
 #include <ckgen/instance.hpp>
 #include <ckgen/lookup.hpp>
 
 /// Raised whenever the layout of generated constants changes.
-#define CKGEN_RUNTIME_ABI 10
+#define CKGEN_RUNTIME_ABI 11
 
 namespace ckgen {
 inline namespace v1 {
@@ -57,8 +56,8 @@ struct SignatureUnit {
   std::uint32_t heuristic_count;
   const Defaults* defaults;
   std::uint32_t default_count;
-  const FmhaTable* fmha_tables = nullptr;  // of op fmha, in place of `tables`
-  std::uint32_t fmha_table_count = 0;
+  const void* own_tables = nullptr;  // an array of a type of the operation's own, such as FmhaTable, beside `tables`
+  std::uint32_t own_table_count = 0;
 };
 
 /// A generated library. `build_id` is a digest of its name, ckgen's version and its signatures.

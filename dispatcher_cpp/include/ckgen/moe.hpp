@@ -79,6 +79,13 @@ struct MoeArgs {
   bool a_scale_row_major;  // as in GemmArgs
   bool mx_scale_shuffled;
 };
+constexpr Op op_of(const MoeArgs&) noexcept {
+  return Op::moe;
+}
+
+/// Stages of plans beside kernels. sort: the tokens of a layer by expert, skipped where the caller has sorted them.
+/// quantize: what gate_up wrote, as down reads it. add_slots: down's rows of slots to C.
+enum class MoeStage : std::uint8_t { sort, quantize, add_slots };
 
 }  // namespace v1
 }  // namespace ckgen

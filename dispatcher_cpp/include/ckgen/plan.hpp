@@ -15,21 +15,10 @@ namespace detail {
 class DeviceProgram;
 }
 
-/// upload: the table of a grouped kernel. sort: the tokens of a MoE layer by expert, skipped where the caller has
-/// sorted them. quantize: what gate_up wrote, as down reads it. add_slots: down's rows of slots to C. combine: partial
-/// results of attention's splits of KV to O and lse. reset_output: C is zeroed, row by row and batch by batch, for
-/// kernels that add to it. reset_workspace: so are the workspace's `reset_bytes`. Resets belong to the next kernel, and
-/// touch nothing where that one is refused.
-enum class StageKind : std::uint8_t {
-  kernel,
-  reset_output,
-  reset_workspace,
-  upload,
-  sort,
-  quantize,
-  add_slots,
-  combine
-};
+/// reset_output: C is zeroed, row by row and batch by batch, for kernels that add to it. reset_workspace: so are the
+/// workspace's `reset_bytes`. Resets belong to the next kernel, and touch nothing where that one is refused. own: a
+/// kernel of the operation's own before, between or behind those of instances, in the same GPU code: Stage::own.
+enum class StageKind : std::uint8_t { kernel, reset_output, reset_workspace, own };
 
 /// A `kernel` is one launch of one instance: by `program` where its GPU code was attached and the plan is for a real
 /// GPU, else by `launch`. Both are null where the instance has nothing for the plan's device. The other kinds stand in
@@ -45,6 +34,7 @@ struct Stage {
   std::uint64_t reset_bytes = 0;  // of a reset_workspace
   // Bytes into the workspace, where the stage's result is another stage's input: the table, sorted tokens, H.
   std::uint64_t output_offset = 0;
+  std::uint8_t own = 0;  // of kind `own`: GroupedStage, MoeStage or FmhaStage, as the op of the plan's problem says
 };
 
 inline constexpr std::uint32_t kMaxStages = 8;

@@ -61,5 +61,31 @@ struct Signature {
   friend constexpr bool operator!=(const Signature& x, const Signature& y) noexcept { return !(x == y); }
 };
 
+namespace detail {
+
+/// Plain fp8 and bf8 of A, B and C in an arch's flavour. Built field by field: a copy that is changed afterwards costs
+/// select() a store-forwarding stall.
+constexpr Signature resolved(const Signature& s, Fp8Flavour flavour) noexcept {
+  return {s.op,
+          resolve(s.a, flavour),
+          resolve(s.b, flavour),
+          resolve(s.c, flavour),
+          s.acc,
+          s.scale,
+          s.layout,
+          s.quant,
+          s.preshuffle_b,
+          s.batched,
+          s.bias,
+          s.epilogue,
+          s.a_op,
+          s.b_op,
+          s.scale_block,
+          s.moe,
+          s.fmha};
+}
+
+}  // namespace detail
+
 }  // namespace v1
 }  // namespace ckgen

@@ -18,6 +18,12 @@ Routing routing_of(std::uint32_t experts, std::uint32_t top_k) noexcept {
   return {narrow(experts), narrow(top_k)};
 }
 
+bool sized(const ckgen_message& message, const ckgen_problem* value) noexcept {
+  if (!sized<ckgen_problem>(message, value)) return false;
+  const bool has_fmha = value->size >= sizeof *value && value->fmha != nullptr;
+  return !has_fmha || sized(message, value->fmha);
+}
+
 Problem problem_of(const ckgen_problem& problem) noexcept {
   constexpr auto most = static_cast<std::uint32_t>(Strategy::tree) + 1;
   Problem out(unpack(problem.signature));

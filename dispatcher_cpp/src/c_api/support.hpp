@@ -77,11 +77,7 @@ bool sized(const ckgen_message& message, const Struct* value) noexcept {
 }
 
 /// The same of a problem and what it points to.
-inline bool sized(const ckgen_message& message, const ckgen_problem* value) noexcept {
-  if (!sized<ckgen_problem>(message, value)) return false;
-  const bool has_fmha = value->size >= sizeof *value && value->fmha != nullptr;
-  return !has_fmha || sized(message, value->fmha);
-}
+bool sized(const ckgen_message& message, const ckgen_problem* value) noexcept;
 
 /// Runs `body`, a function that returns a ckgen_status, and turns any exception into CKGEN_INTERNAL.
 template <class Body>

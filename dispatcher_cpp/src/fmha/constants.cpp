@@ -1,9 +1,15 @@
 #include "src/fmha/constants.hpp"
 
+#include <ckgen/fmha_table.hpp>
+
 #include "src/operation/json_writer.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
+
+const FmhaTable& table_of(const SignatureUnit& unit, std::uint32_t at) noexcept {
+  return static_cast<const FmhaTable*>(unit.own_tables)[at];
+}
 
 const char* flaw(const SignatureUnit& unit, const FmhaTable& table) noexcept {
   if (table.near_factor < 1) return "a table of attention has no gap";
@@ -70,8 +76,8 @@ const char* fmha_instance_flaw(const InstanceDesc& instance) noexcept {
 }
 
 const char* fmha_unit_flaw(const SignatureUnit& unit) noexcept {
-  for (std::uint32_t i = 0; i < unit.fmha_table_count; ++i) {
-    if (const char* what = flaw(unit, unit.fmha_tables[i])) return what;
+  for (std::uint32_t i = 0; i < unit.own_table_count; ++i) {
+    if (const char* what = flaw(unit, table_of(unit, i))) return what;
   }
   return nullptr;
 }
@@ -80,8 +86,14 @@ const char* not_attention_flaw(const InstanceDesc& instance) noexcept {
   return instance.fmha.m0 != 0 ? "only attention has attention's tiles" : nullptr;
 }
 
-const char* not_attention_flaw(const SignatureUnit& unit) noexcept {
-  return unit.fmha_table_count != 0 ? "only attention has tables of attention" : nullptr;
+const char* fmha_stages_flaw(const DeviceCode& code) noexcept {
+  if (code.fmha == nullptr || (code.fmha->partials != nullptr && code.fmha->combine != nullptr)) return nullptr;
+  return "it has only one of partial results and what combines them";
+}
+
+OwnTable fmha_table_of(const SignatureUnit& unit, std::uint32_t at) noexcept {
+  const FmhaTable& table = table_of(unit, at);
+  return {table.arch, &table};
 }
 
 bool is_known_fmha(const Signature& signature) noexcept {

@@ -10,6 +10,7 @@
 #include "src/fmha/measured.hpp"
 #include "src/fmha/overrides.hpp"
 #include "src/fmha/rules.hpp"
+#include "src/gpu/device_program.hpp"
 #include "src/run/launch_stages.hpp"
 
 namespace ckgen::inline v1::detail {
@@ -44,10 +45,6 @@ SplitCost cost(const Request& q, const InstanceDesc& instance, const Sizes&) noe
   return best_splits(instance.fmha, q.signature.fmha, q.problem.fmha(), q.cu_num);
 }
 
-bool takes(const RunArgs& args) noexcept {
-  return args.fmha != nullptr;
-}
-
 void settle(const Problem& asked, const InstanceDesc&, Problem& own) noexcept {
   own.fmha(asked.fmha());
 }
@@ -59,13 +56,27 @@ bool resets_output(const Stage&) noexcept {
 
 /// Lengths of a GPU's problem are in its memory: only the kernel sees them.
 Status check_run(const Plan& plan, const RunArgs& args) noexcept {
-  if (const Status status = check_args(plan.problem, *args.fmha); !status.ok()) return status;
+  const auto& of = args.as<FmhaArgs>();
+  if (const Status status = check_args(plan.problem, of); !status.ok()) return status;
   const InstanceDesc& instance = *plan.stages[plan.stage_count - 1].instance;
-  if (args.fmha->seqlen_k != nullptr && !instance.fmha.pad_k)
+  if (of.seqlen_k != nullptr && !instance.fmha.pad_k)
     return Status::error(StatusCode::invalid_argument, "seqlen_k is given, and %s takes whole tiles of %d keys only",
                          instance.name, instance.fmha.n0);
   if (plan.device.kind() == DeviceKind::gpu) return Status::success();
-  return check_fmha_lengths(plan.problem, *args.fmha);
+  return check_fmha_lengths(plan.problem, of);
+}
+
+Leftover leftover(const DeviceCode& code) noexcept {
+  if (code.fmha == nullptr) return {};
+  return {code.fmha->partials, static_cast<std::uint8_t>(FmhaStage::combine)};
+}
+
+void give(const RunArgs& args, Launch& launch) noexcept {
+  launch.fmha = &args.as<FmhaArgs>();
+}
+
+Status combine(const Stage& stage, const Device& device, void*, Launch& launch) noexcept {
+  return stage.program->launch(stage.program->code().fmha->combine, launch, device);
 }
 
 Status launch(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) noexcept {
@@ -102,7 +113,8 @@ constinit const Operation fmha_operation = {
                     .instance_flaw = fmha_instance_flaw,
                     .unit_flaw = fmha_unit_flaw,
                     .foreign_instance_flaw = not_attention_flaw,
-                    .foreign_unit_flaw = not_attention_flaw,
+                    .stages_flaw = fmha_stages_flaw,
+                    .own_table = fmha_table_of,
                     .most_splits = most_splits,
                     .write = write_fmha},
     .selecting = {.illegal = illegal,
@@ -114,11 +126,13 @@ constinit const Operation fmha_operation = {
                   .next_measured = next_fmha_row},
     .listing = {.read_override = read_fmha_override, .override_key = fmha_override_key},
     .running = {.what = "attention",
-                .takes = takes,
                 .check_extents = check_fmha_extents,
                 .settle = settle,
                 .resets_output = resets_output,
+                .leftover = leftover,
                 .check_args = check_run,
+                .give = give,
+                .launch_own = combine,
                 .launch = launch},
     .explaining = {.signature = fmha_described,
                    .sizes = sizes,

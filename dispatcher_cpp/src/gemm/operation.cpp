@@ -30,16 +30,16 @@ const char* foreign_instance_flaw(const InstanceDesc& instance) noexcept {
   return instance.stream_k.is_used() ? "stream-K shares one GEMM's tiles only" : nullptr;
 }
 
-bool takes(const RunArgs& args) noexcept {
-  return args.gemm != nullptr;
-}
-
 void settle(const Problem& asked, const InstanceDesc&, Problem& own) noexcept {
   own.shape(asked.m(), asked.n(), asked.k()).batch(own.signature().batched ? asked.batch() : 1);
 }
 
 Status check_run(const Plan& plan, const RunArgs& args) noexcept {
-  return check_args(plan.problem, *args.gemm);
+  return check_args(plan.problem, args.as<GemmArgs>());
+}
+
+void give(const RunArgs& args, Launch& launch) noexcept {
+  launch.args = &args.as<GemmArgs>();
 }
 
 std::string titled(const Signature& signature) {
@@ -64,11 +64,11 @@ constinit const Operation gemm_operation = {
                   .cost = gemm_cost},
     .listing = {.read_override = read_batch, .shape_list = shape_list},
     .running = {.what = "a GEMM",
-                .takes = takes,
                 .check_extents = check_gemm_extents,
                 .settle = settle,
                 .resets_output = splits_add,
-                .check_args = check_run},
+                .check_args = check_run,
+                .give = give},
     .explaining =
         {.signature = titled, .sizes = sizes_text, .brief = brief, .demands = demands_text, .details = partition_text},
 };

@@ -72,43 +72,86 @@ inline bool splits_alike(const Constraints& c, std::int64_t k, std::int64_t spli
   return last > 0 && (last_rest < 0 || last_rest % c.split_turn <= first_rest % c.split_turn);
 }
 
-/// The first demand of an instance that a legal problem fails. A k_batch of 0 counts as 1.
-inline Verdict supports(const Constraints& c, const Sizes& sizes, std::uint32_t k_batch, bool deterministic) noexcept {
-  const std::int64_t splits = k_batch == 0 ? 1 : k_batch;
-  // Legal sizes fit in 32 bits, where division costs a third; most multiples are powers of two and need none.
-  const auto off = [](std::int64_t size, std::int64_t multiple) {
+/// What Constraints look at, of one GEMM.
+class OneGemm {
+ public:
+  explicit OneGemm(const Sizes& sizes) noexcept : sizes_(sizes) {}
+
+  std::int64_t least_m() const noexcept { return sizes_.m; }
+  std::int64_t most_m() const noexcept { return sizes_.m; }
+  /// Elements of the larger one of A and B, and of C.
+  std::int64_t most_ab() const noexcept { return (sizes_.m > sizes_.n ? sizes_.m : sizes_.n) * sizes_.k; }
+  std::int64_t most_c() const noexcept { return sizes_.m * sizes_.n; }
+
+  template <ProblemSize Axis>
+  bool is_off(std::int64_t multiple) const noexcept {
+    return is_off(of<Axis>(), multiple);
+  }
+  /// What is said where a size is off.
+  template <ProblemSize Axis>
+  Verdict off(ProblemRule rule, std::int64_t multiple) const noexcept {
+    return broken(rule, of<Axis>(), multiple);
+  }
+
+  /// The first demand on K that more than one split fails, and on K of the shortest split.
+  Verdict uneven(const Constraints& c, std::int64_t splits) const noexcept {
+    const std::int64_t whole = splits * c.k_multiple_per_split;
+    if ((whole > sizes_.k || is_off(sizes_.k, whole)) && !splits_alike(c, sizes_.k, splits))
+      return broken(ProblemRule::gemm_instance_split_multiple, sizes_.k, whole);
+    if (c.split_grain == 0 || c.k_multiple_per_split != 0) return {};
+    const std::int64_t last = first_split(c, sizes_.k, splits) * (splits - 1);
+    return last >= sizes_.k ? broken(ProblemRule::gemm_instance_empty_split, sizes_.k, last) : Verdict{};
+  }
+  std::int64_t split_k(const Constraints& c, std::int64_t splits) const noexcept {
+    if (splits == 1) return sizes_.k;
+    if (c.split_grain != 0 && c.k_multiple_per_split == 0) return first_split(c, sizes_.k, splits);
+    return static_cast<std::uint32_t>(sizes_.k) / static_cast<std::uint32_t>(splits);
+  }
+
+ private:
+  template <ProblemSize Axis>
+  std::int64_t of() const noexcept {
+    return Axis == ProblemSize::m ? sizes_.m : Axis == ProblemSize::n ? sizes_.n : sizes_.k;
+  }
+  /// Legal sizes fit in 32 bits, where division costs a third; most multiples are powers of two and need none.
+  static bool is_off(std::int64_t size, std::int64_t multiple) noexcept {
     if (multiple <= 1) return false;
     const auto divisor = static_cast<std::uint32_t>(multiple);
     const auto dividend = static_cast<std::uint32_t>(size);
     return (divisor & (divisor - 1)) == 0 ? (dividend & (divisor - 1)) != 0 : dividend % divisor != 0;
-  };
-  if (sizes.m < c.min_m) return broken(ProblemRule::gemm_instance_min_m, sizes.m, c.min_m);
-  if (c.max_m != 0 && sizes.m > c.max_m) return broken(ProblemRule::gemm_instance_max_m, sizes.m, c.max_m);
-  if (c.max_ab != 0) {
-    const std::int64_t elements = (sizes.m > sizes.n ? sizes.m : sizes.n) * sizes.k;
-    if (elements > c.max_ab) return broken(ProblemRule::gemm_instance_matrix_size, elements, c.max_ab);
   }
-  if (c.max_c != 0 && sizes.m * sizes.n > c.max_c)
-    return broken(ProblemRule::gemm_instance_matrix_size, sizes.m * sizes.n, c.max_c);
-  if (off(sizes.m, c.m_multiple)) return broken(ProblemRule::gemm_instance_m_multiple, sizes.m, c.m_multiple);
-  if (off(sizes.n, c.n_multiple)) return broken(ProblemRule::gemm_instance_n_multiple, sizes.n, c.n_multiple);
-  if (off(sizes.k, c.k_multiple)) return broken(ProblemRule::gemm_instance_k_multiple, sizes.k, c.k_multiple);
+
+  const Sizes& sizes_;
+};
+
+/// The first demand of an instance that a legal problem fails; `x` is a OneGemm, or what stands for several. A k_batch
+/// of 0 counts as 1.
+template <class Extent>
+inline Verdict supports(const Constraints& c, const Extent& x, std::uint32_t k_batch, bool deterministic) noexcept {
+  const std::int64_t splits = k_batch == 0 ? 1 : k_batch;
+  if (x.least_m() < c.min_m) return broken(ProblemRule::gemm_instance_min_m, x.least_m(), c.min_m);
+  if (c.max_m != 0 && x.most_m() > c.max_m) return broken(ProblemRule::gemm_instance_max_m, x.most_m(), c.max_m);
+  if (c.max_ab != 0 && x.most_ab() > c.max_ab)
+    return broken(ProblemRule::gemm_instance_matrix_size, x.most_ab(), c.max_ab);
+  if (c.max_c != 0 && x.most_c() > c.max_c) return broken(ProblemRule::gemm_instance_matrix_size, x.most_c(), c.max_c);
+  if (x.template is_off<ProblemSize::m>(c.m_multiple))
+    return x.template off<ProblemSize::m>(ProblemRule::gemm_instance_m_multiple, c.m_multiple);
+  if (x.template is_off<ProblemSize::n>(c.n_multiple))
+    return x.template off<ProblemSize::n>(ProblemRule::gemm_instance_n_multiple, c.n_multiple);
+  if (x.template is_off<ProblemSize::k>(c.k_multiple))
+    return x.template off<ProblemSize::k>(ProblemRule::gemm_instance_k_multiple, c.k_multiple);
   if (splits > c.max_k_batch) return broken(ProblemRule::gemm_instance_max_k_batch, splits, c.max_k_batch);
   if (splits > 1) {
     if (c.atomic_split && deterministic) return broken(ProblemRule::gemm_instance_atomic_split, splits, 1);
-    const std::int64_t whole = splits * c.k_multiple_per_split;
-    if ((whole > sizes.k || off(sizes.k, whole)) && !splits_alike(c, sizes.k, splits))
-      return broken(ProblemRule::gemm_instance_split_multiple, sizes.k, whole);
+    if (const Verdict verdict = x.uneven(c, splits); !verdict.ok()) return verdict;
   }
-  std::int64_t split_k =
-      splits == 1 ? sizes.k : static_cast<std::uint32_t>(sizes.k) / static_cast<std::uint32_t>(splits);
-  if (splits > 1 && c.split_grain != 0 && c.k_multiple_per_split == 0) {
-    split_k = first_split(c, sizes.k, splits);
-    if (split_k * (splits - 1) >= sizes.k)
-      return broken(ProblemRule::gemm_instance_empty_split, sizes.k, split_k * (splits - 1));
-  }
+  const std::int64_t split_k = x.split_k(c, splits);
   if (split_k < c.min_k) return broken(ProblemRule::gemm_instance_min_k, split_k, c.min_k);
   return {};
+}
+
+inline Verdict supports(const Constraints& c, const Sizes& sizes, std::uint32_t k_batch, bool deterministic) noexcept {
+  return supports(c, OneGemm(sizes), k_batch, deterministic);
 }
 
 }  // namespace ckgen::inline v1::detail

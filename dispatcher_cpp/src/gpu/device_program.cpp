@@ -51,23 +51,6 @@ Status check(const KernelCall& call, Arch arch) noexcept {
   return Status::success();
 }
 
-/// C of every group that has one.
-Status clear_groups(const GpuRuntime& runtime, const Launch& launch) noexcept {
-  const GroupedArgs& args = *launch.grouped;
-  if (launch.problem->groups()->are_on_device())
-    return Status::error(StatusCode::unsupported, "C of groups whose sizes are on the device cannot be reset");
-  const auto bytes = static_cast<std::size_t>(bits(launch.problem->signature().c)) / 8;
-  for (std::int64_t i = 0; i < args.count; ++i) {
-    const GroupOperands& x = args.operands[i];
-    const GroupSize& size = args.sizes[i];
-    if (size.m == 0 || size.n == 0) continue;
-    const Clear clear{x.c, static_cast<std::size_t>(x.ldc) * bytes, static_cast<std::size_t>(size.n) * bytes,
-                      static_cast<std::size_t>(size.m)};
-    if (const Status status = runtime.zero(clear, launch.stream); !status.ok()) return status;
-  }
-  return Status::success();
-}
-
 }  // namespace
 
 std::shared_ptr<const DeviceProgram> DeviceProgram::of(const DeviceCode& code) {
@@ -121,15 +104,6 @@ Status DeviceProgram::built_for(Arch arch, const InstanceDesc& instance) const n
                                                    arch_name(code_.objects[i].arch).data()));
   return Status::error(StatusCode::unsupported, "no GPU code for %s, only for %s: %s cannot run on %s",
                        arch_name(arch).data(), built, instance.name, arch_name(arch).data());
-}
-
-std::size_t DeviceProgram::workspace(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
-                                     const Device& device) const noexcept {
-  const StageKind stage = behind();
-  const DeviceWorkspaceFn own = stage == StageKind::add_slots ? code_.moe->slots
-                                : stage == StageKind::combine ? code_.fmha->partials
-                                                              : code_.workspace;
-  return own != nullptr ? own(instance, problem, k_batch, device.arch(), device.cu_num()) : 0;
 }
 
 DeviceProgram::Module* DeviceProgram::find(int device) const noexcept {
@@ -206,18 +180,16 @@ Status DeviceProgram::launch(const Launch& launch, const Device& device, const R
   if (const Status status = code_.prepare(launch, arch, device.cu_num(), call); !status.ok()) return status;
   if (const Status status = check(call, arch); !status.ok())
     return about(status, call.symbol != nullptr ? call.symbol : launch.instance->name, arch);
-  if ((call.clear.rows != 0 || call.clear_groups) && !resets.output)
+  const bool clears = call.clear.rows != 0 || call.clear_groups;
+  if (clears && resets.output == nullptr)
     return Status::error(StatusCode::internal, "%s adds to C, which no stage of the plan resets", call.symbol);
   Status failure;
   void* function = function_of(call, *launch.instance, device, failure);
   if (function == nullptr) return failure;
   const GpuRuntime& runtime = *runtime_of(device);  // there is code for it, so a vendor's
-  if (call.clear.rows != 0) {
-    if (const Status status = runtime.zero(call.clear, launch.stream); !status.ok())
+  if (clears) {
+    if (const Status status = resets.output(runtime, call, launch); !status.ok())
       return about(status, call.symbol, arch);
-  }
-  if (call.clear_groups) {
-    if (const Status status = clear_groups(runtime, launch); !status.ok()) return about(status, call.symbol, arch);
   }
   if (resets.workspace_bytes != 0) {
     const Clear flags{resets.workspace, resets.workspace_bytes, resets.workspace_bytes, 1};
@@ -240,50 +212,11 @@ Status DeviceProgram::submit(const KernelCall& call, const InstanceDesc& instanc
   return status.ok() ? status : about(status, call.symbol, arch);
 }
 
-Status DeviceProgram::upload(const Launch& launch, const Device& device) const noexcept {
-  const GroupTableCode& table = *code_.groups;
-  KernelCall call;
-  call.reset();
-  if (launch.problem->groups()->are_on_device()) {
-    const Status status = table.build(launch, device.arch(), device.cu_num(), call);
-    return status.ok() ? submit(call, *launch.instance, device, launch.stream) : status;
-  }
-  const std::uint64_t bytes = table.bytes(*launch.instance, *launch.problem, launch.k_batch);
-  call.symbol = table.upload;
-  call.block[0] = kUploadLanes;
-  call.args_size = sizeof(Upload);
-  Upload& upload = *new (call.args) Upload;
-  for (TableCursor cursor; cursor.offset < bytes;) {
-    const std::uint64_t begin = cursor.offset;
-    const auto now = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes - begin, kUploadBytes));
-    if (const Status status = table.fill(launch, device.arch(), device.cu_num(), cursor, upload.payload, now);
-        !status.ok())
-      return status;
-    if (cursor.offset != begin + now)
-      return Status::error(StatusCode::internal, "%s leaves a gap in its table of groups", launch.instance->name);
-    upload.to = reinterpret_cast<std::uint32_t*>(static_cast<unsigned char*>(launch.group_table) + begin);
-    upload.words = now / static_cast<std::uint32_t>(sizeof(std::uint32_t));
-    if (const Status status = submit(call, *launch.instance, device, launch.stream); !status.ok()) return status;
-  }
-  return Status::success();
-}
-
-Status DeviceProgram::launch(StageKind kind, const Launch& launch, const Device& device) const noexcept {
-  const PrepareFn prepare = kind == StageKind::combine     ? code_.fmha->combine
-                            : kind == StageKind::add_slots ? code_.moe->add_slots
-                                                           : code_.moe->sort;
+Status DeviceProgram::launch(PrepareFn prepare, const Launch& launch, const Device& device) const noexcept {
   KernelCall call;
   call.reset();
   const Status status = prepare(launch, device.arch(), device.cu_num(), call);
   return status.ok() ? submit(call, *launch.instance, device, launch.stream) : status;
-}
-
-Status DeviceProgram::quantize(const Quantize& work, const InstanceDesc& instance, const Device& device,
-                               Stream stream) const noexcept {
-  KernelCall call;
-  call.reset();
-  const Status status = code_.moe->quantize(work, device.arch(), device.cu_num(), call);
-  return status.ok() ? submit(call, instance, device, stream) : status;
 }
 
 }  // namespace ckgen::inline v1::detail

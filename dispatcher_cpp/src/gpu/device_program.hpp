@@ -17,7 +17,7 @@ namespace ckgen::inline v1::detail {
 
 /// What the stages before a kernel zero.
 struct Resets {
-  bool output = false;
+  ClearFn output = nullptr;  // null: no stage resets C
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 };
@@ -38,28 +38,18 @@ class DeviceProgram {
   std::uint32_t archs() const noexcept;
   /// Ok, or that `instance`, whose code this is, has none for `arch`.
   Status built_for(Arch arch, const InstanceDesc& instance) const noexcept;
-  std::size_t workspace(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
-                        const Device& device) const noexcept;
-
-  /// What beside the kernel itself this code has.
   const DeviceCode& code() const noexcept { return code_; }
-  /// The stage that reads what the kernel leaves in its workspace; `kernel` where there is none.
-  StageKind behind() const noexcept {
-    if (code_.moe != nullptr && code_.moe->add_slots != nullptr) return StageKind::add_slots;
-    return code_.fmha != nullptr ? StageKind::combine : StageKind::kernel;
-  }
 
   /// Loads the module of `device`, the thread's current one, unless it is loaded.
   Status preload(const InstanceDesc& instance, const Device& device) const noexcept;
   /// Prepares and launches on `device`, the thread's current one, with the stages that reset memory for it before it;
   /// whatever can be refused is refused before any memory changes.
   Status launch(const Launch& launch, const Device& device, const Resets& resets) const noexcept;
-  /// Makes the table of groups at launch.group_table, see GroupTableCode.
-  Status upload(const Launch& launch, const Device& device) const noexcept;
-  /// The kernel of a sort, add_slots or combine stage. Where the code has none the plan was not launchable.
-  Status launch(StageKind kind, const Launch& launch, const Device& device) const noexcept;
-  Status quantize(const Quantize& work, const InstanceDesc& instance, const Device& device,
-                  Stream stream) const noexcept;
+  /// Another kernel of the code that no stage resets memory for.
+  Status launch(PrepareFn prepare, const Launch& launch, const Device& device) const noexcept;
+  /// Checks and launches such a kernel that was prepared.
+  Status submit(const KernelCall& call, const InstanceDesc& instance, const Device& device,
+                Stream stream) const noexcept;
 
  private:
   struct Kernel {
@@ -85,9 +75,6 @@ class DeviceProgram {
   /// The kernel that `call` names on `device`; null with a status that says why.
   void* function_of(const KernelCall& call, const InstanceDesc& instance, const Device& device,
                     Status& status) const noexcept;
-  /// Checks and launches a prepared call that resets nothing.
-  Status submit(const KernelCall& call, const InstanceDesc& instance, const Device& device,
-                Stream stream) const noexcept;
 
   const DeviceCode& code_;
   // Lists that only grow, at their head and under the mutex, and are read without it.

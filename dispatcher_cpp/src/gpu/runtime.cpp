@@ -18,4 +18,8 @@ const GpuRuntime* runtime_of(const Device& device) noexcept {
   return nullptr;
 }
 
+Status clear_output(const GpuRuntime& runtime, const KernelCall& call, const Launch& launch) noexcept {
+  return call.clear.rows != 0 ? runtime.zero(call.clear, launch.stream) : Status::success();
+}
+
 }  // namespace ckgen::inline v1::detail

@@ -57,4 +57,9 @@ std::span<const GpuRuntime* const> gpu_runtimes() noexcept;
 /// The runtime of a GPU; null for every other kind of device, for which none is looked for.
 const GpuRuntime* runtime_of(const Device& device) noexcept;
 
+/// Zeroes C as a prepared call of a launch asks.
+using ClearFn = Status (*)(const GpuRuntime&, const KernelCall&, const Launch&) noexcept;
+/// KernelCall::clear.
+Status clear_output(const GpuRuntime& runtime, const KernelCall& call, const Launch& launch) noexcept;
+
 }  // namespace ckgen::inline v1::detail

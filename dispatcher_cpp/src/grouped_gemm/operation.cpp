@@ -15,20 +15,24 @@ const char* code_flaw(const DeviceCode& code) noexcept {
   return code.groups == nullptr ? "says no table of groups" : nullptr;
 }
 
+const char* stages_flaw(const DeviceCode& code) noexcept {
+  const GroupTableCode* table = code.groups;
+  if (table == nullptr) return nullptr;
+  if (table->bytes == nullptr) return "its table of groups has no size";
+  if ((table->fill == nullptr) != (table->upload == nullptr)) return "it has only one of fill and upload";
+  return table->fill == nullptr && table->build == nullptr ? "nothing makes its table of groups" : nullptr;
+}
+
 Verdict illegal(const Request& q) noexcept {
   return check_groups(q.signature, q.problem.groups());
 }
 
 Verdict verdict(const Request& q, const InstanceDesc& instance, std::uint32_t k_batch) noexcept {
-  return supports_groups(instance.constraints, *q.problem.groups(), k_batch, q.deterministic);
+  return supports(instance.constraints, AllGroups(*q.problem.groups()), k_batch, q.deterministic);
 }
 
 Sizes cost_sizes(const Request& q) noexcept {
   return alike(*q.problem.groups());
-}
-
-bool takes(const RunArgs& args) noexcept {
-  return args.grouped != nullptr;
 }
 
 void settle(const Problem& asked, const InstanceDesc&, Problem& own) noexcept {
@@ -36,7 +40,11 @@ void settle(const Problem& asked, const InstanceDesc&, Problem& own) noexcept {
 }
 
 Status check_run(const Plan& plan, const RunArgs& args) noexcept {
-  return check_args(plan.problem, *args.grouped);
+  return check_args(plan.problem, args.as<GroupedArgs>());
+}
+
+void give(const RunArgs& args, Launch& launch) noexcept {
+  launch.grouped = &args.as<GroupedArgs>();
 }
 
 std::string plain(const Signature& signature) {
@@ -65,7 +73,10 @@ std::string brief(const Problem& problem) {
 
 constinit const Operation grouped_gemm_operation = {
     .op = Op::grouped_gemm,
-    .registering = {.is_known = is_known_product, .code_flaw = code_flaw, .most_splits = most_k_splits},
+    .registering = {.is_known = is_known_product,
+                    .code_flaw = code_flaw,
+                    .stages_flaw = stages_flaw,
+                    .most_splits = most_k_splits},
     .selecting = {.illegal = illegal,
                   .verdict = verdict,
                   .key_batch = gemm_key_batch,
@@ -73,12 +84,14 @@ constinit const Operation grouped_gemm_operation = {
                   .cost = gemm_cost},
     .listing = {.read_override = read_batch},
     .running = {.what = "a grouped GEMM",
-                .takes = takes,
                 .check_extents = check_gemm_extents,
                 .settle = settle,
                 .resets_output = splits_add,
+                .clear = clear_groups,
                 .fill_stages = fill_grouped_stages,
-                .check_args = check_run},
+                .check_args = check_run,
+                .give = give,
+                .launch_own = upload_groups},
     .explaining = {.signature = plain, .sizes = sizes, .brief = brief, .demands = demands_text},
 };
 

@@ -37,38 +37,37 @@ inline Verdict check_groups(const Signature& signature, const Groups* groups) no
   return verdict;
 }
 
-/// As supports(), for each group. Splits of K must be even in every group.
-inline Verdict supports_groups(const Constraints& c, const Groups& groups, std::uint32_t k_batch,
-                               bool deterministic) noexcept {
-  const std::int64_t splits = k_batch == 0 ? 1 : k_batch;
-  const GroupSize& divisor = groups.divisor();
-  const auto off = [](std::int64_t size, std::int64_t multiple) { return multiple > 1 && size % multiple != 0; };
-  if (groups.smallest().m < c.min_m) return broken(ProblemRule::gemm_instance_min_m, groups.smallest().m, c.min_m);
-  if (c.max_m != 0 && groups.largest().m > c.max_m)
-    return broken(ProblemRule::gemm_instance_max_m, groups.largest().m, c.max_m);
-  const std::int64_t ab = std::max(groups.largest_a(), groups.largest_b());
-  if (c.max_ab != 0 && ab > c.max_ab) return broken(ProblemRule::gemm_instance_matrix_size, ab, c.max_ab);
-  if (c.max_c != 0 && groups.largest_c() > c.max_c)
-    return broken(ProblemRule::gemm_instance_matrix_size, groups.largest_c(), c.max_c);
-  if (off(divisor.m, c.m_multiple))
-    return groups.are_on_device() ? broken(ProblemRule::grouped_m_unknown, groups.largest().m, c.m_multiple)
-                                  : broken(ProblemRule::gemm_instance_m_multiple,
-                                           first_off(groups, &GroupSize::m, c.m_multiple), c.m_multiple);
-  if (off(divisor.n, c.n_multiple))
-    return broken(ProblemRule::gemm_instance_n_multiple, first_off(groups, &GroupSize::n, c.n_multiple), c.n_multiple);
-  if (off(divisor.k, c.k_multiple))
-    return broken(ProblemRule::gemm_instance_k_multiple, first_off(groups, &GroupSize::k, c.k_multiple), c.k_multiple);
-  if (splits > c.max_k_batch) return broken(ProblemRule::gemm_instance_max_k_batch, splits, c.max_k_batch);
-  if (splits > 1) {
-    if (c.atomic_split && deterministic) return broken(ProblemRule::gemm_instance_atomic_split, splits, 1);
-    const std::int64_t whole = splits * std::max(c.k_multiple_per_split, c.split_grain);
-    if (off(divisor.k, whole))
-      return broken(ProblemRule::gemm_instance_split_multiple, first_off(groups, &GroupSize::k, whole), whole);
+/// What Constraints look at, of groups: they hold for each. Splits of K must be even in every group.
+class AllGroups {
+ public:
+  explicit AllGroups(const Groups& groups) noexcept : groups_(groups) {}
+
+  std::int64_t least_m() const noexcept { return groups_.smallest().m; }
+  std::int64_t most_m() const noexcept { return groups_.largest().m; }
+  std::int64_t most_ab() const noexcept { return std::max(groups_.largest_a(), groups_.largest_b()); }
+  std::int64_t most_c() const noexcept { return groups_.largest_c(); }
+
+  template <ProblemSize Axis>
+  bool is_off(std::int64_t multiple) const noexcept {
+    return multiple > 1 && groups_.divisor().*axis_of(Axis) % multiple != 0;
   }
-  const std::int64_t split_k = groups.smallest().k / splits;
-  if (split_k < c.min_k) return broken(ProblemRule::gemm_instance_min_k, split_k, c.min_k);
-  return {};
-}
+  template <ProblemSize Axis>
+  Verdict off(ProblemRule rule, std::int64_t multiple) const noexcept {
+    if (Axis == ProblemSize::m && groups_.are_on_device())
+      return broken(ProblemRule::grouped_m_unknown, groups_.largest().m, multiple);
+    return broken(rule, first_off(groups_, axis_of(Axis), multiple), multiple);
+  }
+
+  Verdict uneven(const Constraints& c, std::int64_t splits) const noexcept {
+    const std::int64_t whole = splits * std::max(c.k_multiple_per_split, c.split_grain);
+    if (!is_off<ProblemSize::k>(whole)) return {};
+    return off<ProblemSize::k>(ProblemRule::gemm_instance_split_multiple, whole);
+  }
+  std::int64_t split_k(const Constraints&, std::int64_t splits) const noexcept { return groups_.smallest().k / splits; }
+
+ private:
+  const Groups& groups_;
+};
 
 /// The batch of GEMMs that costs what the groups do, as if they were alike.
 inline Sizes alike(const Groups& groups) noexcept {

@@ -15,27 +15,35 @@ class MoeLayer {
 
   Status run(const Stage& stage) noexcept {
     switch (stage.kind) {
-      case StageKind::sort: return sort(stage);
-      case StageKind::quantize: return quantize(stage);
-      case StageKind::reset_output: resets_.output = true; return Status::success();
+      case StageKind::reset_output: resets_.output = clear_output; return Status::success();
       case StageKind::reset_workspace:
         resets_.workspace = room_ + stage.workspace_offset;
         resets_.workspace_bytes = stage.reset_bytes;
         return Status::success();
-      case StageKind::add_slots: {
-        const Problem problem = part_problem(plan_.problem, *stage.instance);
-        return stage.program->launch(stage.kind, launch_of(stage, problem), plan_.device);
-      }
-      default: return stage.instance->signature.moe.part == MoePart::down ? down(stage) : gate_up(stage);
+      case StageKind::own: return own(stage);
+      case StageKind::kernel: break;
     }
+    return stage.instance->signature.moe.part == MoePart::down ? down(stage) : gate_up(stage);
   }
 
  private:
+  Status own(const Stage& stage) noexcept {
+    switch (static_cast<MoeStage>(stage.own)) {
+      case MoeStage::sort: return sort(stage);
+      case MoeStage::quantize: return quantize(stage);
+      case MoeStage::add_slots: break;
+    }
+    return prepared(stage, stage.program->code().moe->add_slots);
+  }
+  /// Another kernel of a part's code, on the part's problem.
+  Status prepared(const Stage& stage, PrepareFn prepare) noexcept {
+    const Problem problem = part_problem(plan_.problem, *stage.instance);
+    return stage.program->launch(prepare, launch_of(stage, problem), plan_.device);
+  }
   Status sort(const Stage& stage) noexcept {
     if (layer_.topk_ids == nullptr) return Status::success();
     now_.sorted = SortedLayout::of(plan_.problem).at(room_ + stage.output_offset);
-    const Problem problem = part_problem(plan_.problem, *stage.instance);
-    return stage.program->launch(stage.kind, launch_of(stage, problem), plan_.device);
+    return prepared(stage, stage.program->code().moe->sort);
   }
   Status gate_up(const Stage& stage) noexcept {
     now_.c = room_ + stage.output_offset;
@@ -65,7 +73,11 @@ class MoeLayer {
     now_.a_scale = work.scales;
     // Of mx it tells whether kernels read scales in the order of A's rows or in that of the sorted ones.
     now_.a_scale_row_major = problem.signature().quant != Quant::mx || layer_.a_scale_row_major;
-    return stage.program->quantize(work, *stage.instance, plan_.device, stream_);
+    const DeviceProgram& program = *stage.program;
+    KernelCall call;
+    call.reset();
+    const Status status = program.code().moe->quantize(work, plan_.device.arch(), plan_.device.cu_num(), call);
+    return status.ok() ? program.submit(call, *stage.instance, plan_.device, stream_) : status;
   }
   Status down(const Stage& stage) noexcept {
     now_.c = layer_.c;
@@ -99,7 +111,7 @@ Status launch_layer(const Plan& plan, const MoeArgs& args, void* workspace, Stre
 }  // namespace
 
 Status launch_moe(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) noexcept {
-  if (is_in_parts(plan)) return launch_layer(plan, *args.moe, workspace, stream);
+  if (is_in_parts(plan)) return launch_layer(plan, args.as<MoeArgs>(), workspace, stream);
   return launch_in_order(plan, args, workspace, stream);
 }
 

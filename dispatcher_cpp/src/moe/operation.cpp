@@ -55,10 +55,6 @@ std::string read_override(const OverrideRow& row, const Signature&, OverrideKey&
   return {};
 }
 
-bool takes(const RunArgs& args) noexcept {
-  return args.moe != nullptr;
-}
-
 void settle(const Problem& asked, const InstanceDesc& instance, Problem& own) noexcept {
   own.shape(asked.m(), asked.n(), asked.k()).batch(own.signature().batched ? asked.batch() : 1);
   own.routing(asked.routing()).block_m(instance.macro_tile.m);
@@ -69,10 +65,24 @@ bool resets_output(const Stage& kernel) noexcept {
   return instance.signature.moe.part != MoePart::gate_up ? instance.constraints.atomic_split : splits_add(kernel);
 }
 
+Leftover leftover(const DeviceCode& code) noexcept {
+  if (code.moe == nullptr || code.moe->add_slots == nullptr) return {};
+  return {code.moe->slots, static_cast<std::uint8_t>(MoeStage::add_slots), true};
+}
+
+void give(const RunArgs& args, Launch& launch) noexcept {
+  launch.moe = &args.as<MoeArgs>();
+}
+
+/// Of a part of a layer.
+Status launch_own(const Stage& stage, const Device& device, void*, Launch& launch) noexcept {
+  return stage.program->launch(stage.program->code().moe->add_slots, launch, device);
+}
+
 Status check_run(const Plan& plan, const RunArgs& args) noexcept {
-  if (const Status status = check_args(plan.problem, *args.moe); !status.ok()) return status;
-  const bool sorts = plan.stages[0].kind == StageKind::sort;
-  if (!is_in_parts(plan) || args.moe->topk_ids == nullptr || sorts) return Status::success();
+  if (const Status status = check_args(plan.problem, args.as<MoeArgs>()); !status.ok()) return status;
+  const bool sorts = is(plan.stages[0], MoeStage::sort);
+  if (!is_in_parts(plan) || args.as<MoeArgs>().topk_ids == nullptr || sorts) return Status::success();
   return Status::error(StatusCode::invalid_argument,
                        "topk_ids were given, but the plan's problem says that the tokens are sorted in blocks of %d",
                        plan.problem.block_m());
@@ -118,12 +128,14 @@ constinit const Operation moe_operation = {
                   .declined = products_verdict},
     .listing = {.read_override = read_override},
     .running = {.what = "a MoE layer or a part of one",
-                .takes = takes,
                 .check_extents = check_moe_extents,
                 .settle = settle,
                 .resets_output = resets_output,
+                .leftover = leftover,
                 .fill_stages = fill_moe_stages,
                 .check_args = check_run,
+                .give = give,
+                .launch_own = launch_own,
                 .launch = launch_moe},
     .explaining = {.signature = in_words, .sizes = sizes, .brief = brief, .demands = demands_text, .row_key = row_key},
 };

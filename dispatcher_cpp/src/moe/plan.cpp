@@ -62,7 +62,7 @@ class Builder {
   }
   void sort(const Part& gate_up) noexcept {
     const MoeStages* code = stages_of(gate_up.kernel);
-    Stage stage = stage_of(gate_up.kernel, StageKind::sort);
+    Stage stage = own_stage(gate_up.kernel, MoeStage::sort);
     Status status = Status::success();
     if (code == nullptr || code->sort == nullptr)
       status = Status::error(StatusCode::unsupported,
@@ -84,7 +84,7 @@ class Builder {
   }
   void quantize(const Part& down) noexcept {
     const MoeStages* code = stages_of(down.kernel);
-    Stage stage = stage_of(down.kernel, StageKind::quantize);
+    Stage stage = own_stage(down.kernel, MoeStage::quantize);
     const QuantisedLayout layout = QuantisedLayout::of(down.problem);
     stage.output_offset = room.take(layout.fits ? layout.bytes : ~std::uint64_t{0});
     add(stage, code != nullptr && code->quantize != nullptr

@@ -18,6 +18,10 @@ struct RegistryState;
 /// parts.
 Status fill_moe_stages(const RegistryState& state, const Problem& asked, const Stage& kernel, Plan& plan) noexcept;
 
+inline bool is(const Stage& stage, MoeStage which) noexcept {
+  return stage.kind == StageKind::own && stage.own == static_cast<std::uint8_t>(which);
+}
+
 /// The problem of a part of `layer`; its block_m is the layer's.
 inline Problem part_problem(const Problem& layer, const InstanceDesc& part) noexcept {
   const bool is_down = part.signature.moe.part == MoePart::down;

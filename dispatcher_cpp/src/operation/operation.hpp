@@ -11,12 +11,14 @@
 #include <ckgen/instance.hpp>
 #include <ckgen/library.hpp>
 #include <ckgen/plan.hpp>
+#include <ckgen/run_args.hpp>
 
+#include "src/gpu/runtime.hpp"
 #include "src/operation/candidate.hpp"
 #include "src/operation/cost.hpp"
 #include "src/operation/override_row.hpp"
+#include "src/operation/own_table.hpp"
 #include "src/operation/request.hpp"
-#include "src/operation/run_args.hpp"
 #include "src/operation/shape_list.hpp"
 
 namespace ckgen::inline v1::detail {
@@ -32,9 +34,12 @@ struct Registering {
   const char* (*instance_flaw)(const InstanceDesc&) noexcept = nullptr;
   const char* (*unit_flaw)(const SignatureUnit&) noexcept = nullptr;
   const char* (*code_flaw)(const DeviceCode&) noexcept = nullptr;
-  /// Of an instance and a unit of any other operation: that it has what only this one's have. Null: the same.
+  /// Of an instance of any other operation: that it has what only this one's have. Null: the same.
   const char* (*foreign_instance_flaw)(const InstanceDesc&) noexcept = nullptr;
-  const char* (*foreign_unit_flaw)(const SignatureUnit&) noexcept = nullptr;
+  /// Of GPU code of any operation: in what it has for stages of this one. Null: the same.
+  const char* (*stages_flaw)(const DeviceCode&) noexcept = nullptr;
+  /// A table of SignatureUnit::own_tables. Null: units of the operation have none.
+  OwnTable (*own_table)(const SignatureUnit&, std::uint32_t at) noexcept = nullptr;
   /// The most splits that an instance takes.
   std::int32_t (*most_splits)(const InstanceDesc&) noexcept;
   /// Members of an instance that only this operation's have. Null: none.
@@ -71,22 +76,36 @@ struct Listing {
   ShapeList (*shape_list)(const Signature&, Arch, std::uint32_t cu_num, const Sizes&) = nullptr;
 };
 
+/// What a kernel of GPU code leaves in its workspace for a stage of the operation's own behind it, in place of
+/// DeviceCode::workspace. No bytes: nothing.
+struct Leftover {
+  DeviceWorkspaceFn bytes = nullptr;
+  std::uint8_t stage = 0;    // Stage::own
+  bool starts_zero = false;  // as the kernel leaves some of it alone
+};
+
 /// Plans and their runs.
 struct Running {
   /// What its plans are of, for messages: "a GEMM".
   const char* what;
-  /// Whether these are its arguments.
-  bool (*takes)(const RunArgs&) noexcept;
   /// Whether 64 bits can count the bits of every operand when it is stored densely.
   Status (*check_extents)(const Problem&) noexcept;
   /// Gives the problem of a plan, `own`, what an instance computes of the one that was asked about.
   void (*settle)(const Problem& asked, const InstanceDesc&, Problem& own) noexcept;
   /// Whether a kernel of attached GPU code may add to C, so that its plan resets it.
   bool (*resets_output)(const Stage& kernel) noexcept;
+  Leftover (*leftover)(const DeviceCode&) noexcept = nullptr;  // null: none
+  /// Zeroes C before a kernel that adds to it. Null: clear_output().
+  ClearFn clear = nullptr;
   /// Fills in the plan of plan.problem, whose first idea is that one kernel. Null: fill_stages().
   Status (*fill_stages)(const RegistryState&, const Problem& asked, const Stage& kernel, Plan&) noexcept = nullptr;
-  /// Whether arguments that it takes fit a plan.
+  /// Whether its arguments fit a plan.
   Status (*check_args)(const Plan&, const RunArgs&) noexcept;
+  /// Sets the launch's arguments.
+  void (*give)(const RunArgs&, Launch&) noexcept;
+  /// Launches a stage of kind `own`, whose result goes to `output`; what it sets in the launch, launches behind it
+  /// have too. Null: there are none.
+  Status (*launch_own)(const Stage&, const Device&, void* output, Launch&) noexcept = nullptr;
   /// Launches a checked plan. Null: launch_in_order().
   Status (*launch)(const Plan&, const RunArgs&, void* workspace, Stream) noexcept = nullptr;
 };

@@ -26,6 +26,12 @@ void add_stream_k_reset(const Stage& kernel, Plan& plan) noexcept {
                             static_cast<std::uint64_t>(room.flags_bytes)));
 }
 
+/// Of a kernel of attached GPU code.
+Leftover leftover_of(const Stage& kernel) noexcept {
+  const auto of = operation_of(kernel.instance->signature.op).running.leftover;
+  return of != nullptr && kernel.program != nullptr ? of(kernel.program->code()) : Leftover{};
+}
+
 }  // namespace
 
 void add(Plan& plan, const Stage& stage) noexcept {
@@ -59,7 +65,11 @@ std::uint64_t workspace_of(const Stage& stage, const Problem& problem, const Dev
   if (stage.program != nullptr && stage.workgroups != 0)
     return static_cast<std::uint64_t>(
         stream_k_workspace(instance, partition_of(instance, problem, stage.workgroups)).total());
-  if (stage.program != nullptr) return stage.program->workspace(instance, problem, stage.k_batch, device);
+  if (stage.program != nullptr) {
+    const DeviceWorkspaceFn left = leftover_of(stage).bytes;
+    const DeviceWorkspaceFn bytes = left != nullptr ? left : stage.program->code().workspace;
+    return bytes != nullptr ? bytes(instance, problem, stage.k_batch, device.arch(), device.cu_num()) : 0;
+  }
   return instance.workspace != nullptr ? instance.workspace(instance, problem, stage.k_batch, stage.workgroups) : 0;
 }
 
@@ -71,15 +81,15 @@ void add_kernel(const Stage& kernel, const Problem& problem, Slices& room, Plan&
   const std::uint64_t own = workspace_of(kernel, problem, plan.device);
   Stage stage = kernel;
   stage.workspace_offset = room.take(own);
-  const StageKind behind = kernel.program != nullptr ? kernel.program->behind() : StageKind::kernel;
+  const Leftover left = leftover_of(kernel);
   if (kernel.program != nullptr && kernel.workgroups != 0)
     add_stream_k_reset(stage, plan);
-  else if (behind == StageKind::add_slots)
+  else if (left.starts_zero)
     add(plan, workspace_reset(stage, 0, own));
   else if (resets_output(kernel))
     add(plan, stage_of(stage, StageKind::reset_output));
   add(plan, stage);
-  if (behind != StageKind::kernel && own != 0) add(plan, stage_of(stage, behind));
+  if (left.bytes != nullptr && own != 0) add(plan, own_stage(stage, left.stage));
 }
 
 Status with_workspace(const Slices& room, Plan& plan) noexcept {

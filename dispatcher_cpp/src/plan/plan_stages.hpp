@@ -12,6 +12,13 @@ namespace ckgen::inline v1::detail {
 Stage kernel_stage(const InstanceDesc& instance, const DeviceProgram* program, std::uint32_t k_batch,
                    const Device& device) noexcept;
 Stage stage_of(const Stage& kernel, StageKind kind) noexcept;
+/// A stage of the operation's own that the kernel's GPU code has.
+template <class Own>
+Stage own_stage(const Stage& kernel, Own own) noexcept {
+  Stage stage = stage_of(kernel, StageKind::own);
+  stage.own = static_cast<std::uint8_t>(own);
+  return stage;
+}
 
 /// Ok, or that the instance of a `kernel` stage has nothing for the device.
 Status launchable(const Stage& kernel, const Device& device) noexcept;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/operation/operation.hpp"
+
 namespace ckgen::inline v1::detail {
 
 static_assert(arch_count < 32, "an arch is a bit of InstanceDesc::archs and five bits of the index's key");
@@ -25,7 +27,7 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
   entry.table_begin = static_cast<std::uint32_t>(tables_.size());
   entry.heuristic_begin = static_cast<std::uint32_t>(heuristics_.size());
   entry.default_begin = static_cast<std::uint32_t>(defaults_.size());
-  entry.fmha_begin = static_cast<std::uint32_t>(fmha_tables_.size());
+  entry.own_table_begin = static_cast<std::uint32_t>(own_tables_.size());
   for (const UnitRef& ref : state.units) {
     const SignatureUnit& unit = *ref.unit;
     if (unit.signature != signature) continue;
@@ -34,8 +36,9 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
         tables_.push_back({unit.tables[t], unit.tables[t]->cu_num, ref.instance_base,
                            state.table_externals[ref.first_table + t].data()});
     }
-    for (std::uint32_t t = 0; t < unit.fmha_table_count; ++t) {
-      if (unit.fmha_tables[t].arch == arch) fmha_tables_.push_back({&unit.fmha_tables[t], ref.instance_base});
+    for (std::uint32_t t = 0; t < unit.own_table_count; ++t) {
+      const OwnTable own = operation_of(signature.op).registering.own_table(unit, t);
+      if (own.arch == arch) own_tables_.push_back({own.table, ref.instance_base});
     }
     for (std::uint32_t h = 0; h < unit.heuristic_count; ++h) {
       if (unit.heuristics[h].arch == arch) heuristics_.push_back({&unit.heuristics[h], ref.instance_base});
@@ -47,8 +50,8 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
   entry.table_end = static_cast<std::uint32_t>(tables_.size());
   entry.heuristic_end = static_cast<std::uint32_t>(heuristics_.size());
   entry.default_end = static_cast<std::uint32_t>(defaults_.size());
-  entry.fmha_end = static_cast<std::uint32_t>(fmha_tables_.size());
-  if (entry.table_begin != entry.table_end || entry.fmha_begin != entry.fmha_end ||
+  entry.own_table_end = static_cast<std::uint32_t>(own_tables_.size());
+  if (entry.table_begin != entry.table_end || entry.own_table_begin != entry.own_table_end ||
       entry.heuristic_begin != entry.heuristic_end || entry.default_begin != entry.default_end)
     entries_.push_back(entry);
 }

@@ -15,8 +15,9 @@ struct TableRef {
   const std::uint32_t* externals;  // the table's externals as registry indices
 };
 
-struct FmhaTableRef {
-  const FmhaTable* table;
+/// A table of an operation's own kind: only that one knows what it is.
+struct OwnTableRef {
+  const void* table;
   std::uint32_t instance_base;
 };
 
@@ -31,7 +32,7 @@ struct Entry {
   std::uint32_t table_begin, table_end;  // ascending by CU count
   std::uint32_t heuristic_begin, heuristic_end;
   std::uint32_t default_begin, default_end;  // registry indices of instances, in order of preference
-  std::uint32_t fmha_begin, fmha_end;        // tables of attention
+  std::uint32_t own_table_begin, own_table_end;
 };
 
 /// The next lower x86 level, or Arch::unknown.
@@ -65,7 +66,7 @@ class Index {
   }
 
   const TableRef& table(std::uint32_t i) const noexcept { return tables_[i]; }
-  const FmhaTableRef& fmha_table(std::uint32_t i) const noexcept { return fmha_tables_[i]; }
+  const OwnTableRef& own_table(std::uint32_t i) const noexcept { return own_tables_[i]; }
   const HeuristicRef& heuristic(std::uint32_t i) const noexcept { return heuristics_[i]; }
   std::uint32_t default_instance(std::uint32_t i) const noexcept { return defaults_[i]; }
 
@@ -82,7 +83,7 @@ class Index {
 
   std::vector<Entry> entries_;
   std::vector<TableRef> tables_;
-  std::vector<FmhaTableRef> fmha_tables_;
+  std::vector<OwnTableRef> own_tables_;
   std::vector<HeuristicRef> heuristics_;
   std::vector<std::uint32_t> defaults_;
   std::vector<std::uint32_t> slots_;

@@ -53,13 +53,9 @@ const char* op_flaw(const InstanceDesc& instance) noexcept {
 }
 
 const char* op_flaw(const SignatureUnit& unit) noexcept {
-  for (const Operation* one : operations) {
-    const bool is_own = one->op == unit.signature.op;
-    const auto flaw_of = is_own ? one->registering.unit_flaw : one->registering.foreign_unit_flaw;
-    if (flaw_of == nullptr) continue;
-    if (const char* what = flaw_of(unit)) return what;
-  }
-  return nullptr;
+  const Registering& own = operation_of(unit.signature.op).registering;
+  if (unit.own_table_count != 0 && own.own_table == nullptr) return "its operation has no tables of its own kind";
+  return own.unit_flaw != nullptr ? own.unit_flaw(unit) : nullptr;
 }
 
 const char* flaw(const SignatureUnit& unit) noexcept {
@@ -91,13 +87,10 @@ const char* flaw(const DeviceCode* code) noexcept {
   if (code == nullptr) return "an entry is null";
   if (code->prepare == nullptr) return "it has no function that prepares a launch";
   if (code->objects == nullptr || code->object_count == 0) return "it has no code object";
-  if (const GroupTableCode* table = code->groups) {
-    if (table->bytes == nullptr) return "its table of groups has no size";
-    if ((table->fill == nullptr) != (table->upload == nullptr)) return "it has only one of fill and upload";
-    if (table->fill == nullptr && table->build == nullptr) return "nothing makes its table of groups";
+  for (const Operation* one : operations) {
+    if (one->registering.stages_flaw == nullptr) continue;
+    if (const char* what = one->registering.stages_flaw(*code)) return what;
   }
-  if (code->fmha != nullptr && (code->fmha->partials == nullptr || code->fmha->combine == nullptr))
-    return "it has only one of partial results and what combines them";
   std::uint32_t archs = 0;
   for (std::uint32_t i = 0; i < code->object_count; ++i) {
     const CodeObject& object = code->objects[i];

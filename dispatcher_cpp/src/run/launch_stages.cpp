@@ -10,15 +10,19 @@ Status launch_kernel(const Stage& stage, const Launch& launch, const Device& dev
 }
 
 Status launch_in_order(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) noexcept {
+  const Running& running = operation_of(plan.problem.signature().op).running;
+  const auto at = [workspace](std::uint64_t offset) -> void* {
+    return workspace == nullptr ? nullptr : static_cast<char*>(workspace) + offset;
+  };
+  Launch launch{};
+  launch.problem = &plan.problem;
+  launch.stream = stream;
+  running.give(args, launch);
   Resets resets;
-  void* table = nullptr;
   for (std::uint32_t i = 0; i < plan.stage_count; ++i) {
     const Stage& stage = plan.stages[i];
-    const auto at = [workspace](std::uint64_t offset) -> void* {
-      return workspace == nullptr ? nullptr : static_cast<char*>(workspace) + offset;
-    };
     if (stage.kind == StageKind::reset_output) {
-      resets.output = true;
+      resets.output = running.clear != nullptr ? running.clear : clear_output;
       continue;
     }
     if (stage.kind == StageKind::reset_workspace) {
@@ -26,17 +30,15 @@ Status launch_in_order(const Plan& plan, const RunArgs& args, void* workspace, S
       resets.workspace_bytes = stage.reset_bytes;
       continue;
     }
-    const bool uploads = stage.kind == StageKind::upload;
-    if (uploads) table = at(stage.output_offset);
-    const Launch one{stage.instance, &plan.problem,    stage.k_batch, args.gemm, at(stage.workspace_offset),
-                     stream,         stage.workgroups, args.grouped,  args.moe,  table,
-                     args.fmha};
-    const bool behind = stage.kind == StageKind::add_slots || stage.kind == StageKind::combine;
-    const Status status = uploads  ? stage.program->upload(one, plan.device)
-                          : behind ? stage.program->launch(stage.kind, one, plan.device)
-                                   : launch_kernel(stage, one, plan.device, resets);
+    launch.instance = stage.instance;
+    launch.k_batch = stage.k_batch;
+    launch.workspace = at(stage.workspace_offset);
+    launch.workgroups = stage.workgroups;
+    const bool is_own = stage.kind == StageKind::own;
+    const Status status = is_own ? running.launch_own(stage, plan.device, at(stage.output_offset), launch)
+                                 : launch_kernel(stage, launch, plan.device, resets);
     if (!status.ok()) return status;
-    if (!uploads) resets = {};
+    if (!is_own) resets = {};
   }
   return Status::success();
 }

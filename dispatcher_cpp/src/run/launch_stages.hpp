@@ -2,8 +2,7 @@
 #pragma once
 
 #include <ckgen/plan.hpp>
-
-#include "src/operation/run_args.hpp"
+#include <ckgen/run_args.hpp>
 
 namespace ckgen::inline v1::detail {
 

@@ -25,36 +25,15 @@ Status check(const Plan& plan) noexcept {
                        runtime->name(), plan.device.id(), current);
 }
 
-detail::RunArgs any_of(const GemmArgs& args) noexcept {
-  return {&args, nullptr, nullptr, nullptr};
-}
-detail::RunArgs any_of(const GroupedArgs& args) noexcept {
-  return {nullptr, &args, nullptr, nullptr};
-}
-detail::RunArgs any_of(const MoeArgs& args) noexcept {
-  return {nullptr, nullptr, &args, nullptr};
-}
-detail::RunArgs any_of(const FmhaArgs& args) noexcept {
-  return {nullptr, nullptr, nullptr, &args};
-}
-
-/// That a plan is not of the operation whose arguments were given.
-Status of_another(const detail::RunArgs& args) noexcept {
-  for (const detail::Operation* one : detail::operations) {
-    if (one->running.takes(args))
-      return Status::error(StatusCode::invalid_argument, "the plan is not of %s: it takes other arguments",
-                           one->running.what);
-  }
-  return Status::error(StatusCode::invalid_argument, "no arguments were given");
-}
-
-Status check(const Plan& plan, const detail::RunArgs& args) noexcept {
+Status check(const Plan& plan, const RunArgs& args) noexcept {
   if (const Status status = check(plan); !status.ok()) return status;
   const detail::Running& running = detail::operation_of(plan.problem.signature().op).running;
-  return running.takes(args) ? running.check_args(plan, args) : of_another(args);
+  if (args.op() == plan.problem.signature().op) return running.check_args(plan, args);
+  return Status::error(StatusCode::invalid_argument, "the plan is not of %s: it takes other arguments",
+                       detail::operation_of(args.op()).running.what);
 }
 
-Status run_in(const Plan& plan, const detail::RunArgs& args, void* workspace, Stream stream) noexcept {
+Status run_in(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) noexcept {
   if (const Status status = check(plan, args); !status.ok()) return status;
   if (plan.workspace_size != 0 && workspace == nullptr)
     return Status::error(StatusCode::invalid_argument, "workspace is null, the plan needs %llu bytes",
@@ -64,7 +43,7 @@ Status run_in(const Plan& plan, const detail::RunArgs& args, void* workspace, St
   return detail::launch_stages(plan, args, workspace, stream);
 }
 
-Status run_pooled(detail::WorkspacePool& pool, const Plan& plan, const detail::RunArgs& args, Stream stream) noexcept {
+Status run_pooled(detail::WorkspacePool& pool, const Plan& plan, const RunArgs& args, Stream stream) noexcept {
   if (const Status status = check(plan, args); !status.ok()) return status;
   if (plan.workspace_size == 0) return detail::launch_stages(plan, args, nullptr, stream);
   detail::WorkspacePool::Lease lease;
@@ -72,9 +51,10 @@ Status run_pooled(detail::WorkspacePool& pool, const Plan& plan, const detail::R
   return detail::launch_stages(plan, args, lease.memory(), stream);
 }
 
-template <class Args>
-Result<BenchResult> timed(const Dispatcher& dispatcher, const Plan& plan, const Args& args,
-                          const BenchOptions& options) noexcept {
+}  // namespace
+
+Result<BenchResult> Dispatcher::bench(const Plan& plan, const RunArgs& args,
+                                      const BenchOptions& options) const noexcept {
   using Clock = std::chrono::steady_clock;
   if (options.runs < 1 || options.warmup < 0)
     return Status::error(StatusCode::invalid_argument, "bench needs at least one run");
@@ -83,7 +63,7 @@ Result<BenchResult> timed(const Dispatcher& dispatcher, const Plan& plan, const 
     std::vector<double> times;
     for (int i = -options.warmup; i < options.runs; ++i) {
       const Clock::time_point begin = Clock::now();
-      Status status = dispatcher.run(plan, args, Stream{nullptr});
+      Status status = run(plan, args, Stream{nullptr});
       if (status.ok() && runtime != nullptr) status = runtime->synchronize(nullptr);
       if (!status.ok()) return status;
       if (i >= 0) times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
@@ -97,8 +77,6 @@ Result<BenchResult> timed(const Dispatcher& dispatcher, const Plan& plan, const 
   }
 }
 
-}  // namespace
-
 Status Dispatcher::preload(const Plan& plan) const noexcept {
   if (const Status status = check(plan); !status.ok()) return status;
   for (std::uint32_t i = 0; i < plan.stage_count; ++i) {
@@ -109,56 +87,12 @@ Status Dispatcher::preload(const Plan& plan) const noexcept {
   return Status::success();
 }
 
-Status Dispatcher::run(const Plan& plan, const GemmArgs& args, void* workspace, Stream stream) const noexcept {
-  return run_in(plan, any_of(args), workspace, stream);
+Status Dispatcher::run(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) const noexcept {
+  return run_in(plan, args, workspace, stream);
 }
 
-Status Dispatcher::run(const Plan& plan, const GemmArgs& args, Stream stream) const noexcept {
-  return impl_ ? run_pooled(impl_->pool, plan, any_of(args), stream) : status();
-}
-
-Result<BenchResult> Dispatcher::bench(const Plan& plan, const GemmArgs& args,
-                                      const BenchOptions& options) const noexcept {
-  return timed(*this, plan, args, options);
-}
-
-Status Dispatcher::run(const Plan& plan, const GroupedArgs& args, void* workspace, Stream stream) const noexcept {
-  return run_in(plan, any_of(args), workspace, stream);
-}
-
-Status Dispatcher::run(const Plan& plan, const GroupedArgs& args, Stream stream) const noexcept {
-  return impl_ ? run_pooled(impl_->pool, plan, any_of(args), stream) : status();
-}
-
-Result<BenchResult> Dispatcher::bench(const Plan& plan, const GroupedArgs& args,
-                                      const BenchOptions& options) const noexcept {
-  return timed(*this, plan, args, options);
-}
-
-Status Dispatcher::run(const Plan& plan, const MoeArgs& args, void* workspace, Stream stream) const noexcept {
-  return run_in(plan, any_of(args), workspace, stream);
-}
-
-Status Dispatcher::run(const Plan& plan, const MoeArgs& args, Stream stream) const noexcept {
-  return impl_ ? run_pooled(impl_->pool, plan, any_of(args), stream) : status();
-}
-
-Result<BenchResult> Dispatcher::bench(const Plan& plan, const MoeArgs& args,
-                                      const BenchOptions& options) const noexcept {
-  return timed(*this, plan, args, options);
-}
-
-Status Dispatcher::run(const Plan& plan, const FmhaArgs& args, void* workspace, Stream stream) const noexcept {
-  return run_in(plan, any_of(args), workspace, stream);
-}
-
-Status Dispatcher::run(const Plan& plan, const FmhaArgs& args, Stream stream) const noexcept {
-  return impl_ ? run_pooled(impl_->pool, plan, any_of(args), stream) : status();
-}
-
-Result<BenchResult> Dispatcher::bench(const Plan& plan, const FmhaArgs& args,
-                                      const BenchOptions& options) const noexcept {
-  return timed(*this, plan, args, options);
+Status Dispatcher::run(const Plan& plan, const RunArgs& args, Stream stream) const noexcept {
+  return impl_ ? run_pooled(impl_->pool, plan, args, stream) : status();
 }
 
 }  // namespace v1

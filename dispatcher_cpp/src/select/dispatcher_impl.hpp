@@ -16,7 +16,7 @@ struct __attribute__((visibility("hidden"))) Dispatcher::Impl {
   detail::Query query(const Problem& problem, const Device& device) const noexcept {
     return {{*state,
              index,
-             detail::resolved(problem.signature(), device.arch()),
+             detail::resolved(problem.signature(), arch_info(device.arch()).fp8),
              {problem.m(), problem.n(), problem.k(), problem.batch()},
              problem.deterministic(),
              problem.strategy(),

@@ -16,7 +16,7 @@ namespace {
 
 void say(const Registry& registry, const Problem& problem, const Device& device, const Selection& selection) {
   char signature[kSignatureTextSize] = "-";
-  if (problem.status().ok()) canonical_text(resolved(problem.signature(), device.arch()), signature);
+  if (problem.status().ok()) canonical_text(resolved(problem.signature(), arch_info(device.arch()).fp8), signature);
   std::string why = problem.status().ok() ? reason(selection) : problem.status().message;
   std::replace(why.begin(), why.end(), ',', ';');
   std::string line = "ckgen_verbose,v1,select,";
@@ -45,8 +45,8 @@ void Hooks::selected(const Registry& registry, const Problem& problem, const Dev
     if (verbose_) say(registry, problem, device, selection);
     const auto list_of = operation_of(problem.signature().op).listing.shape_list;
     if (recorder_ && is_missed(selection.tier) && list_of != nullptr)
-      recorder_->record(list_of(resolved(problem.signature(), device.arch()), device.arch(), device.cu_num(),
-                                {problem.m(), problem.n(), problem.k(), problem.batch()}));
+      recorder_->record(list_of(resolved(problem.signature(), arch_info(device.arch()).fp8), device.arch(),
+                                device.cu_num(), {problem.m(), problem.n(), problem.k(), problem.batch()}));
   } catch (...) {
     // Out of memory: the selection itself stands.
   }

@@ -59,7 +59,7 @@ std::string OverrideTable::add(const RegistryState& state, const OverrideRow& ro
   if (!device) return quoted("unknown target", row["target"]);
   const Result<Signature> signature = parse_signature(row["signature"]);
   if (!signature) return signature.status().message;
-  const Signature wanted = resolved(*signature, device.arch());
+  const Signature wanted = resolved(*signature, arch_info(device.arch()).fp8);
   Key key{wanted.pack(), device.arch(), device.cu_num(), 0, 0, 0, {}};
   std::string wrong = operation_of(wanted.op).listing.read_override(row, wanted, key.more);
   if (wrong.empty()) wrong = read_size(row, "M", key.m);

@@ -12,29 +12,6 @@
 
 namespace ckgen::inline v1::detail {
 
-/// Plain fp8 and bf8 of A, B and C in the arch's flavour. Built field by field: a copy that is changed afterwards costs
-/// select() a store-forwarding stall.
-constexpr Signature resolved(const Signature& s, Arch arch) noexcept {
-  const Fp8Flavour flavour = arch_info(arch).fp8;
-  return {s.op,
-          resolve(s.a, flavour),
-          resolve(s.b, flavour),
-          resolve(s.c, flavour),
-          s.acc,
-          s.scale,
-          s.layout,
-          s.quant,
-          s.preshuffle_b,
-          s.batched,
-          s.bias,
-          s.epilogue,
-          s.a_op,
-          s.b_op,
-          s.scale_block,
-          s.moe,
-          s.fmha};
-}
-
 /// A Request, and what a dispatcher's options add. Plain GEMMs are answered in line: the measured path then stays
 /// small.
 struct Query : Request {

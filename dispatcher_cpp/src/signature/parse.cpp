@@ -122,14 +122,19 @@ std::optional<Signature> read_canonical(std::string_view text) noexcept {
   return reader.done() ? std::optional(s) : std::nullopt;
 }
 
-/// The canonical name of what "fmha:" stands before, in `out`; `text` itself where it does not.
+/// The canonical name of what the alias of an operation other than a GEMM's stands before, such as "fmha:", in `out`;
+/// `text` itself where none does.
 std::string_view without_alias(std::string_view text, char (&out)[kSignatureTextSize]) noexcept {
-  constexpr std::string_view prefix = alias(Op::fmha);
-  const bool has_alias = text.substr(0, prefix.size()) == prefix && text.substr(prefix.size(), 1) == ":";
-  if (!has_alias || text.size() >= kSignatureTextSize) return text;
-  std::memcpy(out, text.data(), text.size());
-  out[prefix.size()] = '_';
-  return {out, text.size()};
+  if (text.size() >= kSignatureTextSize) return text;
+  for (int i = 0; i < kOpCount; ++i) {
+    const auto op = static_cast<Op>(i);
+    const std::string_view prefix = alias(op);
+    if (is_gemm(op) || text.substr(0, prefix.size()) != prefix || text.substr(prefix.size(), 1) != ":") continue;
+    std::memcpy(out, text.data(), text.size());
+    out[prefix.size()] = '_';
+    return {out, text.size()};
+  }
+  return text;
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ from ckgen.model.dtype import DType
 from ckgen.model.groups import Groups
 from ckgen.model.tuned_row import Shape
 from ckgen.runtime import GemmArgsStruct, ProblemStruct, RuntimeLibrary
-from ckgen.runtime.dispatcher import Args
+from ckgen.runtime.functions import Args
 from ckgen.runtime.grouped import GroupedArgsStruct, GroupOperandsStruct, GroupSizeStruct
 from ckgen.runtime.packed import fused_args, packed_args
 from ckgen_emulator.gemm.memory import Buffers

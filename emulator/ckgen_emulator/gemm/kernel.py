@@ -82,8 +82,7 @@ def registry_source(plan: GenerationPlan) -> str:
     """One source of LIBRARY: the descriptors of the plan's units, and the functions that RuntimeLibrary looks for."""
     texts = render(plan, LIBRARY)
     header = f"include/{LIBRARY}/register.hpp"
-    names = [unit.name for unit in plan.units]
-    units = [texts[f"{name}/unit.cpp"] for name in names]
+    units = [text for path, text in texts.items() if path.endswith("/unit.cpp")]
     left_out = ("#pragma once\n", f"#include <{LIBRARY}/register.hpp>\n")
     source = "\n".join([_VISIBLE, texts[header], *units, texts["register.cpp"], _DEVICE_ENTRY])
     for line in left_out:

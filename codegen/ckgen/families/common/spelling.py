@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from ckgen.families.common.naming import Canonical
 from ckgen.model.dtype import take_dtypes
+from ckgen.model.suggestion import meant
 
 _OF_A_WORD = frozenset({"acc", "scale"})
 """Words that a type may stand behind."""
@@ -32,7 +33,7 @@ def same_words(text: str, known: Collection[str]) -> str | None:
 
 def hint_of(name: str | None) -> str:
     """What an error says of it; empty where there is none."""
-    return f"; did you mean '{name}'?" if name is not None else ""
+    return f"; {meant(name)}" if name is not None else ""
 
 
 def _sorted_words(words: Sequence[str], ahead: Collection[str]) -> tuple[list[str], list[str], list[str]]:

@@ -27,11 +27,25 @@ class InstanceView:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnWords:
+    """What an operation's units say beside ckgen/describe_unit.hpp: the words of a header, and of tables that stand in
+    the unit their C++ types and what a comment says of their rungs."""
+
+    header: str = ""
+    words: Sequence[str] = ()
+    table: str = ""
+    rung: str = ""
+    rungs_are: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class UnitView:
-    """`key` is ckgen::Signature::pack(), `words` say the signature; `inline_tables` stand in the unit."""
+    """`key` is ckgen::Signature::pack(), `words` say the signature. Tables of a kind of the operation's own have a
+    `symbol`, `rungs` in words, and `of`, the word that makes one of them."""
 
     key: int
     words: Sequence[str]
     instances: Sequence[InstanceView]
     lookups: Sequence[LookupView] = ()
-    inline_tables: Sequence[Mapping[str, Any]] = ()
+    own: OwnWords = OwnWords()
+    own_tables: Sequence[Mapping[str, Any]] = ()

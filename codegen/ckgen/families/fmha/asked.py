@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
 from ckgen.families.common.asked import Asked, is_integer
@@ -16,6 +15,7 @@ from ckgen.families.fmha.signature import OP, FmhaSignature, parse_signature
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import SIZES, FmhaShape
+from ckgen.model.suggestion import did_you_mean
 
 _PAGED = ("page_size", "pages")
 _MASK, _TOTAL, _NEW, _ROTARY = "mask", "total_q", "seqlen_new", "rotary_dim"
@@ -99,8 +99,8 @@ def _said(words: Sequence[str], known: Sequence[str]) -> dict[str, str]:
 def _unknown(key: str, known: Sequence[str]) -> str:
     if key in KEYS:
         return f"the signature has no use for {key} (keys: {', '.join(known)})"
-    close = get_close_matches(key, known, n=1)
-    return f"unknown key '{key}'" + (f"; did you mean '{close[0]}'?" if close else f" (keys: {', '.join(known)})")
+    near = did_you_mean(key, known)
+    return f"unknown key '{key}'" + (f"; {near}" if near is not None else f" (keys: {', '.join(known)})")
 
 
 def _integer(key: str, text: str) -> int:

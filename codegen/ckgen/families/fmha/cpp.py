@@ -18,7 +18,7 @@ from ckgen.families.common.cpp import (
     word,
 )
 from ckgen.families.common.policy import near_gap
-from ckgen.families.common.unit_view import InstanceView
+from ckgen.families.common.unit_view import InstanceView, OwnWords
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance
@@ -27,6 +27,14 @@ from ckgen.families.fmha.signature import OP, FmhaSignature, FmhaTraits
 from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.backend import Backend
 
+WORDS = OwnWords(
+    header="ckgen/describe_fmha.hpp",
+    words=("attention", "fmha_config", "fmha_rung", "fmha_table", "k_batch"),
+    table="ckgen::FmhaTable",
+    rung="ckgen::FmhaRung",
+    rungs_are="Lengths of Q and K and who won, then the rest of the problem; "
+    "one split of the keys where no k_batch is said.",
+)
 _PLAIN = FmhaTraits()
 _UNSAID: dict[str, bool | int] = {
     "d_multiple": 0,
@@ -40,7 +48,7 @@ def signature_words(value: FmhaSignature) -> list[str]:
     """The words of a ckgen::Signature."""
     words = [f"computes(ckgen::Op::{OP})"]
     words += [word(name, dtype(getattr(value, name))) for name in ("a", "b", "c")]
-    return [*words, word("fmha", traits(value.traits))]
+    return [*words, word("own", traits(value.traits))]
 
 
 def traits(value: FmhaTraits) -> str:
@@ -69,20 +77,18 @@ def instance_view(instance: FmhaInstance) -> InstanceView:
         threads = config.threads if isinstance(config, HostFmhaConfig) else 0
         isa = f"host(ckgen::Isa::{identifier(min(instance.archs, key=CPU_LEVELS.index))})"
         lines.append(word("runs_as", f"{isa}{word('threads', threads) if threads else ''}"))
-    lines.append(word("fmha", numbers(instance.constraints)))
+    lines.append(word("own", numbers(instance.constraints)))
     lines.append(word("launch", "ckgen::launch_fmha", "ckgen::fmha_workspace_of"))
     return InstanceView(*described(instance), lines)
 
 
 def table_view(value: FmhaTable, instances: Sequence[str]) -> dict[str, Any]:
     """A ckgen::FmhaTable as its template reads it; `instances` are the unit's enumerators."""
-    gap = near_gap()
+    gap, gfx, cu_num = near_gap(), identifier(value.target.gfx), value.target.cu_num
+    symbol = f"{gfx}_{cu_num}"
     return {
-        "symbol": identifier(f"{value.target.gfx}_{value.target.cu_num}"),
-        "gfx": identifier(value.target.gfx),
-        "cu_num": value.target.cu_num,
-        "near_add": gap.add,
-        "near_factor": gap.factor,
+        "symbol": symbol,
+        "of": f"fmha_table(ckgen::Arch::{gfx}, {cu_num}, {gap.add}, {gap.factor}, {symbol}_rungs)",
         "rungs": [_rung(rung, instances[rung.instance]) for rung in value.rungs],
     }
 

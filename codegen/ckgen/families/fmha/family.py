@@ -131,7 +131,7 @@ class FmhaFamily(Family[FmhaSignature]):
         instances = [cpp.instance_view(instance) for instance in unit.instances]
         numbers = [instance.number for instance in instances]
         tables = [cpp.table_view(table, numbers) for table in unit.tables]
-        return UnitView(pack(signature), cpp.signature_words(signature), instances, inline_tables=tables)
+        return UnitView(pack(signature), cpp.signature_words(signature), instances, own=cpp.WORDS, own_tables=tables)
 
     def device_code(self, instance: FmhaInstance) -> DeviceCode:
         """An instance of attention as device code."""

@@ -13,6 +13,7 @@ from ckgen.families.gemm.modules import SignatureTemplate, templates
 from ckgen.model.dtype import DType
 from ckgen.model.errors import UsageError
 from ckgen.model.op_words import OUTS
+from ckgen.model.suggestion import nearest
 
 _DTYPES = {dtype.value: dtype for dtype in DType}
 _ACTIVATIONS = {op.value: op for op in ACTIVATIONS}
@@ -101,8 +102,6 @@ def parse_alias(text: str) -> Said:
 
 
 def _unknown(what: str, got: str, known: Iterable[str], known_as: str) -> str:
-    from difflib import get_close_matches
-
     names = list(known)
-    near = same_words(got, names) or next(iter(get_close_matches(got, names, n=1)), None)
+    near = same_words(got, names) or nearest(got, names)
     return f"unknown {what}: '{got}'{hint_of(near)} ({known_as} {', '.join(names)})"

@@ -17,6 +17,7 @@ from ckgen.model.config import Tile
 from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.located_yaml import Located, Report
 from ckgen.model.strategy import Strategy
+from ckgen.model.suggestion import nearest_or_all
 
 Reading = Callable[[str], Any]
 OfSpace = CkTileConfig | HipConfig | HostConfig
@@ -137,10 +138,7 @@ def config_products(backend: Backend, block: Located, report: Report) -> Iterato
 
 def _values(backend: Backend, key: str, node: Located, reading: Reading | None, report: Report) -> list[Any]:
     if reading is None:
-        from difflib import get_close_matches
-
-        close = get_close_matches(key, _READINGS[backend], n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(_READINGS[backend])}"
+        hint = nearest_or_all(key, _READINGS[backend])
         report(Diagnostic("K003", f"unknown key '{key}' for backend {backend}", node.location, hint=hint))
         return []
     if node.value == "*":

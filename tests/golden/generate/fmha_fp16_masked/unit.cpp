@@ -3,7 +3,7 @@
 #include <ckgen/describe_unit.hpp>
 #include <ckgen/host_launch.hpp>
 
-#if CKGEN_RUNTIME_ABI != 10
+#if CKGEN_RUNTIME_ABI != 11
 #error "generated for another version of ckgen's C++ library: run `ckgen generate` again with the ckgen that ships it"
 #endif
 
@@ -11,10 +11,10 @@ namespace my_kernels::fmha_fp16_masked {
 namespace {
 
 // One by one: whatever the library is called, these are meant.
-using ckgen::describe::computes, ckgen::describe::attention, ckgen::describe::instance, ckgen::describe::constraints;
-using ckgen::describe::twin, ckgen::describe::host, ckgen::describe::fmha_config, ckgen::describe::unit_of;
-using ckgen::describe::arm, ckgen::describe::otherwise, ckgen::describe::heuristic, ckgen::describe::defaults_on;
-using ckgen::describe::fmha_rung, ckgen::describe::fmha_table, ckgen::describe::k_batch;
+using ckgen::describe::computes, ckgen::describe::instance, ckgen::describe::constraints, ckgen::describe::twin;
+using ckgen::describe::host, ckgen::describe::unit_of, ckgen::describe::arm, ckgen::describe::otherwise;
+using ckgen::describe::heuristic, ckgen::describe::defaults_on;
+using ckgen::describe::attention, ckgen::describe::fmha_config, ckgen::describe::fmha_rung, ckgen::describe::fmha_table, ckgen::describe::k_batch;
 
 /// Numbers of the instances, by this order alone; all else names them.
 enum Instance : std::uint16_t {
@@ -29,20 +29,20 @@ constexpr ckgen::Signature signature = computes(ckgen::Op::fmha)
     .a(ckgen::DType::fp16)
     .b(ckgen::DType::fp16)
     .c(ckgen::DType::fp16)
-    .fmha(attention().masked());
+    .own(attention().masked());
 static_assert(signature.pack() == 0x0010001842103c00ULL);
 
 constexpr ckgen::InstanceDesc instances[] = {
     instance("fmha_fp16_masked_ck_tile_qr_async_pad1111_128x128x32x128x32x128_4x1x1_32x32x16", 0x23ad01e662ae586bULL, signature, ckgen::Backend::ck_tile)
         .archs(gfx942)
         .macro_tile(128, 128, 128)
-        .fmha(fmha_config().tile_qk(128, 128, 32).tile_v(128, 32).hdims(128, 128).pads(true, true).d_multiple(8).dv_multiple(8).sink_tokens(false))
+        .own(fmha_config().tile_qk(128, 128, 32).tile_v(128, 32).hdims(128, 128).pads(true, true).d_multiple(8).dv_multiple(8).sink_tokens(false))
         .launch(ckgen::launch_fmha, ckgen::fmha_workspace_of),
     instance("fmha_fp16_masked_host_16x64_t0", 0xb925b0763b470bbbULL, signature, ckgen::Backend::host)
         .archs(x86_64_v3)
         .macro_tile(16, 1, 64)
         .runs_as(host(ckgen::Isa::x86_64_v3))
-        .fmha(fmha_config().tile_qk(16, 64, 1).tile_v(256, 1).hdims(256, 256).pads(true, true).d_multiple(1).dv_multiple(1).max_splits(128).takes_items().merge_heads().rows_together(32))
+        .own(fmha_config().tile_qk(16, 64, 1).tile_v(256, 1).hdims(256, 256).pads(true, true).d_multiple(1).dv_multiple(1).max_splits(128).takes_items().merge_heads().rows_together(32))
         .launch(ckgen::launch_fmha, ckgen::fmha_workspace_of),
 };
 
@@ -62,13 +62,13 @@ constexpr ckgen::FmhaRung gfx942_304_rungs[] = {
     fmha_rung(4096, 4096, ck_tile_qr_async_pad1111_128x128x32x128x32x128_4x1x1_32x32x16, k_batch(0)).batch(1).heads(32, 8).hdims(128, 128).mask(ckgen::FmhaCorner::bottom_right, -1, 0, 0),
     fmha_rung(1024, 1024, ck_tile_qr_async_pad1111_128x128x32x128x32x128_4x1x1_32x32x16, k_batch(0)).batch(1).heads(32, 8).hdims(128, 128).mask(ckgen::FmhaCorner::bottom_right, 127, 0, 0),
 };
-constexpr ckgen::FmhaTable fmha_tables[] = {
+constexpr ckgen::FmhaTable own_tables[] = {
     fmha_table(ckgen::Arch::gfx942, 304, 16, 2, gfx942_304_rungs),
 };
 
 }  // namespace
 
 extern const ckgen::SignatureUnit unit;
-const ckgen::SignatureUnit unit = unit_of("fmha_fp16_masked", signature).instances(instances).defaults(defaults).fmha_tables(fmha_tables);
+const ckgen::SignatureUnit unit = unit_of("fmha_fp16_masked", signature).instances(instances).defaults(defaults).own_tables(own_tables);
 
 }  // namespace my_kernels::fmha_fp16_masked
