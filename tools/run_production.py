@@ -1,11 +1,12 @@
 """Runs AMD's production kernels on the emulator and writes what came of it.
 
-usage: run_production.py [--kind KIND]... [--kernel TEXT] [--problem NAME] [--seeds N] [--show N] [--out FOLDER]
+usage: run_production.py [--kind KIND]... [--kernel TEXT] [--problem NAME] [--seeds N] [--show N] [--edges]
+                         [--out FOLDER]
 
 Every kernel of the kinds (all, unless some are named; of those whose path contains TEXT), every problem: side by side,
 with the checks, and in the orders of seeds 1 to N. --show prints each run, with its first N findings. With --out, the
-kinds that ran are replaced in FOLDER/production.json, and production.md is written from it; only for whole kinds. Exit
-code 1 where a result is wrong.
+kinds that ran are replaced in FOLDER/production.json, and production.md is written from it; only for whole kinds; with
+--edges too, only what came of the problems at the host code's conditions. Exit code 1 where a result is wrong.
 """
 
 from __future__ import annotations
@@ -65,26 +66,33 @@ detector names the same pair of instructions in `layer_norm`.
 EDGES = """
 ## At the conditions of the host code
 
-Problems at, below and above each condition that the host code has, or lacks: a step of K is 64 for bf16gemm and 128 for
-i8gemm, and each is given as it is asked, side by side. What is wrong here the host code lets through, and ckgen's
-dispatcher refuses (`codegen/ckgen/families/gemm/asm_kinds.json`).
+Problems at, below and above each condition that the host code has, or lacks, side by side; `_edges` of each kind in
+`emulator/ckgen_emulator/production/` says which those are. A step of K is 64 for bf16gemm, 128 for i8gemm and
+gemm_a8w8_m128, 256 for f4gemm; a block of K is 128. *Outside*: memory is touched that is not the
+kernel's, whatever the result. What is not right here the host code refuses, or lets through: of GEMMs ckgen's
+dispatcher refuses both (`codegen/ckgen/families/gemm/asm_kinds.json`).
 
-| kind | problem | kernels | right | wrong |
-|---|---|---|---|---|
+| kind | problem | kernels | right | wrong | outside |
+|---|---|---|---|---|---|
 """
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(usage=(__doc__ or "").partition("usage: ")[2].partition("\n")[0])
+    parser = argparse.ArgumentParser(usage=(__doc__ or "").partition("usage: ")[2].partition("\n\n")[0])
     parser.add_argument("--kind", action="append", choices=sorted(KINDS))
     parser.add_argument("--kernel", default="")
     parser.add_argument("--problem", default="")
     parser.add_argument("--seeds", type=int, default=0)
     parser.add_argument("--show", type=int)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--edges", action="store_true")
     chosen = parser.parse_args(arguments)
     if chosen.out is not None and (chosen.kernel or chosen.problem):
         parser.error("--out is for whole kinds, not with --kernel or --problem")
+    if chosen.edges:
+        if chosen.out is None:
+            parser.error("--edges goes with --out")
+        return _edges_alone(chosen.kind, chosen.out)
     wheel = production_wheel()
     ran: dict[str, Any] = {}
     for name in chosen.kind or KINDS:
@@ -120,7 +128,8 @@ def _kind(kind: Kind, files: list[KernelFile], asked: _Asked, wheel: Wheel) -> d
 def _kernel(kind: Kind, file: KernelFile, asked: _Asked, wheel: Wheel) -> dict[str, Any]:
     """Problems wrong side by side; those wrong in some order only, with its seed; places of findings by their cause."""
     problems: dict[str, list[Outcome]] = {}
-    for problem in kind.problems(file):
+    known = {**kind.problems(file), **(kind.edges(file) if asked.problem else {})}
+    for problem in known:
         if asked.problem not in ("", problem):
             continue
         runs = [run_production(kind, file, problem, SIDE_BY_SIDE, wheel=wheel)]
@@ -129,7 +138,7 @@ def _kernel(kind: Kind, file: KernelFile, asked: _Asked, wheel: Wheel) -> dict[s
         problems[problem] = runs
         if asked.show is not None:
             _show(runs, asked.show)
-    edges = [] if asked.problem else [run_production(kind, file, name, wheel=wheel) for name in kind.edges(file)]
+    edges = {} if asked.problem else _at_edges(kind, file, wheel)
     found = (one for runs in problems.values() for run in runs for one in run.findings)
     places = {(cause_of(one).name, one.address) for one in found}
     wrong = {name: [one.seed for one in runs if not one.right] for name, runs in problems.items()}
@@ -138,8 +147,30 @@ def _kernel(kind: Kind, file: KernelFile, asked: _Asked, wheel: Wheel) -> dict[s
         "wrong": [name for name, seeds in wrong.items() if 0 in seeds],
         "wrong_in_some_order": {name: seeds[0] for name, seeds in wrong.items() if seeds and 0 not in seeds},
         "findings": dict(sorted(Counter(cause for cause, _ in places).items())),
-        **({"edges": {one.problem: "right" if one.right else "wrong" for one in edges}} if edges else {}),
+        **({"edges": edges} if edges else {}),
     }
+
+
+def _at_edges(kind: Kind, file: KernelFile, wheel: Wheel) -> dict[str, str]:
+    """`outside`: what it touches is not its own, so that what it computes depends on where arrays happen to lie."""
+    found = {}
+    for name in kind.edges(file):
+        run = run_production(kind, file, name, SIDE_BY_SIDE, wheel=wheel)
+        outside = any(one.rule == "out_of_bounds" for one in run.findings)
+        found[name] = "outside" if outside else "right" if run.right else "wrong"
+    return found
+
+
+def _edges_alone(names: list[str] | None, folder: Path) -> int:
+    """Renews the edges of kinds in a document, and nothing else of it."""
+    wheel = production_wheel()
+    kinds = read(folder / "production.json")["kinds"]
+    for name in names or kinds:
+        kernels = kinds[name]["kernels"]
+        for file in KINDS[name].files(wheel):
+            kernels[str(file)]["edges"] = _at_edges(KINDS[name], file, wheel)
+    _write(folder, {name: kinds[name] for name in names or kinds})
+    return 0
 
 
 def _show(runs: list[Outcome], most: int) -> None:
@@ -240,8 +271,9 @@ def _edges(kinds: Mapping[str, Any]) -> Iterable[str]:
     for name, kind in kinds.items():
         asked = [one["edges"] for one in kind["kernels"].values() if "edges" in one]
         for edge in dict.fromkeys(edge for one in asked for edge in one):
-            right = sum(one[edge] == "right" for one in asked)
-            yield f"| {name} | {edge} | {len(asked)} | {right} | {len(asked) - right} |"
+            found = [one[edge] for one in asked if edge in one]
+            counts = " | ".join(str(found.count(state)) for state in ("right", "wrong", "outside"))
+            yield f"| {name} | {edge} | {len(found)} | {counts} |"
 
 
 def _wrong(kinds: Mapping[str, Any]) -> Iterable[str]:

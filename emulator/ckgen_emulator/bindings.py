@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ LANES = 64
 VCC, M0, EXEC = 106, 124, 126
 
 _U32, _U64, _TEXT, _PTR = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_void_p
-_ABI = 5
+_ABI = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Options:
 
     `trace`: a file to which every executed instruction is appended; empty for none. `turn`, with seed 0: all workgroups
     that fit run side by side, each wave in turn by so many instructions, as a GPU might; 0: one after the other.
+    `watch`: address and bytes of memory whose last store is traced, much slower; no bytes: none.
     """
 
     checked: bool = True
@@ -51,6 +53,7 @@ class Options:
     most_findings: int = 20
     trace: str = ""
     turn: int = 0
+    watch: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +72,17 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a launch executed and found; bytes, lanes and cycles as in core/stats.hpp."""
+    """What a launch executed and found; bytes, lanes and cycles as in core/stats.hpp.
+
+    `origin`: of one that watches, as core/c_api.h says.
+    """
 
     instructions: int
     by_class: dict[str, int]
     counts: dict[str, int]
     occupancy: int
     findings: tuple[Finding, ...]
+    origin: Mapping[str, Any] | None = None
 
     @property
     def figures(self) -> Figures:
@@ -98,6 +105,12 @@ def stats_of(launches: Sequence[Figures]) -> dict[str, Any]:
     return {"launches": len(launches), "by_class": dict(by_class), **counts, "occupancy": occupancy}
 
 
+def last_origin(launches: Sequence[Mapping[str, Any] | None]) -> Mapping[str, Any] | None:
+    """Of launches that watched one place, that of the last one which wrote it; else of the last."""
+    told = [one for one in launches if one is not None]
+    return next((one for one in reversed(told) if one["writes"]), told[-1] if told else None)
+
+
 class _ChipC(ctypes.Structure):
     _fields_ = [("arch", _TEXT), ("table", _TEXT), ("compute_units", _U32), ("xcds", _U32), ("lds_bytes", _U32)]
 
@@ -109,7 +122,7 @@ class _DispatchC(ctypes.Structure):
 class _OptionsC(ctypes.Structure):
     _fields_ = [
         ("checked", ctypes.c_int), ("seed", _U64), ("threads", _U32), ("most_instructions", _U64),
-        ("most_findings", _U32), ("trace", _TEXT), ("turn", _U32),
+        ("most_findings", _U32), ("trace", _TEXT), ("watch", _U64), ("watch_bytes", _U64), ("turn", _U32),
     ]  # fmt: skip
 
 
@@ -162,6 +175,7 @@ def _core() -> Any:
             [_PTR, _PTR, _TEXT, pointer(_DispatchC), pointer(_OptionsC), pointer(_ResultC), pointer(_PTR)],
         ),
         "report_finding": (None, [_PTR, _U32, pointer(_FindingC)]),
+        "report_origin": (_TEXT, [_PTR]),
         "report_free": (None, [_PTR]),
         "step": (
             ctypes.c_int,
@@ -359,10 +373,13 @@ class Emulator:
                     one.count,
                 )
             )
+        told = self._core.ckgen_emu_report_origin(report)
         self._core.ckgen_emu_report_free(report)
         by_class = dict(zip(CLASSES, result.by_class, strict=True))
         counts = {name: int(getattr(result, name)) for name in _COUNTS}
-        return Run(result.instructions, by_class, counts, result.occupancy, tuple(findings))
+        return Run(
+            result.instructions, by_class, counts, result.occupancy, tuple(findings), json.loads(told) if told else None
+        )
 
     def _done(self, status: int) -> None:
         if status:
@@ -374,4 +391,4 @@ class Emulator:
 
 def _options(options: Options) -> _OptionsC:
     numbers = (options.seed, options.threads, options.most_instructions, options.most_findings)
-    return _OptionsC(options.checked, *numbers, options.trace.encode(), options.turn)
+    return _OptionsC(options.checked, *numbers, options.trace.encode(), *options.watch, options.turn)

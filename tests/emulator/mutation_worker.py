@@ -1,4 +1,7 @@
-"""Mutants of one kernel, in a process of its own that forks: `mutation_worker.py REQUEST.json`, JSON on stdout."""
+"""Mutants of one kernel, in a process of its own that forks: `mutation_worker.py REQUEST.json`, JSON on stdout.
+
+With `trace` in the request: of each mutant its place, and what wrote the first element that it gets wrong.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,14 @@ from ckgen_emulator.gemm.build import default_context
 from ckgen_emulator.gemm.problem import Data, GemmProblem
 from ckgen_emulator.gemm.runtime import Runtime
 from ckgen_emulator.isa import isa_text
+from ckgen_emulator.mutate.child import in_child
+from ckgen_emulator.mutate.choose import Mutant
 from ckgen_emulator.mutate.gemm import GemmChoice, GemmSubject
 from ckgen_emulator.mutate.reduction import ReductionSubject
 from ckgen_emulator.mutate.run import Campaign
 from ckgen_emulator.mutate.subject import Subject
+
+MOST_INSTRUCTIONS = 1 << 22
 
 
 def subject(asked: dict[str, Any], folder: Path) -> Subject:
@@ -44,7 +51,17 @@ def main(file: Path) -> None:
     asked = json.loads(file.read_text(encoding="utf-8"))
     campaign = Campaign(subject(asked, file.parent), file.parent, seeds=(0,))
     made = [one for one in campaign.mutants(load(), 1, 1) if one.operator in asked["operators"]]
+    if "trace" in asked:
+        print(json.dumps([traced(campaign.subject, one) for one in made]))
+        return
     print(json.dumps([campaign.judge(one).to_json() for one in made]))
+
+
+def traced(of: Subject, mutant: Mutant) -> dict[str, Any]:
+    """Operator, address and origin of a mutant."""
+    assert isinstance(of, GemmSubject)
+    origin = in_child(lambda: of.origin(mutant.data, mutant.problems[0], MOST_INSTRUCTIONS), 120)
+    return {"operator": mutant.operator, "address": mutant.address, "after": mutant.after, "origin": origin}
 
 
 if __name__ == "__main__":

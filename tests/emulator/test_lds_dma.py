@@ -171,3 +171,10 @@ def test_an_instruction_that_runs_twice_is_two_loads(lanes: str, early: bool) ->
     {READ}s_waitcnt vmcnt(0) lgkmcnt(0)
     """
     assert [one.rule for one in waves(twice, "s_nop 0")] == ["before_wait"] * early
+
+
+def test_who_read_a_byte_too_early_is_known_after_the_wait() -> None:
+    """The wait makes whole dwords of what was read by the byte: a later write still races with the reader."""
+    early, late = waves(BARRIER + "ds_read_u8 v4, v1 offset:1\n" + DONE, MINE + BARRIER + DONE + WRITE)
+    assert (early.rule, early.wave, late.rule, late.wave) == ("lds_race", 0, "lds_race", 1)
+    assert "is written; wave 0 reads it by ds_read_u8" in late.what

@@ -121,6 +121,18 @@ def dispatcher(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
+def worked(request: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
+    """What mutation_worker.py says of each mutant."""
+    (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+    worker = Path(__file__).with_name("mutation_worker.py")
+    command = [sys.executable, str(worker), str(folder / "request.json")]
+    path = os.pathsep.join(str(Path(__file__).parents[2] / room) for room in ("codegen", "emulator", "tests"))
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
 @pytest.mark.amd
 @pytest.mark.cpp
 @pytest.mark.slow
@@ -133,14 +145,30 @@ def test_mutants_are_caught(kernel: str, arch: str, dispatcher: Path, tmp_path: 
     request = {
         "kernel": kernel, "arch": arch, "operators": list(expected), "dispatcher": str(dispatcher), "hip": str(shim()),
     }  # fmt: skip
-    (tmp_path / "request.json").write_text(json.dumps(request), encoding="utf-8")
-    worker = Path(__file__).with_name("mutation_worker.py")
-    command = [sys.executable, str(worker), str(tmp_path / "request.json")]
-    path = os.pathsep.join(str(Path(__file__).parents[2] / folder) for folder in ("codegen", "emulator", "tests"))
-    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    verdicts = json.loads(done.stdout.splitlines()[-1])
+    verdicts = worked(request, tmp_path)
     assert {one["operator"] for one in verdicts} == expected.keys()
     for one in verdicts:
         assert one["caught"], one
         assert expected[one["operator"]] & set(one["caught"]["by"]), one
+
+
+TRACED = ("matrix_operands_swapped", "accumulator_changed", "conversion_changed")
+"""Operators that change what is stored, and not where."""
+
+
+@pytest.mark.amd
+@pytest.mark.cpp
+@pytest.mark.slow
+@pytest.mark.parametrize(("kernel", "arch"), [(INT8, "gfx942"), (BLOCK, "gfx950")])
+def test_a_wrong_element_is_traced_to_the_mutant(kernel: str, arch: str, dispatcher: Path, tmp_path: Path) -> None:
+    amd_toolchain()
+    request = {
+        "kernel": kernel, "arch": arch, "operators": list(TRACED), "trace": True, "dispatcher": str(dispatcher),
+        "hip": str(shim()),
+    }  # fmt: skip
+    wrong = [one for one in worked(request, tmp_path) if one["origin"] is not None]
+    assert len(wrong) >= 2
+    for one in wrong:
+        origin = one["origin"]
+        assert origin["writes"] >= 1 and "_store_" in origin["steps"][0]["instruction"]
+        assert one["address"] in [step["address"] for step in origin["steps"]], (one["operator"], one["after"], origin)

@@ -90,6 +90,32 @@ def tickets(seed: int, threads: int, groups: int = 24) -> tuple[list[int], Run]:
     return list(map(int, out)), run
 
 
+# Workgroup 0 stores for longer than a wave's turn before it takes its ticket: another thread's workgroup is first.
+LATE = f"""
+s_load_dwordx4 s[4:7], s[0:1], 0x0
+v_mov_b32 v1, 0
+s_waitcnt lgkmcnt(0)
+s_cmp_lg_u32 s2, 0
+s_cbranch_scc1 go
+s_mov_b32 s9, 0x10000
+wait:
+global_store_dword v1, v1, s[6:7] offset:8
+s_sub_u32 s9, s9, 1
+s_cmp_lg_u32 s9, 0
+s_cbranch_scc1 wait
+go:
+{TICKETS}
+"""
+
+
+@pytest.mark.parametrize(("threads", "order"), [(0, [0, 1]), (1, [0, 1]), (2, [1, 0])])
+def test_threads_that_nobody_asked_for_are_one(threads: int, order: list[int]) -> None:
+    counter, out = np.zeros(1, np.uint32), np.zeros(3, np.uint32)
+    with memory(counter, out):
+        launch(kernel(LATE, ARCH), ARCH, [2], 64, arguments(counter, out), Options(checked=False, threads=threads))
+    assert out[:2].tolist() == order
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_every_workgroup_runs_once(seed: int, threads: int) -> None:

@@ -32,7 +32,7 @@ _OPERATIONS = {
     "fmha": ("sizes", "lengths", "splits"),
 }
 """What each has of its own."""
-_OF_ALL = ("target", "data", "tuning", "kernel_sets")
+_OF_ALL = ("target", "data", "tuning", "kernel_sets", "trace_wrong")
 _OF_OBJECT = ("args", "outputs")
 _GROUPS = "Groups of a grouped GEMM, as in 128x256x512,3*64x256x512."
 _LENGTHS = "Lengths of sequences: 5x66,3*1x128; of append rows before and new: 40+1,0+16."
@@ -65,6 +65,7 @@ _LENGTHS = "Lengths of sequences: 5x66,3*1x128; of append rows before and new: 4
 @click.option("--stats", is_flag=True, help="Show instructions by class, bytes, bank conflicts, occupancy.")
 @click.option("--verbose", is_flag=True, help="Show how small an error in the result would have been seen.")
 @click.option("--trace", type=PATH, metavar="FILE", help="Write every executed instruction to a file.")
+@click.option("--trace-wrong", is_flag=True, help="Find what wrote the first wrong element, in a second run.")
 @json_option
 def command(**params: Any) -> int:
     """Run GPU code on the CPU, and check it while it runs.
@@ -77,6 +78,8 @@ def command(**params: Any) -> int:
     if (params["operation"] is None) == (params["code_object"] is None):
         raise UsageError(f"say `ckgen emulate OP`, one of {', '.join(_OPERATIONS)}, or --code-object")
     _refuse_others(params)
+    if params["trace"] is not None:
+        params["trace"].write_bytes(b"")  # every launch appends to it
     result, text = _code_object(params) if params["code_object"] is not None else _operation(params)
     if params["as_json"]:
         show_json(result.to_json(stats=params["stats"]))

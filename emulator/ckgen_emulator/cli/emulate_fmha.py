@@ -30,4 +30,4 @@ def emulated(params: Mapping[str, Any], target: Target, place: Place, archs: Map
     problem = problem_of(instance.signature, asked)
     trace = str(params["trace"] or "")
     options = Options(checked=not params["unchecked"], seed=params["seed"], threads=params["threads"], trace=trace)
-    return emulate.emulate_fmha(instance, target.gfx, problem, options)
+    return emulate.emulate_fmha(instance, target.gfx, problem, options, trace_wrong=params["trace_wrong"])

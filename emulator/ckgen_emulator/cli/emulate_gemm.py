@@ -40,8 +40,6 @@ def emulated(params: Mapping[str, Any], target: Target, place: Place, archs: Map
     with progress("reading tables"):
         kernel = choose_kernel(params["kernel"], target, place, archs, default_cache(), op)
     problem = _problem(params, kernel, sizes)
-    if params["trace"] is not None:
-        params["trace"].write_bytes(b"")
     line = ProgressLine()
 
     def tell(text: str) -> None:
@@ -49,7 +47,12 @@ def emulated(params: Mapping[str, Any], target: Target, place: Place, archs: Map
         say(text)
 
     context = default_context(toolchain, archs, tell, line)
-    options = RunOptions(checked=not params["unchecked"], threads=params["threads"], trace=params["trace"])
+    options = RunOptions(
+        checked=not params["unchecked"],
+        threads=params["threads"],
+        trace=params["trace"],
+        trace_wrong=params["trace_wrong"],
+    )
     try:
         line.step("preparing the emulator")
         runtime = build_runtime(tell, line.step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ def gemm_text(result: GemmResult, *, stats: bool, verbose: bool) -> str:
     lines = [f"{result.kernel} on {result.target}", _line("problem", what)]
     lines.append(_line("GPU code", _compared(result.gpu)))
     lines.append(_line("host twin", _compared(result.twin)))
+    if result.answer is not None and result.answer.origin is not None:
+        lines += _origin(result.answer.origin)
     if verbose and result.sensitivity is not None:
         lines.append(_line("sees", str(result.sensitivity)))
     if result.answer is not None and result.instructions:
@@ -45,7 +47,12 @@ def fmha_text(result: FmhaResult, *, stats: bool) -> str:
         state = f"largest error {one.max_error:.3g}, {one.excess:.2f} of its bound"
         if one.excess == 0:
             state = "equal to the exact result"
-        lines.append(_line(one.name, f"WRONG: {plural(one.wrong, 'element')}, {state}" if one.wrong else state))
+        if one.first is not None:
+            first = f"the first {list(one.first.index)}: {one.first.actual:g}, expected {one.first.expected:g}"
+            state = f"WRONG: {plural(one.wrong, 'element')}, {first}, {state}"
+        lines.append(_line(one.name, state))
+    if outcome.origin is not None:
+        lines += _origin(outcome.origin)
     lines.append(_line("ran", f"{plural(outcome.instructions, 'instruction')} of waves in {outcome.seconds:.2f} s"))
     findings = (asdict(finding) for finding in outcome.findings)
     return _ended(lines, findings, outcome.stats if stats else None, ok=result.ok)
@@ -97,6 +104,46 @@ def _compared(comparison: Comparison | None) -> str:
     place = f"[{first.batch}, {first.row}, {first.column}]"
     wrong = plural(comparison.wrong, "element")
     return f"WRONG: {wrong}, the first {place}: {first.actual:g}, expected {first.expected:g}"
+
+
+_WHY = {"launch": "as the launch set it", "host": "as the host left it", "more": "not followed"}
+_SHOWN = 24
+"""Steps of a trace for people; `--json` has all."""
+
+
+def _origin(origin: Mapping[str, Any]) -> list[str]:
+    """The instructions behind a wrong element, nearest first, each with who wrote what it read."""
+    steps = origin["steps"]
+    if not steps:
+        return [_line("traced", "no instruction wrote the first wrong element")]
+    times, kernel = plural(origin["writes"], "time"), steps[0]["kernel"]
+    lines = [_line("traced", f"the first wrong element was written {times}, last in {kernel} by #0")]
+    followed = [number for number, step in enumerate(steps) if step["operands"] is not None]
+    numbers = {number: place for place, number in enumerate(followed[:_SHOWN])}
+    for number, place in numbers.items():
+        step = steps[number]
+        group, lane = ", ".join(map(str, step["group"])), f", lane {step['lane']}" if step["lane"] >= 0 else ""
+        lines.append(f"    #{place:<2} {step['instruction']}")
+        lines.append(f"        {_place(step, kernel)}, workgroup [{group}], wave {step['wave']}{lane}")
+        lines += [f"        {one['name']}: {_writer(one, steps, numbers, kernel)}" for one in step["operands"]]
+    more = len(followed) - len(numbers)
+    return [*lines, *([f"    and {plural(more, 'instruction')} before them (--json)"] if more else [])]
+
+
+def _place(step: Mapping[str, Any], kernel: str) -> str:
+    of = f" of {step['kernel']}" if step["kernel"] != kernel else ""
+    return f"at {step['address']:#x}{of}"
+
+
+def _writer(
+    operand: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], numbers: Mapping[int, int], kernel: str
+) -> str:
+    if operand["by"] is None:
+        return _WHY[operand["why"]]
+    if operand["by"] in numbers:
+        return f"#{numbers[operand['by']]}"
+    step = steps[operand["by"]]
+    return f"{step['instruction']} {_place(step, kernel)}"
 
 
 def _finding(finding: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@
 #include "kernarg.hpp"
 #include "launch.hpp"
 #include "occupancy.hpp"
+#include "origins.hpp"
 #include "run.hpp"
 #include "single.hpp"
 #include "text.hpp"
@@ -29,10 +30,12 @@ struct ckgen_emu {
   Chip chip;
   OpTable table;
   Memory memory;
+  std::unique_ptr<Origins> origins;  // from one watched launch to the next
 };
 
 struct ckgen_emu_report {
   std::vector<Finding> findings;
+  std::string origin;
 };
 
 namespace {
@@ -62,6 +65,8 @@ Options options_of(const ckgen_emu_options& from) {
   to.most_instructions = from.most_instructions;
   to.most_findings = from.most_findings == 0 ? to.most_findings : from.most_findings;
   to.trace = from.trace == nullptr ? "" : from.trace;
+  to.watch = from.watch;
+  to.watch_bytes = from.watch_bytes;
   to.turn = from.turn;
   return to;
 }
@@ -137,6 +142,16 @@ const Program& program_of(const ckgen_emu& emu, ckgen_emu_module& module, const 
         std::make_unique<Program>(Program::bind(kernel.text, kernel.text_start, kernel.entry, emu.table, checked));
   }
   return *program;
+}
+
+/// What is known of who wrote what; forgotten by a launch that watches nothing.
+Origins* origins_of(ckgen_emu& emu, const Options& options) {
+  if (options.watch_bytes == 0) {
+    emu.origins.reset();
+  } else if (!emu.origins) {
+    emu.origins = std::make_unique<Origins>();
+  }
+  return emu.origins.get();
 }
 
 std::uint64_t give(const std::string& text, char* out, std::uint64_t room) {
@@ -263,9 +278,12 @@ int ckgen_emu_launch(ckgen_emu* emu, ckgen_emu_module* module, const char* kerne
                   Findings(chosen.most_findings),
                   GlobalOrder{},
                   {},
-                  Trace::open(chosen.trace)};
+                  Trace::open(chosen.watch_bytes == 0 ? chosen.trace : std::string())};
+    launch.origins = origins_of(*emu, chosen);
+    if (launch.origins != nullptr) launch.origins->begin(launch);
     const RunResult done = run(launch);
-    auto made = std::make_unique<ckgen_emu_report>(ckgen_emu_report{launch.findings.take()});
+    auto made = std::make_unique<ckgen_emu_report>(ckgen_emu_report{launch.findings.take(), {}});
+    if (launch.origins != nullptr) made->origin = launch.origins->end();
     fill(done, occupancy_of(found, emu->chip, shape).groups(), made->findings.size(), *result);
     *report = made.release();
     return 0;
@@ -282,6 +300,10 @@ void ckgen_emu_report_finding(const ckgen_emu_report* report, uint32_t index, ck
           one.wave,
           one.lane,
           one.count};
+}
+
+const char* ckgen_emu_report_origin(const ckgen_emu_report* report) {
+  return report->origin.c_str();
 }
 
 void ckgen_emu_report_free(ckgen_emu_report* report) {

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define CKGEN_EMU_ABI 5
+#define CKGEN_EMU_ABI 6
 
 /* Every function that answers with an int gives 0, or a status with ckgen_emu_error() of the same thread set. */
 enum {
@@ -60,7 +60,8 @@ typedef struct {
   uint32_t threads;
   uint64_t most_instructions; /* 0: no limit */
   uint32_t most_findings;
-  const char* trace; /* a file to which every executed instruction is appended; null or empty: none */
+  const char* trace;           /* a file to which every executed instruction is appended; null or empty: none */
+  uint64_t watch, watch_bytes; /* memory whose last store is traced; no bytes: none */
   uint32_t turn; /* with seed 0: all workgroups that fit run side by side, a wave so many instructions; 0: as above */
 } ckgen_emu_options;
 
@@ -93,6 +94,9 @@ int ckgen_emu_takes(const ckgen_emu* emu, const ckgen_emu_module* module, const 
 int ckgen_emu_launch(ckgen_emu* emu, ckgen_emu_module* module, const char* kernel, const ckgen_emu_dispatch* dispatch,
                      const ckgen_emu_options* options, ckgen_emu_result* result, ckgen_emu_report** report);
 void ckgen_emu_report_finding(const ckgen_emu_report* report, uint32_t index, ckgen_emu_finding* out);
+/* Of a launch that watches: JSON, `writes` (how many instructions stored to what is watched) and `steps` (the last one
+   and what its value was made of, as core/origin_trace.hpp says). Empty without; the report's. */
+const char* ckgen_emu_report_origin(const ckgen_emu_report* report);
 void ckgen_emu_report_free(ckgen_emu_report* report);
 
 /* One wave's registers around a few instructions. */

@@ -35,7 +35,8 @@ struct Options {
   std::uint32_t threads = 1;
   std::uint64_t most_instructions = 0;  // per launch; 0: no limit
   std::size_t most_findings = 20;
-  std::string trace;       // a file for every executed instruction; empty: none
+  std::string trace;                         // a file for every executed instruction; empty: none
+  std::uint64_t watch = 0, watch_bytes = 0;  // memory whose last store is traced; no bytes: none
   std::uint32_t turn = 0;  // with seed 0: all workgroups that fit side by side, a wave so many instructions; 0: not
 };
 
@@ -44,6 +45,8 @@ struct Dispatch {
   std::uint32_t block[3] = {64, 1, 1};
   std::uint32_t dynamic_lds = 0;
 };
+
+class Origins;
 
 struct Launch {
   const Program& program;
@@ -58,6 +61,7 @@ struct Launch {
   GlobalOrder order;
   std::atomic<bool> stop{false};
   std::unique_ptr<Trace> trace = nullptr;
+  Origins* origins = nullptr;  // of a run that is repeated to trace a value
 };
 
 struct Workgroup {

@@ -31,10 +31,10 @@ void start_lds(Lds& lds, std::uint32_t bytes);
 /// All of it counts as initialised: for single instructions that start from a given state.
 void mark_lds_written(Lds& lds);
 
-/// Writes of a direct-to-LDS load for one lane, at most 16 bytes; they land between now and the wait that covers
-/// `vm_number`. Seed 0: now. Other seeds choose per instruction between now and the wait.
-void lds_dma_write(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t lds_address, const std::uint8_t* bytes,
-                   unsigned count, std::uint32_t vm_number);
+/// What a direct-to-LDS load brings; see lds_dma.hpp.
+struct LdsDelivery;
+/// They land between now and the wait that covers `vm_number`. Seed 0: now. Other seeds choose per instruction.
+void lds_dma_write(Wave& wave, const Inst& inst, LdsDelivery& delivery, std::uint32_t vm_number);
 /// Lands the wave's writes that its waits now guarantee; all of them if the wave has ended.
 void land_dma(Wave& wave);
 

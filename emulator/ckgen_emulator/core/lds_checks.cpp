@@ -191,36 +191,42 @@ bool LdsChecks::lands_alike(const Wave& wave, std::uint32_t byte, unsigned count
   return true;
 }
 
-void LdsChecks::dma_issued(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t at, unsigned bytes,
-                           const std::uint8_t* data) {
+void LdsChecks::dma_issued(Wave& wave, const Inst& inst, const LdsDelivery& delivery) {
   const unsigned index = wave.index % kGroupWaves;
+  if (dma_issued_in_order(index, delivery)) return;
   const DmaQueue& queue = *wave.group->lds.dma;
-  unsigned reported = 0;
-  visit(at, bytes, [&](std::uint64_t& state, std::uint32_t byte) {
-    unsigned problems = judge(state, Touch::write, index);
-    unsigned owner = index;
-    // A wave's own loads land in order.
-    if (problems == kBeforeDma && queue.covering(byte, owner) != nullptr && owner == index) problems = 0;
-    if (problems == kBeforeDma || problems == kRacesWithWrite) {
-      const unsigned count = (dwords_[byte / 4] & kLdsSplit) != 0 ? 1 : 4;
-      if (lands_alike(wave, byte, count, problems == kBeforeDma, data + (byte - at))) problems = 0;
-    }
-    for (unsigned left = problems & ~reported; left != 0; left &= left - 1)
-      report(wave, inst, Touch::write, lane, byte, state, left & (0 - left));
-    reported |= problems;
-    stamp(state, Touch::write, index);
-    state |= kLdsInFlight;
+  each_lane(delivery.lanes, [&](unsigned lane) {
+    const std::uint32_t at = delivery.at[lane];
+    unsigned reported = 0;
+    visit(at, delivery.bytes, [&](std::uint64_t& state, std::uint32_t byte) {
+      unsigned problems = judge(state, Touch::write, index);
+      unsigned owner = index;
+      // A wave's own loads land in order.
+      if (problems == kBeforeDma && queue.covering(byte, owner) != nullptr && owner == index) problems = 0;
+      if (problems == kBeforeDma || problems == kRacesWithWrite) {
+        const unsigned count = (dwords_[byte / 4] & kLdsSplit) != 0 ? 1 : 4;
+        const std::uint8_t* data = delivery.data[lane] + (byte - at);
+        if (lands_alike(wave, byte, count, problems == kBeforeDma, data)) problems = 0;
+      }
+      for (unsigned left = problems & ~reported; left != 0; left &= left - 1)
+        report(wave, inst, Touch::write, lane, byte, state, left & (0 - left));
+      reported |= problems;
+      stamp(state, Touch::write, index);
+      state |= kLdsInFlight;
+    });
   });
 }
 
 void LdsChecks::dma_waited(const Wave& wave, const LdsAccess& access) {
+  const unsigned index = wave.index % kGroupWaves;
   LdsAccess& slot = open(wave, *access.inst, Touch::write, access.bytes, 0);
   slot.lanes = access.lanes;
   std::copy_n(access.at, kLanes, slot.at);
+  if (dma_waited_in_order(index, access)) return;
   each_lane(access.lanes, [&](unsigned lane) {
     visit(access.at[lane], access.bytes, [&](std::uint64_t& state, std::uint32_t) {
       state &= ~kLdsInFlight;
-      stamp(state, Touch::write, wave.index % kGroupWaves);
+      stamp(state, Touch::write, index);
     });
   });
 }

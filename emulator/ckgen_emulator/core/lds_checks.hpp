@@ -34,6 +34,8 @@ struct LdsAccess {
   alignas(64) std::uint32_t at[kLanes];
 };
 
+struct LdsDelivery;
+
 /// The youngest accesses of one wave. lgkmcnt holds 15, so what is outstanding is always among them.
 struct LdsLog {
   static constexpr unsigned kKept = 32;
@@ -67,10 +69,9 @@ class LdsChecks {
   void check_lane(Wave& wave, const Inst& inst, Touch touch, unsigned lane, std::uint32_t at, unsigned bytes,
                   std::uint32_t number);
 
-  /// A direct-to-LDS load is issued for one lane, and LDS does not hold its data yet: from now on nobody may touch the
-  /// bytes. Several waves may load equal bytes to one place: whichever comes last, LDS holds the same.
-  void dma_issued(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t at, unsigned bytes,
-                  const std::uint8_t* data);
+  /// A direct-to-LDS load is issued, and LDS does not hold its data yet: from now on nobody may touch the bytes.
+  /// Several waves may load equal bytes to one place: whichever comes last, LDS holds the same.
+  void dma_issued(Wave& wave, const Inst& inst, const LdsDelivery& delivery);
   /// Its wave has waited for it: a write of this epoch.
   void dma_waited(const Wave& wave, const LdsAccess& access);
 
@@ -86,6 +87,8 @@ class LdsChecks {
   }
   bool check_dwords(unsigned wave, const LdsAccess& access);
   bool check_small(unsigned wave, const LdsAccess& access);
+  bool dma_issued_in_order(unsigned wave, const LdsDelivery& delivery);
+  bool dma_waited_in_order(unsigned wave, const LdsAccess& access);
   bool merge_touched(const LdsAccess& access) noexcept;
   void check_slowly(Wave& wave, const Inst& inst, Touch touch, unsigned lane, std::uint32_t at, unsigned bytes,
                     unsigned& reported);
@@ -112,6 +115,12 @@ class LdsChecks {
 /// Whether an access can be checked by the states of dwords: lanes of at least one, or smaller ones that fill aligned
 /// quadruples of them.
 bool by_dwords(const LdsAccess& access) noexcept;
+
+/// Whether every lane takes part and begins where the one below it ends.
+bool consecutive(LaneMask lanes, const std::uint32_t* at, unsigned bytes) noexcept;
+inline bool consecutive(const LdsAccess& access) noexcept {
+  return consecutive(access.lanes, access.at, access.bytes);
+}
 
 /// The checks of a wave's workgroup.
 LdsChecks& lds_checks(const Wave& wave);

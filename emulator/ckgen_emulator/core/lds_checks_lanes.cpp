@@ -3,6 +3,7 @@
 
 #include "lds_access.hpp"
 #include "lds_checks.hpp"
+#include "lds_dma.hpp"
 #include "lds_state.hpp"
 
 namespace ckgen::emu {
@@ -33,14 +34,6 @@ bool aligned(const LdsAccess& access) noexcept {
   return low % std::min<unsigned>(access.bytes, 4) == 0;
 }
 
-/// Whether every lane begins where the one below it ends.
-bool consecutive(const LdsAccess& access) noexcept {
-  if (access.lanes != ~LaneMask{0}) return false;
-  std::uint32_t apart = 0;
-  for (unsigned lane = 0; lane < kLanes; ++lane) apart |= access.at[lane] ^ (access.at[0] + lane * access.bytes);
-  return apart == 0;
-}
-
 /// Judges and stamps `Count` states of each lane, where `state(lane)` says.
 template <unsigned Count, class State>
 bool clean_lanes(const LdsPass& pass, LaneMask lanes, State&& state) {
@@ -50,6 +43,13 @@ bool clean_lanes(const LdsPass& pass, LaneMask lanes, State&& state) {
 }
 
 }  // namespace
+
+bool consecutive(LaneMask lanes, const std::uint32_t* at, unsigned bytes) noexcept {
+  if (lanes != ~LaneMask{0}) return false;
+  std::uint32_t apart = 0;
+  for (unsigned lane = 0; lane < kLanes; ++lane) apart |= at[lane] ^ (at[0] + lane * bytes);
+  return apart == 0;
+}
 
 bool by_dwords(const LdsAccess& access) noexcept {
   if (access.bytes >= 4) return true;
@@ -91,6 +91,33 @@ bool LdsChecks::check_small(unsigned wave, const LdsAccess& access) {
   const auto byte = [&](unsigned lane) { return &bytes_[access.at[lane]]; };
   if (consecutive(access)) return pass.clean<8>(kLanes * access.bytes / 8, [&](unsigned i) { return byte(0) + 8 * i; });
   return access.bytes == 1 ? clean_lanes<1>(pass, access.lanes, byte) : clean_lanes<2>(pass, access.lanes, byte);
+}
+
+/// Of a direct-to-LDS load: all or nothing, false where a state needs a closer look.
+bool LdsChecks::dma_issued_in_order(unsigned wave, const LdsDelivery& delivery) {
+  if (delivery.at[0] % 4 != 0 || !consecutive(delivery.lanes, delivery.at, delivery.bytes)) return false;
+  constexpr unsigned kEight = 8;
+  alignas(64) std::uint64_t states[kLanes * 4];
+  const unsigned count = kLanes * delivery.bytes / 4;
+  std::uint64_t* const from = &dwords_[delivery.at[0] / 4];
+  std::copy_n(from, count, states);
+  const LdsPass pass(epoch_, wave, false);
+  if (!pass.clean<kEight>(count / kEight, [&](unsigned i) { return states + kEight * i; })) return false;
+  for (unsigned i = 0; i < count; ++i) from[i] = states[i] | kLdsInFlight;
+  return true;
+}
+
+/// Its wave has waited for it; false, with nothing done, where states are split or lanes apart.
+bool LdsChecks::dma_waited_in_order(unsigned wave, const LdsAccess& access) {
+  if (access.at[0] % 4 != 0 || !consecutive(access)) return false;
+  const unsigned count = kLanes * access.bytes / 4;
+  std::uint64_t* const states = &dwords_[access.at[0] / 4];
+  std::uint64_t all = 0;
+  for (unsigned i = 0; i < count; ++i) all |= states[i];
+  if ((all & kLdsSplit) != 0) return false;
+  const std::uint64_t here = kLdsWritten | std::uint64_t{wave} << 8 | std::uint64_t{epoch_} << 16;
+  for (unsigned i = 0; i < count; ++i) states[i] = (states[i] & 0xffff'ffff'0000'0000) | here;
+  return true;
 }
 
 }  // namespace ckgen::emu

@@ -1,6 +1,7 @@
 #include "lds_dma.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "launch.hpp"
@@ -23,7 +24,12 @@ bool comes_late(const Wave& wave, const Inst& inst, std::uint32_t number) {
 
 }  // namespace
 
+bool DmaWrites::covers(std::uint32_t byte) const noexcept {
+  return byte >= low && byte < end && (consecutive || emu::covers(access, byte));
+}
+
 std::uint8_t DmaWrites::at(std::uint32_t byte) const noexcept {
+  if (consecutive) return data[(byte - low) / access.bytes][(byte - low) % access.bytes];
   std::uint8_t found = 0;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     const std::uint32_t first = access.at[lane];
@@ -33,22 +39,26 @@ std::uint8_t DmaWrites::at(std::uint32_t byte) const noexcept {
   return found;
 }
 
-DmaWrites& DmaQueue::entry(const Wave& wave, const Inst& inst, unsigned lane, unsigned bytes, std::uint32_t number) {
+DmaWrites& DmaQueue::add(const Wave& wave, const Inst& inst, const LdsDelivery& delivery, std::uint32_t number) {
   Entries& entries = waves_[wave.index % kGroupWaves];
-  if (!entries.empty()) {
-    LdsAccess& last = entries.back()->access;
-    if (last.number == number && last.inst == &inst && last.bytes == bytes && (last.lanes >> lane & 1) == 0)
-      return *entries.back();
-  }
   if (free_.empty()) free_.push_back(std::make_unique<DmaWrites>());
   entries.push_back(std::move(free_.back()));
   free_.pop_back();
   DmaWrites& made = *entries.back();
   made.landed = false;
   made.access.inst = &inst;
-  made.access.lanes = 0;
+  made.access.lanes = delivery.lanes;
   made.access.number = number;
-  made.access.bytes = static_cast<std::uint8_t>(bytes);
+  made.access.bytes = static_cast<std::uint8_t>(delivery.bytes);
+  std::memcpy(made.access.at, delivery.at, sizeof made.access.at);
+  std::memcpy(made.data, delivery.data, sizeof made.data);
+  made.low = ~std::uint32_t{0};
+  made.end = 0;
+  each_lane(delivery.lanes, [&](unsigned lane) {
+    made.low = std::min(made.low, delivery.at[lane]);
+    made.end = std::max(made.end, delivery.at[lane] + delivery.bytes);
+  });
+  made.consecutive = consecutive(made.access);
   return made;
 }
 
@@ -81,34 +91,28 @@ const DmaWrites* DmaQueue::covering(std::uint32_t byte, unsigned& wave) const no
   for (wave = 0; wave < kGroupWaves; ++wave) {
     const Entries& entries = waves_[wave];
     for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
-      if (covers((*entry)->access, byte)) return entry->get();
+      if ((*entry)->covers(byte)) return entry->get();
     }
   }
   return nullptr;
 }
 
-void lds_dma_write(Wave& wave, const Inst& inst, unsigned lane, std::uint32_t lds_address, const std::uint8_t* bytes,
-                   unsigned count, std::uint32_t vm_number) {
+void lds_dma_write(Wave& wave, const Inst& inst, LdsDelivery& delivery, std::uint32_t vm_number) {
   Lds& lds = wave.group->lds;
-  if (lds_inside(wave, inst, &lds_address, 1, count, lane) == 0) return;
-  wave.group->stats.lds_written += count;
+  delivery.lanes = lds_inside(wave, inst, delivery.at, delivery.lanes, delivery.bytes);
+  if (delivery.lanes == 0) return;
+  wave.group->stats.lds_written += delivery.bytes * static_cast<unsigned>(std::popcount(delivery.lanes));
   const bool checked = wave.launch->options.checked;
   const bool late = comes_late(wave, inst, vm_number);
-  if (checked) {
-    if (!lds.dma) lds.dma = std::make_unique<DmaQueue>();
-    lds_checks(wave).dma_issued(wave, inst, lane, lds_address, count, bytes);
-  }
+  if (!lds.dma && (checked || late)) lds.dma = std::make_unique<DmaQueue>();
+  if (checked) lds_checks(wave).dma_issued(wave, inst, delivery);
   if (!late) {
     if (lds.dma) lds.dma->land(wave, vm_number - 1);
-    std::memcpy(lds.bytes.data() + lds_address, bytes, count);
-    if (!checked) return;
+    std::uint8_t* bytes = lds.bytes.data();
+    each_lane(delivery.lanes,
+              [&](unsigned lane) { std::memcpy(bytes + delivery.at[lane], delivery.data[lane], delivery.bytes); });
   }
-  if (!lds.dma) lds.dma = std::make_unique<DmaQueue>();
-  DmaWrites& entry = lds.dma->entry(wave, inst, lane, count, vm_number);
-  entry.landed = !late;
-  entry.access.lanes |= LaneMask{1} << lane;
-  entry.access.at[lane] = lds_address;
-  std::memcpy(entry.data[lane], bytes, count);
+  if (checked || late) lds.dma->add(wave, inst, delivery, vm_number).landed = !late;
 }
 
 void land_dma(Wave& wave) {

@@ -10,11 +10,23 @@
 
 namespace ckgen::emu {
 
+/// What a direct-to-LDS load brings: `bytes` of each of `lanes`, at most 16, for LDS address `at`.
+struct LdsDelivery {
+  LaneMask lanes = 0;
+  unsigned bytes = 0;
+  alignas(64) std::uint32_t at[kLanes];
+  alignas(64) std::uint8_t data[kLanes][16];
+};
+
 /// One instruction's writes; vector memory returns in order, so a wave's land in order.
 struct DmaWrites {
-  LdsAccess access;     // `number` counts vm
-  bool landed = false;  // but not yet waited for
+  LdsAccess access;                // `number` counts vm
+  bool landed = false;             // but not yet waited for
+  bool consecutive = false;        // every lane takes part, and begins where the one below it ends
+  std::uint32_t low = 0, end = 0;  // no byte before or from there on is written
   std::uint8_t data[kLanes][16];
+
+  bool covers(std::uint32_t byte) const noexcept;
 
   /// What it writes to a byte of LDS that it covers: the last lane's.
   std::uint8_t at(std::uint32_t byte) const noexcept;
@@ -23,8 +35,8 @@ struct DmaWrites {
 /// Not thread-safe: a workgroup runs on one thread.
 class DmaQueue {
  public:
-  /// The instruction's entry for one more lane of so many bytes; a new one where the last cannot take it.
-  DmaWrites& entry(const Wave& wave, const Inst& inst, unsigned lane, unsigned bytes, std::uint32_t number);
+  /// A new entry.
+  DmaWrites& add(const Wave& wave, const Inst& inst, const LdsDelivery& delivery, std::uint32_t number);
   /// Writes what has not landed yet, of this wave up to `number`.
   void land(const Wave& wave, std::uint32_t number);
   /// Drops what the wave has waited for; `checks` is null in plain runs.

@@ -34,7 +34,19 @@ bool loads_by_vmcnt(const Inst& inst) {
   return format == Format::mubuf || format == Format::mtbuf || format == Format::global || format == Format::scratch;
 }
 
+/// Whether any dword of a vector operand is still on its way, or beyond the file.
+bool vector_in_flight(const Wave& wave, const Operand& one) {
+  const RegisterShadow& shadow = wave.shadow;
+  const unsigned first = one.row(), end = first + one.dwords;
+  if (end > kVectorRegisters) return true;
+  bool found = false;
+  for (unsigned row = first; row < end; ++row)
+    found |= (shadow.vm[row] > wave.waits.vm_done) | (shadow.lgkm[row] > wave.waits.lgkm_done);
+  return found;
+}
+
 void check_in_flight(Wave& wave, const Inst& inst, const Operand& one, bool reads) {
+  if (one.vector() && !vector_in_flight(wave, one)) return;
   RegisterShadow& shadow = wave.shadow;
   const Waits& waits = wave.waits;
   const char* verb = reads ? " is read" : " is overwritten";
@@ -67,8 +79,18 @@ void check_in_flight(Wave& wave, const Inst& inst, const Operand& one, bool read
   }
 }
 
+/// Lanes of `exec` in which some dword of a vector operand was never written; all where it is beyond the file.
+LaneMask unwritten(const RegisterShadow& shadow, const Operand& one, LaneMask exec) {
+  const unsigned first = one.row(), end = first + one.dwords;
+  if (end > kVectorRegisters) return ~LaneMask{0};
+  LaneMask written = exec;
+  for (unsigned row = first; row < end; ++row) written &= shadow.written[row];
+  return exec & ~written;
+}
+
 void check_written(Wave& wave, const Inst& inst, const Operand& one, LaneMask exec) {
   RegisterShadow& shadow = wave.shadow;
+  if (one.vector() && unwritten(shadow, one, exec) == 0) return;
   for (unsigned part = 0; part < one.dwords; ++part) {
     if (one.vector()) {
       const unsigned row = one.row() + part;

@@ -2,6 +2,7 @@
 
 #include "float_mode.hpp"
 #include "hazard.hpp"
+#include "origins.hpp"
 #include "register_check.hpp"
 
 namespace ckgen::emu {
@@ -12,7 +13,14 @@ bool skipped(Class kind) noexcept {
   return kind == Class::vector || kind == Class::matrix || kind == Class::lds || kind == Class::vector_memory;
 }
 
-template <bool Checked, bool Traced>
+/// Tells who looks on of an instruction that is about to run.
+void observe(const Wave& wave, const Inst& inst, std::size_t index) {
+  const Launch& launch = *wave.launch;
+  if (launch.trace != nullptr) launch.trace->executed(wave, inst);
+  if (launch.origins != nullptr) launch.origins->executing(wave, inst, index);
+}
+
+template <bool Checked, bool Observed>
 void loop(Wave& wave, std::uint64_t budget, bool alone) {
   const Program& program = wave.launch->program;
   for (; budget != 0 && wave.status == WaveStatus::ready; --budget) {
@@ -28,7 +36,7 @@ void loop(Wave& wave, std::uint64_t budget, bool alone) {
       return;
     }
     wave.next = at + 1;
-    if constexpr (Traced) wave.launch->trace->executed(wave, inst);
+    if constexpr (Observed) observe(wave, inst, at);
     if constexpr (Checked) {
       const LaneMask exec = wave.exec();
       check_hazards(wave, inst, program.footprints[at], traits);
@@ -48,7 +56,7 @@ void loop(Wave& wave, std::uint64_t budget, bool alone) {
 void step(Wave& wave, std::uint64_t budget, bool alone) {
   enter_float_mode(wave);
   const bool checked = wave.launch->options.checked;
-  if (wave.launch->trace != nullptr) {
+  if (wave.launch->trace != nullptr || wave.launch->origins != nullptr) {
     checked ? loop<true, true>(wave, budget, alone) : loop<false, true>(wave, budget, alone);
   } else {
     checked ? loop<true, false>(wave, budget, alone) : loop<false, false>(wave, budget, alone);

@@ -2,6 +2,7 @@
 #include "vector_memory.hpp"
 
 #include "lanes.hpp"
+#include "lds_dma.hpp"
 
 namespace ckgen::emu {
 namespace {
@@ -14,18 +15,22 @@ void deliver(Wave& wave, const Inst& inst, const LaneAccess& access, LaneMask ex
   // bits as LDS needs.
   const std::uint32_t bits = wave.launch->chip.lds_bytes > 65536 ? 0x3ffff : 0xffff;
   const std::uint32_t start = (wave.s[kM0] & bits) + static_cast<std::uint32_t>(inst.offset);
-  const unsigned whole = bytes < 4 ? 4 : bytes;
+  LdsDelivery delivery;
+  delivery.lanes = exec;
+  delivery.bytes = bytes < 4 ? 4 : bytes;
+  for (unsigned lane = 0; lane < kLanes; ++lane) delivery.at[lane] = start + lane * delivery.bytes;
   for_each_lane(exec, [&](unsigned lane) {
-    std::uint8_t data[16] = {};
+    std::uint8_t* data = delivery.data[lane];
+    std::memset(data, 0, sizeof delivery.data[lane]);
     const auto* from = reinterpret_cast<const std::uint8_t*>(access.address[lane]);
     if ((access.lanes >> lane & 1) != 0) {
       std::memcpy(data, from, bytes);
-      if (extend && (data[bytes - 1] & 0x80) != 0) std::memset(data + bytes, 0xff, whole - bytes);
+      if (extend && (data[bytes - 1] & 0x80) != 0) std::memset(data + bytes, 0xff, delivery.bytes - bytes);
     } else if ((access.partial >> lane & 1) != 0) {
       std::memcpy(data, from, 4u * access.dwords[lane]);
     }
-    lds_dma_write(wave, inst, lane, start + lane * whole, data, whole, issued.vm);
   });
+  lds_dma_write(wave, inst, delivery, issued.vm);
   wave.group->stats.global_read += bytes * static_cast<unsigned>(std::popcount(access.lanes));
 }
 

@@ -65,12 +65,15 @@ class AppendProblem:
         return words + (f" p{self.page_size}" if self.page_size else "")
 
 
-def run_append(kernel: FmhaKernel, problem: AppendProblem, options: Options | None = None) -> Outcome:
-    """One launch. UsageError where the host unit refuses the problem."""
+def run_append(
+    kernel: FmhaKernel, problem: AppendProblem, options: Options | None = None, *, trace_wrong: bool = False
+) -> Outcome:
+    """One launch; `trace_wrong` as run_calls. UsageError where the host unit refuses the problem."""
     shape, args, inputs, outputs = append_data(kernel.signature, problem)
     call = prepare(kernel.library, shape, args, cu_num=load_archs()[kernel.arch].default_cu_num)
     chosen = options or Options()
-    return run_call("fmha", kernel.arch, kernel.code_object, call, str(problem), inputs, outputs, chosen)
+    what = ("fmha", kernel.arch, kernel.code_object, call, str(problem))
+    return run_call(*what, inputs, outputs, chosen, trace_wrong=trace_wrong)
 
 
 def append_cases(signature: FmhaSignature, config: CkTileAppendConfig | HipAppendConfig) -> tuple[AppendProblem, ...]:

@@ -47,6 +47,7 @@ class FmhaResult:
             "data": self.problem.data.value,
             "seed": self.problem.seed,
             "outputs": told.get("outputs", []),
+            "origin": self.outcome.origin if self.outcome is not None else None,
             "instructions": told.get("instructions", 0),
             "seconds": told.get("seconds", 0.0),
             "findings": told.get("findings", []),
@@ -58,9 +59,12 @@ class FmhaResult:
 
 
 def emulate_fmha(
-    instance: FmhaInstance, arch: str, problem: FmhaProblem | AppendProblem, options: Options
-) -> FmhaResult:
+    instance: FmhaInstance, arch: str, problem: FmhaProblem | AppendProblem, options: Options, *,
+    trace_wrong: bool = False,
+) -> FmhaResult:  # fmt: skip
     """Builds what is missing and runs it once; UsageError where the kernel does not compile.
+
+    `trace_wrong`: a wrong result is traced in a second run.
 
     A problem that the dispatcher would not give the kernel is refused.
     """
@@ -70,7 +74,7 @@ def emulate_fmha(
     _, kernel = build_kernel(instance, arch)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         try:
-            outcome = pool.submit(_run, kernel, problem, options).result()
+            outcome = pool.submit(_run, kernel, problem, options, trace_wrong).result()
         except BrokenProcessPool:
             return FmhaResult(instance.name, arch, problem, None, "the process that ran it crashed")
         except UsageError as error:
@@ -89,7 +93,7 @@ def _refused(instance: FmhaInstance, problem: FmhaProblem | AppendProblem) -> Pr
     return check_problem(signature, shape) or supports(instance.constraints, signature.traits, shape, splits)
 
 
-def _run(kernel: FmhaKernel, problem: FmhaProblem | AppendProblem, options: Options) -> Outcome:
+def _run(kernel: FmhaKernel, problem: FmhaProblem | AppendProblem, options: Options, trace_wrong: bool) -> Outcome:
     if isinstance(problem, AppendProblem):
-        return run_append(kernel, problem, options)
-    return run_fmha(kernel, problem, options)
+        return run_append(kernel, problem, options, trace_wrong=trace_wrong)
+    return run_fmha(kernel, problem, options, trace_wrong=trace_wrong)

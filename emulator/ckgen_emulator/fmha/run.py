@@ -46,11 +46,12 @@ def run_fmha(
     splits: int | None = None,
     schedule: FmhaSplitPlan | None = None,
     partial_rows: int = 0,
+    trace_wrong: bool = False,
 ) -> Outcome:
     """The kernel, and behind it what combines its splits, equal ones or of a schedule, padding included.
 
     `splits`: instead of the problem's. `partial_rows`: room of a schedule for so many, where that is more than its own.
-    UsageError where the host unit refuses the problem.
+    `trace_wrong`: as run_calls. UsageError where the host unit refuses the problem.
     """
     data = fmha_data(kernel.signature, problem)
     shape, args, inputs = data.shape, dict(data.args), list(data.inputs)
@@ -74,5 +75,6 @@ def run_fmha(
         calls.append(prepare(kernel.library, shape, args, cu_num=cu_num, of=of, combines=True))
     rooms = () if of.workspace is None else (of.workspace,)
     return run_calls(
-        "fmha", kernel.arch, kernel.code_object, calls, str(problem), inputs, data.outputs, options or Options(), rooms
-    )
+        "fmha", kernel.arch, kernel.code_object, calls, str(problem), inputs, data.outputs, options or Options(), rooms,
+        trace_wrong=trace_wrong,
+    )  # fmt: skip

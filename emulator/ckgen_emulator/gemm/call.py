@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ckgen.families.common.comparison import Comparison, Expected, compare
+from ckgen.families.common.comparison import Comparison, Expected, Wrong, compare
 from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.common.storage import encode
 from ckgen.families.gemm.enums import Op, Quant
@@ -59,6 +59,10 @@ class Call(Protocol):
         """How small an error in C is seen."""
         ...
 
+    def element(self, wrong: Wrong) -> tuple[_Array, int]:
+        """The array of the last `arguments` that holds a wrong element, and the element's number in it."""
+        ...
+
 
 @dataclass(slots=True)
 class GemmCall:
@@ -87,6 +91,10 @@ class GemmCall:
     def sensitivity(self) -> Sensitivity:
         """See Call."""
         return self.expected.sensitivity
+
+    def element(self, wrong: Wrong) -> tuple[_Array, int]:
+        """See Call."""
+        return self.c, int(np.ravel_multi_index((wrong.batch, wrong.row, wrong.column), self.c.shape))
 
     def _batch(self) -> int:
         return self.problem.shape.batch if self.operands.signature.batched else 1
@@ -139,6 +147,12 @@ class GroupedCall:
             wrong=sum(one.wrong for one in each),
             first=first,
         )
+
+    def element(self, wrong: Wrong) -> tuple[_Array, int]:
+        """See Call."""
+        group = self._groups[wrong.batch]
+        assert group is not None
+        return group.element(replace(wrong, batch=0))
 
     def sensitivity(self) -> Sensitivity:
         """See Call; the worst group's."""

@@ -46,13 +46,15 @@ class Request:
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """How the emulator runs: `threads` of one launch; `processes` side by side; `trace`: a file for every instruction
-    of the GPU runs; `seconds` after which a process is ended."""
+    of the GPU runs; `trace_wrong`: of a wrong result, find what wrote its first wrong element, in a second run;
+    `seconds` after which a process is ended."""
 
     checked: bool = True
     threads: int = 1
     processes: int = 1
     most_findings: int = 20
     trace: Path | None = None
+    trace_wrong: bool = False
     seconds: float | None = None
 
 
@@ -137,6 +139,7 @@ class _Machine:
             report=f"{place}.report",
             answers=f"{place}.answers",
             problems=tuple(problems),
+            trace_wrong=self.options.trace_wrong,
         )
         file = place.with_suffix(".json")
         file.write_text(json.dumps(work.to_json()), encoding="utf-8")

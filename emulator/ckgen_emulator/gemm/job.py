@@ -16,7 +16,8 @@ from ckgen_emulator.gemm.problem import Data, GemmProblem
 @dataclass(frozen=True, slots=True)
 class Job:
     """Problems of one instance on one target (`gfx950:256`). Paths are of shared libraries and of the two files that a
-    worker writes: `report` by the HIP runtime, `answers` a JSON line per problem that began or ended.
+    worker writes: `report` by the HIP runtime, `answers` a JSON line per problem that began or ended. `trace_wrong`: a
+    run with a wrong result is repeated, to trace it.
     """
 
     dispatcher: str
@@ -30,6 +31,7 @@ class Job:
     report: str
     answers: str
     problems: tuple[GemmProblem, ...]
+    trace_wrong: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """All fields; `from_json` reads them."""
@@ -61,6 +63,7 @@ class Answer:
     """What became of one problem. `gpu` and `twin` are None where that run was refused or failed; `trouble` says why.
 
     `sensitivity` is the GPU result's; `launches` are the HIP runtime's own reports, in order; `seconds` of the GPU run.
+    `origin`: what wrote the GPU's first wrong element, as core/c_api.h says; None where nothing was traced.
     """
 
     gpu: Comparison | None
@@ -69,6 +72,7 @@ class Answer:
     trouble: tuple[str, ...]
     seconds: float
     launches: tuple[Mapping[str, Any], ...]
+    origin: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """All fields; `from_json` reads them."""
@@ -84,6 +88,7 @@ class Answer:
             trouble=tuple(fields["trouble"]),
             seconds=fields["seconds"],
             launches=tuple(fields["launches"]),
+            origin=fields["origin"],
         )
 
 

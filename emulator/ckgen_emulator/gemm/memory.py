@@ -44,6 +44,10 @@ class Hip:
         """Copies from the device."""
         self._copy(data.ctypes.data, memory, data.nbytes, _TO_HOST)
 
+    def watch(self, memory: int, size: int) -> None:
+        """Launches from now on report what wrote those bytes last; no bytes: no longer."""
+        self._done(self._hip.ckgen_emu_hip_watch(ctypes.c_void_p(memory), ctypes.c_size_t(size)))
+
     def synchronize(self) -> None:
         """Waits; HipError for a launch that failed."""
         self._done(self._hip.hipDeviceSynchronize())
@@ -87,6 +91,11 @@ class Buffers:
         self.memory.append(self.hip.allocate(c.nbytes))
         self.results.append((c, self.memory[-1]))
         return self.memory[-1]
+
+    def place_of(self, c: _Array, index: int) -> tuple[int, int]:
+        """Address and bytes of an element of a result on the device."""
+        (place,) = (place for result, place in self.results if result is c)
+        return place + index * c.itemsize, c.itemsize
 
     def fetch(self) -> None:
         """Brings every result to where the host has it."""

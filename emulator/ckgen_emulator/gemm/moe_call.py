@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ckgen.families.common.comparison import Comparison, compare
+from ckgen.families.common.comparison import Comparison, Wrong, compare
 from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.common.storage import Values, encode
 from ckgen.families.gemm.enums import MoePart, Quant
@@ -78,6 +78,11 @@ class MoeCall:
         """See Call."""
         expected = replace(self.expected, c=self.expected.c[None], bound=self.expected.bound[None])
         return compare(expected, self.c)
+
+    def element(self, wrong: Wrong) -> tuple[_Array, int]:
+        """See Call."""
+        width = self.c.shape[-1]
+        return self.c, wrong.row * width + wrong.column
 
     def sensitivity(self) -> Sensitivity:
         """See Call."""

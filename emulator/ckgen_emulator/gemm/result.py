@@ -75,6 +75,7 @@ class GemmResult:
             "twin_excess": _finite(twin.excess) if twin else None,
             "sensitivity": _sensitivity(self.sensitivity),
             "wrong": _wrong(gpu),
+            "origin": self.answer.origin if self.answer else None,
             "instructions": self.instructions,
             "seconds": round(self.answer.seconds, 3) if self.answer else 0.0,
             "findings": list(self.findings),

@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.common.comparison import Comparison
+from ckgen.families.common.comparison import Comparison, Wrong
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.runtime import Device, Dispatcher, Options, RuntimeFailure, RuntimeLibrary
+from ckgen_emulator.bindings import last_origin
 from ckgen_emulator.gemm.call import Call, call_of, scale_orders
 from ckgen_emulator.gemm.job import Answer, Job
 from ckgen_emulator.gemm.memory import Buffers, Hip, HipError
@@ -44,9 +46,10 @@ class Session:
         began = time.perf_counter()
         gpu, launches = self.on_gpu(problem, call, trouble)
         seconds = time.perf_counter() - began
+        origin = self.origin(problem, call, gpu, trouble) if self.work.trace_wrong and gpu is not None else None
         twin = self._run(problem, call, self.library.simulated(self.work.target), None, trouble)
         seen = call.sensitivity() if gpu is not None else None
-        return Answer(gpu, twin, seen, tuple(trouble), seconds, tuple(launches))
+        return Answer(gpu, twin, seen, tuple(trouble), seconds, tuple(launches), origin)
 
     def on_gpu(
         self, problem: GemmProblem, call: Call, trouble: list[str]
@@ -60,9 +63,24 @@ class Session:
         self._read += len(launches)
         return gpu, launches
 
+    def origin(self, problem: GemmProblem, call: Call, gpu: Comparison, trouble: list[str]) -> Mapping[str, Any] | None:
+        """What wrote the first wrong element, from the same run once more; None for a right result."""
+        wrong = gpu.first
+        if wrong is None:
+            return None
+        again = self._run(problem, call, self.library.current(), self.hip, trouble, wrong)
+        told = [launch["origin"] for launch in self._launches()]
+        self._read += len(told)
+        first = again.first if again is not None else None
+        if first is None or (first.batch, first.row, first.column) != (wrong.batch, wrong.row, wrong.column):
+            trouble.append("not traced: the run went differently when it was repeated")
+            return None
+        return last_origin(told)
+
     def _run(
-        self, problem: GemmProblem, call: Call, device: Device, hip: Hip | None, trouble: list[str]
-    ) -> Comparison | None:
+        self, problem: GemmProblem, call: Call, device: Device, hip: Hip | None, trouble: list[str],
+        watched: Wrong | None = None,
+    ) -> Comparison | None:  # fmt: skip
         asked = call.asked(self.library)
         refusals: list[str] = []
         for order in scale_orders(self.signature.quant):
@@ -70,6 +88,8 @@ class Session:
             try:
                 plan = self.dispatcher.plan(asked, device, self.work.instance, problem.k_batch)
                 args = call.arguments(buffers, order)
+                if hip is not None and watched is not None:
+                    hip.watch(*buffers.place_of(*call.element(watched)))
                 try:
                     self.dispatcher.run(plan, args)
                     if hip is not None:
@@ -86,6 +106,8 @@ class Session:
                 if not isinstance(failure, RuntimeFailure) or failure.code != _UNSUPPORTED:
                     break
             finally:
+                if hip is not None and watched is not None:
+                    hip.watch(0, 0)
                 buffers.free()
         said = [text for text in refusals if _OTHER_ORDER not in text] or refusals
         trouble.append(f"{'GPU' if hip is not None else 'host twin'}: {said[-1]}")

@@ -53,6 +53,14 @@ CKGEN_HIP int hipHostFree(void* memory) {
   return release(memory, Place::pinned);
 }
 
+/// No function of HIP: launches from now on report what wrote those bytes last; no bytes: no longer.
+CKGEN_HIP int ckgen_emu_hip_watch(const void* memory, std::size_t bytes) {
+  return with_runtime([&](Runtime& runtime) {
+    runtime.executor.watch(memory, bytes);
+    return kSuccess;
+  });
+}
+
 CKGEN_HIP int hipMemcpy(void* to, const void* from, std::size_t bytes, int kind) {
   return submit(CopyOperation{to, from, bytes, kind}, nullptr, true);
 }

@@ -27,6 +27,7 @@ struct CoreFunctions {
   decltype(&ckgen_emu_takes) takes = nullptr;
   decltype(&ckgen_emu_launch) launch = nullptr;
   decltype(&ckgen_emu_report_finding) report_finding = nullptr;
+  decltype(&ckgen_emu_report_origin) report_origin = nullptr;
   decltype(&ckgen_emu_report_free) report_free = nullptr;
   decltype(&ckgen_emu_object_read) object_read = nullptr;
   decltype(&ckgen_emu_object_free) object_free = nullptr;
@@ -62,6 +63,7 @@ std::unique_ptr<CoreFunctions> open(const std::string& path) {
   resolve(library, "ckgen_emu_takes", core->takes);
   resolve(library, "ckgen_emu_launch", core->launch);
   resolve(library, "ckgen_emu_report_finding", core->report_finding);
+  resolve(library, "ckgen_emu_report_origin", core->report_origin);
   resolve(library, "ckgen_emu_report_free", core->report_free);
   resolve(library, "ckgen_emu_object_read", core->object_read);
   resolve(library, "ckgen_emu_object_free", core->object_free);
@@ -183,26 +185,35 @@ int Executor::check(const LoadedModule& module, const KernelInfo& kernel, const 
   return error_of(status);
 }
 
+void Executor::watch(const void* memory, std::size_t bytes) {
+  const std::lock_guard lock(launching_);
+  watched_ = reinterpret_cast<std::uint64_t>(memory);
+  watched_bytes_ = bytes;
+}
+
 LaunchOutcome Executor::launch(const LoadedModule& module, const KernelInfo& kernel, const Dispatch& dispatch) {
   const ckgen_emu_dispatch call = call_of(dispatch);
   const RunOptions& chosen = settings_.options;
+  const std::lock_guard lock(launching_);
   const ckgen_emu_options options{chosen.checked ? 1 : 0,
                                   chosen.seed,
                                   chosen.threads,
                                   chosen.most_instructions,
                                   chosen.most_findings,
                                   chosen.trace.c_str(),
+                                  watched_,
+                                  watched_bytes_,
                                   0};
   ckgen_emu_result result{};
   ckgen_emu_report* report = nullptr;
   LaunchOutcome outcome;
-  const std::lock_guard lock(launching_);
   if (core_->launch(chip_, module.handle_, kernel.name.c_str(), &call, &options, &result, &report) != 0) {
     outcome.error = core_->error();
     return outcome;
   }
   const std::unique_ptr<ckgen_emu_report, decltype(core_->report_free)> owned(report, core_->report_free);
   outcome.ran = true;
+  outcome.origin = core_->report_origin(report);
   outcome.instructions = result.instructions;
   outcome.groups = result.groups;
   outcome.waves = result.waves;

@@ -51,6 +51,7 @@ struct LaunchOutcome {
   // Named as in emulator/ckgen_emulator/bindings.py.
   std::vector<std::pair<const char*, std::uint64_t>> by_class, counts;
   std::vector<LaunchFinding> findings;
+  std::string origin;  // JSON of what wrote the watched memory last; empty: nothing is watched
 };
 
 class LoadedModule;
@@ -71,6 +72,8 @@ class Executor {
   int load(const void* bytes, std::size_t size, std::shared_ptr<LoadedModule>& out);
   /// An Error, with its reason on stderr, for a dispatch that the chip does not take; arguments are not looked at.
   int check(const LoadedModule& module, const KernelInfo& kernel, const Dispatch& dispatch);
+  /// Launches from now on tell what wrote those bytes last; no bytes: no longer.
+  void watch(const void* memory, std::size_t bytes);
   LaunchOutcome launch(const LoadedModule& module, const KernelInfo& kernel, const Dispatch& dispatch);
 
  private:
@@ -80,6 +83,7 @@ class Executor {
   Settings settings_;
   ckgen_emu* chip_ = nullptr;
   std::mutex launching_;
+  std::uint64_t watched_ = 0, watched_bytes_ = 0;
 };
 
 /// One code object on the chip, unloaded when nobody holds it.

@@ -53,7 +53,7 @@ void Report::add(const std::string& kernel, const Dispatch& dispatch, const Laun
       ", \"error\": " + (outcome.ran ? std::string("null") : quoted(outcome.error)) + ", \"findings\": [";
   for (std::size_t i = 0; i < outcome.findings.size(); ++i)
     line += (i == 0 ? "" : ", ") + object_of(outcome.findings[i]);
-  line += "]}\n";
+  line += "], \"origin\": " + (outcome.origin.empty() ? std::string("null") : outcome.origin) + "}\n";
   const std::lock_guard lock(mutex_);
   if (std::FILE* file = std::fopen(path_.c_str(), "ab")) {
     std::fwrite(line.data(), 1, line.size(), file);

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -119,12 +120,7 @@ class GemmSubject:
         self, code: bytes, problems: Iterable[int], seed: int, most_instructions: int, trace: str = ""
     ) -> Iterator[Seen]:
         """As Subject says: the HIP runtime reads its settings once."""
-        self._substitute(code)
-        report = str(self._folder / f"report-{os.getpid()}")
-        chosen = f"checked=1,seed={seed},threads=1,most_instructions={most_instructions},most_findings=20"
-        os.environ |= {"CKGEN_EMULATOR_OPTIONS": chosen, "CKGEN_EMULATOR_REPORT": report}
-        os.environ["CKGEN_EMULATOR_TRACE"] = trace
-        self._session.work = replace(self._work, report=report)
+        report = self._begin(code, seed, most_instructions, trace)
         for problem in problems:
             trouble: list[str] = []
             result, launches = self._session.on_gpu(*self._data[problem], trouble)
@@ -136,7 +132,29 @@ class GemmSubject:
                 "; ".join(trouble),
                 sum(launch["instructions"] for launch in launches),
             )
-        Path(report).unlink(missing_ok=True)
+        report.unlink(missing_ok=True)
+
+    def origin(self, code: bytes, problem: int, most_instructions: int) -> Mapping[str, Any] | None:
+        """What wrote the first element that this code gets wrong, as core/c_api.h says; None where it is right.
+
+        Once per process, as `run`.
+        """
+        self._begin(code, 0, most_instructions, "")
+        trouble: list[str] = []
+        result, _ = self._session.on_gpu(*self._data[problem], trouble)
+        found = self._session.origin(*self._data[problem], result, trouble) if result is not None else None
+        assert not trouble, trouble
+        return found
+
+    def _begin(self, code: bytes, seed: int, most_instructions: int, trace: str) -> Path:
+        """Puts the code in; gives the file of the HIP runtime's reports."""
+        self._substitute(code)
+        report = self._folder / f"report-{os.getpid()}"
+        chosen = f"checked=1,seed={seed},threads=1,most_instructions={most_instructions},most_findings=20"
+        os.environ |= {"CKGEN_EMULATOR_OPTIONS": chosen, "CKGEN_EMULATOR_REPORT": str(report)}
+        os.environ["CKGEN_EMULATOR_TRACE"] = trace
+        self._session.work = replace(self._work, report=str(report))
+        return report
 
     def _substitute(self, code: bytes) -> None:
         """Puts code into the loaded library, whose constants may be in pages that are not writable."""

@@ -193,6 +193,22 @@ def _problems(file: KernelFile) -> Mapping[str, Problem]:
     return {"whole": Problem(256, 256), "grouped": Problem(64, 64, 4, 2, 2)}
 
 
+def _edges(file: KernelFile) -> Mapping[str, Problem]:
+    """Without pssk the host code needs as many keys as queries, in 64s; with it, it rounds tiles up."""
+    form = _form(file)
+    if form.pad.startswith("pssk"):
+        tile = form.keys
+        keys = {f"{keys} keys": Problem(64, keys) for keys in (1, tile - 1, tile, tile + 1)}
+        return keys | {f"{queries} queries": Problem(queries, 64) for queries in (1, 63, 65)}
+    return {
+        "64 of both": Problem(64, 64),
+        "128 of both": Problem(128, 128),
+        "63 of both": Problem(63, 63),
+        "65 of both": Problem(65, 65),
+        "64 queries, 128 keys": Problem(64, 128),
+    }
+
+
 def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
     form = _form(file)
     batch, heads, size = problem.batch, problem.heads, form.size
@@ -315,4 +331,4 @@ def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
     return tuple(file for file in found if not (_is_own(file) and "_a16_" in file.stem))
 
 
-KIND = Kind("fmha_v3_bwd", "attention's gradients, one kernel for dQ, dK and dV", _files, _problems, _prepare)
+KIND = Kind("fmha_v3_bwd", "attention's gradients, one kernel for dQ, dK and dV", _files, _problems, _prepare, _edges)

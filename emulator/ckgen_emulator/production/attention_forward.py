@@ -25,6 +25,8 @@ from ckgen_emulator.production.slots import F32, U32, Arguments, Pointer
 from ckgen_emulator.production.wheel import KernelFile, Wheel
 
 _V_HEAD = 128
+_KEYS = 64
+"""That a workgroup takes at once."""
 _TUNED = 5
 _UNTUNED_MASK = 3
 """With a mask, unless the number of heads is a multiple of 8."""
@@ -114,6 +116,23 @@ def _problems(file: KernelFile) -> Mapping[str, Problem]:
     }
 
 
+def _edges(file: KernelFile) -> Mapping[str, Problem]:
+    """The host code rounds tiles of queries up and masks the last keys; with a mask it tells heads in eights apart."""
+    variant = _variant(file)
+    tile = variant.tile
+    problems = {f"{queries} queries": Problem((queries,), (tile,)) for queries in (1, tile - 1, tile + 1)}
+    problems |= {
+        f"{keys} keys": Problem((_KEYS,), (keys,))
+        for keys in (1, _KEYS - 1, _KEYS, _KEYS + 1, 2 * _KEYS - 1, 2 * _KEYS, 2 * _KEYS + 1)
+    }
+    problems["1 key less than queries"] = Problem((_KEYS + 6,), (_KEYS + 5,))
+    if variant.causal:
+        problems |= {f"{heads} heads": Problem((_KEYS,), (_KEYS,), heads, heads) for heads in (7, 8, 9)}
+    if variant.group:
+        problems["no queries, no keys"] = Problem((33, 0, 20), (64, 0, 70))
+    return problems
+
+
 def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
     variant = _variant(file)
     rows, keys = sum(problem.q_lengths), sum(problem.k_lengths)
@@ -173,6 +192,8 @@ def _reference(
     sums = np.full((q.shape[1], q.shape[0]), -np.inf)
     shared = q.shape[1] // k.shape[1]
     for start, end, first, last in zip(q_starts, q_starts[1:], k_starts, k_starts[1:], strict=False):
+        if start == end or first == last:
+            continue
         hidden = np.triu(np.ones((end - start, last - first), bool), 1 + (last - first) - (end - start))
         for head in range(q.shape[1]):
             scores = wide(q[start:end, head]) @ wide(k[first:last, head // shared]).T * scale
@@ -195,4 +216,4 @@ def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
     return tuple(file for arch, folder in folders for file in wheel.files(arch, f"fmha_v3_fwd{folder}"))
 
 
-KIND = Kind("fmha_v3_fwd", "attention forward, bf16", _files, _problems, _prepare)
+KIND = Kind("fmha_v3_fwd", "attention forward, bf16", _files, _problems, _prepare, _edges)

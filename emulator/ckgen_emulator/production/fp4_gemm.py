@@ -21,6 +21,7 @@ from ckgen_emulator.production.slots import U32, Pointer
 from ckgen_emulator.production.wheel import KernelFile, Wheel
 
 _BLOCK = 32
+_STEP = 256
 _ROWS = 32
 """D has a multiple of so many rows."""
 _SPLITTING = ("_BpreShuffle_256x256", "_BpreShuffle_128x512")
@@ -69,6 +70,31 @@ def _problems(file: KernelFile) -> Mapping[str, Problem]:
     return problems
 
 
+def _edges(file: KernelFile) -> Mapping[str, Problem]:
+    """The host code asks K in steps of 256, pads D to 32 rows and takes splits as a power of two.
+
+    It rounds the grid up, so that N need not be whole tiles, and compares splits with nothing.
+    """
+    m, n = _tile(file)
+    problems = {
+        "K 1 step": Problem(m, n, _STEP),
+        "K 2 steps": Problem(m, n, 2 * _STEP),
+        "K 3 steps": Problem(m, n, 3 * _STEP),
+        "K 3 steps less 64": Problem(m, n, 3 * _STEP - 64),
+        "K 3 steps and 64": Problem(m, n, 3 * _STEP + 64),
+        "M a tile less 1": Problem(m - 1, n, 2 * _STEP),
+        "M a tile and 1": Problem(m + 1, n, 2 * _STEP),
+        "M 31": Problem(_ROWS - 1, n, 2 * _STEP),
+        "M 32": Problem(_ROWS, n, 2 * _STEP),
+        "M 33": Problem(_ROWS + 1, n, 2 * _STEP),
+        "N a tile less 32": Problem(m, n - 32, 2 * _STEP),
+        "N a tile and 32": Problem(m, n + 32, 2 * _STEP),
+    }
+    if file.stem.endswith(_SPLITTING):
+        problems |= {f"4 steps, {splits} splits": Problem(m, n, 4 * _STEP, splits) for splits in (2, 4, 8)}
+    return problems
+
+
 def _operand(
     generator: np.random.Generator, rows: int, k: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float64]]:
@@ -111,4 +137,4 @@ def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
     return wheel.files("gfx950", "f4gemm")
 
 
-KIND = Kind("f4gemm", "fp4 GEMM, e8m0 scales per 32 of K, bf16 result", _files, _problems, _prepare)
+KIND = Kind("f4gemm", "fp4 GEMM, e8m0 scales per 32 of K, bf16 result", _files, _problems, _prepare, _edges)

@@ -102,13 +102,30 @@ def _problems(file: KernelFile) -> Mapping[str, GemmProblem]:
     }
 
 
+def _edges(file: KernelFile) -> Mapping[str, GemmProblem]:
+    """gfx950's host code asks N in tiles of 256 and K in blocks of 128, at least four; gfx942's asks nothing."""
+    tile = _tile_m(file)
+    return {
+        "K 3 blocks": GemmProblem(tile, _TILE_N, 3 * _BLOCK),
+        "K 4 blocks": GemmProblem(tile, _TILE_N, 4 * _BLOCK),
+        "K 5 blocks": GemmProblem(tile, _TILE_N, 5 * _BLOCK),
+        "K 5 blocks less 64": GemmProblem(tile, _TILE_N, 5 * _BLOCK - 64),
+        "K 5 blocks and 64": GemmProblem(tile, _TILE_N, 5 * _BLOCK + 64),
+        "N a tile": GemmProblem(tile, _TILE_N, 4 * _BLOCK),
+        "N a tile less 128": GemmProblem(tile, _TILE_N - 128, 4 * _BLOCK),
+        "N a tile and 128": GemmProblem(tile, _TILE_N + 128, 4 * _BLOCK),
+        "M a tile less 1": GemmProblem(tile - 1, _TILE_N, 4 * _BLOCK),
+        "M a tile and 1": GemmProblem(tile + 1, _TILE_N, 4 * _BLOCK),
+    }
+
+
 def _prepare(file: KernelFile, problem: GemmProblem, generator: np.random.Generator) -> Launch:
     m, n, k = problem.m, problem.n, problem.k
     on_mi350 = file.stem.startswith(_OF_MI350)
     fp8, to, relative = (FP8_OCP, BF16, TO_BF16) if on_mi350 else (FP8_FNUZ, np.dtype(np.float16), TO_FP16)
     a, b = normal(generator, (m, k), fp8), normal(generator, (n, k), fp8)
-    a_scale = generator.uniform(0.5, 2, (k // _BLOCK, m)).astype(np.float32)
-    b_scale = generator.uniform(0.5, 2, (n // _BLOCK, k // _BLOCK)).astype(np.float32)
+    a_scale = generator.uniform(0.5, 2, (-(-k // _BLOCK), m)).astype(np.float32)
+    b_scale = generator.uniform(0.5, 2, (n // _BLOCK, -(-k // _BLOCK))).astype(np.float32)
     laid, c = shuffled(b), np.empty((m, n), to)
     laid_scale = b_scale if on_mi350 else np.ascontiguousarray(b_scale.T)
     packed = (_mi350 if on_mi350 else _flatmm)(a, laid, a_scale, laid_scale, c)
@@ -132,8 +149,9 @@ def _flatmm(a: NDArray[Any], b: NDArray[Any], a_scale: NDArray[Any], b_scale: ND
 
 def _product(a: NDArray[Any], b: NDArray[Any], a_scale: NDArray[Any], b_scale: NDArray[Any]) -> tuple[Float, Float]:
     """The result, and the sum of its summands' magnitudes."""
-    scaled_a = wide(a) * np.repeat(wide(a_scale).T, _BLOCK, axis=1)
-    scaled_b = wide(b) * np.repeat(np.repeat(wide(b_scale), _BLOCK, axis=0), _BLOCK, axis=1)
+    k = a.shape[1]
+    scaled_a = wide(a) * np.repeat(wide(a_scale).T, _BLOCK, axis=1)[:, :k]
+    scaled_b = wide(b) * np.repeat(np.repeat(wide(b_scale), _BLOCK, axis=0), _BLOCK, axis=1)[:, :k]
     return scaled_a @ scaled_b.T, np.abs(scaled_a) @ np.abs(scaled_b).T
 
 
@@ -141,4 +159,4 @@ def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
     return wheel.files("gfx942", start="flatmm_uk_gfx9_f16f8") + wheel.files("gfx950", start=_OF_MI350)
 
 
-KIND = Kind("f8blockscale", "fp8 GEMM, scales per block of 128", _files, _problems, _prepare)
+KIND = Kind("f8blockscale", "fp8 GEMM, scales per block of 128", _files, _problems, _prepare, _edges)

@@ -132,6 +132,22 @@ def _problems(_: KernelFile) -> Mapping[str, Problem]:
     return {"few": Problem(5, 512), "wide": Problem(3, 1024, splits=2), "full-block": Problem(40, 512, 1, 2, 1)}
 
 
+def _edges(file: KernelFile) -> Mapping[str, Problem]:
+    """The host code sorts tokens into blocks of the kernel's rows, and takes inner sizes in its columns."""
+    form = _form(file)
+    rows = form.rows
+    problems = {
+        "a block less 1": Problem(rows - 1, 512, 1, 1, 1),
+        "a block": Problem(rows, 512, 1, 1, 1),
+        "a block and 1": Problem(rows + 1, 512, 1, 1, 1),
+        "1 token": Problem(1, 512),
+        "an expert without tokens": Problem(1, 512, 1, 4, 1),
+    }
+    if not form.persistent:
+        problems["3 columns of workgroups"] = Problem(3, 512, 3)
+    return problems
+
+
 def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
     form = _form(file)
     model, inter, experts = problem.model, form.columns * problem.splits, problem.experts
@@ -223,4 +239,4 @@ def _in_tables(stem: str) -> bool:
     return "_vs_" in stem and not any(one in stem for one in ("_atm_", "_smf_", "Int8_g1u1_vs_tkw1"))
 
 
-KIND = Kind("fmoe", "mixture of experts, both layers in one kernel", _files, _problems, _prepare)
+KIND = Kind("fmoe", "mixture of experts, both layers in one kernel", _files, _problems, _prepare, _edges)

@@ -82,6 +82,17 @@ def _older_problems(file: KernelFile) -> Mapping[str, GemmProblem]:
     return problems
 
 
+def _older_edges(file: KernelFile) -> Mapping[str, GemmProblem]:
+    """No host code says what they need: sizes at the tile, and K in the steps that i8gemm's has."""
+    return {
+        "K 2 steps": GemmProblem(128, 128, 2 * _SPLIT_MULTIPLE),
+        "K 3 steps": GemmProblem(128, 128, 3 * _SPLIT_MULTIPLE),
+        "K 4 steps": GemmProblem(128, 128, 4 * _SPLIT_MULTIPLE),
+        "M a tile less 1": GemmProblem(127, 128, 512),
+        "M a tile and 1": GemmProblem(129, 128, 512),
+    }
+
+
 def _splits(k: int, asked: int) -> int:
     """As many as are asked for, or fewer, so that none is empty."""
     return -(-k // _of_split(k, asked))
@@ -135,6 +146,11 @@ def _older_files(wheel: Wheel) -> tuple[KernelFile, ...]:
 
 
 OLDER = Kind(
-    "gemm_a8w8_m128", "int8 GEMM, a scale per row and column, bf16 result", _older_files, _older_problems, _prepare
+    "gemm_a8w8_m128",
+    "int8 GEMM, a scale per row and column, bf16 result",
+    _older_files,
+    _older_problems,
+    _prepare,
+    _older_edges,
 )
 KIND = Kind("i8gemm", "int8 GEMM, a scale per row and column, bf16 result", _files, _problems, _prepare, _edges)

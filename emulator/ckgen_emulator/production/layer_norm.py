@@ -45,9 +45,10 @@ class NormArguments(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The number of rows."""
+    """Rows and their elements."""
 
     rows: int
+    columns: int = _COLUMNS
 
 
 def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
@@ -58,8 +59,19 @@ def _problems(file: KernelFile) -> Mapping[str, Problem]:
     return {"group": Problem(_ROWS), "groups": Problem(2 * _ROWS)}
 
 
+def _edges(file: KernelFile) -> Mapping[str, Problem]:
+    """The host code asks columns of 8192, and rounds pairs of rows up."""
+    return {
+        "1 row": Problem(1),
+        "2 rows": Problem(2),
+        "3 rows": Problem(3),
+        "columns 8192 less 8": Problem(2, _COLUMNS - 8),
+        "columns 8192 and 8": Problem(2, _COLUMNS + 8),
+    }
+
+
 def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
-    shape, row = (problem.rows, _COLUMNS), (1, _COLUMNS)
+    shape, row = (problem.rows, problem.columns), (1, problem.columns)
     values, residual = normal(generator, shape, BF16), normal(generator, shape, BF16)
     weight, bias = normal(generator, row, BF16), normal(generator, row, BF16)
     x_scale = generator.uniform(0.5, 2, row).astype(np.float32)
@@ -67,7 +79,7 @@ def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator)
     out, residual_out = np.empty(shape, np.int8 if quantized else BF16), np.empty(shape, BF16)
     y_scale = np.empty((problem.rows, 1), np.float32)
     arguments = NormArguments(
-        out=out, input=values, weight=weight, bias=bias, epsilon=_EPSILON, rows=problem.rows, columns=_COLUMNS,
+        out=out, input=values, weight=weight, bias=bias, epsilon=_EPSILON, rows=problem.rows, columns=problem.columns,
         residual_out=residual_out, residual_in=residual, y_scale=y_scale, x_scale=x_scale,
     )  # fmt: skip
     total = wide(values) + wide(residual)
@@ -89,4 +101,4 @@ def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator)
     return Launch(grid, _THREADS, arguments.pack(), (*inputs, x_scale), outputs)
 
 
-KIND = Kind("layernorm", "norm of a sum, bf16 or int8 result", _files, _problems, _prepare)
+KIND = Kind("layernorm", "norm of a sum, bf16 or int8 result", _files, _problems, _prepare, _edges)

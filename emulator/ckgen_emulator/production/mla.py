@@ -106,6 +106,22 @@ def _problems(file: KernelFile) -> Mapping[str, Problem]:
     }
 
 
+def _edges(file: KernelFile) -> Mapping[str, Problem]:
+    """The host code takes any length, and as many splits as it is told; an empty split has no result to compare."""
+    form = _form(file)
+    least = max(form.queries, 1)
+    blocks = {"less 1": form.block - 1, "": form.block, "and 1": form.block + 1}
+    problems = {
+        f"a block {what}".rstrip(): Problem((max(tokens, least), 2 * form.block)) for what, tokens in blocks.items()
+    }
+    return problems | {
+        "3 blocks, 2 splits": Problem((3 * form.block, 3 * form.block), splits=2),
+        "3 blocks, 3 splits": Problem((3 * form.block + least - 1, 3 * form.block + least - 1), splits=3),
+        "3 blocks less 1, 3 splits": Problem((3 * form.block + least - 2, 3 * form.block + least - 1), splits=3),
+        "pages of 2, the last half full": Problem((form.block + 1, 37), page=2),
+    }
+
+
 def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
     form, page, splits = _form(file), problem.page, problem.splits
     sequences, queries, heads = len(problem.contexts), form.queries, form.heads
@@ -191,4 +207,4 @@ def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
     return tuple(file for file in files if _NOT_RUN.search(file.stem) is None)
 
 
-KIND = Kind("mla", "latent attention of decoding, one key for all heads", _files, _problems, _prepare)
+KIND = Kind("mla", "latent attention of decoding, one key for all heads", _files, _problems, _prepare, _edges)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,20 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstWrong:
+    """The first element that is wrong, by its indices in the expectation."""
+
+    index: tuple[int, ...]
+    expected: float
+    actual: float
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields; null for what is not finite."""
+        values = {"expected": self.expected, "actual": self.actual}
+        return {"index": list(self.index), **{name: one if np.isfinite(one) else None for name, one in values.items()}}
+
+
+@dataclass(frozen=True, slots=True)
 class Compared:
     """An output against its expectation. `excess`: the largest error in units of its bound, at most 1 where right."""
 
@@ -77,11 +91,15 @@ class Compared:
     bound: float
     excess: float
     wrong: int
+    first: FirstWrong | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A run of one kernel: `seed` is the schedule's; `stats` as bindings.stats_of, where they were kept."""
+    """A run of one kernel: `seed` is the schedule's; `stats` as bindings.stats_of, where they were kept.
+
+    `origin`: what wrote the first wrong element of the first wrong output, where that was traced.
+    """
 
     kind: str
     kernel: str
@@ -93,6 +111,7 @@ class Outcome:
     instructions: int
     seconds: float
     stats: Mapping[str, Any] = field(default_factory=dict)
+    origin: Mapping[str, Any] | None = None
 
     @property
     def right(self) -> bool:
@@ -112,7 +131,14 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         """As JSON has it: no infinities."""
         compared = [
-            {key: None if value in _INFINITE else value for key, value in asdict(one).items()} for one in self.compared
+            {
+                **{
+                    key: None if value in _INFINITE else value
+                    for key, value in asdict(replace(one, first=None)).items()
+                },
+                "first": one.first.to_json() if one.first is not None else None,
+            }
+            for one in self.compared
         ]
         return {
             "kind": self.kind,
@@ -139,6 +165,10 @@ def compare(output: Output) -> Compared:
         same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
         error = np.where(same, 0.0, np.where(np.isnan(error), np.inf, error))
         excess = np.where(error == 0, 0.0, error / bound)
-    return Compared(
-        output.name, float(error.max()), float(bound.max()), float(excess.max()), int(np.count_nonzero(excess > 1))
-    )
+    bad = excess > 1
+    first = None
+    if bad.any():
+        place = tuple(int(index) for index in np.argwhere(bad)[0])
+        first = FirstWrong(place, float(expected[place]), float(actual[place]))
+    most = (float(error.max()), float(bound.max()), float(excess.max()))
+    return Compared(output.name, *most, int(np.count_nonzero(bad)), first)

@@ -91,6 +91,19 @@ def _problems(_: KernelFile) -> Mapping[str, Problem]:
     return {"few": Problem(5, 512, 2), "deep": Problem(3, 1536), "gelu": Problem(7, 512, activation="gelu")}
 
 
+def _edges(file: KernelFile) -> Mapping[str, Problem]:
+    """The host code sorts tokens into blocks of the kernel's rows, and takes inner sizes in its columns."""
+    rows = _form(file).rows
+    return {
+        "a block less 1": Problem(rows - 1, 512, experts=1, choices=1),
+        "a block": Problem(rows, 512, experts=1, choices=1),
+        "a block and 1": Problem(rows + 1, 512, experts=1, choices=1),
+        "1 token": Problem(1, 512),
+        "3 columns of workgroups": Problem(3, 512, 3),
+        "an expert without tokens": Problem(1, 512, experts=4, choices=1),
+    }
+
+
 def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
     form = _form(file)
     tokens, model, choices = problem.tokens, problem.model, problem.choices
@@ -173,4 +186,4 @@ def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
     return tuple(file for arch in ("gfx942", "gfx950") for file in wheel.files(arch, "fmoe_2stages"))
 
 
-KIND = Kind("fmoe_stage1", "mixture of experts, first of two kernels", _files, _problems, _prepare)
+KIND = Kind("fmoe_stage1", "mixture of experts, first of two kernels", _files, _problems, _prepare, _edges)

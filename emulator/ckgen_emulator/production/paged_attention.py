@@ -34,6 +34,8 @@ from ckgen_emulator.production.wheel import KernelFile, Wheel
 
 _THREADS = 256
 _HEAD = 128
+_BLOCK = 256
+"""Tokens that a workgroup takes at once."""
 _VECTOR = 16  # bytes of the cache's innermost dimension
 _NAME = re.compile(
     r"pa_(?P<q>bf16|fp16)_(?P<kv>noquant|pertokenFp8|pertokenInt8)_gqa(?P<gqa>\d+)_\dtg_4w"
@@ -106,6 +108,16 @@ def _problems(file: KernelFile) -> Mapping[str, Problem]:
     if form.several == 0:
         problems |= {"one-query": Problem((37, 300), 1), "four-queries": Problem((37, 300), 4)}
     return problems
+
+
+def _edges(file: KernelFile) -> Mapping[str, Problem]:
+    """The host code takes any length, in pages of the kernel's size."""
+    form = _form(file)
+    several = form.several or 2
+    pages = {"a page less 1": form.page - 1, "a page": form.page, "a page and 1": form.page + 1}
+    lengths = {_BLOCK - 16, _BLOCK - 15, _BLOCK - 1, _BLOCK, _BLOCK + 1, 2 * _BLOCK - 1, 2 * _BLOCK}
+    blocks = {f"{tokens} tokens": tokens for tokens in sorted(lengths)}
+    return {name: Problem((max(tokens, several), 20), several) for name, tokens in (pages | blocks).items()}
 
 
 def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
@@ -185,4 +197,4 @@ def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
     return tuple(file for arch in ("gfx942", "gfx950") for file in wheel.files(arch, "pa"))
 
 
-KIND = Kind("pa", "paged attention of decoding, a page table per sequence", _files, _problems, _prepare)
+KIND = Kind("pa", "paged attention of decoding, a page table per sequence", _files, _problems, _prepare, _edges)

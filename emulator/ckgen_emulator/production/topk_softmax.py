@@ -59,6 +59,20 @@ def _problems(file: KernelFile) -> Mapping[str, Problem]:
     }
 
 
+def _edges(file: KernelFile) -> Mapping[str, Problem]:
+    """The host code rounds groups of tokens up, and takes any stride of the outputs from k on."""
+    tokens = _shape(file)[0]
+    return {
+        "a group less 1": Problem(tokens - 1),
+        "a group": Problem(tokens),
+        "a group and 1": Problem(tokens + 1),
+        "two groups less 1": Problem(2 * tokens - 1, renormalize=True),
+        "two groups and 1": Problem(2 * tokens + 1, renormalize=True),
+        "stride k": Problem(tokens, renormalize=True),
+        "stride k and 1": Problem(tokens, renormalize=True, padding=1),
+    }
+
+
 def _prepare(file: KernelFile, problem: Problem, generator: np.random.Generator) -> Launch:
     of_group, experts, k = _shape(file)
     gates = (3 * generator.standard_normal((problem.tokens, experts))).astype(np.float32)
@@ -89,4 +103,4 @@ def _files(wheel: Wheel) -> tuple[KernelFile, ...]:
     return wheel.files("gfx942", "topksoftmax")
 
 
-KIND = Kind("topksoftmax", "top-k of a softmax over experts", _files, _problems, _prepare)
+KIND = Kind("topksoftmax", "top-k of a softmax over experts", _files, _problems, _prepare, _edges)
