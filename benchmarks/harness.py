@@ -36,7 +36,7 @@ class Effort:
     times as long.
     """
 
-    seconds: float = 3.0
+    seconds: float = 2.5
     least: int = 5
     most: int = 41
     still: float = 0.02
