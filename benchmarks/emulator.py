@@ -6,15 +6,11 @@ other. Kernels are those that the tests compile; all runs of a kernel are interl
 
 from __future__ import annotations
 
-import os
-import statistics
 import sys
-from collections import defaultdict
-from pathlib import Path
+from collections.abc import Iterator
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from support import cpu_name
+from harness import Sample
+from support import Row, Run, main
 
 from ckgen import paths
 from ckgen.build.amd.toolchain import load
@@ -33,45 +29,59 @@ ROUNDS = 5
 TARGET = Target("gfx942", 304)
 BLOCKS = "256x64x64x128"
 LOADS = "8x32x1_8x32x1_1x32x1x8"
-KERNELS = (
-    ("gemm_fp16_rcr_ck_tile_compv3_intrawave_cshuffle_pad111_64x64x64_2x2x1_32x32x16_vec1", Shape(0, 1024, 1024, 1024)),
-    (f"gemm_int8_bf16_rcr_rowwise_ck_{BLOCKS}_32x32_1x1_{LOADS}_8x8x1_1x1_intrawave_v3", Shape(0, 1024, 1024, 1024)),
-    (
+KERNELS = {
+    "fp16": (
+        "gemm_fp16_rcr_ck_tile_compv3_intrawave_cshuffle_pad111_64x64x64_2x2x1_32x32x16_vec1",
+        Shape(0, 1024, 1024, 1024),
+    ),
+    "int8": (
+        f"gemm_int8_bf16_rcr_rowwise_ck_{BLOCKS}_32x32_1x1_{LOADS}_8x8x1_1x1_intrawave_v3",
+        Shape(0, 1024, 1024, 1024),
+    ),
+    "fp8-blockscale": (
         f"gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_{BLOCKS}_16x16_32x32_1x1_{LOADS}_8_1x1_intrawave_v3",
         Shape(0, 512, 512, 1024),
     ),
-)
+}
 WAYS = {
     "plain": RunOptions(checked=False),
     "checked": RunOptions(),
-    "checked, 2 threads": RunOptions(threads=2),
+    "checked-2-threads": RunOptions(threads=2),
 }
 
 
-def main() -> None:
-    """Prints the table."""
+def rows(run: Run) -> Iterator[Row]:
+    """For each kernel its instructions, and a row for each way."""
+    chosen = {name: one for name, one in KERNELS.items() if any(run.wants(f"{name}-{way}") for way in (*WAYS, "count"))}
+    if not chosen:
+        return
     archs = load_archs()
-    context = default_context(load(), archs, print, ProgressLine())
-    runtime = build_runtime(print)
-    print(f"emulator  {cpu_name()}, {os.cpu_count()} cores, median of {ROUNDS}, whole launch by wall clock")
-    for name, shape in KERNELS:
-        kernel = choose_kernel(name, TARGET, Place((paths.tuning_dir() / "aiter",)), archs, default_cache())
-        seconds: dict[str, list[float]] = defaultdict(list)
+    context, runtime = default_context(load(), archs, _say, ProgressLine()), build_runtime(_say)
+    for name, (kernel_name, shape) in chosen.items():
+        kernel = choose_kernel(kernel_name, TARGET, Place((paths.tuning_dir() / "aiter",)), archs, default_cache())
+        seconds: dict[str, list[float]] = {way: [] for way in WAYS}
         instructions = 0
-        for _ in range(ROUNDS):
+        for _ in range(1 if run.quick else ROUNDS):
             for way, options in WAYS.items():
                 request = Request(kernel, TARGET.cu_num, (GemmProblem(shape),))
                 (result,) = emulate([request], runtime, context, options)
-                assert result.ok and result.answer is not None, result.trouble
+                if not result.ok or result.answer is None:
+                    raise RuntimeError(f"{kernel_name}: {result.trouble}")
                 seconds[way].append(result.answer.seconds)
                 instructions = result.instructions
-        median = {way: statistics.median(times) for way, times in seconds.items()}
-        print(f"{name[:60]}… {shape.m}x{shape.n}x{shape.k}, {instructions:,} instructions of waves")
-        for way, time in median.items():
-            rate = instructions / time / 1e6
-            print(f"  {way:20} {time:6.2f} s   {rate:5.2f} M/s   {time / median['plain']:.2f}x the plain run")
-    print("reproduce: python benchmarks/emulator.py")
+        text = f"{kernel_name}, {shape.m} × {shape.n} × {shape.k}"
+        if run.wants(f"{name}-count"):
+            yield run.counted(f"{name}-count", f"emulate {name}", text, "wave instructions", instructions)
+        plain = Sample(tuple(seconds["plain"]))
+        for way, times in seconds.items():
+            if run.wants(f"{name}-{way}"):
+                peers = {"its own plain run": plain} if way != "plain" else {}
+                yield run.timed(f"{name}-{way}", f"emulate {name}, {way}", text, Sample(tuple(times)), peers, unit="s")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 if __name__ == "__main__":
-    main()
+    main(rows, __doc__)

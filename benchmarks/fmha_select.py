@@ -1,46 +1,45 @@
-"""select() of attention: the calls of public models over the default kernels of gfx942."""
+"""select() of attention: the calls of public models over the default kernels of gfx942. No peer answers such calls."""
 
 from __future__ import annotations
 
 import statistics
-import subprocess
-import tempfile
-from pathlib import Path
+from collections.abc import Iterator
 
-from generated import build_program
-from support import compiler, cpu_name
+from harness import Sample
+from ours import lines_of, program_over
+from support import Row, Run, main
 
-from ckgen.emit.render import render
 from ckgen.families.fmha.benchmark_problems import BenchmarkProblem, benchmark_problems
 from ckgen.families.fmha.enums import FmhaCorner
 from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions
-from ckgen.plan.planner import make_plan
 from ckgen.specs.archs import load_archs
 
-GOAL = 1000
-CALLS = 20000
+_CALLS, _ROUNDS = 20000, 11
 
 
-def main() -> None:
-    """Prints the table."""
-    target, archs = Target("gfx942", 304), load_archs()
-    problems = benchmark_problems()
-    names = tuple(dict.fromkeys(one.signature.resolved(archs["gfx942"].fp8_flavour).canonical() for one in problems))
-    plan = make_plan(PlanOptions(targets=(target,), ops=frozenset({"fmha"}), tuning=(), signatures=names), archs)
-    lines = "".join(map(_line, problems))
-    with tempfile.TemporaryDirectory() as folder:
-        program = build_program(Path(folder), render(plan, "bench"), "fmha_select.cpp")
-        command = [str(program), str(target), str(CALLS)]
-        done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
-    print(f"select of attention  {cpu_name()}, {compiler()} -O2, {len(plan.instances)} kernels of {target}")
-    found = [line.split() for line in done.stdout.splitlines()]
-    for problem, (ns, allocations, supporting) in zip(problems, found, strict=True):
-        sizes = f"{problem.shape.seqlen_q} x {problem.shape.seqlen_k}"
-        print(f"  {problem.signature!s:54} {sizes:16} {ns:>6} ns  {supporting:>3} kernels  {allocations} allocations")
-    times = [float(ns) for ns, _, _ in found]
-    print(f"  median {statistics.median(times):.0f} ns, worst {max(times):.0f} ns, goal {GOAL} ns")
-    print("reproduce: python benchmarks/fmha_select.py")
+def rows(run: Run) -> Iterator[Row]:
+    """The call of the median, the slowest, and how often any select allocated."""
+    if not any(map(run.wants, ("median", "worst", "allocations"))):
+        return
+    target, problems = Target("gfx942", 304), benchmark_problems()
+    flavour = load_archs()["gfx942"].fp8_flavour
+    names = tuple(dict.fromkeys(one.signature.resolved(flavour).canonical() for one in problems))
+    options = PlanOptions(targets=(target,), ops=frozenset({"fmha"}), tuning=(), signatures=names)
+    program = program_over(run, options, "fmha_select.cpp")
+    effort = (100, 1) if run.quick else (_CALLS, _ROUNDS)
+    lines = lines_of(program, target, *effort, given="".join(map(_line, problems)))
+    found = [(Sample(tuple(float(one) * 1e-9 for one in ns)), int(made)) for _, _, _, made, *ns in lines]
+    times = [sample.median for sample, _ in found]
+    for name, seconds in (("median", statistics.median_low(times)), ("worst", max(times))):
+        if run.wants(name):
+            index = times.index(seconds)
+            x = problems[index].shape
+            shape = f"{problems[index].signature}, {x.seqlen_q} × {x.seqlen_k}"
+            what = f"select of attention: the {name} of {len(found)} calls"
+            yield run.timed(name, what, shape, found[index][0], {}, unit="ns")
+    if run.wants("allocations"):
+        yield run.counted("allocations", "select of attention", "all calls", "allocations", sum(n for _, n in found))
 
 
 def _line(problem: BenchmarkProblem) -> str:
@@ -51,4 +50,4 @@ def _line(problem: BenchmarkProblem) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(rows, __doc__)

@@ -1,19 +1,19 @@
 """Our reference of attention against PyTorch's scaled_dot_product_attention: largest differences, no times.
 
-float64 shows that both mean the same. In fp32, fp16 and bf16 PyTorch is a kernel like any other: its largest error, in
-units of the reference's bound, must be below 1. Exits with 1 where it is not. Needs torch.
+float64 shows that both mean the same: the reference's O is rounded to fp32, and so at most half a step of it off. In
+fp32, fp16 and bf16 PyTorch is a kernel like any other: its largest error, in units of the reference's bound, is 1 at
+most. RuntimeError where it is not. Needs torch.
 """
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from support import cpu_name
+from support import Row, Run, main
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -25,7 +25,7 @@ from ckgen.families.fmha.signature import parse_canonical
 from ckgen.model.fmha_shape import FmhaShape
 
 TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-MOST_IN_FLOAT64 = 1e-12
+MOST = {"float64": 2.0**-24} | dict.fromkeys(TYPES, 1.0)
 
 
 @dataclass(frozen=True)
@@ -105,28 +105,31 @@ def differing_masks() -> int:
     return found
 
 
-def main() -> int:
-    """Prints the table."""
-    print(f"reference of attention against torch {torch.__version__}, {cpu_name()}")
-    print(f"causal masks that differ, 2 corners of 576 sizes: {(wrong := differing_masks())}")
-    print("largest difference: float64 as it is, the others in units of the reference's bound")
-    print(f"  {'problem':24} {'float64':>10} {'fp32':>10} {'fp16':>10} {'bf16':>10}")
-    is_right = wrong == 0
-    for problem in PROBLEMS:
-        cells = []
-        for name, dtype in {"float64": torch.float64, **TYPES}.items():
-            if problem.words == "_alibi" and dtype.itemsize == 2:
-                cells.append(f"{'–':>10}")  # PyTorch takes the distances as a bias, and so rounded to 16 bits
-                continue
-            operands = problem.operands("fp32" if name == "float64" else name)
-            expected, found = expect(operands).o, theirs(problem, operands, dtype)
-            worst = np.abs(found - expected.c).max() if name == "float64" else expected.excess(found)
-            is_right &= bool(worst < (MOST_IN_FLOAT64 if name == "float64" else 1))
-            cells.append(f"{worst:10.1e}" if name == "float64" else f"{worst:10.4f}")
-        print(f"  {problem.name:24} {' '.join(cells)}")
-    print("reproduce: python benchmarks/fmha_torch.py")
-    return 0 if is_right else 1
+def rows(run: Run) -> Iterator[Row]:
+    """The worst of all problems for each type, and the masks that differ; RuntimeError where one is wrong."""
+    versus = f"{len(PROBLEMS)} problems: masks, windows, GQA, bias, decode"
+    for name, dtype in {"float64": torch.float64, **TYPES}.items():
+        if not run.wants(name):
+            continue
+        worst = max(_difference(problem, name, dtype) for problem in PROBLEMS)
+        if not worst <= MOST[name]:
+            raise RuntimeError(f"{name}: the reference and torch differ by {worst}")
+        unit = "at most off" if name == "float64" else "of the reference's bound"
+        yield run.counted(name, f"attention's reference against torch, {name}", versus, unit, worst)
+    if run.wants("masks"):
+        if wrong := differing_masks():
+            raise RuntimeError(f"{wrong} causal masks differ")
+        yield run.counted("masks", "causal masks against torch's", "2 corners of 576 sizes", "differ", wrong)
+
+
+def _difference(problem: Problem, name: str, dtype: torch.dtype) -> float:
+    """Of float64 as it is, else in units of the reference's bound."""
+    if problem.words == "_alibi" and dtype.itemsize == 2:
+        return 0.0  # PyTorch takes the distances as a bias, and so rounded to 16 bits
+    operands = problem.operands("fp32" if name == "float64" else name)
+    expected, found = expect(operands).o, theirs(problem, operands, dtype)
+    return float(np.abs(found - expected.c).max() if name == "float64" else expected.excess(found))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(rows, __doc__)

@@ -1,17 +1,17 @@
-// Lookup over the shipped rows: generated ladders against an unordered_map keyed as AITER keys it, in one program.
-// Prints "<name> <ns per lookup>" lines; benchmarks/lookup.py writes rows.inc and tables.inc and reads them.
-#include <algorithm>
-#include <chrono>
+// Lookup over the shipped rows: generated ladders against maps of exact shapes. Argument: rounds. Prints lines of
+// rounds.hpp; benchmarks/lookup.py writes rows.inc and tables.inc and reads them.
 #include <cstdint>
 #include <cstdio>
-#include <functional>
+#include <cstdlib>
 #include <random>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <ckgen/library.hpp>
 
+#include "maps.hpp"
+#include "rounds.hpp"
 #include "tables.inc"
 
 namespace {
@@ -26,23 +26,6 @@ constexpr Row rows[] = {
 #include "rows.inc"
 };
 constexpr std::size_t row_count = sizeof(rows) / sizeof(rows[0]);
-
-struct Key {
-  std::string_view gfx;
-  std::int32_t cu_num, m, n, k;
-  bool operator==(const Key& o) const { return gfx == o.gfx && cu_num == o.cu_num && m == o.m && n == o.n && k == o.k; }
-};
-
-// The boost hash_combine mix over the same five fields.
-struct Hash {
-  std::size_t operator()(const Key& key) const {
-    std::size_t h = std::hash<std::string_view>{}(key.gfx);
-    for (const std::int32_t x : {key.cu_num, key.m, key.n, key.k}) {
-      h ^= std::hash<std::int32_t>{}(x) + 0x9e3779b9U + (h << 6) + (h >> 2);
-    }
-    return h;
-  }
-};
 
 struct Query {
   std::string_view gfx;
@@ -68,29 +51,19 @@ std::uint32_t find(const Query& q) {
   return rung.choice.instance + static_cast<std::uint32_t>(ckgen::measured_at_or_above(rung, m));
 }
 
-template <class F>
-double median_ns(const std::vector<Query>& queries, F&& lookup) {
-  std::vector<double> times;
-  for (int round = 0; round < 11; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    std::uint64_t sum = 0;
-    for (const Query& q : queries) sum += lookup(q);
-    const auto stop = std::chrono::steady_clock::now();
-    volatile std::uint64_t sink = sum;
-    (void)sink;
-    times.push_back(std::chrono::duration<double, std::nano>(stop - start).count() /
-                    static_cast<double>(queries.size()));
-  }
-  std::nth_element(times.begin(), times.begin() + 5, times.end());
-  return times[5];
+bench::Key key_of(const Query& q) {
+  return {q.gfx, static_cast<std::uint32_t>(q.arch), q.cu_num, 0, q.m, q.n, q.k};
 }
 
 }  // namespace
 
-int main() {
-  std::unordered_map<Key, std::uint32_t, Hash> map;
+int main(int, char** words) {
+  bench::AiterMap map;
+  bench::FlatMap flat(row_count);
   for (std::size_t i = 0; i < row_count; ++i) {
-    map.emplace(Key{rows[i].gfx, rows[i].cu_num, rows[i].m, rows[i].n, rows[i].k}, static_cast<std::uint32_t>(i));
+    const bench::Key key{rows[i].gfx, rows[i].arch, rows[i].cu_num, 0, rows[i].m, rows[i].n, rows[i].k};
+    map.emplace(key, static_cast<std::uint32_t>(i));
+    flat.emplace(key, static_cast<std::uint32_t>(i));
   }
   std::mt19937 random(1);
   std::vector<Query> hit, between, miss;
@@ -102,16 +75,20 @@ int main() {
     miss.push_back({r.gfx, arch, r.cu_num, r.m, r.n + 1, r.k});
   }
   const auto in_map = [&map](const Query& q) -> std::uint32_t {
-    const auto found = map.find(Key{q.gfx, q.cu_num, q.m, q.n, q.k});
+    const auto found = map.find(key_of(q));
     return found == map.end() ? 0 : found->second;
   };
-  std::size_t wrong = 0;
-  for (const Query& q : hit) wrong += find(q) == 0;
-  std::printf("rows %zu\nunanswered %zu\n", row_count, wrong);
+  const auto in_flat = [&flat](const Query& q) { return flat.find(key_of(q)); };
+  for (const Query& q : hit) {
+    if (find(q) != 0 && in_flat(q) == in_map(q)) continue;
+    std::fprintf(stderr, "a row is not answered, or the maps differ\n");
+    return 1;
+  }
   const std::pair<const char*, const std::vector<Query>*> sets[] = {
       {"hit", &hit}, {"between", &between}, {"miss", &miss}};
-  for (const auto& [name, queries] : sets) {
-    std::printf("ckgen_%s %.2f\n", name, median_ns(*queries, find));
-    std::printf("map_%s %.2f\n", name, median_ns(*queries, in_map));
-  }
+  for (const auto& [name, queries] : sets)
+    bench::by_turns(name, queries->size(),
+                    {bench::way("ckgen", *queries, find), bench::way("aiter", *queries, in_map),
+                     bench::way("flat", *queries, in_flat)},
+                    std::atoi(words[1]));
 }

@@ -1,46 +1,23 @@
-// Dispatcher::select() over a generated library of the shipped tables, per module and tier, beside an unordered_map
-// keyed as AITER keys it: one find of the exact shape in a map of the module's rows.
-// Prints "<module> <tier> <problems> <ns> <ns of the map> <allocations>" lines; select_kernel.py reads them.
+// Dispatcher::select() over a generated library of the shipped tables, per module and tier, beside maps of its rows:
+// one find of the exact shape. Arguments: rounds, then targets. Prints lines of rounds.hpp, "<module> <tier>" their
+// name; select_kernel.py reads them.
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <random>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <bench/register.hpp>
 #include <ckgen/ckgen.hpp>
 
-#include "counted.hpp"
+#include "maps.hpp"
+#include "rounds.hpp"
 
 namespace {
 
 using namespace ckgen;
 
 constexpr std::size_t kProblems = 65536;
-constexpr int kRounds = 11;
-
-struct Key {
-  std::string_view gfx;
-  std::int32_t cu_num, batch, m, n, k;
-  bool operator==(const Key& o) const {
-    return gfx == o.gfx && cu_num == o.cu_num && batch == o.batch && m == o.m && n == o.n && k == o.k;
-  }
-};
-
-// The boost hash_combine mix over the same fields.
-struct Hash {
-  std::size_t operator()(const Key& key) const {
-    std::size_t h = std::hash<std::string_view>{}(key.gfx);
-    for (const std::int32_t x : {key.cu_num, key.batch, key.m, key.n, key.k}) {
-      h ^= std::hash<std::int32_t>{}(x) + 0x9e3779b9U + (h << 6) + (h >> 2);
-    }
-    return h;
-  }
-};
 
 struct Query {
   const LookupTable* table;
@@ -120,28 +97,23 @@ void draw(const Dispatcher& dispatcher, const Module& module, std::vector<Query>
   }
 }
 
-template <class F>
-double median_ns(const std::vector<Query>& queries, F&& ask) {
-  double times[kRounds];
-  for (double& time : times) {
-    const double start = counted::now_ns();
-    std::uint64_t sum = 0;
-    for (const Query& q : queries) sum += ask(q);
-    const double stop = counted::now_ns();
-    volatile std::uint64_t sink = sum;
-    static_cast<void>(sink);
-    time = (stop - start) / static_cast<double>(queries.size());
-  }
-  std::nth_element(times, times + kRounds / 2, times + kRounds);
-  return times[kRounds / 2];
-}
-
-void measure(const Dispatcher& dispatcher, const Module& module) {
-  std::unordered_map<Key, std::uint32_t, Hash> map;
+void measure(const Dispatcher& dispatcher, const Module& module, int rounds) {
+  bench::AiterMap map;
+  bench::FlatMap flat(module.rows.size());
   const auto key_of = [](const Query& q) {
-    return Key{q.device->gfx(), static_cast<std::int32_t>(q.device->cu_num()), q.batch, q.m, q.n, q.k};
+    return bench::Key{q.device->gfx(),
+                      static_cast<std::uint32_t>(q.device->arch()),
+                      static_cast<std::int32_t>(q.device->cu_num()),
+                      q.batch,
+                      q.m,
+                      q.n,
+                      q.k};
   };
-  for (const Query& row : module.rows) map.emplace(key_of(row), static_cast<std::uint32_t>(map.size()));
+  for (const Query& row : module.rows) {
+    const auto at = static_cast<std::uint32_t>(map.size());
+    map.emplace(key_of(row), at);
+    flat.emplace(key_of(row), at);
+  }
   std::vector<Query> sets[set_count];
   draw(dispatcher, module, sets);
   for (int set = 0; set < set_count; ++set) {
@@ -149,29 +121,30 @@ void measure(const Dispatcher& dispatcher, const Module& module) {
     // A process has one device: its problems come together.
     std::stable_sort(sets[set].begin(), sets[set].end(),
                      [](const Query& x, const Query& y) { return x.device < y.device; });
-    const long before = counted::allocations;
-    const double ours =
-        median_ns(sets[set], [&](const Query& q) { return select(dispatcher, module.unit->signature, q).instance; });
-    const long made = counted::allocations - before;
-    const double theirs = median_ns(sets[set], [&](const Query& q) -> std::uint32_t {
+    const auto ours = [&](const Query& q) { return select(dispatcher, module.unit->signature, q).instance; };
+    const auto in_map = [&](const Query& q) -> std::uint32_t {
       const auto found = map.find(key_of(q));
       return found == map.end() ? 0 : found->second;
-    });
-    std::printf("%s %s %zu %.2f %.2f %ld\n", module.unit->name, set_names[set], sets[set].size(), ours, theirs, made);
+    };
+    const auto in_flat = [&](const Query& q) { return flat.find(key_of(q)); };
+    bench::by_turns(std::string(module.unit->name) + " " + set_names[set], sets[set].size(),
+                    {bench::way("ckgen", sets[set], ours), bench::way("aiter", sets[set], in_map),
+                     bench::way("flat", sets[set], in_flat)},
+                    rounds);
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) devices().push_back(Device::simulated(argv[i]));
+  for (int i = 2; i < argc; ++i) devices().push_back(Device::simulated(argv[i]));
   Registry registry;
   if (!bench::register_all(registry).ok()) return 1;
   const Dispatcher dispatcher{registry, DispatcherOptions{}};
   const Library& library = bench::library();
   for (std::uint32_t i = 0; i < library.unit_count; ++i) {
     const Module module = read(*library.units[i]);
-    if (!module.rows.empty()) measure(dispatcher, module);
+    if (!module.rows.empty()) measure(dispatcher, module, std::atoi(argv[1]));
   }
   return 0;
 }

@@ -1,46 +1,52 @@
-"""select() over a library generated from the shipped tables, beside an unordered_map keyed as AITER keys it.
+"""select() over a library generated from the shipped tables, beside maps of the same rows: one find of the exact shape.
 
-A module named `select` would hide the standard library's from every benchmark, so the file is not called that.
+A module named `select` would hide the standard library's from every benchmark, so the file is not called that. Making
+the Problem is included. Peers as in lookup.py; what they find is less: no rules are checked, and no M between rows has
+an answer. Tier `untuned`: heuristic, other_cu and default.
 """
 
 from __future__ import annotations
 
 import statistics
-import subprocess
-import tempfile
-from pathlib import Path
+from collections.abc import Iterator
 
-from generated import build_program
-from shipped import TARGETS, shipped_plan
-from support import compiler, cpu_name
+from harness import Sample
+from lookup import WAYS
+from ours import SHIPPED, lines_of, program_over
+from support import Row, Run, main
 
-from ckgen.emit.render import render
-
-GOALS = {"exact": 50, "near": 50, "far": 200, "untuned": 200}
+TIERS = ("exact", "near", "far", "untuned")
+_ROUNDS = 21
 
 
-def main() -> None:
-    """Prints the table."""
-    plan = shipped_plan()
-    with tempfile.TemporaryDirectory() as folder:
-        program = build_program(Path(folder), render(plan, "bench"), "select.cpp")
-        targets = [str(target) for target in TARGETS]
-        done = subprocess.run([str(program), *targets], capture_output=True, text=True, check=True)
-    print(f"select  {cpu_name()}, {compiler()} -O2, up to 65,536 random problems per line on {', '.join(targets)},")
-    print("        median of 11 rounds, making the Problem included; the map: one find of the exact shape")
-    print(f"  {'signature':50} {'tier':8} {'problems':>8} {'select':>9} {'map':>9}  ratio  allocations")
-    by_tier: dict[str, list[float]] = {}
-    for line in done.stdout.splitlines():
-        name, tier, problems, ours, theirs, allocations = line.split()
-        ratio = float(theirs) / float(ours)
-        print(f"  {name:50} {tier:8} {problems:>8} {ours:>6} ns {theirs:>6} ns {ratio:5.1f}x  {allocations}")
-        by_tier.setdefault(tier, []).append(float(ours))
-    for tier, times in by_tier.items():
-        over = f"median over signatures {statistics.median(times):6.2f} ns, worst {max(times):6.2f} ns"
-        print(f"  {tier:8} {over}, goal on a quiet machine {GOALS[tier]} ns")
-    print("  untuned: heuristic, other_cu and default")
-    print("reproduce: python benchmarks/select_kernel.py")
+def rows(run: Run) -> Iterator[Row]:
+    """For each tier the signature of the median, and the slowest; how often any select allocated."""
+    names = {f"{tier}-{which}" for tier in TIERS for which in ("median", "worst")} | {"allocations"}
+    if not any(map(run.wants, names)):
+        return
+    program = program_over(run, SHIPPED, "select.cpp")
+    found: dict[tuple[str, str], dict[str, Sample]] = {}
+    counts, allocations = {}, 0
+    for module, tier, way, queries, made, *ns in lines_of(program, 1 if run.quick else _ROUNDS, *SHIPPED.targets):
+        found.setdefault((tier, module), {})[way] = Sample(tuple(float(one) * 1e-9 for one in ns))
+        counts[tier, module] = int(queries)
+        allocations += int(made) if way == "ckgen" else 0
+    for tier in TIERS:
+        of_tier = {module: ways for (one, module), ways in found.items() if one == tier}
+        middle = statistics.median_low(ways["ckgen"].median for ways in of_tier.values())
+        worst = max(ways["ckgen"].median for ways in of_tier.values())
+        for which, seconds in (("median", middle), ("worst", worst)):
+            name = f"{tier}-{which}"
+            if not run.wants(name):
+                continue
+            module, ways = next(item for item in of_tier.items() if item[1]["ckgen"].median == seconds)
+            what = f"select, {tier}: the {which} of {len(of_tier)} signatures"
+            peers = {title: ways[way] for way, title in WAYS.items()}
+            shape = f"{module}, {counts[tier, module]:,} random problems"
+            yield run.timed(name, what, shape, ways["ckgen"], peers, unit="ns")
+    if run.wants("allocations"):
+        yield run.counted("allocations", "select, all tiers and signatures", "", "allocations", allocations)
 
 
 if __name__ == "__main__":
-    main()
+    main(rows, __doc__)

@@ -1,4 +1,4 @@
-"""Generated libraries compiled into one shared library that Python loads; once per name and test session."""
+"""ckgen's own library, and generated ones, in a shared library that Python loads; once per name and test session."""
 
 from __future__ import annotations
 
@@ -24,8 +24,15 @@ def load_generated(plan: GenerationPlan, name: str, folder: Path) -> RuntimeLibr
     whole.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
     flags = ["-std=c++17", "-O1", "-fPIC", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     includes = [f"-I{ROOT / 'dispatcher_cpp/include'}", f"-I{folder / 'include'}"]
-    archive = dispatcher_archive()
-    library = folder / f"lib{name}_runtime.so"
-    linking = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
-    subprocess.run(["g++", "-shared", *flags, *includes, str(whole), "-o", str(library), *linking], check=True)
+    return _linked(folder / f"lib{name}_runtime.so", *flags, *includes, str(whole))
+
+
+def load_own(folder: Path) -> RuntimeLibrary:
+    """ckgen's own library without any generated one."""
+    return _linked(folder / "libckgen.so")
+
+
+def _linked(library: Path, *sources: str) -> RuntimeLibrary:
+    linking = ["-Wl,--whole-archive", str(dispatcher_archive()), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
+    subprocess.run(["g++", "-shared", *sources, "-o", str(library), *linking], check=True)
     return RuntimeLibrary(library)

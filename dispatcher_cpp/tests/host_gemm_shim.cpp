@@ -1,10 +1,8 @@
 // The host GEMM over a C ABI, for the Python references: structs by pointer, the workspace guarded on both sides.
 #include "backends/host/gemm.hpp"
 #include "backends/host/moe.hpp"
-#include "backends/host/threads.hpp"
 #include "ckgen/preshuffle.hpp"
 
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -51,10 +49,6 @@ int shim_dtype(const char* text) {
   return parse(text, t) ? static_cast<int>(t) : -1;
 }
 
-long long shim_twin_workspace(const GemmTraits* t, const host::TwinConfig* c, std::int64_t k_batch, const GemmArgs* a) {
-  return static_cast<long long>(host::gemm_twin_workspace(*t, *c, k_batch, a->m, a->n, a->k, a->batch));
-}
-
 int shim_twin(const GemmTraits* t, const host::TwinConfig* c, std::int64_t k_batch, const GemmArgs* a, char* message) {
   const GuardedWorkspace w(host::gemm_twin_workspace(*t, *c, k_batch, a->m, a->n, a->k, a->batch));
   return answer(host::run_gemm_twin(*t, *c, k_batch, *a, w.data()), w, message);
@@ -86,40 +80,11 @@ int shim_moe(const GemmTraits* t, const std::uint8_t* traits, const host::TwinCo
   return answer(host::run_moe_twin(*t, moe, *twin, shape, *a, w.data()), w, message);
 }
 
-// For benchmarks: the caller owns the workspace.
-int shim_twin_raw(const GemmTraits* t, const host::TwinConfig* c, std::int64_t k_batch, const GemmArgs* a, void* w) {
-  return static_cast<int>(host::run_gemm_twin(*t, *c, k_batch, *a, w).code);
-}
-long long shim_host_workspace(const GemmTraits* t, const host::HostConfig* c, const GemmArgs* a) {
-  return static_cast<long long>(host::gemm_host_workspace(*t, *c, a->m, a->n, a->k, a->batch));
-}
-int shim_host_raw(const GemmTraits* t, const host::HostConfig* c, const GemmArgs* a, void* w) {
-  return static_cast<int>(host::run_gemm_host(*t, *c, *a, w).code);
-}
-
-// Reads `bytes` of memory on all threads; the answer keeps the reads from being left out.
-std::uint64_t shim_read(const void* data, std::int64_t bytes) {
-  constexpr std::int64_t kBlock = 1 << 17;
-  std::atomic<std::uint64_t> all{0};
-  const auto* words = static_cast<const std::uint64_t*>(data);
-  host::parallel_for(bytes / kBlock, host::thread_count(), [&](std::int64_t block, int) {
-    std::uint64_t sum[4] = {};
-    const std::uint64_t* at = words + block * (kBlock / 8);
-    for (std::int64_t i = 0; i < kBlock / 8; i += 4)
-      for (int j = 0; j < 4; ++j) sum[j] += at[i + j];
-    all.fetch_add(sum[0] + sum[1] + sum[2] + sum[3], std::memory_order_relaxed);
-  });
-  return all;
-}
-
 int shim_isa(void) {
   return static_cast<int>(host::detect_isa());
 }
 int shim_threads(void) {
   return host::thread_count();
-}
-const char* shim_cpu(void) {
-  return host::cpu_brand();
 }
 int shim_isa_available(int isa) {
   return host::isa_available(static_cast<host::Isa>(isa)) ? 1 : 0;

@@ -1,4 +1,4 @@
-"""The host backend from Python: build it as a library, describe a GEMM, run it. For tests and benchmarks."""
+"""The host backend from Python: build it as a library, describe a GEMM, run it. For tests."""
 
 import ctypes
 import pathlib
@@ -74,11 +74,7 @@ def build(folder):
 
 
 def load(path):
-    lib = ctypes.CDLL(str(path))
-    lib.shim_cpu.restype = ctypes.c_char_p
-    for f in ("shim_twin_workspace", "shim_host_workspace"):
-        getattr(lib, f).restype = ctypes.c_longlong
-    return lib
+    return ctypes.CDLL(str(path))
 
 
 def pack_fp4(values):

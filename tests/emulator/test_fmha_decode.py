@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from functools import cache
 
-import fmha_split as benchmark
 import pytest
 
 from amd_support import amd_toolchain
@@ -22,6 +21,7 @@ from ckgen_emulator.fmha.call import prepare
 from ckgen_emulator.fmha.decode_cases import decode_cases
 from ckgen_emulator.fmha.problem import FmhaData, FmhaProblem, fmha_data
 from ckgen_emulator.fmha.run import FmhaKernel, run_fmha
+from runtime_build import load_own
 
 pytestmark = [pytest.mark.amd, pytest.mark.slow]
 
@@ -63,7 +63,7 @@ def test_equal_splits_are_combined(arch: str, problem: FmhaProblem) -> None:
 
 @pytest.fixture(scope="module")
 def planner(tmp_path_factory: pytest.TempPathFactory) -> FmhaSplitPlanner:
-    return benchmark.load(tmp_path_factory.mktemp("fmha_split"))
+    return load_own(tmp_path_factory.mktemp("fmha_split")).fmha_split
 
 
 def split_problem(arch: str, problem: FmhaProblem, cu_num: int = 8) -> FmhaSplitProblem:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from stream_k_matrix import NAME, cases, matrix_plan, run
 
 from ckgen.runtime import Options, RuntimeLibrary
 from runtime_build import load_generated
+from stream_k_matrix import NAME, cases, matrix_plan, run
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
@@ -17,7 +17,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> RuntimeLibrary:
 
 
 def test_the_smallest_shape_in_every_type_and_reduction(library: RuntimeLibrary) -> None:
-    """All shapes and layouts: `python benchmarks/stream_k_matrix.py`."""
+    """All shapes and layouts: `python tests/stream_k_matrix.py`."""
     for case in cases(shapes=[(256, 256, 256)], layouts=["rcr", "crr"]):
         result = run(library, case)
         assert result.ok, (case, result)

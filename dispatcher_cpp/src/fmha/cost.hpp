@@ -36,7 +36,7 @@ constexpr std::uint64_t mean_columns(const FmhaTraits& traits, const FmhaShape& 
 inline constexpr std::uint64_t kFmhaLoad = 64;
 /// Rows times columns that a compute unit computes while the kernel starts that combines partial results.
 inline constexpr std::uint64_t kFmhaCombine = 1 << 14;
-/// The same where a CPU's threads meet (benchmarks/fmha_batch.py; two threads of a Zen 4).
+/// The same where a CPU's threads meet (benchmarks/fmha_split.py; two threads of a Zen 4).
 inline constexpr std::uint64_t kFmhaThreadBarrierCost = 1 << 18;
 
 /// Whether a workgroup takes all heads of a sequence's few rows.
@@ -117,7 +117,7 @@ class FmhaWork {
            heads_;
   }
   /// Fewer workgroups than compute units, which share the heads of one. Then each reads pieces of rows, which memory
-  /// gives at four fifths of its speed (benchmarks/fmha_batch.py).
+  /// gives at four fifths of its speed (benchmarks/fmha_split.py).
   Wide rounds_of_shared_heads(std::uint64_t count) const noexcept {
     if (count == 0) return 0;
     const std::uint64_t parts = std::min(ceil_div(cus_, count), heads_);

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-import fmha_split as benchmark
 import numpy as np
 import pytest
 
@@ -29,6 +28,7 @@ from ckgen.specs.archs import load_archs
 from ckgen_emulator.fuzz import fmha_sample
 from ckgen_emulator.fuzz.fmha_sample import Step, emulated_case, run_fmha_sample, run_step, step_of
 from ckgen_emulator.gemm.build import default_context
+from runtime_build import load_own
 
 NAME = "fmha_bf16_fp8_fnuz_bf16_varlen_masked_sink_lse_kvblockscale_blocktable"
 KERNEL = make_instance(parse_canonical(NAME), HipFmhaConfig(16, 256, 64, 128), ("gfx942",))
@@ -37,7 +37,7 @@ KERNEL = make_instance(parse_canonical(NAME), HipFmhaConfig(16, 256, 64, 128), (
 
 @pytest.fixture(scope="module")
 def planner(tmp_path_factory: pytest.TempPathFactory) -> FmhaSplitPlanner:
-    return benchmark.load(tmp_path_factory.mktemp("fmha_split"))
+    return load_own(tmp_path_factory.mktemp("fmha_split")).fmha_split
 
 
 def scheduled(case: Case, instance: FmhaInstance, planner: FmhaSplitPlanner) -> FmhaSchedule:

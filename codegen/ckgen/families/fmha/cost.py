@@ -17,7 +17,7 @@ _LOAD = 64
 _COMBINE = 1 << 14
 """Rows times columns that a compute unit computes while the kernel starts that combines partial results."""
 _THREAD_BARRIER_COST = 1 << 18
-"""The same where a CPU's threads meet (benchmarks/fmha_batch.py; two threads of a Zen 4)."""
+"""The same where a CPU's threads meet (benchmarks/fmha_split.py; two threads of a Zen 4)."""
 _PART = 4
 """Columns that a row of a split costs beside its own: item_row and partial_row of FmhaSplitCost."""
 _ROUNDS = (1, 2, 3)
@@ -86,7 +86,7 @@ def _rounds(asked: FmhaConstraints, shape: FmhaShape, cu_num: int, splits: int) 
     """Rounds of workgroups times the heads of one.
 
     Where there are fewer workgroups than compute units, these share the heads of one. Then each reads pieces of rows,
-    which memory gives at four fifths of its speed (benchmarks/fmha_batch.py).
+    which memory gives at four fifths of its speed (benchmarks/fmha_split.py).
     """
     count, cus = _workgroups(asked, shape) * splits, max(cu_num, 1)
     heads = _grid_heads(asked, shape) if takes_all_heads(asked, shape) else 1

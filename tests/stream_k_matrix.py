@@ -1,6 +1,6 @@
 """Stream-K over the shapes, types, reductions and layouts that AMD's own bridge to its kernels is held to.
 
-    python benchmarks/stream_k_matrix.py [--json]
+    python tests/stream_k_matrix.py [--json]
 
 Each problem asks for its strategy on a simulated gfx942:304, and the host twin of what is selected computes the
 partition of that device. Operands are random, and C is held against the exact result within its own bound, and within

@@ -1,4 +1,4 @@
-"""The cost model of attention on a device, simulated; knows nothing of any planner.
+"""The split-KV planner's cost model of attention on a device, simulated, and how near its plans come to a bound.
 
 A workgroup costs the columns that its rows attend to, rounded up to tiles, and constants per row of its tile. A device
 has `slots` workgroups at a time and starts the next one in order wherever one has finished.
@@ -7,8 +7,12 @@ has `slots` workgroups at a time and starts the next one in order wherever one h
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import log2
+
+from ckgen.runtime.fmha_split import FmhaSplitPlanner, FmhaSplitProblem
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,43 @@ def lower_bound(model: Model, tiles: Iterable[int], heads: int, slots: int) -> f
     return max(total * heads / slots, longest)
 
 
-def startup_bound(model: Model, tiles: Iterable[int], heads: int, slots: int) -> float:
-    """No schedule is shorter: a slot that does anything has the constants of one item before its share of columns."""
-    columns = sum(model.cost(c, partial=False) - model.cost(0, partial=False) for c in tiles)
-    return columns * heads / slots + model.cost(0, partial=False)
+@dataclass(frozen=True)
+class Case:
+    """A causal batch, and what the planner is asked for it."""
+
+    problem: FmhaSplitProblem
+    queries: tuple[int, ...]
+    keys: tuple[int, ...]
+
+
+def cases(count: int, seed: int) -> Iterator[Case]:
+    """Serving batches, the same ones for the same seed: lengths of 1 to 64k keys and sizes of 1 to 256 requests, both
+    even in their logarithms; a query each, or a quarter of the requests with up to all of theirs; pages of 16."""
+    source = random.Random(seed)
+    for index in range(count):
+        decode, grouped = index % 2 == 0, index // 2 % 2 == 0
+        cu_num, occupancy = source.choice((80, 228, 256, 304)), source.choice((1, 2))
+        keys = tuple(int(2 ** source.uniform(0, 16)) for _ in range(round(2 ** source.uniform(0, 8))))
+        queries = tuple(1 if decode else _queries(source, k) for k in keys)
+        m0, heads = 16 if decode else 64, (64, 8) if grouped else (32, 32)
+        problem = FmhaSplitProblem(*heads, 128, m0, 64, cu_num, occupancy, merge_heads=True, page_size=16, masked=True)
+        yield Case(problem, queries, keys)
+
+
+def _queries(source: random.Random, keys: int) -> int:
+    return int(2 ** source.uniform(0, log2(keys))) if source.random() < 0.25 else 1
+
+
+def over_bound(planner: FmhaSplitPlanner, case: Case) -> float:
+    """The makespan of the planner's own plan under its cost model, over the lower bound of the batch."""
+    cost, problem = planner.cost, case.problem
+    model = Model(problem.m0, problem.n0, cost.item_row, cost.partial_row)
+    group, slots = problem.heads_q // problem.heads_k, problem.cu_num * problem.occupancy
+    lengths = zip(case.queries, case.keys, strict=True)
+    tiles = [columns for q, k in lengths for columns in tiles_of(q, k, group, model.m0)]
+    plan = planner.plan(problem, case.queries, case.keys)
+    workgroups = (
+        (model.cost(int(item["kv_end"] - item["kv_begin"]), partial=bool(item["splits"] > 1)), plan.sizes.heads)
+        for item in plan.items
+    )
+    return makespan(workgroups, slots) / lower_bound(model, tiles, problem.heads_k, slots)

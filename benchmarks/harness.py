@@ -1,0 +1,122 @@
+"""Times bodies against each other: in turns, until their medians hold still. Knows no library and no page."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+
+_HOPELESS = 20.0
+"""A body that takes so many times as long as the fastest decides nothing, and is timed once."""
+_MOST_IN_A_ROW = 1000
+_LATE = 4.0
+"""So many times as long as it was to last, a measurement ends whatever its rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What is timed. Calls do the same work on different memory, and follow each other: one is hot, several are cold.
+
+    rest: seconds that its threads go on spinning after their work, in which nothing else is timed.
+    """
+
+    calls: tuple[Callable[[], object], ...]
+    rest: float = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """When to stop: `most` rounds, `seconds` in all, or as soon as every median is known to `still` of itself.
+
+    A sample calls its body as often as lasts `sample` seconds. At least `least` rounds are made, unless those take four
+    times as long.
+    """
+
+    seconds: float = 2.5
+    least: int = 5
+    most: int = 41
+    still: float = 0.02
+    sample: float = 0.005
+
+
+QUICK = Effort(seconds=0.0, least=1, most=1, sample=0.0)
+"""To see that a benchmark works; its figures mean nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Seconds of one call, a number for each round."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """In seconds."""
+        return statistics.median(self.seconds)
+
+    @property
+    def spread(self) -> float:
+        """Half of what lies between the quartiles, as a part of the median."""
+        if len(self.seconds) < 2:
+            return 0.0
+        low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
+        return (high - low) / 2 / self.median
+
+    @property
+    def doubt(self) -> float:
+        """Half the 95 % interval of the median, as a part of it: McGill, Tukey and Larsen's 1.57 IQR / sqrt(n)."""
+        return 3.14 * self.spread / len(self.seconds) ** 0.5
+
+
+def interleaved(bodies: Mapping[str, Body], effort: Effort) -> dict[str, Sample]:
+    """Every round times each body once, in an order that turns by one from round to round, after two calls each."""
+    calls = {name: cycle(body.calls) for name, body in bodies.items()}
+    first = {name: _warm(body, calls[name]) for name, body in bodies.items()}
+    fastest = min(first.values())
+    slow = {name for name, seconds in first.items() if seconds > _HOPELESS * max(fastest, effort.sample)}
+    times: dict[str, list[float]] = {name: [first[name]] if name in slow else [] for name in bodies}
+    counts = {name: min(max(1, round(effort.sample / first[name])), _MOST_IN_A_ROW) for name in bodies}
+    turns = deque(name for name in bodies if name not in slow)
+    begun = time.perf_counter()
+    for done in range(effort.most):
+        still = done >= effort.least and all(Sample(tuple(times[name])).doubt <= effort.still for name in turns)
+        taken = time.perf_counter() - begun
+        if (done >= effort.least and (still or taken > effort.seconds)) or (done and taken > _LATE * effort.seconds):
+            break
+        for name in turns:
+            times[name].append(_timed(calls[name].__next__, counts[name]))
+            time.sleep(bodies[name].rest)
+        turns.rotate(1)
+    return {name: Sample(tuple(found)) for name, found in times.items()}
+
+
+def _warm(body: Body, calls: cycle[Callable[[], object]]) -> float:
+    next(calls)()
+    time.sleep(body.rest)
+    seconds = _timed(calls.__next__, 1)
+    time.sleep(body.rest)
+    return seconds
+
+
+def _timed(following: Callable[[], Callable[[], object]], count: int) -> float:
+    """Seconds of one call, the mean of `count` in a row."""
+    chosen = [following() for _ in range(count)]
+    begin = time.perf_counter()
+    for call in chosen:
+        call()
+    return (time.perf_counter() - begin) / count
+
+
+def last_level_cache() -> int:
+    """Bytes, as the kernel says of CPU 0; 32 MiB where it does not."""
+    sizes = [path.read_text().strip() for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
+    return max((int(size[:-1]) << {"K": 10, "M": 20}[size[-1]] for size in sizes), default=32 << 20)
+
+
+def copies_beyond_cache(read: int) -> int:
+    """How many buffers of so many bytes, read in turn, are always read from memory: together three times the cache."""
+    return max(1, -(-3 * last_level_cache() // read))

@@ -1,0 +1,83 @@
+"""The timing of benchmarks: turns, rounds, cold buffers, hopeless peers, and what a sample says of itself."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import harness
+import pytest
+from harness import Body, Effort, Sample, interleaved
+
+QUIET = Effort(seconds=5.0, least=3, most=3, still=0.0, sample=0.0)
+
+
+class Clock:
+    """Time that passes only where a body says so."""
+
+    def __init__(self) -> None:
+        self.now, self.calls = 0.0, list[str]()
+
+    def body(self, name: str, *seconds: float) -> Body:
+        def call(one: float) -> None:
+            self.calls.append(name)
+            self.now += one
+
+        return Body(tuple((lambda one=one: call(one)) for one in seconds), rest=0.0)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(harness.time, "perf_counter", lambda: made.now)
+    monkeypatch.setattr(harness.time, "sleep", lambda _: None)
+    return made
+
+
+def test_bodies_take_turns_and_the_first_moves_on(clock: Clock) -> None:
+    found = interleaved({name: clock.body(name, 1.0) for name in "abc"}, Effort(100.0, 3, 3, 0.0, 0.0))
+    warm, rounds = clock.calls[:6], clock.calls[6:]
+    assert warm == list("aabbcc")
+    assert rounds == list("abc" + "cab" + "bca")
+    assert all(sample.seconds == (1.0, 1.0, 1.0) for sample in found.values())
+
+
+def test_a_median_is_of_the_calls_themselves(clock: Clock) -> None:
+    found = interleaved({"fast": clock.body("fast", 1.0), "slow": clock.body("slow", 3.0)}, QUIET)
+    assert found["slow"].median / found["fast"].median == 3.0
+
+
+def test_copies_of_a_buffer_are_read_in_turn(clock: Clock) -> None:
+    found = interleaved({"cold": clock.body("cold", 1.0, 2.0)}, Effort(100.0, 4, 4, 0.0, 0.0))
+    assert found["cold"].seconds == (1.0, 2.0, 1.0, 2.0)
+
+
+def test_a_short_body_is_called_several_times_a_sample(clock: Clock) -> None:
+    found = interleaved({"short": clock.body("short", 0.001)}, Effort(100.0, 2, 2, 0.0, 0.005))
+    assert len(clock.calls) == 2 + 2 * 5
+    assert found["short"].seconds == pytest.approx((0.001, 0.001))
+
+
+def test_a_hopeless_body_is_timed_once(clock: Clock) -> None:
+    found = interleaved({"ours": clock.body("ours", 1.0), "slow": clock.body("slow", 21.0)}, QUIET)
+    assert len(found["slow"].seconds) == 1 and len(found["ours"].seconds) == 3
+
+
+def test_rounds_end_when_medians_hold_still_or_time_is_up(clock: Clock) -> None:
+    still = interleaved({"still": clock.body("still", 1.0)}, Effort(100.0, 5, 41, 0.02, 0.0))
+    assert len(still["still"].seconds) == 5
+    late = interleaved({"restless": clock.body("restless", 1.0, 2.0, 3.0)}, Effort(20.0, 5, 41, 0.02, 0.0))
+    assert 5 < len(late["restless"].seconds) < 41
+    slow = interleaved({"slow": clock.body("slow", 3.0)}, Effort(2.0, 5, 41, 0.02, 0.0))
+    assert len(slow["slow"].seconds) == 3
+
+
+def test_a_sample_says_how_far_it_is_spread() -> None:
+    sample = Sample((1.0, 2.0, 3.0, 4.0, 5.0))
+    assert sample.median == 3.0 and sample.spread == pytest.approx(1 / 3)
+    doubts = [Sample(tuple(map(float, range(1, 10))) * count).doubt for count in (1, 4, 16)]
+    assert all(after < before for before, after in pairwise(doubts))
+
+
+def test_cold_buffers_are_together_beyond_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "last_level_cache", lambda: 100)
+    assert [harness.copies_beyond_cache(bytes_) for bytes_ in (10, 100, 299, 300, 1000)] == [30, 3, 2, 1, 1]
