@@ -26,7 +26,7 @@ from plan_support import REAL_TABLES, plan_of
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
-GFX942, GFX950, X86 = Target("gfx942", 304), Target("gfx950", 256), Target("x86_64_v3", 2)
+GFX942_80, GFX942, GFX950, X86 = Target("gfx942", 80), Target("gfx942", 304), Target("gfx950", 256), Target("x86_64_v3", 2)
 SIGNATURES = (
     "grouped_gemm_fp32_rcr", "grouped_gemm_bf16_crr", "grouped_gemm_fp8_*_bf16_rcr_rowwise_preshuffle",
     "grouped_gemm_fp8_*_bf16_rcr_blockscale_scales_b_128x128", "moe_fp32_rcr_*_gated_epi_silu", "moe_fp32_rcr_down",
@@ -87,7 +87,7 @@ def routed_queries(parity: Parity) -> Iterator[MoeQuery]:
     generator = random.Random(6)
     units = [unit for unit in parity.plan.units if unit.signature.op is Op.MOE]
     for index in range(PROBLEMS):
-        unit, target = units[index % len(units)], generator.choice([GFX942, GFX950, X86])
+        unit, target = units[index % len(units)], generator.choice([GFX942, GFX942_80, GFX950, X86])
         shape, routing = some_routing(unit, generator)
         wishes = Wishes(deterministic=generator.random() < 0.3)
         block_m = generator.choice([0, 0, 16, 32, 64, 48])
@@ -164,6 +164,8 @@ def test_both_write_the_same_trail_of_routed_tokens(ops: Parity) -> None:
         mine = of_python(query)
         assert mine == of_cpp(ops, query), (query.signature, query.shape, query.routing)
         seen |= {*re.findall(r"\(rule (\S+)\)", mine), *["taken"] * ("✔" in mine)}
+        seen |= {*re.findall(r"heuristic +✔.*_gateup_ck_(256x[0-9]+)x", mine)}
+    assert seen >= {"256x32", "256x64", "256x128"}, "the rule chooses every block"
     assert seen >= {"taken", "moe.experts", "moe.top-k", "moe.top-k-max", "moe.tokens-max", "moe.block-m", "moe.atomic"}
 
 
