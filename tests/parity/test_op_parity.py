@@ -26,7 +26,12 @@ from plan_support import REAL_TABLES, plan_of
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
-GFX942_80, GFX942, GFX950, X86 = Target("gfx942", 80), Target("gfx942", 304), Target("gfx950", 256), Target("x86_64_v3", 2)
+GFX942_80, GFX942, GFX950, X86 = (
+    Target("gfx942", 80),
+    Target("gfx942", 304),
+    Target("gfx950", 256),
+    Target("x86_64_v3", 2),
+)
 SIGNATURES = (
     "grouped_gemm_fp32_rcr", "grouped_gemm_bf16_crr", "grouped_gemm_fp8_*_bf16_rcr_rowwise_preshuffle",
     "grouped_gemm_fp8_*_bf16_rcr_blockscale_scales_b_128x128", "moe_fp32_rcr_*_gated_epi_silu", "moe_fp32_rcr_down",
