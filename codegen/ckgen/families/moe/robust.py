@@ -25,6 +25,8 @@ _DEEP = 64
 _FULL_ROWS = 32
 _RULED = {Quant.BLOCKSCALE: "moe_blockscale"}
 _RULED |= dict.fromkeys((Quant.NONE, Quant.PER_TENSOR, Quant.ROWWISE), "moe")
+RULED_MODULES = frozenset(_RULED.values())
+"""The words of its decision rules."""
 _LEAF = re.compile(r"block_m(?P<rows>[0-9]+)")
 _OPS = {
     Quant.NONE: (CkMoeOp.CAST, CkMoeOp.CAST_WEIGHT),

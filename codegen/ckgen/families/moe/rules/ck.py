@@ -86,4 +86,6 @@ def pipeline_exists(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpe
 @RULES.rule("ck.moe.lds", source="GetSharedMemoryNumberOfByte in gridwise_moe_gemm.hpp and its kin")
 def tiles_fit_in_lds(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> RuleFinding | None:
     """A's tiles and C's, which take the same place, fit in LDS."""
+    if min(config.wave_grid) < 1:
+        return None
     return exceeds(lds_bytes(signature, config), arch.lds_bytes, "bytes of LDS")
