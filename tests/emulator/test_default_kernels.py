@@ -12,6 +12,7 @@ from ckgen.families.gemm.config import CkTileConfig, FmaConfig, Scheduler, TileP
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
+from ckgen.model.groups import GroupSize
 from ckgen.model.tuned_row import Shape
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen_emulator.gemm.kernel import GemmKernel
@@ -51,8 +52,20 @@ FLATMM = CkTileConfig(
             FmaConfig(Tile(64, 64, 16)),
             (GemmProblem(Shape(2, 67, 144, 256)),),
         ),
+        (
+            "grouped_gemm_fp32_ccr_bias",
+            FmaConfig(Tile(64, 64, 16)),
+            (
+                GemmProblem.grouped(
+                    [GroupSize(70, 80, 50), GroupSize(0, 80, 50), GroupSize(3, 9, 0), GroupSize(9, 0, 5)]
+                ),
+                GemmProblem.grouped(
+                    [GroupSize(70, 80, 18), GroupSize(0, 80, 18), GroupSize(65, 80, 18)], on_device=True
+                ),
+            ),
+        ),
     ],
-    ids=["bias", "preshuffle", "int4", "scales"],
+    ids=["bias", "preshuffle", "int4", "scales", "groups"],
 )
 def test_every_element_is_the_one_that_is_right(
     tmp_path: Path, name: str, config: CkTileConfig | FmaConfig, problems: tuple[GemmProblem, ...]

@@ -122,16 +122,12 @@ def test_a_kernel_set_goes_before_the_robust_kernel() -> None:
 @pytest.mark.parametrize(
     ("gfx", "name", "why"),
     [
-        ("gfx942", "grouped_gemm_fp16_int4_fp16_rcr", "the pipeline computes in A's type whatever B's is"),
         ("gfx942", "gemm_fp8_ocp_bf16_rcr", "8-bit floats of gfx942 are of the other flavour"),
         ("gfx1100", "gemm_fp8_ocp_bf16_rcr", "8-bit floats of gfx1100 are none"),
         ("gfx1100", "gemm_fp8_bf16_rcr", "gfx1100 has no such warp tile for fp8"),
-        ("gfx1100", "grouped_gemm_fp32_rcr", "gfx1100 has no such warp tile for fp32"),
-        ("gfx950", "grouped_gemm_fp32_rrr", "no warp GEMM 16x16x16 of fp32"),
         ("gfx942", "gemm_int8_int32_rcr_bias", "ck_tile.multi_abd.bias"),
         ("gfx942", "gemm_fp64_rcr", "kernels without matrix instructions add products in"),
         ("x86_64_v3", "gemm_fp64_rcr", "CPU kernels add products in"),
-        ("gfx942", "grouped_gemm_int8_bf16_rcr_rowwise_preshuffle", "cut to whole numbers"),
     ],
 )
 def test_why_an_arch_has_none(gfx: str, name: str, why: str) -> None:
@@ -145,16 +141,14 @@ def test_why_an_arch_has_none(gfx: str, name: str, why: str) -> None:
         ("gfx942", "gemm_fp16_int4_fp16_rcr"), ("gfx90a", "gemm_bf16_int4_bf16_rcr_bias"), ("gfx950", "gemm_fp32_rrr"),
         ("gfx942", "gemm_fp8_fnuz_bf16_rcr_rowwise_preshuffle_bias"), ("gfx1100", "gemm_fp32_rcr"),
         ("gfx942", "gemm_int8_bf16_rcr_rowwise_preshuffle"), ("gfx1250", "gemm_fp16_rrr"),
+        ("gfx942", "grouped_gemm_fp16_int4_fp16_rcr"), ("gfx1100", "grouped_gemm_fp32_rcr"),
+        ("gfx950", "grouped_gemm_fp32_rrr"), ("gfx942", "grouped_gemm_int8_bf16_rcr_rowwise_preshuffle"),
+        ("gfx1250", "grouped_gemm_fp16_rrr_bias"),
     ],
 )  # fmt: skip
 def test_where_no_matrix_instruction_serves_sums_are_multiplied_and_added(gfx: str, name: str) -> None:
     (config,) = robust(parse_canonical(name), gfx).configs
     assert isinstance(config, FmaConfig) and robust(parse_canonical(name), gfx).codeless == ""
-
-
-def test_an_arch_that_ck_makes_no_code_for_has_twins_of_groups() -> None:
-    found = robust(parse_canonical("grouped_gemm_fp16_rrr"), "gfx1250")
-    assert found.configs and "does not know gfx1250" in found.codeless
 
 
 def test_on_cpus_both_flavours_are_answered() -> None:

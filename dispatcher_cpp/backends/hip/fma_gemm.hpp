@@ -190,7 +190,7 @@ struct FmaGemm {
         value = value * static_cast<const float*>(x.a_scale)[0] * static_cast<const float*>(x.b_scale)[0];
       if constexpr (kT.quant == Quant::rowwise)
         value = value * scale_at(x, false, tile.batch, m, 0) * scale_at(x, true, tile.batch, n, 0);
-      if constexpr (kT.bias) value += x.bias[n];
+      if constexpr (kT.bias) value += static_cast<const float*>(x.bias)[n];
       fma_store<kT.c>(x.c, at, finished(x, tile, m, n, value));
     }
   }
@@ -214,10 +214,11 @@ struct FmaGemm {
       }
   }
 
-  __device__ static void run(const FmaArgs& x) {
+  /// Tiles `first`, first + workgroups, … of the GEMM.
+  __device__ static void run(const FmaArgs& x, std::int64_t first) {
     __shared__ Sum a[kK][kM];
     __shared__ Sum b[kK][kN];
-    for (std::int64_t i = blockIdx.x; i < x.tiles; i += x.workgroups) {
+    for (std::int64_t i = first; i < x.tiles; i += x.workgroups) {
       const std::int64_t of_batch = x.tiles_m * x.tiles_n, at = i % of_batch;
       compute(x, {i / of_batch, at / x.tiles_n * kM, at % x.tiles_n * kN}, a, b);
     }
@@ -229,5 +230,5 @@ struct FmaGemm {
 /// Defines the kernel as `symbol`. It takes FmaArgs; `traits` is a GemmTraits, the tile m x n x k.
 #define CKGEN_FMA_KERNEL(symbol, traits, m, n, k)                                                        \
   extern "C" __global__ void __launch_bounds__(ckgen::hip::kFmaLanes) symbol(ckgen::hip::FmaArgs args) { \
-    ckgen::hip::FmaGemm<traits, m, n, k>::run(args);                                                     \
+    ckgen::hip::FmaGemm<traits, m, n, k>::run(args, blockIdx.x);                                         \
   }

@@ -58,7 +58,7 @@ GEMMS: list[Base] = [
     ("gemm_fp8_ocp_bf16_rcr_mx", Backend.HIP, HipConfig.gemv(8, 4, 8), ("gfx942", "gfx950")),
     ("gemm_fp8_ocp_bf16_rcr_mx", Backend.HIP, HipConfig.mfma(64, 2, 8), ("gfx942", "gfx950")),
     *((name, Backend.HIP, FmaConfig(Tile(64, 64, 16)), ("gfx942", "gfx1100", "x86_64_v4"))
-      for name in ("gemm_fp16_int4_fp16_rcr", "gemm_fp8_bf16_rcr", "grouped_gemm_fp16_rcr")),
+      for name in ("gemm_fp16_int4_fp16_rcr", "gemm_fp8_bf16_rcr", "moe_fp16_rcr_down")),
     ("moe_fp8_ocp_bf16_rcr_mx_down", Backend.HIP, HipConfig.moe(HipKind.MOE_DEEP, 16, 8, 8), ("gfx950",)),
 ]  # fmt: skip
 ATTENTION: list[Base] = [
@@ -77,7 +77,7 @@ def said(bases: list[Base]) -> str:
     """Each thing that is found once, with how often it is."""
     archs, found = load_archs(), Counter[str]()
     for words, backend, base, names in bases:
-        gemm = words.startswith(("gemm", "grouped_gemm", "moe"))
+        gemm = words.startswith(("gemm", "moe"))
         for arch in (archs[name] for name in names):
             signature = parse_canonical(words) if gemm else parse_signature(words, arch.fp8_flavour)
             for config in neighbours(base):

@@ -78,14 +78,14 @@ _PRESHUFFLED = tuple(
 
 
 _LAST = FmaConfig(Tile(64, 64, 16))
-"""Without matrix instructions: where no other kernel of a plain GEMM is legal or can be built."""
+"""Without matrix instructions: where no other kernel is legal or can be built."""
 
 
 def robust_configs(signature: GemmSignature, arch: ArchSpec) -> tuple[tuple[Config, ...], ...]:
     """Those of the kind of kernel that computes the signature, each alone."""
     if arch.kind is ArchKind.CPU:
         return ((host_config(arch),),)
-    last = (_LAST,) if signature.op is Op.GEMM else ()
+    last = () if signature.op is Op.MOE else (_LAST,)
     return tuple((config,) for config in (*_of_gpus(signature), *last))
 
 

@@ -42,6 +42,16 @@ def test_the_host_unit_counts_in_the_tile() -> None:
     assert '", 128, 64}' in render_device_unit(unit)
 
 
+def test_groups_have_a_kernel_and_two_that_make_its_table() -> None:
+    instance = instance_of("grouped_gemm_fp32_ccr_bias")
+    code = family_of(instance.signature).device_code(instance)
+    assert [one.name for one in code.all_variants()] == ["fma", "upload", "describe"]
+    unit, host = code.device_unit(code.all_variants()), code.host_unit({"gfx942": code.all_variants()})
+    text, host_text = render_device_unit(unit), render_device_unit(host)
+    assert all(text.count(symbol) == 1 and symbol in host_text for symbol in unit.symbols)
+    assert [code.expected("gfx942", one).lds_bytes for one in code.all_variants()] == [8192, 0, 0]
+
+
 def test_machine_code_has_no_matrix_instruction_and_a_step_in_lds() -> None:
     instance = instance_of(NAME)
     demands = hip_fma.expected(instance, "gfx942", *hip_fma.all_variants(instance))

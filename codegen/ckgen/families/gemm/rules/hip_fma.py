@@ -1,4 +1,4 @@
-"""What ckgen's own kernels of fused multiply-adds compute: any plain GEMM whose sums are of 32 bits."""
+"""What ckgen's own kernels of fused multiply-adds compute: any GEMM, or groups, whose sums are of 32 bits."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ def is_a_gpu(signature: GemmSignature, config: FmaConfig, arch: ArchSpec) -> Rul
 
 
 @RULES.rule("hip.fma.op", source=_HEADER)
-def is_a_plain_gemm(signature: GemmSignature, config: FmaConfig, arch: ArchSpec) -> RuleFinding | None:
-    """One GEMM, or a batch of them."""
-    return not_among(str(signature.op), (str(Op.GEMM),), "the kernels of fused multiply-adds compute op")
+def is_no_product_of_experts(signature: GemmSignature, config: FmaConfig, arch: ArchSpec) -> RuleFinding | None:
+    """One GEMM, a batch of them, or groups."""
+    return not_among(
+        str(signature.op), (str(Op.GEMM), str(Op.GROUPED_GEMM)), "the kernels of fused multiply-adds compute op"
+    )
 
 
 @RULES.rule("hip.fma.types", source=_HEADER)
