@@ -125,6 +125,9 @@ struct FmaGemm {
     return __builtin_bit_cast(float, code == 0 ? 0x00400000U : code == 255 ? 0x7fc00000U : code << 23);
   }
 
+  /// The last of `size` where `at` is beyond: what is read there is not stored, and no mask is kept in registers.
+  __device__ static std::int64_t inside(std::int64_t at, std::int64_t size) { return at < size ? at : size - 1; }
+
   /// Adds kK products to each sum.
   __device__ static void multiply(const FmaArgs& x, const Tile& tile, std::int64_t k, Sum (&a)[kK][kM],
                                   Sum (&b)[kK][kN], Sum (&sums)[kRows][kColumns]) {
@@ -154,12 +157,12 @@ struct FmaGemm {
     const int lane = static_cast<int>(threadIdx.x), row = lane / kEdge * kRows, column = lane % kEdge * kColumns;
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      const std::int64_t m = tile.row + row + i;
-      const float of_a = kOfA && m < x.m ? scale_at(x, false, tile.batch, m, group) : 1.0F;
+      const std::int64_t m = inside(tile.row + row + i, x.m);
+      const float of_a = kOfA ? scale_at(x, false, tile.batch, m, group) : 1.0F;
 #pragma unroll
       for (int j = 0; j < kColumns; ++j) {
-        const std::int64_t n = tile.column + column + j;
-        const float of_b = kOfB && n < x.n ? scale_at(x, true, tile.batch, n, group) : 1.0F;
+        const std::int64_t n = inside(tile.column + column + j, x.n);
+        const float of_b = kOfB ? scale_at(x, true, tile.batch, n, group) : 1.0F;
         results[i][j] += static_cast<float>(sums[i][j]) * of_a * of_b;
         sums[i][j] = 0;
       }
