@@ -47,6 +47,7 @@ class MoeFamily(FamilyOfGemms):
     """MoE layers and their two products."""
 
     configs: Any = GemmConfig | CkMoeConfig | MoePairConfig
+    rules_choose_defaults = True
 
     @property
     def table_modules(self) -> Mapping[str, Module]:
