@@ -1,9 +1,10 @@
 """Writes the baseline of AMD kernels: the facts of full reports, and a page that counts them.
 
-usage: amd_baseline.py [--out FOLDER] SUMMARY...   (each the summary.json of `ckgen amd-check --out`)
+usage: amd_baseline.py [--keep] [--out FOLDER] SUMMARY...   (each the summary.json of `ckgen amd-check --out`)
 
 FOLDER/baseline.json has a line per kernel, of all the reports, and is what `ckgen amd-check --against` reads;
-baseline.md is written from it. FOLDER defaults to docs/amd.
+baseline.md is written from it. FOLDER defaults to docs/amd. --keep: lines of FOLDER/baseline.json stay whose kernels no
+report has.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.model.errors import UsageError
-from ckgen.report.baseline import baseline, baseline_text
+from ckgen.report.baseline import baseline, baseline_text, kernels_of
 
 PLACE = Path(__file__).parents[1] / "docs" / "amd"
 
@@ -33,10 +34,13 @@ _CELL = COLUMNS[:4]
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(usage=(__doc__ or "").partition("usage: ")[2].partition("   (")[0])
     parser.add_argument("--out", type=Path, default=PLACE)
+    parser.add_argument("--keep", action="store_true")
     parser.add_argument("summaries", type=Path, nargs="+")
     asked = parser.parse_args(arguments)
     try:
         document = baseline([json.loads(one.read_text(encoding="utf-8")) for one in asked.summaries])
+        if asked.keep:
+            document = kept(document, json.loads((asked.out / "baseline.json").read_text(encoding="utf-8")))
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
@@ -44,6 +48,13 @@ def main(arguments: Sequence[str]) -> int:
     (asked.out / "baseline.json").write_text(baseline_text(document), encoding="utf-8")
     (asked.out / "baseline.md").write_text(page(document), encoding="utf-8")
     return 0
+
+
+def kept(document: Mapping[str, Any], known: Any) -> dict[str, Any]:
+    """The document with the lines of a baseline that are not in it."""
+    kernels = {**kernels_of(known), **kernels_of(document)}
+    compilers = sorted({*known["compilers"], *document["compilers"]})
+    return {**document, "compilers": compilers, "kernels": [kernels[place] for place in sorted(kernels)]}
 
 
 def page(document: Mapping[str, Any]) -> str:

@@ -1,13 +1,14 @@
 """Runs classic CK's MoE kernels of the shipped tables on the emulator and writes what came of them.
 
-usage: run_moe_kernels.py [--kernel GLOB]... [--arch ARCH]... [--steps N,N...] [--seeds N] [--minutes N] [--layers]
-                          [--record] [--out FOLDER]
+usage: run_moe_kernels.py [--kernel GLOB]... [--arch ARCH]... [--steps N,N...] [--seeds N] [--minutes N]
+                          [--layers | --defaults] [--record] [--out FOLDER]
 
 Every kernel on every arch that a table names it for: compiled, gated, its launch prepared by its own host unit, run
 checked on 40 tokens, 4 experts, two each, for every number of K steps (which decide the device kernel), in the plain
 order and in those of seeds 1 to N. What FOLDER/moe.json has already is not run again; moe.md is written from it.
 --minutes: no further kernel is begun after so many. --layers: instead, whole layers of the pairs of LAYERS, through
-the dispatcher and the emulator's HIP runtime: tokens sorted, gate_up, H quantised, down. --record: instead, the spills
+the dispatcher and the emulator's HIP runtime: tokens sorted, gate_up, H quantised, down. --defaults: the same of every
+pair that answers where no row does and that is not in FOLDER/moe.json, 150 tokens each. --record: instead, the spills
 and scratch in FOLDER/moe.json become what the gate allows; look at the difference before committing it. Exit code 1
 where a result is wrong or something was found.
 """
@@ -40,7 +41,8 @@ from ckgen.families.gemm.device import recorded
 from ckgen.families.gemm.enums import MoePart, Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.moe.config import MoePairConfig
-from ckgen.families.registry import make_instance
+from ckgen.families.registry import FAMILIES, make_instance
+from ckgen.families.robust import robust
 from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
@@ -105,6 +107,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--layers", action="store_true")
+    parser.add_argument("--defaults", action="store_true")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args(arguments)
@@ -114,8 +117,12 @@ def main(arguments: list[str]) -> int:
     if chosen.record:
         record_overflows(known["kernels"])
         return 0
+    archs, globs = chosen.arch or ["gfx942"], chosen.kernel or ["*"]
     if chosen.layers:
-        return run_layers(chosen.arch or ["gfx942"], chosen.kernel or ["*"], chosen.seeds, place, known)
+        return run_layers(named_layers(archs, globs, chosen.seeds), place, known)
+    if chosen.defaults:
+        done = known.get("layers", {})
+        return run_layers(default_layers(archs, globs, chosen.seeds, done), place, known)
     records = known["kernels"]
     began, bad = time.perf_counter(), 0
     for name, arch in named():
@@ -138,50 +145,76 @@ def main(arguments: list[str]) -> int:
     return 1 if bad else 0
 
 
-def run_layers(
-    archs: Iterable[str], globs: Sequence[str], seeds: int, place: Path | None, known: dict[str, Any]
-) -> int:
-    """Each pair of LAYERS on each arch, as one plan of sort, gate_up, quantise and down."""
+def run_layers(requests: Iterable[tuple[str, Request]], place: Path | None, known: dict[str, Any]) -> int:
+    """Each layer, by its key, as one plan of sort, gate_up, quantise and down."""
     bad = 0
     runtime, toolchain = build_runtime(print), load()
     context = default_context(toolchain, load_archs(), print, ProgressLine(), 1)
-    for arch in archs:
-        for first, second in (*LAYERS, *(FP4_LAYERS if arch == "gfx950" else ())):
-            if not any(fnmatchcase(first, glob) for glob in globs):
-                continue
-            request = layer_request(f"{PREFIX}gemm1_{first}", f"{PREFIX}gemm2_{second}", arch, seeds)
-            results = emulate([request], runtime, context, RunOptions())
-            record = {
-                "instance": request.kernel.instance.name,
-                "launches": [str(one.get("kernel")) for one in results[0].answer.launches] if results[0].answer else [],
-                "right": all(one.gpu is not None and one.gpu.ok for one in results),
-                "twin_right": all(one.twin is not None and one.twin.ok for one in results),
-                "findings": dict(Counter(str(found["rule"]) for one in results for found in one.findings)),
-                "excess": max((float(f"{one.gpu.excess:.3g}") for one in results if one.gpu), default=None),
-                "trouble": [text for one in results for text in one.trouble],
-            }
-            print(arch, first, record, flush=True)
-            bad += not record["right"] or bool(record["findings"])
-            known.setdefault("layers", {})[f"{arch}/{first}"] = record
-            if place:
-                keep(place, known)
+    for key, request in requests:
+        results = emulate([request], runtime, context, RunOptions())
+        record = {
+            "instance": request.kernel.instance.name,
+            "launches": [str(one.get("kernel")) for one in results[0].answer.launches] if results[0].answer else [],
+            "right": all(one.gpu is not None and one.gpu.ok for one in results),
+            "twin_right": all(one.twin is not None and one.twin.ok for one in results),
+            "findings": dict(Counter(str(found["rule"]) for one in results for found in one.findings)),
+            "excess": max((float(f"{one.gpu.excess:.3g}") for one in results if one.gpu), default=None),
+            "trouble": [text for one in results for text in one.trouble],
+        }
+        print(key, record, flush=True)
+        bad += not record["right"] or bool(record["findings"])
+        known.setdefault("layers", {})[key] = record
+        if place:
+            keep(place, known)
     return 1 if bad else 0
 
 
+def named_layers(archs: Iterable[str], globs: Sequence[str], seeds: int) -> Iterator[tuple[str, Request]]:
+    """Each pair of LAYERS on each arch."""
+    for arch in archs:
+        for first, second in (*LAYERS, *(FP4_LAYERS if arch == "gfx950" else ())):
+            if any(fnmatchcase(first, glob) for glob in globs):
+                request = layer_request(f"{PREFIX}gemm1_{first}", f"{PREFIX}gemm2_{second}", arch, seeds)
+                yield f"{arch}/{first}", request
+
+
+def default_layers(
+    archs: Iterable[str], globs: Sequence[str], seeds: int, done: Mapping[str, Any]
+) -> Iterator[tuple[str, Request]]:
+    """Each pair that every library has on an arch, but those that are done."""
+    for arch in archs:
+        spec = load_archs()[arch]
+        layers = sorted({one.resolved(spec.fp8_flavour) for one in FAMILIES["moe"].answered}, key=str)
+        for layer in layers:
+            for config in robust(layer, arch).configs:
+                instance = make_instance(layer, config, archs=(arch,))
+                key = f"{arch}/{instance.name}"
+                if key not in done and any(fnmatchcase(instance.name, glob) for glob in globs):
+                    yield key, request_of(instance, arch, 150, seeds)
+
+
 def layer_request(first: str, second: str, arch: str, seeds: int) -> Request:
-    """40 tokens, 4 experts, two each; four steps of K in both products."""
+    """40 tokens of the pair that two names spell."""
     spec = load_archs()[arch]
     gate_up, down = named_product(first, spec), named_product(second, spec)
     layer = replace(gate_up.signature, moe=replace(gate_up.signature.moe, part=MoePart.LAYER))
     pair = MoePairConfig(gate_up.config, down.config)
     instance = make_instance(layer, pair, module=gate_up.module, table_kernel="", archs=(arch,))
-    shape = Shape(0, 40, 4 * down.config.k_grain, 4 * gate_up.config.k_grain)
-    block_m = pair.macro_tile.m if layer.quant is Quant.MX else 0
+    return request_of(instance, arch, 40, seeds)
+
+
+def request_of(instance: Instance, arch: str, tokens: int, seeds: int) -> Request:
+    """So many tokens, 4 experts, two each; four steps of K in both products, which are whole tiles of both."""
+    pair = instance.config
+    assert isinstance(pair, MoePairConfig)
+    first, second = pair.gate_up, pair.down
+    shape = Shape(0, tokens, 4 * max(second.k_grain, first.macro_tile.n), 4 * max(first.k_grain, second.macro_tile.n))
+    block_m = pair.macro_tile.m if instance.signature.quant is Quant.MX else 0
     problems = tuple(
         GemmProblem(shape, seed=seed, data=Data.RANDOM, routing=Routing(4, 2), block_m=block_m)
         for seed in range(seeds + 1)
     )
-    return Request(GemmKernel(instance, arch, ()), spec.default_cu_num, problems)
+    return Request(GemmKernel(instance, arch, ()), load_archs()[arch].default_cu_num, problems)
 
 
 def named() -> list[tuple[str, str]]:

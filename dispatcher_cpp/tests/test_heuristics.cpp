@@ -53,6 +53,28 @@ TEST(Heuristics, TheFirstArmThatHoldsAnswersForItsRule) {
   EXPECT_FALSE(dispatcher.select(tiny::problem(1, 1, 1), Device::simulated("gfx950")));
 }
 
+// Rows of one product, which are M of a GEMM, and the device's compute units.
+constexpr Condition small_if[] = {{Feature::cus, Compare::le, 80}};
+constexpr Condition few_if[] = {{Feature::rows, Compare::lt, 3}};
+constexpr Arm of_devices[] = {{small_if, 1, {0, 1}}, {few_if, 1, {2, 1}}, {nullptr, 0, {3, 1}}};
+constexpr Heuristic on_devices[] = {{"devices", Arch::gfx942, of_devices, 3}};
+constexpr SignatureUnit device_unit{"gemm_fp16_rcr", tiny::fp16, instances, 4, nullptr, 0, on_devices, 1, nullptr, 0};
+constexpr const SignatureUnit* device_units[] = {&device_unit};
+constexpr Library device_library{"devices", CKGEN_RUNTIME_ABI, 0x98, device_units, 1};
+
+TEST(Heuristics, LookAtRowsAndComputeUnits) {
+  Registry registry;
+  ASSERT_TRUE(registry.add(device_library).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const auto answer = [&](const char* device, std::int64_t m) {
+    return std::string(
+        registry.instance(dispatcher.select(tiny::problem(m, 1, 1), Device::simulated(device)).instance).name);
+  };
+  EXPECT_EQ(answer("gfx942:80", 5), "first");
+  EXPECT_EQ(answer("gfx942:81", 2), "third");
+  EXPECT_EQ(answer("gfx942:81", 3), "other");
+}
+
 TEST(Heuristics, AnswerBeforeAProviderWhoseRungIsFar) {
   Registry registry;
   ASSERT_TRUE(registry.add(library).ok());

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -136,20 +137,17 @@ def test_the_generator_is_its_code_data_templates_and_archs() -> None:
     assert suffixes == {".py", ".json", ".yaml", ".j2"}
     for folder in (paths.package_dir(), paths.templates_dir(), paths.arch_specs_dir()):
         assert any(file.is_relative_to(folder) for file in files)
-    every = hashlib.sha256(b"".join(file.read_bytes() + b"\0" for file in files)).hexdigest()
-    assert generator_digest() == every
 
 
-def test_files_that_lie_in_a_wheel_s_data_itself_are_no_part_of_the_generator(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_lies_in_a_wheel_s_data_is_no_part_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of it templates and archs are the generator's, by their own folders."""
     names = ("a.py", "b.txt", "_data/c.json", "_data/archs/d.json", "deep/e.yaml", "_data.py", "deep/_data/f.j2")
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     monkeypatch.setattr(paths, "package_dir", lambda: tmp_path)
     found = [path.relative_to(tmp_path).as_posix() for path in generator_files() if path.is_relative_to(tmp_path)]
-    assert found == ["_data/archs/d.json", "_data.py", "a.py", "deep/e.yaml"]
+    assert found == ["_data.py", "a.py", "deep/_data/f.j2", "deep/e.yaml"]
 
 
 def test_a_depfile_has_one_rule_with_escaped_sorted_paths() -> None:
@@ -246,3 +244,23 @@ def test_kernel_sets_profiles_and_documents_are_inputs_by_their_place_in_the_cal
         "profiles/0/b.yaml": digest(b"b.yaml"),
         "registry/c.json": "unreadable",
     }
+
+
+def test_a_wheel_and_a_checkout_of_the_same_sources_are_one_generator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a wheel templates, specs, tables and C++ sources lie within the package."""
+    given = generator_digest()
+    wheel = tmp_path / "site-packages" / "ckgen"
+    shutil.copytree(paths.package_dir(), wheel, ignore=shutil.ignore_patterns("__pycache__", "_data"))
+    for folder in (paths.templates_dir(), paths.arch_specs_dir()):
+        shutil.copytree(folder, wheel / "_data" / folder.name)
+    (wheel / "_data" / "tuning").mkdir()
+    (wheel / "_data" / "tuning" / "more.json").write_text("{}", encoding="utf-8")
+    monkeypatch.setattr(paths, "_PACKAGE", wheel)
+    monkeypatch.setattr(paths, "_WHEEL_DATA", wheel / "_data")
+    monkeypatch.setattr("ckgen.emit.manifest.spec_dirs", lambda: (wheel / "_data" / "arch_specs",))
+    assert all(file.is_relative_to(tmp_path) for file in generator_files())
+    assert generator_digest() == given
+    (wheel / "_data" / "templates" / "more.j2").write_text("", encoding="utf-8")
+    assert generator_digest() != given

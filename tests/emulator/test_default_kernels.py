@@ -1,4 +1,5 @@
-"""Kernels that only defaults name, on the emulator: an fp32 bias, and an unscaled product over a preshuffled B."""
+"""Kernels that only defaults name, on the emulator: an fp32 bias, an unscaled product over a preshuffled B, and those
+without matrix instructions."""
 
 from __future__ import annotations
 
@@ -7,10 +8,11 @@ from pathlib import Path
 import pytest
 from emulate_support import context, runtime
 
-from ckgen.families.gemm.config import CkTileConfig, Scheduler, TilePipeline
+from ckgen.families.gemm.config import CkTileConfig, FmaConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.families.registry import make_instance
 from ckgen.model.config import Tile
+from ckgen.model.groups import GroupSize
 from ckgen.model.tuned_row import Shape
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen_emulator.gemm.kernel import GemmKernel
@@ -40,11 +42,33 @@ FLATMM = CkTileConfig(
             FLATMM,
             (GemmProblem(Shape(0, 45, 80, 224)), GemmProblem(Shape(0, 33, 144, 224), seed=4)),
         ),
+        (
+            "gemm_fp16_int4_fp16_rcr_bias",
+            FmaConfig(Tile(64, 64, 16)),
+            (GemmProblem(Shape(0, 70, 77, 50)), GemmProblem(Shape(0, 1, 1, 2), seed=4)),
+        ),
+        (
+            "gemm_fp8_fnuz_bf16_rcr_blockscale_preshuffle_batched",
+            FmaConfig(Tile(64, 64, 16)),
+            (GemmProblem(Shape(2, 67, 144, 256)),),
+        ),
+        (
+            "grouped_gemm_fp32_ccr_bias",
+            FmaConfig(Tile(64, 64, 16)),
+            (
+                GemmProblem.grouped(
+                    [GroupSize(70, 80, 50), GroupSize(0, 80, 50), GroupSize(3, 9, 0), GroupSize(9, 0, 5)]
+                ),
+                GemmProblem.grouped(
+                    [GroupSize(70, 80, 18), GroupSize(0, 80, 18), GroupSize(65, 80, 18)], on_device=True
+                ),
+            ),
+        ),
     ],
-    ids=["bias", "preshuffle"],
+    ids=["bias", "preshuffle", "int4", "scales", "groups"],
 )
 def test_every_element_is_the_one_that_is_right(
-    tmp_path: Path, name: str, config: CkTileConfig, problems: tuple[GemmProblem, ...]
+    tmp_path: Path, name: str, config: CkTileConfig | FmaConfig, problems: tuple[GemmProblem, ...]
 ) -> None:
     instance = make_instance(parse_canonical(name), config, archs=("gfx942",))
     kernel = GemmKernel(instance, "gfx942", tuple(problem.use for problem in problems))

@@ -7,6 +7,7 @@ from ckgen.families.common.decision_rule import parse_rule
 from ckgen.families.gemm.heuristic import heuristic_for, heuristics
 from ckgen.families.gemm.mxfp8_tables import MODULE as MXFP8
 from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
+from ckgen.families.moe.robust import RULED_MODULES as MOE_RULES
 
 STUDY = ("qwen3_vl_32b", "qwen36_27b", "qwen3_vl_235b")
 
@@ -48,9 +49,10 @@ def test_the_arms_reproduce_the_measured_tables(rows: Rows) -> None:
 
 
 def test_every_leaf_is_a_kernel_measured_on_that_arch(rows: Rows) -> None:
-    """But for deepgemm's, which is its module's own rule and has no tables, and mxfp8's, which is the peer's word."""
+    """But for deepgemm's, which is its module's own and has no tables, mxfp8's, which is the peer's word, and those
+    of experts, whose arms name a block of rows: test_moe_rule.py holds them against the tables."""
     for rule in heuristics():
-        if rule.module in (DEEPGEMM, MXFP8):
+        if rule.module in (DEEPGEMM, MXFP8, *MOE_RULES):
             continue
         measured = {
             row.kernel for row in rows if (row.module, row.gfx, row.library) == (rule.module, rule.arch, rule.library)
@@ -65,7 +67,14 @@ def test_a_rule_without_a_last_arm_may_not_answer() -> None:
     assert heuristic_for("a8w8", "gfx942") is None
 
 
-@pytest.mark.parametrize("text", ["M > 4", "Q <= 4", "M <= -4", "M<=4", "M <= 4 ", "MNK <= 4"])
+def test_rows_are_m_unless_said_and_compute_units_are_the_devices() -> None:
+    arms = [{"when": ["CUS <= 80"], "kernel": "few"}, {"when": ["ROWS < 4"], "kernel": "thin"}]
+    rule = parse_rule({"module": "m", "library": "ck", "arms": arms}, "x")
+    assert [rule.evaluate(m, 1, 1, cu_num=81) for m in (3, 4)] == [1, None]
+    assert rule.evaluate(3, 1, 1, rows=4, cu_num=81) is None and rule.evaluate(9, 1, 1, rows=3, cu_num=80) == 0
+
+
+@pytest.mark.parametrize("text", ["M > 4", "Q <= 4", "M <= -4", "M<=4", "M <= 4 ", "MNK <= 4", "rows <= 4"])
 def test_a_condition_of_another_form_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a condition"):
         parse_rule({"module": "m", "library": "ck", "arms": [{"when": [text], "kernel": "k"}]}, "x")

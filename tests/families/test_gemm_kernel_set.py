@@ -10,7 +10,7 @@ import pytest
 from families_rows import Rows
 
 from ckgen.families.common.set_document import too_many_combinations
-from ckgen.families.gemm.config import CkTileConfig, HipConfig, HostConfig, Scheduler, TilePipeline
+from ckgen.families.gemm.config import CkTileConfig, FmaConfig, HipConfig, HostConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK, OperandOp, Quant
 from ckgen.families.gemm.heuristic import heuristics
@@ -19,6 +19,7 @@ from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.kernel_sets import OPS, SHIPPED, kernel_set_files, load_kernel_set, read_kernel_set, shipped_set
+from ckgen.families.moe.robust import RULED_MODULES as MOE_RULES
 from ckgen.families.rules import judge
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
@@ -378,12 +379,21 @@ def test_mxfp8_has_defaults_for_its_few_rows_and_no_others() -> None:
 
 
 def test_the_heuristics_leaves_are_names_that_a_set_may_use() -> None:
+    """But for those of experts, which name a block of rows."""
     for rule in heuristics():
-        if rule.library != "ck":
+        if rule.library != "ck" or rule.module in MOE_RULES:
             continue
         for arm in rule.arms:
             text = CK_SET.replace(BLOCKSCALE, arm.kernel).replace("[a8w8_blockscale]", f"[{rule.module}]")
             assert load_kernel_set(text, "s")[0].table_kernel == arm.kernel
+
+
+def test_a_block_of_backend_hip_is_of_the_kind_whose_keys_it_has() -> None:
+    text = "op: gemm\nname: n\nsignatures: fp32\nbackend: hip\ntargets: gfx942\nconfigs: {tile: [64x64x16, 32x32x16]}\n"
+    tiles = Tile(64, 64, 16), Tile(32, 32, 16)
+    assert [one.config for one in load_kernel_set(text, "s")] == [FmaConfig(tile) for tile in tiles]
+    with pytest.raises(InputError, match="unknown key 'tile'"):
+        load_kernel_set(text.replace("{tile", "{kind: gemv, m: 1, tile"), "s")
 
 
 @pytest.mark.parametrize("name", SHIPPED)

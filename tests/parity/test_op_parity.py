@@ -26,7 +26,12 @@ from plan_support import REAL_TABLES, plan_of
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
-GFX942, GFX950, X86 = Target("gfx942", 304), Target("gfx950", 256), Target("x86_64_v3", 2)
+GFX942_80, GFX942, GFX950, X86 = (
+    Target("gfx942", 80),
+    Target("gfx942", 304),
+    Target("gfx950", 256),
+    Target("x86_64_v3", 2),
+)
 SIGNATURES = (
     "grouped_gemm_fp32_rcr", "grouped_gemm_bf16_crr", "grouped_gemm_fp8_*_bf16_rcr_rowwise_preshuffle",
     "grouped_gemm_fp8_*_bf16_rcr_blockscale_scales_b_128x128", "moe_fp32_rcr_*_gated_epi_silu", "moe_fp32_rcr_down",
@@ -87,7 +92,7 @@ def routed_queries(parity: Parity) -> Iterator[MoeQuery]:
     generator = random.Random(6)
     units = [unit for unit in parity.plan.units if unit.signature.op is Op.MOE]
     for index in range(PROBLEMS):
-        unit, target = units[index % len(units)], generator.choice([GFX942, GFX950, X86])
+        unit, target = units[index % len(units)], generator.choice([GFX942, GFX942_80, GFX950, X86])
         shape, routing = some_routing(unit, generator)
         wishes = Wishes(deterministic=generator.random() < 0.3)
         block_m = generator.choice([0, 0, 16, 32, 64, 48])
@@ -165,6 +170,21 @@ def test_both_write_the_same_trail_of_routed_tokens(ops: Parity) -> None:
         assert mine == of_cpp(ops, query), (query.signature, query.shape, query.routing)
         seen |= {*re.findall(r"\(rule (\S+)\)", mine), *["taken"] * ("✔" in mine)}
     assert seen >= {"taken", "moe.experts", "moe.top-k", "moe.top-k-max", "moe.tokens-max", "moe.block-m", "moe.atomic"}
+
+
+def test_both_choose_the_block_that_the_rule_names(ops: Parity) -> None:
+    """Two rows of each expert, 17, 63, 64; on few compute units; and where the named kernel refuses K."""
+    (unit,) = (unit for unit in ops.plan.units if unit.name == SIGNATURES[-1])
+    seen = set()
+    for target in (GFX942, GFX942_80, GFX950):
+        for tokens in (8, 68, 252, 256):
+            for k in (1024, 1056):
+                shape, routing = Shape(0, tokens, 512, k), Routing(8, 2)
+                query = MoeQuery(ops.plan, target, unit.signature, shape, Wishes(), routing)
+                mine = of_python(query)
+                assert mine == of_cpp(ops, query), (target, shape)
+                seen |= {*re.findall(r"heuristic +✔.*_gateup_ck_256x([0-9]+)x", mine)}
+    assert seen == {"32", "64", "128"}
 
 
 def test_both_write_the_same_trail_of_few_tokens(ops: Parity) -> None:

@@ -69,6 +69,7 @@ def test_trails_of_gemms(policy: MPolicy, table: Path, golden: Callable[[str, st
     queries += [asked(64, at=at) for at in range(1, len(TARGETS))]
     queries += [asked(64, 640), asked(64, 256), asked(64, 512, 1032), asked(0), asked(64, 256, at=2)]
     queries += [asked(4096, wishes=Wishes(True)), asked(64, wishes=Wishes(False, Strategy.TREE))]
+    queries.append(query(plan, TARGETS[4], "gemm_bf16_rcr_epi_silu_mul", 64, 512, 1024))
     golden(f"plan/explain_{policy.value}.txt", said(queries))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_amd_check_report import ALL, checked, ran
+from test_amd_check_report import ALL, absent, checked, ran
 
 import amd_baseline
 from amd_support import amd_toolchain, production_wheel
@@ -21,7 +21,7 @@ from ckgen.families.kernel_sets import kernel_set_files, read_kernel_set
 from ckgen.model.errors import UsageError
 from ckgen.plan.options import PlanOptions
 from ckgen.report.amd_check import summarize
-from ckgen.report.baseline import FIELDS, RUN, baseline, baseline_text, place_of
+from ckgen.report.baseline import FIELDS, RUN, baseline, baseline_text, kernels_of, place_of
 from ckgen.report.json_lines import json_lines
 from ckgen.specs.archs import load_archs
 
@@ -84,6 +84,20 @@ def test_the_tool_writes_the_lines_and_the_page_of_full_reports(tmp_path: Path) 
     assert "| a8w8 | ck | int8 | gfx942 | 5 | 3 | 2 | 2 | 1 |\n" in page
     assert page.endswith("| all |  |  |  | 6 | 4 | 3 | 2 | 1 |\n")
     assert amd_baseline.main(["--out", str(tmp_path / "out"), str(places[0]), str(places[0])]) == 2
+
+
+def test_lines_of_kernels_that_no_report_has_are_kept_where_that_is_asked(tmp_path: Path) -> None:
+    known, renewed = summarize(ALL), summarize([checked("e"), absent("a")])
+    out, place = tmp_path / "out", tmp_path / "renewed.json"
+    out.mkdir()
+    (out / "baseline.json").write_text(baseline_text(baseline([known])), encoding="utf-8")
+    place.write_text(json.dumps(renewed), encoding="utf-8")
+    assert amd_baseline.main(["--keep", "--out", str(out), str(place)]) == 0
+    found = kernels_of(json.loads((out / "baseline.json").read_text()))
+    old, new = kernels_of(baseline([known])), kernels_of(baseline([renewed]))
+    assert found == {**old, **new} and [*found] == sorted(found) and len(found) > len(new)
+    assert amd_baseline.main(["--out", str(out), str(place)]) == 0
+    assert kernels_of(json.loads((out / "baseline.json").read_text())) == new
 
 
 def test_the_recorded_page_counts_the_recorded_lines() -> None:

@@ -8,6 +8,8 @@ from functools import cache
 import pytest
 
 from arch_pages import arch_page, words_of
+from ckgen.families.gemm.ck_tile_tree import is_unknown
+from ckgen.families.gemm.config import FmaConfig
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.families.registry import FAMILIES
@@ -47,8 +49,11 @@ def test_a_page_says_why_there_is_no_kernel(name: str, golden: Callable[[str, st
 
 
 @pytest.mark.parametrize("name", sorted(ARCHS))
-def test_a_type_with_matrix_instructions_for_ck_tile_has_plain_gemms(name: str) -> None:
-    """The rules and robust kernels, held against the arch's own file: no reason hides a type that the arch computes."""
+def test_every_type_that_a_gpu_has_has_plain_gemms(name: str) -> None:
+    """The rules and robust kernels, held against the arch's own file: no reason hides a type that the arch computes.
+
+    Kernels of ck_tile answer those with its matrix instructions, where the CK tree makes code for the arch.
+    """
     arch = ARCHS[name]
     if arch.kind is not ArchKind.GPU:
         return
@@ -56,7 +61,11 @@ def test_a_type_with_matrix_instructions_for_ck_tile_has_plain_gemms(name: str) 
     for dtype in (DType.FP16, DType.BF16, DType.FP32, DType.FP8, DType.BF8, DType.INT8):
         signature = GemmSignature.of(dtype, DType.BF16).resolved(flavour)
         tiles = arch.warp_tiles_for(Backend.CK_TILE, signature.a, signature.b, signature.acc)
-        assert (answered(signature, arch).answer is not Answer.NEVER) == bool(tiles), signature
+        is_type = flavour is not None or dtype not in (DType.FP8, DType.BF8)
+        found = robust(signature, name).configs
+        assert (answered(signature, arch).answer is not Answer.NEVER) == is_type == bool(found), signature
+        by_tiles = {config.backend for config in found} == {Backend.CK_TILE}
+        assert by_tiles == (bool(tiles) and not is_unknown(name)) or not is_type, signature
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -113,15 +122,12 @@ def test_a_kernel_set_goes_before_the_robust_kernel() -> None:
 @pytest.mark.parametrize(
     ("gfx", "name", "why"),
     [
-        ("gfx942", "gemm_fp16_int4_fp16_rcr", "the pipeline computes in A's type whatever B's is"),
         ("gfx942", "gemm_fp8_ocp_bf16_rcr", "8-bit floats of gfx942 are of the other flavour"),
         ("gfx1100", "gemm_fp8_ocp_bf16_rcr", "8-bit floats of gfx1100 are none"),
         ("gfx1100", "gemm_fp8_bf16_rcr", "gfx1100 has no such warp tile for fp8"),
-        ("gfx1100", "gemm_fp32_rcr", "gfx1100 has no such warp tile for fp32"),
-        ("gfx950", "gemm_fp32_rrr", "no warp GEMM 16x16x16 of fp32"),
         ("gfx942", "gemm_int8_int32_rcr_bias", "ck_tile.multi_abd.bias"),
+        ("gfx942", "gemm_fp64_rcr", "kernels without matrix instructions add products in"),
         ("x86_64_v3", "gemm_fp64_rcr", "CPU kernels add products in"),
-        ("gfx942", "gemm_int8_bf16_rcr_rowwise_preshuffle", "cut to whole numbers"),
     ],
 )
 def test_why_an_arch_has_none(gfx: str, name: str, why: str) -> None:
@@ -129,9 +135,20 @@ def test_why_an_arch_has_none(gfx: str, name: str, why: str) -> None:
     assert found.configs == () and why in found.why
 
 
-def test_an_arch_that_no_code_is_made_for_has_twins() -> None:
-    found = robust(parse_canonical("gemm_fp16_rrr"), "gfx1250")
-    assert found.configs and "does not know gfx1250" in found.codeless
+@pytest.mark.parametrize(
+    ("gfx", "name"),
+    [
+        ("gfx942", "gemm_fp16_int4_fp16_rcr"), ("gfx90a", "gemm_bf16_int4_bf16_rcr_bias"), ("gfx950", "gemm_fp32_rrr"),
+        ("gfx942", "gemm_fp8_fnuz_bf16_rcr_rowwise_preshuffle_bias"), ("gfx1100", "gemm_fp32_rcr"),
+        ("gfx942", "gemm_int8_bf16_rcr_rowwise_preshuffle"), ("gfx1250", "gemm_fp16_rrr"),
+        ("gfx942", "grouped_gemm_fp16_int4_fp16_rcr"), ("gfx1100", "grouped_gemm_fp32_rcr"),
+        ("gfx950", "grouped_gemm_fp32_rrr"), ("gfx942", "grouped_gemm_int8_bf16_rcr_rowwise_preshuffle"),
+        ("gfx1250", "grouped_gemm_fp16_rrr_bias"),
+    ],
+)  # fmt: skip
+def test_where_no_matrix_instruction_serves_sums_are_multiplied_and_added(gfx: str, name: str) -> None:
+    (config,) = robust(parse_canonical(name), gfx).configs
+    assert isinstance(config, FmaConfig) and robust(parse_canonical(name), gfx).codeless == ""
 
 
 def test_on_cpus_both_flavours_are_answered() -> None:

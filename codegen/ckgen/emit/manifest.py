@@ -23,6 +23,8 @@ _READABLE = (SCHEMA, "ckgen.manifest/1")
 
 _MEMBERS = {"generator": str, "options": dict, "inputs": dict, "files": dict, "summary": dict}
 _GENERATOR_SUFFIXES = (".py", ".json", ".yaml", ".j2")
+_WHEEL_DATA = "_data"
+"""The package's folder of a wheel for what a checkout has beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +85,38 @@ def digest(data: bytes) -> str:
 
 
 def generator_digest() -> str:
-    """One number for everything that decides what a plan becomes: the package, its data, templates, arch specs."""
+    """One number for everything that decides what a plan becomes: the package, its data, templates, arch specs.
+
+    It counts names and bytes, not places: a wheel and a checkout of the same sources have the same.
+    """
     total = hashlib.sha256()
-    for path in generator_files():
-        total.update(path.read_bytes())
-        total.update(b"\0")
+    for name, path in _generator().items():
+        for part in (name.encode(), path.read_bytes()):
+            total.update(len(part).to_bytes(8, "big"))
+            total.update(part)
     return total.hexdigest()
 
 
 def generator_files() -> tuple[Path, ...]:
     """Every file of the generator itself, sorted: what a build rule must depend on besides its tables."""
-    folders = (paths.package_dir(), paths.templates_dir(), *spec_dirs())
-    found: Iterable[Path] = (path for folder in folders for path in folder.rglob("*") if _is_generator(path))
-    return tuple(sorted(set(found)))
+    return tuple(sorted(set(_generator().values())))
+
+
+def _generator() -> Mapping[str, Path]:
+    """Its files by their names beneath the folder that they are of, in the names' order."""
+    folders = (("package", paths.package_dir()), ("templates", paths.templates_dir()))
+    specs = ((f"arch_specs {at}", folder) for at, folder in enumerate(spec_dirs()))
+    found = {
+        f"{label}/{name.as_posix()}": folder / name
+        for label, folder in (*folders, *specs)
+        for name in _names(folder)
+        if name.suffix in _GENERATOR_SUFFIXES and not (label == "package" and name.parts[0] == _WHEEL_DATA)
+    }
+    return dict(sorted(found.items()))
+
+
+def _names(folder: Path) -> Iterable[Path]:
+    return (path.relative_to(folder) for path in folder.rglob("*"))
 
 
 def intact(out: Path, manifest: Manifest) -> bool:
@@ -123,7 +144,3 @@ def _parsed(data: Any) -> Manifest:
         if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in name:
             raise DocumentError(f"file {name!r} lies outside the folder")
     return Manifest(*(data[key] for key in _MEMBERS))
-
-
-def _is_generator(path: Path) -> bool:
-    return path.suffix in _GENERATOR_SUFFIXES and path.parent.name != "_data"

@@ -112,10 +112,12 @@ def heuristics_for(
     archs: Mapping[str, ArchSpec],
     filters: Filters,
     profiled: Profiled,
+    defaults: Defaults,
 ) -> tuple[SignatureHeuristic, ...]:
     """The decision rules of the signature's module on the requested archs, with the kernel of every arm.
 
-    One serves a signature that all of these kernels can be built for.
+    One serves a signature that all of these kernels can be built for, or has all of them as `defaults` where its family
+    says that rules choose among these.
     """
     family = family_of(signature)
     found = []
@@ -128,7 +130,9 @@ def heuristics_for(
             kernel = family.leaf(rule, arm.kernel, signature)
             if kernel is None:
                 raise ValueError(f"heuristics/{arch}_{rule.module}.json: '{arm.kernel}' does not parse")
-            leaves.append(Kernel(kernel.config, arm.kernel, (arch,)))
+            leaves.append(Kernel(kernel.config, "" if family.rules_choose_defaults else arm.kernel, (arch,)))
+        if family.rules_choose_defaults and not {*leaves} <= {*defaults.get(arch, ())}:
+            continue
         if any(judge(signature, leaf.config, leaf.backend, archs[arch]) for leaf in leaves):
             continue
         if any(filters.why_left_out((signature,), leaf.config, leaf.table_kernel) is not None for leaf in leaves):

@@ -116,7 +116,7 @@ def _units(
     def built(signature: Signature, parts: Sequence[Kernel] = ()) -> AnyUnit:
         rows, default = by_signature.get(signature), defaults.get(signature)
         module = rows.module if rows else family_of(signature).module_of(signature) if default is not None else ""
-        heuristics = heuristics_for(signature, module, known.targets, known.archs, filters, profiled)
+        heuristics = heuristics_for(signature, module, known.targets, known.archs, filters, profiled, default or {})
         return build_unit(signature, module, rows, default or {}, heuristics, parts)
 
     wanted = (signature for signature in by_signature.keys() | defaults.keys() if filters.keeps(signature))

@@ -8,7 +8,7 @@ namespace ckgen {
 inline namespace v1 {
 
 /// What a group would be alone: a batch of one, with what all groups share. Follows no pointer.
-inline GemmArgs args_of_group(const GroupedArgs& all, const GroupOperands& of, const GroupSize& size) noexcept {
+constexpr GemmArgs args_of_group(const GroupedArgs& all, const GroupOperands& of, const GroupSize& size) noexcept {
   GemmArgs one{};
   one.a = of.a;
   one.b = of.b;

@@ -12,7 +12,9 @@
 namespace ckgen {
 inline namespace v1 {
 
-enum class Feature : std::uint8_t { m, n, k, mn };
+/// What a condition looks at. rows: those of one product, which are a busy expert's or a group's, M of a GEMM; cus: the
+/// device's compute units.
+enum class Feature : std::uint8_t { m, n, k, mn, rows, cus };
 enum class Compare : std::uint8_t { le, lt, eq, ne };
 
 /// One condition of a decision rule's arm, e.g. MN <= 307200.

@@ -24,11 +24,12 @@ from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import parse_canonical as parse_fmha
 from ckgen.families.fmha.signature import parse_signature
 from ckgen.families.gemm.asm_kernels import asm_kernels
-from ckgen.families.gemm.config import HipConfig, HipKind
+from ckgen.families.gemm.config import FmaConfig, HipConfig, HipKind
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.families.moe.asm_kernels import asm_moe_kernels
 from ckgen.families.rules import all_rules, judge
 from ckgen.model.backend import Backend
+from ckgen.model.config import Tile
 from ckgen.specs.archs import load_archs
 from neighbours import neighbours
 
@@ -56,6 +57,8 @@ GEMMS: list[Base] = [
     ("gemm_fp16_rcr", Backend.CK_TILE, stream_k.STREAM_K, CDNA),
     ("gemm_fp8_ocp_bf16_rcr_mx", Backend.HIP, HipConfig.gemv(8, 4, 8), ("gfx942", "gfx950")),
     ("gemm_fp8_ocp_bf16_rcr_mx", Backend.HIP, HipConfig.mfma(64, 2, 8), ("gfx942", "gfx950")),
+    *((name, Backend.HIP, FmaConfig(Tile(64, 64, 16)), ("gfx942", "gfx1100", "x86_64_v4"))
+      for name in ("gemm_fp16_int4_fp16_rcr", "gemm_fp8_bf16_rcr", "moe_fp16_rcr_down")),
     ("moe_fp8_ocp_bf16_rcr_mx_down", Backend.HIP, HipConfig.moe(HipKind.MOE_DEEP, 16, 8, 8), ("gfx950",)),
 ]  # fmt: skip
 ATTENTION: list[Base] = [

@@ -12,12 +12,20 @@ _CONDITION = re.compile(r"(?P<feature>\w+) (?P<comparison><=|<|==) (?P<limit>[0-
 
 
 class Feature(Enum):
-    """The integers that conditions look at; MN is M · N, in 64 bits."""
+    """The integers that conditions look at; MN is M · N, in 64 bits.
+
+    ROWS are those of one product: of a busy expert, of a group, M of a GEMM. CUS are the device's compute units.
+    """
 
     M = "M"
     N = "N"
     K = "K"
     MN = "MN"
+    ROWS = "ROWS"
+    CUS = "CUS"
+
+
+_FEATURES = ", ".join(Feature.__members__)
 
 
 class Comparison(Enum):
@@ -63,16 +71,17 @@ class DecisionRule:
     library: str
     arms: tuple[Arm, ...]
 
-    def evaluate(self, m: int, n: int, k: int) -> int | None:
-        """The index of the first arm that holds; None if none does."""
-        values = {Feature.M: m, Feature.N: n, Feature.K: k, Feature.MN: m * n}
+    def evaluate(self, m: int, n: int, k: int, *, rows: int | None = None, cu_num: int = 0) -> int | None:
+        """The index of the first arm that holds; None if none does. `rows` are M unless said."""
+        values = {Feature.M: m, Feature.N: n, Feature.K: k, Feature.MN: m * n, Feature.CUS: cu_num}
+        values[Feature.ROWS] = m if rows is None else rows
         for index, arm in enumerate(self.arms):
             if all(condition.holds(values[condition.feature]) for condition in arm.conditions):
                 return index
         return None
 
     def kernel(self, m: int, n: int, k: int) -> str | None:
-        """The kernel of the first arm that holds."""
+        """The kernel of the first arm that holds, where M is all that there is of rows."""
         arm = self.evaluate(m, n, k)
         return None if arm is None else self.arms[arm].kernel
 
@@ -89,5 +98,5 @@ def parse_rule(data: Mapping[str, Any], arch: str) -> DecisionRule:
 def _condition(text: str) -> Condition:
     match = _CONDITION.fullmatch(text)
     if match is None or match["feature"] not in Feature.__members__:
-        raise ValueError(f"not a condition: '{text}' (expected M, N, K or MN, then <=, < or ==, then an integer)")
+        raise ValueError(f"not a condition: '{text}' (expected {_FEATURES}, then <=, < or ==, then an integer)")
     return Condition(Feature[match["feature"]], Comparison(match["comparison"]), int(match["limit"]))

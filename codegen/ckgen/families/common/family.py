@@ -51,6 +51,8 @@ class Family(ABC, Generic[S]):
     """Whether a clause that names a shipped kernel set has it read, or only filters it."""
     shape_type: type
     """What the problems of its tables are."""
+    rules_choose_defaults = False
+    """Whether arms of its decision rules name defaults, and so say nothing where a signature has not all of them."""
     has_shipped_tables = True
     """Whether some of the tables that come with ckgen are of it."""
 

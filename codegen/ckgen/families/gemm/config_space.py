@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from ckgen.families.common.set_document import too_many_combinations
-from ckgen.families.gemm.config import CkTileConfig, Epilogue, HipConfig, HipKind, HostConfig, Scheduler, TilePipeline
+from ckgen.families.gemm.config import (
+    CkTileConfig,
+    Epilogue,
+    FmaConfig,
+    HipConfig,
+    HipKind,
+    HostConfig,
+    Scheduler,
+    TilePipeline,
+)
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.diagnostic import Diagnostic
@@ -20,7 +29,7 @@ from ckgen.model.strategy import Strategy
 from ckgen.model.suggestion import nearest_or_all
 
 Reading = Callable[[str], Any]
-OfSpace = CkTileConfig | HipConfig | HostConfig
+OfSpace = CkTileConfig | HipConfig | FmaConfig | HostConfig
 
 
 def _ints(count: int) -> Reading:
@@ -79,37 +88,63 @@ def _scheduler(text: str) -> Scheduler | None:
     return None if text == "default" else Scheduler(text)
 
 
-_FLAGS = {field.name: _flag for field in fields(CkTileConfig) if field.type == "bool"}
-_READINGS: Mapping[Backend, Mapping[str, Reading]] = {
-    Backend.CK_TILE: {
-        "tile": _tile,
-        "warps": _ints(3),
-        "warp_tile": _tile,
-        "pipeline": _word(TilePipeline),
-        "scheduler": _scheduler,
-        "epilogue": _word(Epilogue),
-        **_FLAGS,
-        "partitioner_group_num": _count(1),
-        "partitioner_m01": _count(1),
-        "num_wave_groups": _count(1),
-        "vector": _count(0),
-        "block_per_cu": _count(1),
-        "strategy": _strategy,
-    },
-    Backend.HIP: {
-        "kind": _hip_kind,
-        "m": _count(1),
-        "n_sub": _count(1),
-        "k_splits": _count(1),
-        "block_n": _count(1),
-    },
-    Backend.HOST: {"register": _ints(2), "block": _ints(3), "threads": _count(0), "strategy": _strategy},
+def _host_config(values: Mapping[str, Any]) -> HostConfig:
+    (mr, nr), (mc, nc, kc) = values["register"], values["block"]
+    strategy = values.get("strategy", Strategy.DATA_PARALLEL)
+    return HostConfig(mr, nr, mc, nc, kc, values.get("threads", 0), strategy)
+
+
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """The keys of one kind of Config, and what it is made of."""
+
+    readings: Mapping[str, Reading]
+    required: tuple[str, ...]
+    make: Callable[[Mapping[str, Any]], OfSpace]
+
+
+_OF_TILES: Mapping[str, Reading] = {
+    "tile": _tile,
+    "warps": _ints(3),
+    "warp_tile": _tile,
+    "pipeline": _word(TilePipeline),
+    "scheduler": _scheduler,
+    "epilogue": _word(Epilogue),
+    **{field.name: _flag for field in fields(CkTileConfig) if field.type == "bool"},
+    "partitioner_group_num": _count(1),
+    "partitioner_m01": _count(1),
+    "num_wave_groups": _count(1),
+    "vector": _count(0),
+    "block_per_cu": _count(1),
+    "strategy": _strategy,
 }
-_REQUIRED = {
-    Backend.CK_TILE: ("tile", "warps", "warp_tile", "pipeline"),
-    Backend.HIP: ("kind", "m", "n_sub", "k_splits", "block_n"),
-    Backend.HOST: ("register", "block"),
+_OF_FEW_ROWS: Mapping[str, Reading] = {
+    "kind": _hip_kind,
+    "m": _count(1),
+    "n_sub": _count(1),
+    "k_splits": _count(1),
+    "block_n": _count(1),
 }
+_OF_HOSTS: Mapping[str, Reading] = {
+    "register": _ints(2), "block": _ints(3), "threads": _count(0), "strategy": _strategy
+}  # fmt: skip
+_SPACES: Mapping[Backend, tuple[_Space, ...]] = {
+    Backend.CK_TILE: (
+        _Space(_OF_TILES, ("tile", "warps", "warp_tile", "pipeline"), lambda values: CkTileConfig(**values)),
+    ),
+    Backend.HIP: (
+        _Space(_OF_FEW_ROWS, tuple(_OF_FEW_ROWS), lambda values: HipConfig(**values)),
+        _Space({"tile": _tile}, ("tile",), lambda values: FmaConfig(**values)),
+    ),
+    Backend.HOST: (_Space(_OF_HOSTS, ("register", "block"), _host_config),),
+}
+"""Of each backend its kinds of Config."""
+
+
+def _space_of(backend: Backend, keys: Iterable[str]) -> _Space:
+    """The kind of Config that has most of the keys, the first of two."""
+    given = [*keys]
+    return max(_SPACES[backend], key=lambda space: sum(key in space.readings for key in given))
 
 
 def config_products(backend: Backend, block: Located, report: Report) -> Iterator[OfSpace]:
@@ -117,14 +152,14 @@ def config_products(backend: Backend, block: Located, report: Report) -> Iterato
     if not isinstance(block.value, dict):
         report(Diagnostic("K005", "configs must be a mapping of lists", block.location))
         return
-    readings = _READINGS[backend]
+    space = _space_of(backend, block.value)
     axes: dict[str, list[Any]] = {}
     bad = False
     for key, node in block.value.items():
-        values = _values(backend, key, node, readings.get(key), report)
+        values = _values(backend, key, node, space, report)
         bad = bad or not values
         axes[key] = values
-    for key in _REQUIRED[backend]:
+    for key in space.required:
         if key not in axes:
             report(Diagnostic("K004", f"key '{key}' is missing from configs", block.location))
             bad = True
@@ -133,12 +168,13 @@ def config_products(backend: Backend, block: Located, report: Report) -> Iterato
         report(wrong)
     elif not bad:
         for combination in product(*axes.values()):
-            yield _config(backend, dict(zip(axes, combination, strict=True)))
+            yield space.make(dict(zip(axes, combination, strict=True)))
 
 
-def _values(backend: Backend, key: str, node: Located, reading: Reading | None, report: Report) -> list[Any]:
+def _values(backend: Backend, key: str, node: Located, space: _Space, report: Report) -> list[Any]:
+    reading = space.readings.get(key)
     if reading is None:
-        hint = nearest_or_all(key, _READINGS[backend])
+        hint = nearest_or_all(key, space.readings)
         report(Diagnostic("K003", f"unknown key '{key}' for backend {backend}", node.location, hint=hint))
         return []
     if node.value == "*":
@@ -153,16 +189,6 @@ def _values(backend: Backend, key: str, node: Located, reading: Reading | None, 
     if not found:
         report(Diagnostic("K005", f"{key} has no value", node.location))
     return found
-
-
-def _config(backend: Backend, values: dict[str, Any]) -> OfSpace:
-    if backend is Backend.HOST:
-        (mr, nr), (mc, nc, kc) = values["register"], values["block"]
-        strategy = values.get("strategy", Strategy.DATA_PARALLEL)
-        return HostConfig(mr, nr, mc, nc, kc, values.get("threads", 0), strategy)
-    if backend is Backend.HIP:
-        return HipConfig(**values)
-    return CkTileConfig(**values)
 
 
 @cache

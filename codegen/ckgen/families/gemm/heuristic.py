@@ -1,4 +1,4 @@
-"""The decision rules that ship, one file per family of archs and module."""
+"""The decision rules that ship: a file has one module's on some families of archs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def heuristics() -> tuple[DecisionRule, ...]:
 @cache
 def heuristic_for(module: str, arch: str) -> DecisionRule | None:
     """The rule of a module on an arch, if one ships."""
-    wanted = (module, load_arch(arch).family)
-    return next((parse_rule(data, arch) for data in _files() if (data["module"], data["family"]) == wanted), None)
+    family = load_arch(arch).family
+    found = (data for data in _files() if data["module"] == module and family in data["families"])
+    return next((parse_rule(data, arch) for data in found), None)
 
 
 @cache

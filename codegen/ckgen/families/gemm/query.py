@@ -129,7 +129,8 @@ class GemmQuery(Query):
         for heuristic in unit.heuristics:
             if heuristic.arch != self.target.gfx:
                 continue
-            arm = heuristic.rule.evaluate(self.shape.m, self.shape.n, self.shape.k)
+            shape, rows = self.shape, self.cost_shape.m
+            arm = heuristic.rule.evaluate(shape.m, shape.n, shape.k, rows=rows, cu_num=self.target.cu_num)
             if arm is not None:
                 yield self.candidate(Tier.HEURISTIC, unit.instances[heuristic.leaves[arm]], 1)
 

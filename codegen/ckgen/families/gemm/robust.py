@@ -6,8 +6,8 @@ No arch is named: all of a list are tried in order, and rules say which an arch 
 from __future__ import annotations
 
 from ckgen.families.gemm.ck_tile_geometry import is_group_quant
-from ckgen.families.gemm.config import CkTileConfig, HostConfig, Scheduler, TilePipeline
-from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.config import CkTileConfig, FmaConfig, HostConfig, Scheduler, TilePipeline
+from ckgen.families.gemm.enums import Op, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import CPU_LEVELS, ArchKind, ArchSpec
 from ckgen.model.config import Config, Tile
@@ -77,11 +77,16 @@ _PRESHUFFLED = tuple(
 )
 
 
+_LAST = FmaConfig(Tile(64, 64, 16))
+"""Without matrix instructions: where no other kernel is legal or can be built."""
+
+
 def robust_configs(signature: GemmSignature, arch: ArchSpec) -> tuple[tuple[Config, ...], ...]:
     """Those of the kind of kernel that computes the signature, each alone."""
     if arch.kind is ArchKind.CPU:
         return ((host_config(arch),),)
-    return tuple((config,) for config in _of_gpus(signature))
+    last = () if signature.op is Op.MOE else (_LAST,)
+    return tuple((config,) for config in (*_of_gpus(signature), *last))
 
 
 def host_config(arch: ArchSpec, rows: int = 0) -> HostConfig:

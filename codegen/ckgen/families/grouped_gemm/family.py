@@ -8,6 +8,7 @@ from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.query import PlanView
 from ckgen.families.common.rows import Identified
 from ckgen.families.common.set_document import SetReader
+from ckgen.families.gemm.config import FmaConfig
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.family import FamilyOfGemms
 from ckgen.families.gemm.instance import Instance
@@ -54,10 +55,11 @@ class GroupedFamily(FamilyOfGemms):
         return Identified(config, config.backend) if config is not None else None
 
     def device_code(self, instance: Instance) -> DeviceCode:
-        """An instance as device code: all are of one kind."""
-        from ckgen.families.grouped_gemm.device.ck_tile_grouped import KIND
+        """An instance as device code."""
+        from ckgen.families.grouped_gemm.device import ck_tile_grouped, hip_fma_grouped
 
-        return KIND.of(instance)
+        kind = hip_fma_grouped.KIND if isinstance(instance.config, FmaConfig) else ck_tile_grouped.KIND
+        return kind.of(instance)
 
 
 FAMILY = GroupedFamily("grouped_gemm", Op.GROUPED_GEMM)

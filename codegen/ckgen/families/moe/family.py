@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ckgen.families.common.asked import Asked
+from ckgen.families.common.decision_rule import DecisionRule
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.device.unit import Use
 from ckgen.families.common.m_policy import Rounded, Rounding
 from ckgen.families.common.query import PlanView
+from ckgen.families.common.rows import Identified
 from ckgen.families.common.set_document import SetReader
 from ckgen.families.gemm.config import GemmConfig
 from ckgen.families.gemm.enums import MoePart, Op
@@ -27,7 +29,7 @@ from ckgen.families.moe.kernel_set import MoeSetReader
 from ckgen.families.moe.module import moe_module
 from ckgen.families.moe.parts import part_signatures
 from ckgen.families.moe.query import MoeQuery
-from ckgen.families.moe.robust import robust_configs
+from ckgen.families.moe.robust import leaf, robust_configs, ruled_module
 from ckgen.families.moe.row_key import routing_key
 from ckgen.families.moe.rows import MoeRows
 from ckgen.model.arch import ArchSpec
@@ -45,6 +47,7 @@ class MoeFamily(FamilyOfGemms):
     """MoE layers and their two products."""
 
     configs: Any = GemmConfig | CkMoeConfig | MoePairConfig
+    rules_choose_defaults = True
 
     @property
     def table_modules(self) -> Mapping[str, Module]:
@@ -106,6 +109,15 @@ class MoeFamily(FamilyOfGemms):
     def robust_configs(self, signature: GemmSignature, arch: ArchSpec) -> Sequence[Sequence[Config]]:
         """Those of robust.py."""
         return robust_configs(signature, arch)
+
+    def ruled_module(self, signature: GemmSignature, module: str) -> str:
+        """By the scheme of scales."""
+        return ruled_module(signature)
+
+    def leaf(self, rule: DecisionRule, kernel: str, signature: GemmSignature) -> Identified | None:
+        """The robust kernel of a block_m."""
+        config = leaf(kernel, signature)
+        return Identified(config, config.backend) if config is not None else None
 
     def describe_names(self, module: str) -> str:
         """The forms of the kernels' names for an error hint."""

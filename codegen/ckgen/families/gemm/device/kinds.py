@@ -10,6 +10,7 @@ from ckgen.families.gemm.config import (
     CkPreshuffledConfig,
     CkRowwiseConfig,
     CkTileConfig,
+    FmaConfig,
     HipConfig,
     TilePipeline,
 )
@@ -27,6 +28,7 @@ from ckgen.families.gemm.device import (
     ck_tile_stream_k,
     ck_variants,
     hip_blockscale,
+    hip_fma,
     hip_mxfp8,
 )
 from ckgen.families.gemm.enums import Quant
@@ -53,6 +55,8 @@ def device_code(instance: Instance) -> DeviceCode:
             return asm.KIND.of(instance)
         case HipConfig():
             return hip_mxfp8.KIND.of(instance)
+        case FmaConfig():
+            return hip_fma.KIND.of(instance)
         case CkTileConfig() as config:
             return _of_ck_tile(instance, config)
     raise ValueError(f"{instance.name} has no device code")

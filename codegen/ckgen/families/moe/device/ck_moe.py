@@ -22,6 +22,7 @@ from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.ck_config import CkMoeConfig
 from ckgen.families.moe.device.stages import StageVariant, expected_stage, stage_values, stage_variants
+from ckgen.families.moe.lds import XDL, lds_bytes, per_wave, shuffle_m
 from ckgen.model.dtype import DType
 from ckgen.model.expectation import Expectation
 from ckgen.model.tuned_row import Shape
@@ -46,7 +47,6 @@ _TYPES = {
 }
 """A type as ck names it, and the bytes of what it counts: pairs of fp4."""
 
-_XDL = 16
 _CHUNK = 16  # bytes that a lane moves at once
 _WAVE = 64
 _STAGES = 2  # K steps under way before the main loop, in every pipeline
@@ -79,8 +79,7 @@ class CkMoeProduct:
     @property
     def per_wave(self) -> tuple[int, int]:
         """XDL tiles per wave along M and N."""
-        tile, waves = self.config.tile, self.config.wave_grid
-        return tile.m // (_XDL * waves[0]), tile.n // (_XDL * waves[1])
+        return per_wave(self.config)
 
 
 def product_of(instance: Instance) -> CkMoeProduct:
@@ -102,7 +101,7 @@ def refusal(product: CkMoeProduct) -> str | None:
         return "the CK tree's MoE GEMMs read preshuffled weights"
     if config.block != _WAVE * waves_m * waves_n:
         return f"{config.block} work-items are not {waves_m}x{waves_n} waves"
-    if (m * _XDL * waves_m, n * _XDL * waves_n) != (tile.m, tile.n):
+    if (m * XDL * waves_m, n * XDL * waves_n) != (tile.m, tile.n):
         return f"a tile of {tile.m}x{tile.n} is no whole number of XDL tiles per wave"
     if config.op.splits_k:
         return "the CK tree's MoE GEMMs do not split K"
@@ -156,11 +155,11 @@ def _constants(product: CkMoeProduct) -> tuple[tuple[str, int], ...]:
         ("k", product.config.tile.k),
         ("ak1", _k1(signature.a)),
         ("bk1", _k1(signature.b)),
-        ("xdl_m", _XDL),
-        ("xdl_n", _XDL),
+        ("xdl_m", XDL),
+        ("xdl_n", XDL),
         ("per_wave_m", product.per_wave[0]),
         ("per_wave_n", product.per_wave[1]),
-        ("shuffle_m", _shuffle_m(product)),
+        ("shuffle_m", shuffle_m(product.signature, product.config)),
         ("shuffle_n", product.per_wave[1]),
         ("gate_up", int(product.gate_up)),
         ("silu", int(signature.epilogue == (EpilogueOp.SILU,))),
@@ -174,11 +173,6 @@ def _k1(dtype: DType) -> int:
     return _CHUNK // _TYPES[dtype][1]
 
 
-def _shuffle_m(product: CkMoeProduct) -> int:
-    """XDL tiles of a wave along M that one turn through LDS stores."""
-    return product.per_wave[0] if product.signature.quant is Quant.BLOCKSCALE else min(2, product.per_wave[0])
-
-
 def _c_lanes(product: CkMoeProduct) -> tuple[int, int]:
     """Lanes along M and N that store C."""
     block, tile = product.config.block, product.config.tile
@@ -186,7 +180,7 @@ def _c_lanes(product: CkMoeProduct) -> tuple[int, int]:
         lanes = product.config.tile.k // _k1(product.signature.a)
         return block // lanes, lanes
     if product.gate_up:
-        rows = min(32, _shuffle_m(product) * product.config.wave_grid[0] * _XDL)
+        rows = min(32, shuffle_m(product.signature, product.config) * product.config.wave_grid[0] * XDL)
         return rows, block // rows
     lanes = tile.n // 2 // product.per_wave[1]
     if product.signature.quant is Quant.MX and block == _WAVE:
@@ -288,7 +282,7 @@ def expected(instance: Instance, arch: str, variant: AnyVariant) -> Expectation:
     return Expectation(
         steps=steps(product, arch),
         copies=(2 if variant.hot else 0) + (1 if variant.tail is Tail.ODD else 2),
-        lds_bytes=load_arch(arch).lds_bytes,
+        lds_bytes=lds_bytes(product.signature, product.config),
         scratch_bytes=overflow.scratch_bytes,
         spills=overflow.spills,
         waves_per_simd=waves_per_simd(product),
@@ -302,7 +296,7 @@ def steps(product: CkMoeProduct, arch: str) -> tuple[tuple[str, int], ...]:
     m, n = product.per_wave
     found: dict[str, int] = {}
     for row in load_arch(arch).matrix_instructions:
-        fits = (row.a, row.b, row.acc) == types and (row.tile.m, row.tile.n) == (_XDL, _XDL) and row.blocks == 1
+        fits = (row.a, row.b, row.acc) == types and (row.tile.m, row.tile.n) == (XDL, XDL) and row.blocks == 1
         if fits and row.scaled == (signature.quant is Quant.MX) and product.config.macro_tile.k % row.tile.k == 0:
             found[row.mnemonic] = m * n * product.config.macro_tile.k // row.tile.k * (2 if product.gate_up else 1)
     return tuple(found.items())

@@ -5,15 +5,15 @@ from __future__ import annotations
 from ckgen.families.gemm.enums import MoePart, Op, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.ck_config import CkMoeConfig, CkMoeOp
+from ckgen.families.moe.lds import XDL, lds_bytes
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.finding import RuleFinding
-from ckgen.rules.checks import broken, exceeds, first, no_multiple, not_among, tile_bytes
+from ckgen.rules.checks import broken, exceeds, first, no_multiple, not_among
 from ckgen.rules.rule_set import RuleSet
 
 _CK = Backend.CK
 _WAVE = 64
-_XDL = 16
 _DEVICE = "DeviceMoeGemm and its kin in the pinned CK tree"
 _PIPELINES = ("1", "3")
 _CASTS = frozenset({CkMoeOp.CAST, CkMoeOp.CAST_WEIGHT})
@@ -60,8 +60,8 @@ def block_is_the_wave_grid(signature: GemmSignature, config: CkMoeConfig, arch: 
         return broken("waves x 64 must be the block", waves_m * waves_n * _WAVE, config.block)
     return first(
         exceeds(config.block, arch.max_threads_per_block, "threads per block"),
-        no_multiple(config.tile.m, _XDL * waves_m, "tile M must be whole XDL tiles of each wave"),
-        no_multiple(config.tile.n, _XDL * waves_n, "tile N must be whole XDL tiles of each wave"),
+        no_multiple(config.tile.m, XDL * waves_m, "tile M must be whole XDL tiles of each wave"),
+        no_multiple(config.tile.n, XDL * waves_n, "tile N must be whole XDL tiles of each wave"),
     )
 
 
@@ -69,7 +69,7 @@ def block_is_the_wave_grid(signature: GemmSignature, config: CkMoeConfig, arch: 
 def xdl_exists(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch has a matrix instruction of 16x16 for these types, whose K divides tile K."""
     types = (signature.a, signature.b, signature.acc)
-    grains = [row.tile.k for row in arch.warp_tiles_for(_CK, *types) if (row.tile.m, row.tile.n) == (_XDL, _XDL)]
+    grains = [row.tile.k for row in arch.warp_tiles_for(_CK, *types) if (row.tile.m, row.tile.n) == (XDL, XDL)]
     if not grains:
         return broken(f"{arch.name} has no such instruction for {'·'.join(map(str, types))}", "16x16", "none")
     return no_multiple(config.macro_tile.k, min(grains), "tile K must be a multiple of the instruction's K")
@@ -83,9 +83,9 @@ def pipeline_exists(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpe
     return not_among(str(config.pipeline), _PIPELINES, "CK's MoE GEMMs have other pipelines")
 
 
-@RULES.rule("ck.moe.lds", source=_DEVICE)
-def a_fits_in_lds(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> RuleFinding | None:
-    """A's tiles fit in LDS, two of them but for pipeline 1; weights go straight to registers."""
-    tile = config.macro_tile
-    stages = 1 if config.pipeline == 1 else 2
-    return exceeds(stages * tile_bytes(tile.m, tile.k, signature.a.bits), arch.lds_bytes, "bytes of LDS")
+@RULES.rule("ck.moe.lds", source="GetSharedMemoryNumberOfByte in gridwise_moe_gemm.hpp and its kin")
+def tiles_fit_in_lds(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> RuleFinding | None:
+    """A's tiles and C's, which take the same place, fit in LDS."""
+    if min(config.wave_grid) < 1:
+        return None
+    return exceeds(lds_bytes(signature, config), arch.lds_bytes, "bytes of LDS")
