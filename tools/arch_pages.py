@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ckgen.families.gemm.enums import Op, OperandOp
 from ckgen.families.gemm.signature import GemmSignature
@@ -24,9 +24,17 @@ _INTRODUCTION = (
 )
 
 
-def arch_page(arch: ArchSpec) -> str:
-    """The page of an arch."""
-    found = {op: [(one, answered(one, arch)) for one in every_signature(op)] for op in _OPS}
+Answers = Mapping[Op, Sequence[tuple[GemmSignature, Answered]]]
+"""By operation every signature, and how it is answered."""
+
+
+def answers_of(arch: ArchSpec) -> Answers:
+    """How all signatures are answered on an arch."""
+    return {op: [(one, answered(one, arch)) for one in every_signature(op)] for op in _OPS}
+
+
+def arch_page(arch: ArchSpec, found: Answers) -> str:
+    """The page of an arch with those answers."""
     parts = [f"# {arch.name}", _filled(_INTRODUCTION), "\n".join(_counts(found))]
     for op, of_op in found.items():
         if lines := list(_reasons(of_op, Answer.NEVER)):

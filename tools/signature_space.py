@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -71,8 +72,13 @@ _EXPERTS = (
 )
 
 
-def every_signature(op: Op) -> Iterator[GemmSignature]:
+@cache
+def every_signature(op: Op) -> tuple[GemmSignature, ...]:
     """Those of an operation, each once."""
+    return tuple(_signatures(op))
+
+
+def _signatures(op: Op) -> Iterator[GemmSignature]:
     for plain in _products():
         if op is Op.MOE:
             yield from _of_experts(plain)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
 import pytest
 
-from arch_pages import arch_page, words_of
+from arch_pages import answers_of, arch_page, words_of
 from ckgen.families.gemm.ck_tile_tree import is_unknown
 from ckgen.families.gemm.config import FmaConfig
 from ckgen.families.gemm.enums import Op
@@ -32,20 +31,15 @@ OPS = (Op.GEMM, Op.GROUPED_GEMM, Op.MOE)
 ARCHS = load_archs()
 
 
-@cache
-def space(op: Op) -> tuple[GemmSignature, ...]:
-    return tuple(every_signature(op))
-
-
 @pytest.mark.parametrize("name", sorted(ARCHS))
 def test_a_page_says_why_there_is_no_kernel(name: str, golden: Callable[[str, str], None]) -> None:
     arch = ARCHS[name]
-    for op in OPS:
-        for signature in space(op):
-            found = answered(signature, arch)
+    answers = answers_of(arch)
+    for of_op in answers.values():
+        for signature, found in of_op:
             assert (found.answer is Answer.NEVER) <= bool(found.why), signature
             assert not (found.why and arch.kind is ArchKind.CPU) or found.answer is Answer.NEVER, signature
-    golden(f"../../docs/archs/{name}.md", arch_page(arch))
+    golden(f"../../docs/archs/{name}.md", arch_page(arch, answers))
 
 
 @pytest.mark.parametrize("name", sorted(ARCHS))
@@ -70,7 +64,7 @@ def test_every_type_that_a_gpu_has_has_plain_gemms(name: str) -> None:
 
 @pytest.mark.parametrize("op", OPS)
 def test_names_come_apart_into_their_words(op: Op) -> None:
-    for signature in space(op)[::7]:
+    for signature in every_signature(op)[::7]:
         assert "".join(sorted("".join(words_of(signature)))) == "".join(sorted(signature.canonical()))
 
 
