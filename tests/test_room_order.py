@@ -18,7 +18,7 @@ BELOW = {
     "plan": {"model", "specs", "tables", "families"},
     "emit": {"model", "specs", "tables", "families", "plan"},
     "build": {"model", "specs", "tables", "families", "plan", "emit"},
-    "workload": {"model", "families", "plan"},
+    "workload": {"model", "tables", "families", "plan"},
     "runtime": {"model", "families"},
     "report": {"model", "tables", "plan", "emit", "build"},
     "quickstart": {"model", "specs", "families", "build", "runtime"},

@@ -86,6 +86,7 @@ def test_a_problem_is_what_the_options_say(emulator: Emulator) -> None:
     keys = {
         "ok", "kernel", "table_name", "target", "shape", "k_batch", "data", "seed", "max_abs_err", "bound", "excess",
         "twin_excess", "sensitivity", "wrong", "instructions", "seconds", "findings", "trouble",
+        "origin",
     }  # fmt: skip
     assert document.keys() == keys and document["ok"] and document["instructions"] == 1200
     assert document["shape"] == {"m": 16, "n": 512, "k": 1024, "batch": 1}
@@ -109,7 +110,8 @@ def test_groups_and_experts_are_problems_too(emulator: Emulator) -> None:
 def test_attention_is_what_its_words_say(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Any, ...]] = []
 
-    def answer(instance: Any, arch: str, problem: FmhaProblem, options: Options) -> FmhaResult:
+    def answer(instance: Any, arch: str, problem: FmhaProblem, options: Options, *, trace_wrong: bool) -> FmhaResult:
+        assert not trace_wrong
         asked.append((instance.name, arch, problem, options))
         compared = Compared("o", 0.25, 0.5, 2.0 if problem.seed else 0.5, problem.seed)
         stats = {"launches": 1, "by_class": {"scalar": 7}, "occupancy": 3}

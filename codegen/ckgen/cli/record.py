@@ -14,4 +14,4 @@ COMMANDS = {
 
 @click.group(cls=LazyGroup, name="record", entries=COMMANDS)
 def command() -> None:
-    """Collect the shapes that no table holds, as lists of shapes."""
+    """Collect the shapes that no table holds: from logs and lists."""
