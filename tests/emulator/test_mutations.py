@@ -15,6 +15,8 @@ import pytest
 from hip_support import shim
 
 from amd_support import amd_toolchain
+from ckgen_emulator.gemm.problem import Data
+from ckgen_emulator.mutate.catalogue import GEMMS
 from ckgen_emulator.mutate.child import ChildFailure, in_child
 from ckgen_emulator.mutate.code import Code, Instruction
 from ckgen_emulator.mutate.operators import OPERATORS
@@ -27,6 +29,12 @@ BLOCK = (
 )
 """Of tests/build/inspect/recorded_set.json, which CI compiles anyway."""
 REDUCTION = "reduction over workgroups"
+
+
+@pytest.mark.parametrize("name", GEMMS)
+def test_problems_whose_result_is_rounded_in_parts_have_data_of_which_one_result_is_right(name: str) -> None:
+    for problem in (*GEMMS[name].problems, *GEMMS[name].rounded):
+        assert problem.k_batch == 1 or problem.data is Data.SMALL_INTEGERS, problem
 
 
 def code(*texts: str) -> Code:
