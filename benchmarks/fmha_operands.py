@@ -68,6 +68,20 @@ class Attention:
         return f"batch {self.batch}, {heads}, {self.queries} × {self.keys}, D = {self.hdim}, {kv}"
 
 
+@dataclass(frozen=True)
+class _Way:
+    """How torch is asked: a backend; heads of a group as rows of their KV head; operands copied ahead, by heads."""
+
+    backend: str
+    as_rows: bool = False
+    copied: bool = False
+
+    def words(self, *, is_paged: bool) -> list[str]:
+        """For people, behind the backend."""
+        kv = "KV by heads" if self.copied else "contiguous KV" if is_paged else ""
+        return [word for word in ("a group's heads as rows" if self.as_rows else "", kv) if word]
+
+
 class Operands:
     """Memory of a problem."""
 
@@ -115,21 +129,27 @@ class Operands:
         return found[0], found[1], found[2]
 
     def peers(self) -> dict[str, peers.Offer]:
-        """scaled_dot_product_attention by each backend; query heads of a KV head also as rows of one."""
-        x = self.attention
-        causal, found = x.parsed.traits.masked and x.queries > 1, {}
-        backends = {"flash": "FLASH_ATTENTION"} | ({"math": "MATH"} if x.queries == x.keys <= _MATH_LENGTH else {})
+        """scaled_dot_product_attention by each backend; query heads of a KV head also as rows of one, and other layouts
+        than by heads also copied ahead into that one, which torch reads fastest.
+        """
+        x, found = self.attention, {}
+        scores_are_few = x.queries == x.keys <= _MATH_LENGTH
+        backends = {"flash": "FLASH_ATTENTION"} | ({"math": "MATH"} if scores_are_few else {})
         for name, word in backends.items():
-            found |= peers.offered(f"torch sdpa, {name}", lambda word=word: self._sdpa(word, causal, as_rows=False))
-        if x.group > 1 and x.queries == 1:
-            rows = "torch sdpa, a group's heads as rows"
-            found |= peers.offered(rows, lambda: self._sdpa("FLASH_ATTENTION", False, as_rows=True))
-        return {f"{name}, contiguous KV" if x.page_size else name: offer for name, offer in found.items()}
+            for as_rows in (False, True) if x.group > 1 and x.queries == 1 else (False,):
+                for copied in (False, True) if x.layout != "heads" else (False,):
+                    way = _Way(word, as_rows, copied)
+                    words = [f"torch sdpa, {name}", *way.words(is_paged=x.page_size > 0)]
+                    found |= peers.offered(", ".join(words), lambda way=way: self._sdpa(way))
+        return found
 
-    def _sdpa(self, backend: str, causal: bool, *, as_rows: bool) -> Callable[[], object]:
+    def _sdpa(self, way: _Way) -> Callable[[], object]:
         torch, (q, k, v) = peers.torch(), self.tensors()
         attention, more = torch.nn.functional.scaled_dot_product_attention, {}
-        if as_rows:
+        causal = self.attention.parsed.traits.masked and self.attention.queries > 1
+        if way.copied:
+            q, k, v = (one.contiguous() for one in (q, k, v))
+        if way.as_rows:
             q = q.reshape(q.shape[0], self.attention.heads_k, self.attention.group, q.shape[3])
         elif self.attention.group > 1:
             more["enable_gqa"] = True
@@ -138,7 +158,7 @@ class Operands:
             more["attn_mask"] = hidden.triu(1 + k.shape[2] - q.shape[2])
         elif causal:
             more["is_causal"] = True
-        chosen = [getattr(torch.nn.attention.SDPBackend, backend)]
+        chosen = [getattr(torch.nn.attention.SDPBackend, way.backend)]
 
         def call() -> object:
             with torch.nn.attention.sdpa_kernel(chosen):
@@ -151,7 +171,7 @@ class Operands:
         x = self.attention
         if peers.torch() is None or x.page_size:
             return
-        theirs = self._sdpa("FLASH_ATTENTION", x.parsed.traits.masked and x.queries > 1, as_rows=False)()
+        theirs = self._sdpa(_Way("FLASH_ATTENTION"))()
         ours = peers.tensor(self.o)
         ours = ours.view(theirs.shape) if x.layout == "heads" else ours.transpose(1, 2)
         worst = float((ours.float() - theirs.float()).abs().max() / theirs.float().abs().max())
