@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from stream_k_matrix import LAYOUTS, REDUCTIONS, SHAPES, TARGET, TYPES, Case, cases, matrix_plan
 
 from ckgen.families.gemm.query import GemmQuery
 from ckgen.model.selection import Tier, Wishes
@@ -13,6 +12,7 @@ from ckgen.model.strategy import Strategy
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.select import Selection, select
+from stream_k_matrix import LAYOUTS, REDUCTIONS, SHAPES, TARGET, TYPES, Case, cases, matrix_plan
 
 
 @cache
