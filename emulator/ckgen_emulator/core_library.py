@@ -20,15 +20,14 @@ from ckgen.build.amd.place import cache_room
 from ckgen.model.errors import UsageError
 
 SOURCES = Path(__file__).parent / "core"
-PRELUDE = SOURCES / "prelude.hpp"
 
 FLAGS = (
     "-std=c++20", "-O3", "-march=native", "-fPIC", "-fvisibility-inlines-hidden", "-ffp-contract=off",
     "-frounding-math", "-fno-math-errno", "-fno-trapping-math", "-pthread", "-Wall", "-Wextra", "-Wconversion",
-    "-Werror", "-Wno-restrict", "-Wno-stringop-overflow",
+    "-Werror", "-Wno-restrict",
 )  # fmt: skip
-"""Results depend on the float flags: rounding is the emulated mode's, and nothing is contracted. Both warnings that
-are left out are wrong about std::string in GCC 12 (GCC bug 105651), the second where the prelude is not precompiled."""
+"""Results depend on the float flags: rounding is the emulated mode's, and nothing is contracted. -Wrestrict is wrong
+about std::string in GCC 12 (GCC bug 105651)."""
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 
@@ -69,23 +68,8 @@ class _Compiler:
             digest.update(f"{name}\0{text}\0".encode())
         made = folder / f"{source.stem}-{digest.hexdigest()[:16]}.o"
         if not made.exists():
-            prelude = self._prelude(folder)
-            _make([*self.command, *self.flags, "-include", str(prelude), "-c", str(source)], made)
+            _make([*self.command, *self.flags, "-c", str(source)], made)
         return made
-
-    def _prelude(self, folder: Path) -> Path:
-        """A header of which the compiler finds a precompiled one beside it: its text is half of what there is to read.
-
-        Objects do not depend on it; a compiler that takes no such header reads the text.
-        """
-        text = PRELUDE.read_text(encoding="utf-8")
-        digest = hashlib.sha256(f"{self.identity}\0{text}".encode()).hexdigest()
-        place = folder / f"prelude-{digest[:16]}.hpp"
-        precompiled = place.with_suffix(".hpp.gch")
-        if not precompiled.exists():
-            _write(place, text)
-            _make([*self.command, *self.flags, "-x", "c++-header", str(place)], precompiled)
-        return place
 
 
 def _matches(source: Path, patterns: list[str]) -> bool:
@@ -112,18 +96,11 @@ def _make(command: list[str], target: Path) -> None:
             _compile(command, target)
 
 
-def _write(place: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile("w", dir=place.parent, encoding="utf-8", delete=False) as file:
-        file.write(text)
-    Path(file.name).replace(place)
-
-
 def _compile(command: list[str], target: Path) -> None:
     descriptor, name = tempfile.mkstemp(dir=target.parent, suffix=target.suffix)
     os.close(descriptor)
     try:
-        environment = {**os.environ, "CCACHE_SLOPPINESS": "pch_defines,time_macros"}  # ccache takes the prelude with it
-        done = subprocess.run([*command, "-o", name], env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run([*command, "-o", name], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise UsageError(f"the emulator does not compile: {shlex.join(command)}\n{done.stderr.strip()}")
         Path(name).chmod(0o755)
