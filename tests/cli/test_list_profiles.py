@@ -28,6 +28,20 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return calls
 
 
+def test_names_and_what_they_are_about_are_listed_without_a_count(counted: list[Any]) -> None:
+    found = as_json("list", "profiles")
+    assert {"all", "minimal", "fp8"} <= {one["name"] for one in found} and not counted
+    assert all(one.keys() == {"name", "about"} and one["about"] for one in found)
+
+
+def test_a_count_is_asked_for_or_implied_by_a_choice(counted: list[Any]) -> None:
+    asked = as_json("list", "profiles", "--count", "--ops", "gemm", "--tuning", "t", "--targets", "gfx942")
+    assert asked == as_json("list", "profiles", "--ops", "gemm", "--tuning", "t", "--targets", "gfx942")
+    assert all(one.keys() >= {"instances", "signatures", "rows"} for one in asked) and len(counted) == 1
+    refused = run("list", "archs", "--count")
+    assert refused.exit_code == 2 and "--count goes with 'profiles', not with 'archs'" in refused.stderr
+
+
 def test_a_second_time_nothing_is_counted(counted: list[Any]) -> None:
     first = as_json(*LIST)
     assert first == as_json(*LIST) and len(counted) == 1

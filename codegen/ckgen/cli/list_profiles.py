@@ -1,4 +1,4 @@
-"""`ckgen list profiles`: what each profile keeps of the instances; kept between runs, as counting takes seconds."""
+"""`ckgen list profiles --count`: what each keeps of the instances; kept between runs, as counting takes seconds."""
 
 from __future__ import annotations
 

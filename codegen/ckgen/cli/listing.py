@@ -18,19 +18,23 @@ Rows = list[dict[str, Any]]
 @click.command(cls=Command, name="list", short_help="List archs, ops, instances, profiles, rules, names …")
 @click.argument("what", type=click.Choice(["archs", "ops", "instances", "profiles", "rules", "names", "fmha-problems"]))
 @click.option("--module", metavar="NAME", help="For names: only this module's forms.")
+@click.option("--count", is_flag=True, help="For profiles: how much each keeps of the instances.")
 @choosing_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-def command(what: str, module: str | None, as_json: bool, **choosing: Any) -> int:
+def command(what: str, module: str | None, count: bool, as_json: bool, **choosing: Any) -> int:
     """List archs, ops, instances, profiles, rules, kernel-name forms, or attention problems of public models.
 
     Instances are those of the shipped tables and of the built-in search spaces on every arch; --tuning and --kernel-set
-    say others, the other options leave some out. Profiles are counted over the same instances. With any of these
-    options attention problems are shown with what answers each.
+    say others, the other options leave some out. With --count or any of these options profiles are counted over the
+    same instances, which takes seconds the first time; with any of these attention problems are shown with what answers
+    each.
     """
     if module is not None and what != "names":
         raise click.UsageError(f"--module goes with 'names', not with '{what}'")
+    if count and what != "profiles":
+        raise click.UsageError(f"--count goes with 'profiles', not with '{what}'")
     chosen = any(choosing.values())
-    if what in ("instances", "profiles") or (what == "fmha-problems" and chosen):
+    if what == "instances" or (what == "profiles" and (chosen or count)) or (what == "fmha-problems" and chosen):
         document, text = _planned(what, choosing)
         if as_json:
             show_json(document)
@@ -119,6 +123,12 @@ def _fmha_problems() -> Rows:
     return fmha_problems()
 
 
+def _profiles() -> Rows:
+    from ckgen.plan.profile_file import shipped_names, shipped_profile
+
+    return [{"name": name, "about": shipped_profile(name).about} for name in shipped_names()]
+
+
 def _planned(what: str, choosing: dict[str, Any]) -> tuple[Any, str]:
     """The document and the text."""
     if what == "fmha-problems":
@@ -137,4 +147,6 @@ def _planned(what: str, choosing: dict[str, Any]) -> tuple[Any, str]:
     return counts, profiles_text(counts)
 
 
-_LISTS: dict[str, Callable[[], Rows]] = {"archs": _archs, "ops": _ops, "rules": _rules, "fmha-problems": _fmha_problems}
+_LISTS: dict[str, Callable[[], Rows]] = {
+    "archs": _archs, "ops": _ops, "profiles": _profiles, "rules": _rules, "fmha-problems": _fmha_problems,
+}  # fmt: skip
