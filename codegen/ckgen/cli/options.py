@@ -147,6 +147,14 @@ def targets_of(texts: Sequence[str], archs: Mapping[str, ArchSpec], env: Mapping
     return found.targets
 
 
+def one_target(text: str, archs: Mapping[str, ArchSpec]) -> Target:
+    """The device of --target; UsageError where it names several."""
+    (target, *others) = targets_of((text,), archs, {})
+    if others:
+        raise UsageError(f"--target takes one device, got '{text}'")
+    return target
+
+
 def targets_or_env(texts: Sequence[str], archs: Mapping[str, ArchSpec]) -> tuple[Target, ...]:
     """The targets of the option, else of CKGEN_TARGETS, else of GPU_ARCHS."""
     return targets_of(texts, archs, os.environ)

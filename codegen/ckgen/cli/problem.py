@@ -15,6 +15,7 @@ from ckgen.cli.options import (
     kernel_set_option,
     kernel_sets_of,
     module_option,
+    one_target,
     ops_of,
     policy_option,
     targets_of,
@@ -83,7 +84,7 @@ def asked_query(params: Mapping[str, Any]) -> Query:
 
     archs, asked = load_archs(), Asked.of(params)
     family = _family(asked.op)
-    target = _target(params, archs)
+    target = one_target(params["target"], archs)
     signature = family.asked_signature(asked, archs[target.gfx].fp8_flavour)
     problem = family.asked_problem(signature, asked)
     plan = _plan(params, archs, target, family, signature.canonical())
@@ -99,13 +100,6 @@ def _family(op: str) -> AnyFamily:
     if len(found) != 1:
         raise UsageError(f"a problem has one op, got '{op}'")
     return found[0]
-
-
-def _target(params: Mapping[str, Any], archs: Mapping[str, ArchSpec]) -> Target:
-    (target, *others) = targets_of((params["target"],), archs, {})
-    if others:
-        raise UsageError(f"--target takes one device, got '{params['target']}'")
-    return target
 
 
 def _wishes(params: Mapping[str, Any]) -> Wishes:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import PATH, json_option, targets_of
+from ckgen.cli.options import PATH, json_option, one_target
 from ckgen.cli.output import columns, plural, say, show, show_json
 from ckgen.model.errors import UsageError
 
@@ -34,11 +35,11 @@ def command(logs: tuple[Path, ...], target: str, out: Path | None, as_json: bool
     from ckgen.workload.shape_list import write_shapes
 
     archs = load_archs()
-    device = targets_of((target,), archs, {})[0]
+    flavour = archs[one_target(target, archs).gfx].fp8_flavour
     heard = Heard()
     for log in logs:
         with _opened(log) as lines:
-            one = shapes_of_log(lines, archs[device.gfx].fp8_flavour)
+            one = shapes_of_log(lines, flavour)
         heard.missed.update(one.missed)
         heard.unread.update(one.unread)
     for reason, count in heard.unread.most_common():
@@ -48,9 +49,9 @@ def command(logs: tuple[Path, ...], target: str, out: Path | None, as_json: bool
         say(f"{out}: {plural(len(heard.missed), 'shape')}")
     listed = [(shape, heard.missed[shape]) for shape in sorted(heard.missed, key=lambda one: (-heard.missed[one], one))]
     if as_json:
-        show_json([_document(shape) | {"count": count} for shape, count in listed])
+        show_json([asdict(shape) | {"count": count} for shape, count in listed])
     else:
-        show(columns([("count", "signature", "sizes"), *((str(n), one.signature, _sizes(one)) for one, n in listed)]))
+        show(columns([("count", "signature", "sizes"), *((str(n), one.signature, one.sizes) for one, n in listed)]))
     return 0 if heard.missed else NOTHING_READ
 
 
@@ -64,13 +65,3 @@ def _opened(path: Path) -> Iterator[TextIO]:
             yield file
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
-
-
-def _document(shape: Any) -> dict[str, Any]:
-    return {name: getattr(shape, name) for name in shape.__dataclass_fields__}
-
-
-def _sizes(shape: Any) -> str:
-    batch = f"B={shape.batch} " if shape.batch else ""
-    routing = f" experts={shape.experts} top_k={shape.top_k}" if shape.experts else ""
-    return f"{batch}M={shape.m} N={shape.n} K={shape.k}{routing}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import PATH, json_option, targets_of, tuning_option, tuning_or_shipped, words
+from ckgen.cli.options import PATH, json_option, one_target, tuning_option, tuning_or_shipped, words
 from ckgen.cli.output import columns, errors_of, plural, progress, say, show, show_json
 from ckgen.model.errors import InputError, UsageError
 
@@ -83,7 +83,7 @@ def _lines(model: ModelConfig, sizes: Sequence[int], params: Mapping[str, Any]) 
     if not params["target"]:
         return [Line(tp, layer, signature, None) for (tp, layer), signature in zip(layers, said, strict=True)]
     archs = load_archs()
-    target = _target(params["target"], archs)
+    target = one_target(params["target"], archs)
     arch = archs[target.gfx]
     lines = [
         Line(tp, layer, canonical_of(layer.work, text, arch) if text else "", None)
@@ -114,13 +114,6 @@ def _ranks(text: str) -> list[int]:
     if wrong or not found:
         raise UsageError(f"--tp takes numbers of 1 to {_MOST_RANKS}, as in 1,2,4,8; got '{text}'")
     return [int(word) for word in found]
-
-
-def _target(text: str, archs: Mapping[str, ArchSpec]) -> Target:
-    (target, *others) = targets_of((text,), archs, {})
-    if others:
-        raise UsageError(f"--target takes one device, got '{text}'")
-    return target
 
 
 def _plan(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ckgen.workload.coverage import Coverage
@@ -26,14 +26,13 @@ class Line:
     def document(self) -> dict[str, Any]:
         """As JSON."""
         work = self.layer.work
-        sizes = {name: getattr(work, name) for name in work.__dataclass_fields__}
         return {
             "tp": self.tp,
             "layer": self.layer.name,
             "layers": self.layer.count,
             "kind": _WORDS[type(work)],
             "signature": self.signature or None,
-            "sizes": sizes,
+            "sizes": asdict(work),
             "tiers": {str(tier): count for tier, count in self.coverage.tiers.items()} if self.coverage else None,
             "reason": (self.coverage.reason or None) if self.coverage else None,
         }
@@ -64,12 +63,8 @@ def _asked(signature: str, work: Product | Experts, m: int) -> AskedShape:
 
 def totals(lines: Iterable[Line]) -> Mapping[str, int]:
     """Problems by the tier that answers them, over all lines; those of one signature and sizes count once."""
-    found: dict[str, int] = {}
-    seen = set()
-    for line in lines:
-        if line.coverage is None or (line.signature, line.layer.work) in seen:
-            continue
-        seen.add((line.signature, line.layer.work))
-        for tier, count in line.coverage.tiers.items():
-            found[str(tier)] = found.get(str(tier), 0) + count
+    found = Counter[str]()
+    for coverage in {(line.signature, line.layer.work): line.coverage for line in lines}.values():
+        if coverage is not None:
+            found.update({str(tier): count for tier, count in coverage.tiers.items()})
     return found

@@ -30,6 +30,13 @@ class AskedShape:
     experts: int = 0
     top_k: int = 0
 
+    @property
+    def sizes(self) -> str:
+        """What people read."""
+        batch = f"B={self.batch} " if self.batch else ""
+        routing = f" experts={self.experts} top_k={self.top_k}" if self.experts else ""
+        return f"{batch}M={self.m} N={self.n} K={self.k}{routing}"
+
 
 def write_shapes(path: Path, counts: Mapping[AskedShape, int]) -> None:
     """Replaces the file by the shapes in order; UsageError where it cannot be written."""

@@ -56,7 +56,7 @@ def test_the_host_unit_of_a_shipped_kernel_names_it_and_how_it_is_called(
 
 def test_a_shipped_kernel_has_one_variant_that_no_problem_splits() -> None:
     instance = shipped("fwd_hd128_bf16_rtna")
-    assert asm_fmha.all_variants(instance) == asm_fmha.reachable(instance, ()) == (ShippedVariant("shipped"),)
+    assert asm_fmha.all_variants(instance) == asm_fmha.KIND.of(instance).reachable(()) == (ShippedVariant("shipped"),)
     assert asm_fmha.splits_unavailable(instance, "gfx942") == (
         "the shipped kernel takes all keys of a row in one workgroup"
     )
@@ -95,7 +95,11 @@ def test_units_that_append_hold_types_traits_and_numbers() -> None:
 
 def test_a_kernel_that_appends_is_one_without_products_or_lds() -> None:
     instance = appending("fmha_bf16_append")
-    assert ck_tile_append.all_variants(instance) == ck_tile_append.reachable(instance, ()) == (AppendVariant("append"),)
+    assert (
+        ck_tile_append.all_variants(instance)
+        == ck_tile_append.KIND.of(instance).reachable(())
+        == (AppendVariant("append"),)
+    )
     assert ck_tile_append.unavailable(instance, "gfx942") is None
     assert ck_tile_append.unavailable(instance, "gfx906") is not None
     assert ck_tile_append.splits_unavailable(instance, "gfx942") == "a kernel that appends sums nothing up"
@@ -109,11 +113,11 @@ def test_our_own_kernels_reach_all_their_variants() -> None:
         parse_signature("fmha_bf16_varlen_blocktable", None), HipFmhaConfig(16, 128, 128, 128), ("gfx942",)
     )
     assert hip_decode.unavailable(decode, "gfx942") is None
-    assert [one.name for one in hip_decode.reachable(decode, ())] == ["decode", "combine"]
+    assert [one.name for one in hip_decode.KIND.of(decode).reachable(())] == ["decode", "combine"]
     alone = hip_decode.device_unit(decode, hip_decode.all_variants(decode)[:1])
     assert alone.values["stages"] == {} and len(alone.symbols) == 1
     append = make_instance(parse_signature("fmha_bf16_append", None), HipAppendConfig(8), ("gfx942",))
-    assert [one.name for one in hip_append.reachable(append, ())] == ["append"]
+    assert [one.name for one in hip_append.KIND.of(append).reachable(())] == ["append"]
 
 
 @pytest.mark.parametrize(

@@ -57,16 +57,16 @@ def _splits(instance: object, arch: str) -> None:
 class DeviceKind(Generic[I, V]):
     """How instances of type I become device code in variants of type V, each function as DeviceCode says it.
 
-    `variants` are the classes that V stands for.
+    `variants` are the classes that V stands for. Without `reachable` any problem reaches all variants.
     """
 
     variants: tuple[type[V], ...]
     unavailable: Callable[[I, str], str | None]
-    reachable: Callable[[I, Iterable[Use]], Sequence[V]]
     all_variants: Callable[[I], Sequence[V]]
     device_unit: Callable[[I, Sequence[V]], DeviceUnit]
     host_unit: Callable[[I, Mapping[str, Sequence[V]]], DeviceUnit]
     expected: Callable[[I, str, V], Expectation]
+    reachable: Callable[[I, Iterable[Use]], Sequence[V]] | None = None
     splits_unavailable: Callable[[I, str], str | None] = _splits
     symbol: Callable[[I, V], str] = symbol_of
 
@@ -96,7 +96,7 @@ class _CodeOf(Generic[I, V]):
         return self.kind.splits_unavailable(self.instance, arch)
 
     def reachable(self, uses: Iterable[Use]) -> tuple[Variant, ...]:
-        return tuple(self.kind.reachable(self.instance, uses))
+        return self.all_variants() if self.kind.reachable is None else tuple(self.kind.reachable(self.instance, uses))
 
     def all_variants(self) -> tuple[Variant, ...]:
         return tuple(self.kind.all_variants(self.instance))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.device.kind import DeviceKind
@@ -27,11 +27,6 @@ def unavailable(instance: FmhaInstance, arch: str) -> str | None:
 def splits_unavailable(instance: FmhaInstance, arch: str) -> str | None:
     """Why KV cannot be split."""
     return "the shipped kernel takes all keys of a row in one workgroup"
-
-
-def reachable(instance: FmhaInstance, uses: Iterable[object]) -> tuple[ShippedVariant, ...]:
-    """Every problem reaches the one kernel."""
-    return all_variants(instance)
 
 
 def all_variants(instance: FmhaInstance) -> tuple[ShippedVariant, ...]:
@@ -90,7 +85,6 @@ def _kernel(instance: FmhaInstance) -> AsmFmhaKernel:
 KIND: DeviceKind[FmhaInstance, ShippedVariant] = DeviceKind(
     variants=(ShippedVariant,),
     unavailable=unavailable,
-    reachable=reachable,
     all_variants=all_variants,
     device_unit=device_unit,
     host_unit=host_unit,

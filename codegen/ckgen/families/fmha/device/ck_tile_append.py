@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +35,6 @@ def unavailable(instance: FmhaInstance, arch: str) -> str | None:
 def splits_unavailable(instance: FmhaInstance, arch: str) -> str | None:
     """There are no sums to split."""
     return "a kernel that appends sums nothing up"
-
-
-def reachable(instance: FmhaInstance, uses: Iterable[object]) -> tuple[AppendVariant, ...]:
-    """The kernel: it takes any problem."""
-    return (_APPEND,)
 
 
 def all_variants(instance: FmhaInstance) -> tuple[AppendVariant, ...]:
@@ -96,7 +91,6 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
 KIND: DeviceKind[FmhaInstance, AppendVariant] = DeviceKind(
     variants=(AppendVariant,),
     unavailable=unavailable,
-    reachable=reachable,
     all_variants=all_variants,
     device_unit=device_unit,
     host_unit=host_unit,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
@@ -57,11 +57,6 @@ def splits_unavailable(instance: FmhaInstance, arch: str) -> str | None:
     if tile_config(instance).pipeline.splits:
         return None
     return "the forward kernel takes all keys of a row in one workgroup"
-
-
-def reachable(instance: FmhaInstance, uses: Iterable[object]) -> tuple[_Variant, ...]:
-    """All: they take any problem."""
-    return all_variants(instance)
 
 
 def all_variants(instance: FmhaInstance) -> tuple[_Variant, ...]:
@@ -161,7 +156,6 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
 KIND: DeviceKind[FmhaInstance, _Variant] = DeviceKind(
     variants=(FmhaVariant, CombineVariant),
     unavailable=unavailable,
-    reachable=reachable,
     all_variants=all_variants,
     device_unit=device_unit,
     host_unit=host_unit,

@@ -8,7 +8,7 @@ from typing import Any
 from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol
 from ckgen.families.fmha.append_config import HipAppendConfig
-from ckgen.families.fmha.device.ck_tile_append import AppendVariant, all_variants, reachable, symbol
+from ckgen.families.fmha.device.ck_tile_append import AppendVariant, all_variants, symbol
 from ckgen.families.fmha.device.cpp_traits import cpp_traits
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.model.expectation import Expectation
@@ -51,7 +51,6 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
 KIND: DeviceKind[FmhaInstance, AppendVariant] = DeviceKind(
     variants=(AppendVariant,),
     unavailable=unavailable,
-    reachable=reachable,
     all_variants=all_variants,
     device_unit=device_unit,
     host_unit=host_unit,

@@ -5,7 +5,7 @@ It is followed by the kernel that combines splits, where there are any.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,11 +42,6 @@ _DECODE = DecodeVariant()
 def unavailable(instance: FmhaInstance, arch: str) -> str | None:
     """Our kernel can be made for every arch that the rules let it have."""
     return None
-
-
-def reachable(instance: FmhaInstance, uses: Iterable[object]) -> tuple[AnyVariant, ...]:
-    """Both: a schedule may split any problem."""
-    return all_variants(instance)
 
 
 def all_variants(instance: FmhaInstance) -> tuple[AnyVariant, ...]:
@@ -136,7 +131,6 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
 KIND: DeviceKind[FmhaInstance, AnyVariant] = DeviceKind(
     variants=(DecodeVariant, CombineVariant),
     unavailable=unavailable,
-    reachable=reachable,
     all_variants=all_variants,
     device_unit=device_unit,
     host_unit=host_unit,

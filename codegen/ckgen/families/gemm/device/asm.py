@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.shipped import ShippedVariant, host_values, not_shipped, objects_to_take
-from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol
+from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.asm_kernels import AsmKernel, asm_kernel_of
 from ckgen.families.gemm.enums import Quant
@@ -20,11 +20,6 @@ from ckgen.specs import load_arch
 def unavailable(instance: Instance, arch: str) -> str | None:
     """Why there is no code object for an arch; None where there is one."""
     return not_shipped(_kernel(instance), arch)
-
-
-def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[ShippedVariant, ...]:
-    """Every problem reaches the one kernel."""
-    return all_variants(instance)
 
 
 def all_variants(instance: Instance) -> tuple[ShippedVariant, ...]:
@@ -83,7 +78,6 @@ def _kernel(instance: Instance) -> AsmKernel:
 KIND: DeviceKind[Instance, ShippedVariant] = DeviceKind(
     variants=(ShippedVariant,),
     unavailable=unavailable,
-    reachable=reachable,
     all_variants=all_variants,
     device_unit=device_unit,
     host_unit=host_unit,

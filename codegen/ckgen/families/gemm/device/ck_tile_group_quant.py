@@ -5,12 +5,12 @@ One kernel takes every problem. Its units' names and constants, and what its mac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ckgen.families.common.device.kind import DeviceKind
-from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol, symbol_of
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.ck_tile_geometry import lds_bytes
 from ckgen.families.gemm.device.ck_tile_absent import unavailable
@@ -31,11 +31,6 @@ class GroupVariant:
     def name(self) -> str:
         """C is always set, for the kernel takes no K splits."""
         return "any_set"
-
-
-def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[GroupVariant, ...]:
-    """What the uses reach: the one kernel there is."""
-    return all_variants(instance)
 
 
 def all_variants(instance: Instance) -> tuple[GroupVariant, ...]:
@@ -99,7 +94,6 @@ def constants(instance: Instance) -> dict[str, Any]:
 KIND: DeviceKind[Instance, GroupVariant] = DeviceKind(
     variants=(GroupVariant,),
     unavailable=unavailable,
-    reachable=reachable,
     all_variants=all_variants,
     device_unit=device_unit,
     host_unit=host_unit,

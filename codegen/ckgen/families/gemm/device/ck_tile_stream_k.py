@@ -6,11 +6,11 @@ of K tiles.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ckgen.families.common.device.kind import DeviceKind
-from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol, symbol_of
 from ckgen.families.gemm.ck_tile_geometry import lds_bytes
 from ckgen.families.gemm.device import ck_tile as dense
 from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
@@ -32,11 +32,6 @@ class StreamKVariant:
 def unavailable(instance: Instance, arch: str) -> str | None:
     """Why the CK tree cannot make a legal instance for the arch: what dense kernels lack; None if it can."""
     return dense.unavailable(instance, arch)
-
-
-def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[StreamKVariant, ...]:
-    """The kernel: it takes any problem."""
-    return all_variants(instance)
 
 
 def all_variants(instance: Instance) -> tuple[StreamKVariant, ...]:
@@ -100,7 +95,6 @@ def _strategy(instance: Instance) -> Strategy:
 KIND: DeviceKind[Instance, StreamKVariant] = DeviceKind(
     variants=(StreamKVariant,),
     unavailable=unavailable,
-    reachable=reachable,
     all_variants=all_variants,
     device_unit=device_unit,
     host_unit=host_unit,

@@ -6,11 +6,11 @@ computes it. One kernel per instance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ckgen.families.common.device.kind import DeviceKind
-from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol, symbol_of
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.config import CkTileConfig
 from ckgen.families.gemm.device.tile_parts import tile_config
@@ -43,11 +43,6 @@ def unavailable(instance: Instance, arch: str) -> str | None:
 def splits_unavailable(instance: Instance, arch: str) -> str | None:
     """Why not with K splits."""
     return "the block-scale kernels sum all of K in one workgroup"
-
-
-def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[BlockScaleVariant, ...]:
-    """The kernel: it takes any problem of the instance."""
-    return all_variants(instance)
 
 
 def all_variants(instance: Instance) -> tuple[BlockScaleVariant, ...]:
@@ -141,7 +136,6 @@ def _is_whole(tile: Tile, config: CkTileConfig) -> bool:
 KIND: DeviceKind[Instance, BlockScaleVariant] = DeviceKind(
     variants=(BlockScaleVariant,),
     unavailable=unavailable,
-    reachable=reachable,
     all_variants=all_variants,
     device_unit=device_unit,
     host_unit=host_unit,

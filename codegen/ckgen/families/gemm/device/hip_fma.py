@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ckgen.families.common.cpp import boolean, dtype
 from ckgen.families.common.device.kind import DeviceKind
-from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol, symbol_of
 from ckgen.families.gemm.fma_config import FmaConfig
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import GemmSignature
@@ -32,11 +32,6 @@ def unavailable(instance: Instance, arch: str) -> str | None:
 def splits_unavailable(instance: Instance, arch: str) -> str | None:
     """Why not with K splits."""
     return "the kernels of fused multiply-adds sum all of K in one workgroup"
-
-
-def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[FmaVariant, ...]:
-    """The kernel: it takes any problem of the instance."""
-    return all_variants(instance)
 
 
 def all_variants(instance: Instance) -> tuple[FmaVariant, ...]:
@@ -98,7 +93,6 @@ def fma_config(instance: Instance) -> FmaConfig:
 KIND: DeviceKind[Instance, FmaVariant] = DeviceKind(
     variants=(FmaVariant,),
     unavailable=unavailable,
-    reachable=reachable,
     all_variants=all_variants,
     device_unit=device_unit,
     host_unit=host_unit,

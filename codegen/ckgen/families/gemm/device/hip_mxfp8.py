@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ckgen.families.common.device.kind import DeviceKind
-from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol, symbol_of
 from ckgen.families.gemm.hip_config import HipConfig, HipKind
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.mxfp8_envelope import envelope
@@ -31,11 +31,6 @@ def unavailable(instance: Instance, arch: str) -> str | None:
     needed = envelope().instruction
     has = load_arch(arch).instruction(needed) is not None
     return None if has else f"the MX-FP8 kernels are for archs with {needed} only"
-
-
-def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[MxVariant, ...]:
-    """The kernel: it takes any problem of the instance."""
-    return all_variants(instance)
 
 
 def all_variants(instance: Instance) -> tuple[MxVariant, ...]:
@@ -107,7 +102,6 @@ def hip_config(instance: Instance) -> HipConfig:
 KIND: DeviceKind[Instance, MxVariant] = DeviceKind(
     variants=(MxVariant,),
     unavailable=unavailable,
-    reachable=reachable,
     all_variants=all_variants,
     device_unit=device_unit,
     host_unit=host_unit,

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ckgen.families.common.device.kind import DeviceKind
-from ckgen.families.common.device.unit import DeviceUnit, Use, groups_symbol, prepare_symbol, symbol_of
+from ckgen.families.common.device.unit import DeviceUnit, groups_symbol, prepare_symbol, symbol_of
 from ckgen.families.gemm.device import hip_fma
 from ckgen.families.gemm.device.hip_fma import FmaVariant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.expectation import Expectation
 
 _FMA, _UPLOAD, _DESCRIBE = (FmaVariant(name) for name in ("fma", "upload", "describe"))
-
-
-def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[FmaVariant, ...]:
-    """All of them."""
-    return all_variants(instance)
 
 
 def all_variants(instance: Instance) -> tuple[FmaVariant, ...]:
@@ -54,7 +49,6 @@ def _values(instance: Instance) -> dict[str, Any]:
 KIND: DeviceKind[Instance, FmaVariant] = DeviceKind(
     variants=(FmaVariant,),
     unavailable=hip_fma.unavailable,
-    reachable=reachable,
     all_variants=all_variants,
     device_unit=device_unit,
     host_unit=host_unit,

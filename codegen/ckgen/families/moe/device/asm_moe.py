@@ -9,7 +9,7 @@ from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.shipped import ShippedVariant, host_values, not_shipped, objects_to_take
 from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol
 from ckgen.families.common.device.variant import cpp_bool
-from ckgen.families.gemm.device.asm import all_variants, reachable
+from ckgen.families.gemm.device.asm import all_variants
 from ckgen.families.gemm.enums import EpilogueOp, Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.moe.asm_kernels import AsmMoeKernel, asm_moe_kernel_of
@@ -71,7 +71,6 @@ def _kernel(instance: Instance) -> AsmMoeKernel:
 KIND: DeviceKind[Instance, ShippedVariant] = DeviceKind(
     variants=(ShippedVariant,),
     unavailable=unavailable,
-    reachable=reachable,
     all_variants=all_variants,
     device_unit=device_unit,
     host_unit=host_unit,

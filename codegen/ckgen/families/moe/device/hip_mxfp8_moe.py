@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ckgen.families.common.device.kind import DeviceKind
-from ckgen.families.common.device.unit import DeviceUnit, Use, moe_symbol, prepare_symbol, symbol_of
+from ckgen.families.common.device.unit import DeviceUnit, moe_symbol, prepare_symbol, symbol_of
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.device.hip_mxfp8 import MxVariant, expected_of, hip_config, host_values, unavailable
 from ckgen.families.gemm.enums import MoePart
@@ -23,11 +23,6 @@ from ckgen.model.expectation import Expectation
 
 AnyVariant = MxVariant | StageVariant
 _PRODUCT = MxVariant()
-
-
-def reachable(instance: Instance, uses: Iterable[Use]) -> tuple[AnyVariant, ...]:
-    """All kernels: they take any problem of the instance."""
-    return all_variants(instance)
 
 
 def all_variants(instance: Instance) -> tuple[AnyVariant, ...]:
@@ -88,7 +83,6 @@ def _stages(instance: Instance, symbols: Mapping[AnyVariant, str]) -> dict[str, 
 KIND: DeviceKind[Instance, AnyVariant] = DeviceKind(
     variants=(MxVariant, StageVariant),
     unavailable=unavailable,
-    reachable=reachable,
     all_variants=all_variants,
     device_unit=device_unit,
     host_unit=host_unit,
