@@ -23,9 +23,11 @@ BELOW = {
     "report": {"model", "tables", "plan", "emit", "build"},
     "quickstart": {"model", "specs", "families", "build", "runtime"},
     "fuzz": {"model", "specs", "families", "plan", "build", "runtime"},
+    "measure": {"model", "specs", "families", "plan", "build", "runtime", "fuzz"},
+    "tune": {"model", "specs", "tables", "families", "plan", "build", "runtime", "fuzz", "workload", "measure"},
     "cli": {
         "model", "specs", "tables", "families", "plan", "emit", "build", "report", "quickstart", "fuzz", "workload",
-        "extension",
+        "measure", "tune", "extension",
     },
 }  # fmt: skip
 ANYWHERE = {"paths", "progress", "version"}
