@@ -113,3 +113,8 @@ def told(plan: GenerationPlan) -> list[tuple[object, ...]]:
     return [
         (replace(unit, tables=()), *((table.target, *table.measured()) for table in unit.tables)) for unit in plan.units
     ]
+
+
+def without_rules(plan: GenerationPlan) -> GenerationPlan:
+    """The plan as it is where no decision rule ships."""
+    return replace(plan, units=tuple(replace(unit, heuristics=()) for unit in plan.units))

@@ -25,9 +25,10 @@ BELOW = {
     "fuzz": {"model", "specs", "families", "plan", "build", "runtime"},
     "measure": {"model", "specs", "families", "plan", "build", "runtime", "fuzz"},
     "tune": {"model", "specs", "tables", "families", "plan", "build", "runtime", "fuzz", "workload", "measure"},
+    "learn": {"model", "specs", "families", "plan"},
     "cli": {
         "model", "specs", "tables", "families", "plan", "emit", "build", "report", "quickstart", "fuzz", "workload",
-        "measure", "tune", "extension",
+        "measure", "tune", "learn", "extension",
     },
 }  # fmt: skip
 ANYWHERE = {"paths", "progress", "version"}

@@ -15,12 +15,17 @@ constexpr InstanceDesc of(const char* name, std::uint64_t id, std::int32_t n_mul
   return tiny::instance(name, id, tiny::fp16, {16, 16, 16}, {0, n_multiple, 0, 0, 0, 8, false});
 }
 constexpr InstanceDesc instances[] = {of("first", 41), of("even", 42, 2), of("third", 43), of("other", 44)};
-constexpr Condition first_if[] = {{Feature::m, Compare::eq, 2}, {Feature::n, Compare::le, 2}};
-constexpr Condition even_if[] = {{Feature::k, Compare::lt, 3}};
-constexpr Condition third_if[] = {{Feature::n, Compare::ne, 3}, {Feature::mn, Compare::le, 4}};
-constexpr Arm arms[] = {{first_if, 2, {0, 4}}, {even_if, 1, {1, 4}}, {third_if, 2, {2, 4}}};
-constexpr Arm always[] = {{nullptr, 0, {3, 4}}};
-constexpr Heuristic heuristics[] = {{"sizes", Arch::gfx942, arms, 3}, {"always", Arch::gfx942, always, 1}};
+constexpr Choice leaves[] = {{0, 1}, {1, 1}, {2, 1}};
+constexpr DecisionNode nodes[] = {
+    {{Feature::m, Compare::eq, 2}, 1, 2},
+    {{Feature::n, Compare::le, 2}, leaf(0), 2},
+    {{Feature::k, Compare::lt, 3}, leaf(1), 3},
+    {{Feature::n, Compare::ne, 3}, 4, no_leaf},
+    {{Feature::mn, Compare::le, 4}, leaf(2), no_leaf},
+};
+constexpr Choice always[] = {{3, 1}};
+constexpr Heuristic heuristics[] = {heuristic("sizes", Arch::gfx942, leaves, nodes),
+                                    heuristic("always", Arch::gfx942, always)};
 // At N = K = 1 another library's kernel won M = 4096.
 constexpr Rung external_rungs[] = {rung(4096, tiny::kExtA)};
 constexpr Group groups[] = {with_external<external_rungs>(group(1, 1))};
@@ -31,14 +36,14 @@ constexpr SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, instances, 4, tables, 
 constexpr const SignatureUnit* units[] = {&unit};
 constexpr Library library{"heuristics", CKGEN_RUNTIME_ABI, 0x97, units, 1};
 
-/// The first arm that holds; one whose leaf the problem fails leaves it to the next rule.
+/// One whose leaf the problem fails, or that has none, leaves it to the next rule.
 std::string expected(std::int64_t m, std::int64_t n, std::int64_t k) {
   if (m == 2 && n <= 2) return "first";
   if (k < 3) return n % 2 == 0 ? "even" : "other";
   return n != 3 && m * n <= 4 ? "third" : "other";
 }
 
-TEST(Heuristics, TheFirstArmThatHoldsAnswersForItsRule) {
+TEST(Heuristics, TheLeafThatConditionsLeadToAnswersForItsRule) {
   Registry registry;
   ASSERT_TRUE(registry.add(library).ok());
   const Dispatcher dispatcher{registry, DispatcherOptions{}};
@@ -54,10 +59,10 @@ TEST(Heuristics, TheFirstArmThatHoldsAnswersForItsRule) {
 }
 
 // Rows of one product, which are M of a GEMM, and the device's compute units.
-constexpr Condition small_if[] = {{Feature::cus, Compare::le, 80}};
-constexpr Condition few_if[] = {{Feature::rows, Compare::lt, 3}};
-constexpr Arm of_devices[] = {{small_if, 1, {0, 1}}, {few_if, 1, {2, 1}}, {nullptr, 0, {3, 1}}};
-constexpr Heuristic on_devices[] = {{"devices", Arch::gfx942, of_devices, 3}};
+constexpr Choice of_devices[] = {{0, 1}, {2, 1}, {3, 1}};
+constexpr DecisionNode device_nodes[] = {{{Feature::cus, Compare::le, 80}, leaf(0), 1},
+                                         {{Feature::rows, Compare::lt, 3}, leaf(1), leaf(2)}};
+constexpr Heuristic on_devices[] = {heuristic("devices", Arch::gfx942, of_devices, device_nodes)};
 constexpr SignatureUnit device_unit{"gemm_fp16_rcr", tiny::fp16, instances, 4, nullptr, 0, on_devices, 1, nullptr, 0};
 constexpr const SignatureUnit* device_units[] = {&device_unit};
 constexpr Library device_library{"devices", CKGEN_RUNTIME_ABI, 0x98, device_units, 1};
@@ -73,6 +78,58 @@ TEST(Heuristics, LookAtRowsAndComputeUnits) {
   EXPECT_EQ(answer("gfx942:80", 5), "first");
   EXPECT_EQ(answer("gfx942:81", 2), "third");
   EXPECT_EQ(answer("gfx942:81", 3), "other");
+}
+
+constexpr InstanceDesc split(const char* name, std::uint64_t id, std::int32_t max_k_batch) {
+  return tiny::instance(name, id, tiny::fp16, {16, 16, 16}, {0, 0, 0, 0, 0, max_k_batch, false});
+}
+constexpr InstanceDesc tiled_instances[] = {split("four", 51, 8), split("whole", 52, 1), split("pad", 53, 1),
+                                            split("fill", 54, 1), split("wave", 55, 1)};
+constexpr Choice of_tiles[] = {{0, 4}, {1, 2}, {2, 1}, {3, 1}, {4, 1}};
+constexpr DecisionNode tile_nodes[] = {{{Feature::tiles, Compare::le, 4, 16, 32}, leaf(0), 1},
+                                       {{Feature::tiles, Compare::le, 5, 16, 32}, leaf(1), 2},
+                                       {{Feature::waves, Compare::lt, 2, 16, 32}, leaf(4), 3},
+                                       {{Feature::pad, Compare::eq, 1000, 16}, leaf(2), 4},
+                                       {{Feature::fill, Compare::le, 800, 16, 32}, leaf(3), no_leaf}};
+constexpr Heuristic on_tiles[] = {heuristic("tiles", Arch::gfx942, of_tiles, tile_nodes)};
+constexpr SignatureUnit tiled_unit{"gemm_fp16_rcr", tiny::fp16, tiled_instances, 5, nullptr, 0,
+                                   on_tiles,        1,          nullptr,         0};
+constexpr const SignatureUnit* tiled_units[] = {&tiled_unit};
+constexpr Library tiled_library{"tiled", CKGEN_RUNTIME_ABI, 0x99, tiled_units, 1};
+
+TEST(Heuristics, CountTilesWavesAndTheirShares) {
+  Registry registry;
+  ASSERT_TRUE(registry.add(tiled_library).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const auto answer = [&](std::int64_t m, std::int64_t n) {
+    const Selection s = dispatcher.select(tiny::problem(m, n, 64), Device::simulated("gfx942:10"));
+    return s ? std::string(registry.instance(s.instance).name) + ' ' + std::to_string(s.k_batch) : std::string("none");
+  };
+  EXPECT_EQ(answer(32, 64), "four 4");    // 2 x 2 tiles
+  EXPECT_EQ(answer(16, 160), "whole 1");  // 5 tiles; its two splits are refused
+  EXPECT_EQ(answer(33, 64), "wave 1");    // 3 x 2 tiles on 10 CUs
+  EXPECT_EQ(answer(16 * 11, 32), "pad 1");
+  EXPECT_EQ(answer(16 * 11 - 1, 32), "fill 1");  // 11 tiles of 2 x 10
+  EXPECT_EQ(answer(16 * 16, 31), "pad 1");
+  EXPECT_EQ(answer(16 * 16 + 1, 31), "none");  // 17 of 20
+}
+
+TEST(Heuristics, ThatLeadBackOrNowhereAreRefused) {
+  constexpr auto refused = [](std::int16_t then, std::int16_t otherwise) {
+    const DecisionNode back[] = {{{Feature::m, Compare::le, 1}, 1, leaf(0)},
+                                 {{Feature::m, Compare::le, 2}, then, otherwise}};
+    const Heuristic rules[] = {heuristic("back", Arch::gfx942, always, back)};
+    const SignatureUnit of{"gemm_fp16_rcr", tiny::fp16, instances, 4, nullptr, 0, rules, 1, nullptr, 0};
+    const SignatureUnit* const all[] = {&of};
+    const Library made{"back", CKGEN_RUNTIME_ABI, 0x9a, all, 1};
+    Registry registry;
+    return !registry.add(made).ok();
+  };
+  EXPECT_FALSE(refused(leaf(0), no_leaf));
+  EXPECT_TRUE(refused(0, no_leaf));
+  EXPECT_TRUE(refused(leaf(0), 1));
+  EXPECT_TRUE(refused(2, leaf(0)));
+  EXPECT_TRUE(refused(leaf(1), leaf(0)));
 }
 
 TEST(Heuristics, AnswerBeforeAProviderWhoseRungIsFar) {

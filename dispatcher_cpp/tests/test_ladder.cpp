@@ -146,9 +146,9 @@ constexpr Rung rungs[] = {rung(48, 0, k_batch(2)), rung(64, 1, k_batch(3)), rung
                           rung(112, 2, k_batch(4)), rung(256, 3, k_batch(5))};
 constexpr Rung external_rungs[] = {rung(96, tiny::kExtA), rung(128, tiny::kExtB), rung(4096, tiny::kExtB)};
 constexpr Group groups[] = {with_external<external_rungs>(ladder<rungs>(64, 64))};
-constexpr Condition not_64[] = {{Feature::m, Compare::ne, 64}};
-constexpr Arm arms[] = {{not_64, 1, {0, 7}}};
-constexpr Heuristic heuristics[] = {{"peer", Arch::gfx942, arms, 1}};
+constexpr Choice leaves[] = {{0, 1}};
+constexpr DecisionNode not_64[] = {{{Feature::m, Compare::ne, 64}, leaf(0), no_leaf}};
+constexpr Heuristic heuristics[] = {heuristic("peer", Arch::gfx942, leaves, not_64)};
 constexpr auto slots = slots_of(groups);
 constexpr LookupTable table = lookup_table(Arch::gfx942, 304, policy, groups, slots, tiny::externals);
 constexpr const LookupTable* tables[] = {&table};

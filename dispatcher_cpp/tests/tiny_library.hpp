@@ -70,9 +70,10 @@ inline constexpr LookupTable table80 = lookup_table(Arch::gfx942, 80, policy, gr
 inline constexpr LookupTable table228 = lookup_table(Arch::gfx942, 228, policy, groups228, slots228);
 inline constexpr const LookupTable* tables[] = {&table304, &table80, &table228};
 
-inline constexpr Condition few_rows[] = {{Feature::m, Compare::le, 32}, {Feature::mn, Compare::lt, 8192}};
-inline constexpr Arm arms[] = {{few_rows, 2, {kSmall, 1}}};
-inline constexpr Heuristic heuristics[] = {{"tiny", Arch::gfx942, arms, 1}};
+inline constexpr Choice leaves[] = {{kSmall, 1}};
+inline constexpr DecisionNode few_rows[] = {{{Feature::m, Compare::le, 32}, 1, no_leaf},
+                                            {{Feature::mn, Compare::lt, 8192}, describe::leaf(0), no_leaf}};
+inline constexpr Heuristic heuristics[] = {describe::heuristic("tiny", Arch::gfx942, leaves, few_rows)};
 
 inline constexpr std::uint16_t defaults942[] = {kAtomic, kMedium, kSmall};
 inline constexpr std::uint16_t defaults_cpu[] = {kSmall};

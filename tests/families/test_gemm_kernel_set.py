@@ -381,11 +381,12 @@ def test_mxfp8_has_defaults_for_its_few_rows_and_no_others() -> None:
 def test_the_heuristics_leaves_are_names_that_a_set_may_use() -> None:
     """But for those of experts, which name a block of rows."""
     for rule in heuristics():
-        if rule.library != "ck" or rule.module in MOE_RULES:
+        if rule.module in MOE_RULES:
             continue
-        for arm in rule.arms:
-            text = CK_SET.replace(BLOCKSCALE, arm.kernel).replace("[a8w8_blockscale]", f"[{rule.module}]")
-            assert load_kernel_set(text, "s")[0].table_kernel == arm.kernel
+        for leaf in (leaf for leaf in rule.leaves if leaf.library == "ck"):
+            types = ":fp8" if rule.module in ("a8w8", "a8w8_bpreshuffle") else ""
+            text = CK_SET.replace(BLOCKSCALE, leaf.kernel).replace("[a8w8_blockscale]", f"[{rule.module}{types}]")
+            assert load_kernel_set(text, "s")[0].table_kernel == leaf.kernel
 
 
 def test_a_block_of_backend_hip_is_of_the_kind_whose_keys_it_has() -> None:

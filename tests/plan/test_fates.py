@@ -137,7 +137,9 @@ def test_a_kernel_that_amd_ships_is_selected_for_what_it_computes(tmp_path: Path
         "unavailable(N = 800 is not a multiple of 512 (rule gemm.instance.n-multiple))",
     ]
     bf16, fp16 = (plan.unit(parse_signature(f"a4w4_blockscale:{out}", None)) for out in ("bf16", "fp16"))
-    assert bf16 is not None and [i.table_kernel for i in bf16.instances if i.backend is Backend.ASM] == [shipped]
+    assert bf16 is not None and bf16.heuristics
+    ruled = {bf16.instances[leaf].table_kernel for rule in bf16.heuristics for leaf in rule.leaves}
+    assert {i.table_kernel for i in bf16.instances if i.backend is Backend.ASM} - ruled <= {shipped}
     (selected,) = bf16.tables
     assert selected.choices and selected.externals
     assert fp16 is not None and not any(i.backend is Backend.ASM for i in fp16.instances)

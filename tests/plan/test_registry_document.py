@@ -187,7 +187,7 @@ WRONG: list[tuple[Edit, str, str]] = [
     (lambda d: unit(d).update(defaults={"gfx942": [-1]}), "R006", "there is no instance -1"),
     (lambda d: unit(d).update(defaults={"gfx950": [0]}), "R006", "is not built for gfx950"),
     (lambda d: unit(d).update(defaults=[]), "R005", "expected an object"),
-    (lambda d: unit(d).update(heuristics=[heuristic("a8w8_blockscale", 0)]), "R006", "arms, not 1"),
+    (lambda d: unit(d).update(heuristics=[heuristic("a8w8_blockscale", 0)]), "R006", "leaves, not 1"),
     (lambda d: unit(d).update(heuristics=[heuristic("a8w8_blockscale", 9)]), "R006", "there is no instance 9"),
     (lambda d: unit(d).update(heuristics=[heuristic("x")]), "R005", 'no decision rule for "x"'),
     (lambda d: unit(d).pop("tables"), "R004", "key 'tables' is missing"),

@@ -25,6 +25,7 @@ from plan_support import (
     query,
     real_plan,
     row,
+    without_rules,
     write_table,
 )
 
@@ -70,7 +71,7 @@ def test_beyond_the_gap_a_confident_heuristic_comes_first(ladder: GenerationPlan
 
 def test_far_takes_the_nearer_side_in_ratio(tmp_path: Path) -> None:
     rows = [row(16, SMALL_M, gfx="gfx950", cu_num=256), row(1024, LARGE, gfx="gfx950", cu_num=256)]
-    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows), targets=(GFX950,))
+    plan = without_rules(plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows), targets=(GFX950,)))
     answers = {m: ask(plan, m, target=GFX950) for m in (127, 128, 129, 511, 512, 5000)}
     assert {m: (a.tier, a.row and a.row.shape.m) for m, a in answers.items()} == {
         127: (Tier.FAR, 16),
@@ -84,7 +85,8 @@ def test_far_takes_the_nearer_side_in_ratio(tmp_path: Path) -> None:
 
 def test_another_cu_count_lends_its_tile(tmp_path: Path) -> None:
     rows = [row(64, MIDDLE, gfx="gfx950", cu_num=128, N=768)]
-    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows), targets=(Target("gfx950", 128), GFX950))
+    table = write_table(tmp_path / "a8w8_blockscale.csv", rows)
+    plan = without_rules(plan_of(table, targets=(Target("gfx950", 128), GFX950)))
     found = ask(plan, 60, 768, target=GFX950)
     assert found.tier is Tier.OTHER_CU and found.row is not None and found.row.target == Target("gfx950", 128)
     assert ask(plan, 60, 4096, target=GFX950).tier is Tier.DEFAULT
@@ -133,7 +135,7 @@ def test_the_splits_of_another_cu_count_are_halved_until_the_kernel_takes_them(t
 def test_an_external_row_is_named_and_never_blocks_a_neighbour(tmp_path: Path) -> None:
     asm = {"libtype": "asm", "kernelName": "_ZN5aiter3fooE", "gfx": "gfx950", "cu_num": 256}
     rows = [row(32, **asm), row(64, MIDDLE, gfx="gfx950", cu_num=256), row(8192, **asm)]
-    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows), targets=(GFX950,))
+    plan = without_rules(plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows), targets=(GFX950,)))
     exact, between, beyond = (ask(plan, m, target=GFX950) for m in (32, 48, 8192))
     assert exact.external is not None and exact.external.name == "_ZN5aiter3fooE"
     assert (exact.tier, exact.winner and exact.winner.shape.m) == (Tier.NEAR, 32)

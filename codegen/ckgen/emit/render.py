@@ -9,6 +9,7 @@ from typing import Any
 from ckgen.emit.environment import environment
 from ckgen.emit.policy_view import policy_view
 from ckgen.families.common import cpp
+from ckgen.families.common.decision_rule import Condition, Next
 from ckgen.families.common.policy import near_gap
 from ckgen.families.common.unit import HeuristicPlan
 from ckgen.families.common.unit_view import LookupView, UnitView
@@ -164,23 +165,30 @@ def _defaults_view(defaults: Mapping[str, tuple[int, ...]], numbers: Sequence[st
 
 
 def _heuristic_view(heuristic: HeuristicPlan, numbers: Sequence[str]) -> dict[str, Any]:
-    arms = [
-        {
-            "index": index,
-            "conditions": [
-                {
-                    "feature": condition.feature.value.lower(),
-                    "compare": _COMPARISONS[condition.comparison.value],
-                    "value": condition.limit,
-                }
-                for condition in arm.conditions
-            ],
-            "instance": numbers[leaf],
-        }
-        for index, (arm, leaf) in enumerate(zip(heuristic.rule.arms, heuristic.leaves, strict=True))
-    ]
-    name = f"{heuristic.rule.arch}_{heuristic.rule.module}"
-    return {"arch": cpp.identifier(heuristic.arch), "name": cpp.identifier(name), "arms": arms}
+    rule = heuristic.rule
+    leaves = zip(heuristic.leaves, rule.leaves, strict=True)
+    return {
+        "arch": cpp.identifier(heuristic.arch),
+        "name": cpp.identifier(f"{rule.arch}_{rule.module}"),
+        "leaves": [{"instance": numbers[index], "k_batch": leaf.k_batch} for index, leaf in leaves],
+        "nodes": [
+            {"condition": _condition(one.condition), "then": _next(one.then), "otherwise": _next(one.otherwise)}
+            for one in rule.nodes
+        ],
+    }
+
+
+def _condition(condition: Condition) -> str:
+    feature, compare = condition.feature.value.lower(), _COMPARISONS[condition.comparison.value]
+    sizes = (condition.tile_m, condition.tile_n)[: condition.feature.tile_sizes]
+    words = (f"ckgen::Feature::{feature}", f"ckgen::Compare::{compare}", *map(str, (condition.limit, *sizes)))
+    return "{" + ", ".join(words) + "}"
+
+
+def _next(following: Next) -> str:
+    if following is None:
+        return "ckgen::no_leaf"
+    return str(following) if following >= 0 else f"leaf({~following})"
 
 
 def _policy(plan: GenerationPlan, library: str) -> str:

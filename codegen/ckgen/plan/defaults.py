@@ -50,7 +50,7 @@ Defaults = Mapping[str, tuple[Kernel, ...]]
 
 @dataclass(frozen=True, slots=True)
 class SignatureHeuristic:
-    """A decision rule and the kernels of its arms, one per arm."""
+    """A decision rule and the kernels of its leaves, in order."""
 
     rule: DecisionRule
     leaves: tuple[Kernel, ...]
@@ -114,7 +114,7 @@ def heuristics_for(
     profiled: Profiled,
     defaults: Defaults,
 ) -> tuple[SignatureHeuristic, ...]:
-    """The decision rules of the signature's module on the requested archs, with the kernel of every arm.
+    """The decision rules of the signature's module on the requested archs, with the kernel of every leaf.
 
     One serves a signature that all of these kernels can be built for, or has all of them as `defaults` where its family
     says that rules choose among these.
@@ -126,18 +126,18 @@ def heuristics_for(
         if rule is None or not of_flavour(signature, archs[arch].fp8_flavour):
             continue
         leaves = []
-        for arm in rule.arms:
-            kernel = family.leaf(rule, arm.kernel, signature)
+        for leaf in rule.leaves:
+            kernel = family.leaf(rule, leaf, signature)
             if kernel is None:
-                raise ValueError(f"heuristics/{arch}_{rule.module}.json: '{arm.kernel}' does not parse")
-            leaves.append(Kernel(kernel.config, "" if family.rules_choose_defaults else arm.kernel, (arch,)))
+                raise ValueError(f"heuristics/{arch}_{rule.module}.json: '{leaf.kernel}' does not parse")
+            leaves.append(Kernel(kernel.config, "" if family.rules_choose_defaults else leaf.kernel, (arch,)))
         if family.rules_choose_defaults and not {*leaves} <= {*defaults.get(arch, ())}:
             continue
-        if any(judge(signature, leaf.config, leaf.backend, archs[arch]) for leaf in leaves):
+        if any(judge(signature, one.config, one.backend, archs[arch]) for one in leaves):
             continue
-        if any(filters.why_left_out((signature,), leaf.config, leaf.table_kernel) is not None for leaf in leaves):
+        if any(filters.why_left_out((signature,), one.config, one.table_kernel) is not None for one in leaves):
             continue
-        if all(admission(profiled.profiles, signature, leaf.config, HEURISTICS) for leaf in leaves):
+        if all(admission(profiled.profiles, signature, one.config, HEURISTICS) for one in leaves):
             found.append(SignatureHeuristic(rule, tuple(leaves)))
         else:
             profiled.left_out[HEURISTICS] += len(set(leaves))

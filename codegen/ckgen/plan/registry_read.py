@@ -116,6 +116,6 @@ class _RegistryReader(TableReader):
             self.say("R005", at, f"no decision rule for {shown(value['module'])} on {shown(value['arch'])} ships")
             return None
         leaves = self.indices(value["leaves"], (*at, "leaves"), instances, rule.arch)
-        if leaves is not None and len(leaves) != len(rule.arms):
-            self.say("R006", (*at, "leaves"), f"the rule has {len(rule.arms)} arms, not {len(leaves)}")
+        if leaves is not None and len(leaves) != len(rule.leaves):
+            self.say("R006", (*at, "leaves"), f"the rule has {len(rule.leaves)} leaves, not {len(leaves)}")
         return HeuristicPlan(rule.arch, rule, leaves or ())

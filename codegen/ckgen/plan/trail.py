@@ -182,7 +182,7 @@ def _why_absent(query: Query, tier: Tier) -> str:
         return "no instance of this signature"
     if tier is Tier.HEURISTIC:
         ruled = any(heuristic.arch == gfx for heuristic in unit.heuristics)
-        return "no arm of the decision rule holds" if ruled else f"no decision rule on {gfx}"
+        return "the decision rule leads to no kernel" if ruled else f"no decision rule on {gfx}"
     return f"none on {gfx}" if tier is Tier.DEFAULT else query.why_no_row(unit, tier)
 
 

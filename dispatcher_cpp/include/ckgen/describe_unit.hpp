@@ -157,17 +157,19 @@ constexpr InstanceWords instance(const char* name, std::uint64_t id, const Signa
            nullptr}};
 }
 
-/// An arm of a decision rule: the instance answers where all conditions hold. Arrays must be of static storage.
-template <std::size_t Count>
-constexpr Arm arm(const Condition (&conditions)[Count], std::uint16_t instance) noexcept {
-  return {conditions, Count, {instance, 1}};
+/// What a DecisionNode leads to where that is a leaf.
+constexpr std::int16_t leaf(std::int16_t index) noexcept {
+  return static_cast<std::int16_t>(~index);
 }
-constexpr Arm otherwise(std::uint16_t instance) noexcept {
-  return {nullptr, 0, {instance, 1}};
+/// A decision rule; without nodes its one leaf answers always. Arrays must be of static storage.
+template <std::size_t Leaves>
+constexpr Heuristic heuristic(const char* name, Arch arch, const Choice (&leaves)[Leaves]) noexcept {
+  return {name, arch, leaves, Leaves, nullptr, 0};
 }
-template <std::size_t Count>
-constexpr Heuristic heuristic(const char* name, Arch arch, const Arm (&arms)[Count]) noexcept {
-  return {name, arch, arms, Count};
+template <std::size_t Leaves, std::size_t Nodes>
+constexpr Heuristic heuristic(const char* name, Arch arch, const Choice (&leaves)[Leaves],
+                              const DecisionNode (&nodes)[Nodes]) noexcept {
+  return {name, arch, leaves, Leaves, nodes, Nodes};
 }
 template <std::size_t Count>
 constexpr Defaults defaults_on(Arch arch, const std::uint16_t (&instances)[Count]) noexcept {

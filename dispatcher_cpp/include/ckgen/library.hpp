@@ -7,36 +7,42 @@
 #include <ckgen/lookup.hpp>
 
 /// Raised whenever the layout of generated constants changes.
-#define CKGEN_RUNTIME_ABI 11
+#define CKGEN_RUNTIME_ABI 12
 
 namespace ckgen {
 inline namespace v1 {
 
 /// What a condition looks at. rows: those of one product, which are a busy expert's or a group's, M of a GEMM; cus: the
-/// device's compute units.
-enum class Feature : std::uint8_t { m, n, k, mn, rows, cus };
+/// device's compute units. Of output tiles of a condition's size: tiles cover rows x N; waves of one tile per CU do
+/// them all; fill is the share of the CUs of those waves that has a tile, pad the tiles' rows over `rows`, in
+/// thousandths.
+enum class Feature : std::uint8_t { m, n, k, mn, rows, cus, tiles, waves, fill, pad };
 enum class Compare : std::uint8_t { le, lt, eq, ne };
 
-/// One condition of a decision rule's arm, e.g. MN <= 307200.
+/// One condition of a decision rule, e.g. MN <= 307200; the tile is of those features that have one.
 struct Condition {
   Feature feature;
   Compare compare;
   std::int64_t value;
+  std::int32_t tile_m = 1, tile_n = 1;
 };
 
-/// An ordered arm of a decision rule: the first whose conditions all hold answers with `choice`.
-struct Arm {
-  const Condition* conditions;
-  std::uint32_t condition_count;
-  Choice choice;
+/// Where a condition leads to: a later node if not negative, else the leaf ~value, or no answer.
+struct DecisionNode {
+  Condition condition;
+  std::int16_t then, otherwise;
 };
+inline constexpr std::int16_t no_leaf = INT16_MIN;
 
-/// A decision rule for one (signature, arch): its leaves are instances of the same unit.
+/// A decision rule for one (signature, arch): its leaves are instances of the same unit. The first node is the root;
+/// without any the first leaf answers.
 struct Heuristic {
   const char* name;
   Arch arch;
-  const Arm* arms;
-  std::uint32_t arm_count;
+  const Choice* leaves;
+  std::uint32_t leaf_count;
+  const DecisionNode* nodes;
+  std::uint32_t node_count;
 };
 
 /// The instances of one arch that answer where no table does, in order of preference.

@@ -127,7 +127,7 @@ std::string why_absent(const Query& q, Tier tier) {
   if (tier == Tier::default_) return "none on " + std::string(arch_name(q.arch));
   if (tier != Tier::heuristic) return no_rung(q, entry, tier);
   return entry != nullptr && entry->heuristic_begin != entry->heuristic_end
-             ? "no arm of the decision rule holds"
+             ? "the decision rule leads to no kernel"
              : "no decision rule on " + std::string(arch_name(q.arch));
 }
 

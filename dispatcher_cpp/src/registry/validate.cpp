@@ -58,6 +58,24 @@ const char* op_flaw(const SignatureUnit& unit) noexcept {
   return own.unit_flaw != nullptr ? own.unit_flaw(unit) : nullptr;
 }
 
+/// Nodes lead to later ones only, so that every walk ends.
+const char* heuristic_flaw(const Heuristic& rule, std::uint32_t instance_count) noexcept {
+  if (rule.leaf_count == 0) return "a decision rule has no leaf";
+  for (std::uint32_t i = 0; i < rule.leaf_count; ++i) {
+    if (rule.leaves[i].instance >= instance_count) return "a leaf points outside the instances";
+    if (rule.leaves[i].k_batch == 0) return "a leaf splits by 0";
+  }
+  for (std::uint32_t i = 0; i < rule.node_count; ++i) {
+    const DecisionNode& node = rule.nodes[i];
+    if (node.condition.tile_m < 1 || node.condition.tile_n < 1) return "a condition's tile is not positive";
+    for (const std::int64_t next : {node.then, node.otherwise}) {
+      const bool ends = next == no_leaf || (next < 0 && ~next < rule.leaf_count);
+      if (!ends && (next <= i || next >= rule.node_count)) return "a decision rule leads to no later node and no leaf";
+    }
+  }
+  return nullptr;
+}
+
 const char* flaw(const SignatureUnit& unit) noexcept {
   if (unit.name == nullptr) return "it has no name";
   for (std::uint32_t i = 0; i < unit.instance_count; ++i) {
@@ -70,10 +88,7 @@ const char* flaw(const SignatureUnit& unit) noexcept {
   }
   if (const char* what = op_flaw(unit)) return what;
   for (std::uint32_t i = 0; i < unit.heuristic_count; ++i) {
-    for (std::uint32_t a = 0; a < unit.heuristics[i].arm_count; ++a) {
-      if (unit.heuristics[i].arms[a].choice.instance >= unit.instance_count)
-        return "a leaf points outside the instances";
-    }
+    if (const char* what = heuristic_flaw(unit.heuristics[i], unit.instance_count)) return what;
   }
   for (std::uint32_t i = 0; i < unit.default_count; ++i) {
     for (std::uint32_t d = 0; d < unit.defaults[i].count; ++d) {

@@ -1,46 +1,69 @@
 // The step heuristic: decision rules for a signature on an arch.
 #pragma once
 
+#include <algorithm>
+
 #include "src/select/walk_offer.hpp"
 
 namespace ckgen::inline v1::detail {
 
-inline std::int64_t value_of(Feature feature, const Query& q) noexcept {
-  switch (feature) {
+inline std::int64_t of_tiles(const Condition& c, std::int64_t rows, std::int64_t n, std::int64_t cu_num) noexcept {
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 40, kMostTiles = std::int64_t{1} << 50;
+  const auto ceil_div = [](std::int64_t x, std::int64_t y) { return (x + y - 1) / y; };
+  if (c.feature == Feature::pad) {
+    rows = std::min(rows, kMostRows);
+    return 1000 * (ceil_div(rows, c.tile_m) * c.tile_m) / rows;
+  }
+  std::int64_t tiles = ceil_div(rows, c.tile_m) * ceil_div(n, c.tile_n);
+  if (c.feature == Feature::tiles) return tiles;
+  if (c.feature == Feature::fill) tiles = std::min(tiles, kMostTiles);
+  const std::int64_t waves = ceil_div(tiles, cu_num);
+  return c.feature == Feature::waves ? waves : 1000 * tiles / std::max<std::int64_t>(waves * cu_num, 1);
+}
+
+/// As `value_of` of families/common/decision_rule.py.
+inline std::int64_t value_of(const Condition& c, const Query& q) noexcept {
+  switch (c.feature) {
     case Feature::m: return q.sizes.m;
     case Feature::n: return q.sizes.n;
     case Feature::k: return q.sizes.k;
     case Feature::mn: return q.sizes.m * q.sizes.n;
     case Feature::rows: return q.cost_sizes().m;
     case Feature::cus: return q.cu_num;
+    default: break;
   }
-  return 0;
+  return of_tiles(c, std::max<std::int64_t>(q.cost_sizes().m, 1), q.sizes.n, std::max<std::int64_t>(q.cu_num, 1));
 }
 
-inline bool holds(const Arm& arm, const Query& q) noexcept {
-  for (std::uint32_t i = 0; i < arm.condition_count; ++i) {
-    const Condition& c = arm.conditions[i];
-    const std::int64_t value = value_of(c.feature, q);
-    const bool ok = c.compare == Compare::le   ? value <= c.value
-                    : c.compare == Compare::lt ? value < c.value
-                    : c.compare == Compare::eq ? value == c.value
-                                               : value != c.value;
-    if (!ok) return false;
+inline bool holds(const Condition& c, const Query& q) noexcept {
+  const std::int64_t value = value_of(c, q);
+  switch (c.compare) {
+    case Compare::le: return value <= c.value;
+    case Compare::lt: return value < c.value;
+    case Compare::eq: return value == c.value;
+    case Compare::ne: return value != c.value;
   }
-  return true;
+  return false;
 }
 
-/// Of each rule the first arm that holds.
+/// The leaf that answers; null where the rule has no answer.
+inline const Choice* leaf_of(const Heuristic& rule, const Query& q) noexcept {
+  if (rule.node_count == 0) return &rule.leaves[0];
+  std::int16_t at = 0;
+  while (at >= 0) at = holds(rule.nodes[at].condition, q) ? rule.nodes[at].then : rule.nodes[at].otherwise;
+  return at == no_leaf ? nullptr : &rule.leaves[~at];
+}
+
+/// Of each rule its leaf; whole where its splits are refused.
 template <class Sink>
 [[gnu::noinline]] bool from_heuristics(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
   for (std::uint32_t i = w.entry->heuristic_begin; i < w.entry->heuristic_end; ++i) {
     const HeuristicRef& ref = w.q.index.heuristic(i);
-    for (std::uint32_t a = 0; a < ref.heuristic->arm_count; ++a) {
-      const Arm& arm = ref.heuristic->arms[a];
-      if (!holds(arm, w.q)) continue;
-      if (w.offer(Tier::heuristic, ref.instance_base + arm.choice.instance, 1, 0)) return true;
-      break;
-    }
+    const Choice* leaf = leaf_of(*ref.heuristic, w.q);
+    if (leaf == nullptr) continue;
+    const std::uint32_t instance = ref.instance_base + leaf->instance;
+    if (w.offer(Tier::heuristic, instance, leaf->k_batch, 0)) return true;
+    if (leaf->k_batch > 1 && w.offer(Tier::heuristic, instance, 1, 0)) return true;
   }
   return false;
 }

@@ -13,7 +13,7 @@ from ckgen.families.moe.config import MoePairConfig
 from ckgen.families.moe.lds import lds_bytes
 from ckgen.families.moe.parts import part_signatures
 from ckgen.families.moe.query import MoeQuery
-from ckgen.families.moe.robust import leaf
+from ckgen.families.moe.robust import config_of_leaf
 from ckgen.families.robust import robust
 from ckgen.families.rules import judge
 from ckgen.model.groups import Routing
@@ -100,7 +100,7 @@ def test_lds_holds_the_larger_of_a_and_what_is_stored_of_c(
 
     test_moe_lds.py holds the formula against compiled kernels.
     """
-    config = leaf(f"block_m{block_m}", parse_canonical(name))
+    config = config_of_leaf(f"block_m{block_m}", parse_canonical(name))
     assert isinstance(config, MoePairConfig)
     found = []
     for part, stage in zip(part_signatures(parse_canonical(name)), (config.gate_up, config.down), strict=True):
@@ -111,7 +111,7 @@ def test_lds_holds_the_larger_of_a_and_what_is_stored_of_c(
 
 def test_blocks_of_128_rows_under_scales_of_blocks_do_not_fit_in_64_kib() -> None:
     signature, (fnuz, ocp) = parse_canonical(LAYER), (load_arch("gfx942"), load_arch("gfx950"))
-    config = leaf("block_m128", signature)
+    config = config_of_leaf("block_m128", signature)
     assert config is not None
     found = judge(signature, config, config.backend, fnuz)
     assert [(one.rule, one.measured, one.limit) for one in found] == [("ck.moe.lds", 131072, 65536)] * 2

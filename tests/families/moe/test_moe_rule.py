@@ -13,7 +13,7 @@ from ckgen.families.gemm.heuristic import heuristic_for
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.families.moe.problem_rules import alike_experts, supports_routing
-from ckgen.families.moe.robust import leaf, ruled_module
+from ckgen.families.moe.robust import config_of_leaf, ruled_module
 from ckgen.families.moe.tables import moe_signature_of, why_no_signature
 from ckgen.families.registry import make_instance
 from ckgen.families.robust import robust
@@ -51,8 +51,8 @@ def test_both_sides_of_every_threshold(quant: str, rows: int, cu_num: int, block
     types = "fp8_fnuz_bf16" if quant else "bf16"
     signature = parse_canonical(f"moe_{types}_rcr{quant}_preshuffle_layer_gated_epi_silu")
     rule = rule_of(signature, "gfx942")
-    arm = rule.evaluate(1, 1, 1, rows=rows, cu_num=cu_num)
-    assert arm is not None and rule.arms[arm].kernel == f"block_m{block_m}"
+    found = rule.evaluate(1, 1, 1, rows=rows, cu_num=cu_num)
+    assert found is not None and rule.leaves[found].kernel == f"block_m{block_m}"
 
 
 @pytest.mark.parametrize("gfx", ARCHS)
@@ -60,12 +60,12 @@ def test_both_sides_of_every_threshold(quant: str, rows: int, cu_num: int, block
 def test_every_arm_names_a_default_of_the_arch(name: str, gfx: str) -> None:
     signature = parse_canonical(name).resolved(load_archs()[gfx].fp8_flavour)
     defaults = robust(signature, gfx).configs
-    named = {leaf(arm.kernel, signature) for arm in rule_of(signature, gfx).arms}
+    named = {config_of_leaf(one.kernel, signature) for one in rule_of(signature, gfx).leaves}
     assert not defaults or named <= {*defaults}
 
 
 def test_a_name_of_another_form_is_no_kernel() -> None:
-    assert leaf("block_m32x64", parse_canonical(LAYERS[0])) is None
+    assert config_of_leaf("block_m32x64", parse_canonical(LAYERS[0])) is None
 
 
 @cache
@@ -101,12 +101,12 @@ def test_the_rule_names_the_measured_block_more_often_than_costs_do() -> None:
         routing, cu_num = Routing(row.experts, row.top_k), row.target.cu_num
         rows = alike_experts(signature, row.shape, routing).m
         rule = rule_of(signature, row.target.gfx)
-        arm = rule.evaluate(row.shape.m, row.shape.n, row.shape.k, rows=rows, cu_num=cu_num)
-        assert arm is not None
+        taken = rule.evaluate(row.shape.m, row.shape.n, row.shape.k, rows=rows, cu_num=cu_num)
+        assert taken is not None
         band = "up to 16" if rows <= 16 else "below 128" if rows < 128 else "more"
         counts = found.setdefault((rule.module, "few CUs" if cu_num <= FEW else "many CUs", band), Counter())
         counts.update(
-            all=1, rule=rule.arms[arm].kernel == f"block_m{row.block_m}",
+            all=1, rule=rule.leaves[taken].kernel == f"block_m{row.block_m}",
             cost=by_cost(row, signature, routing, cu_num) == row.block_m,
         )  # fmt: skip
     told = {key: (counts["all"], counts["rule"], counts["cost"]) for key, counts in sorted(found.items())}

@@ -1,20 +1,27 @@
-"""Decision rules: for a shape without a measured row, the first arm whose conditions hold names a kernel."""
+"""Decision rules: for a shape without a measured row, conditions lead to a kernel, or to none."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-_CONDITION = re.compile(r"(?P<feature>\w+) (?P<comparison><=|<|==) (?P<limit>[0-9]+)")
+_CONDITION = re.compile(
+    r"(?P<feature>[A-Z]+)(?:\((?P<m>[0-9]+)(?:x(?P<n>[0-9]+))?\))? (?P<comparison><=|<|==) (?P<limit>[0-9]+)"
+)
+_MOST_ROWS, _MOST_TILES = 2**40, 2**50
+"""Beyond, a share in thousandths would leave 64 bits; it does not change any more long before."""
 
 
 class Feature(Enum):
     """The integers that conditions look at; MN is M · N, in 64 bits.
 
-    ROWS are those of one product: of a busy expert, of a group, M of a GEMM. CUS are the device's compute units.
+    ROWS are those of one product: of a busy expert, of a group, M of a GEMM. CUS are the device's compute units. Of
+    output tiles of m rows and n columns, as in `TILES(64x128)`: TILES cover ROWS x N; WAVES of one tile per CU do them
+    all; FILL is the share of the CUs of those waves that has a tile, PAD(m) the rows of the tiles over ROWS, both in
+    thousandths, rounded down.
     """
 
     M = "M"
@@ -23,9 +30,18 @@ class Feature(Enum):
     MN = "MN"
     ROWS = "ROWS"
     CUS = "CUS"
+    TILES = "TILES"
+    WAVES = "WAVES"
+    FILL = "FILL"
+    PAD = "PAD"
+
+    @property
+    def tile_sizes(self) -> int:
+        """How many sizes of a tile follow the word."""
+        return {Feature.TILES: 2, Feature.WAVES: 2, Feature.FILL: 2, Feature.PAD: 1}.get(self, 0)
 
 
-_FEATURES = ", ".join(Feature.__members__)
+_FEATURES = ", ".join(feature.value + ("", "(m)", "(mxn)")[feature.tile_sizes] for feature in Feature)
 
 
 class Comparison(Enum):
@@ -37,66 +53,153 @@ class Comparison(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What features are taken of. `rows` and `cu_num` as Feature says."""
+
+    m: int
+    n: int
+    k: int
+    rows: int
+    cu_num: int
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
-    """One comparison of a feature with a constant."""
+    """One comparison of a feature with a constant; the tile is 0 x 0 where the feature has none."""
 
     feature: Feature
     comparison: Comparison
     limit: int
+    tile_m: int = 0
+    tile_n: int = 0
 
-    def holds(self, value: int) -> bool:
-        """Whether the comparison is true of the feature's value."""
+    def holds(self, asked: Asked) -> bool:
+        """Whether the comparison is true."""
+        value = value_of(self.feature, asked, self.tile_m, self.tile_n)
         if self.comparison is Comparison.AT_MOST:
             return value <= self.limit
         return value < self.limit if self.comparison is Comparison.BELOW else value == self.limit
 
     def __str__(self) -> str:
-        return f"{self.feature.value} {self.comparison.value} {self.limit}"
+        sizes = "x".join(str(size) for size in (self.tile_m, self.tile_n)[: self.feature.tile_sizes])
+        return f"{self.feature.value}{f'({sizes})' if sizes else ''} {self.comparison.value} {self.limit}"
+
+
+def value_of(feature: Feature, asked: Asked, tile_m: int = 0, tile_n: int = 0) -> int:
+    """The feature's value, as `value_of` of src/select/walk_heuristics.hpp."""
+    if feature.tile_sizes:
+        return _of_tiles(feature, asked, tile_m, tile_n)
+    plain = {Feature.M: asked.m, Feature.N: asked.n, Feature.K: asked.k, Feature.MN: asked.m * asked.n}
+    return (plain | {Feature.ROWS: asked.rows, Feature.CUS: asked.cu_num})[feature]
+
+
+def _of_tiles(feature: Feature, asked: Asked, tile_m: int, tile_n: int) -> int:
+    rows, cu_num = max(asked.rows, 1), max(asked.cu_num, 1)
+    down = -(-rows // tile_m)
+    if feature is Feature.PAD:
+        rows = min(rows, _MOST_ROWS)
+        return 1000 * (-(-rows // tile_m) * tile_m) // rows
+    tiles = down * -(-asked.n // tile_n)
+    if feature is Feature.TILES:
+        return tiles
+    if feature is Feature.FILL:
+        tiles = min(tiles, _MOST_TILES)
+    waves = -(-tiles // cu_num)
+    return waves if feature is Feature.WAVES else 1000 * tiles // max(waves * cu_num, 1)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Leaf:
+    """What is chosen: a library's kernel by its name in the module's tables, and its number of splits."""
+
+    library: str
+    kernel: str
+    k_batch: int = 1
+
+
+Next = int | None
+"""What follows a condition: a node if not negative, else the leaf ~value; None: the rule has no answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
-    """All of `conditions` lead to `kernel`, a name of the module's tables."""
+class Node:
+    """Where the condition leads to; nodes only lead to later ones."""
 
-    conditions: tuple[Condition, ...]
-    kernel: str
+    condition: Condition
+    then: Next
+    otherwise: Next
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionRule:
-    """Arms in order, for one module on one arch."""
+    """Nodes and leaves of one module on one arch; the first node is the root, without any the first leaf answers."""
 
     arch: str
     module: str
-    library: str
-    arms: tuple[Arm, ...]
+    leaves: tuple[Leaf, ...]
+    nodes: tuple[Node, ...]
 
     def evaluate(self, m: int, n: int, k: int, *, rows: int | None = None, cu_num: int = 0) -> int | None:
-        """The index of the first arm that holds; None if none does. `rows` are M unless said."""
-        values = {Feature.M: m, Feature.N: n, Feature.K: k, Feature.MN: m * n, Feature.CUS: cu_num}
-        values[Feature.ROWS] = m if rows is None else rows
-        for index, arm in enumerate(self.arms):
-            if all(condition.holds(values[condition.feature]) for condition in arm.conditions):
-                return index
-        return None
+        """The index of the leaf that answers; None if none does. `rows` are M unless said."""
+        asked = Asked(m, n, k, m if rows is None else rows, cu_num)
+        at: Next = 0 if self.nodes else ~0
+        while at is not None and at >= 0:
+            node = self.nodes[at]
+            at = node.then if node.condition.holds(asked) else node.otherwise
+        return None if at is None else ~at
 
     def kernel(self, m: int, n: int, k: int) -> str | None:
-        """The kernel of the first arm that holds, where M is all that there is of rows."""
-        arm = self.evaluate(m, n, k)
-        return None if arm is None else self.arms[arm].kernel
+        """The kernel of the leaf that answers, where M is all that there is of rows."""
+        leaf = self.evaluate(m, n, k)
+        return None if leaf is None else self.leaves[leaf].kernel
 
 
 def parse_rule(data: Mapping[str, Any], arch: str) -> DecisionRule:
     """A rule from its JSON, for one arch of its family.
 
-    ValueError names a condition that is not `<feature> <=|<|== <integer>`.
+    `arms` are tried in order; all of `when` leads to the arm's kernel, of the rule's `library`. `tree` is a number of
+    `leaves`, null for no answer, or has `if` with what follows in `then` and `else`. ValueError names a condition that
+    means nothing.
     """
-    arms = tuple(Arm(tuple(_condition(text) for text in arm["when"]), arm["kernel"]) for arm in data["arms"])
-    return DecisionRule(arch, data["module"], data["library"], arms)
+    if "tree" in data:
+        leaves = tuple(Leaf(one["library"], one["kernel"], one.get("k_batch", 1)) for one in data["leaves"])
+        nodes: list[Node] = []
+        _tree(data["tree"], nodes)
+    else:
+        leaves = tuple(Leaf(data["library"], arm["kernel"]) for arm in data["arms"])
+        nodes = _arms([arm["when"] for arm in data["arms"]])
+    return DecisionRule(arch, data["module"], leaves, tuple(nodes))
 
 
-def _condition(text: str) -> Condition:
+def _arms(arms: Sequence[Sequence[str]]) -> list[Node]:
+    """The first arm whose conditions hold: each that does not leads to the arm below, if there is one."""
+    starts = [sum(map(len, arms[:index])) if when else ~index for index, when in enumerate(arms)]
+    below: list[Next] = [*starts[1:], None]
+    nodes: list[Node] = []
+    for index, when in enumerate(arms):
+        for place, text in enumerate(when):
+            then = ~index if place + 1 == len(when) else len(nodes) + 1
+            nodes.append(Node(parse_condition(text), then, below[index]))
+        if not when:
+            break  # no later arm is ever reached
+    return nodes
+
+
+def _tree(data: Any, nodes: list[Node]) -> Next:
+    """Parents stand before children."""
+    if data is None or isinstance(data, int):
+        return None if data is None else ~data
+    at, condition = len(nodes), parse_condition(data["if"])
+    nodes.append(Node(condition, None, None))
+    nodes[at] = Node(condition, _tree(data["then"], nodes), _tree(data["else"], nodes))
+    return at
+
+
+def parse_condition(text: str) -> Condition:
+    """The inverse of `str`; ValueError where it means nothing."""
     match = _CONDITION.fullmatch(text)
-    if match is None or match["feature"] not in Feature.__members__:
+    feature = Feature.__members__.get(match["feature"]) if match is not None else None
+    sizes = [int(size) for size in (match["m"], match["n"]) if size is not None] if match is not None else []
+    if match is None or feature is None or len(sizes) != feature.tile_sizes or 0 in sizes:
         raise ValueError(f"not a condition: '{text}' (expected {_FEATURES}, then <=, < or ==, then an integer)")
-    return Condition(Feature[match["feature"]], Comparison(match["comparison"]), int(match["limit"]))
+    return Condition(feature, Comparison(match["comparison"]), int(match["limit"]), *sizes)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from ckgen.families.common.asked import Asked
-from ckgen.families.common.decision_rule import DecisionRule
+from ckgen.families.common.decision_rule import DecisionRule, Leaf
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.device.unit import Use
 from ckgen.families.common.instance import Instance
@@ -185,8 +185,8 @@ class Family(ABC, Generic[S]):
         """The decision rule of a module on an arch, if one ships."""
         return None
 
-    def leaf(self, rule: DecisionRule, kernel: str, signature: S) -> Identified | None:
-        """What the name of a kernel of an arm of its `rule` means; None where it does not parse."""
+    def leaf(self, rule: DecisionRule, leaf: Leaf, signature: S) -> Identified | None:
+        """What the kernel's name in a leaf of its `rule` means; None where it does not parse."""
         raise NotImplementedError
 
     @property

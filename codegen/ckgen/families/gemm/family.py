@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ckgen.families.common.asked import Asked
-from ckgen.families.common.decision_rule import DecisionRule
+from ckgen.families.common.decision_rule import DecisionRule, Leaf
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.family import Family
 from ckgen.families.common.key import pack
@@ -153,9 +153,9 @@ class FamilyOfGemms(Family[GemmSignature]):
         """The decision rule of a module on an arch, if one ships."""
         return heuristic_for(module, arch)
 
-    def leaf(self, rule: DecisionRule, kernel: str, signature: GemmSignature) -> Identified | None:
+    def leaf(self, rule: DecisionRule, leaf: Leaf, signature: GemmSignature) -> Identified | None:
         """By the grammars of the rule's module."""
-        return identify(rule.module, rule.library, kernel)
+        return identify(rule.module, leaf.library, leaf.kernel)
 
     @property
     def profile_words(self) -> Mapping[str, Sequence[str] | None]:

@@ -1,4 +1,4 @@
-"""The decision rules that ship: a file has one module's on some families of archs."""
+"""The decision rules that ship: published ones, and those that `ckgen heuristic fit` wrote."""
 
 from __future__ import annotations
 
@@ -11,23 +11,35 @@ from typing import Any
 from ckgen.families.common.decision_rule import DecisionRule, parse_rule
 from ckgen.specs.archs import load_arch, load_archs
 
+FOLDER = Path(__file__).with_name("heuristics")
+_LEARNED = "learned"
+
 
 def heuristics() -> tuple[DecisionRule, ...]:
-    """Every rule that ships, for each arch of its family, by arch and module."""
-    modules = sorted({data["module"] for data in _files()})
+    """Every rule that answers, for each arch of its family, by arch and module."""
+    modules = sorted({data["module"] for data in (*_files(""), *_files(_LEARNED))})
     found = (heuristic_for(module, arch) for arch in load_archs() for module in modules)
     return tuple(rule for rule in found if rule is not None)
 
 
 @cache
 def heuristic_for(module: str, arch: str) -> DecisionRule | None:
-    """The rule of a module on an arch, if one ships."""
+    """The rule of a module on an arch, if one ships; a learned one before a published one."""
+    return _rule(_LEARNED, module, arch) or published_for(module, arch)
+
+
+@cache
+def published_for(module: str, arch: str) -> DecisionRule | None:
+    """The rule that others published, if one ships."""
+    return _rule("", module, arch)
+
+
+def _rule(folder: str, module: str, arch: str) -> DecisionRule | None:
     family = load_arch(arch).family
-    found = (data for data in _files() if data["module"] == module and family in data["families"])
+    found = (data for data in _files(folder) if data["module"] == module and family in data["families"])
     return next((parse_rule(data, arch) for data in found), None)
 
 
 @cache
-def _files() -> tuple[Mapping[str, Any], ...]:
-    folder = Path(__file__).with_name("heuristics")
-    return tuple(json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json")))
+def _files(folder: str) -> tuple[Mapping[str, Any], ...]:
+    return tuple(json.loads(path.read_text(encoding="utf-8")) for path in sorted((FOLDER / folder).glob("*.json")))

@@ -125,14 +125,16 @@ class GemmQuery(Query):
             yield self._rung(unit, table, group, hit)
 
     def ruled(self, unit: GemmUnit) -> Iterator[Candidate]:
-        """The first arm that holds."""
+        """What the rule leads to; whole where its splits are refused."""
         for heuristic in unit.heuristics:
             if heuristic.arch != self.target.gfx:
                 continue
             shape, rows = self.shape, self.cost_shape.m
-            arm = heuristic.rule.evaluate(shape.m, shape.n, shape.k, rows=rows, cu_num=self.target.cu_num)
-            if arm is not None:
-                yield self.candidate(Tier.HEURISTIC, unit.instances[heuristic.leaves[arm]], 1)
+            leaf = heuristic.rule.evaluate(shape.m, shape.n, shape.k, rows=rows, cu_num=self.target.cu_num)
+            if leaf is not None:
+                splits = dict.fromkeys((heuristic.rule.leaves[leaf].k_batch, 1))
+                instance = unit.instances[heuristic.leaves[leaf]]
+                yield from (self.candidate(Tier.HEURISTIC, instance, k_batch) for k_batch in splits)
 
     def beyond(self, unit: GemmUnit) -> Iterator[Candidate]:
         """The rungs beyond the near gap."""

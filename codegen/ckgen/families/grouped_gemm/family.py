@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckgen.families.common.asked import Asked
-from ckgen.families.common.decision_rule import DecisionRule
+from ckgen.families.common.decision_rule import DecisionRule, Leaf
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.query import PlanView
 from ckgen.families.common.rows import Identified
@@ -47,11 +47,11 @@ class GroupedFamily(FamilyOfGemms):
         """`deepgemm` for what it computes."""
         return MODULE if is_deepgemm(signature) else module
 
-    def leaf(self, rule: DecisionRule, kernel: str, signature: GemmSignature) -> Identified | None:
+    def leaf(self, rule: DecisionRule, leaf: Leaf, signature: GemmSignature) -> Identified | None:
         """By `deepgemm`'s own names."""
         if rule.module != MODULE:
-            return super().leaf(rule, kernel, signature)
-        config = config_of(kernel, signature.a)
+            return super().leaf(rule, leaf, signature)
+        config = config_of(leaf.kernel, signature.a)
         return Identified(config, config.backend) if config is not None else None
 
     def device_code(self, instance: Instance) -> DeviceCode:

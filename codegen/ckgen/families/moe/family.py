@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ckgen.families.common.asked import Asked
-from ckgen.families.common.decision_rule import DecisionRule
+from ckgen.families.common.decision_rule import DecisionRule, Leaf
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.device.unit import Use
 from ckgen.families.common.m_policy import Rounded, Rounding
@@ -29,7 +29,7 @@ from ckgen.families.moe.kernel_set import MoeSetReader
 from ckgen.families.moe.module import moe_module
 from ckgen.families.moe.parts import part_signatures
 from ckgen.families.moe.query import MoeQuery
-from ckgen.families.moe.robust import leaf, robust_configs, ruled_module
+from ckgen.families.moe.robust import config_of_leaf, robust_configs, ruled_module
 from ckgen.families.moe.row_key import routing_key
 from ckgen.families.moe.rows import MoeRows
 from ckgen.model.arch import ArchSpec
@@ -114,9 +114,9 @@ class MoeFamily(FamilyOfGemms):
         """By the scheme of scales."""
         return ruled_module(signature)
 
-    def leaf(self, rule: DecisionRule, kernel: str, signature: GemmSignature) -> Identified | None:
+    def leaf(self, rule: DecisionRule, leaf: Leaf, signature: GemmSignature) -> Identified | None:
         """The robust kernel of a block_m."""
-        config = leaf(kernel, signature)
+        config = config_of_leaf(leaf.kernel, signature)
         return Identified(config, config.backend) if config is not None else None
 
     def describe_names(self, module: str) -> str:

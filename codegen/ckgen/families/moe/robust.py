@@ -51,7 +51,7 @@ def ruled_module(signature: GemmSignature) -> str:
     return _RULED.get(signature.quant, "")
 
 
-def leaf(name: str, signature: GemmSignature) -> Config | None:
+def config_of_leaf(name: str, signature: GemmSignature) -> Config | None:
     """The kernel that an arm of such a rule names, `block_m<rows>`; None for a name of another form."""
     match = _LEAF.fullmatch(name)
     return _kernel(signature, int(match["rows"])) if match is not None else None

@@ -1,0 +1,41 @@
+"""`ckgen heuristic fit`: a decision rule from the measured winners of a module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ckgen.cli.errors import Command
+from ckgen.cli.heuristic_input import examples, growth_of, growth_options, rule_options, tables_options
+from ckgen.cli.options import PATH
+from ckgen.cli.output import plural, progress, say, show_json
+
+
+@click.command(cls=Command, name="fit", short_help="Fit a decision rule to the measured winners of a module.")
+@rule_options
+@tables_options
+@growth_options
+@click.option("--out", type=PATH, metavar="JSON", help="Write the rule there.  [default: print it]")
+def command(**params: Any) -> int:
+    """Fit a decision rule to the measured winners of a module.
+
+    The same tables and options give the same bytes. Needs scikit-learn: pip install 'ckgen[learn]'.
+    """
+    from ckgen.learn.fit import fit
+    from ckgen.learn.rule_file import rule_document, write_rule
+
+    rows, growth = examples(params), growth_of(params)
+    with progress("fitting"):
+        rule, fitted = fit(rows, params["module"], params["arch"], growth)
+    document = rule_document(params["module"], params["arch"], fitted, rows, growth)
+    if params["out"] is None:
+        show_json(document)
+    else:
+        write_rule(params["out"], document)
+        layers = len({one.group for one in rows})
+        say(
+            f"{params['out']}: {plural(len(rule.nodes), 'condition')}, {plural(len(rule.leaves), 'kernel')}, "
+            f"of {plural(len(rows), 'row')} and {plural(layers, 'layer')}"
+        )
+    return 0
