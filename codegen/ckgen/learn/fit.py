@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import floor
 from typing import TYPE_CHECKING, Any
 
@@ -37,20 +38,48 @@ def fit(examples: Sequence[Example], module: str, arch: str, growth: Growth) -> 
 
     UsageError without scikit-learn.
     """
+    return Fitter(examples, module, arch).fit(range(len(examples)), growth)
+
+
+@dataclass(frozen=True)
+class Fitter:
+    """Examples of which some are fitted to, again and again."""
+
+    examples: Sequence[Example]
+    module: str
+    arch: str
+
+    @cached_property
+    def _features(self) -> tuple[FeatureOfTile, ...]:
+        return features_of(tiles_of(self.examples, self.module))
+
+    @cached_property
+    def _matrix(self) -> npt.NDArray[Any]:
+        return matrix(self._features, [example.asked for example in self.examples])
+
+    def fit(self, chosen: Sequence[int], growth: Growth) -> tuple[DecisionRule, Fitted]:
+        """See `fit`; to the examples of these indices, over features of the tiles that won among them."""
+        examples = [self.examples[index] for index in chosen]
+        features = features_of(tiles_of(examples, self.module))
+        columns = [self._features.index(feature) for feature in features]
+        grown, winners = _grown(self._matrix[list(chosen)][:, columns], [one.winner for one in examples], growth)
+        read = _Read(features, winners, growth.unsure, grown.tree_, [])
+        tree = read.tree(0)
+        fitted = {"leaves": [_document(leaf) for leaf in read.leaves], "tree": tree}
+        return parse_rule({"module": self.module, **fitted}, self.arch), fitted
+
+
+def _grown(values: npt.NDArray[Any], labels: Sequence[Leaf], growth: Growth) -> tuple[Any, list[Leaf]]:
+    """A classifier, and its classes in order."""
     try:
         from sklearn.tree import DecisionTreeClassifier  # type: ignore[import-untyped]
     except ImportError as error:
         raise UsageError("fitting needs scikit-learn: pip install 'ckgen[learn]'") from error
-    features = features_of(tiles_of(examples, module))
-    winners = sorted({example.winner for example in examples})
+    winners = sorted(set(labels))
     number = {winner: index for index, winner in enumerate(winners)}
-    labels = [number[example.winner] for example in examples]
     grown = DecisionTreeClassifier(max_leaf_nodes=max(growth.leaves, 2), min_samples_leaf=growth.least, random_state=0)
-    grown.fit(matrix(features, [example.asked for example in examples]), labels)
-    read = _Read(features, [winners[index] for index in grown.classes_], growth.unsure, grown.tree_, [])
-    tree = read.tree(0)
-    fitted = {"leaves": [_document(leaf) for leaf in read.leaves], "tree": tree}
-    return parse_rule({"module": module, **fitted}, arch), fitted
+    grown.fit(values, [number[label] for label in labels])
+    return grown, [winners[index] for index in grown.classes_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ckgen.families.common.decision_rule import DecisionRule, Leaf
 from ckgen.learn.examples import Example
-from ckgen.learn.fit import Growth, fit
+from ckgen.learn.fit import Fitter, Growth
 
 Chooser = Callable[[Example], Leaf | None]
 """What is chosen for a problem, without a look at its winner."""
@@ -104,10 +104,10 @@ def _key(example: Example, m: int) -> tuple[Any, ...]:
 
 def cross_validated(examples: Sequence[Example], module: str, arch: str, growth: Growth, folds: int) -> Chooser:
     """A rule for each fold of (batch, N, K), fitted to the others: no layer is judged by a rule that has seen it."""
+    fitter = Fitter(examples, module, arch)
     chosen: dict[tuple[int, ...], Chooser] = {}
     for held in folds_of(examples, folds):
-        seen = [example for example in examples if example.group not in held]
-        rule, _ = fit(seen, module, arch, growth)
+        rule, _ = fitter.fit([index for index, one in enumerate(examples) if one.group not in held], growth)
         chosen |= dict.fromkeys(held, ruled(rule))
     return lambda example: chosen[example.group](example)
 
