@@ -68,7 +68,7 @@ def test_scores_count_winners_and_kernels_by_band() -> None:
     found = score(rows, lambda one: Leaf("ck", "two") if one.asked.m == 3 else ONE)
     told = {band: (one.rows, one.winners, one.kernels) for band, one in found.items()}
     assert told == {
-        "M <= 16": (2, 1, 2), "M <= 128": (0, 0, 0), "M <= 1024": (0, 0, 0), "M > 1024": (1, 1, 1),
+        "M <= 16": (2, 1, 2), "16 < M <= 128": (0, 0, 0), "128 < M <= 1024": (0, 0, 0), "M > 1024": (1, 1, 1),
         "M <= 1024, no power of 2": (1, 0, 1), "all": (3, 2, 3),
     }  # fmt: skip
     assert list(told) == list(BANDS)

@@ -22,8 +22,8 @@ def _is_power(m: int) -> bool:
 
 BANDS: Mapping[str, Callable[[int], bool]] = {
     "M <= 16": lambda m: m <= 16,
-    "M <= 128": lambda m: 16 < m <= 128,
-    "M <= 1024": lambda m: 128 < m <= SMALL,
+    "16 < M <= 128": lambda m: 16 < m <= 128,
+    "128 < M <= 1024": lambda m: 128 < m <= SMALL,
     "M > 1024": lambda m: m > SMALL,
     "M <= 1024, no power of 2": lambda m: m <= SMALL and not _is_power(m),
     "all": lambda m: True,

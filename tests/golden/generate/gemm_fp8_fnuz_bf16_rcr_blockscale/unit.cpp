@@ -5,7 +5,7 @@
 #include "lookup_gfx942_80.hpp"
 #include "lookup_gfx942_304.hpp"
 
-#if CKGEN_RUNTIME_ABI != 11
+#if CKGEN_RUNTIME_ABI != 12
 #error "generated for another version of ckgen's C++ library: run `ckgen generate` again with the ckgen that ships it"
 #endif
 
@@ -14,7 +14,7 @@ namespace {
 
 // One by one: whatever the library is called, these are meant.
 using ckgen::describe::computes, ckgen::describe::instance, ckgen::describe::constraints, ckgen::describe::twin;
-using ckgen::describe::host, ckgen::describe::unit_of, ckgen::describe::arm, ckgen::describe::otherwise;
+using ckgen::describe::host, ckgen::describe::unit_of, ckgen::describe::leaf;
 using ckgen::describe::heuristic, ckgen::describe::defaults_on;
 
 constexpr std::uint32_t gfx942 = 1U << static_cast<unsigned>(ckgen::Arch::gfx942);
@@ -56,12 +56,19 @@ constexpr ckgen::InstanceDesc instances[] = {
         .asks(constraints().n_multiple(4).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(16, 64, 256).k_batch_mode(2).pads(true, true, true))
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
-    instance("gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x32x64x128_16x16_16x16_2x1_8x32x1_8x32x1_1x32x1x8_8_2x1_intrawave_v1", 0x945249f1b3db495cULL, signature, ckgen::Backend::ck)
+    instance("gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x32x128x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1", 0x50bc697d8c70e264ULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
-        .table_kernel("a8w8_blockscale_1x128x128_256x32x64x128_16x16_16x16_2x1_8x32x1_8x32x1_1x32x1x8_8_2x1_intrawave_v1")
-        .macro_tile(32, 64, 128)
+        .table_kernel("a8w8_blockscale_1x128x128_256x32x128x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1")
+        .macro_tile(32, 128, 256)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
-        .runs_as(twin(32, 64, 128).k_batch_mode(2).pads(true, true, true))
+        .runs_as(twin(32, 128, 256).k_batch_mode(2).pads(true, true, true))
+        .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
+    instance("gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x32x64x256_16x16_16x16_2x1_16x16x1_16x16x1_1x32x1x8_8_2x1_intrawave_v1", 0x2be236abc801207dULL, signature, ckgen::Backend::ck)
+        .archs(gfx942)
+        .table_kernel("a8w8_blockscale_1x128x128_256x32x64x256_16x16_16x16_2x1_16x16x1_16x16x1_1x32x1x8_8_2x1_intrawave_v1")
+        .macro_tile(32, 64, 256)
+        .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
+        .runs_as(twin(32, 64, 256).k_batch_mode(2).pads(true, true, true))
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x64x128x128_16x16_32x32_1x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3", 0xa11d142f850e28baULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -77,6 +84,13 @@ constexpr ckgen::InstanceDesc instances[] = {
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(64, 64, 128).k_batch_mode(2).pads(true, true, true))
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
+    instance("gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3", 0xa645dc22ace0edddULL, signature, ckgen::Backend::ck)
+        .archs(gfx942)
+        .table_kernel("a8w8_blockscale_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3")
+        .macro_tile(64, 64, 128)
+        .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).min_k(257).max_k_batch(128).atomic_split().max_ab(4294967295))
+        .runs_as(twin(64, 64, 128).k_batch_mode(2).pads(true, true, true))
+        .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1", 0x0b86dab0960e9635ULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
         .table_kernel("a8w8_blockscale_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1")
@@ -86,41 +100,69 @@ constexpr ckgen::InstanceDesc instances[] = {
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
 };
 
-constexpr ckgen::Condition gfx942_arm0[] = {
-    {ckgen::Feature::k, ckgen::Compare::eq, 128},
-    {ckgen::Feature::mn, ckgen::Compare::le, 307200},
+constexpr ckgen::Choice gfx942_leaves[] = {
+    {ck_1x128x128_256x16x64x256_16x16_16x16_1x1_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1, 1},
+    {ck_1x128x128_256x16x64x128_8x16_16x16_1x1_16x16x1_8x32x1_1x16x1x16_4_1x1_intrawave_v1, 8},
+    {ck_1x128x128_256x16x64x256_16x16_16x16_1x1_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1, 4},
+    {ck_1x128x128_256x32x64x256_16x16_16x16_2x1_16x16x1_16x16x1_1x32x1x8_8_2x1_intrawave_v1, 4},
+    {ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1, 4},
+    {ck_1x128x128_256x32x64x256_16x16_16x16_2x1_16x16x1_16x16x1_1x32x1x8_8_2x1_intrawave_v1, 1},
+    {ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1, 1},
+    {ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1, 2},
+    {ck_1x128x128_256x32x128x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1, 1},
+    {ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3, 1},
+    {ck_1x128x128_256x64x128x128_16x16_32x32_1x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3, 1},
+    {ck_1x128x128_256x128x128x128_16x16_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3, 1},
+    {ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v1, 1},
 };
-constexpr ckgen::Condition gfx942_arm1[] = {
-    {ckgen::Feature::k, ckgen::Compare::eq, 128},
-    {ckgen::Feature::mn, ckgen::Compare::le, 2000000},
-};
-constexpr ckgen::Condition gfx942_arm2[] = {
-    {ckgen::Feature::k, ckgen::Compare::eq, 128},
-};
-constexpr ckgen::Condition gfx942_arm3[] = {
-    {ckgen::Feature::mn, ckgen::Compare::le, 307200},
-};
-constexpr ckgen::Condition gfx942_arm4[] = {
-    {ckgen::Feature::mn, ckgen::Compare::le, 1050000},
-};
-constexpr ckgen::Condition gfx942_arm5[] = {
-    {ckgen::Feature::k, ckgen::Compare::lt, 384},
-};
-constexpr ckgen::Condition gfx942_arm6[] = {
-    {ckgen::Feature::mn, ckgen::Compare::le, 2500000},
-};
-constexpr ckgen::Arm gfx942_arms[] = {
-    arm(gfx942_arm0, ck_1x128x128_256x16x64x128_8x16_16x16_1x1_16x16x1_8x32x1_1x16x1x16_4_1x1_intrawave_v1),
-    arm(gfx942_arm1, ck_1x128x128_256x32x64x128_16x16_16x16_2x1_8x32x1_8x32x1_1x32x1x8_8_2x1_intrawave_v1),
-    arm(gfx942_arm2, ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v1),
-    arm(gfx942_arm3, ck_1x128x128_256x16x64x256_16x16_16x16_1x1_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1),
-    arm(gfx942_arm4, ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1),
-    arm(gfx942_arm5, ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1),
-    arm(gfx942_arm6, ck_1x128x128_256x64x128x128_16x16_32x32_1x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3),
-    otherwise(ck_1x128x128_256x128x128x128_16x16_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3),
+constexpr ckgen::DecisionNode gfx942_nodes[] = {
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 610, 64, 64}, 1, 33},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 154, 16, 128}, 2, 9},
+    {{ckgen::Feature::k, ckgen::Compare::le, 6784}, leaf(0), 3},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 76, 32, 64}, 4, 8},
+    {{ckgen::Feature::mn, ckgen::Compare::le, 38912}, leaf(1), 5},
+    {{ckgen::Feature::mn, ckgen::Compare::le, 77824}, leaf(2), 6},
+    {{ckgen::Feature::m, ckgen::Compare::le, 232}, 7, leaf(2)},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 9, 128, 128}, leaf(1), leaf(3)},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 38, 64, 128}, leaf(4), leaf(0)},
+    {{ckgen::Feature::waves, ckgen::Compare::le, 1, 64, 64}, 10, 19},
+    {{ckgen::Feature::waves, ckgen::Compare::le, 1, 32, 64}, 11, 18},
+    {{ckgen::Feature::pad, ckgen::Compare::le, 1100, 64}, 12, 13},
+    {{ckgen::Feature::k, ckgen::Compare::le, 3648}, leaf(5), leaf(6)},
+    {{ckgen::Feature::fill, ckgen::Compare::le, 348, 128, 64}, 14, leaf(6)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 4224}, 15, 16},
+    {{ckgen::Feature::k, ckgen::Compare::le, 3648}, leaf(5), leaf(6)},
+    {{ckgen::Feature::n, ckgen::Compare::le, 2336}, 17, leaf(5)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 6144}, leaf(5), leaf(7)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 640}, leaf(0), leaf(6)},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 610, 32, 64}, leaf(8), 20},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 398, 64, 64}, 21, 23},
+    {{ckgen::Feature::pad, ckgen::Compare::le, 1045, 64}, leaf(9), 22},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 1288, 16, 64}, leaf(9), leaf(10)},
+    {{ckgen::Feature::n, ckgen::Compare::le, 2208}, 24, 26},
+    {{ckgen::Feature::fill, ckgen::Compare::le, 453, 64, 256}, 25, leaf(10)},
+    {{ckgen::Feature::pad, ckgen::Compare::le, 1033, 64}, leaf(9), leaf(10)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 6784}, 27, leaf(9)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 2112}, 28, 31},
+    {{ckgen::Feature::m, ckgen::Compare::le, 272}, leaf(6), 29},
+    {{ckgen::Feature::pad, ckgen::Compare::le, 1159, 128}, 30, leaf(10)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 1280}, leaf(6), leaf(10)},
+    {{ckgen::Feature::pad, ckgen::Compare::le, 1016, 128}, 32, leaf(10)},
+    {{ckgen::Feature::fill, ckgen::Compare::le, 954, 16, 64}, leaf(10), leaf(9)},
+    {{ckgen::Feature::fill, ckgen::Compare::le, 695, 128, 128}, 34, 40},
+    {{ckgen::Feature::fill, ckgen::Compare::le, 934, 64, 128}, 35, leaf(10)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 1280}, 36, 38},
+    {{ckgen::Feature::m, ckgen::Compare::le, 752}, leaf(11), 37},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 1496, 16, 256}, leaf(9), leaf(11)},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 388, 128, 64}, 39, leaf(11)},
+    {{ckgen::Feature::pad, ckgen::Compare::le, 1013, 128}, leaf(10), leaf(11)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 384}, leaf(12), 41},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 271, 128, 128}, 42, leaf(11)},
+    {{ckgen::Feature::pad, ckgen::Compare::le, 1009, 128}, 43, leaf(11)},
+    {{ckgen::Feature::n, ckgen::Compare::le, 4224}, leaf(10), leaf(11)},
 };
 constexpr ckgen::Heuristic heuristics[] = {
-    heuristic("gfx942_a8w8_blockscale", ckgen::Arch::gfx942, gfx942_arms),
+    heuristic("gfx942_a8w8_blockscale", ckgen::Arch::gfx942, gfx942_leaves, gfx942_nodes),
 };
 
 constexpr std::uint16_t defaults_gfx942[] = {
@@ -178,12 +220,19 @@ constexpr ckgen::InstanceDesc instances[] = {
         .asks(constraints().n_multiple(4).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(16, 64, 256).k_batch_mode(2).pads(true, true, true))
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
-    instance("gemm_fp8_fnuz_fp16_rcr_blockscale_ck_1x128x128_256x32x64x128_16x16_16x16_2x1_8x32x1_8x32x1_1x32x1x8_8_2x1_intrawave_v1", 0x7f92dc219f926725ULL, signature, ckgen::Backend::ck)
+    instance("gemm_fp8_fnuz_fp16_rcr_blockscale_ck_1x128x128_256x32x128x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1", 0x0955817e97fc0185ULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
-        .table_kernel("a8w8_blockscale_1x128x128_256x32x64x128_16x16_16x16_2x1_8x32x1_8x32x1_1x32x1x8_8_2x1_intrawave_v1")
-        .macro_tile(32, 64, 128)
+        .table_kernel("a8w8_blockscale_1x128x128_256x32x128x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1")
+        .macro_tile(32, 128, 256)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
-        .runs_as(twin(32, 64, 128).k_batch_mode(2).pads(true, true, true))
+        .runs_as(twin(32, 128, 256).k_batch_mode(2).pads(true, true, true))
+        .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
+    instance("gemm_fp8_fnuz_fp16_rcr_blockscale_ck_1x128x128_256x32x64x256_16x16_16x16_2x1_16x16x1_16x16x1_1x32x1x8_8_2x1_intrawave_v1", 0x9a64c926014dd34cULL, signature, ckgen::Backend::ck)
+        .archs(gfx942)
+        .table_kernel("a8w8_blockscale_1x128x128_256x32x64x256_16x16_16x16_2x1_16x16x1_16x16x1_1x32x1x8_8_2x1_intrawave_v1")
+        .macro_tile(32, 64, 256)
+        .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
+        .runs_as(twin(32, 64, 256).k_batch_mode(2).pads(true, true, true))
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_fp16_rcr_blockscale_ck_1x128x128_256x64x128x128_16x16_32x32_1x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3", 0xca3a92b06bd3ffceULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -199,6 +248,13 @@ constexpr ckgen::InstanceDesc instances[] = {
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(64, 64, 128).k_batch_mode(2).pads(true, true, true))
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
+    instance("gemm_fp8_fnuz_fp16_rcr_blockscale_ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3", 0x56244214b958c9e3ULL, signature, ckgen::Backend::ck)
+        .archs(gfx942)
+        .table_kernel("a8w8_blockscale_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3")
+        .macro_tile(64, 64, 128)
+        .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).min_k(257).max_k_batch(128).atomic_split().max_ab(4294967295))
+        .runs_as(twin(64, 64, 128).k_batch_mode(2).pads(true, true, true))
+        .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_fp16_rcr_blockscale_ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1", 0xcd7f6336f1e24a10ULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
         .table_kernel("a8w8_blockscale_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1")
@@ -208,41 +264,69 @@ constexpr ckgen::InstanceDesc instances[] = {
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
 };
 
-constexpr ckgen::Condition gfx942_arm0[] = {
-    {ckgen::Feature::k, ckgen::Compare::eq, 128},
-    {ckgen::Feature::mn, ckgen::Compare::le, 307200},
+constexpr ckgen::Choice gfx942_leaves[] = {
+    {ck_1x128x128_256x16x64x256_16x16_16x16_1x1_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1, 1},
+    {ck_1x128x128_256x16x64x128_8x16_16x16_1x1_16x16x1_8x32x1_1x16x1x16_4_1x1_intrawave_v1, 8},
+    {ck_1x128x128_256x16x64x256_16x16_16x16_1x1_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1, 4},
+    {ck_1x128x128_256x32x64x256_16x16_16x16_2x1_16x16x1_16x16x1_1x32x1x8_8_2x1_intrawave_v1, 4},
+    {ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1, 4},
+    {ck_1x128x128_256x32x64x256_16x16_16x16_2x1_16x16x1_16x16x1_1x32x1x8_8_2x1_intrawave_v1, 1},
+    {ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1, 1},
+    {ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1, 2},
+    {ck_1x128x128_256x32x128x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1, 1},
+    {ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3, 1},
+    {ck_1x128x128_256x64x128x128_16x16_32x32_1x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3, 1},
+    {ck_1x128x128_256x128x128x128_16x16_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3, 1},
+    {ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v1, 1},
 };
-constexpr ckgen::Condition gfx942_arm1[] = {
-    {ckgen::Feature::k, ckgen::Compare::eq, 128},
-    {ckgen::Feature::mn, ckgen::Compare::le, 2000000},
-};
-constexpr ckgen::Condition gfx942_arm2[] = {
-    {ckgen::Feature::k, ckgen::Compare::eq, 128},
-};
-constexpr ckgen::Condition gfx942_arm3[] = {
-    {ckgen::Feature::mn, ckgen::Compare::le, 307200},
-};
-constexpr ckgen::Condition gfx942_arm4[] = {
-    {ckgen::Feature::mn, ckgen::Compare::le, 1050000},
-};
-constexpr ckgen::Condition gfx942_arm5[] = {
-    {ckgen::Feature::k, ckgen::Compare::lt, 384},
-};
-constexpr ckgen::Condition gfx942_arm6[] = {
-    {ckgen::Feature::mn, ckgen::Compare::le, 2500000},
-};
-constexpr ckgen::Arm gfx942_arms[] = {
-    arm(gfx942_arm0, ck_1x128x128_256x16x64x128_8x16_16x16_1x1_16x16x1_8x32x1_1x16x1x16_4_1x1_intrawave_v1),
-    arm(gfx942_arm1, ck_1x128x128_256x32x64x128_16x16_16x16_2x1_8x32x1_8x32x1_1x32x1x8_8_2x1_intrawave_v1),
-    arm(gfx942_arm2, ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v1),
-    arm(gfx942_arm3, ck_1x128x128_256x16x64x256_16x16_16x16_1x1_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1),
-    arm(gfx942_arm4, ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1),
-    arm(gfx942_arm5, ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1),
-    arm(gfx942_arm6, ck_1x128x128_256x64x128x128_16x16_32x32_1x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3),
-    otherwise(ck_1x128x128_256x128x128x128_16x16_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3),
+constexpr ckgen::DecisionNode gfx942_nodes[] = {
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 610, 64, 64}, 1, 33},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 154, 16, 128}, 2, 9},
+    {{ckgen::Feature::k, ckgen::Compare::le, 6784}, leaf(0), 3},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 76, 32, 64}, 4, 8},
+    {{ckgen::Feature::mn, ckgen::Compare::le, 38912}, leaf(1), 5},
+    {{ckgen::Feature::mn, ckgen::Compare::le, 77824}, leaf(2), 6},
+    {{ckgen::Feature::m, ckgen::Compare::le, 232}, 7, leaf(2)},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 9, 128, 128}, leaf(1), leaf(3)},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 38, 64, 128}, leaf(4), leaf(0)},
+    {{ckgen::Feature::waves, ckgen::Compare::le, 1, 64, 64}, 10, 19},
+    {{ckgen::Feature::waves, ckgen::Compare::le, 1, 32, 64}, 11, 18},
+    {{ckgen::Feature::pad, ckgen::Compare::le, 1100, 64}, 12, 13},
+    {{ckgen::Feature::k, ckgen::Compare::le, 3648}, leaf(5), leaf(6)},
+    {{ckgen::Feature::fill, ckgen::Compare::le, 348, 128, 64}, 14, leaf(6)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 4224}, 15, 16},
+    {{ckgen::Feature::k, ckgen::Compare::le, 3648}, leaf(5), leaf(6)},
+    {{ckgen::Feature::n, ckgen::Compare::le, 2336}, 17, leaf(5)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 6144}, leaf(5), leaf(7)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 640}, leaf(0), leaf(6)},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 610, 32, 64}, leaf(8), 20},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 398, 64, 64}, 21, 23},
+    {{ckgen::Feature::pad, ckgen::Compare::le, 1045, 64}, leaf(9), 22},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 1288, 16, 64}, leaf(9), leaf(10)},
+    {{ckgen::Feature::n, ckgen::Compare::le, 2208}, 24, 26},
+    {{ckgen::Feature::fill, ckgen::Compare::le, 453, 64, 256}, 25, leaf(10)},
+    {{ckgen::Feature::pad, ckgen::Compare::le, 1033, 64}, leaf(9), leaf(10)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 6784}, 27, leaf(9)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 2112}, 28, 31},
+    {{ckgen::Feature::m, ckgen::Compare::le, 272}, leaf(6), 29},
+    {{ckgen::Feature::pad, ckgen::Compare::le, 1159, 128}, 30, leaf(10)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 1280}, leaf(6), leaf(10)},
+    {{ckgen::Feature::pad, ckgen::Compare::le, 1016, 128}, 32, leaf(10)},
+    {{ckgen::Feature::fill, ckgen::Compare::le, 954, 16, 64}, leaf(10), leaf(9)},
+    {{ckgen::Feature::fill, ckgen::Compare::le, 695, 128, 128}, 34, 40},
+    {{ckgen::Feature::fill, ckgen::Compare::le, 934, 64, 128}, 35, leaf(10)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 1280}, 36, 38},
+    {{ckgen::Feature::m, ckgen::Compare::le, 752}, leaf(11), 37},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 1496, 16, 256}, leaf(9), leaf(11)},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 388, 128, 64}, 39, leaf(11)},
+    {{ckgen::Feature::pad, ckgen::Compare::le, 1013, 128}, leaf(10), leaf(11)},
+    {{ckgen::Feature::k, ckgen::Compare::le, 384}, leaf(12), 41},
+    {{ckgen::Feature::tiles, ckgen::Compare::le, 271, 128, 128}, 42, leaf(11)},
+    {{ckgen::Feature::pad, ckgen::Compare::le, 1009, 128}, 43, leaf(11)},
+    {{ckgen::Feature::n, ckgen::Compare::le, 4224}, leaf(10), leaf(11)},
 };
 constexpr ckgen::Heuristic heuristics[] = {
-    heuristic("gfx942_a8w8_blockscale", ckgen::Arch::gfx942, gfx942_arms),
+    heuristic("gfx942_a8w8_blockscale", ckgen::Arch::gfx942, gfx942_leaves, gfx942_nodes),
 };
 
 constexpr std::uint16_t defaults_gfx942[] = {
