@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 import peers
 from fmha_operands import Attention, Operands
-from harness import Body
 from ours import Ours
 from support import Row, Run, main
+
+from ckgen.measure.timing import Body
 
 _HEADS = 8
 _QUICK_LENGTH = 512

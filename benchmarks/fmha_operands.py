@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import peers
-from harness import Body
 from ours import Ours, Selected, address, numbers
 
 from ckgen.families.fmha.enums import FmhaQuant
 from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
+from ckgen.measure.timing import Body
 from ckgen.model.dtype import DType
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct

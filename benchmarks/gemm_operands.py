@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import peers
-from harness import Body, copies_beyond_cache
 from ours import Ours, Selected, address, numbers
 
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
+from ckgen.measure.timing import Body, copies_beyond_cache
 from ckgen.model.dtype import DType
 from ckgen.model.strategy import Strategy
 from ckgen.runtime import GemmArgsStruct

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import peers
-from harness import Body, Effort
 from ours import Ours, address, numbers
 from support import Row, Run, main
 
+from ckgen.measure.model import Effort
+from ckgen.measure.timing import Body
 from ckgen.model.dtype import DType
 from ckgen.model.groups import Routing
 from ckgen.runtime.moe import MoeArgsStruct

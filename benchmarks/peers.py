@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from harness import Body
+
+from ckgen.measure.timing import Body
 
 Offer = Body | str
 _MMAP_MAX, _TRIM_THRESHOLD = -4, -1
