@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections import deque
@@ -46,8 +47,7 @@ class Sample:
     @property
     def median(self) -> float:
         """In seconds."""
-        found: float = statistics.median(self.seconds)
-        return found
+        return statistics.median(self.seconds)
 
     @property
     def spread(self) -> float:
@@ -60,7 +60,7 @@ class Sample:
     @property
     def doubt(self) -> float:
         """Half the 95 % interval of the median, as a part of it: McGill, Tukey and Larsen's 1.57 IQR / sqrt(n)."""
-        return 3.14 * self.spread / len(self.seconds) ** 0.5
+        return 3.14 * self.spread / math.sqrt(len(self.seconds))
 
 
 def interleaved(
