@@ -13,14 +13,16 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.worker_process import WorkerProcess
+from ckgen.measure.against import PeerOutcome
+from ckgen.measure.comparison import Comparison, Then, error_of
 from ckgen.measure.conditions import Conditions, Limits, Place
 from ckgen.measure.environment import environment, threads
 from ckgen.measure.library import NAME, Contents, build_library, digest_of
@@ -75,14 +77,6 @@ def local_measurer(
     return LocalMeasurer(library, NAME, contents, place, conditions or Conditions(), limits or Limits())
 
 
-@dataclass(slots=True)
-class _Round:
-    """What is known of the candidates of one `measure`."""
-
-    outcomes: dict[Candidate, Measured] = field(default_factory=dict)
-    checked: dict[Candidate, dict[str, Any]] = field(default_factory=dict)
-
-
 class LocalMeasurer:
     """See Measurer. A context manager, which ends the worker process. Not for several threads."""
 
@@ -131,81 +125,53 @@ class LocalMeasurer:
         done: Callable[[Measured], None] | None = None,
     ) -> tuple[Measured, ...]:
         """See Measurer."""
-        found = _Round()
-        while left := [one for one in dict.fromkeys(candidates) if one not in found.outcomes]:
-            for outcome in self._tried(problem, left, effort, found.checked):
-                found.outcomes[outcome.candidate] = outcome
-                if done is not None:
-                    done(outcome)
-        return tuple(found.outcomes[one] for one in candidates)
+        rows, _ = self.compare(problem, candidates, (), effort, done)
+        return rows
 
-    def _tried(
-        self, problem: Case, candidates: list[Candidate], effort: Effort, checked: dict[Candidate, dict[str, Any]]
-    ) -> Iterator[Measured]:
-        """What comes of it until all is told, or the process has to be replaced."""
-        at: Candidate | None = None
-        is_running = False
-        request = {
-            "do": "measure",
-            "problem": problem.text(),
-            "candidates": [asdict(one) for one in candidates],
-            "checked": [number for number, one in enumerate(candidates) if one in checked],
-            "effort": asdict(effort),
-        }
-        self._send(request)
-        while True:
-            line = self._line(is_running=is_running)
+    def compare(
+        self,
+        problem: Case,
+        candidates: Sequence[Candidate],
+        peers: Sequence[str],
+        effort: Effort,
+        done: Callable[[Measured], None] | None = None,
+    ) -> tuple[tuple[Measured, ...], tuple[PeerOutcome, ...]]:
+        """As `measure`, and in the same turns what `peers` have for the same; CkgenError where the library changed."""
+        found = Comparison(problem, candidates, peers, effort, self.digest, done)
+        while found.left:
+            self._send(found.request())
+            self._listen(found)
+        return tuple(map(found.outcome, candidates)), found.peers()
+
+    def _listen(self, found: Comparison) -> None:
+        """Until all is told, or the process has to be replaced."""
+        then = Then.MORE
+        while then is Then.MORE:
+            line = self._line(is_running=found.is_running)
             if not line:
-                break
-            message = json.loads(line)
-            if "end" in message:
+                found.ended(*self._ending(line, is_running=found.is_running))
                 return
-            if "candidate" in message:
-                at = candidates[message["candidate"]]
-            elif "at" in message:
-                is_running = message["at"] == "run"
-            elif "timed" in message:
-                yield self._timed(candidates[message["timed"]], message, checked)
-            elif at is None:
-                raise _error(message)
-            elif "checked" in message:
-                checked[at] = message["checked"]
-            elif "refused" in message:
-                status = MeasureStatus(message["refused"])
-                yield self._failed(at, status, message["reason"])
-                if status is MeasureStatus.OUT_OF_BOUNDS:  # who knows what else it wrote
-                    self._process.end()
-                    return
-            else:
-                raise _error(message)
-        status, reason = self._ending(line)
-        at_fault = [at] if at is not None and is_running else candidates
-        yield from (self._failed(one, status, reason) for one in at_fault)
+            then = found.hear(json.loads(line))
+        if then is Then.REPLACE:
+            self._process.end()
 
-    def _ending(self, line: str | None) -> tuple[MeasureStatus, str]:
+    def _ending(self, line: str | None, *, is_running: bool) -> tuple[MeasureStatus, str]:
         """Why there is no further line."""
         if line is None:
             self._process.end()
-            return MeasureStatus.HUNG, f"no answer after {self._limits.seconds:g} s"
+            return MeasureStatus.HUNG, f"no answer after {self._seconds(is_running=is_running):g} s"
         how = self._process.how_it_ended()
         is_memory = any(word in how for word in _OF_MEMORY)
         return MeasureStatus.OUT_OF_MEMORY if is_memory else MeasureStatus.CRASHED, how
-
-    def _timed(self, candidate: Candidate, told: dict[str, Any], checked: dict[Candidate, dict[str, Any]]) -> Measured:
-        times = {"median_us": told["us"], "spread": told["spread"], "runs": told["runs"]}
-        return Measured(candidate, MeasureStatus.OK, **times, **checked[candidate], digest=self.digest)
-
-    def _failed(self, candidate: Candidate, status: MeasureStatus, reason: str) -> Measured:
-        return Measured(candidate, status, reason, digest=self.digest)
 
     def _answer(self, what: str, problem: Case) -> Any:
         self._send({"do": what, "problem": problem.text()})
         line = self._line(is_running=False)
         if not line:
-            raise CkgenError(f"the worker process does not say {what}: {self._ending(line)[1]}")
+            raise CkgenError(f"the worker process does not say {what}: {self._ending(line, is_running=False)[1]}")
         message = json.loads(line)
         if "end" not in message:
-            raise _error(message)
+            raise error_of(message)
         return message["end"]
 
     def _send(self, request: dict[str, Any]) -> None:
@@ -231,14 +197,10 @@ class LocalMeasurer:
             )
 
     def _line(self, *, is_running: bool) -> str | None:
-        seconds = self._limits.seconds if is_running else self._limits.prepare_seconds
-        return self._process.line(seconds, threads=threads())
+        return self._process.line(self._seconds(is_running=is_running), threads=threads())
 
-
-def _error(message: dict[str, Any]) -> CkgenError:
-    if "usage" in message:
-        return UsageError(message["usage"])
-    return CkgenError(f"the worker process failed: {message.get('internal', message)}")
+    def _seconds(self, *, is_running: bool) -> float:
+        return self._limits.seconds if is_running else self._limits.prepare_seconds
 
 
 def _free() -> int:

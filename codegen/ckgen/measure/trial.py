@@ -12,7 +12,9 @@ from ckgen.fuzz.decision import Decision
 from ckgen.fuzz.memory import Region
 from ckgen.fuzz.operation import Given, Result, Work
 from ckgen.fuzz.operations import operation_of
+from ckgen.measure.against import PeerOutcome, offered
 from ckgen.measure.conditions import Conditions
+from ckgen.measure.errors import Errors, errors_of
 from ckgen.measure.loaded import Loaded
 from ckgen.measure.model import Candidate, MeasureStatus
 from ckgen.measure.rotate import Placing, bytes_of, flusher, placings, sets_by_bytes
@@ -29,15 +31,6 @@ class Refused(Exception):
     def __init__(self, status: MeasureStatus, reason: str) -> None:
         super().__init__(reason)
         self.status = status
-
-
-@dataclass(frozen=True, slots=True)
-class Errors:
-    """Of a right result: see Measured."""
-
-    max_rel: float
-    frob_rel: float
-    checked: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +93,12 @@ class Trial:
         calls = tuple(self._call(ready.plan, placing) for placing in self._placings[ready.data])
         return Body(calls, rest, self._flush)
 
-    def given(self, candidate: Candidate) -> Given:
-        """The operands of a candidate."""
-        return self._given[self._of(candidate).data]
+    def offered(self, peer: str, candidate: Candidate) -> tuple[dict[str, Body], list[PeerOutcome]]:
+        """A peer's ways to what the candidate, which has a body, computes of the same operands."""
+        self._heard("prepare")
+        ready = self._of(candidate)
+        bodies, outcomes = offered(peer, self._given[ready.data], len(self._placings[ready.data]))
+        return {name: replace(body, before=self._flush) for name, body in bodies.items()}, outcomes
 
     def _call(self, plan: Plan, placing: Placing) -> Callable[[], None]:
         dispatcher = self._loaded.dispatcher
@@ -169,25 +165,6 @@ class Trial:
             return given.wrong()
         found = errors_of(results).max_rel
         return "" if found <= most else f"the largest error is {found:.3g} of the largest value, more than {most:g}"
-
-
-def errors_of(results: list[Result]) -> Errors:
-    """Of all elements that a bound holds; infinite where one is no number."""
-    max_rel, frob_rel, checked = 0.0, 0.0, 0
-    for one in results:
-        counts = np.isfinite(one.expected.bound) & np.isfinite(one.expected.c)
-        exact = one.expected.c[counts]
-        error = np.abs(one.found.reshape(one.expected.c.shape)[counts] - exact)
-        error[np.isnan(error)] = np.inf
-        checked += exact.size
-        if exact.size:
-            max_rel = max(max_rel, _over(float(error.max()), float(np.abs(exact).max())))
-            frob_rel = max(frob_rel, _over(float(np.linalg.norm(error)), float(np.linalg.norm(exact))))
-    return Errors(max_rel, frob_rel, checked)
-
-
-def _over(error: float, size: float) -> float:
-    return error / size if size else (0.0 if not error else float("inf"))
 
 
 def _refused(failure: RuntimeFailure) -> Refused:

@@ -26,6 +26,8 @@ from ckgen.measure.trial import Refused, Trial
 from ckgen.model.errors import CkgenError, UsageError
 
 READY = "ready"
+_REST = 0.02
+"""Seconds after which our threads no longer spin, where a peer's are next."""
 
 
 class _Worker:
@@ -48,17 +50,21 @@ class _Worker:
             case "measure":
                 candidates = [Candidate(**one) for one in request["candidates"]]
                 trial = Trial(self._loaded, problem, self._conditions, lambda what: self._tell({"at": what}))
-                self._measure(trial, candidates, {*request["checked"]}, Effort(**request["effort"]))
+                peers = tuple(request["peers"])
+                self._measure(trial, candidates, {*request["checked"]}, peers, Effort(**request["effort"]))
                 self._tell({"end": None})
 
-    def _measure(self, trial: Trial, candidates: list[Candidate], checked: set[int], effort: Effort) -> None:
+    def _measure(
+        self, trial: Trial, candidates: list[Candidate], checked: set[int], peers: tuple[str, ...], effort: Effort
+    ) -> None:
         bodies: dict[str, Body] = {}
+        rest = _REST if peers else 0.0
         for number, candidate in enumerate(candidates):
             self._tell({"candidate": number})
             try:
                 if number not in checked:
                     self._tell({"checked": asdict(trial.check(candidate))})
-                bodies[str(number)] = trial.body(candidate, 0.0)
+                bodies[str(number)] = trial.body(candidate, rest)
             except Refused as refused:
                 self._tell({"refused": refused.status.value, "reason": str(refused)})
             except MemoryError:
@@ -66,15 +72,21 @@ class _Worker:
                 self._tell({"refused": MeasureStatus.OUT_OF_MEMORY.value, "reason": reason})
         if not bodies:
             return
+        first = candidates[int(next(iter(bodies)))]
+        for peer in peers:
+            self._tell({"peer": peer})
+            ways, outcomes = trial.offered(peer, first)
+            bodies |= {f"{peer}:{way}": body for way, body in ways.items()}
+            self._tell({"offered": [asdict(one) for one in outcomes]})
         self._tell({"at": "run"})
         timed = interleaved(bodies, effort, warmup=self._conditions.warmup, heard=self._heard)
         for name, sample in timed.items():
-            self._tell(
-                {"timed": int(name), "us": sample.median * 1e6, "spread": sample.spread, "runs": len(sample.seconds)}
-            )
+            times = {"median_us": sample.median * 1e6, "spread": sample.spread, "runs": len(sample.seconds)}
+            self._tell({"timed": name, **times})
 
     def _heard(self, name: str) -> None:
-        self._tell({"candidate": int(name)})
+        peer, colon, _ = name.partition(":")
+        self._tell({"peer": peer} if colon else {"candidate": int(name)})
 
 
 def main(argv: list[str]) -> int:
