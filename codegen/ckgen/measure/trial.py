@@ -100,6 +100,13 @@ class Trial:
         bodies, outcomes = offered(peer, self._given[ready.data], len(self._placings[ready.data]))
         return {name: replace(body, before=self._flush) for name, body in bodies.items()}, outcomes
 
+    def size(self) -> dict[str, int]:
+        """Bytes of operands, and how many sets of them took turns; of the first data where there are several."""
+        data = next(iter(self._placings), None)
+        if data is None:
+            return {"bytes": 0, "sets": 0}
+        return {"bytes": bytes_of(self._given[data]), "sets": len(self._placings[data])}
+
     def _call(self, plan: Plan, placing: Placing) -> Callable[[], None]:
         dispatcher = self._loaded.dispatcher
 
