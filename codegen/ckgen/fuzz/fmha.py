@@ -30,6 +30,7 @@ from ckgen.fuzz.fmha_sizes import Rows, dense_refusal, lengths_of, rows_of, shap
 from ckgen.fuzz.memory import Matrix
 from ckgen.fuzz.once import Once
 from ckgen.fuzz.operation import FuzzedOperation, Result
+from ckgen.fuzz.sampling import Budget
 from ckgen.fuzz.space import Space
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
@@ -49,6 +50,7 @@ class FmhaGiven:
     o: Tensor
     lse: Tensor | None
     known: Once[Attention] = field(default_factory=Once)
+    planes: Once[frozenset[int]] = field(default_factory=Once)
 
     def wrong(self) -> str:
         """See Given."""
@@ -56,7 +58,7 @@ class FmhaGiven:
 
     def expected(self) -> Attention:
         """What must come out."""
-        return self.known.of(lambda: expect(self.operands))
+        return self.known.of(lambda: expect(self.operands, planes=self.planes.known))
 
     def results(self) -> Iterator[Result]:
         """See Given; O, and then lse where there is one."""
@@ -64,6 +66,15 @@ class FmhaGiven:
         yield Result(expected.o, decode(o))
         if lse is not None:
             yield Result(expected.lse, decode(lse))
+
+    def sample(self, budget: Budget) -> None:
+        """See Given; drawn heads, with all their rows."""
+        shape = self.operands.shape
+        scores = shape.seqlen_q * shape.seqlen_k
+        work = scores * max(shape.hdim_q + shape.hdim_v, _STEPS)
+        planes = budget.rows(shape.batch * shape.heads_q, work, shape.seqlen_q * shape.hdim_v, self.case.seed)
+        if planes is not None:
+            self.planes.of(lambda: frozenset(planes.tolist()))
 
     def matrices(self) -> Iterator[Matrix]:
         """See Given."""
@@ -115,6 +126,8 @@ class FmhaGiven:
         return bool((raw(stored[free]) == fill).all())
 
 
+_STEPS = 1 << 10
+"""Of the definition for each score, in products that take as long."""
 _MOST_CACHES = 8
 """Elements of a cache for each that other tensors may have: pages are seldom full."""
 

@@ -18,6 +18,7 @@ from ckgen.fuzz.gemm import GemmGiven, GemmWork, first_refusal, fit, null_args, 
 from ckgen.fuzz.layout import Placed, dense_refusal, placed
 from ckgen.fuzz.memory import Matrix
 from ckgen.fuzz.operation import FuzzedOperation, Result
+from ckgen.fuzz.sampling import Budget
 from ckgen.model.groups import Groups, GroupSize
 from ckgen.model.tuned_row import Shape
 from ckgen.runtime import GemmArgsStruct, ProblemStruct, RuntimeLibrary
@@ -43,6 +44,11 @@ class GroupedGiven:
         """See Given; of each group."""
         for one in self.groups.values():
             yield from one.results()
+
+    def sample(self, budget: Budget) -> None:
+        """See Given; each group has an equal part."""
+        for one in self.groups.values():
+            one.sample(budget.part(len(self.groups)))
 
     def matrices(self) -> Iterator[Matrix]:
         """See Given."""

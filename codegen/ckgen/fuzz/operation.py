@@ -12,6 +12,7 @@ from ckgen.families.common.storage import Values
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.decision import Decision
 from ckgen.fuzz.memory import Matrix
+from ckgen.fuzz.sampling import Budget
 from ckgen.fuzz.space import Space
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
 from ckgen.runtime.fmha_split import FmhaSplitPlanner
@@ -43,6 +44,10 @@ class Given(Protocol):
 
     def results(self) -> Iterator[Result]:
         """What came out beside what must, of every tensor that is written."""
+        ...
+
+    def sample(self, budget: Budget) -> None:
+        """Lets only drawn rows count where all are beyond the budget. Asked before what must come out."""
         ...
 
     def matrices(self) -> Iterator[Matrix]:

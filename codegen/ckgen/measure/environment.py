@@ -48,9 +48,7 @@ def cpu_name() -> str:
 
 def loaded_versions() -> dict[str, str]:
     """Of LIBRARIES, as far as they are loaded, and of what is in them."""
-    found: dict[str, str] = {
-        name: str(sys.modules[name].__version__) for name in LIBRARIES if name in sys.modules
-    }
+    found: dict[str, str] = {name: str(sys.modules[name].__version__) for name in LIBRARIES if name in sys.modules}
     if "torch" in sys.modules:
         told = re.search(r"MKL-DNN v([\d.]+)", sys.modules["torch"].__config__.show())
         found["oneDNN"] = told[1] if told else "none"
