@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bad_library import Bad
 
+from bad_library import Bad
 from ckgen.measure.model import Candidate, Effort, MeasureStatus
 from ckgen.model.errors import CkgenError
 
