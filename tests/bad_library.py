@@ -15,8 +15,8 @@ from ckgen.specs.native import own_cpu
 from runtime_build import load_generated
 
 ACTS = (
-    "crashes", "aborts", "loops", "sleeps", "writes_beside", "gives_garbage", "takes_all_memory", "crashes_later",
-    "prints", "right",
+    "crashes", "aborts", "loops", "takes_all_memory", "writes_beside", "right", "does_nothing", "gives_garbage",
+    "adds_up", "crashes_later",
 )  # fmt: skip
 """As in bad_kernels.cpp, by the number of an instance of the unit."""
 LIMITS = Limits(seconds=0.2, memory=8 << 30)

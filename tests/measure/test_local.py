@@ -25,13 +25,13 @@ def test_each_fault_is_a_row_and_the_rest_is_measured(bad: Bad) -> None:
         "crashes": "crashed",
         "aborts": "crashed",
         "loops": "hung",
-        "sleeps": "hung",
-        "writes_beside": "out_of_bounds",
-        "gives_garbage": "wrong",
         "takes_all_memory": "out_of_memory",
-        "crashes_later": "crashed",
-        "prints": "ok",
+        "writes_beside": "out_of_bounds",
         "right": "ok",
+        "does_nothing": "wrong",
+        "gives_garbage": "wrong",
+        "adds_up": "wrong",
+        "crashes_later": "crashed",
     }
     assert "SIGSEGV" in found["crashes"].reason and "SIGABRT" in found["aborts"].reason
     assert found["loops"].reason == "no answer after 0.2 s"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ckgen.families.fmha.operands import FmhaOperands, make_operands
 from ckgen.families.fmha.pages import PageForm, cache_sizes, store_pages
 from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.reference import Attention, expect
+from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
 from ckgen.fuzz.arguments import UNREAD, raw
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.data import wrong
@@ -32,6 +33,7 @@ from ckgen.fuzz.once import Once
 from ckgen.fuzz.operation import FuzzedOperation, Result
 from ckgen.fuzz.sampling import Budget
 from ckgen.fuzz.space import Space
+from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
 from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct
@@ -285,10 +287,38 @@ def scheduled(space: Space, case: Case, decision: Decision, planner: FmhaSplitPl
     return schedule_of(case, query.signature, query.shape, query.target, tiles.constraints, planner)
 
 
+_DRAWN = ("pages", "total_q")
+"""Sizes that follow from the lengths of the sequences."""
+
+
+def asked(case: Case, problem: FmhaShape) -> Case:
+    """The case with sizes of attention; UsageError for one that operands are not made for."""
+    same = {one.name for one in fields(Case)} & {one.name for one in fields(FmhaShape)}
+    sized = replace(
+        case, m=problem.seqlen_q, n=problem.seqlen_k, k=problem.hdim_q, new=problem.seqlen_new,
+        **{name: getattr(problem, name) for name in same},
+    )  # fmt: skip
+    made = shape_of(parse_canonical(case.signature), sized)
+    for one in fields(FmhaShape):
+        size = getattr(problem, one.name)
+        if one.name not in _DRAWN and size not in (getattr(made, one.name), one.default):
+            raise UsageError(f"{one.name}={size}: operands of such a problem are not made")
+    return sized
+
+
+def flops(case: Case, signature: FmhaSignature) -> int:
+    """Of both products; appending has none."""
+    if appends(signature.traits):
+        return 0
+    return 2 * case.batch * case.heads_q * case.m * case.n * (case.k + case.hdim_v)
+
+
 OPERATION = FuzzedOperation(
     lambda case, signature: shape_of(signature, case),
     FmhaWork,
-    parts=lambda space, decision: 1,
+    lambda space, decision: 1,
+    asked,
+    flops,
     has_exact_data=True,
     schedule=scheduled,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ctypes import c_void_p
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from ckgen.families.common.comparison import Expected
 from ckgen.families.common.sensitivity import Sensitivity
@@ -154,4 +154,14 @@ def shape_of(case: Case, signature: GemmSignature) -> Shape:
     return Shape(case.batch, case.m, case.n, case.k)
 
 
-OPERATION = FuzzedOperation(shape_of, GemmWork, parts_of)
+def asked(case: Case, problem: Shape) -> Case:
+    """The case with a GEMM's sizes."""
+    return replace(case, m=problem.m, n=problem.n, k=problem.k, batch=problem.batch or 1)
+
+
+def flops(case: Case, signature: GemmSignature) -> int:
+    """Of all batches."""
+    return 2 * case.m * case.n * case.k * (case.batch if signature.batched else 1)
+
+
+OPERATION = FuzzedOperation(shape_of, GemmWork, parts_of, asked, flops)

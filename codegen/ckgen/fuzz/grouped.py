@@ -187,4 +187,17 @@ def problem_of(case: Case, signature: GemmSignature) -> Groups | Shape:
     return groups_of(case) or shape_of(case, signature)
 
 
-OPERATION = FuzzedOperation(problem_of, GroupedWork, parts_of)
+def asked(case: Case, problem: Groups) -> Case:
+    """The case with groups; those whose rows only the device knows all have the most."""
+    if not problem.are_on_device:
+        return replace(case, groups=problem.sizes)
+    (most,) = problem.sizes
+    return replace(case, groups=problem.sizes * problem.count, on_device=True, m=most.m, n=most.n, k=most.k)
+
+
+def flops(case: Case, signature: GemmSignature) -> int:
+    """Of all groups."""
+    return sum(2 * one.m * one.n * one.k for one in _real_sizes(case))
+
+
+OPERATION = FuzzedOperation(problem_of, GroupedWork, parts_of, asked, flops)

@@ -258,4 +258,18 @@ def sizes_of(case: Case, signature: GemmSignature) -> RoutedSizes:
     return RoutedSizes(Shape(0, case.m, case.n, case.k), routing_of(case), case.block_m)
 
 
-OPERATION = FuzzedOperation(sizes_of, MoeWork, parts_of, has_exact_data=True)
+def asked(case: Case, problem: RoutedSizes) -> Case:
+    """The case with the sizes of experts."""
+    shape, routing = problem.shape, problem.routing
+    sized = replace(case, m=shape.m, n=shape.n, k=shape.k, block_m=problem.block_m)
+    return replace(sized, experts=routing.experts, top_k=routing.top_k)
+
+
+def flops(case: Case, signature: GemmSignature) -> int:
+    """Of all slots of all tokens."""
+    gate_up = 2 if signature.moe.gated else 1
+    products = {MoePart.GATE_UP: gate_up, MoePart.DOWN: 1, MoePart.LAYER: gate_up + 1}[signature.moe.part]
+    return 2 * case.m * case.top_k * case.n * case.k * products
+
+
+OPERATION = FuzzedOperation(sizes_of, MoeWork, parts_of, asked, flops, has_exact_data=True)

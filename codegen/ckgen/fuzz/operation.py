@@ -106,10 +106,15 @@ class FuzzedOperation:
     `parts`: in how many parts an element of C is added up in C's own type, at most. `has_exact_data`: each case is also
     run on integers, as the bounds of other data are wide. `schedule`: made for the answer without one; None where the
     case has none.
+
+    `asked`: a case with the sizes of a problem that a command line says. `flops`: multiplications and additions of its
+    products, as if nothing were masked.
     """
 
     problem: Callable[[Case, Any], Any]
     work: Callable[[Case, Decision], Work]
     parts: Callable[[Space, Decision], int]
+    asked: Callable[[Case, Any], Case]
+    flops: Callable[[Case, Any], int]
     has_exact_data: bool = False
     schedule: Callable[[Space, Case, Decision, FmhaSplitPlanner], Schedule | None] = lambda *_: None

@@ -13,11 +13,11 @@ from typing import Any
 
 from ckgen.families.registry import family_of_name
 from ckgen.fuzz.case import Case
+from ckgen.fuzz.operations import operation_of
 from ckgen.measure.against import PeerOutcome
 from ckgen.measure.conditions import Conditions
 from ckgen.measure.environment import governor
 from ckgen.measure.model import Candidate, Effort, Environment, Measured, MeasureStatus
-from ckgen.measure.problems import flops
 from ckgen.model.errors import UsageError
 
 
@@ -90,7 +90,7 @@ class Measure:
     def _figures(self, outcome: Measured | PeerOutcome) -> dict[str, Any]:
         seconds = outcome.median_us * 1e-6
         signature = family_of_name(self.problem.signature).parse_signature(self.problem.signature, None)
-        work = flops(signature, self.problem)
+        work = operation_of(signature).flops(self.problem, signature)
         return {
             "median_us": round(outcome.median_us, 3) if seconds else None,
             "spread": round(outcome.spread, 4) if seconds else None,
