@@ -19,7 +19,7 @@ ACTS = (
     "adds_up", "crashes_later",
 )  # fmt: skip
 """As in bad_kernels.cpp, by the number of an instance of the unit."""
-LIMITS = Limits(seconds=0.2, memory=8 << 30)
+LIMITS = Limits(seconds=0.4, memory=8 << 30)
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,14 @@ def test_what_is_wrong_is_a_row_and_exit_1(bad: Bad, tmp_path: Path) -> None:
     right, garbage, beside = (
         found[bad.candidates[act].instance] for act in ("right", "gives_garbage", "writes_beside")
     )
-    assert (right["status"], right["verified"], right["checked"], right["runs"]) == ("ok", True, 960, 2)
-    assert right["max_rel"] < 1e-6 and right["gflops"] > 0 and right["gb_s"] > 0 and right["reason"] is None
+    assert (right["status"], right["verified"], right["checked"]) == ("ok", True, 960)
+    assert (
+        right["runs"]
+        and right["max_rel"] < 1e-6
+        and right["gflops"] > 0
+        and right["gb_s"] > 0
+        and right["reason"] is None
+    )
     assert (garbage["status"], beside["status"]) == ("wrong", "out_of_bounds")
     assert garbage["reason"].startswith("C[0, 23, 39] is ") and garbage["median_us"] is None
     assert {row["digest"] for row in rows if row["kind"] == "candidate"} == {local.digest_of(bad.library)}

@@ -34,13 +34,13 @@ def test_each_fault_is_a_row_and_the_rest_is_measured(bad: Bad) -> None:
         "crashes_later": "crashed",
     }
     assert "SIGSEGV" in found["crashes"].reason and "SIGABRT" in found["aborts"].reason
-    assert found["loops"].reason == "no answer after 0.2 s"
+    assert found["loops"].reason == "no answer after 0.4 s"
     assert found["writes_beside"].reason.startswith("C: byte 3840 was written")
     assert found["gives_garbage"].reason.startswith("C[0, 23, 39] is ")
     assert sorted(heard, key=lambda row: row.candidate) == sorted(rows, key=lambda row: row.candidate)
     for act, row in found.items():
         assert row.candidate == bad.candidates[act] and row.digest == measurer.digest
-        assert (row.median_us > 0, row.runs == 2, row.checked == 24 * 40) == (row.status is MeasureStatus.OK,) * 3
+        assert (row.median_us > 0, row.runs > 0, row.checked == 24 * 40) == (row.status is MeasureStatus.OK,) * 3
         assert bool(row.reason) == (row.status is not MeasureStatus.OK)
 
 
