@@ -105,7 +105,7 @@ def test_what_selection_takes_is_marked_and_no_kernel_is_a_finding(bad: Bad) -> 
     [
         ((*GEMM[:3], "gfx942", "--signature", "fp16", *SHAPE), "gfx942:304: no such GPU is measured here"),
         ((*GEMM, *SHAPE, "--peer", "mkl"), "--peer mkl: no such peer (known: numpy, torch)"),
-        (GEMM, "nothing to measure: give --shape or --shapes"),
+        (GEMM, "nothing to measure: give --shape, or --shapes"),
         (("bench", "all", *GEMM[2:], *SHAPE), "unknown op: all"),
         ((*GEMM, "--shape", "1,2"), "--shape takes M,N,K"),
         (("bench", "moe", *GEMM[2:4], "--signature", "moe_bf16_rcr_down", *SHAPE), "moe needs --experts, --top-k"),

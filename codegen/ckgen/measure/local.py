@@ -86,6 +86,7 @@ class LocalMeasurer:
         self.library, self.conditions = library, conditions
         self._target, self._limits = contents.target, limits
         settings = {"memory": limits.memory or _free(), "place": place.value, "conditions": asdict(conditions)}
+        settings["parent"] = os.getpid()
         words = (str(library), name, contents.text(), json.dumps(settings))
         one = str(threads())
         variables = ("CKGEN_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
