@@ -79,6 +79,7 @@ def test_flags_go_before_the_environment_and_that_before_defaults(bad: Bad, monk
     words = (*GEMM, *SHAPE, *kernels(bad, "right"), "--warmup", "4", "--seconds", "0")
     (row,) = as_json(*words)["rows"]
     assert (row["warmup"], row["repeat"], row["rotating"], row["sets"], row["flush"]) == (4, 3, 2, 2, True)
+    assert {"flags", "governor", "mhz", "load", "driver"} <= row.keys()
     assert row["threads"] >= 1 and row["versions"]["ckgen"] and row["device"] and row["target"] == TARGET
     monkeypatch.setenv("CK_TILE_BENCH_WARMUP", "many")
     assert run(*GEMM, *SHAPE).exit_code == 2
