@@ -164,7 +164,9 @@ class _Found:
                 text = f"no line of a journal: {type(error).__name__} {error}"
                 self.errors.append(Diagnostic("J001", text, Location(str(path), number), hint=hint))
 
-    def _line(self, document: dict[str, Any], code: str | None) -> str:
+    def _line(self, document: Any, code: str | None) -> str:
+        if not isinstance(document, dict):
+            raise ValueError("not an object")
         ((kind, value),) = document.items()
         if kind == "header":
             if value["schema"] != SCHEMA:

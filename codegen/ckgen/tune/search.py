@@ -12,17 +12,18 @@ from ckgen.tune.ties import fastest, is_tie
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A step of the search. Of the candidates that it times, one in `keep` goes on, but at least `least`."""
+    """A step of the search. Of the candidates that it times, one in `keep` goes on, but `least` to `most` of them."""
 
     name: str
     effort: Effort
     keep: int
     least: int
+    most: int
 
 
-FIRST = Rung("first", Effort(seconds=1.0, least=1, most=3, still=0.1, sample=0.001), keep=4, least=4)
-SECOND = Rung("second", Effort(seconds=1.5, least=3, most=9, still=0.05, sample=0.002), keep=4, least=3)
-CONFIRM = Rung("confirm", Effort(seconds=5.0, least=7, most=41, still=0.01, sample=0.005), keep=1, least=1)
+FIRST = Rung("first", Effort(seconds=1.0, least=2, most=3, still=0.1, sample=0.001), keep=4, least=4, most=1000)
+SECOND = Rung("second", Effort(seconds=1.5, least=3, most=9, still=0.05, sample=0.002), keep=4, least=3, most=8)
+CONFIRM = Rung("confirm", Effort(seconds=5.0, least=7, most=41, still=0.01, sample=0.005), keep=1, least=1, most=1)
 RUNGS = (FIRST, SECOND)
 """Those that thin out."""
 
@@ -69,7 +70,7 @@ def search(candidates: Iterable[Candidate], wanted: Iterable[Candidate], measure
 def kept(times: Mapping[Candidate, Measured], rung: Rung) -> list[Candidate]:
     """The fastest, as many as the rung keeps, and up to as many again that tie with the best."""
     timed = sorted((one for one in times.values() if _is_timed(one)), key=lambda one: (one.median_us, one.candidate))
-    count = max(math.ceil(len(timed) / rung.keep), rung.least)
+    count = min(max(math.ceil(len(timed) / rung.keep), rung.least), rung.most)
     also = [one for one in timed[count:] if is_tie(timed[0], one)][:count]
     return sorted(one.candidate for one in [*timed[:count], *also])
 
