@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from harness import Sample
 from support import Row, Run, main
 
 from ckgen import paths
 from ckgen.build.amd.toolchain import load
 from ckgen.build.cache import default_cache
 from ckgen.build.progress import ProgressLine
+from ckgen.measure.timing import Sample
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import peers
 from fmha_operands import Attention, Operands
-from harness import Body
 from ours import Ours
 from support import Row, Run, main
+
+from ckgen.measure.peers import torch_cpu as peers
+from ckgen.measure.timing import Body
 
 _HEADS = 8
 _QUICK_LENGTH = 512

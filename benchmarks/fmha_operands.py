@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import peers
-from harness import Body
 from ours import Ours, Selected, address, numbers
 
 from ckgen.families.fmha.enums import FmhaQuant
 from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
+from ckgen.measure.peers import torch_cpu as peers
+from ckgen.measure.peers.offer import Offer
+from ckgen.measure.timing import Body
 from ckgen.model.dtype import DType
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct
@@ -128,7 +129,7 @@ class Operands:
             found.append(one.view(batch, heads, rows, hdim) if by_heads else one.transpose(1, 2))
         return found[0], found[1], found[2]
 
-    def peers(self) -> dict[str, peers.Offer]:
+    def peers(self) -> dict[str, Offer]:
         """scaled_dot_product_attention by each backend; query heads of a KV head also as rows of one, and other layouts
         than by heads also copied ahead into that one, which torch reads fastest.
         """

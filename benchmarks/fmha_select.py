@@ -5,12 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from harness import Sample
 from ours import lines_of, program_over
 from support import Row, Run, main
 
 from ckgen.families.fmha.benchmark_problems import BenchmarkProblem, benchmark_problems
 from ckgen.families.fmha.enums import FmhaCorner
+from ckgen.measure.timing import Sample
 from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions
 from ckgen.specs.archs import load_archs

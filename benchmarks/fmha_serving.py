@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fmha_operands import Attention, Operands, reader
-from harness import Body
 from ours import Ours, own_library
 from support import Row, Run, main
+
+from ckgen.measure.timing import Body
 
 _FP8 = "fmha_bf16_fp8_ocp_bf16_masked_pertensor_blocktable"
 

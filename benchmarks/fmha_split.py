@@ -12,7 +12,6 @@ from functools import partial
 
 import numpy as np
 from fmha_operands import Batch, BatchOperands, same
-from harness import Body
 from ours import Ours
 from split_rules import composable_kernel, flashinfer
 from support import Row, Run, main
@@ -20,6 +19,7 @@ from support import Row, Run, main
 from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
 from ckgen.families.fmha.cost import takes_all_heads
 from ckgen.families.fmha.grammar import parse_instance_name
+from ckgen.measure.timing import Body
 from ckgen.runtime.fmha_split import FmhaSplitProblem
 
 _DECODE, _PREFILL = "fmha_bf16_varlen", "fmha_bf16_varlen_masked"

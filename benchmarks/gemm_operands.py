@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import peers
-from harness import Body, copies_beyond_cache
 from ours import Ours, Selected, address, numbers
 
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
+from ckgen.measure.peers import numpy_blas
+from ckgen.measure.peers import torch_cpu as peers
+from ckgen.measure.peers.offer import Offer
+from ckgen.measure.timing import Body, copies_beyond_cache
 from ckgen.model.dtype import DType
 from ckgen.model.strategy import Strategy
 from ckgen.runtime import GemmArgsStruct
@@ -73,14 +75,14 @@ class Operands:
             alpha=1.0,
         )  # fmt: skip
 
-    def peers(self) -> dict[str, peers.Offer]:
+    def peers(self) -> dict[str, Offer]:
         """Of the same types where torch has them, and its bf16 of the same shape otherwise."""
         signature, (batch, m, n, k) = self.product.parsed, self.product.sizes
         a, b = self.a[0], self.b[0]
         if batch > 1:
             return _batched(self.a, self.b)
         if signature.quant is Quant.NONE:
-            more = peers.numpy_product(a, b) if signature.a is DType.FP32 and self.copies == 1 else {}
+            more = numpy_blas.offers(a, b) if signature.a is DType.FP32 and self.copies == 1 else {}
             return peers.products(a, b, sets=self.copies) | more
         plain = peers.products(numbers(DType.BF16, m, k), numbers(DType.BF16, n, k), sets=self.copies)
         found = {name.replace("torch", "torch bf16"): offer for name, offer in plain.items()}
@@ -117,7 +119,7 @@ def _scales(signature: GemmSignature, m: int, n: int, k: int) -> tuple[npt.NDArr
     return tuple(np.full((one, along), 127 if is_mx else 1, np.uint8 if is_mx else np.float32) for one in rows)
 
 
-def _batched(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> dict[str, peers.Offer]:
+def _batched(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> dict[str, Offer]:
     def make() -> Any:
         left, right = peers.tensor(a), peers.tensor(b).transpose(1, 2)
         c = peers.torch().empty((a.shape[0], a.shape[1], b.shape[1]), dtype=left.dtype)

@@ -10,9 +10,10 @@ import ctypes
 from collections.abc import Iterator
 
 from gemm_operands import Operands, Product
-from harness import Body
 from ours import Ours, address, own_library
 from support import Row, Run, main
+
+from ckgen.measure.timing import Body
 
 _N, _K = 16384, 7168
 _MIB = 1 << 20

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness import Sample
 from support import ROOT, Row, Run, main
 from timed import Cost, timed
+
+from ckgen.measure.timing import Sample
 
 TARGETS = "gfx942;gfx942:80;gfx950"
 _ROUNDS, _STARTS = 5, 15

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import peers
-from harness import Body
 from ours import Ours, address, numbers
 from support import Row, Run, main
 
+from ckgen.measure.peers import torch_cpu as peers
+from ckgen.measure.timing import Body
 from ckgen.model.dtype import DType
 from ckgen.model.groups import Groups, GroupSize
 from ckgen.runtime.grouped import GroupedArgsStruct, GroupOperandsStruct, GroupSizeStruct

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness import Sample
 from ours import SHIPPED, lines_of
 from support import CXX, ROOT, Row, Run, main
 from timed import timed
 
 from ckgen import paths
 from ckgen.emit.render import render
+from ckgen.measure.timing import Sample
 from ckgen.plan.planner import make_plan
 from ckgen.specs.archs import load_archs
 

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import peers
-from harness import Body, Effort
 from ours import Ours, address, numbers
 from support import Row, Run, main
 
+from ckgen.measure.model import Effort
+from ckgen.measure.peers import torch_cpu as peers
+from ckgen.measure.peers.offer import Offer
+from ckgen.measure.timing import Body
 from ckgen.model.dtype import DType
 from ckgen.model.groups import Routing
 from ckgen.runtime.moe import MoeArgsStruct
@@ -99,7 +101,7 @@ class Layer:
         ready = torch.compile(layer, dynamic=False) if compiled else layer
         return lambda: ready(a, w1, w2, ids, weights)
 
-    def ways(self, *, quick: bool) -> dict[str, peers.Offer]:
+    def ways(self, *, quick: bool) -> dict[str, Offer]:
         """Every way of torch; compiling takes seconds, and is left out of a quick run."""
         found = peers.offered("torch loop", self.plain) | peers.offered("torch loop, weights packed", self.packed)
         found |= peers.offered("torch grouped_mm", self.grouped)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from harness import Sample
 from lookup import WAYS
 from ours import SHIPPED, lines_of, program_over
 from support import Row, Run, main
+
+from ckgen.measure.timing import Sample
 
 TIERS = ("exact", "near", "far", "untuned")
 _ROUNDS = 21

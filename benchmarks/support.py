@@ -9,7 +9,6 @@ import argparse
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / folder) for folder in ("codegen", "emulator", "tests")]
 
-from harness import QUICK, Body, Effort, Sample, interleaved  # noqa: E402
+from ckgen.measure.environment import cpu_name, loaded_versions  # noqa: E402
+from ckgen.measure.model import Effort  # noqa: E402
+from ckgen.measure.timing import QUICK, Body, Sample, interleaved  # noqa: E402
 
 CXX = os.environ.get("CXX", "g++")
 SCALES = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}
@@ -161,17 +162,6 @@ def _told(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 @cache
-def cpu_name() -> str:
-    """The CPU as cpuid has it, the level of our kernels on it, and the cores that this process may use."""
-    from ckgen.specs.native import own_cpu
-
-    told = dict(re.findall(r"^(.*?)\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE))
-    model = f"{told['model name']}, family {told['cpu family']} model {told['model']}"
-    target = own_cpu()
-    return f"{model}, {target.gfx}, {target.cu_num} cores"
-
-
-@cache
 def _fixed_versions() -> dict[str, str]:
     from ckgen import __version__
 
@@ -181,11 +171,4 @@ def _fixed_versions() -> dict[str, str]:
 
 def versions() -> dict[str, str]:
     """Ours, and those of the libraries that are loaded."""
-    found = dict(_fixed_versions())
-    for library in ("numpy", "torch"):
-        if library in sys.modules:
-            found[library] = str(sys.modules[library].__version__)
-    if "torch" in sys.modules:
-        told = re.search(r"MKL-DNN v([\d.]+)", sys.modules["torch"].__config__.show())
-        found["oneDNN"] = told[1] if told else "none"
-    return found
+    return _fixed_versions() | loaded_versions()

@@ -11,8 +11,9 @@ from ckgen.runtime import RuntimeLibrary
 from cpp_build import ROOT, SYSTEM_LIBRARIES, dispatcher_archive
 
 
-def load_generated(plan: GenerationPlan, name: str, folder: Path) -> RuntimeLibrary:
-    """Renders the plan, compiles all sources as one with warnings as errors, links that with ckgen's own library."""
+def load_generated(plan: GenerationPlan, name: str, folder: Path, *more: Path) -> RuntimeLibrary:
+    """Renders the plan, compiles all sources and `more` as one with warnings as errors, links that with ckgen's own
+    library."""
     sources = []
     for path, text in render(plan, name).items():
         place = folder / path
@@ -21,7 +22,7 @@ def load_generated(plan: GenerationPlan, name: str, folder: Path) -> RuntimeLibr
         if place.suffix == ".cpp":
             sources.append(place)
     whole = folder / "whole.cpp"
-    whole.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
+    whole.write_text("".join(f'#include "{source}"\n' for source in (*sources, *more)), encoding="utf-8")
     flags = ["-std=c++17", "-O1", "-fPIC", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     includes = [f"-I{ROOT / 'dispatcher_cpp/include'}", f"-I{folder / 'include'}"]
     return _linked(folder / f"lib{name}_runtime.so", *flags, *includes, str(whole))

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import page
 import pytest
-from harness import Sample
 from page import BENCHMARKS, PAGE, problems, read_rows, rendered, text_of
 from support import ROOT, Row, Run
+
+from ckgen.measure.timing import Sample
 
 all_benchmarks = import_module("all")
 BLOCKS = "".join(f"<!-- figures: {name} -->\n<!-- end -->\n" for name in BENCHMARKS)

@@ -42,7 +42,12 @@ class Decision:
 
 def target_of(case: Case) -> Target:
     """The case's target; UsageError for a text that is none."""
-    gfx, _, count = case.target.partition(":")
+    return target_named(case.target)
+
+
+def target_named(text: str) -> Target:
+    """The target of its own text; UsageError for a text that is none."""
+    gfx, _, count = text.partition(":")
     if not count.isdecimal() or int(count) < 1:
-        raise UsageError(f"target={case.target}: a target is GFX:CU_NUM")
+        raise UsageError(f"target={text}: a target is GFX:CU_NUM")
     return Target(gfx, int(count))

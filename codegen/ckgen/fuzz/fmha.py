@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ckgen.families.common.comparison import Expected
 from ckgen.families.common.sensitivity import Sensitivity
-from ckgen.families.common.storage import Storage, Values, encode
+from ckgen.families.common.storage import Storage, Values, decode, encode
 from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaBias, FmhaKvLayout
 from ckgen.families.fmha.exact_operands import exact_operands
@@ -27,7 +28,8 @@ from ckgen.fuzz.fmha_memory import Tensor, gathered, read, scattered, tensor
 from ckgen.fuzz.fmha_schedule import FmhaSchedule, schedule_of
 from ckgen.fuzz.fmha_sizes import Rows, dense_refusal, lengths_of, rows_of, shape_of
 from ckgen.fuzz.memory import Matrix
-from ckgen.fuzz.operation import FuzzedOperation
+from ckgen.fuzz.once import Once
+from ckgen.fuzz.operation import FuzzedOperation, Result
 from ckgen.fuzz.space import Space
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
@@ -46,20 +48,37 @@ class FmhaGiven:
     inputs: dict[str, Matrix]
     o: Tensor
     lse: Tensor | None
+    known: Once[Attention] = field(default_factory=Once)
 
     def wrong(self) -> str:
         """See Given."""
-        expected, counted = self.expected(), self.operands.lengths.q
-        longest = expected.o.c.shape[1]
-        o = scattered(self._o(), self.rows, counted, longest)
-        if self.lse is None:
-            return wrong_attention(expected, o, None)
-        of_rows = scattered(self._lse().transpose(0, 3, 1, 2), self.rows, counted, longest)
-        return wrong_attention(expected, o, of_rows[..., 0].transpose(0, 2, 1))
+        return wrong_attention(self.expected(), *self._found())
 
     def expected(self) -> Attention:
         """What must come out."""
-        return expect(self.operands)
+        return self.known.of(lambda: expect(self.operands))
+
+    def results(self) -> Iterator[Result]:
+        """See Given; O, and then lse where there is one."""
+        expected, (o, lse) = self.expected(), self._found()
+        yield Result(expected.o, decode(o))
+        if lse is not None:
+            yield Result(expected.lse, decode(lse))
+
+    def matrices(self) -> Iterator[Matrix]:
+        """See Given."""
+        yield from (self.o.matrix, *self.inputs.values())
+        if self.lse is not None:
+            yield self.lse.matrix
+
+    def _found(self) -> tuple[Storage, Storage | None]:
+        """O [batch, longest, heads, hdim_v] and lse [batch, heads, longest]."""
+        counted, longest = self.operands.lengths.q, self.expected().o.c.shape[1]
+        o = scattered(self._o(), self.rows, counted, longest)
+        if self.lse is None:
+            return o, None
+        of_rows = scattered(self._lse().transpose(0, 3, 1, 2), self.rows, counted, longest)
+        return o, of_rows[..., 0].transpose(0, 2, 1)
 
     def sensitivity(self) -> Sensitivity:
         """See Given; of O."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ckgen.families.common.comparison import Expected
 from ckgen.families.common.sensitivity import Sensitivity
-from ckgen.families.common.storage import Storage, encode
+from ckgen.families.common.storage import Storage, decode, encode
 from ckgen.families.fmha.append_operands import (
     NOT_NEW,
+    Appended,
     AppendOperands,
     Integers,
     appended,
@@ -29,6 +31,8 @@ from ckgen.fuzz.data import wrong
 from ckgen.fuzz.fmha_memory import Tensor, gathered, read, scattered, tensor
 from ckgen.fuzz.fmha_sizes import Rows, append_lengths, rows_of
 from ckgen.fuzz.memory import Matrix, plain
+from ckgen.fuzz.once import Once
+from ckgen.fuzz.operation import Result
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct
 
@@ -46,12 +50,16 @@ class Cache:
         """What it holds."""
         return read(self.tensor, self.held, head_first=self.head_first)
 
-    def wrong(self, name: str, expected: Expected) -> str:
-        """The first new element that is wrong."""
+    def added(self, expected: Expected) -> Storage:
+        """The new elements, in the order of those expected."""
         is_new = self.places != NOT_NEW
         found = np.zeros(expected.c.size, self.held.dtype)
         found[self.places[is_new]] = self.now()[is_new]
-        flat = (len(expected.c), -1, expected.c.shape[-1])
+        return found
+
+    def wrong(self, name: str, expected: Expected) -> str:
+        """The first new element that is wrong."""
+        found, flat = self.added(expected), (len(expected.c), -1, expected.c.shape[-1])
         return wrong(Expected(expected.c.reshape(flat), expected.bound.reshape(flat)), found).replace(
             "C[", f"{name}[", 1
         )
@@ -81,20 +89,42 @@ class AppendGiven:
     k: Cache
     v: Cache
 
+    known: Once[Appended] = field(default_factory=Once)
+
     def wrong(self) -> str:
         """See Given."""
-        expected = appended(self.operands)
+        expected = self.expected()
         text = self.k.wrong("K", expected.k) or self.v.wrong("V", expected.v)
         if text or self.o is None:
             return text
-        stored = read(self.o, self.like_o, head_first=self.case.head_first)
-        found = scattered(stored, self.rows, self.operands.rotated, expected.q.c.shape[1])
         exact = _of_heads(expected.q)
-        return wrong(exact, found.reshape(exact.c.shape)).replace("C[", "O[", 1)
+        return wrong(exact, self._rotated(self.o).reshape(exact.c.shape)).replace("C[", "O[", 1)
+
+    def expected(self) -> Appended:
+        """What must come out."""
+        return self.known.of(lambda: appended(self.operands))
+
+    def results(self) -> Iterator[Result]:
+        """See Given; the new rows of K and V, and O where there is one."""
+        expected = self.expected()
+        for cache, one in ((self.k, expected.k), (self.v, expected.v)):
+            yield Result(one, decode(cache.added(one)).reshape(one.c.shape))
+        if self.o is not None:
+            yield Result(expected.q, decode(self._rotated(self.o)).reshape(expected.q.c.shape))
+
+    def matrices(self) -> Iterator[Matrix]:
+        """See Given."""
+        yield from (self.k.tensor.matrix, self.v.tensor.matrix, *self.inputs.values())
+        if self.o is not None and not self.case.in_place:
+            yield self.o.matrix
+
+    def _rotated(self, o: Tensor) -> Storage:
+        stored = read(o, self.like_o, head_first=self.case.head_first)
+        return scattered(stored, self.rows, self.operands.rotated, self.expected().q.c.shape[1])
 
     def sensitivity(self) -> Sensitivity:
         """See Given; of new rows."""
-        expected = appended(self.operands)
+        expected = self.expected()
         return Sensitivity.worst_of(one.sensitivity for one in (expected.k, expected.v))
 
     def out_of_bounds_writes(self) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from ctypes import c_void_p
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from ckgen.families.common.comparison import Expected
 from ckgen.families.common.sensitivity import Sensitivity
+from ckgen.families.common.storage import decode
 from ckgen.families.gemm import partition
 from ckgen.families.gemm.enums import MAX_D
 from ckgen.families.gemm.query import GemmQuery
@@ -17,7 +19,9 @@ from ckgen.fuzz.case import Case
 from ckgen.fuzz.data import expected_of, operands_of, wrong
 from ckgen.fuzz.decision import Decision
 from ckgen.fuzz.layout import Placed, dense_refusal, placed
-from ckgen.fuzz.operation import FuzzedOperation
+from ckgen.fuzz.memory import Matrix
+from ckgen.fuzz.once import Once
+from ckgen.fuzz.operation import FuzzedOperation, Result
 from ckgen.fuzz.space import Space
 from ckgen.model.selection import Wishes
 from ckgen.model.tuned_row import Shape
@@ -32,6 +36,7 @@ class GemmGiven:
     operands: Operands
     placed: Arguments
     parts: int
+    expected: Once[Expected] = field(default_factory=Once)
 
     @property
     def args(self) -> GemmArgsStruct:
@@ -50,8 +55,17 @@ class GemmGiven:
         """See Given."""
         return self.placed.out_of_bounds_writes()
 
+    def results(self) -> Iterator[Result]:
+        """See Given."""
+        expected = self._expected()
+        yield Result(expected, decode(self.placed.result()).reshape(expected.c.shape))
+
+    def matrices(self) -> Iterator[Matrix]:
+        """See Given."""
+        yield from (self.placed.c, *self.placed.inputs.values())
+
     def _expected(self) -> Expected:
-        return expected_of(self.operands, self.case, self.parts)
+        return self.expected.of(lambda: expected_of(self.operands, self.case, self.parts))
 
 
 @dataclass(frozen=True, slots=True)

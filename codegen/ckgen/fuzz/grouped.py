@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,8 @@ from ckgen.fuzz.data import operands_of
 from ckgen.fuzz.decision import Decision
 from ckgen.fuzz.gemm import GemmGiven, GemmWork, first_refusal, fit, null_args, parts_of, shape_of
 from ckgen.fuzz.layout import Placed, dense_refusal, placed
-from ckgen.fuzz.operation import FuzzedOperation
+from ckgen.fuzz.memory import Matrix
+from ckgen.fuzz.operation import FuzzedOperation, Result
 from ckgen.model.groups import Groups, GroupSize
 from ckgen.model.tuned_row import Shape
 from ckgen.runtime import GemmArgsStruct, ProblemStruct, RuntimeLibrary
@@ -36,6 +38,16 @@ class GroupedGiven:
     def wrong(self) -> str:
         """See Given."""
         return next((f"group {at}: {text}" for at, one in self.groups.items() if (text := one.wrong())), "")
+
+    def results(self) -> Iterator[Result]:
+        """See Given; of each group."""
+        for one in self.groups.values():
+            yield from one.results()
+
+    def matrices(self) -> Iterator[Matrix]:
+        """See Given."""
+        for one in self.groups.values():
+            yield from one.matrices()
 
     def sensitivity(self) -> Sensitivity:
         """See Given; of the group where it is worst."""

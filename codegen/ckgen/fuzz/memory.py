@@ -74,7 +74,7 @@ class Matrix:
         shape = (strides.batch, strides.lines, strides.length)
         steps = (strides.batch_pitch, strides.pitch, 1)
         self.lines: Bytes = as_strided(self.region.own, shape, steps, writeable=True)
-        self.stored = stored
+        self.stored = self._first_content = stored
         if stored is not None:
             self.lines[...] = stored
 
@@ -94,6 +94,15 @@ class Matrix:
         if not self.region.is_sparse:
             return "" if self.region.is_clean() else f"byte {self._first()} was written"
         return "" if self._is_clean_near() else "a byte near a line was written"
+
+    def copy(self) -> Matrix:
+        """Another one with the same content, somewhere else."""
+        return Matrix(self.strides, self.region.fill, self.lines)
+
+    def restore(self) -> None:
+        """Makes the content what it was before a run."""
+        content = self.stored if self.stored is not None else self._first_content
+        self.lines[...] = content if content is not None else self.region.fill
 
     def _first(self) -> int:
         """The first byte that is not the fill, from the first element."""

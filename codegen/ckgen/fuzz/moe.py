@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ckgen.families.common.comparison import Expected
 from ckgen.families.common.sensitivity import Sensitivity
-from ckgen.families.common.storage import Storage, Values, encode
+from ckgen.families.common.storage import Storage, Values, decode, encode
 from ckgen.families.gemm.enums import MoePart, Quant
 from ckgen.families.gemm.reference import shuffle_mx_scale
 from ckgen.families.gemm.signature import GemmSignature
@@ -22,7 +23,8 @@ from ckgen.fuzz.decision import Decision
 from ckgen.fuzz.gemm import first_refusal, fit, parts_of
 from ckgen.fuzz.layout import Placed
 from ckgen.fuzz.memory import Bytes, Matrix, plain
-from ckgen.fuzz.operation import FuzzedOperation
+from ckgen.fuzz.once import Once
+from ckgen.fuzz.operation import FuzzedOperation, Result
 from ckgen.fuzz.outcome import CaseFailure, FailureKind
 from ckgen.fuzz.routing import ids_of, sorted_tokens
 from ckgen.model.dtype import DType
@@ -42,16 +44,29 @@ class MoeGiven:
     args: MoeArgsStruct
     c: Matrix
     inputs: dict[str, Matrix]
+    known: Once[Expected] = field(default_factory=Once)
 
     def wrong(self) -> str:
         """See Given."""
-        c = encode(np.zeros(1), self.operands.signature.c)
-        found: Storage = np.ascontiguousarray(self.c.lines[0]).view(c.dtype)
-        return wrong_layer(self.expected(), found)
+        return wrong_layer(self.expected(), self._found())
 
     def expected(self) -> Expected:
         """What must come out."""
-        return expect(self.operands)
+        return self.known.of(lambda: expect(self.operands))
+
+    def results(self) -> Iterator[Result]:
+        """See Given."""
+        expected = self.expected()
+        yield Result(expected, decode(self._found()).reshape(expected.c.shape))
+
+    def matrices(self) -> Iterator[Matrix]:
+        """See Given."""
+        yield from (self.c, *self.inputs.values())
+
+    def _found(self) -> Storage:
+        c = encode(np.zeros(1), self.operands.signature.c)
+        found: Storage = np.ascontiguousarray(self.c.lines[0]).view(c.dtype)
+        return found
 
     def sensitivity(self) -> Sensitivity:
         """See Given."""

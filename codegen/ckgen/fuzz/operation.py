@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ckgen.families.common.comparison import Expected
 from ckgen.families.common.sensitivity import Sensitivity
+from ckgen.families.common.storage import Values
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.decision import Decision
+from ckgen.fuzz.memory import Matrix
 from ckgen.fuzz.space import Space
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
 from ckgen.runtime.fmha_split import FmhaSplitPlanner
 from ckgen.runtime.functions import Args
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A tensor that was written, decoded, in the axes of what must come out."""
+
+    expected: Expected
+    found: Values
+
+
 class Given(Protocol):
-    """Operands in guarded memory, for one run."""
+    """Operands in guarded memory, for one run; for more where all matrices are restored between them.
+
+    What must come out is computed once.
+    """
 
     @property
     def args(self) -> Args:
@@ -25,6 +39,14 @@ class Given(Protocol):
 
     def wrong(self) -> str:
         """What no correct kernel gives; empty if there is nothing. Asked after the run."""
+        ...
+
+    def results(self) -> Iterator[Result]:
+        """What came out beside what must, of every tensor that is written."""
+        ...
+
+    def matrices(self) -> Iterator[Matrix]:
+        """All memory of the operands."""
         ...
 
     def sensitivity(self) -> Sensitivity:

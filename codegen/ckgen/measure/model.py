@@ -55,8 +55,8 @@ class Measured:
     """One candidate's outcome. Times are microseconds of one call, 0 where the status is not OK.
 
     `spread`: half of what lies between the quartiles, as a part of the median. `max_rel` and `frob_rel`: the largest
-    error over the largest value, and that of the Frobenius norms. `digest`: of the code that ran. `reason`: a sentence
-    where the status is not OK.
+    error over the largest value, and that of the Frobenius norms, of so many elements as were `checked`. `digest`: of
+    the code that ran. `reason`: a sentence where the status is not OK.
     """
 
     candidate: Candidate
@@ -67,6 +67,7 @@ class Measured:
     runs: int = 0
     max_rel: float = 0.0
     frob_rel: float = 0.0
+    checked: int = 0
     digest: str = ""
 
 

@@ -1,7 +1,8 @@
-"""Times bodies against each other: in turns, until their medians hold still. Knows no library and no page."""
+"""Times bodies against each other: in turns, until their medians hold still. Knows no library."""
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections import deque
@@ -10,9 +11,12 @@ from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 
+from ckgen.measure.model import Effort
+
 _HOPELESS = 20.0
 """A body that takes so many times as long as the fastest decides nothing, and is timed once."""
 _MOST_IN_A_ROW = 1000
+_STILL = 0.05
 _LATE = 4.0
 """So many times as long as it was to last, a measurement ends whatever its rounds."""
 
@@ -21,30 +25,17 @@ _LATE = 4.0
 class Body:
     """What is timed. Calls do the same work on different memory, and follow each other: one is hot, several are cold.
 
-    rest: seconds that its threads go on spinning after their work, in which nothing else is timed.
+    rest: seconds that its threads go on spinning after their work, in which nothing else is timed. before: is called
+    ahead of each call, which is then a sample of its own, and is not timed; such as what empties the caches.
     """
 
     calls: tuple[Callable[[], object], ...]
     rest: float = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """When to stop: `most` rounds, `seconds` in all, or as soon as every median is known to `still` of itself.
-
-    A sample calls its body as often as lasts `sample` seconds. At least `least` rounds are made, unless those take four
-    times as long.
-    """
-
-    seconds: float = 2.5
-    least: int = 5
-    most: int = 41
-    still: float = 0.02
-    sample: float = 0.005
+    before: Callable[[], object] | None = None
 
 
 QUICK = Effort(seconds=0.0, least=1, most=1, sample=0.0)
-"""To see that a benchmark works; its figures mean nothing."""
+"""To see that it works; its figures mean nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +60,26 @@ class Sample:
     @property
     def doubt(self) -> float:
         """Half the 95 % interval of the median, as a part of it: McGill, Tukey and Larsen's 1.57 IQR / sqrt(n)."""
-        return 3.14 * self.spread / len(self.seconds) ** 0.5
+        return 3.14 * self.spread / math.sqrt(len(self.seconds))
 
 
-def interleaved(bodies: Mapping[str, Body], effort: Effort) -> dict[str, Sample]:
-    """Every round times each body once, in an order that turns by one from round to round, after two calls each."""
+def interleaved(
+    bodies: Mapping[str, Body], effort: Effort, *, warmup: int = 2, heard: Callable[[str], object] = lambda name: None
+) -> dict[str, Sample]:
+    """Every round times each body once, in an order that turns by one from round to round.
+
+    Before that each is called until its time holds still, at least twice and at most `warmup` times. `heard` hears the
+    name of what runs next, ahead of each warm-up and each sample.
+    """
     calls = {name: cycle(body.calls) for name, body in bodies.items()}
-    first = {name: _warm(body, calls[name]) for name, body in bodies.items()}
+    first = {}
+    for name, body in bodies.items():
+        heard(name)
+        first[name] = _warm(body, calls[name], warmup)
     fastest = min(first.values())
     slow = {name for name, seconds in first.items() if seconds > _HOPELESS * max(fastest, effort.sample)}
     times: dict[str, list[float]] = {name: [first[name]] if name in slow else [] for name in bodies}
-    counts = {name: min(max(1, round(effort.sample / first[name])), _MOST_IN_A_ROW) for name in bodies}
+    counts = {name: _count(body, first[name], effort) for name, body in bodies.items()}
     turns = deque(name for name in bodies if name not in slow)
     begun = time.perf_counter()
     for done in range(effort.most):
@@ -88,23 +88,36 @@ def interleaved(bodies: Mapping[str, Body], effort: Effort) -> dict[str, Sample]
         if (done >= effort.least and (still or taken > effort.seconds)) or (done and taken > _LATE * effort.seconds):
             break
         for name in turns:
-            times[name].append(_timed(calls[name].__next__, counts[name]))
+            heard(name)
+            times[name].append(_timed(bodies[name], calls[name], counts[name]))
             time.sleep(bodies[name].rest)
         turns.rotate(1)
     return {name: Sample(tuple(found)) for name, found in times.items()}
 
 
-def _warm(body: Body, calls: cycle[Callable[[], object]]) -> float:
+def _count(body: Body, seconds: float, effort: Effort) -> int:
+    """Calls of a sample."""
+    return 1 if body.before is not None else min(max(1, round(effort.sample / seconds)), _MOST_IN_A_ROW)
+
+
+def _warm(body: Body, calls: cycle[Callable[[], object]], warmup: int) -> float:
+    """Seconds of the last call; those before it are within _STILL of each other, or there are `warmup` of them."""
     next(calls)()
     time.sleep(body.rest)
-    seconds = _timed(calls.__next__, 1)
+    seconds = _timed(body, calls, 1)
+    for _ in range(2, warmup):
+        before, seconds = seconds, _timed(body, calls, 1)
+        if abs(seconds - before) <= _STILL * before:
+            break
     time.sleep(body.rest)
     return seconds
 
 
-def _timed(following: Callable[[], Callable[[], object]], count: int) -> float:
+def _timed(body: Body, calls: cycle[Callable[[], object]], count: int) -> float:
     """Seconds of one call, the mean of `count` in a row."""
-    chosen = [following() for _ in range(count)]
+    chosen = [next(calls) for _ in range(count)]
+    if body.before is not None:
+        body.before()
     begin = time.perf_counter()
     for call in chosen:
         call()

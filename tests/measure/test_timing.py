@@ -1,12 +1,14 @@
-"""The timing of benchmarks: turns, rounds, cold buffers, hopeless peers, and what a sample says of itself."""
+"""Timing: turns, rounds, cold buffers, hopeless peers, and what a sample says of itself."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
-import harness
 import pytest
-from harness import Body, Effort, Sample, interleaved
+
+from ckgen.measure import timing
+from ckgen.measure.model import Effort
+from ckgen.measure.timing import Body, Sample, interleaved
 
 QUIET = Effort(seconds=5.0, least=3, most=3, still=0.0, sample=0.0)
 
@@ -28,8 +30,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(harness.time, "perf_counter", lambda: made.now)
-    monkeypatch.setattr(harness.time, "sleep", lambda _: None)
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: made.now)
+    monkeypatch.setattr(timing.time, "sleep", lambda _: None)
     return made
 
 
@@ -79,5 +81,5 @@ def test_a_sample_says_how_far_it_is_spread() -> None:
 
 
 def test_cold_buffers_are_together_beyond_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(harness, "last_level_cache", lambda: 100)
-    assert [harness.copies_beyond_cache(bytes_) for bytes_ in (10, 100, 299, 300, 1000)] == [30, 3, 2, 1, 1]
+    monkeypatch.setattr(timing, "last_level_cache", lambda: 100)
+    assert [timing.copies_beyond_cache(bytes_) for bytes_ in (10, 100, 299, 300, 1000)] == [30, 3, 2, 1, 1]

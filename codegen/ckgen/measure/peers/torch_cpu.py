@@ -1,6 +1,6 @@
-"""PyTorch and numpy as peers, each at its best: results in memory that is there already, weights packed ahead.
+"""PyTorch on CPUs, which is oneDNN, at its best: results in memory that is there already, weights packed ahead.
 
-What a library does not offer is a text that says so. Without torch every offer of torch is such a text.
+What it does not offer is a text that says so. Without torch every offer is such a text.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from harness import Body
 
-Offer = Body | str
+from ckgen.measure.peers.offer import Offer
+from ckgen.measure.timing import Body
+
 _MMAP_MAX, _TRIM_THRESHOLD = -4, -1
-_BLAS_REST = 0.15  # OpenBLAS's threads go on spinning for 100 ms
 
 
 @cache
@@ -87,12 +87,6 @@ def products(a: npt.NDArray[Any], b: npt.NDArray[Any], *, sets: int = 1) -> dict
     return found
 
 
-def numpy_product(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> dict[str, Offer]:
-    """The same in fp32, by numpy's BLAS."""
-    c, right = np.empty((a.shape[0], b.shape[0]), np.float32), b.T
-    return {"numpy matmul, out=": Body((lambda: np.matmul(a, right, out=c),), _BLAS_REST)}
-
-
 def int8_products(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> dict[str, Offer]:
     """int8 · int8 to int32 without scales, which is less than is asked for; bf16 · int8 with a scale per row of B."""
 
@@ -138,3 +132,14 @@ def differ(ours: npt.NDArray[Any], theirs: Any) -> float:
     """The largest difference over the largest value."""
     left, right = ours.astype(np.float32), theirs.float().numpy()
     return float(np.abs(left - right).max() / max(np.abs(right).max(), 1e-30))
+
+
+def offers(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> dict[str, Offer]:
+    """Its ways to C = A · Bᵀ, [m, k] and [n, k]."""
+    return products(a, b)
+
+
+def array_of(result: Any) -> npt.NDArray[np.float32]:
+    """What a call gave."""
+    found: npt.NDArray[np.float32] = result.float().numpy()
+    return found

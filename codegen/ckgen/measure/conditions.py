@@ -1,0 +1,39 @@
+"""Under which conditions candidates are measured, and what their process may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Place(Enum):
+    """Where kernels run. HOST: this CPU. TWINS: this CPU, in place of a GPU that is simulated: what its instances'
+    host twins take says nothing of the GPU's time."""
+
+    HOST = "host"
+    TWINS = "twins"
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """warmup: calls ahead of the timed ones, fewer where times hold still.
+
+    rotating: sets of operands that are used in turn; 0: by their bytes, so that what does not stay in the cache is
+    never half in it. flush: the caches are emptied ahead of each call. tolerance: the largest error over the largest
+    value that is right; None: every element within the bound that is derived for it.
+    """
+
+    warmup: int = 50
+    rotating: int = 0
+    flush: bool = False
+    tolerance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of a worker process. seconds: without a sign of life, of the CPU on each thread, ten times that of the clock;
+    while operands and references are made, `prepare_seconds`. memory: bytes of address space, 0: what is free."""
+
+    seconds: float = 30.0
+    prepare_seconds: float = 300.0
+    memory: int = 0

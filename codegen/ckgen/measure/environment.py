@@ -1,0 +1,68 @@
+"""Where it is measured: the machine and the versions of what takes part."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from ckgen.measure.model import Environment
+from ckgen.model.target import Target
+from ckgen.specs.native import own_cpu
+from ckgen.version import __version__
+
+_THREADS = "CKGEN_NUM_THREADS"
+
+
+def threads() -> int:
+    """Of host kernels: CKGEN_NUM_THREADS, else the cores that this process may use."""
+    told = os.environ.get(_THREADS, "")
+    return int(told) if told.isdecimal() and int(told) else len(os.sched_getaffinity(0))
+
+
+def environment(target: Target) -> Environment:
+    """This machine; a GPU's twins run on its CPU, which is then the device."""
+    found = {"ckgen": __version__, "python": platform.python_version(), **_compiler(), **loaded_versions()}
+    return Environment(cpu_name(), str(target), "", threads(), tuple(sorted(found.items())))
+
+
+@cache
+def cpu_name() -> str:
+    """The CPU as cpuid has it, the level of our kernels on it, and the cores that this process may use."""
+    told = dict(re.findall(r"^(.*?)\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE))
+    model = f"{told['model name']}, family {told['cpu family']} model {told['model']}"
+    target = own_cpu()
+    return f"{model}, {target.gfx}, {target.cu_num} cores"
+
+
+def loaded_versions() -> dict[str, str]:
+    """Of the libraries that peers bring, as far as they are loaded."""
+    found: dict[str, str] = {
+        name: str(sys.modules[name].__version__) for name in ("numpy", "torch") if name in sys.modules
+    }
+    if "torch" in sys.modules:
+        told = re.search(r"MKL-DNN v([\d.]+)", sys.modules["torch"].__config__.show())
+        found["oneDNN"] = told[1] if told else "none"
+    return found
+
+
+def governor() -> str:
+    """How CPU 0's clock is governed; empty where the kernel does not say."""
+    try:
+        return Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+@cache
+def _compiler() -> dict[str, str]:
+    name = os.environ.get("CXX", "g++")
+    try:
+        done = subprocess.run([*name.split(), "-dumpfullversion"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    return {name: done.stdout.strip()}

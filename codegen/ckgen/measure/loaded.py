@@ -1,0 +1,72 @@
+"""A built library in this process, with the plan that it was generated of: what can run a problem, and what would."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ckgen.families.common.query import Query
+from ckgen.fuzz.case import Case
+from ckgen.fuzz.chosen import supporting
+from ckgen.fuzz.decide import decide, signature_of
+from ckgen.fuzz.decision import Decision
+from ckgen.fuzz.operations import operation_of
+from ckgen.fuzz.space import Space
+from ckgen.measure.conditions import Place
+from ckgen.measure.library import Contents, digest_of
+from ckgen.measure.model import Candidate
+from ckgen.model.errors import CkgenError, UsageError
+from ckgen.runtime import Device, Dispatcher, Options, RuntimeLibrary
+from ckgen.specs.native import own_cpu
+
+_MOST_SPLITS = 1 << 10
+
+
+class Loaded:
+    """CkgenError where the library does not hold the instances of the plan. Not for several threads."""
+
+    def __init__(self, library: Path, name: str, contents: Contents, place: Place) -> None:
+        self.space: Space = contents.space()
+        self.library = RuntimeLibrary(library)
+        self.digest = digest_of(library)
+        self.dispatcher: Dispatcher = self.library.dispatcher([name], Options())
+        self.device: Device = self._device(contents, place)
+        self._target = str(contents.target)
+        built = {info.name: info.id for info in self.dispatcher.instances()}
+        planned = {instance.name: instance.id for instance in self.space.plan.instances}
+        if built != planned:
+            apart = sorted({*built.items()} ^ {*planned.items()})[0][0]
+            raise CkgenError(
+                f"{library} is stale: it does not hold the instances that are planned now, as {apart}; build it again"
+            )
+
+    def decision(self, case: Case) -> Decision:
+        """What Python says of a case; UsageError where its signature means nothing or its target is another."""
+        if case.target != self._target:
+            raise UsageError(f"target={case.target}: the library is built for {self._target}")
+        signature = signature_of(self.space, case)
+        if isinstance(signature, str):
+            raise UsageError(signature)
+        return decide(self.space, case, signature, self.library.fmha_split)
+
+    def candidates(self, problem: Case) -> tuple[Candidate, ...]:
+        """Every instance that supports the problem, unsplit and in each power of two that it takes."""
+        query = self.decision(problem).query
+        names = sorted(supporting(query))
+        return tuple(Candidate(name, splits) for name in names for splits in self._splits(query, name))
+
+    def selected(self, problem: Case) -> Candidate | None:
+        """What the dispatcher takes."""
+        decision = self.decision(problem)
+        asked = operation_of(decision.signature).work(problem, decision).problem(self.library)
+        choice = self.dispatcher.select(asked, self.device)
+        return Candidate(choice.instance, choice.k_batch) if choice.instance is not None else None
+
+    def _splits(self, query: Query, name: str) -> tuple[int, ...]:
+        instance = self.space.all_instances[name]
+        most = min(getattr(instance.constraints, "max_k_batch", 1), _MOST_SPLITS)
+        powers = (1 << power for power in range(max(most, 1).bit_length()))
+        return tuple(splits for splits in powers if query.refusal(instance, splits) is None)
+
+    def _device(self, contents: Contents, place: Place) -> Device:
+        is_own = place is Place.HOST and contents.target == own_cpu()
+        return self.library.host() if is_own else self.library.simulated(str(contents.target))

@@ -1,0 +1,213 @@
+"""The Measurer of this machine.
+
+    with local_measurer(target, ops=("gemm",), signatures=("gemm_bf16_rcr",), say=print) as measurer:
+        problem = Case("gemm_bf16_rcr", str(target), m=64, n=4096, k=4096)
+        rows = measurer.measure(problem, measurer.candidates(problem), Effort())
+
+`local_measurer` generates and builds the library first where that is not up to date; LocalMeasurer takes a library that
+is built. Kernels run in a worker process, which is replaced where one ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ckgen.fuzz.case import Case
+from ckgen.fuzz.worker_process import WorkerProcess
+from ckgen.measure.against import PeerOutcome
+from ckgen.measure.comparison import Comparison, Then, error_of
+from ckgen.measure.conditions import Conditions, Limits, Place
+from ckgen.measure.environment import environment, threads
+from ckgen.measure.library import NAME, Contents, build_library, digest_of
+from ckgen.measure.model import Candidate, Effort, Environment, Measured, MeasureStatus
+from ckgen.measure.worker import READY
+from ckgen.model.arch import CPU_LEVELS
+from ckgen.model.errors import CkgenError, UsageError
+from ckgen.model.target import Target
+from ckgen.specs.native import own_cpu
+
+_PART_OF_FREE = 0.9
+_OF_MEMORY = ("bad_alloc", "MemoryError", "Cannot allocate memory", "SIGKILL")
+"""What a process says that ended for want of memory; the kernel's own way is a signal that nobody else sends."""
+
+
+def place_of(target: Target, *, twins: bool = False) -> Place:
+    """Where kernels of a target run here; UsageError where they do not, or their time would say nothing."""
+    own = own_cpu()
+    if target.gfx in CPU_LEVELS:
+        if CPU_LEVELS.index(target.gfx) > CPU_LEVELS.index(own.gfx):
+            raise UsageError(f"{target}: this CPU is {own}, which does not run kernels of that level")
+        return Place.HOST
+    if twins:
+        return Place.TWINS
+    raise UsageError(
+        f"{target}: no such GPU is measured here. Host twins run its instances on this CPU, which says nothing of their"
+        " time on the GPU; --twins times them nevertheless"
+    )
+
+
+def local_measurer(
+    target: Target,
+    ops: Iterable[str],
+    signatures: Iterable[str] = (),
+    *,
+    tuning: Iterable[Path] = (),
+    kernel_sets: Iterable[Path] = (),
+    conditions: Conditions | None = None,
+    limits: Limits | None = None,
+    twins: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+) -> LocalMeasurer:
+    """Of a library for these ops and signatures, generated and built where it is not up to date.
+
+    `tuning` in place of the shipped tables. UsageError where the target does not run here; errors as build_runtime's.
+    """
+    place = place_of(target, twins=twins)
+    contents = Contents(
+        target, tuple(sorted(set(ops))), tuple(sorted(set(signatures))), tuple(tuning), tuple(kernel_sets)
+    )
+    library = build_library(contents, say)
+    return LocalMeasurer(library, NAME, contents, place, conditions or Conditions(), limits or Limits())
+
+
+class LocalMeasurer:
+    """See Measurer. A context manager, which ends the worker process. Not for several threads."""
+
+    def __init__(
+        self, library: Path, name: str, contents: Contents, place: Place, conditions: Conditions, limits: Limits
+    ) -> None:
+        self.digest = digest_of(library)
+        self.conditions = conditions
+        self._library, self._target, self._limits = library, contents.target, limits
+        settings = {"memory": limits.memory or _free(), "place": place.value, "conditions": asdict(conditions)}
+        words = (str(library), name, contents.text(), json.dumps(settings))
+        one = str(threads())
+        variables = ("CKGEN_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        self._process = WorkerProcess("ckgen.measure.worker", words, READY, dict.fromkeys(variables, one))
+
+    def __enter__(self) -> LocalMeasurer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the worker process."""
+        self._process.close()
+
+    def environment(self) -> Environment:
+        """See Measurer."""
+        return environment(self._target)
+
+    def candidates(self, problem: Case) -> tuple[Candidate, ...]:
+        """See Measurer; UsageError for a problem that means nothing."""
+        return tuple(Candidate(**one) for one in self._answer("candidates", problem))
+
+    def selected(self, problem: Case) -> Candidate | None:
+        """See Measurer."""
+        found = self._answer("selected", problem)
+        return Candidate(**found) if found is not None else None
+
+    def measure(
+        self,
+        problem: Case,
+        candidates: Sequence[Candidate],
+        effort: Effort,
+        done: Callable[[Measured], None] | None = None,
+    ) -> tuple[Measured, ...]:
+        """See Measurer."""
+        rows, _ = self.compare(problem, candidates, (), effort, done)
+        return rows
+
+    def compare(
+        self,
+        problem: Case,
+        candidates: Sequence[Candidate],
+        peers: Sequence[str],
+        effort: Effort,
+        done: Callable[[Measured], None] | None = None,
+    ) -> tuple[tuple[Measured, ...], tuple[PeerOutcome, ...]]:
+        """As `measure`, and in the same turns what `peers` have for the same; CkgenError where the library changed."""
+        found = Comparison(problem, candidates, peers, effort, self.digest, done)
+        while found.left:
+            self._send(found.request())
+            self._listen(found)
+        return tuple(map(found.outcome, candidates)), found.peers()
+
+    def _listen(self, found: Comparison) -> None:
+        """Until all is told, or the process has to be replaced."""
+        then = Then.MORE
+        while then is Then.MORE:
+            line = self._line(is_running=found.is_running)
+            if not line:
+                found.ended(*self._ending(line, is_running=found.is_running))
+                return
+            then = found.hear(json.loads(line))
+        if then is Then.REPLACE:
+            self._process.end()
+
+    def _ending(self, line: str | None, *, is_running: bool) -> tuple[MeasureStatus, str]:
+        """Why there is no further line."""
+        if line is None:
+            self._process.end()
+            return MeasureStatus.HUNG, f"no answer after {self._seconds(is_running=is_running):g} s"
+        how = self._process.how_it_ended()
+        is_memory = any(word in how for word in _OF_MEMORY)
+        return MeasureStatus.OUT_OF_MEMORY if is_memory else MeasureStatus.CRASHED, how
+
+    def _answer(self, what: str, problem: Case) -> Any:
+        self._send({"do": what, "problem": problem.text()})
+        line = self._line(is_running=False)
+        if not line:
+            raise CkgenError(f"the worker process does not say {what}: {self._ending(line, is_running=False)[1]}")
+        message = json.loads(line)
+        if "end" not in message:
+            raise error_of(message)
+        return message["end"]
+
+    def _send(self, request: dict[str, Any]) -> None:
+        """Asks the process, a new one where there is none."""
+        text = json.dumps(request)
+        if not self._process.is_running:
+            self._start()
+        elif self._process.send(text):
+            return
+        else:
+            self._process.end()
+            self._start()
+        self._process.send(text)
+
+    def _start(self) -> None:
+        """CkgenError where the library is no longer the one that was to be measured."""
+        ran = self._process.start()
+        if ran != self.digest:
+            self._process.end()
+            raise CkgenError(
+                f"{self._library} is another file than when this began ({ran}, not {self.digest}): it was built anew"
+                " meanwhile; measure again"
+            )
+
+    def _line(self, *, is_running: bool) -> str | None:
+        return self._process.line(self._seconds(is_running=is_running), threads=threads())
+
+    def _seconds(self, *, is_running: bool) -> float:
+        return self._limits.seconds if is_running else self._limits.prepare_seconds
+
+
+def _free() -> int:
+    """Bytes that a process may take: most of what is free now, and the address space of one that has done nothing."""
+    try:
+        told = dict(line.split(":") for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
+        free = int(told["MemAvailable"].split()[0]) << 10
+    except (OSError, KeyError, ValueError):
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return math.ceil(free * _PART_OF_FREE) + (4 << 30)

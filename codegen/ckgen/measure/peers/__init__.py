@@ -1,0 +1,23 @@
+"""What other libraries have for the same product, a file for each.
+
+A peer is a module with `offers(a, b)`, which gives bodies by name for C = A · Bᵀ of arrays [m, k] and [n, k], and
+`array_of(result)`, which makes an array of what such a call returns. A new one is one more line here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from ckgen.model.errors import UsageError
+
+PEERS: Mapping[str, str] = {"numpy": "numpy_blas", "torch": "torch_cpu"}
+"""Names of --peer, and their modules."""
+
+
+def peer(name: str) -> Any:
+    """The module of that name; UsageError for one that is not known."""
+    if name not in PEERS:
+        raise UsageError(f"--peer {name}: no such peer (known: {', '.join(PEERS)})")
+    return importlib.import_module(f"{__name__}.{PEERS[name]}")

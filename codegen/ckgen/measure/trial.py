@@ -1,0 +1,172 @@
+"""One problem in the process that runs it: its operands, whether a candidate is right, and what is timed of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ckgen.fuzz.case import Case, Data
+from ckgen.fuzz.decision import Decision
+from ckgen.fuzz.memory import Region
+from ckgen.fuzz.operation import Given, Result, Work
+from ckgen.fuzz.operations import operation_of
+from ckgen.measure.against import PeerOutcome, offered
+from ckgen.measure.conditions import Conditions
+from ckgen.measure.errors import Errors, errors_of
+from ckgen.measure.loaded import Loaded
+from ckgen.measure.model import Candidate, MeasureStatus
+from ckgen.measure.rotate import Placing, bytes_of, flusher, placings, sets_by_bytes
+from ckgen.measure.timing import Body
+from ckgen.runtime import Plan, RuntimeFailure
+
+_FILL = 0xFF
+_NO_MEMORY = "out of memory"
+
+
+class Refused(Exception):
+    """A candidate that is not timed: what became of it, and why."""
+
+    def __init__(self, status: MeasureStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A candidate's plan, and which operands it runs on."""
+
+    plan: Plan
+    work: Work
+    data: str
+
+
+class Trial:
+    """Operands are made when a candidate first needs them, and shared by all that take the same.
+
+    `heard` hears what is done: `prepare` ahead of operands and references, `run` ahead of a kernel.
+    """
+
+    def __init__(self, loaded: Loaded, problem: Case, conditions: Conditions, heard: Callable[[str], None]) -> None:
+        self._loaded = loaded
+        self._problem = problem
+        self._conditions = conditions
+        self._heard = heard
+        self._ready: dict[Candidate, _Ready] = {}
+        self._given: dict[str, Given] = {}
+        self._placings: dict[str, list[Placing]] = {}
+        self._room = Region(0, _FILL)
+        self._flush = flusher() if conditions.flush else None
+
+    def check(self, candidate: Candidate) -> Errors:
+        """Runs it twice over the same result and compares; Refused where it is not right."""
+        ready = self._of(candidate)
+        given = self._given[ready.data]
+        workspace = Region(ready.plan.workspace_size, _FILL)
+        self._heard("run")
+        for _ in range(1 if self._problem.in_place else 2):
+            self._run(ready.plan, given, workspace.address)
+        self._heard("prepare")
+        with np.errstate(invalid="ignore", over="ignore"):
+            results = list(given.results())
+            errors, text = errors_of(results), self._wrong(given, results)
+        written = given.out_of_bounds_writes()
+        for matrix in given.matrices():
+            matrix.restore()
+        if not workspace.has_clean_bands():
+            written = f"a byte beside the workspace of {ready.plan.workspace_size} was written"
+        if written:
+            raise Refused(MeasureStatus.OUT_OF_BOUNDS, written)
+        if text:
+            raise Refused(MeasureStatus.WRONG, text)
+        return errors
+
+    def body(self, candidate: Candidate, rest: float) -> Body:
+        """What is timed: the whole plan, its resets too, on operands in turn."""
+        ready = self._of(candidate)
+        given = self._given[ready.data]
+        if ready.data not in self._placings:
+            self._placings[ready.data] = placings(given, self._conditions.rotating or sets_by_bytes(bytes_of(given)))
+        if len(self._room.own) < ready.plan.workspace_size:
+            self._room = Region(ready.plan.workspace_size, _FILL)
+        calls = tuple(self._call(ready.plan, placing) for placing in self._placings[ready.data])
+        return Body(calls, rest, self._flush)
+
+    def offered(self, peer: str, candidate: Candidate) -> tuple[dict[str, Body], list[PeerOutcome]]:
+        """A peer's ways to what the candidate, which has a body, computes of the same operands."""
+        self._heard("prepare")
+        ready = self._of(candidate)
+        bodies, outcomes = offered(peer, self._given[ready.data], len(self._placings[ready.data]))
+        return {name: replace(body, before=self._flush) for name, body in bodies.items()}, outcomes
+
+    def _call(self, plan: Plan, placing: Placing) -> Callable[[], None]:
+        dispatcher = self._loaded.dispatcher
+
+        def call() -> None:
+            dispatcher.run(plan, placing.args, self._room.address)
+
+        return call
+
+    def _run(self, plan: Plan, given: Given, workspace: int) -> None:
+        try:
+            self._loaded.dispatcher.run(plan, given.args, workspace)
+        except RuntimeFailure as failure:
+            raise _refused(failure) from failure
+
+    def _of(self, candidate: Candidate) -> _Ready:
+        if candidate not in self._ready:
+            self._heard("prepare")
+            self._ready[candidate] = self._made(candidate)
+        return self._ready[candidate]
+
+    def _made(self, candidate: Candidate) -> _Ready:
+        case = replace(self._problem, instance=candidate.instance, k_batch=candidate.k_batch)
+        if candidate.instance not in self._loaded.space.all_instances:
+            raise Refused(MeasureStatus.REFUSED, f"the library has no instance {candidate.instance}")
+        decision = self._loaded.decision(case)
+        finding = decision.chosen.finding
+        if finding is not None:
+            raise Refused(MeasureStatus.REFUSED, finding.text)
+        operation = operation_of(decision.signature)
+        work = operation.work(case, decision)
+        if reason := work.refusal():
+            raise Refused(MeasureStatus.REFUSED, reason)
+        plan = self._plan(work, candidate)
+        parts = operation.parts(self._loaded.space, decision)
+        data = self._data_of(decision, plan, parts)
+        if data not in self._given:
+            self._given[data] = work.given(self._loaded.library, plan.block_m, parts)
+        return _Ready(plan, work, data)
+
+    def _plan(self, work: Work, candidate: Candidate) -> Plan:
+        asked = work.problem(self._loaded.library)
+        try:
+            plan = self._loaded.dispatcher.plan(asked, self._loaded.device, candidate.instance, candidate.k_batch)
+        except RuntimeFailure as failure:
+            raise _refused(failure) from failure
+        if plan.refusal:
+            raise Refused(MeasureStatus.REFUSED, plan.refusal)
+        return plan
+
+    def _data_of(self, decision: Decision, plan: Plan, parts: int) -> str:
+        """What of a candidate decides its operands: sums of parts are made of integers, sorted tokens lie in blocks,
+        and not every kernel of attention takes lengths."""
+        found = ["integers" if parts > 1 and self._problem.data is not Data.INTEGERS else ""]
+        if self._problem.experts:
+            found.append(str(plan.block_m))
+        if self._problem.own_lengths:
+            found.append(decision.chosen.instance)
+        return " ".join(found)
+
+    def _wrong(self, given: Given, results: list[Result]) -> str:
+        most = self._conditions.tolerance
+        if most is None:
+            return given.wrong()
+        found = errors_of(results).max_rel
+        return "" if found <= most else f"the largest error is {found:.3g} of the largest value, more than {most:g}"
+
+
+def _refused(failure: RuntimeFailure) -> Refused:
+    is_memory = _NO_MEMORY in str(failure)
+    return Refused(MeasureStatus.OUT_OF_MEMORY if is_memory else MeasureStatus.REFUSED, str(failure))

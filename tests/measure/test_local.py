@@ -1,0 +1,81 @@
+"""Candidates that do what no kernel may: each is its row, the others are measured all the same."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from bad_library import Bad
+
+from ckgen.measure.model import Candidate, Effort, MeasureStatus
+from ckgen.model.errors import CkgenError
+
+pytestmark = pytest.mark.cpp
+QUICK = Effort(seconds=0.05, least=2, most=2, still=0.0, sample=0.0)
+
+
+def test_each_fault_is_a_row_and_the_rest_is_measured(bad: Bad) -> None:
+    heard = []
+    with bad.measurer() as measurer:
+        rows = measurer.measure(bad.problem(), tuple(bad.candidates.values()), QUICK, heard.append)
+    found = dict(zip(bad.candidates, rows, strict=True))
+    assert {act: row.status.value for act, row in found.items()} == {
+        "crashes": "crashed",
+        "aborts": "crashed",
+        "loops": "hung",
+        "sleeps": "hung",
+        "writes_beside": "out_of_bounds",
+        "gives_garbage": "wrong",
+        "takes_all_memory": "out_of_memory",
+        "crashes_later": "crashed",
+        "prints": "ok",
+        "right": "ok",
+    }
+    assert "SIGSEGV" in found["crashes"].reason and "SIGABRT" in found["aborts"].reason
+    assert found["loops"].reason == "no answer after 0.2 s"
+    assert found["writes_beside"].reason.startswith("C: byte 3840 was written")
+    assert found["gives_garbage"].reason.startswith("C[0, 23, 39] is ")
+    assert sorted(heard, key=lambda row: row.candidate) == sorted(rows, key=lambda row: row.candidate)
+    for act, row in found.items():
+        assert row.candidate == bad.candidates[act] and row.digest == measurer.digest
+        assert (row.median_us > 0, row.runs == 2, row.checked == 24 * 40) == (row.status is MeasureStatus.OK,) * 3
+        assert bool(row.reason) == (row.status is not MeasureStatus.OK)
+
+
+def test_a_peer_is_timed_in_the_same_turns(bad: Bad) -> None:
+    some = tuple(bad.candidates[act] for act in ("aborts", "right", "crashes_later"))
+    with bad.measurer() as measurer:
+        rows, peers = measurer.compare(bad.problem(), some, ("numpy", "torch"), QUICK)
+    assert [row.status for row in rows] == [MeasureStatus.CRASHED, MeasureStatus.OK, MeasureStatus.CRASHED]
+    numpy, *torch = peers
+    assert (numpy.peer, numpy.name, numpy.reason, numpy.runs) == ("numpy", "numpy matmul, out=", "", 2)
+    assert numpy.median_us > 0 and numpy.max_rel < 1e-5
+    assert all(bool(one.reason) != bool(one.runs) for one in torch)
+
+
+def test_a_library_that_changed_meanwhile_is_refused(bad: Bad, tmp_path: Path) -> None:
+    copy = replace(bad, library=tmp_path / "lib.so")
+    shutil.copy(bad.library, copy.library)
+    with copy.measurer() as measurer:
+        with copy.library.open("ab") as file:
+            file.write(b"\0")
+        with pytest.raises(CkgenError, match="another file than when this began"):
+            measurer.measure(bad.problem(), (bad.candidates["right"],), QUICK)
+
+
+def test_a_library_of_other_sources_is_refused(bad: Bad) -> None:
+    other = replace(bad, contents=replace(bad.contents, signatures=("gemm_bf16_rcr",)))
+    with other.measurer() as measurer, pytest.raises(CkgenError, match="is stale: it does not hold the instances"):
+        measurer.candidates(bad.problem())
+
+
+def test_what_no_kernel_can_run_is_refused_with_its_reason(bad: Bad) -> None:
+    tiny = replace(bad.problem(), k=8)
+    split = Candidate(bad.candidates["right"].instance, 2)
+    with bad.measurer() as measurer:
+        rows = measurer.measure(tiny, (bad.candidates["crashes"], split, Candidate("nothing")), QUICK)
+    assert {row.status for row in rows} == {MeasureStatus.REFUSED}
+    assert [row.reason for row in rows][2] == "the library has no instance nothing"
+    assert "rule gemm.stream_k.too-few-tiles" in rows[0].reason and "rule gemm.instance" in rows[1].reason
