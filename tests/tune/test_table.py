@@ -110,5 +110,13 @@ def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) 
     assert [one.name for one in tmp_path.iterdir()] == ["t.csv"]
 
 
+def test_a_problem_that_is_worth_no_row_loses_its_own_and_no_other() -> None:
+    old = with_rows(NO_TABLE, CPU, [line(1), line(2), line(3)])
+    old = with_rows(parse_table(old, "t.csv"), GPU, [line(2)])
+    new = with_rows(parse_table(old, "t.csv"), CPU, [line(3, "b")], without=[line(2).key])
+    kept = [(one.place[0], one.place[8], one.cells["kernelName"]) for one in parse_table(new, "t.csv").lines]
+    assert kept == [("gfx942", 2, "a"), ("x86_64_v4", 1, "a"), ("x86_64_v4", 3, "b")]
+
+
 def test_a_date_stands_only_where_it_is_given() -> None:
     assert with_rows(NO_TABLE, CPU, [line(1)]).endswith(b",t,\n")

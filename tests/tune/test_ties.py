@@ -28,6 +28,7 @@ def test_a_tie_is_within_the_spreads_of_both() -> None:
     assert ties(table(a=(100, 0.01), b=(102.1, 0.01)).values()) == {A}
     assert ties(table(a=(100, 0.0), b=(102, 0.02)).values()) == {A, B}
     assert ties(table(a=100, b=100).values()) == {A, B}
+    assert ties(table(a=(100, 0.0), b=(105, 9.0), c=(105.1, 9.0)).values()) == {A, B}, "however wide the spread is"
     assert ties([]) == frozenset()
 
 

@@ -45,6 +45,11 @@ class Key:
         """Equal for problems that differ in M alone; attention has no ladders."""
         return self.signature, self.n, self.k, self.batch, self.experts, self.top_k, "" if self.m else self.sizes
 
+    @property
+    def lookup(self) -> tuple[object, ...]:
+        """What a library tells apart: of groups their largest sizes alone."""
+        return self.signature, *self.numbers, "" if self.m else self.sizes
+
     def __str__(self) -> str:
         names = ("B", "M", "N", "K", "experts", "top_k")
         words = [f"{name}={value}" for name, value in zip(names, self.numbers, strict=True) if value]

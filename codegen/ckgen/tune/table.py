@@ -47,7 +47,7 @@ class TunedLine:
 
 
 Place = tuple[str, int, str, int, int, int, int, int, int, str]
-"""Where a row stands among others: by target, signature, N, K, batch, routing, M, sizes."""
+"""Where a row stands among others: by target, signature, N, K, batch, routing, M, and where there is no M the sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +98,13 @@ def parse_table(data: bytes, display: str) -> Table:
     kept = data.removeprefix(BOM).splitlines(keepends=True)
     for number, text in raw.rows():
         cells = split_line(text)
-        place = place_of(dict(zip(raw.header, cells, strict=False))) if cells is not None else None
-        if cells is None or place is None or len(cells) > len(raw.header):
+        at = place_of(dict(zip(raw.header, cells, strict=False))) if cells is not None else None
+        if cells is None or at is None or len(cells) > len(raw.header):
             hint = "correct the line, or remove it"
             errors.append(Diagnostic("T011", "no row of a table", Location(display, number), hint=hint))
             continue
         row = dict(zip(raw.header, (*cells, *[""] * (len(raw.header) - len(cells))), strict=True))
-        lines.append(Line(place, row, kept[number - 1].rstrip(b"\r\n")))
+        lines.append(Line(at, row, kept[number - 1].rstrip(b"\r\n")))
     if errors:
         raise InputError(errors)
     head = kept[raw.header_line - 1]
@@ -122,11 +122,13 @@ def place_of(cells: Mapping[str, str]) -> Place | None:
         return None
     batch, m, n, k, experts, top_k = numbers
     head = (words.get("gfx", ""), cu_num, words.get(SIGNATURE_COLUMN, ""))
-    return (*head, n, k, batch, experts, top_k, m, " ".join(words.get(SIZES_COLUMN, "").split()))
+    sizes = "" if m else " ".join(words.get(SIZES_COLUMN, "").split())
+    return (*head, n, k, batch, experts, top_k, m, sizes)
 
 
-def with_rows(table: Table, target: Target, rows: Iterable[TunedLine]) -> bytes:
-    """The table's bytes with these rows in place of those of the same problems; all rows sorted, others as they were.
+def with_rows(table: Table, target: Target, rows: Iterable[TunedLine], without: Iterable[Key] = ()) -> bytes:
+    """The table's bytes with these rows in place of those of the same problems, and none of the problems `without`; all
+    rows sorted, others as they were.
 
     Columns that the table lacks are added behind its own; an unknown column is empty in new rows.
     """
@@ -137,18 +139,25 @@ def with_rows(table: Table, target: Target, rows: Iterable[TunedLine]) -> bytes:
         head = head.rstrip(b"\r\n") + f",{','.join(added)}".encode() + table.end
     fresh = {}
     for row in rows:
-        cells = row.cells(target)
-        place = place_of(cells)
-        assert place is not None
-        fresh[place] = Line(place, cells, _text([cells.get(name, "") for name in columns]))
-    lines = [line for line in table.lines if line.place not in fresh]
+        cells, at = row.cells(target), place(row.key, target)
+        fresh[at] = Line(at, cells, _text([cells.get(name, "") for name in columns]))
+    gone = {place(key, target) for key in without}
+    lines = [line for line in table.lines if line.place not in fresh and line.place not in gone]
     every = sorted([*lines, *fresh.values()], key=lambda line: line.place)
     return head + b"".join(line.data + table.end for line in every)
 
 
-def write_table(path: Path, table: Table, target: Target, rows: Iterable[TunedLine]) -> None:
+def write_table(
+    path: Path, table: Table, target: Target, rows: Iterable[TunedLine], without: Iterable[Key] = ()
+) -> None:
     """Replaces the file whole, or leaves it as it was; UsageError where it cannot be written."""
-    write_files({path: with_rows(table, target, rows)})
+    write_files({path: with_rows(table, target, rows, without)})
+
+
+def place(key: Key, target: Target) -> Place:
+    """Where the row of a problem on a target stands."""
+    head = (target.gfx, target.cu_num, key.signature)
+    return (*head, key.n, key.k, key.batch, key.experts, key.top_k, key.m, "" if key.m else key.sizes)
 
 
 def _text(cells: Sequence[str]) -> bytes:

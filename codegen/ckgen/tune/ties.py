@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ckgen.measure.model import Candidate, Measured, MeasureStatus
 
+MOST_NOISE = 0.05
+"""The part of the best time by which a tie is slower at most: what varies more is not known well enough to win."""
 Times = Mapping[Candidate, Measured]
 """What was measured together, of one problem."""
 
@@ -27,9 +29,9 @@ def ties(times: Iterable[Measured]) -> frozenset[Candidate]:
 
 
 def is_tie(best: Measured, other: Measured) -> bool:
-    """Whether the other is slower than the best by no more than the noise of both."""
+    """Whether the other is slower than the best by no more than the noise of both, and MOST_NOISE."""
     noise = best.median_us * best.spread + other.median_us * other.spread
-    return other.median_us - best.median_us <= noise
+    return other.median_us - best.median_us <= min(noise, MOST_NOISE * best.median_us)
 
 
 def along(ladder: Sequence[Times]) -> tuple[Candidate | None, ...]:
