@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -141,8 +142,17 @@ def test_every_line_is_one_object_and_carries_all_that_was_measured(tmp_path: Pa
     assert header["header"]["environment"]["device"] == "a fake"
     assert record["measured"] == {
         "problem": "p", "rung": "first", "together": 0, "instance": "a", "k_batch": 1, "status": "ok", "reason": "",
-        "median_us": 3.5, "spread": 0.01, "runs": 9, "max_rel": 0.0, "frob_rel": 0.0, "digest": "",
+        **{one.name: getattr(measured("a", 3.5), one.name) for one in list(fields(Measured))[3:]},
     }  # fmt: skip
+
+
+def test_what_an_older_journal_does_not_say_is_as_usual(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    write(path)
+    line = {"problem": "p", "rung": "first", "together": 1, "instance": "a", "k_batch": 2, "status": "crashed"}
+    path.write_text(path.read_text() + json.dumps({"measured": line}) + "\n")
+    (found,) = read_journals([path]).records
+    assert found.measured == Measured(Candidate("a", 2), MeasureStatus.CRASHED)
 
 
 def test_a_journal_that_cannot_be_written_is_said(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from ckgen.tune.run import Outcome, Tuned, Tuner
 
 
 def text_of(outcome: Outcome, tuner: Tuner, changes: Sequence[Change], out: Path, journal: Path) -> str:
-    """Every problem, every failure, and counts."""
+    """Every problem that was timed, every failure, and counts."""
     every = outcome.every
-    lines = [columns([("problem", "us", "gain", "tried", "kernel"), *map(_cells, every)])]
+    timed = [one for one in every if one.winner is not None]
+    lines = [columns([("problem", "us", "gain", "tried", "kernel"), *map(_cells, timed)])] if timed else []
     for problem, failed in outcome.failures:
         lines.append(f"{failed.status.value.upper()} {failed.candidate.instance} at {problem.key}: {failed.reason}")
     rows = [one for one in every if one.is_row and one.winner is not None]
@@ -30,8 +31,7 @@ def text_of(outcome: Outcome, tuner: Tuner, changes: Sequence[Change], out: Path
 
 
 def _cells(one: Tuned) -> tuple[str, ...]:
-    if one.winner is None:
-        return str(one.problem.key), "–", "–", str(one.searched.tried), one.why
+    assert one.winner is not None
     gain = f"{one.gain:.1%}" if one.gain is not None else "–"
     splits = f" k_batch {one.winner.candidate.k_batch}" if one.winner.candidate.k_batch != 1 else ""
     kernel = f"{one.winner.candidate.instance}{splits}"

@@ -27,9 +27,13 @@ class InstanceRow(TunedRow):
 
 @dataclass(frozen=True, slots=True)
 class GroupedInstanceRow(InstanceRow):
-    """The same of a grouped GEMM: `shape` is the largest M, N and K of the groups, as in keys of tables."""
+    """The same of a grouped GEMM: `shape` is the largest M, N and K of the groups, as in keys of tables.
+
+    `groups` is what the row says of each, for those who measure it again; empty: nothing.
+    """
 
     op: ClassVar[str] = "grouped_gemm"
+    groups: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,7 +195,9 @@ def _candidate(value: dict[str, Any] | None) -> Candidate | None:
 
 
 def _measured(value: dict[str, Any]) -> Measured:
-    told = {one.name: value[one.name] for one in fields(Measured) if one.name not in ("candidate", "status")}
+    """What an older journal does not say is as usual."""
+    names = {one.name for one in fields(Measured)} - {"candidate", "status"}
+    told = {name: value[name] for name in names & value.keys()}
     candidate = Candidate(value["instance"], value["k_batch"])
     return Measured(candidate, MeasureStatus(value["status"]), **told)
 

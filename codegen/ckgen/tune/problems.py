@@ -136,12 +136,12 @@ def _of_attention(shape: FmhaShape) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def key_of_shape(signature: str, shape: Shape, op: str) -> Key:
-    """The key of a row's shape, as tables of GEMMs and experts hold it."""
+def key_of_shape(signature: str, shape: Shape, op: str, sizes: str = "") -> Key:
+    """The key of a row's shape, as tables of GEMMs, groups and experts hold it."""
     if op == str(Op.MOE):
         routing = Routing.of_lookup_key(shape.batch)
         return Key(signature, 0, shape.m, shape.n, shape.k, routing.experts, routing.top_k)
-    return Key(signature, shape.batch, shape.m, shape.n, shape.k)
+    return Key(signature, shape.batch, shape.m, shape.n, shape.k, sizes=sizes)
 
 
 def in_ladders(problems: Iterable[Problem]) -> tuple[tuple[Problem, ...], ...]:

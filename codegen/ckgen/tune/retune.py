@@ -16,13 +16,14 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.fate import FateKind
+from ckgen.model.instance_row import GroupedInstanceRow
 from ckgen.model.row import Row
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.inputs import by_family, load_options
 from ckgen.plan.options import PlanOptions
 from ckgen.tables.load import load_tables
-from ckgen.tune.problems import Key, case_of, key_of_shape, signature_of
+from ckgen.tune.problems import Key, case_of, key_of_shape
 
 UNTOLD = "own"
 """The module of rows that no module tells apart, of ckgen's own tables."""
@@ -93,4 +94,5 @@ def _key(row: Row, signature: Any) -> Key:
     if isinstance(signature, FmhaSignature):
         return Key(signature.canonical(), sizes=told_sizes(signature, row.shape))  # type: ignore[arg-type]
     assert isinstance(row.shape, Shape)
-    return key_of_shape(signature.canonical(), row.shape, str(signature_of(signature.canonical()).op))
+    sizes = row.groups if isinstance(row, GroupedInstanceRow) else ""
+    return key_of_shape(signature.canonical(), row.shape, str(signature.op), sizes)

@@ -71,7 +71,7 @@ def kept(times: Mapping[Candidate, Measured], rung: Rung) -> list[Candidate]:
     """The fastest, as many as the rung keeps, and up to as many again that tie with the best."""
     timed = sorted((one for one in times.values() if _is_timed(one)), key=lambda one: (one.median_us, one.candidate))
     count = min(max(math.ceil(len(timed) / rung.keep), rung.least), rung.most)
-    also = [one for one in timed[count:] if is_tie(timed[0], one)][:count]
+    also = [one for one in timed[count:] if is_tie(timed[0], one, math.inf)][:count]
     return sorted(one.candidate for one in [*timed[:count], *also])
 
 

@@ -28,10 +28,10 @@ def ties(times: Iterable[Measured]) -> frozenset[Candidate]:
     return frozenset(one.candidate for one in timed if is_tie(best, one))
 
 
-def is_tie(best: Measured, other: Measured) -> bool:
-    """Whether the other is slower than the best by no more than the noise of both, and MOST_NOISE."""
+def is_tie(best: Measured, other: Measured, most: float = MOST_NOISE) -> bool:
+    """Whether the other is slower than the best by no more than the noise of both, and that part of the best time."""
     noise = best.median_us * best.spread + other.median_us * other.spread
-    return other.median_us - best.median_us <= min(noise, MOST_NOISE * best.median_us)
+    return other.median_us - best.median_us <= min(noise, most * best.median_us)
 
 
 def along(ladder: Sequence[Times]) -> tuple[Candidate | None, ...]:

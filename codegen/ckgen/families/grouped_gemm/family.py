@@ -56,7 +56,8 @@ class GroupedFamily(FamilyOfGemms):
                 raise UsageError(
                     f"the largest sizes of the groups are {largest}, the row says {told.m}x{told.n}x{told.k}"
                 )
-        return GroupedInstanceRow(**told_fields(told, signature, Shape(0, told.m, told.n, told.k)))
+        fields = told_fields(told, signature, Shape(0, told.m, told.n, told.k))
+        return GroupedInstanceRow(**fields, groups=told.sizes)
 
     def row_meanings(self, archs: Mapping[str, ArchSpec]) -> InstanceRows:
         """What rows of tables of ckgen's own mean."""
