@@ -40,13 +40,15 @@ def test_it_covers_with_as_few_as_any_subset(options: dict[str, dict[str, float]
 def test_of_equally_small_covers_that_which_loses_least_is_taken() -> None:
     assert cover({"p": {"a": 0.005, "b": 0.001}, "q": {"a": 0.0, "b": 0.003}}).kernels == ("b",)
     assert cover({"p": {"a": 0.0, "b": 0.0}}).kernels == ("a",)
+    wide = {"p1": {"a": 0.0, "g": 0.01}, "p2": {"a": 0.0, "g": 0.01}, "p3": {"c": 0.0, "g": 0.01}}
+    assert cover({**wide, "p4": {"c": 0.0, "d": 0.0}}).kernels == ("a", "c"), "though g is met first"
     assert cover({}).kernels == ()
 
 
 def test_a_greedy_choice_is_not_taken_for_the_least() -> None:
-    rows = {"p1": "ac", "p2": "ac", "p3": "ad", "p4": "ad", "p5": "bc", "p6": "bd"}
+    rows = {"p1": "ag", "p2": "ag", "p3": "ax", "p4": "bg", "p5": "bg", "p6": "by"}
     options = {problem: dict.fromkeys(kernels, 0.0) for problem, kernels in rows.items()}
-    assert len(cover(options).kernels) == 2
+    assert cover(options).kernels == ("a", "b"), "g has most, and needs two more"
 
 
 def test_a_search_that_is_cut_short_says_so_and_still_covers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ def test_bytes_of_others_stay_whatever_they_look_like() -> None:
     head = ",".join(["note", *HEADER, "mine"])
     theirs = [
         'a, gfx942 ,0304,"gemm_bf16_rcr",,16, 64,64,,,,k,1,4.50,"0.1",,,,,,,"x, y"',
-        "b,x86_64_v4,2,gemm_bf16_rcr,0,99,64,64",
+        " b,x86_64_v4,2,gemm_bf16_rcr,0,99,64,64 ",
         'c,x86_64_v4,2,gemm_bf16_rcr,0,1,64,64,0,0,,k,1,1,,,,,,,,"keep, me"',
     ]
     data = "\r\n".join([head, *theirs]).encode()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ckgen.families.common.naming import instance_name
 from ckgen.families.common.signature import Signature
 from ckgen.model.backend import Backend
 from ckgen.model.config import Config
@@ -21,7 +20,8 @@ def read_instance_name(
 ) -> tuple[S, C] | None:
     """What an instance's name says; None for a name that no instance has.
 
-    `parse_signature` raises UsageError for what is no canonical name. An instance's signature has no plain fp8.
+    `parse_signature` raises UsageError for what is no canonical name, `parse_config` is the inverse of a Config's text.
+    An instance's signature has no plain fp8.
     """
     for backend in Backend:
         mark = f"_{backend}_"
@@ -29,7 +29,7 @@ def read_instance_name(
         while at >= 0:
             signature = _signature(name[:at], parse_signature)
             config = parse_config(signature, backend, name[at + len(mark) :]) if signature is not None else None
-            if signature is not None and config is not None and instance_name(signature, backend, config) == name:
+            if signature is not None and config is not None:
                 return signature, config
             at = name.find(mark, at + 1)
     return None
