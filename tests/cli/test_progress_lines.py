@@ -14,6 +14,7 @@ from cli_support import run
 from ckgen.build.runtime_library import run_step
 from ckgen.model.errors import InputError, UsageError
 
+BENCHED = ("--target", "native", "--signature", "fp32", "--shape", "1,2,3")
 NINJA = "print('[1/2] Building'); print('warning: x'); print('[2/2] Linking')"
 
 
@@ -31,6 +32,7 @@ def slow(*_: Any, **__: Any) -> None:
     ("place", "command", "said"),
     [
         ("ckgen.fuzz.prepare.prepare", ("fuzz", "--seconds", "1"), "planning"),
+        ("ckgen.measure.local.local_measurer", ("bench", "gemm", *BENCHED), "planning"),
         ("ckgen.quickstart.run.prepare", ("quickstart", "--dir", "q"), "planning"),
         ("ckgen.plan.planner.make_plan", ("validate", "t"), "reading"),
         ("ckgen.emit.generate.generate", ("generate", "--targets", "gfx942", "--tuning", "t"), "generating"),

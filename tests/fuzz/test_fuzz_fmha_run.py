@@ -99,8 +99,8 @@ def test_a_kernel_that_errs_is_found(
 def test_a_wrong_result_is_made_small(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
     exact = attention.expect
 
-    def wrong_behind_20(operands: Any) -> Attention:
-        found = exact(operands)
+    def wrong_behind_20(operands: Any, planes: Any) -> Attention:
+        found = exact(operands, planes=planes)
         found.o.c[:, 20:] += 1.0
         return found
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bad_library import Bad
 
+from bad_library import Bad
 from ckgen.measure.model import Candidate, Effort, MeasureStatus
 from ckgen.model.errors import CkgenError
 
 pytestmark = pytest.mark.cpp
-QUICK = Effort(seconds=0.05, least=2, most=2, still=0.0, sample=0.0)
+QUICK = Effort(seconds=0.05, least=2, most=2, still=0.0, sample=0.005)
 
 
 def test_each_fault_is_a_row_and_the_rest_is_measured(bad: Bad) -> None:
@@ -25,33 +25,37 @@ def test_each_fault_is_a_row_and_the_rest_is_measured(bad: Bad) -> None:
         "crashes": "crashed",
         "aborts": "crashed",
         "loops": "hung",
-        "sleeps": "hung",
-        "writes_beside": "out_of_bounds",
-        "gives_garbage": "wrong",
         "takes_all_memory": "out_of_memory",
-        "crashes_later": "crashed",
-        "prints": "ok",
+        "writes_beside": "out_of_bounds",
         "right": "ok",
+        "does_nothing": "wrong",
+        "gives_garbage": "wrong",
+        "adds_up": "wrong",
+        "crashes_later": "crashed",
     }
     assert "SIGSEGV" in found["crashes"].reason and "SIGABRT" in found["aborts"].reason
-    assert found["loops"].reason == "no answer after 0.2 s"
+    assert found["loops"].reason == "no answer after 0.4 s"
     assert found["writes_beside"].reason.startswith("C: byte 3840 was written")
     assert found["gives_garbage"].reason.startswith("C[0, 23, 39] is ")
     assert sorted(heard, key=lambda row: row.candidate) == sorted(rows, key=lambda row: row.candidate)
     for act, row in found.items():
         assert row.candidate == bad.candidates[act] and row.digest == measurer.digest
-        assert (row.median_us > 0, row.runs == 2, row.checked == 24 * 40) == (row.status is MeasureStatus.OK,) * 3
+        assert (row.median_us > 0, row.runs > 0, row.checked == 24 * 40) == (row.status is MeasureStatus.OK,) * 3
         assert bool(row.reason) == (row.status is not MeasureStatus.OK)
 
 
 def test_a_peer_is_timed_in_the_same_turns(bad: Bad) -> None:
     some = tuple(bad.candidates[act] for act in ("aborts", "right", "crashes_later"))
     with bad.measurer() as measurer:
-        rows, peers = measurer.compare(bad.problem(), some, ("numpy", "torch"), QUICK)
-    assert [row.status for row in rows] == [MeasureStatus.CRASHED, MeasureStatus.OK, MeasureStatus.CRASHED]
-    numpy, *torch = peers
-    assert (numpy.peer, numpy.name, numpy.reason, numpy.runs) == ("numpy", "numpy matmul, out=", "", 2)
-    assert numpy.median_us > 0 and numpy.max_rel < 1e-5
+        found = measurer.compare(bad.problem(), some, ("numpy", "torch"), QUICK)
+    assert [found.outcome(one).status for one in some] == [
+        MeasureStatus.CRASHED,
+        MeasureStatus.OK,
+        MeasureStatus.CRASHED,
+    ]
+    numpy, *torch = found.peers()
+    assert (numpy.peer, numpy.name, numpy.reason) == ("numpy", "numpy matmul, out=", "")
+    assert numpy.runs and numpy.median_us > 0 and numpy.max_rel < 1e-5
     assert all(bool(one.reason) != bool(one.runs) for one in torch)
 
 

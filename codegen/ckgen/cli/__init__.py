@@ -28,6 +28,7 @@ COMMANDS = {
     "emulate": Entry(None, "Run GPU code on the CPU, and check it while it runs."),
     "fmha": Entry("ckgen.cli.fmha", "Say what an attention problem means."),
     "fuzz": Entry("ckgen.cli.fuzz", "Run random problems and hold them against the definition."),
+    "bench": Entry("ckgen.cli.bench", "Time the kernels that can run a problem, every one verified."),
     "env": Entry("ckgen.cli.env", "Show versions, tools and what this machine is."),
     "schema": Entry("ckgen.cli.schema", "Print the JSON Schema of an input or an output."),
 }

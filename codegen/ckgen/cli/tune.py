@@ -100,7 +100,7 @@ def _asked(
     from ckgen.tune.lists import keys_of_lists
     from ckgen.tune.retune import problems_of_tables
 
-    found = keys_of_lists((*params["shapes"], *params["missing"]), target, archs)
+    found = keys_of_lists((*params["shapes"], *params["missing"]), target, archs, say)
     modules: dict[str, Module] = {}
     if params["retune"]:
         shipped = "all" in params["retune"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ckgen.families.fmha.operands import FmhaOperands, make_operands
 from ckgen.families.fmha.pages import PageForm, cache_sizes, store_pages
 from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.reference import Attention, expect
+from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
 from ckgen.fuzz.arguments import UNREAD, raw
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.data import wrong
@@ -30,7 +31,9 @@ from ckgen.fuzz.fmha_sizes import Rows, dense_refusal, lengths_of, rows_of, shap
 from ckgen.fuzz.memory import Matrix
 from ckgen.fuzz.once import Once
 from ckgen.fuzz.operation import FuzzedOperation, Result
+from ckgen.fuzz.sampling import Budget
 from ckgen.fuzz.space import Space
+from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
 from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct
@@ -49,6 +52,7 @@ class FmhaGiven:
     o: Tensor
     lse: Tensor | None
     known: Once[Attention] = field(default_factory=Once)
+    planes: Once[frozenset[int]] = field(default_factory=Once)
 
     def wrong(self) -> str:
         """See Given."""
@@ -56,7 +60,7 @@ class FmhaGiven:
 
     def expected(self) -> Attention:
         """What must come out."""
-        return self.known.of(lambda: expect(self.operands))
+        return self.known.of(lambda: expect(self.operands, planes=self.planes.known))
 
     def results(self) -> Iterator[Result]:
         """See Given; O, and then lse where there is one."""
@@ -64,6 +68,15 @@ class FmhaGiven:
         yield Result(expected.o, decode(o))
         if lse is not None:
             yield Result(expected.lse, decode(lse))
+
+    def sample(self, budget: Budget) -> None:
+        """See Given; drawn heads, with all their rows."""
+        shape = self.operands.shape
+        scores = shape.seqlen_q * shape.seqlen_k
+        work = scores * max(shape.hdim_q + shape.hdim_v, _STEPS)
+        planes = budget.rows(shape.batch * shape.heads_q, work, shape.seqlen_q * shape.hdim_v, self.case.seed)
+        if planes is not None:
+            self.planes.of(lambda: frozenset(planes.tolist()))
 
     def matrices(self) -> Iterator[Matrix]:
         """See Given."""
@@ -115,6 +128,8 @@ class FmhaGiven:
         return bool((raw(stored[free]) == fill).all())
 
 
+_STEPS = 1 << 10
+"""Of the definition for each score, in products that take as long."""
 _MOST_CACHES = 8
 """Elements of a cache for each that other tensors may have: pages are seldom full."""
 
@@ -272,10 +287,38 @@ def scheduled(space: Space, case: Case, decision: Decision, planner: FmhaSplitPl
     return schedule_of(case, query.signature, query.shape, query.target, tiles.constraints, planner)
 
 
+_DRAWN = ("pages", "total_q")
+"""Sizes that follow from the lengths of the sequences."""
+
+
+def asked(case: Case, problem: FmhaShape) -> Case:
+    """The case with sizes of attention; UsageError for one that operands are not made for."""
+    same = {one.name for one in fields(Case)} & {one.name for one in fields(FmhaShape)}
+    sized = replace(
+        case, m=problem.seqlen_q, n=problem.seqlen_k, k=problem.hdim_q, new=problem.seqlen_new,
+        **{name: getattr(problem, name) for name in same},
+    )  # fmt: skip
+    made = shape_of(parse_canonical(case.signature), sized)
+    for one in fields(FmhaShape):
+        size = getattr(problem, one.name)
+        if one.name not in _DRAWN and size not in (getattr(made, one.name), one.default):
+            raise UsageError(f"{one.name}={size}: operands of such a problem are not made")
+    return sized
+
+
+def flops(case: Case, signature: FmhaSignature) -> int:
+    """Of both products; appending has none."""
+    if appends(signature.traits):
+        return 0
+    return 2 * case.batch * case.heads_q * case.m * case.n * (case.k + case.hdim_v)
+
+
 OPERATION = FuzzedOperation(
     lambda case, signature: shape_of(signature, case),
     FmhaWork,
-    parts=lambda space, decision: 1,
+    lambda space, decision: 1,
+    asked,
+    flops,
     has_exact_data=True,
     schedule=scheduled,
 )

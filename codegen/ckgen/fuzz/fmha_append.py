@@ -33,6 +33,7 @@ from ckgen.fuzz.fmha_sizes import Rows, append_lengths, rows_of
 from ckgen.fuzz.memory import Matrix, plain
 from ckgen.fuzz.once import Once
 from ckgen.fuzz.operation import Result
+from ckgen.fuzz.sampling import Budget
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct
 
@@ -111,6 +112,9 @@ class AppendGiven:
             yield Result(one, decode(cache.added(one)).reshape(one.c.shape))
         if self.o is not None:
             yield Result(expected.q, decode(self._rotated(self.o)).reshape(expected.q.c.shape))
+
+    def sample(self, budget: Budget) -> None:
+        """See Given; all rows always count: there are no sums."""
 
     def matrices(self) -> Iterator[Matrix]:
         """See Given."""

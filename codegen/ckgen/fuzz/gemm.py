@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ctypes import c_void_p
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from ckgen.families.common.comparison import Expected
 from ckgen.families.common.sensitivity import Sensitivity
-from ckgen.families.common.storage import decode
+from ckgen.families.common.storage import Storage, decode
 from ckgen.families.gemm import partition
 from ckgen.families.gemm.enums import MAX_D
 from ckgen.families.gemm.query import GemmQuery
-from ckgen.families.gemm.reference import Operands
+from ckgen.families.gemm.reference import Operands, of_rows
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.arguments import Arguments, arguments, sizes_of
 from ckgen.fuzz.case import Case
@@ -22,6 +22,7 @@ from ckgen.fuzz.layout import Placed, dense_refusal, placed
 from ckgen.fuzz.memory import Matrix
 from ckgen.fuzz.once import Once
 from ckgen.fuzz.operation import FuzzedOperation, Result
+from ckgen.fuzz.sampling import Budget, Rows
 from ckgen.fuzz.space import Space
 from ckgen.model.selection import Wishes
 from ckgen.model.tuned_row import Shape
@@ -37,6 +38,7 @@ class GemmGiven:
     placed: Arguments
     parts: int
     expected: Once[Expected] = field(default_factory=Once)
+    rows: Once[Rows] = field(default_factory=Once)
 
     @property
     def args(self) -> GemmArgsStruct:
@@ -45,7 +47,8 @@ class GemmGiven:
 
     def wrong(self) -> str:
         """See Given."""
-        return wrong(self._expected(), self.placed.result())
+        text, rows = wrong(self._expected(), self._result()), self.rows.known
+        return text if not text or rows is None else f"{text}, counting {len(rows)} drawn rows"
 
     def sensitivity(self) -> Sensitivity:
         """See Given."""
@@ -58,14 +61,29 @@ class GemmGiven:
     def results(self) -> Iterator[Result]:
         """See Given."""
         expected = self._expected()
-        yield Result(expected, decode(self.placed.result()).reshape(expected.c.shape))
+        yield Result(expected, decode(self._result()).reshape(expected.c.shape))
+
+    def sample(self, budget: Budget) -> None:
+        """See Given."""
+        case = self.case
+        own = case.n * case.entries
+        rows = budget.rows(case.m, own * case.k, own, case.seed)
+        if rows is not None:
+            self.rows.of(lambda: rows)
 
     def matrices(self) -> Iterator[Matrix]:
         """See Given."""
         yield from (self.placed.c, *self.placed.inputs.values())
 
     def _expected(self) -> Expected:
-        return self.expected.of(lambda: expected_of(self.operands, self.case, self.parts))
+        rows = self.rows.known
+        operands = self.operands if rows is None else of_rows(self.operands, rows)
+        return self.expected.of(lambda: expected_of(operands, self.case, self.parts))
+
+    def _result(self) -> Storage:
+        """C, [batch, rows, N]."""
+        found, rows = self.placed.result(), self.rows.known
+        return found if rows is None else found.reshape(-1, self.case.m, self.case.n)[:, rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,4 +154,14 @@ def shape_of(case: Case, signature: GemmSignature) -> Shape:
     return Shape(case.batch, case.m, case.n, case.k)
 
 
-OPERATION = FuzzedOperation(shape_of, GemmWork, parts_of)
+def asked(case: Case, problem: Shape) -> Case:
+    """The case with a GEMM's sizes."""
+    return replace(case, m=problem.m, n=problem.n, k=problem.k, batch=problem.batch or 1)
+
+
+def flops(case: Case, signature: GemmSignature) -> int:
+    """Of all batches."""
+    return 2 * case.m * case.n * case.k * (case.batch if signature.batched else 1)
+
+
+OPERATION = FuzzedOperation(shape_of, GemmWork, parts_of, asked, flops)

@@ -18,6 +18,7 @@ from ckgen.fuzz.gemm import GemmGiven, GemmWork, first_refusal, fit, null_args, 
 from ckgen.fuzz.layout import Placed, dense_refusal, placed
 from ckgen.fuzz.memory import Matrix
 from ckgen.fuzz.operation import FuzzedOperation, Result
+from ckgen.fuzz.sampling import Budget
 from ckgen.model.groups import Groups, GroupSize
 from ckgen.model.tuned_row import Shape
 from ckgen.runtime import GemmArgsStruct, ProblemStruct, RuntimeLibrary
@@ -43,6 +44,11 @@ class GroupedGiven:
         """See Given; of each group."""
         for one in self.groups.values():
             yield from one.results()
+
+    def sample(self, budget: Budget) -> None:
+        """See Given; each group has an equal part."""
+        for one in self.groups.values():
+            one.sample(budget.part(len(self.groups)))
 
     def matrices(self) -> Iterator[Matrix]:
         """See Given."""
@@ -181,4 +187,17 @@ def problem_of(case: Case, signature: GemmSignature) -> Groups | Shape:
     return groups_of(case) or shape_of(case, signature)
 
 
-OPERATION = FuzzedOperation(problem_of, GroupedWork, parts_of)
+def asked(case: Case, problem: Groups) -> Case:
+    """The case with groups; those whose rows only the device knows all have the most."""
+    if not problem.are_on_device:
+        return replace(case, groups=problem.sizes)
+    (most,) = problem.sizes
+    return replace(case, groups=problem.sizes * problem.count, on_device=True, m=most.m, n=most.n, k=most.k)
+
+
+def flops(case: Case, signature: GemmSignature) -> int:
+    """Of all groups."""
+    return sum(2 * one.m * one.n * one.k for one in _real_sizes(case))
+
+
+OPERATION = FuzzedOperation(problem_of, GroupedWork, parts_of, asked, flops)

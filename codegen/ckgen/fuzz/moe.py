@@ -15,7 +15,7 @@ from ckgen.families.gemm.reference import shuffle_mx_scale
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.asked import RoutedSizes
 from ckgen.families.moe.exact_operands import exact_operands
-from ckgen.families.moe.reference import MoeOperands, MoeSize, expect, make_operands
+from ckgen.families.moe.reference import MoeOperands, MoeSize, expect, make_operands, of_tokens
 from ckgen.fuzz.arguments import UNREAD, UNWRITTEN, matrix, raw, strides_of
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.data import wrong
@@ -27,6 +27,7 @@ from ckgen.fuzz.once import Once
 from ckgen.fuzz.operation import FuzzedOperation, Result
 from ckgen.fuzz.outcome import CaseFailure, FailureKind
 from ckgen.fuzz.routing import ids_of, sorted_tokens
+from ckgen.fuzz.sampling import Budget, Rows
 from ckgen.model.dtype import DType
 from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
@@ -45,19 +46,33 @@ class MoeGiven:
     c: Matrix
     inputs: dict[str, Matrix]
     known: Once[Expected] = field(default_factory=Once)
+    tokens: Once[Rows] = field(default_factory=Once)
 
     def wrong(self) -> str:
         """See Given."""
-        return wrong_layer(self.expected(), self._found())
+        text, tokens = wrong_layer(self.expected(), self._found()), self.tokens.known
+        return text if not text or tokens is None else f"{text}, counting {len(tokens)} drawn tokens"
 
     def expected(self) -> Expected:
         """What must come out."""
-        return self.known.of(lambda: expect(self.operands))
+        tokens = self.tokens.known
+        operands = self.operands if tokens is None else of_tokens(self.operands, tokens)
+        return self.known.of(lambda: expect(operands))
 
     def results(self) -> Iterator[Result]:
         """See Given."""
         expected = self.expected()
         yield Result(expected, decode(self._found()).reshape(expected.c.shape))
+
+    def sample(self, budget: Budget) -> None:
+        """See Given; drawn tokens, with all their rows."""
+        size = self.operands.size
+        rows = size.routing.top_k
+        tokens = budget.rows(
+            size.tokens, 3 * rows * size.n * size.k, rows * max(size.n, size.k), len(self.operands.ids)
+        )
+        if tokens is not None:
+            self.tokens.of(lambda: tokens)
 
     def matrices(self) -> Iterator[Matrix]:
         """See Given."""
@@ -66,7 +81,8 @@ class MoeGiven:
     def _found(self) -> Storage:
         c = encode(np.zeros(1), self.operands.signature.c)
         found: Storage = np.ascontiguousarray(self.c.lines[0]).view(c.dtype)
-        return found
+        tokens = self.tokens.known
+        return found if tokens is None else found.reshape(self.operands.size.tokens, -1)[tokens]
 
     def sensitivity(self) -> Sensitivity:
         """See Given."""
@@ -242,4 +258,18 @@ def sizes_of(case: Case, signature: GemmSignature) -> RoutedSizes:
     return RoutedSizes(Shape(0, case.m, case.n, case.k), routing_of(case), case.block_m)
 
 
-OPERATION = FuzzedOperation(sizes_of, MoeWork, parts_of, has_exact_data=True)
+def asked(case: Case, problem: RoutedSizes) -> Case:
+    """The case with the sizes of experts."""
+    shape, routing = problem.shape, problem.routing
+    sized = replace(case, m=shape.m, n=shape.n, k=shape.k, block_m=problem.block_m)
+    return replace(sized, experts=routing.experts, top_k=routing.top_k)
+
+
+def flops(case: Case, signature: GemmSignature) -> int:
+    """Of all slots of all tokens."""
+    gate_up = 2 if signature.moe.gated else 1
+    products = {MoePart.GATE_UP: gate_up, MoePart.DOWN: 1, MoePart.LAYER: gate_up + 1}[signature.moe.part]
+    return 2 * case.m * case.top_k * case.n * case.k * products
+
+
+OPERATION = FuzzedOperation(sizes_of, MoeWork, parts_of, asked, flops, has_exact_data=True)

@@ -14,6 +14,11 @@ class Once(Generic[T]):
     def __init__(self) -> None:
         self._kept: list[T] = []
 
+    @property
+    def known(self) -> T | None:
+        """The value, None where there is none."""
+        return self._kept[0] if self._kept else None
+
     def of(self, make: Callable[[], T]) -> T:
         """The value, made now if there is none."""
         if not self._kept:

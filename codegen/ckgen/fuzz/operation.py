@@ -12,6 +12,7 @@ from ckgen.families.common.storage import Values
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.decision import Decision
 from ckgen.fuzz.memory import Matrix
+from ckgen.fuzz.sampling import Budget
 from ckgen.fuzz.space import Space
 from ckgen.runtime import ProblemStruct, RuntimeLibrary
 from ckgen.runtime.fmha_split import FmhaSplitPlanner
@@ -43,6 +44,10 @@ class Given(Protocol):
 
     def results(self) -> Iterator[Result]:
         """What came out beside what must, of every tensor that is written."""
+        ...
+
+    def sample(self, budget: Budget) -> None:
+        """Lets only drawn rows count where all are beyond the budget. Asked before what must come out."""
         ...
 
     def matrices(self) -> Iterator[Matrix]:
@@ -101,10 +106,15 @@ class FuzzedOperation:
     `parts`: in how many parts an element of C is added up in C's own type, at most. `has_exact_data`: each case is also
     run on integers, as the bounds of other data are wide. `schedule`: made for the answer without one; None where the
     case has none.
+
+    `asked`: a case with the sizes of a problem that a command line says. `flops`: multiplications and additions of its
+    products, as if nothing were masked.
     """
 
     problem: Callable[[Case, Any], Any]
     work: Callable[[Case, Decision], Work]
     parts: Callable[[Space, Decision], int]
+    asked: Callable[[Case, Any], Case]
+    flops: Callable[[Case, Any], int]
     has_exact_data: bool = False
     schedule: Callable[[Space, Case, Decision, FmhaSplitPlanner], Schedule | None] = lambda *_: None

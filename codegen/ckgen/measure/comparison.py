@@ -43,6 +43,8 @@ class Comparison:
         self._at: Candidate | str | None = None
         self.is_running = False
         """Whether a kernel is, so far as the process has said."""
+        self.bytes = self.sets = 0
+        """Of the operands, and how many sets of them took turns; 0 where nothing was timed."""
 
     @property
     def left(self) -> list[Candidate]:
@@ -72,7 +74,8 @@ class Comparison:
     def hear(self, message: dict[str, Any]) -> Then:
         """One line of the process; CkgenError for what is no candidate's fault."""
         match message:
-            case {"end": _}:
+            case {"end": {"bytes": size, "sets": sets}}:
+                self.bytes, self.sets = size, sets
                 if self.left == self._asked:
                     raise CkgenError("the worker process told nothing of what it was asked")
                 return Then.END

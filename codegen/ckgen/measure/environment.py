@@ -7,7 +7,9 @@ import platform
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 from ckgen.measure.model import Environment
@@ -16,6 +18,8 @@ from ckgen.specs.native import own_cpu
 from ckgen.version import __version__
 
 _THREADS = "CKGEN_NUM_THREADS"
+LIBRARIES: tuple[str, ...] = ("numpy", "torch")
+"""What peers are made of."""
 
 
 def threads() -> int:
@@ -26,7 +30,10 @@ def threads() -> int:
 
 def environment(target: Target) -> Environment:
     """This machine; a GPU's twins run on its CPU, which is then the device."""
-    found = {"ckgen": __version__, "python": platform.python_version(), **_compiler(), **loaded_versions()}
+    found = {"ckgen": __version__, "python": platform.python_version(), **_compiler()}
+    for name in LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
     return Environment(cpu_name(), str(target), "", threads(), tuple(sorted(found.items())))
 
 
@@ -40,10 +47,8 @@ def cpu_name() -> str:
 
 
 def loaded_versions() -> dict[str, str]:
-    """Of the libraries that peers bring, as far as they are loaded."""
-    found: dict[str, str] = {
-        name: str(sys.modules[name].__version__) for name in ("numpy", "torch") if name in sys.modules
-    }
+    """Of LIBRARIES, as far as they are loaded, and of what is in them."""
+    found: dict[str, str] = {name: str(sys.modules[name].__version__) for name in LIBRARIES if name in sys.modules}
     if "torch" in sys.modules:
         told = re.search(r"MKL-DNN v([\d.]+)", sys.modules["torch"].__config__.show())
         found["oneDNN"] = told[1] if told else "none"

@@ -49,7 +49,7 @@ class Loaded:
         return decide(self.space, case, signature, self.library.fmha_split)
 
     def candidates(self, problem: Case) -> tuple[Candidate, ...]:
-        """Every instance that supports the problem, unsplit and in each power of two that it takes."""
+        """Every instance that supports the problem, unsplit and in powers of two that leave a split a tile of K."""
         query = self.decision(problem).query
         names = sorted(supporting(query))
         return tuple(Candidate(name, splits) for name in names for splits in self._splits(query, name))
@@ -64,6 +64,9 @@ class Loaded:
     def _splits(self, query: Query, name: str) -> tuple[int, ...]:
         instance = self.space.all_instances[name]
         most = min(getattr(instance.constraints, "max_k_batch", 1), _MOST_SPLITS)
+        tile, k = getattr(instance.config, "macro_tile", None), getattr(query.shape, "k", None)
+        if tile is not None and k is not None:
+            most = min(most, k // tile.k)
         powers = (1 << power for power in range(max(most, 1).bit_length()))
         return tuple(splits for splits in powers if query.refusal(instance, splits) is None)
 

@@ -21,7 +21,6 @@ from typing import Any
 
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.worker_process import WorkerProcess
-from ckgen.measure.against import PeerOutcome
 from ckgen.measure.comparison import Comparison, Then, error_of
 from ckgen.measure.conditions import Conditions, Limits, Place
 from ckgen.measure.environment import environment, threads
@@ -84,8 +83,8 @@ class LocalMeasurer:
         self, library: Path, name: str, contents: Contents, place: Place, conditions: Conditions, limits: Limits
     ) -> None:
         self.digest = digest_of(library)
-        self.conditions = conditions
-        self._library, self._target, self._limits = library, contents.target, limits
+        self.library, self.conditions = library, conditions
+        self._target, self._limits = contents.target, limits
         settings = {"memory": limits.memory or _free(), "place": place.value, "conditions": asdict(conditions)}
         words = (str(library), name, contents.text(), json.dumps(settings))
         one = str(threads())
@@ -125,8 +124,8 @@ class LocalMeasurer:
         done: Callable[[Measured], None] | None = None,
     ) -> tuple[Measured, ...]:
         """See Measurer."""
-        rows, _ = self.compare(problem, candidates, (), effort, done)
-        return rows
+        found = self.compare(problem, candidates, (), effort, done)
+        return tuple(map(found.outcome, candidates))
 
     def compare(
         self,
@@ -135,13 +134,13 @@ class LocalMeasurer:
         peers: Sequence[str],
         effort: Effort,
         done: Callable[[Measured], None] | None = None,
-    ) -> tuple[tuple[Measured, ...], tuple[PeerOutcome, ...]]:
+    ) -> Comparison:
         """As `measure`, and in the same turns what `peers` have for the same; CkgenError where the library changed."""
         found = Comparison(problem, candidates, peers, effort, self.digest, done)
         while found.left:
             self._send(found.request())
             self._listen(found)
-        return tuple(map(found.outcome, candidates)), found.peers()
+        return found
 
     def _listen(self, found: Comparison) -> None:
         """Until all is told, or the process has to be replaced."""
@@ -192,7 +191,7 @@ class LocalMeasurer:
         if ran != self.digest:
             self._process.end()
             raise CkgenError(
-                f"{self._library} is another file than when this began ({ran}, not {self.digest}): it was built anew"
+                f"{self.library} is another file than when this began ({ran}, not {self.digest}): it was built anew"
                 " meanwhile; measure again"
             )
 

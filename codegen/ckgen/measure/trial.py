@@ -12,6 +12,7 @@ from ckgen.fuzz.decision import Decision
 from ckgen.fuzz.memory import Region
 from ckgen.fuzz.operation import Given, Result, Work
 from ckgen.fuzz.operations import operation_of
+from ckgen.fuzz.sampling import Budget
 from ckgen.measure.against import PeerOutcome, offered
 from ckgen.measure.conditions import Conditions
 from ckgen.measure.errors import Errors, errors_of
@@ -22,6 +23,8 @@ from ckgen.measure.timing import Body
 from ckgen.runtime import Plan, RuntimeFailure
 
 _FILL = 0xFF
+_BUDGET = Budget(1 << 34, 1 << 22)
+"""What takes about a second."""
 _NO_MEMORY = "out of memory"
 
 
@@ -100,6 +103,13 @@ class Trial:
         bodies, outcomes = offered(peer, self._given[ready.data], len(self._placings[ready.data]))
         return {name: replace(body, before=self._flush) for name, body in bodies.items()}, outcomes
 
+    def size(self) -> dict[str, int]:
+        """Bytes of operands, and how many sets of them took turns; of the first data where there are several."""
+        data = next(iter(self._placings), None)
+        if data is None:
+            return {"bytes": 0, "sets": 0}
+        return {"bytes": bytes_of(self._given[data]), "sets": len(self._placings[data])}
+
     def _call(self, plan: Plan, placing: Placing) -> Callable[[], None]:
         dispatcher = self._loaded.dispatcher
 
@@ -137,6 +147,7 @@ class Trial:
         data = self._data_of(decision, plan, parts)
         if data not in self._given:
             self._given[data] = work.given(self._loaded.library, plan.block_m, parts)
+            self._given[data].sample(_BUDGET)
         return _Ready(plan, work, data)
 
     def _plan(self, work: Work, candidate: Candidate) -> Plan:

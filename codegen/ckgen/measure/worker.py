@@ -52,7 +52,7 @@ class _Worker:
                 trial = Trial(self._loaded, problem, self._conditions, lambda what: self._tell({"at": what}))
                 peers = tuple(request["peers"])
                 self._measure(trial, candidates, {*request["checked"]}, peers, Effort(**request["effort"]))
-                self._tell({"end": None})
+                self._tell({"end": trial.size()})
 
     def _measure(
         self, trial: Trial, candidates: list[Candidate], checked: set[int], peers: tuple[str, ...], effort: Effort

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 
 from ckgen.families.common.asked import Asked
@@ -15,19 +16,28 @@ from ckgen.tune.problems import Key
 from ckgen.workload.shape_list import AskedShape, read_shapes
 
 
-def keys_of_lists(paths: Iterable[Path], target: Target, archs: Mapping[str, ArchSpec]) -> dict[Key, int]:
-    """How often each problem is asked; UsageError for a signature that is none, errors as of `read_shapes`."""
+def keys_of_lists(
+    paths: Iterable[Path], target: Target, archs: Mapping[str, ArchSpec], note: Callable[[str], None]
+) -> dict[Key, int]:
+    """How often each problem is asked; UsageError for a signature that is none, errors as of `read_shapes`.
+
+    What another device asked is left out, and `note` is told.
+    """
     found: dict[Key, int] = {}
     for path in paths:
+        others = 0
         for shape, count in read_shapes(path).items():
-            key = _key(shape, archs[target.gfx])
+            told = {one.name: getattr(shape, one.name) for one in fields(shape)}
+            if told.get("gfx") and (told["gfx"], told["cu_num"]) != (target.gfx, target.cu_num):
+                others += 1
+                continue
+            name = _canonical(shape, archs[target.gfx])
+            sizes = told.get("sizes", "")
+            key = Key(name, shape.batch, shape.m, shape.n, shape.k, shape.experts, shape.top_k, sizes)
             found[key] = found.get(key, 0) + count
+        if others:
+            note(f"note: {path}: {others:,} shapes that another device asked are left out")
     return found
-
-
-def _key(shape: AskedShape, arch: ArchSpec) -> Key:
-    name = _canonical(shape, arch)
-    return Key(name, shape.batch, shape.m, shape.n, shape.k, shape.experts, shape.top_k)
 
 
 def _canonical(shape: AskedShape, arch: ArchSpec) -> str:

@@ -11,10 +11,10 @@ from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.fmha.told_row import told_sizes
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.families.grouped_gemm.asked import told_groups
 from ckgen.families.registry import FAMILIES, family_of_name
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.operations import operation_of
+from ckgen.measure.problems import case_of as measured_case
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.groups import Groups, Routing
@@ -104,36 +104,29 @@ def signature_of(name: str) -> Any:
 def case_of(key: Key, target: Target) -> Case:
     """The case of a key on a target; UsageError where the sizes make no problem."""
     signature = signature_of(key.signature)
-    usual: dict[str, Any] = {"signature": key.signature, "target": str(target)}
-    if isinstance(signature, FmhaSignature):
-        shape: FmhaShape = FAMILIES[str(signature.op)].asked_problem(
-            signature, Asked(str(signature.op), sizes=_words(key.sizes))
-        )
-        return Case(**usual, **_of_attention(shape))
-    if signature.op is Op.GROUPED_GEMM:
-        groups = told_groups(str(signature.op), key.sizes or f"{key.m}x{key.n}x{key.k}")
-        if groups.are_on_device:
-            raise UsageError(f"{key}: rows of groups that only the device knows are not measured")
-        return Case(**usual, groups=groups.sizes)
-    if min(key.m, key.n, key.k) < 1:
-        raise UsageError(f"{key}: M, N and K must be at least 1")
-    sizes: dict[str, Any] = {"m": key.m, "n": key.n, "k": key.k}
-    if signature.op is Op.MOE:
-        return Case(**usual, **sizes, experts=key.experts, top_k=key.top_k)
-    return Case(**usual, **sizes, batch=max(key.batch, 1))
+    op = str(signature.op)
+    try:
+        case = measured_case(signature, target, FAMILIES[op].asked_problem(signature, _asked(op, key)))
+    except UsageError as error:
+        raise UsageError(f"{key}: {error}") from None
+    if case.on_device:
+        raise UsageError(f"{key}: what groups that only the device knows hold is not told")
+    return case
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.replace(";", ",").split())
-
-
-def _of_attention(shape: FmhaShape) -> dict[str, Any]:
-    return {
-        "m": shape.seqlen_q, "n": shape.seqlen_k, "k": shape.hdim_q, "batch": shape.batch, "heads_q": shape.heads_q,
-        "heads_k": shape.heads_k, "hdim_v": shape.hdim_v, "corner": shape.corner, "window_left": shape.window_left,
-        "window_right": shape.window_right, "sink_tokens": shape.sink_tokens, "page_size": shape.page_size,
-        "new": shape.seqlen_new, "rotary_dim": shape.rotary_dim,
-    }  # fmt: skip
+def _asked(op: str, key: Key) -> Asked:
+    """A key as a command line says it."""
+    text = key.sizes.replace(";", ",")
+    if op == "fmha":
+        return Asked(op, sizes=tuple(text.split()))
+    if op == "grouped_gemm":
+        if ":" in text:
+            return Asked(op, groups_on_device=text)
+        return Asked(op, groups=text or f"{key.m}x{key.n}x{key.k}")
+    shape = f"{key.m},{key.n},{key.k}"
+    if op == "moe":
+        return Asked(op, shape=shape, experts=key.experts, top_k=key.top_k)
+    return Asked(op, shape=shape, batch=str(key.batch) if key.batch else None)
 
 
 def key_of_shape(signature: str, shape: Shape, op: str, sizes: str = "") -> Key:

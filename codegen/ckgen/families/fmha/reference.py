@@ -27,6 +27,7 @@ A row that sees nothing must be exactly 0, its lse -infinity.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,8 +83,10 @@ class Attention:
         return Expected(np.where(blind, 0.0, self.lse.c), self.lse.bound).excess(np.where(blind, 0.0, found))
 
 
-def expect(operands: FmhaOperands, truncates: bool = False) -> Attention:
+def expect(operands: FmhaOperands, truncates: bool = False, planes: Collection[int] | None = None) -> Attention:
     """O and lse; `truncates`: 16-bit values are rounded towards zero, as ck_tile's GPU code does, not to nearest.
+
+    `planes`: only those heads, batch * heads_q + head; of others any value is right. All where there are none.
 
     Exact data have a bound of their own, which is mostly 0 for O.
     """
@@ -95,6 +98,8 @@ def expect(operands: FmhaOperands, truncates: bool = False) -> Attention:
     for b, (queries, keys) in enumerate(zip(operands.lengths.q, operands.lengths.k, strict=True)):
         visible = mask.over(queries, keys).array()
         for h in range(shape.heads_q):
+            if planes is not None and b * shape.heads_q + h not in planes:
+                continue
             scores = scores_of(operands, b, h, visible)
             values = operands.v[b, :keys, h // (shape.heads_q // shape.heads_k)] * value_descales(operands, b, h)
             kept = _kept(operands, b, h, visible.shape)

@@ -43,6 +43,19 @@ class Operands:
     b1: Values | None = None
 
 
+def of_rows(operands: Operands, rows: npt.NDArray[np.int64]) -> Operands:
+    """What gives these rows of C alone."""
+
+    def taken(values: Values | None) -> Values | None:
+        return values if values is None or values.shape[1] == 1 else values[:, rows]
+
+    scale = operands.a_scale
+    if operands.signature.quant is not Quant.PER_TENSOR and scale is not None:
+        scale = scale[:, rows]
+    d = tuple(values if values.shape[1] == 1 else values[:, rows] for values in operands.d)
+    return replace(operands, a=operands.a[:, rows], a_scale=scale, d=d, a1=taken(operands.a1))
+
+
 def expect(operands: Operands) -> Expected:
     """C = epilogue(scale · A·B + bias), rounded once to C's type, as docs/exactness.md derives.
 

@@ -113,6 +113,24 @@ def make_operands(signature: GemmSignature, size: MoeSize, seed: int) -> MoeOper
     return MoeOperands(signature, size, of_a.a[0], scale, w1, w2, ids, chosen)
 
 
+def of_tokens(operands: MoeOperands, tokens: npt.NDArray[np.int64]) -> MoeOperands:
+    """What gives the rows of these tokens alone."""
+    top_k = operands.size.routing.top_k
+    is_down = operands.signature.moe.part is MoePart.DOWN
+    rows = (tokens[:, None] * top_k + np.arange(top_k)).reshape(-1) if is_down else tokens
+    scale = operands.a_scale
+    if operands.signature.quant is not Quant.PER_TENSOR and scale is not None:
+        scale = scale[rows]
+    return replace(
+        operands,
+        size=replace(operands.size, tokens=len(tokens)),
+        a=operands.a[rows],
+        a_scale=scale,
+        ids=operands.ids[tokens],
+        weights=operands.weights[tokens],
+    )
+
+
 def expect(operands: MoeOperands, adds_in_c: bool = False) -> Expected:
     """C: [tokens * top_k, N] of gate_up, else [tokens, columns of down].
 

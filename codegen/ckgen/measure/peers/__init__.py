@@ -7,7 +7,7 @@ A peer is a module with `offers(a, b)`, which gives bodies by name for C = A · 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ckgen.model.errors import UsageError
@@ -16,8 +16,13 @@ PEERS: Mapping[str, str] = {"numpy": "numpy_blas", "torch": "torch_cpu"}
 """Names of --peer, and their modules."""
 
 
+def check_peers(names: Iterable[str]) -> None:
+    """UsageError for a name that is not known."""
+    for name in names:
+        if name not in PEERS:
+            raise UsageError(f"--peer {name}: no such peer (known: {', '.join(PEERS)})")
+
+
 def peer(name: str) -> Any:
-    """The module of that name; UsageError for one that is not known."""
-    if name not in PEERS:
-        raise UsageError(f"--peer {name}: no such peer (known: {', '.join(PEERS)})")
+    """The module of that name, which is known."""
     return importlib.import_module(f"{__name__}.{PEERS[name]}")

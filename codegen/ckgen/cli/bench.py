@@ -1,0 +1,215 @@
+"""`ckgen bench`: how fast each kernel of a library is, every one verified, against each other and against peers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckgen.cli.bench_problems import family_asked, problems_asked
+from ckgen.cli.errors import Command
+from ckgen.cli.options import (
+    PATH,
+    json_option,
+    kernel_set_option,
+    kernel_sets_of,
+    kernels_option,
+    one_target,
+    tuning_option,
+    tuning_or_shipped,
+)
+from ckgen.cli.output import columns, plural, progress, show, show_json
+from ckgen.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from ckgen.fuzz.case import Case
+    from ckgen.measure.local import LocalMeasurer
+    from ckgen.measure.model import Effort
+    from ckgen.measure.rows import Setting
+    from ckgen.progress import Progress
+
+FINDINGS = 1
+_FINE = ("ok", "refused")
+_SHAPE = "Sizes as `ckgen lookup` takes them: of --shape, of --groups, or KEY=VALUE in quotes; may be repeated."
+_ROTATING = "Sets of operands in turn; 0: one that stays in the cache, or so many that none is found there."
+_TOL = "The largest error over the largest value; each element's own bound where left out."
+_TWINS = "Time host twins of a GPU's kernels, which says nothing of the GPU."
+_PEER = "Also what another library has for the same: numpy, torch; may be repeated."
+_WARMUP = "Calls ahead of the timed ones, fewer where times hold still."
+_REPEAT = "Rounds, fewer where medians hold still or time is over."
+_TIMEOUT = "Seconds of work after which a kernel is taken to hang."
+_SECONDS = "How long the rounds of a problem go on at most."
+
+
+def _variable(name: str) -> dict[str, Any]:
+    return {"envvar": f"CK_TILE_BENCH_{name}", "show_envvar": True}
+
+
+@click.command(cls=Command, name="bench", short_help="Time the kernels that can run a problem, every one verified.")
+@click.argument("op")
+@click.option("--target", required=True, metavar="T", help="The device, such as native or x86_64_v4.")
+@click.option("--signature", metavar="S", help="Of --shape; of --shapes only its rows.")
+@click.option("--shape", multiple=True, metavar="SIZES", help=_SHAPE)
+@click.option("--shapes", type=PATH, metavar="CSV", help="A list of shapes, as `ckgen shapes` writes it.")
+@click.option("--experts", type=click.IntRange(1), metavar="N", help="Experts of MoE problems of --shape.")
+@click.option("--top-k", type=click.IntRange(1), metavar="N", help="Experts that each token of them goes to.")
+@kernels_option
+@kernel_set_option
+@tuning_option
+@click.option("--peer", "peers", multiple=True, metavar="NAME", help=_PEER)
+@click.option(
+    "--warmup", type=click.IntRange(2), default=50, show_default=True, metavar="N", help=_WARMUP, **_variable("WARMUP")
+)
+@click.option(
+    "--repeat", type=click.IntRange(1), default=100, show_default=True, metavar="N", help=_REPEAT, **_variable("REPEAT")
+)
+@click.option("--flush", is_flag=True, help="Empty the caches ahead of each call.", **_variable("FLUSH"))
+@click.option(
+    "--rotating", type=click.IntRange(0), default=0, show_default=True, metavar="N", help=_ROTATING,
+    **_variable("ROTATING"),
+)  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(0), default=2.5, show_default=True, metavar="N", help=_SECONDS)
+@click.option("--timeout", type=click.FloatRange(0.01), default=30.0, show_default=True, metavar="N", help=_TIMEOUT)
+@click.option("--verify-tol", type=click.FloatRange(0), metavar="X", help=_TOL)
+@click.option("--twins", is_flag=True, help=_TWINS)
+@click.option("--build-only", is_flag=True, help="Build the library and measure nothing.")
+@click.option("--out", type=PATH, metavar="JSONL", help="Append a line of JSON for each row.")
+@click.option("--csv", "csv_file", type=PATH, metavar="CSV", help="Write all rows as CSV.")
+@json_option
+def command(**params: Any) -> int:
+    """Time the kernels that can run a problem, every one verified.
+
+    A library of the signatures asked is generated and built in the cache. Each kernel runs in a worker process, is
+    compared with the definition, and timed in turns with the others. What crashes, hangs or is wrong is a row with its
+    reason, and the others are measured all the same; exit 1 says that there was one.
+    """
+    from ckgen.specs.archs import load_archs
+
+    archs = load_archs()
+    family = family_asked(params["op"])
+    target = one_target(params["target"], archs)
+    problems = problems_asked(family, target, archs, params)
+    ops = family.planned_with
+    with progress("planning") as line, _measurer(params, target, ops, problems, line) as measurer:
+        rows = [] if params["build_only"] else _measured(params, measurer, problems, line)
+    if params["csv_file"] is not None:
+        _write(params["csv_file"], rows)
+    if params["as_json"]:
+        show_json({"library": str(measurer.library), "digest": measurer.digest, "rows": rows})
+    elif params["build_only"]:
+        show(f"{measurer.library}  {measurer.digest}")
+    else:
+        show(_text(rows))
+    return FINDINGS if any(_is_finding(row) for row in rows) else 0
+
+
+def _measurer(
+    params: Mapping[str, Any], target: Any, ops: frozenset[str], problems: Sequence[Case], line: Progress
+) -> LocalMeasurer:
+    from ckgen.measure.conditions import Conditions, Limits
+    from ckgen.measure.local import local_measurer
+    from ckgen.measure.peers import check_peers
+
+    check_peers(params["peers"])
+    return local_measurer(
+        target,
+        ops,
+        {problem.signature for problem in problems},
+        tuning=tuning_or_shipped(params["tuning"]) if params["tuning"] else (),
+        kernel_sets=kernel_sets_of(params["kernel_sets"], ops),
+        conditions=Conditions(params["warmup"], params["rotating"], params["flush"], params["verify_tol"]),
+        limits=Limits(seconds=params["timeout"]),
+        twins=params["twins"],
+        say=line.step,
+    )
+
+
+def _measured(
+    params: Mapping[str, Any], measurer: LocalMeasurer, problems: Sequence[Case], line: Progress
+) -> list[dict[str, Any]]:
+    from ckgen.measure.model import Effort
+    from ckgen.measure.rows import Setting, append_lines
+
+    effort = Effort(seconds=params["seconds"], least=min(5, params["repeat"]), most=params["repeat"])
+    setting = Setting(measurer.environment(), measurer.conditions, effort)
+    found: list[dict[str, Any]] = []
+    for number, problem in enumerate(problems, 1):
+        what = f"problem {number} of {len(problems)}"
+        rows = _of_problem(params, measurer, problem, setting, effort, line, what)
+        if params["out"] is not None:
+            append_lines(params["out"], rows)
+        found += rows
+    return found
+
+
+def _of_problem(
+    params: Mapping[str, Any], measurer: LocalMeasurer, problem: Case, setting: Setting, effort: Effort,
+    line: Progress, what: str,
+) -> list[dict[str, Any]]:  # fmt: skip
+    from ckgen.measure.model import Candidate, Measured, MeasureStatus
+    from ckgen.measure.rows import Measure
+
+    line.step(f"{what}: verifying")
+    globs = params["kernels"]
+    every = measurer.candidates(problem)
+    wanted = [one for one in every if not globs or any(fnmatchcase(one.instance, glob) for glob in globs)]
+    if not wanted:
+        reason = f"no kernel of --kernels among {len(every)}" if every else "no instance supports the problem"
+        outcome = Measured(Candidate("", 0), MeasureStatus.REFUSED, reason, digest=measurer.digest)
+        return [Measure(problem, 0, 0).row(outcome, None, setting)]
+    selected = measurer.selected(problem)
+    heard = []
+
+    def done(outcome: Measured) -> None:
+        heard.append(outcome)
+        line.show(f"{what}: {len(heard)} of {plural(len(wanted), 'candidate')}")
+
+    compared = measurer.compare(problem, wanted, params["peers"], effort, done)
+    measure = Measure(problem, compared.bytes, compared.sets)
+    ranked = sorted(map(compared.outcome, wanted), key=lambda one: (one.median_us or float("inf"), one.candidate))
+    rows = [measure.row(outcome, selected, setting) for outcome in ranked]
+    return rows + [measure.peer_row(outcome, setting) for outcome in compared.peers()]
+
+
+def _is_finding(row: Mapping[str, Any]) -> bool:
+    """A candidate that is wrong or failed, or a problem that has none."""
+    return row["kind"] == "candidate" and (row["status"] not in _FINE or not row["name"])
+
+
+def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    from ckgen.measure.rows import write_csv
+
+    if not rows:
+        raise UsageError("--csv: there are no rows")
+    write_csv(path, rows)
+
+
+_HEADER = ("", "us", "spread", "runs", "verified", "max rel", "frob rel", "GF/s", "GB/s", "k_batch", "kernel")
+
+
+def _text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table for each problem; * marks what `select` takes."""
+    parts = []
+    for problem in dict.fromkeys(row["problem"] for row in rows):
+        own = [row for row in rows if row["problem"] == problem]
+        hot = f"{own[0]['bytes']:,} bytes, {plural(own[0]['sets'], 'set')} of operands in turn"
+        parts.append(f"{problem}\n{hot}\n{columns([_HEADER, *map(_cells, own)])}\n")
+    first = rows[0]
+    load = f"load {first['load']:g} to {rows[-1]['load']:g}"
+    parts.append(f"{first['device']}, {plural(first['threads'], 'thread')}, {load}; * is what select takes")
+    return "\n".join(parts)
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    mark = "*" if row["selected"] else ""
+    name, k_batch = row["name"] or "-", "-" if row["k_batch"] is None else str(row["k_batch"])
+    if row["median_us"] is None:
+        return (mark, row["status"].upper(), *["-"] * 7, k_batch, f"{name}: {row['reason']}")
+    figures = [f"{row[key]:.2g}" if row[key] is not None else "-" for key in ("max_rel", "frob_rel")]
+    rates = [f"{row[key]:,.1f}" if row[key] is not None else "-" for key in ("gflops", "gb_s")]
+    checked = "yes" if row["checked"] is None else f"{row['checked']:,}"
+    times = (f"{row['median_us']:,.1f}", f"{row['spread']:.1%}", str(row["runs"]))
+    return (mark, *times, checked, *figures, *rates, k_batch, name)
