@@ -189,3 +189,16 @@ def test_columns_of_provenance_may_hold_anything_and_sizes_may_be_missing(tmp_pa
     row = f"x86_64_v4,2,gemm_bf16_rcr,,64,128,256,{ROWS[0][1]},,,anything"
     (tmp_path / "own.csv").write_text(f"{head}\n{row}\n")
     assert fates(plan(tmp_path / "own.csv")) == ["selected"]
+
+
+def test_it_is_not_merged_with_tables_of_modules(tmp_path: Path) -> None:
+    from ckgen.model.errors import InputError
+    from ckgen.tables.merge import merge
+    from table_support import BLOCKSCALE_HEADER, load, one, options
+
+    own = table(tmp_path / "own.csv", *ROWS).read_bytes()
+    files = {"own.csv": own, "a8w8_blockscale_tuned_gemm.csv": one(BLOCKSCALE_HEADER)}
+    with pytest.raises(InputError) as error:
+        merge(load(tmp_path / "both", files, options(ops=" ".join(FAMILIES))))
+    (found,) = error.value.diagnostics
+    assert (found.code, found.message) == ("T014", "its rows are of no one module")
