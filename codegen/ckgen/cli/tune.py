@@ -125,12 +125,15 @@ def _tune(
     params: Mapping[str, Any], target: Target, ladders: Sequence[Sequence[Problem]], modules: Mapping[str, Module]
 ) -> int:
     from ckgen.cli.tune_text import text_of
+    from ckgen.measure.library import Contents
     from ckgen.measure.local import local_measurer
     from ckgen.tune.asked import ops_to_plan
-    from ckgen.tune.journal import Contents, Header, Journal, read_journals
+    from ckgen.tune.journal import Contents as Held
+    from ckgen.tune.journal import Header, Journal, read_journals
     from ckgen.tune.report import compare, document
     from ckgen.tune.run import Tuner
     from ckgen.tune.table import read_table
+    from ckgen.tune.usual import UsualSelection
 
     out, options = Path(params["out"]), _options(params)
     table, old = read_table(out), read_table(params["compare"]) if params["compare"] is not None else None
@@ -147,8 +150,9 @@ def _tune(
     with progress("planning") as line:
         made = local_measurer(target, ops, signatures, tuning=tuning, kernel_sets=sets, say=line.step)
         with made as measurer, Journal(journal, Header(measurer.digest, measurer.environment())) as opened:
-            held = known if params["resume"] or others else Contents()
-            tuner = Tuner(measurer, opened, held, options, line.show)
+            held = known if params["resume"] or others else Held()
+            asked = Contents(target, tuple(sorted(ops)), signatures, tuning)
+            tuner = Tuner(UsualSelection(measurer, asked) if sets else measurer, opened, held, options, line.show)
             outcome = tuner.tune(ladders)
     _write(params, target, table, outcome, opened.header)
     changes = compare(outcome, tuner.known, old, target) if old is not None else []
