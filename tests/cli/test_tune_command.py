@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from cli_support import as_json, ok, run, write
 
+from ckgen.measure.conditions import Conditions
 from ckgen.measure.model import Environment, MeasureStatus
 from ckgen.specs.native import own_cpu
 from ckgen.tune.journal import read_journals
@@ -31,6 +32,7 @@ class OfSignature(FakeMeasurer):
     """Kernels of this CPU, of the problem's signature."""
 
     digest = "c0de"
+    conditions = Conditions(rotating=3)
 
     def environment(self) -> Environment:
         return Environment("a fake CPU", str(NATIVE), "", 2, ())
@@ -259,6 +261,7 @@ def test_every_candidate_is_in_the_journal(fake: OfSignature) -> None:
     document = as_json(*TUNE)
     held = read_journals([Path("t.csv.journal.jsonl")])
     assert len(held.records) == document["measured"]
+    assert [one.conditions for one in held.headers] == ["warmup=50 rotating=3 flush=False tolerance=None"]
     assert {one.measured.candidate.instance for one in held.records} == {
         f"{signature}_host_{blocks}_t0"
         for signature in ("gemm_bf16_rcr", "gemm_fp16_rcr", "moe_bf16_rcr_layer_gated_epi_silu")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ckgen.measure.model import Candidate, Measured, MeasureStatus
 from ckgen.model.errors import InputError, UsageError
-from ckgen.tune.journal import Contents, Header, Journal, lines_of, merged, read_journals
+from ckgen.tune.journal import Contents, Header, Journal, read_journals
 from examples import examples
 from tune.fake_measurer import ENVIRONMENT
 
@@ -57,9 +57,6 @@ def test_what_was_written_is_read(entries: list[tuple[str, str, Measured]]) -> N
         assert [(one.problem, one.rung, one.measured, one.together) for one in found.records] == expected
         assert [(one.problem, one.selected) for one in found.asked] == [("p", Candidate("usual", 2)), ("q", None)]
         assert found.headers == (HEADER,)
-        again = Path(folder) / "again.jsonl"
-        again.write_text("".join(f"{line}\n" for line in lines_of(found)))
-        assert read_journals([again]) == found
 
 
 def test_cut_at_any_byte_it_holds_every_whole_line_and_goes_on(tmp_path: Path) -> None:
@@ -119,20 +116,13 @@ def test_a_record_needs_a_header_above_it(tmp_path: Path) -> None:
         read_journals([path])
 
 
-def test_journals_merge_and_equal_records_count_once(tmp_path: Path) -> None:
+def test_journals_are_read_together_and_equal_records_count_once(tmp_path: Path) -> None:
     one, two = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
     write(one, ("p", "first", measured("a")))
     write(two, ("q", "first", measured("a")), header=Header("other", ENVIRONMENT))
     both = read_journals([one, two])
     assert [(record.code, record.problem) for record in both.records] == [("c0de", "p"), ("other", "q")]
     assert read_journals([one, two, one]) == both
-    assert merged([read_journals([one]), read_journals([two])]) == both
-    text = "".join(f"{line}\n" for line in lines_of(both))
-    joined = tmp_path / "joined.jsonl"
-    joined.write_text(text)
-    again = read_journals([joined])
-    assert set(again.records) == set(both.records)
-    assert set(again.headers) == set(both.headers)
 
 
 def test_every_line_is_one_object_and_carries_all_that_was_measured(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from ckgen.cli.output import plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from ckgen.measure.local import LocalMeasurer
     from ckgen.model.arch import ArchSpec
     from ckgen.model.target import Target
     from ckgen.tune.journal import Header
@@ -129,7 +131,7 @@ def _tune(
     from ckgen.measure.local import local_measurer
     from ckgen.tune.asked import ops_to_plan
     from ckgen.tune.journal import Contents as Held
-    from ckgen.tune.journal import Header, Journal, read_journals
+    from ckgen.tune.journal import Journal, read_journals
     from ckgen.tune.report import compare, document
     from ckgen.tune.run import Tuner
     from ckgen.tune.table import read_table
@@ -149,7 +151,7 @@ def _tune(
     sets = kernel_sets_of(params["kernel_sets"], ops)
     with progress("planning") as line:
         made = local_measurer(target, ops, signatures, tuning=tuning, kernel_sets=sets, say=line.step)
-        with made as measurer, Journal(journal, Header(measurer.digest, measurer.environment())) as opened:
+        with made as measurer, Journal(journal, _header(measurer)) as opened:
             held = known if params["resume"] or others else Held()
             asked = Contents(target, tuple(sorted(ops)), signatures, tuning)
             tuner = Tuner(UsualSelection(measurer, asked) if sets else measurer, opened, held, options, line.show)
@@ -162,6 +164,13 @@ def _tune(
     else:
         show(text_of(outcome, tuner, changes, out, journal))
     return FINDINGS if outcome.failures else 0
+
+
+def _header(measurer: LocalMeasurer) -> Header:
+    from ckgen.tune.journal import Header
+
+    conditions = " ".join(f"{name}={value}" for name, value in asdict(measurer.conditions).items())
+    return Header(measurer.digest, measurer.environment(), conditions)
 
 
 def _options(params: Mapping[str, Any]) -> Options:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
@@ -20,10 +20,14 @@ SCHEMA = "ckgen.journal/1"
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Where and by what the records below were taken; `code` is the digest of the library that ran."""
+    """Where and by what the records below were taken; `code` is the digest of the library that ran.
+
+    `conditions` says warm-up, rotation and flushing in words `name=value`.
+    """
 
     code: str
     environment: Environment
+    conditions: str = ""
     tool: str = f"ckgen {__version__}"
 
 
@@ -119,18 +123,6 @@ def read_journals(paths: Sequence[Path]) -> Contents:
     )
 
 
-def lines_of(contents: Contents) -> Iterator[str]:
-    """A journal of these contents, as text: each header with what was taken below it."""
-    for header in {header.code: header for header in contents.headers}.values():
-        yield json.dumps({"header": {"schema": SCHEMA, **asdict(header)}})
-        for one in (one for one in contents.asked if one.code == header.code):
-            selected = asdict(one.selected) if one.selected is not None else None
-            yield json.dumps({"asked": {"problem": one.problem, "selected": selected}})
-        for record in (record for record in contents.records if record.code == header.code):
-            head = {"problem": record.problem, "rung": record.rung, "together": record.together}
-            yield json.dumps({"measured": {**head, **measured_document(record.measured)}})
-
-
 def measured_document(measured: Measured) -> dict[str, Any]:
     """As JSON, the candidate's fields among the others."""
     document = {one.name: getattr(measured, one.name) for one in fields(Measured)}
@@ -187,7 +179,8 @@ class _Found:
 def _header(value: dict[str, Any]) -> Header:
     environment = dict(value["environment"])
     versions = tuple((name, text) for name, text in environment.pop("versions"))
-    return Header(value["code"], Environment(**environment, versions=versions), value["tool"])
+    where = Environment(**environment, versions=versions)
+    return Header(value["code"], where, value.get("conditions", ""), value["tool"])
 
 
 def _candidate(value: dict[str, Any] | None) -> Candidate | None:
@@ -215,14 +208,3 @@ def _cut_torn_line(file: int) -> None:
         end = begin
     if end != size:
         os.ftruncate(file, end)
-
-
-def merged(contents: Iterable[Contents]) -> Contents:
-    """Several as one."""
-    every = list(contents)
-    return Contents(
-        tuple(dict.fromkeys(one for each in every for one in each.headers)),
-        tuple(dict.fromkeys(one for each in every for one in each.records)),
-        tuple(dict.fromkeys(one for each in every for one in each.asked)),
-        tuple(text for each in every for text in each.torn),
-    )
