@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -267,3 +267,12 @@ def test_every_candidate_is_in_the_journal(fake: OfSignature) -> None:
         for signature in ("gemm_bf16_rcr", "gemm_fp16_rcr", "moe_bf16_rcr_layer_gated_epi_silu")
         for blocks in BLOCKS
     }
+
+
+def test_what_people_read(fake: OfSignature, golden: Callable[[str, str], None]) -> None:
+    fake.ends = {"gemm_bf16_rcr_host_1x32_1x512x1024_t0": MeasureStatus.HUNG}
+    fake.usual = "gemm_bf16_rcr_host_4x16_64x512x512_t0"
+    result = run(*TUNE, "--target", "x86_64_v3:4", "--within", "20%", "--min-improvement", "15%")
+    assert result.exit_code == 1
+    golden("cli/tune.txt", result.stdout)
+    golden("cli/tuned.csv", Path("t.csv").read_text())

@@ -180,7 +180,7 @@ class Tuner:
         gain = done.gain
         if gain is None or gain >= self._options.min_improvement:
             return replace(done, is_row=True)
-        return replace(done, why="no better than what selection takes")
+        return replace(done, why="saves too little over what selection takes")
 
     def _is_meant(self, one: Candidate) -> bool:
         globs = self._options.kernels
