@@ -111,6 +111,7 @@ def test_every_kind_of_table_is_known_once_and_told_by_its_header_alone() -> Non
     assert [f"{one.kind} of {one.op}" for one in dialects] == [
         "gemm_tuned of gemm", "gemm_shapes of gemm", "decode_tuned of gemm",
         "moe_tuned of moe", "moe_shapes of moe", "decode_experts of moe", "fmha_tuned of fmha",
+        "tuned of ",
     ]  # fmt: skip
     assert [one.kind for one in dialects if one.reader is None] == ["gemm_shapes", "moe_shapes"]
     assert [one.kind for one in dialects if one.implied_gfx] == ["gemm_tuned", "moe_tuned"]

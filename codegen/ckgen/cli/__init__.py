@@ -17,6 +17,7 @@ COMMANDS = {
     "explain": Entry("ckgen.cli.explain", "Show the whole trail of a lookup, with what was rejected and why."),
     "list": Entry("ckgen.cli.listing", "List archs, ops, instances, profiles, rules, names …"),
     "export": Entry("ckgen.cli.export", "Print every instance as one JSON document."),
+    "tune": Entry("ckgen.cli.tune", "Time every candidate, and write the table of the winners."),
     "shapes": Entry("ckgen.cli.shapes", "Say what a model asks of kernels, and what tables cover of it."),
     "record": Entry("ckgen.cli.record", "Collect the shapes that no table holds: from logs and lists."),
     "heuristic": Entry("ckgen.cli.heuristic", "Fit, judge and show decision rules, which answer where no table does."),

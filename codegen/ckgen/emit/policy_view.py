@@ -12,9 +12,11 @@ from ckgen.families.tables import all_roundings, rounded_module
 
 
 def policy_view(policy: MPolicy, used: Sequence[str]) -> dict[str, Any]:
-    """The LadderPolicy constants that tables refer to: one for all, or the peer's own per module."""
+    """The LadderPolicy constants that tables refer to: one for all, or the peer's own per module; the empty one is none
+    of the peer's."""
+    ladder = {"name": "ladder", "kernel_m": [], "split_k_m": []}
     if policy is MPolicy.LADDER:
-        return {"roundings": [], "policies": [{"name": "ladder", "kernel_m": [], "split_k_m": []}]}
+        return {"roundings": [], "policies": [ladder]}
 
     def refer(roundings: Sequence[Rounding]) -> list[str]:
         return [identifier(rounding.name) for rounding in roundings]
@@ -25,7 +27,9 @@ def policy_view(policy: MPolicy, used: Sequence[str]) -> dict[str, Any]:
             for name, rounding in all_roundings().items()
         ],
         "policies": [
-            {
+            ladder
+            if not module
+            else {
                 "name": identifier(f"aiter_{module}"),
                 "kernel_m": refer(rounded_module(module).kernel_m),
                 "split_k_m": refer(rounded_module(module).split_k_m),

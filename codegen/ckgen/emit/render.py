@@ -10,7 +10,7 @@ from ckgen.emit.environment import environment
 from ckgen.emit.policy_view import policy_view
 from ckgen.families.common import cpp
 from ckgen.families.common.decision_rule import Condition, Next
-from ckgen.families.common.policy import near_gap
+from ckgen.families.common.policy import MPolicy, near_gap
 from ckgen.families.common.unit import HeuristicPlan
 from ckgen.families.common.unit_view import LookupView, UnitView
 from ckgen.families.registry import family_of
@@ -133,7 +133,7 @@ def _headers(
             "lookup/lookup.hpp.j2",
             **shared,
             target=str(one.target),
-            policy=f"{plan.m_policy.value}_{units[0].module}" if plan.m_policy.value != "ladder" else "ladder",
+            policy=_policy_name(plan, units[0].module),
             table=one.table,
         )
         for one in first.lookups
@@ -141,6 +141,11 @@ def _headers(
     if texts:
         texts["instances.hpp"] = _render("instance/instances.hpp.j2", **shared)
     return signatures[0], texts
+
+
+def _policy_name(plan: GenerationPlan, module: str) -> str:
+    policy = plan.policy_of(module)
+    return policy.value if policy is MPolicy.LADDER else f"{policy.value}_{module}"
 
 
 def _unit(unit: AnyUnit, view: UnitView) -> dict[str, Any]:
@@ -193,7 +198,7 @@ def _next(following: Next) -> str:
 
 def _policy(plan: GenerationPlan, library: str) -> str:
     gap = near_gap()
-    modules = sorted({unit.module for unit in plan.units if unit.module and unit.tables})
+    modules = sorted({unit.module for unit in plan.units if unit.tables})
     view = policy_view(plan.m_policy, modules)
     return _render("lookup/policy.hpp.j2", library=library, near_add=gap.add, near_factor=gap.factor, **view)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from ckgen.families.common.m_policy import Rounded, Rounding
+from ckgen.families.instance_dialect import TUNED
 from ckgen.families.registry import FAMILIES, AnyFamily
 from ckgen.model.module import Module
 from ckgen.tables.dialect import Dialect
@@ -35,8 +36,9 @@ def name_forms(module: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def table_dialects() -> tuple[Dialect, ...]:
-    """Every kind of table of every operation, each once."""
-    return tuple(dict.fromkeys(dialect for family in FAMILIES.values() for dialect in family.dialects))
+    """Every kind of table of every operation, each once, then that of all."""
+    of_families = dict.fromkeys(dialect for family in FAMILIES.values() for dialect in family.dialects)
+    return (*of_families, TUNED)
 
 
 @cache

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 MOST = 2**63 - 1
 """Where sums and products saturate."""
+MOST_EXPERTS = 2**16 - 1
+"""Of a routing's two numbers: a key has 16 bits for each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,10 @@ class GenerationPlan:
         places = {(file.layer, file.path): file.display for file in self.files}
         return f"{places[row.layer, row.location.file]}:{row.location.line}"
 
+    def policy_of(self, module: str) -> MPolicy:
+        """How tables of a module answer: those that are of none of the peer's go by the ladder."""
+        return self.m_policy if module else MPolicy.LADDER
+
     def rounded(self, module: str) -> Rounded:
         """How the peer rounds M for tables of a module."""
         return rounded_module(module)

@@ -48,9 +48,6 @@ class TableReader(Fields):
     def _tables(self, unit: AnyUnit, value: Any, instances: Instances, at: Place) -> tuple[Table, ...]:
         items = self.items({"tables": value}, "tables", at[:-1], may_be_empty=True)
         family = family_of(unit.signature)
-        if items and not family.dialects:
-            self.say("R006", at, f"no table speaks of op {family.op}")
-            return ()
         found: dict[Target, Table] = {}
         for place, item in items:
             if not self.has_keys(item, TABLE_KEYS, place):

@@ -65,6 +65,7 @@ def gather(outcomes: Outcomes, profiles: Sequence[Profile] = ()) -> dict[Any, Sh
                 if rows is None:
                     rows = by_class[group.number, backends] = SharedRows(entry.row.module)
                     found |= dict.fromkeys(same, rows)
+                rows.module = rows.module or entry.row.module
                 side = rows.selected if fate.kind is FateKind.SELECTED else rows.external
                 side.setdefault(entry.row.target, []).append(entry)
     return found

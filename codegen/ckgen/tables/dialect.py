@@ -61,7 +61,8 @@ class ModuleReader:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Tables of one kind, about one operation. Without a `reader` they list shapes, and are counted.
+    """Tables of one kind, about one operation; `op` is empty where each row tells its own. Without a `reader` they list
+    shapes, and are counted.
 
     `recognises` takes a header's names. `told_by` is how a user knows such a header, empty where nothing is said of it.
     `keys` are the columns that tables of one module must have in common to be one; `implied_gfx`: where a table has no

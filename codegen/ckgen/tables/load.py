@@ -142,7 +142,7 @@ def _load(table: TableSource, options: LoadOptions) -> tuple[TableFile, list[Dia
         return whole, [*problems, *([unknown] if unknown is not None else [])]
     if dialect.reader is None:
         return _whole(table, dialect.kind, FateKind.SHAPE_LIST, raw.row_count), problems
-    if dialect.op in options.ops and dialect.reader.is_asked(options):
+    if (not dialect.op or dialect.op in options.ops) and dialect.reader.is_asked(options):
         file, found = _read(table, raw, dialect, dialect.reader, options)
         return file, [*problems, *found]
     return _whole(table, dialect.kind, FateKind.OTHER_OP, raw.row_count), problems
@@ -163,6 +163,7 @@ def _read(
     if conflicted:
         rows = tuple(row for row in rows if row.location.line not in conflicted)
     codes = conflicted | dict(told.adapted.invalid) | dict(cells.malformed)
+    others = [line for line in told.adapted.others if line not in codes]
     file = TableFile(
         path=table.path,
         display=table.display,
@@ -174,7 +175,10 @@ def _read(
         row_count=raw.row_count,
         keys=tuple(sorted({*dialect.keys} & {*raw.header})),
         rows=rows,
-        fates=tuple(Fate(FateKind.INVALID, Location(table.path, line), code) for line, code in sorted(codes.items())),
+        fates=(
+            *(Fate(FateKind.INVALID, Location(table.path, line), code) for line, code in sorted(codes.items())),
+            *(Fate(FateKind.OTHER_OP, Location(table.path, line)) for line in others),
+        ),
     )
     return file, [*cells.problems, *told.adapted.problems]
 

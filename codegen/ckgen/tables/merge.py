@@ -31,6 +31,7 @@ def merge(tables: LoadedTables) -> bytes:
     sources = {(file.layer, file.path): _source(file) for file in files}
     conflicts = find_conflicts(tables)
     problems = [one for one in tables.diagnostics if one.severity is Severity.ERROR]
+    problems += [_of_no_module(file) for file in tables.files if file.rows and not file.module]
     problems += [*_differences(files), *map(_contradiction, conflicts)]
     problems += [_without_target(tables.place(row)) for row in tables.of(TunedRow) if row.target is None]
     if problems:
@@ -99,6 +100,16 @@ def _differences(files: Sequence[TableFile]) -> Iterator[Diagnostic]:
                 (f"expected {ours}",),
                 "merge only tables of one module with the same key columns",
             )
+
+
+def _of_no_module(file: TableFile) -> Diagnostic:
+    return Diagnostic(
+        "T014",
+        "its rows are of no one module",
+        Location(file.display),
+        ("expected a table of a module",),
+        "leave the file out: --tuning takes several tables, and `ckgen tune --out` adds to one of ckgen's own",
+    )
 
 
 def _contradiction(conflict: Conflict) -> Diagnostic:

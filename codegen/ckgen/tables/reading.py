@@ -21,11 +21,13 @@ _MEND = "correct the cell, or remove the row"
 
 @dataclass(frozen=True, slots=True)
 class Adapted(Generic[R_co]):
-    """The rows that can be used, and the diagnostics and line numbers of those that cannot."""
+    """The rows that can be used, and the diagnostics and line numbers of those that cannot; `others` are the numbers of
+    lines that are about an operation that is not asked for."""
 
     rows: tuple[R_co, ...]
     problems: tuple[Diagnostic, ...]
     invalid: tuple[tuple[int, str], ...]
+    others: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,11 @@ class Reading:
         cell = f" {quoted(text)}" if text.strip() else ""
         where = Location(self.display, line)
         message = f"{name}{cell} {problem.complaint}"
-        self.problems.append(Diagnostic(problem.code, message, where, (problem.expected,), _MEND))
+        self.refuse(line, Diagnostic(problem.code, message, where, (problem.expected,), _MEND))
+
+    def refuse(self, line: int, problem: Diagnostic) -> None:
+        """Records what makes a line no row; its fate keeps the first code."""
+        self.problems.append(problem)
         self.invalid.setdefault(line, problem.code)
 
 

@@ -16,6 +16,7 @@ from ckgen.families.common.query import PlanView, Query
 from ckgen.families.common.rows import Identified, RowMeanings
 from ckgen.families.common.set_document import SetReader
 from ckgen.families.common.signature import Signature
+from ckgen.families.common.told_row import ToldRow
 from ckgen.families.common.unit import Measured, Table, UnitPlan
 from ckgen.families.common.unit_view import UnitView
 from ckgen.model.arch import ArchSpec
@@ -61,6 +62,10 @@ class Family(ABC, Generic[S]):
         """The text of its signatures' `op`."""
         return self.name
 
+    def word_of(self, config: Config) -> str:
+        """The word of `--ops` that the kernels of a Config are of."""
+        return self.name
+
     @property
     def modules(self) -> Mapping[str, Module]:
         """None, unless told."""
@@ -97,6 +102,14 @@ class Family(ABC, Generic[S]):
     @abstractmethod
     def asked_problem(self, signature: S, asked: Asked) -> Any:
         """The problem of a signature that a command line says, as `query` takes it; UsageError where it says none."""
+
+    @abstractmethod
+    def parse_instance(self, name: str) -> tuple[S, Config] | None:
+        """What an instance's name says; None for a name that no instance of the family has."""
+
+    @abstractmethod
+    def told_row(self, told: ToldRow, signature: S) -> Any:
+        """The row of a line of a table of ckgen's own; UsageError where its sizes make no problem."""
 
     @abstractmethod
     def query(self, plan: PlanView, target: Target, signature: S, problem: Any, wishes: Wishes) -> Query:

@@ -24,9 +24,8 @@ AnyInstance = Instance[Any, Any, Any]
 class PlanView(Protocol):
     """What queries ask of a plan."""
 
-    @property
-    def m_policy(self) -> MPolicy:
-        """How sizes between the measured ones are answered."""
+    def policy_of(self, module: str) -> MPolicy:
+        """How sizes between the measured ones are answered by tables of a module; empty: of none of the peer's."""
         ...
 
     def unit(self, signature: Signature) -> AnyUnit | None:

@@ -11,11 +11,12 @@ from ckgen.families.common.family import Family
 from ckgen.families.common.key import pack
 from ckgen.families.common.query import PlanView
 from ckgen.families.common.set_document import SetReader
+from ckgen.families.common.told_row import ToldRow
 from ckgen.families.common.unit import NOWHERE, Measured
 from ckgen.families.common.unit_view import UnitView
 from ckgen.families.fmha.asked import asked_shape, asked_signature, signature_in
 from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
-from ckgen.families.fmha.grammar import AnyFmhaConfig
+from ckgen.families.fmha.grammar import AnyFmhaConfig, parse_instance_name
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.kernel_set import FmhaSetReader
 from ckgen.families.fmha.measured import FmhaTable, FmhaUnit, table_of
@@ -23,6 +24,7 @@ from ckgen.families.fmha.profile import OF_CONFIG, config_word, covering, profil
 from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.rows import FmhaRows
 from ckgen.families.fmha.signature import OP, FmhaSignature, parse_signature
+from ckgen.families.fmha.told_row import told_row
 from ckgen.model.arch import ArchSpec
 from ckgen.model.config import Config
 from ckgen.model.diagnostic import Diagnostic
@@ -68,6 +70,15 @@ class FmhaFamily(Family[FmhaSignature]):
     def asked_problem(self, signature: FmhaSignature, asked: Asked) -> FmhaShape:
         """Sizes as KEY=VALUE."""
         return asked_shape(signature, asked.sizes)
+
+    def parse_instance(self, name: str) -> tuple[FmhaSignature, Config] | None:
+        """By the forms of Configs' texts."""
+        found = parse_instance_name(name)
+        return (found[0], found[2]) if found is not None else None
+
+    def told_row(self, told: ToldRow, signature: FmhaSignature) -> FmhaRow:
+        """`sizes` as KEY=VALUE."""
+        return told_row(told, signature)
 
     def query(
         self, plan: PlanView, target: Target, signature: FmhaSignature, problem: FmhaShape, wishes: Wishes

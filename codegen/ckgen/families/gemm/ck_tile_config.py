@@ -73,16 +73,18 @@ class CkTileConfig(Tiled):
         pads = "".join(str(int(pad)) for pad in (self.pad_m, self.pad_n, self.pad_k))
         how = f"{self.pipeline}_{self.scheduler or 'default'}_{self.epilogue}_pad{pads}"
         words = [how, str(self.tile), joined(self.warps), str(self.warp_tile)]
-        words += [word for field, word in _TILE_FLAGS if getattr(self, field)]
-        words += [f"{word}{getattr(self, field)}" for field, word, usual in _TILE_INTS if getattr(self, field) != usual]
+        words += [word for field, word in TILE_FLAGS if getattr(self, field)]
+        words += [f"{word}{getattr(self, field)}" for field, word, usual in TILE_INTS if getattr(self, field) != usual]
         return "_".join(words) + strategy_word(self.strategy)
 
 
-_TILE_FLAGS = (
+TILE_FLAGS = (
     ("transpose_c", "tc"), ("permute_n", "pn"), ("persistent", "persistent"), ("a_row_major_scales", "aqrm"),
     ("structured_sparsity", "sparse"), ("double_smem", "smem2"),
 )  # fmt: skip
-_TILE_INTS = (
+"""Fields that are False unless said, and their words in names."""
+TILE_INTS = (
     ("partitioner_group_num", "group", 8), ("partitioner_m01", "m01n", 4), ("num_wave_groups", "wg", 1),
     ("vector", "vec", 0), ("block_per_cu", "bpc", 1),
 )  # fmt: skip
+"""The same of numbers, with the usual one."""

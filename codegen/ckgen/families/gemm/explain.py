@@ -43,7 +43,7 @@ def why_no_row(plan: PlanView, unit: GemmUnit, target: Target, shape: Shape, key
     group = group_of(table, shape)
     if group is None:
         return f"no rows for {key.text(shape.n, shape.k)}"
-    if plan.m_policy is not MPolicy.AITER or tier is Tier.FAR:
+    if plan.policy_of(unit.module) is not MPolicy.AITER or tier is Tier.FAR:
         return _why_no_rung(group, shape.m, tier)
     if tier is Tier.EXACT:
         return f"no row that can run at M={shape.m}"

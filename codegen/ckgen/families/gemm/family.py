@@ -8,24 +8,29 @@ from typing import Any
 from ckgen.families.common.asked import Asked
 from ckgen.families.common.decision_rule import DecisionRule, Leaf
 from ckgen.families.common.device.kind import DeviceCode
+from ckgen.families.common.either_rows import EitherRows
 from ckgen.families.common.family import Family
+from ckgen.families.common.instance_names import read_instance_name
 from ckgen.families.common.key import pack
 from ckgen.families.common.m_policy import Rounded, Rounding
 from ckgen.families.common.profile_words import word_of
 from ckgen.families.common.query import PlanView
 from ckgen.families.common.rows import Identified
 from ckgen.families.common.set_document import SetReader
+from ckgen.families.common.told_row import ToldRow
 from ckgen.families.common.unit import NOWHERE, Measured
 from ckgen.families.common.unit_view import LookupView, UnitView
 from ckgen.families.gemm.answered import answered
 from ckgen.families.gemm.asked import asked_shape
 from ckgen.families.gemm.ck_tile_tree import is_unknown
 from ckgen.families.gemm.config import GemmConfig, strategy_of
+from ckgen.families.gemm.config_names import parse_config
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.grammar import describe_grammar, fits, grammars, identify
 from ckgen.families.gemm.heuristic import heuristic_for
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.instance_rows import InstanceRows, is_instance_row, told_fields
 from ckgen.families.gemm.kernel_set import GemmSetReader
 from ckgen.families.gemm.measured import GemmUnit, TablePlan, table_of
 from ckgen.families.gemm.modules import modules, roundings, templates, unsigned_modules
@@ -37,11 +42,14 @@ from ckgen.families.gemm.query import GemmQuery
 from ckgen.families.gemm.robust import robust_configs
 from ckgen.families.gemm.row_key import RowKey, batch_key
 from ckgen.families.gemm.rows import GemmRows
-from ckgen.families.gemm.signature import GemmSignature, module_of, parse_of_op
+from ckgen.families.gemm.signature import GemmSignature, module_of, parse_canonical, parse_of_op
 from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
 from ckgen.model.config import Config
 from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.dtype import Fp8Flavour
+from ckgen.model.errors import UsageError
+from ckgen.model.instance_row import InstanceRow
 from ckgen.model.module import Module
 from ckgen.model.selection import Wishes
 from ckgen.model.strategy import Strategy
@@ -80,6 +88,29 @@ class FamilyOfGemms(Family[GemmSignature]):
     def asked_problem(self, signature: GemmSignature, asked: Asked) -> Any:
         """M, N and K, and the batch of a batched signature."""
         return asked_shape(signature, asked)
+
+    def word_of(self, config: Config) -> str:
+        """Stream-K has one of its own."""
+        return "stream_k" if strategy_of(config).is_stream_k and self.kind is Op.GEMM else self.name
+
+    def parse_instance(self, name: str) -> tuple[GemmSignature, Config] | None:
+        """By the forms of Configs' texts."""
+        found = read_instance_name(name, parse_canonical, self.parse_config)
+        return found if found is not None and found[0].op is self.kind else None
+
+    def parse_config(self, signature: GemmSignature, backend: Backend, text: str) -> Config | None:
+        """The Config of the backend whose `text()` this is."""
+        return parse_config(signature, backend, text)
+
+    def told_row(self, told: ToldRow, signature: GemmSignature) -> InstanceRow:
+        """M, N and K, and the batch of a batched signature."""
+        if min(told.m, told.n, told.k) < 1 or (told.batch > 0) is not signature.batched:
+            raise UsageError(f"{signature} needs M, N, K{' and B' if signature.batched else ' and no B'}")
+        return InstanceRow(**told_fields(told, signature, Shape(told.batch, told.m, told.n, told.k)))
+
+    def instance_rows(self, archs: Mapping[str, ArchSpec]) -> InstanceRows:
+        """What rows of tables of ckgen's own mean."""
+        return InstanceRows(archs, self.parse_instance, self.constraints_of)
 
     def query(
         self, plan: PlanView, target: Target, signature: GemmSignature, problem: Any, wishes: Wishes
@@ -216,9 +247,9 @@ class GemmFamily(FamilyOfGemms):
         signed = {name: entry.module for name, entry in modules().items()}
         return signed | {name: entry.module for name, entry in unsigned_modules().items()}
 
-    def row_meanings(self, archs: Mapping[str, ArchSpec]) -> GemmRows:
-        """What rows of GEMM tables mean."""
-        return GemmRows(archs)
+    def row_meanings(self, archs: Mapping[str, ArchSpec]) -> EitherRows[GemmSignature]:
+        """What rows of GEMM tables mean, and of ckgen's own."""
+        return EitherRows(archs, is_instance_row, self.instance_rows(archs), GemmRows(archs))
 
     @property
     def roundings(self) -> Mapping[str, Rounding]:

@@ -105,7 +105,7 @@ class GemmQuery(Query):
         group = group_of(table, self.shape)
         if unit is None or table is None or group is None:
             return None
-        if self.plan.m_policy is MPolicy.AITER:
+        if self.plan.policy_of(unit.module) is MPolicy.AITER:
             found = aiter_winner(self.plan.rounded(unit.module), group, table, self.shape)
             if found is not None:
                 return found[0]
@@ -117,7 +117,7 @@ class GemmQuery(Query):
         group = group_of(table, self.shape)
         if table is None or group is None:
             return
-        if self.plan.m_policy is MPolicy.AITER:
+        if self.plan.policy_of(unit.module) is MPolicy.AITER:
             yield from self._as_aiter(unit, table, group)
             return
         hit = rounded_up(group.runnable, self.shape.m, near_gap())

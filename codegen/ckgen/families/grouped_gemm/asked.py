@@ -12,6 +12,13 @@ _GROUP = re.compile(r"(?:(?P<times>[0-9]{1,6})\*)?(?P<m>-?[0-9]{1,19})x(?P<n>-?[
 _ON_DEVICE = re.compile(r"(?P<count>[0-9]{1,9}):(?P<m>[0-9]{1,19})x(?P<n>[0-9]{1,19})x(?P<k>[0-9]{1,19})")
 
 
+def told_groups(op: str, text: str) -> Groups:
+    """Those of a cell of a table or a list of shapes: as an option says them, but for `;` in place of commas."""
+    if ":" in text:
+        return asked_groups(op, Asked(op, groups_on_device=text))
+    return asked_groups(op, Asked(op, groups=text.replace(";", ",")))
+
+
 def asked_groups(op: str, asked: Asked) -> Groups:
     """What --groups or --groups-on-device says; UsageError for none or both, for other options, or no sizes."""
     asked.refuse_beside(op, ("groups", "groups_on_device", "module"))

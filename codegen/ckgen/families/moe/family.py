@@ -9,20 +9,24 @@ from ckgen.families.common.asked import Asked
 from ckgen.families.common.decision_rule import DecisionRule, Leaf
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.device.unit import Use
+from ckgen.families.common.either_rows import EitherRows
 from ckgen.families.common.m_policy import Rounded, Rounding
 from ckgen.families.common.query import PlanView
 from ckgen.families.common.rows import Identified
 from ckgen.families.common.set_document import SetReader
+from ckgen.families.common.told_row import ToldRow
 from ckgen.families.gemm.config import GemmConfig
 from ckgen.families.gemm.enums import MoePart, Op
 from ckgen.families.gemm.family import FamilyOfGemms
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.instance_rows import is_instance_row, told_fields
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.row_key import RowKey
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.asked import RoutedSizes, asked_sizes
 from ckgen.families.moe.ck_config import CkMoeConfig
 from ckgen.families.moe.config import MoePairConfig
+from ckgen.families.moe.config_names import parse_config
 from ckgen.families.moe.constraints import constraints_of
 from ckgen.families.moe.grammar import hints
 from ckgen.families.moe.kernel_set import MoeSetReader
@@ -33,8 +37,12 @@ from ckgen.families.moe.robust import config_of_leaf, robust_configs, ruled_modu
 from ckgen.families.moe.row_key import routing_key
 from ckgen.families.moe.rows import MoeRows
 from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
 from ckgen.model.config import Config
 from ckgen.model.diagnostic import Diagnostic
+from ckgen.model.errors import UsageError
+from ckgen.model.groups import MOST_EXPERTS, Routing
+from ckgen.model.instance_row import MoeInstanceRow
 from ckgen.model.module import Module
 from ckgen.model.selection import Wishes
 from ckgen.model.target import Target
@@ -84,9 +92,20 @@ class MoeFamily(FamilyOfGemms):
             return ()
         return tuple(zip(part_signatures(signature), (config.gate_up, config.down), strict=True))
 
-    def row_meanings(self, archs: Mapping[str, ArchSpec]) -> MoeRows:
-        """What rows of MoE tables mean."""
-        return MoeRows(archs)
+    def parse_config(self, signature: GemmSignature, backend: Backend, text: str) -> Config | None:
+        """The Config of the backend whose `text()` this is: of a layer mostly a pair."""
+        return parse_config(signature, backend, text)
+
+    def told_row(self, told: ToldRow, signature: GemmSignature) -> MoeInstanceRow:
+        """Tokens, sizes of the first product, and the routing."""
+        if min(told.m, told.n, told.k, told.experts, told.top_k) < 1 or max(told.experts, told.top_k) > MOST_EXPERTS:
+            raise UsageError(f"{signature} needs M, N, K, experts and top_k, the last two up to {MOST_EXPERTS}")
+        routing = Routing(told.experts, told.top_k).lookup_key
+        return MoeInstanceRow(**told_fields(told, signature, Shape(routing, told.m, told.n, told.k)))
+
+    def row_meanings(self, archs: Mapping[str, ArchSpec]) -> EitherRows[GemmSignature]:
+        """What rows of MoE tables mean, and of ckgen's own."""
+        return EitherRows(archs, is_instance_row, self.instance_rows(archs), MoeRows(archs))
 
     def row_key(self, batch: int) -> RowKey:
         """The routing."""

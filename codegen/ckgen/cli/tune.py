@@ -1,0 +1,197 @@
+"""`ckgen tune`: every candidate timed, and the table of the winners written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckgen.cli.errors import Command
+from ckgen.cli.options import (
+    PATH,
+    json_option,
+    kernel_set_option,
+    kernel_sets_of,
+    kernels_option,
+    one_target,
+    tuning_option,
+    tuning_or_shipped,
+)
+from ckgen.cli.output import plural, progress, say, show, show_json
+from ckgen.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from ckgen.measure.local import LocalMeasurer
+    from ckgen.model.arch import ArchSpec
+    from ckgen.model.target import Target
+    from ckgen.tune.journal import Header
+    from ckgen.tune.problems import Key, Problem
+    from ckgen.tune.retune import Module
+    from ckgen.tune.run import Options, Outcome
+    from ckgen.tune.table import Table
+
+FINDINGS = 1
+_SHAPES = "List of shapes (`ckgen shapes --out`, `ckgen record`); may be repeated."
+_RETUNE = "The problems of a table or folder of tables, or all: of those that come with ckgen; may be repeated."
+_MISSING = "A record of missed shapes, as CKGEN_RECORD writes it; may be repeated."
+_JOURNAL = "Keeps every candidate's time; the first is written, further ones are read.  [default: OUT.journal.jsonl]"
+_LEAST = "The part of its time by which a row must beat what selection takes."
+_WITHIN = "As few kernels as lose at most this to the best, as in 1%."
+
+
+@click.command(cls=Command, name="tune", short_help="Time every candidate, and write the table of the winners.")
+@click.argument("op")
+@click.option("--target", default="native", show_default=True, metavar="T", help="Device, such as native.")
+@click.option("--shapes", type=PATH, multiple=True, metavar="CSV", help=_SHAPES)
+@click.option("--retune", multiple=True, metavar="PATH|all", help=_RETUNE)
+@click.option("--missing", type=PATH, multiple=True, metavar="CSV", help=_MISSING)
+@click.option("--out", type=PATH, required=True, metavar="CSV", help="Table; rows of others in it stay as they are.")
+@click.option("--budget", metavar="TIME", help="For all problems together, as in 10m.")
+@click.option("--journal", type=PATH, multiple=True, metavar="JSONL", help=_JOURNAL)
+@click.option("--resume", is_flag=True, help="Go on with the journal: what it holds is not measured again.")
+@click.option("--shard", metavar="I/N", help="Only part I of N of the problems.")
+@click.option("--devices", metavar="LIST", help="Devices by number, or all.")
+@click.option("--min-improvement", default="2%", show_default=True, metavar="P", help=_LEAST)
+@click.option("--within", metavar="P", help=_WITHIN)
+@click.option("--compare", type=PATH, metavar="CSV", help="Say how the winners differ from those of another table.")
+@kernels_option
+@kernel_set_option
+@tuning_option
+@click.option("--date", default="", metavar="DATE", help="Stands in the rows; none is made up.")
+@json_option
+def command(**params: Any) -> int:
+    """Time every candidate, and write the table of the winners.
+
+    OP is an operation, a module of tables (AITER's names too), a list of these, or all. Exit 1: a candidate was wrong
+    or its process ended; its row stands in the journal, and the others were tuned.
+    """
+    from ckgen.specs.archs import load_archs
+    from ckgen.tune.asked import demand_device, subjects_of
+    from ckgen.tune.problems import in_ladders, of_counts
+
+    archs = load_archs()
+    target = one_target(params["target"], archs)
+    subjects = subjects_of(params["op"])
+    demand_device(target, archs, params["devices"])
+    _demand_source(params)
+    keys, modules = _asked(params, target, archs)
+    wanted = {key: count for key, count in keys.items() if subjects.holds(key)}
+    ladders = in_ladders(of_counts(wanted, target))
+    if params["shard"] is not None:
+        from ckgen.tune.asked import shard_of
+        from ckgen.tune.problems import shard
+
+        ladders = shard(ladders, shard_of(params["shard"]))
+    _say_modules(modules)
+    if not ladders:
+        raise UsageError("there is nothing to tune: no problem of the lists and tables is meant")
+    return _tune(params, target, ladders, modules)
+
+
+def _demand_source(params: Mapping[str, Any]) -> None:
+    if not (params["shapes"] or params["retune"] or params["missing"]):
+        raise UsageError("give --shapes, --retune or --missing: a tune needs problems")
+
+
+def _asked(
+    params: Mapping[str, Any], target: Target, archs: Mapping[str, ArchSpec]
+) -> tuple[dict[Key, int], dict[str, Module]]:
+    from ckgen.tune.lists import keys_of_lists
+    from ckgen.tune.retune import problems_of_tables
+
+    found = keys_of_lists((*params["shapes"], *params["missing"]), target, archs, say)
+    modules: dict[str, Module] = {}
+    if params["retune"]:
+        shipped = "all" in params["retune"]
+        others = [Path(one) for one in params["retune"] if one != "all"]
+        with progress("reading tables"):
+            tables = (*(tuning_or_shipped(()) if shipped else ()), *others)
+            modules = problems_of_tables(tables, target, archs)
+    for module in modules.values():
+        for key, count in module.keys.items():
+            found[key] = found.get(key, 0) + count
+    return found, modules
+
+
+def _say_modules(modules: Mapping[str, Module]) -> None:
+    for name, module in sorted(modules.items()):
+        left = "; ".join(f"{count:,} {why}" for why, count in module.left_out.most_common())
+        taken = f"{plural(module.rows, 'row')}, {plural(len(module.keys), 'problem')}"
+        say(f"retune {name}: {taken}" + (f"; left out: {left}" if left else ""))
+
+
+def _tune(
+    params: Mapping[str, Any], target: Target, ladders: Sequence[Sequence[Problem]], modules: Mapping[str, Module]
+) -> int:
+    from ckgen.cli.tune_text import text_of
+    from ckgen.measure.library import Contents
+    from ckgen.measure.local import local_measurer
+    from ckgen.tune.asked import ops_to_plan
+    from ckgen.tune.journal import Contents as Held
+    from ckgen.tune.journal import Journal, read_journals
+    from ckgen.tune.report import compare, document
+    from ckgen.tune.run import Tuner
+    from ckgen.tune.table import read_table
+    from ckgen.tune.usual import UsualSelection
+
+    out, options = Path(params["out"]), _options(params)
+    table, old = read_table(out), read_table(params["compare"]) if params["compare"] is not None else None
+    journal, *others = params["journal"] or [out.with_name(f"{out.name}.journal.jsonl")]
+    if journal.exists() and not params["resume"]:
+        raise UsageError(f"{journal} is there: go on with it by --resume, or name another --journal")
+    known = read_journals([*([journal] if journal.exists() else []), *others])
+    for text in known.torn:
+        say(f"note: {text}")
+    signatures = tuple(sorted({one.key.signature for ladder in ladders for one in ladder}))
+    ops = ops_to_plan(signatures)
+    tuning = tuning_or_shipped(params["tuning"])
+    sets = kernel_sets_of(params["kernel_sets"], ops)
+    with progress("planning") as line:
+        made = local_measurer(target, ops, signatures, tuning=tuning, kernel_sets=sets, say=line.step)
+        with made as measurer, Journal(journal, _header(measurer)) as opened:
+            held = known if params["resume"] or others else Held()
+            asked = Contents(target, tuple(sorted(ops)), signatures, tuning)
+            tuner = Tuner(UsualSelection(measurer, asked) if sets else measurer, opened, held, options, line.show)
+            outcome = tuner.tune(ladders)
+    _write(params, target, table, outcome, opened.header)
+    changes = compare(outcome, tuner.known, old, target) if old is not None else []
+    if params["as_json"]:
+        retuned = {name: module.document() for name, module in sorted(modules.items())}
+        show_json(document(outcome, tuner.known, changes) | {"retuned": retuned})
+    else:
+        show(text_of(outcome, tuner, changes, out, journal))
+    return FINDINGS if outcome.failures else 0
+
+
+def _header(measurer: LocalMeasurer) -> Header:
+    from ckgen.tune.journal import Header
+
+    conditions = " ".join(f"{name}={value}" for name, value in asdict(measurer.conditions).items())
+    return Header(measurer.digest, measurer.environment(), conditions)
+
+
+def _options(params: Mapping[str, Any]) -> Options:
+    from ckgen.tune.asked import part_of, seconds_of
+    from ckgen.tune.run import Options
+
+    budget, within = params["budget"], params["within"]
+    return Options(
+        budget=seconds_of(budget) if budget is not None else None,
+        min_improvement=part_of(params["min_improvement"], "--min-improvement"),
+        within=part_of(within, "--within") if within is not None else None,
+        kernels=tuple(params["kernels"]),
+    )
+
+
+def _write(params: Mapping[str, Any], target: Target, table: Table, outcome: Outcome, header: Header) -> None:
+    """The rows. A problem that was timed and is worth none loses the row that it had."""
+    from ckgen.tune.report import lines_of
+    from ckgen.tune.table import write_table
+
+    where = header.environment
+    lines = lines_of(outcome, where.device, where.driver, header.tool, params["date"])
+    gone = [one.problem.key for one in outcome.every if one.winner is not None and not one.is_row]
+    write_table(params["out"], table, target, lines, gone)

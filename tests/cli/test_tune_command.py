@@ -1,0 +1,278 @@
+"""`ckgen tune` with a measurer whose times are known: what it writes, says, refuses, and ends with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_support import as_json, ok, run, write
+
+from ckgen.measure.conditions import Conditions
+from ckgen.measure.model import Environment, MeasureStatus
+from ckgen.specs.native import own_cpu
+from ckgen.tune.journal import read_journals
+from tune.fake_measurer import FakeMeasurer
+
+SHAPES = """signature,B,M,N,K,experts,top_k,count
+gemm_bf16_rcr,0,1,128,256,0,0,1
+gemm_bf16_rcr,0,64,128,256,0,0,1
+gemm_fp16_rcr,0,64,128,256,0,0,2
+moe_bf16_rcr_layer_gated_epi_silu,0,16,128,256,8,2,1
+"""
+TUNE = ("tune", "all", "--shapes", "shapes.csv", "--out", "t.csv")
+BLOCKS = ("4x16_64x512x512", "6x16_48x512x512", "1x32_1x512x1024", "8x32_64x512x512", "14x32_112x512x512")
+NATIVE = own_cpu()
+
+
+class OfSignature(FakeMeasurer):
+    """Kernels of this CPU, of the problem's signature."""
+
+    digest = "c0de"
+    conditions = Conditions(rotating=3)
+
+    def environment(self) -> Environment:
+        return Environment("a fake CPU", str(NATIVE), "", 2, ())
+
+    def candidates(self, problem):  # type: ignore[no-untyped-def]
+        self.names = [f"{problem.signature}_host_{blocks}_t0" for blocks in BLOCKS]
+        return super().candidates(problem)
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OfSignature:
+    """What is timed in place of kernels; the working directory has a list of shapes."""
+    measurer = OfSignature([])
+    seen: dict[str, Any] = {}
+
+    @contextmanager
+    def local(target: object, ops: object, signatures: object, **options: Any) -> Iterator[OfSignature]:
+        seen.update(options, target=target, ops=ops, signatures=signatures)
+        yield measurer
+
+    measurer.seen = seen  # type: ignore[attr-defined]
+    monkeypatch.setattr("ckgen.measure.local.local_measurer", local)
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, {"shapes.csv": SHAPES})
+    return measurer
+
+
+def rows(path: str = "t.csv") -> list[dict[str, str]]:
+    import csv
+
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_table_is_written_that_validates_and_answers_exactly(fake: OfSignature) -> None:
+    text = ok(*TUNE, "--date", "2026-11-23")
+    assert "t.csv: 4 rows of" in text
+    found = rows()
+    assert [one["M"] for one in found] == ["1", "64", "64", "16"]
+    assert {one["date"] for one in found} == {"2026-11-23"}
+    assert {(one["device"], one["tool"]) for one in found} == {("a fake CPU", "ckgen 0.1.0")}
+    assert {(one["gfx"], one["cu_num"]) for one in found} == {(NATIVE.gfx, str(NATIVE.cu_num))}
+    validated = as_json("validate", "t.csv")["files"][0]
+    assert validated["fates"] == {"selected": 4}
+    asked = ("--target", str(NATIVE), "--signature", "gemm_bf16_rcr", "--shape", "64,128,256", "--tuning", "t.csv")
+    document = as_json("lookup", "gemm", *asked)
+    assert (document["tier"], document["instance"]) == ("exact", found[1]["kernelName"])
+
+
+def test_the_library_is_built_for_what_is_asked(fake: OfSignature) -> None:
+    ok(*TUNE)
+    seen = fake.seen  # type: ignore[attr-defined]
+    assert seen["ops"] == {"gemm", "stream_k", "moe"}
+    assert seen["signatures"] == ("gemm_bf16_rcr", "gemm_fp16_rcr", "moe_bf16_rcr_layer_gated_epi_silu")
+
+
+@pytest.mark.parametrize(
+    ("op", "count"),
+    [("gemm", 3), ("stream_k", 3), ("moe", 1), ("gemm,moe", 4), ("bf16", 2), ("module_moe_ck2stages_tune", 1)],
+)
+def test_only_what_is_named_is_tuned(fake: OfSignature, op: str, count: int) -> None:
+    assert len(as_json("tune", op, *TUNE[2:])["problems"]) == count
+
+
+def test_aiters_names_of_modules_are_taken(fake: OfSignature, tmp_path: Path) -> None:
+    shape = "gemm_fp8_ocp_bf16_rcr_blockscale,0,16,512,1024,0,0,1\n"
+    write(tmp_path, {"shapes.csv": SHAPES + shape})
+    for name in ("module_gemm_a8w8_blockscale_tune", "a8w8_blockscale"):
+        document = as_json("tune", name, *TUNE[2:], "--journal", f"{name}.jsonl")
+        assert [one["problem"] for one in document["problems"]] == [
+            "gemm_fp8_ocp_bf16_rcr_blockscale M=16 N=512 K=1024"
+        ]
+    for name in (
+        "module_batched_gemm_bf16_tune",
+        "module_gemm_a8w8_bpreshuffle_tune",
+        "module_gemm_a4w4_blockscale_tune",
+    ):
+        assert "there is nothing to tune" in run("tune", name, *TUNE[2:]).stderr
+
+
+def test_a_wrong_candidate_is_said_and_the_exit_code_says_so(fake: OfSignature) -> None:
+    fake.ends = {"gemm_bf16_rcr_host_4x16_64x512x512_t0": MeasureStatus.OUT_OF_BOUNDS}
+    result = run(*TUNE)
+    assert result.exit_code == 1
+    assert "OUT_OF_BOUNDS gemm_bf16_rcr_host_4x16_64x512x512_t0 at gemm_bf16_rcr M=1 N=128 K=256:" in result.stdout
+    assert len(rows()) == 4
+
+
+def test_a_journal_is_gone_on_with_only_where_that_is_asked(fake: OfSignature) -> None:
+    first = as_json(*TUNE)
+    result = run(*TUNE)
+    assert result.exit_code == 2
+    assert "t.csv.journal.jsonl is there: go on with it by --resume" in result.stderr
+    again = as_json(*TUNE, "--resume")
+    assert (again["measured"], again["known"]) == (0, first["measured"])
+    assert again["problems"] == first["problems"]
+
+
+def test_a_torn_journal_is_said(fake: OfSignature) -> None:
+    ok(*TUNE)
+    journal = Path("t.csv.journal.jsonl")
+    journal.write_bytes(journal.read_bytes()[:-5])
+    result = run(*TUNE, "--resume", "--json")
+    assert "the last line is torn" in result.stderr
+    assert json.loads(result.stdout)["measured"] == 1
+
+
+def test_shards_write_one_table_together(fake: OfSignature) -> None:
+    whole = as_json(*TUNE)
+    expected = Path("t.csv").read_bytes()
+    Path("t.csv").unlink()
+    for part in (1, 2):
+        ok(*TUNE, "--shard", f"{part}/2", "--journal", f"part{part}.jsonl")
+    assert Path("t.csv").read_bytes() == expected
+    Path("t.csv").unlink()
+    journals = ("--journal", "all.jsonl", "--journal", "part1.jsonl", "--journal", "part2.jsonl")
+    joined = as_json(*TUNE, *journals)
+    assert (joined["measured"], joined["known"]) == (0, whole["measured"])
+    assert Path("t.csv").read_bytes() == expected
+
+
+def test_rows_that_gain_nothing_are_left_out_and_lose_an_older_row(fake: OfSignature) -> None:
+    ok(*TUNE)
+    fake.usual = "gemm_bf16_rcr_host_4x16_64x512x512_t0"
+    fake.true = lambda _, one: 100.0
+    document = as_json(*TUNE, "--journal", "second.jsonl")
+    assert [one["row"] for one in document["problems"]] == [False, False, True, True]
+    assert [one["signature"] for one in rows()] == ["gemm_fp16_rcr", "moe_bf16_rcr_layer_gated_epi_silu"]
+    ok(*TUNE, "--journal", "third.jsonl", "--min-improvement", "0")
+    assert len(rows()) == 4
+
+
+def test_rows_of_another_target_stay(fake: OfSignature) -> None:
+    ok(*TUNE)
+    text = Path("t.csv").read_text()
+    theirs = ', gfx942,304 ,gemm_bf16_rcr,0,64,128,256,0,0,,"x",1,4'
+    Path("t.csv").write_text(text + theirs[2:] + "\n")
+    ok(*TUNE, "--resume")
+    assert theirs[2:] in Path("t.csv").read_text().splitlines()
+
+
+def test_an_older_table_is_compared(fake: OfSignature) -> None:
+    ok(*TUNE)
+    Path("t.csv").rename("old.csv")
+    same = as_json(*TUNE, "--resume", "--compare", "old.csv")["compared"]
+    assert [one["flipped"] for one in same] == [False] * 4
+    assert {one["ratio"] for one in same} == {1.0}
+    fake.seed, fake.noise = 3, 2.0
+    text = ok(*TUNE, "--journal", "other.jsonl", "--compare", "old.csv")
+    assert "of 4 rows flipped" in text
+
+
+def test_few_kernels_within_a_bound(fake: OfSignature) -> None:
+    document = as_json(*TUNE, "--within", "100%")
+    assert document["fewest"] is True
+    kernels = {one["instance"] for one in document["problems"]}
+    assert len(kernels) == 3, "one for each signature"
+
+
+def test_a_spent_budget_is_said(fake: OfSignature) -> None:
+    text = ok(*TUNE, "--budget", "0s")
+    assert "4 problems without a row: the budget was spent" in text
+
+
+def test_only_kernels_that_fit_a_glob(fake: OfSignature) -> None:
+    document = as_json(*TUNE, "--kernels", "*_4x16_*", "--kernels", "*_6x16_*")
+    assert [one["tried"] for one in document["problems"]] == [2] * 4
+
+
+def test_a_table_is_retuned_and_each_module_says_what_is_left_out(fake: OfSignature, tmp_path: Path) -> None:
+    from cli_support import TINY
+
+    write(tmp_path, dict(TINY))
+    result = run("tune", "all", "--retune", "t", "--out", "t.csv", "--json")
+    assert result.exit_code == 0, result.output
+    retuned = json.loads(result.stdout)["retuned"]
+    assert retuned["a8w8_blockscale"]["rows"] == 6
+    assert retuned["a8w8_blockscale"]["problems"] == 2 * 5 + 2, "of each M for bf16 and fp16, gfx950's fp8 is another"
+    assert "retune a8w8_blockscale: 6 rows, 12 problems" in result.stderr
+
+
+def test_its_own_table_is_retuned_with_every_op(fake: OfSignature) -> None:
+    ok(*TUNE)
+    document = as_json("tune", "all", "--retune", "t.csv", "--out", "u.csv")
+    assert [one["problem"] for one in document["problems"]] == [
+        one["problem"] for one in as_json(*TUNE, "--resume")["problems"]
+    ]
+
+
+REFUSED = [
+    (("--target", "gfx942"), "gfx942:304: no such GPU is timed here. A simulated one gives the emulator's counts"),
+    (("--budget", "soon"), "--budget takes seconds"),
+    (("--min-improvement", "x"), "--min-improvement takes per cent"),
+    (("--within", "101%"), "--within takes per cent"),
+    (("--shard", "3/2"), "--shard takes a part and their number"),
+    (("--devices", "1"), "--devices 1: a CPU is one device"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), REFUSED)
+def test_what_cannot_be_is_refused_before_anything_is_built(
+    fake: OfSignature, words: tuple[str, ...], said: str
+) -> None:
+    result = run(*TUNE, *words)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert fake.calls == 0
+    assert not Path("t.csv").exists()
+    assert not Path("t.csv.journal.jsonl").exists()
+
+
+def test_unknown_words_and_no_problems_are_usage_errors(fake: OfSignature) -> None:
+    assert "unknown operation or module: 'gemn'" in run("tune", "gemn", *TUNE[2:]).stderr
+    assert "give --shapes, --retune or --missing" in run("tune", "all", "--out", "t.csv").stderr
+    assert run("tune", "all", *TUNE[2:], "--out", "shapes.csv").exit_code == 3
+
+
+def test_wrong_lists_end_with_3(fake: OfSignature, tmp_path: Path) -> None:
+    write(tmp_path, {"shapes.csv": "M,N\n1,2\n"})
+    result = run(*TUNE)
+    assert result.exit_code == 3
+    assert "error[M005]" in result.stderr
+
+
+def test_every_candidate_is_in_the_journal(fake: OfSignature) -> None:
+    document = as_json(*TUNE)
+    held = read_journals([Path("t.csv.journal.jsonl")])
+    assert len(held.records) == document["measured"]
+    assert [one.conditions for one in held.headers] == ["warmup=50 rotating=3 flush=False tolerance=None"]
+    assert {one.measured.candidate.instance for one in held.records} == {
+        f"{signature}_host_{blocks}_t0"
+        for signature in ("gemm_bf16_rcr", "gemm_fp16_rcr", "moe_bf16_rcr_layer_gated_epi_silu")
+        for blocks in BLOCKS
+    }
+
+
+def test_what_people_read(fake: OfSignature, golden: Callable[[str, str], None]) -> None:
+    fake.ends = {"gemm_bf16_rcr_host_1x32_1x512x1024_t0": MeasureStatus.HUNG}
+    fake.usual = "gemm_bf16_rcr_host_4x16_64x512x512_t0"
+    result = run(*TUNE, "--target", "x86_64_v3:4", "--within", "20%", "--min-improvement", "15%")
+    assert result.exit_code == 1
+    golden("cli/tune.txt", result.stdout)
+    golden("cli/tuned.csv", Path("t.csv").read_text())

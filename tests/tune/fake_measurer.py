@@ -1,0 +1,72 @@
+"""A measurer whose true times are known: of candidates by name, with noise, and some that fail."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ckgen.fuzz.case import Case
+from ckgen.measure.model import Candidate, Effort, Environment, Measured, MeasureStatus
+
+ENVIRONMENT = Environment("a fake", "x86_64_v4:2", "1.0", 2, (("ckgen", "0"),))
+
+
+def made_up(problem: Case, candidate: Candidate) -> float:
+    """Microseconds between 100 and 400, by the names alone."""
+    digest = hashlib.sha256(f"{problem.text()} {candidate}".encode()).digest()
+    return 100 + 300 * int.from_bytes(digest[:4], "big") / 2**32
+
+
+@dataclass
+class FakeMeasurer:
+    """`noise` is the part of a time by which a single round varies; a median of n rounds varies less. `ends` are
+    candidates that are not timed. `cost` is what rounds of samples last. `heard` hears each outcome that was kept."""
+
+    names: Sequence[str]
+    true: Callable[[Case, Candidate], float] = made_up
+    noise: float = 0.0
+    seed: int = 0
+    ends: Mapping[str, MeasureStatus] = field(default_factory=dict)
+    usual: str | None = None
+    cost: float = 0
+    calls: int = 0
+    heard: Callable[[Case, Measured], None] = lambda *_: None
+
+    def environment(self) -> Environment:
+        return ENVIRONMENT
+
+    def candidates(self, problem: Case) -> tuple[Candidate, ...]:
+        return tuple(map(Candidate, self.names))
+
+    def selected(self, problem: Case) -> Candidate | None:
+        return Candidate(self.usual) if self.usual is not None else None
+
+    def measure(
+        self,
+        problem: Case,
+        candidates: Sequence[Candidate],
+        effort: Effort,
+        done: Callable[[Measured], None] | None = None,
+    ) -> tuple[Measured, ...]:
+        self.calls += 1
+        found = []
+        for one in candidates:
+            measured = self._one(problem, one, effort)
+            if done is not None:
+                done(measured)
+                self.heard(problem, measured)
+            found.append(measured)
+        return tuple(found)
+
+    def _one(self, problem: Case, one: Candidate, effort: Effort) -> Measured:
+        end = self.ends.get(one.instance, MeasureStatus.OK)
+        if end is not MeasureStatus.OK:
+            return Measured(one, end, reason=f"it is {end.value}")
+        self.cost += effort.most * effort.sample
+        draw = random.Random(f"{self.seed} {problem.text()} {one} {effort}")
+        wide = self.noise / math.sqrt(effort.most)
+        time = self.true(problem, one) * (1 + draw.gauss(0, wide))
+        return Measured(one, MeasureStatus.OK, "", time, 0.6745 * wide, effort.most, 0.0, 0.0, "c0de")
