@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <vector>
 
 #include "src/gpu/runtime.hpp"
@@ -52,6 +53,19 @@ Status run_pooled(detail::WorkspacePool& pool, const Plan& plan, const RunArgs& 
 }
 
 }  // namespace
+
+BenchOptions BenchOptions::from_environment() noexcept {
+  BenchOptions options;
+  const auto read = [](const char* name, std::int64_t least, int& out) {
+    const char* const text = std::getenv(name);
+    std::int64_t number = 0;
+    if (text != nullptr && detail::read_number(text, least, number) && number <= 1'000'000'000)
+      out = static_cast<int>(number);
+  };
+  read("CK_TILE_BENCH_WARMUP", 0, options.warmup);
+  read("CK_TILE_BENCH_REPEAT", 1, options.runs);
+  return options;
+}
 
 Result<BenchResult> Dispatcher::bench(const Plan& plan, const RunArgs& args,
                                       const BenchOptions& options) const noexcept {
