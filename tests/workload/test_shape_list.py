@@ -62,6 +62,10 @@ def test_what_a_killed_process_had_begun_to_write_is_left_out_and_said(tmp_path:
         path.write_text(whole + last[:cut])
         assert read_shapes(path, told.append) == {AskedShape("g", 0, 1, 2, 3, gfx="gfx942", cu_num=304): 4}, cut
     assert len(told) == len(last) - 1 and told[0].endswith("s.csv:3: the last line is torn and left out")
+    path.write_text(f"{whole}torn,before\n{last[:9]}")
+    with pytest.raises(InputError) as caught:
+        read_shapes(path)
+    assert [one.location.line for one in caught.value.diagnostics if one.location is not None] == [3]
     path.write_text(whole + last)
     assert sum(read_shapes(path, told.append).values()) == 9 and len(told) == len(last) - 1
 
