@@ -131,12 +131,14 @@ TEST_F(RecorderTest, GroupsHaveAllTheirSizes) {
   const Dispatcher dispatcher = recording();
   const GroupSize sizes[] = {{64, 512, 1024}, {64, 512, 1024}, {32, 512, 1024}, {0, 512, 1024}};
   const GroupSize turned[] = {{32, 512, 1024}, {64, 512, 1024}};
-  const Groups four(sizes, 4), three(sizes, 3), two(turned, 2), on_device = Groups::on_device(8, 64, 512, 1024);
-  for (const Groups* groups : {&four, &three, &two, &on_device, &four})
+  const Groups four(sizes, 4), three(sizes, 3), two(turned, 2), back(sizes + 1, 2);
+  const Groups on_device = Groups::on_device(8, 64, 512, 1024);
+  for (const Groups* groups : {&four, &three, &two, &back, &on_device, &four})
     dispatcher.select(grouped_gemm("bf16").groups(*groups), device);
   EXPECT_EQ(rows(), (Lines{"gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,2*64x512x1024;32x512x1024;0x512x1024,1",
                            "gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,2*64x512x1024;32x512x1024,1",
                            "gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,32x512x1024;64x512x1024,1",
+                           "gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,64x512x1024;32x512x1024,1",
                            "gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,on_device 8*64x512x1024,1"}));
 }
 
@@ -231,7 +233,7 @@ TEST_F(RecorderTest, EveryProcessHasAFileOfItsOwn) {
   ASSERT_EQ(all.size(), std::size_t{kProcesses});
   for (const Lines& lines : all) {
     EXPECT_EQ(lines.size(), std::size_t{1 + kShapes});
-    EXPECT_EQ(lines[0], kColumns);
+    EXPECT_EQ(lines.at(0), kColumns);
   }
 }
 

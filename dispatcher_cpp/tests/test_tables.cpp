@@ -8,6 +8,8 @@
 #include <string>
 #include <thread>
 
+#include <ckgen/signature_text.hpp>
+
 #include "fmha_fixture.hpp"
 
 namespace {
@@ -310,6 +312,24 @@ TEST_F(LoadedOps, RowsOfAttentionAreByTheirWords) {
   EXPECT_NE(refusal(head + "batch=2 heads_q=8 heads_k=2 seqlen_q=64 seqlen_k=512 hdim_q=256 hdim_v=128 mask=b:-1;0")
                 .find("it no longer fits"),
             std::string::npos);
+}
+
+TEST_F(LoadedOps, RowsOfPagedAttentionAreOfTheirPageSize) {
+  FmhaTraits traits;
+  traits.kv = FmhaKv::block_table;
+  add("first", padded(64, 64, 128, 128), attention(traits));
+  add("best", padded(128, 64, 128, 128), attention(traits));
+  char name[kSignatureTextSize];
+  canonical_text(attention(traits), name);
+  load(std::string("gfx942,304,") + name +
+       ",0,0,0,0,0,0,batch=2 heads_q=8 heads_k=2 seqlen_q=64 seqlen_k=512 hdim_q=128 hdim_v=128 "
+       "page_size=64,best,1,1\n");
+  FmhaShape shape = sizes(2, 8, 2, 64, 512, 128, 128);
+  shape.pages = 100;
+  shape.page_size = 64;
+  EXPECT_EQ(select(Problem(attention(traits)).fmha(shape)).tier, Tier::exact);
+  shape.page_size = 128;
+  EXPECT_EQ(select(Problem(attention(traits)).fmha(shape)).tier, Tier::default_);
 }
 
 }  // namespace
