@@ -25,7 +25,7 @@ struct BenchOptions {
   CKGEN_API static BenchOptions from_environment() noexcept;
 };
 
-/// Microseconds of wall clock, each run from launch to completion.
+/// Microseconds from a run's launch to its completion: on a GPU between events of the device, else of wall clock.
 struct BenchResult {
   double median_us = 0;
   double min_us = 0;
