@@ -1,6 +1,7 @@
 // Missed problems on disk, answers counted, and the verbose line.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -292,6 +293,24 @@ TEST_F(RecorderTest, AKilledProcessLosesNoShape) {
     EXPECT_EQ(found.count("gfx942,304,gemm_fp16_rcr,0," + std::to_string(m) + ",300,100,0,0,,1"), 1U) << m;
   close(told[0]);
   EXPECT_GT(recorded, 0);
+}
+
+TEST_F(RecorderTest, AFullDiskLeavesWholeLines) {
+  if (fork() == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit most{200, 200};
+    if (setrlimit(RLIMIT_FSIZE, &most) != 0) _exit(1);
+    {
+      const Dispatcher dispatcher = recording();
+      for (int m = 300; m < 320; ++m) dispatcher.select(tiny::problem(m, 300, 100), device);
+    }
+    _exit(0);
+  }
+  await(1, exited);
+  EXPECT_EQ(rows(),
+            (Lines{"gfx942,304,gemm_fp16_rcr,0,300,300,100,0,0,,1", "gfx942,304,gemm_fp16_rcr,0,301,300,100,0,0,,1",
+                   "gfx942,304,gemm_fp16_rcr,0,302,300,100,0,0,,1"}));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1) << "nothing is left beside it";
 }
 
 TEST_F(RecorderTest, FilesOfOthersInTheFolderAreLeftAlone) {

@@ -15,4 +15,4 @@ COMMANDS = {
 
 @click.group(cls=LazyGroup, name="record", entries=COMMANDS)
 def command() -> None:
-    """Collect the shapes that no table holds: from logs, lists and programs."""
+    """Collect the shapes that no table holds: from logs and lists."""

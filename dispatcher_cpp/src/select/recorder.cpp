@@ -233,11 +233,13 @@ bool Recorder::append(const std::string& line) {
     return false;
   }
   const std::string text = own.bytes == 0 ? kColumns + line : line;
-  const bool written = write_all(own.fd, text);
-  if (!written || (own.bytes == 0 && std::rename((folder_ + "/." + own.name).c_str(), path().c_str()) != 0)) {
+  const std::string beside = folder_ + "/." + own.name;
+  const bool is_first = own.bytes == 0;
+  if (!write_all(own.fd, text) || (is_first && std::rename(beside.c_str(), path().c_str()) != 0)) {
     own.failed = true;
     complain(std::strerror(errno));
     static_cast<void>(!::ftruncate(own.fd, static_cast<::off_t>(own.bytes)));  // no part of a line
+    if (is_first) ::unlink(beside.c_str());
     return false;
   }
   own.bytes += text.size();
@@ -267,7 +269,10 @@ void Recorder::finish() {
     const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     const bool written = fd >= 0 && write_all(fd, final);
     if (fd >= 0) ::close(fd);
-    if (!written || std::rename(beside.c_str(), path().c_str()) != 0) complain(std::strerror(errno));
+    if (!written || std::rename(beside.c_str(), path().c_str()) != 0) {
+      complain(std::strerror(errno));
+      ::unlink(beside.c_str());
+    }
   }
   ::close(own.fd);
   if (const std::uint64_t more = beyond(); more != 0)
