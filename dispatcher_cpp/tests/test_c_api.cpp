@@ -212,4 +212,54 @@ TEST_F(CApi, OptionsThatCannotBeHonouredAreSaid) {
   ckgen_dispatcher_destroy(made);
 }
 
+TEST_F(CApi, OptionsOfTheFirstVersionAreTaken) {
+  ckgen_options options{};
+  options.size = offsetof(ckgen_options, tables);
+  options.tables = "/nonexistent";  // behind what the caller's version has
+  ckgen_dispatcher* made = nullptr;
+  EXPECT_EQ(ckgen_dispatcher_create(registry, &options, &made, message()), CKGEN_OK) << text;
+  ckgen_dispatcher_destroy(made);
+  options.size = sizeof options;
+  EXPECT_EQ(ckgen_dispatcher_create(registry, &options, &made, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(text).find("table /nonexistent cannot be read"), std::string::npos) << text;
+  ckgen_dispatcher_destroy(made);
+}
+
+TEST_F(CApi, CountersAndWhatIsTunedAreTold) {
+  ckgen_options options{};
+  options.size = sizeof options;
+  options.count = 1;
+  ckgen_dispatcher* counting = nullptr;
+  ASSERT_EQ(ckgen_dispatcher_create(registry, &options, &counting, message()), CKGEN_OK) << text;
+  const ckgen_problem exact = problem(128, 1024, 2048), far = problem(600, 1024, 2048);
+  ckgen_selection out = selection();
+  for (const ckgen_problem* wanted : {&exact, &far, &far})
+    ASSERT_EQ(ckgen_select(counting, device, wanted, &out, message()), CKGEN_OK);
+  int32_t tuned = -1;
+  ASSERT_EQ(ckgen_is_tuned(counting, device, &exact, &tuned, message()), CKGEN_OK);
+  EXPECT_EQ(tuned, 1);
+  ASSERT_EQ(ckgen_is_tuned(counting, device, &far, &tuned, message()), CKGEN_OK);
+  EXPECT_EQ(tuned, 0);
+  ckgen_counters counters{};
+  EXPECT_EQ(ckgen_read_counters(counting, &counters, message()), CKGEN_INVALID_ARGUMENT);
+  counters.size = sizeof counters;
+  ASSERT_EQ(ckgen_read_counters(counting, &counters, message()), CKGEN_OK) << text;
+  EXPECT_EQ(counters.tiers[2], 1U);
+  EXPECT_EQ(counters.tiers[5], 2U);
+  EXPECT_EQ(counters.hits, 1U);
+  EXPECT_EQ(counters.misses, 2U);
+  uint64_t digest = 0;
+  ASSERT_EQ(ckgen_tables_digest(counting, &digest, message()), CKGEN_OK);
+  EXPECT_NE(digest, 0U);
+  EXPECT_EQ(ckgen_load_tables(counting, "/nonexistent", message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_load_tables(counting, "", message()), CKGEN_OK);
+  for (const auto refused :
+       {ckgen_load_tables(nullptr, "", message()), ckgen_load_tables(counting, nullptr, message()),
+        ckgen_tables_digest(counting, nullptr, message()), ckgen_read_counters(nullptr, &counters, message()),
+        ckgen_is_tuned(counting, device, nullptr, &tuned, message()),
+        ckgen_is_tuned(counting, device, &exact, nullptr, message())})
+    EXPECT_EQ(refused, CKGEN_INVALID_ARGUMENT);
+  ckgen_dispatcher_destroy(counting);
+}
+
 }  // namespace

@@ -273,7 +273,8 @@ TEST_F(Concurrency, TheCApiServesThreadsFromOneDispatcherAndOneDevice) {
   ASSERT_EQ(ckgen_registry_create(&c_registry, {}), CKGEN_OK);
   ASSERT_EQ(ckgen_registry_add_library(c_registry, &tiny::library, {}), CKGEN_OK);
   ASSERT_EQ(ckgen_device_simulated("gfx942:304", 0, &c_device, {}), CKGEN_OK);
-  const ckgen_options none{sizeof none, 0, 0, nullptr, nullptr, nullptr};
+  ckgen_options none{};
+  none.size = sizeof none;
   ASSERT_EQ(ckgen_dispatcher_create(c_registry, &none, &c_dispatcher, {}), CKGEN_OK);
   const std::string file = overriding("tiny_small");
   const ckgen_problem wanted{sizeof wanted, tiny::fp16.pack(), 128, kN, kK, 1, 0, 0, nullptr, 0, 0, 0, 0, nullptr};

@@ -113,6 +113,27 @@ TEST_F(DeviceCodeTest, EachDeviceLoadsItsOwnArchsObjectOnce) {
   EXPECT_EQ(mock.counts().launches - before.launches, 9);
 }
 
+TEST_F(DeviceCodeTest, RunsAreTimedByTheDevicesOwnEvents) {
+  const Dispatcher own = dispatcher();
+  const Plan set = plan(own, device(0));
+  const Plan add = plan(own, device(0), true);  // C is cleared before its kernel
+  const MockCounts before = mock.counts();
+  const auto timed = own.bench(set, args(), {2, 5});
+  ASSERT_TRUE(timed) << timed.status().message;
+  EXPECT_EQ(timed->median_us, 1000);
+  EXPECT_EQ(timed->max_us, 1000);
+  EXPECT_EQ(timed->runs, 5);
+  EXPECT_EQ(mock.counts().launches - before.launches, 7);
+  EXPECT_EQ(own.bench(add, args(), {0, 1})->median_us, 2000);
+  for (const char* const call : {"hipEventCreate", "hipEventRecord", "hipEventElapsedTime"}) {
+    mock.fail(call, 700);
+    const auto failed = own.bench(set, args(), {0, 1});
+    EXPECT_EQ(std::string(failed.status().message), std::string(call) + " answered with HIP error 700");
+    mock.fail("", 0);
+  }
+  EXPECT_EQ(mock.counts().events, before.events);
+}
+
 TEST_F(DeviceCodeTest, ManyThreadsLoadOnce) {
   const Dispatcher own = dispatcher();
   const Plan set = plan(own, device(0));

@@ -14,10 +14,6 @@ using namespace ckgen;
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-bool operator==(const GroupSize& x, const GroupSize& y) {
-  return x.m == y.m && x.n == y.n && x.k == y.k;
-}
-
 TEST(Groups, SummariesAreThoseOfTheGroupsThatDoSomething) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {

@@ -1,25 +1,33 @@
-// Missed shapes on disk, and the verbose line.
+// Missed problems on disk, answers counted, and the verbose line.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "src/gemm/shape_list.hpp"
 #include "tiny_library.hpp"
 
 namespace {
 
 using namespace ckgen;
 
-std::vector<std::string> lines_of(const std::string& path) {
+using Lines = std::vector<std::string>;
+
+constexpr const char* kColumns = "gfx,cu_num,signature,B,M,N,K,experts,top_k,sizes,count";
+
+Lines lines_of(const std::filesystem::path& path) {
   std::ifstream file(path);
-  std::vector<std::string> lines;
+  Lines lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   return lines;
 }
@@ -32,128 +40,285 @@ class RecorderTest : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
-  Dispatcher recording() const { return Dispatcher(tiny::registry(), DispatcherOptions{false, "", folder, ""}); }
-  std::string file() const { return folder + "/gemm_fp16_rcr_untuned_gemm_gfx942_304.csv"; }
+  Dispatcher recording(const Registry& registry = tiny::registry()) const {
+    return Dispatcher(registry, DispatcherOptions{false, "", folder, ""});
+  }
+
+  /// Of all files, whose names are of this form; files beginning with a dot are not finished.
+  std::vector<Lines> files() const {
+    std::vector<Lines> found;
+    if (!std::filesystem::exists(folder)) return found;
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      const std::string name = file.path().filename().string();
+      if (name.front() == '.') continue;
+      EXPECT_EQ(name.rfind("ckgen_record_", 0), 0U) << name;
+      found.push_back(lines_of(file.path()));
+    }
+    return found;
+  }
+
+  /// The lines of the only file, whose first are the columns.
+  Lines rows() const {
+    const std::vector<Lines> all = files();
+    if (all.size() != 1 || all[0].empty() || all[0][0] != kColumns) return {"not one list"};
+    return {all[0].begin() + 1, all[0].end()};
+  }
 
   std::string folder;
   Device device = Device::simulated("gfx942");
 };
 
-TEST_F(RecorderTest, RecordsWhatWasMissedOnceInTheTunersFormat) {
-  const Dispatcher dispatcher = recording();
-  for (int repeat = 0; repeat < 3; ++repeat) {
-    dispatcher.select(tiny::problem(300, 300, 100), device);    // default
-    dispatcher.select(tiny::problem(600, 1024, 2048), device);  // far
-    dispatcher.select(tiny::problem(128, 1024, 2048), device);  // exact: known
-    dispatcher.select(tiny::problem(100, 1024, 2048), device);  // near: close enough
-    dispatcher.select(tiny::problem(0, 300, 100), device);      // illegal: nothing to tune
+TEST_F(RecorderTest, EachMissedProblemIsRecordedOnceAndCountedAtTheEnd) {
+  {
+    const Dispatcher dispatcher = recording();
+    EXPECT_TRUE(files().empty());
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      dispatcher.select(tiny::problem(300, 300, 100), device);    // default
+      dispatcher.select(tiny::problem(600, 1024, 2048), device);  // far
+      dispatcher.select(tiny::problem(128, 1024, 2048), device);  // exact: known
+      dispatcher.select(tiny::problem(100, 1024, 2048), device);  // near: close enough
+      dispatcher.select(tiny::problem(0, 300, 100), device);      // illegal: nothing to tune
+    }
+    dispatcher.select(tiny::problem(600, 1024, 2048), device);
+    const Lines at_once = {"gfx942,304,gemm_fp16_rcr,0,300,300,100,0,0,,1",
+                           "gfx942,304,gemm_fp16_rcr,0,600,1024,2048,0,0,,1"};
+    EXPECT_EQ(rows(), at_once);
   }
-  EXPECT_EQ(lines_of(file()), (std::vector<std::string>{"M,N,K", "300,300,100", "600,1024,2048"}));
+  const Lines at_the_end = {"gfx942,304,gemm_fp16_rcr,0,300,300,100,0,0,,3",
+                            "gfx942,304,gemm_fp16_rcr,0,600,1024,2048,0,0,,4"};
+  EXPECT_EQ(rows(), at_the_end);
 }
 
-TEST_F(RecorderTest, DoesNotRepeatWhatTheFileHolds) {
-  std::filesystem::create_directories(folder);
-  std::ofstream(file()) << "M,N,K\n300, 300, 100\n7,8,9";
+TEST_F(RecorderTest, AProblemThatNothingAnswersIsAMiss) {
   const Dispatcher dispatcher = recording();
-  dispatcher.select(tiny::problem(300, 300, 100), device);
-  dispatcher.select(tiny::problem(301, 300, 100), device);
-  EXPECT_EQ(lines_of(file()), (std::vector<std::string>{"M,N,K", "300, 300, 100", "7,8,9", "301,300,100"}));
+  Signature bf16 = tiny::fp16;
+  bf16.a = bf16.b = bf16.c = DType::bf16;
+  EXPECT_FALSE(dispatcher.select(Problem(bf16).shape(3, 4, 5), device));
+  EXPECT_EQ(rows(), Lines{"gfx942,304,gemm_bf16_rcr,0,3,4,5,0,0,,1"});
+  dispatcher.select(gemm("nonsense").shape(3, 4, 5), device);
+  dispatcher.select(tiny::problem(3, 4, 5), Device::simulated("gfx000"));
+  EXPECT_EQ(rows().size(), 1U);
 }
 
-TEST_F(RecorderTest, BatchedSignaturesHaveAColumnMore) {
+TEST_F(RecorderTest, ForcedAndOverriddenProblemsAreNoMisses) {
+  const Dispatcher dispatcher{tiny::registry(), DispatcherOptions{false, "tiny_small", folder, ""}};
+  EXPECT_EQ(dispatcher.select(tiny::problem(300, 300, 100), device).tier, Tier::forced);
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(RecorderTest, TargetsAndBatchesAreToldApart) {
   Signature batched = tiny::fp16;
   batched.batched = true;
-  Registry registry;
-  ASSERT_TRUE(registry.add(tiny::instance("batched", 9, batched, {16, 16, 16}, {0, 0, 0, 0, 0, 1, false})).ok());
-  const Dispatcher dispatcher{registry, DispatcherOptions{false, "", folder, ""}};
-  dispatcher.select(Problem(batched).shape(3, 4, 5).batch(2), device);
-  EXPECT_EQ(lines_of(folder + "/gemm_fp16_rcr_batched_untuned_gemm_gfx942_304.csv"),
-            (std::vector<std::string>{"B,M,N,K", "2,3,4,5"}));
-}
-
-TEST_F(RecorderTest, EachTargetHasItsOwnList) {
   const Dispatcher dispatcher = recording();
   for (const char* target : {"gfx942:304", "gfx942:80", "gfx942:304"})
     dispatcher.select(tiny::problem(300, 300, 100), Device::simulated(target));
-  for (const char* target : {"gfx942_304", "gfx942_80"})
-    EXPECT_EQ(lines_of(folder + "/gemm_fp16_rcr_untuned_gemm_" + target + ".csv"),
-              (std::vector<std::string>{"M,N,K", "300,300,100"}));
+  dispatcher.select(Problem(batched).shape(3, 4, 5).batch(2), device);
+  dispatcher.select(Problem(batched).shape(3, 4, 5).batch(6), device);
+  EXPECT_EQ(
+      rows(),
+      (Lines{"gfx942,304,gemm_fp16_rcr,0,300,300,100,0,0,,1", "gfx942,80,gemm_fp16_rcr,0,300,300,100,0,0,,1",
+             "gfx942,304,gemm_fp16_rcr_batched,2,3,4,5,0,0,,1", "gfx942,304,gemm_fp16_rcr_batched,6,3,4,5,0,0,,1"}));
 }
 
-TEST_F(RecorderTest, AFileWithOtherColumnsIsLeftAlone) {
-  std::filesystem::create_directories(folder);
-  std::ofstream(file()) << "B,M,N,K\n1,2,3,4\n";
+TEST_F(RecorderTest, ExpertsHaveTheirRouting) {
   const Dispatcher dispatcher = recording();
+  for (const std::uint16_t top_k : {std::uint16_t{2}, std::uint16_t{3}, std::uint16_t{2}})
+    dispatcher.select(moe("bf16:gated:silu").shape(16, 64, 128).routing({8, top_k}), device);
+  EXPECT_EQ(rows(), (Lines{"gfx942,304,moe_bf16_rcr_layer_gated_epi_silu,0,16,64,128,8,2,,1",
+                           "gfx942,304,moe_bf16_rcr_layer_gated_epi_silu,0,16,64,128,8,3,,1"}));
+}
+
+TEST_F(RecorderTest, GroupsHaveAllTheirSizes) {
+  const Dispatcher dispatcher = recording();
+  const GroupSize sizes[] = {{64, 512, 1024}, {64, 512, 1024}, {32, 512, 1024}, {0, 512, 1024}};
+  const GroupSize turned[] = {{32, 512, 1024}, {64, 512, 1024}};
+  const Groups four(sizes, 4), three(sizes, 3), two(turned, 2), back(sizes + 1, 2);
+  const Groups on_device = Groups::on_device(8, 64, 512, 1024);
+  for (const Groups* groups : {&four, &three, &two, &back, &on_device, &four})
+    dispatcher.select(grouped_gemm("bf16").groups(*groups), device);
+  EXPECT_EQ(rows(), (Lines{"gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,2*64x512x1024;32x512x1024;0x512x1024,1",
+                           "gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,2*64x512x1024;32x512x1024,1",
+                           "gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,32x512x1024;64x512x1024,1",
+                           "gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,64x512x1024;32x512x1024,1",
+                           "gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,on_device 8*64x512x1024,1"}));
+}
+
+TEST_F(RecorderTest, AttentionHasTheWordsOfAVerboseLine) {
+  FmhaShape shape;
+  shape.batch = 2;
+  shape.heads_q = 32;
+  shape.heads_k = 8;
+  shape.seqlen_q = 128;
+  shape.seqlen_k = 4096;
+  shape.hdim_q = shape.hdim_v = 128;
+  const Dispatcher dispatcher = recording();
+  dispatcher.select(fmha("bf16_masked").fmha(shape), device);
+  shape.window_left = 64;
+  dispatcher.select(fmha("bf16_masked").fmha(shape), device);
+  dispatcher.select(fmha("bf16").fmha(shape), device);
+  shape.window_left = 63;  // of a signature that has no mask
+  dispatcher.select(fmha("bf16").fmha(shape), device);
+  const std::string words = "batch=2 heads_q=32 heads_k=8 seqlen_q=128 seqlen_k=4096 hdim_q=128 hdim_v=128";
+  EXPECT_EQ(rows(), (Lines{"gfx942,304,fmha_bf16_masked,0,0,0,0,0,0," + words + " mask=b:-1;0,1",
+                           "gfx942,304,fmha_bf16_masked,0,0,0,0,0,0," + words + " mask=b:64;0,1",
+                           "gfx942,304,fmha_bf16,0,0,0,0,0,0," + words + ",1"}));
+}
+
+TEST_F(RecorderTest, BeyondItsBoundMissesAreOnlyCounted) {
+  std::optional<Dispatcher> dispatcher(recording());
   ::testing::internal::CaptureStderr();
-  dispatcher.select(tiny::problem(300, 300, 100), device);
-  dispatcher.select(tiny::problem(301, 300, 100), device);
+  for (int m = 1; m <= 10'050; ++m) dispatcher->select(tiny::problem(m, 300, 100), device);
+  for (int m = 1; m <= 10'050; ++m) dispatcher->select(tiny::problem(m, 300, 100), device);
+  const Counters counters = dispatcher->counters();
+  EXPECT_EQ(counters.recorded, 10'000U);
+  EXPECT_EQ(counters.unrecorded, 100U);
+  EXPECT_EQ(counters.misses(), 20'100U);
+  dispatcher.reset();
   const std::string said = ::testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("its columns are not M,N,K\n"), std::string::npos) << said;
-  EXPECT_EQ(lines_of(file()), (std::vector<std::string>{"B,M,N,K", "1,2,3,4"}));
+  EXPECT_NE(said.find(" holds 10000 shapes"), std::string::npos) << said;
+  EXPECT_NE(said.find("ckgen: 100 misses of shapes beyond the 10000"), std::string::npos) << said;
+  const Lines found = rows();
+  ASSERT_EQ(found.size(), 10'000U);
+  EXPECT_EQ(found.front(), "gfx942,304,gemm_fp16_rcr,0,1,300,100,0,0,,2");
+  EXPECT_EQ(found.back(), "gfx942,304,gemm_fp16_rcr,0,10000,300,100,0,0,,2");
 }
 
-struct Expected {
-  const char* signature;
-  const char* file;
-  const char* header;
-  const char* line;
-};
-
-TEST(ShapeList, IsTheOneThatTheModulesTunerReads) {
-  constexpr const char* kDense = "M,N,K,bias,dtype,outdtype,scaleAB,bpreshuffle";
-  constexpr Expected expected[] = {
-      {"a8w8:int8", "a8w8", "M,N,K,q_dtype_w", "2,3,4,torch.int8"},
-      {"a8w8:int8:fp16", "a8w8", "M,N,K,q_dtype_w", "2,3,4,torch.int8"},
-      {"a8w8:fp8_fnuz", "a8w8", "M,N,K,q_dtype_w", "2,3,4,torch.float8_e4m3fnuz"},
-      {"a8w8:fp8_ocp", "a8w8", "M,N,K,q_dtype_w", "2,3,4,torch.float8_e4m3fn"},
-      {"a8w8_bpreshuffle:fp8_ocp", "a8w8_bpreshuffle", "M,N,K,q_dtype_w", "2,3,4,torch.float8_e4m3fn"},
-      {"a8w8_blockscale:fp8_fnuz", "a8w8_blockscale", "M,N,K", "2,3,4"},
-      {"a8w8_blockscale_bpreshuffle:fp8_ocp", "a8w8_blockscale_bpreshuffle", "M,N,K", "2,3,4"},
-      {"a4w4_blockscale", "a4w4_blockscale", "M,N,K", "2,3,4"},
-      {"batched_a8w8", "batched_a8w8", "B,M,N,K", "5,2,3,4"},
-      {"batched_bf16", "batched_bf16", "B,M,N,K", "5,2,3,4"},
-      {"bf16", "bf16", kDense, "2,3,4,False,torch.bfloat16,torch.bfloat16,False,False"},
-      {"bf16:fp32:bias", "bf16", kDense, "2,3,4,True,torch.bfloat16,torch.float32,False,False"},
-      {"gemm_bf16_rcr_preshuffle", "bf16", kDense, "2,3,4,False,torch.bfloat16,torch.bfloat16,False,True"},
-      {"bf16:rrr", "gemm_bf16_rrr", "M,N,K", "2,3,4"},
-      {"a8w8:int8:bias", "gemm_int8_bf16_rcr_rowwise_bias", "M,N,K", "2,3,4"},
-      {"fp16", "gemm_fp16_rcr", "M,N,K", "2,3,4"},
-      {"bf8_ocp", "gemm_bf8_ocp_bf16_rcr", "M,N,K", "2,3,4"},
-  };
-  for (const Expected& e : expected) {
-    const Result<Signature> signature = parse_signature(e.signature);
-    ASSERT_TRUE(signature) << e.signature;
-    const detail::ShapeList list = detail::shape_list(*signature, Arch::gfx942, 80, {2, 3, 4, 5});
-    EXPECT_EQ(list.file, std::string(e.file) + "_untuned_gemm_gfx942_80.csv") << e.signature;
-    EXPECT_EQ(list.header, e.header) << e.signature;
-    EXPECT_EQ(list.line, e.line) << e.signature;
-  }
-}
-
-TEST_F(RecorderTest, StopsAtItsBound) {
-  const Dispatcher dispatcher = recording();
-  for (int m = 1; m <= 10'050; ++m) dispatcher.select(tiny::problem(m, 300, 100), device);
-  EXPECT_EQ(lines_of(file()).size(), 10'001U);
-}
-
-TEST_F(RecorderTest, ProcessesShareAFile) {
-  constexpr int kProcesses = 4;
-  constexpr int kShapes = 50;
-  for (int p = 0; p < kProcesses; ++p) {
-    if (fork() != 0) continue;
+TEST_F(RecorderTest, ThreadsLoseNoCount) {
+  constexpr int kThreads = 4, kRounds = 50, kShapes = 40;
+  {
     const Dispatcher dispatcher = recording();
-    for (int i = 0; i < kShapes; ++i) dispatcher.select(tiny::problem(1000 + i + p * kShapes / 2, 300, 100), device);
-    _exit(0);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < kRounds * kShapes; ++i)
+          dispatcher.select(tiny::problem(3000 + (i + t * 7) % kShapes, 300, 100), device);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(dispatcher.counters().misses(), std::uint64_t{kThreads * kRounds * kShapes});
+    EXPECT_EQ(dispatcher.counters().recorded, std::uint64_t{kShapes});
   }
-  for (int p = 0; p < kProcesses; ++p) {
+  const Lines found = rows();
+  EXPECT_EQ(std::set<std::string>(found.begin(), found.end()).size(), std::size_t{kShapes});
+  for (const std::string& line : found) EXPECT_EQ(line.substr(line.rfind(',') + 1), "200") << line;
+}
+
+/// Waits for children and expects each to end as `how` says.
+void await(int children, bool (*how)(int status)) {
+  for (int i = 0; i < children; ++i) {
     int status = 0;
     ASSERT_GT(wait(&status), 0);
-    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(how(status)) << status;
   }
-  const std::vector<std::string> lines = lines_of(file());
-  EXPECT_EQ(std::count(lines.begin(), lines.end(), "M,N,K"), 1);
-  EXPECT_EQ(lines.size(), 1U + kShapes + (kProcesses - 1) * kShapes / 2);
-  EXPECT_EQ(std::set<std::string>(lines.begin(), lines.end()).size(), lines.size());
+}
+
+bool exited(int status) {
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+bool was_killed(int status) {
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+TEST_F(RecorderTest, EveryProcessHasAFileOfItsOwn) {
+  constexpr int kProcesses = 4, kShapes = 50;
+  for (int p = 0; p < kProcesses; ++p) {
+    if (fork() != 0) continue;
+    {
+      const Dispatcher dispatcher = recording();
+      for (int i = 0; i < kShapes; ++i) dispatcher.select(tiny::problem(1000 + i + p * kShapes / 2, 300, 100), device);
+    }
+    _exit(0);
+  }
+  await(kProcesses, exited);
+  const std::vector<Lines> all = files();
+  ASSERT_EQ(all.size(), std::size_t{kProcesses});
+  for (const Lines& lines : all) {
+    EXPECT_EQ(lines.size(), std::size_t{1 + kShapes});
+    EXPECT_EQ(lines.at(0), kColumns);
+  }
+}
+
+TEST_F(RecorderTest, AChildOfForkBeginsAListOfItsOwn) {
+  {
+    std::optional<Dispatcher> dispatcher(recording());
+    dispatcher->select(tiny::problem(300, 300, 100), device);
+    dispatcher->select(tiny::problem(301, 300, 100), device);
+    if (fork() == 0) {
+      dispatcher->select(tiny::problem(301, 300, 100), device);
+      dispatcher->select(tiny::problem(301, 300, 100), device);
+      dispatcher.reset();
+      _exit(0);
+    }
+    if (fork() == 0) {
+      dispatcher.reset();  // it recorded nothing, and leaves the parent's alone
+      _exit(0);
+    }
+    await(2, exited);
+    dispatcher->select(tiny::problem(300, 300, 100), device);
+  }
+  std::vector<Lines> all = files();
+  std::sort(all.begin(), all.end(), [](const Lines& x, const Lines& y) { return x.size() < y.size(); });
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0], (Lines{kColumns, "gfx942,304,gemm_fp16_rcr,0,301,300,100,0,0,,2"}));
+  EXPECT_EQ(all[1], (Lines{kColumns, "gfx942,304,gemm_fp16_rcr,0,300,300,100,0,0,,2",
+                           "gfx942,304,gemm_fp16_rcr,0,301,300,100,0,0,,1"}));
+}
+
+TEST_F(RecorderTest, AKilledProcessLosesNoShape) {
+  constexpr int kKilled = 8;
+  int told[2];
+  ASSERT_EQ(pipe(told), 0);
+  for (int p = 0; p < kKilled; ++p) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const Dispatcher dispatcher = recording();
+      for (int m = 1000 * (p + 1);; ++m) {
+        dispatcher.select(tiny::problem(m, 300, 100), device);
+        if (write(told[1], &m, sizeof m) != sizeof m) _exit(1);
+      }
+    }
+    usleep(static_cast<useconds_t>(3000 + 500 * p));
+    kill(child, SIGKILL);
+  }
+  await(kKilled, was_killed);
+  close(told[1]);
+  std::set<std::string> found;
+  for (const Lines& lines : files()) {
+    ASSERT_EQ(lines.at(0), kColumns);
+    for (std::size_t i = 1; i < lines.size(); ++i) EXPECT_EQ(std::count(lines[i].begin(), lines[i].end(), ','), 10);
+    found.insert(lines.begin(), lines.end());
+  }
+  int recorded = 0;
+  for (int m = 0; read(told[0], &m, sizeof m) == sizeof m; ++recorded)
+    EXPECT_EQ(found.count("gfx942,304,gemm_fp16_rcr,0," + std::to_string(m) + ",300,100,0,0,,1"), 1U) << m;
+  close(told[0]);
+  EXPECT_GT(recorded, 0);
+}
+
+TEST_F(RecorderTest, AFullDiskLeavesWholeLines) {
+  if (fork() == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit most{200, 200};
+    if (setrlimit(RLIMIT_FSIZE, &most) != 0) _exit(1);
+    {
+      const Dispatcher dispatcher = recording();
+      for (int m = 300; m < 320; ++m) dispatcher.select(tiny::problem(m, 300, 100), device);
+    }
+    _exit(0);
+  }
+  await(1, exited);
+  EXPECT_EQ(rows(),
+            (Lines{"gfx942,304,gemm_fp16_rcr,0,300,300,100,0,0,,1", "gfx942,304,gemm_fp16_rcr,0,301,300,100,0,0,,1",
+                   "gfx942,304,gemm_fp16_rcr,0,302,300,100,0,0,,1"}));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1) << "nothing is left beside it";
+}
+
+TEST_F(RecorderTest, FilesOfOthersInTheFolderAreLeftAlone) {
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/ckgen_record_mine.csv") << "M,N,K\n1,2";
+  recording().select(tiny::problem(300, 300, 100), device);
+  EXPECT_EQ(lines_of(folder + "/ckgen_record_mine.csv"), (Lines{"M,N,K", "1,2"}));
+  EXPECT_EQ(files().size(), 2U);
 }
 
 TEST_F(RecorderTest, AFolderThatCannotBeWrittenIsSaidOnce) {
@@ -163,6 +328,46 @@ TEST_F(RecorderTest, AFolderThatCannotBeWrittenIsSaidOnce) {
   EXPECT_TRUE(dispatcher.select(tiny::problem(301, 300, 100), device));
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+}
+
+TEST(Counters, SayWhatAnswered) {
+  const Device device = Device::simulated("gfx942");
+  const Dispatcher silent{tiny::registry(), DispatcherOptions{}};
+  silent.select(tiny::problem(128, 1024, 2048), device);
+  EXPECT_EQ(silent.counters().hits() + silent.counters().misses(), 0U);
+
+  DispatcherOptions options;
+  options.count = true;
+  const Dispatcher dispatcher{tiny::registry(), options};
+  for (const int m : {128, 100, 100, 600, 0}) dispatcher.select(tiny::problem(m, 1024, 2048), device);
+  static_cast<void>(dispatcher.plan(tiny::problem(128, 1024, 2048), device));
+  EXPECT_TRUE(dispatcher.is_tuned(tiny::problem(128, 1024, 2048), device));
+  const Counters counters = dispatcher.counters();
+  EXPECT_EQ(counters.of(Tier::exact), 2U);
+  EXPECT_EQ(counters.of(Tier::near_), 2U);
+  EXPECT_EQ(counters.of(Tier::far_), 1U);
+  EXPECT_EQ(counters.of(Tier::unsupported), 1U);
+  EXPECT_EQ(counters.hits(), 4U);
+  EXPECT_EQ(counters.misses(), 2U);
+  EXPECT_EQ(counters.recorded, 0U);
+}
+
+TEST(IsTuned, AsksForARowAtOrNearTheSizesOnTheDevicesOwnTarget) {
+  const Dispatcher dispatcher{tiny::registry(), DispatcherOptions{}};
+  const Dispatcher forced{tiny::registry(), DispatcherOptions{false, "tiny_small", "", ""}};
+  const auto is_tuned = [&](std::int64_t m, const char* target) {
+    const Problem problem = tiny::problem(m, 1024, 2048);
+    const bool tuned = dispatcher.is_tuned(problem, Device::simulated(target));
+    EXPECT_EQ(forced.is_tuned(problem, Device::simulated(target)), tuned);
+    return tuned;
+  };
+  EXPECT_TRUE(is_tuned(128, "gfx942"));
+  EXPECT_TRUE(is_tuned(100, "gfx942"));
+  EXPECT_FALSE(is_tuned(600, "gfx942"));
+  EXPECT_FALSE(is_tuned(128, "gfx942:80"));
+  EXPECT_FALSE(is_tuned(0, "gfx942"));
+  EXPECT_FALSE(is_tuned(128, "gfx000"));
+  EXPECT_FALSE(dispatcher.is_tuned(gemm("nonsense").shape(1, 1, 1), Device::simulated("gfx942")));
 }
 
 TEST_F(RecorderTest, TheVerboseLineIsVersionedAndAReproducer) {

@@ -14,6 +14,7 @@ from parser_fuzz import (
     manifests,
     profiles,
     registry,
+    shape_lists,
     signature_text,
     tables,
     target_text,
@@ -21,8 +22,8 @@ from parser_fuzz import (
 from parser_fuzz.target import Target
 
 _MODULES = (
-    arch_specs, code_objects, fuzz_cases, kernel_names, kernel_sets, manifests, profiles, registry, signature_text,
-    tables, target_text,
+    arch_specs, code_objects, fuzz_cases, kernel_names, kernel_sets, manifests, profiles, registry, shape_lists,
+    signature_text, tables, target_text,
 )  # fmt: skip
 
 TARGETS: Mapping[str, Target] = {module.TARGET.name: module.TARGET for module in _MODULES}

@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ckgen.families.common.policy import near_gap
 from ckgen.families.gemm.modules import templates
 from ckgen.families.gemm.signature import parse_signature
 from ckgen.model.errors import UsageError
 from ckgen.model.selection import Tier
 from ckgen.runtime import GemmArgsStruct, Options, RuntimeFailure, RuntimeLibrary
+from ckgen.workload.shape_list import AskedShape, read_shapes
 from cpp_build import ROOT, SYSTEM_LIBRARIES, dispatcher_archive
 
 pytestmark = pytest.mark.cpp
@@ -108,6 +110,49 @@ def test_instances_and_explanations_are_listed(library: RuntimeLibrary) -> None:
     assert "gfx942:304 (simulated)" in dispatcher.explain(problem, device)
 
 
+def test_answers_are_counted_and_misses_recorded(library: RuntimeLibrary, tmp_path: Path) -> None:
+    device = library.simulated("gfx942:304")
+    assert library.dispatcher(["tiny"], Options()).counters().hits == 0
+    dispatcher = library.dispatcher(["tiny"], Options(record=str(tmp_path)))
+    for m in (128, 100, 600, 600):
+        dispatcher.select(library.problem("fp16", m, 1024, 2048), device)
+    counters = dispatcher.counters()
+    assert {tier: count for tier, count in counters.tiers.items() if count} == {
+        Tier.EXACT: 1, Tier.NEAR: 1, Tier.FAR: 2,
+    }  # fmt: skip
+    assert (counters.hits, counters.misses, counters.recorded, counters.unrecorded) == (2, 2, 1, 0)
+    assert [dispatcher.is_tuned(library.problem("fp16", m, 1024, 2048), device) for m in (128, 600)] == [True, False]
+    assert dispatcher.counters() == counters
+    del dispatcher
+    (recorded,) = tmp_path.glob("ckgen_record_*.csv")
+    shape = AskedShape("gemm_fp16_rcr", 0, 600, 1024, 2048, gfx="gfx942", cu_num=304)
+    assert read_shapes(recorded) == {shape: 2}
+
+
+def test_tables_are_loaded_and_their_digest_told(library: RuntimeLibrary, tmp_path: Path) -> None:
+    table, gone = tmp_path / "t.csv", tmp_path / "gone.csv"
+    head = "gfx,cu_num,signature,B,M,N,K,experts,top_k,sizes,kernelName,splitK,us\ngfx942,304,gemm_fp16_rcr,0,600,1024,"
+    table.write_text(head + "2048,0,0,,tiny_small,4,1.5\n")
+    gone.write_text(head + "2048,0,0,,nothing,4,1.5\n")
+    device, problem = library.simulated("gfx942:304"), library.problem("fp16", 600, 1024, 2048)
+    dispatcher = library.dispatcher(["tiny"], Options())
+    compiled = dispatcher.tables_digest()
+    dispatcher.load_tables([table])
+    choice = dispatcher.select(problem, device)
+    assert (choice.tier, choice.instance, choice.k_batch) == (Tier.EXACT, "tiny_small", 4)
+    assert dispatcher.is_tuned(problem, device) and dispatcher.tables_digest() != compiled
+    assert library.dispatcher(["tiny"], Options(tables=str(table))).tables_digest() == dispatcher.tables_digest()
+    with pytest.raises(RuntimeFailure, match="1 row left out, first line 2: not in the library: instance 'nothing'"):
+        dispatcher.load_tables([gone])
+    dispatcher.load_tables([])
+    assert dispatcher.tables_digest() == compiled
+
+
+def test_the_gap_of_loaded_tables_is_the_policy_s() -> None:
+    text = (CPP / "src" / "select" / "ladder.hpp").read_text(encoding="utf-8")
+    assert f"NearGap kLoadedGap{{{near_gap().add}, {near_gap().factor}}};" in text
+
+
 def test_attached_gpu_code_is_listed(library: RuntimeLibrary) -> None:
     dispatcher = library.dispatcher(["tiny"], Options(), device_names=["tiny_gpu"])
     archs = {info.name: (info.device_archs, info.has_device) for info in dispatcher.instances()}
@@ -117,7 +162,7 @@ def test_attached_gpu_code_is_listed(library: RuntimeLibrary) -> None:
         library.dispatcher([], Options(), device_names=["tiny_gpu"])
 
 
-def test_a_twin_computes(library: RuntimeLibrary) -> None:
+def test_a_twin_computes(library: RuntimeLibrary, monkeypatch: pytest.MonkeyPatch) -> None:
     dispatcher = library.dispatcher(["tiny"], Options())
     problem = library.problem("fp16", 5, 6, 64)
     plan = dispatcher.plan(problem, library.simulated("gfx942"), instance="tiny_small", k_batch=2)
@@ -129,7 +174,13 @@ def test_a_twin_computes(library: RuntimeLibrary) -> None:
     dispatcher.run(plan, args)
     assert (c == 128).all()
     timed = dispatcher.bench(plan, args, warmup=1, runs=3)
-    assert 0 < timed.min_us <= timed.median_us <= timed.max_us
+    assert 0 < timed.min_us <= timed.median_us <= timed.max_us and timed.runs == 3
+    assert dispatcher.bench(plan, args, warmup=0).runs == 100
+    monkeypatch.setenv("CK_TILE_BENCH_REPEAT", "7")
+    assert dispatcher.bench(plan, args).runs == 7
+    for nonsense in ("0", "-3", "x", ""):
+        monkeypatch.setenv("CK_TILE_BENCH_REPEAT", nonsense)
+        assert dispatcher.bench(plan, args, warmup=0).runs == 100
     with pytest.raises(RuntimeFailure, match="A is null"):
         dispatcher.run(plan, GemmArgsStruct(b=b.ctypes.data, c=c.ctypes.data, **sizes))
 

@@ -19,8 +19,9 @@ NUMBERS = {
 }  # fmt: skip
 NAMES = {
     "message": "Message", "problem": "ProblemStruct", "selection": "SelectionStruct", "instance_info": "InstanceStruct",
-    "device_info": "DeviceStruct", "options": "OptionsStruct", "gemm_args": "GemmArgsStruct",
-    "bench_result": "BenchStruct", "stream_k": "StreamKStruct", "group_size": "GroupSizeStruct",
+    "device_info": "DeviceStruct", "options": "OptionsStruct", "counters": "CountersStruct",
+    "gemm_args": "GemmArgsStruct", "bench_result": "BenchStruct", "stream_k": "StreamKStruct",
+    "group_size": "GroupSizeStruct",
     "group_operands": "GroupOperandsStruct", "grouped_args": "GroupedArgsStruct", "sorted_tokens": "SortedTokensStruct",
     "moe_args": "MoeArgsStruct", "problem_fmha": "FmhaProblemStruct", "fmha_strides": "FmhaStridesStruct",
     "fmha_args": "FmhaArgsStruct",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ckgen.model.dtype import Fp8Flavour
+from ckgen.model.target import Target
 from ckgen.workload.log_lines import shapes_of_log
 from ckgen.workload.shape_list import AskedShape
 
@@ -67,12 +68,24 @@ def test_a_default_layer_of_experts_is_of_the_key_s_columns(types: tuple[str, st
 @pytest.mark.parametrize("tier", ["heuristic", "far", "other_cu", "default", "unsupported"])
 def test_our_own_lines_tell_of_a_miss_where_no_measured_row_answered(tier: str) -> None:
     line = f"ckgen_verbose,v1,select,gemm_bf16_rcr,gfx942:304,b0m16n512k128d/tree,{tier},name,1,-"
-    assert read(line) == AskedShape("gemm_bf16_rcr", 0, 16, 512, 128)
+    assert read(line) == AskedShape("gemm_bf16_rcr", 0, 16, 512, 128, gfx="gfx942", cu_num=304)
 
 
 def test_our_own_lines_of_experts_have_their_routing() -> None:
     line = "ckgen_verbose,v1,select,moe_x,gfx942:304,b0m16n512k128e8t2s32,default,name,1,-"
-    assert read(line) == AskedShape("moe_x", 0, 16, 512, 128, 8, 2)
+    assert read(line) == AskedShape("moe_x", 0, 16, 512, 128, 8, 2, gfx="gfx942", cu_num=304)
+
+
+def test_our_own_lines_of_attention_have_its_words_but_for_wishes() -> None:
+    words = "batch=2 heads_q=8 heads_k=8 seqlen_q=1 seqlen_k=9 hdim_q=64 hdim_v=64 mask=b:-1;0"
+    line = f"ckgen_verbose,v1,select,fmha_bf16_masked,gfx942:80,{words} deterministic strategy=tree,default,x,1,-"
+    assert read(line) == AskedShape("fmha_bf16_masked", 0, 0, 0, 0, sizes=words, gfx="gfx942", cu_num=80)
+
+
+def test_lines_that_say_no_device_are_of_the_one_that_wrote_the_log() -> None:
+    line = SHAPE + TABLE.format("a8w8_blockscale")
+    (shape,) = shapes_of_log([line], Fp8Flavour.FNUZ, Target("gfx942", 80)).missed
+    assert shape.target == "gfx942:80"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +111,10 @@ def test_what_was_found_is_no_miss(line: str) -> None:
         ("shape is M:6, N:512, K:128, " + TABLE.format("a8w8"), "must name the type"),
         (MOE.format("256, 1, 2"), "other columns"),
         (MOE.format(KEY.format(FP8, FP8, "QuantType.per_9")), "QuantType.per_9"),
-        ("ckgen_verbose,v1,select,fmha_bf16,gfx942:304,batch=2 heads_q=8,default,x,1,-", "no problems of fmha"),
+        (
+            "ckgen_verbose,v1,select,grouped_gemm_bf16_rcr,gfx942:304,b0m1n2k3g4,default,x,1,-",
+            "about grouped",
+        ),
     ],
 )
 def test_a_miss_that_is_not_understood_is_counted_with_its_reason(line: str, why: str) -> None:

@@ -9,6 +9,7 @@ from ckgen.cli.groups import Entry, LazyGroup
 COMMANDS = {
     "from-log": Entry("ckgen.cli.record_from_log", "List the shapes that a server's log says no table holds."),
     "merge": Entry("ckgen.cli.record_merge", "Join lists of shapes, and add up how often each is asked."),
+    "untuned": Entry("ckgen.cli.record_untuned", "Write a list's GEMMs as the untuned files of AITER's tuners."),
 }
 
 

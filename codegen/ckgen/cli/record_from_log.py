@@ -35,11 +35,11 @@ def command(logs: tuple[Path, ...], target: str, out: Path | None, as_json: bool
     from ckgen.workload.shape_list import write_shapes
 
     archs = load_archs()
-    flavour = archs[one_target(target, archs).gfx].fp8_flavour
+    device = one_target(target, archs)
     heard = Heard()
     for log in logs:
         with _opened(log) as lines:
-            one = shapes_of_log(lines, flavour)
+            one = shapes_of_log(lines, archs[device.gfx].fp8_flavour, device)
         heard.missed.update(one.missed)
         heard.unread.update(one.unread)
     for reason, count in heard.unread.most_common():
@@ -51,7 +51,7 @@ def command(logs: tuple[Path, ...], target: str, out: Path | None, as_json: bool
     if as_json:
         show_json([asdict(shape) | {"count": count} for shape, count in listed])
     else:
-        show(columns([("count", "signature", "sizes"), *((str(n), one.signature, one.sizes) for one, n in listed)]))
+        show(columns([("count", "signature", "sizes"), *((str(n), one.signature, one.text) for one, n in listed)]))
     return 0 if heard.missed else NOTHING_READ
 
 

@@ -18,13 +18,13 @@ from ckgen.model.errors import InputError
 @click.argument("lists", type=PATH, nargs=-1, required=True)
 @click.option("--out", type=PATH, required=True, metavar="CSV", help="The list to write.")
 def command(lists: tuple[Path, ...], out: Path) -> int:
-    """Join lists of shapes, and add up how often each is asked. --out may be one of them."""
+    """Join lists of shapes, and add up how often each is asked on its target. --out may be one of them."""
     from ckgen.workload.shape_list import AskedShape, read_shapes, write_shapes
 
     counts, errors = Counter[AskedShape](), list[Diagnostic]()
     for path in lists:
         try:
-            counts.update(read_shapes(path))
+            counts.update(read_shapes(path, lambda told: say(f"note: {told}")))
         except InputError as error:
             errors += error.diagnostics
     if errors:

@@ -1,13 +1,14 @@
 """The built library from Python, over the C ABI."""
 
 from ckgen.runtime.abi import RuntimeFailure
-from ckgen.runtime.dispatcher import Choice, Dispatcher, InstanceInfo, Timing
+from ckgen.runtime.dispatcher import Choice, Counters, Dispatcher, InstanceInfo, Timing
 from ckgen.runtime.handles import Device, Plan
 from ckgen.runtime.library import Options, RuntimeLibrary
 from ckgen.runtime.structs import GemmArgsStruct, ProblemStruct
 
 __all__ = [
     "Choice",
+    "Counters",
     "Device",
     "Dispatcher",
     "GemmArgsStruct",

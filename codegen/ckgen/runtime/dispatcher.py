@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
-from ctypes import byref, c_char_p, c_size_t, c_uint32
+from collections.abc import Iterable, Iterator, Mapping
+from ctypes import byref, c_char_p, c_int32, c_size_t, c_uint32, c_uint64
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.runtime.abi import NO_INDEX
 from ckgen.runtime.functions import RUNS, Args
 from ckgen.runtime.handles import Device, Handle, Plan
-from ckgen.runtime.structs import BenchStruct, InstanceStruct, ProblemStruct, SelectionStruct
+from ckgen.runtime.structs import BenchStruct, CountersStruct, InstanceStruct, ProblemStruct, SelectionStruct
 
 _TIERS = tuple(Tier)
 _BACKENDS = ("ck_tile", "ck", "hip", "asm", "host")
@@ -58,6 +58,20 @@ class Timing:
     min_us: float
     max_us: float
     runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Answers so far, all zero unless the options say `count` or `record`.
+
+    `recorded`: distinct problems in this process's list of shapes; `unrecorded`: misses of those beyond its bound.
+    """
+
+    tiers: Mapping[Tier, int]
+    hits: int
+    misses: int
+    recorded: int
+    unrecorded: int
 
 
 class Dispatcher(Handle):
@@ -131,6 +145,29 @@ class Dispatcher(Handle):
         """Reads an override file in place of the one before; RuntimeFailure names rows that were left out."""
         self._abi.call("load_overrides", self.handle, str(path).encode())
 
+    def load_tables(self, paths: Iterable[Path]) -> None:
+        """Reads tuned tables of ckgen's own in place of those before; RuntimeFailure names rows that were left out."""
+        self._abi.call("load_tables", self.handle, ":".join(map(str, paths)).encode())
+
+    def tables_digest(self) -> int:
+        """Equal where the same rows answer, compiled and loaded, among processes and machines."""
+        digest = c_uint64()
+        self._abi.call("tables_digest", self.handle, byref(digest))
+        return digest.value
+
+    def counters(self) -> Counters:
+        """How often which tier answered."""
+        read = CountersStruct()
+        self._abi.call("read_counters", self.handle, byref(read))
+        tiers = dict(zip(_TIERS, read.tiers, strict=True))
+        return Counters(tiers, read.hits, read.misses, read.recorded, read.unrecorded)
+
+    def is_tuned(self, problem: ProblemStruct, device: Device) -> bool:
+        """Whether a measured row answers, at or near its sizes and for the device's own target. Not counted."""
+        tuned = c_int32()
+        self._abi.call("is_tuned", self.handle, device.handle, byref(problem), byref(tuned))
+        return bool(tuned.value)
+
     def plan(self, problem: ProblemStruct, device: Device, instance: str | None = None, k_batch: int = 1) -> Plan:
         """The plan of the dispatcher's own choice, or of a named instance. RuntimeFailure says why there is none."""
         chosen = None
@@ -150,8 +187,8 @@ class Dispatcher(Handle):
         else:
             self._abi.call(f"run{word}", self.handle, plan.handle, byref(args), workspace, None)
 
-    def bench(self, plan: Plan, args: Args, warmup: int = 3, runs: int = 11) -> Timing:
-        """The median of timed runs."""
+    def bench(self, plan: Plan, args: Args, warmup: int = -1, runs: int = -1) -> Timing:
+        """The median of timed runs; below 0: CK_TILE_BENCH_WARMUP or CK_TILE_BENCH_REPEAT, else 50 and 100."""
         timed = BenchStruct()
         self._abi.call(f"bench{_run_word(args)}", self.handle, plan.handle, byref(args), warmup, runs, byref(timed))
         return Timing(timed.median_us, timed.min_us, timed.max_us, timed.runs)

@@ -11,6 +11,7 @@ from ckgen.runtime.grouped import GroupedArgsStruct, GroupSizeStruct
 from ckgen.runtime.moe import MoeArgsStruct, SortedTokensStruct
 from ckgen.runtime.structs import (
     BenchStruct,
+    CountersStruct,
     DeviceStruct,
     GemmArgsStruct,
     InstanceStruct,
@@ -54,6 +55,10 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "device_describe": (_H, POINTER(DeviceStruct)),
     "dispatcher_create": (_H, POINTER(OptionsStruct), POINTER(_H)),
     "load_overrides": (_H, c_char_p),
+    "load_tables": (_H, c_char_p),
+    "tables_digest": (_H, POINTER(c_uint64)),
+    "read_counters": (_H, POINTER(CountersStruct)),
+    "is_tuned": (_H, _H, POINTER(ProblemStruct), POINTER(c_int32)),
     "instance_count": (_H, POINTER(c_uint32)),
     "instance": (_H, c_uint32, POINTER(InstanceStruct)),
     "instance_device_archs": (_H, c_uint32),

@@ -32,6 +32,11 @@ class Options:
     force: str = ""
     record: str = ""
     override_file: str = ""
+    tables: str = ""
+    count: bool = False
+
+
+_TEXTS = ("force", "record", "override_file", "tables")
 
 
 class RuntimeLibrary:
@@ -65,8 +70,8 @@ class RuntimeLibrary:
             self._abi.call("registry_attach", registry.handle, self._abi.constants(name, "device_library"))
         given = None
         if options is not None:
-            texts = {field: getattr(options, field).encode() for field in ("force", "record", "override_file")}
-            given = byref(OptionsStruct(verbose=int(options.verbose), **texts))
+            texts = {field: getattr(options, field).encode() for field in _TEXTS}
+            given = byref(OptionsStruct(verbose=int(options.verbose), count=int(options.count), **texts))
         return Dispatcher(self._abi, self._abi.create("dispatcher_create", registry.handle, given))
 
     def registry_json(self, names: Iterable[str]) -> str:

@@ -123,6 +123,22 @@ class OptionsStruct(Sized):
         ("force", c_char_p),
         ("record", c_char_p),
         ("override_file", c_char_p),
+        ("tables", c_char_p),
+        ("count", c_int32),
+        ("more_reserved", c_int32),
+    )
+
+
+class CountersStruct(Sized):
+    """ckgen_counters."""
+
+    _fields_ = (
+        ("size", c_uint64),
+        ("tiers", c_uint64 * 9),
+        ("hits", c_uint64),
+        ("misses", c_uint64),
+        ("recorded", c_uint64),
+        ("unrecorded", c_uint64),
     )
 
 

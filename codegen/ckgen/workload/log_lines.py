@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ckgen.families.gemm.modules import modules
@@ -16,6 +16,7 @@ from ckgen.families.moe.tables import layer_signature, why_unsaid
 from ckgen.model.dtype import TORCH_NAMES, DType, Fp8Flavour
 from ckgen.model.errors import UsageError
 from ckgen.model.moe_row import MoeDiscriminators
+from ckgen.model.target import Target
 from ckgen.model.tuned_row import Discriminators
 from ckgen.tables.cell_readers import CellError, without_unknown
 from ckgen.workload.shape_list import AskedShape
@@ -26,7 +27,10 @@ _GEMM = re.compile(
 )
 _FIELD = re.compile(r"(q_dtype_w|dtype|otype|bias|scaleAB|bpreshuffle)\s*[:=]\s*'?([\w.]+)'?")
 _MOE = re.compile(r"\[fused_moe\] using \S+ default for \(([^()]*)\)")
-_OWN = re.compile(r"ckgen_verbose,v1,select,(?P<signature>[^,]*),[^,]*,(?P<sizes>[^,]*),(?P<tier>[^,]*),")
+_OWN = re.compile(
+    r"ckgen_verbose,v1,select,(?P<signature>[^,]*),(?P<gfx>\w+):(?P<cu_num>\d{1,9}),(?P<sizes>[^,]*),(?P<tier>[^,]*),"
+)
+_WISHES = re.compile(r" deterministic\b| strategy=\w+")
 _SIZES = re.compile(r"b(\d+)m(\d+)n(\d+)k(\d+)(?:e(\d+)t(\d+))?(?:s\d+)?d?(?:/\w+)?")
 _MISSED = frozenset({"heuristic", "far", "other_cu", "default", "unsupported"})
 
@@ -39,8 +43,10 @@ class Heard:
     unread: Counter[str] = field(default_factory=Counter)
 
 
-def shapes_of_log(lines: Iterable[str], flavour: Fp8Flavour | None) -> Heard:
-    """The misses of a log; `flavour` is of the arch that wrote it. Of types that a line leaves open, the table's first.
+def shapes_of_log(lines: Iterable[str], flavour: Fp8Flavour | None, target: Target | None = None) -> Heard:
+    """The misses of a log; `flavour` and `target` are of the device that wrote it, where a line does not say its own.
+
+    Of types that a line leaves open, the table's first.
 
     Source of AITER's lines: its aiter/ops/gemm_op_*.py, aiter/tuned_gemm.py and aiter/fused_moe.py.
     """
@@ -52,7 +58,8 @@ def shapes_of_log(lines: Iterable[str], flavour: Fp8Flavour | None) -> Heard:
             heard.unread[str(error)] += 1
             continue
         if shape is not None:
-            heard.missed[shape] += 1
+            known = replace(shape, gfx=target.gfx, cu_num=target.cu_num) if target and not shape.gfx else shape
+            heard.missed[known] += 1
     return heard
 
 
@@ -85,7 +92,7 @@ def _gemm(found: re.Match[str], flavour: Fp8Flavour | None) -> AskedShape:
         preshuffle_b=said.get("bpreshuffle") == "True",
     )
     signature = signatures_of_row(module.name, discriminators, flavour)[0]
-    return AskedShape(signature.canonical(), batch, *(int(found[name]) for name in "mnk"))
+    return AskedShape(signature.canonical(), batch, int(found["m"]), int(found["n"]), int(found["k"]))
 
 
 def _type(text: str | None) -> DType | None:
@@ -112,8 +119,12 @@ def _moe(told: str, flavour: Fp8Flavour | None) -> AskedShape:
 
 
 def _own(found: re.Match[str]) -> AskedShape:
+    """A line of CKGEN_VERBOSE, which says its target; wishes are no part of a problem's sizes."""
+    device: dict[str, Any] = {"gfx": found["gfx"], "cu_num": int(found["cu_num"])}
+    if found["sizes"].startswith("batch="):
+        return AskedShape(found["signature"], 0, 0, 0, 0, sizes=_WISHES.sub("", found["sizes"]), **device)
     sizes = _SIZES.fullmatch(found["sizes"])
     if sizes is None:
-        raise _Unread(f"lists of shapes have no problems of {found['signature'].partition('_')[0]}")
+        raise _Unread(f"a line about {found['signature'].partition('_')[0]} does not say all sizes; CKGEN_RECORD does")
     batch, m, n, k, experts, top_k = (int(size or 0) for size in sizes.groups())
-    return AskedShape(found["signature"], batch, m, n, k, experts, top_k)
+    return AskedShape(found["signature"], batch, m, n, k, experts, top_k, **device)

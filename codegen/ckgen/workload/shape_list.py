@@ -1,12 +1,12 @@
-"""Lists of shapes: problems of every operation but attention, each with how often it is asked, as CSV."""
+"""Lists of shapes: problems of every operation, each with how often it is asked, as CSV (docs/shapes.md)."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from ckgen.model.diagnostic import Diagnostic, Location
@@ -14,13 +14,19 @@ from ckgen.model.document import JSON, DocumentError, read_text
 from ckgen.model.errors import InputError
 from ckgen.tables.files import write_files
 
-COLUMNS = ("signature", "B", "M", "N", "K", "experts", "top_k", "count")
+COLUMNS = ("gfx", "cu_num", "signature", "B", "M", "N", "K", "experts", "top_k", "sizes", "count")
+_MAY_MISS = {"gfx": "", "cu_num": "", "sizes": ""}
+_NUMBERS = COLUMNS[3:9]
 _LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class AskedShape:
-    """A problem; `batch`, `experts` and `top_k` are 0 where it has none. N and K of MoE are those of `lookup`."""
+    """A problem; `batch`, `experts` and `top_k` are 0 where it has none. N and K of MoE are those of `lookup`.
+
+    `sizes` is what the numbers do not say: each size of groups, and all sizes of attention, whose numbers are 0. `gfx`
+    and `cu_num` are the device that asked, empty and 0 where a list is of none.
+    """
 
     signature: str
     batch: int
@@ -29,54 +35,86 @@ class AskedShape:
     k: int
     experts: int = 0
     top_k: int = 0
+    sizes: str = ""
+    gfx: str = ""
+    cu_num: int = 0
 
     @property
-    def sizes(self) -> str:
-        """What people read."""
+    def text(self) -> str:
+        """The sizes as people read them."""
+        if self.sizes:
+            return self.sizes
         batch = f"B={self.batch} " if self.batch else ""
         routing = f" experts={self.experts} top_k={self.top_k}" if self.experts else ""
         return f"{batch}M={self.m} N={self.n} K={self.k}{routing}"
+
+    @property
+    def target(self) -> str:
+        """As `--target` has it; empty where the list is of no device."""
+        return f"{self.gfx}:{self.cu_num}" if self.gfx else ""
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """In the order of their columns."""
+        return self.batch, self.m, self.n, self.k, self.experts, self.top_k
 
 
 def write_shapes(path: Path, counts: Mapping[AskedShape, int]) -> None:
     """Replaces the file by the shapes in order; UsageError where it cannot be written."""
     text = io.StringIO()
-    lines = (map(str, (*astuple(shape), counts[shape])) for shape in sorted(counts))
+    lines = ((one.gfx, one.cu_num or "", one.signature, *one.numbers, one.sizes, counts[one]) for one in sorted(counts))
     csv.writer(text, lineterminator="\n").writerows([COLUMNS, *lines])
     write_files({path: text.getvalue().encode()})
 
 
-def read_shapes(path: Path) -> Counter[AskedShape]:
-    """The inverse; a shape that stands twice is asked as often as both say. InputError M005 of each wrong line."""
+def read_shapes(path: Path, note: Callable[[str], None] | None = None) -> Counter[AskedShape]:
+    """The inverse; a shape that stands twice is asked as often as both say. InputError M005 of each wrong line.
+
+    The columns gfx, cu_num and sizes may be missing. A last line that has no end and is no shape is what a process
+    wrote when it was killed: `note` is told, and it is left out.
+    """
     try:
-        lines = list(csv.reader(io.StringIO(read_text(path, JSON))))
+        text = read_text(path, JSON)
+        lines = list(csv.reader(io.StringIO(text)))
     except (DocumentError, csv.Error) as error:
         raise InputError([_wrong(path, 1, str(error))]) from None
-    if not lines or tuple(lines[0]) != COLUMNS:
+    columns = tuple(lines[0]) if lines else ()
+    if len(set(columns)) != len(columns) or set(COLUMNS) - set(columns) - set(_MAY_MISS) or set(columns) - set(COLUMNS):
         raise InputError([_wrong(path, 1, f"no list of shapes: its columns are not {','.join(COLUMNS)}")])
     found, errors = Counter[AskedShape](), []
     for number, line in enumerate(lines[1:], 2):
-        shape = _shape(line)
-        if line and shape is None:
-            errors.append(_wrong(path, number, f"no shape: '{','.join(line)}'"))
-        elif shape is not None:
+        shape = _shape(dict(zip(columns, line, strict=True))) if len(line) == len(columns) else None
+        if shape is not None:
             found[shape[0]] += shape[1]
+        elif line and number == len(lines) and not text.endswith(("\n", "\r")):
+            if note is not None:
+                note(f"{path}:{number}: the last line is torn and left out")
+        elif line:
+            errors.append(_wrong(path, number, f"no shape: '{','.join(line)}'"))
     if errors:
         raise InputError(errors)
     return found
 
 
-def _shape(line: list[str]) -> tuple[AskedShape, int] | None:
-    if len(line) != len(COLUMNS) or not line[0]:
+def _shape(cells: Mapping[str, str]) -> tuple[AskedShape, int] | None:
+    cells = _MAY_MISS | dict(cells)
+    gfx, cu_num, signature, sizes = (cells[name] for name in ("gfx", "cu_num", "signature", "sizes"))
+    if not signature or bool(gfx) != bool(cu_num):
         return None
-    if not all(cell.isascii() and cell.isdecimal() and len(cell) < 20 for cell in line[1:]):
+    numbers = [_number(cells[name]) for name in (*_NUMBERS, "count")] + [_number(cu_num or "0")]
+    if None in numbers:
         return None
-    batch, m, n, k, experts, top_k, count = map(int, line[1:])
-    if min(m, n, k, count) < 1 or max(map(int, line[1:])) > _LARGEST:
+    batch, m, n, k, experts, top_k, count, cus = (number or 0 for number in numbers)
+    if count < 1 or (cu_num and cus < 1) or (min(m, n, k) < 1 and not sizes):
         return None
-    return AskedShape(line[0], batch, m, n, k, experts, top_k), count
+    return AskedShape(signature, batch, m, n, k, experts, top_k, sizes, gfx, cus), count
+
+
+def _number(text: str) -> int | None:
+    is_number = text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= _LARGEST
+    return int(text) if is_number else None
 
 
 def _wrong(path: Path, line: int, message: str) -> Diagnostic:
-    hint = "`ckgen shapes --out` and `ckgen record` write such lists"
+    hint = "CKGEN_RECORD, `ckgen shapes --out` and `ckgen record` write such lists"
     return Diagnostic("M005", message, Location(str(path), line), hint=hint)

@@ -98,7 +98,17 @@ typedef struct ckgen_options {
   const char* force;
   const char* record;
   const char* override_file;
+  const char* tables;
+  int32_t count;
+  int32_t more_reserved;
 } ckgen_options;
+
+/* As ckgen::Counters: `tiers` in the order of ckgen_selection's. */
+typedef struct ckgen_counters {
+  uint64_t size;
+  uint64_t tiers[9];
+  uint64_t hits, misses, recorded, unrecorded;
+} ckgen_counters;
 
 /* As ckgen::GemmArgs. Elements, not bytes; see gemm_types.hpp for scales and strides. */
 typedef struct ckgen_gemm_args {
@@ -194,6 +204,14 @@ CKGEN_API ckgen_status ckgen_dispatcher_create(const ckgen_registry* registry, c
 CKGEN_API void ckgen_dispatcher_destroy(ckgen_dispatcher* dispatcher);
 CKGEN_API ckgen_status ckgen_load_overrides(ckgen_dispatcher* dispatcher, const char* path, ckgen_message message);
 
+/* FILE[:FILE...] in place of the tables before; rows that were left out are said in `message`, the others hold. */
+CKGEN_API ckgen_status ckgen_load_tables(ckgen_dispatcher* dispatcher, const char* paths, ckgen_message message);
+/* Equal where the same rows answer, among processes and machines. */
+CKGEN_API ckgen_status ckgen_tables_digest(const ckgen_dispatcher* dispatcher, uint64_t* out, ckgen_message message);
+/* Zeros unless the options say `count` or `record`. */
+CKGEN_API ckgen_status ckgen_read_counters(const ckgen_dispatcher* dispatcher, ckgen_counters* out,
+                                           ckgen_message message);
+
 /* Instances and external kernels by index, as selections name them. */
 CKGEN_API ckgen_status ckgen_instance_count(const ckgen_dispatcher* dispatcher, uint32_t* out, ckgen_message message);
 CKGEN_API ckgen_status ckgen_instance(const ckgen_dispatcher* dispatcher, uint32_t index, ckgen_instance_info* out,
@@ -209,6 +227,10 @@ CKGEN_API ckgen_status ckgen_external(const ckgen_dispatcher* dispatcher, uint32
 /* An unsupported problem is CKGEN_OK with instance CKGEN_NO_INDEX; ckgen_reason says why. */
 CKGEN_API ckgen_status ckgen_select(const ckgen_dispatcher* dispatcher, const ckgen_device* device,
                                     const ckgen_problem* problem, ckgen_selection* out, ckgen_message message);
+/* 1 where a measured row answers, at or near the problem's sizes and for the device's own target; else 0. Neither counted
+ * nor recorded. */
+CKGEN_API ckgen_status ckgen_is_tuned(const ckgen_dispatcher* dispatcher, const ckgen_device* device,
+                                      const ckgen_problem* problem, int32_t* out, ckgen_message message);
 /* `count` problems and selections in arrays without gaps, all of the size of the first. */
 CKGEN_API ckgen_status ckgen_select_many(const ckgen_dispatcher* dispatcher, const ckgen_device* device,
                                          const ckgen_problem* problems, size_t count, ckgen_selection* out,
@@ -244,6 +266,7 @@ CKGEN_API ckgen_status ckgen_run(const ckgen_dispatcher* dispatcher, const ckgen
 /* With workspace from the dispatcher's pool. */
 CKGEN_API ckgen_status ckgen_run_pooled(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
                                         const ckgen_gemm_args* args, void* stream, ckgen_message message);
+/* A `warmup` or `runs` below 0: CK_TILE_BENCH_WARMUP or CK_TILE_BENCH_REPEAT, else 50 and 100. */
 CKGEN_API ckgen_status ckgen_bench(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
                                    const ckgen_gemm_args* args, int32_t warmup, int32_t runs, ckgen_bench_result* out,
                                    ckgen_message message);

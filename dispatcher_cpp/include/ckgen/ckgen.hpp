@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ckgen/arch_data.hpp>
+#include <ckgen/counters.hpp>
 #include <ckgen/describe_fmha.hpp>
 #include <ckgen/describe_table.hpp>
 #include <ckgen/describe_unit.hpp>

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include <ckgen/export.h>
+#include <ckgen/counters.hpp>
 #include <ckgen/plan.hpp>
 #include <ckgen/registry.hpp>
 #include <ckgen/run_args.hpp>
@@ -17,11 +18,14 @@ namespace ckgen {
 inline namespace v1 {
 
 struct BenchOptions {
-  int warmup = 3;
-  int runs = 11;
+  int warmup = 50;
+  int runs = 100;
+
+  /// CK_TILE_BENCH_WARMUP and CK_TILE_BENCH_REPEAT, where they are numbers that bench() takes.
+  CKGEN_API static BenchOptions from_environment() noexcept;
 };
 
-/// Microseconds of wall clock, each run from launch to completion.
+/// Microseconds from a run's launch to its completion: on a GPU between events of the device, else of wall clock.
 struct BenchResult {
   double median_us = 0;
   double min_us = 0;
@@ -36,8 +40,8 @@ CKGEN_API std::string reason(const Selection& selection);
 /// Called for each instance that supports a problem; false ends the enumeration.
 using EnumerateFn = bool (*)(void* context, const Selection& selection);
 
-/// Immutable after construction but for its override file, so one may serve any number of threads: every const member
-/// is thread-safe. select() neither allocates nor throws nor locks, unless recording or verbose output is on.
+/// Immutable after construction but for the rows that it loads, so one may serve any number of threads: every const
+/// member is thread-safe. select() neither allocates nor throws nor locks, unless recording or verbose output is on.
 /// The tiers and their order: docs/selection.md.
 class CKGEN_API Dispatcher {
  public:
@@ -58,6 +62,13 @@ class CKGEN_API Dispatcher {
 
   /// The first candidate behind `after` in the walk that is another instance or another k_batch.
   Selection next(const Problem& problem, const Device& device, const Selection& after) const noexcept;
+
+  /// Whether a measured row answers the problem, at or near its sizes and for the device's own target, whatever is
+  /// forced or overridden. Neither counted nor recorded.
+  bool is_tuned(const Problem& problem, const Device& device) const noexcept;
+
+  /// Zeros unless DispatcherOptions::count or record is on.
+  Counters counters() const noexcept;
 
   /// Every instance that supports the problem on the device with k_batch 1, in the order of registration.
   void enumerate(const Problem& problem, const Device& device, EnumerateFn call, void* context) const noexcept;
@@ -82,7 +93,8 @@ class CKGEN_API Dispatcher {
   Status run(const Plan& plan, const RunArgs& args, Stream stream) const noexcept;
 
   /// The median of timed runs on the default stream, workspace from the pool. Overwrites C.
-  Result<BenchResult> bench(const Plan& plan, const RunArgs& args, const BenchOptions& options = {}) const noexcept;
+  Result<BenchResult> bench(const Plan& plan, const RunArgs& args,
+                            const BenchOptions& options = BenchOptions::from_environment()) const noexcept;
 
   /// The whole trail as text: each tier, each rejected candidate with its rule. Empty only when memory is exhausted.
   std::string explain(const Problem& problem, const Device& device) const noexcept;
@@ -95,6 +107,19 @@ class CKGEN_API Dispatcher {
   /// than 64 MiB. Messages show bytes of the file that are not printable as `\xNN`. Safe beside concurrent const
   /// members and other calls of it.
   Status load_overrides(const char* path) noexcept;
+
+  /// Reads tuned tables of ckgen's own (docs/tables.md; columns
+  /// gfx,cu_num,signature,B,M,N,K,kernelName,splitK, of experts experts,top_k, of attention and groups sizes, in any
+  /// order; others are ignored), FILE[:FILE…], in place of those before; "" leaves none. A row whose instance is in the
+  /// library answers its target at `exact` and, by the ladder's rule, `near`, each before compiled rows of that tier.
+  /// Of rows for one problem that of the later file holds, in a file the first. Not ok: rows that were left out,
+  /// because their instance is not in the library, no longer takes their problem, or they say none; the first with its
+  /// line, all on stderr; the others hold nevertheless. What a file must be, and threads: as load_overrides.
+  Status load_tables(const char* paths) noexcept;
+
+  /// Equal where the same rows answer: of what was compiled, and of the bytes of the files that are loaded. Stable
+  /// among processes and machines; ranks compare it. Costs a walk over all rows.
+  std::uint64_t tables_digest() const noexcept;
 
  private:
   struct Impl;

@@ -15,6 +15,11 @@ struct GroupSize {
   std::int64_t m;
   std::int64_t n;
   std::int64_t k;
+
+  friend constexpr bool operator==(const GroupSize& x, const GroupSize& y) noexcept {
+    return x.m == y.m && x.n == y.n && x.k == y.k;
+  }
+  friend constexpr bool operator!=(const GroupSize& x, const GroupSize& y) noexcept { return !(x == y); }
 };
 
 /// The sizes of all groups, and what a selection asks of them in numbers. Made once, then shared by any number of
@@ -47,6 +52,8 @@ class CKGEN_API Groups {
   bool is_valid() const noexcept { return valid_; }
   /// Tiles of tile_m x tile_n that cover C of all groups; on the device the most that there can be.
   std::int64_t tiles(std::int64_t tile_m, std::int64_t tile_n) const noexcept;
+  /// A hash of all sizes in their order, and of whether they are on the device.
+  std::uint64_t digest() const noexcept { return digest_; }
 
  private:
   Groups() noexcept = default;
@@ -63,6 +70,7 @@ class CKGEN_API Groups {
   std::int64_t largest_b_ = 0;
   std::int64_t largest_c_ = 0;
   bool valid_ = true;
+  std::uint64_t digest_ = 0;
 };
 
 /// One group's operands, as GemmArgs has them for one GEMM: the same layouts, scales and epilogue. Leading dimensions

@@ -19,17 +19,21 @@ inline namespace v1 {
 /// Of op fmha the sizes are words, as in "batch=2 heads_q=32 heads_k=8 seqlen_q=128 seqlen_k=4096 hdim_q=128 hdim_v=128
 /// mask=b:-1;0".
 ///
-/// record: a folder; problems answered below `near` are appended, each once, to the untuned list of their module and
-/// target, <record>/<module>_untuned_gemm_<gfx>_<cu_num>.csv, with the columns that the module's tuner reads (`M,N,K`;
-/// `B` before them, `q_dtype_w` or bf16's flags behind). A signature without a module has a list under its own name.
-/// At most 10,000 shapes per process. Several processes may share a folder. A file with other columns is left alone.
+/// record: a folder; problems that no measured row answers at or near their sizes, `unsupported` ones too, are written
+/// to a list of shapes (docs/shapes.md) of this process and dispatcher, <record>/ckgen_record_<host>_<pid>_<…>.csv:
+/// each once, when it is first missed, and how often when the dispatcher ends. A child of fork() writes one of its own.
+/// At most 10,000; misses of others are counted, and said on stderr at the end.
+///
+/// count: Dispatcher::counters() counts, for some nanoseconds a selection. Recording counts too.
 struct DispatcherOptions {
   bool verbose = false;
-  std::string force;          // an instance's name: chosen for every problem
-  std::string record;         // a folder, or empty
-  std::string override_file;  // a CSV, or empty; see Dispatcher::load_overrides
+  std::string force;            // an instance's name: chosen for every problem
+  std::string record;           // a folder, or empty
+  std::string override_file{};  // a CSV, or empty; see Dispatcher::load_overrides
+  bool count = false;
+  std::string tables{};  // FILE[:FILE…], or empty; see Dispatcher::load_tables
 
-  /// CKGEN_VERBOSE=1, CKGEN_FORCE, CKGEN_RECORD, CKGEN_OVERRIDE.
+  /// CKGEN_VERBOSE=1, CKGEN_FORCE, CKGEN_RECORD, CKGEN_OVERRIDE, CKGEN_COUNT=1, CKGEN_TABLES.
   CKGEN_API static DispatcherOptions from_environment();
 };
 

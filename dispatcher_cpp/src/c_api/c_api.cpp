@@ -15,6 +15,8 @@ using ckgen::v1::detail::sized;
 
 namespace ckgen::inline v1::detail {
 
+static_assert(sizeof(ckgen_counters::tiers) == sizeof(Counters::tiers));
+
 Selection selection_of(const ckgen_selection& selection) noexcept {
   Selection out;
   out.instance = selection.instance;
@@ -118,10 +120,14 @@ ckgen_status ckgen_dispatcher_create(const ckgen_registry* registry, const ckgen
   if (!given(message, registry, out) || (options != nullptr && !sized(message, options))) return CKGEN_INVALID_ARGUMENT;
   return guarded(message, [&] {
     const auto text = [](const char* value) { return std::string(value != nullptr ? value : ""); };
-    const ckgen::DispatcherOptions chosen =
+    ckgen::DispatcherOptions chosen =
         options == nullptr ? ckgen::DispatcherOptions::from_environment()
                            : ckgen::DispatcherOptions{options->verbose != 0, text(options->force),
                                                       text(options->record), text(options->override_file)};
+    if (options != nullptr && options->size >= sizeof *options) {
+      chosen.tables = text(options->tables);
+      chosen.count = options->count != 0;
+    }
     *out = new ckgen_dispatcher{ckgen::Dispatcher(registry->value, chosen)};
     return answer((*out)->value.status(), message);
   });
@@ -134,6 +140,28 @@ void ckgen_dispatcher_destroy(ckgen_dispatcher* dispatcher) {
 ckgen_status ckgen_load_overrides(ckgen_dispatcher* dispatcher, const char* path, ckgen_message message) {
   if (!given(message, dispatcher, path)) return CKGEN_INVALID_ARGUMENT;
   return answer(dispatcher->value.load_overrides(path), message);
+}
+
+ckgen_status ckgen_load_tables(ckgen_dispatcher* dispatcher, const char* paths, ckgen_message message) {
+  if (!given(message, dispatcher, paths)) return CKGEN_INVALID_ARGUMENT;
+  return answer(dispatcher->value.load_tables(paths), message);
+}
+
+ckgen_status ckgen_tables_digest(const ckgen_dispatcher* dispatcher, uint64_t* out, ckgen_message message) {
+  if (!given(message, dispatcher, out)) return CKGEN_INVALID_ARGUMENT;
+  *out = dispatcher->value.tables_digest();
+  return ok(message);
+}
+
+ckgen_status ckgen_read_counters(const ckgen_dispatcher* dispatcher, ckgen_counters* out, ckgen_message message) {
+  if (!given(message, dispatcher) || !sized(message, out)) return CKGEN_INVALID_ARGUMENT;
+  const ckgen::Counters counters = dispatcher->value.counters();
+  std::copy(std::begin(counters.tiers), std::end(counters.tiers), out->tiers);
+  out->hits = counters.hits();
+  out->misses = counters.misses();
+  out->recorded = counters.recorded;
+  out->unrecorded = counters.unrecorded;
+  return ok(message);
 }
 
 ckgen_status ckgen_instance_count(const ckgen_dispatcher* dispatcher, uint32_t* out, ckgen_message message) {
@@ -215,6 +243,13 @@ ckgen_status ckgen_select_many(const ckgen_dispatcher* dispatcher, const ckgen_d
       return invalid(message, "the structs of an array must have one size, selections this version's");
     fill(dispatcher->value.select(problem_of(*problem), device->value), out[i]);
   }
+  return ok(message);
+}
+
+ckgen_status ckgen_is_tuned(const ckgen_dispatcher* dispatcher, const ckgen_device* device,
+                            const ckgen_problem* problem, int32_t* out, ckgen_message message) {
+  if (!given(message, dispatcher, device, out) || !sized(message, problem)) return CKGEN_INVALID_ARGUMENT;
+  *out = dispatcher->value.is_tuned(problem_of(*problem), device->value) ? 1 : 0;
   return ok(message);
 }
 

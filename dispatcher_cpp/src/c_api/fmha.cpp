@@ -126,7 +126,7 @@ ckgen_status ckgen_run_fmha_pooled(const ckgen_dispatcher* dispatcher, const ckg
 
 ckgen_status ckgen_bench_fmha(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_fmha_args* args,
                               int32_t warmup, int32_t runs, ckgen_bench_result* out, ckgen_message message) {
-  return bench_of(dispatcher, plan, args, fmha_args_of, {warmup, runs}, out, message);
+  return bench_of(dispatcher, plan, args, fmha_args_of, warmup, runs, out, message);
 }
 
 }  // extern "C"

@@ -78,7 +78,7 @@ ckgen_status ckgen_run_grouped_pooled(const ckgen_dispatcher* dispatcher, const 
 ckgen_status ckgen_bench_grouped(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
                                  const ckgen_grouped_args* args, int32_t warmup, int32_t runs, ckgen_bench_result* out,
                                  ckgen_message message) {
-  return bench_of(dispatcher, plan, args, grouped_args_of, {warmup, runs}, out, message);
+  return bench_of(dispatcher, plan, args, grouped_args_of, warmup, runs, out, message);
 }
 
 }  // extern "C"

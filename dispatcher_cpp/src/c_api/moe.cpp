@@ -60,7 +60,7 @@ ckgen_status ckgen_run_moe_pooled(const ckgen_dispatcher* dispatcher, const ckge
 
 ckgen_status ckgen_bench_moe(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_moe_args* args,
                              int32_t warmup, int32_t runs, ckgen_bench_result* out, ckgen_message message) {
-  return bench_of(dispatcher, plan, args, moe_args_of, {warmup, runs}, out, message);
+  return bench_of(dispatcher, plan, args, moe_args_of, warmup, runs, out, message);
 }
 
 ckgen_status ckgen_plan_block_m(const ckgen_plan* plan, int32_t* block_m, ckgen_message message) {

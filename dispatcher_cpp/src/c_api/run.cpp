@@ -154,7 +154,7 @@ ckgen_status ckgen_run_pooled(const ckgen_dispatcher* dispatcher, const ckgen_pl
 
 ckgen_status ckgen_bench(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_gemm_args* args,
                          int32_t warmup, int32_t runs, ckgen_bench_result* out, ckgen_message message) {
-  return bench_of(dispatcher, plan, args, gemm_args_of, {warmup, runs}, out, message);
+  return bench_of(dispatcher, plan, args, gemm_args_of, warmup, runs, out, message);
 }
 
 }  // extern "C"

@@ -67,6 +67,9 @@ inline constexpr std::size_t kFirstSize = sizeof(Struct);
 template <>
 inline constexpr std::size_t kFirstSize<ckgen_problem> = offsetof(ckgen_problem, groups);
 
+template <>
+inline constexpr std::size_t kFirstSize<ckgen_options> = offsetof(ckgen_options, tables);
+
 /// Whether a caller's struct is at least as large as the first version of it.
 template <class Struct>
 bool sized(const ckgen_message& message, const Struct* value) noexcept {
@@ -117,8 +120,11 @@ ckgen_status run_pooled(const ckgen_dispatcher* dispatcher, const ckgen_plan* pl
 /// Times such runs.
 template <class Args, class ArgsOf>
 ckgen_status bench_of(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const Args* args, ArgsOf args_of,
-                      const BenchOptions& options, ckgen_bench_result* out, const ckgen_message& message) noexcept {
+                      int32_t warmup, int32_t runs, ckgen_bench_result* out, const ckgen_message& message) noexcept {
   if (!given(message, dispatcher, plan) || !sized(message, args) || !sized(message, out)) return CKGEN_INVALID_ARGUMENT;
+  BenchOptions options = BenchOptions::from_environment();
+  if (warmup >= 0) options.warmup = warmup;
+  if (runs >= 0) options.runs = runs;
   const auto result = dispatcher->value.bench(plan->value, args_of(*args), options);
   if (result) *out = {out->size, result->median_us, result->min_us, result->max_us, result->runs, 0};
   return answer(result.status(), message);

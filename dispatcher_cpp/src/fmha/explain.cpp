@@ -1,21 +1,38 @@
 #include "src/fmha/explain.hpp"
 
+#include <functional>
+
 #include "src/fmha/cost.hpp"
 #include "src/fmha/rules.hpp"
+#include "src/fmha/shape_words.hpp"
 #include "src/fmha/text.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
 
-std::string sized(const char* key, std::int64_t value) {
-  return std::string(" ") + key + '=' + std::to_string(value);
-}
+/// As in "batch=2 heads_q=32 mask=b:-1,0".
+struct SizesText {
+  const FmhaShape& x;
+  std::string text;
 
-std::string mask_text(const FmhaShape& x) {
-  std::string text = x.corner == FmhaCorner::top_left ? " mask=t:" : " mask=b:";
-  text += std::to_string(x.window_left) + ',' + std::to_string(x.window_right);
-  return x.sink_tokens != 0 ? text + ',' + std::to_string(x.sink_tokens) : text;
-}
+  template <class Size>
+  void operator()(const char* word, Size size, Said said) {
+    if (said == Said::if_set ? size != Size{} : said == Said::always || x.split_items != 0)
+      put(word) += std::to_string(size);
+  }
+  void operator()(const FmhaShape&) {
+    put("mask") += x.corner == FmhaCorner::top_left ? "t:" : "b:";
+    text += std::to_string(x.window_left) + ',' + std::to_string(x.window_right);
+    if (x.sink_tokens != 0) text += ',' + std::to_string(x.sink_tokens);
+  }
+
+ private:
+  std::string& put(const char* word) {
+    if (!text.empty()) text += ' ';
+    text += word;
+    return text += '=';
+  }
+};
 
 std::string decimal(Wide value) {
   std::string text;
@@ -38,21 +55,9 @@ std::string fmha_described(const Signature& s) {
 }
 
 std::string fmha_sizes(const FmhaTraits& traits, const FmhaShape& x) {
-  std::string text = "batch=" + std::to_string(x.batch) + sized("heads_q", x.heads_q) + sized("heads_k", x.heads_k) +
-                     sized("seqlen_q", x.seqlen_q) + sized("seqlen_k", x.seqlen_k) + sized("hdim_q", x.hdim_q) +
-                     sized("hdim_v", x.hdim_v);
-  if (traits.masked) text += mask_text(x);
-  if (is_paged(traits)) text += sized("page_size", x.page_size) + sized("pages", x.pages);
-  if (appends(traits)) text += sized("seqlen_new", x.seqlen_new);
-  if (traits.rope != FmhaRope::none) text += sized("rotary_dim", x.rotary_dim);
-  if (traits.varlen && x.total_q != 0) text += sized("total_q", x.total_q);
-  if (has_lengths(traits) && x.min_seqlen_k != 0) text += sized("min_seqlen_k", x.min_seqlen_k);
-  if (is_paged(traits) && x.finite_kv) text += sized("finite_kv", 1);
-  if (traits.varlen && x.gaps_q) text += sized("gaps_q", 1);
-  if (x.split_items == 0) return text;
-  text += sized("split_items", x.split_items) + sized("split_combines", x.split_combines);
-  text += sized("split_rows", x.split_rows) + sized("split_m0", x.split_m0) + sized("split_n0", x.split_n0);
-  return text + sized("split_merged", int{x.split_merged});
+  SizesText words{x, {}};
+  visit_shape(traits, x, std::ref(words));
+  return words.text;
 }
 
 std::string fmha_demands(const FmhaConfig& c) {

@@ -7,6 +7,29 @@
 
 namespace ckgen::inline v1::detail {
 
+std::uint32_t fmha_row_splits(const Request& q, const InstanceDesc& instance, std::uint32_t k_batch) noexcept {
+  const FmhaShape& x = q.problem.fmha();
+  if (k_batch != 0 && x.split_items == 0) return k_batch;
+  return best_splits(instance.fmha, q.signature.fmha, x, q.cu_num).splits;
+}
+
+void hash_fmha_table(const void* of, ShapeHash& hash) noexcept {
+  const FmhaTable& table = *static_cast<const FmhaTable*>(of);
+  hash.add(static_cast<int>(table.arch), table.cu_num);
+  hash.add(table.near_add, table.near_factor);
+  for (std::uint32_t i = 0; i < table.rung_count; ++i) {
+    const FmhaRung& rung = table.rungs[i];
+    const FmhaContext& c = rung.context;
+    hash.add(c.batch, c.heads_q);
+    hash.add(c.heads_k, c.hdim_q);
+    hash.add(c.hdim_v, c.page_size);
+    hash.add(static_cast<int>(c.corner), c.sink_tokens);
+    hash.add(c.window_left, c.window_right);
+    hash.add(rung.seqlen_q, rung.seqlen_k);
+    hash.add(rung.choice.instance, rung.choice.k_batch);
+  }
+}
+
 bool next_fmha_row(const Request& q, const Entry& entry, std::uint32_t& at, Candidate& found) noexcept {
   const FmhaTraits& traits = q.signature.fmha;
   const FmhaShape& x = q.problem.fmha();
@@ -18,9 +41,7 @@ bool next_fmha_row(const Request& q, const Entry& entry, std::uint32_t& at, Cand
     if (rung == nullptr) continue;
     const std::uint32_t index = ref.instance_base + rung->choice.instance;
     const bool is_exact = rung->seqlen_q == x.seqlen_q && rung->seqlen_k == x.seqlen_k;
-    const bool says = rung->choice.k_batch != 0 && x.split_items == 0;
-    const std::uint32_t k_batch =
-        says ? rung->choice.k_batch : best_splits(q.state.instances[index]->fmha, traits, x, q.cu_num).splits;
+    const std::uint32_t k_batch = fmha_row_splits(q, *q.state.instances[index], rung->choice.k_batch);
     found = {is_exact ? Tier::exact : Tier::near_, index, k_batch, static_cast<std::uint64_t>(rung->seqlen_k),
              q.cu_num};
     return true;

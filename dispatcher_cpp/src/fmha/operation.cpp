@@ -1,6 +1,7 @@
 #include "src/fmha/operation.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "src/fmha/absent.hpp"
 #include "src/fmha/check_args.hpp"
@@ -10,6 +11,8 @@
 #include "src/fmha/measured.hpp"
 #include "src/fmha/overrides.hpp"
 #include "src/fmha/rules.hpp"
+#include "src/fmha/shape_words.hpp"
+#include "src/fmha/tables.hpp"
 #include "src/gpu/device_program.hpp"
 #include "src/run/launch_stages.hpp"
 
@@ -88,12 +91,49 @@ std::string sizes(const Request& q) {
   return fmha_sizes(q.signature.fmha, q.problem.fmha());
 }
 
-std::string brief(const Problem& problem) {
+/// Without commas, as fields of verbose lines and cells of lists have them.
+std::string in_field(const Problem& problem) {
   std::string text = fmha_sizes(problem.signature().fmha, problem.fmha());
   std::replace(text.begin(), text.end(), ',', ';');
+  return text;
+}
+
+std::string brief(const Problem& problem) {
+  std::string text = in_field(problem);
   if (problem.deterministic()) text += " deterministic";
   if (problem.strategy() != Strategy::any) text += " strategy=" + std::string(name(problem.strategy()));
   return text;
+}
+
+/// Adds sizes by twos.
+struct ShapeHasher {
+  ShapeHash& hash;
+  std::uint64_t first = 0;
+  bool has_first = false;
+
+  template <class Size>
+  void operator()(const char*, Size size, Said) noexcept {
+    if (has_first) hash.add(first, static_cast<std::uint64_t>(size));
+    first = static_cast<std::uint64_t>(size);
+    has_first = !has_first;
+  }
+  void operator()(const FmhaShape& x) noexcept {
+    hash.add(static_cast<std::uint64_t>(static_cast<std::uint32_t>(x.window_left)) << 32 |
+                 static_cast<std::uint32_t>(x.window_right),
+             static_cast<std::uint64_t>(static_cast<std::uint32_t>(x.sink_tokens)) << 1 |
+                 static_cast<std::uint64_t>(x.corner == FmhaCorner::top_left));
+  }
+};
+
+void hash_shape(const Request& q, ShapeHash& hash) noexcept {
+  ShapeHasher hasher{hash};
+  visit_shape(q.signature.fmha, q.problem.fmha(), std::ref(hasher));
+  if (hasher.has_first) hash.add(hasher.first, 0);
+}
+
+void write_shape(const Request& q, ShapeCells& cells) {
+  cells = {};
+  cells.sizes = in_field(q.problem);
 }
 
 std::string demands(const InstanceDesc& instance, std::uint32_t) {
@@ -115,6 +155,7 @@ constinit const Operation fmha_operation = {
                     .foreign_instance_flaw = not_attention_flaw,
                     .stages_flaw = fmha_stages_flaw,
                     .own_table = fmha_table_of,
+                    .hash_own_table = hash_fmha_table,
                     .most_splits = most_splits,
                     .write = write_fmha},
     .selecting = {.illegal = illegal,
@@ -123,8 +164,14 @@ constinit const Operation fmha_operation = {
                   .key_batch = key_batch,
                   .cost_sizes = cost_sizes,
                   .cost = cost,
-                  .next_measured = next_fmha_row},
-    .listing = {.read_override = read_fmha_override, .override_key = fmha_override_key},
+                  .next_measured = next_fmha_row,
+                  .measured_splits = fmha_row_splits},
+    .listing = {.read_override = read_fmha_override,
+                .override_key = fmha_override_key,
+                .read_shape = read_fmha_shape,
+                .measured_key = fmha_measured_key,
+                .hash_shape = hash_shape,
+                .write_shape = write_shape},
     .running = {.what = "attention",
                 .check_extents = check_fmha_extents,
                 .settle = settle,

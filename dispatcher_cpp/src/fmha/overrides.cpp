@@ -15,8 +15,8 @@ std::int64_t taken(std::string_view& text, char separator, std::int64_t least, b
   return value;
 }
 
-/// Heads, hdim_v and mask: `none`, or LEFT:RIGHT[:SINK] behind `b:` or `t:` where masked. An empty string, or why not.
-std::string read_attention(const OverrideRow& row, bool masked, FmhaShape& shape) {
+/// Heads, hdim_v and mask. An empty string, or why not.
+std::string read_attention(const FileRow& row, bool masked, FmhaShape& shape) {
   std::int32_t* const numbers[] = {&shape.heads_q, &shape.heads_k, &shape.hdim_v};
   for (std::size_t i = 0; i < 3; ++i) {
     std::string_view text = row[kColumns[i]];
@@ -24,15 +24,7 @@ std::string read_attention(const OverrideRow& row, bool masked, FmhaShape& shape
     *numbers[i] = static_cast<std::int32_t>(taken(text, '\0', 1, ok));
     if (!ok) return quoted(std::string(kColumns[i]) + " is not a size:", row[kColumns[i]]);
   }
-  std::string_view text = row["mask"];
-  bool ok = masked ? text.substr(0, 2) == "b:" || text.substr(0, 2) == "t:" : text == "none";
-  if (ok && masked) {
-    shape.corner = text.front() == 't' ? FmhaCorner::top_left : FmhaCorner::bottom_right;
-    text.remove_prefix(2);
-    shape.window_left = static_cast<std::int32_t>(taken(text, ':', -1, ok));
-    shape.window_right = static_cast<std::int32_t>(taken(text, ':', -1, ok));
-    if (!text.empty()) shape.sink_tokens = static_cast<std::int32_t>(taken(text, '\0', 0, ok));
-  }
+  const bool ok = masked ? read_fmha_mask(row["mask"], ':', shape) : row["mask"] == "none";
   return ok ? std::string() : quoted("not a mask of the signature:", row["mask"]);
 }
 
@@ -45,7 +37,18 @@ void set_own(const FmhaTraits& traits, const FmhaShape& x, OverrideKey& key) noe
 
 }  // namespace
 
-std::string read_fmha_override(const OverrideRow& row, const Signature& signature, OverrideKey& key) {
+bool read_fmha_mask(std::string_view text, char separator, FmhaShape& shape) noexcept {
+  bool ok = text.substr(0, 2) == "b:" || text.substr(0, 2) == "t:";
+  if (!ok) return false;
+  shape.corner = text.front() == 't' ? FmhaCorner::top_left : FmhaCorner::bottom_right;
+  text.remove_prefix(2);
+  shape.window_left = static_cast<std::int32_t>(taken(text, separator, -1, ok));
+  shape.window_right = static_cast<std::int32_t>(taken(text, separator, -1, ok));
+  shape.sink_tokens = text.empty() ? 0 : static_cast<std::int32_t>(taken(text, '\0', 0, ok));
+  return ok;
+}
+
+std::string read_fmha_override(const FileRow& row, const Signature& signature, OverrideKey& key) {
   FmhaShape shape;
   if (std::string wrong = read_attention(row, signature.fmha.masked, shape); !wrong.empty()) return wrong;
   set_own(signature.fmha, shape, key);

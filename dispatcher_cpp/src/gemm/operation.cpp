@@ -4,7 +4,6 @@
 #include "src/gemm/explain.hpp"
 #include "src/gemm/product.hpp"
 #include "src/gemm/request.hpp"
-#include "src/gemm/shape_list.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -20,11 +19,28 @@ bool splits_add(const Stage& kernel) noexcept {
   return kernel.instance->constraints.max_k_batch > 1 && kernel.k_batch != 1;  // a k_batch of 0 may turn out not to
 }
 
-std::string read_batch(const OverrideRow& row, const Signature& signature, OverrideKey& key) {
+std::string read_batch(const FileRow& row, const Signature& signature, OverrideKey& key) {
   return signature.batched ? read_size(row, "B", key.batch) : std::string();
 }
 
+std::string read_sizes(const FileRow& row, ShapeProblem& shape) {
+  std::int64_t sizes[3] = {};
+  constexpr const char* columns[] = {"M", "N", "K"};
+  for (int i = 0; i < 3; ++i) {
+    if (std::string wrong = read_size(row, columns[i], sizes[i]); !wrong.empty()) return wrong;
+  }
+  shape.problem.shape(sizes[0], sizes[1], sizes[2]);
+  return {};
+}
+
 namespace {
+
+std::string read_shape(const FileRow& row, const Signature& signature, ShapeProblem& shape) {
+  OverrideKey key{1, {}};
+  if (std::string wrong = read_batch(row, signature, key); !wrong.empty()) return wrong;
+  shape.problem = Problem(signature).batch(key.batch);
+  return read_sizes(row, shape);
+}
 
 const char* foreign_instance_flaw(const InstanceDesc& instance) noexcept {
   return instance.stream_k.is_used() ? "stream-K shares one GEMM's tiles only" : nullptr;
@@ -62,7 +78,7 @@ constinit const Operation gemm_operation = {
                   .key_batch = gemm_key_batch,
                   .cost_sizes = gemm_cost_sizes,
                   .cost = gemm_cost},
-    .listing = {.read_override = read_batch, .shape_list = shape_list},
+    .listing = {.read_override = read_batch, .read_shape = read_shape},
     .running = {.what = "a GEMM",
                 .check_extents = check_gemm_extents,
                 .settle = settle,

@@ -16,6 +16,9 @@ std::int32_t most_k_splits(const InstanceDesc& instance) noexcept;
 bool splits_add(const Stage& kernel) noexcept;
 
 /// B of a batched signature's row.
-std::string read_batch(const OverrideRow& row, const Signature& signature, OverrideKey& key);
+std::string read_batch(const FileRow& row, const Signature& signature, OverrideKey& key);
+
+/// M, N and K of a row of a table.
+std::string read_sizes(const FileRow& row, ShapeProblem& shape);
 
 }  // namespace ckgen::inline v1::detail

@@ -62,6 +62,10 @@ class HipRuntime final : public GpuRuntime {
   Status kernel(void* module, const char* symbol, void** function) const noexcept override;
   Status zero(const Clear& clear, void* stream) const noexcept override;
   Status launch(void* function, const KernelCall& call, void* stream) const noexcept override;
+  Status create_event(void** event) const noexcept override;
+  Status release_event(void* event) const noexcept override;
+  Status record(void* event, void* stream) const noexcept override;
+  Status elapsed(void* begin, void* end, double& microseconds) const noexcept override;
 
  private:
   Status query(int id, GpuProperties& out) const noexcept;
@@ -80,6 +84,11 @@ class HipRuntime final : public GpuRuntime {
                         void**) = nullptr;
   int (*memset_)(void*, int, std::size_t, void*) = nullptr;
   int (*memset_2d_)(void*, std::size_t, int, std::size_t, std::size_t, void*) = nullptr;
+  int (*event_create_)(void**) = nullptr;
+  int (*event_destroy_)(void*) = nullptr;
+  int (*event_record_)(void*, void*) = nullptr;
+  int (*event_synchronize_)(void*) = nullptr;
+  int (*event_elapsed_)(float*, void*, void*) = nullptr;
 };
 
 HipRuntime::HipRuntime() noexcept : status_(Status::success()) {
@@ -102,7 +111,10 @@ HipRuntime::HipRuntime() noexcept : status_(Status::success()) {
       resolve(library, "hipModuleUnload", module_unload_) &&
       resolve(library, "hipModuleGetFunction", module_function_) &&
       resolve(library, "hipModuleLaunchKernel", module_launch_) && resolve(library, "hipMemsetAsync", memset_) &&
-      resolve(library, "hipMemset2DAsync", memset_2d_);
+      resolve(library, "hipMemset2DAsync", memset_2d_) && resolve(library, "hipEventCreate", event_create_) &&
+      resolve(library, "hipEventDestroy", event_destroy_) && resolve(library, "hipEventRecord", event_record_) &&
+      resolve(library, "hipEventSynchronize", event_synchronize_) &&
+      resolve(library, "hipEventElapsedTime", event_elapsed_);
   if (!found) status_ = Status::error(StatusCode::no_device, "the HIP runtime is not ROCm 6 or newer: %s", dlerror());
 }
 
@@ -199,6 +211,30 @@ Status HipRuntime::launch(void* function, const KernelCall& call, void* stream) 
   return done("hipModuleLaunchKernel",
               module_launch_(function, call.grid[0], call.grid[1], call.grid[2], call.block[0], call.block[1],
                              call.block[2], call.dynamic_lds, stream, nullptr, extra));
+}
+
+Status HipRuntime::create_event(void** event) const noexcept {
+  if (!status_.ok()) return status_;
+  return done("hipEventCreate", event_create_(event));
+}
+
+Status HipRuntime::release_event(void* event) const noexcept {
+  if (!status_.ok()) return status_;
+  return done("hipEventDestroy", event_destroy_(event));
+}
+
+Status HipRuntime::record(void* event, void* stream) const noexcept {
+  if (!status_.ok()) return status_;
+  return done("hipEventRecord", event_record_(event, stream));
+}
+
+Status HipRuntime::elapsed(void* begin, void* end, double& microseconds) const noexcept {
+  if (!status_.ok()) return status_;
+  if (const int code = event_synchronize_(end); code != 0) return done("hipEventSynchronize", code);
+  float milliseconds = 0;
+  const int code = event_elapsed_(&milliseconds, begin, end);
+  microseconds = double{milliseconds} * 1000;
+  return done("hipEventElapsedTime", code);
 }
 
 }  // namespace

@@ -46,6 +46,13 @@ class GpuRuntime {
   /// `call` as it is: limits are the caller's to check.
   virtual Status launch(void* function, const KernelCall& call, void* stream) const noexcept = 0;
 
+  /// Events of the thread's current device, by which it times what lies between them.
+  virtual Status create_event(void** event) const noexcept = 0;
+  virtual Status release_event(void* event) const noexcept = 0;
+  virtual Status record(void* event, void* stream) const noexcept = 0;
+  /// Waits for `end`.
+  virtual Status elapsed(void* begin, void* end, double& microseconds) const noexcept = 0;
+
  protected:
   GpuRuntime() = default;
   ~GpuRuntime() = default;

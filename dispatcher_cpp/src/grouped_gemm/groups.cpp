@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "src/operation/shape.hpp"
+
 namespace ckgen {
 inline namespace v1 {
 namespace {
@@ -31,7 +33,13 @@ std::int64_t parts(std::int64_t size, std::int64_t part) noexcept {
 Groups::Groups(const GroupSize* sizes, std::int64_t count) noexcept
     : sizes_(sizes != nullptr ? sizes : kNone), count_(count), valid_(count == 0 || (count > 0 && sizes != nullptr)) {
   if (!valid_) count_ = 0;
-  for (std::int64_t i = 0; i < count_; ++i) count_in(sizes_[i]);
+  detail::ShapeHash hash;
+  for (std::int64_t i = 0; i < count_; ++i) {
+    count_in(sizes_[i]);
+    hash.add(sizes_[i].m, sizes_[i].n);
+    hash.add(sizes_[i].k, 0);
+  }
+  digest_ = hash.value();
 }
 
 Groups Groups::on_device(std::int64_t count, std::int64_t m_max, std::int64_t n, std::int64_t k) noexcept {
@@ -39,6 +47,10 @@ Groups Groups::on_device(std::int64_t count, std::int64_t m_max, std::int64_t n,
   groups.valid_ = count >= 0;
   if (count <= 0) return groups;
   groups.count_in({m_max, n, k});
+  detail::ShapeHash hash;
+  hash.add(m_max, n);
+  hash.add(k, 1);
+  groups.digest_ = hash.value();
   groups.count_ = count;
   if (groups.busy_ == 0) return groups;
   groups.busy_ = count;

@@ -35,6 +35,78 @@ Sizes cost_sizes(const Request& q) noexcept {
   return alike(*q.problem.groups());
 }
 
+constexpr std::int64_t kMostGroups = 65'536;
+constexpr std::string_view kOnDevice = "on_device ";
+
+void hash_shape(const Request& q, ShapeHash& hash) noexcept {
+  hash.add(q.problem.groups()->digest(), q.problem.groups()->count());
+}
+
+std::string size_text(const GroupSize& size) {
+  return std::to_string(size.m) + 'x' + std::to_string(size.n) + 'x' + std::to_string(size.k);
+}
+
+/// As in "8*64x512x1024;32x512x1024"; of groups on the device as in "on_device 8*64x512x1024".
+void write_shape(const Request& q, ShapeCells& cells) {
+  const Groups& groups = *q.problem.groups();
+  std::string& text = cells.sizes;
+  const auto put = [&text](std::int64_t count, const GroupSize& size) {
+    text += (count > 1 ? std::to_string(count) + '*' : "") + size_text(size);
+  };
+  if (groups.are_on_device()) {
+    text = kOnDevice;
+    return put(groups.count(), groups.largest());
+  }
+  const GroupSize* const sizes = groups.sizes();
+  for (std::int64_t i = 0, next = 0; i < groups.count(); i = next) {
+    while (next < groups.count() && sizes[next] == sizes[i]) ++next;
+    text += i == 0 ? "" : ";";
+    put(next - i, sizes[i]);
+  }
+}
+
+/// What stands before `mark` in a text, which begins behind it then.
+std::string_view taken(std::string_view& text, char mark) noexcept {
+  const auto at = text.find(mark);
+  const std::string_view before = text.substr(0, at);
+  text = at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
+  return before;
+}
+
+/// One word of write_shape()'s text.
+bool read_group(std::string_view word, std::int64_t& count, GroupSize& size) noexcept {
+  count = 1;
+  if (word.find('*') != std::string_view::npos && !read_number(taken(word, '*'), 1, count)) return false;
+  return read_number(taken(word, 'x'), 0, size.m) && read_number(taken(word, 'x'), 0, size.n) &&
+         read_number(word, 0, size.k);
+}
+
+/// Without sizes one group of M, N and K.
+std::string read_shape(const FileRow& row, const Signature& signature, ShapeProblem& shape) {
+  if (std::string wrong = read_sizes(row, shape); !wrong.empty()) return wrong;
+  const GroupSize largest{shape.problem.m(), shape.problem.n(), shape.problem.k()};
+  std::string_view text = row["sizes"];
+  const bool on_device = text.substr(0, kOnDevice.size()) == kOnDevice;
+  if (on_device) text.remove_prefix(kOnDevice.size());
+  if (text.empty()) shape.sizes.push_back(largest);
+  while (!text.empty()) {
+    std::int64_t count = 0;
+    GroupSize size{};
+    if (!read_group(taken(text, ';'), count, size)) return quoted("not the sizes of groups:", row["sizes"]);
+    if (on_device) {
+      shape.groups = Groups::on_device(count, size.m, size.n, size.k);
+      break;
+    }
+    if (count > kMostGroups - static_cast<std::int64_t>(shape.sizes.size())) return "more than 65536 groups";
+    shape.sizes.insert(shape.sizes.end(), static_cast<std::size_t>(count), size);
+  }
+  if (!shape.groups) shape.groups.emplace(shape.sizes.data(), static_cast<std::int64_t>(shape.sizes.size()));
+  if (!text.empty() || shape.groups->largest() != largest)
+    return quoted("M, N and K are not the largest of", row["sizes"]);
+  shape.problem = Problem(signature).groups(*shape.groups);
+  return {};
+}
+
 void settle(const Problem& asked, const InstanceDesc&, Problem& own) noexcept {
   own.groups(*asked.groups());
 }
@@ -82,7 +154,10 @@ constinit const Operation grouped_gemm_operation = {
                   .key_batch = gemm_key_batch,
                   .cost_sizes = cost_sizes,
                   .cost = gemm_cost},
-    .listing = {.read_override = read_batch},
+    .listing = {.read_override = read_batch,
+                .read_shape = read_shape,
+                .hash_shape = hash_shape,
+                .write_shape = write_shape},
     .running = {.what = "a grouped GEMM",
                 .check_extents = check_gemm_extents,
                 .settle = settle,

@@ -44,15 +44,40 @@ Sizes cost_sizes(const Request& q) noexcept {
   return evenly_busy(q.problem);
 }
 
-std::string read_override(const OverrideRow& row, const Signature&, OverrideKey& key) {
+std::string read_routing(const FileRow& row, Routing& routing) {
   std::int64_t counts[2] = {};
   constexpr const char* columns[2] = {"experts", "top_k"};
   for (int i = 0; i < 2; ++i) {
     if (std::string wrong = read_size(row, columns[i], counts[i]); !wrong.empty()) return wrong;
     if (counts[i] > 0xffff) return quoted(std::string(columns[i]) + " is above 65535:", row[columns[i]]);
   }
-  key.batch = Routing{static_cast<std::uint16_t>(counts[0]), static_cast<std::uint16_t>(counts[1])}.lookup_key();
+  routing = {static_cast<std::uint16_t>(counts[0]), static_cast<std::uint16_t>(counts[1])};
   return {};
+}
+
+std::string read_override(const FileRow& row, const Signature&, OverrideKey& key) {
+  Routing routing;
+  std::string wrong = read_routing(row, routing);
+  key.batch = routing.lookup_key();
+  return wrong;
+}
+
+std::string read_shape(const FileRow& row, const Signature& signature, ShapeProblem& shape) {
+  Routing routing;
+  if (std::string wrong = read_routing(row, routing); !wrong.empty()) return wrong;
+  shape.problem = Problem(signature).routing(routing);
+  return read_sizes(row, shape);
+}
+
+void hash_shape(const Request& q, ShapeHash& hash) noexcept {
+  hash.add(q.sizes.m, q.sizes.n);
+  hash.add(q.sizes.k, q.problem.routing().lookup_key());
+}
+
+void write_shape(const Request& q, ShapeCells& cells) {
+  cells.batch = 0;
+  cells.experts = q.problem.routing().experts;
+  cells.top_k = q.problem.routing().top_k;
 }
 
 void settle(const Problem& asked, const InstanceDesc& instance, Problem& own) noexcept {
@@ -126,7 +151,10 @@ constinit const Operation moe_operation = {
                   .cost_sizes = cost_sizes,
                   .cost = gemm_cost,
                   .declined = products_verdict},
-    .listing = {.read_override = read_override},
+    .listing = {.read_override = read_override,
+                .read_shape = read_shape,
+                .hash_shape = hash_shape,
+                .write_shape = write_shape},
     .running = {.what = "a MoE layer or a part of one",
                 .check_extents = check_moe_extents,
                 .settle = settle,

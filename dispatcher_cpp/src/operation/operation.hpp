@@ -16,10 +16,10 @@
 #include "src/gpu/runtime.hpp"
 #include "src/operation/candidate.hpp"
 #include "src/operation/cost.hpp"
-#include "src/operation/override_row.hpp"
+#include "src/operation/file_row.hpp"
 #include "src/operation/own_table.hpp"
 #include "src/operation/request.hpp"
-#include "src/operation/shape_list.hpp"
+#include "src/operation/shape.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -40,6 +40,8 @@ struct Registering {
   const char* (*stages_flaw)(const DeviceCode&) noexcept = nullptr;
   /// A table of SignatureUnit::own_tables. Null: units of the operation have none.
   OwnTable (*own_table)(const SignatureUnit&, std::uint32_t at) noexcept = nullptr;
+  /// Adds all that such a table says; instances are numbered as the table has them.
+  void (*hash_own_table)(const void* table, ShapeHash&) noexcept = nullptr;
   /// The most splits that an instance takes.
   std::int32_t (*most_splits)(const InstanceDesc&) noexcept;
   /// Members of an instance that only this operation's have. Null: none.
@@ -64,16 +66,25 @@ struct Selecting {
   /// The operation has tables of its own: the measured candidate at position `at` of them or the next behind it; `at`
   /// is then behind that one. False: no more. Null: ladders of M, decision rules and tables of other CU counts.
   bool (*next_measured)(const Request&, const Entry&, std::uint32_t& at, Candidate&) noexcept = nullptr;
+  /// How many splits the k_batch of a measured row means for a problem. Null: so many.
+  std::uint32_t (*measured_splits)(const Request&, const InstanceDesc&, std::uint32_t k_batch) noexcept = nullptr;
 };
 
-/// Override files and lists of missed shapes.
+/// Override files, lists of shapes, and tables that a program loads.
 struct Listing {
   /// Reads what the key of a row has. An empty string, or why the row is left out.
-  std::string (*read_override)(const OverrideRow&, const Signature&, OverrideKey&);
+  std::string (*read_override)(const FileRow&, const Signature&, OverrideKey&);
   /// OverrideKey::own of a problem. Null: zeros.
   void (*override_key)(const Request&, OverrideKey&) noexcept = nullptr;
-  /// The list of a shape. Null: missed shapes are not recorded.
-  ShapeList (*shape_list)(const Signature&, Arch, std::uint32_t cu_num, const Sizes&) = nullptr;
+  /// Makes the problem of a row of a table. An empty string, or why the row is left out.
+  std::string (*read_shape)(const FileRow&, const Signature&, ShapeProblem&);
+  /// Null: N, K and the batch of keys are the same, M is rounded up.
+  void (*measured_key)(const Request&, MeasuredKey&) noexcept = nullptr;
+  /// Adds what tells a legal problem from others of its signature. Null: M, N, K and the batch of keys.
+  void (*hash_shape)(const Request&, ShapeHash&) noexcept = nullptr;
+  /// Writes what a list of shapes says of a legal problem, but for M, N, K and the batch of keys, which are filled
+  /// in.
+  void (*write_shape)(const Request&, ShapeCells&) = nullptr;
 };
 
 /// What a kernel of GPU code leaves in its workspace for a stage of the operation's own behind it, in place of

@@ -1,10 +1,11 @@
 #include <algorithm>
-#include <chrono>
+#include <cstdlib>
 #include <vector>
 
 #include "src/gpu/runtime.hpp"
 #include "src/operation/operation.hpp"
 #include "src/run/launch_stages.hpp"
+#include "src/run/stopwatch.hpp"
 #include "src/select/dispatcher_impl.hpp"
 
 namespace ckgen {
@@ -53,20 +54,33 @@ Status run_pooled(detail::WorkspacePool& pool, const Plan& plan, const RunArgs& 
 
 }  // namespace
 
+BenchOptions BenchOptions::from_environment() noexcept {
+  BenchOptions options;
+  const auto read = [](const char* name, std::int64_t least, int& out) {
+    const char* const text = std::getenv(name);
+    std::int64_t number = 0;
+    if (text != nullptr && detail::read_number(text, least, number) && number <= 1'000'000'000)
+      out = static_cast<int>(number);
+  };
+  read("CK_TILE_BENCH_WARMUP", 0, options.warmup);
+  read("CK_TILE_BENCH_REPEAT", 1, options.runs);
+  return options;
+}
+
 Result<BenchResult> Dispatcher::bench(const Plan& plan, const RunArgs& args,
                                       const BenchOptions& options) const noexcept {
-  using Clock = std::chrono::steady_clock;
   if (options.runs < 1 || options.warmup < 0)
     return Status::error(StatusCode::invalid_argument, "bench needs at least one run");
-  const detail::GpuRuntime* runtime = detail::runtime_of(plan.device);
   try {
+    detail::Stopwatch stopwatch(detail::runtime_of(plan.device));
     std::vector<double> times;
     for (int i = -options.warmup; i < options.runs; ++i) {
-      const Clock::time_point begin = Clock::now();
-      Status status = run(plan, args, Stream{nullptr});
-      if (status.ok() && runtime != nullptr) status = runtime->synchronize(nullptr);
+      double microseconds = 0;
+      Status status = stopwatch.start();
+      if (status.ok()) status = run(plan, args, Stream{nullptr});
+      if (status.ok()) status = stopwatch.stop(microseconds);
       if (!status.ok()) return status;
-      if (i >= 0) times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+      if (i >= 0) times.push_back(microseconds);
     }
     std::sort(times.begin(), times.end());
     const std::size_t half = times.size() / 2;

@@ -91,10 +91,33 @@ Dispatcher::Impl::Impl(const Registry& source, std::shared_ptr<const detail::Reg
                              options.force.c_str());
   }
   if (!options.override_file.empty()) {
-    const Status loaded = overrides.load(*state, options.override_file.c_str());
+    const Status loaded = detail::load_overrides(*state, options.override_file.c_str(), overrides);
+    if (!loaded.ok()) status = loaded;
+  }
+  if (!options.tables.empty()) {
+    const Status loaded = detail::load_tables(*state, index, options.tables.c_str(), tables);
     if (!loaded.ok()) status = loaded;
   }
 }
+
+namespace {
+
+/// What the walk finds; false where the problem is illegal.
+[[gnu::always_inline]] inline bool answer(const Query& q, Selection& result) noexcept {
+  First first{result};
+  const Verdict illegal = q.illegal();
+  if (!illegal.ok()) {
+    first.offer({}, illegal);
+    return false;
+  }
+  result.rule = detail::no_instance().rule;
+  detail::walk(q, first);
+  if (result.rule == detail::no_instance().rule) [[unlikely]]
+    first.offer({}, q.untried());
+  return true;
+}
+
+}  // namespace
 
 Selection Dispatcher::Impl::select(const Problem& problem, const Device& device) const noexcept {
   Selection result;
@@ -103,23 +126,21 @@ Selection Dispatcher::Impl::select(const Problem& problem, const Device& device)
     return result;
   }
   const Query q = query(problem, device);
-  First first{result};
-  const Verdict illegal = q.illegal();
-  if (!illegal.ok()) {
-    first.offer({}, illegal);
-    return result;
-  }
-  result.rule = detail::no_instance().rule;
-  detail::walk(q, first);
-  if (result.rule == detail::no_instance().rule) [[unlikely]]
-    first.offer({}, q.untried());
+  static_cast<void>(answer(q, result));
   return result;
 }
 
 Selection Dispatcher::Impl::hooked(const Problem& problem, const Device& device) const noexcept {
-  const Selection selection = select(problem, device);
-  hooks.selected(registry, problem, device, selection);
-  return selection;
+  Selection result;
+  if (!problem.status().ok() || !device) {
+    result.rule = detail::no_instance().rule;
+    hooks.selected(registry, nullptr, problem, device, result);
+    return result;
+  }
+  const Query q = query(problem, device);
+  const bool legal = answer(q, result);
+  hooks.selected(registry, legal ? &q : nullptr, problem, device, result);
+  return result;
 }
 
 Dispatcher::Dispatcher(const Registry& registry) noexcept {
@@ -180,10 +201,36 @@ void Dispatcher::enumerate(const Problem& problem, const Device& device, Enumera
   }
 }
 
+bool Dispatcher::is_tuned(const Problem& problem, const Device& device) const noexcept {
+  if (!impl_ || !problem.status().ok() || !device) return false;
+  Query q = impl_->query(problem, device);
+  if (!q.illegal().ok()) return false;
+  q.overrides = nullptr;
+  q.is_forced = false;
+  Selection found;
+  First first{found};
+  detail::walk(q, first);
+  return found.tier == Tier::exact || found.tier == Tier::near_;
+}
+
+Counters Dispatcher::counters() const noexcept {
+  return impl_ ? impl_->hooks.counters() : Counters{};
+}
+
 Status Dispatcher::load_overrides(const char* path) noexcept {
   if (!impl_) return out_of_memory();
   if (path == nullptr) return Status::error(StatusCode::invalid_argument, "no path");
-  return impl_->overrides.load(*impl_->state, path);
+  return detail::load_overrides(*impl_->state, path, impl_->overrides);
+}
+
+Status Dispatcher::load_tables(const char* paths) noexcept {
+  if (!impl_) return out_of_memory();
+  if (paths == nullptr) return Status::error(StatusCode::invalid_argument, "no path");
+  return detail::load_tables(*impl_->state, impl_->index, paths, impl_->tables);
+}
+
+std::uint64_t Dispatcher::tables_digest() const noexcept {
+  return impl_ ? detail::tables_digest(*impl_->state, impl_->tables.current()) : 0;
 }
 
 }  // namespace v1

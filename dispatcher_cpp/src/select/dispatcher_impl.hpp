@@ -1,4 +1,5 @@
-// What a Dispatcher holds; everything but the override table and the pool is constant after construction.
+// What a Dispatcher holds; everything but the loaded rows, what hooks count and the pool is constant after
+// construction.
 #pragma once
 
 #include <ckgen/dispatcher.hpp>
@@ -14,19 +15,7 @@ struct __attribute__((visibility("hidden"))) Dispatcher::Impl {
   Impl(const Registry& source, std::shared_ptr<const detail::RegistryState> snapshot, const DispatcherOptions& options);
 
   detail::Query query(const Problem& problem, const Device& device) const noexcept {
-    return {{*state,
-             index,
-             detail::resolved(problem.signature(), arch_info(device.arch()).fp8),
-             {problem.m(), problem.n(), problem.k(), problem.batch()},
-             problem.deterministic(),
-             problem.strategy(),
-             device.arch(),
-             device.cu_num(),
-             detail::runnable_archs(device.arch()),
-             problem},
-            overrides.current(),
-            is_forced,
-            forced};
+    return detail::query_of(*state, index, problem, device, overrides.current(), tables.current(), is_forced, forced);
   }
 
   Selection select(const Problem& problem, const Device& device) const noexcept;
@@ -39,8 +28,9 @@ struct __attribute__((visibility("hidden"))) Dispatcher::Impl {
   bool is_forced = false;
   std::uint32_t forced = no_index;
   Status status = Status::success();
-  detail::Overrides overrides;
-  mutable detail::Hooks hooks;
+  detail::Exchanged<detail::OverrideTable> overrides;
+  detail::Exchanged<detail::LoadedTables> tables;
+  detail::Hooks hooks;
   mutable detail::WorkspacePool pool;
 };
 

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include <ckgen/signature_text.hpp>
 
 #include "src/operation/operation.hpp"
-#include "src/select/query.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
@@ -33,23 +31,27 @@ void say(const Registry& registry, const Problem& problem, const Device& device,
   std::fwrite(line.data(), 1, line.size(), stderr);  // one call: lines of several threads stay whole
 }
 
-bool is_missed(Tier tier) noexcept {
-  return tier == Tier::heuristic || tier == Tier::far_ || tier == Tier::other_cu || tier == Tier::default_;
-}
-
 }  // namespace
 
-void Hooks::selected(const Registry& registry, const Problem& problem, const Device& device,
-                     const Selection& selection) noexcept {
+void Hooks::selected(const Registry& registry, const Query* query, const Problem& problem, const Device& device,
+                     const Selection& selection) const noexcept {
+  if (tally_ != nullptr) tally_->add(selection.tier);
   try {
     if (verbose_) say(registry, problem, device, selection);
-    const auto list_of = operation_of(problem.signature().op).listing.shape_list;
-    if (recorder_ && is_missed(selection.tier) && list_of != nullptr)
-      recorder_->record(list_of(resolved(problem.signature(), arch_info(device.arch()).fp8), device.arch(),
-                                device.cu_num(), {problem.m(), problem.n(), problem.k(), problem.batch()}));
+    if (recorder_ != nullptr && query != nullptr && is_missed(selection.tier)) recorder_->record(*query);
   } catch (...) {
     // Out of memory: the selection itself stands.
   }
+}
+
+Counters Hooks::counters() const noexcept {
+  Counters counters;
+  if (tally_ != nullptr) tally_->sum(counters);
+  if (recorder_ != nullptr) {
+    counters.recorded = recorder_->shapes();
+    counters.unrecorded = recorder_->beyond();
+  }
+  return counters;
 }
 
 }  // namespace ckgen::inline v1::detail
@@ -62,8 +64,12 @@ DispatcherOptions DispatcherOptions::from_environment() {
     const char* value = std::getenv(name);
     return value != nullptr ? value : "";
   };
-  const std::string verbose = text("CKGEN_VERBOSE");
-  return {!verbose.empty() && verbose != "0", text("CKGEN_FORCE"), text("CKGEN_RECORD"), text("CKGEN_OVERRIDE")};
+  const auto is_set = [&text](const char* name) {
+    const std::string value = text(name);
+    return !value.empty() && value != "0";
+  };
+  return {is_set("CKGEN_VERBOSE"), text("CKGEN_FORCE"),   text("CKGEN_RECORD"),
+          text("CKGEN_OVERRIDE"),  is_set("CKGEN_COUNT"), text("CKGEN_TABLES")};
 }
 
 }  // namespace v1

@@ -52,6 +52,9 @@ struct NearGap {
   }
 };
 
+/// Of tables that a program loads: selection_policy.json, which generated tables have too.
+inline constexpr NearGap kLoadedGap{16, 2};
+
 inline NearGap gap_of(const LookupTable& table) noexcept {
   return {table.policy->near_add, table.policy->near_factor};
 }

@@ -1,18 +1,15 @@
-// The override file: rows that come before every table, exchangeable while select() runs.
+// The override file: rows that come before every table.
 #pragma once
 
-#include <atomic>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include <ckgen/status.hpp>
 
-#include "src/operation/override_row.hpp"
+#include "src/operation/file_row.hpp"
 #include "src/operation/request.hpp"
 #include "src/registry/registry_state.hpp"
+#include "src/select/exchanged.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -29,7 +26,7 @@ class OverrideTable {
   }
 
   /// One line of the file, comments and header apart. An empty string, or why the row was left out.
-  std::string add(const RegistryState& state, const OverrideRow& row);
+  std::string add(const RegistryState& state, const FileRow& row);
 
   bool empty() const noexcept { return rows_.empty(); }
 
@@ -48,17 +45,7 @@ class OverrideTable {
   std::unordered_map<Key, Override, Hash> rows_;
 };
 
-/// Readers take the current table without a lock; tables that were replaced live as long as the dispatcher, because a
-/// reader may still be in one. Reloads are rare and rows few.
-class Overrides {
- public:
-  const OverrideTable* current() const noexcept { return current_.load(std::memory_order_acquire); }
-  Status load(const RegistryState& state, const char* path) noexcept;
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<const OverrideTable>> tables_;
-  std::atomic<const OverrideTable*> current_{nullptr};
-};
+/// Reads an override file in place of the one before, as Dispatcher::load_overrides says.
+Status load_overrides(const RegistryState& state, const char* path, Exchanged<OverrideTable>& into) noexcept;
 
 }  // namespace ckgen::inline v1::detail

@@ -9,6 +9,7 @@
 #include "src/operation/operation.hpp"
 #include "src/registry/index.hpp"
 #include "src/select/overrides.hpp"
+#include "src/select/tables.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -16,6 +17,7 @@ namespace ckgen::inline v1::detail {
 /// small.
 struct Query : Request {
   const OverrideTable* overrides;  // null where there are none
+  const LoadedTables* tables;      // likewise
   bool is_forced;
   std::uint32_t forced;  // no_index where the forced name is unknown
 
@@ -69,5 +71,24 @@ struct Query : Request {
     return instance.signature == signature ? verdict(instance, k_batch) : no_instance();
   }
 };
+
+inline Query query_of(const RegistryState& state, const Index& index, const Problem& problem, const Device& device,
+                      const OverrideTable* overrides, const LoadedTables* tables, bool is_forced,
+                      std::uint32_t forced) noexcept {
+  return {{state,
+           index,
+           resolved(problem.signature(), arch_info(device.arch()).fp8),
+           {problem.m(), problem.n(), problem.k(), problem.batch()},
+           problem.deterministic(),
+           problem.strategy(),
+           device.arch(),
+           device.cu_num(),
+           runnable_archs(device.arch()),
+           problem},
+          overrides,
+          tables,
+          is_forced,
+          forced};
+}
 
 }  // namespace ckgen::inline v1::detail

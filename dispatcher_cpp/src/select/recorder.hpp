@@ -1,42 +1,47 @@
-// Appends missed shapes to <folder>/<the file of its list>, the tuner's input.
+// Missed problems on disk: a list of shapes of its own for each process (docs/shapes.md).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <mutex>
+#include <memory>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 
-#include "src/operation/shape_list.hpp"
+#include "src/select/query.hpp"
 
 namespace ckgen::inline v1::detail {
 
-/// Each line once per file, whoever wrote it there. Thread-safe; several processes may share the folder: a line is one
-/// write to a file that is locked and opened for appending.
+struct Recording;
+
+/// Each problem once, with how often it was missed. What is new is in the file when record() returns, so that a killed
+/// process loses counts but no shape; counts are written when the recorder ends. Thread-safe; beyond the first time a
+/// problem costs a hash and an atomic addition. A child of fork() begins a list of its own.
 class Recorder {
  public:
-  static constexpr std::size_t kMaxShapes = 10'000;
+  static constexpr std::uint32_t kMostShapes = 10'000;
 
-  explicit Recorder(std::string folder) : folder_(std::move(folder)) {}
-  void record(const ShapeList& list);
+  /// Creates nothing yet. Throws std::bad_alloc.
+  explicit Recorder(std::string folder);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  /// Of a legal problem. What cannot be written is said on stderr once. Throws std::bad_alloc only.
+  void record(const Query& query);
+
+  std::uint32_t shapes() const noexcept;
+  /// Misses of problems beyond the first kMostShapes.
+  std::uint64_t beyond() const noexcept;
 
  private:
-  struct File {
-    std::string path;
-    std::uint64_t read = 0;  // bytes of the file that are in `lines`
-    bool torn = false;       // its last line has no end: a foreign editor's
-    bool foreign = false;    // it has other columns: nothing is appended
-    std::unordered_set<std::string> lines;
-  };
+  void begin(const Query& query, std::uint64_t shape);
+  bool create();
+  bool append(const std::string& line);
+  void finish();
+  std::string path() const;
+  void complain(const std::string& why);
 
-  void append(File& file, const ShapeList& list);
-  void complain(const std::string& path, const std::string& why);
-
-  std::mutex mutex_;
   std::string folder_;
-  std::unordered_set<std::string> seen_;
-  std::unordered_map<std::string, File> files_;  // by name
-  bool complained_ = false;
+  Recording* recording_;  // of a mapping that a child of fork() sees as zeros
 };
 
 }  // namespace ckgen::inline v1::detail

@@ -39,6 +39,56 @@ template <class Sink>
   return false;
 }
 
+template <class Sink>
+bool offer_loaded(const Walk<Sink>& w, const LoadedHit& hit) noexcept(kNoThrow<Sink>) {
+  const auto splits = w.q.operation().selecting.measured_splits;
+  const std::uint32_t k_batch =
+      splits != nullptr ? splits(w.q, w.instance(hit.row->instance), hit.row->k_batch) : hit.row->k_batch;
+  return w.offer(hit.tier, hit.row->instance, k_batch, hit.table_m);
+}
+
+/// Whether a compiled row was measured at exactly the problem's sizes.
+template <class Sink>
+bool is_compiled_exactly(const Walk<Sink>& w) noexcept {
+  if (w.entry == nullptr) return false;
+  if (const auto next = w.q.operation().selecting.next_measured) {
+    std::uint32_t at = 0;
+    for (Candidate found{}; next(w.q, *w.entry, at, found);) {
+      if (found.tier == Tier::exact) return true;
+    }
+    return false;
+  }
+  for (std::uint32_t i = w.own_begin; i < w.own_end; ++i) {
+    const LookupTable& table = *w.q.index.table(i).table;
+    const Group* group = w.group_of(table);
+    if (group != nullptr && rounded_up(own_ladder(*group), w.m(), gap_of(table)).tier == Tier::exact) return true;
+  }
+  return false;
+}
+
+/// Behind forced and override. A loaded row comes before compiled ones of its tier.
+template <class Sink>
+void walk_tables(Walk<Sink>& w, const LoadedHit& loaded) noexcept(kNoThrow<Sink>) {
+  const bool has_entry = w.entry != nullptr;
+  const bool own_tables = w.q.operation().selecting.next_measured != nullptr;
+  const bool first = loaded && (loaded.tier == Tier::exact || !is_compiled_exactly(w));
+  if (first && offer_loaded(w, loaded)) return;
+  if (has_entry && (own_tables ? from_own_tables(w) : from_tables(w))) return;
+  if (loaded && !first && offer_loaded(w, loaded)) return;
+  if (!has_entry) return;
+  static_cast<void>((!own_tables && (from_heuristics(w) || from_far(w) || from_other_cu(w))) || from_defaults(w));
+}
+
+/// Only a loaded row makes the walk take this way: the measured path stays small.
+template <class Sink>
+[[gnu::noinline]] bool took_loaded(Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
+  const LoadedHit loaded = w.q.tables->find(w.q);
+  if (!loaded) return false;
+  if (w.entry != nullptr) w.find_tables();
+  walk_tables(w, loaded);
+  return true;
+}
+
 /// Offers every candidate in order until the sink ends the walk.
 template <class Sink>
 void walk(const Query& q, Sink& sink) noexcept(kNoThrow<Sink>) {
@@ -46,6 +96,8 @@ void walk(const Query& q, Sink& sink) noexcept(kNoThrow<Sink>) {
   if (q.is_forced) return from_forced(w);
   if (q.overrides != nullptr && from_overrides(w)) return;
   w.entry = q.index.find(q.signature, q.arch);
+  if (q.tables != nullptr && took_loaded(w)) [[unlikely]]
+    return;
   if (w.entry == nullptr) return;
   if (!q.is_gemm() && q.operation().selecting.next_measured != nullptr) [[unlikely]] {
     static_cast<void>(from_own_tables(w) || from_defaults(w));

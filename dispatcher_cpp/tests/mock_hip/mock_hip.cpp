@@ -221,6 +221,40 @@ int hipMemset2DAsync(void* memory, std::size_t pitch, int value, std::size_t wid
   return 0;
 }
 
+// An event is the number of launches and clears before it; each of them takes a millisecond.
+int hipEventCreate(void** event) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = record.told_to_fail("hipEventCreate")) return code;
+  *event = new int(-1);
+  ++record.counts.events;
+  return 0;
+}
+
+int hipEventDestroy(void* event) {
+  const std::lock_guard lock(record.mutex);
+  delete static_cast<int*>(event);
+  --record.counts.events;
+  return 0;
+}
+
+int hipEventRecord(void* event, void*) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = record.told_to_fail("hipEventRecord")) return code;
+  *static_cast<int*>(event) = record.counts.launches + record.counts.clears;
+  return 0;
+}
+
+int hipEventSynchronize(void*) {
+  return 0;
+}
+
+int hipEventElapsedTime(float* milliseconds, void* begin, void* end) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = record.told_to_fail("hipEventElapsedTime")) return code;
+  *milliseconds = static_cast<float>(*static_cast<int*>(end) - *static_cast<int*>(begin));
+  return 0;
+}
+
 MockCounts mock_hip_counts() {
   const std::lock_guard lock(record.mutex);
   return record.counts;

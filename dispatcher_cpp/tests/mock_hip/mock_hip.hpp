@@ -26,6 +26,7 @@ struct MockClear {
 struct MockCounts {
   int loads, unloads, functions, launches, clears;
   int sequence;
+  int events;  // that live
 };
 
 extern "C" {

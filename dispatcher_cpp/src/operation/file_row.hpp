@@ -1,4 +1,4 @@
-// A row of an override file, as operations read their part of its key.
+// A row of a file of rows, overrides or tables, as operations read their part of it.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct OverrideKey {
 };
 
 /// Cells by the names of the file's columns; both outlive it.
-struct OverrideRow {
+struct FileRow {
   const std::vector<std::string_view>& columns;
   const std::vector<std::string_view>& cells;
 
@@ -45,7 +45,7 @@ inline std::string quoted(const std::string& what, std::string_view text) {
 }
 
 /// Reads the size in `column`. An empty string, or why not.
-inline std::string read_size(const OverrideRow& row, const char* column, std::int64_t& out) {
+inline std::string read_size(const FileRow& row, const char* column, std::int64_t& out) {
   return read_number(row[column], 1, out) ? std::string()
                                           : quoted(std::string(column) + " is not a size:", row[column]);
 }
