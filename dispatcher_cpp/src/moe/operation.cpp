@@ -3,6 +3,7 @@
 #include "src/gemm/explain.hpp"
 #include "src/gemm/product.hpp"
 #include "src/gemm/request.hpp"
+#include "src/gpu/device_program.hpp"
 #include "src/moe/caller_owns.hpp"
 #include "src/moe/check_args.hpp"
 #include "src/moe/launch.hpp"
