@@ -27,9 +27,11 @@ COMMANDS = {
     "emulate": Entry(None, "Run GPU code on the CPU, and check it while it runs."),
     "fmha": Entry("ckgen.cli.fmha", "Say what an attention problem means."),
     "fuzz": Entry("ckgen.cli.fuzz", "Run random problems and hold them against the definition."),
+    "config": Entry("ckgen.cli.config", "Say what shared options are, and where each is from."),
     "env": Entry("ckgen.cli.env", "Show versions, tools and what this machine is."),
     "schema": Entry("ckgen.cli.schema", "Print the JSON Schema of an input or an output."),
 }
+CONFIG_HELP = "What answers options that are left out.  [default: ckgen.toml or pyproject.toml, here or above]"
 
 
 @click.group(
@@ -39,7 +41,8 @@ COMMANDS = {
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @click.version_option(__version__, prog_name="ckgen", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.option("--config", envvar="CKGEN_CONFIG", metavar="TOML|none", help=CONFIG_HELP)
+def cli(config: str | None) -> None:
     """Generate a C++ kernel library and its dispatcher from arch specs and tuning tables.
 
     Exit codes: 0 done, 1 drift or findings, 2 usage, 3 invalid input, 4 internal error.

@@ -14,12 +14,15 @@ from ckgen.cli.options import (
     assumed_dtype,
     assumptions,
     backends_of,
+    backends_option,
     check_name,
+    jobs_option,
     json_option,
     kernel_set_option,
     kernel_sets_of,
     module_option,
     ops_of,
+    ops_option,
     profile_option,
     profiles_of,
     signatures_option,
@@ -40,10 +43,8 @@ FINDINGS = 1
 
 @click.command(cls=Command, name="build", short_help="Compile AMD kernels, and judge what is in them.")
 @targets_option
-@click.option(
-    "--backend", "backends", multiple=True, metavar="LIST", help="Only kernels of these backends: ck, ck_tile."
-)
-@click.option("--ops", multiple=True, metavar="LIST", help="Operations, separated by ; , or spaces.  [default: all]")
+@backends_option("Only kernels of these backends: ck, ck_tile.")
+@ops_option
 @click.option(
     "--kernels", type=GLOB, multiple=True, metavar="GLOB", help="Only kernels whose name fits, search spaces included."
 )
@@ -64,7 +65,7 @@ FINDINGS = 1
 )
 @click.option("--name", default="ckgen_device", show_default=True, help="The library, and its C++ namespace.")
 @click.option("--out", type=PATH, default="ckgen_build", show_default=True, help="The folder to write.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Compiles at once.  [default: one per core]")
+@jobs_option
 @click.option("--retry", is_flag=True, help="Compile again what failed before.")
 @click.option("--compiler-launcher", metavar="COMMAND", help="Put before every compile, such as ccache.")
 @click.option("--prefix", type=PATH, help="The toolchain's folder.  [default: as `ckgen toolchain amd`]")

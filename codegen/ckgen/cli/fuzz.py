@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import json_option, ops_of, words
+from ckgen.cli.options import json_option, ops_of, ops_option, words
 from ckgen.cli.output import plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
 
@@ -22,7 +22,7 @@ FINDINGS = 1
 
 
 @click.command(cls=Command, name="fuzz", short_help="Run random problems and hold them against the definition.")
-@click.option("--ops", multiple=True, metavar="LIST", help="Operations, separated by ; , or spaces.  [default: all]")
+@ops_option
 @click.option("--seconds", type=click.FloatRange(0.1), default=60.0, show_default=True, metavar="N", help="How long.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Of all problems.")
 @click.option("--problem", metavar="TEXT", help="Only this one, as a failure printed it.")

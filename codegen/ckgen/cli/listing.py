@@ -10,6 +10,7 @@ import click
 from ckgen.cli.errors import Command
 from ckgen.cli.options import choosing_options
 from ckgen.cli.output import columns, show, show_json
+from ckgen.cli.shared import is_flag_given
 from ckgen.model.errors import UsageError
 
 Rows = list[dict[str, Any]]
@@ -33,7 +34,7 @@ def command(what: str, module: str | None, count: bool, as_json: bool, **choosin
         raise click.UsageError(f"--module goes with 'names', not with '{what}'")
     if count and what != "profiles":
         raise click.UsageError(f"--count goes with 'profiles', not with '{what}'")
-    chosen = any(choosing.values())
+    chosen = any(map(is_flag_given, choosing))
     if what == "instances" or (what == "profiles" and (chosen or count)) or (what == "fmha-problems" and chosen):
         document, text = _planned(what, choosing)
         if as_json:

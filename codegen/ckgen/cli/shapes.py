@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import PATH, json_option, one_target, tuning_option, tuning_or_shipped, words
+from ckgen.cli.options import PATH, json_option, one_target, target_option, tuning_option, tuning_or_shipped, words
 from ckgen.cli.output import columns, errors_of, plural, progress, say, show, show_json
 from ckgen.model.errors import InputError, UsageError
 
@@ -33,7 +33,7 @@ _PRODUCT = "Signature of quantized products, such as a8w8_blockscale.  [default:
 @click.option("--ep", is_flag=True, help="Divide experts among the ranks whole, not along their sizes.")
 @click.option("--fuse-shared", is_flag=True, help="Count shared experts among the routed ones.")
 @click.option("--m", "m", default="pow2:16384", show_default=True, metavar="LADDER", help=_LADDER)
-@click.option("--target", metavar="T", help="Say which tiers of this device answer, such as mi300x.")
+@target_option("Say which tiers of this device answer, such as mi300x.", required=False)
 @click.option("--signature", default="", metavar="S", help=_PRODUCT)
 @click.option("--expert-signature", default="", metavar="S", help="The same of experts.")
 @tuning_option

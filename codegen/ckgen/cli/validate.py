@@ -18,7 +18,6 @@ from ckgen.cli.options import (
     module_option,
     ops_of,
     targets_of,
-    targets_option,
 )
 from ckgen.cli.output import (
     columns,
@@ -42,7 +41,7 @@ from ckgen.report.rows import RowFate
 
 @click.command(cls=Command, name="validate", short_help="Check tuning tables and say what becomes of every row.")
 @click.argument("tables", nargs=-1, required=True, type=PATH, metavar="PATH…")
-@targets_option
+@click.option("--targets", multiple=True, metavar="LIST", help="Only rows of these.  [default: of any target]")
 @module_option
 @assume_option
 @click.option("--strict", is_flag=True, help="A row whose kernel cannot be built is an error.")
