@@ -16,6 +16,7 @@ from ckgen.build.history import History
 from ckgen.build.job import Job, portable
 from ckgen.build.launcher import NO_LAUNCHER, Launcher
 from ckgen.build.process import Child, memory_available_mb
+from ckgen.progress import Standing
 
 _TICK = 0.02
 _RESERVE_MB = 512
@@ -59,18 +60,8 @@ class Outcome:
     passing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How far a run is; `seconds_left` by the measured times of the families."""
-
-    total: int
-    done: int
-    failed: int
-    running: int
-    seconds_left: float
-
-
-Progress = Callable[[Standing], None]
+OnStanding = Callable[[Standing], None]
+"""Hears how far jobs are: a `Progress` does."""
 
 
 def default_limits(jobs: int | None, launcher: Launcher = NO_LAUNCHER, *, retry: bool = False) -> Limits:
@@ -81,7 +72,7 @@ def default_limits(jobs: int | None, launcher: Launcher = NO_LAUNCHER, *, retry:
 
 
 def run_jobs(
-    jobs: Iterable[Job], cache: Cache, limits: Limits, done: Callable[[Outcome], None], progress: Progress
+    jobs: Iterable[Job], cache: Cache, limits: Limits, done: Callable[[Outcome], None], progress: OnStanding
 ) -> None:
     """Runs what is not kept; `done` hears of every job once, in the order in which they end, equal ones as one.
 
@@ -113,7 +104,7 @@ class _Run:
     cache: Cache
     limits: Limits
     done: Callable[[Outcome], None]
-    progress: Progress
+    progress: OnStanding
     history: History = field(init=False)
     waiting: deque[Job] = field(default_factory=deque)
     running: list[_Running] = field(default_factory=list)

@@ -17,6 +17,7 @@ from ckgen.cli.options import (
     jobs_option,
     json_option,
     module_option,
+    quiet_option,
     targets_option,
     targets_or_env,
     tuning_option,
@@ -56,6 +57,7 @@ _DEFAULT_ISA = "cdna"
 @click.option("--out", type=PATH, help="Write summary.json, summary.html and baseline.json into this folder.")
 @click.option("--against", type=PATH, metavar="JSON", help="Say what changed since this baseline.json.")
 @click.option("--prefix", type=PATH, help="The toolchain's folder.  [default: as `ckgen toolchain amd`]")
+@quiet_option
 @json_option
 def command(**params: Any) -> int:
     """Compile and judge the AMD kernels that the tables name, each on the archs that name it.
@@ -138,12 +140,12 @@ def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Jour
     from ckgen.build.check import check
     from ckgen.build.launcher import launcher_for
     from ckgen.build.pool import default_limits
-    from ckgen.build.progress import ProgressLine
+    from ckgen.progress import Progress
     from ckgen.specs.archs import load_archs
 
     archs = load_archs()
     toolchain = load(params["prefix"])
-    line = ProgressLine()
+    line = Progress()
 
     def heard(checked: Checked, outcome: Outcome | None) -> None:
         text = _failure_text(checked, outcome)
@@ -161,10 +163,10 @@ def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Jour
 
 def _execute(execute: Execute, params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Journal) -> None:
     from ckgen.build.amd.toolchain import load
-    from ckgen.build.progress import ProgressLine
+    from ckgen.progress import Progress
     from ckgen.specs.archs import load_archs
 
-    line = ProgressLine()
+    line = Progress()
 
     def told(text: str) -> None:
         line.clear()

@@ -25,6 +25,7 @@ from ckgen.cli.options import (
     ops_option,
     profile_option,
     profiles_of,
+    quiet_option,
     signatures_option,
     targets_option,
     targets_or_env,
@@ -69,6 +70,7 @@ FINDINGS = 1
 @click.option("--retry", is_flag=True, help="Compile again what failed before.")
 @click.option("--compiler-launcher", metavar="COMMAND", help="Put before every compile, such as ccache.")
 @click.option("--prefix", type=PATH, help="The toolchain's folder.  [default: as `ckgen toolchain amd`]")
+@quiet_option
 @json_option
 def command(**params: Any) -> int:
     """Compile AMD kernels, and judge what is in them.
@@ -84,8 +86,8 @@ def command(**params: Any) -> int:
     from ckgen.build.device_code import BACKENDS
     from ckgen.build.launcher import launcher_for
     from ckgen.build.pool import default_limits
-    from ckgen.build.progress import ProgressLine
     from ckgen.build.wanted import KernelFilter, wanted_kernels
+    from ckgen.progress import Progress
     from ckgen.specs.archs import load_archs
 
     archs = load_archs()
@@ -115,7 +117,8 @@ def command(**params: Any) -> int:
     with progress("reading tables"):
         kernel_filter = KernelFilter(() if params["as_generated"] else globs, params["limit"])
         wanted = wanted_kernels(options, kernel_filter, archs, cache.folder)
-    line = ProgressLine()
+    line = Progress()
+    line.step("preparing to compile")
 
     def say_failure(text: str) -> None:
         line.clear()

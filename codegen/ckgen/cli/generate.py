@@ -29,6 +29,7 @@ from ckgen.cli.options import (
     policy_option,
     profile_option,
     profiles_of,
+    quiet_option,
     signatures_option,
     targets_option,
     targets_or_env,
@@ -97,6 +98,7 @@ KERNEL_SET_HELP = "Further kernels to build: a file, or a shipped set (ci, full)
 @click.option("--stamp", type=PATH, help="Touch this file last; the target of the rule in --depfile.")
 @click.option("--verbose", is_flag=True, help=VERBOSE_HELP)
 @click.option("--time-phases", is_flag=True, help="Say how long each phase took.")
+@quiet_option
 @json_option
 def command(**params: Any) -> int:
     """Write the C++ library for a list of targets.

@@ -20,6 +20,7 @@ from ckgen.model.dtype import TORCH_NAMES, DType
 from ckgen.model.errors import UsageError
 from ckgen.model.suggestion import nearest_or_all
 from ckgen.model.target import Target
+from ckgen.progress import quiet
 from ckgen.specs.targets import ENVIRONMENT
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -101,6 +102,17 @@ def policy_option(function: F) -> F:
 def json_option(function: F) -> F:
     """--json."""
     return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(function)
+
+
+def quiet_option(function: F) -> F:
+    """--quiet, of commands that show progress."""
+
+    def callback(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.with_resource(quiet())
+
+    text = "Show no progress."
+    return click.option("--quiet", is_flag=True, expose_value=False, callback=callback, help=text)(function)
 
 
 def targets_option(function: F) -> F:

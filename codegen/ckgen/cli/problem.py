@@ -19,6 +19,7 @@ from ckgen.cli.options import (
     one_target,
     ops_of,
     policy_option,
+    quiet_option,
     target_option,
     targets_or_env,
     tuning_option,
@@ -56,6 +57,7 @@ def problem_options(function: F) -> F:
     """The argument OP and the options that say problem, device, tables and kernel sets."""
     for option in (
         json_option,
+        quiet_option,
         click.option("--strategy", type=click.Choice([str(s) for s in Strategy]), default="any", help=_STRATEGY),
         click.option("--deterministic", is_flag=True, help="Refuse results that depend on the order of workgroups."),
         policy_option,

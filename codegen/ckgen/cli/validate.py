@@ -17,6 +17,7 @@ from ckgen.cli.options import (
     json_option,
     module_option,
     ops_of,
+    quiet_option,
     targets_of,
 )
 from ckgen.cli.output import (
@@ -46,6 +47,7 @@ from ckgen.report.rows import RowFate
 @assume_option
 @click.option("--strict", is_flag=True, help="A row whose kernel cannot be built is an error.")
 @click.option("--why-not", metavar="ROW|KERNEL", help="Only the row at FILE:LINE, or kernels that fit a glob.")
+@quiet_option
 @json_option
 def command(**params: Any) -> int:
     """Check tuning tables and say what becomes of every row.

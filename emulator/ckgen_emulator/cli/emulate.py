@@ -15,6 +15,7 @@ from ckgen.cli.options import (
     json_option,
     kernel_set_option,
     kernel_sets_of,
+    quiet_option,
     target_option,
     targets_of,
     tuning_option,
@@ -68,6 +69,7 @@ _LENGTHS = "Lengths of sequences: 5x66,3*1x128; of append rows before and new: 4
 @click.option("--verbose", is_flag=True, help="Show how small an error in the result would have been seen.")
 @click.option("--trace", type=PATH, metavar="FILE", help="Write every executed instruction to a file.")
 @click.option("--trace-wrong", is_flag=True, help="Find what wrote the first wrong element, in a second run.")
+@quiet_option
 @json_option
 def command(**params: Any) -> int:
     """Run GPU code on the CPU, and check it while it runs.
