@@ -19,6 +19,7 @@ COMMANDS = {
     "export": Entry("ckgen.cli.export", "Print every instance as one JSON document."),
     "shapes": Entry("ckgen.cli.shapes", "Say what a model asks of kernels, and what tables cover of it."),
     "record": Entry("ckgen.cli.record", "Collect the shapes that no table holds: from logs and lists."),
+    "kernel-set": Entry("ckgen.cli.kernel_set", "Make kernel sets of what other tools ask for."),
     "tables": Entry("ckgen.cli.tables", "Mend, join and count tuning tables."),
     "toolchain": Entry("ckgen.cli.toolchain", "Prepare the compilers for devices."),
     "build": Entry("ckgen.cli.build", "Compile AMD kernels, and judge what is in them."),
