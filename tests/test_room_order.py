@@ -30,7 +30,7 @@ BELOW = {
         "measure", "tune", "extension",
     },
 }  # fmt: skip
-ANYWHERE = {"paths", "progress", "version"}
+ANYWHERE = {"cluster", "paths", "progress", "version"}
 """Modules that belong to no room."""
 SURFACE = PACKAGE / "tables" / "__init__.py"
 """`ckgen.tables.frame`, for programs of users."""

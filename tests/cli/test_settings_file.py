@@ -44,6 +44,7 @@ WORDS = {
     "assume-dtype": ("torch.int8", "torch.bfloat16", "torch.float16"),
     "m-policy": ("aiter", "ladder", "aiter"),
     "jobs": ("1", "2", "3"),
+    "scheduler": ("local", "local:2", "tcp://h:1"),
 }
 """A word of each key for the flag, the variable and the file."""
 

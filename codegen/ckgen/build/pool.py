@@ -41,13 +41,15 @@ _SWAYING = frozenset(
 @dataclass(frozen=True, slots=True)
 class Limits:
     """At most `jobs` processes and `memory_mb` MiB by estimate; a job is stopped after `seconds`. `launcher` precedes
-    the compiles. `retry` runs again what is kept as failed."""
+    the compiles. `retry` runs again what is kept as failed. `scheduler`: a cluster runs them (`cluster.place_of`).
+    """
 
     jobs: int
     memory_mb: int
     seconds: float = 1800
     launcher: Launcher = NO_LAUNCHER
     retry: bool = False
+    scheduler: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,13 @@ OnStanding = Callable[[Standing], None]
 """Hears how far jobs are: a `Progress` does."""
 
 
-def default_limits(jobs: int | None, launcher: Launcher = NO_LAUNCHER, *, retry: bool = False) -> Limits:
+def default_limits(
+    jobs: int | None, launcher: Launcher = NO_LAUNCHER, *, retry: bool = False, scheduler: str = ""
+) -> Limits:
     """As many processes as this one may use cores, within nine tenths of the memory that is free now."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     memory = max(memory_available_mb() * 9 // 10 - _RESERVE_MB, 0)
-    return Limits(jobs or cores, memory, launcher=launcher, retry=retry)
+    return Limits(jobs or cores, memory, launcher=launcher, retry=retry, scheduler=scheduler)
 
 
 def run_jobs(
@@ -78,6 +82,11 @@ def run_jobs(
 
     KeyboardInterrupt, or what `done` raises, ends all that runs and leaves nothing half made.
     """
+    if limits.scheduler:
+        from ckgen.build.remote import run_remotely
+
+        run_remotely(jobs, cache, limits, done, progress)
+        return
     run = _Run(cache, limits, done, progress)
     try:
         run.all(jobs)

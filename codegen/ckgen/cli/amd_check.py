@@ -18,6 +18,7 @@ from ckgen.cli.options import (
     json_option,
     module_option,
     quiet_option,
+    scheduler_option,
     targets_option,
     targets_or_env,
     tuning_option,
@@ -50,6 +51,7 @@ _DEFAULT_ISA = "cdna"
 @click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits one of the globs.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N kernels by name.")
 @jobs_option
+@scheduler_option
 @click.option("--retry", is_flag=True, help="Compile again what failed before.")
 @click.option("--execute", is_flag=True, help="Also run one problem of each on the emulator.")
 @click.option("--report-only", is_flag=True, help="Compile nothing: report what the journal says.")
@@ -154,7 +156,12 @@ def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Jour
             say(text)
 
     cache = Cache(default_cache())
-    limits = default_limits(params["jobs"], launcher_for(toolchain.compiler, cache.folder), retry=params["retry"])
+    limits = default_limits(
+        params["jobs"],
+        launcher_for(toolchain.compiler, cache.folder),
+        retry=params["retry"],
+        scheduler=params["scheduler"] or "",
+    )
     try:
         return check(kernels, toolchain, archs, cache, limits, journal, heard, line)
     finally:

@@ -26,6 +26,7 @@ from ckgen.cli.options import (
     profile_option,
     profiles_of,
     quiet_option,
+    scheduler_option,
     signatures_option,
     targets_option,
     targets_or_env,
@@ -67,6 +68,7 @@ FINDINGS = 1
 @click.option("--name", default="ckgen_device", show_default=True, help="The library, and its C++ namespace.")
 @click.option("--out", type=PATH, default="ckgen_build", show_default=True, help="The folder to write.")
 @jobs_option
+@scheduler_option
 @click.option("--retry", is_flag=True, help="Compile again what failed before.")
 @click.option("--compiler-launcher", metavar="COMMAND", help="Put before every compile, such as ccache.")
 @click.option("--prefix", type=PATH, help="The toolchain's folder.  [default: as `ckgen toolchain amd`]")
@@ -132,7 +134,7 @@ def command(**params: Any) -> int:
             toolchain,
             archs,
             cache,
-            default_limits(params["jobs"], launcher, retry=params["retry"]),
+            default_limits(params["jobs"], launcher, retry=params["retry"], scheduler=params["scheduler"] or ""),
             say_failure,
             line,
         )

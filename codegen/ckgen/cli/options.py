@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from ckgen import paths
 from ckgen.cli.output import say
 from ckgen.cli.shared import Form, Shared
+from ckgen.cluster import place_of
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import TORCH_NAMES, DType
@@ -148,6 +149,12 @@ def jobs_option(function: F) -> F:
     return _shared("--jobs", form=Form.COUNT, type=click.IntRange(1), metavar="N", help=text)(function)
 
 
+def scheduler_option(function: F) -> F:
+    """--scheduler; `ckgen.cluster.place_of` reads it."""
+    text = "Run on the workers of a dask scheduler: its address, or local or local:N for processes here."
+    return _shared("--scheduler", form=Form.WORD, check=place_of, metavar="ADDRESS", help=text)(function)
+
+
 def kernel_set_option(function: F) -> F:
     """--kernel-set; `kernel_sets_of` reads it."""
     return kernel_set_option_with("Further kernels.")(function)
@@ -187,7 +194,14 @@ def choosing_options(function: F) -> F:
 
 def all_shared_options(function: F) -> F:
     """Every option that a file of settings may answer."""
-    further = (target_option(required=False), module_option, assume_option, policy_option, jobs_option)
+    further = (
+        target_option(required=False),
+        module_option,
+        assume_option,
+        policy_option,
+        jobs_option,
+        scheduler_option,
+    )
     return _with((*_choosing(), *further), function)
 
 
