@@ -64,14 +64,22 @@ def test_what_a_task_raises_ends_all_and_leaves_no_process() -> None:
         list(run_on([7], fail, workers=1))
 
 
+def who(_: int) -> str:
+    """The worker that has the task."""
+    return str(distributed.get_worker().name)
+
+
 def test_workers_take_only_what_they_are_tagged_for() -> None:
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, resources={"gfx942:304": 1}
-    ) as cluster:
+    scheduler = {"cls": distributed.Scheduler, "options": {"dashboard": False}}
+    workers = {
+        name: {"cls": distributed.Worker, "options": {"nthreads": 1, "resources": resources}}
+        for name, resources in (("tagged", {"gfx942:304": 1}), ("plain", {}))
+    }
+    with distributed.SpecCluster(workers=workers, scheduler=scheduler) as cluster:
         address = cluster.scheduler_address
-        assert [made for _, made in run_on([2], abs, address, tags=["gfx942:304"])] == [2]
+        assert Counter(run_on(range(9), who, address, tags=["gfx942:304"])) == {(one, "tagged"): 1 for one in range(9)}
         with pytest.raises(UsageError, match="--resources 'gfx950:256=1'"):
-            list(run_on([2], abs, address, tags=["gfx950:256"]))
+            list(run_on([2], who, address, tags=["gfx950:256"]))
 
 
 def test_no_scheduler_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 from ckgen.build.cache import Cache
 from ckgen.build.job import Root
 from ckgen.build.pool import Limits, Outcome, run_jobs
+from ckgen.build.remote import _check_place
 from ckgen.model.errors import UsageError
 from ckgen.progress import Standing
 from fake_compiler import FakeCompiler
@@ -51,3 +52,14 @@ def test_a_worker_without_the_tools_is_refused(compiler: FakeCompiler, tmp_path:
     elsewhere = replace(job, roots=(*job.roots, Root("more", tmp_path / "nowhere")))
     with pytest.raises(UsageError, match=r"a worker has no .*nowhere"):
         run_jobs([elsewhere], Cache(tmp_path / "ours"), LIMITS, print, lambda standing: None)
+
+
+def test_a_worker_with_another_compiler_is_refused(compiler: FakeCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    toolchain = compiler.toolchain()
+    monkeypatch.setattr("ckgen.build.remote.load", lambda prefix: toolchain)
+    ids = (toolchain.compiler_id, toolchain.ck.id, toolchain.libstdcxx or "")
+    roots = (Root("toolchain", compiler.folder), Root("prefix", compiler.folder))
+    job = replace(compiler.job("text"), roots=roots, identity=ids)
+    _check_place(job)
+    with pytest.raises(UsageError, match="is another than the one here"):
+        _check_place(replace(job, identity=("other", *ids[1:])))
