@@ -14,10 +14,10 @@ from support import Row, Run, main
 from ckgen import paths
 from ckgen.build.amd.toolchain import load
 from ckgen.build.cache import default_cache
-from ckgen.build.progress import ProgressLine
 from ckgen.measure.timing import Sample
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
+from ckgen.progress import Progress
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.choose import Place, choose_kernel
 from ckgen_emulator.gemm.build import default_context
@@ -56,7 +56,7 @@ def rows(run: Run) -> Iterator[Row]:
     if not chosen:
         return
     archs = load_archs()
-    context, runtime = default_context(load(), archs, _say, ProgressLine()), build_runtime(_say)
+    context, runtime = default_context(load(), archs, _say, Progress()), build_runtime(_say)
     for name, (kernel_name, shape) in chosen.items():
         kernel = choose_kernel(kernel_name, TARGET, Place((paths.tuning_dir() / "aiter",)), archs, default_cache())
         seconds: dict[str, list[float]] = {way: [] for way in WAYS}

@@ -16,8 +16,8 @@ from ckgen.build.compile import CODE_OBJECT, Unit, device_job
 from ckgen.build.entry import Entry
 from ckgen.build.job import Job
 from ckgen.build.pool import Outcome, default_limits, run_jobs
-from ckgen.build.progress import ProgressLine
 from ckgen.model.errors import InputError, UsageError
+from ckgen.progress import Progress
 from ckgen_emulator.production.wheel import wheel_path
 
 REQUIRE = "CKGEN_REQUIRE_AMD"
@@ -53,7 +53,7 @@ def entries_of(*jobs: Job) -> list[Entry]:
         assert outcome.entry.ok, outcome.entry.log
         found[outcome.job.key] = outcome.entry
 
-    run_jobs(jobs, Cache(default_cache()), default_limits(None), done, ProgressLine())
+    run_jobs(jobs, Cache(default_cache()), default_limits(None), done, Progress())
     return [found[job.key] for job in jobs]
 
 

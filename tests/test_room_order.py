@@ -31,7 +31,7 @@ BELOW = {
         "measure", "tune", "learn", "extension",
     },
 }  # fmt: skip
-ANYWHERE = {"paths", "progress", "version"}
+ANYWHERE = {"cluster", "paths", "progress", "version"}
 """Modules that belong to no room."""
 SURFACE = PACKAGE / "tables" / "__init__.py"
 """`ckgen.tables.frame`, for programs of users."""

@@ -34,7 +34,6 @@ from ckgen.build.cache import Cache, default_cache
 from ckgen.build.compile import CODE_OBJECT, OBJECT, host_job
 from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.build.pool import Outcome, default_limits
-from ckgen.build.progress import ProgressLine
 from ckgen.build.result import Result
 from ckgen.families.common.device.unit import Use, prepare_symbol
 from ckgen.families.gemm.device import recorded
@@ -45,6 +44,7 @@ from ckgen.families.registry import FAMILIES, make_instance
 from ckgen.families.robust import robust
 from ckgen.model.groups import Routing
 from ckgen.model.tuned_row import Shape
+from ckgen.progress import Progress
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.bindings import Options
 from ckgen_emulator.gemm.build import default_context
@@ -149,7 +149,7 @@ def run_layers(requests: Iterable[tuple[str, Request]], place: Path | None, know
     """Each layer, by its key, as one plan of sort, gate_up, quantise and down."""
     bad = 0
     runtime, toolchain = build_runtime(print), load()
-    context = default_context(toolchain, load_archs(), print, ProgressLine(), 1)
+    context = default_context(toolchain, load_archs(), print, Progress(), 1)
     for key, request in requests:
         results = emulate([request], runtime, context, RunOptions())
         record = {
@@ -257,7 +257,7 @@ def built(instance: Instance, arch: str, uses: list[Use]) -> tuple[Result, Outco
     host = host_job(plan_host(instance, {arch: uses}).unit, toolchain)
     build_planned(
         [plan_kernel(instance, arch, uses)], toolchain, load_archs(), cache, default_limits(1, retry=True),
-        lambda planned, result, outcome: heard.append((result, outcome)), ProgressLine(), also=[host],
+        lambda planned, result, outcome: heard.append((result, outcome)), Progress(), also=[host],
         also_done=hosts.append,
     )  # fmt: skip
     ((result, outcome),) = heard

@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ckgen.build.amd.toolchain import load
-from ckgen.build.progress import ProgressLine
 from ckgen.cli.options import tuning_or_shipped
+from ckgen.progress import Progress
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.chip import chip_of
 from ckgen_emulator.gemm.build import default_context
@@ -45,7 +45,7 @@ def subject(name: str, folder: Path) -> Subject:
     """The kernel of that name."""
     toolchain, archs = load(), load_archs()
     if name != REDUCTION:
-        context = default_context(toolchain, archs, say, ProgressLine())
+        context = default_context(toolchain, archs, say, Progress())
         return GemmSubject(GEMMS[name], tuning_or_shipped(()), folder, context, build_runtime(say))
     assert toolchain.decoder is not None
     target = REDUCTION_TARGET

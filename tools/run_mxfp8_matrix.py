@@ -22,7 +22,6 @@ from pathlib import Path
 
 from ckgen import paths
 from ckgen.build.amd.toolchain import load
-from ckgen.build.progress import ProgressLine
 from ckgen.families.gemm.hip_config import HipKind
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.mxfp8_envelope import config_of
@@ -38,6 +37,7 @@ from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.plan.select import select
+from ckgen.progress import Progress
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.gemm.build import default_context
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
@@ -177,7 +177,7 @@ def main(arguments: list[str]) -> int:
     rows = tuple(map(int, chosen.m.split(",")))
     shares = tuple(map(int, filter(None, chosen.experts.split(","))))
     cases = expert_cases(chosen.columns or 40, shares) if shares else dense_cases(rows, chosen.columns)
-    context = default_context(load(), load_archs(), print, ProgressLine())
+    context = default_context(load(), load_archs(), print, Progress())
     runtime = build_runtime(print)
     with ExitStack() as stack:
         out = stack.enter_context(chosen.out.open("a", encoding="utf-8")) if chosen.out else sys.stdout

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from ckgen.build.amd.model import AmdToolchain
     from ckgen.build.journal import CheckedRun, Journal
     from ckgen.build.named import NamedKernel
-    from ckgen.build.pool import Progress
     from ckgen.fuzz.outcome import Sampled
     from ckgen.model.arch import ArchSpec
+    from ckgen.progress import Progress
 
 COMMANDS = "ckgen.commands"
 """Group of commands of click."""
@@ -43,8 +43,8 @@ class Execute(Protocol):
 
 
 class Emulate(Protocol):
-    """Runs `count` random problems of each op; `library` is the one that `ckgen fuzz` built. `step` hears what is being
-    done, `say` of what fails to compile."""
+    """Runs `count` random problems of each op; `library` is the one that `ckgen fuzz` built. `progress` hears what is
+    being done, `say` of what fails to compile."""
 
     def __call__(
         self,
@@ -52,7 +52,7 @@ class Emulate(Protocol):
         seed: int,
         count: int,
         library: Path,
-        step: Callable[[str], None],
+        progress: Progress,
         say: Callable[[str], None],
     ) -> Mapping[str, Sampled]: ...
 

@@ -6,6 +6,7 @@
 #   [KERNELS    <glob>...]       only kernels whose name fits, as the tables write it
 #   [SIGNATURES <glob>...]       only signatures whose canonical name fits
 #   [PROFILE    <name|yaml>...]  only what one of these profiles keeps, such as minimal
+#   [CONFIG     <toml>]          what answers the rest, as `ckgen --config`; no file is looked for
 #   [OUT_DIR    <dir>])          default: <build dir>/ckgen/<name>
 #
 # Creates the library <name>: STATIC, or SHARED where BUILD_SHARED_LIBS is on. It links ckgen::dispatcher and brings
@@ -23,7 +24,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/CkgenDeviceCode.cmake")
 
 function(ckgen_generate name)
   set(lists TARGETS OPS TUNING KERNEL_SETS KERNELS SIGNATURES PROFILE)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "DEVICE_CODE" "OUT_DIR" "${lists}")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "DEVICE_CODE" "CONFIG;OUT_DIR" "${lists}")
   set(where "ckgen_generate(${name})")
   _ckgen_check_arguments("${where}" "${name}")
 
@@ -44,6 +45,11 @@ function(ckgen_generate name)
   file(MAKE_DIRECTORY "${state}")
 
   _ckgen_command("${where}" ckgen)
+  set(config none)  # a file that happens to lie above the build folder decides nothing
+  if(arg_CONFIG)
+    cmake_path(ABSOLUTE_PATH arg_CONFIG BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE OUTPUT_VARIABLE config)
+  endif()
+  list(APPEND ckgen --config "${config}")
   string(JOIN "," targets ${arg_TARGETS})
   set(what "")
   foreach(op IN LISTS arg_OPS)
@@ -110,7 +116,7 @@ endfunction()
 
 # Everything that is wrong with the call itself; reads the caller's arg_ variables.
 function(_ckgen_check_arguments where name)
-  set(keywords "TARGETS, OPS, TUNING, KERNEL_SETS, KERNELS, SIGNATURES, PROFILE, OUT_DIR, DEVICE_CODE")
+  set(keywords "TARGETS, OPS, TUNING, KERNEL_SETS, KERNELS, SIGNATURES, PROFILE, CONFIG, OUT_DIR, DEVICE_CODE")
   if(NOT name MATCHES "^[A-Za-z][A-Za-z0-9_]*$" OR name MATCHES "__")
     message(FATAL_ERROR "${where}: '${name}' is not a C++ identifier; it names a CMake target, a folder and a namespace.")
   endif()

@@ -17,7 +17,8 @@ import pytest
 from ckgen.build.cache import Cache
 from ckgen.build.job import Job
 from ckgen.build.launcher import Launcher
-from ckgen.build.pool import Limits, Outcome, Standing, default_limits, run_jobs
+from ckgen.build.pool import Limits, Outcome, default_limits, run_jobs
+from ckgen.progress import Standing
 from fake_compiler import FakeCompiler
 
 PLENTY = 1 << 20

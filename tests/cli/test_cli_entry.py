@@ -19,8 +19,8 @@ from ckgen.cli.groups import Entry
 from ckgen.version import __version__
 
 HEAVY = (
-    "numpy", "pandas", "jinja2", "yaml", "importlib.metadata", "ckgen.plan", "ckgen.families", "ckgen.tables",
-    "ckgen.specs", "ckgen_emulator",
+    "numpy", "pandas", "jinja2", "yaml", "rich", "tomllib", "importlib.metadata", "ckgen.plan", "ckgen.families",
+    "ckgen.tables", "ckgen.specs", "ckgen_emulator",
 )  # fmt: skip
 
 

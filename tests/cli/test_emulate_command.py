@@ -110,8 +110,8 @@ def test_groups_and_experts_are_problems_too(emulator: Emulator) -> None:
 def test_attention_is_what_its_words_say(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Any, ...]] = []
 
-    def answer(instance: Any, arch: str, problem: FmhaProblem, options: Options, *, trace_wrong: bool) -> FmhaResult:
-        assert not trace_wrong
+    def answer(instance: Any, arch: str, problem: FmhaProblem, options: Options, **how: Any) -> FmhaResult:
+        assert not how["trace_wrong"]
         asked.append((instance.name, arch, problem, options))
         compared = Compared("o", 0.25, 0.5, 2.0 if problem.seed else 0.5, problem.seed)
         stats = {"launches": 1, "by_class": {"scalar": 7}, "occupancy": 3}

@@ -102,7 +102,7 @@ def test_a_failed_generation_shows_what_ckgen_said(tmp_path: Path) -> None:
     message = said(tmp_path, call, f"-DCKGEN_EXECUTABLE={ckgen_command}")
     assert "ckgen_generate(k): ckgen failed" in message
     assert "error[T005]" in message
-    assert f"command: {ckgen_command} generate --targets gfx942 --name k" in message
+    assert f"command: {ckgen_command} --config none generate --targets gfx942 --name k" in message
 
 
 def test_profiles_go_to_ckgen_by_name_or_as_files_of_the_caller(tmp_path: Path) -> None:
@@ -127,3 +127,16 @@ def test_an_unknown_target_is_refused_by_name(tmp_path: Path) -> None:
     ckgen_command = copy_checkout(tmp_path / "checkout") / "ckgen"
     message = said(tmp_path, "ckgen_generate(k TARGETS gfx942 gfx9421)", f"-DCKGEN_EXECUTABLE={ckgen_command}")
     assert "unknown arch 'gfx9421'" in message
+
+
+def test_only_a_file_of_settings_that_is_named_is_read(tmp_path: Path) -> None:
+    """A file above the build folder, with an unknown key: it decides nothing until CONFIG names it."""
+    ckgen_command = copy_checkout(tmp_path / "checkout") / "ckgen"
+    for folder in ("looked_for", "named"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "ckgen.toml").write_text("jobz = 1\n")
+    call = "ckgen_generate(k TARGETS gfx942 TUNING none.csv {})"
+    found = f"-DCKGEN_EXECUTABLE={ckgen_command}"
+    assert "jobz" not in said(tmp_path / "looked_for", call.format(""), found)
+    message = said(tmp_path / "named", call.format("CONFIG ../ckgen.toml"), found)
+    assert f"{tmp_path / 'named' / 'ckgen.toml'}:1: unknown key 'jobz'" in message

@@ -16,7 +16,7 @@ from ckgen.build.failure_text import failed_command, failure_text
 from ckgen.build.judge import first_error
 from ckgen.build.library import DeviceInstance, emit_library
 from ckgen.build.planned import Planned, PlannedHost
-from ckgen.build.pool import Limits, Outcome, Progress
+from ckgen.build.pool import Limits, OnStanding, Outcome
 from ckgen.build.result import Result, ResultFinding
 from ckgen.build.wanted import Wanted
 from ckgen.model.arch import ArchSpec
@@ -39,7 +39,7 @@ def build(
     cache: Cache,
     limits: Limits,
     say: Callable[[str], None],
-    progress: Progress,
+    progress: OnStanding,
 ) -> tuple[Result, ...]:
     """Every kernel's result, by kernel and arch; `say` hears at once of each that fails.
 

@@ -10,7 +10,7 @@ from ckgen.build.compile import device_job
 from ckgen.build.job import Job
 from ckgen.build.judge import Judge, rules_version
 from ckgen.build.planned import Planned
-from ckgen.build.pool import Limits, Outcome, Progress, run_jobs
+from ckgen.build.pool import Limits, OnStanding, Outcome, run_jobs
 from ckgen.build.result import Result
 from ckgen.model.arch import ArchSpec
 
@@ -24,7 +24,7 @@ def build_planned(
     cache: Cache,
     limits: Limits,
     on_result: OnResult,
-    progress: Progress,
+    progress: OnStanding,
     *,
     also: Iterable[Job] = (),
     also_done: Callable[[Outcome], None] = lambda outcome: None,

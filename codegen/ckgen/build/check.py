@@ -13,7 +13,7 @@ from ckgen.build.job import Job
 from ckgen.build.journal import Checked, CheckedHost, Journal
 from ckgen.build.named import NamedKernel
 from ckgen.build.planned import Planned, plan_host, plan_kernel
-from ckgen.build.pool import Limits, Outcome, Progress
+from ckgen.build.pool import Limits, OnStanding, Outcome
 from ckgen.build.result import Result
 from ckgen.model.arch import ArchSpec
 
@@ -35,7 +35,7 @@ def check(
     limits: Limits,
     journal: Journal,
     heard: Callable[[Checked, Outcome | None], None],
-    progress: Progress,
+    progress: OnStanding,
 ) -> tuple[Checked, ...]:
     """Checks all kernels, in the order of reports; what the journal already says is not written again.
 

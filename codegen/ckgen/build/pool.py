@@ -16,6 +16,7 @@ from ckgen.build.history import History
 from ckgen.build.job import Job, portable
 from ckgen.build.launcher import NO_LAUNCHER, Launcher
 from ckgen.build.process import Child, memory_available_mb
+from ckgen.progress import Standing
 
 _TICK = 0.02
 _RESERVE_MB = 512
@@ -40,13 +41,15 @@ _SWAYING = frozenset(
 @dataclass(frozen=True, slots=True)
 class Limits:
     """At most `jobs` processes and `memory_mb` MiB by estimate; a job is stopped after `seconds`. `launcher` precedes
-    the compiles. `retry` runs again what is kept as failed."""
+    the compiles. `retry` runs again what is kept as failed. `scheduler`: a cluster runs them (`cluster.place_of`).
+    """
 
     jobs: int
     memory_mb: int
     seconds: float = 1800
     launcher: Launcher = NO_LAUNCHER
     retry: bool = False
+    scheduler: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,34 +62,31 @@ class Outcome:
     passing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How far a run is; `seconds_left` by the measured times of the families."""
-
-    total: int
-    done: int
-    failed: int
-    running: int
-    seconds_left: float
+OnStanding = Callable[[Standing], None]
+"""Hears how far jobs are: a `Progress` does."""
 
 
-Progress = Callable[[Standing], None]
-
-
-def default_limits(jobs: int | None, launcher: Launcher = NO_LAUNCHER, *, retry: bool = False) -> Limits:
+def default_limits(
+    jobs: int | None, launcher: Launcher = NO_LAUNCHER, *, retry: bool = False, scheduler: str = ""
+) -> Limits:
     """As many processes as this one may use cores, within nine tenths of the memory that is free now."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     memory = max(memory_available_mb() * 9 // 10 - _RESERVE_MB, 0)
-    return Limits(jobs or cores, memory, launcher=launcher, retry=retry)
+    return Limits(jobs or cores, memory, launcher=launcher, retry=retry, scheduler=scheduler)
 
 
 def run_jobs(
-    jobs: Iterable[Job], cache: Cache, limits: Limits, done: Callable[[Outcome], None], progress: Progress
+    jobs: Iterable[Job], cache: Cache, limits: Limits, done: Callable[[Outcome], None], progress: OnStanding
 ) -> None:
     """Runs what is not kept; `done` hears of every job once, in the order in which they end, equal ones as one.
 
     KeyboardInterrupt, or what `done` raises, ends all that runs and leaves nothing half made.
     """
+    if limits.scheduler:
+        from ckgen.build.remote import run_remotely
+
+        run_remotely(jobs, cache, limits, done, progress)
+        return
     run = _Run(cache, limits, done, progress)
     try:
         run.all(jobs)
@@ -113,7 +113,7 @@ class _Run:
     cache: Cache
     limits: Limits
     done: Callable[[Outcome], None]
-    progress: Progress
+    progress: OnStanding
     history: History = field(init=False)
     waiting: deque[Job] = field(default_factory=deque)
     running: list[_Running] = field(default_factory=list)

@@ -16,6 +16,7 @@ from ckgen import paths
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.target import Target
+from ckgen.progress import Pace, Standing
 
 _LOG_LINES = 40
 _EDGES = re.compile(r"\[([0-9]+)/([0-9]+)\] ")
@@ -127,6 +128,7 @@ def run_step(command: Sequence[str], build: Path, say: Callable[[str], None] | N
     """
     environment = {**os.environ, "PYTHONPATH": _python_path()}
     log: deque[str] = deque(maxlen=_LOG_LINES)
+    pace = Pace()
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
     ) as running:
@@ -134,7 +136,7 @@ def run_step(command: Sequence[str], build: Path, say: Callable[[str], None] | N
         for line in running.stdout:
             log.append(line.rstrip("\n"))
             if say is not None and (done := _EDGES.match(line)) is not None:
-                say(f"compiling, {done[1]} of {done[2]} done")
+                say(f"compiling, {pace.text(Standing(int(done[2]), int(done[1])))}")
     if running.returncode:
         raise InputError(
             [

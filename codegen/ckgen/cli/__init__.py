@@ -21,6 +21,7 @@ COMMANDS = {
     "shapes": Entry("ckgen.cli.shapes", "Say what a model asks of kernels, and what tables cover of it."),
     "record": Entry("ckgen.cli.record", "Collect the shapes that no table holds: from logs and lists."),
     "heuristic": Entry("ckgen.cli.heuristic", "Fit, judge and show decision rules, which answer where no table does."),
+    "kernel-set": Entry("ckgen.cli.kernel_set", "Make kernel sets of what other tools ask for."),
     "tables": Entry("ckgen.cli.tables", "Mend, join and count tuning tables."),
     "toolchain": Entry("ckgen.cli.toolchain", "Prepare the compilers for devices."),
     "build": Entry("ckgen.cli.build", "Compile AMD kernels, and judge what is in them."),
@@ -30,9 +31,11 @@ COMMANDS = {
     "fmha": Entry("ckgen.cli.fmha", "Say what an attention problem means."),
     "fuzz": Entry("ckgen.cli.fuzz", "Run random problems and hold them against the definition."),
     "bench": Entry("ckgen.cli.bench", "Time the kernels that can run a problem, every one verified."),
+    "config": Entry("ckgen.cli.config", "Say what shared options are, and where each is from."),
     "env": Entry("ckgen.cli.env", "Show versions, tools and what this machine is."),
     "schema": Entry("ckgen.cli.schema", "Print the JSON Schema of an input or an output."),
 }
+CONFIG_HELP = "What answers options that are left out.  [default: ckgen.toml or pyproject.toml, here or above]"
 
 
 @click.group(
@@ -42,7 +45,8 @@ COMMANDS = {
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @click.version_option(__version__, prog_name="ckgen", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.option("--config", envvar="CKGEN_CONFIG", metavar="TOML|none", help=CONFIG_HELP)
+def cli(config: str | None) -> None:
     """Generate a C++ kernel library and its dispatcher from arch specs and tuning tables.
 
     Exit codes: 0 done, 1 drift or findings, 2 usage, 3 invalid input, 4 internal error.

@@ -14,14 +14,18 @@ from ckgen.cli.options import (
     assume_option,
     assumed_dtype,
     assumptions,
+    jobs_option,
     json_option,
     module_option,
-    targets_of,
+    quiet_option,
+    scheduler_option,
     targets_option,
+    targets_or_env,
     tuning_option,
     tuning_or_shipped,
 )
 from ckgen.cli.output import plural, progress, say, show, show_json
+from ckgen.cli.shared import is_flag_given
 from ckgen.model.errors import InputError, UsageError
 from ckgen.plan.options import PlanOptions
 
@@ -46,7 +50,8 @@ _DEFAULT_ISA = "cdna"
 @click.option("--full", is_flag=True, help="All kernels (hours; resumes).  [default: one per module, library and arch]")
 @click.option("--kernels", multiple=True, metavar="GLOB", help="Only kernels whose name fits one of the globs.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N kernels by name.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Compiles at once.  [default: one per core]")
+@jobs_option
+@scheduler_option
 @click.option("--retry", is_flag=True, help="Compile again what failed before.")
 @click.option("--execute", is_flag=True, help="Also run one problem of each on the emulator.")
 @click.option("--report-only", is_flag=True, help="Compile nothing: report what the journal says.")
@@ -54,6 +59,7 @@ _DEFAULT_ISA = "cdna"
 @click.option("--out", type=PATH, help="Write summary.json, summary.html and baseline.json into this folder.")
 @click.option("--against", type=PATH, metavar="JSON", help="Say what changed since this baseline.json.")
 @click.option("--prefix", type=PATH, help="The toolchain's folder.  [default: as `ckgen toolchain amd`]")
+@quiet_option
 @json_option
 def command(**params: Any) -> int:
     """Compile and judge the AMD kernels that the tables name, each on the archs that name it.
@@ -99,7 +105,7 @@ def _named(params: dict[str, Any]) -> tuple[NamedKernel, ...]:
     if params["kernel_set"] is not None:
         return _chosen(_set_kernels(params, archs), params["kernels"], params["limit"])
     options = PlanOptions(
-        targets=targets_of(params["targets"], archs, {}) if params["targets"] else None,
+        targets=targets_or_env(params["targets"], archs) if params["targets"] else None,
         tuning=tuning_or_shipped(params["tuning"]),
         module=params["module"],
         assume_gfx=assumptions(params["assume_gfx"], archs),
@@ -115,9 +121,9 @@ def _set_kernels(params: dict[str, Any], archs: Mapping[str, ArchSpec]) -> tuple
     from ckgen.build.kernel_set_jobs import set_kernels
     from ckgen.families.kernel_sets import kernel_set_files, read_kernel_set
 
-    if params["full"] or params["tuning"] or params["module"]:
+    if params["full"] or is_flag_given("tuning") or is_flag_given("module"):
         raise UsageError("--kernel-set takes a set's kernels, all of them: not with --full, --tuning or --module")
-    targets = targets_of(params["targets"], archs, {}) if params["targets"] else ()
+    targets = targets_or_env(params["targets"], archs) if params["targets"] else ()
     wanted = sorted({target.gfx for target in targets} or _usual_archs(archs))
     candidates = [one for file in kernel_set_files(params["kernel_set"]) for one in read_kernel_set(file)]
     return set_kernels(candidates, archs, wanted)
@@ -136,12 +142,12 @@ def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Jour
     from ckgen.build.check import check
     from ckgen.build.launcher import launcher_for
     from ckgen.build.pool import default_limits
-    from ckgen.build.progress import ProgressLine
+    from ckgen.progress import Progress
     from ckgen.specs.archs import load_archs
 
     archs = load_archs()
     toolchain = load(params["prefix"])
-    line = ProgressLine()
+    line = Progress()
 
     def heard(checked: Checked, outcome: Outcome | None) -> None:
         text = _failure_text(checked, outcome)
@@ -150,7 +156,12 @@ def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Jour
             say(text)
 
     cache = Cache(default_cache())
-    limits = default_limits(params["jobs"], launcher_for(toolchain.compiler, cache.folder), retry=params["retry"])
+    limits = default_limits(
+        params["jobs"],
+        launcher_for(toolchain.compiler, cache.folder),
+        retry=params["retry"],
+        scheduler=params["scheduler"] or "",
+    )
     try:
         return check(kernels, toolchain, archs, cache, limits, journal, heard, line)
     finally:
@@ -159,10 +170,10 @@ def _run(params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Jour
 
 def _execute(execute: Execute, params: dict[str, Any], kernels: tuple[NamedKernel, ...], journal: Journal) -> None:
     from ckgen.build.amd.toolchain import load
-    from ckgen.build.progress import ProgressLine
+    from ckgen.progress import Progress
     from ckgen.specs.archs import load_archs
 
-    line = ProgressLine()
+    line = Progress()
 
     def told(text: str) -> None:
         line.clear()

@@ -14,14 +14,19 @@ from ckgen.cli.options import (
     assumed_dtype,
     assumptions,
     backends_of,
+    backends_option,
     check_name,
+    jobs_option,
     json_option,
     kernel_set_option,
     kernel_sets_of,
     module_option,
     ops_of,
+    ops_option,
     profile_option,
     profiles_of,
+    quiet_option,
+    scheduler_option,
     signatures_option,
     targets_option,
     targets_or_env,
@@ -40,10 +45,8 @@ FINDINGS = 1
 
 @click.command(cls=Command, name="build", short_help="Compile AMD kernels, and judge what is in them.")
 @targets_option
-@click.option(
-    "--backend", "backends", multiple=True, metavar="LIST", help="Only kernels of these backends: ck, ck_tile."
-)
-@click.option("--ops", multiple=True, metavar="LIST", help="Operations, separated by ; , or spaces.  [default: all]")
+@backends_option("Only kernels of these backends: ck, ck_tile.")
+@ops_option
 @click.option(
     "--kernels", type=GLOB, multiple=True, metavar="GLOB", help="Only kernels whose name fits, search spaces included."
 )
@@ -64,10 +67,12 @@ FINDINGS = 1
 )
 @click.option("--name", default="ckgen_device", show_default=True, help="The library, and its C++ namespace.")
 @click.option("--out", type=PATH, default="ckgen_build", show_default=True, help="The folder to write.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Compiles at once.  [default: one per core]")
+@jobs_option
+@scheduler_option
 @click.option("--retry", is_flag=True, help="Compile again what failed before.")
 @click.option("--compiler-launcher", metavar="COMMAND", help="Put before every compile, such as ccache.")
 @click.option("--prefix", type=PATH, help="The toolchain's folder.  [default: as `ckgen toolchain amd`]")
+@quiet_option
 @json_option
 def command(**params: Any) -> int:
     """Compile AMD kernels, and judge what is in them.
@@ -83,8 +88,8 @@ def command(**params: Any) -> int:
     from ckgen.build.device_code import BACKENDS
     from ckgen.build.launcher import launcher_for
     from ckgen.build.pool import default_limits
-    from ckgen.build.progress import ProgressLine
     from ckgen.build.wanted import KernelFilter, wanted_kernels
+    from ckgen.progress import Progress
     from ckgen.specs.archs import load_archs
 
     archs = load_archs()
@@ -114,7 +119,8 @@ def command(**params: Any) -> int:
     with progress("reading tables"):
         kernel_filter = KernelFilter(() if params["as_generated"] else globs, params["limit"])
         wanted = wanted_kernels(options, kernel_filter, archs, cache.folder)
-    line = ProgressLine()
+    line = Progress()
+    line.step("preparing to compile")
 
     def say_failure(text: str) -> None:
         line.clear()
@@ -128,7 +134,7 @@ def command(**params: Any) -> int:
             toolchain,
             archs,
             cache,
-            default_limits(params["jobs"], launcher, retry=params["retry"]),
+            default_limits(params["jobs"], launcher, retry=params["retry"], scheduler=params["scheduler"] or ""),
             say_failure,
             line,
         )

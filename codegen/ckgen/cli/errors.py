@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ckgen.cli.output import say, say_diagnostics, show_json
+from ckgen.cli.shared import FromFile
 from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.errors import CkgenError, InputError, UsageError
 
@@ -18,7 +19,21 @@ INTERNAL = 4
 
 
 class Command(click.Command):
-    """A command whose `--json` also speaks when the input is wrong."""
+    """A command whose shared options a file of settings may answer, and whose `--json` speaks of wrong input too."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """The context; what is wrong with the file of settings (exit 3) is a JSON document too."""
+        wants_json = "--json" in args
+        if parent is not None:
+            extra.setdefault("default_map", FromFile(self, parent.find_root()))
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except InputError as error:
+            if wants_json:
+                show_json(error_document(error))
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; invalid input (exit 3) becomes a JSON document before it is reported."""

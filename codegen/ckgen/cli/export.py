@@ -17,6 +17,7 @@ from ckgen.cli.options import (
     module_option,
     ops_of,
     profiles_of,
+    quiet_option,
     targets_or_env,
     tuning_or_shipped,
 )
@@ -28,6 +29,7 @@ from ckgen.model.errors import InputError
 @choosing_options
 @module_option
 @assume_option
+@quiet_option
 def command(**params: Any) -> int:
     """Print every instance that `ckgen generate` would write for these options, as one JSON document.
 

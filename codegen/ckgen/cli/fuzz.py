@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import json_option, ops_of, words
+from ckgen.cli.options import json_option, ops_of, ops_option, quiet_option, words
 from ckgen.cli.output import plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
+from ckgen.progress import duration, rate_text
 
 if TYPE_CHECKING:
     from ckgen.extension import Emulate
@@ -22,12 +23,13 @@ FINDINGS = 1
 
 
 @click.command(cls=Command, name="fuzz", short_help="Run random problems and hold them against the definition.")
-@click.option("--ops", multiple=True, metavar="LIST", help="Operations, separated by ; , or spaces.  [default: all]")
+@ops_option
 @click.option("--seconds", type=click.FloatRange(0.1), default=60.0, show_default=True, metavar="N", help="How long.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Of all problems.")
 @click.option("--problem", metavar="TEXT", help="Only this one, as a failure printed it.")
 @click.option("--emulate", type=click.IntRange(0), default=0, metavar="N", help="Also N of each op on the emulator.")
 @click.option("--verbose", is_flag=True, help="Also how small an error was seen, by kind of data.")
+@quiet_option
 @json_option
 def command(**params: Any) -> int:
     """Run random problems and hold them against the definition.
@@ -66,9 +68,14 @@ def _run(params: Mapping[str, Any], case: Case | None, emulate: Emulate | None, 
         line.step("running")
         report = run_case(subject, case)
     else:
-        report = fuzz(subject, params["seed"], seconds, lambda report: line.show(_standing(report, seconds)))
+        report = fuzz(
+            subject,
+            params["seed"],
+            seconds,
+            lambda report: line.show(_standing(report, seconds), min(report.seconds / seconds, 1)),
+        )
     if emulate is not None:
-        sampled = emulate(wanted, params["seed"], params["emulate"], prepared.library, line.step, say)
+        sampled = emulate(wanted, params["seed"], params["emulate"], prepared.library, line, say)
         for op, done in sampled.items():
             report.emulated[op] = done.ran
             report.failures += done.failures
@@ -97,4 +104,6 @@ def _text(report: Report) -> str:
 def _standing(report: Report, seconds: float) -> str:
     """How far a run is."""
     left = max(seconds - report.seconds, 0)
-    return f"{report.cases:,} problems, {plural(len(report.failures), 'failure')}, {left:.0f} s left"
+    rate = rate_text(report.cases / report.seconds) if report.seconds else "–"
+    failures = plural(len(report.failures), "failure")
+    return f"{plural(report.cases, 'problem')}, {failures}, {rate}, {duration(left)} left"

@@ -17,15 +17,19 @@ from ckgen.cli.options import (
     assumed_dtype,
     assumptions,
     backends_of,
+    backends_option,
     check_target_name,
     json_option,
+    kernel_set_option_with,
     kernel_sets_of,
     kernels_option,
     module_option,
     ops_of,
+    ops_option,
     policy_option,
     profile_option,
     profiles_of,
+    quiet_option,
     signatures_option,
     targets_option,
     targets_or_env,
@@ -33,6 +37,7 @@ from ckgen.cli.options import (
     tuning_or_shipped,
 )
 from ckgen.cli.output import error_summary, errors_of, plural, progress, say, say_diagnostics, show_json
+from ckgen.cli.shared import is_flag_given, settings
 from ckgen.cli.why_not import text_of
 from ckgen.families.common.policy import MPolicy
 from ckgen.model.diagnostic import Diagnostic, Location, Severity
@@ -59,6 +64,7 @@ _CHOOSING = {
     "backends": "--backend",
     "profiles": "--profile",
     "strict": "--strict",
+    "m_policy": "--m-policy",
     "strict_layers": "--strict-layers",
 }
 """The options that say which instances there are, by parameter."""
@@ -69,14 +75,14 @@ KERNEL_SET_HELP = "Further kernels to build: a file, or a shipped set (ci, full)
 
 @click.command(cls=Command, name="generate", short_help="Write the C++ library for a list of targets.")
 @targets_option
-@click.option("--ops", multiple=True, metavar="LIST", help="Operations, separated by ; , or spaces.  [default: all]")
+@ops_option
 @tuning_option
 @module_option
 @assume_option
-@click.option("--kernel-set", "kernel_sets", type=PATH, multiple=True, metavar="YAML|NAME", help=KERNEL_SET_HELP)
+@kernel_set_option_with(KERNEL_SET_HELP)
 @kernels_option
 @signatures_option
-@click.option("--backend", "backends", multiple=True, metavar="LIST", help="Only kernels of these backends.")
+@backends_option()
 @profile_option
 @click.option("--registry", type=PATH, metavar="JSON", help="Exactly the instances that `ckgen export` printed there.")
 @policy_option
@@ -92,12 +98,13 @@ KERNEL_SET_HELP = "Further kernels to build: a file, or a shipped set (ci, full)
 @click.option("--stamp", type=PATH, help="Touch this file last; the target of the rule in --depfile.")
 @click.option("--verbose", is_flag=True, help=VERBOSE_HELP)
 @click.option("--time-phases", is_flag=True, help="Say how long each phase took.")
+@quiet_option
 @json_option
 def command(**params: Any) -> int:
     """Write the C++ library for a list of targets.
 
-    Without --targets, CKGEN_TARGETS or GPU_ARCHS says what to build for. A second run with nothing new touches nothing.
-    With --registry, the document alone says what to build.
+    Without --targets, CKGEN_TARGETS, GPU_ARCHS or a ckgen.toml says what to build for. A second run with nothing new
+    touches nothing. With --registry, the document alone says what to build.
     """
     from ckgen.emit.generate import generate
     from ckgen.specs.archs import load_archs
@@ -105,15 +112,9 @@ def command(**params: Any) -> int:
     mode = _mode(params)
     archs = load_archs()
     options = _registry_options(params) if params["registry"] is not None else _options(params, archs)
-    request = Request(
-        options,
-        params["name"],
-        params["out"],
-        tuple(params["tuning"]),
-        tuple(params["kernel_sets"]),
-        tuple(params["profiles"]),
-        mode,
-    )
+    told = ("tuning", "kernel_sets", "profiles")
+    layers, sets, profiles = (() if params["registry"] is not None else tuple(params[name]) for name in told)
+    request = Request(options, params["name"], params["out"], layers, sets, profiles, mode)
     check_target_name(request.name)
     out = _usable_out(request.out)
     if mode is Mode.WRITE:
@@ -162,9 +163,7 @@ def _options(params: Mapping[str, Any], archs: Mapping[str, ArchSpec]) -> PlanOp
 
 def _registry_options(params: Mapping[str, Any]) -> PlanOptions:
     """UsageError for any other option that chooses instances."""
-    given = next((word for name, word in _CHOOSING.items() if params[name]), None)
-    if given is None and params["m_policy"] != MPolicy.LADDER.value:
-        given = "--m-policy"
+    given = next((word for name, word in _CHOOSING.items() if is_flag_given(name)), None)
     if given is not None:
         raise UsageError(f"--registry tells all instances; {given} does not go with it")
     return PlanOptions(targets=(), registry=params["registry"])
@@ -254,7 +253,9 @@ def _finish(options: PlanOptions, out: Path, depfile: Path | None, stamp: Path |
         from ckgen.tables.load import find_tables
 
         tables = (table.source for table in find_tables(options.tuning))
-        text = depfile_text(stamp or out / MANIFEST, (*generator_files(), *tables, *_further_files(options)))
+        file = settings(click.get_current_context())
+        read = (*tables, *_further_files(options), *((file.path,) if file is not None else ()))
+        text = depfile_text(stamp or out / MANIFEST, (*generator_files(), *read))
         depfile.parent.mkdir(parents=True, exist_ok=True)
         depfile.write_text(text, encoding="utf-8", errors="surrogateescape")
     if stamp is not None:

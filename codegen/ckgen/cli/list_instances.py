@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckgen.cli.options import backends_of, kernel_sets_of, ops_of, profiles_of, targets_of, tuning_or_shipped
+from ckgen.cli.options import backends_of, kernel_sets_of, ops_of, profiles_of, targets_or_env, tuning_or_shipped
 from ckgen.cli.output import columns, errors_of, plural, progress
 from ckgen.families.gemm.naming import ops_word
 from ckgen.families.gemm.signature import GemmSignature
@@ -65,7 +65,7 @@ def options_of(params: Params) -> PlanOptions:
     sets = params["kernel_sets"] or (() if params["tuning"] else tuple(map(Path, SHIPPED)))
     every = tuple(Target(arch.name, arch.default_cu_num) for arch in archs.values())
     return PlanOptions(
-        targets=targets_of(params["targets"], archs, {}) if params["targets"] else every,
+        targets=targets_or_env(params["targets"], archs) if params["targets"] else every,
         ops=ops_of(params["ops"]),
         tuning=tuning_or_shipped(params["tuning"]),
         kernel_sets=kernel_sets_of(sets, ops_of(params["ops"])),

@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import choosing_options
+from ckgen.cli.options import choosing_options, quiet_option
 from ckgen.cli.output import columns, show, show_json
+from ckgen.cli.shared import is_flag_given
 from ckgen.model.errors import UsageError
 
 Rows = list[dict[str, Any]]
@@ -20,6 +21,7 @@ Rows = list[dict[str, Any]]
 @click.option("--module", metavar="NAME", help="For names: only this module's forms.")
 @click.option("--count", is_flag=True, help="For profiles: how much each keeps of the instances.")
 @choosing_options
+@quiet_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(what: str, module: str | None, count: bool, as_json: bool, **choosing: Any) -> int:
     """List archs, ops, instances, profiles, rules, kernel-name forms, or attention problems of public models.
@@ -33,7 +35,7 @@ def command(what: str, module: str | None, count: bool, as_json: bool, **choosin
         raise click.UsageError(f"--module goes with 'names', not with '{what}'")
     if count and what != "profiles":
         raise click.UsageError(f"--count goes with 'profiles', not with '{what}'")
-    chosen = any(choosing.values())
+    chosen = any(map(is_flag_given, choosing))
     if what == "instances" or (what == "profiles" and (chosen or count)) or (what == "fmha-problems" and chosen):
         document, text = _planned(what, choosing)
         if as_json:

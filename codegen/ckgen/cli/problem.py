@@ -11,6 +11,7 @@ from ckgen.cli.options import (
     assume_option,
     assumed_dtype,
     assumptions,
+    beside_option,
     json_option,
     kernel_set_option,
     kernel_sets_of,
@@ -18,7 +19,9 @@ from ckgen.cli.options import (
     one_target,
     ops_of,
     policy_option,
-    targets_of,
+    quiet_option,
+    target_option,
+    targets_or_env,
     tuning_option,
     tuning_or_shipped,
 )
@@ -54,6 +57,7 @@ def problem_options(function: F) -> F:
     """The argument OP and the options that say problem, device, tables and kernel sets."""
     for option in (
         json_option,
+        quiet_option,
         click.option("--strategy", type=click.Choice([str(s) for s in Strategy]), default="any", help=_STRATEGY),
         click.option("--deterministic", is_flag=True, help="Refuse results that depend on the order of workgroups."),
         policy_option,
@@ -61,7 +65,7 @@ def problem_options(function: F) -> F:
         module_option,
         kernel_set_option,
         tuning_option,
-        click.option("--targets", multiple=True, metavar="LIST", help="What the library is built for beside it."),
+        beside_option,
         click.option("--batch", metavar="B", help="The batch of a batched signature."),
         click.option("--block-m", type=click.IntRange(1), metavar="M", help=_BLOCK_M),
         click.option("--top-k", type=click.IntRange(0, _MOST), metavar="N", help="Experts that each token goes to."),
@@ -70,7 +74,7 @@ def problem_options(function: F) -> F:
         click.option("--groups", metavar="MxNxK,…", help=_GROUPS),
         click.option("--shape", metavar="M,N,K", help=_SHAPE),
         click.option("--signature", metavar="S", help="Such as a8w8_blockscale, gemm_bf16_rcr or fmha_bf16_masked."),
-        click.option("--target", required=True, metavar="T", help="The device, such as gfx942:80 or mi308x."),
+        target_option(),
         click.argument("sizes", nargs=-1, metavar="[KEY=VALUE]..."),
         click.argument("op"),
     ):
@@ -113,7 +117,7 @@ def _plan(
     from ckgen.plan.planner import has_errors, make_plan
 
     ops = family.planned_with
-    built = targets_of(params["targets"], archs, {}) if params["targets"] else ()
+    built = targets_or_env(params["targets"], archs) if params["targets"] else ()
     options = PlanOptions(
         targets=tuple(sorted({target, *built})),
         ops=ops,

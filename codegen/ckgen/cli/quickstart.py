@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ckgen.cli.errors import Command
+from ckgen.cli.options import quiet_option
 from ckgen.cli.output import columns, plural, progress, show, show_json
 
 _NEXT = """\
@@ -30,6 +31,7 @@ what next
     help="where the sources and the build go",
 )
 @click.option("--verbose", is_flag=True, help="also how small an error would have been seen, per problem")
+@quiet_option
 @click.option("--json", "as_json", is_flag=True, help="one JSON document on stdout")
 def command(folder: Path, verbose: bool, as_json: bool) -> int:
     """Generate from the shipped tables for three AMD GPUs and this CPU, build with CMake, then select, run and verify.
@@ -42,8 +44,8 @@ def command(folder: Path, verbose: bool, as_json: bool) -> int:
         session = prepare(folder, told.step)
         lines = []
         for line in session.lines():
-            told.show(f"{line.target}  {line.problem.what}")
             lines.append(line)
+            told.count(len(lines), session.count)
     explained = lines[4]
     trail = session.explain(explained.target, explained.problem)
     wrong = [line for line in lines if not line.outcome.ok]

@@ -12,7 +12,7 @@ from typing import TextIO
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import PATH, json_option, one_target
+from ckgen.cli.options import PATH, json_option, one_target, target_option
 from ckgen.cli.output import columns, plural, say, show, show_json
 from ckgen.model.errors import UsageError
 
@@ -21,7 +21,7 @@ NOTHING_READ = 1
 
 @click.command(cls=Command, name="from-log", short_help="List the shapes that a server's log says no table holds.")
 @click.argument("logs", type=PATH, nargs=-1, required=True)
-@click.option("--target", required=True, metavar="T", help="The device that wrote the log, such as mi300x.")
+@target_option("The device that wrote the log, such as mi300x.")
 @click.option("--out", type=PATH, metavar="CSV", help="Write them as a list of shapes.")
 @json_option
 def command(logs: tuple[Path, ...], target: str, out: Path | None, as_json: bool) -> int:

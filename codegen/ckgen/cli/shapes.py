@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import PATH, json_option, one_target, tuning_option, tuning_or_shipped, words
+from ckgen.cli.options import (
+    PATH,
+    json_option,
+    one_target,
+    quiet_option,
+    target_option,
+    tuning_option,
+    tuning_or_shipped,
+    words,
+)
 from ckgen.cli.output import columns, errors_of, plural, progress, say, show, show_json
 from ckgen.model.errors import InputError, UsageError
 
@@ -33,12 +42,13 @@ _PRODUCT = "Signature of quantized products, such as a8w8_blockscale.  [default:
 @click.option("--ep", is_flag=True, help="Divide experts among the ranks whole, not along their sizes.")
 @click.option("--fuse-shared", is_flag=True, help="Count shared experts among the routed ones.")
 @click.option("--m", "m", default="pow2:16384", show_default=True, metavar="LADDER", help=_LADDER)
-@click.option("--target", metavar="T", help="Say which tiers of this device answer, such as mi300x.")
+@target_option("Say which tiers of this device answer, such as mi300x.", required=False)
 @click.option("--signature", default="", metavar="S", help=_PRODUCT)
 @click.option("--expert-signature", default="", metavar="S", help="The same of experts.")
 @tuning_option
 @click.option("--untuned", is_flag=True, help="Only layers with an M that no row of --target measured.")
 @click.option("--out", type=PATH, metavar="CSV", help="Write the problems as a list of shapes.")
+@quiet_option
 @json_option
 def command(**params: Any) -> int:
     """Say what a model asks of kernels, and what tables cover of it.
@@ -90,10 +100,12 @@ def _lines(model: ModelConfig, sizes: Sequence[int], params: Mapping[str, Any]) 
         for (tp, layer), text in zip(layers, said, strict=True)
     ]
     plan = _plan(target, archs, lines, params["tuning"])
-    known = {
-        key: coverage_of(plan, target, arch, key[1], key[0], sizes)
-        for key in dict.fromkeys((line.signature, line.layer.work) for line in lines if line.signature)
-    }
+    known = {}
+    keys = list(dict.fromkeys((line.signature, line.layer.work) for line in lines if line.signature))
+    with progress("selecting") as told:
+        for count, (signature, work) in enumerate(keys, 1):
+            known[signature, work] = coverage_of(plan, target, arch, work, signature, sizes)
+            told.count(count, len(keys))
     return [replace(line, coverage=known.get((line.signature, line.layer.work))) for line in lines]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import PATH, assume_option, module_option
+from ckgen.cli.options import PATH, assume_option, module_option, quiet_option
 from ckgen.cli.output import error_summary, errors_of, plural, say, say_diagnostics, show
 from ckgen.model.errors import InputError
 
@@ -26,6 +26,7 @@ _KEEP = ("fastest", "first", "last")
 @click.option("--write", is_flag=True, help="Change the files; without it, only show what would change.")
 @module_option
 @assume_option
+@quiet_option
 def command(
     tables: tuple[Path, ...],
     keep: str,

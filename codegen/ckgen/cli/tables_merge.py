@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import PATH, assume_option, module_option
+from ckgen.cli.options import PATH, assume_option, module_option, quiet_option
 from ckgen.cli.output import errors_of, plural, say
 from ckgen.model.errors import InputError, UsageError
 
@@ -17,6 +17,7 @@ from ckgen.model.errors import InputError, UsageError
 @click.option("--out", type=PATH, help="The file to write.  [default: stdout]")
 @module_option
 @assume_option
+@quiet_option
 def command(
     tables: tuple[Path, ...],
     out: Path | None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import PATH, assume_option, json_option, module_option
+from ckgen.cli.options import PATH, assume_option, json_option, module_option, quiet_option
 from ckgen.cli.output import columns, error_summary, errors_of, plural, say, say_diagnostics, show, show_json
 from ckgen.model.errors import InputError
 
@@ -23,6 +23,7 @@ _HEAD = ("module", "target", "library", "rows", "kernels", "problems", "us")
 @click.argument("tables", nargs=-1, required=True, type=PATH, metavar="PATH…")
 @module_option
 @assume_option
+@quiet_option
 @json_option
 def command(
     tables: tuple[Path, ...], module: str | None, assume_gfx: tuple[str, ...], assume_dtype: str | None, as_json: bool

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import json_option
+from ckgen.cli.options import json_option, quiet_option
 from ckgen.cli.output import columns, progress, say, show, show_json
 from ckgen.model.errors import UsageError
 
@@ -33,6 +33,7 @@ _OLDER = "older-ck"
 @click.option(
     "--also", type=click.Choice([_OLDER]), multiple=True, help="an optional package: an older CK tree to judge"
 )
+@quiet_option
 @json_option
 def command(
     prefix: Path | None, rocm: Path | None, pinned: bool, ck: Path | None, also: tuple[str, ...], as_json: bool

@@ -17,8 +17,8 @@ from ckgen.cli.options import (
     json_option,
     module_option,
     ops_of,
+    quiet_option,
     targets_of,
-    targets_option,
 )
 from ckgen.cli.output import (
     columns,
@@ -42,11 +42,12 @@ from ckgen.report.rows import RowFate
 
 @click.command(cls=Command, name="validate", short_help="Check tuning tables and say what becomes of every row.")
 @click.argument("tables", nargs=-1, required=True, type=PATH, metavar="PATH…")
-@targets_option
+@click.option("--targets", multiple=True, metavar="LIST", help="Only rows of these.  [default: of any target]")
 @module_option
 @assume_option
 @click.option("--strict", is_flag=True, help="A row whose kernel cannot be built is an error.")
 @click.option("--why-not", metavar="ROW|KERNEL", help="Only the row at FILE:LINE, or kernels that fit a glob.")
+@quiet_option
 @json_option
 def command(**params: Any) -> int:
     """Check tuning tables and say what becomes of every row.

@@ -37,6 +37,11 @@ class Session:
     folder: Path
     targets: tuple[Target, ...]
 
+    @property
+    def count(self) -> int:
+        """Of problems, which `lines` runs."""
+        return sum(len(problems_of(target)) for target in self.targets)
+
     def lines(self) -> Iterator[Line]:
         """Every problem of every target, run and checked."""
         archs = load_archs()

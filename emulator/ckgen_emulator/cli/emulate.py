@@ -15,11 +15,14 @@ from ckgen.cli.options import (
     json_option,
     kernel_set_option,
     kernel_sets_of,
+    quiet_option,
+    target_option,
     targets_of,
     tuning_option,
     tuning_or_shipped,
 )
 from ckgen.cli.output import show, show_json
+from ckgen.cli.shared import is_flag_given
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
@@ -42,7 +45,7 @@ _LENGTHS = "Lengths of sequences: 5x66,3*1x128; of append rows before and new: 4
 @click.argument("operation", required=False, type=click.Choice([*_OPERATIONS]), metavar="[OP]")
 @click.argument("sizes", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--kernel", required=True, metavar="NAME", help="The kernel; of an OP also a glob that fits one.")
-@click.option("--target", metavar="TARGET", help="The simulated GPU, such as gfx950 or gfx942:304.")
+@target_option("The simulated GPU, such as gfx950 or gfx942:304.", required=False)
 @click.option("--shape", metavar="MxNxK", help="The problem's sizes; of moe tokens, and N and K of its first product.")
 @click.option("--batch", type=click.IntRange(1, 65535), metavar="B", help="Matrices, where the kernel is batched.")
 @click.option("--k-batch", type=click.IntRange(1, 4096), metavar="K", help="Splits of K.  [default: 1]")
@@ -66,6 +69,7 @@ _LENGTHS = "Lengths of sequences: 5x66,3*1x128; of append rows before and new: 4
 @click.option("--verbose", is_flag=True, help="Show how small an error in the result would have been seen.")
 @click.option("--trace", type=PATH, metavar="FILE", help="Write every executed instruction to a file.")
 @click.option("--trace-wrong", is_flag=True, help="Find what wrote the first wrong element, in a second run.")
+@quiet_option
 @json_option
 def command(**params: Any) -> int:
     """Run GPU code on the CPU, and check it while it runs.
@@ -93,7 +97,7 @@ def _refuse_others(params: Mapping[str, Any]) -> None:
     op = params["operation"]
     own = {*_OPERATIONS[op], *_OF_ALL} if op else {*_OF_OBJECT}
     for name in (*_OF_ALL, *(name for names in _OPERATIONS.values() for name in names), *_OF_OBJECT):
-        if not params[name] or name in own:
+        if not is_flag_given(name) or name in own:
             continue
         said = {"sizes": f"'{next(iter(params['sizes']), '')}'", "kernel_sets": "--kernel-set"}
         owners = [f"`ckgen emulate {one}`" for one, names in _OPERATIONS.items() if name in names]

@@ -25,9 +25,10 @@ def emulated(params: Mapping[str, Any], target: Target, place: Place, archs: Map
 
     data = Data(params["data"] or Data.SMALL_INTEGERS.value)
     asked = AskedFmha(params["sizes"], params["lengths"], params["splits"] or 1, params["seed"], data)
-    with progress("reading kernel sets"):
+    with progress("reading kernel sets") as line:
         instance, _ = choose_instance("fmha", params["kernel"], target, place, archs, default_cache())
-    problem = problem_of(instance.signature, asked)
-    trace = str(params["trace"] or "")
-    options = Options(checked=not params["unchecked"], seed=params["seed"], threads=params["threads"], trace=trace)
-    return emulate.emulate_fmha(instance, target.gfx, problem, options, trace_wrong=params["trace_wrong"])
+        problem = problem_of(instance.signature, asked)
+        trace = str(params["trace"] or "")
+        options = Options(checked=not params["unchecked"], seed=params["seed"], threads=params["threads"], trace=trace)
+        trace_wrong = params["trace_wrong"]
+        return emulate.emulate_fmha(instance, target.gfx, problem, options, trace_wrong=trace_wrong, progress=line)

@@ -25,7 +25,7 @@ def emulated(params: Mapping[str, Any], target: Target, place: Place, archs: Map
     """One run of the kernel that --kernel means; UsageError for words that mean nothing."""
     from ckgen.build.amd.toolchain import load
     from ckgen.build.cache import default_cache
-    from ckgen.build.progress import ProgressLine
+    from ckgen.progress import Progress
     from ckgen_emulator.choose import choose_kernel
     from ckgen_emulator.gemm.build import default_context
     from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
@@ -40,7 +40,7 @@ def emulated(params: Mapping[str, Any], target: Target, place: Place, archs: Map
     with progress("reading tables"):
         kernel = choose_kernel(params["kernel"], target, place, archs, default_cache(), op)
     problem = _problem(params, kernel, sizes)
-    line = ProgressLine()
+    line = Progress()
 
     def tell(text: str) -> None:
         line.clear()

@@ -10,8 +10,7 @@ from ckgen.build.cache import Cache, default_cache
 from ckgen.build.compile import CODE_OBJECT, OBJECT, host_job
 from ckgen.build.entry import Entry
 from ckgen.build.planned import Planned, plan_host, plan_kernel
-from ckgen.build.pool import Outcome, default_limits
-from ckgen.build.progress import ProgressLine
+from ckgen.build.pool import OnStanding, Outcome, default_limits
 from ckgen.build.result import Result
 from ckgen.families.common.device.unit import fmha_symbol, prepare_symbol
 from ckgen.families.fmha.instance import FmhaInstance
@@ -30,8 +29,11 @@ class Compiled:
     host: Entry
 
 
-def compile_units(instance: FmhaInstance, arch: str) -> Compiled:
-    """Both units of the instance; UsageError with the compiler's words, or why there is no kernel."""
+def compile_units(instance: FmhaInstance, arch: str, progress: OnStanding = lambda standing: None) -> Compiled:
+    """Both units of the instance; `progress` hears how far they are.
+
+    UsageError with the compiler's words, or why there is no kernel.
+    """
     planned = plan_kernel(instance, arch, [])
     if planned.unavailable:
         raise UsageError(planned.unavailable)
@@ -44,7 +46,7 @@ def compile_units(instance: FmhaInstance, arch: str) -> Compiled:
 
     host_unit = host_job(plan_host(instance, {arch: []}).unit, toolchain)
     build_planned(
-        [planned], toolchain, load_archs(), cache, default_limits(1, retry=True), heard, ProgressLine(),
+        [planned], toolchain, load_archs(), cache, default_limits(1, retry=True), heard, progress,
         also=[host_unit], also_done=hosts.append,
     )  # fmt: skip
     ((result, device),), (host,) = results, hosts
@@ -55,9 +57,11 @@ def compile_units(instance: FmhaInstance, arch: str) -> Compiled:
     return Compiled(result, device.entry, host.entry)
 
 
-def build_kernel(instance: FmhaInstance, arch: str) -> tuple[Result, FmhaKernel]:
+def build_kernel(
+    instance: FmhaInstance, arch: str, progress: OnStanding = lambda standing: None
+) -> tuple[Result, FmhaKernel]:
     """The gate's word and the kernel; UsageError as compile_units."""
-    made = compile_units(instance, arch)
+    made = compile_units(instance, arch, progress)
     folder = default_cache() / "emulated" / "fmha"
     stages = fmha_symbol(instance.id)
     symbols = plan_host(instance, {arch: []}).symbols

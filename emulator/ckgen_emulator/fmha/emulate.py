@@ -12,7 +12,9 @@ from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.problem import check_problem, supports
 from ckgen.model.errors import UsageError
+from ckgen.progress import Progress
 from ckgen_emulator.bindings import Options
+from ckgen_emulator.core_library import core_library
 from ckgen_emulator.fmha import append
 from ckgen_emulator.fmha.append import AppendProblem, run_append
 from ckgen_emulator.fmha.build import build_kernel
@@ -60,7 +62,7 @@ class FmhaResult:
 
 def emulate_fmha(
     instance: FmhaInstance, arch: str, problem: FmhaProblem | AppendProblem, options: Options, *,
-    trace_wrong: bool = False,
+    trace_wrong: bool = False, progress: Progress,
 ) -> FmhaResult:  # fmt: skip
     """Builds what is missing and runs it once; UsageError where the kernel does not compile.
 
@@ -71,7 +73,11 @@ def emulate_fmha(
     refused = _refused(instance, problem)
     if refused is not None:
         return FmhaResult(instance.name, arch, problem, None, refused.text)
-    _, kernel = build_kernel(instance, arch)
+    progress.step("compiling the kernel")
+    _, kernel = build_kernel(instance, arch, progress)
+    progress.step("preparing the emulator")
+    core_library()
+    progress.step("emulating")
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         try:
             outcome = pool.submit(_run, kernel, problem, options, trace_wrong).result()

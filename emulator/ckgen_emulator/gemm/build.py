@@ -23,7 +23,7 @@ from ckgen.build.judge import first_error
 from ckgen.build.launcher import launcher_for
 from ckgen.build.library import DeviceInstance, emit_library
 from ckgen.build.planned import Planned
-from ckgen.build.pool import Limits, Outcome, Progress, default_limits
+from ckgen.build.pool import Limits, OnStanding, Outcome, default_limits
 from ckgen.build.result import Result
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import InputError, UsageError
@@ -39,14 +39,14 @@ class BuildContext:
     cache: Cache
     limits: Limits
     say: Callable[[str], None]
-    progress: Progress
+    progress: OnStanding
 
 
 def default_context(
     toolchain: AmdToolchain,
     archs: Mapping[str, ArchSpec],
     say: Callable[[str], None],
-    progress: Progress,
+    progress: OnStanding,
     jobs: int | None = None,
 ) -> BuildContext:
     """ckgen's own cache, the environment's launcher, and `jobs` compiles at once (None: one per core)."""

@@ -7,14 +7,13 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import count, product
 
 from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.device_code import device_code, variants_of
 from ckgen.build.journal import CheckedRun, Journal
 from ckgen.build.named import NamedKernel
 from ckgen.build.planned import plan_kernel
-from ckgen.build.pool import Progress
 from ckgen.families.common.device.unit import Use
 from ckgen.families.gemm.enums import Op, Quant
 from ckgen.families.gemm.instance import Instance
@@ -24,6 +23,7 @@ from ckgen.families.grouped_gemm.problem_rules import check_groups, supports_gro
 from ckgen.model.arch import ArchSpec
 from ckgen.model.groups import Groups, GroupSize
 from ckgen.model.tuned_row import Shape
+from ckgen.progress import Progress
 from ckgen_emulator.gemm.build import default_context
 from ckgen_emulator.gemm.drive import Request, RunOptions, emulate
 from ckgen_emulator.gemm.kernel import GemmKernel
@@ -66,10 +66,13 @@ def execute(
         gemm = GemmKernel(kernel.instance, kernel.arch, kernel.uses)
         requests.append(Request(gemm, kernel.cu_num or archs[kernel.arch].default_cu_num, (problem,)))
 
+    ended = count()
+
     def done(result: GemmResult) -> None:
+        progress.count(next(ended) + 1, len(requests))
         heard(_note(journal, asked[result.kernel, result.target.partition(":")[0]], result))
 
-    emulate(requests, build_runtime(say), context, options, done)
+    emulate(requests, build_runtime(say, progress.step), context, options, done)
 
 
 def own_problem(kernel: NamedKernel) -> GemmProblem | None:

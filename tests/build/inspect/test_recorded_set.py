@@ -13,13 +13,13 @@ from ckgen.build.cache import Cache, default_cache
 from ckgen.build.inspect.recorded import Record, compare, load_records, recorded_file, text_of
 from ckgen.build.planned import Planned
 from ckgen.build.pool import Outcome, default_limits
-from ckgen.build.progress import ProgressLine
 from ckgen.build.result import Result
 from ckgen.build.wanted import KernelFilter, wanted_kernels
 from ckgen.cli.options import tuning_or_shipped
 from ckgen.families.registry import FAMILIES
 from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions
+from ckgen.progress import Progress
 from ckgen.specs.archs import load_archs
 
 pytestmark = [pytest.mark.amd, pytest.mark.slow]
@@ -42,7 +42,7 @@ def built() -> list[Result]:
     def heard(planned: Planned, result: Result, outcome: Outcome | None) -> None:
         found.append(result)
 
-    build_planned(planned, amd_toolchain(), archs, cache, default_limits(None), heard, ProgressLine())
+    build_planned(planned, amd_toolchain(), archs, cache, default_limits(None), heard, Progress())
     return [result for result in found if result.figures is not None]
 
 
