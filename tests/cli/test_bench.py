@@ -79,6 +79,7 @@ def test_flags_go_before_the_environment_and_that_before_defaults(bad: Bad, monk
     words = (*GEMM, *SHAPE, *kernels(bad, "right"), "--warmup", "4", "--seconds", "0")
     (row,) = as_json(*words)["rows"]
     assert (row["warmup"], row["repeat"], row["rotating"], row["sets"], row["flush"]) == (4, 3, 2, 2, True)
+    assert {"flags", "governor", "mhz", "load", "driver"} <= row.keys()
     assert row["threads"] >= 1 and row["versions"]["ckgen"] and row["device"] and row["target"] == TARGET
     monkeypatch.setenv("CK_TILE_BENCH_WARMUP", "many")
     assert run(*GEMM, *SHAPE).exit_code == 2
@@ -105,7 +106,7 @@ def test_what_selection_takes_is_marked_and_no_kernel_is_a_finding(bad: Bad) -> 
     [
         ((*GEMM[:3], "gfx942", "--signature", "fp16", *SHAPE), "gfx942:304: no such GPU is measured here"),
         ((*GEMM, *SHAPE, "--peer", "mkl"), "--peer mkl: no such peer (known: numpy, torch)"),
-        (GEMM, "nothing to measure: give --shape or --shapes"),
+        (GEMM, "nothing to measure: give --shape, or --shapes"),
         (("bench", "all", *GEMM[2:], *SHAPE), "unknown op: all"),
         ((*GEMM, "--shape", "1,2"), "--shape takes M,N,K"),
         (("bench", "moe", *GEMM[2:4], "--signature", "moe_bf16_rcr_down", *SHAPE), "moe needs --experts, --top-k"),

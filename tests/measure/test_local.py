@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bad_library import Bad
+from ckgen import paths
 from ckgen.measure.model import Candidate, Effort, MeasureStatus
 from ckgen.model.errors import CkgenError
 
@@ -83,3 +89,45 @@ def test_what_no_kernel_can_run_is_refused_with_its_reason(bad: Bad) -> None:
     assert {row.status for row in rows} == {MeasureStatus.REFUSED}
     assert [row.reason for row in rows][2] == "the library has no instance nothing"
     assert "rule gemm.stream_k.too-few-tiles" in rows[0].reason and "rule gemm.instance" in rows[1].reason
+
+
+_KILLED = """
+import sys
+from pathlib import Path
+from ckgen.measure.conditions import Conditions, Limits, Place
+from ckgen.measure.library import contents_of
+from ckgen.measure.local import LocalMeasurer
+from ckgen.measure.model import Candidate, Effort
+from ckgen.fuzz.case import parse_case
+library, contents, problem, instance = sys.argv[1:]
+measurer = LocalMeasurer(Path(library), "bad", contents_of(contents), Place.HOST, Conditions(), Limits())
+print(len(measurer.candidates(parse_case(problem))), measurer._process._process.pid, flush=True)
+measurer.measure(parse_case(problem), [Candidate(instance)], Effort())
+"""
+
+
+def test_no_worker_outlives_who_asked_it(bad: Bad) -> None:
+    words = (str(bad.library), bad.contents.text(), bad.problem().text(), bad.candidates["loops"].instance)
+    env = {**os.environ, "PYTHONPATH": str(paths.package_dir().parent)}
+    asking = subprocess.Popen([sys.executable, "-c", _KILLED, *words], env=env, stdout=subprocess.PIPE, text=True)
+    with asking:
+        assert asking.stdout is not None
+        count, worker = map(int, asking.stdout.readline().split())
+        time.sleep(1)  # by then it loops
+        asking.kill()
+    assert count == 10
+    until = time.monotonic() + 30
+    while is_alive(worker) and time.monotonic() < until:
+        time.sleep(0.05)
+    outlived = is_alive(worker)
+    if outlived:
+        os.kill(worker, signal.SIGKILL)
+    assert not outlived
+
+
+def is_alive(pid: int) -> bool:
+    """Whether it still does anything: one that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except OSError:
+        return False

@@ -73,6 +73,32 @@ def test_rounds_end_when_medians_hold_still_or_time_is_up(clock: Clock) -> None:
     assert len(slow["slow"].seconds) == 3
 
 
+def test_a_warm_up_ends_when_times_hold_still_or_with_its_calls_or_its_time(clock: Clock) -> None:
+    once = Effort(100.0, 1, 1, 0.0, 0.05)
+    for seconds, warmup, calls in (
+        ((0.1, 0.1), 50, 3),
+        ((0.3, 0.2, 0.1, 0.1), 50, 4),
+        ((0.1, 0.2), 7, 7),
+        ((0.1, 0.25), 50, 6),
+        ((5.0, 9.0), 50, 3),
+        ((0.1, 0.2), 2, 2),
+    ):
+        clock.calls.clear()
+        interleaved({"one": clock.body("one", *seconds)}, once, warmup=warmup)
+        assert len(clock.calls) == calls + 1, seconds
+
+
+def test_who_runs_next_is_heard_and_what_empties_caches_is_not_timed(clock: Clock) -> None:
+    heard: list[str] = []
+    bodies = {name: clock.body(name, 0.001) for name in "ab"}
+    flush = clock.body("flush", 7.0).calls[0]
+    bodies["a"] = Body(bodies["a"].calls, 0.0, flush)
+    found = interleaved(bodies, Effort(100.0, 2, 2, 0.0, 0.005), heard=heard.append)
+    assert heard == ["a", "b", "a", "b", "b", "a"]
+    assert clock.calls == ["a", "flush", "a", "b", "b", "flush", "a", *(10 * "b"), "flush", "a"]
+    assert found["a"].seconds == pytest.approx((0.001, 0.001))
+
+
 def test_a_sample_says_how_far_it_is_spread() -> None:
     sample = Sample((1.0, 2.0, 3.0, 4.0, 5.0))
     assert sample.median == 3.0 and sample.spread == pytest.approx(1 / 3)

@@ -134,7 +134,7 @@ def _measured(
     from ckgen.measure.rows import Setting, append_lines
 
     effort = Effort(seconds=params["seconds"], least=min(5, params["repeat"]), most=params["repeat"])
-    setting = Setting(measurer.environment(), measurer.conditions, effort)
+    setting = Setting(measurer.environment(), measurer.conditions, effort, measurer.library)
     found: list[dict[str, Any]] = []
     for number, problem in enumerate(problems, 1):
         what = f"problem {number} of {len(problems)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckgen.cli.options import ops_of
@@ -31,45 +32,49 @@ def problems_asked(
     family: AnyFamily, target: Target, archs: Mapping[str, ArchSpec], params: Mapping[str, Any]
 ) -> tuple[Case, ...]:
     """Those of --shape, then those of --shapes; UsageError for none, and for words that mean nothing."""
-    flavour = archs[target.gfx].fp8_flavour
-    found = [_shape(family, target, archs, params, text) for text in params["shape"]]
-    if params["shapes"] is not None:
-        signature = params["signature"]
-        only = family.parse_signature(signature, flavour) if signature is not None else None
-        found += _listed(family, target, params["shapes"], only)
-    if not found:
-        raise UsageError("nothing to measure: give --shape or --shapes")
-    return tuple(dict.fromkeys(found))
-
-
-def _shape(
-    family: AnyFamily, target: Target, archs: Mapping[str, ArchSpec], params: Mapping[str, Any], text: str
-) -> Case:
     from ckgen.measure.problems import case_of
 
+    flavour = archs[target.gfx].fp8_flavour
+    asked = [_of_option(family, params, text) for text in params["shape"]]
+    if params["shapes"] is not None:
+        asked += _of_list(family, params["shapes"])
+    found: dict[Case, None] = {}
+    only = params["signature"] and family.parse_signature(params["signature"], flavour)
+    for one in asked:
+        signature = family.asked_signature(one, flavour)
+        if only is None or signature == only:
+            found[case_of(signature, target, family.asked_problem(signature, one))] = None
+    if not found:
+        raise UsageError("nothing to measure: give --shape, or --shapes with rows of the operation")
+    return tuple(found)
+
+
+def _of_option(family: AnyFamily, params: Mapping[str, Any], text: str) -> Asked:
     asked = Asked(family.name, signature=params["signature"], experts=params["experts"], top_k=params["top_k"])
-    match family.name:
-        case "grouped_gemm":
-            asked = replace(asked, groups=text)
-        case "fmha":
-            asked = replace(asked, sizes=tuple(text.split()))
-        case _:
-            asked = replace(asked, shape=text)
-    signature = family.asked_signature(asked, archs[target.gfx].fp8_flavour)
-    return case_of(signature, target, family.asked_problem(signature, asked))
+    return _sized(asked, text, text, text)
 
 
-def _listed(family: AnyFamily, target: Target, path: Any, only: Any) -> list[Case]:
-    """The rows of a list of shapes whose signatures are the family's, and `only` that one where it is given."""
-    from ckgen.families.registry import family_of_name
-    from ckgen.fuzz.case import Case
-    from ckgen.measure.problems import SEED
+def _of_list(family: AnyFamily, path: Path) -> list[Asked]:
+    """The rows of a list of shapes that are the family's."""
+    from ckgen.families.registry import FAMILIES, family_of_name
     from ckgen.workload.shape_list import read_shapes
 
     found = []
     for row in sorted(read_shapes(path)):
-        if family_of_name(row.signature).op != family.op or (only is not None and only.canonical() != row.signature):
-            continue
-        case = Case(row.signature, str(target), m=row.m, n=row.n, k=row.k, batch=row.batch or 1, seed=SEED)
-        found.append(replace(case, experts=row.experts, top_k=row.top_k))
+        of = FAMILIES["moe"] if row.experts else family_of_name(row.signature)
+        if of.op == family.op:
+            asked = Asked(family.name, signature=row.signature, experts=row.experts or None, top_k=row.top_k or None)
+            numbers = f"{row.batch},{row.m},{row.n},{row.k}" if row.batch else f"{row.m},{row.n},{row.k}"
+            sizes = row.sizes.replace(";", ",")
+            found.append(_sized(asked, numbers, sizes, sizes))
     return found
+
+
+def _sized(asked: Asked, shape: str, groups: str, words: str) -> Asked:
+    """With that of the texts which the operation reads."""
+    match asked.op:
+        case "grouped_gemm":
+            return replace(asked, groups=groups)
+        case "fmha":
+            return replace(asked, sizes=tuple(words.split()))
+    return replace(asked, shape=shape)

@@ -63,6 +63,23 @@ def governor() -> str:
         return ""
 
 
+def clock_mhz() -> float | None:
+    """CPU 0's clock now; None where the kernel does not say."""
+    told = re.search(r"^cpu MHz\s*: ([\d.]+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    return float(told[1]) if told else None
+
+
+def build_flags(library: Path) -> str:
+    """The flags with which CMake had a library compiled; empty for one that it did not build."""
+    try:
+        cache_text = (library.parent / "CMakeCache.txt").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    found = dict(re.findall(r"^(\w+):\w+=(.*)$", cache_text, re.MULTILINE))
+    kind = found.get("CMAKE_BUILD_TYPE", "")
+    return " ".join(f"{found.get('CMAKE_CXX_FLAGS', '')} {found.get(f'CMAKE_CXX_FLAGS_{kind.upper()}', '')}".split())
+
+
 @cache
 def _compiler() -> dict[str, str]:
     name = os.environ.get("CXX", "g++")

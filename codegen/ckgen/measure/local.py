@@ -33,6 +33,8 @@ from ckgen.model.target import Target
 from ckgen.specs.native import own_cpu
 
 _PART_OF_FREE = 0.9
+_OWN_SPACE, _SPACE_OF_THREAD = 4 << 30, 256 << 20
+"""Bytes of address space, most of which is never touched: of Python with its libraries, and of stacks and arenas."""
 _OF_MEMORY = ("bad_alloc", "MemoryError", "Cannot allocate memory", "SIGKILL")
 """What a process says that ended for want of memory; the kernel's own way is a signal that nobody else sends."""
 
@@ -86,6 +88,7 @@ class LocalMeasurer:
         self.library, self.conditions = library, conditions
         self._target, self._limits = contents.target, limits
         settings = {"memory": limits.memory or _free(), "place": place.value, "conditions": asdict(conditions)}
+        settings["parent"] = os.getpid()
         words = (str(library), name, contents.text(), json.dumps(settings))
         one = str(threads())
         variables = ("CKGEN_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -209,4 +212,4 @@ def _free() -> int:
         free = int(told["MemAvailable"].split()[0]) << 10
     except (OSError, KeyError, ValueError):
         free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return math.ceil(free * _PART_OF_FREE) + (4 << 30)
+    return math.ceil(free * _PART_OF_FREE) + _OWN_SPACE + threads() * _SPACE_OF_THREAD

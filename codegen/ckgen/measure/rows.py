@@ -16,7 +16,7 @@ from ckgen.fuzz.case import Case
 from ckgen.fuzz.operations import operation_of
 from ckgen.measure.against import PeerOutcome
 from ckgen.measure.conditions import Conditions
-from ckgen.measure.environment import governor
+from ckgen.measure.environment import build_flags, clock_mhz, governor
 from ckgen.measure.model import Candidate, Effort, Environment, Measured, MeasureStatus
 from ckgen.model.errors import UsageError
 
@@ -28,13 +28,15 @@ class Setting:
     environment: Environment
     conditions: Conditions
     effort: Effort
+    library: Path
 
     def document(self) -> dict[str, Any]:
         """By names of columns; the load is that of now."""
         where = asdict(self.environment) | {"versions": dict(self.environment.versions)}
         how = {name: getattr(self.conditions, name) for name in ("warmup", "rotating", "flush")}
         load = round(os.getloadavg()[0], 2)
-        return {**where, "governor": governor(), "load": load, **how, "repeat": self.effort.most}
+        clocks = {"governor": governor(), "mhz": clock_mhz(), "load": load}
+        return {**where, "flags": build_flags(self.library), **clocks, **how, "repeat": self.effort.most}
 
 
 @dataclass(frozen=True, slots=True)

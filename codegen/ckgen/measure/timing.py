@@ -17,6 +17,8 @@ _HOPELESS = 20.0
 """A body that takes so many times as long as the fastest decides nothing, and is timed once."""
 _MOST_IN_A_ROW = 1000
 _STILL = 0.05
+_WARM = 20.0
+"""So many samples long a warm-up is at most, beyond its first two calls."""
 _LATE = 4.0
 """So many times as long as it was to last, a measurement ends whatever its rounds."""
 
@@ -68,14 +70,14 @@ def interleaved(
 ) -> dict[str, Sample]:
     """Every round times each body once, in an order that turns by one from round to round.
 
-    Before that each is called until its time holds still, at least twice and at most `warmup` times. `heard` hears the
-    name of what runs next, ahead of each warm-up and each sample.
+    Before that each is called until its time holds still, at least twice and at most `warmup` times or 20 samples
+    long. `heard` hears the name of what runs next, ahead of each warm-up and each sample.
     """
     calls = {name: cycle(body.calls) for name, body in bodies.items()}
     first = {}
     for name, body in bodies.items():
         heard(name)
-        first[name] = _warm(body, calls[name], warmup)
+        first[name] = _warm(body, calls[name], warmup, _WARM * effort.sample)
     fastest = min(first.values())
     slow = {name for name, seconds in first.items() if seconds > _HOPELESS * max(fastest, effort.sample)}
     times: dict[str, list[float]] = {name: [first[name]] if name in slow else [] for name in bodies}
@@ -100,14 +102,15 @@ def _count(body: Body, seconds: float, effort: Effort) -> int:
     return 1 if body.before is not None else min(max(1, round(effort.sample / seconds)), _MOST_IN_A_ROW)
 
 
-def _warm(body: Body, calls: cycle[Callable[[], object]], warmup: int) -> float:
-    """Seconds of the last call; those before it are within _STILL of each other, or there are `warmup` of them."""
+def _warm(body: Body, calls: cycle[Callable[[], object]], warmup: int, most: float) -> float:
+    """Seconds of the last call: of two within _STILL of each other, or after `warmup` calls or `most` seconds."""
+    begun = time.perf_counter()
     next(calls)()
     time.sleep(body.rest)
     seconds = _timed(body, calls, 1)
     for _ in range(2, warmup):
         before, seconds = seconds, _timed(body, calls, 1)
-        if abs(seconds - before) <= _STILL * before:
+        if abs(seconds - before) <= _STILL * before or time.perf_counter() - begun > most:
             break
     time.sleep(body.rest)
     return seconds

@@ -67,8 +67,8 @@ class Trial:
         ready = self._of(candidate)
         given = self._given[ready.data]
         workspace = Region(ready.plan.workspace_size, _FILL)
-        self._heard("run")
         for _ in range(1 if self._problem.in_place else 2):
+            self._heard("run")
             self._run(ready.plan, given, workspace.address)
         self._heard("prepare")
         with np.errstate(invalid="ignore", over="ignore"):

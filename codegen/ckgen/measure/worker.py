@@ -10,6 +10,8 @@ import json
 import os
 import resource
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -26,6 +28,8 @@ from ckgen.measure.trial import Refused, Trial
 from ckgen.model.errors import CkgenError, UsageError
 
 READY = "ready"
+_LOOK = 0.5
+"""Seconds between two looks at the parent process."""
 _REST = 0.02
 """Seconds after which our threads no longer spin, where a peer's are next."""
 
@@ -94,6 +98,7 @@ def main(argv: list[str]) -> int:
     library, name, contents, settings = argv
     given = json.loads(settings)
     _limit(given["memory"])
+    threading.Thread(target=_end_with, args=(given["parent"],), daemon=True).start()
     answers = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
     os.dup2(2, 1)  # what kernels print is no answer
 
@@ -116,6 +121,13 @@ def main(argv: list[str]) -> int:
             at = traceback.extract_tb(error.__traceback__)[-1]
             tell({"internal": f"{type(error).__name__}: {error} ({Path(at.filename).name}:{at.lineno})"})
     return 0
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process, whatever runs in it, when that one is gone: nobody would wait for a kernel that hangs."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
+    os._exit(1)
 
 
 def _limit(memory: int) -> None:
