@@ -55,6 +55,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OfSignature:
 
     measurer.seen = seen  # type: ignore[attr-defined]
     monkeypatch.setattr("ckgen.measure.local.local_measurer", local)
+    monkeypatch.setattr("os.fsync", lambda _: None)
     monkeypatch.chdir(tmp_path)
     write(tmp_path, {"shapes.csv": SHAPES})
     return measurer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import fields
 from pathlib import Path
 
@@ -76,6 +77,15 @@ def test_cut_at_any_byte_it_holds_every_whole_line_and_goes_on(tmp_path: Path) -
         assert not after.torn
         assert after.records[: len(found.records)] == found.records
         assert [one.measured.candidate.instance for one in after.records[len(found.records) :]] == ["c"]
+
+
+def test_every_line_is_on_disk_before_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "j.jsonl"
+    sizes: list[int] = []
+    monkeypatch.setattr("os.fsync", lambda file: sizes.append(os.fstat(file).st_size))
+    write(path, ("p", "first", measured("a")))
+    ends = [len(line) for line in path.read_bytes().splitlines(keepends=True)]
+    assert sizes == [sum(ends[: at + 1]) for at in range(len(ends))]
 
 
 def test_a_torn_line_is_said(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from ckgen.fuzz.case import Case
 from ckgen.measure.model import Candidate, MeasureStatus
+from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen.tune.journal import Header, Journal, read_journals
 from ckgen.tune.problems import Key, Problem, in_ladders, of_counts, shard
@@ -92,6 +93,18 @@ def test_a_problem_that_nothing_runs_has_no_row(tmp_path: Path) -> None:
     assert {one.why for one in tune(fake, tmp_path / "j").every} == {"no candidate could be timed"}
     none = tune(FakeMeasurer([]), tmp_path / "k")
     assert {one.why for one in none.every} == {"no instance that is meant supports it"}
+
+
+def test_a_problem_that_the_library_refuses_does_not_end_the_others(tmp_path: Path) -> None:
+    class Refusing(FakeMeasurer):
+        def candidates(self, problem: Case) -> tuple[Candidate, ...]:
+            if problem.m == 2:
+                raise UsageError("means nothing")
+            return super().candidates(problem)
+
+    found = tune(Refusing(NAMES), tmp_path / "j")
+    assert [(one.is_row, one.why) for one in found.every if one.problem.key.m == 2] == [(False, "means nothing")] * 2
+    assert all(one.is_row for one in found.every if one.problem.key.m != 2)
 
 
 def test_kernels_that_are_not_meant_are_not_timed(tmp_path: Path) -> None:

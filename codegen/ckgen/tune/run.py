@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from ckgen.measure.model import Candidate, Effort, Measured, Measurer, MeasureStatus
+from ckgen.model.errors import UsageError
 from ckgen.tune.choose import choose
 from ckgen.tune.journal import Contents, Journal
 from ckgen.tune.known import Known
@@ -120,8 +121,11 @@ class Tuner:
         nothing = Searched({}, 0, (), None)
         if self._seconds_left() == 0 and problem.text not in self._selected:
             return Tuned(problem, nothing, None, why="the budget was spent")
-        candidates = [one for one in self._measurer.candidates(problem.case) if self._is_meant(one)]
-        selected = self._selection(problem)
+        try:
+            candidates = [one for one in self._measurer.candidates(problem.case) if self._is_meant(one)]
+            selected = self._selection(problem)
+        except UsageError as error:
+            return Tuned(problem, nothing, None, why=str(error))
         if not candidates:
             return Tuned(problem, nothing, selected, why="no instance that is meant supports it")
         share = self._share()
