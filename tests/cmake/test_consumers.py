@@ -16,7 +16,7 @@ import cpp_build
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
 CONSUMERS = cpp_build.ROOT / "tests" / "consumers"
-RUNS = f"gfx942 default {ckgen.__version__}\ngfx950 default {ckgen.__version__}\n"
+RUNS = f"gfx942 default {ckgen.__version__}\ngfx950 heuristic {ckgen.__version__}\n"
 
 
 @pytest.fixture(scope="module")

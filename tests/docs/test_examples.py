@@ -110,3 +110,14 @@ def test_a_cache_grows_step_by_step_and_is_attended_over(tmp_path: Path) -> None
     output = run_readme("09_kv_cache", folder)
     assert output.count(", correct\n") == 6 and "step 4: 17 and 34 tokens in 5 pages" in output
     assert "refused: sequence 1 has 48 rows and 1 more, and the cache has room for 48" in output
+
+
+def test_a_list_of_shapes_is_tuned_on_this_cpu(tmp_path: Path) -> None:
+    """One row of the list: the whole takes minutes."""
+    folder = checkout(tmp_path / "ckgen")
+    shapes = folder / "examples/10_tuning/real_shapes.csv"
+    header, *rows = shapes.read_text().splitlines()
+    shapes.write_text(f"{header}\n{next(row for row in rows if row.startswith('gemm_bf16_rcr,0,16,768,4096,'))}\n")
+    output = run_readme("10_tuning", folder)
+    (tuned,) = [line.split(",") for line in (folder / "tuned.csv").read_text().splitlines()[1:]] or [None]
+    assert ("exact" in output) == (tuned is not None) and "gemm bf16" in output

@@ -17,6 +17,7 @@ def test_values_of_the_room_cannot_be_changed_but_those_that_gather() -> None:
         "_Words",
         "SetReader",
         "FmhaSetReader",
+        "TileEngineFile",
         "GemmSetReader",
         "GroupedSetReader",
         "MoeSetReader",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ckgen import paths
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen.specs.archs import load_archs
@@ -86,3 +87,12 @@ def test_a_line_that_makes_no_problem_is_said(monkeypatch: pytest.MonkeyPatch, l
 
 def test_a_case_without_sizes_of_groups_has_one_group() -> None:
     assert len(case_of(Key("grouped_gemm_bf16_rcr", 0, 8, 16, 32), CPU).groups or ()) == 1
+
+
+def test_the_examples_list_has_problems_of_every_operation() -> None:
+    notes: list[str] = []
+    file = paths.root() / "examples/10_tuning/real_shapes.csv"
+    found = keys_of_lists([file], Target("x86_64_v4_bf16", 2), load_archs(), notes.append)
+    cases = [case_of(key, Target("x86_64_v4_bf16", 2)) for key in found]
+    assert not notes and len(cases) == 24
+    assert {case.signature.split("_")[0] for case in cases} == {"gemm", "grouped", "moe", "fmha"}
