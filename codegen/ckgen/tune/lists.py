@@ -36,7 +36,7 @@ def keys_of_lists(
                 left_out["of groups whose sizes only a device knew"] += 1
             else:
                 name = _canonical(shape, archs[target.gfx])
-                key = Key(name, *shape.numbers, shape.sizes)
+                key = Key(name, shape.batch, shape.m, shape.n, shape.k, shape.experts, shape.top_k, shape.sizes)
                 found[key] = found.get(key, 0) + count
         if left_out:
             note(f"note: {path}: left out: {', '.join(f'{count:,} {which}' for which, count in left_out.items())}")
