@@ -6,6 +6,8 @@
 #   [KERNELS    <glob>...]       only kernels whose name fits, as the tables write it
 #   [SIGNATURES <glob>...]       only signatures whose canonical name fits
 #   [PROFILE    <name|yaml>...]  only what one of these profiles keeps, such as minimal
+#   [PRETUNE    <csv>]           a list of shapes that are tuned on this machine first, for TARGETS native
+#   [PRETUNE_BUDGET <time>]      for that, such as 10m; default: 1m
 #   [CONFIG     <toml>]          what answers the rest, as `ckgen --config`; no file is looked for
 #   [OUT_DIR    <dir>])          default: <build dir>/ckgen/<name>
 #
@@ -21,10 +23,11 @@
 include_guard(GLOBAL)
 include("${CMAKE_CURRENT_LIST_DIR}/CkgenFind.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/CkgenDeviceCode.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/CkgenPretune.cmake")
 
 function(ckgen_generate name)
   set(lists TARGETS OPS TUNING KERNEL_SETS KERNELS SIGNATURES PROFILE)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "DEVICE_CODE" "CONFIG;OUT_DIR" "${lists}")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "DEVICE_CODE" "CONFIG;OUT_DIR;PRETUNE;PRETUNE_BUDGET" "${lists}")
   set(where "ckgen_generate(${name})")
   _ckgen_check_arguments("${where}" "${name}")
 
@@ -51,30 +54,41 @@ function(ckgen_generate name)
   endif()
   list(APPEND ckgen --config "${config}")
   string(JOIN "," targets ${arg_TARGETS})
-  set(what "")
-  foreach(op IN LISTS arg_OPS)
-    list(APPEND what --ops "${op}")
-  endforeach()
+  set(tables "")  # options of tables and kernels
   set(folders "")
+  set(plus "+")
   foreach(table IN LISTS arg_TUNING)
     string(REGEX MATCH "^\\+" plus "${table}")
     string(REGEX REPLACE "^\\+" "" table "${table}")
     cmake_path(ABSOLUTE_PATH table BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
-    list(APPEND what --tuning "${plus}${table}")
+    list(APPEND tables --tuning "${plus}${table}")
     _ckgen_folders("${table}" folders)
   endforeach()
   foreach(set IN LISTS arg_KERNEL_SETS)
     cmake_path(ABSOLUTE_PATH set BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
-    list(APPEND what --kernel-set "${set}")
+    list(APPEND tables --kernel-set "${set}")
+  endforeach()
+  foreach(glob IN LISTS arg_KERNELS)
+    list(APPEND tables --kernels "${glob}")
+  endforeach()
+  if(arg_PRETUNE)
+    cmake_path(ABSOLUTE_PATH arg_PRETUNE BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE OUTPUT_VARIABLE shapes)
+    string(JOIN "," ops ${arg_OPS})
+    _ckgen_or("${ops}" all ops)
+    _ckgen_or("${arg_PRETUNE_BUDGET}" 1m budget)
+    _ckgen_pretune("${where}" "${state}/${name}" "${ckgen}" "${ops}" "${shapes}" "${budget}" ${tables})
+    list(APPEND tables --tuning "${plus}${state}/${name}.pretuned.csv")  # with a + where all others have one
+  endif()
+
+  set(what ${tables})
+  foreach(op IN LISTS arg_OPS)
+    list(APPEND what --ops "${op}")
   endforeach()
   foreach(profile IN LISTS arg_PROFILE)
     if(profile MATCHES "[./]")  # a file; a shipped profile's name has neither
       cmake_path(ABSOLUTE_PATH profile BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
     endif()
     list(APPEND what --profile "${profile}")
-  endforeach()
-  foreach(glob IN LISTS arg_KERNELS)
-    list(APPEND what --kernels "${glob}")
   endforeach()
   foreach(glob IN LISTS arg_SIGNATURES)
     list(APPEND what --signatures "${glob}")
@@ -87,9 +101,10 @@ function(ckgen_generate name)
   list(TRANSFORM CKGEN_HEADERS PREPEND "${out}/")
 
   # OUTPUT is a stamp, the files are BYPRODUCTS: both Ninja and Make then look at the files' own times. Ninja brings
-  # sources.cmake up to date before it reads its rules; Make needs the inputs for that.
+  # sources.cmake up to date before it reads its rules; Make needs the inputs for that, and so does
+  # a tune, which is done while CMake configures.
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${out}/sources.cmake")
-  if(NOT CMAKE_GENERATOR MATCHES "Ninja")
+  if(arg_PRETUNE OR NOT CMAKE_GENERATOR MATCHES "Ninja")
     _ckgen_inputs("${state}/${name}.configure.d" inputs)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${inputs} ${folders})
   endif()
@@ -116,7 +131,7 @@ endfunction()
 
 # Everything that is wrong with the call itself; reads the caller's arg_ variables.
 function(_ckgen_check_arguments where name)
-  set(keywords "TARGETS, OPS, TUNING, KERNEL_SETS, KERNELS, SIGNATURES, PROFILE, CONFIG, OUT_DIR, DEVICE_CODE")
+  set(keywords "TARGETS, OPS, TUNING, KERNEL_SETS, KERNELS, SIGNATURES, PROFILE, PRETUNE, PRETUNE_BUDGET, CONFIG, OUT_DIR, DEVICE_CODE")
   if(NOT name MATCHES "^[A-Za-z][A-Za-z0-9_]*$" OR name MATCHES "__")
     message(FATAL_ERROR "${where}: '${name}' is not a C++ identifier; it names a CMake target, a folder and a namespace.")
   endif()
@@ -136,9 +151,23 @@ function(_ckgen_check_arguments where name)
       message(FATAL_ERROR "${where}: unknown keyword '${value}'. Known: ${keywords}.")
     endif()
   endforeach()
+  if(DEFINED arg_PRETUNE AND NOT "${arg_TARGETS}" MATCHES "(^|[;,])native($|[;,])")
+    message(FATAL_ERROR "${where}: PRETUNE times kernels on this machine's CPU: TARGETS must name native.")
+  endif()
+  if(DEFINED arg_PRETUNE_BUDGET AND NOT DEFINED arg_PRETUNE)
+    message(FATAL_ERROR "${where}: PRETUNE_BUDGET without PRETUNE.")
+  endif()
   if(NOT DEFINED arg_TARGETS)
     message(FATAL_ERROR "${where}: TARGETS is missing. Name at least one, for example TARGETS gfx942 gfx950.")
   endif()
+endfunction()
+
+# A value, or what is usual where there is none.
+function(_ckgen_or value usual result)
+  if("${value}" STREQUAL "")
+    set(value "${usual}")
+  endif()
+  set(${result} "${value}" PARENT_SCOPE)
 endfunction()
 
 # Runs ckgen now; its own messages are shown as they are when it fails.

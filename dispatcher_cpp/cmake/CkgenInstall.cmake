@@ -24,5 +24,6 @@ install(
     "${CMAKE_CURRENT_LIST_DIR}/CkgenDeviceCode.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/CkgenFind.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/CkgenGenerate.cmake"
+    "${CMAKE_CURRENT_LIST_DIR}/CkgenPretune.cmake"
   DESTINATION "${ckgen_package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -26,6 +26,20 @@ def test_lists_are_joined_in_place(tiny: Path) -> None:
     ]
 
 
+def test_a_folder_stands_for_its_lists(tiny: Path) -> None:
+    row = f"gfx942,304,{NAME},0,8,512,7168,0,0,,2\n"
+    (tiny / "records").mkdir()
+    (tiny / "empty").mkdir()
+    write(
+        tiny,
+        {"records/a.csv": HEAD + row, "records/b.csv": HEAD + row, "records/b.txt": "no list", "c.csv": HEAD + row},
+    )
+    assert "d.csv: 1 shape of 3 lists" in run("record", "merge", "records", "c.csv", "--out", "d.csv").stderr
+    assert (tiny / "d.csv").read_text().splitlines()[1:] == [row.strip().removesuffix("2") + "6"]
+    done = run("record", "merge", "empty", "--out", "d.csv")
+    assert done.exit_code == 2 and "empty has no list of shapes (*.csv)" in done.stderr
+
+
 def test_a_log_without_a_miss_is_exit_1_and_a_missing_one_exit_2(tiny: Path) -> None:
     write(tiny, {"a.log": "noise\n"})
     assert run("record", "from-log", "a.log", "--target", "mi355x").exit_code == 1

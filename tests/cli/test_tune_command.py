@@ -13,8 +13,12 @@ from cli_support import as_json, ok, run, write
 
 from ckgen.measure.conditions import Conditions
 from ckgen.measure.model import Environment, MeasureStatus
+from ckgen.model.fmha_shape import FmhaShape
+from ckgen.model.groups import Groups, GroupSize, Routing
+from ckgen.runtime import Options, ProblemStruct, RuntimeLibrary
 from ckgen.specs.native import own_cpu
 from ckgen.tune.journal import read_journals
+from runtime_build import load_own
 from tune.fake_measurer import FakeMeasurer
 
 SHAPES = """signature,B,M,N,K,experts,top_k,count
@@ -26,6 +30,8 @@ moe_bf16_rcr_layer_gated_epi_silu,0,16,128,256,8,2,1
 TUNE = ("tune", "all", "--shapes", "shapes.csv", "--out", "t.csv")
 BLOCKS = ("4x16_64x512x512", "6x16_48x512x512", "1x32_1x512x1024", "8x32_64x512x512", "14x32_112x512x512")
 NATIVE = own_cpu()
+SHAPE = FmhaShape(batch=2, heads_q=8, heads_k=2, seqlen_q=64, seqlen_k=96, hdim_q=64, hdim_v=64)
+ATTENTION = "batch=2 heads_q=8 heads_k=2 seqlen_q=64 seqlen_k=96 hdim_q=64 hdim_v=64 mask=b:-1;0"
 
 
 class OfSignature(FakeMeasurer):
@@ -81,6 +87,41 @@ def test_a_table_is_written_that_validates_and_answers_exactly(fake: OfSignature
     asked = ("--target", str(NATIVE), "--signature", "gemm_bf16_rcr", "--shape", "64,128,256", "--tuning", "t.csv")
     document = as_json("lookup", "gemm", *asked)
     assert (document["tier"], document["instance"]) == ("exact", found[1]["kernelName"])
+
+
+@pytest.mark.cpp
+def test_what_a_program_missed_is_tuned_from_its_folder_or_merged(fake: OfSignature, tmp_path: Path) -> None:
+    library = load_own(tmp_path)
+    for again in range(2):  # a list each
+        dispatcher = library.dispatcher([], Options(record=str(tmp_path / "records")))
+        for problem in misses(library):
+            dispatcher.select(problem, library.simulated(str(NATIVE)))
+        assert (dispatcher.counters().recorded, len(list((tmp_path / "records").iterdir()))) == (4, again + 1)
+        del dispatcher
+    ok("record", "merge", "records", "--out", "missed.csv")
+    found = {}
+    for path in ("records", "missed.csv"):
+        document = as_json("tune", "all", "--missing", path, "--out", f"{path}.t.csv")
+        found[path] = sorted(one["problem"] for one in document["problems"])
+        told = [(one["signature"], one["M"], one["experts"], one["sizes"]) for one in rows(f"{path}.t.csv")]
+        assert sorted(told) == [
+            ("fmha_bf16_masked", "0", "0", ATTENTION),
+            ("gemm_bf16_rcr", "64", "0", ""),
+            ("grouped_gemm_bf16_rcr", "64", "0", "2*64x128x256"),
+            ("moe_bf16_rcr_layer_gated_epi_silu", "16", "8", ""),
+        ]
+    assert found["records"] == found["missed.csv"]
+
+
+def misses(library: RuntimeLibrary) -> list[ProblemStruct]:
+    """A problem of each op."""
+    routing, size = Routing(8, 2), GroupSize(64, 128, 256)
+    return [
+        library.problem("bf16", 64, 128, 256),
+        library.problem("moe_bf16_rcr_layer_gated_epi_silu", 16, 128, 256, routing=routing),
+        library.grouped_problem("grouped_gemm_bf16_rcr", Groups.of([size, size])),
+        library.fmha_problem("fmha_bf16_masked", SHAPE),
+    ]
 
 
 def test_the_library_is_built_for_what_is_asked(fake: OfSignature) -> None:

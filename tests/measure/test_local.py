@@ -50,6 +50,15 @@ def test_each_fault_is_a_row_and_the_rest_is_measured(bad: Bad) -> None:
         assert bool(row.reason) == (row.status is not MeasureStatus.OK)
 
 
+def test_what_was_timed_before_leaves_no_right_result_to_those_that_follow(bad: Bad) -> None:
+    right, idle = (bad.candidates[act] for act in ("right", "does_nothing"))
+    with bad.measurer() as measurer:
+        before = measurer.measure(bad.problem(), (right,), QUICK)
+        after = measurer.measure(bad.problem(), (idle, right), QUICK)
+    assert [row.status for row in (*before, *after)] == [MeasureStatus.OK, MeasureStatus.WRONG, MeasureStatus.OK]
+    assert (after[1].max_rel, after[1].checked) == (before[0].max_rel, before[0].checked)
+
+
 def test_a_peer_is_timed_in_the_same_turns(bad: Bad) -> None:
     some = tuple(bad.candidates[act] for act in ("aborts", "right", "crashes_later"))
     with bad.measurer() as measurer:

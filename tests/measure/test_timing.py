@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -51,6 +53,13 @@ def test_a_median_is_of_the_calls_themselves(clock: Clock) -> None:
 def test_copies_of_a_buffer_are_read_in_turn(clock: Clock) -> None:
     found = interleaved({"cold": clock.body("cold", 1.0, 2.0)}, Effort(100.0, 4, 4, 0.0, 0.0))
     assert found["cold"].seconds == (1.0, 2.0, 1.0, 2.0)
+
+
+def test_a_body_whose_time_is_known_is_warm_after_one_call(clock: Clock) -> None:
+    known = replace(clock.body("known", 0.001), known=0.001)
+    found = interleaved({"known": known, "new": clock.body("new", 0.001)}, Effort(100.0, 2, 2, 0.0, 0.005), warmup=9)
+    assert Counter(clock.calls) == {"known": 1 + 2 * 5, "new": 2 + 1 + 2 * 5}
+    assert found["known"].seconds == pytest.approx((0.001, 0.001))
 
 
 def test_a_short_body_is_called_several_times_a_sample(clock: Clock) -> None:

@@ -18,11 +18,15 @@ from ckgen.model.errors import InputError
 @click.argument("lists", type=PATH, nargs=-1, required=True)
 @click.option("--out", type=PATH, required=True, metavar="CSV", help="The list to write.")
 def command(lists: tuple[Path, ...], out: Path) -> int:
-    """Join lists of shapes, and add up how often each is asked on its target. --out may be one of them."""
-    from ckgen.workload.shape_list import AskedShape, read_shapes, write_shapes
+    """Join lists of shapes, and add up how often each is asked on its target.
+
+    A folder stands for all lists in it. --out may be one of them.
+    """
+    from ckgen.workload.shape_list import AskedShape, lists_of, read_shapes, write_shapes
 
     counts, errors = Counter[AskedShape](), list[Diagnostic]()
-    for path in lists:
+    every = tuple(lists_of(lists))
+    for path in every:
         try:
             counts.update(read_shapes(path, lambda told: say(f"note: {told}")))
         except InputError as error:
@@ -30,5 +34,5 @@ def command(lists: tuple[Path, ...], out: Path) -> int:
     if errors:
         raise InputError(errors)
     write_shapes(out, counts)
-    say(f"{out}: {plural(len(counts), 'shape')} of {plural(len(lists), 'list')}")
+    say(f"{out}: {plural(len(counts), 'shape')} of {plural(len(every), 'list')}")
     return 0

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 FINDINGS = 1
 _SHAPES = "List of shapes (`ckgen shapes --out`, `ckgen record`); may be repeated."
 _RETUNE = "The problems of a table or folder of tables, or all: of those that come with ckgen; may be repeated."
-_MISSING = "A record of missed shapes, as CKGEN_RECORD writes it; may be repeated."
+_MISSING = "Recorded misses: the folder of CKGEN_RECORD, or a list in it; may be repeated."
 _JOURNAL = "Keeps every candidate's time; the first is written, further ones are read.  [default: OUT.journal.jsonl]"
 _LEAST = "The part of its time by which a row must beat what selection takes."
 _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
@@ -47,7 +47,7 @@ _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 @click.option("--target", default="native", show_default=True, metavar="T", help="Device, such as native.")
 @click.option("--shapes", type=PATH, multiple=True, metavar="CSV", help=_SHAPES)
 @click.option("--retune", multiple=True, metavar="PATH|all", help=_RETUNE)
-@click.option("--missing", type=PATH, multiple=True, metavar="CSV", help=_MISSING)
+@click.option("--missing", type=PATH, multiple=True, metavar="PATH", help=_MISSING)
 @click.option("--out", type=PATH, required=True, metavar="CSV", help="Table; rows of others in it stay as they are.")
 @click.option("--budget", metavar="TIME", help="For all problems together, as in 10m.")
 @click.option("--journal", type=PATH, multiple=True, metavar="JSONL", help=_JOURNAL)

@@ -28,12 +28,14 @@ class Body:
     """What is timed. Calls do the same work on different memory, and follow each other: one is hot, several are cold.
 
     rest: seconds that its threads go on spinning after their work, in which nothing else is timed. before: is called
-    ahead of each call, which is then a sample of its own, and is not timed; such as what empties the caches.
+    ahead of each call, which is then a sample of its own, and is not timed; such as what empties the caches. known:
+    seconds of one call, where it was timed before in this process; it is then warm after one.
     """
 
     calls: tuple[Callable[[], object], ...]
     rest: float = 0.02
     before: Callable[[], object] | None = None
+    known: float | None = None
 
 
 QUICK = Effort(seconds=0.0, least=1, most=1, sample=0.0)
@@ -71,7 +73,7 @@ def interleaved(
     """Every round times each body once, in an order that turns by one from round to round.
 
     Before that each is called until its time holds still, at least twice and at most `warmup` times or 20 samples
-    long. `heard` hears the name of what runs next, ahead of each warm-up and each sample.
+    long; once where its time is known. `heard` hears the name of what runs next, ahead of each warm-up and each sample.
     """
     calls = {name: cycle(body.calls) for name, body in bodies.items()}
     first = {}
@@ -103,10 +105,13 @@ def _count(body: Body, seconds: float, effort: Effort) -> int:
 
 
 def _warm(body: Body, calls: cycle[Callable[[], object]], warmup: int, most: float) -> float:
-    """Seconds of the last call: of two within _STILL of each other, or after `warmup` calls or `most` seconds."""
+    """Seconds of the last call: of two within _STILL of each other, or after `warmup` calls or `most` seconds. What is
+    known, after one call."""
     begun = time.perf_counter()
     next(calls)()
     time.sleep(body.rest)
+    if body.known is not None:
+        return body.known
     seconds = _timed(body, calls, 1)
     for _ in range(2, warmup):
         before, seconds = seconds, _timed(body, calls, 1)

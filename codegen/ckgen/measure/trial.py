@@ -46,28 +46,39 @@ class _Ready:
 
 
 class Trial:
-    """Operands are made when a candidate first needs them, and shared by all that take the same.
+    """Operands are made when a candidate first needs them, and shared by all that take the same. What was right is not
+    run to be checked again, and what was timed is warm after one call.
 
     `heard` hears what is done: `prepare` ahead of operands and references, `run` ahead of a kernel.
     """
 
     def __init__(self, loaded: Loaded, problem: Case, conditions: Conditions, heard: Callable[[str], None]) -> None:
         self._loaded = loaded
-        self._problem = problem
+        self.problem = problem
         self._conditions = conditions
         self._heard = heard
         self._ready: dict[Candidate, _Ready] = {}
         self._given: dict[str, Given] = {}
         self._placings: dict[str, list[Placing]] = {}
+        self._right: dict[Candidate, Errors] = {}
+        self._seconds: dict[Candidate, float] = {}
         self._room = Region(0, _FILL)
         self._flush = flusher() if conditions.flush else None
 
     def check(self, candidate: Candidate) -> Errors:
-        """Runs it twice over the same result and compares; Refused where it is not right."""
+        """Runs it twice over the same result and compares; Refused where it is not right. One that was right is not
+        run."""
+        if candidate not in self._right:
+            self._right[candidate] = self._checked(candidate)
+        return self._right[candidate]
+
+    def _checked(self, candidate: Candidate) -> Errors:
         ready = self._of(candidate)
         given = self._given[ready.data]
+        for matrix in given.matrices():  # a kernel that was timed has left its result there
+            matrix.restore()
         workspace = Region(ready.plan.workspace_size, _FILL)
-        for _ in range(1 if self._problem.in_place else 2):
+        for _ in range(1 if self.problem.in_place else 2):
             self._heard("run")
             self._run(ready.plan, given, workspace.address)
         self._heard("prepare")
@@ -94,7 +105,11 @@ class Trial:
         if len(self._room.own) < ready.plan.workspace_size:
             self._room = Region(ready.plan.workspace_size, _FILL)
         calls = tuple(self._call(ready.plan, placing) for placing in self._placings[ready.data])
-        return Body(calls, rest, self._flush)
+        return Body(calls, rest, self._flush, self._seconds.get(candidate))
+
+    def timed(self, candidate: Candidate, seconds: float) -> None:
+        """Tells what a call of its body takes."""
+        self._seconds[candidate] = seconds
 
     def offered(self, peer: str, candidate: Candidate) -> tuple[dict[str, Body], list[PeerOutcome]]:
         """A peer's ways to what the candidate, which has a body, computes of the same operands."""
@@ -131,7 +146,7 @@ class Trial:
         return self._ready[candidate]
 
     def _made(self, candidate: Candidate) -> _Ready:
-        case = replace(self._problem, instance=candidate.instance, k_batch=candidate.k_batch)
+        case = replace(self.problem, instance=candidate.instance, k_batch=candidate.k_batch)
         if candidate.instance not in self._loaded.space.all_instances:
             raise Refused(MeasureStatus.REFUSED, f"the library has no instance {candidate.instance}")
         decision = self._loaded.decision(case)
@@ -163,10 +178,10 @@ class Trial:
     def _data_of(self, decision: Decision, plan: Plan, parts: int) -> str:
         """What of a candidate decides its operands: sums of parts are made of integers, sorted tokens lie in blocks,
         and not every kernel of attention takes lengths."""
-        found = ["integers" if parts > 1 and self._problem.data is not Data.INTEGERS else ""]
-        if self._problem.experts:
+        found = ["integers" if parts > 1 and self.problem.data is not Data.INTEGERS else ""]
+        if self.problem.experts:
             found.append(str(plan.block_m))
-        if self._problem.own_lengths:
+        if self.problem.own_lengths:
             found.append(decision.chosen.instance)
         return " ".join(found)
 

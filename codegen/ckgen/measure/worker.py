@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ckgen.fuzz.case import parse_case
+from ckgen.fuzz.case import Case, parse_case
 from ckgen.measure.conditions import Conditions, Place
 from ckgen.measure.library import contents_of
 from ckgen.measure.loaded import Loaded
@@ -34,13 +34,15 @@ _REST = 0.02
 """Seconds after which our threads no longer spin, where a peer's are next."""
 
 
-class _Worker:
-    """Answers requests about one library."""
+class Worker:
+    """Answers requests about one library. Operands, references and what is known of candidates stay until another
+    problem is measured."""
 
     def __init__(self, loaded: Loaded, conditions: Conditions, tell: Callable[[Mapping[str, Any]], None]) -> None:
         self._loaded = loaded
         self._conditions = conditions
         self._tell = tell
+        self._trial: Trial | None = None
 
     def answer(self, request: Mapping[str, Any]) -> None:
         """Tells what a request asks for; UsageError for a problem that means nothing."""
@@ -53,10 +55,17 @@ class _Worker:
                 self._tell({"end": asdict(found) if found is not None else None})
             case "measure":
                 candidates = [Candidate(**one) for one in request["candidates"]]
-                trial = Trial(self._loaded, problem, self._conditions, lambda what: self._tell({"at": what}))
+                trial = self._trial_of(problem)
                 peers = tuple(request["peers"])
                 self._measure(trial, candidates, {*request["checked"]}, peers, Effort(**request["effort"]))
                 self._tell({"end": trial.size()})
+
+    def _trial_of(self, problem: Case) -> Trial:
+        """The last one where it is of this problem; else that is let go before there are further operands."""
+        if self._trial is None or self._trial.problem != problem:
+            self._trial = None
+            self._trial = Trial(self._loaded, problem, self._conditions, lambda what: self._tell({"at": what}))
+        return self._trial
 
     def _measure(
         self, trial: Trial, candidates: list[Candidate], checked: set[int], peers: tuple[str, ...], effort: Effort
@@ -85,6 +94,8 @@ class _Worker:
         self._tell({"at": "run"})
         timed = interleaved(bodies, effort, warmup=self._conditions.warmup, heard=self._heard)
         for name, sample in timed.items():
+            if ":" not in name:
+                trial.timed(candidates[int(name)], sample.median)
             times = {"median_us": sample.median * 1e6, "spread": sample.spread, "runs": len(sample.seconds)}
             self._tell({"timed": name, **times})
 
@@ -111,7 +122,7 @@ def main(argv: list[str]) -> int:
         sys.stderr.write(str(error))
         return 1
     answers.write(f"{READY} {loaded.digest}\n")
-    worker = _Worker(loaded, Conditions(**given["conditions"]), tell)
+    worker = Worker(loaded, Conditions(**given["conditions"]), tell)
     for line in sys.stdin:
         try:
             worker.answer(json.loads(line))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
 from pathlib import Path
 
 from ckgen.families.common.asked import Asked
@@ -13,30 +13,33 @@ from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen.tune.problems import Key
-from ckgen.workload.shape_list import AskedShape, read_shapes
+from ckgen.workload.shape_list import AskedShape, lists_of, read_shapes
+
+_ON_DEVICE = "on_device "
 
 
 def keys_of_lists(
     paths: Iterable[Path], target: Target, archs: Mapping[str, ArchSpec], note: Callable[[str], None]
 ) -> dict[Key, int]:
-    """How often each problem is asked; UsageError for a signature that is none, errors as of `read_shapes`.
+    """How often each problem of lists and folders of them is asked; UsageError for a signature that is none, errors as
+    of `lists_of` and `read_shapes`.
 
-    What another device asked is left out, and `note` is told.
+    What another device asked is left out, and so are groups whose sizes only a device knew; `note` is told.
     """
     found: dict[Key, int] = {}
-    for path in paths:
-        others = 0
-        for shape, count in read_shapes(path).items():
-            told = {one.name: getattr(shape, one.name) for one in fields(shape)}
-            if told.get("gfx") and (told["gfx"], told["cu_num"]) != (target.gfx, target.cu_num):
-                others += 1
-                continue
-            name = _canonical(shape, archs[target.gfx])
-            sizes = told.get("sizes", "")
-            key = Key(name, shape.batch, shape.m, shape.n, shape.k, shape.experts, shape.top_k, sizes)
-            found[key] = found.get(key, 0) + count
-        if others:
-            note(f"note: {path}: {others:,} shapes that another device asked are left out")
+    for path in lists_of(paths):
+        left_out = Counter[str]()
+        for shape, count in read_shapes(path, lambda told: note(f"note: {told}")).items():
+            if shape.gfx and (shape.gfx, shape.cu_num) != (target.gfx, target.cu_num):
+                left_out["that another device asked"] += 1
+            elif shape.sizes.startswith(_ON_DEVICE):
+                left_out["of groups whose sizes only a device knew"] += 1
+            else:
+                name = _canonical(shape, archs[target.gfx])
+                key = Key(name, shape.batch, shape.m, shape.n, shape.k, shape.experts, shape.top_k, shape.sizes)
+                found[key] = found.get(key, 0) + count
+        if left_out:
+            note(f"note: {path}: left out: {', '.join(f'{count:,} {which}' for which, count in left_out.items())}")
     return found
 
 

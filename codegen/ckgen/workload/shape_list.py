@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.document import JSON, DocumentError, read_text
-from ckgen.model.errors import InputError
+from ckgen.model.errors import InputError, UsageError
 from ckgen.tables.files import write_files
 
 COLUMNS = ("gfx", "cu_num", "signature", "B", "M", "N", "K", "experts", "top_k", "sizes", "count")
@@ -65,6 +65,18 @@ def write_shapes(path: Path, counts: Mapping[AskedShape, int]) -> None:
     lines = ((one.gfx, one.cu_num or "", one.signature, *one.numbers, one.sizes, counts[one]) for one in sorted(counts))
     csv.writer(text, lineterminator="\n").writerows([COLUMNS, *lines])
     write_files({path: text.getvalue().encode()})
+
+
+def lists_of(paths: Iterable[Path]) -> Iterator[Path]:
+    """Lists as they are, of a folder all that lie in it; UsageError where it has none."""
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        lists = sorted(path.glob("*.csv"))
+        if not lists:
+            raise UsageError(f"{path} has no list of shapes (*.csv)")
+        yield from lists
 
 
 def read_shapes(path: Path, note: Callable[[str], None] | None = None) -> Counter[AskedShape]:

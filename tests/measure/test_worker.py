@@ -1,0 +1,104 @@
+"""What a worker process keeps between two measurements of one problem: operands, what was right, what is warm."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from bad_library import Bad
+from ckgen.fuzz.case import Case
+from ckgen.measure.conditions import Conditions, Place
+from ckgen.measure.errors import errors_of
+from ckgen.measure.loaded import Loaded
+from ckgen.measure.model import Candidate, Measured, MeasureStatus
+from ckgen.measure.worker import Worker
+from ckgen.tune.search import CONFIRM, Rung, search
+
+pytestmark = pytest.mark.cpp
+
+
+class Counted:
+    """Workers in this process, where time passes only while a kernel runs: each takes its own, so that one is best."""
+
+    def __init__(self, bad: Bad, patch: pytest.MonkeyPatch) -> None:
+        self.now, self.did, self.problem = 0.0, Counter[str](), bad.problem()
+        self._loaded = Loaded(bad.library, "good", bad.contents, Place.HOST)
+        self.candidates = self._loaded.candidates(self.problem)
+        self._asked: Sequence[Candidate] = ()
+        self._at = self.candidates[0]
+        self._told: list[Mapping[str, Any]] = []
+        self._run, self._errors = self._loaded.dispatcher.run, errors_of
+        patch.setattr(self._loaded.dispatcher, "run", self._ran)
+        patch.setattr("ckgen.measure.trial.errors_of", self._verified)
+        patch.setattr("ckgen.measure.timing.time.perf_counter", lambda: self.now)
+
+    def worker(self) -> Worker:
+        return Worker(self._loaded, Conditions(), self._tell)
+
+    def measure(
+        self, worker: Worker, problem: Case, rung: Rung, asked: Sequence[Candidate]
+    ) -> dict[Candidate, Measured]:
+        self._asked, self._told = asked, []
+        self.did["asked"] += len(asked)
+        words = [asdict(one) for one in asked]
+        request = {"do": "measure", "problem": problem.text(), "candidates": words, "checked": [], "peers": []}
+        worker.answer({**request, "effort": asdict(rung.effort)})
+        assert sum("checked" in one for one in self._told) == len(asked)
+        timed = {asked[int(one["timed"])]: one for one in self._told if "timed" in one}
+        return {
+            one: Measured(one, MeasureStatus.OK, "", said["median_us"], said["spread"], said["runs"])
+            for one, said in timed.items()
+        }
+
+    def _tell(self, message: Mapping[str, Any]) -> None:
+        self._told.append(message)
+        if "candidate" in message:
+            self._at = self._asked[message["candidate"]]
+
+    def _ran(self, *words: Any) -> None:
+        self._run(*words)
+        self.did["calls"] += 1
+        self.now += 0.01 * (1 + self.candidates.index(self._at))
+
+    def _verified(self, results: Any) -> Any:
+        self.did["verifications"] += 1
+        return self._errors(results)
+
+
+@pytest.fixture
+def counted(bad: Bad, monkeypatch: pytest.MonkeyPatch) -> Counted:
+    return Counted(bad, monkeypatch)
+
+
+def halving(counted: Counted, *, is_one_process: bool) -> Counter[str]:
+    """What a search does, by one worker or by a new one for each of its rungs."""
+    one = counted.worker()
+    counted.did.clear()
+    found = search(
+        counted.candidates,
+        (),
+        lambda rung, asked: counted.measure(one if is_one_process else counted.worker(), counted.problem, rung, asked),
+    )
+    assert min(found.confirmed.values(), key=lambda each: each.median_us).candidate == counted.candidates[0]
+    return Counter(counted.did)
+
+
+def test_each_rung_verifies_and_warms_up_only_what_is_new(counted: Counted) -> None:
+    anew, kept = halving(counted, is_one_process=False), halving(counted, is_one_process=True)
+    count = len(counted.candidates)
+    assert count == 10 and anew["asked"] == kept["asked"] == 17  # 10, then 4, then 3
+    assert (anew["verifications"], kept["verifications"]) == (17, 10)
+    runs_of_a_check, calls_of_a_warm_up = 2, 3
+    assert anew["calls"] - kept["calls"] == 7 * (runs_of_a_check + calls_of_a_warm_up - 1)
+    assert (anew["calls"], kept["calls"]) == (138, 110)
+
+
+def test_another_problem_is_verified_anew_and_so_is_the_first_after_it(counted: Counted) -> None:
+    worker, some = counted.worker(), counted.candidates[:2]
+    for problem in (counted.problem, replace(counted.problem, seed=4), counted.problem, counted.problem):
+        counted.measure(worker, problem, CONFIRM, some)
+    assert counted.did["verifications"] == 3 * len(some)
