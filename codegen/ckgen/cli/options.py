@@ -155,6 +155,18 @@ def scheduler_option(function: F) -> F:
     return _shared("--scheduler", form=Form.WORD, check=place_of, metavar="ADDRESS", help=text)(function)
 
 
+def timing_scheduler_option(function: F) -> F:
+    """The same of commands that time, never from a file of settings: what suits compiles would spoil times."""
+
+    def check(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+        if value is not None:
+            place_of(value)
+        return value
+
+    text = "Time on the workers of a dask scheduler that are tagged with the target: its address, or local or local:N."
+    return click.option("--scheduler", callback=check, metavar="ADDRESS", help=text)(function)
+
+
 def kernel_set_option(function: F) -> F:
     """--kernel-set; `kernel_sets_of` reads it."""
     return kernel_set_option_with("Further kernels.")(function)
