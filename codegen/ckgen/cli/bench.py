@@ -10,16 +10,14 @@ import click
 
 from ckgen.cli.bench_problems import family_asked, problems_asked
 from ckgen.cli.errors import Command
+from ckgen.cli.option_values import kernel_sets_of, one_target, tuning_or_shipped
 from ckgen.cli.options import (
     PATH,
     json_option,
     kernel_set_option,
-    kernel_sets_of,
     kernels_option,
-    one_target,
     timing_scheduler_option,
     tuning_option,
-    tuning_or_shipped,
 )
 from ckgen.cli.output import columns, plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError

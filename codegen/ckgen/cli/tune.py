@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
+from ckgen.cli.option_values import kernel_sets_of, one_target, tuning_or_shipped
 from ckgen.cli.options import (
     PATH,
     json_option,
     kernel_set_option,
-    kernel_sets_of,
     kernels_option,
-    one_target,
     timing_scheduler_option,
     tuning_option,
-    tuning_or_shipped,
 )
 from ckgen.cli.output import plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
