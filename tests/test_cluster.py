@@ -17,7 +17,6 @@ from ckgen.progress import Standing
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 pytestmark = pytest.mark.filterwarnings("default")
-KILLS = 20
 
 
 def square(number: int) -> tuple[int, int]:
@@ -36,21 +35,22 @@ def fail(number: int) -> int:
     raise ValueError(f"not {number}")
 
 
-@pytest.mark.slow
-def test_twenty_workers_die_and_every_result_is_there_once() -> None:
+@pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.slow)])
+def test_workers_die_and_every_result_is_there_once(kills: int) -> None:
+    """Four workers: 3 s with 6 kills, 6 to 35 s with 20, by what else the machine does; most is workers that start."""
     chance, killed, found = random.Random(20), set[int](), Counter[int]()
     standings: list[Standing] = []
-    tasks = list(range(80))
+    tasks = list(range(4 * kills))
     for task, made in run_on(tasks, square, workers=4, progress=standings.append):
         assert not isinstance(made, Lost) and made[0] == task * task
         found[task] += 1
-        if len(killed) < KILLS and made[1] not in killed and chance.random() < 0.5:
+        if len(killed) < kills and made[1] not in killed and chance.random() < 0.5:
             os.kill(made[1], signal.SIGKILL)
             killed.add(made[1])
-    assert len(killed) == KILLS
+    assert len(killed) == kills
     assert found == Counter(tasks)
-    assert standings[-1] == Standing(80, 80) and standings[0].done == 0
-    assert [one.done for one in standings[1:]] == list(range(1, 81))
+    assert standings[-1] == Standing(len(tasks), len(tasks)) and standings[0].done == 0
+    assert [one.done for one in standings[1:]] == list(range(1, len(tasks) + 1))
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ckgen.build.amd.toolchain import load
-from ckgen.cli.options import tuning_or_shipped
+from ckgen.cli.option_values import tuning_or_shipped
 from ckgen.progress import Progress
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.chip import chip_of

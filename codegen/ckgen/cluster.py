@@ -18,7 +18,8 @@ LOCAL = "local"
 _MOST_LOSSES = 3
 """How often dask may give a task up, each time after several workers died that had it."""
 _AHEAD = 3
-"""Tasks that are at the scheduler, per thread of its workers."""
+"""Tasks that are at the scheduler, per thread of its workers; of tagged ones, which have a worker alone, there is one.
+A worker that dies counts against all that it has."""
 _SECONDS = 30
 _SECONDS_TO_GATHER = 3
 
@@ -101,22 +102,29 @@ class _Run:
             return _AGAIN
         error = future.exception() if future.status == "error" else None
         if error is None:
-            return self._gathered(future)
+            return self._gathered(future, index)
         if not isinstance(error, KilledWorker):
             raise error
-        self.losses[index] = self.losses.get(index, 0) + 1
-        return _AGAIN if self.losses[index] < _MOST_LOSSES else Lost()
+        return self._given_up(index)
 
-    def _gathered(self, future: Any) -> Any:
-        """The result from its worker; where that died with it, the task is done again, under another key."""
+    def _gathered(self, future: Any, index: int) -> Any:
+        """The result from its worker; where that died with it, dask or this does the task again, under another key."""
+        from distributed import KilledWorker
+
         try:
             return future.result(timeout=_SECONDS_TO_GATHER)
         except TimeoutError:
             return _AGAIN
+        except KilledWorker:
+            return self._given_up(index)
+
+    def _given_up(self, index: int) -> Any:
+        self.losses[index] = self.losses.get(index, 0) + 1
+        return _AGAIN if self.losses[index] < _MOST_LOSSES else Lost()
 
     def _fill(self, ended: Any) -> None:
         """So many that no worker waits, and no more: tasks may be large."""
-        most = _AHEAD * max(sum(self.client.nthreads().values()), 1)
+        most = (1 if self.needs else _AHEAD) * max(sum(self.client.nthreads().values()), 1)
         while len(self.index_of) < most and (index := next(self.left, None)) is not None:
             self._submit(ended, index)
 

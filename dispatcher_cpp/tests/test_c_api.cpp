@@ -251,11 +251,14 @@ TEST_F(CApi, CountersAndWhatIsTunedAreTold) {
   uint64_t digest = 0;
   ASSERT_EQ(ckgen_tables_digest(counting, &digest, message()), CKGEN_OK);
   EXPECT_NE(digest, 0U);
+  ASSERT_EQ(ckgen_loaded_tables_digest(counting, &digest, message()), CKGEN_OK);
+  EXPECT_EQ(digest, 0U);
   EXPECT_EQ(ckgen_load_tables(counting, "/nonexistent", message()), CKGEN_INVALID_ARGUMENT);
   EXPECT_EQ(ckgen_load_tables(counting, "", message()), CKGEN_OK);
   for (const auto refused :
        {ckgen_load_tables(nullptr, "", message()), ckgen_load_tables(counting, nullptr, message()),
-        ckgen_tables_digest(counting, nullptr, message()), ckgen_read_counters(nullptr, &counters, message()),
+        ckgen_tables_digest(counting, nullptr, message()), ckgen_loaded_tables_digest(nullptr, &digest, message()),
+        ckgen_read_counters(nullptr, &counters, message()),
         ckgen_is_tuned(counting, device, nullptr, &tuned, message()),
         ckgen_is_tuned(counting, device, &exact, nullptr, message())})
     EXPECT_EQ(refused, CKGEN_INVALID_ARGUMENT);

@@ -170,15 +170,19 @@ TEST_F(LoadedTables, AreReadFromTheOptions) {
 TEST_F(LoadedTables, TheDigestIsOfWhatWasCompiledAndOfTheFilesBytes) {
   const std::uint64_t compiled = own.tables_digest();
   EXPECT_EQ(compiled, Dispatcher(tiny::registry(), DispatcherOptions{}).tables_digest());
+  EXPECT_EQ(own.loaded_tables_digest(), 0U);
   load(gemms({"600,tiny_small,4"}, "a.csv"));
-  const std::uint64_t loaded = own.tables_digest();
+  const std::uint64_t loaded = own.tables_digest(), files = own.loaded_tables_digest();
   EXPECT_NE(loaded, compiled);
   load(gemms({"600,tiny_small,4"}, "b.csv"));
   EXPECT_EQ(own.tables_digest(), loaded) << "names do not count";
+  EXPECT_EQ(own.loaded_tables_digest(), files);
   load(gemms({"600,tiny_small,8"}, "b.csv"));
   EXPECT_NE(own.tables_digest(), loaded);
+  EXPECT_NE(own.loaded_tables_digest(), files);
   load("");
   EXPECT_EQ(own.tables_digest(), compiled);
+  EXPECT_EQ(own.loaded_tables_digest(), 0U);
   static constexpr Group other_groups[] = {ladder<tiny::n1000>(1024, 2048)};
   static constexpr auto slots = slots_of(other_groups);
   static constexpr LookupTable table = lookup_table(Arch::gfx942, 304, tiny::policy, other_groups, slots);

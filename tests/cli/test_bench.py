@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from cli_support import as_json, run
 
 from bad_library import Bad, build_bad
 from ckgen.cli.bench_problems import family_asked, problems_asked
+from ckgen.cluster import Lost
 from ckgen.fuzz.case import Case
 from ckgen.measure import local
 from ckgen.model.groups import GroupSize
@@ -99,6 +102,28 @@ def test_what_selection_takes_is_marked_and_no_kernel_is_a_finding(bad: Bad) -> 
     assert (row["name"], row["status"], row["reason"]) == ("", "refused", "no kernel of --kernels among 10")
     library = as_json(*GEMM, *SHAPE, "--build-only")
     assert library == {"library": str(bad.library), "digest": local.digest_of(bad.library), "rows": []}
+
+
+@pytest.mark.cpp
+def test_workers_give_the_same_rows(bad: Bad, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In the order of the problems, appended as they come; what is lost is a finding."""
+
+    def timed_on(tasks: Iterable[Any], function: Callable[[Any], Any], *_: object) -> Iterator[tuple[Any, Any]]:
+        first, second, third = tasks
+        return ((task, Lost() if task is third else function(task)) for task in (third, second, first))
+
+    out = tmp_path / "rows.jsonl"
+    with ExitStack() as stack:
+        monkeypatch.setattr("ckgen.measure.bench.opened", lambda bench: stack.enter_context(bench.open()))
+        monkeypatch.setattr("ckgen.measure.remote.timed_on", timed_on)
+        shapes = ("--shape", "24,40,4096", "--shape", "8,40,4096", "--shape", "9,40,4096")
+        words = (*GEMM, *shapes, *SOON, *kernels(bad, "right"), "--out", str(out), "--scheduler", "local")
+        done = run(*words, "--json")
+    assert done.exit_code == 1 and "m=9 " in done.stderr and "every worker that had it died" in done.stderr
+    found = json.loads(done.stdout)["rows"]
+    assert ["m=24 " in row["problem"] for row in found] == [True, False]
+    assert [json.loads(line) for line in out.read_text().splitlines()] == found[::-1]
+    assert run(*GEMM, *SHAPE, "--scheduler", "local", "--build-only").exit_code == 2
 
 
 @pytest.mark.parametrize(

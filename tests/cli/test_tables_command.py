@@ -139,3 +139,22 @@ def test_wrong_usage_is_exit_2(tiny: Path, command: str) -> None:
     assert run("tables", command).exit_code == 2
     missing = run("tables", command, "missing")
     assert missing.exit_code == 2 and missing.stderr == "error: no such file or directory: missing\n"
+
+
+class TestDigest:
+    def test_it_is_of_bytes_in_their_order(self, tmp_path: Path) -> None:
+        """That it is what C++ says, tests/runtime holds."""
+        one, same, other = (tmp_path / name for name in ("one.csv", "same.csv", "other.csv"))
+        for path, text in ((one, "a,b\n1,2\n"), (same, "a,b\n1,2\n"), (other, "a,b\n1,3\n")):
+            path.write_text(text)
+        (digest,) = {ok("tables", "digest", str(path)).split()[0] for path in (one, same)}
+        document = as_json("tables", "digest", str(one), str(other))
+        assert document["files"][str(one)] == digest != document["files"][str(other)]
+        lines = ok("tables", "digest", str(one), str(other)).splitlines()
+        assert lines[-1] == f"{document['digest']}  {one}:{other}" and len(lines) == 3
+        assert as_json("tables", "digest", str(other), str(one))["digest"] != document["digest"]
+        assert len(digest) == 16
+
+    def test_what_cannot_be_read_is_refused(self, tmp_path: Path) -> None:
+        done = run("tables", "digest", str(tmp_path))
+        assert done.exit_code == 2 and f"cannot read {tmp_path}: Is a directory" in done.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from cli_support import as_json, ok, run, write
 
+from ckgen.cluster import Lost
 from ckgen.measure.conditions import Conditions
 from ckgen.measure.model import Environment, MeasureStatus
 from ckgen.model.fmha_shape import FmhaShape
@@ -127,7 +128,7 @@ def misses(library: RuntimeLibrary) -> list[ProblemStruct]:
 def test_the_library_is_built_for_what_is_asked(fake: OfSignature) -> None:
     ok(*TUNE)
     seen = fake.seen  # type: ignore[attr-defined]
-    assert seen["ops"] == {"gemm", "stream_k", "moe"}
+    assert seen["ops"] == ("gemm", "moe", "stream_k")
     assert seen["signatures"] == ("gemm_bf16_rcr", "gemm_fp16_rcr", "moe_bf16_rcr_layer_gated_epi_silu")
 
 
@@ -318,3 +319,29 @@ def test_what_people_read(fake: OfSignature, golden: Callable[[str, str], None])
     assert result.exit_code == 1
     golden("cli/tune.txt", result.stdout)
     golden("cli/tuned.csv", Path("t.csv").read_text())
+
+
+def here(tasks: Iterable[Any], function: Callable[[Any], Any], *_: object) -> Iterator[tuple[Any, Any]]:
+    """In place of workers of a cluster."""
+    return ((task, function(task)) for task in tasks)
+
+
+def test_workers_write_the_same_table(fake: OfSignature, monkeypatch: pytest.MonkeyPatch) -> None:
+    ok(*TUNE)
+    monkeypatch.setattr("ckgen.tune.remote.timed_on", here)
+    ok("tune", "all", "--shapes", "shapes.csv", "--out", "w.csv", "--scheduler", "local")
+    assert rows("w.csv") == rows()
+    own, theirs = (read_journals([Path(f"{name}.csv.journal.jsonl")]).records for name in "tw")
+    assert {(one.key, one.measured) for one in theirs} == {(one.key, one.measured) for one in own}
+
+
+def test_problems_of_workers_that_died_are_a_finding(fake: OfSignature, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ckgen.tune.remote.timed_on", lambda tasks, *_: ((task, Lost()) for task in tasks))
+    done = run(*TUNE, "--scheduler", "local")
+    assert done.exit_code == 1 and "4 problems without a row: every worker that had it died" in done.stdout
+
+
+def test_what_is_not_for_workers_is_refused(fake: OfSignature) -> None:
+    assert "local:N" in run(*TUNE, "--scheduler", "local:0").stderr
+    done = run(*TUNE, "--scheduler", "local", "--within", "1%")
+    assert done.exit_code == 2 and "--within compares times of one device" in done.stderr

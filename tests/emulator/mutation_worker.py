@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.build.amd.toolchain import load
-from ckgen.cli.options import tuning_or_shipped
+from ckgen.cli.option_values import tuning_or_shipped
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs

@@ -11,7 +11,7 @@ import pytest
 from emulate_support import context, runtime
 
 from ckgen.build.cache import default_cache
-from ckgen.cli.options import tuning_or_shipped
+from ckgen.cli.option_values import tuning_or_shipped
 from ckgen.families.common.comparison import Comparison, Expected, Wrong, compare
 from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.common.storage import encode

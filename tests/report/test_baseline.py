@@ -16,7 +16,7 @@ from ckgen import paths
 from ckgen.build.kernel_set_jobs import set_kernels
 from ckgen.build.named import named_kernels
 from ckgen.cli import cli
-from ckgen.cli.options import tuning_or_shipped
+from ckgen.cli.option_values import tuning_or_shipped
 from ckgen.families.kernel_sets import kernel_set_files, read_kernel_set
 from ckgen.model.errors import UsageError
 from ckgen.plan.options import PlanOptions

@@ -14,6 +14,7 @@ from ckgen.families.gemm.signature import parse_signature
 from ckgen.model.errors import UsageError
 from ckgen.model.selection import Tier
 from ckgen.runtime import GemmArgsStruct, Options, RuntimeFailure, RuntimeLibrary
+from ckgen.tables.digest import tables_digest
 from ckgen.workload.shape_list import AskedShape, read_shapes
 from cpp_build import ROOT, SYSTEM_LIBRARIES, dispatcher_archive
 
@@ -142,10 +143,15 @@ def test_tables_are_loaded_and_their_digest_told(library: RuntimeLibrary, tmp_pa
     assert (choice.tier, choice.instance, choice.k_batch) == (Tier.EXACT, "tiny_small", 4)
     assert dispatcher.is_tuned(problem, device) and dispatcher.tables_digest() != compiled
     assert library.dispatcher(["tiny"], Options(tables=str(table))).tables_digest() == dispatcher.tables_digest()
+    other = tmp_path / "other.csv"
+    other.write_text(head + "2048,0,0,,tiny_small,2,1.5\n# of another length\n")
+    assert dispatcher.loaded_tables_digest() == tables_digest([table]) != tables_digest([table, other])
+    dispatcher.load_tables([table, other])
+    assert dispatcher.loaded_tables_digest() == tables_digest([table, other]) != tables_digest([other, table])
     with pytest.raises(RuntimeFailure, match="1 row left out, first line 2: not in the library: instance 'nothing'"):
         dispatcher.load_tables([gone])
     dispatcher.load_tables([])
-    assert dispatcher.tables_digest() == compiled
+    assert dispatcher.tables_digest() == compiled and dispatcher.loaded_tables_digest() == tables_digest([]) == 0
 
 
 def test_the_gap_of_loaded_tables_is_the_policy_s() -> None:

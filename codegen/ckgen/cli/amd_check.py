@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
+from ckgen.cli.option_values import assumed_dtype, assumptions, targets_or_env, tuning_or_shipped
 from ckgen.cli.options import (
     PATH,
     assume_option,
-    assumed_dtype,
-    assumptions,
     jobs_option,
     json_option,
     module_option,
     quiet_option,
     scheduler_option,
     targets_option,
-    targets_or_env,
     tuning_option,
-    tuning_or_shipped,
 )
 from ckgen.cli.output import plural, progress, say, show, show_json
 from ckgen.cli.shared import is_flag_given

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,25 +10,24 @@ import click
 
 from ckgen.cli.bench_problems import family_asked, problems_asked
 from ckgen.cli.errors import Command
+from ckgen.cli.option_values import kernel_sets_of, one_target, tuning_or_shipped
 from ckgen.cli.options import (
     PATH,
     json_option,
     kernel_set_option,
-    kernel_sets_of,
     kernels_option,
-    one_target,
+    timing_scheduler_option,
     tuning_option,
-    tuning_or_shipped,
 )
-from ckgen.cli.output import columns, plural, progress, show, show_json
+from ckgen.cli.output import columns, plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
 
 if TYPE_CHECKING:
     from ckgen.fuzz.case import Case
+    from ckgen.measure.bench import Asked, Bench
     from ckgen.measure.local import LocalMeasurer
-    from ckgen.measure.model import Effort
-    from ckgen.measure.rows import Setting
-    from ckgen.progress import Progress
+    from ckgen.model.target import Target
+    from ckgen.progress import Progress, Standing
 
 FINDINGS = 1
 _FINE = ("ok", "refused")
@@ -59,6 +57,7 @@ def _variable(name: str) -> dict[str, Any]:
 @kernels_option
 @kernel_set_option
 @tuning_option
+@timing_scheduler_option
 @click.option("--peer", "peers", multiple=True, metavar="NAME", help=_PEER)
 @click.option(
     "--warmup", type=click.IntRange(2), default=50, show_default=True, metavar="N", help=_WARMUP, **_variable("WARMUP")
@@ -92,86 +91,101 @@ def command(**params: Any) -> int:
     family = family_asked(params["op"])
     target = one_target(params["target"], archs)
     problems = problems_asked(family, target, archs, params)
-    ops = family.planned_with
-    with progress("planning") as line, _measurer(params, target, ops, problems, line) as measurer:
-        rows = [] if params["build_only"] else _measured(params, measurer, problems, line)
+    bench, every = _bench(params, target, family.planned_with, problems), _asked(params, problems)
+    library = digest = None
+    if params["scheduler"] is not None:
+        rows, lost = _by_workers(params, target, bench, every)
+    else:
+        with progress("planning") as line, bench.open(line.step) as measurer:
+            rows, lost = [] if params["build_only"] else _here(params, measurer, every, line), 0
+            library, digest = str(measurer.library), measurer.digest
     if params["csv_file"] is not None:
         _write(params["csv_file"], rows)
     if params["as_json"]:
-        show_json({"library": str(measurer.library), "digest": measurer.digest, "rows": rows})
+        show_json({"library": library, "digest": digest, "rows": rows})
     elif params["build_only"]:
-        show(f"{measurer.library}  {measurer.digest}")
-    else:
+        show(f"{library}  {digest}")
+    elif rows:
         show(_text(rows))
-    return FINDINGS if any(_is_finding(row) for row in rows) else 0
+    return FINDINGS if lost or any(_is_finding(row) for row in rows) else 0
 
 
-def _measurer(
-    params: Mapping[str, Any], target: Any, ops: frozenset[str], problems: Sequence[Case], line: Progress
-) -> LocalMeasurer:
+def _bench(params: Mapping[str, Any], target: Target, ops: frozenset[str], problems: Sequence[Case]) -> Bench:
+    from ckgen.measure.bench import Bench
     from ckgen.measure.conditions import Conditions, Limits
-    from ckgen.measure.local import local_measurer
+    from ckgen.measure.library import Contents
     from ckgen.measure.peers import check_peers
 
     check_peers(params["peers"])
-    return local_measurer(
-        target,
-        ops,
-        {problem.signature for problem in problems},
-        tuning=tuning_or_shipped(params["tuning"]) if params["tuning"] else (),
-        kernel_sets=kernel_sets_of(params["kernel_sets"], ops),
-        conditions=Conditions(params["warmup"], params["rotating"], params["flush"], params["verify_tol"]),
-        limits=Limits(seconds=params["timeout"]),
-        twins=params["twins"],
-        say=line.step,
+    signatures = sorted({problem.signature for problem in problems})
+    tuning = tuning_or_shipped(params["tuning"]) if params["tuning"] else ()
+    places = (
+        tuple(path.absolute() for path in paths) for paths in (tuning, kernel_sets_of(params["kernel_sets"], ops))
+    )
+    return Bench(
+        Contents(target, tuple(sorted(ops)), tuple(signatures), *places),
+        Conditions(params["warmup"], params["rotating"], params["flush"], params["verify_tol"]),
+        Limits(seconds=params["timeout"]),
+        params["twins"],
     )
 
 
-def _measured(
-    params: Mapping[str, Any], measurer: LocalMeasurer, problems: Sequence[Case], line: Progress
-) -> list[dict[str, Any]]:
+def _asked(params: Mapping[str, Any], problems: Sequence[Case]) -> list[Asked]:
+    from ckgen.measure.bench import Asked
     from ckgen.measure.model import Effort
-    from ckgen.measure.rows import Setting, append_lines
 
     effort = Effort(seconds=params["seconds"], least=min(5, params["repeat"]), most=params["repeat"])
-    setting = Setting(measurer.environment(), measurer.conditions, effort, measurer.library)
+    return [Asked(problem, tuple(params["kernels"]), tuple(params["peers"]), effort) for problem in problems]
+
+
+def _here(
+    params: Mapping[str, Any], measurer: LocalMeasurer, every: Sequence[Asked], line: Progress
+) -> list[dict[str, Any]]:
+    from ckgen.measure.bench import rows_of
+
     found: list[dict[str, Any]] = []
-    for number, problem in enumerate(problems, 1):
-        what = f"problem {number} of {len(problems)}"
-        rows = _of_problem(params, measurer, problem, setting, effort, line, what)
-        if params["out"] is not None:
-            append_lines(params["out"], rows)
-        found += rows
+    for number, asked in enumerate(every, 1):
+        what = f"problem {number} of {len(every)}"
+        line.step(f"{what}: verifying")
+
+        def heard(ended: int, wanted: int, what: str = what) -> None:
+            line.show(f"{what}: {ended} of {plural(wanted, 'candidate')}")
+
+        found += _kept(params, rows_of(measurer, asked, heard))
     return found
 
 
-def _of_problem(
-    params: Mapping[str, Any], measurer: LocalMeasurer, problem: Case, setting: Setting, effort: Effort,
-    line: Progress, what: str,
-) -> list[dict[str, Any]]:  # fmt: skip
-    from ckgen.measure.model import Candidate, Measured, MeasureStatus
-    from ckgen.measure.rows import Measure
+def _by_workers(
+    params: Mapping[str, Any], target: Target, bench: Bench, every: Sequence[Asked]
+) -> tuple[list[dict[str, Any]], int]:
+    """Rows in the order of problems, and how many problems are lost."""
+    from ckgen.cluster import Lost
+    from ckgen.measure.bench import rows_on_worker
+    from ckgen.measure.remote import timed_on
 
-    line.step(f"{what}: verifying")
-    globs = params["kernels"]
-    every = measurer.candidates(problem)
-    wanted = [one for one in every if not globs or any(fnmatchcase(one.instance, glob) for glob in globs)]
-    if not wanted:
-        reason = f"no kernel of --kernels among {len(every)}" if every else "no instance supports the problem"
-        outcome = Measured(Candidate("", 0), MeasureStatus.REFUSED, reason, digest=measurer.digest)
-        return [Measure(problem, 0, 0).row(outcome, None, setting)]
-    selected = measurer.selected(problem)
-    heard = []
+    if params["build_only"]:
+        raise UsageError("--build-only: with --scheduler each worker builds its own library")
+    found: dict[Asked, list[dict[str, Any]]] = {}
+    tasks = [(bench, asked) for asked in every]
+    with progress("waiting for workers") as line:
 
-    def done(outcome: Measured) -> None:
-        heard.append(outcome)
-        line.show(f"{what}: {len(heard)} of {plural(len(wanted), 'candidate')}")
+        def heard(standing: Standing) -> None:
+            line.show(f"{standing.done} of {plural(standing.total, 'problem')}")
 
-    compared = measurer.compare(problem, wanted, params["peers"], effort, done)
-    measure = Measure(problem, compared.bytes, compared.sets)
-    ranked = sorted(map(compared.outcome, wanted), key=lambda one: (one.median_us or float("inf"), one.candidate))
-    rows = [measure.row(outcome, selected, setting) for outcome in ranked]
-    return rows + [measure.peer_row(outcome, setting) for outcome in compared.peers()]
+        for (_, asked), rows in timed_on(tasks, rows_on_worker, params["scheduler"], target, heard):
+            if isinstance(rows, Lost):
+                say(f"{asked.problem.text()}: every worker that had it died")
+            else:
+                found[asked] = _kept(params, rows)
+    return [row for asked in every for row in found.get(asked, ())], len(set(every)) - len(found)
+
+
+def _kept(params: Mapping[str, Any], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    from ckgen.measure.rows import append_lines
+
+    if params["out"] is not None:
+        append_lines(params["out"], rows)
+    return rows
 
 
 def _is_finding(row: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckgen.cli.options import ops_of
+from ckgen.cli.option_values import ops_of
 from ckgen.families.common.asked import Asked
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import UsageError

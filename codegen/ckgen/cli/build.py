@@ -7,31 +7,33 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
+from ckgen.cli.option_values import (
+    assumed_dtype,
+    assumptions,
+    backends_of,
+    check_name,
+    kernel_sets_of,
+    ops_of,
+    profiles_of,
+    targets_or_env,
+    tuning_or_shipped,
+)
 from ckgen.cli.options import (
     GLOB,
     PATH,
     assume_option,
-    assumed_dtype,
-    assumptions,
-    backends_of,
     backends_option,
-    check_name,
     jobs_option,
     json_option,
     kernel_set_option,
-    kernel_sets_of,
     module_option,
-    ops_of,
     ops_option,
     profile_option,
-    profiles_of,
     quiet_option,
     scheduler_option,
     signatures_option,
     targets_option,
-    targets_or_env,
     tuning_option,
-    tuning_or_shipped,
 )
 from ckgen.cli.output import columns, plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError

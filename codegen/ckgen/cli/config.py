@@ -10,7 +10,8 @@ import click
 from click.core import ParameterSource
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import all_shared_options, json_option, targets_or_env
+from ckgen.cli.option_values import targets_or_env
+from ckgen.cli.options import all_shared_options, json_option
 from ckgen.cli.output import columns, show, show_json
 from ckgen.cli.shared import Shared, settings
 from ckgen.specs.targets import CU_NUM, GPU_ARCHS

@@ -7,20 +7,17 @@ from typing import Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import (
-    assume_option,
+from ckgen.cli.option_values import (
     assumed_dtype,
     assumptions,
     backends_of,
-    choosing_options,
     kernel_sets_of,
-    module_option,
     ops_of,
     profiles_of,
-    quiet_option,
     targets_or_env,
     tuning_or_shipped,
 )
+from ckgen.cli.options import assume_option, choosing_options, module_option, quiet_option
 from ckgen.cli.output import errors_of, progress, show_verbatim
 from ckgen.model.errors import InputError
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import json_option, ops_of, ops_option, quiet_option, words
+from ckgen.cli.option_values import ops_of, words
+from ckgen.cli.options import json_option, ops_option, quiet_option
 from ckgen.cli.output import plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
 from ckgen.progress import duration, rate_text

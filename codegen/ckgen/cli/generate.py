@@ -11,30 +11,32 @@ import click
 
 from ckgen.cli.errors import Command, error_document
 from ckgen.cli.generate_report import Mode, Request, report_json, report_text, reported, stale_note
-from ckgen.cli.options import (
-    PATH,
-    assume_option,
+from ckgen.cli.option_values import (
     assumed_dtype,
     assumptions,
     backends_of,
-    backends_option,
     check_target_name,
+    kernel_sets_of,
+    ops_of,
+    profiles_of,
+    targets_or_env,
+    tuning_or_shipped,
+)
+from ckgen.cli.options import (
+    PATH,
+    assume_option,
+    backends_option,
     json_option,
     kernel_set_option_with,
-    kernel_sets_of,
     kernels_option,
     module_option,
-    ops_of,
     ops_option,
     policy_option,
     profile_option,
-    profiles_of,
     quiet_option,
     signatures_option,
     targets_option,
-    targets_or_env,
     tuning_option,
-    tuning_or_shipped,
 )
 from ckgen.cli.output import error_summary, errors_of, plural, progress, say, say_diagnostics, show_json
 from ckgen.cli.shared import is_flag_given, settings

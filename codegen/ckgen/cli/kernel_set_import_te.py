@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import PATH, words
+from ckgen.cli.option_values import words
+from ckgen.cli.options import PATH
 from ckgen.cli.output import plural, say, show_verbatim
 
 _SIGNATURE = "What GEMMs compute, such as fp16 or gemm_bf16_rrr; may be repeated.  [default: the file's problem]"

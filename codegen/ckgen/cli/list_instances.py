@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckgen.cli.options import backends_of, kernel_sets_of, ops_of, profiles_of, targets_or_env, tuning_or_shipped
+from ckgen.cli.option_values import backends_of, kernel_sets_of, ops_of, profiles_of, targets_or_env, tuning_or_shipped
 from ckgen.cli.output import columns, errors_of, plural, progress
 from ckgen.families.gemm.naming import ops_word
 from ckgen.families.gemm.signature import GemmSignature

@@ -7,23 +7,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ckgen.cli.options import (
-    assume_option,
+from ckgen.cli.option_values import (
     assumed_dtype,
     assumptions,
+    kernel_sets_of,
+    one_target,
+    ops_of,
+    targets_or_env,
+    tuning_or_shipped,
+)
+from ckgen.cli.options import (
+    assume_option,
     beside_option,
     json_option,
     kernel_set_option,
-    kernel_sets_of,
     module_option,
-    one_target,
-    ops_of,
     policy_option,
     quiet_option,
     target_option,
-    targets_or_env,
     tuning_option,
-    tuning_or_shipped,
 )
 from ckgen.cli.output import progress, say_diagnostics
 from ckgen.families.common.asked import Asked

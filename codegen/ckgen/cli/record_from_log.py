@@ -12,7 +12,8 @@ from typing import TextIO
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import PATH, json_option, one_target, target_option
+from ckgen.cli.option_values import one_target
+from ckgen.cli.options import PATH, json_option, target_option
 from ckgen.cli.output import columns, plural, say, show, show_json
 from ckgen.model.errors import UsageError
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import PATH, one_target
+from ckgen.cli.option_values import one_target
+from ckgen.cli.options import PATH
 from ckgen.cli.output import plural, say
 from ckgen.model.errors import UsageError
 

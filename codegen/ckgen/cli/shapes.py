@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import (
-    PATH,
-    json_option,
-    one_target,
-    quiet_option,
-    target_option,
-    tuning_option,
-    tuning_or_shipped,
-    words,
-)
+from ckgen.cli.option_values import one_target, tuning_or_shipped, words
+from ckgen.cli.options import PATH, json_option, quiet_option, target_option, tuning_option
 from ckgen.cli.output import columns, errors_of, plural, progress, say, show, show_json
 from ckgen.model.errors import InputError, UsageError
 

@@ -7,6 +7,7 @@ import click
 from ckgen.cli.groups import Entry, LazyGroup
 
 COMMANDS = {
+    "digest": Entry("ckgen.cli.tables_digest", "The digest that a program says of these tables once loaded."),
     "dedupe": Entry("ckgen.cli.tables_dedupe", "Keep one of the rows that answer the same question differently."),
     "merge": Entry("ckgen.cli.tables_merge", "Join tables of one module; later ones win."),
     "upgrade": Entry("ckgen.cli.tables_upgrade", "Give old tables the columns that they lack."),

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ckgen.cli.options import assumed_dtype, assumptions
+from ckgen.cli.option_values import assumed_dtype, assumptions
 from ckgen.cli.output import progress
 from ckgen.families.registry import FAMILIES
 from ckgen.families.tables import fits, table_dialects, table_modules

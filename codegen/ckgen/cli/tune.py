@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckgen.cli.errors import Command
+from ckgen.cli.option_values import kernel_sets_of, one_target, tuning_or_shipped
 from ckgen.cli.options import (
     PATH,
     json_option,
     kernel_set_option,
-    kernel_sets_of,
     kernels_option,
-    one_target,
+    timing_scheduler_option,
     tuning_option,
-    tuning_or_shipped,
 )
 from ckgen.cli.output import plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from ckgen.measure.local import LocalMeasurer
     from ckgen.model.arch import ArchSpec
     from ckgen.model.target import Target
-    from ckgen.tune.journal import Header
+    from ckgen.tune.device import Device
+    from ckgen.tune.gathered import Gathered
+    from ckgen.tune.journal import Contents
     from ckgen.tune.problems import Key, Problem
     from ckgen.tune.retune import Module
-    from ckgen.tune.run import Options, Outcome
+    from ckgen.tune.run import Options
     from ckgen.tune.table import Table
 
 FINDINGS = 1
@@ -60,6 +59,7 @@ _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 @kernels_option
 @kernel_set_option
 @tuning_option
+@timing_scheduler_option
 @click.option("--date", default="", metavar="DATE", help="Stands in the rows; none is made up.")
 @json_option
 def command(**params: Any) -> int:
@@ -127,50 +127,73 @@ def _tune(
     params: Mapping[str, Any], target: Target, ladders: Sequence[Sequence[Problem]], modules: Mapping[str, Module]
 ) -> int:
     from ckgen.cli.tune_text import text_of
-    from ckgen.measure.library import Contents
-    from ckgen.measure.local import local_measurer
-    from ckgen.tune.asked import ops_to_plan
-    from ckgen.tune.journal import Contents as Held
-    from ckgen.tune.journal import Journal, read_journals
+    from ckgen.tune.journal import read_journals
     from ckgen.tune.report import compare, document
-    from ckgen.tune.run import Tuner
     from ckgen.tune.table import read_table
-    from ckgen.tune.usual import UsualSelection
 
     out, options = Path(params["out"]), _options(params)
     table, old = read_table(out), read_table(params["compare"]) if params["compare"] is not None else None
     journal, *others = params["journal"] or [out.with_name(f"{out.name}.journal.jsonl")]
     if journal.exists() and not params["resume"]:
         raise UsageError(f"{journal} is there: go on with it by --resume, or name another --journal")
-    known = read_journals([*([journal] if journal.exists() else []), *others])
-    for text in known.torn:
+    held = read_journals([*([journal] if journal.exists() else []), *others])
+    for text in held.torn:
         say(f"note: {text}")
-    signatures = tuple(sorted({one.key.signature for ladder in ladders for one in ladder}))
-    ops = ops_to_plan(signatures)
-    tuning = tuning_or_shipped(params["tuning"])
-    sets = kernel_sets_of(params["kernel_sets"], ops)
-    with progress("planning") as line:
-        made = local_measurer(target, ops, signatures, tuning=tuning, kernel_sets=sets, say=line.step)
-        with made as measurer, Journal(journal, _header(measurer)) as opened:
-            held = known if params["resume"] or others else Held()
-            asked = Contents(target, tuple(sorted(ops)), signatures, tuning)
-            tuner = Tuner(UsualSelection(measurer, asked) if sets else measurer, opened, held, options, line.show)
-            outcome = tuner.tune(ladders)
-    _write(params, target, table, outcome, opened.header)
-    changes = compare(outcome, tuner.known, old, target) if old is not None else []
+    device = _device(params, target, ladders)
+    if params["scheduler"] is not None:
+        found = _by_workers(params["scheduler"], target, ladders, device, options, held, journal)
+    else:
+        found = _here(ladders, device, options, held, journal)
+    _write(params, target, table, found)
+    outcome, known = found.outcome, found.known
+    changes = compare(outcome, known, old, target) if old is not None else []
     if params["as_json"]:
         retuned = {name: module.document() for name, module in sorted(modules.items())}
-        show_json(document(outcome, tuner.known, changes) | {"retuned": retuned})
+        show_json(document(outcome, known, changes) | {"retuned": retuned})
     else:
-        show(text_of(outcome, tuner, changes, out, journal))
-    return FINDINGS if outcome.failures else 0
+        show(text_of(outcome, known, changes, out, journal))
+    return FINDINGS if outcome.failures or outcome.lost else 0
 
 
-def _header(measurer: LocalMeasurer) -> Header:
-    from ckgen.tune.journal import Header
+def _device(params: Mapping[str, Any], target: Target, ladders: Sequence[Sequence[Problem]]) -> Device:
+    from ckgen.measure.library import Contents
+    from ckgen.tune.asked import ops_to_plan
+    from ckgen.tune.device import Device
 
-    conditions = " ".join(f"{name}={value}" for name, value in asdict(measurer.conditions).items())
-    return Header(measurer.digest, measurer.environment(), conditions)
+    signatures = tuple(sorted({one.key.signature for ladder in ladders for one in ladder}))
+    ops = ops_to_plan(signatures)
+    tuning = tuning_or_shipped(params["tuning"]) if params["tuning"] else ()
+    sets = kernel_sets_of(params["kernel_sets"], ops)
+    places = (tuple(path.absolute() for path in paths) for paths in (tuning, sets))
+    return Device(Contents(target, tuple(sorted(ops)), signatures, *places))
+
+
+def _here(
+    ladders: Sequence[Sequence[Problem]], device: Device, options: Options, held: Contents, journal: Path
+) -> Gathered:
+    from ckgen.tune.gathered import Gathered
+    from ckgen.tune.journal import Journal
+    from ckgen.tune.run import Tuner
+
+    with progress("planning") as line, device.open(line.step) as (measurer, header), Journal(journal, header) as opened:
+        tuner = Tuner(measurer, opened, held, options, line.show)
+        outcome = tuner.tune(ladders)
+    return Gathered(outcome, tuner.known, {header: outcome})
+
+
+def _by_workers(
+    scheduler: str, target: Target, ladders: Sequence[Sequence[Problem]], device: Device, options: Options,
+    held: Contents, journal: Path,
+) -> Gathered:  # fmt: skip
+    from ckgen.tune.remote import tune_on
+
+    if options.within is not None:
+        raise UsageError("--within compares times of one device: it is not for --scheduler")
+    with progress("waiting for workers") as line:
+        return tune_on(
+            scheduler, target, ladders, device, options, held, journal,
+            lambda standing: line.show(f"{standing.done} of {plural(standing.total, 'ladder')}"),
+        )  # fmt: skip
 
 
 def _options(params: Mapping[str, Any]) -> Options:
@@ -186,12 +209,9 @@ def _options(params: Mapping[str, Any]) -> Options:
     )
 
 
-def _write(params: Mapping[str, Any], target: Target, table: Table, outcome: Outcome, header: Header) -> None:
+def _write(params: Mapping[str, Any], target: Target, table: Table, found: Gathered) -> None:
     """The rows. A problem that was timed and is worth none loses the row that it had."""
-    from ckgen.tune.report import lines_of
     from ckgen.tune.table import write_table
 
-    where = header.environment
-    lines = lines_of(outcome, where.device, where.driver, header.tool, params["date"])
-    gone = [one.problem.key for one in outcome.every if one.winner is not None and not one.is_row]
-    write_table(params["out"], table, target, lines, gone)
+    gone = [one.problem.key for one in found.outcome.every if one.winner is not None and not one.is_row]
+    write_table(params["out"], table, target, found.lines(params["date"]), gone)

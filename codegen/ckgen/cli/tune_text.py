@@ -8,11 +8,12 @@ from pathlib import Path
 from statistics import median
 
 from ckgen.cli.output import columns, plural
+from ckgen.tune.known import Known
 from ckgen.tune.report import Change, stability
-from ckgen.tune.run import Outcome, Tuned, Tuner
+from ckgen.tune.run import Outcome, Tuned
 
 
-def text_of(outcome: Outcome, tuner: Tuner, changes: Sequence[Change], out: Path, journal: Path) -> str:
+def text_of(outcome: Outcome, known: Known, changes: Sequence[Change], out: Path, journal: Path) -> str:
     """Every problem that was timed, every failure, and counts."""
     every = outcome.every
     timed = [one for one in every if one.winner is not None]
@@ -27,7 +28,7 @@ def text_of(outcome: Outcome, tuner: Tuner, changes: Sequence[Change], out: Path
     lines += [f"{plural(count, 'problem')} without a row: {why}" for why, count in whys.most_common()]
     made = f"{plural(outcome.measured, 'measurement')} made, {outcome.known:,} known"
     lines.append(f"{journal}: {made}, {plural(len(outcome.failures), 'failure')}")
-    return "\n".join([*lines, *_stability(outcome, tuner), *_changes(changes)])
+    return "\n".join([*lines, *_stability(outcome, known), *_changes(changes)])
 
 
 def _cells(one: Tuned) -> tuple[str, ...]:
@@ -39,8 +40,8 @@ def _cells(one: Tuned) -> tuple[str, ...]:
     return str(one.problem.key), time, gain, str(one.searched.tried), kernel if one.is_row else f"({one.why})"
 
 
-def _stability(outcome: Outcome, tuner: Tuner) -> list[str]:
-    found = stability(outcome, tuner.known)
+def _stability(outcome: Outcome, known: Known) -> list[str]:
+    found = stability(outcome, known)
     lines = []
     if found.flipped is not None:
         lines.append(f"flipped between the first rung and the last: {found.flipped:.0%} of winners")

@@ -9,17 +9,8 @@ from typing import Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import (
-    PATH,
-    assume_option,
-    assumed_dtype,
-    assumptions,
-    json_option,
-    module_option,
-    ops_of,
-    quiet_option,
-    targets_of,
-)
+from ckgen.cli.option_values import assumed_dtype, assumptions, ops_of, targets_of
+from ckgen.cli.options import PATH, assume_option, json_option, module_option, quiet_option
 from ckgen.cli.output import (
     columns,
     error_summary,

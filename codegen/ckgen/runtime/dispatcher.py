@@ -155,6 +155,12 @@ class Dispatcher(Handle):
         self._abi.call("tables_digest", self.handle, byref(digest))
         return digest.value
 
+    def loaded_tables_digest(self) -> int:
+        """Of the bytes of the loaded files in their order, as `ckgen tables digest` prints it; 0 without any."""
+        digest = c_uint64()
+        self._abi.call("loaded_tables_digest", self.handle, byref(digest))
+        return digest.value
+
     def counters(self) -> Counters:
         """How often which tier answered."""
         read = CountersStruct()

@@ -57,6 +57,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "load_overrides": (_H, c_char_p),
     "load_tables": (_H, c_char_p),
     "tables_digest": (_H, POINTER(c_uint64)),
+    "loaded_tables_digest": (_H, POINTER(c_uint64)),
     "read_counters": (_H, POINTER(CountersStruct)),
     "is_tuned": (_H, _H, POINTER(ProblemStruct), POINTER(c_int32)),
     "instance_count": (_H, POINTER(c_uint32)),

@@ -80,13 +80,19 @@ class Journal:
             _cut_torn_line(self._file)
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
-        self._write({"header": {"schema": SCHEMA, **asdict(header)}})
+        self._head()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         os.close(self._file)
+
+    def go_on(self, header: Header) -> None:
+        """What follows was taken there."""
+        if header != self.header:
+            self.header = header
+            self._head()
 
     def measured(self, problem: str, rung: str, together: int, measured: Measured) -> Record:
         """Keeps a measurement."""
@@ -99,6 +105,9 @@ class Journal:
         """Keeps what selection takes."""
         self._write({"asked": {"problem": problem, "selected": asdict(selected) if selected is not None else None}})
         return Asked(self.header.code, problem, selected)
+
+    def _head(self) -> None:
+        self._write({"header": {"schema": SCHEMA, **asdict(self.header)}})
 
     def _write(self, document: dict[str, Any]) -> None:
         """One write: two lines never mix, and what a kill leaves is a torn last line at most."""

@@ -63,13 +63,15 @@ class Tuned:
 class Outcome:
     """All problems' ends, in ladders; how many measurements were made, and how many journals knew.
 
-    `is_least`: whether no fewer kernels would do, None where that was not asked.
+    `is_least`: whether no fewer kernels would do, None where that was not asked. `lost`: problems of ladders whose
+    workers of a cluster all died.
     """
 
     ladders: list[list[Tuned]] = field(default_factory=list)
     measured: int = 0
     known: int = 0
     is_least: bool | None = None
+    lost: int = 0
 
     @property
     def every(self) -> list[Tuned]:

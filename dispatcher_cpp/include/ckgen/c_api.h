@@ -208,6 +208,9 @@ CKGEN_API ckgen_status ckgen_load_overrides(ckgen_dispatcher* dispatcher, const 
 CKGEN_API ckgen_status ckgen_load_tables(ckgen_dispatcher* dispatcher, const char* paths, ckgen_message message);
 /* Equal where the same rows answer, among processes and machines. */
 CKGEN_API ckgen_status ckgen_tables_digest(const ckgen_dispatcher* dispatcher, uint64_t* out, ckgen_message message);
+/* Of the bytes of the files that are loaded, as `ckgen tables digest` prints it; 0 without any. */
+CKGEN_API ckgen_status ckgen_loaded_tables_digest(const ckgen_dispatcher* dispatcher, uint64_t* out,
+                                                  ckgen_message message);
 /* Zeros unless the options say `count` or `record`. */
 CKGEN_API ckgen_status ckgen_read_counters(const ckgen_dispatcher* dispatcher, ckgen_counters* out,
                                            ckgen_message message);
@@ -227,8 +230,8 @@ CKGEN_API ckgen_status ckgen_external(const ckgen_dispatcher* dispatcher, uint32
 /* An unsupported problem is CKGEN_OK with instance CKGEN_NO_INDEX; ckgen_reason says why. */
 CKGEN_API ckgen_status ckgen_select(const ckgen_dispatcher* dispatcher, const ckgen_device* device,
                                     const ckgen_problem* problem, ckgen_selection* out, ckgen_message message);
-/* 1 where a measured row answers, at or near the problem's sizes and for the device's own target; else 0. Neither counted
- * nor recorded. */
+/* 1 where a measured row answers, at or near the problem's sizes and for the device's own target; else 0. Neither
+ * counted nor recorded. */
 CKGEN_API ckgen_status ckgen_is_tuned(const ckgen_dispatcher* dispatcher, const ckgen_device* device,
                                       const ckgen_problem* problem, int32_t* out, ckgen_message message);
 /* `count` problems and selections in arrays without gaps, all of the size of the first. */

@@ -121,6 +121,9 @@ class CKGEN_API Dispatcher {
   /// among processes and machines; ranks compare it. Costs a walk over all rows.
   std::uint64_t tables_digest() const noexcept;
 
+  /// Of the bytes of the files that are loaded, in their order, as `ckgen tables digest` prints it; 0 without any.
+  std::uint64_t loaded_tables_digest() const noexcept;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -153,6 +153,12 @@ ckgen_status ckgen_tables_digest(const ckgen_dispatcher* dispatcher, uint64_t* o
   return ok(message);
 }
 
+ckgen_status ckgen_loaded_tables_digest(const ckgen_dispatcher* dispatcher, uint64_t* out, ckgen_message message) {
+  if (!given(message, dispatcher, out)) return CKGEN_INVALID_ARGUMENT;
+  *out = dispatcher->value.loaded_tables_digest();
+  return ok(message);
+}
+
 ckgen_status ckgen_read_counters(const ckgen_dispatcher* dispatcher, ckgen_counters* out, ckgen_message message) {
   if (!given(message, dispatcher) || !sized(message, out)) return CKGEN_INVALID_ARGUMENT;
   const ckgen::Counters counters = dispatcher->value.counters();

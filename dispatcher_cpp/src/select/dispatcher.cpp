@@ -233,5 +233,10 @@ std::uint64_t Dispatcher::tables_digest() const noexcept {
   return impl_ ? detail::tables_digest(*impl_->state, impl_->tables.current()) : 0;
 }
 
+std::uint64_t Dispatcher::loaded_tables_digest() const noexcept {
+  const detail::LoadedTables* const loaded = impl_ ? impl_->tables.current() : nullptr;
+  return loaded != nullptr ? loaded->digest() : 0;
+}
+
 }  // namespace v1
 }  // namespace ckgen

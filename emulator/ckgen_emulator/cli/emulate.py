@@ -10,17 +10,8 @@ from typing import Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import (
-    PATH,
-    json_option,
-    kernel_set_option,
-    kernel_sets_of,
-    quiet_option,
-    target_option,
-    targets_of,
-    tuning_option,
-    tuning_or_shipped,
-)
+from ckgen.cli.option_values import kernel_sets_of, targets_of, tuning_or_shipped
+from ckgen.cli.options import PATH, json_option, kernel_set_option, quiet_option, target_option, tuning_option
 from ckgen.cli.output import show, show_json
 from ckgen.cli.shared import is_flag_given
 from ckgen.model.arch import ArchSpec

@@ -15,7 +15,7 @@ from ckgen.build.planned import Planned
 from ckgen.build.pool import Outcome, default_limits
 from ckgen.build.result import Result
 from ckgen.build.wanted import KernelFilter, wanted_kernels
-from ckgen.cli.options import tuning_or_shipped
+from ckgen.cli.option_values import tuning_or_shipped
 from ckgen.families.registry import FAMILIES
 from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions

@@ -10,7 +10,7 @@ import pytest
 
 from ckgen.build.device_code import device_code
 from ckgen.build.named import NamedKernel, named_kernels
-from ckgen.cli.options import tuning_or_shipped
+from ckgen.cli.option_values import tuning_or_shipped
 from ckgen.families.common.device.overflow import NO_OVERFLOW, Overflow
 from ckgen.families.gemm.device import recorded
 from ckgen.families.gemm.device.recorded import recorded_overflow

@@ -1,0 +1,78 @@
+"""A bench of one problem, on this machine or on a worker of a cluster: a row for each candidate and way of a peer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ckgen.fuzz.case import Case
+from ckgen.measure import local
+from ckgen.measure.conditions import Conditions, Limits
+from ckgen.measure.library import Contents
+from ckgen.measure.local import LocalMeasurer
+from ckgen.measure.model import Candidate, Effort, Measured, MeasureStatus
+from ckgen.measure.remote import opened
+from ckgen.measure.rows import Measure, Setting
+
+Heard = Callable[[int, int], None]
+"""How many candidates ended, of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What `ckgen bench` measures with; see Opens."""
+
+    contents: Contents
+    conditions: Conditions
+    limits: Limits
+    twins: bool
+
+    def open(self, say: Callable[[str], None] = lambda text: None) -> LocalMeasurer:
+        """Errors as local_measurer's."""
+        what = self.contents
+        return local.local_measurer(
+            what.target, what.ops, what.signatures, tuning=what.tuning, kernel_sets=what.kernel_sets,
+            conditions=self.conditions, limits=self.limits, twins=self.twins, say=say,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A problem, globs of the kernels that are meant (none: all), peers, and how long."""
+
+    problem: Case
+    kernels: tuple[str, ...]
+    peers: tuple[str, ...]
+    effort: Effort
+
+
+def rows_on_worker(task: tuple[Bench, Asked]) -> list[dict[str, Any]]:
+    """With the worker's own measurer."""
+    bench, asked = task
+    return rows_of(opened(bench), asked)
+
+
+def rows_of(measurer: LocalMeasurer, asked: Asked, heard: Heard = lambda ended, wanted: None) -> list[dict[str, Any]]:
+    """The candidates' by time, then the peers'; of a problem that has no candidate one that is refused."""
+    setting = Setting(measurer.environment(), measurer.conditions, asked.effort, measurer.library)
+    problem, globs = asked.problem, asked.kernels
+    every = measurer.candidates(problem)
+    wanted = [one for one in every if not globs or any(fnmatchcase(one.instance, glob) for glob in globs)]
+    if not wanted:
+        reason = f"no kernel of --kernels among {len(every)}" if every else "no instance supports the problem"
+        outcome = Measured(Candidate("", 0), MeasureStatus.REFUSED, reason, digest=measurer.digest)
+        return [Measure(problem, 0, 0).row(outcome, None, setting)]
+    selected = measurer.selected(problem)
+    ended = []
+
+    def done(outcome: Measured) -> None:
+        ended.append(outcome)
+        heard(len(ended), len(wanted))
+
+    compared = measurer.compare(problem, wanted, asked.peers, asked.effort, done)
+    measure = Measure(problem, compared.bytes, compared.sets)
+    ranked = sorted(map(compared.outcome, wanted), key=lambda one: (one.median_us or float("inf"), one.candidate))
+    rows = [measure.row(outcome, selected, setting) for outcome in ranked]
+    return rows + [measure.peer_row(outcome, setting) for outcome in compared.peers()]

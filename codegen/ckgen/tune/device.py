@@ -1,0 +1,33 @@
+"""What `ckgen tune` times with, on this machine or on a worker of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+
+from ckgen.measure import local
+from ckgen.measure.library import Contents
+from ckgen.measure.model import Measurer
+from ckgen.tune.journal import Header
+from ckgen.tune.usual import UsualSelection
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """The device that a library of these contents is for; see Opens."""
+
+    contents: Contents
+
+    @contextmanager
+    def open(self, say: Callable[[str], None] = lambda text: None) -> Iterator[tuple[Measurer, Header]]:
+        """A measurer, and the header of what it measures; errors as local_measurer's."""
+        what = self.contents
+        made = local.local_measurer(
+            what.target, what.ops, what.signatures, tuning=what.tuning, kernel_sets=what.kernel_sets, say=say
+        )
+        with made as measurer:
+            conditions = " ".join(f"{name}={value}" for name, value in asdict(measurer.conditions).items())
+            header = Header(measurer.digest, measurer.environment(), conditions)
+            usual = replace(what, kernel_sets=())
+            yield UsualSelection(measurer, usual) if what.kernel_sets else measurer, header

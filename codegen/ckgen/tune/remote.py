@@ -1,0 +1,141 @@
+"""A tune on the workers of a cluster: each takes whole ladders, and what it measured goes to this machine's journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ckgen.cluster import Lost
+from ckgen.measure.model import Measurer
+from ckgen.measure.remote import Opens, opened, timed_on
+from ckgen.model.target import Target
+from ckgen.progress import Standing
+from ckgen.tune.gathered import Gathered
+from ckgen.tune.journal import Contents, Header, Journal, read_journals
+from ckgen.tune.problems import Problem
+from ckgen.tune.run import Options, Outcome, Tuned, Tuner
+from ckgen.tune.search import Searched
+
+LOST = "every worker that had it died"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A ladder, what times it, and what journals hold of its problems."""
+
+    ladder: Sequence[Problem]
+    device: Opens[tuple[Measurer, Header]]
+    options: Options
+    held: Contents
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A ladder's end, and what was measured for it."""
+
+    header: Header
+    outcome: Outcome
+    made: Contents
+
+
+def tune_on(
+    scheduler: str,
+    target: Target,
+    ladders: Sequence[Sequence[Problem]],
+    device: Opens[tuple[Measurer, Header]],
+    options: Options,
+    held: Contents,
+    journal: Path,
+    progress: Callable[[Standing], None] = lambda standing: None,
+) -> Gathered:
+    """As Tuner.tune, by all workers; `budget` is of their time together. Errors as run_on's and Device.open's.
+
+    A ladder's records are in the journal as soon as it ends; one whose worker is lost is begun again. `within` is not
+    for ladders of several machines.
+    """
+    assert options.within is None
+    ends: dict[Sequence[Problem], list[Tuned]] = {}
+    found = Gathered()
+    with ExitStack() as stack:
+        keeper = _Keeper(journal, held, stack)
+        for task, part in timed_on(_tasks(ladders, device, options, held), _tune, scheduler, target, progress):
+            if isinstance(part, Lost):
+                ends[task.ladder] = [Tuned(one, Searched({}, 0, (), None), None, why=LOST) for one in task.ladder]
+                found.outcome.lost += len(task.ladder)
+                continue
+            keeper.keep(part)
+            _gather(found, part, task.held)
+            (ends[task.ladder],) = part.outcome.ladders
+    found.outcome.ladders = [ends[tuple(ladder)] for ladder in ladders]
+    return found
+
+
+def _tasks(
+    ladders: Sequence[Sequence[Problem]], device: Opens[tuple[Measurer, Header]], options: Options, held: Contents
+) -> Iterator[Task]:
+    """Each with its problems' share of the budget."""
+    every = sum(map(len, ladders))
+    for ladder in ladders:
+        texts = {one.text for one in ladder}
+        own = Contents(
+            records=tuple(one for one in held.records if one.problem in texts),
+            asked=tuple(one for one in held.asked if one.problem in texts),
+        )
+        budget = options.budget * len(ladder) / every if options.budget is not None else None
+        yield Task(tuple(ladder), device, replace(options, budget=budget), own)
+
+
+def _tune(task: Task) -> Part:
+    """On a worker."""
+    measurer, header = opened(task.device)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "part.jsonl"
+        with Journal(path, header) as journal:
+            outcome = Tuner(measurer, journal, task.held, task.options).tune([task.ladder])
+        return Part(header, outcome, read_journals([path]))
+
+
+def _gather(found: Gathered, part: Part, held: Contents) -> None:
+    found.outcome.measured += part.outcome.measured
+    found.outcome.known += part.outcome.known
+    found.by_header.setdefault(part.header, Outcome()).ladders += part.outcome.ladders
+    for record in (*held.records, *part.made.records):
+        if record.code == part.header.code:
+            found.known.add(record.problem, record.rung, record.measured)
+
+
+class _Keeper:
+    """Writes what workers measured; of what comes twice the first."""
+
+    def __init__(self, path: Path, held: Contents, stack: ExitStack) -> None:
+        self._path, self._stack = path, stack
+        self._journal: Journal | None = None
+        self._seen = {one.key for one in held.records}
+        self._asked = {(one.code, one.problem) for one in held.asked}
+        self._together = max((one.together for one in held.records), default=0)
+
+    def keep(self, part: Part) -> None:
+        """Numbers of what was timed together are another ladder's nowhere."""
+        journal = self._opened(part.header)
+        for one in part.made.asked:
+            if (one.code, one.problem) not in self._asked:
+                self._asked.add((one.code, one.problem))
+                journal.asked(one.problem, one.selected)
+        numbers: dict[int, int] = {}
+        for record in part.made.records:
+            if record.key in self._seen:
+                continue
+            self._seen.add(record.key)
+            if record.together not in numbers:
+                self._together += 1
+                numbers[record.together] = self._together
+            journal.measured(record.problem, record.rung, numbers[record.together], record.measured)
+
+    def _opened(self, header: Header) -> Journal:
+        if self._journal is None:
+            self._journal = self._stack.enter_context(Journal(self._path, header))
+        self._journal.go_on(header)
+        return self._journal

@@ -1,0 +1,159 @@
+"""A tune by workers of a cluster: however many are killed, no record is lost and none is there twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from ckgen.cluster import Lost
+from ckgen.fuzz.case import Case
+from ckgen.measure.model import Measured
+from ckgen.model.target import Target
+from ckgen.tune.journal import Header, Journal, read_journals
+from ckgen.tune.problems import Key, Problem, in_ladders, of_counts
+from ckgen.tune.remote import LOST, Part, Task, tune_on
+from ckgen.tune.run import Options, Outcome, Tuner
+from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
+
+pytestmark = pytest.mark.filterwarnings("default")
+TARGET = Target("x86_64_v4", 2)
+SEED = 20
+needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="the extra `cluster` is not installed")
+
+
+@dataclass(frozen=True)
+class Fake:
+    """A device whose every measurement stands in a file of its process, and takes `small` seconds."""
+
+    folder: Path
+    small: float = 0.0
+
+    @contextmanager
+    def open(self, say: Callable[[str], None] = lambda text: None) -> Iterator[tuple[FakeMeasurer, Header]]:
+        file = os.open(self.folder / str(os.getpid()), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+        def heard(problem: Case, measured: Measured) -> None:
+            os.write(file, f"{problem.text()} {measured.candidate}\n".encode())
+            time.sleep(self.small)
+
+        fake = FakeMeasurer([f"k{at:02}" for at in range(12)], noise=0.05, heard=heard)
+        yield fake, Header("c0de", ENVIRONMENT)
+
+
+def ladders(count: int) -> tuple[tuple[Problem, ...], ...]:
+    """Of two problems each."""
+    keys = {Key("gemm_bf16_rcr", 0, m, 64 * n, 64): 1 for n in range(1, count + 1) for m in (1, 2)}
+    return in_ladders(of_counts(keys, TARGET))
+
+
+def told(outcome: Outcome) -> list[tuple[str, str]]:
+    return [(one.problem.text, one.winner.candidate.instance if one.winner else one.why) for one in outcome.every]
+
+
+class Killer(threading.Thread):
+    """Kills, at random times, random processes that measured; each once."""
+
+    def __init__(self, folder: Path, kills: int, seed: int) -> None:
+        super().__init__(daemon=True)
+        self.folder, self.kills, self.draw = folder, kills, random.Random(seed)
+        self.killed: set[str] = set()
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        while len(self.killed) < self.kills and not self.over.wait(self.draw.uniform(0.2, 0.8)):
+            alive = sorted({one.name for one in self.folder.iterdir()} - self.killed)
+            if alive:
+                pid = self.draw.choice(alive)
+                os.kill(int(pid), signal.SIGKILL)
+                self.killed.add(pid)
+
+
+@needs_dask
+@pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.slow)])
+def test_kills_lose_nothing_and_repeat_nothing(kills: int, tmp_path: Path) -> None:
+    """Four workers on two cores: 9 to 17 s with 6 kills, 24 to 43 s with 20, most of it workers that start anew."""
+    (tmp_path / "seen").mkdir()
+    asked = ladders(12 * kills)
+    killer = Killer(tmp_path / "seen", kills, SEED)
+    killer.start()
+    journal = tmp_path / "j.jsonl"
+    fake = Fake(tmp_path / "seen", small=0.003)
+    found = tune_on("local:4", TARGET, asked, fake, Options(), read_journals([]), journal)
+    killer.over.set()
+    killer.join()
+    assert len(killer.killed) == kills, f"seed {SEED}: the tune was over before"
+
+    (tmp_path / "alone").mkdir()
+    with Fake(tmp_path / "alone").open() as (measurer, header), Journal(tmp_path / "alone.jsonl", header) as alone:
+        whole = Tuner(measurer, alone, read_journals([]), Options()).tune(asked)
+    records, wanted = read_journals([journal]).records, read_journals([tmp_path / "alone.jsonl"]).records
+    assert Counter(one.key for one in records) == Counter(one.key for one in wanted)
+    lines = [line for line in journal.read_text().splitlines() if line.startswith('{"measured"')]
+    assert len(lines) == len(records) == found.outcome.measured
+    assert told(found.outcome) == told(whole) and found.outcome.lost == 0
+    assert len({(one.problem, one.rung) for one in records}) == len({one.together for one in records})
+
+
+@needs_dask
+def test_what_a_journal_holds_is_not_measured_again(tmp_path: Path) -> None:
+    (tmp_path / "seen").mkdir()
+    fake, journal = Fake(tmp_path / "seen"), tmp_path / "j.jsonl"
+    first = tune_on("local", TARGET, ladders(2), fake, Options(), read_journals([]), journal)
+    held = read_journals([journal])
+    again = tune_on("local", TARGET, ladders(3), fake, Options(), held, journal)
+    assert again.outcome.known == first.outcome.measured
+    assert len(read_journals([journal]).records) == first.outcome.measured + again.outcome.measured
+    assert told(again.outcome)[:4] == told(first.outcome)
+    assert [line.device for line in again.lines("")] == [ENVIRONMENT.device] * 6
+    best = {one.problem.text: one.winner for one in again.outcome.every}
+    assert all(best[text] in again.known.at(text, "confirm").values() for text in best)
+
+
+def test_a_record_that_comes_twice_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "ckgen.tune.remote.timed_on",
+        lambda tasks, function, *_: (each for task in tasks for each in [(task, function(task))] * 2),
+    )
+    (tmp_path / "seen").mkdir()
+    journal = tmp_path / "j.jsonl"
+    tune_on("", TARGET, ladders(2), Fake(tmp_path / "seen"), Options(), read_journals([]), journal)
+    records = read_journals([journal]).records
+    assert len(records) > 48 and set(Counter(one.key for one in records).values()) == {1}
+    assert len({one.together for one in records}) == len({(one.problem, one.rung) for one in records})
+    lines = journal.read_text().splitlines()
+    assert [sum(line.startswith(f'{{"{kind}"') for line in lines) for kind in ("header", "asked")] == [1, 4]
+
+
+def test_a_ladder_whose_workers_died_is_told_and_the_others_are_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts of two machines, each under its own header, as far as they know the budget theirs."""
+
+    def timed_on(tasks: Iterable[Task], function: Callable[[Task], Part], *_: object) -> Iterator[tuple[Task, object]]:
+        first, second, third = tasks
+        assert [task.options.budget for task in (first, second, third)] == [20, 20, 20]
+        yield third, function(third)
+        part = function(second)
+        there = replace(part.header, environment=replace(ENVIRONMENT, device="another"))
+        yield second, replace(part, header=there)
+        yield first, Lost()
+
+    monkeypatch.setattr("ckgen.tune.remote.timed_on", timed_on)
+    (tmp_path / "seen").mkdir()
+    options, journal = Options(budget=60), tmp_path / "j.jsonl"
+    found = tune_on("", TARGET, ladders(3), Fake(tmp_path / "seen"), options, read_journals([]), journal)
+    assert [one.why for one in found.outcome.every[:2]] == [LOST] * 2 and found.outcome.lost == 2
+    assert [one.winner is not None for one in found.outcome.every] == [False] * 2 + [True] * 4
+    assert [line.device for line in found.lines("")] == ["a fake"] * 2 + ["another"] * 2
+    assert [one.environment.device for one in read_journals([journal]).headers] == ["a fake", "another"]
