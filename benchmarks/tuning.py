@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log
 from pathlib import Path
 
@@ -16,13 +16,15 @@ from ckgen.measure.local import LocalMeasurer, local_measurer
 from ckgen.measure.model import Candidate, Effort, Measured
 from ckgen.model.target import Target
 from ckgen.specs.native import own_cpu
-from ckgen.tune.search import CONFIRM, Rung, search
+from ckgen.tune.search import CONFIRM, SECOND, Rung, search
 from ckgen.tune.ties import fastest
 
 SIGNATURE = "gemm_fp32_rcr"
 SHAPES = ((1, 4096, 512), (16, 768, 4096), (64, 1536, 1024), (128, 640, 2048))
 AGAIN = Effort(seconds=6.0, least=9, most=61, still=0.005, sample=0.01)
 """Of both winners, once more, in turns."""
+_VERIFIED = Effort(seconds=0.0, least=1, most=1, sample=0.0)
+"""Verification, which either search does once for each candidate, is no part of the figures."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,14 @@ def _compared(measurer: LocalMeasurer, problem: Case, is_quick: bool) -> Found:
     selected = measurer.selected(problem)
 
     def measure(rung: Rung, some: Sequence[Candidate]) -> Mapping[Candidate, Measured]:
-        effort = Effort(seconds=0.0, least=1, most=1, sample=0.0) if is_quick else rung.effort
+        effort = _VERIFIED if is_quick else rung.effort
         return {one.candidate: one for one in measurer.measure(problem, some, effort)}
 
+    measurer.measure(problem, candidates, _VERIFIED)
     began = time.perf_counter()
     tuned = fastest(search(candidates, [selected] if selected is not None else [], measure).confirmed.values())
     halfway = time.perf_counter()
-    best = fastest(measure(CONFIRM, candidates).values())
+    best = fastest(measure(_to_the_end(len(candidates)), candidates).values())
     ended = time.perf_counter()
     assert tuned is not None
     assert best is not None
@@ -77,6 +80,12 @@ def _compared(measurer: LocalMeasurer, problem: Case, is_quick: bool) -> Found:
     again = {one.candidate: one for one in measurer.measure(problem, both, AGAIN)}
     regret = again[tuned.candidate].median_us / again[best.candidate].median_us
     return Found(regret, halfway - began, ended - halfway, len(candidates))
+
+
+def _to_the_end(candidates: int) -> Rung:
+    """The last rung, with its time for the last few of a tune for every few of all: as certain of each."""
+    share = candidates / (SECOND.least + 1)
+    return replace(CONFIRM, effort=replace(CONFIRM.effort, seconds=CONFIRM.effort.seconds * max(share, 1)))
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def test_a_rung_keeps_a_part_and_what_ties_with_the_best() -> None:
         return Measured(Candidate(name), MeasureStatus.OK, "", us, spread, 3)
 
     clear = [timed(f"k{at:02}", 100 + at, 0.0) for at in range(40)]
-    assert len(kept({one.candidate: one for one in clear}, FIRST)) == 10
+    assert len(kept({one.candidate: one for one in clear}, FIRST)) == 7
     noisy = [timed(f"k{at:02}", 100 + at, 0.5) for at in range(40)]
-    assert len(kept({one.candidate: one for one in noisy}, FIRST)) == 20
+    assert len(kept({one.candidate: one for one in noisy}, FIRST)) == 10
     assert [rung.least for rung in RUNGS] == sorted((rung.least for rung in RUNGS), reverse=True)

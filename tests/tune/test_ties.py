@@ -84,3 +84,8 @@ def test_the_order_of_candidates_changes_nothing(ladder: list[dict[Candidate, Me
         return dict(pairs)
 
     assert along([mixed(times) for times in ladder]) == along(ladder)
+
+
+def test_what_loses_less_than_one_per_cent_is_equal_and_the_first_by_name_wins() -> None:
+    assert along([table(a=(100.9, 0.01), b=(100, 0.01))]) == (A,)
+    assert along([table(a=(101.1, 0.01), b=(100, 0.01))]) == (B,)

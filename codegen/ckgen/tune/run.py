@@ -184,7 +184,7 @@ class Tuner:
             return one if one.why else replace(one, why="no candidate could be timed")
         done = replace(one, winner=winner)
         gain = done.gain
-        if gain is None or gain >= self._options.min_improvement:
+        if gain is None or not self._options.min_improvement or gain >= self._options.min_improvement:
             return replace(done, is_row=True)
         return replace(done, why="saves too little over what selection takes")
 

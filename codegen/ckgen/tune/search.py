@@ -21,8 +21,8 @@ class Rung:
     most: int
 
 
-FIRST = Rung("first", Effort(seconds=1.0, least=2, most=3, still=0.1, sample=0.001), keep=4, least=4, most=1000)
-SECOND = Rung("second", Effort(seconds=1.5, least=3, most=9, still=0.05, sample=0.002), keep=4, least=3, most=8)
+FIRST = Rung("first", Effort(seconds=1.0, least=2, most=2, still=0.1, sample=0.001), keep=6, least=4, most=1000)
+SECOND = Rung("second", Effort(seconds=1.5, least=3, most=7, still=0.05, sample=0.002), keep=4, least=3, most=6)
 CONFIRM = Rung("confirm", Effort(seconds=5.0, least=7, most=41, still=0.01, sample=0.005), keep=1, least=1, most=1)
 RUNGS = (FIRST, SECOND)
 """Those that thin out."""
@@ -68,10 +68,10 @@ def search(candidates: Iterable[Candidate], wanted: Iterable[Candidate], measure
 
 
 def kept(times: Mapping[Candidate, Measured], rung: Rung) -> list[Candidate]:
-    """The fastest, as many as the rung keeps, and up to as many again that tie with the best."""
+    """The fastest, as many as the rung keeps, and up to half as many again that tie with the best."""
     timed = sorted((one for one in times.values() if _is_timed(one)), key=lambda one: (one.median_us, one.candidate))
     count = min(max(math.ceil(len(timed) / rung.keep), rung.least), rung.most)
-    also = [one for one in timed[count:] if is_tie(timed[0], one, math.inf)][:count]
+    also = [one for one in timed[count:] if is_tie(timed[0], one, math.inf)][: max(count // 2, 1)]
     return sorted(one.candidate for one in [*timed[:count], *also])
 
 

@@ -38,8 +38,8 @@ def along(ladder: Sequence[Times]) -> tuple[Candidate | None, ...]:
     """The winner of each problem of a ladder that ascends in M: always one of its ties, with as few changes as can be.
 
     Runs are made as long as they go, from the first problem on, which no other choice undercuts. Of the candidates that
-    a run's problems all have among their ties, that wins whose times lose least to the fastest; then the first by name.
-    None where nothing was timed; that ends no run.
+    a run's problems all have among their ties, that wins whose times lose least to the fastest; in whole per cent, so
+    that another tune finds the same; then the first by name. None where nothing was timed; that ends no run.
     """
     sets = [ties(times.values()) for times in ladder]
     found: list[Candidate | None] = [None] * len(ladder)
@@ -53,7 +53,7 @@ def along(ladder: Sequence[Times]) -> tuple[Candidate | None, ...]:
                 break
             common, end = left, end + 1
         run = [index for index in range(begin, end) if sets[index]]
-        winner = min(common, key=lambda one: (_lost(ladder, run, one), one), default=None)
+        winner = min(common, key=lambda one: (int(100 * _lost(ladder, run, one)), one), default=None)
         for index in run:
             found[index] = winner
         begin = end
@@ -61,10 +61,10 @@ def along(ladder: Sequence[Times]) -> tuple[Candidate | None, ...]:
 
 
 def _lost(ladder: Sequence[Times], run: Sequence[int], one: Candidate) -> float:
-    """How much slower than the fastest, each problem counting alike."""
+    """How much slower than the fastest, the mean of all problems."""
     total = 0.0
     for index in run:
         best = fastest(ladder[index].values())
         assert best is not None
         total += ladder[index][one].median_us / best.median_us - 1
-    return total
+    return total / len(run)
