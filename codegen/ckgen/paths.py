@@ -28,6 +28,11 @@ def tuning_dir() -> Path:
     return root() / "tuning"
 
 
+def shipped_tables() -> tuple[Path, ...]:
+    """The layers of them, AITER's and ckgen's own; later ones win."""
+    return tuning_dir() / "aiter", tuning_dir() / "ckgen"
+
+
 def dispatcher_dir() -> Path:
     """The C++ library: public headers, sources, backends, cmake."""
     return root() / "dispatcher_cpp"

@@ -8,7 +8,6 @@ import pytest
 from cli_support import LARGE, SMALL, as_json, row, run, table, write
 
 from ckgen import paths
-from ckgen.cli import option_values
 
 LOOKUP = ("lookup", "gemm", "--target", "gfx942", "--signature", "a8w8_blockscale", "--shape")
 
@@ -19,7 +18,7 @@ def shipped(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(tiny, {"aiter/a8w8_blockscale.csv": table(row(m=16), row(m=32)),
                  "mine/a8w8_blockscale.csv": table(row(m=16, kernel=LARGE, us="99"))})  # fmt: skip
     monkeypatch.setattr(paths, "tuning_dir", lambda: tiny)
-    monkeypatch.setattr(option_values, "_SHIPPED_TABLES", ("aiter",))
+    monkeypatch.setattr(paths, "shipped_tables", lambda: (paths.tuning_dir() / "aiter",))
     return tiny
 
 

@@ -72,24 +72,22 @@ def examples(params: Mapping[str, Any]) -> tuple[Example, ...]:
     from ckgen.model.target import Target
     from ckgen.plan.options import PlanOptions
     from ckgen.plan.planner import make_plan
-    from ckgen.specs.archs import load_archs
+    from ckgen.specs.archs import load_arch, load_archs
 
-    archs, module, arch = load_archs(), params["module"], params["arch"]
-    if arch not in archs:
-        raise UsageError(f"--arch: no arch {arch!r} (known: {', '.join(archs)})")
+    module, arch = params["module"], load_arch(params["arch"])
     if module not in modules():
         raise UsageError(f"no module {module!r} of GEMM tables (known: {', '.join(sorted(modules()))})")
-    target = Target(arch, archs[arch].default_cu_num)
-    tuning = tuple(params["tables"]) or (paths.tuning_dir(),)
+    target = Target(arch.name, arch.default_cu_num)
+    tuning = tuple(params["tables"]) or paths.shipped_tables()
     with progress("reading tables"):
-        plan = make_plan(PlanOptions(targets=(target,), tuning=tuning, every_count=True), archs)
+        plan = make_plan(PlanOptions(targets=(target,), tuning=tuning, every_count=True), load_archs())
     errors = errors_of(plan.diagnostics)
     if errors:
         raise InputError(errors)
-    found = examples_of(plan, module, arch)
+    found = examples_of(plan, module, arch.name)
     kept = tuple(one for one in found if params["library"] in ("", one.winner.library))
     if not kept:
         libraries = ", ".join(sorted({one.winner.library for one in found}))
         why = f"their winners are of {libraries}" if found else "see `ckgen tables stats`"
-        raise UsageError(f"no row of {module} on {arch} is selected in these tables: {why}")
+        raise UsageError(f"no row of {module} on {arch.name} is selected in these tables: {why}")
     return kept

@@ -23,21 +23,19 @@ if TYPE_CHECKING:
 def command(**params: Any) -> int:
     """Print the decision rule that answers for a module on an arch, or its way for one shape."""
     from ckgen.families.gemm.heuristic import heuristic_for
-    from ckgen.specs.archs import load_archs
+    from ckgen.specs.archs import load_arch
 
-    archs, arch = load_archs(), params["arch"]
-    if arch not in archs:
-        raise UsageError(f"--arch: no arch {arch!r} (known: {', '.join(archs)})")
-    rule = heuristic_for(params["module"], arch)
+    arch = load_arch(params["arch"])
+    rule = heuristic_for(params["module"], arch.name)
     if rule is None:
-        raise UsageError(f"no rule of {params['module']!r} on {arch} ships")
+        raise UsageError(f"no rule of {params['module']!r} on {arch.name} ships")
     if params["shape"]:
-        asked = _asked(params["shape"], params["cu"] or archs[arch].default_cu_num)
+        asked = _asked(params["shape"], params["cu"] or arch.default_cu_num)
         lines = list(_way(rule, asked))
     else:
         lines = list(_lines(rule, 0 if rule.nodes else ~0, ""))
     if params["as_json"]:
-        show_json({"module": rule.module, "arch": arch, "lines": lines})
+        show_json({"module": rule.module, "arch": arch.name, "lines": lines})
     else:
         show("\n".join(lines))
     return 0

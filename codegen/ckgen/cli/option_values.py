@@ -19,7 +19,6 @@ from ckgen.model.errors import UsageError
 from ckgen.model.suggestion import nearest_or_all
 from ckgen.model.target import Target
 
-_SHIPPED_TABLES = ("aiter", "ckgen")
 _SEPARATORS = re.compile(r"[;,\s]+")
 _ASSUMPTION = re.compile(r"([0-9]{1,9})=(\S+)")
 
@@ -161,7 +160,7 @@ def layers_of(given: Sequence[Path]) -> tuple[tuple[Path, ...], bool]:
 
 
 def _shipped_tables() -> tuple[Path, ...]:
-    shipped = tuple(paths.tuning_dir() / name for name in _SHIPPED_TABLES)
+    shipped = paths.shipped_tables()
     missing = next((folder for folder in shipped if not folder.is_dir()), None)
     if missing is not None:
         raise UsageError(f"no shipped tables in {missing}: give --tuning")

@@ -11,8 +11,6 @@ from ckgen.model.fate import FateKind
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.model import GenerationPlan
 
-SELECTED = frozenset({FateKind.SELECTED})
-
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -41,7 +39,7 @@ def examples_of(plan: GenerationPlan, module: str, arch: str) -> tuple[Example, 
         for row in file.rows:
             if not isinstance(row, TunedRow) or row.module != module or row.target is None or row.target.gfx != arch:
                 continue
-            if kinds[id(row.location)] not in SELECTED:
+            if kinds[id(row.location)] is not FateKind.SELECTED:
                 continue
             shape = row.shape
             asked = Asked(shape.m, shape.n, shape.k, shape.m, row.target.cu_num)

@@ -23,11 +23,6 @@ from ckgen.version import __version__
 NAME = "ckgen_benched"
 
 
-def shipped_tables() -> tuple[Path, ...]:
-    """The layers that come with ckgen."""
-    return paths.tuning_dir() / "aiter", paths.tuning_dir() / "ckgen"
-
-
 @dataclass(frozen=True, slots=True)
 class Contents:
     """What a library is made of: for one target, kernels of these ops and signatures (all where none is named), with
@@ -44,7 +39,7 @@ class Contents:
         return PlanOptions(
             targets=(self.target,),
             ops=frozenset(self.ops),
-            tuning=self.tuning or shipped_tables(),
+            tuning=self.tuning or paths.shipped_tables(),
             kernel_sets=self.kernel_sets,
             signatures=self.signatures,
         )

@@ -27,7 +27,7 @@ from ckgen.measure.environment import environment, threads
 from ckgen.measure.library import NAME, Contents, build_library, digest_of
 from ckgen.measure.model import Candidate, Effort, Environment, Measured, MeasureStatus
 from ckgen.measure.worker import READY
-from ckgen.model.arch import CPU_LEVELS
+from ckgen.model.arch import CPU_LEVELS, levels_of
 from ckgen.model.errors import CkgenError, UsageError
 from ckgen.model.target import Target
 from ckgen.specs.native import own_cpu
@@ -43,7 +43,7 @@ def place_of(target: Target, *, twins: bool = False) -> Place:
     """Where kernels of a target run here; UsageError where they do not, or their time would say nothing."""
     own = own_cpu()
     if target.gfx in CPU_LEVELS:
-        if CPU_LEVELS.index(target.gfx) > CPU_LEVELS.index(own.gfx):
+        if target.gfx not in levels_of(own.gfx):
             raise UsageError(f"{target}: this CPU is {own}, which does not run kernels of that level")
         return Place.HOST
     if twins:

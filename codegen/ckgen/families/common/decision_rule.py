@@ -38,7 +38,9 @@ class Feature(Enum):
     @property
     def tile_sizes(self) -> int:
         """How many sizes of a tile follow the word."""
-        return {Feature.TILES: 2, Feature.WAVES: 2, Feature.FILL: 2, Feature.PAD: 1}.get(self, 0)
+        if self is Feature.PAD:
+            return 1
+        return 2 if self in (Feature.TILES, Feature.WAVES, Feature.FILL) else 0
 
 
 _FEATURES = ", ".join(feature.value + ("", "(m)", "(mxn)")[feature.tile_sizes] for feature in Feature)
@@ -87,10 +89,21 @@ class Condition:
 
 def value_of(feature: Feature, asked: Asked, tile_m: int = 0, tile_n: int = 0) -> int:
     """The feature's value, as `value_of` of src/select/walk_heuristics.hpp."""
-    if feature.tile_sizes:
-        return _of_tiles(feature, asked, tile_m, tile_n)
-    plain = {Feature.M: asked.m, Feature.N: asked.n, Feature.K: asked.k, Feature.MN: asked.m * asked.n}
-    return (plain | {Feature.ROWS: asked.rows, Feature.CUS: asked.cu_num})[feature]
+    match feature:
+        case Feature.M:
+            return asked.m
+        case Feature.N:
+            return asked.n
+        case Feature.K:
+            return asked.k
+        case Feature.MN:
+            return asked.m * asked.n
+        case Feature.ROWS:
+            return asked.rows
+        case Feature.CUS:
+            return asked.cu_num
+        case _:
+            return _of_tiles(feature, asked, tile_m, tile_n)
 
 
 def _of_tiles(feature: Feature, asked: Asked, tile_m: int, tile_n: int) -> int:
