@@ -4,6 +4,7 @@
 #include <ckgen/signature_text.hpp>
 
 #include "src/operation/operation.hpp"
+#include "src/operation/shape.hpp"
 #include "src/select/query.hpp"
 #include "src/select/row_file.hpp"
 
@@ -16,13 +17,12 @@ constexpr RowFileKind kKind{"override file", kNeeded};
 }  // namespace
 
 std::size_t OverrideTable::Hash::operator()(const Key& key) const noexcept {
-  std::uint64_t x =
-      key.signature * 0x9e3779b97f4a7c15ULL ^ (std::uint64_t{key.cu_num} << 8 | static_cast<std::uint64_t>(key.arch));
-  for (const std::int64_t size : {key.more.batch, key.m, key.n, key.k})
-    x = (x ^ (x >> 29) ^ static_cast<std::uint64_t>(size)) * 0xbf58476d1ce4e5b9ULL;
-  for (const std::int64_t size : key.more.own)
-    x = (x ^ (x >> 29) ^ static_cast<std::uint64_t>(size)) * 0xbf58476d1ce4e5b9ULL;
-  return x ^ (x >> 31);
+  ShapeHash hash;
+  hash.add(key.signature, std::uint64_t{key.cu_num} << 8 | static_cast<std::uint64_t>(key.arch));
+  hash.add(key.more.batch, key.m);
+  hash.add(key.n, key.k);
+  for (const std::int64_t size : key.more.own) hash.add(size, 0);
+  return hash.value();
 }
 
 std::string OverrideTable::add(const RegistryState& state, const FileRow& row) {

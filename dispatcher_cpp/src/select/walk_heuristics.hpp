@@ -3,22 +3,23 @@
 
 #include <algorithm>
 
+#include "src/operation/cost.hpp"
 #include "src/select/walk_offer.hpp"
 
 namespace ckgen::inline v1::detail {
 
-inline std::int64_t of_tiles(const Condition& c, std::int64_t rows, std::int64_t n, std::int64_t cu_num) noexcept {
-  constexpr std::int64_t kMostRows = std::int64_t{1} << 40, kMostTiles = std::int64_t{1} << 50;
-  const auto ceil_div = [](std::int64_t x, std::int64_t y) { return (x + y - 1) / y; };
+inline std::uint64_t of_tiles(const Condition& c, std::uint64_t rows, std::uint64_t n, std::uint64_t cu_num) noexcept {
+  constexpr std::uint64_t kMostRows = std::uint64_t{1} << 40, kMostTiles = std::uint64_t{1} << 50;
+  const auto tile_m = static_cast<std::uint64_t>(c.tile_m), tile_n = static_cast<std::uint64_t>(c.tile_n);
   if (c.feature == Feature::pad) {
     rows = std::min(rows, kMostRows);
-    return 1000 * (ceil_div(rows, c.tile_m) * c.tile_m) / rows;
+    return 1000 * (ceil_div(rows, tile_m) * tile_m) / rows;
   }
-  std::int64_t tiles = ceil_div(rows, c.tile_m) * ceil_div(n, c.tile_n);
+  std::uint64_t tiles = ceil_div(rows, tile_m) * ceil_div(n, tile_n);
   if (c.feature == Feature::tiles) return tiles;
   if (c.feature == Feature::fill) tiles = std::min(tiles, kMostTiles);
-  const std::int64_t waves = ceil_div(tiles, cu_num);
-  return c.feature == Feature::waves ? waves : 1000 * tiles / std::max<std::int64_t>(waves * cu_num, 1);
+  const std::uint64_t waves = ceil_div(tiles, cu_num);
+  return c.feature == Feature::waves ? waves : 1000 * tiles / std::max<std::uint64_t>(waves * cu_num, 1);
 }
 
 /// As `value_of` of families/common/decision_rule.py.
@@ -32,7 +33,9 @@ inline std::int64_t value_of(const Condition& c, const Query& q) noexcept {
     case Feature::cus: return q.cu_num;
     default: break;
   }
-  return of_tiles(c, std::max<std::int64_t>(q.cost_sizes().m, 1), q.sizes.n, std::max<std::int64_t>(q.cu_num, 1));
+  const auto rows = static_cast<std::uint64_t>(std::max<std::int64_t>(q.cost_sizes().m, 1));
+  const auto n = static_cast<std::uint64_t>(q.sizes.n), cu_num = std::uint64_t{std::max(q.cu_num, 1U)};
+  return static_cast<std::int64_t>(of_tiles(c, rows, n, cu_num));
 }
 
 inline bool holds(const Condition& c, const Query& q) noexcept {
