@@ -250,12 +250,16 @@ class ArchSpec:
         """A backend's pipeline by name."""
         return self._pipelines.get((backend, name))
 
+    def peak_rate(self, dtype: DType) -> int | None:
+        """Dense operations per clock of a physical CU; all 8-bit floats run at one rate. None for unknown dtypes."""
+        return self.ops_per_clock.get(_rate_key(dtype))
+
     def peak_ops(self, dtype_a: DType, dtype_b: DType, cu_num: int) -> float | None:
         """Dense peak in operations per second of the fastest product with that count; None for unknown dtypes.
 
         Two dtypes run at the slower one's rate; a count that no product reports is scaled from the fastest clock.
         """
-        rates = [self.ops_per_clock.get(_rate_key(dtype)) for dtype in (dtype_a, dtype_b)]
+        rates = [self.peak_rate(dtype) for dtype in (dtype_a, dtype_b)]
         known = [rate for rate in rates if rate is not None]
         if len(known) < 2:
             return None

@@ -1,0 +1,48 @@
+"""`ckgen predict fit`: the constants of each module on an arch, from the timed rows of tables."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from ckgen.cli.errors import Command
+from ckgen.cli.options import PATH
+from ckgen.cli.output import progress, say, show_json
+from ckgen.cli.predict_input import rows_options, weighed_sets
+
+
+@click.command(cls=Command, name="fit", short_help="Fit the constants of a module on an arch to tables.")
+@rows_options
+@click.option("--out", type=PATH, metavar="FOLDER", help="Write a file for each there.  [default: print them]")
+def command(**params: Any) -> int:
+    """Fit the constants of each module on an arch to the timed rows of tables.
+
+    The same tables give the same constants. Needs scipy: pip install 'ckgen[learn]'.
+    """
+    from pathlib import PurePath
+
+    from ckgen.predict.constants import Fitted, document
+    from ckgen.predict.fit import fit
+
+    found = []
+    with progress("fitting") as line:
+        for sets in weighed_sets(params):
+            line.show(" ".join(sets[0].found.kind))
+            constants = fit(sets)
+            rows = [row for one in sets for row in one.found.rows]
+            if constants is None:
+                say(f"{' '.join(sets[0].found.kind)}: {len(rows)} rows are too few to fit")
+                continue
+            files = tuple(sorted({PurePath(row.file).name for row in rows}))
+            found.append(Fitted(*sets[0].found.kind, constants, len(rows), files))
+    if params["out"] is None:
+        show_json([document(one) for one in found])
+        return 0
+    params["out"].mkdir(parents=True, exist_ok=True)
+    for one in found:
+        path = params["out"] / f"{'_'.join(one.kind)}.json"
+        path.write_text(json.dumps(document(one), indent=1) + "\n", encoding="utf-8")
+        say(str(path))
+    return 0

@@ -1,0 +1,90 @@
+"""All candidates' times of all rows of a set at once: the same formula over arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ckgen.predict.chip import Chip
+from ckgen.predict.gpu_time import GpuConstants, Sizes, gpu_time
+from ckgen.predict.gpu_work import GpuWork, gpu_work
+from ckgen.predict.measured import MeasuredSet
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A set on its chip; `works` are the candidates', in order."""
+
+    found: MeasuredSet
+    chip: Chip
+
+    @cached_property
+    def works(self) -> tuple[GpuWork | None, ...]:
+        """None where nothing is known of the types."""
+        known: dict[str, GpuWork | None] = {}
+        for instance, _ in self.found.candidates:
+            if instance.name not in known:
+                known[instance.name] = gpu_work(instance.signature, instance.config, self.chip)
+        return tuple(known[instance.name] for instance, _ in self.found.candidates)
+
+    @cached_property
+    def _sizes(self) -> Sizes:
+        import numpy as np
+
+        columns = [[getattr(row.shape, name) for row in self.found.rows] for name in ("m", "n", "k", "batch")]
+        m, n, k, batch = (np.array(column, dtype=np.int64) for column in columns)
+        return Sizes(m, n, k, np.maximum(batch, 1), 1)
+
+    def predicted(self, constants: GpuConstants) -> npt.NDArray[Any]:
+        """Microseconds, a row for each row and a column for each candidate; infinite where nothing is known."""
+        import numpy as np
+
+        times = np.full((len(self.found.rows), len(self.works)), np.inf)
+        for at, (work, (_, k_batch)) in enumerate(zip(self.works, self.found.candidates, strict=True)):
+            if work is not None:
+                sizes = replace(self._sizes, k_batch=k_batch)
+                times[:, at] = gpu_time(work, sizes, self.chip, constants, np.maximum).us
+        return times
+
+    def some(self, rows: npt.NDArray[Any], candidates: npt.NDArray[Any]) -> Some:
+        """Pairs of a row and a candidate."""
+        import numpy as np
+
+        columns = {
+            one.name: np.array([getattr(work, one.name) if work is not None else 1 for work in self.works])[candidates]
+            for one in fields(GpuWork)
+            if one.name != "pipeline"
+        }
+        all_rows = self._sizes
+        splits = np.array([k_batch for _, k_batch in self.found.candidates])[candidates]
+        words = np.array([work.pipeline if work is not None else "" for work in self.works])[candidates]
+        sizes = Sizes(all_rows.m[rows], all_rows.n[rows], all_rows.k[rows], all_rows.batch[rows], splits)
+        return Some(GpuWork(**columns), sizes, self.chip, words)
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """Pairs as arrays."""
+
+    work: GpuWork
+    sizes: Sizes
+    chip: Chip
+    pipelines: npt.NDArray[Any]
+
+    def predicted(self, constants: GpuConstants) -> npt.NDArray[Any]:
+        """Microseconds of each pair. The factor of a pipeline goes into its cycles."""
+        import numpy as np
+
+        factors: Mapping[str, float] = constants.pipelines
+        words: Sequence[str] = sorted(set(self.pipelines.tolist()))
+        slower = np.ones(len(self.pipelines))
+        for word in words:
+            slower[self.pipelines == word] = factors.get(word, 1.0)
+        work = replace(self.work, matrix=self.work.matrix * slower)
+        us: npt.NDArray[Any] = gpu_time(work, self.sizes, self.chip, constants, np.maximum).us
+        return us

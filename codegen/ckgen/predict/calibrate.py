@@ -1,0 +1,131 @@
+"""Constants of a CPU from times of kernels on it: those of a tune's journal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+from ckgen.model.errors import UsageError
+from ckgen.predict.chip import Chip
+from ckgen.predict.cpu_time import CpuConstants, CpuCounts, cpu_time
+
+_ROUNDS = 20
+_FAR = 0.1
+LEAST = 16
+"""Times that a fit takes at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A kernel's counts on a problem, and its time. `problem` tells problems apart, `layer` those of one (N, K)."""
+
+    problem: str
+    layer: tuple[int, int]
+    kernel: str
+    counts: CpuCounts
+    us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """Constants of one signature on one target, of so many times on `device` at `mhz`."""
+
+    target: str
+    signature: str
+    device: str
+    mhz: float
+    times: int
+    constants: CpuConstants
+
+
+@dataclass(frozen=True, slots=True)
+class Regret:
+    """Of problems whose layers no constant was fitted to: the chosen kernel's time over the fastest one's."""
+
+    problems: int
+    geomean: float
+    p95: float
+    worst: float
+    error: float
+
+
+def fit(timed: Sequence[Timed], chip: Chip) -> CpuConstants:
+    """The constants, none negative, that bring predicted times nearest to measured ones in proportion.
+
+    What is far off counts less with each round, since a time may have been disturbed. UsageError for too few times or
+    without scipy.
+    """
+    import numpy as np
+
+    try:
+        from scipy.optimize import nnls  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise UsageError("fitting needs scipy: pip install 'ckgen[learn]'") from error
+    if len(timed) < LEAST:
+        raise UsageError(f"{len(timed)} times of kernels are too few to fit: {LEAST} at least")
+    scale = np.array([1.0 if one.name == "call" else 1 / chip.mhz for one in fields(CpuCounts)])
+    counts = np.array([astuple(one.counts) for one in timed]) * scale / np.array([one.us for one in timed])[:, None]
+    weights = np.ones(len(timed))
+    found = np.array(astuple(CpuConstants()))
+    for _ in range(_ROUNDS):
+        found, _ = nnls(counts * weights[:, None], weights)
+        off = np.log(np.maximum(counts @ found, 1e-6))
+        weights = (1 + (off / _FAR) ** 2) ** -0.75
+    return CpuConstants(*(float(f"{number:.4g}") for number in found))
+
+
+def regret(timed: Sequence[Timed], chip: Chip, best_of: int = 1) -> Regret:
+    """Of each layer's problems by constants that were fitted to the other layers.
+
+    `best_of`: the fastest of so many predicted best, as a tune that measures them would take.
+    """
+    layers = sorted({one.layer for one in timed})
+    if len(layers) < 2:
+        raise UsageError("the times are of one (N, K): another is needed to judge by")
+    lost: list[float] = []
+    errors: list[float] = []
+    for held in layers:
+        constants = fit([one for one in timed if one.layer != held], chip)
+        judged = [one for one in timed if one.layer == held]
+        for problem in sorted({one.problem for one in judged}):
+            asked = [(cpu_time(one.counts, chip, constants).us, one) for one in judged if one.problem == problem]
+            asked.sort(key=lambda pair: (pair[0], pair[1].kernel))
+            fastest = min(one.us for _, one in asked)
+            lost.append(min(one.us for _, one in asked[:best_of]) / fastest)
+            errors += [abs(log(us / one.us)) for us, one in asked if us > 0]
+    lost.sort()
+    errors.sort()
+    geomean = exp(sum(map(log, lost)) / len(lost))
+    return Regret(len(lost), geomean, lost[min(len(lost) * 95 // 100, len(lost) - 1)], lost[-1],
+                  errors[len(errors) // 2])  # fmt: skip
+
+
+def document(found: Sequence[Calibrated]) -> dict[str, Any]:
+    """As JSON that `read` reads."""
+    names = [one.name for one in fields(CpuConstants)]
+    return {
+        "calibrated": [
+            {
+                "target": one.target,
+                "signature": one.signature,
+                "device": one.device,
+                "mhz": one.mhz,
+                "times": one.times,
+                "constants": dict(zip(names, astuple(one.constants), strict=True)),
+            }
+            for one in found
+        ]
+    }
+
+
+def read(path: Path) -> tuple[Calibrated, ...]:
+    """What `ckgen predict calibrate --out` wrote; UsageError for anything else."""
+    try:
+        found: Sequence[Mapping[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["calibrated"]
+        return tuple(Calibrated(**{**one, "constants": CpuConstants(**one["constants"])}) for one in found)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path}: no constants of `ckgen predict calibrate` ({error})") from error

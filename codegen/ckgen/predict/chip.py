@@ -1,0 +1,73 @@
+"""A chip as the model of times sees it: numbers of arch_specs, per CU and per clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ckgen.model.arch import ArchKind, ArchSpec, Sku
+from ckgen.model.dtype import DType
+from ckgen.model.target import Target
+
+SIMDS = 4
+"""Of what HIP counts as a CU: a CU of CDNA, a workgroup processor of RDNA."""
+_UNKNOWN_GB_PER_S = 100.0
+_DWORD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A target. `mhz`: the fastest product's peak clock. `gb_per_s`: of its memory, a partition its share.
+
+    `cu_scale`: physical CUs of one that HIP counts. Of a CPU `cu_num` are cores.
+    """
+
+    arch: ArchSpec
+    cu_num: int
+    mhz: float
+    gb_per_s: float
+    cu_scale: float
+
+    def ops_per_clock(self, a: DType, b: DType) -> float | None:
+        """Dense operations per clock of one CU, at the slower type's rate; None for a type that it does not multiply.
+
+        4-bit integers are widened to 8 bits.
+        """
+        rates = [self._rate(dtype) for dtype in (a, b)]
+        known = [rate for rate in rates if rate is not None]
+        return min(known) * self.cu_scale if len(known) == len(rates) else None
+
+    @property
+    def lds_bytes_per_clock(self) -> float:
+        """What a CU reads of its LDS: a dword of each bank."""
+        return max(self.arch.lds_banks, 1) * _DWORD
+
+    def _rate(self, dtype: DType) -> int | None:
+        peak = self.arch.peak_rate(dtype)
+        return self.arch.peak_rate(DType.INT8) if peak is None and dtype is DType.INT4 else peak
+
+
+def chip_of(arch: ArchSpec, target: Target, *, ghz: float | None = None, gb_per_s: float | None = None) -> Chip:
+    """The chip of a target; what is given stands in place of the spec's clock and bandwidth.
+
+    A count that no product reports gets the default product's clock, and its share of that one's memory.
+    """
+    sku = _sku(arch, target.cu_num)
+    whole = sku.cu_num if arch.kind is ArchKind.GPU else target.cu_num
+    share = min(target.cu_num / whole, 1.0)
+    memory = gb_per_s or (sku.memory_gb_per_s or 0) * share or _memory_of_another(arch, target.cu_num)
+    return Chip(arch, target.cu_num, ghz * 1e3 if ghz else sku.clock_mhz, memory, sku.physical_cus / sku.cu_num)
+
+
+def _sku(arch: ArchSpec, cu_num: int) -> Sku:
+    exact = arch.skus_with(cu_num)
+    parts = [sku for sku in arch.skus if any(part.cu_num == cu_num for part in sku.partitions)]
+    found = exact or parts
+    return found[0] if found else arch.default_sku
+
+
+def _memory_of_another(arch: ArchSpec, cu_num: int) -> float:
+    known = [sku for sku in arch.skus if sku.memory_gb_per_s]
+    if not known:
+        return _UNKNOWN_GB_PER_S
+    nearest = min(known, key=lambda sku: abs(sku.cu_num - cu_num))
+    return (nearest.memory_gb_per_s or 0) * min(cu_num / nearest.cu_num, 1.0)

@@ -1,0 +1,119 @@
+"""The time of a GEMM on a CPU: packing of A and B, the micro kernel's cycles, and what sums cost between blocks of K.
+
+Few rows (`FEW_ROWS`) are not packed: one kernel reads B once, whatever the Config.
+Source of the loops: dispatcher_cpp/backends/host, geometry.cpp, driver.cpp and small_m.hpp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, fields
+
+from ckgen.families.gemm.config import HostConfig
+from ckgen.families.gemm.enums import Layout, OperandOp, Quant
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.config import Config
+from ckgen.model.dtype import DType
+from ckgen.model.tuned_row import Shape
+from ckgen.predict.chip import Chip
+
+FEW_ROWS = 16
+_WORD_BITS = 32
+_LOADS = 2
+"""Vector loads per clock."""
+_LATENCY = 4
+"""Clocks from one FMA to the next on the same sum."""
+_LINE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class CpuConstants:
+    """Microseconds of a call, then clocks per unit of `CpuCounts`, field by field."""
+
+    call: float = 1.0
+    fma: float = 1.2
+    pack_a: float = 20.0
+    pack_b: float = 20.0
+    pack_fused: float = 20.0
+    sums: float = 2.0
+    few_fma: float = 2.0
+    few_lines: float = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class CpuCounts:
+    """What the busiest core does: clocks of FMA at its best; vectors packed of A, of B, and of B beside the products;
+    vectors of sums that leave registers; of few rows clocks of FMA and cache lines of B. `call` is 1."""
+
+    call: float
+    fma: float
+    pack_a: float
+    pack_b: float
+    pack_fused: float
+    sums: float
+    few_fma: float
+    few_lines: float
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTerms:
+    """Microseconds of each count, and of all."""
+
+    parts: dict[str, float]
+    us: float
+
+
+def cpu_time(counts: CpuCounts, chip: Chip, constants: CpuConstants) -> CpuTerms:
+    """The sum of all counts at their constants."""
+    names = [one.name for one in fields(CpuCounts)]
+    per_unit = zip(names, astuple(counts), astuple(constants), strict=True)
+    parts = {name: count * price / (1 if name == "call" else chip.mhz) for name, count, price in per_unit}
+    return CpuTerms(parts, sum(parts.values()))
+
+
+def cpu_counts(signature: GemmSignature, config: Config, shape: Shape, chip: Chip) -> CpuCounts | None:
+    """None for what is no plain host kernel: stream-K shares its tiles otherwise."""
+    if not isinstance(config, HostConfig) or config.strategy.is_stream_k or chip.arch.cpu is None:
+        return None
+    lanes = chip.arch.cpu.vector_bits // _WORD_BITS
+    plain = chip.ops_per_clock(DType.FP32, DType.FP32) or 2.0 * lanes
+    units = max(plain / (2 * lanes), 1.0)
+    threads = min(config.threads or chip.cu_num, chip.cu_num)
+    batch, words = max(shape.batch, 1), -(-shape.k // _packed_together(signature, chip))
+    if shape.m <= FEW_ROWS and not signature.preshuffle_b and signature.layout is Layout.RCR:
+        share = batch * shape.n / threads
+        lines = share * shape.k * signature.b.bits / 8 / _LINE
+        return CpuCounts(1, 0, 0, 0, 0, 0, shape.m * share * words / lanes / units, lines)
+    mr, nr = config.mr, config.nr
+    panels_m, panels_n = -(-shape.m // mr), -(-shape.n // nr)
+    block_m, block_n = min(panels_m, -(-config.mc // mr)), min(panels_n, -(-config.nc // nr))
+    fused = panels_m <= block_m
+    if fused:
+        block_n = max(min(block_n, panels_n // (2 * threads)), 1)
+    items = -(-panels_m // block_m) * -(-panels_n // block_n)
+    share = -(-items // threads) / items * batch
+    tiles = panels_m * panels_n * share
+    sums = mr * nr / lanes
+    clocks = max(sums / units, (nr / lanes + mr) / _LOADS, _LATENCY)
+    of_a = panels_m * mr * words / lanes * batch / threads
+    of_b = panels_n * nr * words / lanes
+    return CpuCounts(
+        call=1,
+        fma=tiles * words * clocks,
+        pack_a=of_a,
+        pack_b=0 if fused else of_b * batch / threads,
+        pack_fused=of_b * share if fused else 0,
+        sums=tiles * -(-shape.k // config.kc) * sums,
+        few_fma=0,
+        few_lines=0,
+    )
+
+
+def _packed_together(signature: GemmSignature, chip: Chip) -> int:
+    """Elements of a word of packed operands: two 8-bit integers as 16 bits, two bf16 where the level has them."""
+    if signature.a is DType.INT8:
+        return 2
+    grouped = signature.quant in (Quant.BLOCKSCALE, Quant.MX)
+    combined = (signature.a_op, signature.b_op) != (OperandOp.NONE, OperandOp.NONE)
+    exact = max(signature.a.bits, signature.b.bits) <= DType.BF16.bits and DType.FP16 not in (signature.a, signature.b)
+    can = chip.arch.cpu is not None and "avx512_bf16" in chip.arch.cpu.capabilities
+    return 2 if exact and can and not grouped and not combined else 1

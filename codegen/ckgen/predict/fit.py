@@ -1,0 +1,135 @@
+"""Fits the constants of a module on an arch to its measured winners, by scipy."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ckgen.model.errors import UsageError
+from ckgen.predict.arrays import Some, Weighed
+from ckgen.predict.constants import NAMES
+from ckgen.predict.gpu_time import GpuConstants
+from ckgen.predict.measured import Won
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+START = GpuConstants(
+    launch=2.5, matrix=1.0, cache=50.0, memory=0.8, latency=700.0, tile=1000.0, store=15.0, reload=0.05, apart=0.5,
+    split=3.0,
+)  # fmt: skip
+"""Where a fit begins, and what it is drawn to where rows do not tell."""
+LEAST_ROWS = 80
+"""Fewer are not fitted to."""
+_EACH = 3
+_MOST_ROWS = 900
+_LOSERS = 20
+_FASTER = 0.5
+_BEFORE = 1.0
+_DRAWN = 0.02
+_SOFT = 0.15
+
+
+def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset()) -> GpuConstants | None:
+    """Constants that fit the rows of sets of one kind but those of the layers that are held out.
+
+    A winner's time is to be met. A loser's is not known but for two things: it is no less than the winner's time, nor
+    should it be predicted before the winner. Of the rows few of each layer and M are taken, of their losers some that
+    the tables tried, drawn by a fixed seed. None where fewer than `LEAST_ROWS` are left. UsageError without scipy.
+    """
+    import numpy as np
+
+    try:
+        from scipy.optimize import least_squares  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise UsageError("fitting needs scipy: pip install 'ckgen[learn]'") from error
+    drawn = [found for one in sets if (found := _draw(one, held)) is not None]
+    if sum(one.rows for one in drawn) < LEAST_ROWS:
+        return None
+    words = sorted({word for one in drawn for word in one.winners.pipelines.tolist()})
+    splits = any((one.winners.sizes.k_batch > 1).any() for one in drawn)
+    names = [name for name in NAMES if splits or name != "split"]
+    start = np.log([getattr(START, name) for name in names] + [1.0] * len(words))
+    rows = sum(one.rows for one in drawn)
+
+    def read(values: npt.NDArray[Any]) -> GpuConstants:
+        numbers = [float(number) for number in np.exp(values)]
+        given = dict(zip(names, numbers, strict=False))
+        given["apart"] = min(given["apart"], 1.0)
+        fitted = {name: given.get(name, getattr(START, name)) for name in NAMES}
+        return GpuConstants(**fitted, pipelines=dict(zip(words, numbers[len(names) :], strict=True)))
+
+    def errors(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        constants = read(values)
+        parts = [part for one in drawn for part in one.errors(constants)]
+        return np.concatenate([*parts, _DRAWN * np.sqrt(rows) * (values - start)])
+
+    solve: Callable[..., Any] = least_squares
+    found = solve(errors, start, loss="soft_l1", f_scale=_SOFT, max_nfev=40, diff_step=1e-3)
+    return _rounded(read(found.x))
+
+
+def _rounded(constants: GpuConstants) -> GpuConstants:
+    """Four digits: what is written is what is judged."""
+    numbers = {name: float(f"{getattr(constants, name):.4g}") for name in NAMES}
+    return GpuConstants(**numbers, pipelines={word: float(f"{x:.4g}") for word, x in constants.pipelines.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """Winners with their logarithmic times, and losers, each with the number of its winner and its weight."""
+
+    winners: Some
+    times: npt.NDArray[Any]
+    losers: Some
+    of: npt.NDArray[Any]
+    weights: npt.NDArray[Any]
+
+    @property
+    def rows(self) -> int:
+        return len(self.times)
+
+    def errors(self, constants: GpuConstants) -> tuple[npt.NDArray[Any], ...]:
+        import numpy as np
+
+        won, lost = np.log(self.winners.predicted(constants)), np.log(self.losers.predicted(constants))
+        faster = _FASTER * self.weights * np.maximum(self.times[self.of] - lost, 0)
+        before = _BEFORE * self.weights * np.maximum(won[self.of] - lost + 0.01, 0)
+        return won - self.times, faster, before
+
+
+def _draw(one: Weighed, held: frozenset[tuple[int, int]]) -> _Drawn | None:
+    import numpy as np
+
+    random = np.random.RandomState(0)
+    rows = one.found.rows
+    bands: dict[Any, list[int]] = defaultdict(list)
+    for index, row in enumerate(rows):
+        if (row.shape.n, row.shape.k) not in held:
+            bands[row.layer, _half_octave(row)].append(index)
+    few = [index for band in bands.values() for index in _some(band, _EACH, random)]
+    taken = _some(few, _MOST_ROWS, random)
+    if not taken:
+        return None
+    known = np.array([work is not None for work in one.works])
+    could = (one.found.supported() & one.found.tried() & known)[taken]
+    winners = np.array([rows[index].winner for index in taken])
+    could[np.arange(len(taken)), winners] = False
+    counts = could.sum(axis=1)
+    of, losers = np.nonzero(could & (random.rand(*could.shape) < _LOSERS / np.maximum(counts, 1)[:, None]))
+    weights = 1 / np.sqrt(np.maximum(np.minimum(counts, _LOSERS)[of], 1) / 4)
+    at = np.array(taken)
+    times = np.log([rows[index].us for index in taken])
+    return _Drawn(one.some(at, winners), times, one.some(at[of], losers), of, weights)
+
+
+def _half_octave(row: Won) -> int:
+    return (row.shape.m * row.shape.m).bit_length()
+
+
+def _some(of: Sequence[int], most: int, random: Any) -> list[int]:
+    if len(of) <= most:
+        return list(of)
+    return sorted(int(of[index]) for index in random.choice(len(of), most, False))

@@ -1,0 +1,108 @@
+"""The time of a GEMM on a GPU: waves of workgroups over CUs, each with a loop over K, beside what memory delivers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ckgen.predict.chip import Chip
+from ckgen.predict.gpu_work import GpuWork, Number
+
+_ALONE = 0.35
+"""How much longer matrix instructions take where a SIMD has one wave: its own waits are then hidden by none."""
+_LDS = 0.4
+"""The part of LDS reads that is not between matrix instructions."""
+_EPILOGUE = 64
+"""Elements of C per cycle that `epilogue` counts in."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuConstants:
+    """What is fitted to measurements, per module and arch.
+
+    `launch`: microseconds of a launch. `matrix`: cycles over those of the peak rate. `cache`: bytes per clock that a CU
+    gets from L2. `memory`: the part of the peak bandwidth. `latency`: cycles of a step that residents do not share.
+    `tile`: cycles before and after the loop. `store`: cycles per 64 elements of C. `reload`: the part of loads from L2
+    that memory delivers again. `apart`: the part of the lesser terms that the greatest does not hide. `split`:
+    microseconds that splits of K cost. `pipelines`: a factor of `matrix` for each main loop, 1 where none is given.
+    """
+
+    launch: float
+    matrix: float
+    cache: float
+    memory: float
+    latency: float
+    tile: float
+    store: float
+    reload: float
+    apart: float
+    split: float
+    pipelines: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Of a problem, and its splits of K; each may be an array."""
+
+    m: Number
+    n: Number
+    k: Number
+    batch: Number
+    k_batch: Number
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTerms:
+    """Microseconds, and what they come from; `fill`: the part of the CUs of all waves that has a workgroup."""
+
+    waves: Number
+    fill: Number
+    compute: Number
+    cache: Number
+    lds: Number
+    latency: Number
+    tiles: Number
+    memory: Number
+    split: Number
+    launch: Number
+    us: Number
+
+
+def gpu_time(
+    work: GpuWork, sizes: Sizes, chip: Chip, constants: GpuConstants, larger: Callable[[Any, Any], Any] = max
+) -> GpuTerms:
+    """The terms of one kernel on one problem; with `larger` numpy.maximum, of arrays of either."""
+    workgroups = -(-sizes.m // work.tile_m) * -(-sizes.n // work.tile_n) * sizes.batch * sizes.k_batch
+    part = -(-sizes.k // sizes.k_batch)
+    steps = -(-part // work.tile_k)
+    waves = -(-workgroups // chip.cu_num)
+    rounds = -(-waves // work.resident)
+    together = waves - larger(waves - work.resident, 0)
+    per_us = 1 / chip.mhz
+    slower = constants.matrix * constants.pipelines.get(work.pipeline, 1.0)
+    matrix = work.matrix * slower * (1 + _ALONE / (together * work.waves_per_simd)) + work.scale
+    compute = steps * waves * matrix * per_us
+    cache = steps * waves * work.loaded / constants.cache * per_us
+    lds = steps * waves * work.lds * _LDS * per_us
+    latency = steps * rounds * constants.latency * per_us
+    tiles = (rounds * constants.tile + waves * constants.store * work.tile_m * work.tile_n / _EPILOGUE) * per_us
+    longest = larger(larger(compute, cache), larger(lds, latency))
+    loop = longest + constants.apart * (compute + cache + lds + latency - longest)
+    memory = _bytes(work, sizes, workgroups * steps * work.loaded, constants, larger) / (
+        chip.gb_per_s * 1e3 * constants.memory
+    )
+    busy = loop + tiles
+    longer = larger(busy, memory)
+    split = (sizes.k_batch > 1) * constants.split
+    us = constants.launch + longer + constants.apart * (busy + memory - longer) + split
+    fill = workgroups / (waves * chip.cu_num)
+    return GpuTerms(waves, fill, compute, cache, lds, latency, tiles, memory, split, constants.launch, us)
+
+
+def _bytes(
+    work: GpuWork, sizes: Sizes, loaded: Number, constants: GpuConstants, larger: Callable[[Any, Any], Any]
+) -> Number:
+    """A, B and C once, and of what is loaded again a part."""
+    once = sizes.batch * sizes.k * (sizes.m * work.a_bytes + sizes.n * work.b_bytes)
+    return once + constants.reload * larger(loaded - once, 0) + sizes.batch * sizes.m * sizes.n * work.c_bytes

@@ -1,0 +1,113 @@
+"""What a workgroup of a GPU kernel asks of its CU: of each step of K, and of its tile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ckgen.families.gemm.config import CkTileConfig, FmaConfig
+from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.config import Config
+from ckgen.model.dtype import DType
+from ckgen.predict.chip import SIMDS, Chip
+
+Number = Any
+"""A float or an integer, or an array of them: sums and products of either give either."""
+
+_WAVES = (1, 4, 1)
+"""Of kernels whose names do not tell."""
+_OTHER_REGISTERS = 40
+"""Addresses, counters and the like."""
+_BITS = 8
+_REGISTER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class GpuWork:
+    """Of one kernel on one chip. Cycles are those of a CU whose SIMDs all take part.
+
+    `matrix`: cycles of matrix instructions (of FMA where it has none) per step of `tile_k`; `loaded`: bytes of A and B
+    per step; `lds`: cycles of reading LDS per step; `scale`: cycles of applying block scales per step; `resident`: how
+    many workgroups a CU holds; `waves_per_simd`: waves that one workgroup puts on a SIMD; `pipeline`: the main loop, by
+    which constants are fitted. `a_bytes`, `b_bytes`, `c_bytes`: of an element.
+    """
+
+    tile_m: Number
+    tile_n: Number
+    tile_k: Number
+    matrix: Number
+    loaded: Number
+    lds: Number
+    scale: Number
+    resident: Number
+    waves_per_simd: Number
+    a_bytes: Number
+    b_bytes: Number
+    c_bytes: Number
+    pipeline: str = ""
+
+
+def gpu_work(signature: GemmSignature, config: Config, chip: Chip) -> GpuWork | None:
+    """None where the chip's spec does not tell how fast it multiplies these types."""
+    tile, waves = config.macro_tile, config.waves or _WAVES
+    count = waves[0] * waves[1] * waves[2]
+    a, b = signature.a.bits / _BITS, signature.b.bits / _BITS
+    rate = chip.ops_per_clock(signature.a, signature.b) or _widened(chip, signature)
+    plain = chip.ops_per_clock(DType.FP32, DType.FP32)
+    if isinstance(config, FmaConfig):
+        rate = plain
+    if rate is None or plain is None:
+        return None
+    step_k = tile.k * waves[2]
+    staged = (tile.m * a + (0 if signature.preshuffle_b else tile.n * b)) * step_k
+    read = count * tile.m / waves[0] * a + (0 if signature.preshuffle_b else count * tile.n / waves[1] * b)
+    scaled = signature.quant is Quant.BLOCKSCALE
+    return GpuWork(
+        tile.m,
+        tile.n,
+        step_k,
+        matrix=2 * tile.m * tile.n * step_k / rate,
+        loaded=(tile.m * a + tile.n * b) * step_k,
+        lds=read * tile.k / chip.lds_bytes_per_clock,
+        scale=2 * tile.m * tile.n * step_k / signature.scale_block.k / plain if scaled else 0.0,
+        resident=_resident(signature, config, chip, waves, staged),
+        waves_per_simd=count / SIMDS,
+        a_bytes=a,
+        b_bytes=b,
+        c_bytes=signature.c.bits / _BITS,
+        pipeline=pipeline_of(config),
+    )
+
+
+def pipeline_of(config: Config) -> str:
+    """The main loop's word, such as `ck v3`; the backend's alone where it has one main loop."""
+    pipeline = getattr(config, "pipeline", None)
+    word = f"v{pipeline}" if isinstance(pipeline, int) else str(pipeline or "")
+    return f"{config.backend} {word}".strip()
+
+
+def _widened(chip: Chip, signature: GemmSignature) -> float | None:
+    """Types that no matrix instruction takes are multiplied as fp16 or fp32."""
+    narrow = max(signature.a.bits, signature.b.bits) <= DType.FP16.bits
+    return chip.ops_per_clock(*(DType.FP16, DType.FP16) if narrow else (DType.FP32, DType.FP32))
+
+
+def _resident(signature: GemmSignature, config: Config, chip: Chip, waves: tuple[int, int, int], staged: float) -> int:
+    """By LDS and by an estimate of registers; at least one. What a kernel asks of its compiler is an upper bound."""
+    arch = chip.arch
+    tile, count, lanes = config.macro_tile, waves[0] * waves[1] * waves[2], arch.wave_size
+    held = lanes * _REGISTER
+    sums = tile.m * tile.n / (count * lanes)
+    of_a = tile.m / waves[0] * tile.k * signature.a.bits / _BITS / held
+    of_b = tile.n / waves[1] * tile.k * signature.b.bits / _BITS / held
+    if signature.preshuffle_b:
+        operands = 2 * of_b + of_a / 2
+    else:
+        step = (tile.m * signature.a.bits + tile.n * signature.b.bits) / _BITS * tile.k
+        operands = (of_a + of_b) / 2 + step / count / held
+    vgprs = int(sums + operands + _OTHER_REGISTERS)
+    by_registers = max(arch.waves_with(vgprs), 1) * SIMDS // count
+    by_lds = int(arch.lds_bytes // max(staged, 1))
+    most = config.block_per_cu if isinstance(config, CkTileConfig) and config.block_per_cu > 1 else arch.waves_per_simd
+    return max(min(by_registers, by_lds, most), 1)

@@ -1,0 +1,176 @@
+"""How far predicted times are from measured ones, and where the measured winner stands among the predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ckgen.predict.arrays import Weighed
+from ckgen.predict.constants import constants_for, mean, shipped
+from ckgen.predict.fit import fit
+from ckgen.predict.gpu_time import GpuConstants
+from ckgen.predict.measured import MeasuredSet, Won, files_of, layers_in_folds
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+BEST = 8
+BANDS: Mapping[str, Callable[[int], bool]] = {
+    "M <= 16": lambda m: m <= 16,
+    "16 < M <= 128": lambda m: 16 < m <= 128,
+    "128 < M <= 1024": lambda m: 128 < m <= 1024,
+    "M > 1024": lambda m: m > 1024,
+    "all": lambda m: True,
+}
+Held = Iterable[frozenset[tuple[int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Of the |log(predicted / measured)| of winners: the median, and what nine in ten are below."""
+
+    median: float
+    p90: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """The share of rows whose winner is predicted best, and among the best eight, of so many candidates on average."""
+
+    first: float
+    best: float
+    candidates: float
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Of a band of M. `every`: ranks among all candidates; `tried`: among those that the tables seem to have tried.
+
+    `roofline`: bytes or operations, the longer, over one efficiency; `mnk`: M·N·K over one rate. Both are fitted to the
+    same rows as the model.
+    """
+
+    rows: int
+    model: Errors
+    roofline: Errors
+    mnk: Errors
+    every: Ranks
+    tried: Ranks
+
+
+def judge(sets: Sequence[Weighed], folds: int, by_file: bool) -> list[dict[str, Score]]:
+    """Scores by band for each set of one kind, constants fitted to layers that the judged rows have no part in.
+
+    `by_file`: the layers of a file together, and fitted to none of them in any file; else in so many folds. 0 folds:
+    by the shipped constants. Where too few rows are left, by the mean of the other kinds' shipped ones.
+    """
+    parts: Held = [frozenset()]
+    if by_file:
+        parts = files_of(row for one in sets for row in one.found.rows)
+    elif folds:
+        parts = layers_in_folds([row for one in sets for row in one.found.rows], folds)
+    scores = [_Scored(one) for one in sets]
+    for held in parts:
+        constants = _constants(sets, held)
+        lines = [_lines(sets, held, by) for by in (_roofline, _products)]
+        for one in scores:
+            one.take(held, constants, lines)
+    return [one.by_band() for one in scores]
+
+
+def _constants(sets: Sequence[Weighed], held: frozenset[tuple[int, int]]) -> GpuConstants:
+    arch, module, operand = sets[0].found.kind
+    if not held:
+        return constants_for(arch, module, operand).constants
+    found = fit(sets, held)
+    if found is not None:
+        return found
+    others = [one.constants for one in shipped() if one.kind != sets[0].found.kind]
+    return mean(others)
+
+
+def _lines(
+    sets: Sequence[Weighed], held: frozenset[tuple[int, int]], by: Callable[[Weighed, Won], float]
+) -> tuple[Callable[[Weighed, Won], float], float]:
+    """A baseline with the factor that the other rows have at the median."""
+    import numpy as np
+
+    seen = [row.us / by(one, row) for one in sets for row in one.found.rows if not held or _key(row) not in held]
+    return by, float(np.median(seen)) if seen else 1.0
+
+
+def _key(row: Won) -> tuple[int, int]:
+    return row.shape.n, row.shape.k
+
+
+def _roofline(one: Weighed, row: Won) -> float:
+    shape, signature, chip = row.shape, one.found.signature, one.chip
+    batch = max(shape.batch, 1)
+    rate = chip.ops_per_clock(signature.a, signature.b) or 1.0
+    operations = 2 * batch * shape.m * shape.n * shape.k / (rate * chip.cu_num * chip.mhz)
+    bits = shape.k * (shape.m * signature.a.bits + shape.n * signature.b.bits) + shape.m * shape.n * signature.c.bits
+    return max(operations, batch * bits / 8 / (chip.gb_per_s * 1e3))
+
+
+def _products(one: Weighed, row: Won) -> float:
+    return float(max(row.shape.batch, 1)) * row.shape.m * row.shape.n * row.shape.k
+
+
+class _Scored:
+    """What is known of a set's rows, fold by fold."""
+
+    def __init__(self, one: Weighed) -> None:
+        import numpy as np
+
+        self._one = one
+        rows = one.found.rows
+        self._m = np.array([row.shape.m for row in rows])
+        self._keys = [_key(row) for row in rows]
+        self._us = np.array([row.us for row in rows])
+        self._winners = np.array([row.winner for row in rows])
+        self._every = one.found.supported()
+        self._tried = self._every & one.found.tried()
+        self._logs = np.zeros((3, len(rows)))
+        self._ranks = np.zeros((2, len(rows)))
+
+    def take(self, held: frozenset[tuple[int, int]], constants: GpuConstants, lines: Sequence[Any]) -> None:
+        """Scores the rows that were held out; all where nothing was."""
+        import numpy as np
+
+        at = np.array([index for index, key in enumerate(self._keys) if not held or key in held], dtype=np.int64)
+        if not len(at):
+            return
+        times = self._one.predicted(constants)[at]
+        won = times[np.arange(len(at)), self._winners[at]]
+        self._logs[0, at] = np.abs(np.log(won / self._us[at]))
+        for number, (by, factor) in enumerate(lines, 1):
+            plain = np.array([by(self._one, self._one.found.rows[index]) for index in at])
+            self._logs[number, at] = np.abs(np.log(plain * factor / self._us[at]))
+        for number, could in enumerate((self._every, self._tried)):
+            self._ranks[number, at] = ((times < won[:, None]) & could[at]).sum(axis=1)
+
+    def by_band(self) -> dict[str, Score]:
+        """Of bands that have rows."""
+        import numpy as np
+
+        masks = {band: np.array([holds(int(m)) for m in self._m]) for band, holds in BANDS.items()}
+        return {band: self._score(mask) for band, mask in masks.items() if mask.any()}
+
+    def _score(self, mask: npt.NDArray[Any]) -> Score:
+        import numpy as np
+
+        errors = [Errors(float(np.median(log[mask])), float(np.quantile(log[mask], 0.9))) for log in self._logs]
+        ranks = [
+            Ranks(float((rank[mask] < 1).mean()), float((rank[mask] < BEST).mean()), float(could[mask].sum(1).mean()))
+            for rank, could in zip(self._ranks, (self._every, self._tried), strict=True)
+        ]
+        return Score(int(mask.sum()), errors[0], errors[1], errors[2], ranks[0], ranks[1])
+
+
+def of_kinds(sets: Iterable[MeasuredSet], weigh: Callable[[MeasuredSet], Weighed]) -> list[list[Weighed]]:
+    """Sets that share constants together, in order."""
+    kinds: dict[tuple[str, str, str], list[Weighed]] = {}
+    for one in sets:
+        kinds.setdefault(one.kind, []).append(weigh(one))
+    return [kinds[kind] for kind in sorted(kinds)]

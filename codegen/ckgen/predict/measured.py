@@ -1,0 +1,147 @@
+"""Measured winners that the model is fitted to and judged by, with every kernel that could have run instead."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.problem_rules import supports
+from ckgen.families.gemm.signature import GemmSignature, module_of
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import Shape
+from ckgen.plan.model import GenerationPlan
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_ENOUGH = 16
+"""Rows of a layer that tell which libraries were tried on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Won:
+    """A row of a table: `winner` is the position of its instance and splits among the candidates of its set."""
+
+    shape: Shape
+    winner: int
+    us: float
+    file: str
+
+    @property
+    def layer(self) -> tuple[int, int, int]:
+        """Batch, N and K: what M is drawn for."""
+        return self.shape.batch, self.shape.n, self.shape.k
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredSet:
+    """Rows of one signature on one target. `candidates`: its instances, each with all splits that some row has."""
+
+    target: Target
+    module: str
+    signature: GemmSignature
+    candidates: tuple[tuple[Instance, int], ...]
+    rows: tuple[Won, ...]
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """What shares constants: arch, module and the type of A."""
+        return self.target.gfx, self.module, str(self.signature.a)
+
+    def supported(self) -> npt.NDArray[Any]:
+        """Of each row and candidate, whether it can run; the winner always did."""
+        import numpy as np
+
+        columns = [self._runs(instance, k_batch) for instance, k_batch in self.candidates]
+        found = np.array(columns).T
+        found[np.arange(len(self.rows)), [row.winner for row in self.rows]] = True
+        return found
+
+    def tried(self) -> npt.NDArray[Any]:
+        """Of each row and candidate, whether the row's table seems to have tried it.
+
+        A table says winners alone. Splits count as tried where a row of the file has so many, a library where it won a
+        row of the file and the layer; in a layer of few rows, one of the file.
+        """
+        import numpy as np
+
+        libraries: dict[Any, set[str]] = defaultdict(set)
+        splits: dict[str, set[int]] = defaultdict(set)
+        counts: dict[Any, int] = defaultdict(int)
+        for row in self.rows:
+            instance, k_batch = self.candidates[row.winner]
+            splits[row.file].add(k_batch)
+            for key in (row.file, (row.file, row.layer)):
+                libraries[key].add(str(instance.backend))
+                counts[key] += 1
+        known: dict[Any, list[bool]] = {}
+        for row in self.rows:
+            key = (row.file, row.layer)
+            if key not in known:
+                won = libraries[key if counts[key] >= _ENOUGH else row.file]
+                known[key] = [str(one.backend) in won and k in splits[row.file] for one, k in self.candidates]
+        return np.array([known[row.file, row.layer] for row in self.rows])
+
+    def _runs(self, instance: Instance, k_batch: int) -> list[bool]:
+        """Many demands say nothing of M: these are asked once a layer."""
+        asked = instance.constraints
+        of_m = asked.m_multiple or asked.max_m or asked.min_m or asked.max_ab or asked.max_c
+        known: dict[Any, bool] = {}
+        for row in self.rows:
+            key = row.shape if of_m else row.layer
+            if key not in known:
+                known[key] = supports(asked, row.shape, k_batch) is None
+        return [known[row.shape if of_m else row.layer] for row in self.rows]
+
+
+def measured_sets(plan: GenerationPlan) -> tuple[MeasuredSet, ...]:
+    """Every timed row of plain GEMMs that the plan selects, once: of signatures that share a row the first by name."""
+    taken: set[int] = set()
+    found = [_set(unit, table, taken) for unit in plan.units_of(GemmSignature) for table in unit.tables
+             if unit.signature.op is Op.GEMM]  # fmt: skip
+    return tuple(one for one in found if one.rows)
+
+
+def _set(unit: Any, table: Any, taken: set[int]) -> MeasuredSet:
+    timed = [(shape, choice, row) for shape, choice, row in _timed(table) if id(row) not in taken]
+    taken.update(id(row) for _, _, row in timed)
+    splits = sorted({max(choice.k_batch, 1) for _, choice, _ in timed})
+    indices = [at for at, one in enumerate(unit.instances) if table.target.gfx in one.archs]
+    places = {pair: at for at, pair in enumerate((index, k_batch) for index in indices for k_batch in splits)}
+    rows = [Won(shape, places[choice.instance, max(choice.k_batch, 1)], row.us, row.location.file)
+            for shape, choice, row in timed]  # fmt: skip
+    candidates = tuple((unit.instances[index], k_batch) for index, k_batch in places)
+    module = unit.module or module_of(unit.signature) or ""
+    return MeasuredSet(table.target, module, unit.signature, candidates, tuple(rows))
+
+
+def _timed(table: Any) -> Iterator[tuple[Shape, Any, Any]]:
+    for (n, k, batch), group in table.groups.items():
+        for m, at in group.runnable.sizes():
+            row = group.rows[m]
+            if row.us is not None and row.us > 0:
+                yield Shape(batch, m, n, k), table.choices[at], row
+
+
+def layers_in_folds(rows: Sequence[Won], folds: int) -> Iterator[frozenset[tuple[int, int]]]:
+    """(N, K) in so many folds, as even in rows as the largest first, each to the emptiest, makes them."""
+    counts: dict[tuple[int, int], int] = defaultdict(int)
+    for row in rows:
+        counts[row.shape.n, row.shape.k] += 1
+    filled: list[tuple[int, list[tuple[int, int]]]] = [(0, []) for _ in range(min(folds, len(counts)))]
+    for layer in sorted(counts, key=lambda one: (-counts[one], one)):
+        index = min(range(len(filled)), key=lambda i: (filled[i][0], i))
+        filled[index] = filled[index][0] + counts[layer], [*filled[index][1], layer]
+    return (frozenset(layers) for _, layers in filled)
+
+
+def files_of(rows: Iterable[Won]) -> Iterator[frozenset[tuple[int, int]]]:
+    """The (N, K) of each file: a model's, where a file is one."""
+    layers: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    for row in rows:
+        layers[row.file].add((row.shape.n, row.shape.k))
+    return (frozenset(layers[file]) for file in sorted(layers))
