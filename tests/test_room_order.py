@@ -24,11 +24,14 @@ BELOW = {
     "quickstart": {"model", "specs", "families", "build", "runtime"},
     "fuzz": {"model", "specs", "families", "plan", "build", "runtime"},
     "measure": {"model", "specs", "families", "plan", "build", "runtime", "fuzz"},
-    "tune": {"model", "specs", "tables", "families", "plan", "build", "runtime", "fuzz", "workload", "measure"},
+    "predict": {"model", "specs", "families", "plan"},
+    "tune": {
+        "model", "specs", "tables", "families", "plan", "build", "runtime", "fuzz", "workload", "measure", "predict",
+    },
     "learn": {"model", "specs", "families", "plan"},
     "cli": {
         "model", "specs", "tables", "families", "plan", "emit", "build", "report", "quickstart", "fuzz", "workload",
-        "measure", "tune", "learn", "extension",
+        "measure", "tune", "learn", "predict", "extension",
     },
 }  # fmt: skip
 ANYWHERE = {"cluster", "paths", "progress", "version"}

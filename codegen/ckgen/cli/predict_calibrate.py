@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ckgen.tune.journal import Contents
 
 _SPREAD = "Times that are less certain than this part of themselves are left out."
+_RUNS = 3
+"""Of a time that fewer runs stand behind no spread is known."""
 _BEST = (1, 4, 8)
 
 
@@ -62,6 +64,7 @@ def _timed(
     contents: Contents, ghz: float | None, spread: float
 ) -> dict[tuple[str, str], tuple[Chip, list[Timed], str]]:
     """By target and signature; of a kernel that was timed at several rungs the last time."""
+    from ckgen.families.instance_dialect import named
     from ckgen.fuzz.case import parse_case
     from ckgen.fuzz.decision import target_named
     from ckgen.measure.model import MeasureStatus
@@ -77,10 +80,12 @@ def _timed(
     codes: dict[tuple[str, str], str] = {}
     for record in contents.records:
         one, case = record.measured, parse_case(record.problem)
-        kernel = _kernel(one.candidate.instance)
-        if one.status is not MeasureStatus.OK or one.spread > spread or kernel is None:
+        kernel = named(one.candidate.instance)
+        if one.status is not MeasureStatus.OK or one.runs < _RUNS or one.spread > spread or kernel is None:
             continue
-        signature, config = kernel
+        signature, config = kernel.signature, kernel.config
+        if str(signature.op) != "gemm":
+            continue
         target = target_named(case.target)
         chip = chips.setdefault(case.target, chip_of(archs[target.gfx], target, ghz=ghz))
         shape = Shape(case.batch if signature.batched else 0, case.m, case.n, case.k)
@@ -91,14 +96,6 @@ def _timed(
             last[at][key] = Timed(record.problem, (case.n, case.k), one.candidate.instance, counts, one.median_us)
             codes[at] = record.code
     return {at: (chips[at[0]], list(of.values()), codes[at]) for at, of in last.items()}
-
-
-def _kernel(name: str) -> tuple[Any, Any] | None:
-    """The signature and Config of a plain GEMM's instance."""
-    from ckgen.families.registry import FAMILIES, family_of_name
-
-    family = family_of_name(name)
-    return family.parse_instance(name) if family is FAMILIES["gemm"] else None
 
 
 def _text(found: list[tuple[Calibrated, dict[int, Regret]]]) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ckgen.tune.gathered import Gathered
     from ckgen.tune.journal import Contents
     from ckgen.tune.problems import Key, Problem
+    from ckgen.tune.prune import Prune
     from ckgen.tune.retune import Module
     from ckgen.tune.run import Options
     from ckgen.tune.table import Table
@@ -38,6 +39,8 @@ _RETUNE = "The problems of a table or folder of tables, or all: of those that co
 _MISSING = "Recorded misses: the folder of CKGEN_RECORD, or a list in it; may be repeated."
 _JOURNAL = "Keeps every candidate's time; the first is written, further ones are read.  [default: OUT.journal.jsonl]"
 _LEAST = "The part of its time by which a row must beat what selection takes."
+_PRUNE = "Time only so many of a problem's candidates, the predicted best, and what selection takes."
+_CONSTANTS = "Constants of this CPU for --prune, as `ckgen predict calibrate --out` writes them."
 _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 
 
@@ -55,6 +58,8 @@ _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 @click.option("--devices", metavar="LIST", help="Devices by number, or all.")
 @click.option("--min-improvement", default="2%", show_default=True, metavar="P", help=_LEAST)
 @click.option("--within", metavar="P", help=_WITHIN)
+@click.option("--prune", type=click.IntRange(1), metavar="N", help=_PRUNE)
+@click.option("--constants", type=PATH, metavar="JSON", help=_CONSTANTS)
 @click.option("--compare", type=PATH, metavar="CSV", help="Say how the winners differ from those of another table.")
 @kernels_option
 @kernel_set_option
@@ -131,7 +136,7 @@ def _tune(
     from ckgen.tune.report import compare, document
     from ckgen.tune.table import read_table
 
-    out, options = Path(params["out"]), _options(params)
+    out, options = Path(params["out"]), _options(params, target)
     table, old = read_table(out), read_table(params["compare"]) if params["compare"] is not None else None
     journal, *others = params["journal"] or [out.with_name(f"{out.name}.journal.jsonl")]
     if journal.exists() and not params["resume"]:
@@ -196,7 +201,7 @@ def _by_workers(
         )  # fmt: skip
 
 
-def _options(params: Mapping[str, Any]) -> Options:
+def _options(params: Mapping[str, Any], target: Target) -> Options:
     from ckgen.tune.asked import part_of, seconds_of
     from ckgen.tune.run import Options
 
@@ -206,7 +211,20 @@ def _options(params: Mapping[str, Any]) -> Options:
         min_improvement=part_of(params["min_improvement"], "--min-improvement"),
         within=part_of(within, "--within") if within is not None else None,
         kernels=tuple(params["kernels"]),
+        prune=_prune(params, target),
     )
+
+
+def _prune(params: Mapping[str, Any], target: Target) -> Prune | None:
+    if params["prune"] is None:
+        if params["constants"] is not None:
+            raise UsageError("--constants is for --prune")
+        return None
+    from ckgen.predict.calibrate import read
+    from ckgen.tune.prune import Prune
+
+    calibrated = read(params["constants"]) if params["constants"] is not None else ()
+    return Prune(target, params["prune"], calibrated)
 
 
 def _write(params: Mapping[str, Any], target: Target, table: Table, found: Gathered) -> None:

@@ -66,12 +66,13 @@ _READ: Mapping[str, tuple[Reader, bool, object]] = {
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An instance by its name: the family, the signature, its canonical name, and the word of `--ops`."""
+    """An instance by its name: the family, the signature, its canonical name, the word of `--ops`, and the Config."""
 
     family: AnyFamily
     signature: Any
     canonical: str
     word: str
+    config: Any
 
 
 @cache
@@ -82,7 +83,7 @@ def named(name: str) -> Named | None:
     if found is None:
         return None
     signature, config = found
-    return Named(family, signature, signature.canonical(), family.word_of(config))
+    return Named(family, signature, signature.canonical(), family.word_of(config), config)
 
 
 class _InstanceTables:

@@ -13,6 +13,7 @@ from ckgen.tune.choose import choose
 from ckgen.tune.journal import Contents, Journal
 from ckgen.tune.known import Known
 from ckgen.tune.problems import Problem
+from ckgen.tune.prune import Prune
 from ckgen.tune.search import CONFIRM, RUNGS, Rung, Searched, search
 from ckgen.tune.ties import fastest
 
@@ -28,12 +29,14 @@ class Options:
 
     `min_improvement`: the part of its time by which a row must beat what selection takes. `within`: the part of the
     best time that a row may lose so that fewer kernels do; None: none. `kernels` are globs of instances, none: all.
+    `prune` leaves candidates of a problem out before any is timed.
     """
 
     budget: float | None = None
     min_improvement: float = 0.02
     within: float | None = None
     kernels: tuple[str, ...] = ()
+    prune: Prune | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,8 @@ class Tuner:
             return self._measure(problem, rung.name, asked, effort)
 
         wanted = [one for one in (selected, neighbour) if one is not None]
+        if self._options.prune is not None:
+            candidates = self._options.prune.kept(problem, candidates, wanted)
         return Tuned(problem, search(candidates, wanted, measure), selected)
 
     def _confirmed(self) -> list[list[tuple[Problem, Mapping[Candidate, Measured]]]]:

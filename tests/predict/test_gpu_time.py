@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ckgen.families.gemm.config import CkTileConfig, FmaConfig, TilePipeline
+from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.config import Tile
+from ckgen.model.dtype import DType
+from ckgen.model.target import Target
+from ckgen.predict.chip import Chip, chip_of
+from ckgen.predict.constants import mean, shipped
+from ckgen.predict.fit import START
+from ckgen.predict.gpu_time import GpuConstants, Sizes, gpu_time
+from ckgen.predict.gpu_work import gpu_work
+from ckgen.specs.archs import load_arch
+
+BF16 = GemmSignature.of(DType.BF16, DType.BF16)
+TILE = CkTileConfig(Tile(128, 128, 64), (2, 2, 1), Tile(32, 32, 16), TilePipeline.COMPV3)
+IDEAL = GpuConstants(
+    launch=0.0, matrix=1.0, cache=1e9, memory=1.0, latency=1e-9, tile=0.0, store=0.0, reload=0.0, apart=0.0, split=7.0
+)
+
+
+def chip(target: str = "gfx942", cu_num: int = 304) -> Chip:
+    return chip_of(load_arch(target), Target(target, cu_num))
+
+
+def us(m: int, n: int, k: int, constants: GpuConstants = START, k_batch: int = 1, on: Chip | None = None) -> float:
+    where = on or chip()
+    work = gpu_work(BF16, TILE, where)
+    assert work is not None
+    return float(gpu_time(work, Sizes(m, n, k, 1, k_batch), where, constants).us)
+
+
+def test_a_large_product_at_ideal_constants_takes_its_operations_over_the_peak_but_for_waits_that_none_hides() -> None:
+    """304 CUs, 128 x 128 tiles in whole waves: operations / (2048 per clock, CU) at 2100 MHz."""
+    m, n, k = 128 * 304, 128 * 8, 8192
+    where = chip()
+    work = gpu_work(BF16, TILE, where)
+    assert work is not None
+    peak = 2 * m * n * k / (2048 * 304 * 2100)
+    hidden = 1 + 0.35 / (work.resident * work.waves_per_simd)
+    assert us(m, n, k, IDEAL) == pytest.approx(peak * hidden)
+
+
+def test_one_tile_more_than_the_units_take_at_once_is_another_wave() -> None:
+    whole, more = us(128 * 304, 128, 4096, IDEAL), us(128 * 304 + 1, 128, 4096, IDEAL)
+    assert more > 1.4 * whole
+
+
+def test_few_rows_take_as_long_as_the_weights_need_from_memory() -> None:
+    n = k = 65536
+    assert us(1, n, k, IDEAL) == pytest.approx((n * k + k + n) * 2 / 5300e3, rel=1e-3)
+
+
+def test_splits_cost_what_is_said_and_share_the_loop() -> None:
+    whole, parts = us(128, 128, 65536, IDEAL), us(128, 128, 65536, IDEAL, k_batch=8)
+    assert parts - 7.0 == pytest.approx(whole / 8)
+
+
+def test_times_grow_with_every_size() -> None:
+    for m, n, k in ((1, 512, 512), (100, 4096, 7168), (4096, 4096, 512)):
+        assert us(m, n, k) < us(2 * m + 256, n, k) and us(m, n, k) <= us(m, 2 * n, k) and us(m, n, k) < us(m, n, 2 * k)
+
+
+def test_arrays_are_answered_as_numbers_are() -> None:
+    where = chip()
+    work = gpu_work(BF16, TILE, where)
+    assert work is not None
+    m = np.array([1, 17, 128, 5000])
+    both = gpu_time(work, Sizes(m, 4096, 7168, 1, 2), where, START, np.maximum).us
+    assert both.tolist() == [us(int(one), 4096, 7168, k_batch=2) for one in m]
+
+
+def test_block_scales_and_kernels_without_matrix_instructions_take_longer() -> None:
+    where, fp8 = chip(), GemmSignature.of(DType.FP8_FNUZ, DType.BF16)
+    plain = gpu_work(fp8, TILE, where)
+    scaled = gpu_work(replace(fp8, quant=Quant.BLOCKSCALE), TILE, where)
+    fma = gpu_work(fp8, FmaConfig(Tile(128, 128, 64)), where)
+    assert plain is not None and scaled is not None and fma is not None
+    assert plain.scale == 0 < scaled.scale and fma.matrix == 16 * plain.matrix
+
+
+def test_more_staged_bytes_leave_room_for_fewer_workgroups() -> None:
+    small, large = (gpu_work(BF16, replace(TILE, tile=Tile(128, 128, k)), chip()) for k in (32, 128))
+    assert small is not None and large is not None
+    assert small.resident > large.resident >= 1
+    asked = gpu_work(BF16, replace(TILE, tile=Tile(64, 64, 32), block_per_cu=2), chip())
+    assert asked is not None and asked.resident == 2
+
+
+def test_a_partition_has_its_share_of_memory_and_a_given_clock_stands_in_place_of_the_spec() -> None:
+    assert chip(cu_num=38).gb_per_s == pytest.approx(5300 / 8)
+    assert chip_of(load_arch("gfx942"), Target("gfx942", 304), ghz=1.0, gb_per_s=10.0).mhz == 1000
+    assert chip("gfx1201", 32).cu_scale == 2
+
+
+def test_shipped_constants_are_physical() -> None:
+    """No faster than the peak by much, which fp4 may be where its loads are counted too high; memory near its peak."""
+    for one in shipped():
+        constants = one.constants
+        assert 0.5 < constants.launch < 10 and 0.5 < constants.memory < 1.3 and 0 < constants.apart <= 1, one.kind
+        assert all(constants.matrix * factor > 0.4 for factor in constants.pipelines.values()), one.kind
+        assert one.rows >= 80 and one.files
+
+
+def test_the_mean_of_one_is_itself() -> None:
+    one = shipped()[0].constants
+    found = mean([one, one])
+    assert found.launch == pytest.approx(one.launch) and set(found.pipelines) == set(one.pipelines)
