@@ -7,15 +7,15 @@ import pytest
 
 from ckgen.families.gemm.config import CkTileConfig, FmaConfig, TilePipeline
 from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.predicted.chip import Chip, chip_of
+from ckgen.families.gemm.predicted.constants import mean, shipped
+from ckgen.families.gemm.predicted.gpu_time import GpuConstants, Sizes, gpu_time
+from ckgen.families.gemm.predicted.gpu_work import gpu_work
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
 from ckgen.model.target import Target
-from ckgen.predict.chip import Chip, chip_of
-from ckgen.predict.constants import mean, shipped
 from ckgen.predict.fit import START
-from ckgen.predict.gpu_time import GpuConstants, Sizes, gpu_time
-from ckgen.predict.gpu_work import gpu_work
 from ckgen.specs.archs import load_arch
 
 BF16 = GemmSignature.of(DType.BF16, DType.BF16)
@@ -48,8 +48,10 @@ def test_a_large_product_at_ideal_constants_takes_its_operations_over_the_peak_b
 
 
 def test_one_tile_more_than_the_units_take_at_once_is_another_wave() -> None:
-    whole, more = us(128 * 304, 128, 4096, IDEAL), us(128 * 304 + 1, 128, 4096, IDEAL)
-    assert more > 1.4 * whole
+    """Two workgroups of a CU hide each other's waits, so that two waves take less than twice one's time."""
+    alone = replace(IDEAL, memory=1e9)
+    part, whole, more = (us(128 * tiles + 1, 128, 4096, alone) for tiles in (302, 303, 304))
+    assert part == whole and 1.7 * whole < more < 2 * whole
 
 
 def test_few_rows_take_as_long_as_the_weights_need_from_memory() -> None:
@@ -100,11 +102,10 @@ def test_a_partition_has_its_share_of_memory_and_a_given_clock_stands_in_place_o
 
 
 def test_shipped_constants_are_physical() -> None:
-    """No faster than the peak by much, which fp4 may be where its loads are counted too high; memory near its peak."""
     for one in shipped():
         constants = one.constants
         assert 0.5 < constants.launch < 10 and 0.5 < constants.memory < 1.3 and 0 < constants.apart <= 1, one.kind
-        assert all(constants.matrix * factor > 0.4 for factor in constants.pipelines.values()), one.kind
+        assert min(constants.latency, constants.tile, constants.cache, *constants.pipelines.values()) > 0, one.kind
         assert one.rows >= 80 and one.files
 
 

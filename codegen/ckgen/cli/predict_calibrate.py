@@ -15,8 +15,8 @@ from ckgen.cli.output import columns, say, show, show_json
 from ckgen.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from ckgen.families.gemm.predicted.chip import Chip
     from ckgen.predict.calibrate import Calibrated, Regret, Timed
-    from ckgen.predict.chip import Chip
     from ckgen.tune.journal import Contents
 
 _SPREAD = "Times that are less certain than this part of themselves are left out."
@@ -64,13 +64,13 @@ def _timed(
     contents: Contents, ghz: float | None, spread: float
 ) -> dict[tuple[str, str], tuple[Chip, list[Timed], str]]:
     """By target and signature; of a kernel that was timed at several rungs the last time."""
+    from ckgen.families.gemm.predicted.chip import chip_of
     from ckgen.families.instance_dialect import named
     from ckgen.fuzz.case import parse_case
     from ckgen.fuzz.decision import target_named
     from ckgen.measure.model import MeasureStatus
     from ckgen.model.tuned_row import Shape
     from ckgen.predict.calibrate import Timed
-    from ckgen.predict.chip import chip_of
     from ckgen.predict.cpu_time import cpu_counts
     from ckgen.specs.archs import load_archs
 

@@ -20,6 +20,7 @@ _FOLDS = "Judge each fold of (N, K) by constants that are fitted to the others; 
 _BY_FILE = "Hold out the layers of a file together, in place of folds: a model's, where a file is one."
 _HEAD = (
     "", "rows", "median", "p90", "roofline", "M·N·K", "best", "best 8", "of", "tried: best", "best 8", "of",
+    "defaults", "by cost", "by time",
 )  # fmt: skip
 
 
@@ -32,7 +33,8 @@ def command(**params: Any) -> int:
 
     median, p90: of |log(predicted / measured)| of the measured winner; the same median of a roofline at one efficiency
     and of M·N·K at one rate. best, best 8: how often the winner is predicted so among all kernels of the signature that
-    run the problem, and among those that the table seems to have tried.
+    run the problem, and among those that the table seems to have tried. by cost, by time: of rows whose winner is a
+    default of selection, how often its cost and predicted times choose it among the defaults.
     """
     from ckgen.predict.judge import judge
 
@@ -79,4 +81,11 @@ def _line(band: str, score: Score) -> tuple[str, ...]:
         for rank in (score.every, score.tried)
         for word in (f"{rank.first:.1%}", f"{rank.best:.1%}", f"{rank.candidates:.0f}")
     ]
-    return (f"  {band}", f"{score.rows:,}", *(f"{error:.3f}" for error in errors), *ranks)
+    chosen = (f"{score.default_rows:,}", f"{score.by_cost:.1%}", f"{score.by_time:.1%}")
+    return (
+        f"  {band}",
+        f"{score.rows:,}",
+        *("-" if error is None else f"{error:.3f}" for error in errors),
+        *ranks,
+        *chosen,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,12 @@ from ckgen.cli.errors import Command
 from ckgen.cli.options import PATH
 from ckgen.cli.output import progress, say, show_json
 from ckgen.cli.predict_input import rows_options, weighed_sets
+
+if TYPE_CHECKING:
+    from ckgen.predict.arrays import Weighed
+
+
+_FOLDS = 4
 
 
 @click.command(cls=Command, name="fit", short_help="Fit the constants of a module on an arch to tables.")
@@ -23,7 +29,7 @@ def command(**params: Any) -> int:
     """
     from pathlib import PurePath
 
-    from ckgen.predict.constants import Fitted, document
+    from ckgen.families.gemm.predicted.constants import Fitted, document
     from ckgen.predict.fit import fit
 
     found = []
@@ -36,7 +42,7 @@ def command(**params: Any) -> int:
                 say(f"{' '.join(sets[0].found.kind)}: {len(rows)} rows are too few to fit")
                 continue
             files = tuple(sorted({PurePath(row.file).name for row in rows}))
-            found.append(Fitted(*sets[0].found.kind, constants, len(rows), files))
+            found.append(Fitted(*sets[0].found.kind, constants, len(rows), files, _orders_defaults(sets)))
     if params["out"] is None:
         show_json([document(one) for one in found])
         return 0
@@ -46,3 +52,12 @@ def command(**params: Any) -> int:
         path.write_text(json.dumps(document(one), indent=1) + "\n", encoding="utf-8")
         say(str(path))
     return 0
+
+
+def _orders_defaults(sets: list[Weighed]) -> bool:
+    """Whether predicted times choose the measured winner among defaults more often than their cost, on folds."""
+    from ckgen.predict.judge import judge
+
+    every = [bands["all"] for bands in judge(sets, _FOLDS, by_file=False)]
+    by_time, by_cost = (sum(one.default_rows * getattr(one, by) for one in every) for by in ("by_time", "by_cost"))
+    return bool(by_time > by_cost)

@@ -53,12 +53,12 @@ def command(**params: Any) -> int:
     Kernels are those that a library of the signature holds: of tables, rules, defaults and kernel sets. Splits of K are
     those that rows of the arch have. Exit 1: no kernel runs it.
     """
+    from ckgen.families.gemm.predicted.chip import chip_of
     from ckgen.families.gemm.query import GemmQuery
     from ckgen.families.gemm.signature import parse_signature
     from ckgen.families.registry import FAMILIES
     from ckgen.plan.options import PlanOptions
     from ckgen.plan.planner import make_plan
-    from ckgen.predict.chip import chip_of
     from ckgen.predict.predicted import model_of, predicted, splits_of
     from ckgen.specs.archs import load_archs
 

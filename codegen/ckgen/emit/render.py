@@ -17,7 +17,7 @@ from ckgen.families.registry import family_of
 from ckgen.plan.model import AnyUnit, GenerationPlan
 from ckgen.version import __version__
 
-RUNTIME_ABI = 12
+RUNTIME_ABI = 13
 """CKGEN_RUNTIME_ABI of ckgen/library.hpp that the templates are written for."""
 
 _COMPARISONS = {"<=": "le", "<": "lt", "==": "eq"}
@@ -157,13 +157,19 @@ def _unit(unit: AnyUnit, view: UnitView) -> dict[str, Any]:
         "instances": view.instances,
         "own_tables": view.own_tables,
         "heuristics": [_heuristic_view(heuristic, numbers) for heuristic in unit.heuristics],
-        "defaults": _defaults_view(unit.defaults, numbers),
+        "defaults": _defaults_view(unit.defaults, numbers, view.default_works),
     }
 
 
-def _defaults_view(defaults: Mapping[str, tuple[int, ...]], numbers: Sequence[str]) -> list[dict[str, Any]]:
+def _defaults_view(
+    defaults: Mapping[str, tuple[int, ...]], numbers: Sequence[str], works: Mapping[str, Sequence[str]]
+) -> list[dict[str, Any]]:
     return [
-        {"arch": cpp.identifier(arch), "instances": [numbers[index] for index in indices]}
+        {
+            "arch": cpp.identifier(arch),
+            "instances": [numbers[index] for index in indices],
+            "works": list(works.get(arch, ())),
+        }
         for arch, indices in sorted(defaults.items())
         if indices
     ]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ckgen.predict.chip import Chip
-from ckgen.predict.gpu_time import GpuConstants, Sizes, gpu_time
-from ckgen.predict.gpu_work import GpuWork, gpu_work
+from ckgen.families.gemm.predicted.chip import Chip
+from ckgen.families.gemm.predicted.gpu_time import GpuConstants, Sizes, gpu_time
+from ckgen.families.gemm.predicted.gpu_work import GpuWork, gpu_work
 from ckgen.predict.measured import MeasuredSet
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from math import exp, log
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.gemm.predicted.chip import Chip
 from ckgen.model.errors import UsageError
-from ckgen.predict.chip import Chip
 from ckgen.predict.cpu_time import CpuConstants, CpuCounts, cpu_time
 
 _ROUNDS = 20

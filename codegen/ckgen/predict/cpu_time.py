@@ -10,11 +10,11 @@ from dataclasses import astuple, dataclass, fields
 
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.enums import Layout, OperandOp, Quant
+from ckgen.families.gemm.predicted.chip import Chip
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.config import Config
 from ckgen.model.dtype import DType
 from ckgen.model.tuned_row import Shape
-from ckgen.predict.chip import Chip
 
 FEW_ROWS = 16
 _WORD_BITS = 32

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ckgen.families.gemm.predicted.constants import NAMES
+from ckgen.families.gemm.predicted.gpu_time import GpuConstants
 from ckgen.model.errors import UsageError
 from ckgen.predict.arrays import Some, Weighed
-from ckgen.predict.constants import NAMES
-from ckgen.predict.gpu_time import GpuConstants
 from ckgen.predict.measured import Won
 
 if TYPE_CHECKING:

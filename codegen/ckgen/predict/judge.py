@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ckgen.families.gemm.candidates import default_cost
+from ckgen.families.gemm.predicted.constants import constants_for, mean, shipped
+from ckgen.families.gemm.predicted.gpu_time import GpuConstants
 from ckgen.predict.arrays import Weighed
-from ckgen.predict.constants import constants_for, mean, shipped
 from ckgen.predict.fit import fit
-from ckgen.predict.gpu_time import GpuConstants
 from ckgen.predict.measured import MeasuredSet, Won, files_of, layers_in_folds
 
 if TYPE_CHECKING:
@@ -28,10 +29,13 @@ Held = Iterable[frozenset[tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Of the |log(predicted / measured)| of winners: the median, and what nine in ten are below."""
+    """Of the |log(predicted / measured)| of winners: the median, and what nine in ten are below.
 
-    median: float
-    p90: float
+    None of a baseline where no row was left that it could be fitted to.
+    """
+
+    median: float | None
+    p90: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,9 @@ class Ranks:
 class Score:
     """Of a band of M. `every`: ranks among all candidates; `tried`: among those that the tables seem to have tried.
 
+    Of rows whose winner is a default of selection (`default_rows`), `by_cost` is the share that the cost of
+    docs/selection.md gives it to, among the defaults, and `by_time` the share that predicted times do.
+
     `roofline`: bytes or operations, the longer, over one efficiency; `mnk`: M·N·K over one rate. Both are fitted to the
     same rows as the model.
     """
@@ -57,6 +64,9 @@ class Score:
     mnk: Errors
     every: Ranks
     tried: Ranks
+    default_rows: int
+    by_cost: float
+    by_time: float
 
 
 def judge(sets: Sequence[Weighed], folds: int, by_file: bool) -> list[dict[str, Score]]:
@@ -97,7 +107,7 @@ def _lines(
     import numpy as np
 
     seen = [row.us / by(one, row) for one in sets for row in one.found.rows if not held or _key(row) not in held]
-    return by, float(np.median(seen)) if seen else 1.0
+    return by, float(np.median(seen)) if seen else np.nan
 
 
 def _key(row: Won) -> tuple[int, int]:
@@ -133,6 +143,9 @@ class _Scored:
         self._tried = self._every & one.found.tried()
         self._logs = np.zeros((3, len(rows)))
         self._ranks = np.zeros((2, len(rows)))
+        self._is_default = np.isin(self._winners, one.found.defaults)
+        self._by_cost = self._cheapest() == self._winners
+        self._by_time = np.zeros(len(rows), dtype=bool)
 
     def take(self, held: frozenset[tuple[int, int]], constants: GpuConstants, lines: Sequence[Any]) -> None:
         """Scores the rows that were held out; all where nothing was."""
@@ -149,6 +162,28 @@ class _Scored:
             self._logs[number, at] = np.abs(np.log(plain * factor / self._us[at]))
         for number, could in enumerate((self._every, self._tried)):
             self._ranks[number, at] = ((times < won[:, None]) & could[at]).sum(axis=1)
+        self._by_time[at] = self._best_default(times, at) == self._winners[at]
+
+    def _cheapest(self) -> npt.NDArray[Any]:
+        """The default that costs least of each row."""
+        import numpy as np
+
+        found = self._one.found
+        costs = np.full(self._every.shape, np.inf)
+        for column in found.defaults:
+            instance = found.candidates[column][0]
+            costs[:, column] = [default_cost(instance, row.shape, found.target.cu_num) for row in found.rows]
+        return self._best_default(costs, np.arange(len(found.rows)))
+
+    def _best_default(self, weights: npt.NDArray[Any], at: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The position of the supported default that weighs least; of equal ones the earlier. -1 without any."""
+        import numpy as np
+
+        columns = np.array(self._one.found.defaults, dtype=np.int64)
+        if not len(columns):
+            return np.full(len(at), -1)
+        among = np.where(self._every[at][:, columns], weights[:, columns], np.inf)
+        return np.asarray(np.where(np.isfinite(among).any(axis=1), columns[among.argmin(axis=1)], -1))
 
     def by_band(self) -> dict[str, Score]:
         """Of bands that have rows."""
@@ -158,14 +193,23 @@ class _Scored:
         return {band: self._score(mask) for band, mask in masks.items() if mask.any()}
 
     def _score(self, mask: npt.NDArray[Any]) -> Score:
-        import numpy as np
 
-        errors = [Errors(float(np.median(log[mask])), float(np.quantile(log[mask], 0.9))) for log in self._logs]
+        errors = [_errors(log[mask]) for log in self._logs]
         ranks = [
             Ranks(float((rank[mask] < 1).mean()), float((rank[mask] < BEST).mean()), float(could[mask].sum(1).mean()))
             for rank, could in zip(self._ranks, (self._every, self._tried), strict=True)
         ]
-        return Score(int(mask.sum()), errors[0], errors[1], errors[2], ranks[0], ranks[1])
+        own = mask & self._is_default
+        shares = [float(hits[own].mean()) if own.any() else 0.0 for hits in (self._by_cost, self._by_time)]
+        return Score(int(mask.sum()), errors[0], errors[1], errors[2], ranks[0], ranks[1], int(own.sum()), *shares)
+
+
+def _errors(logs: npt.NDArray[Any]) -> Errors:
+    import numpy as np
+
+    if np.isnan(logs).any():
+        return Errors(None, None)
+    return Errors(float(np.median(logs)), float(np.quantile(logs, 0.9)))
 
 
 def of_kinds(sets: Iterable[MeasuredSet], weigh: Callable[[MeasuredSet], Weighed]) -> list[list[Weighed]]:

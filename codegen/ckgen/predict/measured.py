@@ -39,13 +39,17 @@ class Won:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSet:
-    """Rows of one signature on one target. `candidates`: its instances, each with all splits that some row has."""
+    """Rows of one signature on one target. `candidates`: its instances, each with all splits that some row has.
+
+    `defaults` are those that step default of selection has, unsplit, in its order.
+    """
 
     target: Target
     module: str
     signature: GemmSignature
     candidates: tuple[tuple[Instance, int], ...]
     rows: tuple[Won, ...]
+    defaults: tuple[int, ...]
 
     @property
     def kind(self) -> tuple[str, str, str]:
@@ -116,7 +120,14 @@ def _set(unit: Any, table: Any, taken: set[int]) -> MeasuredSet:
             for shape, choice, row in timed]  # fmt: skip
     candidates = tuple((unit.instances[index], k_batch) for index, k_batch in places)
     module = unit.module or module_of(unit.signature) or ""
-    return MeasuredSet(table.target, module, unit.signature, candidates, tuple(rows))
+    defaults = (
+        tuple(
+            places[index, splits[0]] for index in unit.default_indices(table.target.gfx) if (index, splits[0]) in places
+        )
+        if splits[:1] == [1]
+        else ()
+    )
+    return MeasuredSet(table.target, module, unit.signature, candidates, tuple(rows), defaults)
 
 
 def _timed(table: Any) -> Iterator[tuple[Shape, Any, Any]]:

@@ -8,16 +8,16 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ckgen.families.gemm.partition import runs
+from ckgen.families.gemm.predicted.chip import Chip
+from ckgen.families.gemm.predicted.constants import constants_for
+from ckgen.families.gemm.predicted.gpu_time import GpuConstants, Sizes, gpu_time
+from ckgen.families.gemm.predicted.gpu_work import gpu_work
 from ckgen.families.gemm.signature import GemmSignature, module_of
 from ckgen.model.arch import ArchKind, levels_of
 from ckgen.model.config import Config
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import AnyInstance, AnyUnit
-from ckgen.predict.chip import Chip
-from ckgen.predict.constants import constants_for
 from ckgen.predict.cpu_time import CpuConstants, cpu_counts, cpu_time
-from ckgen.predict.gpu_time import GpuConstants, Sizes, gpu_time
-from ckgen.predict.gpu_work import gpu_work
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.predicted.chip import chip_of
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.instance_dialect import named
 from ckgen.measure.model import Candidate
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.predict.calibrate import Calibrated
-from ckgen.predict.chip import chip_of
 from ckgen.predict.predicted import model_of
 from ckgen.specs.archs import load_arch
 from ckgen.tune.problems import Problem, signature_of

@@ -173,7 +173,12 @@ constexpr Heuristic heuristic(const char* name, Arch arch, const Choice (&leaves
 }
 template <std::size_t Count>
 constexpr Defaults defaults_on(Arch arch, const std::uint16_t (&instances)[Count]) noexcept {
-  return {arch, instances, Count};
+  return {arch, instances, Count, nullptr};
+}
+template <std::size_t Count>
+constexpr Defaults defaults_on(Arch arch, const std::uint16_t (&instances)[Count],
+                               const DefaultWork (&works)[Count]) noexcept {
+  return {arch, instances, Count, works};
 }
 
 /// Words of a SignatureUnit. Arrays must be of static storage.

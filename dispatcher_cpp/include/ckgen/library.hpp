@@ -7,7 +7,7 @@
 #include <ckgen/lookup.hpp>
 
 /// Raised whenever the layout of generated constants changes.
-#define CKGEN_RUNTIME_ABI 12
+#define CKGEN_RUNTIME_ABI 13
 
 namespace ckgen {
 inline namespace v1 {
@@ -45,11 +45,25 @@ struct Heuristic {
   std::uint32_t node_count;
 };
 
-/// The instances of one arch that answer where no table does, in order of preference.
+/// What a default asks of a compute unit, by which its time is predicted, in ticks of 1/256 clock.
+///
+/// Per step of tile_k, of each workgroup: matrix, alone (over the workgroups that a unit holds together), cache, lds;
+/// of each round of residents: latency. Per tile: `tile` of each round, `store` of each workgroup. `loaded` are bits of
+/// A and B per step, `memory` ticks per 65,536 bits, `apart` and `reload` parts of 1024.
+struct DefaultWork {
+  std::uint32_t tile_m, tile_n, tile_k, resident;
+  std::uint32_t matrix, alone, cache, lds, latency, tile, store;
+  std::uint32_t loaded, memory, apart, reload;
+  std::uint32_t a_bits, b_bits, c_bits;
+};
+
+/// The instances of one arch that answer where no table does, in order of preference. `works` are theirs; null: the
+/// plain cost chooses.
 struct Defaults {
   Arch arch;
   const std::uint16_t* instances;
   std::uint32_t count;
+  const DefaultWork* works = nullptr;
 };
 
 /// Everything about one signature. Tables, heuristics and defaults index `instances`; several units may have one table.

@@ -51,6 +51,8 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
   entry.heuristic_end = static_cast<std::uint32_t>(heuristics_.size());
   entry.default_end = static_cast<std::uint32_t>(defaults_.size());
   entry.own_table_end = static_cast<std::uint32_t>(own_tables_.size());
+  entry.has_works =
+      std::find(default_works_.begin() + entry.default_begin, default_works_.end(), nullptr) == default_works_.end();
   if (entry.table_begin != entry.table_end || entry.own_table_begin != entry.own_table_end ||
       entry.heuristic_begin != entry.heuristic_end || entry.default_begin != entry.default_end)
     entries_.push_back(entry);
@@ -65,7 +67,10 @@ void Index::add_defaults(const RegistryState& state, const Signature& signature,
       for (std::uint32_t d = 0; d < ref.unit->default_count; ++d) {
         const Defaults& list = ref.unit->defaults[d];
         if (list.arch != level) continue;
-        for (std::uint32_t i = 0; i < list.count; ++i) defaults_.push_back(ref.instance_base + list.instances[i]);
+        for (std::uint32_t i = 0; i < list.count; ++i) {
+          defaults_.push_back(ref.instance_base + list.instances[i]);
+          default_works_.push_back(list.works != nullptr ? &list.works[i] : nullptr);
+        }
       }
     }
   }
@@ -73,6 +78,7 @@ void Index::add_defaults(const RegistryState& state, const Signature& signature,
     const InstanceDesc& instance = *state.instances[user];
     if (instance.signature == signature && (instance.archs & runnable_archs(arch)) != 0) defaults_.push_back(user);
   }
+  default_works_.resize(defaults_.size(), nullptr);
 }
 
 void Index::fill_slots() {

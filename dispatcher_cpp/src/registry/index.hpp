@@ -33,6 +33,7 @@ struct Entry {
   std::uint32_t heuristic_begin, heuristic_end;
   std::uint32_t default_begin, default_end;  // registry indices of instances, in order of preference
   std::uint32_t own_table_begin, own_table_end;
+  bool has_works;  // predicted clocks choose among the defaults: each has a work
 };
 
 /// The next lower x86 level, or Arch::unknown.
@@ -69,6 +70,8 @@ class Index {
   const OwnTableRef& own_table(std::uint32_t i) const noexcept { return own_tables_[i]; }
   const HeuristicRef& heuristic(std::uint32_t i) const noexcept { return heuristics_[i]; }
   std::uint32_t default_instance(std::uint32_t i) const noexcept { return defaults_[i]; }
+  /// Precondition: Entry::has_works of the default's entry.
+  const DefaultWork& default_work(std::uint32_t i) const noexcept { return *default_works_[i]; }
 
  private:
   static constexpr int kArchBits = 5;
@@ -86,6 +89,7 @@ class Index {
   std::vector<OwnTableRef> own_tables_;
   std::vector<HeuristicRef> heuristics_;
   std::vector<std::uint32_t> defaults_;
+  std::vector<const DefaultWork*> default_works_;  // beside defaults_, null where there is none
   std::vector<std::uint32_t> slots_;
   std::uint64_t mask_ = 0;
 };

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ckgen.model.target import Target
@@ -41,7 +41,8 @@ class OwnWords:
 @dataclass(frozen=True, slots=True)
 class UnitView:
     """`key` is ckgen::Signature::pack(), `words` say the signature. Tables of a kind of the operation's own have a
-    `symbol`, `rungs` in words, and `of`, the word that makes one of them."""
+    `symbol`, `rungs` in words, and `of`, the word that makes one of them. `default_works`: per arch, the numbers of the
+    ckgen::DefaultWork of each of its defaults."""
 
     key: int
     words: Sequence[str]
@@ -49,3 +50,4 @@ class UnitView:
     lookups: Sequence[LookupView] = ()
     own: OwnWords = OwnWords()
     own_tables: Sequence[Mapping[str, Any]] = ()
+    default_works: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import astuple, fields
 
 from ckgen.families.common.cpp import (
     boolean,
@@ -25,7 +25,9 @@ from ckgen.families.gemm.enums import (
     ScaleBlock,
 )
 from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.measured import GemmUnit
 from ckgen.families.gemm.partition import blocks_per_cu
+from ckgen.families.gemm.predicted.default_cost import works_of
 from ckgen.families.gemm.problem_rules import NOT_ROUTED, Constraints, RoutedConstraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import CPU_LEVELS
@@ -115,3 +117,9 @@ def instance_view(instance: Instance) -> InstanceView:
         lines.append(word("stream_k", f"ckgen::Strategy::{strategy}", blocks_per_cu(config)))
     lines += [word("parts", *(hex64(part.id) for part in instance.parts))] if instance.parts else []
     return InstanceView(*described(instance), lines)
+
+
+def default_works(unit: GemmUnit) -> dict[str, list[str]]:
+    """Per arch the numbers of its defaults' ckgen::DefaultWork, in order; archs whose plain cost chooses have none."""
+    found = {arch: works_of((unit.instances[at] for at in indices), arch) for arch, indices in unit.defaults.items()}
+    return {arch: [", ".join(map(str, astuple(one))) for one in works] for arch, works in found.items() if works}

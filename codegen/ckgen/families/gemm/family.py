@@ -217,7 +217,8 @@ class FamilyOfGemms(Family[GemmSignature]):
         lookups = [LookupView(table.target, table_view(unit, table, self.row_key)) for table in unit.tables]
         signature = unit.signature
         instances = [cpp.instance_view(instance) for instance in unit.instances]
-        return UnitView(pack(signature), cpp.signature_words(signature), instances, lookups)
+        works = cpp.default_works(unit)
+        return UnitView(pack(signature), cpp.signature_words(signature), instances, lookups, default_works=works)
 
     def device_code(self, instance: Instance) -> DeviceCode:
         """An instance of this operation as device code."""

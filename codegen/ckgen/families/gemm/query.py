@@ -26,6 +26,7 @@ from ckgen.families.gemm.decode_dialect import CALLER
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.measured import GemmUnit, GroupPlan, TablePlan
 from ckgen.families.gemm.partition import describe, strategy_finding
+from ckgen.families.gemm.predicted.default_cost import predicted_cost, works_of
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.row_key import RowKey, batch_key
 from ckgen.families.gemm.signature import GemmSignature
@@ -81,7 +82,15 @@ class GemmQuery(Query):
         return self.shape
 
     def weighed(self, instance: Instance) -> Weighed:
-        """Unsplit."""
+        """Unsplit; by predicted time where all defaults of the signature have one that is worth it."""
+        unit, gfx = self.unit, self.target.gfx
+        defaults = unit.default_indices(gfx) if unit is not None else ()
+        works = works_of((unit.instances[index] for index in defaults), gfx) if defaults else None
+        if works is not None:
+            names = [unit.instances[index].name for index in defaults]
+            if instance.name in names:
+                work = works[names.index(instance.name)]
+                return Weighed(predicted_cost(work, self.cost_shape, self.target.cu_num), 1)
         return Weighed(default_cost(instance, self.cost_shape, self.target.cu_num), 1)
 
     def refusal_by_default(self, instance: Instance) -> ProblemFinding | None:

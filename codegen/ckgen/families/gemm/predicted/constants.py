@@ -10,7 +10,7 @@ from math import exp, log
 from pathlib import Path
 from typing import Any
 
-from ckgen.predict.gpu_time import GpuConstants
+from ckgen.families.gemm.predicted.gpu_time import GpuConstants
 
 FOLDER = Path(__file__).parent / "fitted"
 NAMES = tuple(one.name for one in fields(GpuConstants) if one.name != "pipelines")
@@ -18,7 +18,11 @@ NAMES = tuple(one.name for one in fields(GpuConstants) if one.name != "pipelines
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Constants, and what they were fitted to: rows of a module on an arch with that type of A, of these files."""
+    """Constants, and what they were fitted to: rows of a module on an arch with that type of A, of these files.
+
+    `orders_defaults`: on layers held out, predicted times took the measured winner among defaults more often than the
+    plain cost of docs/selection.md does.
+    """
 
     arch: str
     module: str
@@ -26,6 +30,7 @@ class Fitted:
     constants: GpuConstants
     rows: int
     files: tuple[str, ...]
+    orders_defaults: bool
 
     @property
     def kind(self) -> tuple[str, str, str]:
@@ -59,6 +64,12 @@ def constants_for(arch: str, module: str, operand: str) -> Chosen:
     return Chosen(mean(every), f"the mean of {len(every)} modules on other archs: nothing was measured on {arch}")
 
 
+def constants_that_order(arch: str, module: str, operand: str) -> GpuConstants | None:
+    """The module's own, where defaults are chosen by them."""
+    own = [one for one in shipped() if one.kind == (arch, module, operand) and one.orders_defaults]
+    return own[0].constants if own else None
+
+
 def mean(constants: Iterable[GpuConstants]) -> GpuConstants:
     """The geometric one of each constant; a pipeline's factor is that of those that know it."""
     every = list(constants)
@@ -78,6 +89,7 @@ def document(fitted: Fitted) -> dict[str, Any]:
         "arch": fitted.arch,
         "module": fitted.module,
         "operand": fitted.operand,
+        "orders_defaults": fitted.orders_defaults,
         "fitted": {"rows": fitted.rows, "files": list(fitted.files)},
         "constants": constants | {"pipelines": dict(fitted.constants.pipelines)},
     }
@@ -87,4 +99,4 @@ def _read(path: Path) -> Fitted:
     found = json.loads(path.read_text(encoding="utf-8"))
     to = found["fitted"]
     kind = (found["arch"], found["module"], found["operand"])
-    return Fitted(*kind, GpuConstants(**found["constants"]), to["rows"], tuple(to["files"]))
+    return Fitted(*kind, GpuConstants(**found["constants"]), to["rows"], tuple(to["files"]), found["orders_defaults"])

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ckgen.predict.chip import Chip
-from ckgen.predict.gpu_work import GpuWork, Number
+from ckgen.families.gemm.predicted.chip import Chip
+from ckgen.families.gemm.predicted.gpu_work import GpuWork, Number
 
-_ALONE = 0.35
+ALONE = 0.35
 """How much longer matrix instructions take where a SIMD has one wave: its own waits are then hidden by none."""
-_LDS = 0.4
+LDS = 0.4
 """The part of LDS reads that is not between matrix instructions."""
-_EPILOGUE = 64
+EPILOGUE = 64
 """Elements of C per cycle that `epilogue` counts in."""
 
 
@@ -81,12 +81,12 @@ def gpu_time(
     together = waves - larger(waves - work.resident, 0)
     per_us = 1 / chip.mhz
     slower = constants.matrix * constants.pipelines.get(work.pipeline, 1.0)
-    matrix = work.matrix * slower * (1 + _ALONE / (together * work.waves_per_simd)) + work.scale
+    matrix = work.matrix * slower * (1 + ALONE / (together * work.waves_per_simd)) + work.scale
     compute = steps * waves * matrix * per_us
     cache = steps * waves * work.loaded / constants.cache * per_us
-    lds = steps * waves * work.lds * _LDS * per_us
+    lds = steps * waves * work.lds * LDS * per_us
     latency = steps * rounds * constants.latency * per_us
-    tiles = (rounds * constants.tile + waves * constants.store * work.tile_m * work.tile_n / _EPILOGUE) * per_us
+    tiles = (rounds * constants.tile + waves * constants.store * work.tile_m * work.tile_n / EPILOGUE) * per_us
     longest = larger(larger(compute, cache), larger(lds, latency))
     loop = longest + constants.apart * (compute + cache + lds + latency - longest)
     memory = _bytes(work, sizes, workgroups * steps * work.loaded, constants, larger) / (

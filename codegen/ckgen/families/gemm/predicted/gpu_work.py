@@ -7,10 +7,10 @@ from typing import Any
 
 from ckgen.families.gemm.config import CkTileConfig, FmaConfig
 from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.predicted.chip import SIMDS, Chip
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.config import Config
 from ckgen.model.dtype import DType
-from ckgen.predict.chip import SIMDS, Chip
 
 Number = Any
 """A float or an integer, or an array of them: sums and products of either give either."""

@@ -1,0 +1,130 @@
+"""Predicted clocks in integers, by which step default chooses; dispatcher_cpp/src/gemm/predicted.hpp in C++.
+
+One fact is coarser than in gpu_time.py: memory is as fast as the default product's whatever the CU count, since a
+library is built for archs. Launch and splits are equal for all defaults, and left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from ckgen.families.gemm.config import strategy_of
+from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.instance import Instance
+from ckgen.families.gemm.predicted.chip import chip_of
+from ckgen.families.gemm.predicted.constants import constants_that_order
+from ckgen.families.gemm.predicted.gpu_time import ALONE, EPILOGUE, LDS
+from ckgen.families.gemm.predicted.gpu_work import gpu_work
+from ckgen.families.gemm.signature import GemmSignature, module_of
+from ckgen.model.config import Config
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import Shape
+from ckgen.specs.archs import load_arch
+
+_TICKS = 256
+"""Per clock."""
+_PARTS = 1024
+"""Of `apart` and `reload`."""
+_MEMORY_BITS = 65536
+_MOST_WORKGROUPS = 1 << 50
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultWork:
+    """What a default asks of a CU, in ticks of 1/256 clock.
+
+    Per step of `tile_k`, of each workgroup: `matrix`, `alone` (over the workgroups that a CU holds together), `cache`,
+    `lds`; of each round of residents: `latency`. Per tile `tile` of each round, `store` of each workgroup. `loaded` are
+    bits of A and B per step, `memory` ticks per 65,536 bits; `apart` and `reload` parts of 1024.
+    """
+
+    tile_m: int
+    tile_n: int
+    tile_k: int
+    resident: int
+    matrix: int
+    alone: int
+    cache: int
+    lds: int
+    latency: int
+    tile: int
+    store: int
+    loaded: int
+    memory: int
+    apart: int
+    reload: int
+    a_bits: int
+    b_bits: int
+    c_bits: int
+
+
+def predicted_cost(work: DefaultWork, shape: Shape, cu_num: int) -> int:
+    """Ticks of the problem, unsplit. Workgroups beyond 2^50 count as 2^50."""
+    batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
+    workgroups = min(-(-m // work.tile_m) * -(-n // work.tile_n) * batch, _MOST_WORKGROUPS)
+    steps, waves = -(-k // work.tile_k), -(-workgroups // max(cu_num, 1))
+    rounds, together = -(-waves // work.resident), min(waves, work.resident)
+    loops = (
+        steps * waves * (work.matrix + work.alone // together),
+        steps * waves * work.cache,
+        steps * waves * work.lds,
+        steps * rounds * work.latency,
+    )
+    longest = max(loops)
+    busy = longest + (sum(loops) - longest) * work.apart // _PARTS + rounds * work.tile + waves * work.store
+    once = batch * k * (m * work.a_bits + n * work.b_bits)
+    again = max(workgroups * steps * work.loaded - once, 0) * work.reload // _PARTS
+    memory = (once + again + batch * m * n * work.c_bits) * work.memory // _MEMORY_BITS
+    return max(busy, memory) + min(busy, memory) * work.apart // _PARTS
+
+
+def works_of(instances: Iterable[Instance], gfx: str) -> tuple[DefaultWork, ...] | None:
+    """Of all defaults of a signature on an arch; None where the plain cost is to choose: where nothing was fitted, the
+    fitted times choose no better, or one of them has no prediction."""
+    found = []
+    for instance in instances:
+        work = _work(instance.signature, instance.config, gfx)
+        if work is None:
+            return None
+        found.append(work)
+    return tuple(found) or None
+
+
+@cache
+def _work(signature: GemmSignature, config: Config, gfx: str) -> DefaultWork | None:
+    constants = constants_that_order(gfx, module_of(signature) or "", str(signature.a))
+    if constants is None or signature.op is not Op.GEMM or strategy_of(config).is_stream_k:
+        return None
+    arch = load_arch(gfx)
+    chip = chip_of(arch, Target(gfx, arch.default_cu_num))
+    work = gpu_work(signature, config, chip)
+    if work is None:
+        return None
+    matrix = work.matrix * constants.matrix * constants.pipelines.get(work.pipeline, 1.0)
+    bits_per_clock = chip.gb_per_s * 1e3 * constants.memory * 8 / chip.mhz
+    return DefaultWork(
+        tile_m=work.tile_m,
+        tile_n=work.tile_n,
+        tile_k=work.tile_k,
+        resident=work.resident,
+        matrix=_ticks(matrix + work.scale),
+        alone=_ticks(matrix * ALONE / work.waves_per_simd),
+        cache=_ticks(work.loaded / constants.cache),
+        lds=_ticks(work.lds * LDS),
+        latency=_ticks(constants.latency),
+        tile=_ticks(constants.tile),
+        store=_ticks(constants.store * work.tile_m * work.tile_n / EPILOGUE),
+        loaded=round(work.loaded * 8),
+        memory=round(_MEMORY_BITS / bits_per_clock * _TICKS),
+        apart=round(constants.apart * _PARTS),
+        reload=round(constants.reload * _PARTS),
+        a_bits=signature.a.bits,
+        b_bits=signature.b.bits,
+        c_bits=signature.c.bits,
+    )
+
+
+def _ticks(clocks: float) -> int:
+    return round(clocks * _TICKS)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from ckgen.cli import cli
+
+
+def predicted(target: str, signature: str, shape: str, *words: str) -> dict[str, Any]:
+    asked = ["predict", "gemm", "--target", target, "--signature", signature, "--shape", shape, "--json", *words]
+    done = CliRunner().invoke(cli, asked)
+    assert done.exit_code == 0, done.output
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+@pytest.mark.parametrize(
+    ("target", "signature"),
+    [("gfx942:304", "a8w8_blockscale"), ("gfx90a", "gemm_bf16_rcr"), ("gfx1201", "gemm_fp16_rcr"),
+     ("x86_64_v4:4", "gemm_fp32_rcr")],
+)  # fmt: skip
+def test_every_target_has_predictions_the_fastest_first(target: str, signature: str) -> None:
+    found = predicted(target, signature, "128,4096,4096")["predicted"]
+    times = [one["us"] for one in found]
+    assert times == sorted(times) and times[0] > 0
+
+
+def test_terms_are_said_and_globs_and_counts_choose() -> None:
+    every = predicted("gfx942:304", "a8w8_blockscale", "128,4096,4096")
+    assert every["constants"].startswith("fitted to 21904 rows")
+    assert {"waves", "fill", "compute", "cache", "memory", "launch"} <= set(every["predicted"][0]["terms"])
+    assert {one["k_batch"] for one in every["predicted"]} == {1, 2, 4, 8}
+    v1 = predicted("gfx942:304", "a8w8_blockscale", "128,4096,4096", "--kernels", "*_v1", "--best", "2")["predicted"]
+    assert [one["instance"][-2:] for one in v1] == ["v1", "v1"]
+
+
+def test_a_given_clock_and_bandwidth_make_a_kernel_slower() -> None:
+    asked = ("gfx90a", "gemm_bf16_rcr", "4096,4096,4096", "--best", "1")
+    (usual,) = predicted(*asked)["predicted"]
+    (slow,) = predicted(*asked, "--ghz", "0.5")["predicted"]
+    (starved,) = predicted("gfx90a", "gemm_bf16_rcr", "1,8192,8192", "--best", "1", "--gb-per-s", "10")["predicted"]
+    assert slow["us"] > 2 * usual["us"] and starved["us"] > 8192 * 8192 * 2 / 10e3
+
+
+def test_without_a_kernel_the_exit_code_says_so() -> None:
+    words = ["--target", "gfx90a", "--signature", "gemm_bf16_rcr", "--shape", "1,64,64", "--kernels", "nothing"]
+    done = CliRunner().invoke(cli, ["predict", "gemm", *words])
+    assert done.exit_code == 1 and "no kernel" in done.output

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from ckgen import paths
+from ckgen.cli import cli
+from ckgen.families.gemm.predicted.constants import FOLDER
+from ckgen.model.tuned_row import Shape
+from ckgen.predict.measured import Won, files_of, layers_in_folds
+
+TABLES = paths.tuning_dir() / "aiter"
+SMALL = ("--arch", "gfx950", "--module", "a8w8_bpreshuffle")
+
+
+def run(*words: str) -> Any:
+    done = CliRunner().invoke(cli, ["predict", *words])
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.fixture(scope="module")
+def held_out() -> dict[str, Any]:
+    (found,) = json.loads(run("eval", *SMALL, "--folds", "4", "--json").stdout)["sets"]
+    bands: dict[str, Any] = found["bands"]
+    return bands
+
+
+def test_times_of_layers_never_seen_are_predicted_far_better_than_by_a_roofline(held_out: dict[str, Any]) -> None:
+    every = held_out["all"]
+    assert every["rows"] == 406 and every["model"]["median"] <= 0.08
+    assert every["model"]["median"] < every["roofline"]["median"] / 4 < every["mnk"]["median"] / 4
+    assert all(band["model"]["median"] <= 0.20 for band in held_out.values())
+
+
+def test_what_a_table_tried_is_ranked_no_worse_than_among_all(held_out: dict[str, Any]) -> None:
+    for band in held_out.values():
+        assert band["tried"]["candidates"] <= band["every"]["candidates"]
+        assert band["tried"]["best"] >= band["every"]["best"] and band["tried"]["first"] >= band["every"]["first"]
+        assert band["every"]["first"] <= band["every"]["best"]
+
+
+def test_constants_are_what_their_tables_give(tmp_path: Path) -> None:
+    run("fit", *SMALL, "--out", str(tmp_path))
+    (written,) = tmp_path.iterdir()
+    assert written.read_bytes() == (FOLDER / written.name).read_bytes()
+
+
+def test_tables_of_a_model_alone_are_judged(tmp_path: Path) -> None:
+    table = TABLES / "model_configs" / "a8w8_blockscale_bpreshuffle_tuned_gemm_qwen3_235b.csv"
+    text = run("eval", "--tables", str(table)).stdout
+    assert text.startswith("a8w8_blockscale_bpreshuffle on gfx950:256") and "87" in text
+
+
+def test_no_layer_is_in_two_folds_and_a_files_layers_are_held_out_together() -> None:
+    rows = [Won(Shape(0, m, n, 64), 0, 1.0, file) for m, n, file in ((1, 8, "a"), (2, 8, "b"), (1, 16, "b"))]
+    assert list(layers_in_folds(rows, 2)) == [frozenset({(8, 64)}), frozenset({(16, 64)})]
+    assert list(files_of(rows)) == [frozenset({(8, 64)}), frozenset({(8, 64), (16, 64)})]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("eval", "--by-file", "--folds", "2"), "give one of them"),
+        (("eval", "--arch", "x86_64_v4"), "ckgen predict calibrate"),
+        (("eval", "--module", "nothing"), "no timed row"),
+        (("gemm", "--target", "gfx942", "--signature", "moe:a8w8:fp8", "--shape", "1,2,3"), "only plain GEMMs"),
+        (("gemm", "--target", "gfx942", "--signature", "gemm_bf16_rcr", "--shape", "0,2,3"), "--shape"),
+    ],
+)
+def test_what_cannot_be_predicted_is_refused_with_what_to_do(words: tuple[str, ...], says: str) -> None:
+    done = CliRunner().invoke(cli, ["predict", *words])
+    assert done.exit_code == 2 and says in done.output
