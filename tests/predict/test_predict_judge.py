@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,11 @@ from click.testing import CliRunner
 
 from ckgen import paths
 from ckgen.cli import cli
+from ckgen.cli.predict_input import weighed_sets
 from ckgen.families.gemm.predicted.constants import FOLDER
 from ckgen.model.tuned_row import Shape
+from ckgen.predict.arrays import Weighed
+from ckgen.predict.fit import fit
 from ckgen.predict.measured import Won, files_of, layers_in_folds
 
 TABLES = paths.tuning_dir() / "aiter"
@@ -48,6 +52,24 @@ def test_constants_are_what_their_tables_give(tmp_path: Path) -> None:
     run("fit", *SMALL, "--out", str(tmp_path))
     (written,) = tmp_path.iterdir()
     assert written.read_bytes() == (FOLDER / written.name).read_bytes()
+
+
+def test_held_out_rows_have_no_part_in_a_fit() -> None:
+    """Ten times slower winners there change nothing; elsewhere they do."""
+    params = {"arch": "gfx950", "module": "a8w8_bpreshuffle", "tables": ()}
+    ((one,),) = weighed_sets(params)
+    held = next(iter(layers_in_folds(one.found.rows, 2)))
+
+    def slower(inside: bool) -> Weighed:
+        rows = tuple(
+            replace(row, us=row.us * 10) if ((row.shape.n, row.shape.k) in held) is inside else row
+            for row in one.found.rows
+        )
+        return Weighed(replace(one.found, rows=rows), one.chip)
+
+    usual = fit([one], held)
+    assert usual is not None
+    assert fit([slower(inside=True)], held) == usual != fit([slower(inside=False)], held)
 
 
 def test_tables_of_a_model_alone_are_judged(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@
 #include "lookup_gfx942_80.hpp"
 #include "lookup_gfx942_304.hpp"
 
-#if CKGEN_RUNTIME_ABI != 12
+#if CKGEN_RUNTIME_ABI != 13
 #error "generated for another version of ckgen's C++ library: run `ckgen generate` again with the ckgen that ships it"
 #endif
 
@@ -172,8 +172,15 @@ constexpr std::uint16_t defaults_gfx942[] = {
     ck_1x128x128_256x64x128x128_16x16_32x32_1x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3,
     ck_1x128x128_256x128x128x128_16x16_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3,
 };
+constexpr ckgen::DefaultWork works_gfx942[] = {
+    {16, 64, 128, 6, 21836, 6926, 44184, 13107, 175206, 246579, 67338, 81920, 1069, 579, 311, 8, 8, 16},
+    {16, 64, 256, 3, 43673, 13852, 88368, 26214, 175206, 246579, 67338, 163840, 1069, 579, 311, 8, 8, 16},
+    {64, 64, 256, 2, 174692, 55408, 141389, 52429, 175206, 246579, 269353, 262144, 1069, 579, 311, 8, 8, 16},
+    {64, 128, 128, 2, 159407, 50058, 106042, 39322, 175206, 246579, 538706, 196608, 1069, 579, 311, 8, 8, 16},
+    {128, 128, 128, 2, 318814, 100116, 141389, 52429, 175206, 246579, 1077412, 262144, 1069, 579, 311, 8, 8, 16},
+};
 constexpr ckgen::Defaults defaults[] = {
-    defaults_on(ckgen::Arch::gfx942, defaults_gfx942),
+    defaults_on(ckgen::Arch::gfx942, defaults_gfx942, works_gfx942),
 };
 
 }  // namespace
@@ -336,8 +343,15 @@ constexpr std::uint16_t defaults_gfx942[] = {
     ck_1x128x128_256x64x128x128_16x16_32x32_1x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3,
     ck_1x128x128_256x128x128x128_16x16_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3,
 };
+constexpr ckgen::DefaultWork works_gfx942[] = {
+    {16, 64, 128, 6, 21836, 6926, 44184, 13107, 175206, 246579, 67338, 81920, 1069, 579, 311, 8, 8, 16},
+    {16, 64, 256, 3, 43673, 13852, 88368, 26214, 175206, 246579, 67338, 163840, 1069, 579, 311, 8, 8, 16},
+    {64, 64, 256, 2, 174692, 55408, 141389, 52429, 175206, 246579, 269353, 262144, 1069, 579, 311, 8, 8, 16},
+    {64, 128, 128, 2, 159407, 50058, 106042, 39322, 175206, 246579, 538706, 196608, 1069, 579, 311, 8, 8, 16},
+    {128, 128, 128, 2, 318814, 100116, 141389, 52429, 175206, 246579, 1077412, 262144, 1069, 579, 311, 8, 8, 16},
+};
 constexpr ckgen::Defaults defaults[] = {
-    defaults_on(ckgen::Arch::gfx942, defaults_gfx942),
+    defaults_on(ckgen::Arch::gfx942, defaults_gfx942, works_gfx942),
 };
 
 }  // namespace
