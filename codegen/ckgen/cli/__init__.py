@@ -21,7 +21,7 @@ COMMANDS = {
     "shapes": Entry("ckgen.cli.shapes", "Say what a model asks of kernels, and what tables cover of it."),
     "record": Entry("ckgen.cli.record", "Collect the shapes that no table holds: from logs and lists."),
     "heuristic": Entry("ckgen.cli.heuristic", "Fit, judge and show decision rules, which answer where no table does."),
-    "predict": Entry("ckgen.cli.predict", "Predict times of GEMMs that nobody measured, and judge such times."),
+    "predict": Entry("ckgen.cli.predict", "Predict times of GEMMs from what is known of a chip and of a kernel."),
     "kernel-set": Entry("ckgen.cli.kernel_set", "Make kernel sets of what other tools ask for."),
     "tables": Entry("ckgen.cli.tables", "Mend, join and count tuning tables."),
     "toolchain": Entry("ckgen.cli.toolchain", "Prepare the compilers for devices."),
