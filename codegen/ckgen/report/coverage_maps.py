@@ -124,7 +124,7 @@ def asked_of_tables(plan: GenerationPlan, targets: Sequence[Target]) -> dict[tup
             if table.target not in targets or id(table) in seen or str(unit.signature.op) not in MAPPED:
                 continue
             seen.add(id(table))
-            works = {_work(unit, one.shape) for one in table.measured()}
+            works = {work_of(unit, one.shape) for one in table.measured()}
             found[table.target, unit.name] = dict.fromkeys(sorted(works, key=str), "")
     return found
 
@@ -151,7 +151,8 @@ def maps_of(
     return tuple(order), chosen
 
 
-def _work(unit: AnyUnit, shape: Any) -> Work:
+def work_of(unit: AnyUnit, shape: Any) -> Work:
+    """What a measured shape is about but for its M."""
     if str(unit.signature.op) == "moe":
         routing = Routing.of_lookup_key(shape.batch)
         return Experts(shape.n, shape.k, routing.experts, routing.top_k)
@@ -198,7 +199,8 @@ def _add_rows(one: Map, chosen: Chosen) -> None:
 def never_chosen(maps: Iterable[Map], chosen: Chosen) -> list[tuple[Any, str]]:
     """The instances of the maps' signatures that no row and no problem chooses, each with where it is from.
 
-    A decision rule that answers anything needs all of its leaves.
+    A decision rule that answers anything needs all of its leaves. Stream-K is for callers who ask for it, and no map
+    does: it is passed over.
     """
     units = {unit.name: unit for one in maps for unit in (one.unit, *one.alike)}
     archs: dict[str, set[str]] = {}
@@ -212,7 +214,9 @@ def never_chosen(maps: Iterable[Map], chosen: Chosen) -> list[tuple[Any, str]]:
             leaf for rule in unit.heuristics if (unit.signature, rule.arch) in chosen.rules for leaf in rule.leaves
         }
         for number, instance in enumerate(unit.instances):
-            if number in leaves or instance.config in needed or not archs[name] & {*instance.archs}:
+            is_needed = number in leaves or instance.config in needed
+            is_asked_for = family_of(unit.signature).word_of(instance.config) == "stream_k"
+            if is_needed or is_asked_for or not archs[name] & {*instance.archs}:
                 continue
             found.append((instance, _source(unit, number)))
     return found
