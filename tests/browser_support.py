@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,7 +84,7 @@ class Page:
         """Loads a file, and waits until it is there."""
         self.call("Page.navigate", url=file.as_uri())
         while self.value("document.readyState") != "complete":
-            pass
+            time.sleep(0.02)
 
     def value(self, expression: str) -> Any:
         """What an expression of JavaScript is."""
@@ -94,8 +95,9 @@ class Page:
     def press(self, key: str) -> None:
         """A key, such as Tab or ArrowRight."""
         codes = {"Tab": 9, "Enter": 13, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
-        for kind in ("rawKeyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key])
+        text = {"text": "\r"} if key == "Enter" else {}
+        for kind in ("keyDown" if text else "rawKeyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key], **text)
 
     def scheme(self, name: str) -> None:
         """Prefers `light` or `dark`."""

@@ -35,7 +35,7 @@ def text_of(document: Mapping[str, Any]) -> str:
     for kind, title in _TITLES.items():
         found = [one for one in document["changes"] if one["kind"] == kind]
         if found:
-            lines.append(f"{title}: {len(found):,}")
+            lines.append(_title(document, kind, title, len(found)))
             lines += [line for one in found[:MOST] for line in _change_lines(one)]
         lines += [f"  {_more(len(found))}"] if len(found) > MOST else []
     for word, sign in (("come", "+"), ("go", "-")):
@@ -55,7 +55,7 @@ def markdown_of(document: Mapping[str, Any]) -> str:
     for kind, title in _TITLES.items():
         found = [one for one in document["changes"] if one["kind"] == kind]
         if found:
-            lines += ["", *_folded(f"{title}: {len(found):,}", _table(found))]
+            lines += ["", *_folded(_title(document, kind, title, len(found)), _table(found))]
     for word, title in (("come", "Instances that come"), ("go", "Instances that go")):
         names = document["instances"][word]
         if names:
@@ -63,6 +63,11 @@ def markdown_of(document: Mapping[str, Any]) -> str:
             listed += [_more(len(names))] if len(names) > MOST else []
             lines += ["", *_folded(f"{title}: {len(names):,}", listed)]
     return "\n".join(lines)
+
+
+def _title(document: Mapping[str, Any], kind: str, title: str, count: int) -> str:
+    same = document["same_kernel"][kind]
+    return f"{title}: {count:,}{f', of which {same:,} keep their kernel' if same else ''}"
 
 
 def _rows(document: Mapping[str, Any]) -> str:

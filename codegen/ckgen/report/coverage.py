@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from ckgen.plan.inputs import PlanInputs
 from ckgen.plan.model import GenerationPlan
 from ckgen.report.coverage_maps import Map
 from ckgen.report.coverage_rates import peaks_document, rates
-from ckgen.report.coverage_rows import fates_by_table, timed_frame
+from ckgen.report.coverage_rows import fates_by_table, rows_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -43,7 +44,7 @@ def coverage(
 
     `never` are instances that nothing chooses, `built` kernels of a summary of `ckgen amd-check` or `ckgen build`.
     """
-    frame = timed_frame(known, plan, subject.targets)
+    frame = rows_of(known, plan, subject.targets)
     fates = list(fates_by_table(known, plan, subject.targets))
     kernels = _kernels(frame)
     return {
@@ -112,10 +113,14 @@ def _kernels(frame: DataFrame) -> list[dict[str, Any]]:
     return [
         {
             "target": one["target"], "signature": one["signature"], "library": one["library"], "kernel": one["kernel"],
-            "rows": int(one["rows"]), "median_us": round(float(one["median_us"]), 3),
+            "rows": int(one["rows"]), "median_us": _us(one["median_us"]),
         }
         for one in found.to_dict("records")
     ]  # fmt: skip
+
+
+def _us(value: float) -> float | None:
+    return None if math.isnan(value) else round(float(value), 3)
 
 
 def _beyond(frame: DataFrame) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ def peaks_document(archs: Mapping[str, ArchSpec], targets: Sequence[Target], fra
     """The peaks of each target for the types that its rows have, with where they are from."""
     found = []
     for target in targets:
-        of_target = frame[frame.target == str(target)]
+        of_target = frame[(frame.target == str(target)) & frame.peak_ops.notna()]
         if of_target.empty:
             continue
         peaks = peaks_of(archs[target.gfx], target)
@@ -51,7 +51,7 @@ def rates(frame: DataFrame) -> list[dict[str, Any]]:
     """
     is_beyond = frame.us < frame.least_us
     beyond = frame[is_beyond].groupby(["target", "types"]).size().to_dict()
-    believed = frame[frame.fate.isin(BELIEVED) & ~is_beyond]
+    believed = frame[frame.fate.isin(BELIEVED) & frame.of_rate.notna() & ~is_beyond]
     found = [
         {
             "target": target, "types": types, "rows": len(rows), "beyond": int(beyond.get((target, types), 0)),

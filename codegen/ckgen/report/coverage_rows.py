@@ -12,6 +12,7 @@ from ckgen.model.target import Target
 from ckgen.plan.inputs import PlanInputs
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.rows import Entry, RowContext
+from ckgen.report.coverage_maps import MAPPED
 from ckgen.specs.performance import Peaks, peaks_of
 
 if TYPE_CHECKING:
@@ -31,30 +32,32 @@ def band_of(m: int) -> str:
     return f"{BANDS[above - 1] + 1}–{BANDS[above]}" if above else "1"
 
 
-def timed_frame(known: PlanInputs, plan: GenerationPlan, targets: Sequence[Target]) -> DataFrame:
-    """The rows of GEMMs and experts of these targets that have a time.
+def rows_of(known: PlanInputs, plan: GenerationPlan, targets: Sequence[Target]) -> DataFrame:
+    """The rows of these targets whose signature is known.
 
-    Columns: place (file:line), target, signature, types, sizes, m, library, kernel, fate, us; operations; bytes that
-    are read or written at least once (of a GEMM: A, B and C, without scales; 0 of experts, whose routing no row tells);
-    ops_per_s; bytes_per_s; least_us, the time that no kernel beats; of_rate and of_memory, the parts of both peaks.
+    Columns: place (file:line), target, signature, types, sizes, m, library, kernel, fate, us; operations, of GEMMs and
+    experts; bytes that are read or written at least once (of a GEMM: A, B and C, without scales; else 0: no row tells
+    the routing of experts); ops_per_s; bytes_per_s; least_us, the time that no kernel beats; of_rate and of_memory,
+    the parts of both peaks; band, of m. What is not known is missing.
     """
     import pandas as pd
 
     fates = {id(fate.location): fate.kind.value for fate in plan.fates}
     peaks = {target: peaks_of(known.archs[target.gfx], target) for target in targets if target.gfx in known.archs}
     found = [
-        record
+        _record(of_family.context, entry, peaks[entry.row.target], fates)
         for of_family in known.rows
         for entry in of_family.entries
-        if entry.row.target in peaks and (record := _record(of_family.context, entry, peaks, fates)) is not None
+        if entry.row.target in peaks and entry.signatures
     ]
-    frame = pd.DataFrame(found, columns=_COLUMNS)
+    frame = pd.DataFrame(found, columns=_COLUMNS).astype(dict.fromkeys(_FLOATS, "float64"))
+    frame["us"] = frame.us.where(frame.us > 0)
     seconds = frame.us * 1e-6
     frame["ops_per_s"] = frame.operations / seconds
     frame["bytes_per_s"] = frame.bytes / seconds
     frame["of_rate"] = frame.ops_per_s / frame.peak_ops
     frame["of_memory"] = frame.bytes_per_s / frame.peak_bytes
-    frame["band"] = frame.m.map({m: band_of(m) for m in frame.m.unique()})
+    frame["band"] = frame.m.map({m: band_of(int(m)) for m in frame.m.dropna().unique()})
     return frame
 
 
@@ -64,23 +67,20 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _record(
-    context: RowContext, entry: Entry, peaks: Mapping[Target, Peaks], fates: Mapping[int, str]
-) -> tuple[Any, ...] | None:
-    row = entry.row
-    if not row.us or not row.us > 0 or not entry.signatures or row.op not in ("gemm", "moe"):
-        return None
-    signature, peak = entry.signatures[0], peaks[row.target]  # type: ignore[index]
-    operations = context.meanings.operations(row, signature)
-    rate = peak.ops_per_s(signature.a, signature.b)
-    if operations is None or rate is None:
-        return None
-    size = _bytes(row.shape, signature) if row.op == "gemm" else 0
+_FLOATS = ("m", "us", "operations", "bytes", "peak_ops", "peak_bytes", "least_us")
+
+
+def _record(context: RowContext, entry: Entry, peaks: Peaks, fates: Mapping[int, str]) -> tuple[Any, ...]:
+    row, signature = entry.row, entry.signatures[0]
     types = str(signature.a) if signature.a == signature.b else f"{signature.a}·{signature.b}"
+    operations = context.meanings.operations(row, signature) if row.op in MAPPED else None
+    rate = peaks.ops_per_s(signature.a, signature.b) if operations is not None else None
+    size = _bytes(row.shape, signature) if row.op == "gemm" else 0
+    least = peaks.least_us(signature.a, signature.b, operations, size) if operations is not None and rate else None
     return (
         _place(context, row), str(row.target), context.shared(signature.canonical()), types, row.sizes,
-        row.shape.m, row.library, row.kernel, fates[id(row.location)], row.us, operations, size, rate,  # type: ignore[attr-defined]
-        peak.bytes_per_s or float("nan"), peak.least_us(signature.a, signature.b, operations, size),
+        getattr(row.shape, "m", None), row.library, row.kernel, fates[id(row.location)], row.us, operations, size, rate,
+        peaks.bytes_per_s, least,
     )  # fmt: skip
 
 

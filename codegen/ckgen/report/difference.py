@@ -76,11 +76,11 @@ class Change:
 def difference(old: GenerationPlan, new: GenerationPlan, names: tuple[str, str]) -> dict[str, Any]:
     """The document of two plans for the same targets; `names` are what people call them.
 
-    Changes are by kind, those that cost most first, then by target, signature and sizes.
+    Changes are by kind, those that cost most first and those that keep their kernel last.
     """
     rows, expected = _rows(old, new)
     changes = _folded([one for target in new.targets for one in _changes(old, new, target)])
-    changes.sort(key=lambda one: (list(Kind).index(one.kind), -(one.ratio or 0)))
+    changes.sort(key=lambda one: (list(Kind).index(one.kind), one.same_kernel, -(one.ratio or 0)))
     instances = [{instance.name for instance in plan.instances} for plan in (old, new)]
     return {
         "schema": SCHEMA,
@@ -89,6 +89,7 @@ def difference(old: GenerationPlan, new: GenerationPlan, names: tuple[str, str])
         "targets": [str(target) for target in new.targets],
         "rows": rows,
         "kinds": {kind.value: sum(one.kind is kind for one in changes) for kind in Kind},
+        "same_kernel": {kind.value: sum(one.kind is kind and one.same_kernel for one in changes) for kind in Kind},
         "changes": [one.document() for one in changes],
         "instances": {"come": sorted(instances[1] - instances[0]), "go": sorted(instances[0] - instances[1])},
         "expected": expected,

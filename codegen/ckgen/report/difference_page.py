@@ -8,6 +8,8 @@ from typing import Any
 from ckgen.report.difference import Kind, tiers_changed
 from ckgen.report.html import page_html
 
+MOST = 300
+"""Changes of a kind that are listed."""
 _TITLES = {
     Kind.WINNER: "Winners that changed",
     Kind.GAINED: "Problems that are measured now",
@@ -21,4 +23,4 @@ def difference_page(document: Mapping[str, Any]) -> str:
         {"id": kind.value, "title": title, "changes": [one for one in document["changes"] if one["kind"] == kind.value]}
         for kind, title in _TITLES.items()
     ]
-    return page_html("diff", document, groups=groups, tiers=tiers_changed(document["changes"]).most_common())
+    return page_html("diff", document, groups=groups, most=MOST, tiers=tiers_changed(document["changes"]).most_common())
