@@ -90,7 +90,8 @@ def _change_lines(one: Mapping[str, Any]) -> Iterator[str]:
     yield f"  {one['target']} {one['signature']}{alike} {one['sizes']}{f': {ratio}' if ratio else ''}"
     for side, mark in (("old", "-"), ("new", "+")):
         choice = one[side]
-        yield f"    {mark} {choice['tier']} {_kernel(one, side)}{_splits(choice)}  {_us(choice)}{' us' if choice['us'] is not None else ''}"
+        time = f"{_us(choice)} us" if choice["us"] is not None else "–"
+        yield f"    {mark} {choice['tier']} {_kernel(one, side)}{_splits(choice)}  {time}"
 
 
 def _table(found: Sequence[Mapping[str, Any]]) -> list[str]:
