@@ -311,7 +311,7 @@ def test_what_a_clause_is_without_is_left_out_of_rows_and_defaults(tmp_path: Pat
     table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16, f"a8w8_blockscale_{rare}")])
     plain = plan_with(table)
     both = {f"gemm_fp8_fnuz_{c}_rcr_blockscale_ck_{rare}" for c in ("bf16", "fp16")}
-    default = next(name for name in sorted(names(plain)) if name.startswith("gemm_fp32_rcr_"))
+    _, *_, default = (name for name in sorted(names(plain)) if name.startswith("gemm_bf16_rcr_ck_tile_compv3_"))
     profile = tmp_path / "p.yaml"
 
     def without(*gone: str) -> GenerationPlan:

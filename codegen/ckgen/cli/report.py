@@ -16,4 +16,4 @@ COMMANDS = {
 
 @click.group(cls=LazyGroup, name="report", entries=COMMANDS)
 def command() -> None:
-    """Pages of what tables cover, and of what tunes found: one HTML file each that needs nothing else."""
+    """Pages of what tables cover, and of what tunes found."""
