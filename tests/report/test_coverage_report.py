@@ -110,6 +110,26 @@ def test_what_neither_rows_nor_maps_choose_is_never_chosen(tiny: Callable[[], An
     assert all(f"- {name}\n" in text for name in names)
 
 
+def test_a_pruned_library_answers_what_was_asked_by_the_same_kernels(tmp_path: Path) -> None:
+    """Of two layers that a table has, one asks; the other's kernels go, and with them its rows."""
+    rare = "a8w8_blockscale_1x128x128_256x128x64x128_16x16_32x32_2x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3"
+    file = write_table(tmp_path / "a8w8_blockscale.csv", [row(16, SMALL_M), row(48, LARGE), row(64, rare, N=1024)])
+    options = PlanOptions(targets=(Target("gfx942", 304),), tuning=(file,), every_count=True)
+    known = plan_inputs(options, load_archs())
+    plan = plan_of(known, ())
+    asked = {key: {work: "" for work in works if work.n == 512} for key, works in
+             asked_of_tables(plan, plan.targets).items()}  # fmt: skip
+    maps, chosen = maps_of(plan, asked, LADDER)
+    profile = tmp_path / "pruned.yaml"
+    profile.write_text(pruned_profile(never_chosen(maps, chosen), "a layer"))
+    pruned = plan_of(known, (profile,))
+    again, same = maps_of(pruned, asked, LADDER)
+    assert [one.cells for one in again] == [one.cells for one in maps] and same.configs == chosen.configs
+    gone = {each.name for each in plan.instances} - {each.name for each in pruned.instances}
+    assert any(name.endswith(rare.removeprefix("a8w8_blockscale_")) for name in gone)
+    assert pruned.selected[Target("gfx942", 304)] == 2
+
+
 def test_the_page_says_what_the_document_does(tiny: Callable[[], Any]) -> None:
     document, _, _ = tiny()
     page = demand_good(coverage_page(document))

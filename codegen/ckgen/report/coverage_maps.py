@@ -185,9 +185,10 @@ def _cell(
 
 
 def _add_rows(one: Map, chosen: Chosen) -> None:
-    """Rows between the steps of the ladder choose too, and what the map's signature chooses those alike do."""
+    """Rows of the cells between the steps of the ladder choose too; what the map's signature chooses those alike do."""
+    works = {cell.work for cell in one.cells}
     for row in one.rows():
-        if row.instance is not None:
+        if row.instance is not None and work_of(one.unit, row.shape) in works:
             chosen.add(one.unit.signature, one.unit.instances[row.instance].config)
     for other in one.alike:
         for config in chosen.configs.get(one.unit.signature, ()):
