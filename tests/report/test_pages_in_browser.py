@@ -63,6 +63,9 @@ def test_a_page_is_readable_in_both_schemes_and_asks_for_nothing(
     assert opened.asked == [pages[name].as_uri()]
     assert opened.value("getComputedStyle(document.body).backgroundColor") == BACKGROUNDS[scheme]
     assert opened.value("document.documentElement.scrollWidth") <= 1400, "nothing hangs out of the page"
+    opened.resize(600, 900)
+    assert opened.value("document.documentElement.scrollWidth") <= 600, "nor of a narrow one"
+    opened.resize(1400, 900)
     poor = [one for one in opened.value(_CONTRASTS) if one[0] < LEAST_CONTRAST]
     assert poor == []
     picture = opened.picture(height=1600)
