@@ -90,7 +90,10 @@ def test_no_layer_is_in_two_folds_and_a_files_layers_are_held_out_together() -> 
         (("eval", "--by-file", "--folds", "2"), "give one of them"),
         (("eval", "--arch", "x86_64_v4"), "ckgen predict calibrate"),
         (("eval", "--module", "nothing"), "no timed row"),
-        (("gemm", "--target", "gfx942", "--signature", "grouped_gemm_bf16_rcr", "--shape", "1,2,3"), "only plain GEMMs"),
+        (
+            ("gemm", "--target", "gfx942", "--signature", "grouped_gemm_bf16_rcr", "--shape", "1,2,3"),
+            "only plain GEMMs",
+        ),
         (("gemm", "--target", "gfx942", "--signature", "gemm_bf16_rcr", "--shape", "0,2,3"), "--shape"),
     ],
 )

@@ -17,7 +17,7 @@ CPU = Target("x86_64_v4", 2)
 FP32 = "gemm_fp32_rcr"
 SLOW = f"{FP32}_host_1x32_1x512x1024_t0"
 FAST = [f"{FP32}_host_{mr}x32_112x512x512_t0" for mr in (4, 8, 14)]
-UNKNOWN = f"{FP32}_host_8x32_112x512x512_t0_streamk_linear"
+UNKNOWN = f"{FP32}_of_a_caller"
 NAMES = [SLOW, *FAST, UNKNOWN]
 
 
@@ -45,6 +45,13 @@ def test_constants_of_the_device_decide() -> None:
     assert kept(Prune(CPU, 1, (calibrated,)), of=problem(17)) == [SLOW, UNKNOWN]
     elsewhere = replace(calibrated, target="x86_64_v4:1")
     assert kept(Prune(CPU, 1, (elsewhere,)), of=problem(17)) != [SLOW, UNKNOWN]
+
+
+def test_a_stream_k_kernel_comes_behind_the_plain_one_that_it_shares_counts_with() -> None:
+    plain = f"{FP32}_host_8x32_112x512x512_t0"
+    shared = [f"{plain}_streamk_{how}" for how in ("atomic", "linear", "tree")]
+    one_core = Prune(Target(CPU.gfx, 1), 1)
+    assert one_core.kept(problem(), [Candidate(name) for name in (*shared, plain)], []) == [Candidate(plain)]
 
 
 def times(path: Path, prune: Prune | None) -> set[str]:

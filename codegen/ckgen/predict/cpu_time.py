@@ -75,8 +75,8 @@ def cpu_time(counts: CpuCounts, chip: Chip, constants: CpuConstants) -> CpuTerms
 
 
 def cpu_counts(signature: GemmSignature, config: Config, shape: Shape, chip: Chip) -> CpuCounts | None:
-    """None for what is no plain host kernel: stream-K shares its tiles otherwise."""
-    if not isinstance(config, HostConfig) or config.strategy.is_stream_k or chip.arch.cpu is None:
+    """None for what is no host kernel. Stream-K is taken to share evenly; joining its parts is not counted."""
+    if not isinstance(config, HostConfig) or chip.arch.cpu is None:
         return None
     lanes = chip.arch.cpu.vector_bits // _WORD_BITS
     plain = chip.ops_per_clock(DType.FP32, DType.FP32) or 2.0 * lanes
@@ -94,7 +94,8 @@ def cpu_counts(signature: GemmSignature, config: Config, shape: Shape, chip: Chi
     if fused:
         block_n = max(min(block_n, panels_n // (2 * threads)), 1)
     items = -(-panels_m // block_m) * -(-panels_n // block_n)
-    share = -(-items // threads) / items * batch
+    even = batch / threads
+    share = even if config.strategy.is_stream_k else -(-items // threads) / items * batch
     tiles = panels_m * panels_n * share
     sums = mr * nr / lanes
     clocks = max(sums / units, (nr / lanes + mr) / _LOADS, _LATENCY)
