@@ -179,7 +179,7 @@ class DecisionRule:
     def evaluate(self, m: int, n: int, k: int, *, rows: int | None = None, cu_num: int = 0) -> int | None:
         """The index of the leaf that answers; None if none does. `rows` are M unless said."""
         asked = Asked(m, n, k, m if rows is None else rows, cu_num)
-        at: Next = 0 if self.nodes else ~0
+        at: Next = 0 if self.nodes else ~0 if self.leaves else None
         while at is not None and at >= 0:
             node = self.nodes[at]
             at = node.then if node.condition.holds(asked) else node.otherwise
