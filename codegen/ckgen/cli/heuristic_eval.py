@@ -45,9 +45,9 @@ def command(**params: Any) -> int:
     """Say how often rules and plainer ways take the measured winner, and what they lose.
 
     By bands of M: the share of rows that are given their own kernel and splits; of journals also the time of what is
-    chosen over the best. Beside the rules: the commonest winner; that of the next power of two, and of the next
-    measured M, of the same N and K, which only measurements know; of journals what selection takes. Last, what noise
-    leaves of the best rule.
+    chosen over the best. Beside the rules: the commonest winner; that of the next power of two, of the next measured M
+    and of the measured M that tier `far` would take, all of the same N and K, which only measurements know; of journals
+    what selection takes. Last, what noise leaves of the best rule.
     """
     from ckgen.cli.heuristic_figures import document, text
 
@@ -87,6 +87,7 @@ def _ways(found: Measurements, rules: Rules | None, params: Mapping[str, Any]) -
         across_counts,
         constant,
         cross_validated,
+        far,
         neighbour,
         next_power_of_two,
         ruled,
@@ -109,6 +110,7 @@ def _ways(found: Measurements, rules: Rules | None, params: Mapping[str, Any]) -
     ways["commonest winner" if not found.is_timed else "one kernel for all"] = constant(rows)
     ways["next power of 2"] = next_power_of_two(rows)
     ways["next measured M"] = neighbour(rows)
+    ways["M beyond the near gap"] = far(rows)
     return ways
 
 

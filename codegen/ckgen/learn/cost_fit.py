@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 OTHERS = 3
 """Choices behind that of a leaf."""
+KERNELS, GAIN = 8, 0.002
+"""See few_of."""
 _FOLDS = 8
 
 
@@ -33,11 +35,30 @@ def fit_costs(
     losses = np.array([[_loss(example, leaf) for leaf in candidates] for example in examples])
     groups = [example.group for example in examples]
     folds = [np.array([group in held for group in groups]) for held in folds_of(examples, _FOLDS)]
-    leaves = right_size(values, losses, folds, growth.leaves, growth.least) if len(folds) > 1 else growth.leaves
-    tree = grow(values, losses, leaves, growth.least)[-1]
-    read = _Read(features, candidates, growth.unsure, [])
+    few, leaves = few_of(losses), growth.leaves
+    if len(folds) > 1:
+        leaves = right_size(values, losses[:, few], folds, growth.leaves, growth.least)
+    tree = grow(values, losses[:, few], leaves, growth.least)[-1]
+    read = _Read(features, candidates, few, losses, growth.unsure, [])
     found = read.tree(tree)
     return {"leaves": read.leaves, "tree": found}
+
+
+def few_of(losses: npt.NDArray[Any], most: int = KERNELS, gain: float = GAIN) -> list[int]:
+    """Candidates, at most so many, of which the best loses little: each is the one that helps most beside those before,
+    until none saves the part `gain` of the time in the mean. A rule's kernels are built, so they should be few; and of
+    many that are equal but for noise the luckiest would be taken."""
+    import numpy as np
+
+    found = [int(losses.sum(axis=0).argmin())]
+    while len(found) < most:
+        best = losses[:, found].min(axis=1)
+        totals = np.minimum(losses, best[:, None]).sum(axis=0)
+        one = int(totals.argmin())
+        if best.sum() - totals[one] < gain * len(losses):
+            break
+        found.append(one)
+    return found
 
 
 def _loss(example: Example, leaf: Leaf) -> float:
@@ -49,6 +70,8 @@ def _loss(example: Example, leaf: Leaf) -> float:
 class _Read:
     features: Sequence[FeatureOfTile]
     candidates: Sequence[Leaf]
+    few: Sequence[int]
+    losses: npt.NDArray[Any]
     unsure: float
     leaves: list[dict[str, Any]]
 
@@ -65,7 +88,9 @@ class _Read:
     def _leaf(self, at: Grown) -> int | None:
         if math.exp(at.loss / len(at.rows)) > 1 + self.unsure:
             return None
-        best, *others = (self.candidates[index] for index, _ in at.ranked[: OTHERS + 1])
+        first, totals = self.few[at.ranked[0][0]], self.losses[at.rows].sum(axis=0)
+        behind = [int(index) for index in totals.argsort(kind="stable") if index != first][:OTHERS]
+        best, *others = (self.candidates[index] for index in (first, *behind))
         document = leaf_document(best) | ({"others": list(map(leaf_document, others))} if others else {})
         if document not in self.leaves:
             self.leaves.append(document)

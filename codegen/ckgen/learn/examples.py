@@ -95,7 +95,7 @@ def rows_of(plan: GenerationPlan, module: str, arch: str) -> Rows:
     return Rows(tuple(selected), tuple(pairs))
 
 
-def config_of(subject: str, leaf: Leaf) -> GemmConfig | None:
+def config_of(subject: str, leaf: Leaf) -> Any:
     """The Config that a leaf's kernel is; `subject` is a module of tables or a signature."""
     if subject not in modules():
         return parse_config(parse_canonical(subject), Backend(leaf.library), leaf.kernel)

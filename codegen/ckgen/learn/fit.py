@@ -45,11 +45,9 @@ class Fitter:
         return matrix(self._features, [example.asked for example in self.examples])
 
     def fit(self, chosen: Sequence[int], growth: Growth) -> tuple[DecisionRule, Fitted]:
-        """See `fit`; to the examples of these indices, over features of the tiles of their kernels."""
+        """See `fit`; to the examples of these indices, over features of the tiles of all examples' kernels."""
         examples = [self.examples[index] for index in chosen]
-        features = features_of(tiles_of(_leaves(examples), self.module))
-        columns = [self._features.index(feature) for feature in features]
-        values = self._matrix[list(chosen)][:, columns]
+        features, values = self._features, self._matrix[list(chosen)]
         timed = sum(bool(example.costs) for example in examples)
         if timed not in (0, len(examples)):
             raise UsageError("a rule is fitted to journals or to tables, not to both")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckgen.families.common.decision_rule import DecisionRule, Leaf
+from ckgen.families.common.policy import near_gap
 from ckgen.learn.examples import Example
 from ckgen.learn.fit import Fitter
 from ckgen.learn.folds import folds_of
@@ -28,10 +29,11 @@ BANDS: Mapping[str, Callable[[int], bool]] = {
     "16 < M <= 128": lambda m: 16 < m <= 128,
     "128 < M <= 1024": lambda m: 128 < m <= SMALL,
     "M > 1024": lambda m: m > SMALL,
+    "M <= 1024": lambda m: m <= SMALL,
     "M <= 1024, no power of 2": lambda m: m <= SMALL and not _is_power(m),
     "all": lambda m: True,
 }
-"""Bands of M; the last two overlap the others."""
+"""Bands of M; the last three overlap the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,27 @@ def neighbour(examples: Sequence[Example]) -> Chooser:
         above = next((rung for rung in others if rung > m), None)
         taken = above if above is not None else (others[-1] if others else None)
         return None if taken is None else ladders[key][taken]
+
+    return choose
+
+
+def far(examples: Sequence[Example]) -> Chooser:
+    """The winner that tier `far` would take if nothing nearer were measured: of the least M beyond the near gap, and of
+    the largest that M is as far beyond, of the same N, K and CUs, that which is nearer in ratio."""
+    gap = near_gap()
+    ladders: dict[Any, dict[int, Leaf]] = defaultdict(dict)
+    for example in examples:
+        ladders[_key(example, 0)][example.asked.m] = example.winner
+
+    def choose(example: Example) -> Leaf | None:
+        ladder, m = ladders[_key(example, 0)], example.asked.m
+        above = min((rung for rung in ladder if rung > m and not gap.holds(m, rung)), default=None)
+        below = max((rung for rung in ladder if rung < m and not gap.holds(rung, m)), default=None)
+        if above is None or below is None:
+            taken = above if below is None else below
+        else:
+            taken = above if above * below <= m * m else below
+        return ladder[taken] if taken is not None else None
 
     return choose
 
