@@ -1,4 +1,4 @@
-"""A rule of one signature, and what answers where a leaf's kernel is not built: its next choice, else the tiers below."""
+"""A rule of one signature, and what answers where a leaf's kernel is not built: its next choice, or the next tiers."""
 
 from __future__ import annotations
 

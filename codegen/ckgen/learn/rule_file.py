@@ -32,8 +32,20 @@ def rule_document(
         "growth": asdict(growth),
     }
     if rows[0].costs:
-        return {"archs": list(archs_of(subject, arch)), "signature": subject, "fitted": fitted, **learned}
+        return {
+            "archs": list(archs_of(subject, arch)),
+            "signature": subject,
+            "fitted": fitted,
+            **_measured_only(learned, rows),
+        }
     return {"families": [load_arch(arch).family], "module": subject, "fitted": fitted, **learned}
+
+
+def _measured_only(learned: Fitted, rows: Sequence[Example]) -> Fitted:
+    """No answer on more cores than were timed: how their caches are shared is not known."""
+    most = max(one.asked.cu_num for one in rows)
+    tree = learned["tree"]
+    return learned if tree is None else {**learned, "tree": {"if": f"CUS <= {most}", "then": tree, "else": None}}
 
 
 def archs_of(signature: str, arch: str) -> tuple[str, ...]:
