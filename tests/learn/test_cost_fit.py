@@ -11,10 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from ckgen.cli import cli
-from ckgen.families.common.decision_rule import Leaf, parse_rule
+from ckgen.families.common.decision_rule import Asked, Leaf, parse_rule
 from ckgen.learn.cost_fit import few_of
 from ckgen.learn.cost_tree import chosen, grow, right_size
+from ckgen.learn.examples import Cost, Example
+from ckgen.learn.growth import Growth
 from ckgen.learn.journals import examples_of_journals
+from ckgen.learn.judge import across_counts
 from ckgen.learn.noise import again
 from ckgen.tune.journal import read_journals
 from learn.learn_support import KERNELS, LAYERS, SIGNATURE, true_us, write_journal
@@ -76,9 +79,15 @@ def test_a_fitted_rule_names_its_device_and_what_follows_each_kernel(journal: Pa
         assert len({one.kernel for one in rule.choices(leaf)}) == 4
 
 
+def test_a_rule_has_no_answer_on_more_cores_than_were_timed(journal: Path) -> None:
+    document = run("fit", SIGNATURE, "--target", "x86_64_v4", "--journal", str(journal))
+    rule = parse_rule(document, "x86_64_v4")
+    assert [rule.evaluate(4, 768, 384, cu_num=cores) is None for cores in (1, 2, 3)] == [False, False, True]
+
+
 def test_a_leaf_that_loses_too_much_has_no_answer(journal: Path) -> None:
     words = ("fit", SIGNATURE, "--target", "x86_64_v4", "--journal", str(journal), "--leaves", "2")
-    assert "null" not in json.dumps(run(*words, "--unsure", "1")["tree"])
+    assert "null" not in json.dumps(run(*words, "--unsure", "1")["tree"]["then"])
     assert run(*words, "--unsure", "0")["tree"] is None
 
 
@@ -87,6 +96,17 @@ def test_what_is_fitted_on_some_cores_is_judged_on_others(tmp_path: Path) -> Non
     words = ("eval", SIGNATURE, "--target", "x86_64_v4", "--folds", "4", "--json")
     found = run(*words, *(word for path in both for word in ("--journal", str(path))))
     assert found["ways"]["fitted, other CUs"]["all"]["rows"] == found["rows"] == 2 * 6 * 14
+
+
+def test_a_count_of_cores_is_judged_by_a_rule_that_has_not_seen_it() -> None:
+    one, two = (Leaf("host", f"{kernel}_t0") for kernel in KERNELS[:2])
+    examples = [
+        Example(Asked(m, 64, 64, m, cores), 1, best, 1.0, "a CPU", {best: Cost(1.0), worst: Cost(2.0)})
+        for cores, best, worst in ((1, one, two), (2, two, one))
+        for m in range(1, 5)
+    ]
+    choose = across_counts(examples, SIGNATURE, "x86_64_v4", Growth())
+    assert [choose(example) for example in examples] == [two] * 4 + [one] * 4
 
 
 def test_a_tree_splits_where_the_best_kernel_changes() -> None:

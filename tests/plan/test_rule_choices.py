@@ -18,8 +18,10 @@ from ckgen.plan.model import GenerationPlan
 from ckgen.plan.registry_document import registry_text
 from ckgen.plan.registry_read import read_registry
 from ckgen.plan.select import select
+from ckgen.runtime import Options
 from ckgen.specs.archs import load_archs
 from plan_support import plan_of, query
+from runtime_build import load_generated
 
 CPU = Target("x86_64_v4", 2)
 SIGNATURE = "gemm_fp32_rcr"
@@ -98,6 +100,23 @@ def test_cpp_has_no_leaf_where_python_has_no_answer() -> None:
 
     assert "leaf(0)" in nodes(TALL, WIDE) and "leaf(1)" in nodes(TALL, WIDE)
     assert "leaf(0)" in nodes(SMALL) and "leaf(1)" not in nodes(SMALL) and nodes(SMALL).count("no_leaf") == 2
+
+
+@pytest.mark.cpp
+def test_cpp_walks_to_the_same_choices(tmp_path: Path) -> None:
+    """Of a library in which the first leaf's third choice alone is built, and nothing of the second leaf."""
+    plan = planned(SMALL, "1x32_1x512x1024_t0")
+    library = load_generated(plan, "choices", tmp_path)
+    dispatcher, device = library.dispatcher(["choices"], Options()), library.simulated(str(CPU))
+    seen = set()
+    for m in (1, 2, 8, 9, 33, 100, 5000):
+        for n in (17, 48, 4096):
+            told = dispatcher.select(library.problem(SIGNATURE, m, n, 64), device)
+            mine = select(query(plan, CPU, SIGNATURE, m, n, 64))
+            assert mine.instance is not None
+            assert (told.tier, told.instance, told.k_batch) == (mine.tier, mine.instance.name, mine.k_batch)
+            seen.add(told.tier)
+    assert seen == {Tier.HEURISTIC, Tier.DEFAULT}
 
 
 def test_a_registry_may_not_put_another_kernel_in_a_leafs_place(tmp_path: Path) -> None:
