@@ -25,7 +25,7 @@ BELOW = {
     "fuzz": {"model", "specs", "families", "plan", "build", "runtime"},
     "measure": {"model", "specs", "families", "plan", "build", "runtime", "fuzz"},
     "tune": {"model", "specs", "tables", "families", "plan", "build", "runtime", "fuzz", "workload", "measure"},
-    "learn": {"model", "specs", "families", "plan"},
+    "learn": {"model", "specs", "families", "plan", "fuzz", "workload", "measure", "tune"},
     "cli": {
         "model", "specs", "tables", "families", "plan", "emit", "build", "report", "quickstart", "fuzz", "workload",
         "measure", "tune", "learn", "extension",

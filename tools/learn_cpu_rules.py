@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,6 +35,8 @@ LAYERS = (
 """N and K of products of models; sizes that a CPU is asked for."""
 LADDERS = ((1, 3, 4, 12, 16, 48, 64, 512), (2, 6, 8, 24, 32, 96, 128, 1024))
 """Of M, for layers in turn: each has powers of two and what lies below them."""
+_NOISE = 1.05
+"""A floor of the regret above which a machine was not quiet."""
 _MOST = 1 << 30
 """M · N · K: larger products take too long to time every candidate."""
 
@@ -50,12 +53,25 @@ def main(out: Path, work: Path, budget: str, signatures: Sequence[str]) -> None:
         journal = _measured(signature, work, budget)
         found = json.loads(_ckgen(*_eval(signature, journal), "--json", read=True))
         _ckgen(*_eval(signature, journal))
-        fitted, before = (found["ways"][way]["all"]["regret"] for way in ("fitted, 8 folds", "selected before"))
-        rule = out / f"{own_cpu().gfx}_{signature}.json"
-        if fitted["geomean"] < before["geomean"] and fitted["p95"] <= before["p95"]:
-            _ckgen("heuristic", "fit", signature, "--arch", "native", "--journal", str(journal), "--out", str(rule))
+        why = _why_not(found, sum(1 for _ in problems(signature)))
+        if why:
+            print(f"{signature}: no rule is written: {why}")
         else:
-            print(f"{signature}: no rule is written, it loses {fitted}, what selection takes {before}")
+            rule = out / f"{own_cpu().gfx}_{signature}.json"
+            _ckgen("heuristic", "fit", signature, "--arch", "native", "--journal", str(journal), "--out", str(rule))
+
+
+def _why_not(found: Mapping[str, Any], asked: int) -> str:
+    """Why the rule is not worth a file; empty where it is."""
+    fitted, before = (found["ways"][way]["all"]["regret"] for way in ("fitted, 8 folds", "selected before"))
+    noise = found["ceilings"]["timed again"]["all"]["regret"]["geomean"]
+    if found["rows"] < asked:
+        return f"{found['rows']} of {asked} problems were timed within the budget; run it again to go on"
+    if noise > _NOISE:
+        return f"noise alone makes {noise:.3f} of the regret: something else ran; remove the journal and run it again"
+    if fitted["geomean"] >= before["geomean"] or fitted["p95"] > before["p95"]:
+        return f"it loses {fitted}, what selection takes {before}"
+    return ""
 
 
 def _eval(signature: str, journal: Path) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ from ckgen.learn.examples import Example
 from ckgen.learn.judge import BANDS, Regret, regret_of
 
 DRAWS = 100
+_MOST_ERROR = 0.5
+"""What varies more tells nothing of its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def again(examples: Sequence[Example], seed: int = 0) -> dict[str, Ceiling]:
             continue
         leaves = sorted(one.costs)
         medians = np.array([one.costs[leaf].us for leaf in leaves])
-        errors = np.array([one.costs[leaf].error for leaf in leaves])
+        errors = np.array([min(one.costs[leaf].error, _MOST_ERROR) for leaf in leaves])
         times = medians * np.exp(errors * draw.standard_normal((DRAWS, len(leaves))))
         winner = leaves.index(one.winner)
         is_best = times.argmin(axis=1) == winner
