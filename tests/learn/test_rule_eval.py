@@ -11,10 +11,11 @@ from ckgen import paths
 from ckgen.cli import cli
 from ckgen.families.common.decision_rule import Asked, Leaf, subject_of
 from ckgen.families.gemm.heuristic import FOLDER, heuristic_for
-from ckgen.learn.examples import Example
+from ckgen.learn.examples import Example, rows_of
 from ckgen.learn.folds import folds_of
 from ckgen.learn.judge import BANDS, constant, far, neighbour, next_power_of_two, ruled, score
 from ckgen.learn.noise import isolated, twice
+from plan_support import SMALL_M, plan_of, row, write_table
 
 MODELS = paths.tuning_dir() / "aiter" / "model_configs"
 STUDY = tuple(
@@ -162,3 +163,13 @@ def test_what_noise_leaves_stands_beside_the_match_rates(study: Ways) -> None:
     ceilings = study.ceilings["neighbours in M"]
     assert 0.8 < ceilings["M <= 1024, no power of 2"]["rate"] < 0.9 < ceilings["all"]["rate"] < 1
     assert all(bands["all"]["rate"] <= ceilings["all"]["rate"] for bands in study.ways.values())
+
+
+def test_rows_that_a_later_table_overrides_are_second_measurements(tmp_path: Path) -> None:
+    """A copy of a row, with its time, is none."""
+    first = write_table(tmp_path / "a" / "a8w8_blockscale.csv", [row(m) for m in (16, 64, 256)])
+    again = [row(16, us=11.0), row(64, SMALL_M, us=9.0), row(256)]
+    second = write_table(tmp_path / "b" / "a8w8_blockscale.csv", again)
+    found = rows_of(plan_of(first, second), "a8w8_blockscale", "gfx942")
+    assert [(one.asked.m, one.us) for one in found.selected] == [(16, 11.0), (64, 9.0), (256, 10.0)]
+    assert [(one.asked.m, one.winner == other.winner) for one, other in found.twice] == [(16, True), (64, False)]
