@@ -28,7 +28,7 @@ BELOW = {
     "tune": {
         "model", "specs", "tables", "families", "plan", "build", "runtime", "fuzz", "workload", "measure", "predict",
     },
-    "learn": {"model", "specs", "families", "plan"},
+    "learn": {"model", "specs", "families", "plan", "fuzz", "workload", "measure", "tune"},
     "cli": {
         "model", "specs", "tables", "families", "plan", "emit", "build", "report", "quickstart", "fuzz", "workload",
         "measure", "tune", "learn", "predict", "extension",

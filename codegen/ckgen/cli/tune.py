@@ -41,6 +41,7 @@ _JOURNAL = "Keeps every candidate's time; the first is written, further ones are
 _LEAST = "The part of its time by which a row must beat what selection takes."
 _PRUNE = "Time only so many of a problem's candidates, the predicted best, and what selection takes."
 _CONSTANTS = "Constants of this CPU for --prune, as `ckgen predict calibrate --out` writes them."
+_EXHAUSTIVE = "Time every candidate to the end, so that the journal says what each costs."
 _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 
 
@@ -60,6 +61,7 @@ _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 @click.option("--within", metavar="P", help=_WITHIN)
 @click.option("--prune", type=click.IntRange(1), metavar="N", help=_PRUNE)
 @click.option("--constants", type=PATH, metavar="JSON", help=_CONSTANTS)
+@click.option("--exhaustive", is_flag=True, help=_EXHAUSTIVE)
 @click.option("--compare", type=PATH, metavar="CSV", help="Say how the winners differ from those of another table.")
 @kernels_option
 @kernel_set_option
@@ -212,6 +214,7 @@ def _options(params: Mapping[str, Any], target: Target) -> Options:
         within=part_of(within, "--within") if within is not None else None,
         kernels=tuple(params["kernels"]),
         prune=_prune(params, target),
+        exhaustive=params["exhaustive"],
     )
 
 
