@@ -109,3 +109,7 @@ class Measurer(Protocol):
         All are timed in turns with each other. `done` hears each outcome as soon as it is final.
         """
         ...
+
+    def renew(self) -> None:
+        """What is measured next runs in a process that was not there before: its memory lies elsewhere."""
+        ...
