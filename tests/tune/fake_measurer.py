@@ -23,8 +23,8 @@ def made_up(problem: Case, candidate: Candidate) -> float:
 @dataclass
 class FakeMeasurer:
     """`noise` is the part of a time by which a single round varies; a median of n rounds varies less. `layout` is that
-    by which all of a process vary, however many rounds there are. `ends` are candidates that are not timed. `cost` is
-    what rounds of samples last. `heard` hears each outcome that was kept."""
+    by which all of a process vary, however many rounds there are; 0: noise is the same in all of them. `ends` are
+    candidates that are not timed. `cost` is what rounds of samples last. `heard` hears each outcome that was kept."""
 
     names: Sequence[str]
     true: Callable[[Case, Candidate], float] = made_up
@@ -72,7 +72,7 @@ class FakeMeasurer:
         if end is not MeasureStatus.OK:
             return Measured(one, end, reason=f"it is {end.value}")
         self.cost += effort.most * effort.sample
-        draw = random.Random(f"{self.seed} {problem.text()} {one} {effort} {self.process}")
+        draw = random.Random(f"{self.seed} {problem.text()} {one} {effort} {self.process if self.layout else ''}")
         wide = self.noise / math.sqrt(effort.most)
         placed = random.Random(f"{self.seed} {problem.text()} {one} {self.process}").gauss(0, self.layout)
         time = self.true(problem, one) * (1 + draw.gauss(0, wide) + placed)

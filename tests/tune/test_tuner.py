@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ckgen.fuzz.case import Case
-from ckgen.measure.model import Candidate, MeasureStatus
+from ckgen.measure.model import Candidate, Measured, MeasureStatus
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen.tune.journal import Header, Journal, read_journals
@@ -84,9 +84,10 @@ def test_each_way_to_fail_is_kept_and_told_and_the_run_goes_on(tmp_path: Path) -
     fake = FakeMeasurer(NAMES, ends=dict(zip(NAMES, kinds, strict=False)))
     found = tune(fake, tmp_path / "j")
     assert all(one.winner is not None for one in found.every)
-    assert len(found.failures) == len(KEYS) * (len(kinds) - 1), "what is refused is no failure"
+    assert len(found.failures) == len(KEYS) * (len(kinds) - 2), "what is refused or late is no failure"
     kept = {one.measured.status for one in read_journals([tmp_path / "j"]).records}
-    assert kept == set(MeasureStatus)
+    assert kept == {*MeasureStatus} - {MeasureStatus.LATE}, "what is late is timed when the tune goes on"
+    assert found.late == len(KEYS)
 
 
 def test_a_problem_that_nothing_runs_has_no_row(tmp_path: Path) -> None:
@@ -149,6 +150,26 @@ def test_a_spent_budget_leaves_problems_and_says_so(tmp_path: Path) -> None:
     tune(FakeMeasurer(NAMES), tmp_path / "j")
     again = tune(FakeMeasurer(NAMES), tmp_path / "j", Options(budget=0))
     assert all(one.is_row for one in again.every), "what is known costs nothing"
+
+
+def test_what_a_problems_share_does_not_reach_is_said_and_timed_by_the_next_run(tmp_path: Path) -> None:
+    class Slow(FakeMeasurer):
+        """Verifies four candidates within any limit."""
+
+        def measure(self, problem, candidates, effort, done=None):  # type: ignore[no-untyped-def]
+            count = 4 if effort.limit else len(candidates)
+            timed = super().measure(problem, candidates[:count], effort, done)
+            return (*timed, *(Measured(one, MeasureStatus.LATE, "late") for one in candidates[count:]))
+
+    fake = Slow(NAMES, usual=NAMES[7])
+    first = tune(fake, tmp_path / "j", Options(budget=60))
+    assert first.late == len(KEYS) * (len(NAMES) - 4) and not first.failures
+    assert all(Candidate(NAMES[7]) in one.searched.confirmed for one in first.every), "what selection takes comes first"
+    second = tune(fake, tmp_path / "j")
+    assert second.late == 0 and second.known
+    records = read_journals([tmp_path / "j"]).records
+    assert len({one.key for one in records}) == len(records) == first.measured + second.measured
+    assert {one.measured.candidate.instance for one in records} == set(NAMES)
 
 
 def test_within_a_bound_few_kernels_do_and_each_row_is_confirmed_within_it(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ def text_of(outcome: Outcome, known: Known, changes: Sequence[Change], out: Path
     lines += [f"{plural(count, 'problem')} without a row: {why}" for why, count in whys.most_common()]
     made = f"{plural(outcome.measured, 'measurement')} made, {outcome.known:,} known"
     lines.append(f"{journal}: {made}, {plural(len(outcome.failures), 'failure')}")
+    if outcome.late:
+        lines.append(f"{plural(outcome.late, 'candidate')} not timed: a problem's share of the budget was over before")
     return "\n".join([*lines, *_stability(outcome, known), *_changes(changes)])
 
 

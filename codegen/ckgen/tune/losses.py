@@ -18,11 +18,13 @@ Turn = Mapping[Candidate, Measured]
 @dataclass(frozen=True, slots=True)
 class Loss:
     """`value` is the logarithm of the time over that of the fastest. Of the `count` turns that have both, `squares` is
-    the sum of the squared deviations of their logarithms from the mean."""
+    the sum of the squared deviations of their logarithms from the mean, and `within` the variance that the rounds in a
+    turn let expect."""
 
     value: float
     count: int
     squares: float
+    within: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,9 @@ def losses(turns: Sequence[Turn]) -> Losses | None:
         apart = differences(turns, one, best)
         value = location(apart) if apart else max(times.get(one, math.inf) - times[best], 0.0)
         mean = fmean(apart) if apart else 0.0
-        result[one] = Loss(value, len(apart), sum((each - mean) ** 2 for each in apart))
+        both = [turn for turn in turns if one in turn and best in turn]
+        within = fmean(_variance(turn[one]) + _variance(turn[best]) for turn in both) if both else 0.0
+        result[one] = Loss(value, len(apart), sum((each - mean) ** 2 for each in apart), within)
     return Losses(best, {one: loss for one, loss in result.items() if loss.value < math.inf})
 
 
@@ -54,6 +58,12 @@ def differences(turns: Iterable[Turn], one: Candidate, other: Candidate) -> list
     """Of the logarithms of both times, in each turn that has both."""
     both = [turn for turn in turns if one in turn and other in turn]
     return [math.log(turn[one].median_us / turn[other].median_us) for turn in both]
+
+
+def _variance(one: Measured) -> float:
+    """Of the median of a turn's rounds, as a part of it: where rounds are normal, half of what lies between quartiles
+    is 0.6745 deviations, and a median's variance is pi / 2 of a mean's."""
+    return math.pi / 2 * (one.spread / 0.6745) ** 2 / max(one.runs, 1)
 
 
 def location(values: Sequence[float]) -> float:

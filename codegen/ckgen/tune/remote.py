@@ -101,6 +101,7 @@ def _tune(task: Task) -> Part:
 def _gather(found: Gathered, part: Part, held: Contents) -> None:
     found.outcome.measured += part.outcome.measured
     found.outcome.known += part.outcome.known
+    found.outcome.late += part.outcome.late
     found.by_header.setdefault(part.header, Outcome()).ladders += part.outcome.ladders
     for record in (*held.records, *part.made.records):
         if record.code == part.header.code:

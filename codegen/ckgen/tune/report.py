@@ -129,6 +129,7 @@ def document(outcome: Outcome, known: Known, changes: Iterable[Change] = ()) -> 
         "rows": sum(one.is_row for one in every),
         "measured": outcome.measured,
         "known": outcome.known,
+        "late": outcome.late,
         "failures": [
             {"problem": str(problem.key), "instance": failed.candidate.instance, "splits": failed.candidate.k_batch,
              "status": failed.status.value, "reason": failed.reason}

@@ -24,6 +24,9 @@ _PART = dict(zip(NAMES, (0.25, 0.25, 0.5), strict=True))
 _FOR_DOUBT = 0.4
 """Of the budget, for turns of problems whose winner is in doubt after the first."""
 SPENT = "the budget was spent"
+_LEAST = 0.001
+"""Seconds of a limit, which is none where it is 0."""
+_NO_FAILURES = (MeasureStatus.REFUSED, MeasureStatus.LATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,8 @@ class Outcome:
     """All problems' ends, in ladders; how many measurements were made, and how many journals knew.
 
     `is_least`: whether no fewer kernels would do, None where that was not asked. `lost`: problems of ladders whose
-    workers of a cluster all died.
+    workers of a cluster all died. `late`: candidates that were not timed, because their problem's share of the
+    budget was over; another run with the journal times them.
     """
 
     ladders: list[list[Tuned]] = field(default_factory=list)
@@ -76,6 +80,7 @@ class Outcome:
     known: int = 0
     is_least: bool | None = None
     lost: int = 0
+    late: int = 0
 
     @property
     def every(self) -> list[Tuned]:
@@ -84,9 +89,9 @@ class Outcome:
 
     @property
     def failures(self) -> list[tuple[Problem, Measured]]:
-        """Every candidate that was wrong or did not end, with its problem; one that is refused is none."""
+        """Every candidate that was wrong or did not end, with its problem; one that is refused or late is none."""
         every = ((one.problem, failed) for one in self.every for failed in one.searched.failed)
-        return [(problem, failed) for problem, failed in every if failed.status is not MeasureStatus.REFUSED]
+        return [(problem, failed) for problem, failed in every if failed.status not in _NO_FAILURES]
 
 
 class Tuner:
@@ -139,7 +144,8 @@ class Tuner:
         def measure(rung: Rung, asked: Sequence[Candidate]) -> Mapping[Candidate, Measured]:
             effort = rung.effort
             if share is not None:
-                effort = replace(effort, seconds=min(effort.seconds, share * _PART[rung.name]))
+                part = share * _PART[rung.name]
+                effort = replace(effort, seconds=min(effort.seconds, part), limit=max(part, _LEAST))
             self._heard(f"{problem.key}: {rung.name}, {len(asked)} candidates; {self._left} problems left")
             return self._measure(problem, rung.name, asked, effort)
 
@@ -178,7 +184,7 @@ class Tuner:
     def _ask(self, problem: Problem, asked: Sequence[Candidate]) -> None:
         effort, left = CONFIRM.effort, self._seconds_left()
         if left is not None:
-            effort = replace(effort, seconds=min(effort.seconds, left))
+            effort = replace(effort, seconds=min(effort.seconds, left), limit=max(left, _LEAST))
         for one in self._measure(problem, CONFIRM.name, asked, effort, self._turn).values():
             if one.status is not MeasureStatus.OK:
                 self._failed.setdefault(problem.text, []).append(one)
@@ -210,13 +216,16 @@ class Tuner:
         text = problem.text
         found = {one: known for one in asked if (known := self.known.at(text, rung, turn).get(one)) is not None}
         self._out.known += len(found)
-        missing = [one for one in asked if one not in found]
+        missing = sorted((one for one in asked if one not in found), key=lambda one: one != self._selected.get(text))
         if not missing:
             return found
         self._together += 1
 
         def done(measured: Measured) -> None:
-            if measured.candidate not in found:
+            if measured.status is MeasureStatus.LATE:
+                self._out.late += measured.candidate not in found
+                found[measured.candidate] = measured
+            elif measured.candidate not in found:
                 self._journal.measured(text, rung, self._together, measured, turn)
                 self.known.add(text, rung, measured, turn)
                 found[measured.candidate] = measured

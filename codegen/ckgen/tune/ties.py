@@ -132,7 +132,8 @@ class _Examined:
         if not loss.count:
             return math.inf
         freedom = loss.count - 1 + _LADDER_WEIGHT
-        return math.sqrt((loss.squares + _LADDER_WEIGHT * self._variance) / freedom / loss.count)
+        beforehand = max(self._variance, 2 * _USUAL_DEVIATION**2 + loss.within)
+        return math.sqrt((loss.squares + _LADDER_WEIGHT * beforehand) / freedom / loss.count)
 
     def _end(self, winner: Candidate, unsure: Sequence[Candidate]) -> Verdict:
         if not unsure or len(self._contest.turns) >= MOST_TURNS:
