@@ -75,5 +75,5 @@ class FakeMeasurer:
         draw = random.Random(f"{self.seed} {problem.text()} {one} {effort} {self.process if self.layout else ''}")
         wide = self.noise / math.sqrt(effort.most)
         placed = random.Random(f"{self.seed} {problem.text()} {one} {self.process}").gauss(0, self.layout)
-        time = self.true(problem, one) * (1 + draw.gauss(0, wide) + placed)
+        time = self.true(problem, one) * max(1 + draw.gauss(0, wide) + placed, 0.05)
         return Measured(one, MeasureStatus.OK, "", time, 0.6745 * wide, effort.most, 0.0, 0.0, "c0de")

@@ -65,20 +65,20 @@ def test_a_problem_without_times_has_no_winner_and_hinders_no_other() -> None:
 
 def test_what_is_near_the_tolerance_is_timed_again_beside_the_fastest_until_it_is_on_one_side() -> None:
     (few,) = verdicts([contest(B, turns=2, a=100, b=101.5, c=120)])
-    assert few == Verdict(B, (A, B))
+    assert few == Verdict(B, (A, B), is_certain=False)
     (more,) = verdicts([contest(B, turns=MOST_TURNS - 1, a=100, b=101, c=120)])
     assert more == Verdict(B)
     (clear,) = verdicts([contest(B, turns=1, a=100, b=112, c=120)])
     assert clear == Verdict(A), "one turn tells these apart"
     (capped,) = verdicts([contest(B, turns=MOST_TURNS, a=100, b=102, c=120)])
-    assert capped.ask == ()
+    assert capped.ask == () and not capped.is_certain
 
 
 def test_what_a_ladder_prefers_is_timed_where_a_rung_left_it_out_unless_it_was_far() -> None:
     clear_b = contest(a=150, b=100)
     near = Contest(None, [turn(a=100)] * 9, {B: math.log(1.08)})
     far = Contest(None, [turn(a=100)] * 9, {B: math.log(1.12)})
-    assert verdicts([clear_b, clear_b, near])[2] == Verdict(A, (A, B))
+    assert verdicts([clear_b, clear_b, near])[2] == Verdict(A, (A, B), is_certain=False)
     assert verdicts([clear_b, clear_b, far])[2] == Verdict(A)
 
 

@@ -14,7 +14,7 @@ from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen.tune.journal import Header, Journal, read_journals
 from ckgen.tune.problems import Key, Problem, in_ladders, of_counts, shard
-from ckgen.tune.run import Options, Outcome, Tuner
+from ckgen.tune.run import COMPARED, Options, Outcome, Tuner
 from ckgen.tune.search import CONFIRM
 from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
 
@@ -170,6 +170,24 @@ def test_what_a_problems_share_does_not_reach_is_said_and_timed_by_the_next_run(
     records = read_journals([tmp_path / "j"]).records
     assert len({one.key for one in records}) == len(records) == first.measured + second.measured
     assert {one.measured.candidate.instance for one in records} == set(NAMES)
+
+
+def test_what_an_older_table_takes_is_timed_beside_the_winner_in_several_processes(tmp_path: Path) -> None:
+    fake = FakeMeasurer(NAMES, layout=0.001)
+    older = {problem.text: Candidate(NAMES[0]) for ladder in ladders() for problem in ladder}
+    found = tune(fake, tmp_path / "j", Options(older=older))
+    records = read_journals([tmp_path / "j"]).records
+    for one in found.every:
+        assert one.winner is not None
+        timed = {(each.turn, each.measured.candidate) for each in records if each.problem == one.problem.text}
+        both = [
+            turn
+            for turn, candidate in timed
+            if candidate == Candidate(NAMES[0]) and (turn, one.winner.candidate) in timed
+        ]
+        assert one.winner.candidate == Candidate(NAMES[0]) or len(both) >= COMPARED
+    calls = fake.calls
+    assert tune(fake, tmp_path / "j", Options(older=older)).measured == 0 and fake.calls == calls
 
 
 def test_within_a_bound_few_kernels_do_and_each_row_is_confirmed_within_it(tmp_path: Path) -> None:

@@ -102,6 +102,7 @@ def _gather(found: Gathered, part: Part, held: Contents) -> None:
     found.outcome.measured += part.outcome.measured
     found.outcome.known += part.outcome.known
     found.outcome.late += part.outcome.late
+    found.outcome.doubtful += part.outcome.doubtful
     found.by_header.setdefault(part.header, Outcome()).ladders += part.outcome.ladders
     for record in (*held.records, *part.made.records):
         if record.code == part.header.code:

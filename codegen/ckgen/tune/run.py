@@ -24,6 +24,8 @@ _PART = dict(zip(NAMES, (0.25, 0.25, 0.5), strict=True))
 _FOR_DOUBT = 0.4
 """Of the budget, for turns of problems whose winner is in doubt after the first."""
 SPENT = "the budget was spent"
+COMPARED = 5
+"""Turns in which a winner is timed beside an older table's."""
 _LEAST = 0.001
 """Seconds of a limit, which is none where it is 0."""
 _NO_FAILURES = (MeasureStatus.REFUSED, MeasureStatus.LATE)
@@ -35,12 +37,14 @@ class Options:
 
     `min_improvement`: the part of its time by which a row must beat what selection takes. `within`: the part of the
     best time that a row may lose so that fewer kernels do; None: none. `kernels` are globs of instances, none: all.
+    `older`: by problem's text what an older table takes, which is timed beside the winner.
     """
 
     budget: float | None = None
     min_improvement: float = 0.02
     within: float | None = None
     kernels: tuple[str, ...] = ()
+    older: Mapping[str, Candidate] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,8 @@ class Outcome:
 
     `is_least`: whether no fewer kernels would do, None where that was not asked. `lost`: problems of ladders whose
     workers of a cluster all died. `late`: candidates that were not timed, because their problem's share of the
-    budget was over; another run with the journal times them.
+    budget was over; another run with the journal times them. `doubtful`: problems whose winner is not certain after all
+    turns that there are, or that the budget gave.
     """
 
     ladders: list[list[Tuned]] = field(default_factory=list)
@@ -81,6 +86,7 @@ class Outcome:
     is_least: bool | None = None
     lost: int = 0
     late: int = 0
+    doubtful: int = 0
 
     @property
     def every(self) -> list[Tuned]:
@@ -122,6 +128,7 @@ class Tuner:
         winners = self._settled()
         if self._options.within is not None and winners:
             winners, self._out.is_least = self._of_few(list(winners), self._options.within)
+        self._compare(winners)
         for tuned in self._out.ladders:
             tuned[:] = [self._judged(self._pooled(one), winners.get(one.problem)) for one in tuned]
         return self._out
@@ -149,7 +156,8 @@ class Tuner:
             self._heard(f"{problem.key}: {rung.name}, {len(asked)} candidates; {self._left} problems left")
             return self._measure(problem, rung.name, asked, effort)
 
-        found = search(candidates, [selected] if selected is not None else [], measure)
+        wanted = (selected, self._options.older.get(problem.text))
+        found = search(candidates, [one for one in wanted if one is not None], measure)
         return Tuned(problem, found, selected)
 
     def _settled(self) -> dict[Problem, Candidate]:
@@ -158,6 +166,7 @@ class Tuner:
             found = {one.problem: verdict for one, verdict in self._verdicts()}
             asked = {one: verdict.ask for one, verdict in found.items() if verdict.ask and self._may_ask(one, verdict)}
             if not asked:
+                self._out.doubtful = sum(not verdict.is_certain for verdict in found.values())
                 return {one: verdict.winner for one, verdict in found.items() if verdict.winner is not None}
             self._turn += 1
             self._measurer.renew()
@@ -208,6 +217,24 @@ class Tuner:
                 self._ask(problem, candidates)
 
         return of_few_kernels(timed, self.known, within, confirm)
+
+    def _compare(self, winners: Mapping[Problem, Candidate]) -> None:
+        """Times winners that an older table does not have beside what it has, in some further processes."""
+        pairs = {one: (winner, self._options.older.get(one.text, winner)) for one, winner in winners.items()}
+        self._turn = max(self._turn, self.known.last_turn) if self._options.older else self._turn
+        for _ in range(COMPARED):
+            flipped = [one for one, (winner, old) in pairs.items() if winner != old and self._may_compare(one, old)]
+            if not flipped:
+                return
+            self._turn += 1
+            self._measurer.renew()
+            for problem in flipped:
+                self._heard(f"{problem.key}: against the older table")
+                self._ask(problem, pairs[problem])
+
+    def _may_compare(self, problem: Problem, old: Candidate) -> bool:
+        both = [turn for turn in self.known.turns(problem.text) if old in turn]
+        return bool(both) and len(both) < COMPARED and self._seconds_left() != 0
 
     def _measure(
         self, problem: Problem, rung: str, asked: Sequence[Candidate], effort: Effort, turn: int = 1

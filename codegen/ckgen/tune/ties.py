@@ -51,10 +51,12 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`ask`: what to time together in one more turn, so that `winner` becomes certain; none: it is."""
+    """`ask`: what to time together in one more turn, so that `winner` becomes certain; none: it is, or there are no
+    further turns."""
 
     winner: Candidate | None
     ask: tuple[Candidate, ...] = ()
+    is_certain: bool = True
 
 
 def verdicts(ladder: Sequence[Contest], least_gain: float = 0.0) -> list[Verdict]:
@@ -137,7 +139,7 @@ class _Examined:
 
     def _end(self, winner: Candidate, unsure: Sequence[Candidate]) -> Verdict:
         if not unsure or len(self._contest.turns) >= MOST_TURNS:
-            return Verdict(winner)
+            return Verdict(winner, is_certain=not unsure)
         selected, of = self._contest.selected, self._found.of
         beside = [one for one, loss in of.items() if loss.value <= _NEAR or one in (selected, winner)]
-        return Verdict(winner, tuple(sorted({*unsure, *beside})))
+        return Verdict(winner, tuple(sorted({*unsure, *beside})), is_certain=False)
