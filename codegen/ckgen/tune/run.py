@@ -26,6 +26,9 @@ _FOR_DOUBT = 0.4
 SPENT = "the budget was spent"
 COMPARED = 5
 """Turns in which a winner is timed beside an older table's."""
+_BEGUN = 0.75
+"""Of a problem's share, for what a rung verifies and times before it begins no further candidate. Only the first
+verifies much, and what it leaves is enough for the others."""
 _LEAST = 0.001
 """Seconds of a limit, which is none where it is 0."""
 _NO_FAILURES = (MeasureStatus.REFUSED, MeasureStatus.LATE)
@@ -152,7 +155,7 @@ class Tuner:
             effort = rung.effort
             if share is not None:
                 part = share * _PART[rung.name]
-                effort = replace(effort, seconds=min(effort.seconds, part), limit=max(part, _LEAST))
+                effort = replace(effort, seconds=min(effort.seconds, part), limit=max(share * _BEGUN, _LEAST))
             self._heard(f"{problem.key}: {rung.name}, {len(asked)} candidates; {self._left} problems left")
             return self._measure(problem, rung.name, asked, effort)
 
