@@ -62,7 +62,7 @@ def search(candidates: Iterable[Candidate], wanted: Iterable[Candidate], measure
         failed += _failed(times)
         if first is None and (best := fastest(times.values())) is not None:
             first = best.candidate
-        rough |= _lost(times)
+        rough |= lost(times)
         left = kept(times, rung)
     gone = {one.candidate for one in failed}
     last = [*left, *(one for one in asked if one not in left and one not in gone)]
@@ -82,7 +82,8 @@ def kept(times: Mapping[Candidate, Measured], rung: Rung) -> list[Candidate]:
     return sorted(one.candidate for one in [*timed[:count], *also])
 
 
-def _lost(times: Mapping[Candidate, Measured]) -> dict[Candidate, float]:
+def lost(times: Mapping[Candidate, Measured]) -> dict[Candidate, float]:
+    """The logarithm of what each loses to the fastest, of those that were timed."""
     timed = {one: time.median_us for one, time in times.items() if _is_timed(time)}
     least = min(timed.values(), default=0.0)
     return {one: math.log(time / least) for one, time in timed.items()}
