@@ -43,9 +43,10 @@ def test_what_selection_takes_wins_where_it_is_equal_to_the_fastest() -> None:
 def test_what_selection_takes_wins_where_nothing_saves_enough() -> None:
     assert winner(contest(B, a=100, b=104), least_gain=0.05) == B
     assert winner(contest(B, a=100, b=106), least_gain=0.05) == A
-    # `a` is first by name and equal to `c`, but saves less than 5 % of what selection takes.
-    assert winner(contest(B, a=101, b=105.5, c=100), least_gain=0.05) == C
-    assert winner(contest(B, a=101, b=108, c=100), least_gain=0.05) in (A, C)
+    # The ladder prefers `a`, which is equal to `c`, but saves less than 5 % of what selection takes.
+    prefers_a = contest(a=100, c=150)
+    assert verdicts([contest(B, a=101, b=105.5, c=100), prefers_a], 0.05)[0].winner == C
+    assert verdicts([contest(B, a=101, b=108, c=100), prefers_a], 0.05)[0].winner == A
     assert winner(contest(B, a=100, b=900), least_gain=1) == B
 
 
