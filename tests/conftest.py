@@ -24,8 +24,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Files with the most slow tests first: workers that get whole files are then done together. Tests in a browser, and
-    long ones, run where -m names them."""
+    """Files with the most slow tests first: workers that get whole files are then done together. Tests in a browser and
+    long ones run where -m names them."""
     for name in {"browser", "long"} - set(config.option.markexpr.split()):
         away = [item for item in items if item.get_closest_marker(name)]
         items[:] = [item for item in items if item not in away]
