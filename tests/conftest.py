@@ -24,10 +24,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Files with the most slow tests first: workers that get whole files are then done together. Tests in a browser run
-    where -m names them."""
-    if "browser" not in config.option.markexpr:
-        away = [item for item in items if item.get_closest_marker("browser")]
+    """Files with the most slow tests first: workers that get whole files are then done together. Tests in a browser and
+    long ones run where -m names them."""
+    for name in {"browser", "long"} - set(config.option.markexpr.split()):
+        away = [item for item in items if item.get_closest_marker(name)]
         items[:] = [item for item in items if item not in away]
         config.hook.pytest_deselected(items=away)
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))

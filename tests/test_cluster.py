@@ -8,13 +8,12 @@ import signal
 import time
 from collections import Counter
 
+import distributed
 import pytest
 
 from ckgen.cluster import Lost, place_of, run_on
 from ckgen.model.errors import UsageError
 from ckgen.progress import Standing
-
-distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -35,9 +34,9 @@ def fail(number: int) -> int:
     raise ValueError(f"not {number}")
 
 
-@pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [6, pytest.param(20, marks=[pytest.mark.slow, pytest.mark.long])])
 def test_workers_die_and_every_result_is_there_once(kills: int) -> None:
-    """Four workers: 3 s with 6 kills, 6 to 35 s with 20, by what else the machine does; most is workers that start."""
+    """Most of its time are workers that start anew."""
     chance, killed, found = random.Random(20), set[int](), Counter[int]()
     standings: list[Standing] = []
     tasks = list(range(4 * kills))

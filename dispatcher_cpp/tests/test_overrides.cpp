@@ -58,7 +58,7 @@ TEST_F(OverrideFile, StaleRowsAreSaidAndTheOthersHold) {
   ::testing::internal::CaptureStderr();
   const Status status = dispatcher.load_overrides(path.c_str());
   const std::string said = ::testing::internal::GetCapturedStderr();
-  EXPECT_STREQ(status.message, "override file: 4 rows left out, first line 2: unknown instance 'gone'");
+  EXPECT_STREQ(status.message, "override file: 4 rows left out, first line 2: not in the library: instance 'gone'");
   EXPECT_NE(said.find(":3 left out: unknown target 'gfx000'"), std::string::npos) << said;
   EXPECT_NE(said.find("K is not a size: 'x'"), std::string::npos) << said;
   EXPECT_NE(said.find("of another signature"), std::string::npos) << said;
@@ -121,7 +121,7 @@ TEST_F(OverrideFile, WhatItHoldsCannotSteerATerminal) {
   const Status status = dispatcher.load_overrides(path.c_str());
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_STREQ(status.message,
-               "override file: 4 rows left out, first line 2: unknown instance '\\x1b[31mred\\x07\\x9b'");
+               "override file: 4 rows left out, first line 2: not in the library: instance '\\x1b[31mred\\x07\\x9b'");
   EXPECT_NE(said.find("unknown target '\\x1b]0;x'"), std::string::npos) << said;
   EXPECT_NE(said.find("\\x1b[2J"), std::string::npos) << said;
   EXPECT_EQ(said.find_first_not_of("\n !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`"

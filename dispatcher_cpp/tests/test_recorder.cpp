@@ -383,4 +383,18 @@ TEST_F(RecorderTest, TheVerboseLineIsVersionedAndAReproducer) {
             "K = 2050 is not a multiple of 128 (rule gemm.blockscale.k-group)\n");
 }
 
+TEST_F(RecorderTest, AVerboseLineAboutGroupsHasTheSizesOfEach) {
+  DispatcherOptions options;
+  options.verbose = true;
+  const Dispatcher dispatcher{tiny::registry(), options};
+  const GroupSize sizes[] = {{64, 512, 1024}, {64, 512, 1024}, {32, 512, 1024}};
+  const Groups groups(sizes, 3), known = Groups::on_device(8, 64, 512, 1024);
+  ::testing::internal::CaptureStderr();
+  dispatcher.select(grouped_gemm("bf16").groups(groups), device);
+  dispatcher.select(grouped_gemm("bf16").groups(known), device);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find(",b0m64n512k1024g3:2*64x512x1024;32x512x1024,"), std::string::npos) << said;
+  EXPECT_NE(said.find(",b0m64n512k1024G8:8*64x512x1024,"), std::string::npos) << said;
+}
+
 }  // namespace

@@ -15,7 +15,6 @@ from ckgen.model.errors import UsageError
 from ckgen.progress import Standing
 from fake_compiler import FakeCompiler
 
-pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 pytestmark = pytest.mark.filterwarnings("default")
 LIMITS = Limits(jobs=2, memory_mb=1 << 20, scheduler="local:2")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import SMALL, as_json, ok, row, run, table, write
+from cli_support import LARGE, SMALL, as_json, ok, row, run, table, write
 
 from ckgen.families.gemm.heuristic import published_for
 
@@ -194,3 +194,29 @@ class TestExplain:
                 found = as_json("explain", *asked(f"{m},512,7168", target=target))
                 (taken,) = (step for step in found["trail"] if step["status"] == "taken")
                 assert (taken["tier"], taken["instance"]) == (found["tier"], found["instance"])
+
+
+LOADED = "gfx,cu_num,signature,B,M,N,K,kernelName,splitK,us\n"
+
+
+def test_tables_that_a_program_loads_answer_as_they_do_there(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At `exact` before the compiled row, `near` below it; with an instance that the library lacks not at all."""
+    signature = "gemm_fp8_fnuz_bf16_rcr_blockscale"
+    large = f"{signature}_ck_{LARGE.removeprefix('a8w8_blockscale_')}"
+    foreign = f"{signature}_ck_1x128x128_256x64x256x128_16x16_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v1"
+    lines = {16: large, 2048: foreign}
+    rows = "".join(f"gfx942,304,{signature},0,{m},512,7168,{name},1,100\n" for m, name in lines.items())
+    write(tiny, {"loaded.csv": LOADED + rows})
+    monkeypatch.setenv("CKGEN_TABLES", ":loaded.csv")
+    found = {m: look(f"{m},512,7168") for m in (16, 12, 2048)}
+    assert [(one["tier"], one["instance"]) for one in (found[16], found[12])] == [("exact", large), ("near", large)]
+    assert found[16]["source"] == "loaded.csv:2"
+    assert found[2048]["instance"] != foreign
+    said = run("lookup", *asked("2048,512,7168")).stderr
+    assert "a row is left out, its instance is not in the library" in said
+
+
+def test_a_signature_in_place_of_an_op_is_told_how_it_is_given() -> None:
+    found = run("lookup", "gemm_bf16_rcr", "--target", "gfx942", "--shape", "1,2,3")
+    assert found.exit_code == 2
+    assert "as in `gemm --signature gemm_bf16_rcr`" in found.stderr

@@ -22,13 +22,16 @@ def made_up(problem: Case, candidate: Candidate) -> float:
 
 @dataclass
 class FakeMeasurer:
-    """`noise` is the part of a time by which a single round varies; a median of n rounds varies less. `ends` are
+    """`noise` is the part of a time by which a single round varies; a median of n rounds varies less. `layout` is that
+    by which all of a process vary, however many rounds there are; 0: noise is the same in all of them. `ends` are
     candidates that are not timed. `cost` is what rounds of samples last. `heard` hears each outcome that was kept."""
 
     names: Sequence[str]
     true: Callable[[Case, Candidate], float] = made_up
     noise: float = 0.0
+    layout: float = 0.0
     seed: int = 0
+    process: int = 1
     ends: Mapping[str, MeasureStatus] = field(default_factory=dict)
     usual: str | None = None
     cost: float = 0
@@ -43,6 +46,9 @@ class FakeMeasurer:
 
     def selected(self, problem: Case) -> Candidate | None:
         return Candidate(self.usual) if self.usual is not None else None
+
+    def renew(self) -> None:
+        self.process += 1
 
     def measure(
         self,
@@ -66,7 +72,8 @@ class FakeMeasurer:
         if end is not MeasureStatus.OK:
             return Measured(one, end, reason=f"it is {end.value}")
         self.cost += effort.most * effort.sample
-        draw = random.Random(f"{self.seed} {problem.text()} {one} {effort}")
+        draw = random.Random(f"{self.seed} {problem.text()} {one} {effort} {self.process if self.layout else ''}")
         wide = self.noise / math.sqrt(effort.most)
-        time = self.true(problem, one) * (1 + draw.gauss(0, wide))
+        placed = random.Random(f"{self.seed} {problem.text()} {one} {self.process}").gauss(0, self.layout)
+        time = self.true(problem, one) * max(1 + draw.gauss(0, wide) + placed, 0.05)
         return Measured(one, MeasureStatus.OK, "", time, 0.6745 * wide, effort.most, 0.0, 0.0, "c0de")

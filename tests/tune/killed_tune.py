@@ -46,7 +46,7 @@ def tune(journal: Path, finished: Path, problems: int) -> None:
     done = os.open(finished, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def heard(problem: Case, measured: Measured) -> None:
-        os.write(done, f"{problem.text()} {measured.candidate} {measured.runs}\n".encode())
+        os.write(done, f"{problem.text()} {measured.candidate} {measured.runs} {fake.process}\n".encode())
         time.sleep(SMALL)
 
     keys = {Key("gemm_bf16_rcr", 0, m, 64, 64): 1 for m in range(1, problems + 1)}
@@ -62,7 +62,7 @@ def records_of(journal: Path) -> frozenset[str]:
     from ckgen.tune.journal import read_journals
 
     found = read_journals([journal]).records
-    return frozenset(f"{one.problem} {one.measured.candidate} {one.measured.runs}" for one in found)
+    return frozenset(f"{one.problem} {one.measured.candidate} {one.measured.runs} {one.turn}" for one in found)
 
 
 def survive(folder: Path, kills: int, seed: int, problems: int) -> Survived:

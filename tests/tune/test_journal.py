@@ -141,7 +141,8 @@ def test_every_line_is_one_object_and_carries_all_that_was_measured(tmp_path: Pa
     header, record, *_ = map(json.loads, path.read_text().splitlines())
     assert header["header"]["environment"]["device"] == "a fake"
     assert record["measured"] == {
-        "problem": "p", "rung": "first", "together": 0, "instance": "a", "k_batch": 1, "status": "ok", "reason": "",
+        "problem": "p", "rung": "first", "turn": 1, "together": 0, "instance": "a", "k_batch": 1, "status": "ok",
+        "reason": "",
         **{one.name: getattr(measured("a", 3.5), one.name) for one in list(fields(Measured))[3:]},
     }  # fmt: skip
 

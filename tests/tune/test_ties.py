@@ -1,14 +1,16 @@
-"""Ties within the noise go to what the neighbours in M take."""
+"""What is equal to the fastest is told apart without noise, and what is near the tolerance is timed again."""
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+import math
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckgen.measure.model import Candidate, Measured, MeasureStatus
-from ckgen.tune.ties import along, fastest, ties
+from ckgen.tune.losses import Turn
+from ckgen.tune.ties import MOST_TURNS, Contest, Verdict, fastest, may_tie, verdicts
 from examples import examples
 
 A, B, C = map(Candidate, "abc")
@@ -18,74 +20,100 @@ def timed(one: Candidate, us: float, spread: float = 0.0) -> Measured:
     return Measured(one, MeasureStatus.OK, "", us, spread, 9)
 
 
-def table(**us: float | tuple[float, float]) -> dict[Candidate, Measured]:
-    pairs = {name: time if isinstance(time, tuple) else (time, 0.0) for name, time in us.items()}
-    return {Candidate(name): timed(Candidate(name), *pair) for name, pair in pairs.items()}
+def turn(**us: float) -> Turn:
+    return {Candidate(name): timed(Candidate(name), time) for name, time in us.items()}
 
 
-def test_a_tie_is_within_the_spreads_of_both() -> None:
-    assert ties(table(a=(100, 0.01), b=(102, 0.01)).values()) == {A, B}
-    assert ties(table(a=(100, 0.01), b=(102.1, 0.01)).values()) == {A}
-    assert ties(table(a=(100, 0.0), b=(102, 0.02)).values()) == {A, B}
-    assert ties(table(a=100, b=100).values()) == {A, B}
-    assert ties(table(a=(100, 0.0), b=(105, 9.0), c=(105.1, 9.0)).values()) == {A, B}, "however wide the spread is"
-    assert ties([]) == frozenset()
+def contest(selected: Candidate | None = None, turns: int = 9, **us: float) -> Contest:
+    """The same in each turn."""
+    return Contest(selected, [turn(**us)] * turns, {})
 
 
-def test_what_was_not_timed_neither_wins_nor_ties() -> None:
+def winner(one: Contest, least_gain: float = 0.0) -> Candidate | None:
+    return verdicts([one], least_gain)[0].winner
+
+
+def test_what_selection_takes_wins_where_it_is_equal_to_the_fastest() -> None:
+    assert winner(contest(B, a=100, b=101.9)) == B
+    assert winner(contest(B, a=100, b=102.1)) == A
+    assert winner(contest(None, a=100, b=101.9)) == A
+    assert winner(contest(C, a=100, b=101.9)) == A, "it was not timed"
+
+
+def test_what_selection_takes_wins_where_nothing_saves_enough() -> None:
+    assert winner(contest(B, a=100, b=104), least_gain=0.05) == B
+    assert winner(contest(B, a=100, b=106), least_gain=0.05) == A
+    # The ladder prefers `a`, which is equal to `c`, but saves less than 5 % of what selection takes.
+    prefers_a = contest(a=100, c=150)
+    assert verdicts([contest(B, a=101, b=105.5, c=100), prefers_a], 0.05)[0].winner == C
+    assert verdicts([contest(B, a=101, b=108, c=100), prefers_a], 0.05)[0].winner == A
+    assert winner(contest(B, a=100, b=900), least_gain=1) == B
+
+
+def test_of_what_is_equal_to_the_fastest_wins_what_loses_least_in_the_whole_ladder() -> None:
+    tie, clear_b = contest(a=100, b=101.5), contest(a=150, b=100)
+    assert [one.winner for one in verdicts([tie])] == [A]
+    assert [one.winner for one in verdicts([tie, clear_b])] == [B, B]
+    assert [one.winner for one in verdicts([clear_b, tie])] == [B, B]
+    clear_a = contest(a=100, b=103)
+    assert [one.winner for one in verdicts([clear_a, tie, clear_b])] == [A, B, B], "one that clearly loses is no tie"
+
+
+def test_a_problem_without_times_has_no_winner_and_hinders_no_other() -> None:
+    assert verdicts([Contest(A, [], {}), contest(a=100)]) == [Verdict(None), Verdict(A)]
+    assert verdicts([]) == []
+
+
+def test_what_is_near_the_tolerance_is_timed_again_beside_the_fastest_until_it_is_on_one_side() -> None:
+    (few,) = verdicts([contest(B, turns=2, a=100, b=101.5, c=120)])
+    assert few == Verdict(B, (A, B), is_certain=False)
+    (more,) = verdicts([contest(B, turns=MOST_TURNS - 1, a=100, b=101, c=120)])
+    assert more == Verdict(B)
+    (clear,) = verdicts([contest(B, turns=1, a=100, b=112, c=120)])
+    assert clear == Verdict(A), "one turn tells these apart"
+    (capped,) = verdicts([contest(B, turns=MOST_TURNS, a=100, b=102, c=120)])
+    assert capped.ask == () and not capped.is_certain
+
+
+def test_what_a_ladder_prefers_is_timed_where_a_rung_left_it_out_unless_it_was_far() -> None:
+    clear_b = contest(a=150, b=100)
+    near = Contest(None, [turn(a=100)] * 9, {B: math.log(1.08)})
+    far = Contest(None, [turn(a=100)] * 9, {B: math.log(1.12)})
+    assert verdicts([clear_b, clear_b, near])[2] == Verdict(A, (A, B), is_certain=False)
+    assert verdicts([clear_b, clear_b, far])[2] == Verdict(A)
+
+
+@settings(max_examples=examples(100))
+@given(
+    st.lists(st.dictionaries(st.sampled_from("abc"), st.floats(50, 60), max_size=3), max_size=6),
+    st.sampled_from([None, A, B]),
+    st.sampled_from([0.0, 0.02, 0.1]),
+)
+def test_a_winner_is_equal_to_the_fastest_or_what_selection_takes(
+    ladder: list[dict[str, float]], selected: Candidate | None, least_gain: float
+) -> None:
+    contests = [contest(selected, **us) for us in ladder]
+    for us, found in zip(ladder, verdicts(contests, least_gain), strict=True):
+        assert (found.winner is None) == (not us)
+        if found.winner is None:
+            continue
+        least, own = min(us.values()), us[found.winner.instance]
+        usual = us.get(selected.instance) if selected is not None else None
+        if found.winner == selected:
+            assert own <= max(1.02, 1 / (1 - least_gain)) * least * (1 + 1e-9)
+        else:
+            assert own <= 1.02 * least * (1 + 1e-9)
+            assert usual is None or own <= (1 - least_gain) * usual * (1 + 1e-9), "it is worth its row"
+
+
+def test_what_was_not_timed_does_not_win() -> None:
     wrong = Measured(A, MeasureStatus.WRONG, "no")
     assert fastest([wrong]) is None
-    assert ties([wrong, timed(B, 5)]) == {B}
-    assert along([{A: wrong}, table(b=5)]) == (None, B)
+    assert fastest([wrong, timed(B, 5)]) == timed(B, 5)
 
 
-def test_a_tie_goes_to_the_neighbours_winner_on_either_side() -> None:
-    clear_a, clear_b = table(a=100, b=150), table(a=150, b=100)
-    tie = table(a=(100, 0.01), b=(101, 0.01))
-    assert along([clear_b, tie]) == (B, B)
-    assert along([tie, clear_b]) == (B, B)
-    assert along([tie]) == (A,)
-    assert along([clear_a, tie, clear_b]) == (A, A, B)
-    assert along([clear_a, {}, tie]) == (A, None, A)
-
-
-LADDERS = st.lists(
-    st.dictionaries(
-        st.sampled_from([A, B, C]),
-        st.tuples(st.floats(50, 60), st.sampled_from([0.0, 0.01, 0.05])),
-        max_size=3,
-    ).map(lambda found: {one: timed(one, *pair) for one, pair in found.items()}),
-    max_size=6,
+@pytest.mark.parametrize(
+    ("us", "spread", "is_tie"), [(102, 0, True), (103, 0, False), (103, 0.03, True), (106, 0.02, False)]
 )
-
-
-def changes(winners: tuple[Candidate | None, ...]) -> int:
-    there = [one for one in winners if one is not None]
-    return sum(left != right for left, right in pairwise(there))
-
-
-@settings(max_examples=examples(100))
-@given(LADDERS)
-def test_winners_are_ties_with_as_few_changes_as_any_choice_has(ladder: list[dict[Candidate, Measured]]) -> None:
-    found = along(ladder)
-    sets = [ties(times.values()) for times in ladder]
-    for winner, known in zip(found, sets, strict=True):
-        assert (winner in known) if known else winner is None
-    choices = product(*(sorted(known) or [None] for known in sets))
-    assert changes(found) == min(map(changes, choices), default=0)
-
-
-@settings(max_examples=examples(100))
-@given(LADDERS, st.randoms(use_true_random=False))
-def test_the_order_of_candidates_changes_nothing(ladder: list[dict[Candidate, Measured]], draw) -> None:  # type: ignore[no-untyped-def]
-    def mixed(times: dict[Candidate, Measured]) -> dict[Candidate, Measured]:
-        pairs = list(times.items())
-        draw.shuffle(pairs)
-        return dict(pairs)
-
-    assert along([mixed(times) for times in ladder]) == along(ladder)
-
-
-def test_what_loses_less_than_one_per_cent_is_equal_and_the_first_by_name_wins() -> None:
-    assert along([table(a=(100.9, 0.01), b=(100, 0.01))]) == (A,)
-    assert along([table(a=(101.1, 0.01), b=(100, 0.01))]) == (B,)
+def test_a_rung_keeps_what_may_be_equal(us: float, spread: float, is_tie: bool) -> None:
+    assert may_tie(timed(A, 100), timed(B, us, spread)) is is_tie

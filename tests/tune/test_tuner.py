@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from ckgen.fuzz.case import Case
-from ckgen.measure.model import Candidate, MeasureStatus
+from ckgen.measure.model import Candidate, Measured, MeasureStatus
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen.tune.journal import Header, Journal, read_journals
 from ckgen.tune.problems import Key, Problem, in_ladders, of_counts, shard
-from ckgen.tune.run import Options, Outcome, Tuner
+from ckgen.tune.run import COMPARED, Options, Outcome, Tuner
 from ckgen.tune.search import CONFIRM
 from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
 
@@ -84,9 +84,10 @@ def test_each_way_to_fail_is_kept_and_told_and_the_run_goes_on(tmp_path: Path) -
     fake = FakeMeasurer(NAMES, ends=dict(zip(NAMES, kinds, strict=False)))
     found = tune(fake, tmp_path / "j")
     assert all(one.winner is not None for one in found.every)
-    assert len(found.failures) == len(KEYS) * (len(kinds) - 1), "what is refused is no failure"
+    assert len(found.failures) == len(KEYS) * (len(kinds) - 2), "what is refused or late is no failure"
     kept = {one.measured.status for one in read_journals([tmp_path / "j"]).records}
-    assert kept == set(MeasureStatus)
+    assert kept == {*MeasureStatus} - {MeasureStatus.LATE}, "what is late is timed when the tune goes on"
+    assert found.late == len(KEYS)
 
 
 def test_a_problem_that_nothing_runs_has_no_row(tmp_path: Path) -> None:
@@ -151,22 +152,57 @@ def test_a_spent_budget_leaves_problems_and_says_so(tmp_path: Path) -> None:
     assert all(one.is_row for one in again.every), "what is known costs nothing"
 
 
+def test_what_a_problems_share_does_not_reach_is_said_and_timed_by_the_next_run(tmp_path: Path) -> None:
+    class Slow(FakeMeasurer):
+        """Verifies four candidates within any limit."""
+
+        def measure(self, problem, candidates, effort, done=None):  # type: ignore[no-untyped-def]
+            count = 4 if effort.limit else len(candidates)
+            timed = super().measure(problem, candidates[:count], effort, done)
+            return (*timed, *(Measured(one, MeasureStatus.LATE, "late") for one in candidates[count:]))
+
+    fake = Slow(NAMES, usual=NAMES[7])
+    first = tune(fake, tmp_path / "j", Options(budget=60))
+    assert first.late == len(KEYS) * (len(NAMES) - 4) and not first.failures
+    assert all(Candidate(NAMES[7]) in one.searched.confirmed for one in first.every), "what selection takes comes first"
+    second = tune(fake, tmp_path / "j")
+    assert second.late == 0 and second.known
+    records = read_journals([tmp_path / "j"]).records
+    assert len({one.key for one in records}) == len(records) == first.measured + second.measured
+    assert {one.measured.candidate.instance for one in records} == set(NAMES)
+
+
+def test_what_an_older_table_takes_is_timed_beside_the_winner_in_several_processes(tmp_path: Path) -> None:
+    fake = FakeMeasurer(NAMES, layout=0.001)
+    older = {problem.text: Candidate(NAMES[0]) for ladder in ladders() for problem in ladder}
+    found = tune(fake, tmp_path / "j", Options(older=older))
+    records = read_journals([tmp_path / "j"]).records
+    for one in found.every:
+        assert one.winner is not None
+        timed = {(each.turn, each.measured.candidate) for each in records if each.problem == one.problem.text}
+        both = [
+            turn
+            for turn, candidate in timed
+            if candidate == Candidate(NAMES[0]) and (turn, one.winner.candidate) in timed
+        ]
+        assert one.winner.candidate == Candidate(NAMES[0]) or len(both) >= COMPARED
+    calls = fake.calls
+    assert tune(fake, tmp_path / "j", Options(older=older)).measured == 0 and fake.calls == calls
+
+
 def test_within_a_bound_few_kernels_do_and_each_row_is_confirmed_within_it(tmp_path: Path) -> None:
     plain = tune(FakeMeasurer(NAMES), tmp_path / "j", Options(min_improvement=0))
     few = tune(FakeMeasurer(NAMES), tmp_path / "j", Options(min_improvement=0, within=0.25))
     kernels = [{one.winner.candidate.instance for one in each.every if one.winner} for each in (plain, few)]
     assert len(kernels[1]) < len(kernels[0])
     assert few.is_least
-    confirmed = {
-        (one.problem, one.measured.candidate): one.measured
-        for one in read_journals([tmp_path / "j"]).records
-        if one.rung == CONFIRM.name
-    }
+    records = read_journals([tmp_path / "j"]).records
+    confirmed = {(one.problem, one.measured.candidate) for one in records if one.rung == CONFIRM.name}
     for one, best in zip(few.every, plain.every, strict=True):
         assert one.winner is not None
         assert best.winner is not None
         assert one.winner.median_us <= 1.25 * best.winner.median_us
-        assert confirmed[one.problem.text, one.winner.candidate] == one.winner
+        assert (one.problem.text, one.winner.candidate) in confirmed
 
 
 def test_a_kernel_that_only_noise_put_within_the_bound_is_not_taken(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_what_was_found_is_no_miss(line: str) -> None:
         (MOE.format("256, 1, 2"), "other columns"),
         (MOE.format(KEY.format(FP8, FP8, "QuantType.per_9")), "QuantType.per_9"),
         (
-            "ckgen_verbose,v1,select,grouped_gemm_bf16_rcr,gfx942:304,b0m1n2k3g4,default,x,1,-",
+            "ckgen_verbose,v1,select,grouped_gemm_bf16_rcr,gfx942:304,b0m1n2k3g4,default,x,1,-",  # no group's sizes
             "about grouped",
         ),
     ],
@@ -126,3 +126,14 @@ def test_a_miss_that_is_not_understood_is_counted_with_its_reason(line: str, why
 def test_lines_are_counted_by_problem() -> None:
     line = "shape is M:72, N:512, K:7168, " + TABLE.format("a8w8_blockscale")
     assert list(shapes_of_log(["noise", line, f"TP1 {line}"], Fp8Flavour.FNUZ).missed.values()) == [2]
+
+
+@pytest.mark.parametrize(
+    ("groups", "sizes"),
+    [("g3:2*64x512x1024;32x512x1024", "2*64x512x1024;32x512x1024"), ("G8:8*64x512x1024", "on_device 8*64x512x1024")],
+)
+def test_a_line_about_groups_says_the_sizes_of_each(groups: str, sizes: str) -> None:
+    line = f"ckgen_verbose,v1,select,grouped_gemm_bf16_rcr,gfx942:304,b0m64n512k1024{groups}d/any,default,x,1,-"
+    heard = shapes_of_log([line], None)
+    wanted = AskedShape("grouped_gemm_bf16_rcr", 0, 64, 512, 1024, sizes=sizes, gfx="gfx942", cu_num=304)
+    assert list(heard.missed) == [wanted] and not heard.unread

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Set
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -27,7 +29,7 @@ from ckgen.cli.options import (
     target_option,
     tuning_option,
 )
-from ckgen.cli.output import progress, say_diagnostics
+from ckgen.cli.output import progress, say, say_diagnostics
 from ckgen.families.common.asked import Asked
 from ckgen.families.common.policy import MPolicy
 from ckgen.families.common.query import Query
@@ -93,8 +95,34 @@ def asked_query(params: Mapping[str, Any]) -> Query:
     target = one_target(params["target"], archs)
     signature = family.asked_signature(asked, archs[target.gfx].fp8_flavour)
     problem = family.asked_problem(signature, asked)
-    plan = _plan(params, archs, target, family, signature.canonical())
-    return family.query(plan, target, signature, problem, _wishes(params))
+
+    def query(plan: GenerationPlan) -> Query:
+        return family.query(plan, target, signature, problem, _wishes(params))
+
+    tuning = tuning_or_shipped(params["tuning"], has_shipped=family.has_shipped_tables)
+    plan = _plan(params, archs, target, family, signature.canonical(), tuning)
+    if not (loaded := loaded_tables()):
+        return query(plan)
+    names = {one.name for one in plan.instances}
+    beside = query(_plan(params, archs, target, family, signature.canonical(), (*tuning, *loaded)))
+    return beside if _is_held(beside, names) else query(plan)
+
+
+def loaded_tables() -> tuple[Path, ...]:
+    """The tables of CKGEN_TABLES, which a program loads when it starts, in their order."""
+    return tuple(map(Path, filter(None, os.environ.get("CKGEN_TABLES", "").split(":"))))
+
+
+def _is_held(loaded: Query, names: Set[str]) -> bool:
+    """Whether a program that has loaded tables answers by them: their rows add no instance to its library."""
+    from ckgen.plan.select import select
+
+    found = select(loaded).instance
+    if found is None or found.name in names:
+        say("note: tables: rows of CKGEN_TABLES come before compiled ones")
+        return True
+    say(f"note: CKGEN_TABLES: a row is left out, its instance is not in the library: {found.name}")
+    return False
 
 
 def _family(op: str) -> AnyFamily:
@@ -102,10 +130,24 @@ def _family(op: str) -> AnyFamily:
     from ckgen.families.registry import FAMILIES
 
     named = [family for family in FAMILIES.values() if family.signature_in(op) is not None]
+    if not named and op not in FAMILIES and (signature := _as_signature(op)):
+        raise UsageError(f"'{op}' is a signature: its op comes first, as in `{signature} --signature {op}`")
     found = named if named and op not in FAMILIES else [FAMILIES[name] for name in ops_of((op,))]
     if len(found) != 1:
         raise UsageError(f"a problem has one op, got '{op}'")
     return found[0]
+
+
+def _as_signature(text: str) -> str:
+    """The op of a canonical signature; empty where a text is none."""
+    from ckgen.families.registry import family_of_name
+
+    try:
+        family = family_of_name(text)
+        family.parse_signature(text, None)
+    except UsageError:
+        return ""
+    return family.op
 
 
 def _wishes(params: Mapping[str, Any]) -> Wishes:
@@ -113,9 +155,15 @@ def _wishes(params: Mapping[str, Any]) -> Wishes:
 
 
 def _plan(
-    params: Mapping[str, Any], archs: Mapping[str, ArchSpec], target: Target, family: AnyFamily, signature: str
+    params: Mapping[str, Any],
+    archs: Mapping[str, ArchSpec],
+    target: Target,
+    family: AnyFamily,
+    signature: str,
+    tuning: tuple[Path, ...],
 ) -> GenerationPlan:
-    """The plan of a library that asks for the signature, for the device and those beside it; its warnings are said."""
+    """The plan of a library that asks for the signature, for the device and those beside it, with these tables; its
+    warnings are said."""
     from ckgen.plan.planner import has_errors, make_plan
 
     ops = family.planned_with
@@ -124,7 +172,7 @@ def _plan(
         targets=tuple(sorted({target, *built})),
         ops=ops,
         named=(signature,),
-        tuning=tuning_or_shipped(params["tuning"], has_shipped=family.has_shipped_tables),
+        tuning=tuning,
         module=params["module"],
         kernel_sets=kernel_sets_of(params["kernel_sets"], ops),
         m_policy=MPolicy(params["m_policy"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,7 +136,7 @@ def _tune(
 ) -> int:
     from ckgen.cli.tune_text import text_of
     from ckgen.tune.journal import read_journals
-    from ckgen.tune.report import compare, document
+    from ckgen.tune.report import compare, document, older_choices
     from ckgen.tune.table import read_table
 
     out, options = Path(params["out"]), _options(params, target)
@@ -146,6 +147,9 @@ def _tune(
     held = read_journals([*([journal] if journal.exists() else []), *others])
     for text in held.torn:
         say(f"note: {text}")
+    if old is not None:
+        problems = (one for ladder in ladders for one in ladder)
+        options = replace(options, older=older_choices(problems, old, target))
     device = _device(params, target, ladders)
     if params["scheduler"] is not None:
         found = _by_workers(params["scheduler"], target, ladders, device, options, held, journal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
+from statistics import geometric_mean, median
 
 from ckgen.cli.output import columns, plural
 from ckgen.tune.known import Known
@@ -28,6 +28,10 @@ def text_of(outcome: Outcome, known: Known, changes: Sequence[Change], out: Path
     lines += [f"{plural(count, 'problem')} without a row: {why}" for why, count in whys.most_common()]
     made = f"{plural(outcome.measured, 'measurement')} made, {outcome.known:,} known"
     lines.append(f"{journal}: {made}, {plural(len(outcome.failures), 'failure')}")
+    if outcome.doubtful:
+        lines.append(f"{plural(outcome.doubtful, 'winner')} in doubt: times varied too much, or the budget was spent")
+    if outcome.late:
+        lines.append(f"{plural(outcome.late, 'candidate')} not timed: a problem's share of the budget was over before")
     return "\n".join([*lines, *_stability(outcome, known), *_changes(changes)])
 
 
@@ -56,7 +60,8 @@ def _changes(changes: Sequence[Change]) -> list[str]:
         return []
     flipped = [one for one in changes if one.is_flipped]
     ratios = [one.ratio for one in changes if one.ratio is not None]
-    times = f"; time over that of the older rows' kernels: median {median(ratios):.3f}" if ratios else ""
+    mean = geometric_mean(ratios) if ratios else 1.0
+    times = f"; time over that of the older rows' kernels: {mean:.4f} in the mean of {len(ratios):,}" if ratios else ""
     lines = [f"compared: {len(flipped):,} of {plural(len(changes), 'row')} flipped{times}"]
     for one in flipped:
         now = one.now.candidate.instance if one.now is not None else "–"

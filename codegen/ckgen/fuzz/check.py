@@ -53,10 +53,9 @@ class Checker:
 
     def __post_init__(self) -> None:
         self.dispatcher = self.library.dispatcher([self.name], Options())
-        built = {info.name: info.id for info in self.dispatcher.instances()}
-        planned = {instance.name: instance.id for instance in self.space.plan.instances}
-        if built != planned:
-            raise CaseFailure(FailureKind.INTERNAL, "the built library does not hold the instances of the plan")
+        if apart := self.space.apart(self.dispatcher.instance_ids()):
+            text = f"the built library does not hold the instances of the plan, as {apart}"
+            raise CaseFailure(FailureKind.INTERNAL, text)
 
     def check(self, case: Case) -> Outcome:
         """The case's outcome; a CaseFailure becomes one."""

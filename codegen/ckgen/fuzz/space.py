@@ -58,6 +58,12 @@ class Space:
         """By name."""
         return {instance.name: instance for instance in self.plan.instances}
 
+    def apart(self, built: Mapping[str, int]) -> str:
+        """The first instance that a library, by its names and ids, and the plan do not both have; empty: there is none.
+        A library that was built of the plan as it is has all."""
+        planned = {one.name: one.id for one in self.plan.instances}
+        return min(name for name, _ in built.items() ^ planned.items()) if built != planned else ""
+
     @cached_property
     def decoding(self) -> tuple[tuple[GemmUnit, Instance], ...]:
         """The kernels for few rows, each with its signature's unit."""

@@ -28,6 +28,7 @@ _ERROR_OF_MEDIAN = math.sqrt(math.pi / 2)
 def examples_of_journals(contents: Contents, signature: str, arch: str) -> tuple[Example, ...]:
     """The problems of a signature on an arch, in the journals' order, at the last rung that each candidate reached.
 
+    Of several turns there the first counts, which timed all that reached it in one process.
     A problem that fewer than two candidates were timed for teaches nothing and is left out. Of one that was timed
     again, on another device or by another library, each time counts as an example.
     """
@@ -35,7 +36,7 @@ def examples_of_journals(contents: Contents, signature: str, arch: str) -> tuple
     for record in contents.records:
         if record.measured.status is MeasureStatus.OK:
             known = times[record.code, record.problem].get(record.measured.candidate)
-            if known is None or NAMES.index(record.rung) >= NAMES.index(known.rung):
+            if known is None or NAMES.index(record.rung) > NAMES.index(known.rung):
                 times[record.code, record.problem][record.measured.candidate] = record
     selected = {(one.code, one.problem): one.selected for one in contents.asked}
     devices = {header.code: header.environment.device for header in contents.headers}

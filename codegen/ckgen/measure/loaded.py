@@ -31,10 +31,7 @@ class Loaded:
         self.dispatcher: Dispatcher = self.library.dispatcher([name], Options())
         self.device: Device = self._device(contents, place)
         self._target = str(contents.target)
-        built = {info.name: info.id for info in self.dispatcher.instances()}
-        planned = {instance.name: instance.id for instance in self.space.plan.instances}
-        if built != planned:
-            apart = sorted({*built.items()} ^ {*planned.items()})[0][0]
+        if apart := self.space.apart(self.dispatcher.instance_ids()):
             raise CkgenError(
                 f"{library} is stale: it does not hold the instances that are planned now, as {apart}; build it again"
             )

@@ -106,6 +106,10 @@ class LocalMeasurer:
         """Ends the worker process."""
         self._process.close()
 
+    def renew(self) -> None:
+        """See Measurer."""
+        self._process.end()
+
     def environment(self) -> Environment:
         """See Measurer."""
         return environment(self._target)

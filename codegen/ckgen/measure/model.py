@@ -15,7 +15,7 @@ class MeasureStatus(Enum):
 
     OK: verified and timed. WRONG: its result is not the definition's. OUT_OF_BOUNDS: it wrote beside its result or
     workspace. REFUSED: there is no plan, or the run was refused. CRASHED, HUNG, OUT_OF_MEMORY: its process ended, did
-    not answer within its limit, or had no memory left.
+    not answer within its limit, or had no memory left. LATE: the limit of the effort was over before it was verified.
     """
 
     OK = "ok"
@@ -25,6 +25,7 @@ class MeasureStatus(Enum):
     CRASHED = "crashed"
     HUNG = "hung"
     OUT_OF_MEMORY = "out_of_memory"
+    LATE = "late"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -40,7 +41,8 @@ class Effort:
     """When to stop: `most` rounds, `seconds` in all, or as soon as every median is known to `still` of itself.
 
     A sample calls its body as often as lasts `sample` seconds. At least `least` rounds are made, unless those take four
-    times as long.
+    times as long. limit: seconds, of verification too, after which no further candidate is begun; 0: none. The first
+    is timed in any case.
     """
 
     seconds: float = 2.5
@@ -48,6 +50,7 @@ class Effort:
     most: int = 41
     still: float = 0.02
     sample: float = 0.005
+    limit: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,4 +111,8 @@ class Measurer(Protocol):
 
         All are timed in turns with each other. `done` hears each outcome as soon as it is final.
         """
+        ...
+
+    def renew(self) -> None:
+        """What is measured next runs in a process that was not there before: its memory lies elsewhere."""
         ...

@@ -72,8 +72,12 @@ class Worker:
     ) -> None:
         bodies: dict[str, Body] = {}
         rest = _REST if peers else 0.0
+        begun = time.monotonic()
         for number, candidate in enumerate(candidates):
             self._tell({"candidate": number})
+            if bodies and effort.limit and time.monotonic() - begun > effort.limit:
+                self._tell({"refused": MeasureStatus.LATE.value, "reason": f"{effort.limit:.3g} s were over before"})
+                continue
             try:
                 if number not in checked:
                     self._tell({"checked": asdict(trial.check(candidate))})

@@ -13,7 +13,7 @@ from ckgen.tune.known import Known
 from ckgen.tune.problems import Problem, in_ladders, key_of
 from ckgen.tune.report import document as tune_document
 from ckgen.tune.run import NAMES, Options, Outcome, Tuned, Tuner
-from ckgen.tune.search import CONFIRM, RUNGS, Searched
+from ckgen.tune.search import CONFIRM, RUNGS, Searched, lost
 from ckgen.tune.ties import fastest
 
 if TYPE_CHECKING:
@@ -77,21 +77,32 @@ class _Unwritten(Journal):
         pass
 
 
+class _Nothing:
+    """A measurer that is never asked to measure."""
+
+    def renew(self) -> None:
+        pass
+
+
 class _Replayed(Tuner):
-    """A tuner whose searches are those that journals hold: it times nothing."""
+    """A tuner whose searches are those that journals hold: it times nothing, as one whose budget is spent."""
 
     def __init__(self, header: Header, contents: Contents, options: Options) -> None:
-        super().__init__(cast(Measurer, None), _Unwritten(header), contents, options)
+        super().__init__(cast(Measurer, _Nothing()), _Unwritten(header), contents, options)
         self._asked = {one.problem: one.selected for one in contents.asked if one.code == header.code}
 
-    def _search(self, problem: Problem, neighbour: Candidate | None) -> Tuned:
+    def _search(self, problem: Problem) -> Tuned:
         rungs = [times for name in NAMES if (times := self.known.at(problem.text, name))]
         confirmed = self.known.at(problem.text, CONFIRM.name)
         first = next((best for times in rungs if (best := fastest(times.values())) is not None), None)
         failed = [one for times in rungs for one in times.values() if one.status is not MeasureStatus.OK]
+        rough: dict[Candidate, float] = {}
+        for rung in RUNGS:
+            rough |= lost(self.known.at(problem.text, rung.name))
         searched = Searched(
             {one: measured for one, measured in confirmed.items() if measured.status is MeasureStatus.OK},
             len({one for times in rungs for one in times}), tuple(failed), first.candidate if first else None,
+            rough,
         )  # fmt: skip
         return Tuned(problem, searched, self._asked.get(problem.text))
 
@@ -101,7 +112,7 @@ def _replayed(header: Header, contents: Contents, min_improvement: float) -> tup
     texts = [one.problem for one in contents.asked if one.code == header.code]
     texts += [one.problem for one in contents.records if one.code == header.code]
     cases = [parse_case(text) for text in dict.fromkeys(texts)]
-    tuner = _Replayed(header, contents, Options(min_improvement=min_improvement))
+    tuner = _Replayed(header, contents, Options(budget=0.0, min_improvement=min_improvement))
     return tuner.tune(in_ladders(Problem(case, key_of(case)) for case in cases)), tuner.known
 
 

@@ -124,6 +124,10 @@ class Dispatcher(Handle):
         self._abi.call("instance_count", self.handle, byref(count))
         return (self.instance(index) for index in range(count.value))
 
+    def instance_ids(self) -> dict[str, int]:
+        """The id of every instance, by name."""
+        return {info.name: info.id for info in self.instances()}
+
     def instance(self, index: int) -> InstanceInfo:
         """The instance with that index."""
         info = InstanceStruct()

@@ -1,66 +1,54 @@
-"""The winners of all problems: along ladders of M, or as few kernels as lose no more than a bound."""
+"""As few kernels for all problems as lose no more than a bound."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ckgen.measure.model import Candidate, Measured
+from ckgen.measure.model import Candidate
 from ckgen.tune.cover import cover
 from ckgen.tune.known import Known
+from ckgen.tune.losses import losses
 from ckgen.tune.problems import Problem
-from ckgen.tune.search import CONFIRM
-from ckgen.tune.ties import along, fastest
 
-Confirmed = tuple[Problem, Mapping[Candidate, Measured]]
-"""A problem, and its last few candidates that were timed together."""
-Confirm = Callable[[Problem, Sequence[Candidate]], None]
-"""Times candidates of a problem once more, so that `Known` holds them."""
+Confirm = Callable[[Mapping[Problem, Sequence[Candidate]]], None]
+"""Times candidates of each problem together in one more turn, so that `Known` holds them."""
 
 
-def choose(
-    ladders: Sequence[Sequence[Confirmed]], known: Known, within: float | None, confirm: Confirm
-) -> tuple[dict[str, Measured], bool | None]:
-    """By problem's text its winner as it was confirmed, and whether no fewer kernels would do (None: not asked).
+def of_few_kernels(
+    timed: Sequence[Problem], known: Known, within: float, confirm: Confirm
+) -> tuple[dict[Problem, Candidate], bool]:
+    """The winners, and whether no fewer kernels would do; of problems of which a turn is known.
 
-    Problems of which nothing was timed have none.
+    What a row takes was timed in a turn beside the best; where that shows it is no option, the cover is sought again.
     """
-    winners: dict[str, Measured] = {}
-    for ladder in ladders:
-        for (problem, times), winner in zip(ladder, along([times for _, times in ladder]), strict=True):
-            if winner is not None:
-                winners[problem.text] = times[winner]
-    if within is None or not winners:
-        return winners, None
-    timed = [one for ladder in ladders for one in ladder if one[0].text in winners]
-    return _of_few_kernels(timed, known, within, confirm)
-
-
-def _of_few_kernels(
-    timed: Sequence[Confirmed], known: Known, within: float, confirm: Confirm
-) -> tuple[dict[str, Measured], bool]:
-    """What a row takes was confirmed beside the best; where that shows it is no option, the cover is sought again."""
     while True:
-        options = {problem.text: _options(problem, times, known, within) for problem, times in timed}
+        options = {problem.text: _options(problem, known, within) for problem in timed}
         lost = {text: {name: cost for name, (cost, _) in of.items()} for text, of in options.items()}
         found = cover(lost)
         taken = {text: min(of[name] for name in found.kernels if name in of)[1] for text, of in options.items()}
-        missing = [one for one, _ in timed if taken[one.text] not in known.at(one.text, CONFIRM.name)]
+        missing = {
+            one: (taken[one.text], _best(one, known))
+            for one in timed
+            if not any(taken[one.text] in turn for turn in known.turns(one.text))
+        }
         if not missing:
-            confirmed = {text: known.at(text, CONFIRM.name)[candidate] for text, candidate in taken.items()}
-            return confirmed, found.is_least
-        for problem in missing:
-            confirm(problem, [taken[problem.text]])
+            return {one: taken[one.text] for one in timed}, found.is_least
+        confirm(missing)
 
 
-def _options(
-    problem: Problem, times: Mapping[Candidate, Measured], known: Known, within: float
-) -> dict[str, tuple[float, Candidate]]:
+def _options(problem: Problem, known: Known, within: float) -> dict[str, tuple[float, Candidate]]:
     """By kernel what it loses to the best, and in how many splits, of those within the bound by what is known best."""
-    best = fastest(times.values())
-    assert best is not None
+    times = known.best(problem.text)
+    least = times[_best(problem, known)].median_us
     found: dict[str, tuple[float, Candidate]] = {}
-    for candidate, measured in known.best(problem.text).items():
-        option = (measured.median_us / best.median_us - 1, candidate)
+    for candidate, measured in times.items():
+        option = (measured.median_us / least - 1, candidate)
         if option[0] <= within:
             found[candidate.instance] = min(found.get(candidate.instance, option), option)
     return found
+
+
+def _best(problem: Problem, known: Known) -> Candidate:
+    found = losses(known.turns(problem.text))
+    assert found is not None
+    return found.best

@@ -35,7 +35,7 @@ class Header:
 class Record:
     """A measurement: of a problem's text, at a rung of effort, `together` with the others of that number in its run.
 
-    `code` is that of the header above it.
+    `code` is that of the header above it. `turn`: the last rung has several, from 1, each in a process of its own.
     """
 
     code: str
@@ -43,11 +43,12 @@ class Record:
     rung: str
     together: int
     measured: Measured
+    turn: int = 1
 
     @property
-    def key(self) -> tuple[str, str, str, Candidate]:
+    def key(self) -> tuple[str, str, str, int, Candidate]:
         """What is not measured twice."""
-        return self.code, self.problem, self.rung, self.measured.candidate
+        return self.code, self.problem, self.rung, self.turn, self.measured.candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +95,11 @@ class Journal:
             self.header = header
             self._head()
 
-    def measured(self, problem: str, rung: str, together: int, measured: Measured) -> Record:
+    def measured(self, problem: str, rung: str, together: int, measured: Measured, turn: int = 1) -> Record:
         """Keeps a measurement."""
-        self._write(
-            {"measured": {"problem": problem, "rung": rung, "together": together, **measured_document(measured)}}
-        )
-        return Record(self.header.code, problem, rung, together, measured)
+        at = {"problem": problem, "rung": rung, "turn": turn, "together": together}
+        self._write({"measured": {**at, **measured_document(measured)}})
+        return Record(self.header.code, problem, rung, together, measured, turn)
 
     def asked(self, problem: str, selected: Candidate | None) -> Asked:
         """Keeps what selection takes."""
@@ -179,7 +179,8 @@ class _Found:
         if kind == "asked":
             self.asked.append(Asked(code, value["problem"], _candidate(value["selected"])))
         elif kind == "measured":
-            self.records.append(Record(code, value["problem"], value["rung"], value["together"], _measured(value)))
+            at = (code, value["problem"], value["rung"], value["together"])
+            self.records.append(Record(*at, _measured(value), value.get("turn", 1)))
         else:
             raise ValueError(f"unknown kind '{kind}'")
         return code

@@ -101,10 +101,12 @@ def _tune(task: Task) -> Part:
 def _gather(found: Gathered, part: Part, held: Contents) -> None:
     found.outcome.measured += part.outcome.measured
     found.outcome.known += part.outcome.known
+    found.outcome.late += part.outcome.late
+    found.outcome.doubtful += part.outcome.doubtful
     found.by_header.setdefault(part.header, Outcome()).ladders += part.outcome.ladders
     for record in (*held.records, *part.made.records):
         if record.code == part.header.code:
-            found.known.add(record.problem, record.rung, record.measured)
+            found.known.add(record.problem, record.rung, record.measured, record.turn)
 
 
 class _Keeper:
@@ -132,7 +134,7 @@ class _Keeper:
             if record.together not in numbers:
                 self._together += 1
                 numbers[record.together] = self._together
-            journal.measured(record.problem, record.rung, numbers[record.together], record.measured)
+            journal.measured(record.problem, record.rung, numbers[record.together], record.measured, record.turn)
 
     def _opened(self, header: Header) -> Journal:
         if self._journal is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,6 +12,8 @@ from typing import Any
 from ckgen.measure.model import Candidate, Measured
 from ckgen.model.target import Target
 from ckgen.tune.known import Known
+from ckgen.tune.losses import Turn, differences, location
+from ckgen.tune.problems import Problem
 from ckgen.tune.run import Outcome, Tuned
 from ckgen.tune.table import Table, TunedLine, place
 from ckgen.tune.ties import fastest
@@ -59,25 +62,21 @@ def _between(ladder: Sequence[Tuned], known: Known) -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A problem that an older table answers: its row there, and the winner now; None: it has no row now."""
+    """A problem that an older table answers: its row there, and the winner now; None: it has no row now.
+
+    `ratio`: the winner's time over that of the older row's kernel, from the turns that timed both; None without one.
+    """
 
     key: str
     before: Candidate
     us_before: float | None
     now: Measured | None
-    again: Measured | None
+    ratio: float | None
 
     @property
     def is_flipped(self) -> bool:
         """Whether another candidate won."""
         return self.now is not None and self.now.candidate != self.before
-
-    @property
-    def ratio(self) -> float | None:
-        """The winner's time over that of the older row's kernel, as timed now; None where that was not."""
-        if self.now is None or self.again is None:
-            return None
-        return self.now.median_us / self.again.median_us
 
     def document(self) -> dict[str, Any]:
         """As JSON."""
@@ -96,11 +95,27 @@ def compare(outcome: Outcome, known: Known, old: Table, target: Target) -> list[
         cells = rows.get(place(one.problem.key, target))
         if cells is None:
             continue
-        before = Candidate(cells["kernelName"].strip(), int(cells["splitK"].strip() or 1))
-        again = known.best(one.problem.text).get(before)
         us = float(cells["us"]) if cells["us"].strip() else None
-        found.append(Change(str(one.problem.key), before, us, one.winner, again))
+        before = _chosen(cells)
+        ratio = _ratio(one.winner.candidate, before, known.turns(one.problem.text)) if one.winner is not None else None
+        found.append(Change(str(one.problem.key), before, us, one.winner, ratio))
     return found
+
+
+def older_choices(problems: Iterable[Problem], old: Table, target: Target) -> dict[str, Candidate]:
+    """By problem's text what an older table takes."""
+    rows = {line.place: line.cells for line in old.lines}
+    places = {one.text: place(one.key, target) for one in problems}
+    return {text: _chosen(rows[at]) for text, at in places.items() if at in rows}
+
+
+def _chosen(cells: Mapping[str, str]) -> Candidate:
+    return Candidate(cells["kernelName"].strip(), int(cells["splitK"].strip() or 1))
+
+
+def _ratio(winner: Candidate, before: Candidate, turns: Sequence[Turn]) -> float | None:
+    apart = differences(turns, winner, before)
+    return math.exp(location(apart)) if apart else None
 
 
 def lines_of(outcome: Outcome, device: str, driver: str, tool: str, date: str) -> list[TunedLine]:
@@ -129,6 +144,8 @@ def document(outcome: Outcome, known: Known, changes: Iterable[Change] = ()) -> 
         "rows": sum(one.is_row for one in every),
         "measured": outcome.measured,
         "known": outcome.known,
+        "late": outcome.late,
+        "doubtful": outcome.doubtful,
         "failures": [
             {"problem": str(problem.key), "instance": failed.candidate.instance, "splits": failed.candidate.k_batch,
              "status": failed.status.value, "reason": failed.reason}

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from ckgen.measure.model import Candidate, Effort, Measured, Measurer, MeasureStatus
 from ckgen.model.errors import UsageError
-from ckgen.tune.choose import choose
+from ckgen.tune.choose import of_few_kernels
 from ckgen.tune.journal import Contents, Journal
 from ckgen.tune.known import Known
+from ckgen.tune.losses import Turn, pooled
 from ckgen.tune.problems import Problem
 from ckgen.tune.prune import Prune
 from ckgen.tune.search import CONFIRM, RUNGS, Rung, Searched, search
-from ckgen.tune.ties import fastest
+from ckgen.tune.ties import Contest, Verdict, verdicts
 
 Heard = Callable[[str], None]
 NAMES = (*(rung.name for rung in RUNGS), CONFIRM.name)
 _PART = dict(zip(NAMES, (0.25, 0.25, 0.5), strict=True))
 """Of a problem's share of the budget, by rung."""
+_FOR_DOUBT = 0.4
+"""Of the budget, for turns of problems whose winner is in doubt after the first."""
+SPENT = "the budget was spent"
+COMPARED = 5
+"""Turns in which a winner is timed beside an older table's."""
+_BEGUN = 0.75
+"""Of a problem's share, for what a rung verifies and times before it begins no further candidate. Only the first
+verifies much, and what it leaves is enough for the others."""
+_LEAST = 0.001
+"""Seconds of a limit, which is none where it is 0."""
+_NO_FAILURES = (MeasureStatus.REFUSED, MeasureStatus.LATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +43,7 @@ class Options:
     best time that a row may lose so that fewer kernels do; None: none. `kernels` are globs of instances, none: all.
     `prune` leaves candidates of a problem out before any is timed.
     `exhaustive`: no candidate is left out before the last rung, so that journals hold what each of them costs.
+    `older`: by problem's text what an older table takes, which is timed beside the winner.
     """
 
     budget: float | None = None
@@ -39,6 +52,7 @@ class Options:
     kernels: tuple[str, ...] = ()
     prune: Prune | None = None
     exhaustive: bool = False
+    older: Mapping[str, Candidate] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +83,9 @@ class Outcome:
     """All problems' ends, in ladders; how many measurements were made, and how many journals knew.
 
     `is_least`: whether no fewer kernels would do, None where that was not asked. `lost`: problems of ladders whose
-    workers of a cluster all died.
+    workers of a cluster all died. `late`: candidates that were not timed, because their problem's share of the
+    budget was over; another run with the journal times them. `doubtful`: problems whose winner is not certain after all
+    turns that there are, or that the budget gave.
     """
 
     ladders: list[list[Tuned]] = field(default_factory=list)
@@ -77,6 +93,8 @@ class Outcome:
     known: int = 0
     is_least: bool | None = None
     lost: int = 0
+    late: int = 0
+    doubtful: int = 0
 
     @property
     def every(self) -> list[Tuned]:
@@ -85,9 +103,9 @@ class Outcome:
 
     @property
     def failures(self) -> list[tuple[Problem, Measured]]:
-        """Every candidate that was wrong or did not end, with its problem; one that is refused is none."""
+        """Every candidate that was wrong or did not end, with its problem; one that is refused or late is none."""
         every = ((one.problem, failed) for one in self.every for failed in one.searched.failed)
-        return [(problem, failed) for problem, failed in every if failed.status is not MeasureStatus.REFUSED]
+        return [(problem, failed) for problem, failed in every if failed.status not in _NO_FAILURES]
 
 
 class Tuner:
@@ -106,28 +124,30 @@ class Tuner:
         self._together = max((record.together for record in contents.records), default=0)
         self._ends = time.monotonic() + options.budget if options.budget is not None else None
         self._left = 0
+        self._turn = 1
+        self._failed: dict[str, list[Measured]] = {}
         self._out = Outcome()
 
     def tune(self, ladders: Sequence[Sequence[Problem]]) -> Outcome:
         """Every problem's end. What fails is in it, and ends nothing."""
         self._left = sum(map(len, ladders))
         for ladder in ladders:
-            found: list[Tuned] = []
-            for problem in ladder:
-                before = fastest(found[-1].searched.confirmed.values()) if found else None
-                found.append(self._search(problem, before.candidate if before is not None else None))
-                self._left -= 1
-            self._out.ladders.append(found)
-        winners, self._out.is_least = choose(self._confirmed(), self.known, self._options.within, self._confirm)
+            self._out.ladders.append([self._search(problem) for problem in ladder])
+        winners = self._settled()
+        if self._options.within is not None and winners:
+            winners, self._out.is_least = self._of_few(list(winners), self._options.within)
+        self._compare(winners)
         for tuned in self._out.ladders:
-            tuned[:] = [self._judged(one, winners.get(one.problem.text)) for one in tuned]
+            tuned[:] = [self._judged(self._pooled(one), winners.get(one.problem)) for one in tuned]
         return self._out
 
-    def _search(self, problem: Problem, neighbour: Candidate | None) -> Tuned:
-        """What selection takes, and the neighbour below in M, are among the last few in any case."""
+    def _search(self, problem: Problem) -> Tuned:
+        """What selection takes is among the last few in any case."""
         nothing = Searched({}, 0, (), None)
+        share = self._share()
+        self._left -= 1
         if self._seconds_left() == 0 and problem.text not in self._selected:
-            return Tuned(problem, nothing, None, why="the budget was spent")
+            return Tuned(problem, nothing, None, why=SPENT)
         try:
             candidates = [one for one in self._measurer.candidates(problem.case) if self._is_meant(one)]
             selected = self._selection(problem)
@@ -135,44 +155,119 @@ class Tuner:
             return Tuned(problem, nothing, None, why=str(error))
         if not candidates:
             return Tuned(problem, nothing, selected, why="no instance that is meant supports it")
-        share = self._share()
 
         def measure(rung: Rung, asked: Sequence[Candidate]) -> Mapping[Candidate, Measured]:
             effort = rung.effort
             if share is not None:
-                part = 1.0 if self._options.exhaustive else _PART[rung.name]
-                effort = replace(effort, seconds=min(effort.seconds, share * part))
+                part = share * (1.0 if self._options.exhaustive else _PART[rung.name])
+                effort = replace(effort, seconds=min(effort.seconds, part), limit=max(share * _BEGUN, _LEAST))
             self._heard(f"{problem.key}: {rung.name}, {len(asked)} candidates; {self._left} problems left")
             return self._measure(problem, rung.name, asked, effort)
 
-        wanted = [one for one in (selected, neighbour) if one is not None]
+        wanted = [one for one in (selected, self._options.older.get(problem.text)) if one is not None]
         if self._options.prune is not None:
             candidates = self._options.prune.kept(problem, candidates, wanted)
         rungs = () if self._options.exhaustive else RUNGS
-        return Tuned(problem, search(candidates, wanted, measure, rungs), selected)
+        found = search(candidates, wanted, measure, rungs)
+        return Tuned(problem, found, selected)
 
-    def _confirmed(self) -> list[list[tuple[Problem, Mapping[Candidate, Measured]]]]:
-        return [[(one.problem, one.searched.confirmed) for one in ladder] for ladder in self._out.ladders]
+    def _settled(self) -> dict[Problem, Candidate]:
+        """The winners, after as many turns as make them certain or the budget gives."""
+        while True:
+            found = {one.problem: verdict for one, verdict in self._verdicts()}
+            asked = {one: verdict.ask for one, verdict in found.items() if verdict.ask and self._may_ask(one, verdict)}
+            if not asked:
+                self._out.doubtful = sum(not verdict.is_certain for verdict in found.values())
+                return {one: verdict.winner for one, verdict in found.items() if verdict.winner is not None}
+            self._turn += 1
+            self._measurer.renew()
+            for number, (problem, candidates) in enumerate(asked.items()):
+                left = len(asked) - number
+                self._heard(f"{problem.key}: in doubt, {len(candidates)} candidates; {left} problems left")
+                self._ask(problem, candidates)
 
-    def _confirm(self, problem: Problem, asked: Sequence[Candidate]) -> None:
-        self._measure(problem, CONFIRM.name, asked, CONFIRM.effort)
+    def _verdicts(self) -> Iterator[tuple[Tuned, Verdict]]:
+        for ladder in self._out.ladders:
+            timed = [one for one in ladder if one.searched.confirmed]
+            contests = [Contest(one.selected, self._turns_of(one.problem), one.searched.rough) for one in timed]
+            yield from zip(timed, verdicts(contests, self._options.min_improvement), strict=True)
+
+    def _turns_of(self, problem: Problem) -> Sequence[Turn]:
+        """Those of this run, and of one before it as far as this one came."""
+        return self.known.turns(problem.text, self._turn)
+
+    def _may_ask(self, problem: Problem, verdict: Verdict) -> bool:
+        """Whether there is time left, or it costs none."""
+        if self._options.exhaustive:
+            return False  # what few candidates cost in other processes would stand beside what all cost in one
+        at = self.known.at(problem.text, CONFIRM.name, self._turn + 1)
+        return self._seconds_left() != 0 or all(one in at for one in verdict.ask)
+
+    def _ask(self, problem: Problem, asked: Sequence[Candidate]) -> None:
+        effort, left = CONFIRM.effort, self._seconds_left()
+        if left is not None:
+            effort = replace(effort, seconds=min(effort.seconds, left), limit=max(left, _LEAST))
+        for one in self._measure(problem, CONFIRM.name, asked, effort, self._turn).values():
+            if one.status is not MeasureStatus.OK:
+                self._failed.setdefault(problem.text, []).append(one)
+
+    def _pooled(self, one: Tuned) -> Tuned:
+        """With what all its turns say."""
+        if not one.searched.confirmed:
+            return one
+        failed = (*one.searched.failed, *self._failed.get(one.problem.text, ()))
+        times = pooled(self._turns_of(one.problem))
+        return replace(one, searched=replace(one.searched, confirmed=times, failed=failed))
+
+    def _of_few(self, timed: Sequence[Problem], within: float) -> tuple[dict[Problem, Candidate], bool]:
+        """What is timed for it is a further turn."""
+        self._turn = self.known.last_turn
+
+        def confirm(missing: Mapping[Problem, Sequence[Candidate]]) -> None:
+            self._turn += 1
+            self._measurer.renew()
+            for problem, candidates in missing.items():
+                self._ask(problem, candidates)
+
+        return of_few_kernels(timed, self.known, within, confirm)
+
+    def _compare(self, winners: Mapping[Problem, Candidate]) -> None:
+        """Times winners that an older table does not have beside what it has, in some further processes."""
+        pairs = {one: (winner, self._options.older.get(one.text, winner)) for one, winner in winners.items()}
+        self._turn = max(self._turn, self.known.last_turn) if self._options.older else self._turn
+        for _ in range(COMPARED):
+            flipped = [one for one, (winner, old) in pairs.items() if winner != old and self._may_compare(one, old)]
+            if not flipped:
+                return
+            self._turn += 1
+            self._measurer.renew()
+            for problem in flipped:
+                self._heard(f"{problem.key}: against the older table")
+                self._ask(problem, pairs[problem])
+
+    def _may_compare(self, problem: Problem, old: Candidate) -> bool:
+        both = [turn for turn in self.known.turns(problem.text) if old in turn]
+        return bool(both) and len(both) < COMPARED and self._seconds_left() != 0
 
     def _measure(
-        self, problem: Problem, rung: str, asked: Sequence[Candidate], effort: Effort
+        self, problem: Problem, rung: str, asked: Sequence[Candidate], effort: Effort, turn: int = 1
     ) -> dict[Candidate, Measured]:
         """What the journals know, and the rest, each kept as soon as it is final."""
         text = problem.text
-        found = {one: known for one in asked if (known := self.known.at(text, rung).get(one)) is not None}
+        found = {one: known for one in asked if (known := self.known.at(text, rung, turn).get(one)) is not None}
         self._out.known += len(found)
-        missing = [one for one in asked if one not in found]
+        missing = sorted((one for one in asked if one not in found), key=lambda one: one != self._selected.get(text))
         if not missing:
             return found
         self._together += 1
 
         def done(measured: Measured) -> None:
-            if measured.candidate not in found:
-                self._journal.measured(text, rung, self._together, measured)
-                self.known.add(text, rung, measured)
+            if measured.status is MeasureStatus.LATE:
+                self._out.late += measured.candidate not in found
+                found[measured.candidate] = measured
+            elif measured.candidate not in found:
+                self._journal.measured(text, rung, self._together, measured, turn)
+                self.known.add(text, rung, measured, turn)
                 found[measured.candidate] = measured
                 self._out.measured += 1
 
@@ -187,11 +282,11 @@ class Tuner:
             self._selected[problem.text] = selected
         return self._selected[problem.text]
 
-    def _judged(self, one: Tuned, winner: Measured | None) -> Tuned:
+    def _judged(self, one: Tuned, winner: Candidate | None) -> Tuned:
         """Whether the winner beats what selection takes."""
         if winner is None:
             return one if one.why else replace(one, why="no candidate could be timed")
-        done = replace(one, winner=winner)
+        done = replace(one, winner=one.searched.confirmed[winner])
         gain = done.gain
         if gain is None or not self._options.min_improvement or gain >= self._options.min_improvement:
             return replace(done, is_row=True)
@@ -205,6 +300,9 @@ class Tuner:
         return max(self._ends - time.monotonic(), 0.0) if self._ends is not None else None
 
     def _share(self) -> float | None:
-        """Of this problem, if all that are left share alike."""
-        left = self._seconds_left()
-        return left / max(self._left, 1) if left is not None else None
+        """Of this problem, if all that are left share alike what is not kept for those that are in doubt."""
+        left, budget = self._seconds_left(), self._options.budget
+        if left is None or budget is None:
+            return None
+        kept = 0.0 if self._options.exhaustive else _FOR_DOUBT
+        return max(left - kept * budget, 0.0) / max(self._left, 1)

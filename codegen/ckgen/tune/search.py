@@ -1,13 +1,13 @@
-"""The search of one problem: successive halving by rungs of effort, the last few confirmed together."""
+"""The search of one problem: successive halving by rungs of effort, the last few timed together."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ckgen.measure.model import Candidate, Effort, Measured, MeasureStatus
-from ckgen.tune.ties import fastest, is_tie
+from ckgen.tune.ties import fastest, may_tie
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,9 @@ class Rung:
 
 FIRST = Rung("first", Effort(seconds=1.0, least=2, most=2, still=0.1, sample=0.001), keep=6, least=4, most=1000)
 SECOND = Rung("second", Effort(seconds=1.5, least=3, most=7, still=0.05, sample=0.002), keep=4, least=3, most=6)
-CONFIRM = Rung("confirm", Effort(seconds=5.0, least=7, most=41, still=0.01, sample=0.005), keep=1, least=1, most=1)
+CONFIRM = Rung("confirm", Effort(seconds=2.0, least=5, most=15, still=0.005, sample=0.005), keep=1, least=1, most=1)
+"""One turn of the last few: how a process lies in memory is another in each, so many short turns tell more than a long
+one."""
 RUNGS = (FIRST, SECOND)
 """Those that thin out."""
 
@@ -35,13 +37,15 @@ Measure = Callable[[Rung, Sequence[Candidate]], Mapping[Candidate, Measured]]
 class Searched:
     """`confirmed`: the last few, timed together. `tried` candidates were timed at all; `failed` ended otherwise.
 
-    `first` is the fastest of the first rung that timed all candidates.
+    `first` is the fastest of the first rung that timed all candidates. `rough`: the logarithm of what each lost to the
+    fastest in the last rung that thinned it out.
     """
 
     confirmed: Mapping[Candidate, Measured]
     tried: int
     failed: tuple[Measured, ...]
     first: Candidate | None
+    rough: Mapping[Candidate, float] = field(default_factory=dict)
 
 
 def search(
@@ -55,6 +59,7 @@ def search(
     tried, failed = len(left), list[Measured]()
     asked = [one for one in dict.fromkeys(wanted) if one in left]
     first: Candidate | None = None
+    rough: dict[Candidate, float] = {}
     for rung in rungs:
         if len(left) <= rung.least:
             continue
@@ -62,6 +67,7 @@ def search(
         failed += _failed(times)
         if first is None and (best := fastest(times.values())) is not None:
             first = best.candidate
+        rough |= lost(times)
         left = kept(times, rung)
     gone = {one.candidate for one in failed}
     last = [*left, *(one for one in asked if one not in left and one not in gone)]
@@ -69,15 +75,23 @@ def search(
     failed += _failed(confirmed)
     if first is None and (best := fastest(confirmed.values())) is not None:
         first = best.candidate
-    return Searched({one: time for one, time in confirmed.items() if _is_timed(time)}, tried, tuple(failed), first)
+    timed = {one: time for one, time in confirmed.items() if _is_timed(time)}
+    return Searched(timed, tried, tuple(failed), first, rough)
 
 
 def kept(times: Mapping[Candidate, Measured], rung: Rung) -> list[Candidate]:
     """The fastest, as many as the rung keeps, and up to half as many again that tie with the best."""
     timed = sorted((one for one in times.values() if _is_timed(one)), key=lambda one: (one.median_us, one.candidate))
     count = min(max(math.ceil(len(timed) / rung.keep), rung.least), rung.most)
-    also = [one for one in timed[count:] if is_tie(timed[0], one, math.inf)][: max(count // 2, 1)]
+    also = [one for one in timed[count:] if may_tie(timed[0], one)][: max(count // 2, 1)]
     return sorted(one.candidate for one in [*timed[:count], *also])
+
+
+def lost(times: Mapping[Candidate, Measured]) -> dict[Candidate, float]:
+    """The logarithm of what each loses to the fastest, of those that were timed."""
+    timed = {one: time.median_us for one, time in times.items() if _is_timed(time)}
+    least = min(timed.values(), default=0.0)
+    return {one: math.log(time / least) for one, time in timed.items()}
 
 
 def _failed(times: Mapping[Candidate, Measured]) -> list[Measured]:

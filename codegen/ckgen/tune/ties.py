@@ -1,15 +1,30 @@
-"""Which of several candidates wins: ties within the noise go to what the neighbours in M take."""
+"""Which of several candidates wins: what is equal to the fastest within a tolerance is told apart by an order that no
+noise decides, and what is near the tolerance is timed again until it is on one side."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
 
 from ckgen.measure.model import Candidate, Measured, MeasureStatus
+from ckgen.tune.losses import Loss, Losses, Turn, losses
 
-MOST_NOISE = 0.05
-"""The part of the best time by which a tie is slower at most: what varies more is not known well enough to win."""
-Times = Mapping[Candidate, Measured]
-"""What was measured together, of one problem."""
+TIE = math.log(1.02)
+"""What loses no more to the fastest is equal to it. All losses are logarithms of ratios."""
+MOST_TURNS = 20
+"""Of a problem, after which its winner is taken as it is known then."""
+_CERTAIN = 2.5
+"""So many standard errors from the tolerance a loss is taken to be on one side."""
+_FAR = math.log(1.10)
+"""What loses more in a rung that thins out is not timed further; beyond it, all losses are alike to the order."""
+_NEAR = 0.01
+"""What loses less is timed beside the fastest: it may be the fastest."""
+_USUAL_DEVIATION, _USUAL_WEIGHT = 0.015, 10
+"""Of a difference from turn to turn, and of how many degrees of freedom that is held to be known beforehand."""
+_LADDER_WEIGHT = 4
+"""Degrees of freedom for which a candidate's deviation is taken from its whole ladder."""
 
 
 def fastest(times: Iterable[Measured]) -> Measured | None:
@@ -18,53 +33,113 @@ def fastest(times: Iterable[Measured]) -> Measured | None:
     return min(timed, key=lambda one: (one.median_us, one.candidate), default=None)
 
 
-def ties(times: Iterable[Measured]) -> frozenset[Candidate]:
-    """The fastest, and those whose medians differ from its no more than both spreads together."""
-    measured = list(times)
-    best = fastest(measured)
-    if best is None:
-        return frozenset()
-    timed = (one for one in measured if one.status is MeasureStatus.OK)
-    return frozenset(one.candidate for one in timed if is_tie(best, one))
-
-
-def is_tie(best: Measured, other: Measured, most: float = MOST_NOISE) -> bool:
-    """Whether the other is slower than the best by no more than the noise of both, and that part of the best time."""
+def may_tie(best: Measured, other: Measured) -> bool:
+    """Whether the other is slower than the best by no more than the tolerance, or the spreads of both."""
     noise = best.median_us * best.spread + other.median_us * other.spread
-    return other.median_us - best.median_us <= min(noise, most * best.median_us)
+    return other.median_us - best.median_us <= max(noise, math.expm1(TIE) * best.median_us)
 
 
-def along(ladder: Sequence[Times]) -> tuple[Candidate | None, ...]:
-    """The winner of each problem of a ladder that ascends in M: always one of its ties, with as few changes as can be.
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A problem of a ladder. `selected`: what selection takes anyway. `turns`: what was timed in each, without what
+    failed; `rough`: what all candidates lost in the rungs before."""
 
-    Runs are made as long as they go, from the first problem on, which no other choice undercuts. Of the candidates that
-    a run's problems all have among their ties, that wins whose times lose least to the fastest; in whole per cent, so
-    that another tune finds the same; then the first by name. None where nothing was timed; that ends no run.
+    selected: Candidate | None
+    turns: Sequence[Turn]
+    rough: Mapping[Candidate, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`ask`: what to time together in one more turn, so that `winner` becomes certain; none: it is, or there are no
+    further turns."""
+
+    winner: Candidate | None
+    ask: tuple[Candidate, ...] = ()
+    is_certain: bool = True
+
+
+def verdicts(ladder: Sequence[Contest], least_gain: float = 0.0) -> list[Verdict]:
+    """The winners of a ladder's problems.
+
+    What selection takes anyway wins where it is equal to the fastest, or faster than that by a part of its time less
+    than `least_gain` only. Else of the candidates that are equal to the fastest, and better than that by as much, the
+    one that loses least in the mean of the ladder: so neighbours agree, and so does another tune.
     """
-    sets = [ties(times.values()) for times in ladder]
-    found: list[Candidate | None] = [None] * len(ladder)
-    begin = 0
-    while begin < len(ladder):
-        common: frozenset[Candidate] = frozenset()
-        end = begin
-        while end < len(ladder):
-            left = (common & sets[end] if common else sets[end]) if sets[end] else common
-            if not left and common:
+    every = [losses(one.turns) for one in ladder]
+    variance = _variance(every)
+    ranked = _ranked(ladder, every)
+    anyway = -math.log(1 - least_gain) if least_gain < 1 else math.inf
+    return [
+        _Examined(contest, found, variance).verdict(ranked, anyway) if found is not None else Verdict(None)
+        for contest, found in zip(ladder, every, strict=True)
+    ]
+
+
+def _variance(every: Iterable[Losses | None]) -> float:
+    """Of a difference from turn to turn, in a ladder: what is usual, and what its candidates showed."""
+    seen = [one for found in every if found is not None for one in found.of.values() if one.count > 1]
+    squares = sum(one.squares for one in seen) + _USUAL_WEIGHT * 2 * _USUAL_DEVIATION**2
+    return squares / (sum(one.count - 1 for one in seen) + _USUAL_WEIGHT)
+
+
+def _ranked(ladder: Sequence[Contest], every: Sequence[Losses | None]) -> list[Candidate]:
+    """All candidates, that first which loses least in the mean; equal ones by name."""
+    known: list[dict[Candidate, float]] = []
+    for contest, found in zip(ladder, every, strict=True):
+        if found is not None:
+            known.append({**contest.rough, **{one: loss.value for one, loss in found.of.items()}})
+    names = sorted({one for each in known for one in each})
+    lost = {one: fmean(min(each.get(one, _FAR), _FAR) for each in known) for one in names}
+    return sorted(names, key=lambda one: (lost[one], one))
+
+
+class _Examined:
+    """One problem, whose losses are known so far."""
+
+    def __init__(self, contest: Contest, found: Losses, variance: float) -> None:
+        self._contest, self._found, self._variance = contest, found, variance
+
+    def verdict(self, ranked: Sequence[Candidate], anyway: float) -> Verdict:
+        """The first in the order that is equal to the fastest; asks for all before it that may be."""
+        selected, of = self._contest.selected, self._found.of
+        unsure: list[Candidate] = []
+        winner, tolerance = self._found.best, TIE
+        if selected in of:
+            assert selected is not None
+            tolerance = max(TIE, anyway)
+            if self._is_unsure(selected, tolerance):
+                unsure.append(selected)
+            if of[selected].value <= tolerance:
+                return self._end(selected, unsure)
+            tolerance = min(TIE, of[selected].value - anyway)
+        for one in ranked:
+            if one not in of:
+                if self._contest.rough.get(one, math.inf) <= _FAR:
+                    unsure.append(one)
+                continue
+            if self._is_unsure(one, tolerance):
+                unsure.append(one)
+            if of[one].value <= tolerance:
+                winner = one
                 break
-            common, end = left, end + 1
-        run = [index for index in range(begin, end) if sets[index]]
-        winner = min(common, key=lambda one: (int(100 * _lost(ladder, run, one)), one), default=None)
-        for index in run:
-            found[index] = winner
-        begin = end
-    return tuple(found)
+        return self._end(winner, unsure)
 
+    def _is_unsure(self, one: Candidate, tolerance: float) -> bool:
+        loss = self._found.of[one]
+        return one != self._found.best and abs(loss.value - tolerance) < _CERTAIN * self._error(loss)
 
-def _lost(ladder: Sequence[Times], run: Sequence[int], one: Candidate) -> float:
-    """How much slower than the fastest, the mean of all problems."""
-    total = 0.0
-    for index in run:
-        best = fastest(ladder[index].values())
-        assert best is not None
-        total += ladder[index][one].median_us / best.median_us - 1
-    return total / len(run)
+    def _error(self, loss: Loss) -> float:
+        """The standard error of a loss."""
+        if not loss.count:
+            return math.inf
+        freedom = loss.count - 1 + _LADDER_WEIGHT
+        beforehand = max(self._variance, 2 * _USUAL_DEVIATION**2 + loss.within)
+        return math.sqrt((loss.squares + _LADDER_WEIGHT * beforehand) / freedom / loss.count)
+
+    def _end(self, winner: Candidate, unsure: Sequence[Candidate]) -> Verdict:
+        if not unsure or len(self._contest.turns) >= MOST_TURNS:
+            return Verdict(winner, is_certain=not unsure)
+        selected, of = self._contest.selected, self._found.of
+        beside = [one for one, loss in of.items() if loss.value <= _NEAR or one in (selected, winner)]
+        return Verdict(winner, tuple(sorted({*unsure, *beside})), is_certain=False)

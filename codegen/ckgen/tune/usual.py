@@ -47,3 +47,7 @@ class UsualSelection:
     ) -> tuple[Measured, ...]:
         """See Measurer."""
         return self._measurer.measure(problem, candidates, effort, done)
+
+    def renew(self) -> None:
+        """See Measurer."""
+        self._measurer.renew()

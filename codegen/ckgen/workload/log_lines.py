@@ -31,7 +31,9 @@ _OWN = re.compile(
     r"ckgen_verbose,v1,select,(?P<signature>[^,]*),(?P<gfx>\w+):(?P<cu_num>\d{1,9}),(?P<sizes>[^,]*),(?P<tier>[^,]*),"
 )
 _WISHES = re.compile(r" deterministic\b| strategy=\w+")
-_SIZES = re.compile(r"b(\d+)m(\d+)n(\d+)k(\d+)(?:e(\d+)t(\d+))?(?:s\d+)?d?(?:/\w+)?")
+_SIZES = re.compile(
+    r"b(\d+)m(\d+)n(\d+)k(\d+)(?:(?P<groups>[gG])\d+:(?P<each>[\d*x;]+))?(?:e(\d+)t(\d+))?(?:s\d+)?d?(?:/\w+)?"
+)
 _MISSED = frozenset({"heuristic", "far", "other_cu", "default", "unsupported"})
 
 
@@ -126,5 +128,7 @@ def _own(found: re.Match[str]) -> AskedShape:
     sizes = _SIZES.fullmatch(found["sizes"])
     if sizes is None:
         raise _Unread(f"a line about {found['signature'].partition('_')[0]} does not say all sizes; CKGEN_RECORD does")
-    batch, m, n, k, experts, top_k = (int(size or 0) for size in sizes.groups())
-    return AskedShape(found["signature"], batch, m, n, k, experts, top_k, **device)
+    batch, m, n, k, _, _, experts, top_k = sizes.groups()
+    groups = {"g": "", "G": "on_device "}.get(sizes["groups"], "") + (sizes["each"] or "")
+    routing = int(experts or 0), int(top_k or 0)
+    return AskedShape(found["signature"], int(batch), int(m), int(n), int(k), *routing, sizes=groups, **device)

@@ -46,16 +46,15 @@ std::string size_text(const GroupSize& size) {
   return std::to_string(size.m) + 'x' + std::to_string(size.n) + 'x' + std::to_string(size.k);
 }
 
-/// As in "8*64x512x1024;32x512x1024"; of groups on the device as in "on_device 8*64x512x1024".
-void write_shape(const Request& q, ShapeCells& cells) {
-  const Groups& groups = *q.problem.groups();
-  std::string& text = cells.sizes;
+/// As in "8*64x512x1024;32x512x1024"; of groups on the device their number and largest sizes.
+std::string each_size(const Groups& groups) {
+  std::string text;
   const auto put = [&text](std::int64_t count, const GroupSize& size) {
     text += (count > 1 ? std::to_string(count) + '*' : "") + size_text(size);
   };
   if (groups.are_on_device()) {
-    text = kOnDevice;
-    return put(groups.count(), groups.largest());
+    put(groups.count(), groups.largest());
+    return text;
   }
   const GroupSize* const sizes = groups.sizes();
   for (std::int64_t i = 0, next = 0; i < groups.count(); i = next) {
@@ -63,6 +62,14 @@ void write_shape(const Request& q, ShapeCells& cells) {
     text += i == 0 ? "" : ";";
     put(next - i, sizes[i]);
   }
+  return text;
+}
+
+/// As in "on_device 8*64x512x1024" of groups on the device.
+void write_shape(const Request& q, ShapeCells& cells) {
+  const Groups& groups = *q.problem.groups();
+  if (groups.are_on_device()) cells.sizes = kOnDevice;
+  cells.sizes += each_size(groups);
 }
 
 /// What stands before `mark` in a text, which begins behind it then.
@@ -135,10 +142,12 @@ std::string sizes(const Request& q) {
   return q.problem.groups() != nullptr ? groups_text(*q.problem.groups()) : sizes_text(q);
 }
 
+/// As in "b0m64n512k1024g9:8*64x512x1024;32x512x1024"; G of groups on the device.
 std::string brief(const Problem& problem) {
   const Groups* groups = problem.groups();
   if (groups == nullptr) return brief_text(problem);
-  return brief_text(problem, (groups->are_on_device() ? 'G' : 'g') + std::to_string(groups->count()));
+  const char mark = groups->are_on_device() ? 'G' : 'g';
+  return brief_text(problem, mark + std::to_string(groups->count()) + ':' + each_size(*groups));
 }
 
 }  // namespace

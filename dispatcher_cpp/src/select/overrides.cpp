@@ -1,11 +1,8 @@
 #include "src/select/overrides.hpp"
 
-#include <ckgen/device.hpp>
-#include <ckgen/signature_text.hpp>
-
 #include "src/operation/operation.hpp"
 #include "src/operation/shape.hpp"
-#include "src/select/query.hpp"
+#include "src/select/chosen_row.hpp"
 #include "src/select/row_file.hpp"
 
 namespace ckgen::inline v1::detail {
@@ -26,25 +23,18 @@ std::size_t OverrideTable::Hash::operator()(const Key& key) const noexcept {
 }
 
 std::string OverrideTable::add(const RegistryState& state, const FileRow& row) {
-  const Device device = Device::simulated(row["target"]);
-  if (!device) return quoted("unknown target", row["target"]);
-  const Result<Signature> signature = parse_signature(row["signature"]);
-  if (!signature) return signature.status().message;
-  const Signature wanted = resolved(*signature, arch_info(device.arch()).fp8);
-  Key key{wanted.pack(), device.arch(), device.cu_num(), 0, 0, 0, {}};
-  std::string wrong = operation_of(wanted.op).listing.read_override(row, wanted, key.more);
+  RowSubject about{};
+  if (std::string wrong = read_subject(row, row["target"], about); !wrong.empty()) return wrong;
+  const auto& [device, signature] = about;
+  Key key{signature.pack(), device.arch(), device.cu_num(), 0, 0, 0, {}};
+  RowChoice choice{};
+  std::string wrong = operation_of(signature.op).listing.read_override(row, signature, key.more);
   if (wrong.empty()) wrong = read_size(row, "M", key.m);
   if (wrong.empty()) wrong = read_size(row, "N", key.n);
   if (wrong.empty()) wrong = read_size(row, "K", key.k);
+  if (wrong.empty()) wrong = read_choice(state, row, about, "instance", "k_batch", choice);
   if (!wrong.empty()) return wrong;
-  const std::uint32_t instance = state.find(row["instance"]);
-  if (instance == no_index) return quoted("unknown instance", row["instance"]);
-  std::int64_t k_batch = 0;
-  if (!read_number(row["k_batch"], 0, k_batch) || k_batch > 0xffff)
-    return quoted("k_batch is not a number of splits:", row["k_batch"]);
-  if (state.instances[instance]->signature != wanted) return quoted("of another signature: instance", row["instance"]);
-  if (!rows_.emplace(key, Override{instance, static_cast<std::uint32_t>(k_batch)}).second)
-    return "a second row for this shape";
+  if (!rows_.emplace(key, Override{choice.instance, choice.k_batch}).second) return "a second row for this shape";
   return {};
 }
 

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include <ckgen/device.hpp>
-#include <ckgen/signature_text.hpp>
-
 #include "src/operation/operation.hpp"
+#include "src/select/chosen_row.hpp"
 #include "src/select/ladder.hpp"
 #include "src/select/query.hpp"
 #include "src/select/reason.hpp"
@@ -95,30 +93,23 @@ LoadedHit LoadedTables::find(const Request& q) const noexcept {
 
 std::string LoadedTables::add(const RegistryState& state, const Index& index, std::uint32_t file, const FileRow& row) {
   const std::string target = std::string(row["gfx"]) + ':' + std::string(row["cu_num"]);
-  const Device device = Device::simulated(target);
-  if (!device) return quoted("unknown target", target);
-  const Result<Signature> parsed = parse_signature(row["signature"]);
-  if (!parsed) return parsed.status().message;
-  const Signature signature = resolved(*parsed, arch_info(device.arch()).fp8);
+  RowSubject about{};
+  if (std::string wrong = read_subject(row, target, about); !wrong.empty()) return wrong;
+  const auto& [device, signature] = about;
   ShapeProblem shape;
-  if (std::string wrong = operation_of(signature.op).listing.read_shape(row, signature, shape); !wrong.empty())
-    return wrong;
-  const std::uint32_t instance = state.find(row["kernelName"]);
-  if (instance == no_index) return quoted("not in the library: instance", row["kernelName"]);
-  std::int64_t k_batch = 0;
-  if (!read_number(row["splitK"], 0, k_batch) || k_batch > 0xffff)
-    return quoted("splitK is not a number of splits:", row["splitK"]);
-  if (state.instances[instance]->signature != signature)
-    return quoted("of another signature: instance", row["kernelName"]);
+  RowChoice choice{};
+  std::string wrong = operation_of(signature.op).listing.read_shape(row, signature, shape);
+  if (wrong.empty()) wrong = read_choice(state, row, about, "kernelName", "splitK", choice);
+  if (!wrong.empty()) return wrong;
   const Query q = query_of(state, index, shape.problem, device, nullptr, nullptr, false, no_index);
   Verdict verdict = q.illegal();
-  if (verdict.ok()) verdict = q.foreign_verdict(*state.instances[instance], static_cast<std::uint32_t>(k_batch));
+  if (verdict.ok()) verdict = q.foreign_verdict(*state.instances[choice.instance], choice.k_batch);
   if (!verdict.ok()) return "it no longer fits: " + reason_text(verdict.rule, verdict.measured, verdict.limit);
   const MeasuredKey key = key_of(q);
   std::vector<LoadedRow>& rows = ladders_[{signature.pack(), q.arch, q.cu_num, key.same}];
   const auto below = [](const LoadedRow& one, const auto& sizes) { return one.sizes < sizes; };
   const auto at = std::lower_bound(rows.begin(), rows.end(), key.sizes, below);
-  const LoadedRow made{key.sizes, instance, static_cast<std::uint32_t>(k_batch), file};
+  const LoadedRow made{key.sizes, choice.instance, choice.k_batch, file};
   if (at == rows.end() || at->sizes != key.sizes) {
     rows.insert(at, made);
   } else if (at->file == file) {
