@@ -15,6 +15,9 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.selection import NO_WISHES, Wishes
 from ckgen.model.tuned_row import Shape
 
+MOST_UNORDERED = 2
+"""Parts that are added to zero one by one, in any order, with one result: 0 + a + b = 0 + b + a."""
+
 
 class Demand(Enum):
     """What a size must satisfy; MULTIPLE_OF_BITS counts bits of B's elements, MULTIPLE_OF_SCALE_K scale blocks."""
@@ -166,8 +169,8 @@ def beyond_splits(constraints: Constraints, splits: int, wishes: Wishes) -> Prob
     """Whether K is split more often than the instance does, or otherwise than is asked for."""
     if splits > constraints.max_k_batch:
         return ProblemFinding("gemm.instance.max-k-batch", splits, constraints.max_k_batch)
-    if splits > 1 and constraints.atomic_split and wishes.deterministic:
-        return ProblemFinding("gemm.instance.atomic-split", splits, 1)
+    if splits > MOST_UNORDERED and constraints.atomic_split and wishes.deterministic:
+        return ProblemFinding("gemm.instance.atomic-split", splits, MOST_UNORDERED)
     return None
 
 
