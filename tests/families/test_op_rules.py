@@ -79,13 +79,13 @@ def test_rows_on_the_device_fit_no_multiple() -> None:
 
 
 def test_splits_are_even_in_every_group() -> None:
-    constraints = Constraints(k_multiple_per_split=32, max_k_batch=8, atomic_split=True)
+    constraints = Constraints(k_multiple_per_split=16, max_k_batch=8, atomic_split=True)
     even, uneven = Groups.of([GroupSize(8, 8, 128), GroupSize(8, 8, 64)]), Groups.of([GroupSize(8, 8, 96)])
     assert supports_groups(constraints, even, 2) is None
     for groups, k_batch, wishes, rule in (
         (uneven, 2, Wishes(), "gemm.instance.split-multiple"),
         (even, 16, Wishes(), "gemm.instance.max-k-batch"),
-        (even, 2, Wishes(deterministic=True), "gemm.instance.atomic-split"),
+        (even, 4, Wishes(deterministic=True), "gemm.instance.atomic-split"),
     ):
         found = supports_groups(constraints, groups, k_batch, wishes)
         assert found is not None and found.rule == rule

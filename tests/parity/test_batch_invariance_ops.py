@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from invariance_support import runner
 from parity_support import Parity
 
 from ckgen.families.common.storage import decode, encode
@@ -27,13 +28,13 @@ from ckgen.runtime.grouped import GroupedArgsStruct, GroupOperandsStruct, GroupS
 from ckgen_emulator.gemm.memory import Buffers as Memory
 from ckgen_emulator.gemm.moe_call import MoeCall
 from ckgen_emulator.gemm.problem import GemmProblem, ScaleOrder
-from invariance_support import cancelling, rounding_operands, wide
 from plan_support import REAL_TABLES, plan_of
+from rounding_data import bytes_of_row, cancelling, rounding_operands, wide
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
 SIGNATURES = (
-    "grouped_gemm_bf16_rcr", "grouped_gemm_fp32_rcr", "grouped_gemm_fp8_ocp_bf16_rcr_rowwise",
+    "gemm_bf16_rcr", "grouped_gemm_bf16_rcr", "grouped_gemm_fp32_rcr", "grouped_gemm_fp8_ocp_bf16_rcr_rowwise",
     "grouped_gemm_fp8_ocp_bf16_rcr_blockscale",
     "moe_bf16_rcr_layer_gated_epi_silu", "moe_bf16_rcr_down", "moe_fp8_ocp_bf16_rcr_blockscale_layer_gated_epi_silu",
     "fmha_bf16_varlen_masked", "fmha_fp32_varlen_masked",
@@ -51,7 +52,7 @@ def ops(tmp_path_factory: pytest.TempPathFactory) -> Parity:
     plan = plan_of(
         REAL_TABLES,
         targets=(Target("x86_64_v4_bf16", 2), Target("x86_64_v3", 2)),
-        ops=frozenset({"grouped_gemm", "moe", "fmha"}),
+        ops=frozenset({"gemm", "grouped_gemm", "moe", "fmha"}),
         signatures=SIGNATURES,
     )
     return Parity(plan, "invariance", tmp_path_factory.mktemp("invariance"))
@@ -61,6 +62,23 @@ def signatures(parity: Parity, op: Op) -> list[Any]:
     found = [unit.signature for unit in parity.plan.units if unit.signature.op == op]
     assert found
     return found
+
+
+def test_another_instruction_is_seen(ops: Parity) -> None:
+    """Dot products of bf16 and one product after the other: of one order each, and another."""
+    host = ops.library.host()
+    if "v4_bf16" not in str(host) and "amx" not in str(host):
+        pytest.skip("this CPU has no dot products of bf16")
+    (signature,) = signatures(ops, Op.GEMM)
+    (unit,) = (one for one in ops.plan.units if one.signature == signature)
+    of_order = {one.order.whole: one.name for one in unit.instances if one.order.whole}
+    operands, found = rounding_operands(signature, Shape(0, 33, N, K)), set()
+    for name in of_order.values():
+        run = runner(ops, host, signature, invariant=True, instance=name)
+        rows = set(bytes_of_row(operands, run, (1, 2, 17, 33)).values())
+        assert len(rows) == 1, name
+        found |= rows
+    assert len(of_order) == len(found) == 2
 
 
 def of_groups(parity: Parity, signature: GemmSignature, rows: int, beside: int, *, invariant: bool) -> bytes:

@@ -169,6 +169,7 @@ constinit const Operation fmha_operation = {
                   .key_batch = key_batch,
                   .cost_sizes = cost_sizes,
                   .cost = cost,
+                  .costs_sizes = false,
                   .takes_every_batch = takes_every_batch,
                   .next_measured = next_fmha_row,
                   .measured_splits = fmha_row_splits},

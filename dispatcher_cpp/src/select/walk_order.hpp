@@ -31,7 +31,7 @@ inline Order order_of_ladder(const WalkState& w) noexcept {
 }
 
 /// That of the default which costs least at kOrderM, of those that take every M; what M makes a matrix too large for is
-/// not looked at. Attention has no M: its first default that takes every batch.
+/// not looked at. Where an operation's costs know no M, of the first such default.
 inline Order order_of_defaults(const WalkState& w) noexcept {
   const Sizes cost = w.q.cost_sizes();
   const Sizes sizes{kOrderM, cost.n, cost.k, w.q.signature.batched ? cost.batch : 1};
@@ -44,7 +44,7 @@ inline Order order_of_defaults(const WalkState& w) noexcept {
     if (own.number == 0 || !takes_every_batch(instance)) continue;
     instance.constraints.max_ab = instance.constraints.max_c = 0;
     if (!w.q.verdict(instance, 1).ok()) continue;
-    if (w.q.signature.op == Op::fmha) return own;
+    if (!w.q.operation().selecting.costs_sizes) return own;
     const Wide found = w.q.cost(instance, sizes).cost;
     if (best.number == 0 || found < least) {
       best = own;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from ckgen.families.common.config_words import joined
 from ckgen.families.common.order import NO_ORDER, Order
@@ -14,12 +14,12 @@ from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.config import Config
 
 
-def order_of(config: Config, archs: Iterable[str]) -> Order:
+def order_of(config: Config, archs: Sequence[str]) -> Order:
     """Unsplit alone: how many keys a split has is a matter of the longest request's."""
     match config:
         case HostFmhaConfig():
-            level = CPU_LEVELS[min(map(CPU_LEVELS.index, archs))]
-            return Order(f"host {level} n0 {config.n0}")
+            levels = [arch for arch in CPU_LEVELS if arch in archs]
+            return Order(f"host {levels[0]} n0 {config.n0}") if levels else NO_ORDER
         case CkTileFmhaConfig():
             steps = joined((config.n0, config.k0, config.n1, config.k1, config.k0_max))
             return Order(f"ck_tile {config.pipeline} {steps} {config.warp_tile} waves {config.warps[2]}")

@@ -38,7 +38,8 @@ def order_of(signature: GemmSignature, config: Config, archs: Iterable[str]) -> 
     if strategy_of(config).is_stream_k or isinstance(config, AsmConfig):
         return NO_ORDER  # tiles decide where K is cut; what a shipped kernel does is not told
     if isinstance(config, HostConfig):
-        return Order(_host(signature, min(map(CPU_LEVELS.index, archs))))
+        levels = [CPU_LEVELS.index(arch) for arch in archs if arch in CPU_LEVELS]
+        return Order(_host(signature, min(levels))) if levels else NO_ORDER
     words = _words(signature, config)
     whole = "exact" if signature.acc is DType.INT32 and words else words
     return Order(whole, f"{words} splits of {_split_step(config)}") if words else NO_ORDER
