@@ -79,14 +79,9 @@ def test_a_row_is_the_same_bytes_among_others(
 
 def test_two_parts_onto_zero_have_one_sum_and_three_have_not(tmp_path: Path) -> None:
     """Seeds are orders in which workgroups finish; each part is rounded to bf16 and added to C."""
-    found = {
-        k_batch: {
-            row
-            for seed in (0, 1, 3)
-            for row in rows_of(DENSE, "gfx942", [(GemmProblem(Shape(0, 16, 64, 768), k_batch), 3)], tmp_path, seed)
-        }
-        for k_batch in (1, 2, 3)
-    }
-    assert (len(found[1]), len(found[2])) == (1, 1)
-    assert len(found[3]) > 1
-    assert found[1] != found[2]  # the data show another grouping of K
+    problems = [(GemmProblem(Shape(0, 16, 64, 768), k_batch), 3) for k_batch in (1, 2, 3)]
+    runs = [rows_of(DENSE, "gfx942", problems, tmp_path, seed) for seed in (0, 1, 3)]
+    whole, two, three = (set(rows) for rows in zip(*runs, strict=True))
+    assert (len(whole), len(two)) == (1, 1)
+    assert len(three) > 1
+    assert whole != two  # the data show another grouping of K

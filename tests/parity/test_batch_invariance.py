@@ -78,4 +78,4 @@ def test_another_split_is_seen(ladder_parity: Parity) -> None:
         ).tobytes()
         for k_batch in (1, 2)
     }
-    assert found[1] != found[2] and split.order.of(1) != split.order.of(2)
+    assert found[1] != found[2] and split.order_in(1) != split.order_in(2)

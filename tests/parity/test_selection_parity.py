@@ -68,7 +68,7 @@ def test_selections_in_one_order_of_additions(parity: Parity) -> None:
             shapes = [Shape(batch, m, n, k) for m in (1, 2, 17, 33, 128, 257, 1024)]
             compared += parity.compare(unit, target, shapes, wishes)
             found = [select(GemmQuery(parity.plan, target, unit.signature, shape, wishes)) for shape in shapes]
-            orders = {one.instance.order.of(one.k_batch) for one in found if one.instance is not None}
+            orders = {one.instance.order_in(one.k_batch) for one in found if one.instance is not None}
             assert len(orders) <= 1, (unit.name, str(target), shapes[0])
             answered += len(orders)
     assert compared > 2_500 and answered > 300

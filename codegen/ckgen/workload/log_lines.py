@@ -30,8 +30,8 @@ _MOE = re.compile(r"\[fused_moe\] using \S+ default for \(([^()]*)\)")
 _OWN = re.compile(
     r"ckgen_verbose,v1,select,(?P<signature>[^,]*),(?P<gfx>\w+):(?P<cu_num>\d{1,9}),(?P<sizes>[^,]*),(?P<tier>[^,]*),"
 )
-_WISHES = re.compile(r" deterministic\b| strategy=\w+")
-_SIZES = re.compile(r"b(\d+)m(\d+)n(\d+)k(\d+)(?:e(\d+)t(\d+))?(?:s\d+)?d?(?:/\w+)?")
+_WISHES = re.compile(r" (?:deterministic|batch_invariant)\b| strategy=\w+")
+_SIZES = re.compile(r"b(\d+)m(\d+)n(\d+)k(\d+)(?:e(\d+)t(\d+))?(?:s\d+)?[di]?(?:/\w+)?")
 _MISSED = frozenset({"heuristic", "far", "other_cu", "default", "unsupported"})
 
 

@@ -8,9 +8,10 @@ namespace ckgen::inline v1::detail {
 /// The M that a default's cost is counted at where no ladder says the order: codegen/ckgen/families/common/order.py.
 inline constexpr std::int64_t kOrderM = 128;
 
-/// The order of an instance in so many splits. A k_batch of 0 is the kernel's own affair: none is known.
+/// The order of an instance in so many splits. A k_batch of 0 is the kernel's own affair: none is known. Atomic parts
+/// have one up to two.
 inline Order order_of(const InstanceDesc& instance, std::uint32_t k_batch) noexcept {
-  if (k_batch == 0) return {};
+  if (k_batch == 0 || (k_batch > 2 && instance.constraints.atomic_split)) return {};
   return {k_batch == 1 ? instance.order.whole : instance.order.split, k_batch};
 }
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ckgen.families.common.naming import Canonical
-from ckgen.families.common.order import NO_ORDER, Order
+from ckgen.families.common.order import NO_ORDER, Order, OrderIn
 from ckgen.model.backend import Backend
 from ckgen.model.config import Config
 
@@ -34,3 +34,7 @@ class Instance(Generic[S_co, C_co, K_co]):
     table_kernel: str = ""
     parts: tuple[Instance[S_co, C_co, K_co], ...] = ()
     order: Order = NO_ORDER
+
+    def order_in(self, k_batch: int) -> OrderIn:
+        """The order of additions in so many splits."""
+        return self.order.of(k_batch, adds_atomically=bool(getattr(self.constraints, "atomic_split", False)))

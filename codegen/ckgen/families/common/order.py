@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 
+MOST_UNORDERED = 2
+"""Parts that are added to zero one by one, in any order, with one result: 0 + a + b = 0 + b + a."""
 ORDER_M = 128
 """The M that a default's cost is counted at where no ladder says the order: `kOrderM` of select/walk_order.hpp."""
 
@@ -25,10 +27,12 @@ class Order:
         """Both as ckgen::OrderClass has them; 0 where there is none."""
         return _number(self.whole), _number(self.split)
 
-    def of(self, k_batch: int) -> OrderIn:
-        """The order in so many splits; a k_batch of 0 is the kernel's own affair."""
+    def of(self, k_batch: int, *, adds_atomically: bool = False) -> OrderIn:
+        """The order in so many splits; of 0 none is known, of atomic parts up to two."""
         whole, split = self.numbers
-        return OrderIn() if k_batch == 0 else OrderIn(whole if k_batch == 1 else split, k_batch)
+        if k_batch == 0 or (adds_atomically and k_batch > MOST_UNORDERED):
+            return OrderIn()
+        return OrderIn(whole if k_batch == 1 else split, k_batch)
 
 
 @dataclass(frozen=True, slots=True)

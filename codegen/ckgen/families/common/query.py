@@ -123,7 +123,7 @@ class Query(ABC):
         """Why an instance in so many splits is not in that order, where a batch-invariant result is asked for."""
         if not self.wishes.batch_invariant:
             return None
-        own, asked = instance.order.of(k_batch), self.one_order()
+        own, asked = instance.order_in(k_batch), self.one_order()
         if not own.number:
             return ProblemFinding("gemm.instance.no-order", k_batch, 0)
         if not asked.number:

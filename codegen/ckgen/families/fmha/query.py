@@ -59,9 +59,9 @@ class FmhaQuery(Query):
         for instance in defaults:
             asked = instance.constraints
             limited = asked.max_keys or asked.max_rows or asked.cache_limit or asked.needs_keys
-            takes = asked.pad_q and asked.pad_k and not limited and instance.order.of(1).number != 0
+            takes = asked.pad_q and asked.pad_k and not limited and instance.order_in(1).number != 0
             if takes and self.refusal(instance, 1) is None:
-                return instance.order.of(1)
+                return instance.order_in(1)
         return OrderIn()
 
     def sizes_of_order(self) -> tuple[int, int]:

@@ -15,6 +15,8 @@ from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 
+_LOST = 1.05
+"""What a kernel takes at least over the winner of a size that it did not win."""
 _Sizes = Sequence[tuple[int, Choice]]
 
 
@@ -31,7 +33,7 @@ def takes_every_batch(constraints: Constraints) -> bool:
 
 def order_in(instances: Sequence[Instance], choice: Choice) -> OrderIn:
     """The order of a row's instance in its splits."""
-    return instances[choice.instance].order.of(choice.k_batch)
+    return instances[choice.instance].order_in(choice.k_batch)
 
 
 def choice_of_ladder(unit: GemmUnit, table: TablePlan, key: GroupKey) -> Choice | None:
@@ -83,7 +85,7 @@ def _rank(unit: GemmUnit, target: Target, key: GroupKey, sizes: _Sizes, order: O
             continue
         costs = {one: _cost(unit.instances, one, Shape(key[2], m, key[0], key[1]), target.cu_num) for one in alike}
         least = min(costs.values())
-        loss += math.log(max(least / _cost(unit.instances, winner, Shape(key[2], m, *key[:2]), target.cu_num), 1.0))
+        loss += math.log(max(least / _cost(unit.instances, winner, Shape(key[2], m, *key[:2]), target.cu_num), _LOST))
     return partial, round(loss, 6)
 
 

@@ -9,14 +9,12 @@ from enum import Enum
 from functools import cache
 from operator import attrgetter
 
+from ckgen.families.common.order import MOST_UNORDERED
 from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.common.problem_tables import SIGNATURE_RULES
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.selection import NO_WISHES, Wishes
 from ckgen.model.tuned_row import Shape
-
-MOST_UNORDERED = 2
-"""Parts that are added to zero one by one, in any order, with one result: 0 + a + b = 0 + b + a."""
 
 
 class Demand(Enum):

@@ -229,12 +229,12 @@ class GemmQuery(Query):
         batch = self.cost_shape.batch if self.signature.batched else 1
         sizes = reference_shape(self.cost_shape, batch)
         best = min(taking, key=lambda one: default_cost(one, sizes, self.target.cu_num), default=None)
-        return best.order.of(1) if best is not None else OrderIn()
+        return best.order_in(1) if best is not None else OrderIn()
 
     def _takes_every_m(self, instance: Instance) -> bool:
         """What M makes a matrix too large for is not looked at."""
         unbounded = replace(instance, constraints=replace(instance.constraints, max_ab=0, max_c=0))
-        takes = takes_every_batch(instance.constraints) and instance.order.of(1).number != 0
+        takes = takes_every_batch(instance.constraints) and instance.order_in(1).number != 0
         return takes and self.refusal(unbounded, 1) is None
 
     def _far(self, unit: GemmUnit, table: TablePlan, group: GroupPlan) -> Iterator[RungHit]:

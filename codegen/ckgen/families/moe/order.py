@@ -10,6 +10,7 @@ from ckgen.families.gemm.enums import MoePart, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.ck_config import CkMoeConfig
 from ckgen.families.moe.config import MoePairConfig
+from ckgen.families.moe.constraints import constraints_of
 from ckgen.families.moe.parts import part_signatures
 from ckgen.model.config import Config
 
@@ -18,6 +19,8 @@ def order_of(signature: GemmSignature, config: Config, archs: Sequence[str]) -> 
     """That of both products, where a layer has two. A layer's H has one scale per tensor: all tokens decide it."""
     if signature.moe.part is MoePart.LAYER and signature.quant is Quant.PER_TENSOR:
         return NO_ORDER
+    if constraints_of(signature, config).atomic_split and signature.moe.part is not MoePart.GATE_UP:
+        return NO_ORDER  # experts add to a token's row as they finish
     if isinstance(config, MoePairConfig):
         parts = zip(part_signatures(signature), (config.gate_up, config.down), strict=True)
         both = [order_of(part, one, archs).whole for part, one in parts]
