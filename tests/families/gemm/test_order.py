@@ -81,7 +81,7 @@ def test_who_takes_every_m(constraints: Constraints, takes: bool) -> None:
 
 
 def test_a_ladder_is_answered_in_the_order_that_loses_least(tmp_path: Path) -> None:
-    """Four atomic parts have no order, so that all M get the whole sums that won five sizes, far beyond its rungs too."""
+    """Four atomic parts have no order: all M get the whole sums that won five sizes, far beyond them too."""
     rows = [row(16, SMALL_M, splitK=2), *(row(m, LARGE) for m in (32, 64, 128, 256, 512))]
     plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows))
     (unit,) = (one for one in plan.units if one.tables and one.signature.c.value == "bf16")
