@@ -79,7 +79,7 @@ def test_rows_on_the_device_fit_no_multiple() -> None:
 
 
 def test_splits_are_even_in_every_group() -> None:
-    constraints = Constraints(k_multiple_per_split=16, max_k_batch=8, atomic_split=True)
+    constraints = Constraints(k_multiple_per_split=32, max_k_batch=8, atomic_split=True)
     even, uneven = Groups.of([GroupSize(8, 8, 128), GroupSize(8, 8, 64)]), Groups.of([GroupSize(8, 8, 96)])
     assert supports_groups(constraints, even, 2) is None
     for groups, k_batch, wishes, rule in (

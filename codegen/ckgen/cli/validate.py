@@ -32,7 +32,7 @@ from ckgen.plan.options import PlanOptions
 from ckgen.report.rows import RowFate
 
 if TYPE_CHECKING:
-    from ckgen.report.invariance import VaryingOrders
+    from ckgen.families.gemm.varying_orders import VaryingOrders
 
 
 @click.command(cls=Command, name="validate", short_help="Check tuning tables and say what becomes of every row.")
@@ -50,8 +50,8 @@ def command(**params: Any) -> int:
 
     PATH is a table or a folder of tables; later ones win. Without --targets: all targets that the rows name.
     """
+    from ckgen.families.gemm.varying_orders import varying_orders
     from ckgen.plan.planner import has_errors, make_plan
-    from ckgen.report.invariance import varying_orders
     from ckgen.specs.archs import load_archs
 
     archs = load_archs()
@@ -72,12 +72,12 @@ def command(**params: Any) -> int:
     if params["as_json"]:
         document: dict[str, Any] = {"files": _files_json(plan)}
         if params["batch_invariance"]:
-            document["batch_invariance"] = [one.to_json() for one in varying_orders(plan)]
+            document["batch_invariance"] = [one.to_json() for one in varying_orders(plan.units)]
         show_json(document if asked is None else document | {"why_not": [json_of(one) for one in found]})
     elif asked is None:
         show(_text(plan))
         if params["batch_invariance"]:
-            show(_varying_text(varying_orders(plan)))
+            show(_varying_text(varying_orders(plan.units)))
     elif found:
         show("\n".join(text_of(one) for one in found))
     _say(plan, found, asked)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ckgen.families.gemm.measured import GemmUnit, GroupKey, TablePlan
 from ckgen.families.gemm.one_order import ladder_orders
-from ckgen.plan.model import GenerationPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ class VaryingOrders:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def varying_orders(plan: GenerationPlan) -> tuple[VaryingOrders, ...]:
+def varying_orders(units: Iterable[Any]) -> tuple[VaryingOrders, ...]:
     """By target, module and type, in the order of the units; of attention nothing is said."""
     found: dict[tuple[str, str, str], dict[GroupKey, _Group]] = {}
-    for unit in plan.units:
+    for unit in units:
         for table in unit.tables:
             if isinstance(table, TablePlan):
                 of = found.setdefault((str(table.target), unit.module, str(unit.signature.a)), {})
