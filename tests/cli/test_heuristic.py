@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
 from ckgen.cli import cli
+from learn.learn_support import LAYERS, SIGNATURE, write_journal
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -36,8 +39,27 @@ def test_a_whole_rule_has_every_leaf() -> None:
         (("eval", "nope", "--arch", "gfx942"), "no module 'nope' of GEMM tables"),
         (("eval", "a8w8_blockscale", "--arch", "gfx90a"), "no row of a8w8_blockscale on gfx90a is selected"),
         (("fit", "a8w8_blockscale", "--arch", "gfx942", "--library", "asm"), "their winners are of ck"),
+        (("show", "a8w8_blockscale", "--arch", "gfx942:x"), "'gfx942:x' is not GFX or GFX:CUS"),
+        (("eval", "a8w8", "--arch", "gfx942:304"), "no row of a8w8 on gfx942:304 is selected"),
+        (("fit", "fp32", "--arch", "x86_64_v4", "--journal", "j"), "not a canonical signature: 'fp32'"),
+        (("fit", "gemm_fp32_rcr", "--arch", "x86_64_v4", "--journal", "j"), "cannot read j"),
+        (("eval", "a8w8", "--arch", "gfx950", "--tables", ".", "--journal", "j"), "not both"),
+        (("eval", "a8w8", "--arch", "gfx950", "--folds", "4", "--drop", "20%"), "--drop needs --journal"),
     ],
 )
 def test_what_is_not_there_is_said(words: tuple[str, ...], said: str) -> None:
     code, text = run(*words)
     assert code == 2 and said in text
+
+
+def test_what_journals_know_is_a_table_for_people(tmp_path: Path) -> None:
+    journal = write_journal(tmp_path / "j", layers=LAYERS[:3], spread=0.02)
+    words = ("eval", SIGNATURE, "--target", "x86_64_v4", "--journal", str(journal), "--folds", "3", "--drop", "20%")
+    code, text = run(*words, "--seeds", "2")
+    lines = text.splitlines()
+    assert code == 0 and f"{SIGNATURE} on x86_64_v4: 42 rows of 3 layers" in lines
+    rates, regrets = text.split("time over the best: geometric mean, 95th percentile, worst")
+    assert "ceiling: timed again" in rates and "floor: timed again" in regrets
+    for way in ("fitted, 3 folds", "selected before", "one kernel for all", "next power of 2", "next measured M"):
+        assert way in rates and way in regrets
+    assert lines[-2].startswith("instances removed: 1.") and lines[-1].startswith("instances added: 1.")

@@ -94,3 +94,14 @@ def test_a_rung_keeps_a_part_and_what_ties_with_the_best() -> None:
     noisy = [timed(f"k{at:02}", 100 + at, 0.5) for at in range(40)]
     assert len(kept({one.candidate: one for one in noisy}, FIRST)) == 10
     assert [rung.least for rung in RUNGS] == sorted((rung.least for rung in RUNGS), reverse=True)
+
+
+def test_an_exhaustive_search_confirms_every_candidate_at_once() -> None:
+    fake = FakeMeasurer(names(64))
+
+    def measure(rung: Rung, asked: Sequence[Candidate]) -> Mapping[Candidate, Measured]:
+        assert rung is CONFIRM
+        return {one.candidate: one for one in fake.measure(PROBLEMS[0], asked, rung.effort)}
+
+    found = search(fake.candidates(PROBLEMS[0]), (), measure, rungs=())
+    assert (len(found.confirmed), found.tried, fake.calls) == (64, 64, 1)

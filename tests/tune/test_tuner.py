@@ -197,3 +197,10 @@ def test_ladders_are_by_all_but_m_and_ascend(tmp_path: Path) -> None:
     assert [[one.key.m for one in ladder] for ladder in found] == [[1, 2, 4, 8], [1, 2, 4, 8]]
     twice = in_ladders([*of_counts(KEYS, CPU), *of_counts(KEYS, CPU)])
     assert [one.count for ladder in twice for one in ladder] == [2] * len(KEYS)
+
+
+def test_an_exhaustive_tune_leaves_no_candidate_at_an_early_rung(tmp_path: Path) -> None:
+    fake = FakeMeasurer([f"k{index:02}" for index in range(24)])
+    tune(fake, tmp_path / "j", Options(exhaustive=True))
+    records = read_journals([tmp_path / "j"]).records
+    assert {one.rung for one in records} == {CONFIRM.name} and len(records) == 24 * len(KEYS)

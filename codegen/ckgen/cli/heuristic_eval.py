@@ -1,4 +1,4 @@
-"""`ckgen heuristic eval`: how often rules and plainer ways take the measured winner."""
+"""`ckgen heuristic eval`: how often rules and plainer ways take the measured winner, and what they lose."""
 
 from __future__ import annotations
 
@@ -8,79 +8,129 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.heuristic_input import examples, growth_of, growth_options, rule_options, tables_options
-from ckgen.cli.output import columns, plural, progress, show, show_json
+from ckgen.cli.heuristic_input import (
+    Measurements,
+    growth_of,
+    growth_options,
+    measurements,
+    rule_options,
+    tables_options,
+)
+from ckgen.cli.option_values import ranks
+from ckgen.cli.options import PATH
+from ckgen.cli.output import progress, show, show_json
+from ckgen.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from ckgen.learn.examples import Example
-    from ckgen.learn.judge import Chooser, Score
+    from ckgen.cli.heuristic_figures import Figures
+    from ckgen.learn.judge import Chooser, Regret, Rules
+    from ckgen.learn.noise import Ceiling
 
 _FOLDS = "Also fit a rule to all layers (N, K) but a fold of them, in turn, and judge it by that fold."
+_DROP = "Of journals: also without this part of the instances at random, and fitted without it, as in 20%."
+_MODEL = "Also by model and number of ranks: a model's config.json; may be repeated."
+_SHORT = "Say how often rules and plainer ways take the measured winner, and what they lose."
 
 
-@click.command(cls=Command, name="eval", short_help="Say how often rules and plainer ways take the measured winner.")
+@click.command(cls=Command, name="eval", short_help=_SHORT)
 @rule_options
 @tables_options
 @click.option("--folds", type=click.IntRange(2), metavar="N", help=_FOLDS)
+@click.option("--drop", metavar="P", help=_DROP)
+@click.option("--seeds", type=click.IntRange(1), default=10, show_default=True, help="Draws of --drop.")
+@click.option("--model", "models", type=PATH, multiple=True, metavar="CONFIG", help=_MODEL)
+@click.option("--tp", default="1,2,4,8", show_default=True, metavar="LIST", help="Numbers of ranks of --model.")
 @growth_options
 def command(**params: Any) -> int:
-    """Say how often rules and plainer ways take the measured winner.
+    """Say how often rules and plainer ways take the measured winner, and what they lose.
 
-    By bands of M: the share of rows that are given their own kernel and splits. Beside the rules: the commonest
-    winner; that of the next power of two, and of the next measured M, of the same N and K, which only tables know.
+    By bands of M: the share of rows that are given their own kernel and splits; of journals also the time of what is
+    chosen over the best. Beside the rules: the commonest winner; that of the next power of two, of the next measured M
+    and of the measured M that tier `far` would take, all of the same N and K, which only measurements know; of journals
+    what selection takes. Last, what noise leaves of the best rule.
     """
-    from ckgen.learn.judge import score
+    from ckgen.cli.heuristic_figures import document, text
 
-    rows = examples(params)
+    found = measurements(params)
     with progress("judging"):
-        scores = {name: score(rows, way) for name, way in _ways(rows, params).items()}
+        figures = _figures(found, params)
     if params["as_json"]:
-        show_json(
-            {
-                "module": params["module"],
-                "arch": params["arch"],
-                "rows": len(rows),
-                "layers": len({one.group for one in rows}),
-                "ways": {
-                    name: {band: _entry(one) for band, one in bands.items() if one.rows}
-                    for name, bands in scores.items()
-                },
-            }
-        )
+        show_json(document(figures))
     else:
-        layers = len({one.group for one in rows})
-        show(f"{params['module']} on {params['arch']}: {plural(len(rows), 'row')} of {plural(layers, 'layer')}")
-        show(_text(scores))
+        show(text(figures))
     return 0
 
 
-def _ways(rows: tuple[Example, ...], params: Mapping[str, Any]) -> dict[str, Chooser]:
-    from ckgen.families.gemm.heuristic import heuristic_for, published_for
-    from ckgen.learn.judge import constant, cross_validated, neighbour, next_power_of_two, ruled
+def _figures(found: Measurements, params: Mapping[str, Any]) -> Figures:
+    from ckgen.cli.heuristic_figures import Figures
+    from ckgen.learn.judge import held_out, score
+    from ckgen.learn.models import by_model, configurations
 
-    module, arch = params["module"], params["arch"]
+    if params["drop"] is not None and not (found.is_timed and params["folds"]):
+        raise UsageError("--drop needs --journal, which knows what losers cost, and --folds")
+    configs = configurations(params["models"], ranks(params["tp"]))
+    growth, folds = growth_of(params), params["folds"]
+    rules = held_out(found.rows, found.subject, found.arch, growth, folds) if folds else None
+    ways = _ways(found, rules, params)
+    return Figures(
+        found,
+        {name: score(found.rows, way) for name, way in ways.items()},
+        _ceilings(found),
+        tuple(by_model(found.rows, configs, ways)),
+        _dropped(found, params) if params["drop"] is not None else {},
+    )
+
+
+def _ways(found: Measurements, rules: Rules | None, params: Mapping[str, Any]) -> dict[str, Chooser]:
+    from ckgen.families.gemm.heuristic import heuristic_for, published_for
+    from ckgen.learn.judge import (
+        across_counts,
+        constant,
+        cross_validated,
+        far,
+        neighbour,
+        next_power_of_two,
+        ruled,
+        selected,
+    )
+
+    rows = found.rows
     ways: dict[str, Chooser] = {}
-    if params["folds"]:
-        name = f"fitted, {params['folds']} folds"
-        ways[name] = cross_validated(rows, module, arch, growth_of(params), params["folds"])
-    shipped, published = heuristic_for(module, arch), published_for(module, arch)
+    if rules is not None:
+        ways[f"fitted, {params['folds']} folds"] = cross_validated(rules)
+    if rules is not None and len({one.asked.cu_num for one in rows}) > 1:
+        ways["fitted, other CUs"] = across_counts(rows, found.subject, found.arch, growth_of(params))
+    shipped, published = heuristic_for(found.subject, found.arch), published_for(found.subject, found.arch)
     if shipped is not None and shipped != published:
         ways["shipped rule"] = ruled(shipped)
     if published is not None:
         ways["published rule"] = ruled(published)
-    ways["commonest winner"] = constant(rows)
+    if found.is_timed:
+        ways["selected before"] = selected
+    ways["commonest winner" if not found.is_timed else "one kernel for all"] = constant(rows)
     ways["next power of 2"] = next_power_of_two(rows)
     ways["next measured M"] = neighbour(rows)
+    ways["M beyond the near gap"] = far(rows)
     return ways
 
 
-def _entry(one: Score) -> dict[str, Any]:
-    return {"rows": one.rows, "winners": one.winners, "kernels": one.kernels, "rate": round(one.rate, 4)}
+def _ceilings(found: Measurements) -> dict[str, dict[str, Ceiling]]:
+    from ckgen.learn.noise import again, isolated, twice
+
+    if found.is_timed:
+        return {"timed again": again(found.rows)}
+    told = {"neighbours in M": isolated(found.rows), "measured twice": twice(found.twice)}
+    return {name: bands for name, bands in told.items() if bands}
 
 
-def _text(scores: Mapping[str, Mapping[str, Score]]) -> str:
-    bands = {band: one.rows for band, one in next(iter(scores.values())).items() if one.rows}
-    head = ("", *bands)
-    counts = ("rows", *(f"{count:,}" for count in bands.values()))
-    rates = [(name, *(f"{found[band].rate:.1%}" for band in bands)) for name, found in scores.items()]
-    return columns([head, counts, *rates])
+def _dropped(found: Measurements, params: Mapping[str, Any]) -> dict[str, Regret]:
+    from ckgen.learn.dropped import added, draws, removed
+    from ckgen.tune.asked import part_of
+
+    part = part_of(params["drop"], "--drop")
+    drawn = tuple(draws(found.rows, part, params["seeds"]))
+    growth, folds = growth_of(params), params["folds"]
+    return {
+        "instances removed": removed(found.rows, found.subject, found.arch, growth, folds, drawn),
+        "instances added": added(found.rows, found.subject, found.arch, growth, folds, drawn),
+    }

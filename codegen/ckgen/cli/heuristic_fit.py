@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.heuristic_input import examples, growth_of, growth_options, rule_options, tables_options
+from ckgen.cli.heuristic_input import growth_of, growth_options, measurements, rule_options, tables_options
 from ckgen.cli.options import PATH
 from ckgen.cli.output import plural, progress, say, show_json
 
@@ -18,17 +18,20 @@ from ckgen.cli.output import plural, progress, say, show_json
 @growth_options
 @click.option("--out", type=PATH, metavar="JSON", help="Write the rule there.  [default: print it]")
 def command(**params: Any) -> int:
-    """Fit a decision rule to the measured winners of a module.
+    """Fit a decision rule to the measured winners of a module, or to every candidate's times of a signature.
 
-    The same tables and options give the same bytes. Needs scikit-learn: pip install 'ckgen[learn]'.
+    MODULE is a module of tables, or with --journal a signature such as gemm_fp32_rcr. The same measurements and options
+    give the same bytes. Tables need scikit-learn: pip install 'ckgen[learn]'.
     """
     from ckgen.learn.fit import fit
-    from ckgen.learn.rule_file import rule_document, write_rule
+    from ckgen.learn.rule_file import devices_of, files_of, rule_document, write_rule
 
-    rows, growth = examples(params), growth_of(params)
+    found, growth = measurements(params), growth_of(params)
+    rows = found.rows
     with progress("fitting"):
-        rule, fitted = fit(rows, params["module"], params["arch"], growth)
-    document = rule_document(params["module"], params["arch"], fitted, rows, growth)
+        rule, fitted = fit(rows, found.subject, found.arch, growth)
+    provenance = devices_of(rows) if found.is_timed else files_of(rows)
+    document = rule_document(found.subject, found.arch, fitted, rows, growth, provenance)
     if params["out"] is None:
         show_json(document)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.heuristic_input import rule_options
+from ckgen.cli.heuristic_input import arch_of, rule_options
 from ckgen.cli.output import show, show_json
 from ckgen.model.errors import UsageError
 
@@ -25,12 +25,13 @@ def command(**params: Any) -> int:
     from ckgen.families.gemm.heuristic import heuristic_for
     from ckgen.specs.archs import load_arch
 
-    arch = load_arch(params["arch"])
+    name, count = arch_of(params["arch"])
+    arch = load_arch(name)
     rule = heuristic_for(params["module"], arch.name)
     if rule is None:
         raise UsageError(f"no rule of {params['module']!r} on {arch.name} ships")
     if params["shape"]:
-        asked = _asked(params["shape"], params["cu"] or arch.default_cu_num)
+        asked = _asked(params["shape"], params["cu"] or count or arch.default_cu_num)
         lines = list(_way(rule, asked))
     else:
         lines = list(_lines(rule, 0 if rule.nodes else ~0, ""))

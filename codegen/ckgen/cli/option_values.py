@@ -20,6 +20,7 @@ from ckgen.model.suggestion import nearest_or_all
 from ckgen.model.target import Target
 
 _SEPARATORS = re.compile(r"[;,\s]+")
+_MOST_RANKS = 1024
 _ASSUMPTION = re.compile(r"([0-9]{1,9})=(\S+)")
 
 
@@ -165,3 +166,12 @@ def _shipped_tables() -> tuple[Path, ...]:
     if missing is not None:
         raise UsageError(f"no shipped tables in {missing}: give --tuning")
     return shipped
+
+
+def ranks(text: str) -> list[int]:
+    """Numbers of tensor-parallel ranks; UsageError for what is none."""
+    found = words((text,))
+    wrong = [word for word in found if not (word.isdecimal() and 1 <= int(word[:9]) <= _MOST_RANKS)]
+    if wrong or not found:
+        raise UsageError(f"--tp takes numbers of 1 to {_MOST_RANKS}, as in 1,2,4,8; got '{text}'")
+    return [int(word) for word in found]

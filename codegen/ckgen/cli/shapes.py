@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.option_values import one_target, tuning_or_shipped, words
+from ckgen.cli.option_values import one_target, ranks, tuning_or_shipped
 from ckgen.cli.options import PATH, json_option, quiet_option, target_option, tuning_option
 from ckgen.cli.output import columns, errors_of, plural, progress, say, show, show_json
 from ckgen.model.errors import InputError, UsageError
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ckgen.workload.model_config import ModelConfig
     from ckgen.workload.report import Line
 
-_MOST_RANKS = 1024
 _LADDER = "Tokens: a list, pow2:MAX, or the steps of a rounding of the peer's, gl0:MAX."
 _PRODUCT = "Signature of quantized products, such as a8w8_blockscale.  [default: by the config]"
 
@@ -78,7 +77,7 @@ def _lines(model: ModelConfig, sizes: Sequence[int], params: Mapping[str, Any]) 
     from ckgen.workload.signatures import Spelled, signature_of
 
     spelled = Spelled(params["signature"], params["expert_signature"])
-    divided = [Parallel(tp, params["ep"], params["fuse_shared"]) for tp in _ranks(params["tp"])]
+    divided = [Parallel(tp, params["ep"], params["fuse_shared"]) for tp in ranks(params["tp"])]
     layers = [(one.tp, layer) for one in divided for layer in layers_of(model, one)]
     said = [signature_of(model, layer, spelled) for _, layer in layers]
     _say_unknown(model, layers, said)
@@ -110,14 +109,6 @@ def _say_unknown(model: ModelConfig, layers: Sequence[tuple[int, Layer]], said: 
         if any(isinstance(work, Experts) is kind and not isinstance(work, Attention) for work in works):
             what = "experts" if kind else "products"
             say(f"note: quantization '{quantization_of(model)}' of {what} is not known: name {option}")
-
-
-def _ranks(text: str) -> list[int]:
-    found = words((text,))
-    wrong = [word for word in found if not (word.isdecimal() and 1 <= int(word[:9]) <= _MOST_RANKS)]
-    if wrong or not found:
-        raise UsageError(f"--tp takes numbers of 1 to {_MOST_RANKS}, as in 1,2,4,8; got '{text}'")
-    return [int(word) for word in found]
 
 
 def _plan(

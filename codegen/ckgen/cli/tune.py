@@ -38,6 +38,7 @@ _RETUNE = "The problems of a table or folder of tables, or all: of those that co
 _MISSING = "Recorded misses: the folder of CKGEN_RECORD, or a list in it; may be repeated."
 _JOURNAL = "Keeps every candidate's time; the first is written, further ones are read.  [default: OUT.journal.jsonl]"
 _LEAST = "The part of its time by which a row must beat what selection takes."
+_EXHAUSTIVE = "Time every candidate to the end, so that the journal says what each costs."
 _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 
 
@@ -55,6 +56,7 @@ _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 @click.option("--devices", metavar="LIST", help="Devices by number, or all.")
 @click.option("--min-improvement", default="2%", show_default=True, metavar="P", help=_LEAST)
 @click.option("--within", metavar="P", help=_WITHIN)
+@click.option("--exhaustive", is_flag=True, help=_EXHAUSTIVE)
 @click.option("--compare", type=PATH, metavar="CSV", help="Say how the winners differ from those of another table.")
 @kernels_option
 @kernel_set_option
@@ -206,6 +208,7 @@ def _options(params: Mapping[str, Any]) -> Options:
         min_improvement=part_of(params["min_improvement"], "--min-improvement"),
         within=part_of(within, "--within") if within is not None else None,
         kernels=tuple(params["kernels"]),
+        exhaustive=params["exhaustive"],
     )
 
 

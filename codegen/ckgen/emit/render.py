@@ -170,14 +170,20 @@ def _defaults_view(defaults: Mapping[str, tuple[int, ...]], numbers: Sequence[st
 
 
 def _heuristic_view(heuristic: HeuristicPlan, numbers: Sequence[str]) -> dict[str, Any]:
+    """Leaves of which nothing is built are left out, and what leads to them has no answer."""
     rule = heuristic.rule
-    leaves = zip(heuristic.leaves, rule.leaves, strict=True)
+    built = [(at, index) for at, index in enumerate(heuristic.leaves) if index is not None]
+    places = {at: place for place, (at, _) in enumerate(built)}
     return {
         "arch": cpp.identifier(heuristic.arch),
         "name": cpp.identifier(f"{rule.arch}_{rule.module}"),
-        "leaves": [{"instance": numbers[index], "k_batch": leaf.k_batch} for index, leaf in leaves],
+        "leaves": [{"instance": numbers[index], "k_batch": rule.leaves[at].k_batch} for at, index in built],
         "nodes": [
-            {"condition": _condition(one.condition), "then": _next(one.then), "otherwise": _next(one.otherwise)}
+            {
+                "condition": _condition(one.condition),
+                "then": _next(one.then, places),
+                "otherwise": _next(one.otherwise, places),
+            }
             for one in rule.nodes
         ],
     }
@@ -190,10 +196,11 @@ def _condition(condition: Condition) -> str:
     return "{" + ", ".join(words) + "}"
 
 
-def _next(following: Next) -> str:
-    if following is None:
-        return "ckgen::no_leaf"
-    return str(following) if following >= 0 else f"leaf({~following})"
+def _next(following: Next, places: Mapping[int, int]) -> str:
+    if following is not None and following >= 0:
+        return str(following)
+    place = places.get(~following) if following is not None else None
+    return f"leaf({place})" if place is not None else "ckgen::no_leaf"
 
 
 def _policy(plan: GenerationPlan, library: str) -> str:

@@ -1,42 +1,29 @@
-"""Fits a decision tree, by scikit-learn, and writes it as a rule: integers, and kernels by name."""
+"""Fits a decision tree to costs where journals tell them, else by scikit-learn to winners."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor
 from typing import TYPE_CHECKING, Any
 
 from ckgen.families.common.decision_rule import DecisionRule, Leaf, parse_rule
+from ckgen.learn.cost_fit import fit_costs
 from ckgen.learn.examples import Example, tiles_of
 from ckgen.learn.features import FeatureOfTile, features_of, matrix
+from ckgen.learn.growth import Fitted, Growth, leaf_document
 from ckgen.model.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-Fitted = Mapping[str, Any]
-"""A rule's `leaves` and `tree`, as parse_rule reads them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """How far a tree grows.
-
-    leaves: at most so many. least: examples of a leaf. unsure: a leaf whose most frequent winner has a smaller share of
-    its examples has no answer, and the tiers below it do.
-    """
-
-    leaves: int = 48
-    least: int = 3
-    unsure: float = 0.25
-
 
 def fit(examples: Sequence[Example], module: str, arch: str, growth: Growth) -> tuple[DecisionRule, Fitted]:
     """The rule, and it as data. The same examples in the same order give the same tree.
 
-    UsageError without scikit-learn.
+    `module` is that of tables, or the signature of journals' examples. UsageError without scikit-learn, which costs do
+    not need, and where some examples have costs and others none.
     """
     return Fitter(examples, module, arch).fit(range(len(examples)), growth)
 
@@ -51,22 +38,37 @@ class Fitter:
 
     @cached_property
     def _features(self) -> tuple[FeatureOfTile, ...]:
-        return features_of(tiles_of(self.examples, self.module))
+        return features_of(tiles_of(_leaves(self.examples), self.module))
 
     @cached_property
     def _matrix(self) -> npt.NDArray[Any]:
         return matrix(self._features, [example.asked for example in self.examples])
 
     def fit(self, chosen: Sequence[int], growth: Growth) -> tuple[DecisionRule, Fitted]:
-        """See `fit`; to the examples of these indices, over features of the tiles that won among them."""
+        """See `fit`; to the examples of these indices, over features of the tiles of all examples' kernels."""
         examples = [self.examples[index] for index in chosen]
-        features = features_of(tiles_of(examples, self.module))
-        columns = [self._features.index(feature) for feature in features]
-        grown, winners = _grown(self._matrix[list(chosen)][:, columns], [one.winner for one in examples], growth)
-        read = _Read(features, winners, growth.unsure, grown.tree_, [])
-        tree = read.tree(0)
-        fitted = {"leaves": [_document(leaf) for leaf in read.leaves], "tree": tree}
+        features, values = self._features, self._matrix[list(chosen)]
+        timed = sum(bool(example.costs) for example in examples)
+        if timed not in (0, len(examples)):
+            raise UsageError("a rule is fitted to journals or to tables, not to both")
+        fitted = (
+            fit_costs(values, features, examples, growth) if timed else _fit_winners(values, features, examples, growth)
+        )
         return parse_rule({"module": self.module, **fitted}, self.arch), fitted
+
+
+def _leaves(examples: Sequence[Example]) -> set[Leaf]:
+    """What won, or could have."""
+    return {leaf for example in examples for leaf in (example.winner, *example.costs)}
+
+
+def _fit_winners(
+    values: npt.NDArray[Any], features: Sequence[FeatureOfTile], examples: Sequence[Example], growth: Growth
+) -> Fitted:
+    grown, winners = _grown(values, [one.winner for one in examples], growth)
+    read = _Read(features, winners, growth.unsure, grown.tree_, [])
+    tree = read.tree(0)
+    return {"leaves": [leaf_document(leaf) for leaf in read.leaves], "tree": tree}
 
 
 def _grown(values: npt.NDArray[Any], labels: Sequence[Leaf], growth: Growth) -> tuple[Any, list[Leaf]]:
@@ -107,8 +109,3 @@ class _Read:
         if leaf not in self.leaves:
             self.leaves.append(leaf)
         return self.leaves.index(leaf)
-
-
-def _document(leaf: Leaf) -> dict[str, Any]:
-    splits = {"k_batch": leaf.k_batch} if leaf.k_batch > 1 else {}
-    return {"library": leaf.library, "kernel": leaf.kernel} | splits

@@ -1,15 +1,19 @@
-"""How often a way to choose takes the measured winner, by bands of M, beside plainer ways."""
+"""How often a way to choose takes the measured winner, and what it loses, by bands of M, beside plainer ways."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ckgen.families.common.decision_rule import DecisionRule, Leaf
+from ckgen.families.common.policy import near_gap
 from ckgen.learn.examples import Example
-from ckgen.learn.fit import Fitter, Growth
+from ckgen.learn.fit import Fitter
+from ckgen.learn.folds import folds_of
+from ckgen.learn.growth import Growth
 
 Chooser = Callable[[Example], Leaf | None]
 """What is chosen for a problem, without a look at its winner."""
@@ -25,19 +29,43 @@ BANDS: Mapping[str, Callable[[int], bool]] = {
     "16 < M <= 128": lambda m: 16 < m <= 128,
     "128 < M <= 1024": lambda m: 128 < m <= SMALL,
     "M > 1024": lambda m: m > SMALL,
+    "M <= 1024": lambda m: m <= SMALL,
     "M <= 1024, no power of 2": lambda m: m <= SMALL and not _is_power(m),
     "all": lambda m: True,
 }
-"""Bands of M; the last two overlap the others."""
+"""Bands of M; the last three overlap the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regret:
+    """Times of what was chosen over the best of their problems: the geometric mean, the 95th percentile, the worst.
+
+    Of n the percentile is the ⌈0.95 n⌉th smallest.
+    """
+
+    geomean: float
+    p95: float
+    worst: float
+
+
+def regret_of(regrets: Sequence[float]) -> Regret:
+    """Of one problem or more."""
+    ordered = sorted(regrets)
+    mean = math.exp(math.fsum(map(math.log, ordered)) / len(ordered))
+    return Regret(mean, ordered[math.ceil(0.95 * len(ordered)) - 1], ordered[-1])
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Of `rows` problems of a band, how many were given their measured winner, and its kernel with any splits."""
+    """Of `rows` problems of a band, how many were given their measured winner, and its kernel with any splits.
+
+    `regret` is None where no costs are known. Where nothing was chosen it counts what selection takes.
+    """
 
     rows: int
     winners: int
     kernels: int
+    regret: Regret | None = None
 
     @property
     def rate(self) -> float:
@@ -54,22 +82,36 @@ def score(examples: Sequence[Example], choose: Chooser) -> dict[str, Score]:
 def _score_of(chosen: Sequence[tuple[Example, Leaf | None]]) -> Score:
     winners = sum(leaf == example.winner for example, leaf in chosen)
     kernels = sum(leaf is not None and leaf.kernel == example.winner.kernel for example, leaf in chosen)
-    return Score(len(chosen), winners, kernels)
+    regrets = [found for example, leaf in chosen if (found := example.regret(leaf)) is not None]
+    return Score(len(chosen), winners, kernels, regret_of(regrets) if regrets else None)
 
 
-def ruled(rule: DecisionRule) -> Chooser:
-    """The rule's leaf."""
+def ruled(rule: DecisionRule, is_there: Callable[[Leaf], bool] = lambda leaf: True) -> Chooser:
+    """The rule's leaf, or what takes its place in a library that does not have every kernel."""
+    chosen = rule.among(is_there)
 
     def choose(example: Example) -> Leaf | None:
         asked = example.asked
         leaf = rule.evaluate(asked.m, asked.n, asked.k, rows=asked.rows, cu_num=asked.cu_num)
-        return None if leaf is None else rule.leaves[leaf]
+        return None if leaf is None else chosen[leaf]
 
     return choose
 
 
+def selected(example: Example) -> Leaf | None:
+    """What selection took as the library stood."""
+    return example.selected
+
+
 def constant(seen: Sequence[Example]) -> Chooser:
-    """The most frequent winner of what was seen; of equals the first by name."""
+    """The most frequent winner of what was seen; of equals the first by name. Where costs are known what loses least in
+    the geometric mean, of what was timed for every problem."""
+    timed = [set(example.costs) for example in seen]
+    every = set.intersection(*timed) if timed else set()
+    if every:
+        losses = {leaf: math.fsum(math.log(one.costs[leaf].us) for one in seen) for leaf in every}
+        least = min(every, key=lambda leaf: (losses[leaf], leaf))
+        return lambda example: least
     counts = Counter(example.winner for example in seen)
     best = min(counts, key=lambda leaf: (-counts[leaf], leaf)) if counts else None
     return lambda example: best
@@ -98,25 +140,56 @@ def neighbour(examples: Sequence[Example]) -> Chooser:
     return choose
 
 
+def far(examples: Sequence[Example]) -> Chooser:
+    """The winner that tier `far` would take if nothing nearer were measured: of the least M beyond the near gap, and of
+    the largest that M is as far beyond, of the same N, K and CUs, that which is nearer in ratio."""
+    gap = near_gap()
+    ladders: dict[Any, dict[int, Leaf]] = defaultdict(dict)
+    for example in examples:
+        ladders[_key(example, 0)][example.asked.m] = example.winner
+
+    def choose(example: Example) -> Leaf | None:
+        ladder, m = ladders[_key(example, 0)], example.asked.m
+        above = min((rung for rung in ladder if rung > m and not gap.holds(m, rung)), default=None)
+        below = max((rung for rung in ladder if rung < m and not gap.holds(rung, m)), default=None)
+        if above is None or below is None:
+            taken = above if below is None else below
+        else:
+            taken = above if above * below <= m * m else below
+        return ladder[taken] if taken is not None else None
+
+    return choose
+
+
 def _key(example: Example, m: int) -> tuple[Any, ...]:
     return *example.group, example.asked.cu_num, m
 
 
-def cross_validated(examples: Sequence[Example], module: str, arch: str, growth: Growth, folds: int) -> Chooser:
-    """A rule for each fold of (batch, N, K), fitted to the others: no layer is judged by a rule that has seen it."""
+Rules = Mapping[tuple[int, ...], DecisionRule]
+"""By layer (batch, N, K), a rule that has not seen it."""
+
+
+def held_out(examples: Sequence[Example], module: str, arch: str, growth: Growth, folds: int) -> Rules:
+    """A rule for each fold of layers, fitted to the others."""
     fitter = Fitter(examples, module, arch)
-    chosen: dict[tuple[int, ...], Chooser] = {}
+    rules: dict[tuple[int, ...], DecisionRule] = {}
     for held in folds_of(examples, folds):
         rule, _ = fitter.fit([index for index, one in enumerate(examples) if one.group not in held], growth)
-        chosen |= dict.fromkeys(held, ruled(rule))
-    return lambda example: chosen[example.group](example)
+        rules |= dict.fromkeys(held, rule)
+    return rules
 
 
-def folds_of(examples: Sequence[Example], folds: int) -> Iterator[frozenset[tuple[int, int, int]]]:
-    """Layers in so many folds, as even in rows as the largest first, each to the emptiest, makes them."""
-    rows = Counter(example.group for example in examples)
-    filled: list[tuple[int, list[tuple[int, int, int]]]] = [(0, []) for _ in range(min(folds, len(rows)))]
-    for group in sorted(rows, key=lambda one: (-rows[one], one)):
-        index = min(range(len(filled)), key=lambda i: (filled[i][0], i))
-        filled[index] = filled[index][0] + rows[group], [*filled[index][1], group]
-    return (frozenset(groups) for _, groups in filled)
+def across_counts(examples: Sequence[Example], module: str, arch: str, growth: Growth) -> Chooser:
+    """For each number of compute units a rule that is fitted to what was measured on others."""
+    fitter = Fitter(examples, module, arch)
+    choosers: dict[int, Chooser] = {}
+    for count in {one.asked.cu_num for one in examples}:
+        others = [index for index, one in enumerate(examples) if one.asked.cu_num != count]
+        choosers[count] = ruled(fitter.fit(others, growth)[0])
+    return lambda example: choosers[example.asked.cu_num](example)
+
+
+def cross_validated(rules: Rules, is_there: Callable[[Leaf], bool] = lambda leaf: True) -> Chooser:
+    """No layer is judged by a rule that has seen it."""
+    choosers = {id(rule): ruled(rule, is_there) for rule in rules.values()}
+    return lambda example: choosers[id(rules[example.group])](example)

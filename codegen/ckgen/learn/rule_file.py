@@ -9,23 +9,60 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.learn.examples import Example
-from ckgen.learn.fit import Fitted, Growth
+from ckgen.learn.growth import Fitted, Growth
+from ckgen.model.arch import CPU_LEVELS, ArchKind
 from ckgen.specs.archs import load_arch
 
 _WIDTH = 116
+_SAME_CODE = {"gemm_fp32_rcr": "x86_64_v4"}
+"""Signatures whose kernels are the same on every CPU of a level or above."""
 
 
-def rule_document(module: str, arch: str, learned: Fitted, rows: Sequence[Example], growth: Growth) -> dict[str, Any]:
-    """As parse_rule reads it, for the arch's family, with its provenance."""
+def rule_document(
+    subject: str, arch: str, learned: Fitted, rows: Sequence[Example], growth: Growth, provenance: Mapping[str, Any]
+) -> dict[str, Any]:
+    """As parse_rule reads it, with its provenance: of a module for the arch's family, of a signature for the archs that
+    run the kernels that were timed."""
     fitted = {
         "rows": len(rows),
         "layers": len({one.group for one in rows}),
         "cu_num": sorted({one.asked.cu_num for one in rows}),
         "libraries": sorted({one.winner.library for one in rows}),
-        "files": sorted({Path(one.file).name for one in rows}),
+        **provenance,
         "growth": asdict(growth),
     }
-    return {"families": [load_arch(arch).family], "module": module, "fitted": fitted, **learned}
+    if rows[0].costs:
+        return {
+            "archs": list(archs_of(subject, arch)),
+            "signature": subject,
+            "fitted": fitted,
+            **_measured_only(learned, rows),
+        }
+    return {"families": [load_arch(arch).family], "module": subject, "fitted": fitted, **learned}
+
+
+def _measured_only(learned: Fitted, rows: Sequence[Example]) -> Fitted:
+    """No answer on more cores than were timed: how their caches are shared is not known."""
+    most = max(one.asked.cu_num for one in rows)
+    tree = learned["tree"]
+    return learned if tree is None else {**learned, "tree": {"if": f"CUS <= {most}", "then": tree, "else": None}}
+
+
+def archs_of(signature: str, arch: str) -> tuple[str, ...]:
+    """On a CPU the levels that run the same code for the signature, else the arch alone."""
+    if load_arch(arch).kind is ArchKind.CPU and signature in _SAME_CODE:
+        return CPU_LEVELS[CPU_LEVELS.index(_SAME_CODE[signature]) :]
+    return (arch,)
+
+
+def files_of(rows: Sequence[Example]) -> dict[str, Any]:
+    """The provenance of tables: their names."""
+    return {"files": sorted({Path(one.file).name for one in rows})}
+
+
+def devices_of(rows: Sequence[Example]) -> dict[str, Any]:
+    """The provenance of journals: the devices' models."""
+    return {"devices": sorted({one.file for one in rows})}
 
 
 def write_rule(path: Path, document: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.common.decision_rule import DecisionRule
+from ckgen.families.common.decision_rule import DecisionRule, Leaf
 from ckgen.families.common.set_document import AnyCandidate
 from ckgen.families.common.signature import Signature, of_flavour
 from ckgen.families.kernel_sets import SHIPPED, read_kernel_set, shipped_name, shipped_set
@@ -50,10 +50,10 @@ Defaults = Mapping[str, tuple[Kernel, ...]]
 
 @dataclass(frozen=True, slots=True)
 class SignatureHeuristic:
-    """A decision rule and the kernels of its leaves, in order."""
+    """A decision rule and the kernels of its leaves, in order; None where nothing of a leaf is built."""
 
     rule: DecisionRule
-    leaves: tuple[Kernel, ...]
+    leaves: tuple[Kernel | None, ...]
 
 
 @dataclass(slots=True)
@@ -114,34 +114,52 @@ def heuristics_for(
     profiled: Profiled,
     defaults: Defaults,
 ) -> tuple[SignatureHeuristic, ...]:
-    """The decision rules of the signature's module on the requested archs, with the kernel of every leaf.
+    """The decision rules of the signature or its module on the requested archs, with the kernel of every leaf.
 
-    One serves a signature that all of these kernels can be built for, or has all of them as `defaults` where its family
-    says that rules choose among these.
+    One serves a signature that all of these kernels are legal for, or has all of them as `defaults` where its family
+    says that rules choose among these. What filters and profiles leave out gives way to the next choice of its leaf.
     """
-    family = family_of(signature)
     found = []
     for arch in sorted({target.gfx for target in targets}):
-        rule = family.rule(family.ruled_module(signature, module), arch)
+        rule = _rule_of(signature, module, arch)
         if rule is None or not of_flavour(signature, archs[arch].fp8_flavour):
             continue
-        leaves = []
-        for leaf in rule.leaves:
-            kernel = family.leaf(rule, leaf, signature)
-            if kernel is None:
-                raise ValueError(f"heuristics/{arch}_{rule.module}.json: '{leaf.kernel}' does not parse")
-            leaves.append(Kernel(kernel.config, "" if family.rules_choose_defaults else leaf.kernel, (arch,)))
-        if family.rules_choose_defaults and not {*leaves} <= {*defaults.get(arch, ())}:
+        kernels = {choice: _kernel_of(rule, choice, signature) for choice in rule.every_choice}
+        leaves = [kernels[leaf] for leaf in rule.leaves]
+        if family_of(signature).rules_choose_defaults and not {*leaves} <= {*defaults.get(arch, ())}:
             continue
-        if any(judge(signature, one.config, one.backend, archs[arch]) for one in leaves):
+        if any(judge(signature, one.config, one.backend, archs[arch]) for one in kernels.values()):
             continue
-        if any(filters.why_left_out((signature,), one.config, one.table_kernel) is not None for one in leaves):
-            continue
-        if all(admission(profiled.profiles, signature, one.config, HEURISTICS) for one in leaves):
-            found.append(SignatureHeuristic(rule, tuple(leaves)))
-        else:
-            profiled.left_out[HEURISTICS] += len(set(leaves))
+
+        def is_kept(choice: Leaf, kernels: Mapping[Leaf, Kernel] = kernels) -> bool:
+            one = kernels[choice]
+            if filters.why_left_out((signature,), one.config, one.table_kernel) is not None:
+                return False
+            return bool(admission(profiled.profiles, signature, one.config, HEURISTICS))
+
+        chosen = rule.among(is_kept)
+        profiled.left_out[HEURISTICS] += sum(
+            not admission(profiled.profiles, signature, one.config, HEURISTICS) for one in dict.fromkeys(leaves)
+        )
+        if any(chosen):
+            built = tuple(kernels[one] if one is not None else None for one in chosen)
+            found.append(SignatureHeuristic(rule.choosing(chosen), built))
     return tuple(found)
+
+
+def _rule_of(signature: Signature, module: str, arch: str) -> DecisionRule | None:
+    """The signature's own before its module's."""
+    family = family_of(signature)
+    return family.rule(signature.canonical(), arch) or family.rule(family.ruled_module(signature, module), arch)
+
+
+def _kernel_of(rule: DecisionRule, leaf: Leaf, signature: Signature) -> Kernel:
+    family = family_of(signature)
+    kernel = family.leaf(rule, leaf, signature)
+    if kernel is None:
+        raise ValueError(f"heuristics/{rule.arch}_{rule.module}.json: '{leaf.kernel}' does not parse")
+    is_named = not family.rules_choose_defaults and rule.module != signature.canonical()
+    return Kernel(kernel.config, leaf.kernel if is_named else "", (rule.arch,))
 
 
 @dataclass(slots=True)

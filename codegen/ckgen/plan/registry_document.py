@@ -115,7 +115,8 @@ def registry_schema() -> dict[str, Any]:
 
 
 def _unit_schema(form: UnitForm) -> dict[str, Any]:
-    indices = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+    index = {"type": "integer", "minimum": 0}
+    indices, leaves = ({"type": "array", "items": one} for one in (index, {"oneOf": [{"type": "null"}, index]}))
     text = {"type": "string"}
     instance = {
         "name": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
@@ -133,7 +134,7 @@ def _unit_schema(form: UnitForm) -> dict[str, Any]:
         "signature": json_schema(form.signature),
         "instances": {"type": "array", "items": _closed({key: instance[key] for key in form.instance_keys})},
         "defaults": {"type": "object", "additionalProperties": indices},
-        "heuristics": {"type": "array", "items": _closed({"arch": text, "module": text, "leaves": indices})},
+        "heuristics": {"type": "array", "items": _closed({"arch": text, "module": text, "leaves": leaves})},
         "tables": {"oneOf": [text, {"type": "array", "items": _table_schema(form)}]},
     }
     return {key: members[key] for key in form.unit_keys}

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.common.decision_rule import DecisionRule, Leaf
+from ckgen.families.common.query import AnyInstance
 from ckgen.families.common.unit import HeuristicPlan, UnitPlan
 from ckgen.families.registry import AnyFamily, family_of
 from ckgen.families.tables import table_modules
@@ -115,7 +117,29 @@ class _RegistryReader(TableReader):
         if rule is None:
             self.say("R005", at, f"no decision rule for {shown(value['module'])} on {shown(value['arch'])} ships")
             return None
-        leaves = self.indices(value["leaves"], (*at, "leaves"), instances, rule.arch)
-        if leaves is not None and len(leaves) != len(rule.leaves):
-            self.say("R006", (*at, "leaves"), f"the rule has {len(rule.leaves)} leaves, not {len(leaves)}")
-        return HeuristicPlan(rule.arch, rule, leaves or ())
+        place = (*at, "leaves")
+        leaves: tuple[int | None, ...] | None = self.decoded(tuple[int | None, ...], value["leaves"], place)
+        if (
+            leaves is None
+            or self.indices([one for one in leaves if one is not None], place, instances, rule.arch) is None
+        ):
+            return None
+        if len(leaves) != len(rule.leaves):
+            self.say("R006", place, f"the rule has {len(rule.leaves)} leaves, not {len(leaves)}")
+            return None
+        built = [instances[one] if one is not None else None for one in leaves]
+        chosen = [
+            self._choice(rule, leaf, instance, (*place, leaf)) if instance is not None else None
+            for leaf, instance in enumerate(built)
+        ]
+        return HeuristicPlan(rule.arch, rule.choosing(chosen), leaves)
+
+    def _choice(self, rule: DecisionRule, leaf: int, instance: AnyInstance, at: Place) -> Leaf | None:
+        """Which choice of a leaf an instance is."""
+        family = family_of(instance.signature)
+        for choice in rule.choices(leaf):
+            known = family.leaf(rule, choice, instance.signature)
+            if known is not None and known.config == instance.config:
+                return choice
+        self.say("R006", at, f"{instance.name} is none of the kernels that the rule has there")
+        return None

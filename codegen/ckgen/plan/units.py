@@ -89,7 +89,7 @@ def build_unit(
             for entry in entries:
                 kernels.add_row(entry, target.gfx)
     chosen = [kernel for of_arch in defaults.values() for kernel in of_arch]
-    chosen += [leaf for heuristic in heuristics for leaf in heuristic.leaves]
+    chosen += [leaf for heuristic in heuristics for leaf in heuristic.leaves if leaf is not None]
     chosen += parts
     for kernel in chosen:
         for arch in kernel.archs:
@@ -103,7 +103,10 @@ def build_unit(
         module=module,
         tables=rows.tables(signature, index) if rows is not None else (),
         heuristics=tuple(
-            HeuristicPlan(h.rule.arch, h.rule, tuple(index[leaf.config] for leaf in h.leaves)) for h in heuristics
+            HeuristicPlan(
+                h.rule.arch, h.rule, tuple(index[leaf.config] if leaf is not None else None for leaf in h.leaves)
+            )
+            for h in heuristics
         ),
     )
 

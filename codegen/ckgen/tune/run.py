@@ -28,12 +28,14 @@ class Options:
 
     `min_improvement`: the part of its time by which a row must beat what selection takes. `within`: the part of the
     best time that a row may lose so that fewer kernels do; None: none. `kernels` are globs of instances, none: all.
+    `exhaustive`: no candidate is left out before the last rung, so that journals hold what each of them costs.
     """
 
     budget: float | None = None
     min_improvement: float = 0.02
     within: float | None = None
     kernels: tuple[str, ...] = ()
+    exhaustive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +137,14 @@ class Tuner:
         def measure(rung: Rung, asked: Sequence[Candidate]) -> Mapping[Candidate, Measured]:
             effort = rung.effort
             if share is not None:
-                effort = replace(effort, seconds=min(effort.seconds, share * _PART[rung.name]))
+                part = 1.0 if self._options.exhaustive else _PART[rung.name]
+                effort = replace(effort, seconds=min(effort.seconds, share * part))
             self._heard(f"{problem.key}: {rung.name}, {len(asked)} candidates; {self._left} problems left")
             return self._measure(problem, rung.name, asked, effort)
 
         wanted = [one for one in (selected, neighbour) if one is not None]
-        return Tuned(problem, search(candidates, wanted, measure), selected)
+        rungs = () if self._options.exhaustive else RUNGS
+        return Tuned(problem, search(candidates, wanted, measure, rungs), selected)
 
     def _confirmed(self) -> list[list[tuple[Problem, Mapping[Candidate, Measured]]]]:
         return [[(one.problem, one.searched.confirmed) for one in ladder] for ladder in self._out.ladders]

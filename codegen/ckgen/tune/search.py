@@ -44,13 +44,18 @@ class Searched:
     first: Candidate | None
 
 
-def search(candidates: Iterable[Candidate], wanted: Iterable[Candidate], measure: Measure) -> Searched:
-    """Searches among candidates; those of them that are `wanted`, such as selection's, are confirmed in any case."""
+def search(
+    candidates: Iterable[Candidate], wanted: Iterable[Candidate], measure: Measure, rungs: Sequence[Rung] = RUNGS
+) -> Searched:
+    """Searches among candidates; those of them that are `wanted`, such as selection's, are confirmed in any case.
+
+    Without `rungs` that thin out all candidates are confirmed.
+    """
     left = sorted(set(candidates))
     tried, failed = len(left), list[Measured]()
     asked = [one for one in dict.fromkeys(wanted) if one in left]
     first: Candidate | None = None
-    for rung in RUNGS:
+    for rung in rungs:
         if len(left) <= rung.least:
             continue
         times = measure(rung, left)

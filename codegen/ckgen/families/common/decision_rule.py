@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -145,17 +145,41 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRule:
-    """Nodes and leaves of one module on one arch; the first node is the root, without any the first leaf answers."""
+    """Nodes and leaves of one module on one arch; the first node is the root, without any the first leaf answers.
+
+    `module` is that of tables, or the name of the one signature that the rule is of. `others` has for each leaf, best
+    first, what takes its place where its kernel is not built; it may be empty as a whole.
+    """
 
     arch: str
     module: str
     leaves: tuple[Leaf, ...]
     nodes: tuple[Node, ...]
+    others: tuple[tuple[Leaf, ...], ...] = ()
+
+    def choices(self, leaf: int) -> tuple[Leaf, ...]:
+        """A leaf, and behind it what takes its place, best first."""
+        return self.leaves[leaf], *(self.others[leaf] if self.others else ())
+
+    @property
+    def every_choice(self) -> tuple[Leaf, ...]:
+        """Each once."""
+        return tuple(dict.fromkeys(one for leaf in range(len(self.leaves)) for one in self.choices(leaf)))
+
+    def choosing(self, chosen: Sequence[Leaf | None]) -> DecisionRule:
+        """The rule with these in place of its leaves, each one of its `choices`; None leaves the leaf as it is."""
+        leaves = tuple(one if one is not None else leaf for one, leaf in zip(chosen, self.leaves, strict=True))
+        return replace(self, leaves=leaves)
+
+    def among(self, is_there: Callable[[Leaf], bool]) -> tuple[Leaf | None, ...]:
+        """Of each leaf the first of its choices that is there; None where none is."""
+        every = map(self.choices, range(len(self.leaves)))
+        return tuple(next(filter(is_there, choices), None) for choices in every)
 
     def evaluate(self, m: int, n: int, k: int, *, rows: int | None = None, cu_num: int = 0) -> int | None:
         """The index of the leaf that answers; None if none does. `rows` are M unless said."""
         asked = Asked(m, n, k, m if rows is None else rows, cu_num)
-        at: Next = 0 if self.nodes else ~0
+        at: Next = 0 if self.nodes else ~0 if self.leaves else None
         while at is not None and at >= 0:
             node = self.nodes[at]
             at = node.then if node.condition.holds(asked) else node.otherwise
@@ -170,18 +194,29 @@ class DecisionRule:
 def parse_rule(data: Mapping[str, Any], arch: str) -> DecisionRule:
     """A rule from its JSON, for one arch of its family.
 
-    `arms` are tried in order; all of `when` leads to the arm's kernel, of the rule's `library`. `tree` is a number of
-    `leaves`, null for no answer, or has `if` with what follows in `then` and `else`. ValueError names a condition that
-    means nothing.
+    It is of a `module` or of a `signature`. `arms` are tried in order; all of `when` leads to the arm's kernel, of the
+    rule's `library`. `tree` is a number of `leaves`, null for no answer, or has `if` with what follows in `then` and
+    `else`; a leaf's `others` take its place in that order. ValueError names a condition that means nothing.
     """
+    others: tuple[tuple[Leaf, ...], ...] = ()
     if "tree" in data:
-        leaves = tuple(Leaf(one["library"], one["kernel"], one.get("k_batch", 1)) for one in data["leaves"])
+        leaves = tuple(map(_leaf, data["leaves"]))
+        others = tuple(tuple(map(_leaf, one.get("others", ()))) for one in data["leaves"])
         nodes: list[Node] = []
         _tree(data["tree"], nodes)
     else:
         leaves = tuple(Leaf(data["library"], arm["kernel"]) for arm in data["arms"])
         nodes = _arms([arm["when"] for arm in data["arms"]])
-    return DecisionRule(arch, data["module"], leaves, tuple(nodes))
+    return DecisionRule(arch, subject_of(data), leaves, tuple(nodes), others if any(others) else ())
+
+
+def subject_of(data: Mapping[str, Any]) -> str:
+    """The module of tables or the signature that a rule's JSON is of."""
+    return str(data["signature"] if "signature" in data else data["module"])
+
+
+def _leaf(data: Mapping[str, Any]) -> Leaf:
+    return Leaf(data["library"], data["kernel"], data.get("k_batch", 1))
 
 
 def _arms(arms: Sequence[Sequence[str]]) -> list[Node]:

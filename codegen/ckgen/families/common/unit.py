@@ -58,11 +58,12 @@ T = TypeVar("T", bound=Table)
 
 @dataclass(frozen=True, slots=True)
 class HeuristicPlan:
-    """A decision rule for one arch; `leaves` are the unit's instance indices, one per leaf of the rule."""
+    """A decision rule for one arch; `leaves` are the unit's instance indices, one per leaf of the rule, None where the
+    leaf has no answer because nothing of it is built."""
 
     arch: str
     rule: DecisionRule
-    leaves: tuple[int, ...]
+    leaves: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)

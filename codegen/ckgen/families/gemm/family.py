@@ -187,7 +187,10 @@ class FamilyOfGemms(Family[GemmSignature]):
         return heuristic_for(module, arch)
 
     def leaf(self, rule: DecisionRule, leaf: Leaf, signature: GemmSignature) -> Identified | None:
-        """By the grammars of the rule's module."""
+        """By the grammars of the rule's module; of a rule of one signature by the Configs' own texts."""
+        if rule.module == signature.canonical():
+            config = self.parse_config(signature, Backend(leaf.library), leaf.kernel)
+            return Identified(config, config.backend) if config is not None else None
         return identify(rule.module, leaf.library, leaf.kernel)
 
     @property

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.common.decision_rule import DecisionRule, parse_rule
+from ckgen.families.common.decision_rule import DecisionRule, parse_rule, subject_of
 from ckgen.specs.archs import load_arch, load_archs
 
 FOLDER = Path(__file__).with_name("heuristics")
@@ -17,14 +17,14 @@ _LEARNED = "learned"
 
 def heuristics() -> tuple[DecisionRule, ...]:
     """Every rule that answers, for each arch of its family, by arch and module."""
-    modules = sorted({data["module"] for data in (*_files(""), *_files(_LEARNED))})
+    modules = sorted({subject_of(data) for data in (*_files(""), *_files(_LEARNED))})
     found = (heuristic_for(module, arch) for arch in load_archs() for module in modules)
     return tuple(rule for rule in found if rule is not None)
 
 
 @cache
 def heuristic_for(module: str, arch: str) -> DecisionRule | None:
-    """The rule of a module on an arch, if one ships; a learned one before a published one."""
+    """The rule of a module or a signature on an arch, if one ships; a learned one before a published one."""
     return _rule(_LEARNED, module, arch) or published_for(module, arch)
 
 
@@ -36,8 +36,15 @@ def published_for(module: str, arch: str) -> DecisionRule | None:
 
 def _rule(folder: str, module: str, arch: str) -> DecisionRule | None:
     family = load_arch(arch).family
-    found = (data for data in _files(folder) if data["module"] == module and family in data["families"])
-    return next((parse_rule(data, arch) for data in found), None)
+    found = (data for data in _files(folder) if subject_of(data) == module)
+    return next(
+        (
+            parse_rule(data, arch)
+            for data in found
+            if arch in data.get("archs", ()) or family in data.get("families", ())
+        ),
+        None,
+    )
 
 
 @cache

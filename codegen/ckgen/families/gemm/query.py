@@ -136,9 +136,10 @@ class GemmQuery(Query):
                 continue
             shape, rows = self.shape, self.cost_shape.m
             leaf = heuristic.rule.evaluate(shape.m, shape.n, shape.k, rows=rows, cu_num=self.target.cu_num)
-            if leaf is not None:
+            index = heuristic.leaves[leaf] if leaf is not None else None
+            if leaf is not None and index is not None:
                 splits = dict.fromkeys((heuristic.rule.leaves[leaf].k_batch, 1))
-                instance = unit.instances[heuristic.leaves[leaf]]
+                instance = unit.instances[index]
                 yield from (self.candidate(Tier.HEURISTIC, instance, k_batch) for k_batch in splits)
 
     def beyond(self, unit: GemmUnit) -> Iterator[Candidate]:

@@ -1,0 +1,108 @@
+"""Decision rules of this CPU: every candidate for products of public models timed, a rule fitted, kept if it is good.
+
+    python tools/learn_cpu_rules.py                     # about eight minutes on a machine that does nothing else
+
+Writes codegen/ckgen/families/gemm/heuristics/learned/ARCH_SIGNATURE.json of each signature whose rule loses less than
+what selection takes, on layers that it was not fitted to; says the figures of both. Journals stay in --work, and what
+they hold is not measured again.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ckgen.families.gemm.heuristic import FOLDER
+from ckgen.specs.native import own_cpu
+from ckgen.workload.shape_list import AskedShape, write_shapes
+
+SIGNATURES = ("gemm_fp32_rcr", "gemm_bf16_rcr")
+LAYERS = (
+    (4096, 1024), (1024, 2048), (6144, 1024), (1024, 3072),  # Qwen3 0.6B
+    (1152, 896), (896, 4864),  # Qwen2.5 0.5B
+    (1600, 960), (576, 1536),  # SmolLM2 360M and 135M
+    (768, 768), (3072, 768),  # BERT base
+    (1536, 384),  # MiniLM
+    (1536, 640),  # Gemma 3 270M
+    (768, 4096), (4096, 512),  # Mistral 7B on 8 ranks
+)  # fmt: skip
+"""N and K of products of models; sizes that a CPU is asked for."""
+LADDERS = ((1, 3, 4, 12, 16, 48, 64, 512), (2, 6, 8, 24, 32, 96, 128, 1024))
+"""Of M, for layers in turn: each has powers of two and what lies below them."""
+_NOISE = 1.05
+"""A floor of the regret above which a machine was not quiet."""
+_MOST = 1 << 30
+"""M · N · K: larger products take too long to time every candidate."""
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path), default=FOLDER / "learned", help="Folder of the rules.")
+@click.option("--work", type=click.Path(path_type=Path), default=Path("learn_cpu"), help="Folder of the journals.")
+@click.option("--budget", default="230s", show_default=True, help="Time of each signature's measurements.")
+@click.option("--signature", "signatures", multiple=True, default=SIGNATURES, help="May be repeated.")
+def main(out: Path, work: Path, budget: str, signatures: Sequence[str]) -> None:
+    """Measures, fits, judges, writes."""
+    work.mkdir(parents=True, exist_ok=True)
+    for signature in signatures:
+        journal = _measured(signature, work, budget)
+        found = json.loads(_ckgen(*_eval(signature, journal), "--json", read=True))
+        _ckgen(*_eval(signature, journal))
+        why = _why_not(found, sum(1 for _ in problems(signature)))
+        if why:
+            print(f"{signature}: no rule is written: {why}")
+        else:
+            rule = out / f"{own_cpu().gfx}_{signature}.json"
+            _ckgen("heuristic", "fit", signature, "--arch", "native", "--journal", str(journal), "--out", str(rule))
+
+
+def _why_not(found: Mapping[str, Any], asked: int) -> str:
+    """Why the rule is not worth a file; empty where it is."""
+    fitted, before = (found["ways"][way]["all"]["regret"] for way in ("fitted, 8 folds", "selected before"))
+    noise = found["ceilings"]["timed again"]["all"]["regret"]["geomean"]
+    if found["rows"] < asked:
+        return f"{found['rows']} of {asked} problems were timed within the budget; run it again to go on"
+    if noise > _NOISE:
+        return f"noise alone makes {noise:.3f} of the regret: something else ran; remove the journal and run it again"
+    if fitted["geomean"] >= before["geomean"] or fitted["p95"] > before["p95"]:
+        return f"it loses {fitted}, what selection takes {before}"
+    return ""
+
+
+def _eval(signature: str, journal: Path) -> tuple[str, ...]:
+    words = ("heuristic", "eval", signature, "--arch", "native", "--journal", str(journal))
+    return (*words, "--folds", "8", "--drop", "20%")
+
+
+def _measured(signature: str, work: Path, budget: str) -> Path:
+    shapes, table = work / f"{signature}.csv", work / f"{signature}.tuned.csv"
+    journal = work / f"{signature}.jsonl"
+    write_shapes(shapes, dict.fromkeys(problems(signature), 1))
+    _ckgen(
+        "tune", "gemm", "--target", "native", "--shapes", str(shapes), "--kernel-set", "full",
+        "--kernels", f"{signature}_host_*_t0", "--exhaustive", "--budget", budget,
+        "--out", str(table), "--journal", str(journal), "--resume",
+    )  # fmt: skip
+    return journal
+
+
+def problems(signature: str) -> Iterator[AskedShape]:
+    """Of every layer those of its ladder that are not too large."""
+    for index, (n, k) in enumerate(sorted(LAYERS)):
+        for m in LADDERS[index % len(LADDERS)]:
+            if m * n * k <= _MOST:
+                yield AskedShape(signature, 0, m, n, k)
+
+
+def _ckgen(*words: str, read: bool = False) -> str:
+    done = subprocess.run([sys.executable, "-m", "ckgen", *words], check=True, text=True, capture_output=read)
+    return done.stdout if read else ""
+
+
+if __name__ == "__main__":
+    main()
